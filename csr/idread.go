@@ -119,6 +119,9 @@ func (r *IDReader) uvarint() (uint64, error) {
 // Kind is the type of the ids.
 func (r *IDReader) Kind() IDKind { return r.info.Kind }
 
+// Ordered tells whether the ids ascend.
+func (r *IDReader) Ordered() bool { return r.info.Order == Ascending }
+
 // Count is the number of ids.
 func (r *IDReader) Count() int64 { return r.info.Count }
 
@@ -157,7 +160,7 @@ func (r *IDReader) nextInt() error {
 		r.num = int64(x>>1) ^ -int64(x&1) // zigzag
 		return nil
 	}
-	if room := uint64(math.MaxInt64) - uint64(r.num); x >= room {
+	if room := uint64(math.MaxInt64) - uint64(r.num); x >= room && r.Ordered() {
 		return r.corrupt(at, errors.New("id beyond 64 bits"))
 	}
 	r.num = int64(uint64(r.num) + x + 1)
@@ -181,7 +184,7 @@ func (r *IDReader) nextString() error {
 	if err := r.fill(r.buf); err != nil {
 		return err
 	}
-	if r.n > 0 && string(r.buf) <= string(r.text[prefix:]) {
+	if r.n > 0 && r.Ordered() && string(r.buf) <= string(r.text[prefix:]) {
 		return r.corrupt(at, errors.New("ids not in ascending order"))
 	}
 	r.text = append(r.text[:prefix], r.buf...)

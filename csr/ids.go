@@ -34,8 +34,17 @@ type IDKind string
 
 // The kinds of ids.
 const (
-	IntIDs    IDKind = "int"    // int64, ascending by value
-	StringIDs IDKind = "string" // bytes, ascending bytewise
+	IntIDs    IDKind = "int"    // int64
+	StringIDs IDKind = "string" // bytes
+)
+
+// IDOrder is the order of the ids of an axis: its name in the manifest.
+type IDOrder string
+
+// The orders of ids.
+const (
+	Ascending IDOrder = ""      // integers by value, strings by bytes
+	Given     IDOrder = "given" // any; ids are names of rows or columns that have an order of their own
 )
 
 // number is that of the header of a file of ids.
@@ -44,13 +53,15 @@ func (k IDKind) number() int { return slices.Index([]IDKind{IntIDs, StringIDs}, 
 // maxIDLen is the length in bytes below which a string id must stay.
 const maxIDLen = 1 << 20
 
-// IDWriter writes the ids of one axis, in strictly ascending order, one for
-// each row or column. It may be used beside its Writer and the other axis'
+// IDWriter writes the ids of one axis, one for each row or column, in strictly
+// ascending order unless KeepOrder has been called. It may be used beside its Writer and the other axis'
 // IDWriter, by one goroutine at a time.
 type IDWriter struct {
 	w     *Writer
 	axis  Axis
 	kind  IDKind
+	order IDOrder
+	keep  bool // ids may be in any order
 	out   *durable.File
 	crc   uint32 // of what is written
 	count int64
@@ -74,6 +85,22 @@ func newIDWriter(w *Writer, axis Axis, kind IDKind) (*IDWriter, error) {
 	return iw, iw.err
 }
 
+// KeepOrder allows ids in any order, all of them different, which is up to the caller. It is called before the first id.
+// Ids that ascend nevertheless make the same file as without it.
+func (iw *IDWriter) KeepOrder() { iw.keep = true }
+
+// follows takes note of an id that does not come after the one before.
+func (iw *IDWriter) follows(after bool, id, last any) error {
+	if after {
+		return nil
+	}
+	if !iw.keep {
+		return iw.fail(fmt.Errorf("write %s: id %#v after %#v: ids must ascend strictly", iw.axis.file(), id, last))
+	}
+	iw.order = Given
+	return nil
+}
+
 // AppendInt adds the next id of an axis of kind IntIDs.
 func (iw *IDWriter) AppendInt(id int64) error {
 	if err := iw.usable(IntIDs); err != nil {
@@ -82,10 +109,10 @@ func (iw *IDWriter) AppendInt(id int64) error {
 	if iw.count == 0 {
 		iw.buf = binary.AppendVarint(iw.buf[:0], id)
 	} else {
-		if id <= iw.last {
-			return iw.fail(fmt.Errorf("write %s: id %d after %d: ids must ascend strictly", iw.axis.file(), id, iw.last))
+		if err := iw.follows(id > iw.last, id, iw.last); err != nil {
+			return err
 		}
-		// The difference of two int64 fits into 64 bits when taken as unsigned.
+		// The difference of two int64, the larger of which comes last, fits into 64 bits when taken as unsigned; others wrap around.
 		iw.buf = binary.AppendUvarint(iw.buf[:0], uint64(id)-uint64(iw.last)-1)
 	}
 	iw.identity = iw.identity && id == iw.count
@@ -102,8 +129,10 @@ func (iw *IDWriter) AppendString(id string) error {
 	if len(id) >= maxIDLen {
 		return iw.fail(fmt.Errorf("write %s: id of %d bytes, the limit is %d", iw.axis.file(), len(id), maxIDLen-1))
 	}
-	if iw.count > 0 && id <= string(iw.prev) {
-		return iw.fail(fmt.Errorf("write %s: id %q after %q: ids must ascend strictly", iw.axis.file(), id, iw.prev))
+	if iw.count > 0 {
+		if err := iw.follows(id > string(iw.prev), id, string(iw.prev)); err != nil {
+			return err
+		}
 	}
 	n := 0
 	for n < len(iw.prev) && n < len(id) && iw.prev[n] == id[n] {
@@ -171,5 +200,5 @@ func (iw *IDWriter) describe() *IDFile {
 	if iw == nil || iw.identity {
 		return nil
 	}
-	return &IDFile{File: iw.axis.file(), Kind: iw.kind, Count: iw.count, Size: iw.out.Size(), CRC: crc.Sum(iw.crc)}
+	return &IDFile{File: iw.axis.file(), Kind: iw.kind, Order: iw.order, Count: iw.count, Size: iw.out.Size(), CRC: crc.Sum(iw.crc)}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // writeIDs writes a store without columns whose rows have the given ids.
-func writeIDs(path string, ints []int64, texts []string) error {
+func writeIDs(path string, ints []int64, texts []string, more ...func(*csr.IDWriter)) error {
 	w, err := csr.Create(path, csr.CreateOptions{Values: csr.Values{Coding: csr.Float64}})
 	if err != nil {
 		return err
@@ -29,6 +29,9 @@ func writeIDs(path string, ints []int64, texts []string) error {
 	iw, err := w.IDs(csr.RowAxis, kind)
 	if err != nil {
 		return err
+	}
+	for _, f := range more {
+		f(iw)
 	}
 	for _, id := range ints {
 		if err := iw.AppendInt(id); err != nil {
@@ -115,6 +118,47 @@ func requireIDs(t *rapid.T, dir string, ints []int64, texts, want []string) {
 	}
 	if ids, err := readIDs(s, csr.ColAxis); len(ids) > 0 || err != nil {
 		t.Fatalf("ids of columns: %v, %v", ids, err)
+	}
+}
+
+// TestIDsInGivenOrder: a writer that keeps the order returns the same ids, the extremes of int64 among them; ascending ones make
+// the same file as without.
+func TestIDsInGivenOrder(t *testing.T) {
+	for _, c := range []struct {
+		ints    []int64
+		texts   []string
+		ordered bool
+	}{
+		{ints: []int64{3, math.MinInt64, math.MaxInt64, -1, 0, math.MaxInt64 - 1, math.MinInt64 + 1}},
+		{ints: []int64{math.MinInt64, 5, math.MaxInt64}, ordered: true},
+		{texts: []string{"d2", "d10", "", "d1", "d10x", "d"}},
+		{texts: []string{"a", "b"}, ordered: true},
+	} {
+		path := filepath.Join(t.TempDir(), "x.csr")
+		if err := writeIDs(path, c.ints, c.texts, (*csr.IDWriter).KeepOrder); err != nil {
+			t.Fatal(err)
+		}
+		want := slices.Clone(c.texts)
+		for _, id := range c.ints {
+			want = append(want, strconv.FormatInt(id, 10))
+		}
+		requireSound(t, path)
+		s, err := csr.Open(path, csr.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if got, err := readIDs(s, csr.RowAxis); !slices.Equal(got, want) || err != nil {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+		r, err := s.IDs(csr.RowAxis)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if r.Ordered() != c.ordered || (s.Manifest().IDs.Rows.Order == csr.Ascending) != c.ordered {
+			t.Errorf("%q: ordered %v", want, r.Ordered())
+		}
 	}
 }
 

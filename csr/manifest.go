@@ -82,6 +82,7 @@ type IDFiles struct {
 type IDFile struct {
 	File  string  `json:"file"`
 	Kind  IDKind  `json:"kind"`
+	Order IDOrder `json:"order,omitempty"`
 	Count int64   `json:"count"`
 	Size  int64   `json:"size"`
 	CRC   crc.Sum `json:"crc"`
@@ -186,7 +187,7 @@ func (m *Manifest) validate() error {
 		if f == nil {
 			continue
 		}
-		if f.File != a.file() || f.Count != m.axisLen(a) || f.Size < idsHeaderSize+idsTrailerSize || f.Kind.number() < 0 {
+		if f.File != a.file() || f.Count != m.axisLen(a) || f.Size < idsHeaderSize+idsTrailerSize || f.Kind.number() < 0 || f.Order != Ascending && f.Order != Given {
 			return fmt.Errorf("impossible description of %s", a.file())
 		}
 	}

@@ -63,7 +63,7 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 			return
 		}
 		m.SetRow(at, row)
-		if space != nil && (at-passed)*k >= window {
+		if space != nil && (at-passed)*k >= window && place.any == nil {
 			space.Evict(data[passed*k : at*k])
 			passed = at
 		}
@@ -86,8 +86,9 @@ type places struct {
 	names *Names // of the result; nil: entries are taken to be in order
 	old   Sequence
 	now   *csr.IDReader
-	at    int64 // place of now
-	live  bool  // now has an id
+	at    int64   // place of now
+	any   []int64 // the place of each, where ids are in any order; nil: they ascend
+	live  bool    // now has an id
 	found int64
 }
 
@@ -123,8 +124,26 @@ func (t *task) places(ctx context.Context, from *Result, rows int64) (_ *places,
 	case p.old.Kind() != p.now.Kind():
 		return nil, fmt.Errorf("its ids are of kind %v, those of this store of kind %v", p.old.Kind(), p.now.Kind())
 	}
+	if !p.old.Ordered() || !p.now.Ordered() {
+		return p, p.match(ctx, rows)
+	}
 	p.step()
 	return p, nil
+}
+
+// match finds all places at once.
+func (p *places) match(ctx context.Context, rows int64) error {
+	p.any = make([]int64, rows)
+	for i := range p.any {
+		p.any[i] = -1
+	}
+	return p.names.Match(ctx, p.now, func(i, at int64) error {
+		if at >= 0 {
+			p.any[at] = i
+			p.found++
+		}
+		return nil
+	})
 }
 
 func checkRows(rows, columns int64) error {
@@ -140,11 +159,14 @@ func (p *places) step() {
 }
 
 // of returns the place of row i, −1 if it has none. Rows are asked for in
-// order: both lists of ids ascend.
+// order where both lists of ids ascend.
 func (p *places) of(i int64) int64 {
 	if p.names == nil {
 		p.found++
 		return i
+	}
+	if p.any != nil {
+		return p.any[i]
 	}
 	if !p.old.Next() {
 		return -1

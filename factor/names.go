@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
@@ -23,8 +26,9 @@ type IDs struct {
 
 // SideIDs say what the ids of one side are: those of a range are First, First+1, …; others are in a text.
 type SideIDs struct {
-	Kind  string `json:"kind"` // "range", "int" or "string"
-	First int64  `json:"first,omitempty"`
+	Kind  string      `json:"kind"`            // "range", "int" or "string"
+	Order csr.IDOrder `json:"order,omitempty"` // absent: ascending
+	First int64       `json:"first,omitempty"`
 	Text
 	Titles *Text `json:"titles,omitempty"` // what people call them, one a line
 }
@@ -68,6 +72,17 @@ type Names struct {
 	path   string
 	ids    *lines.File // nil: a range
 	titles *lines.File // nil: there are none
+
+	once   sync.Once
+	seed   maphash.Seed
+	hashes []place // of ids in any order, by hash
+	bad    error   // of making them
+}
+
+// place is where an id with a hash is.
+type place struct {
+	hash uint64
+	at   int64
 }
 
 // RowNames opens the names of the rows, which U has a row for each of.
@@ -132,8 +147,11 @@ func text(ctx context.Context, fsys vfs.FS, dir string, files []File, t Text, co
 // Count is the number of rows or columns.
 func (n *Names) Count() int64 { return n.count }
 
-// Ints tells whether the ids are integers, in ascending order. Others are bytes, in the order of bytes.
+// Ints tells whether the ids are integers. Others are bytes.
 func (n *Names) Ints() bool { return n.side.Kind != stringIDs }
+
+// Ordered tells whether the ids ascend: integers by value, others by bytes.
+func (n *Names) Ordered() bool { return n.side.Order == csr.Ascending || n.ids == nil }
 
 // Titled tells whether there are titles.
 func (n *Names) Titled() bool { return n.titles != nil }
@@ -184,6 +202,9 @@ func (n *Names) number(line string) (int64, error) {
 
 // Index is the number of the row or column with an id, −1 if there is none.
 func (n *Names) Index(id string) (int64, error) {
+	if !n.Ordered() {
+		return n.lookUp(id)
+	}
 	if !n.Ints() {
 		i, err := n.ids.Find(func(line string) bool { return line >= id })
 		return n.only(i, err, func(line string) bool { return line == id })
@@ -208,6 +229,34 @@ func (n *Names) Index(id string) (int64, error) {
 	return n.only(i, cmp.Or(err, bad), func(line string) bool { return number(line) == x })
 }
 
+// lookUp is Index for ids in any order. The first call reads all of them, and keeps 16 bytes of each.
+func (n *Names) lookUp(id string) (int64, error) {
+	n.once.Do(func() {
+		n.seed = maphash.MakeSeed()
+		n.hashes = make([]place, n.count)
+		for i := range n.hashes {
+			line, err := n.ids.At(int64(i))
+			if err != nil {
+				n.bad = err
+				return
+			}
+			n.hashes[i] = place{maphash.String(n.seed, line), int64(i)}
+		}
+		slices.SortFunc(n.hashes, func(a, b place) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.at, b.at)) })
+	})
+	if n.bad != nil {
+		return -1, n.bad
+	}
+	hash := maphash.String(n.seed, id)
+	at, _ := slices.BinarySearchFunc(n.hashes, hash, func(p place, hash uint64) int { return cmp.Compare(p.hash, hash) })
+	for ; at < len(n.hashes) && n.hashes[at].hash == hash; at++ {
+		if line, err := n.ids.At(n.hashes[at].at); err != nil || line == id {
+			return n.hashes[at].at, err
+		}
+	}
+	return -1, nil
+}
+
 // only is i if its line is the one.
 func (n *Names) only(i int64, err error, is func(string) bool) (int64, error) {
 	if err != nil || i == n.count {
@@ -220,106 +269,7 @@ func (n *Names) only(i int64, err error, is func(string) bool) (int64, error) {
 	return i, nil
 }
 
-// Sequence is ids in ascending order: a *csr.IDReader, or those of Names.
-type Sequence interface {
-	Next() bool
-	Kind() csr.IDKind
-	Int() int64 // of kind csr.IntIDs
-	String() string
-	Err() error
-}
-
-// All are all ids.
-func (n *Names) All() Sequence { return &walk{n: n, at: -1} }
-
-type walk struct {
-	n   *Names
-	at  int64
-	id  string
-	int int64
-	err error
-}
-
-func (w *walk) Next() bool {
-	if w.at++; w.err != nil || w.at >= w.n.count {
-		return false
-	}
-	if w.id, w.err = w.n.ID(w.at); w.err == nil && w.n.Ints() {
-		w.int, w.err = w.n.number(w.id)
-	}
-	return w.err == nil
-}
-
-func (w *walk) Kind() csr.IDKind {
-	if w.n.Ints() {
-		return csr.IntIDs
-	}
-	return csr.StringIDs
-}
-
-func (w *walk) Int() int64     { return w.int }
-func (w *walk) String() string { return w.id }
-func (w *walk) Err() error     { return w.err }
-
-// Match calls found with the number of each id of a sequence, in order, and that of the row or column of the result with the same
-// id, −1 if there is none. An error of found ends it.
-func (n *Names) Match(ctx context.Context, ids Sequence, found func(i, at int64) error) error {
-	ordered := n.ids != nil && (ids.Kind() == csr.IntIDs) == n.Ints() // one walk is enough
-	at, here := int64(-1), ""
-	next := func() (err error) {
-		if at++; at < n.count {
-			here, err = n.ids.At(at)
-		}
-		return err
-	}
-	if ordered {
-		if err := next(); err != nil {
-			return err
-		}
-	}
-	for i := int64(0); ids.Next(); i++ {
-		if err := ended(ctx, i); err != nil {
-			return err
-		}
-		id := ids.String()
-		if !ordered {
-			at, err := n.Index(id)
-			if err != nil {
-				return err
-			}
-			if err := found(i, at); err != nil {
-				return err
-			}
-			continue
-		}
-		for at < n.count {
-			before := here < id
-			if n.Ints() {
-				x, err := n.number(here)
-				if err != nil {
-					return err
-				}
-				before = x < ids.Int()
-			}
-			if !before {
-				break
-			}
-			if err := cmp.Or(next(), ended(ctx, at)); err != nil {
-				return err
-			}
-		}
-		same := int64(-1)
-		if at < n.count && here == id {
-			same = at
-		}
-		if err := found(i, same); err != nil {
-			return err
-		}
-	}
-	return ids.Err()
-}
-
-// Verify makes sure that ids are of their kind and ascend.
+// Verify makes sure that ids are of their kind, and that they ascend or are said not to.
 func (n *Names) Verify(ctx context.Context) error {
 	switch n.side.Kind {
 	case rangeIDs:
@@ -330,6 +280,9 @@ func (n *Names) Verify(ctx context.Context) error {
 	case intIDs, stringIDs:
 	default:
 		return damagedResult(n.path, "ids: kind %.60q is not known", n.side.Kind)
+	}
+	if n.side.Order != csr.Ascending && n.side.Order != csr.Given {
+		return damagedResult(n.path, "ids: order %.60q is not known", n.side.Order)
 	}
 	before, last := "", int64(0)
 	for i := range n.count {
@@ -344,7 +297,7 @@ func (n *Names) Verify(ctx context.Context) error {
 			}
 			later = number > last
 		}
-		if i > 0 && !later {
+		if i > 0 && !later && n.Ordered() {
 			return damagedResult(n.path, "line %d: %.60q does not come after %.60q", i+1, id, before)
 		}
 		before, last = id, number

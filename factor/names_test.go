@@ -64,6 +64,19 @@ func named(t *testing.T, rows, cols []string) *csr.Store {
 	return ingested(t, text.String(), ingest.Options{Duplicates: ingest.Last, ColTitles: titles})
 }
 
+// inOrder makes a store whose rows have these ids in this order.
+func inOrder(t *testing.T, rows, cols []string) *csr.Store {
+	file := filepath.Join(t.TempDir(), "ids")
+	if err := os.WriteFile(file, []byte(strings.Join(rows, "\n")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", len(rows), len(cols), len(rows))
+	for i := range rows {
+		text += fmt.Sprintln(i+1, i%len(cols)+1, i+1)
+	}
+	return ingested(t, text, ingest.Options{RowIDs: file, KeepOrder: true})
+}
+
 // TestNames: a result has the ids and titles of its store, in the user's orientation and without the store.
 func TestNames(t *testing.T) {
 	words := func(n int, form string) (ids []string) {
@@ -261,6 +274,43 @@ func TestStatedNames(t *testing.T) {
 	}
 }
 
+// TestStatedOrder: what a result says of the order of its ids is verified, and nothing ends in a panic.
+func TestStatedOrder(t *testing.T) {
+	for _, c := range []struct {
+		rows, kind string
+		order      csr.IDOrder
+		want       string
+	}{
+		{"8 1 4 2", "int", csr.Given, ""},
+		{"8 1 4 2", "int", csr.Ascending, `"1" does not come after "8"`},
+		{"8 1 4 2", "int", "down", `order "down" is not known`},
+		{"8 1 4 2", "range", csr.Given, ""},
+		{"8 x 4 2", "int", csr.Given, `"x" is no integer`},
+	} {
+		dir := filepath.Join(t.TempDir(), "out")
+		r := run(t, inOrder(t, strings.Fields(c.rows), strings.Fields("x y z w")), factor.Options{Rank: 2, Dir: dir})
+		r.IDs.Rows.Kind, r.IDs.Rows.Order = c.kind, c.order
+		sealed, err := durable.Seal(r, &r.CRC)
+		if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		report, err := check.Result(t.Context(), dir, check.Options{})
+		if err != nil || (report.Err() == nil) != (c.want == "") || c.want != "" && !strings.Contains(report.Problems[0].Error(), c.want) {
+			t.Errorf("%+v: %+v, %v", c, report, err)
+		}
+		names, err := r.RowNames(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, err := names.Index("4"); c.order == csr.Given && c.kind == "int" && (at != 2 || err != nil) {
+			t.Errorf("%+v: %d, %v", c, at, err)
+		}
+		if err := names.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestMatch: ids of a sequence find the same ones, of any kind and with any gaps.
 func TestMatch(t *testing.T) {
 	lists := map[string][]string{
@@ -268,9 +318,16 @@ func TestMatch(t *testing.T) {
 		"numbers":  strings.Fields("-7 2 10 11 400 1000000"),
 		"range":    strings.Fields("8 9 10 11 12"),
 		"as words": strings.Fields("10 11 2 400 9 aa zz"),
+
+		"given words":   strings.Fields("zz d10 aa d1 b d2"),
+		"given numbers": strings.Fields("400 -7 10 9 -9223372036854775808 2"),
 	}
-	open := func(ids []string) *factor.Names {
-		r := run(t, named(t, ids, strings.Fields("x y z")), factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out")})
+	open := func(list string) *factor.Names {
+		make := named
+		if strings.HasPrefix(list, "given") {
+			make = inOrder
+		}
+		r := run(t, make(t, lists[list], strings.Fields("x y z")), factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out")})
 		names, err := r.RowNames(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -279,10 +336,16 @@ func TestMatch(t *testing.T) {
 		return names
 	}
 	for a, ids := range lists {
-		names := open(ids)
+		names := open(a)
+		if names.Ordered() == strings.HasPrefix(a, "given") {
+			t.Errorf("%s: ordered %v", a, names.Ordered())
+		}
+		if at, err := names.Index("nothing"); at != -1 || err != nil {
+			t.Errorf("%s: %d, %v", a, at, err)
+		}
 		for b, others := range lists {
 			seen := 0
-			err := names.Match(t.Context(), open(others).All(), func(i, at int64) error {
+			err := names.Match(t.Context(), open(b).All(), func(i, at int64) error {
 				if want := slices.Index(ids, others[i]); int(i) != seen || int(at) != want {
 					t.Errorf("%s in %s: id %d is at %d, want %d", b, a, i, at, want)
 				}

@@ -48,7 +48,7 @@ func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, 
 		return Text{name, sum.Escaped}, err
 	}
 	side = new(SideIDs)
-	if side.Kind, side.First, err = kindOf(ctx, store, axis); err != nil {
+	if side.Kind, side.First, side.Order, err = kindOf(ctx, store, axis); err != nil {
 		return nil, nil, err
 	}
 	if side.Kind != rangeIDs {
@@ -100,28 +100,31 @@ func (n *Names) titlesFile() string {
 	return n.side.Titles.File
 }
 
-// kindOf finds out whether ids are consecutive numbers.
-func kindOf(ctx context.Context, store *csr.Store, axis csr.Axis) (kind string, first int64, err error) {
+// kindOf finds out whether ids are consecutive numbers, and whether they ascend.
+func kindOf(ctx context.Context, store *csr.Store, axis csr.Axis) (kind string, first int64, order csr.IDOrder, err error) {
 	r, err := store.IDs(axis)
 	if err != nil {
-		return "", 0, err
+		return "", 0, order, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
+	if !r.Ordered() {
+		order = csr.Given
+	}
 	if r.Kind() != csr.IntIDs {
-		return stringIDs, 0, nil
+		return stringIDs, 0, order, nil
 	}
 	for n := int64(0); r.Next(); n++ {
 		if n == 0 {
 			first = r.Int()
 		}
 		if r.Int() != first+n {
-			return intIDs, 0, nil
+			return intIDs, 0, order, nil
 		}
 		if err := ended(ctx, n); err != nil {
-			return "", 0, err
+			return "", 0, order, err
 		}
 	}
-	return rangeIDs, first, r.Err()
+	return rangeIDs, first, order, r.Err()
 }
 
 // ended is the error of a context, which it asks for now and then.

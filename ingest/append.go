@@ -199,6 +199,8 @@ func (o *Options) set(name, value string) (err error) {
 		o.Features, err = strconv.ParseInt(value, 10, 64)
 	case "events":
 		o.Events, err = strconv.ParseBool(value)
+	case "order kept":
+		o.KeepOrder, err = strconv.ParseBool(value)
 	case "graph":
 		o.Graph, err = named(value, NoGraph, Directed, Undirected)
 	case "self-loops":

@@ -185,6 +185,9 @@ func (r *reading) turn() error {
 	if a.Empty() {
 		return &budget.Error{Need: r.o.Memory + minSpace, Budget: r.o.Memory, What: "no room is left for ids"}
 	}
+	if r.o.KeepOrder {
+		return &budget.Error{Need: r.o.Memory + a.Held(), Budget: r.o.Memory, What: "the ids of rows and columns that keep their order have to be in memory"}
+	}
 	if err := a.Turn(r.scratch); err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out s
 	r := &reading{
 		o: o, plan: p, names: names, meter: g.meter, report: g.report, scratch: g.scratch,
 		open:  o.opener(p.window),
-		users: ids.New(), items: ids.New(),
+		users: ids.New(o.KeepOrder), items: ids.New(o.KeepOrder),
 	}
 	if o.base != nil {
 		g.report.BadLines, r.roles = o.base.bad, o.base.roles

@@ -137,7 +137,7 @@ func (o Options) shaping() [][2]string {
 		{"index base", o.IndexBase.String()}, {"features", strconv.FormatInt(o.Features, 10)},
 		{"events", strconv.FormatBool(o.Events)},
 		{"graph", o.Graph.String()}, {"self-loops", o.SelfLoops.String()},
-	}, o.Filter.shaping(), o.Holdout.shaping())
+	}, o.Filter.shaping(), o.Holdout.shaping(), [][2]string{{"order kept", strconv.FormatBool(o.KeepOrder)}})
 }
 
 // matches tells why an ingest of the inputs with the options cannot go on from

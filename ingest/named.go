@@ -81,6 +81,9 @@ func (r *reading) declare(ctx context.Context, src *source) error {
 		if name := r.o.file(side); name != "" && src.shape == nil {
 			return fmt.Errorf("%s: ids of %v beside an input that has ids of its own: %w; they go with inputs of indices, as Matrix Market", input.DisplayName(name), side, format.ErrUnsupported)
 		}
+		if src.shape == nil && r.o.KeepOrder {
+			return fmt.Errorf("%s: the order of its %v is not kept: they are known by their ids alone: %w", input.DisplayName(src.Name), side, format.ErrUnsupported)
+		}
 		if src.shape == nil {
 			continue
 		}

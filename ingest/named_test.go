@@ -147,6 +147,96 @@ func (l *listed) Next() (format.Label, error) {
 
 func (l *listed) Close() error { return nil }
 
+// TestKeepOrder: rows and columns stay in the order of the indices, whatever their ids; what is left of a matrix that is sifted, too.
+func TestKeepOrder(t *testing.T) {
+	for _, shape := range [][2]int{{60, 25}, {25, 60}} {
+		for name, id := range map[string]func(int) string{"texts": gene, "integers": func(i int) string { return fmt.Sprint(i*7 - 90) }, "both": either} {
+			mm, x, y, want := namedCase(rand.New(rand.NewPCG(5, 6)), shape[0], shape[1], 300, id, id)
+			rows, cols := strings.Fields(x), strings.Fields(y)
+			in, out := write(t, "in", mm), target(t)
+			o := Options{RowIDs: write(t, "rows", x), ColIDs: write(t, "cols", y), KeepOrder: true}
+			o.RowTitles = write(t, "titles", "id\ttitle\n"+rows[7]+"\tseven\n"+rows[3]+"\tthree\n")
+			rep := mustIngest(t, []string{in}, out, o)
+			s, err := csr.Open(out, csr.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			first, second := csr.RowAxis, csr.ColAxis
+			if rep.Transposed {
+				first, second = second, first
+			}
+			if got := idsOf(t, s, first, int64(shape[0])); !slices.Equal(got, rows) {
+				t.Errorf("%s: rows %q, want %q", name, got, rows)
+			}
+			if got := idsOf(t, s, second, int64(shape[1])); !slices.Equal(got, cols) {
+				t.Errorf("%s: columns %q, want %q", name, got, cols)
+			}
+			if got := contents(t, out); !slices.Equal(got, want) {
+				t.Errorf("%s: other entries", name)
+			}
+			named, err := s.Titles(first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer named.Close()
+			for i, want := range map[int64]string{7: "seven", 3: "three", 4: ""} {
+				if got, err := named.At(i); got != want || err != nil {
+					t.Errorf("%s: title %d is %q, %v, want %q", name, i, got, err, want)
+				}
+			}
+			if report, err := csr.Check(t.Context(), out, csr.CheckOptions{}); err != nil || len(report.Problems) > 0 {
+				t.Errorf("%s: %+v, %v", name, report, err)
+			}
+		}
+	}
+	mm := mmReal + "4 3 5\n1 1 1\n3 1 2\n3 3 3\n4 1 4\n4 2 5\n"
+	o := Options{RowIDs: write(t, "rows", "d\na\nc\nb\n"), ColIDs: write(t, "cols", "0\n2\n1\n"), KeepOrder: true, Filter: Filter{MinPerRow: 2}}
+	out := target(t)
+	mustIngest(t, []string{write(t, "in", mm)}, out, o)
+	s, err := csr.Open(out, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	axes := map[csr.Axis][]string{csr.RowAxis: {"c", "b"}, csr.ColAxis: {"0", "2", "1"}}
+	if s.Transposed() {
+		axes[csr.RowAxis], axes[csr.ColAxis] = axes[csr.ColAxis], axes[csr.RowAxis]
+	}
+	for axis, want := range axes {
+		if got := idsOf(t, s, axis, int64(len(want))); !slices.Equal(got, want) {
+			t.Errorf("%v %q, want %q", axis, got, want)
+		}
+	}
+}
+
+// TestKeepOrderRefuses: equal ids, inputs that have no order, and ids that do not fit in memory.
+func TestKeepOrderRefuses(t *testing.T) {
+	mm := mmReal + "3001 2 1\n1 1 1\n"
+	far := ""
+	for i := range 3001 {
+		far += fmt.Sprintln("id", i)
+	}
+	for _, c := range []struct {
+		name, in, ids, says string
+		plan                plan
+	}{
+		{"twice", strings.Replace(mm, "3001", "3", 1), "b\na\nb\n", `:3: "b": an id that another has`, mustPlan(t)},
+		{"memory", mm, far, "the ids of rows and columns that keep their order have to be in memory", crowded()},
+		{"no order", "1,1,1\n", "", "the order of its rows is not kept", mustPlan(t)},
+	} {
+		o, out := Options{KeepOrder: true}, target(t)
+		if c.ids != "" {
+			o.RowIDs = write(t, "ids", c.ids)
+		}
+		_, err := ingest(t.Context(), []string{write(t, "in", c.in)}, out, o.withDefaults(), c.plan)
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.says)
+		}
+		leftovers(t, out, false)
+	}
+}
+
 // TestReaderKnowsIDs: a Reader hands over the ids of a side; what the options name goes first.
 func TestReaderKnowsIDs(t *testing.T) {
 	mm := mmReal + "3 2 2\n1 1 1\n3 2 2\n"

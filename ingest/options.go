@@ -122,7 +122,10 @@ type Options struct {
 	// as Matrix Market, one a line in the order of the indices; "": the ids are the
 	// indices, or what the format knows.
 	RowIDs, ColIDs string
-	tabbed         [2]bool // by format.Side: the file has fields; see fields
+	// KeepOrder leaves rows and columns in the order of the indices; without it those that have
+	// ids are in ascending order of them. The ids have to fit in memory.
+	KeepOrder bool
+	tabbed    [2]bool // by format.Side: the file has fields; see fields
 	// RowTitles and ColTitles are files of what people call the rows and columns: ids and
 	// titles, in any order. Titles is one of either, if that can be told by the name of the
 	// column of ids or by the ids; what can be both is an AmbiguityError.

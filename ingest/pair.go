@@ -228,7 +228,7 @@ func (g *ingestion) hasIDs(rows bool) bool { return g.reading.shape == nil || g.
 // errStop ends a visit.
 var errStop = errors.New("stopped")
 
-// eachLeft visits the ids of a stored side that are left, in ascending order.
+// eachLeft visits the ids of a stored side that are left, in the order of the matrix.
 func (g *ingestion) eachLeft(rows bool, visit func(*ids.ID) error) error {
 	n := int64(0)
 	one := func(id *ids.ID) error {

@@ -208,7 +208,7 @@ func (t *titler) join(side format.Side, open titles.Source) *titles.Join {
 		file = ids.Cols
 	}
 	return &titles.Join{
-		Ctx: t.ctx, Most: t.most, Open: open, Text: file != nil && file.Kind == csr.StringIDs,
+		Ctx: t.ctx, Most: t.most, Open: open, Text: file != nil && file.Kind == csr.StringIDs, Any: file != nil && file.Order != csr.Ascending,
 		EachID: func(visit func(int64, string) error) error { return titles.IDsOf(t.store, axis, visit) },
 	}
 }

@@ -157,6 +157,9 @@ func (g *ingestion) writeAxis(ctx context.Context, w *csr.Writer, axis csr.Axis)
 	if err != nil {
 		return err
 	}
+	if g.o.KeepOrder {
+		iw.KeepOrder()
+	}
 	n := 0
 	err = g.eachLeft(rows, func(id *ids.ID) error {
 		if n++; n%(1<<14) == 0 && ctx.Err() != nil {

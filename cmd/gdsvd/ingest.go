@@ -142,6 +142,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	ui.ChoiceFlag(cmd, f, &o.IndexBase, "index-base", "", format.BaseAuto,
 		ui.Named(format.BaseAuto, format.BaseZero, format.BaseOne), "number of the first column in svmlight rows; auto is 1, or 0 if that occurs")
 	f.Int64Var(&o.Features, "features", 0, "svmlight rows have `N` columns (0: as many as the largest index tells)")
+	f.BoolVar(&o.KeepOrder, "keep-order", false, "leave rows and columns that have ids in the order of the input, instead of in ascending order of the ids")
 	f.StringVar(&o.RowIDs, "rows-ids", "", "`FILE` of the ids of the rows of an input of indices, as Matrix Market: one a line, in order")
 	f.StringVar(&o.ColIDs, "cols-ids", "", "`FILE` of the ids of its columns")
 	f.StringVar(&o.Titles, "titles", "", "`FILE` of ids and what people call them, as movies.csv, kept beside the store (info --titles)")

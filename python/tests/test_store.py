@@ -155,15 +155,68 @@ def test_ids(tmp_path):
     want = {r: {c: dense[i, j] for j, c in enumerate(cols) if dense[i, j]} for i, r in enumerate(rows)}
     assert s.head(5) == want
     f = s.svd(3, tmp_path / "a.svd")
-    order, corder = np.argsort(rows), np.argsort(cols)
-    assert list(f.rows) == sorted(rows) and list(f.cols) == sorted(cols)
-    np.testing.assert_allclose(np.abs(f.U), np.abs(np.linalg.svd(dense[order][:, corder])[0][:, :3]), atol=1e-9)
+    assert list(f.rows) == rows and list(f.cols) == cols
+    np.testing.assert_allclose(np.abs(f.U), np.abs(np.linalg.svd(dense)[0][:, :3]), atol=1e-9)
+    np.testing.assert_allclose(f.U * f.s, f.project(dense), atol=1e-7)
+    assert s.head(2) == {r: want[r] for r in rows[:2]}
     with pytest.raises(ValueError, match="line break"):
         gdsvd.Store.from_scipy(a, tmp_path / "b.csr", cols_ids=["a", "b", "c\n", "d"])
     with pytest.raises(gdsvd.GdsvdError):
         gdsvd.Store.from_scipy(a, tmp_path / "b.csr", cols_ids=["a", "b"])
     with pytest.raises(gdsvd.GdsvdError):
         gdsvd.Store.from_scipy(a, tmp_path / "b.csr", cols_ids=["a", "b", "a", "d"])
+    with pytest.raises(gdsvd.GdsvdError, match="that another has"):
+        gdsvd.Store.from_scipy(a, tmp_path / "b.csr", rows_ids=[3, 1, 2, 1, 0])
+
+
+@pytest.mark.parametrize("way", ["scipy", "chunks", "h5ad"])
+def test_order_of_ids(tmp_path, way):
+    """d0, d1, d10, … stay in the order of the matrix, in whatever is done with the result."""
+    a = made(30, 20, density=0.5)
+    rows, cols = [f"d{i}" for i in range(30)], [int(j) for j in np.random.default_rng(3).permutation(20) * 7 - 40]
+    ids = {"rows_ids": rows, "cols_ids": cols}
+    if way == "scipy":
+        s = gdsvd.Store.from_scipy(a, tmp_path / "a.csr", **ids)
+    elif way == "chunks":
+        s = gdsvd.Store.from_chunks((a[i : i + 7] for i in range(0, 30, 7)), tmp_path / "a.csr", **ids)
+    else:
+        h5py = pytest.importorskip("h5py")
+        cols = [f"g{j}" for j in cols]
+        with h5py.File(tmp_path / "a.h5ad", "w") as h:
+            for side, names in (("obs", rows), ("var", cols)):
+                h[f"{side}/names"] = names
+                h[side].attrs["_index"] = "names"
+            h["X"] = a.toarray()
+        s = gdsvd.Store.from_h5ad(tmp_path / "a.h5ad", tmp_path / "a.csr")
+    f = s.svd(3, tmp_path / "a.svd")
+    assert f.check(s)["ok"] and f.rows.tolist() == rows and f.cols.tolist() == cols
+    np.testing.assert_allclose(f.U * f.s, f.project(a), atol=1e-7)
+    np.testing.assert_allclose(f.U * f.s, f.project(s), atol=1e-7)
+    np.testing.assert_allclose(np.abs(f.U), np.abs(gdsvd.svds(a, 3)[0]), atol=1e-7)
+    shuffled = np.random.default_rng(4).permutation(20)
+    other = gdsvd.Store.from_scipy(a[:, shuffled][5:9], tmp_path / "b.csr", cols_ids=[cols[j] for j in shuffled])
+    np.testing.assert_allclose(f.project(other), (f.U * f.s)[5:9], atol=1e-7)
+    # Places are found by ids: of single rows, of columns, of the vectors a run begins with.
+    scores = np.where(a.toarray() != 0, -np.inf, (f.U * f.s) @ f.V.T)
+    for i in (10, 2, 29):
+        assert [b["id"] for b in f.recommend(s, [rows[i]], 3)[rows[i]]] == [cols[j] for j in np.argsort(-scores[i])[:3]]
+    x = f.V * f.s / np.linalg.norm(f.V * f.s, axis=1)[:, None]
+    cos = x @ x[4] - 9 * (np.arange(20) == 4)
+    assert f.similar(cols=[cols[4]], n=2)[cols[4]][1]["id"] == cols[np.argsort(-cos)[1]]
+    again = gdsvd.Store.from_scipy(a[:, shuffled], tmp_path / "c.csr", rows_ids=rows, cols_ids=[cols[j] for j in shuffled])
+    with pytest.raises(gdsvd.NotConverged) as err:  # of which others are larger is not known after so few passes
+        again.svd(3, tmp_path / "c.svd", init=f.path, method="gd", max_passes=3)
+    assert max(err.value.factorization.info["residual"]) < 1e-7  # without these vectors it is 1.5
+    kept = s.svd(2, tmp_path / "k.svd", view="center=columns", force=True)
+    np.testing.assert_allclose(kept.s, np.linalg.svd(a.toarray() - a.toarray().mean(0))[1][:2], rtol=1e-9)
+
+
+def test_ids_that_ascend_make_the_same_store(tmp_path):
+    a = made(30, 20)
+    ids = {"rows_ids": [f"d{i:02}" for i in range(30)], "cols_ids": list(range(3, 23))}
+    prints = {gdsvd.Store.from_scipy(a, tmp_path / str(keep), keep_order=keep, **ids).fingerprint for keep in (True, False)}
+    assert len(prints) == 1
+    assert list(gdsvd.Store.from_scipy(a, tmp_path / "n", rows_ids=[0, *range(28, 0, -1), 29]).svd(1, tmp_path / "n.svd").rows)[:3] == [0, 28, 27]
 
 
 def test_svd(tmp_path):
@@ -195,9 +248,8 @@ def test_svd(tmp_path):
 def test_project(tmp_path, view):
     a, ids = made(), [f"c{j:02}" for j in np.random.default_rng(1).permutation(30)]
     f = gdsvd.Store.from_scipy(a, tmp_path / "a.csr", cols_ids=ids).svd(4, tmp_path / "a.svd", view=view)
-    order = np.argsort(ids)
-    assert list(f.cols) == sorted(ids)
-    inorder = a[:, order]
+    assert list(f.cols) == ids
+    inorder = a
     np.testing.assert_allclose(f.project(inorder), f.U * f.s, atol=1e-7)
     np.testing.assert_allclose(f.project(inorder.toarray()[:3]), f.U[:3] * f.s, atol=1e-7)
     np.testing.assert_allclose(f.project(tmp_path / "a.csr"), f.U * f.s, atol=1e-7)
@@ -268,7 +320,7 @@ def test_ids_that_are_not_utf8(tmp_path, monkeypatch):
 def test_ids_as_bytes(tmp_path):
     """As h5py reads texts."""
     f = gdsvd.Store.from_scipy(made(3, 3, density=1), tmp_path / "a.csr", rows_ids=[b"a", np.bytes_(b"c"), "b"]).svd(2, tmp_path / "a.svd")
-    assert list(f.rows) == ["a", "b", "c"] and list(f.similar(rows=[b"c"], n=1)) == ["c"]
+    assert list(f.rows) == ["a", "c", "b"] and list(f.similar(rows=[b"c"], n=1)) == ["c"]
 
 
 @pytest.mark.parametrize("side, other", [("left", "cols"), ("right", "rows")])

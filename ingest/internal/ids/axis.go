@@ -30,6 +30,7 @@ import (
 // generation and temporary id, which is the order the runs need them in. So
 // ranks depend on the set of ids alone, with or without lists.
 type Axis struct {
+	keep bool  // ids keep the order in which they are numbered
 	N    int64 // ids, once settled
 	Text bool  // they are texts rather than integers, once settled
 
@@ -48,8 +49,9 @@ type Axis struct {
 	all   bool   // now has those of all generations
 }
 
-// New begins to number.
-func New() *Axis { return &Axis{dict: NewDictionary(), gen: -1} }
+// New begins to number. If keep, ids keep the order in which they are numbered instead of ascending, and there is
+// one generation alone.
+func New(keep bool) *Axis { return &Axis{keep: keep, dict: NewDictionary(), gen: -1} }
 
 // Size is the bytes held.
 func (a *Axis) Size() int64 {
@@ -140,7 +142,7 @@ func (a *Axis) Turn(s *scratch.Dir) error {
 		return err
 	}
 	r := ID{gen: gen}
-	for _, t := range a.dict.order() {
+	for _, t := range a.dict.order(false) {
 		r.temp = t
 		if a.dict.isText {
 			r.Text = a.dict.text.at(int(t))
@@ -169,7 +171,7 @@ type Meter interface {
 // Settle ranks the ids. The budget is for what does not fit, beside what held counts.
 func (a *Axis) Settle(ctx context.Context, s *scratch.Dir, b extsort.Budget, held func() int64, m Meter) error {
 	if len(a.closed) == 0 {
-		a.order = a.dict.order()
+		a.order = a.dict.order(a.keep)
 		a.N, a.Text = int64(a.dict.N), a.dict.isText
 		return nil
 	}
@@ -345,7 +347,7 @@ func (a *Axis) Name(s *scratch.Dir, rank int64) (name string, number int64) {
 
 var errFound = errors.New("found")
 
-// Each visits the ids in ascending order.
+// Each visits the ids in ascending order, or in that in which they were numbered.
 func (a *Axis) Each(s *scratch.Dir, visit func(*ID) error) error {
 	if a.known != nil {
 		return a.eachKnown(visit)
@@ -367,5 +369,7 @@ func (a *Axis) Each(s *scratch.Dir, visit func(*ID) error) error {
 	return nil
 }
 
-// Natural tells whether the ids are 0 … n−1.
-func (a *Axis) Natural() bool { return a.known == nil && len(a.closed) == 0 && a.dict.natural(a.order) }
+// Natural tells whether the ids are 0 … n−1 for certain: of ids that keep their order this is not asked.
+func (a *Axis) Natural() bool {
+	return !a.keep && a.known == nil && len(a.closed) == 0 && a.dict.natural(a.order)
+}

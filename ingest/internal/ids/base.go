@@ -37,7 +37,7 @@ func (a *Axis) SettleKnown(k *Known) error {
 	if k.Text && !a.dict.isText {
 		a.dict.toText()
 	}
-	a.order, a.Text = a.dict.order(), a.dict.isText
+	a.order, a.Text = a.dict.order(false), a.dict.isText
 	a.now = make([]uint32, len(a.order))
 	at, count := 0, int64(0)
 	var own ID

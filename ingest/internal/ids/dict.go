@@ -226,11 +226,14 @@ func (d *Dictionary) toText() {
 
 // order gives up the table and returns the temporary ids in ascending order of
 // ids: integers by value, strings by bytes.
-func (d *Dictionary) order() []uint32 {
+func (d *Dictionary) order(keep bool) []uint32 {
 	d.slots, d.direct = nil, nil
 	order := make([]uint32, d.N)
 	for i := range order {
 		order[i] = uint32(i)
+	}
+	if keep {
+		return order
 	}
 	if d.isText {
 		slices.SortFunc(order, func(a, b uint32) int { return bytes.Compare(d.text.at(int(a)), d.text.at(int(b))) })

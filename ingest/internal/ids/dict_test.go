@@ -60,7 +60,7 @@ func TestDictionary(t *testing.T) {
 			}
 			return strings.Compare(a, b)
 		})
-		order := d.order()
+		order := d.order(false)
 		for i, n := range order {
 			if got := d.name(n); got != names[i] {
 				t.Fatalf("id of rank %d is %q, want %q", i, got, names[i])

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"slices"
@@ -21,6 +22,7 @@ type Join struct {
 	EachID func(visit func(num int64, text string) error) error // of the axis
 	Open   Source
 	Text   bool // ids are texts
+	Any    bool // ids of the axis are in any order: all titles have to fit in memory
 
 	IDs      int64 // of the axis
 	Found    int64
@@ -91,10 +93,10 @@ func IDsOf(s *csr.Store, axis csr.Axis, visit func(num int64, text string) error
 	return r.Err()
 }
 
-// find is the title of an id. Ids must ascend.
+// find is the title of an id. Ids must ascend, unless they are in any order.
 func (j *Join) find(id *titled) (string, error) {
 	for {
-		for len(j.kept) > 0 && j.kept[0].compare(id) < 0 {
+		for !j.Any && len(j.kept) > 0 && j.kept[0].compare(id) < 0 {
 			j.kept = j.kept[1:]
 		}
 		if len(j.kept) > 0 || j.whole {
@@ -104,13 +106,17 @@ func (j *Join) find(id *titled) (string, error) {
 			return "", err
 		}
 	}
-	if len(j.kept) == 0 || j.kept[0].compare(id) > 0 {
+	at, found := 0, len(j.kept) > 0 && j.kept[0].compare(id) == 0
+	if j.Any {
+		at, found = slices.BinarySearchFunc(j.kept, id, func(a titled, id *titled) int { return a.compare(id) })
+	}
+	if !found {
 		return "", nil
 	}
-	if j.kept[0].title != "" {
+	if j.kept[at].title != "" {
 		j.Found++
 	}
-	return j.kept[0].title, nil
+	return j.kept[at].title, nil
 }
 
 // load keeps the titles of the least ids above those of the last time.
@@ -151,6 +157,9 @@ func (j *Join) load() (err error) {
 		}
 		j.kept = append(j.kept, x)
 		if j.size += int64(len(x.id)+len(x.title)) + titledBytes; j.size > j.Most {
+			if j.Any {
+				return fmt.Errorf("titles of ids that keep their order have to be in memory, of which %d bytes are left for them: %w", j.Most, format.ErrUnsupported)
+			}
 			limit = j.shorten()
 		}
 	}

@@ -213,7 +213,7 @@ class Factorization:
         ----------
         new : sparse matrix, array_like, Store or path
             A matrix has the columns of this result, in the order of `cols`. Those of a store or a file are known by their ids,
-            and its rows come in ascending order of theirs.
+            and its rows come in the order of the store, or in ascending order of the ids of a file.
         whiten : bool
             Whether components are divided by their standard deviations.
         memory : str or int

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Union
 
 import numpy as np
@@ -18,6 +19,13 @@ from ._program import run
 from ._svds import pipeline
 
 Path = Union[str, "os.PathLike[str]"]
+
+
+@contextlib.contextmanager
+def _named(**lists: Iterable[Any] | None) -> Iterator[list[str]]:
+    """Flags for ids, and titles, of the rows and columns of a matrix, which keep their order."""
+    with listed(**lists) as given:
+        yield ["--keep-order", *given] if given else []
 
 
 class Store:
@@ -43,7 +51,8 @@ class Store:
     Notes
     -----
     The ``from_`` methods take the flags of ``gdsvd ingest`` as further keyword arguments, such as ``min_per_row=5``,
-    ``duplicates="sum"`` or ``force=True`` to replace a store. With ids rows and columns are in the order of these, ascending.
+    ``duplicates="sum"`` or ``force=True`` to replace a store. What comes as a matrix or in blocks keeps the order of its rows and columns: ids are
+    their names. Of files and tables rows and columns are in ascending order of the ids.
 
     Examples
     --------
@@ -182,7 +191,7 @@ class Store:
         path : path
             Of the new store.
         rows_ids, cols_ids : sequence, optional
-            Ids of rows and columns: texts or integers. Without they are numbered from 0.
+            Ids of rows and columns in their order, all different: texts or integers. Without they are numbered from 0.
         memory, progress, **options
             As for `from_csv`.
 
@@ -192,7 +201,7 @@ class Store:
         """
         _tables.refuse(A, "A", "gdsvd.Store.from_table(A, path, ")
         A = checked(A)
-        with listed(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
+        with _named(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
             ingest(A, path, memory, [*lists, *flags(options)], progress=progress)
         return cls(path)
 
@@ -236,7 +245,7 @@ class Store:
             if np.shape(shape) != (2,) or not all(is_number(n) and n == int(n) and n >= 0 for n in shape):
                 raise ValueError(f"shape = {shape!r} must be the number of rows and that of columns")
             shape = int(shape[0]), int(shape[1])
-        with listed(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
+        with _named(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
             ingest(iter(chunks), path, memory, [*lists, *flags(options)], shape, progress)
         return cls(path)
 
@@ -246,7 +255,7 @@ class Store:
     ) -> Store:
         """Make a store of the matrix of an AnnData file, with the names of obs and var as ids.
 
-        The file is read in blocks of rows, and never whole; a csc_matrix once for each eight million entries.
+        Cells and genes keep their order. The file is read in blocks of rows, and never whole; a csc_matrix once for each eight million entries.
 
         Parameters
         ----------
@@ -288,7 +297,7 @@ class Store:
 
     @classmethod
     def _from_hdf5(cls, m: _hdf5.Matrix, path: Path, memory: str | int, progress: bool | None, options: dict[str, Any]) -> Store:
-        with listed(rows_ids=m.rows, cols_ids=m.cols, col_titles=m.titles and [f"{i}\t{t}" for i, t in zip(m.cols, m.titles, strict=True)]) as lists:
+        with _named(rows_ids=m.rows, cols_ids=m.cols, col_titles=m.titles and [f"{i}\t{t}" for i, t in zip(m.cols, m.titles, strict=True)]) as lists:
             ingest(m.blocks, path, memory, [*lists, *flags(options)], m.shape, progress)
         return cls(path)
 
