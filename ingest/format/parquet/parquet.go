@@ -11,6 +11,9 @@
 // A file begins at its end: it has to be a plain file, not standard input. Positions are
 // numbers of rows, counted from 1 over all row groups. What is in memory is the footer and a part of a row group: the
 // pages of up to four columns and their dictionaries. Those that take more than Input.Window are refused.
+//
+// The reader is our own because that of github.com/parquet-go/parquet-go v0.32.0 makes the stripped program 25.9 MB
+// instead of 16.0 MB (go build -trimpath -ldflags '-s -w', linux/amd64). The tests write their files with it.
 package parquet
 
 import (
