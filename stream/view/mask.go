@@ -210,7 +210,7 @@ func (c *compiler) keep(s Step) {
 			before = append(before, func() []float64 { return o().col })
 		}
 	}
-	var set func() func(int)
+	var set func() (keep func(j int))
 	wanted := need{moments: itself, byRow: c.local(s.Axis)}
 	if s.Mode == seurat {
 		wanted.moments = expm1
@@ -220,7 +220,7 @@ func (c *compiler) keep(s Step) {
 		part := func(j int) bool {
 			return !slices.ContainsFunc(before, func(factors func() []float64) bool { return factors()[j] == 0 })
 		}
-		if kept := sums.moments.highlyVariable(s.Mode, int(s.X), others, sums.need.rounding, part, set()); kept == 0 && some {
+		if kept := sums.moments.highlyVariable(s.Mode, int(s.X), others, sums.need.rounding, part, set); kept == 0 && some {
 			c.refused = fmt.Errorf("view: %v keeps none of %v %s: nothing tells how much they vary, as where all of a bin of means vary alike; take the other flavor, or a list of ids as keep=%s,FILE", s, n, s.Axis, s.Axis)
 		}
 	})

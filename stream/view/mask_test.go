@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -274,6 +275,28 @@ func TestHighlyVariable(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// What tells columns apart takes the place of their sums: beside these, 8 bytes of each column are made, and its mask.
+func TestHighlyVariableInPlace(t *testing.T) {
+	const n = 1 << 17
+	for _, flavor := range []string{seurat, cellRanger} {
+		m := newMoments(n)
+		for j := range n {
+			m.add(j, float64(1+j%7))
+			m.add(j, float64(2+j%11))
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		kept := m.highlyVariable(flavor, 500, 50, 1e-13, func(int) bool { return true }, func() func(int) {
+			mask := make([]float64, n)
+			return func(j int) { mask[j] = 1 }
+		})
+		runtime.ReadMemStats(&after)
+		if made := after.TotalAlloc - before.TotalAlloc; kept < 500 || made > 16*n+1<<16 {
+			t.Errorf("%s: %d are kept, %d bytes made for %d columns", flavor, kept, made, n)
 		}
 	}
 }

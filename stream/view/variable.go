@@ -28,31 +28,34 @@ func itself(v float64) float64 { return v }
 func expm1(v float64) float64  { return math.Expm1(v) }
 
 // highlyVariable has the n columns kept, of a matrix of that number of rows, that have the highest normalised dispersion,
-// and all that share the lowest one, of those that take part. What it works out stands in the place of the sums.
-func (m *moments) highlyVariable(flavor string, n int, rows, rounding float64, part func(j int) bool, keep func(j int)) (kept int) {
-	all := make([]variability, len(m.sum))
-	for j := range all {
-		all[j] = variability{math.NaN(), math.NaN()}
+// and all that share the lowest one, of those that take part. keeper is called before it is needed: what is worked out
+// stands in the place of the sums, so that no more numbers of each column are in memory.
+func (m *moments) highlyVariable(flavor string, n int, rows, rounding float64, part func(j int) bool, keeper func() (keep func(j int))) (kept int) {
+	for j := range m.sum {
+		mean, dispersion := math.NaN(), math.NaN()
 		if part(j) {
-			all[j] = m.variability(flavor, j, rows, rounding)
+			mean, dispersion = m.dispersion(flavor, j, rows, rounding)
 		}
+		m.sum[j] = sum{mean, dispersion}
 	}
+	all := m.sum
 	m.sum, m.square = nil, nil
 	buffer := make([]float64, 0, len(all))
 	normalise(flavor, all, buffer, rounding)
 	ordered := buffer
 	for _, x := range all {
-		if !math.IsNaN(x.dispersion) {
-			ordered = append(ordered, x.dispersion)
+		if !math.IsNaN(x.lo) {
+			ordered = append(ordered, x.lo)
 		}
 	}
+	slices.Sort(ordered)
+	keep := keeper()
 	if len(ordered) == 0 {
 		return 0
 	}
-	slices.Sort(ordered)
 	least := ordered[max(0, len(ordered)-n)]
 	for j, x := range all {
-		if x.dispersion >= least || equal(x.dispersion, least, rounding) {
+		if x.lo >= least || equal(x.lo, least, rounding) {
 			keep(j)
 			kept++
 		}
@@ -60,26 +63,21 @@ func (m *moments) highlyVariable(flavor string, n int, rows, rounding float64, p
 	return kept
 }
 
-// variability is what tells columns apart: NaN where that is not known.
-type variability struct {
-	mean       float64 // then the number of its bin
-	dispersion float64
-}
-
-func (m *moments) variability(flavor string, j int, rows, rounding float64) variability {
+// dispersion is that of a column and its mean, in logarithms for some; NaN where they are not known.
+func (m *moments) dispersion(flavor string, j int, rows, rounding float64) (mean, dispersion float64) {
 	size := m.square[j].value()
-	mean := m.sum[j].mean(rows, size, rounding)
+	mean = m.sum[j].mean(rows, size, rounding)
 	if mean == 0 {
 		mean = 1e-12
 	}
 	d := variance(m.square[j], m.sum[j], size, rows, rounding) / (rows - 1) / mean
 	if flavor != seurat {
-		return variability{mean, d}
+		return mean, d
 	}
 	if d == 0 {
 		d = math.NaN()
 	}
-	return variability{math.Log1p(mean), math.Log(d)}
+	return math.Log1p(mean), math.Log(d)
 }
 
 // equal tells whether rounding may be all that is between numbers.
@@ -87,15 +85,16 @@ func equal(x, y, rounding float64) bool {
 	return x == y || math.Abs(x-y) <= rounding*(1+math.Abs(x)+math.Abs(y))
 }
 
-// normalise makes dispersions those less the centre of their bin and over its spread.
-func normalise(flavor string, all []variability, buffer []float64, rounding float64) {
+// normalise makes the dispersions, lo, those less the centre of their bin of means, hi, and over its spread. A mean
+// becomes the number of its bin.
+func normalise(flavor string, all []sum, buffer []float64, rounding float64) {
 	means := buffer
 	for k, x := range all {
-		if math.IsNaN(x.mean) {
-			all[k].dispersion = x.mean // a column without a mean has no dispersion either
+		if math.IsNaN(x.hi) {
+			all[k].lo = x.hi // a column without a mean has no dispersion either
 			continue
 		}
-		means = append(means, x.mean)
+		means = append(means, x.hi)
 	}
 	if len(means) == 0 {
 		return
@@ -106,15 +105,15 @@ func normalise(flavor string, all []variability, buffer []float64, rounding floa
 		edges = evenBins(means[0], means[len(means)-1], rounding)
 	}
 	for k, x := range all {
-		all[k].mean = float64(sort.Search(len(edges), func(i int) bool { // the first edge that is not below
-			return x.mean <= edges[i] || equal(x.mean, edges[i], rounding)
+		all[k].hi = float64(sort.Search(len(edges), func(i int) bool { // the first edge that is not below
+			return x.hi <= edges[i] || equal(x.hi, edges[i], rounding)
 		}))
 	}
 	for bin := range len(edges) + 1 {
 		in := buffer
 		for _, x := range all {
-			if x.mean == float64(bin) && !math.IsNaN(x.dispersion) {
-				in = append(in, x.dispersion)
+			if x.hi == float64(bin) && !math.IsNaN(x.lo) {
+				in = append(in, x.lo)
 			}
 		}
 		centre, spread := meanAndDeviation(in, rounding)
@@ -122,8 +121,8 @@ func normalise(flavor string, all []variability, buffer []float64, rounding floa
 			centre, spread = medianAndMAD(in, rounding)
 		}
 		for k, x := range all {
-			if x.mean == float64(bin) {
-				all[k].dispersion = distance(x.dispersion, centre, rounding) / spread
+			if x.hi == float64(bin) {
+				all[k].lo = distance(x.lo, centre, rounding) / spread
 			}
 		}
 	}
