@@ -176,6 +176,7 @@ func TestCompleteResumed(t *testing.T) {
 		"damaged":       {append(slices.Clone(state[:len(state)-1]), state[len(state)-1]^1), nil, "is damaged: "},
 		"short":         {state[:20], nil, "is damaged: "},
 		"of another λ":  {state, func(o *factor.CompleteOptions) { o.Lambda = 3 }, "is of another run: "},
+		"of no biases":  {state, func(o *factor.CompleteOptions) { o.Biases = false }, "is of another run: "},
 		"not asked for": {state, func(o *factor.CompleteOptions) { o.Resume = false }, "holds the checkpoint of an unfinished run"},
 	} {
 		if err := os.WriteFile(saved, c.state, 0o666); err != nil {

@@ -148,6 +148,9 @@ func Fit(ctx context.Context, src stream.Source, o Options) (*State, error) {
 	if r, c := s.V.Dims(); int64(r) != src.Cols() || c != o.Rank {
 		return nil, fmt.Errorf("complete: the state is of a rank %d fit of %d columns, not %d of %d", c, r, o.Rank, src.Cols())
 	}
+	if (s.Columns != nil) != o.Biases {
+		return nil, fmt.Errorf("complete: the state has biases: %t, the fit: %t", s.Columns != nil, o.Biases)
+	}
 	f := &fit{Options: o, src: src, State: s}
 	for s.Phase != Done && (s.Phase != Final || s.At < o.Rounds) {
 		if s.Phase == Means {

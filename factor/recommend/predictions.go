@@ -23,13 +23,19 @@ func Predictions(ctx context.Context, r *factor.Result) (*Factorisation, error) 
 		return nil, err
 	}
 	cols, err := r.ColBiases(ctx)
-	if err != nil || rows == nil { // without biases μ, of all, changes no order
-		return f, err
+	if err != nil {
+		return nil, err
 	}
 	mean := float64(r.Completion.Mean)
+	of := func(biases []float64, i int64) float64 {
+		if biases == nil {
+			return 0
+		}
+		return biases[i]
+	}
 	f.Sigma = append(f.Sigma, 1, 1)
-	f.U = with(r.ReadU, r.K, func(i int64) (float64, float64) { return mean + rows[i], 1 })
-	f.V = with(r.ReadV, r.K, func(j int64) (float64, float64) { return 1, cols[j] })
+	f.U = with(r.ReadU, r.K, func(i int64) (float64, float64) { return mean + of(rows, i), 1 })
+	f.V = with(r.ReadV, r.K, func(j int64) (float64, float64) { return 1, of(cols, j) })
 	return f, nil
 }
 

@@ -56,8 +56,9 @@ func TestPredictions(t *testing.T) {
 				for s, sigma := range r.Sigma {
 					p += u.At(int(row), s) * float64(sigma) * v.At(j, s)
 				}
+				p += float64(r.Completion.Mean)
 				if biases {
-					p += float64(r.Completion.Mean) + rowBias[row] + colBias[j]
+					p += rowBias[row] + colBias[j]
 				}
 				want = append(want, scored{j, p})
 			}
