@@ -114,6 +114,12 @@ func naive(a, b *mat.Dense, scores func(i, j int) float64, judged func(i int) bo
 
 // trained are V of the recsys view of some rows, by a dense decomposition.
 func trained(a *mat.Dense, pipeline string, used func(i int) bool, k int) mat.Matrix {
+	v, _ := decomposed(a, pipeline, used, k)
+	return v
+}
+
+// decomposed is trained, and all singular values.
+func decomposed(a *mat.Dense, pipeline string, used func(i int) bool, k int) (mat.Matrix, []float64) {
 	rows, cols := a.Dims()
 	b := mat.NewDense(rows, cols, nil)
 	counts := make([]float64, cols)
@@ -147,7 +153,7 @@ func trained(a *mat.Dense, pipeline string, used func(i int) bool, k int) mat.Ma
 	svd.Factorize(b, mat.SVDThin)
 	var v mat.Dense
 	svd.VTo(&v)
-	return v.Slice(0, cols, 0, k)
+	return v.Slice(0, cols, 0, k), svd.Values(nil)
 }
 
 // All metrics of popularity and of factorisations are those of the definitions, of users who are there and of those who
@@ -441,5 +447,70 @@ func TestRefusals(t *testing.T) {
 		if _, err := Run(t.Context(), train, c.test, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
 		}
+	}
+}
+
+// Stores of a few entries, in which many scores are the same or 0 by the definition: all metrics are those of lists in which
+// scores that differ by rounding are a tie, and the first columns come first.
+func TestTies(t *testing.T) {
+	metrics, err := ParseMetrics("recall@2,precision@1,ndcg@3,map@3,coverage@1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(5, 5))
+	judged := 0
+	for trial := range 40 {
+		rows, cols := 3+random.IntN(6), 3+random.IntN(6)
+		a, b := mat.NewDense(rows, cols, nil), mat.NewDense(rows, cols, nil)
+		for i := range rows {
+			for j := range cols {
+				switch x := random.IntN(10); {
+				case x < 3:
+					a.Set(i, j, float64(1+random.IntN(3)))
+				case x < 5:
+					b.Set(i, j, 1)
+				}
+			}
+		}
+		name := []string{"none", "recsys"}[trial%2]
+		o := Options{Ranks: []int{1 + random.IntN(2)}, Metrics: metrics, Dir: t.TempDir(), Memory: 256 << 20, Views: []View{{Name: name}}}
+		plain := mat.DenseCopyOf(a)
+		if name == "recsys" {
+			o.Views[0].Pipeline, err = view.Parse(name)
+			plain.Apply(func(_, _ int, x float64) float64 { return min(1, x) }, a)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, sigma := decomposed(a, name, func(int) bool { return true }, o.Ranks[0])
+		if k := o.Ranks[0]; !(sigma[k-1] > 1e-6*sigma[0]) || k < len(sigma) && !(sigma[k-1]-sigma[k] > 1e-3*sigma[0]) {
+			continue // the leading vectors are not one set
+		}
+		r, err := Run(t.Context(), csrtest.FromDense(t, a, csr.CreateOptions{}), csrtest.FromDense(t, b, csr.CreateOptions{}), o)
+		if err != nil {
+			if strings.Contains(err.Error(), "nothing can be judged") {
+				continue
+			}
+			t.Fatal(err)
+		}
+		var query mat.Dense
+		query.Mul(plain, v)
+		score := func(i, j int) float64 {
+			grid := mat.Norm(plain.RowView(i), 2) * 0x1p-36
+			if grid == 0 {
+				return 0
+			}
+			return math.Round(mat.Dot(query.RowView(i), v.(*mat.Dense).RowView(j)) / grid)
+		}
+		judged++
+		for i, m := range metrics {
+			got, want := float64(r.Models[1].Scores[i].Value), naive(a, b, score, func(int) bool { return true }, m, 0)
+			if math.Abs(got-want) > 1e-12 {
+				t.Errorf("trial %d, %d × %d, %s: %v is %v, want %v", trial, rows, cols, name, m, got, want)
+			}
+		}
+	}
+	if judged < 20 {
+		t.Errorf("only %d trials were judged", judged)
 	}
 }

@@ -11,25 +11,45 @@ type Item struct {
 	Score float64
 }
 
-// before puts the larger score first and, of equal ones, the smaller number.
-func before(a, b Item) bool { return a.Score > b.Score || a.Score == b.Score && a.Index < b.Index }
-
 // top keeps the first n Items of all it is offered, by before: a heap whose root is the last of them.
 type top struct {
-	items []Item // of capacity n
+	items []Item  // of capacity n
+	from  float64 // the length of what the query was made of, if it is known
+	grid  float64 // scores are the same whose nearest multiples of it are; 0: that are equal
 }
 
-// least is the score that an Item must have at least to be kept.
+// tie is the grid of scores, relative to the length of what they are made of: scores that differ by the rounding of the
+// vectors, as those that are 0 by the definition do, are a tie on every machine.
+const tie = 0x1p-36
+
+// place is a score as far as it counts.
+func (t *top) place(score float64) float64 {
+	if t.grid == 0 {
+		return score
+	}
+	return math.Round(score / t.grid)
+}
+
+// before puts the larger score first and, of a tie, the smaller number.
+func (t *top) before(a, b Item) bool {
+	if math.Abs(a.Score-b.Score) > t.grid {
+		return a.Score > b.Score
+	}
+	x, y := t.place(a.Score), t.place(b.Score)
+	return x > y || x == y && a.Index < b.Index
+}
+
+// least is a score below which no Item is kept.
 func (t *top) least() float64 {
 	if len(t.items) < cap(t.items) {
 		return math.Inf(-1)
 	}
-	return t.items[0].Score
+	return t.items[0].Score - t.grid
 }
 
 // takes tells whether an Item would be kept.
 func (t *top) takes(x Item) bool {
-	return len(t.items) < cap(t.items) || before(x, t.items[0])
+	return len(t.items) < cap(t.items) || t.before(x, t.items[0])
 }
 
 // add keeps an Item that is taken.
@@ -38,7 +58,7 @@ func (t *top) add(x Item) {
 		t.items = append(t.items, x)
 		for i := len(t.items) - 1; i > 0; {
 			up := (i - 1) / 2
-			if !before(t.items[up], t.items[i]) {
+			if !t.before(t.items[up], t.items[i]) {
 				return
 			}
 			t.items[i], t.items[up] = t.items[up], t.items[i]
@@ -52,10 +72,10 @@ func (t *top) add(x Item) {
 		if down >= n {
 			break
 		}
-		if down+1 < n && before(t.items[down], t.items[down+1]) {
+		if down+1 < n && t.before(t.items[down], t.items[down+1]) {
 			down++
 		}
-		if before(t.items[down], x) {
+		if t.before(t.items[down], x) {
 			break
 		}
 		t.items[i] = t.items[down]
@@ -67,7 +87,7 @@ func (t *top) add(x Item) {
 // sort puts the Items in order; nothing may be added after it.
 func (t *top) sort() {
 	slices.SortFunc(t.items, func(a, b Item) int {
-		if before(a, b) {
+		if t.before(a, b) {
 			return -1
 		}
 		return 1 // no two are equal

@@ -86,6 +86,7 @@ func (x *index) search(s *searcher, q *mat.Dense, heaps []top, without func(quer
 	for i := range n {
 		copy(s.queries[i*k:], q.RawRowView(i))
 		s.who[i], s.norms[i] = i, norm(q.RawRowView(i))
+		heaps[i].grid = max(s.norms[i], heaps[i].from) * tie
 	}
 	for _, t := range x.tiles {
 		for i := 0; i < n; {

@@ -64,7 +64,7 @@ func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]I
 	for j := range x {
 		x[j] /= length
 	}
-	heaps := []top{{make([]Item, 0, o.N)}}
+	heaps := []top{{items: make([]Item, 0, o.N)}}
 	err = s.search(ctx, mat.NewDense(1, s.k, x), heaps, func(int, uint32) bool { return false })
 	return heaps[0].items, err
 }

@@ -91,7 +91,7 @@ func newRun(ctx context.Context, f *Factorisation, store *csr.Store, o Options) 
 	taken := o.Reserve + history.Bytes(store) + int64(r.Workers)*store.DecodedSize(block.Rows, block.NNZ)
 	var left int64
 	var err error
-	r.block, left, err = r.columns.plan(r.Memory, taken, 2*int64(8*len(f.Sigma)+16*r.N+40), r.Workers)
+	r.block, left, err = r.columns.plan(r.Memory, taken, 2*int64(8*len(f.Sigma)+16*r.N+56), r.Workers)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (r *run) each(ctx context.Context, emit func(int64, []Item) error) error {
 		}
 		rows = rows[:seen.Len()]
 		for i := range rows {
-			heaps[i] = top{items[i*r.N : i*r.N : (i+1)*r.N]}
+			heaps[i] = top{items: items[i*r.N : i*r.N : (i+1)*r.N]}
 		}
 		if err := r.search(ctx, rows, seen, heaps[:len(rows)]); err != nil {
 			return err
@@ -162,19 +162,19 @@ func (r *run) emit(row int64, empty bool, heap *top, emit func(int64, []Item) er
 // search fills the heaps of some rows.
 func (r *run) search(ctx context.Context, rows []int64, seen *history.Rows, heaps []top) error {
 	queries := mat.NewDense(len(rows), r.columns.k, nil)
-	if err := r.queries(ctx, queries, rows, seen); err != nil {
+	if err := r.queries(ctx, queries, rows, seen, heaps); err != nil {
 		return err
 	}
 	return r.columns.search(ctx, queries, heaps, func(row int, col uint32) bool { return !r.Seen && seen.Has(row, col) })
 }
 
 // queries makes what the vectors of the columns are multiplied with.
-func (r *run) queries(ctx context.Context, q *mat.Dense, rows []int64, seen *history.Rows) error {
+func (r *run) queries(ctx context.Context, q *mat.Dense, rows []int64, seen *history.Rows, heaps []top) error {
 	if r.By == Model {
 		if err := readSome(r.Lines().scaled, rows, q); err != nil {
 			return err
 		}
-	} else if err := r.columns.each(ctx, false, func() error { return r.history(ctx, q, rows, seen) }); err != nil {
+	} else if err := r.columns.each(ctx, false, func() error { return r.history(ctx, q, rows, seen, heaps) }); err != nil {
 		return err
 	}
 	for i, row := range rows {
@@ -202,7 +202,7 @@ func readSome(read func(int64, *mat.Dense) error, numbers []int64, to *mat.Dense
 }
 
 // history adds the vectors of the columns in memory that rows have entries in, in the order of the columns.
-func (r *run) history(ctx context.Context, q *mat.Dense, rows []int64, seen *history.Rows) error {
+func (r *run) history(ctx context.Context, q *mat.Dense, rows []int64, seen *history.Rows, heaps []top) error {
 	n, _ := r.columns.vectors.Dims()
 	errs := make([]error, len(rows))
 	err := r.columns.parts(ctx, len(rows), func(_, from, to int) {
@@ -217,6 +217,7 @@ func (r *run) history(ctx context.Context, q *mat.Dense, rows []int64, seen *his
 			} else if _, errs[i] = r.Fold.Line(rows[i], cols, vals, weights); errs[i] != nil {
 				return
 			}
+			heaps[i].from = norm(weights)
 			sum := blas64.Vector{N: r.columns.k, Inc: 1, Data: q.RawRowView(i)}
 			for p, col := range cols {
 				at := int64(col) - r.columns.first

@@ -191,7 +191,7 @@ func TestShortVectors(t *testing.T) {
 	x.tiles[5].vectors = x.tiles[0].vectors // were it looked at, its columns would be found
 	x.tiles[5].ids = slices.Repeat([]uint32{cols}, tileCols)
 	q := mat.NewDense(2, k, []float64{1, 1, 1, 1, 3, 0, 0, 0})
-	heaps := []top{{make([]Item, 0, 5)}, {make([]Item, 0, 5)}}
+	heaps := []top{{items: make([]Item, 0, 5)}, {items: make([]Item, 0, 5)}}
 	x.search(newSearcher(k), q, heaps, func(int, uint32) bool { return false })
 	for i, want := range [][]uint32{{0, 1, 2, 3, 4}, {0, 4, 8, 12, 16}} {
 		heaps[i].sort()

@@ -103,7 +103,7 @@ func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64
 		return err
 	}
 	s := &segments{n: v.N, k: len(v.Sigma), read: v.units}
-	block, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), 0, int64(8*s.k+16*o.N+40), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
+	block, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), 0, int64(8*s.k+16*o.N+56), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64
 			return err
 		}
 		for i := range of {
-			heaps[i] = top{items[i*o.N : i*o.N : (i+1)*o.N]}
+			heaps[i] = top{items: items[i*o.N : i*o.N : (i+1)*o.N]}
 		}
 		if err := s.search(ctx, queries, heaps[:len(of)], func(query int, id uint32) bool { return int64(id) == of[query] }); err != nil {
 			return err
