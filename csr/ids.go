@@ -53,6 +53,12 @@ func (k IDKind) number() int { return slices.Index([]IDKind{IntIDs, StringIDs}, 
 // maxIDLen is the length in bytes below which a string id must stay.
 const maxIDLen = 1 << 20
 
+// Shared prefixes add up to at most maxRepeated bytes for each byte of the file before; one of maxPrefix always fits.
+const (
+	maxRepeated = 256
+	maxPrefix   = 255
+)
+
 // IDWriter writes the ids of one axis, one for each row or column, in strictly
 // ascending order unless KeepOrder has been called. It may be used beside its Writer and the other axis'
 // IDWriter, by one goroutine at a time.
@@ -67,6 +73,7 @@ type IDWriter struct {
 	count int64
 	last  int64  // of kind int
 	prev  []byte // of kind string
+	saved int64  // bytes of shared prefixes
 	// identity: all ids so far are 0, 1, 2, …
 	identity bool
 	buf      []byte
@@ -138,6 +145,10 @@ func (iw *IDWriter) AppendString(id string) error {
 	for n < len(iw.prev) && n < len(id) && iw.prev[n] == id[n] {
 		n++
 	}
+	if iw.saved+int64(n) > maxRepeated*iw.out.Size() {
+		n = min(n, maxPrefix)
+	}
+	iw.saved += int64(n)
 	iw.buf = binary.AppendUvarint(iw.buf[:0], uint64(n))
 	iw.buf = binary.AppendUvarint(iw.buf, uint64(len(id)-n))
 	iw.buf = append(iw.buf, id[n:]...)

@@ -1,6 +1,7 @@
 package csr_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"os"
@@ -94,6 +95,51 @@ func TestStringIDs(t *testing.T) {
 		slices.Sort(ids)
 		requireIDs(t, dir, nil, ids, ids)
 	})
+}
+
+// TestLongPrefixes: ids of long shared prefixes are read back from a file of which they are no more than 256 times as long, and a
+// file that repeats a prefix more often is refused.
+func TestLongPrefixes(t *testing.T) {
+	long := strings.Repeat("x", 100000)
+	var ids []string
+	total := 0
+	for i := range 2000 {
+		ids = append(ids, long+strconv.Itoa(10000+i))
+		total += len(ids[i])
+	}
+	path := filepath.Join(t.TempDir(), "x.csr")
+	if err := writeIDs(path, nil, ids); err != nil {
+		t.Fatal(err)
+	}
+	s, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got, err := readIDs(s, csr.RowAxis); err != nil || !slices.Equal(got, ids) {
+		t.Errorf("%d of %d ids, %v", len(got), len(ids), err)
+	}
+	info := s.Manifest().IDs.Rows
+	if int64(total) > 258*info.Size {
+		t.Errorf("%d bytes of ids in %d", total, info.Size)
+	}
+
+	bomb := []byte("GDSVDIDS\x01\x00\x00\x00\x01\x00\x00\x00") // version, kind
+	bomb = binary.AppendUvarint(append(bomb, 0), uint64(len(long)))
+	bomb = append(bomb, long...)
+	for range 1000 {
+		bomb = append(binary.AppendUvarint(bomb, uint64(len(long))), 1, 'y')
+		long += "y"
+	}
+	bomb = binary.LittleEndian.AppendUint64(bomb, 1001)
+	name := filepath.Join(path, info.File)
+	if err := os.WriteFile(name, bomb, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	info.Size, info.Count = int64(len(bomb)), 1001
+	if got, err := readIDs(s, csr.RowAxis); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), "prefixes") {
+		t.Errorf("a bomb: %d ids, %v", len(got), err)
+	}
 }
 
 func requireIDs(t *rapid.T, dir string, ints []int64, texts, want []string) {

@@ -25,8 +25,8 @@ const (
 	titlesTrailer = 64
 	titlesBlock   = 128 // titles of a block
 	titlesRecord  = 12
-	// maxTitle is the length in bytes below which a title must stay.
-	maxTitle = 1 << 20
+	// maxTitle is the length in bytes below which a title must stay: a block of them has 2 MiB at most.
+	maxTitle = 1 << 14
 )
 
 func (a Axis) titles() string { return a.String() + ".titles" }

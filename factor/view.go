@@ -58,7 +58,7 @@ func (t *task) planView() (err error) {
 	if len(t.View) == 0 {
 		return nil
 	}
-	if t.View, err = t.read.Keep(t.FS, t.View, t.Log); err != nil {
+	if t.View, err = t.read.Keep(t.FS, t.View, t.Memory, t.Log); err != nil {
 		return err
 	}
 	t.view = view.Plan(t.read, t.View, t.store.Transposed())

@@ -291,6 +291,33 @@ func TestParquetDamage(t *testing.T) {
 	}
 }
 
+// TestParquetPageSums: no byte of a page that carries a checksum changes the matrix without a word. The footer has none.
+func TestParquetPageSums(t *testing.T) {
+	rows, _ := parquetRows(40)
+	for name, good := range map[string][]byte{"1": written(t, rows, 20, pq.DataPageVersion(1)), "2": written(t, rows, 20, pq.DataPageVersion(2), pq.Compression(&pq.Snappy))} {
+		want, err := parseParquet(good)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums := 0
+		pages := len(good) - 8 - int(binary.LittleEndian.Uint32(good[len(good)-8:]))
+		for i := range pages {
+			bad := bytes.Clone(good)
+			bad[i] ^= 1 << (i % 8)
+			got, err := parseParquet(bad)
+			if err != nil && strings.Contains(err.Error(), "checksum") {
+				sums++
+			}
+			if err == nil && !slices.Equal(got, want) {
+				t.Errorf("version %s, byte %d of %d: read as another matrix", name, i, pages)
+			}
+		}
+		if sums == 0 {
+			t.Errorf("version %s: there are no checksums", name)
+		}
+	}
+}
+
 // TestParquetWindow: pages that take more memory than the budget has for them are refused in one line, which tells
 // the budget that reads them. What is skipped takes none.
 func TestParquetWindow(t *testing.T) {

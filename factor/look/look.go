@@ -50,7 +50,7 @@ func newLook(ctx context.Context, store *csr.Store, o Options, reads int) (*look
 	rows, cols := factor.Orient(store, csr.RowAxis, csr.ColAxis)
 	src := source.New(store, rows, cols)
 	var err error
-	if o.View, err = src.Keep(o.FS, o.View, o.Log); err != nil {
+	if o.View, err = src.Keep(o.FS, o.View, o.Memory, o.Log); err != nil {
 		return nil, err
 	}
 	l := &look{Options: o, store: src}

@@ -2,9 +2,12 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"unicode"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -14,21 +17,29 @@ import (
 // maxList bounds the size of a file with ids.
 const maxList = 64 << 20
 
-// Keep reads the lists that a pipeline keeps columns or rows of. It logs ids in them that the matrix does not have.
-func (s *Source) Keep(fsys vfs.FS, p view.Pipeline, log *slog.Logger) (view.Pipeline, error) {
+// listShare is the part of the memory budget that a file with ids may have. Where its ids begin takes at most twice as much beside it.
+const listShare = 8
+
+// Keep reads the lists that a pipeline keeps columns or rows of, within a memory budget in bytes. It logs ids in them that the matrix does not have.
+func (s *Source) Keep(fsys vfs.FS, p view.Pipeline, memory int64, log *slog.Logger) (view.Pipeline, error) {
 	return p.Resolve(func(step int, file string) (*view.Mask, error) {
 		if file == "" {
 			return nil, fmt.Errorf("%v names what a result keeps by its checksum: give the FILE with their ids", p[step])
 		}
-		l, err := readList(fsys, file)
+		b, err := vfs.ReadFile(fsys, file, min(maxList, memory/listShare))
+		if errors.Is(err, vfs.ErrTooLarge) && memory/listShare < maxList {
+			err = fmt.Errorf("%w: a list of ids has an eighth of the memory budget: give a larger one", err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", p[step], err)
 		}
+		l := parseList(b)
 		kept, err := l.find(s, p[step].Axis)
 		if err != nil {
 			return nil, err
 		}
-		unknown, ids := len(l.line), l.ids
+		ids := len(l.at)
+		unknown := ids - l.known
 		switch {
 		case ids == 0:
 			return nil, fmt.Errorf("%v: the file has no ids: give one a line", p[step])
@@ -42,44 +53,48 @@ func (s *Source) Keep(fsys vfs.FS, p view.Pipeline, log *slog.Logger) (view.Pipe
 	})
 }
 
-// list is ids of a file, with the line each is first in. Those that are found are taken out.
+// list is the ids of a file, one a line, each once.
 type list struct {
-	line map[string]int
-	ids  int
+	text  []byte
+	at    []uint32 // where ids begin, ascending by id
+	found []bool   // by find
+	known int      // ids found
 }
 
-func readList(fsys vfs.FS, name string) (*list, error) {
-	b, err := vfs.ReadFile(fsys, name, maxList)
-	if err != nil {
-		return nil, err
-	}
-	return parseList(b), nil
-}
-
-// parseList reads ids, one a line. Lines without one are left out, and those that come again.
+// parseList looks for the ids in the lines of a text. Lines without one are left out, and those that come again.
 func parseList(b []byte) *list {
-	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
-	l := &list{line: map[string]int{}}
-	n := 0
-	for line := range bytes.Lines(b) {
-		n++
-		id := bytes.TrimSpace(line)
-		if _, again := l.line[string(id)]; !again && len(id) > 0 {
-			l.line[string(id)] = n
+	l := &list{text: bytes.TrimPrefix(b, []byte("\uFEFF"))}
+	l.at = make([]uint32, 0, bytes.Count(l.text, []byte("\n"))+1)
+	at := 0
+	for line := range bytes.Lines(l.text) {
+		if id := bytes.TrimLeftFunc(line, unicode.IsSpace); len(id) > 0 {
+			l.at = append(l.at, uint32(at+len(line)-len(id)))
 		}
+		at += len(line)
 	}
-	l.ids = len(l.line)
+	slices.SortFunc(l.at, func(a, b uint32) int {
+		return cmp.Or(bytes.Compare(l.id(a), l.id(b)), cmp.Compare(a, b))
+	})
+	l.at = slices.CompactFunc(l.at, func(a, b uint32) bool { return bytes.Equal(l.id(a), l.id(b)) })
+	l.found = make([]bool, len(l.at))
 	return l
 }
 
-// first is the id in the first line of those that are left.
+// id is the id that begins at a place of the text.
+func (l *list) id(at uint32) []byte {
+	line, _, _ := bytes.Cut(l.text[at:], []byte("\n"))
+	return bytes.TrimSpace(line)
+}
+
+// first is the id in the first line of those that have not been found.
 func (l *list) first() (id string, line int) {
-	for s, n := range l.line {
-		if line == 0 || n < line {
-			id, line = s, n
+	first := uint32(len(l.text))
+	for i, at := range l.at {
+		if !l.found[i] {
+			first = min(first, at)
 		}
 	}
-	return id, line
+	return string(l.id(first)), 1 + bytes.Count(l.text[:first], []byte("\n"))
 }
 
 // find tells which of the user's columns or rows have ids in the list.
@@ -98,9 +113,11 @@ func (l *list) find(s *Source, of string) (kept []bool, err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	kept = make([]bool, n)
 	for at := 0; r.Next(); at++ {
-		id := r.String()
-		if _, kept[at] = l.line[id]; kept[at] {
-			delete(l.line, id)
+		id := []byte(r.String())
+		i, in := slices.BinarySearchFunc(l.at, id, func(at uint32, id []byte) int { return bytes.Compare(l.id(at), id) })
+		if in {
+			kept[at], l.found[i] = true, true
+			l.known++
 		}
 	}
 	return kept, r.Err()

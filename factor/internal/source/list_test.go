@@ -1,8 +1,17 @@
 package source
 
 import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 // Every line of a list is an id, or empty, or the same as one before.
@@ -11,17 +20,47 @@ func FuzzList(f *testing.F) {
 	f.Add("\x00\n\xff")
 	f.Fuzz(func(t *testing.T, text string) {
 		l := parseList([]byte(text))
+		lines := map[string]int{}
+		for _, at := range l.at {
+			lines[string(l.id(at))] = 1 + strings.Count(string(l.text[:at]), "\n")
+		}
 		seen := map[string]bool{}
 		for i, line := range strings.Split(strings.TrimPrefix(text, "\uFEFF"), "\n") {
 			id := strings.TrimSpace(line)
-			if n, ok := l.line[id]; ok != (id != "") || id != "" && !seen[id] && n != i+1 {
+			if n, ok := lines[id]; ok != (id != "") || id != "" && !seen[id] && n != i+1 {
 				t.Fatalf("%q: line %d, %q, is in line %d, %t", text, i+1, id, n, ok)
 			}
 			seen[id] = true
 		}
 		delete(seen, "")
-		if l.ids != len(seen) {
-			t.Fatalf("%q: %d ids, want %d", text, l.ids, len(seen))
+		if len(l.at) != len(seen) {
+			t.Fatalf("%q: %d ids, want %d", text, len(l.at), len(seen))
 		}
 	})
+}
+
+// TestListWithinMemory: a list of ids has an eighth of the memory budget.
+func TestListWithinMemory(t *testing.T) {
+	dir := t.TempDir()
+	path, name := filepath.Join(dir, "a.csr"), filepath.Join(dir, "list")
+	csrtest.Write(t, path, 3, [][]csrtest.Entry{{{Col: 1, Val: 1}}}, csr.CreateOptions{})
+	store, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if err := os.WriteFile(name, []byte("1\n0\n"+strings.Repeat("1\n", 500)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p, err := view.Pipeline{}.Keep(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := New(store, csr.RowAxis, csr.ColAxis)
+	if _, err := src.Keep(vfs.OS(), p, 8*1004, slog.New(slog.DiscardHandler)); err != nil {
+		t.Error(err)
+	}
+	if _, err := src.Keep(vfs.OS(), p, 8*1003, slog.New(slog.DiscardHandler)); !errors.Is(err, vfs.ErrTooLarge) || !strings.Contains(err.Error(), "memory budget") {
+		t.Error(err)
+	}
 }

@@ -65,6 +65,7 @@ type reader struct {
 	first             string  // the line with it
 	integers          [2]bool // the sample has nothing but integers as users, as items
 	truths            bool    // and nothing but true and false as values
+	dated             bool    // and nothing but what looks like moments as values
 }
 
 // Parse reads the entries of whole lines.

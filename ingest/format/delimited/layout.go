@@ -245,6 +245,10 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 		p.roles = prev.roles
 		err = p.roles.Explain(t.labels(header), "as in "+prev.file)
 		p.roles.Words, p.roles.Times = prev.roles.Words, prev.roles.Times
+		if err == nil && !prev.dated && p.timed(t, header) {
+			err = fmt.Errorf("%w: column %d holds dates or times here, and values in %s (--columns %s reads them as values)", text.ErrParts, p.roles.Value+1,
+				prev.file, roles.Numbered([]int{p.roles.Row, p.roles.Col, p.roles.Value}))
+		}
 	default:
 		p.roles, err = t.positional(header, p.movieLens, in.Events)
 	}
@@ -268,8 +272,14 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 		_, ok := truth([]byte(s))
 		return ok
 	})
+	p.dated = p.timed(t, header)
 	p.integers = [2]bool{t.integers(p.user, header), t.integers(p.item, header)}
 	return nil
+}
+
+// timed tells whether the values of a sample look like moments.
+func (p *reader) timed(t *table, header bool) bool {
+	return p.roles.Value >= 0 && t.all(p.roles.Value, header, isTime)
 }
 
 // given are the columns the options choose.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 
 	"github.com/andybalholm/brotli"
@@ -229,6 +230,9 @@ func (c *column) read(p *page) error {
 	c.raw = resize(c.raw, p.packed)
 	if _, err := io.ReadFull(c.in, c.raw); err != nil {
 		return err
+	}
+	if p.summed && crc32.ChecksumIEEE(c.raw) != p.crc {
+		return errPageSum
 	}
 	switch p.kind {
 	case pageDict:

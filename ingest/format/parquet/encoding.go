@@ -24,6 +24,8 @@ const (
 
 var errShort = errors.New("a page has fewer values than it says")
 
+var errPageSum = errors.New("a page does not have the checksum in its header")
+
 // values are those of a page or a dictionary: numbers, or texts.
 type values struct {
 	nums []uint64 // int64, or bits of a float64

@@ -279,6 +279,8 @@ type page struct {
 	levels             int // encoding of definition levels, version 1
 	defBytes, repBytes int // bytes of levels, version 2
 	plain              bool
+	crc                uint32 // of the bytes in the file
+	summed             bool   // there is one
 }
 
 func (t *thrift) page() page {
@@ -315,6 +317,8 @@ func (t *thrift) page() page {
 			p.size = t.int32()
 		case kind == thriftInt32 && id == 3:
 			p.packed = t.int32()
+		case kind == thriftInt32 && id == 4:
+			p.crc, p.summed = uint32(t.int32()), true
 		case kind == thriftStruct && id == 5:
 			body(2, 3, 0, 0, 0)
 		case kind == thriftStruct && id == 7:
