@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -475,6 +476,45 @@ func TestTruncatedWhileOpen(t *testing.T) {
 	}
 	if err := s.DecodeBlock(2, &b); err != nil {
 		t.Errorf("the next shard: %v", err)
+	}
+}
+
+// wholeFS says of a shard that it has a size.
+type wholeFS struct {
+	vfs.FS
+	whole fs.FileInfo
+}
+
+func (f wholeFS) Stat(name string) (fs.FileInfo, error) {
+	if filepath.Base(name) != f.whole.Name() {
+		return f.FS.Stat(name)
+	}
+	return f.whole, nil
+}
+
+// TestDiskDoesNotDeliver: a fault in a shard that has its size is an error of the disk, not damage of the store.
+func TestDiskDoesNotDeliver(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a mapped file cannot be truncated on Windows")
+	}
+	v := victim{t, filepath.Join(t.TempDir(), "x.csr")}
+	writeVictim(t, v.path, 1)
+	whole, err := os.Stat(v.file(shard0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := csr.Open(v.path, csr.OpenOptions{FS: wholeFS{vfs.OS(), whole}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := os.Truncate(v.file(shard0), 0); err != nil {
+		t.Fatal(err)
+	}
+	var b csr.Block
+	err = s.DecodeBlock(1, &b)
+	if err == nil || errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), shard0+": block 1: the disk did not deliver") || !strings.Contains(err.Error(), "try again") {
+		t.Errorf("got %v", err)
 	}
 }
 

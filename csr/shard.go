@@ -63,7 +63,7 @@ func (l *shardLoader) load(i int) (_ *shard, err error) {
 	})
 	if fault := (*fault.Error)(nil); errors.As(err, &fault) {
 		usable = false
-		err = l.report(l.fault(s, "file", 0))
+		err = l.report(faultError(l.fs, l.store, s, "file", 0))
 	}
 	if err != nil || !usable {
 		return nil, err
@@ -76,18 +76,13 @@ func (l *shardLoader) bad(info *ShardInfo, section string, at int64, format stri
 	return l.report(&corruptError{Store: l.store, File: info.Name, Section: section, Offset: at, Err: fmt.Errorf(format, args...)})
 }
 
-// fault describes a memory fault in a mapped shard.
-func (l *shardLoader) fault(s *shard, section string, at int64) *corruptError {
-	return faultError(l.fs, l.store, s, section, at)
-}
-
-func faultError(fsys vfs.FS, store string, s *shard, section string, at int64) *corruptError {
-	e := &corruptError{Store: store, File: s.name, Section: section, Offset: at, Err: errors.New("the disk cannot deliver these bytes")}
-	if fi, err := fsys.Stat(filepath.Join(store, s.name)); err == nil && fi.Size() < s.size {
-		e.Offset = fi.Size()
-		e.Err = fmt.Errorf("file was cut from %d bytes while in use", s.size)
+// faultError describes a memory fault in a mapped shard. A file that has been cut is damaged; one that has its size the disk did not deliver.
+func faultError(fsys vfs.FS, store string, s *shard, section string, at int64) error {
+	fi, err := fsys.Stat(filepath.Join(store, s.name))
+	if err == nil && fi.Size() < s.size {
+		return &corruptError{Store: store, File: s.name, Section: section, Offset: fi.Size(), Err: fmt.Errorf("file was cut from %d bytes while in use", s.size)}
 	}
-	return e
+	return fmt.Errorf("store %s: %s: %s: the disk did not deliver the bytes from %d on: try again; if it fails again, the disk or its connection is at fault", store, s.name, section, at)
 }
 
 // frame checks header, trailer and footer, and fills s.blocks. It returns

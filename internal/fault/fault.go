@@ -2,7 +2,6 @@
 package fault
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
 )
@@ -15,7 +14,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("memory fault reading a mapped file: %v", e.Err)
+	return "memory fault in a mapped file: the disk did not deliver its bytes, or it was cut: try again"
 }
 
 // Unwrap returns the runtime's own error.

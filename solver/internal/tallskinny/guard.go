@@ -46,7 +46,7 @@ func (a *Arena) Guarded(f func() (*mat.Dense, error)) (err error) {
 	}()
 	err = fault.Guard(attempt)
 	if bad := (*fault.Error)(nil); errors.As(err, &bad) {
-		return fmt.Errorf("%w: %w", ErrFault, bad.Err)
+		return fmt.Errorf("%w: %w", ErrFault, bad)
 	}
 	if err == nil {
 		err = a.space.Err()
