@@ -181,7 +181,8 @@ func (r *IDReader) nextString() error {
 	if prefix > uint64(len(r.text)) || rest > uint64(max(0, r.room())) || prefix+rest >= maxIDLen {
 		return r.corrupt(at, fmt.Errorf("id of %d + %d bytes", prefix, rest))
 	}
-	if r.saved += int64(prefix); r.saved > maxRepeated*at {
+	r.saved += int64(prefix)
+	if r.saved > maxRepeated*at {
 		return r.corrupt(at, fmt.Errorf("ids share prefixes of %d bytes, more than %d times the file up to here", r.saved, maxRepeated))
 	}
 	r.buf = resized(r.buf, int(rest))
