@@ -54,3 +54,34 @@ func writing(err error) error {
 	}
 	return fmt.Errorf("write store: %w", err)
 }
+
+// UnfinishedError tells that an ingest has been interrupted, now or before, and that what is
+// done is kept: Resume of its options goes on from there.
+type UnfinishedError struct {
+	What string // "ingest"
+	Dir  string // the directory with what is done
+	Err  error  // what has interrupted it; nil if that was before
+}
+
+func (e *UnfinishedError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("%s holds an unfinished %s: resume it, or force a new one", e.Dir, e.What)
+	}
+	return fmt.Sprintf("%v; %s holds what is done: it can be resumed", e.Err, e.Dir)
+}
+
+// Unwrap returns what has interrupted it.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
+// ResumeError tells why an unfinished ingest cannot be resumed.
+type ResumeError struct {
+	What, Dir string // as of an [UnfinishedError]
+	Err       error
+}
+
+func (e *ResumeError) Error() string {
+	return fmt.Sprintf("%s cannot be resumed: %v; force a new %s", e.Dir, e.Err, e.What)
+}
+
+// Unwrap returns why.
+func (e *ResumeError) Unwrap() error { return e.Err }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/internal/cpu"
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/internal/durable"
 )
 
 // Sizes that tests of damage need.
@@ -144,26 +143,6 @@ func FollowShard(manifest, shard []byte) []byte {
 		m.Rows, m.NNZ = s.Rows, s.NNZ
 		m.Fingerprint = fingerprint(m, blocks)
 	})
-}
-
-// ReadJournal decodes a journal and, if it is one, compares it with what becomes of it written and read.
-func ReadJournal(b []byte) error {
-	j, err := decodeJournal(b)
-	if err != nil {
-		return err
-	}
-	again, err := durable.Seal(j, &j.CRC)
-	if err != nil {
-		return err
-	}
-	k, err := decodeJournal(again)
-	if err == nil {
-		err = j.matches(k)
-	}
-	if err != nil {
-		panic(err)
-	}
-	return nil
 }
 
 // Allocated is the bound of what Go's heap takes for a slice.

@@ -123,9 +123,6 @@ func TestLateRefuses(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if _, err := csr.Create(filepath.Join(dir, "x"), csr.CreateOptions{Late: 1, Keep: true}); err == nil {
-		t.Error("shards are kept without a coding")
-	}
 	w, err := csr.Create(filepath.Join(dir, "x"), csr.CreateOptions{Cols: 1, Late: 1})
 	if err != nil {
 		t.Fatal(err)

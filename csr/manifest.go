@@ -292,7 +292,7 @@ func (w *Writer) writeManifest() error {
 	if err != nil {
 		return fmt.Errorf("commit store: %w", err)
 	}
-	files := append(w.manifest.files(), truthName, journalName, RowAxis.titles(), ColAxis.titles())
+	files := append(w.manifest.files(), truthName, RowAxis.titles(), ColAxis.titles())
 	slices.Sort(files)
 	for _, e := range entries {
 		if _, ours := slices.BinarySearch(files, e.Name()); !ours {

@@ -20,19 +20,7 @@ func Stage(fsys vfs.FS, path string, force bool) (*vfs.Staging, error) {
 	if fsys == nil {
 		fsys = vfs.OS()
 	}
-	s, _, err := stage(path, &CreateOptions{FS: fsys, Force: force})
-	return s, err
-}
-
-// stage begins to write at path, or goes on in the directory that has been left.
-func stage(path string, o *CreateOptions) (_ *vfs.Staging, goOn bool, err error) {
-	s, err := vfs.Stage(o.FS, path, o.Force,
-		func(path string) error { return replaceable(o.FS, path) },
-		func(dir string) (_ bool, err error) {
-			goOn, err = left(dir, o)
-			return goOn, err
-		})
-	return s, goOn, err
+	return vfs.Stage(fsys, path, force, func(path string) error { return replaceable(fsys, path) }, nil)
 }
 
 // replaceable returns nil if the directory is a store (whole or damaged) or

@@ -42,9 +42,6 @@ func (w *Writer) SetTruth(t Truth) error {
 	return w.err
 }
 
-// HasTruth tells whether the truth is set, by SetTruth or by the writer whose work is resumed.
-func (w *Writer) HasTruth() bool { return w.truth != nil }
-
 func (t *Truth) validate() error {
 	if !finite(t.Error) || t.Error < 0 {
 		return fmt.Errorf("impossible error %v", t.Error)

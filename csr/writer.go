@@ -1,9 +1,9 @@
 package csr
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"slices"
 
@@ -21,17 +21,9 @@ type CreateOptions struct {
 	Source     map[string]any // recorded in the manifest; must be encodable as JSON
 
 	// Late has the Writer find Values itself: blocks are held, in at most Late bytes, until they are known
-	// well enough. A later value that they do not hold is ErrCoding. 0: Values is given. It excludes Keep.
+	// well enough. A later value that they do not hold is ErrCoding. 0: Values is given.
 	// Source may then be completed until Seal.
 	Late int64
-
-	// Keep has finished shards outlive a writer that comes to no end, so that
-	// another one can go on: see Leave. It takes some more syncs a shard.
-	Keep bool
-	// Resume goes on, if there is something to go on from: the caller gives the
-	// rows from Rows() on, and the store has the same bytes as without a break.
-	// Source must tell apart all that makes other rows. It implies Keep.
-	Resume bool
 
 	// Workers is how many blocks may be encoded at a time beside the caller of
 	// AppendRow; the store's bytes do not depend on it. Each takes the memory of a
@@ -39,7 +31,7 @@ type CreateOptions struct {
 	Workers int
 
 	// Staging, if given, is where to write instead of staging at path (see
-	// Stage); path, Force, Keep and Resume are then ignored. Commit publishes it: the
+	// Stage); path and Force are then ignored. Commit publishes it: the
 	// directory must then hold nothing but the store. It belongs to the Writer
 	// once Create has succeeded.
 	Staging *vfs.Staging
@@ -70,17 +62,11 @@ type Writer struct {
 	err    error
 	sealed bool
 	done   bool
-
-	journal *journal
-	kept    bool // it, or a complete store, is there to go on from
 }
 
-// Create begins a store at path, or goes on with one. The error is fs.ErrExist
-// if the path exists and !Force, vfs.ErrLocked if another process is writing it,
-// an [*UnfinishedError] if one was left unfinished that is neither resumed nor
-// given up by Force, a [*ResumeError] if it cannot be resumed; besides fs.ErrExist
-// it is ErrFinished if there is nothing left to resume. Under Force only a store is
-// ever replaced, never another kind of directory.
+// Create begins a store at path. The error is fs.ErrExist if the path exists and
+// !Force, vfs.ErrLocked if another process is writing it. Under Force only a store
+// is ever replaced, never another kind of directory.
 func Create(path string, o CreateOptions) (*Writer, error) {
 	if o.FS == nil {
 		o.FS = vfs.OS()
@@ -98,27 +84,19 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 		o.Source = map[string]any{}
 	}
 	o.Values.Table = append([]float64{}, o.Values.Table...) // never null in JSON
-	journal, err := newJournal(&o)
-	if err != nil {
+	if _, err := json.Marshal(o.Source); err != nil {
 		return nil, fmt.Errorf("create store: record source: %w", err)
 	}
-	if o.Keep = (o.Keep || o.Resume) && o.Staging == nil; o.Keep && o.Late > 0 {
-		return nil, errors.New("create store: values that are found late, and shards that are kept")
-	}
-	staging, goOn := o.Staging, false
+	staging := o.Staging
 	if staging == nil {
-		staging, goOn, err = stage(path, &o)
-		if errors.Is(err, fs.ErrExist) && o.Resume && !goOn {
-			err = finished(path, &o, err)
-		}
-		if err != nil {
+		var err error
+		if staging, err = Stage(o.FS, path, o.Force); err != nil {
 			return nil, err
 		}
 	}
 	w := &Writer{
 		filling: newFilling(),
 		fs:      o.FS, staging: staging, dir: staging.Dir(), opts: o,
-		journal: journal,
 		manifest: Manifest{
 			Format: formatName, Version: Version, Cols: o.Cols, Transposed: o.Transposed,
 			Shards: []ShardInfo{}, Source: o.Source,
@@ -127,15 +105,10 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 	if w.setValues(o.Values); o.Late > 0 {
 		w.late, w.enc = &late{limit: o.Late}, nil
 	}
-	if goOn {
-		if err := w.resume(); err != nil {
-			return nil, errors.Join(err, staging.Abort())
-		}
-	}
 	return w, nil
 }
 
-// Rows is the number of rows so far, those of the writer before included.
+// Rows is the number of rows so far.
 func (w *Writer) Rows() int64 { return w.manifest.Rows }
 
 // NNZ is the number of entries in them.
@@ -261,25 +234,17 @@ func (w *Writer) Seal() (fingerprint string, err error) {
 }
 
 // Commit writes what is left and publishes the store: from then on path is
-// the complete new store. After an error nothing is left of it, but for Keep.
+// the complete new store. After an error nothing is left of it.
 func (w *Writer) Commit() error {
 	if w.done {
 		return errors.New("commit store: already committed or aborted")
 	}
-	_, err := w.Seal()
-	if err == nil {
-		err = w.endJournal()
-	}
-	if err != nil {
-		return w.Leave(err)
+	if _, err := w.Seal(); err != nil {
+		return errors.Join(err, w.Abort())
 	}
 	w.done = true
 	w.err = errors.New("write store: already committed")
-	err = w.staging.Commit()
-	if err != nil && w.kept {
-		err = &UnfinishedError{What: "store", Dir: w.dir, Err: err}
-	}
-	return err
+	return w.staging.Commit()
 }
 
 func (w *Writer) finish() error {
@@ -325,8 +290,7 @@ func (w *Writer) finish() error {
 	return w.writeManifest()
 }
 
-// Abort removes everything written, but for what Keep has kept. After Commit
-// or Abort it does nothing.
+// Abort removes everything written. After Commit or Abort it does nothing.
 func (w *Writer) Abort() error {
 	if w.done {
 		return nil
@@ -342,9 +306,6 @@ func (w *Writer) Abort() error {
 	var err error
 	if w.shard != nil {
 		err = w.shard.out.Discard()
-		if w.kept {
-			err = errors.Join(err, w.fs.Remove(w.shard.out.Name())) // the disk may be full
-		}
 	}
 	for _, iw := range w.ids {
 		if iw != nil && !iw.closed {

@@ -69,8 +69,8 @@ func (t *Trial) works(long bool) []work {
 		{name: "ingest", args: []string{"ingest", at("r.dat")}, saves: often, resume: true},
 		{name: "ingest of 12 files", args: []string{"ingest", at("part*")}, saves: often, resume: true},
 		{name: "ingest that sorts on the disk", args: []string{"ingest", at("big.dat"), "--memory", "48MiB"}, saves: often, resume: true},
-		{name: "generate kron", args: []string{"generate", "kron", "--base", at("base.csr"), "--rows", "8", "--cols", "8", "--nnz", "40", "--shard-size", "128KiB"}, resume: true},
-		{name: "generate spectrum", args: []string{"generate", "spectrum", "--rows", "50000", "--cols", "3000", "--shard-size", "512KiB"}, resume: true},
+		{name: "generate kron", args: []string{"generate", "kron", "--base", at("base.csr"), "--rows", "8", "--cols", "8", "--nnz", "40", "--shard-size", "128KiB"}},
+		{name: "generate spectrum", args: []string{"generate", "spectrum", "--rows", "50000", "--cols", "3000", "--shard-size", "512KiB"}},
 		{name: "generate ratings", args: []string{"generate", "ratings", "--users", "2000", "--items", "500", "--ratings", "300000"}},
 	}
 	for _, flags := range []string{"auto", "power", "nesterov", "polyak", "block", "krylov", "krylov --block 8 --basis 30"} {

@@ -143,21 +143,14 @@ func replaceFile(name string, force bool, write func(io.Writer) error) (err erro
 
 // madeStore says what has come of the writing of a store.
 func (a *app) madeStore(path string, err error) error {
-	if errors.Is(err, csr.ErrFinished) {
-		a.nothingToResume("store", path)
-		err = nil
-	}
 	if err != nil {
-		return ui.Unfinished(err)
+		return err
 	}
 	return a.printMade(path)
 }
 
-// Help for the flags of commands that write a store shard by shard.
-const (
-	storeForceHelp  = "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume"
-	storeResumeHelp = "go on where the same command was interrupted; the store has the same bytes as without a break; if it is finished, only say so"
-)
+// storeForceHelp is about the flag of commands that make a store.
+const storeForceHelp = "replace an existing store, in one step at the end"
 
 // printMade says what a store that has been generated is like.
 func (a *app) printMade(path string) (err error) {
@@ -186,7 +179,6 @@ type kronOptions struct {
 	memory    int64
 	shardSize int64
 	force     bool
-	resume    bool
 }
 
 func (a *app) generateKronCommand() *cobra.Command {
@@ -200,9 +192,7 @@ copy of the matrix multiplied by it. Rows, structure and popularity stay those
 of the base; the singular values are the products of those of both, and the
 leading ones, 200 at least, are written to truth.json in the new store.
 
-Equal flags give equal stores. Memory does not grow with the size. What is
-finished of a store that is interrupted stays in STORE.partial: the same command
-goes on from there with --resume.`,
+Equal flags give equal stores. Memory does not grow with the size.`,
 		Example: `  gdsvd generate kron --base ml-1m.csr --rows 4 --cols 4 --nnz 12 -o ml-12m.csr`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -229,7 +219,6 @@ goes on from there with --resume.`,
 	f.Var(ui.Size(&o.memory, false), "memory", "memory to stay within while the values of the base are computed")
 	f.Var(ui.Size(&o.shardSize, false), "shard-size", "size of the files of the store")
 	f.BoolVar(&o.force, "force", false, storeForceHelp)
-	f.BoolVar(&o.resume, "resume", false, storeResumeHelp)
 	return cmd
 }
 
@@ -249,7 +238,7 @@ func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error
 	defer a.display.End()
 	e := synth.Expansion{Factor: o.factor, Base: base}
 	return e.Write(ctx, o.out, synth.WriteOptions{
-		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Resume: o.resume, Memory: o.memory,
+		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Memory: o.memory,
 		Progress: func(s synth.Stage, done, total int64) {
 			if s != stage {
 				stage = s
@@ -270,7 +259,6 @@ type spectrumOptions struct {
 	out       string
 	shardSize int64
 	force     bool
-	resume    bool
 }
 
 // decayingFloor is the least value of profiles that decay geometrically, unless another is given.
@@ -295,9 +283,7 @@ store. KIND is how value i of r, from 0, is made:
   clustered    groups around decay^g, each spread over a relative width
   repeated     decay^g, each as often as a group is long
 
-Equal flags give equal stores. Memory does not grow with the size. What is
-finished of a store that is interrupted stays in STORE.partial: the same command
-goes on from there with --resume.`,
+Equal flags give equal stores. Memory does not grow with the size.`,
 		Example: `  gdsvd generate spectrum --rows 100000 --cols 20000 --values exponential --decay 0.95 -o decay.csr
   gdsvd generate spectrum --rows 5000 --cols 5000 --values gap --gap 0.001 -o gap.csr`,
 		Args: noArguments,
@@ -335,7 +321,6 @@ goes on from there with --resume.`,
 	f.Uint64Var(&m.Seed, "seed", 0, "seed of the random numbers")
 	f.Var(ui.Size(&o.shardSize, false), "shard-size", "size of the files of the store")
 	f.BoolVar(&o.force, "force", false, storeForceHelp)
-	f.BoolVar(&o.resume, "resume", false, storeResumeHelp)
 	return cmd
 }
 
@@ -343,7 +328,7 @@ func (a *app) generateSpectrum(ctx context.Context, o *spectrumOptions) error {
 	a.display.Begin("generate spectrum")
 	defer a.display.End()
 	err := o.matrix.Write(ctx, o.out, synth.WriteOptions{
-		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Resume: o.resume,
+		FS: a.fsys, ShardSize: o.shardSize, Force: o.force,
 		Progress: func(_ synth.Stage, done, total int64) {
 			a.display.Update(ui.State{
 				Done: done, Total: total,

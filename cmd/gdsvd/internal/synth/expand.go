@@ -2,6 +2,7 @@ package synth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -33,7 +34,6 @@ type WriteOptions struct {
 	FS        vfs.FS // nil: vfs.OS()
 	ShardSize int64  // 0: csr.DefaultShard
 	Force     bool   // replace an existing store, in one step at the end
-	Resume    bool   // go on where the writing of this matrix was interrupted, if it was
 	// Memory bounds the search for the leading values of an Expansion's base; 0 means 1 GiB.
 	// Writing takes a block of the base and one of the store.
 	Memory int64
@@ -56,7 +56,7 @@ func (o *WriteOptions) create(path string, c csr.CreateOptions) (*csr.Writer, er
 	if o.Progress == nil {
 		o.Progress = func(Stage, int64, int64) {}
 	}
-	c.FS, c.ShardSize, c.Force, c.Resume, c.Keep = o.FS, o.ShardSize, o.Force, o.Resume, true
+	c.FS, c.ShardSize, c.Force = o.FS, o.ShardSize, o.Force
 	return csr.Create(path, c)
 }
 
@@ -90,9 +90,7 @@ func product(a, b, limit int64) (int64, bool) {
 }
 
 // Write writes the expansion as a store at path, with its truth, in constant
-// memory. Equal expansions give equal bytes. Shards that are finished outlive a
-// run that is cut short: its error is a *csr.UnfinishedError then, and
-// o.Resume goes on behind them. Errors are those of csr.Create besides.
+// memory. Equal expansions give equal bytes. Errors are those of csr.Create besides.
 func (e *Expansion) Write(ctx context.Context, path string, o WriteOptions) (err error) {
 	_, cols, nnz, err := e.Dims()
 	if err != nil {
@@ -110,25 +108,19 @@ func (e *Expansion) Write(ctx context.Context, path string, o WriteOptions) (err
 	if err != nil {
 		return err
 	}
-	defer func() { err = w.Leave(err) }()
-	if !w.HasTruth() {
-		truth, err := e.truth(ctx, factor, &o)
-		if err != nil {
-			return fmt.Errorf("singular values of %s: %w", e.Base.Path(), err)
-		}
-		if err := w.SetTruth(truth); err != nil {
-			return err
-		}
+	defer func() { err = errors.Join(err, w.Abort()) }() // nothing after Commit
+	truth, err := e.truth(ctx, factor, &o)
+	if err != nil {
+		return fmt.Errorf("singular values of %s: %w", e.Base.Path(), err)
+	}
+	if err := w.SetTruth(truth); err != nil {
+		return err
 	}
 	x := expander{base: e.Base, w: w, tick: func() { o.Progress(StageWrite, w.NNZ(), nnz) }}
-	skip := w.Rows()
 	for _, row := range sparseRows(factor) {
-		if skip < e.Base.Rows() {
-			if err := x.copies(ctx, row, skip); err != nil {
-				return err
-			}
+		if err := x.copies(ctx, row); err != nil {
+			return err
 		}
-		skip = max(0, skip-e.Base.Rows())
 	}
 	return w.Commit()
 }
@@ -198,22 +190,16 @@ type expander struct {
 	vals  []float64
 }
 
-// copies writes the rows that come from one row of the factor, but for the
-// first ones to skip.
-func (x *expander) copies(ctx context.Context, row entries, skip int64) error {
+// copies writes the rows that come from one row of the factor.
+func (x *expander) copies(ctx context.Context, row entries) error {
 	for i := range x.base.NumBlocks() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		info := x.base.Block(i)
-		first := int(max(0, min(skip-info.FirstRow, int64(info.Rows))))
-		if first == info.Rows {
-			continue
-		}
 		if err := x.base.DecodeBlock(i, &x.block); err != nil {
 			return err
 		}
-		for r := first; r < x.block.Rows(); r++ {
+		for r := range x.block.Rows() {
 			if err := x.row(row, r); err != nil {
 				return err
 			}

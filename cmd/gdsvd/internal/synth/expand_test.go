@@ -16,8 +16,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
-	"github.com/gdsvd/gdsvd/internal/vfs"
-	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // randomStore makes a rows×cols store with some empty rows, and entries drawn from values.
@@ -182,27 +180,6 @@ func TestExpandDeterministic(t *testing.T) {
 			}
 		}
 	}
-}
-
-// An expansion that is interrupted and resumed has the bytes of one that was not.
-func TestExpandResumes(t *testing.T) {
-	base := randomStore(t, 70000, 30, false, []float64{1, 2, 3, 4, 5}, 3) // of several blocks
-	if base.NumBlocks() < 3 {
-		t.Fatalf("%d blocks", base.NumBlocks())
-	}
-	e := &Expansion{Factor: Factor{Rows: 3, Cols: 2, NNZ: 4, Seed: 4}, Base: base}
-	s, _ := expandTo(t, e, WriteOptions{ShardSize: 300000})
-	want := vfstest.Contents(t, s.Path())
-	if len(want) < 5 {
-		t.Fatalf("only %d files", len(want))
-	}
-	checkResume(t, want, func(ctx context.Context, path string, fsys vfs.FS, resume bool, progress func()) error {
-		return e.Write(ctx, path, WriteOptions{ShardSize: 300000, FS: fsys, Resume: resume, Progress: func(s Stage, _, _ int64) {
-			if s == StageWrite {
-				progress()
-			}
-		}})
-	})
 }
 
 func TestExpandRefuses(t *testing.T) {

@@ -3,6 +3,7 @@ package synth
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -96,9 +97,7 @@ func (s Spectrum) Truth() csr.Truth {
 }
 
 // Write writes the matrix as a store at path, with its truth, in constant
-// memory. Equal matrices give equal bytes. Shards that are finished outlive a
-// run that is cut short: its error is a *csr.UnfinishedError then, and
-// o.Resume goes on behind them. Errors are those of csr.Create besides.
+// memory. Equal matrices give equal bytes. Errors are those of csr.Create besides.
 func (s Spectrum) Write(ctx context.Context, path string, o WriteOptions) (err error) {
 	if err := s.Validate(); err != nil {
 		return err
@@ -107,13 +106,12 @@ func (s Spectrum) Write(ctx context.Context, path string, o WriteOptions) (err e
 	if err != nil {
 		return err
 	}
-	defer func() { err = w.Leave(err) }()
+	defer func() { err = errors.Join(err, w.Abort()) }() // nothing after Commit
 	if err := w.SetTruth(s.Truth()); err != nil {
 		return err
 	}
-	begin := w.Rows()
-	err = newRotated(s).eachBlock(ctx, begin, func(b *csr.Block) error {
-		for i := max(0, begin-b.FirstRow); i < int64(b.Rows()); i++ {
+	err = newRotated(s).eachBlock(ctx, func(b *csr.Block) error {
+		for i := range b.Rows() {
 			from, to := b.RowPtr[i], b.RowPtr[i+1]
 			if err := w.AppendRow(b.Col[from:to], b.Val[from:to]); err != nil {
 				return err
@@ -274,9 +272,8 @@ func (r *rotated) DecodeBlock(i int, dst *csr.Block) error {
 	return nil
 }
 
-// eachBlock makes the blocks from that of row begin on, on all processors, and
-// hands them over in order.
-func (r *rotated) eachBlock(ctx context.Context, begin int64, take func(*csr.Block) error) error {
+// eachBlock makes the blocks on all processors, and hands them over in order.
+func (r *rotated) eachBlock(ctx context.Context, take func(*csr.Block) error) error {
 	ahead := runtime.GOMAXPROCS(0)
 	g, ctx := errgroup.WithContext(ctx)
 	free := make(chan *csr.Block, ahead+1)
@@ -286,7 +283,7 @@ func (r *rotated) eachBlock(ctx context.Context, begin int64, take func(*csr.Blo
 	}
 	g.Go(func() error {
 		defer close(blocks)
-		for i := int(begin / r.blockRows()); i < r.NumBlocks(); i++ {
+		for i := range r.NumBlocks() {
 			var b *csr.Block
 			select {
 			case <-ctx.Done():

@@ -1,0 +1,94 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// generated are commands that make stores of many shards.
+func generated(t *testing.T) map[string][]string {
+	base := ingested(t, synth.Ratings{Users: 400, Items: 300, Ratings: 30000, Seed: 1})
+	return map[string][]string{
+		"kron":     {"generate", "kron", "-q", "--base", base, "--rows", "12", "--cols", "12", "--nnz", "100", "--shard-size", "256KiB"},
+		"spectrum": {"generate", "spectrum", "-q", "--rows", "120000", "--cols", "4000", "--shard-size", "1MiB"},
+	}
+}
+
+// sameStore compares all files of two stores.
+func sameStore(t *testing.T, want, got string) {
+	t.Helper()
+	if a, b := names(t, want), names(t, got); !slices.Equal(a, b) {
+		t.Fatalf("files %v, want %v", b, a)
+	}
+	for _, name := range names(t, want) {
+		same(t, name, filepath.Join(want, name), filepath.Join(got, name))
+	}
+}
+
+// What a run of svd that died has left where a store is made, or a result, is no
+// more in the way than where it had begun. What may be somebody's is not removed by svd.
+func TestLeftoversOfSVD(t *testing.T) {
+	store := ingested(t, tall)
+	leave := func(at string, names ...string) {
+		if err := os.Mkdir(at+".partial", 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if err := os.WriteFile(filepath.Join(at+".partial", name), []byte("left"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	work := t.TempDir()
+	for name, args := range map[string][]string{
+		"ingest":   {"ingest", "-q", ratings(t, tall)},
+		"generate": {"generate", "spectrum", "-q", "--rows", "300", "--cols", "200"},
+		"svd":      {"svd", "-q", store, "-k", "2"},
+	} {
+		out := filepath.Join(work, name)
+		leave(out, "U.npy", "events.jsonl", "vectors-0", "vectors-11", "checkpoint.half")
+		must(t, append(args, "-o", out)...)
+	}
+	if left := names(t, work); !slices.Equal(left, []string{"generate", "ingest", "svd"}) {
+		t.Errorf("at the end there are %v", left)
+	}
+	for _, name := range []string{"thesis.txt", "vectors-final", "MANIFEST.json"} {
+		work := t.TempDir()
+		leave(filepath.Join(work, "out"), "U.npy", name)
+		fails(t, ui.ExitError, "out.partial holds "+name+", ", "svd", "-q", store, "-k", "2", "-o", filepath.Join(work, "out"))
+		if kept := names(t, filepath.Join(work, "out.partial")); !slices.Contains(kept, name) || len(kept) != 2 {
+			t.Errorf("%v are left", kept)
+		}
+	}
+}
+
+// A writer of a ratings file that was killed leaves nothing for ever, and one that
+// is at work keeps others away.
+func TestLeftoversOfGenerateRatings(t *testing.T) {
+	work := t.TempDir()
+	file := filepath.Join(work, "r.dat")
+	for _, name := range []string{file + ".partial", file + ".lock"} {
+		if err := os.WriteFile(name, []byte("left"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"generate", "ratings", "-q", "-o", file, "--users", "30", "--items", "20", "--ratings", "600"}
+	must(t, args...)
+	if left := names(t, work); !slices.Equal(left, []string{"r.dat"}) {
+		t.Errorf("at the end there are %v", left)
+	}
+	lock, err := vfs.OS().Lock(file + ".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	fails(t, ui.ExitError, "r.dat: locked by another process that is writing it", append(args, "--force")...)
+}
