@@ -25,7 +25,7 @@ import (
 // block, after enough products for its largest Ritz values to have settled, can have
 // overlooked a larger eigenvalue only if the block was nearly orthogonal to its
 // eigenvector, and how probable that is is known: see Evidence. It
-// is Krylov's own space where that has not been restarted, at no cost. Otherwise
+// is Krylov's own space, at no cost, which a few restarts leave as it is (solver/method: Evidence). Otherwise
 // the bound is √(‖A‖²_F − Σσ²), which is weak and never wrong; it may well be above
 // the least value found, and then the result says that something may be hidden
 // there, without being any worse than a result without a bound. A block has no part in more
@@ -36,7 +36,7 @@ import (
 // without evidence (Outside.Leading): a bound within 2·Tol·σ₁ of the least value found, or below what
 // the operator can see. Krylov multiplies the given vectors together with
 // max(2, k/10, b) random ones in one wide block, whose space is the evidence, and
-// Block has at least as many in its own. For other methods than Krylov, and where that space had to be restarted before it was enough, the
+// Block has at least as many in its own. For other methods than Krylov, and where that space was restarted more often, the
 // deflated operator is multiplied with random vectors orthogonal to those found, at
 // least max(2, k/10), as long as it takes (PhaseOutside). Should something larger turn up, what was
 // given is forgotten and the search begins from random vectors. A limit that ends the

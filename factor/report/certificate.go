@@ -44,16 +44,14 @@ func beyond(r *factor.Result) markup {
 	case "SA":
 		what = "No other eigenvalue is below %.5g"
 	}
+	if !r.Outside.Leading {
+		return markedUp("That no value above the least one found is missing is not shown")
+	}
 	text := markedUp(what, float64(r.Outside.Bound))
 	if p := r.Outside.Probability; p > 0 {
 		text += markedUp(", with a probability of error of %.0e", p)
 	}
-	if r.Outside.Leading {
-		text += ": none is missing"
-	} else {
-		text += ": one between that and the least one found may be missing"
-	}
-	return text
+	return text + ": none is missing"
 }
 
 func (p *page) certificate(r *factor.Result) {

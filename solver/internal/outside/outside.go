@@ -73,13 +73,13 @@ func (w *Watch) Reset() { w.Bound = Bound{} }
 // the operator deflated by vectors found in the space of the block depends on it, as
 // much as they are wrong. A recurrence has no say until that is much less than δ.
 func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) bool {
-	columns := tallskinny.Width(e.First)
+	columns := e.Columns()
 	delta := w.leastShare(columns, b)
 	if delta == 0 {
 		return false
 	}
 	const apart = 1e-2 // relative distance of w from those it could be mixed with
-	if e.Leak > apart*delta*min(e.Theta[0], w.Found.Share()*w.Found.Lambda1) {
+	if e.Leak*float64(1+len(e.Past)) > apart*delta*min(e.Theta[0], w.Found.Share()*w.Found.Lambda1) {
 		return false
 	}
 	now := Bound{true, e.Steps, scout.UpperBound(e, delta), Probability}
@@ -129,7 +129,7 @@ func (w *Watch) leastShare(columns int, b Block) float64 {
 // Hidden is the share of the start block of a scout that a vector whose eigenvalue would
 // count may still have, and the least one.
 func (w *Watch) Hidden(e method.Evidence, b Block) (now, goal float64) {
-	goal = w.leastShare(tallskinny.Width(e.First), b)
+	goal = w.leastShare(e.Columns(), b)
 	if limit := w.Negligible(w.Found.Least()); limit > e.Theta[0] {
 		return min(1, scout.Transfer(e, limit)), goal
 	}

@@ -3,6 +3,9 @@ package scout
 import (
 	"math"
 
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -10,7 +13,6 @@ import (
 // UpperBound returns the least λ above which ‖H‖ < delta (method.Evidence), a little more in
 // fact.
 func UpperBound(e method.Evidence, delta float64) float64 {
-	const coarse = 0.9
 	least := max(e.Theta[0], 0)
 	if e.Top == 0 {
 		return 0
@@ -19,29 +21,63 @@ func UpperBound(e method.Evidence, delta float64) float64 {
 	for Transfer(e, least+gap) >= delta {
 		gap *= 2
 	}
-	for gap > floor && Transfer(e, least+coarse*gap) < delta {
-		gap *= coarse
+	for _, finer := range []float64{0.5, 0.9} {
+		for gap > floor && Transfer(e, least+finer*gap) < delta {
+			gap *= finer
+		}
 	}
 	return least + max(gap, floor)
 }
 
-// Transfer returns ‖H(λ)‖_F.
+// Transfer returns ‖H(λ)‖_F, with what rounding may add to it.
 func Transfer(e method.Evidence, lambda float64) float64 {
-	_, l := e.Last.Dims()
-	_, p := e.First.Dims()
-	h := make([]float64, l*p)
-	for i, theta := range e.Theta {
-		s := e.First.RawRowView(i)
-		for a, v := range e.Last.RawRowView(i) {
-			v /= lambda - theta
-			if v != 0 {
-				for b, x := range s {
-					h[a*p+b] += v * x
-				}
-			}
+	g, rounding := (*mat.Dense)(nil), 0.0
+	for _, c := range e.Past {
+		first := times(c.First, g)
+		kept := mat.DenseCopyOf(first.Slice(c.From, c.To, 0, tallskinny.Width(first)))
+		if c.Last == nil {
+			g = kept
+			continue
+		}
+		rest, err := through(e.Top, lambda, c.Theta, first, c.Last, c.To)
+		rounding += err
+		g = new(mat.Dense)
+		g.Stack(kept, rest)
+	}
+	h, err := through(e.Top, lambda, e.Theta, times(e.First, g), e.Last, 0)
+	return (*tallskinny.Arena)(nil).Norm2(h.RawMatrix().Data) + rounding + err
+}
+
+// times is x·g, and x if g is nil.
+func times(x, g *mat.Dense) *mat.Dense {
+	if g == nil {
+		return x
+	}
+	y := new(mat.Dense)
+	y.Mul(x, g)
+	return y
+}
+
+// through returns Σ last·firstᵀ/(λ−θ) over the rows from a first one on, and the size of what rounding
+// adds to it. It is infinite if λ is not above all θ.
+func through(top, lambda float64, theta []float64, first, last *mat.Dense, from int) (h *mat.Dense, rounding float64) {
+	l, p := tallskinny.Width(last), tallskinny.Width(first)
+	h = mat.NewDense(l, p, nil)
+	size := 0.0
+	for i := from; i < len(theta); i++ {
+		s := first.RawRowView(i)
+		size = math.Hypot(size, (*tallskinny.Arena)(nil).Norm2(s))
+		for a, v := range last.RawRowView(i) {
+			blas64.Axpy(v/(lambda-theta[i]), tallskinny.Vector(s), tallskinny.Vector(h.RawRowView(a)))
 		}
 	}
-	return (*tallskinny.Arena)(nil).Norm2(h)
+	if from == len(theta) {
+		return h, 0
+	}
+	if lambda <= theta[from] {
+		return h, math.Inf(1)
+	}
+	return h, tallskinny.FloorFactor * tallskinny.Epsilon * top * size / (lambda - theta[from])
 }
 
 // LeastShare returns a δ such that the component of a given unit vector in the span

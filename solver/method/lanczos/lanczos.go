@@ -62,7 +62,7 @@ func (k Krylov) Traits(rank int) method.Traits {
 		Copies:    k.Columns,
 		Probe:     k.probe(rank),
 		Guarded:   true,
-		Version:   1,
+		Version:   2,
 		Footprint: func(n int) int64 { return k.footprint(n, rank) },
 		Effort:    k.effort,
 		Options:   k.options,
@@ -126,7 +126,9 @@ type lanczos struct {
 	fresh         int               // column of V from which M·next has components in it, save for rounding
 	full          bool              // V spans the whole space, next is a part of it
 	origin        int               // columns of the start block
-	steps         int               // products since then, all of them in V; −1 after a restart
+	lead          int               // columns that V began with, X included, at the start or the last restart
+	past          []method.Cycle    // cycles since the start
+	steps         int               // products since then; −1 if there is no evidence any more
 	top           float64           // largest norm of a product, for what is roundoff
 	pairs         []method.RitzPair
 	timing        timing // of the eigenproblem of T
@@ -141,7 +143,7 @@ func (r *lanczos) Start(z *mat.Dense) {
 		k = k.wide(r.want, b)
 	}
 	r.Block.Start(z)
-	r.block, r.origin, r.most = b, b, min(n, max(k.Basis, 2*b))
+	r.block, r.origin, r.lead, r.most = b, b, b, min(n, max(k.Basis, 2*b))
 	r.v = r.Arena.NewPanels(n, b)
 }
 

@@ -1,6 +1,8 @@
 package lanczos
 
 import (
+	"slices"
+
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
@@ -20,6 +22,7 @@ func (r *lanczos) kept() int {
 // restart makes the Ritz vectors [from, to) the basis.
 func (r *lanczos) restart(from, to int) {
 	r.solve()
+	r.remember(from, to)
 	if to == from {
 		r.v.Clear()
 		r.orth = orthogonality{arena: r.Arena}
@@ -45,12 +48,30 @@ func (r *lanczos) restart(from, to int) {
 		r.t = shrunk(r.t, mat.DenseCopyOf(mat.NewDiagDense(r.size, r.theta[from:to])))
 	}
 	r.theta, r.ritz, r.tails, r.gone = nil, nil, nil, from
-	r.steps = -1
 }
 
-// Evidence implements Recurrence, as long as the start block is a part of the basis.
+// mostCycles bounds the memory that evidence takes: each is a matrix of the order of the basis.
+const mostCycles = 8
+
+// remember keeps what a cycle that ends says about eigenvalues that have not been found.
+func (r *lanczos) remember(from, to int) {
+	if r.steps < 0 || len(r.past) == mostCycles || r.coupling == nil && !r.full {
+		r.steps, r.past = -1, nil
+		return
+	}
+	c := method.Cycle{Theta: slices.Clone(r.theta[:r.size]), First: mat.DenseCopyOf(r.ritz.Slice(0, r.size, 0, r.lead)), From: from, To: to}
+	if r.full {
+		c.To = r.size
+	} else {
+		c.Last = r.Arena.Times(mat.DenseCopyOf(r.ritz.Slice(0, r.size, r.fresh, r.size)), r.coupling)
+	}
+	r.past = append(r.past, c)
+	r.lead = to - from + tallskinny.Width(r.X)
+}
+
+// Evidence implements Recurrence, for up to mostCycles restarts.
 func (r *lanczos) Evidence(found int) (method.Evidence, bool) {
-	if r.steps < 0 || found >= r.size {
+	if r.steps < 0 || found >= r.size || r.lead > r.size {
 		return method.Evidence{}, false
 	}
 	r.solve()
@@ -64,7 +85,7 @@ func (r *lanczos) Evidence(found int) (method.Evidence, bool) {
 			leak = mat.Norm(r.Arena.Times(mat.DenseCopyOf(r.ritz.Slice(0, found, r.fresh, r.size)), r.coupling), 2)
 		}
 	}
-	return method.Evidence{Steps: r.steps, Theta: r.theta[found:], First: part(0, r.origin), Last: last, Top: r.top, Leak: leak}, true
+	return method.Evidence{Steps: r.steps, Theta: r.theta[found:], First: part(0, r.lead), Last: last, Past: r.past, Top: r.top, Leak: leak}, true
 }
 
 func (r *lanczos) Vectors() func(blas64.General) {

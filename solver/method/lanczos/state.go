@@ -29,10 +29,11 @@ func (r *lanczos) State(s *method.State) {
 	s.Float("norm", &r.top)
 	s.Float("dropped", &r.orth.dropped)
 	s.Int("origin", &r.origin, 0, n)
+	s.Int("lead", &r.lead, 0, n)
 	s.Int("steps", &r.steps, -1, math.MaxInt32)
 	r.timing.state(s)
 	s.Pairs(&r.pairs)
-	if !s.OK() || !r.columns(s, n) {
+	if !s.OK() || !r.columns(s, n) || !r.cycles(s) {
 		return
 	}
 	size := r.size
@@ -50,7 +51,7 @@ func (r *lanczos) State(s *method.State) {
 		s.Refuse("is of a basis of %d columns without T", size)
 	case r.timing.passes > 0 && len(r.pairs) == 0:
 		s.Refuse("has no Ritz pairs")
-	case r.steps > 0 && (size == 0 || r.origin > size || r.origin < 1):
+	case r.steps > 0 && (r.lead > size+w || r.lead < 1):
 		s.Refuse("is of a basis of %d columns that began with %d", size, r.origin)
 	case size > r.most || r.fresh > size || w > r.most || r.full && w > size || r.fresh > 0 && !r.full && r.coupling == nil:
 		s.Refuse("is of a basis of %d of %d columns with blocks of %d", size, r.most, w)
@@ -82,6 +83,39 @@ func (r *lanczos) columns(s *method.State, n int) bool {
 	}
 	if s.Restoring() {
 		r.size = r.v.Size()
+	}
+	return s.OK()
+}
+
+// cycles saves or restores those before restarts, and reports whether they can be some.
+func (r *lanczos) cycles(s *method.State) bool {
+	count, lead := len(r.past), r.origin
+	s.Int("cycles", &count, 0, mostCycles)
+	if s.Restoring() {
+		r.past = make([]method.Cycle, count)
+	}
+	for i := range count {
+		c := &r.past[i]
+		name := fmt.Sprintf("cycle %d ", i)
+		s.Int(name+"from", &c.From, 0, r.most)
+		s.Int(name+"to", &c.To, c.From, r.most)
+		s.Floats(name+"values", &c.Theta)
+		s.Small(name+"first", &c.First, len(c.Theta), lead)
+		s.Small(name+"last", &c.Last, len(c.Theta), -1)
+		if !s.OK() {
+			return false
+		}
+		if c.First == nil || c.To > len(c.Theta) || c.Last == nil && c.To != len(c.Theta) || !tallskinny.AllFinite(c.Theta) {
+			s.Refuse("has a cycle of %d values that cannot be one", len(c.Theta))
+			return false
+		}
+		lead = c.To - c.From
+		if c.Last != nil {
+			lead += tallskinny.Width(c.Last)
+		}
+	}
+	if count > 0 && lead != r.lead {
+		s.Refuse("has cycles that end with %d columns, want %d", lead, r.lead)
 	}
 	return s.OK()
 }

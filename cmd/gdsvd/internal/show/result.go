@@ -130,7 +130,8 @@ func ofView(v *factor.View) string {
 	return " of the view"
 }
 
-// lacking says what singular values a certified result can lack.
+// lacking says what singular values a certified result can lack. A bound that all values are below says
+// nothing and is left out.
 func lacking(r *factor.Result) string {
 	if !r.Certified {
 		return ""
@@ -140,20 +141,35 @@ func lacking(r *factor.Result) string {
 		values = r.Lambda
 		beyond = map[string]string{"LM": "eigenvalue is above %.5g in magnitude", "LA": "eigenvalue is above %.5g", "SA": "eigenvalue is below %.5g"}[r.Settings.Which]
 	}
-	text := fmt.Sprintf("no other "+beyond, r.Outside.Bound)
-	if p := r.Outside.Probability; p > 0 {
-		text += fmt.Sprintf(", with a probability of error of %.0e", p)
+	first, least, bound := values[0], values[len(values)-1], r.Outside.Bound
+	switch r.Settings.Which {
+	case "LM":
+		first, least = max(first, -first), max(least, -least)
+	case "SA":
+		first, least, bound = -first, -least, -bound
 	}
-	least := values[len(values)-1]
-	if r.Settings.Which == "LM" {
-		least = max(least, -least)
+	text := ""
+	if r.Outside.Leading {
+		text = "nothing larger is missing"
+		if r.Settings.Which == "SA" {
+			text = "nothing smaller is missing"
+		}
+		if p := r.Outside.Probability; p > 0 {
+			text += fmt.Sprintf(" (error probability %.0e)", p)
+		}
+		text += ": "
 	}
-	beyondIt := r.Outside.Bound > least
-	if r.Settings.Which == "SA" {
-		beyondIt = r.Outside.Bound < least
+	if r.Outside.Leading || bound < first {
+		text += fmt.Sprintf("no other "+beyond, r.Outside.Bound)
 	}
-	if !r.Outside.Leading && beyondIt {
-		text += fmt.Sprintf(": between that and %.5g one may be missing", least)
+	if !r.Outside.Leading && bound > least {
+		if text != "" {
+			text += "; "
+		}
+		text += "whether a value above the least one found is missing is not shown"
+		if r.Settings.Stop != "paper" {
+			text += "; a run that begins with this result, --init, shows it"
+		}
 	}
 	return text + "\n"
 }

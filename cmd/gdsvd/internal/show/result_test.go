@@ -21,7 +21,7 @@ func TestMissing(t *testing.T) {
 		{factor.Outside{Bound: 1.9}, false},
 	} {
 		r.Outside = c.outside
-		if got := lacking(r); strings.Contains(got, "one may be missing") != c.want {
+		if got := lacking(r); strings.Contains(got, "is not shown") != c.want {
 			t.Errorf("%+v: %q", c.outside, got)
 		}
 	}
