@@ -155,7 +155,7 @@ func lacking(r *factor.Result) string {
 			text = "nothing smaller is missing"
 		}
 		if p := r.Outside.Probability; p > 0 {
-			text += fmt.Sprintf(" (error probability %.0e)", p)
+			text += fmt.Sprintf(" (error probability %s)", strings.Replace(fmt.Sprintf("%.0e", p), "e-0", "e-", 1))
 		}
 		text += ": "
 	}
