@@ -16,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/stored"
 	"github.com/gdsvd/gdsvd/ingest/internal/titles"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // Append merges the entries of more inputs into a store, and publishes the result at out, or in
@@ -65,6 +66,7 @@ func (e *AppendError) Error() string { return e.Why + "; ingest all inputs anew"
 type base struct {
 	path    string
 	source  map[string]any
+	print   string // its fingerprint
 	nnz     int64
 	size    int64 // bytes
 	spooled bool  // it is read as an input, not merged
@@ -79,7 +81,7 @@ func openBase(path string, o Options) (*base, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &base{path: path, source: s.Manifest().Source, nnz: s.NNZ(), size: s.Size()}
+	b := &base{path: path, print: s.Fingerprint(), source: s.Manifest().Source, nnz: s.NNZ(), size: s.Size()}
 	if err := s.Close(); err != nil {
 		return nil, err
 	}
@@ -92,6 +94,24 @@ func openBase(path string, o Options) (*base, error) {
 	b.entries, b.bad = int64(entries), int64(bad)
 	b.roles = rolesIn(b.source[rolesKey])
 	return b, nil
+}
+
+// open opens the store, which must still be the one that was looked at.
+func (b *base) open(fsys vfs.FS) (*csr.Store, error) {
+	s, err := csr.Open(b.path, csr.OpenOptions{FS: fsys})
+	if err == nil && s.Fingerprint() != b.print {
+		err = errors.Join(fmt.Errorf("append to %s: another process has replaced it meanwhile; run the command again", b.path), s.Close())
+	}
+	return s, err
+}
+
+// same makes sure that it is still the one that was looked at.
+func (b *base) same(fsys vfs.FS) error {
+	s, err := b.open(fsys)
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }
 
 // repeated is how many entries were merged into others; of an undirected graph, edges.
@@ -261,7 +281,7 @@ func (g *ingestion) knownIDs(s *csr.Store, side format.Side) *ids.Known {
 		file, n = s.Manifest().IDs.Cols, s.Cols()
 	}
 	return &ids.Known{N: n, Text: file != nil && file.Kind == csr.StringIDs, Each: func(visit func(*ids.ID) error) error {
-		s, err := csr.Open(g.o.base.path, csr.OpenOptions{FS: g.o.FS})
+		s, err := g.o.base.open(g.o.FS)
 		if err != nil {
 			return err
 		}
@@ -276,7 +296,7 @@ func (g *ingestion) knownIDs(s *csr.Store, side format.Side) *ids.Known {
 
 // settleMerged ranks the new ids among those of the store.
 func (g *ingestion) settleMerged() (err error) {
-	s, err := csr.Open(g.o.base.path, csr.OpenOptions{FS: g.o.FS})
+	s, err := g.o.base.open(g.o.FS)
 	if err != nil {
 		return err
 	}
@@ -308,7 +328,7 @@ func (g *ingestion) settleMerged() (err error) {
 
 // openCursor walks the entries of the store appended to, with their keys of now.
 func (g *ingestion) openCursor() (*stored.Cursor, error) {
-	s, err := csr.Open(g.o.base.path, csr.OpenOptions{FS: g.o.FS})
+	s, err := g.o.base.open(g.o.FS)
 	if err != nil {
 		return nil, err
 	}

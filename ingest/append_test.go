@@ -281,3 +281,27 @@ func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 		t.Error("never resumed: the test misses what it is for")
 	}
 }
+
+// TestAppendToWhatWasReplaced: a store that another process has replaced between the look at it and the lock is not
+// appended to with the numbers of the old one.
+func TestAppendToWhatWasReplaced(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "m.csr")
+	if _, err := Ingest(t.Context(), []string{write(t, "in", "1,1,1\n2,2,2\n")}, store, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	more := write(t, "more", "3,1,5\n")
+	o, out, err := appending(store, "", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Append(t.Context(), store, []string{write(t, "other", "1,2,4\n")}, "", Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ingest(t.Context(), []string{store, more}, out, o); err == nil || !strings.Contains(err.Error(), "another process has replaced it meanwhile") {
+		t.Fatalf("got %v", err)
+	}
+	r, err := Append(t.Context(), store, []string{more}, "", Options{})
+	if err != nil || r.NNZ != 4 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

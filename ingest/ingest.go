@@ -133,6 +133,11 @@ func attempt(ctx context.Context, names []string, out string, o Options, p plan)
 	}
 	g := newIngestion(o, p, names, staging, out)
 	defer func() { err = errors.Join(err, staging.Abort()) }() // nothing after Commit
+	if o.base != nil {
+		if err := o.base.same(o.FS); err != nil {
+			return nil, err
+		}
+	}
 	if g.testStaging, err = stagePair(o, out); err != nil {
 		return nil, err
 	}

@@ -220,7 +220,7 @@ func (g *ingestion) keepTitles(ctx context.Context, w *csr.Writer) (closing func
 	if g.o.base == nil {
 		return closing, nil
 	}
-	old, err := csr.Open(g.o.base.path, csr.OpenOptions{FS: g.o.FS})
+	old, err := g.o.base.open(g.o.FS)
 	if err != nil {
 		return closing, err
 	}

@@ -131,7 +131,7 @@ func replaceFile(name string, force bool, write func(io.Writer) error) (err erro
 	lock, err := vfs.OS().Lock(name + ".lock")
 	switch {
 	case errors.Is(err, vfs.ErrLocked):
-		return fmt.Errorf("create %s: %w that is writing it", name, vfs.ErrLocked)
+		return fmt.Errorf("create %s: %w that is writing it", name, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("create %s: make the directory %s first: %w", name, filepath.Dir(name), fs.ErrNotExist)
 	case err != nil:

@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"runtime"
 
 	"github.com/gofrs/flock"
@@ -25,7 +27,7 @@ func lock(name string) (io.Closer, error) {
 			return nil, errors.Join(err, f.Close())
 		}
 		if !ok {
-			return nil, errors.Join(fmt.Errorf("%s: %w", name, ErrLocked), f.Close())
+			return nil, errors.Join(held(name), f.Close())
 		}
 		mine, err := f.Stat()
 		if err == nil {
@@ -36,6 +38,7 @@ func lock(name string) (io.Closer, error) {
 		}
 		now, err := os.Stat(name)
 		if err == nil && os.SameFile(mine, now) {
+			sign(name)
 			return &heldLock{f}, nil
 		}
 		if err := f.Close(); err != nil {
@@ -45,6 +48,39 @@ func lock(name string) (io.Closer, error) {
 			return nil, err
 		}
 	}
+}
+
+// sign writes into the file what a process that finds it locked says of the holder: its number, its program and the
+// command. Where that cannot be written less is said. What a symbolic link leads to is left alone.
+func sign(name string) {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	text := fmt.Sprintf("%d, %s", os.Getpid(), filepath.Base(os.Args[0]))
+	if len(os.Args) > 1 {
+		text += " " + os.Args[1]
+	}
+	_ = os.WriteFile(name, []byte(text+"\n"), 0o666)
+}
+
+// holder is what sign writes, as far as it is said.
+var holder = regexp.MustCompile(`^\d{1,10}, [\w.-]{1,80}( [a-z]{1,40}\b)?`)
+
+// held is ErrLocked with what the holder has written of itself.
+func held(name string) error {
+	f, err := OS().Open(name)
+	if err != nil {
+		return ErrLocked
+	}
+	defer f.Close()
+	b := make([]byte, 200)
+	n, _ := io.ReadFull(f, b)
+	by := holder.Find(b[:n])
+	if by == nil {
+		return ErrLocked
+	}
+	return fmt.Errorf("%w (%s)", ErrLocked, by)
 }
 
 func (l *heldLock) Close() error {

@@ -58,7 +58,7 @@ func Stage(fsys FS, target string, force bool, replaceable func(path string) err
 	s := &Staging{fs: fsys, target: target, force: force, replaceable: replaceable}
 	s.lock, err = fsys.Lock(target + lockSuffix)
 	if errors.Is(err, ErrLocked) {
-		return nil, fmt.Errorf("create %s: %w that is writing it", target, ErrLocked)
+		return nil, fmt.Errorf("create %s: %w that is writing it", target, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("create %s: make the directory %s first: %w", target, filepath.Dir(target), fs.ErrNotExist)

@@ -108,7 +108,7 @@ type FS interface {
 	// existing file or directory; errors.ErrUnsupported where the system does not tell, or there is no limit.
 	FreeSpace(name string) (int64, error)
 	// Lock takes an exclusive lock that dies with the process, creating the
-	// file if need be. It fails with ErrLocked, without waiting, if another
+	// file if need be. It fails with ErrLocked, without waiting, and the number and command of the holder, if another
 	// holder has it. Closing the lock removes the file and lets go.
 	Lock(name string) (io.Closer, error)
 }

@@ -3,6 +3,7 @@ package vfs_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -172,8 +173,14 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := vfs.OS().Lock(name); !errors.Is(err, vfs.ErrLocked) {
+	if _, err := vfs.OS().Lock(name); !errors.Is(err, vfs.ErrLocked) || runtime.GOOS != "windows" && !strings.Contains(err.Error(), fmt.Sprintf(" (%d, vfs.test", os.Getpid())) {
 		t.Errorf("second holder: %v", err)
+	}
+	if err := os.WriteFile(name, []byte("1, x\x1b[2J"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := vfs.OS().Lock(name); !errors.Is(err, vfs.ErrLocked) || strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("a holder that writes what moves a cursor: %q", err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+)
+
+// Two writers of one target, in all pairs: the second is refused in one line that names the first, which ends as if it had
+// been alone.
+func TestTwoWriters(t *testing.T) {
+	store, file := ingested(t, tall), filepath.Join(t.TempDir(), "more.dat")
+	if err := os.WriteFile(file, []byte("9001::1::5::0\n9002::2::4::0\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	commands := map[string][]string{
+		"ingest":   {"ingest", "-q", file, "-o", "TARGET", "--force"},
+		"append":   {"append", "-q", "TARGET", file},
+		"svd":      {"svd", "-q", store, "-k", "2", "-o", "TARGET", "--force"},
+		"complete": {"complete", "-q", store, "-k", "2", "--lambda", "5", "-o", "TARGET", "--force"},
+	}
+	alone := map[string]map[string]string{}
+	run := func(t *testing.T, name string, fsys *vfstest.FaultFS, target string) ran {
+		args := slices.Clone(commands[name])
+		args[slices.Index(args, "TARGET")] = target
+		var stdout, stderr bytes.Buffer
+		a := newApp(strings.NewReader(""), &stdout, &stderr)
+		a.interval, a.fsys = time.Hour, fsys
+		return ran{a.run(t.Context(), args), stdout.String(), stderr.String()}
+	}
+	// before puts what a command replaces at the target.
+	before := func(t *testing.T, name string) string {
+		target := filepath.Join(t.TempDir(), "target")
+		if name == "append" {
+			if err := os.CopyFS(target, os.DirFS(store)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return target
+	}
+	for first := range commands {
+		target := before(t, first)
+		if o := run(t, first, new(vfstest.FaultFS), target); o.code != ui.ExitOK {
+			t.Fatalf("%s: exit %d\n%s", first, o.code, o.stderr)
+		}
+		alone[first] = writtenBy(t, target)
+		for second := range commands {
+			t.Run(first+" and "+second, func(t *testing.T) {
+				target := before(t, first)
+				tried := false
+				var refused ran
+				f := new(vfstest.FaultFS)
+				f.Inject = func(o vfstest.Op) error {
+					// The first has its lock when it makes the directory to write in.
+					if o.Kind == vfstest.OpMkdir && o.Name == target+".partial" && !tried {
+						tried = true
+						refused = run(t, second, new(vfstest.FaultFS), target)
+					}
+					return nil
+				}
+				if o := run(t, first, f, target); o.code != ui.ExitOK || !tried {
+					t.Fatalf("the first: exit %d, tried %v\n%s", o.code, tried, o.stderr)
+				}
+				says := regexp.MustCompile(`^gdsvd: .*target: locked by another process \(\d+, gdsvd.test.*\) that is writing it\n$`)
+				if second == "append" && first != "append" {
+					says = regexp.MustCompile(`^gdsvd: append to .*target.*\n$`) // there is nothing yet
+				}
+				if refused.code != ui.ExitError || !says.MatchString(refused.stderr) {
+					t.Errorf("the second: exit %d: %q", refused.code, refused.stderr)
+				}
+				if got := writtenBy(t, target); !maps.Equal(got, alone[first]) {
+					t.Error("what the first has written is not what it writes alone")
+				}
+				if left := names(t, filepath.Dir(target)); !slices.Equal(left, []string{"target"}) {
+					t.Errorf("at the end there are %v", left)
+				}
+			})
+		}
+	}
+}
+
+// writtenBy are the files of a target that tell of no time.
+func writtenBy(t *testing.T, target string) map[string]string {
+	files := vfstest.Contents(t, target)
+	for name := range files {
+		if strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".jsonl") {
+			delete(files, name)
+		}
+	}
+	return files
+}
