@@ -136,9 +136,9 @@ func lacking(r *factor.Result) string {
 	if !r.Certified {
 		return ""
 	}
-	values, beyond := r.Sigma, "value is above %.5g"
+	values, beyond, noun, side := r.Sigma, "value is above %.5g", "value", "larger"
 	if r.Settings.Which != "" {
-		values = r.Lambda
+		values, noun = r.Lambda, "eigenvalue"
 		beyond = map[string]string{"LM": "eigenvalue is above %.5g in magnitude", "LA": "eigenvalue is above %.5g", "SA": "eigenvalue is below %.5g"}[r.Settings.Which]
 	}
 	first, least, bound := values[0], values[len(values)-1], r.Outside.Bound
@@ -146,14 +146,11 @@ func lacking(r *factor.Result) string {
 	case "LM":
 		first, least = max(first, -first), max(least, -least)
 	case "SA":
-		first, least, bound = -first, -least, -bound
+		first, least, bound, side = -first, -least, -bound, "smaller"
 	}
 	text := ""
 	if r.Outside.Leading {
-		text = "nothing larger is missing"
-		if r.Settings.Which == "SA" {
-			text = "nothing smaller is missing"
-		}
+		text = "nothing " + side + " is missing"
 		if p := r.Outside.Probability; p > 0 {
 			text += fmt.Sprintf(" (error probability %s)", strings.Replace(fmt.Sprintf("%.0e", p), "e-0", "e-", 1))
 		}
@@ -166,7 +163,7 @@ func lacking(r *factor.Result) string {
 		if text != "" {
 			text += "; "
 		}
-		text += "whether a value above the least one found is missing is not shown"
+		text += fmt.Sprintf("whether a %s %s is missing is not shown", side, noun)
 		if r.Settings.Stop != "paper" {
 			text += "; a run that begins with this result, --init, shows it"
 		}
