@@ -154,7 +154,7 @@ func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 	}
 	for _, x := range []*mat.Dense{ab, aa, bb} {
 		if slices.ContainsFunc(x.RawMatrix().Data, func(v float64) bool { return v-v != 0 }) { // the decomposition would not end
-			return nil, fmt.Errorf("%s or %s has vectors of numbers so large that their products are none: it is damaged, or no result", a.New, a.Old)
+			return nil, fmt.Errorf("%s or %s has vectors of numbers so large that their products overflow: it is damaged, or not a result", a.New, a.Old)
 		}
 	}
 	var svd mat.SVD

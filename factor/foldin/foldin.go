@@ -120,7 +120,7 @@ func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options)
 	}
 	p.Rows = p.lines
 	if max(p.others, p.lines) > history.MaxColumns {
-		return nil, fmt.Errorf("%s: %d × %d: of a store with more than %d rows or columns nothing is projected at once", store.Path(), p.lines, p.others, int64(history.MaxColumns))
+		return nil, fmt.Errorf("%s is %d × %d: a store that is projected has at most %d rows and as many columns", store.Path(), p.lines, p.others, int64(history.MaxColumns))
 	}
 	if r.Completion != nil {
 		return nil, fmt.Errorf("%s is a completion: a projection is for results of gdsvd svd, in which missing entries are zeros", r.Dir())

@@ -156,7 +156,7 @@ type Sifter struct {
 	before int64 // rows left in them
 }
 
-// Sift leaves out of entries, and of their times unless there are none, what is not left.
+// Sift returns the entries whose rows and columns the sieve keeps, and their times if they have times.
 func (s *Sifter) Sift(part []extsort.Entry, times []format.Time) ([]extsort.Entry, []format.Time) {
 	kept := 0
 	for i, e := range part {
