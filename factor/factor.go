@@ -39,7 +39,7 @@ func OpenFactor(fsys vfs.FS, dir string, files []File, name string, rows int64, 
 	if i < 0 {
 		return nil, damagedResult(dir, "files: %s is not listed", name)
 	}
-	a, err := newArray(files[i])
+	a, err := newArray(nil, files[i])
 	if err != nil {
 		return nil, damagedResult(dir, "%v", err)
 	}

@@ -106,7 +106,8 @@ func (r *Result) names(ctx context.Context, name layout.Side, side *SideIDs, cou
 		}
 		return nil, Errorf(nil, "%s has no ids of its %s, nor their vectors: it was made with %v %s; compute it again with %v %s", r.dir, name, Option("Vectors"), made, Option("Vectors"), want)
 	}
-	return OpenNames(ctx, r.fs, r.dir, side, r.Files, count)
+	n, err := OpenNames(ctx, r.fs, r.dir, side, r.Files, count)
+	return n, r.orReplaced(err)
 }
 
 // OpenNames opens what WriteNames has written of count rows or columns.

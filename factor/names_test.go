@@ -380,3 +380,21 @@ func TestNameInALine(t *testing.T) {
 		}
 	}
 }
+
+// TestReplacedMeanwhile: a result that another run has replaced since it was opened is not called damaged.
+func TestReplacedMeanwhile(t *testing.T) {
+	store := named(t, strings.Fields("a b c d e f"), strings.Fields("x y z w"))
+	dir := filepath.Join(t.TempDir(), "out")
+	r := run(t, store, factor.Options{Rank: 2, Dir: dir})
+	for _, other := range []factor.Options{{Rank: 2, Seed: 1, Tol: 1e-3}, {Rank: 3}, {Rank: 2, Vectors: factor.Left}} {
+		other.Dir, other.Replace = dir, true
+		run(t, store, other)
+		err := r.ReadV(0, mat.NewDense(4, 2, nil))
+		if errors.Is(err, csr.ErrCorrupt) || err == nil && other.Rank > 2 || err != nil && !strings.Contains(err.Error(), "another process has replaced the result") {
+			t.Errorf("%+v: %v", other, err)
+		}
+	}
+	if err := r.ReadV(0, mat.NewDense(4, 2, nil)); err == nil {
+		t.Error("vectors of another result are read")
+	}
+}

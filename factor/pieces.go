@@ -18,19 +18,36 @@ import (
 // open several times at once.
 type array struct {
 	File
+	of   *Result // nil: of a projection or an alignment
 	seen []atomic.Bool
 }
 
 // newArray is that of a listed file whose sums are as many as it has pieces.
-func newArray(f File) (*array, error) {
+func newArray(of *Result, f File) (*array, error) {
 	if pieces := (f.Size + crc.Piece - 1) / crc.Piece; int64(len(f.Pieces)) != pieces {
 		return nil, fmt.Errorf("files: %.60q has %d checksums of pieces, want %d", f.Name, len(f.Pieces), pieces)
 	}
-	return &array{File: f, seen: make([]atomic.Bool, len(f.Pieces))}, nil
+	return &array{File: f, of: of, seen: make([]atomic.Bool, len(f.Pieces))}, nil
 }
 
 // open opens the file in a directory: what is read from it is verified.
 func (a *array) open(fsys vfs.FS, dir string) (*npy.Matrix, error) {
+	m, err := a.opened(fsys, dir)
+	return m, a.of.orReplaced(err)
+}
+
+// orReplaced is the error of reading a file of the result, if it is not that another process has replaced the result.
+func (r *Result) orReplaced(err error) error {
+	if r == nil || !errors.Is(err, csr.ErrCorrupt) {
+		return err
+	}
+	if now, bad := OpenFS(r.fs, r.dir); bad != nil || now.CRC == r.CRC {
+		return err
+	}
+	return Errorf(nil, "%s: another process has replaced the result meanwhile; run the command again", r.dir)
+}
+
+func (a *array) opened(fsys vfs.FS, dir string) (*npy.Matrix, error) {
 	path := filepath.Join(dir, a.Name)
 	f, err := fsys.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +122,7 @@ func (v *verified) verify(b []byte, i int64) error {
 		return err
 	}
 	if got := crc.Sum(crc.Of(b)); got != v.Pieces[i] {
-		return Errorf(csr.ErrCorrupt, "bytes %d to %d have the checksum %v, not %v: the file is damaged; remove the result and compute it again", begin, begin+int64(len(b)), got, v.Pieces[i])
+		return v.of.orReplaced(Errorf(csr.ErrCorrupt, "bytes %d to %d have the checksum %v, not %v: the file is damaged; remove the result and compute it again", begin, begin+int64(len(b)), got, v.Pieces[i]))
 	}
 	v.seen[i].Store(true)
 	return nil

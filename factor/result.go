@@ -266,7 +266,7 @@ func (r *Result) list() (err error) {
 		if filepath.Ext(f.Name) != ".npy" || !layout.OfResult(f.Name) || filepath.Base(f.Name) != f.Name {
 			continue
 		}
-		if r.arrays[f.Name], err = newArray(f); err != nil {
+		if r.arrays[f.Name], err = newArray(r, f); err != nil {
 			return err
 		}
 	}
