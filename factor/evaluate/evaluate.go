@@ -247,7 +247,7 @@ func (e *evaluation) view(ctx context.Context, v View) error {
 	switch {
 	case len(v.Pipeline) == 0:
 		by = recommend.History // the same, of users who are folded in, too
-	case e.Users > 0 && !recommend.Weighted(v.Pipeline):
+	case e.Users > 0 && !v.Pipeline.WeightsColumns():
 		by = recommend.History
 		if f.Fold, err = r.Fit(ctx, p, false); err != nil {
 			return err

@@ -18,11 +18,11 @@ func (e *evaluation) predicts(p view.Pipeline) (offset, bool) {
 	if len(p) == 0 {
 		return zero, true
 	}
-	if len(p) > 1 || p[0].Name != "bias" {
+	rows, columns, damping, ok := p.Bias()
+	if !ok {
 		return zero, false
 	}
-	axis := p[0].Axis
-	return offset{&e.columns, axis == "columns" || axis == "both", axis == "rows" || axis == "both", p[0].X}, true
+	return offset{&e.columns, columns, rows, damping}, true
 }
 
 // rate judges predictions: the offset of an entry and, unless f is nil, qᵀv_j with q = Σ_l (a_il − offset) v_l over the

@@ -215,10 +215,8 @@ func (p *projecting) fit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.o.History && len(steps) > 0 {
-		if steps = steps[:1]; steps[0].Name != "binary" {
-			steps = nil
-		}
+	if p.o.History {
+		steps = steps.History()
 	}
 	if len(steps) > 0 {
 		p.fitted, err = p.result.Fit(ctx, steps, p.o.Columns)

@@ -2,7 +2,6 @@ package recommend
 
 import (
 	"fmt"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -61,29 +60,13 @@ func Belongs(r *factor.Result, store *csr.Store) error {
 	return nil
 }
 
-// Weighted tells whether a view weights columns, so that Auto is History.
-func Weighted(p view.Pipeline) bool {
-	return slices.ContainsFunc(p, func(s view.Step) bool { return s.Name == "weight" && s.Axis == "columns" })
-}
-
 // scoring is how the rows are scored if nothing is said of it.
 func (f *Factorisation) scoring(s Scoring) Scoring {
 	switch {
 	case s != Auto:
 		return s
-	case Weighted(f.View):
+	case f.View.WeightsColumns():
 		return History
 	}
 	return Model
-}
-
-// weight is what an entry counts in History, 0 if it does not.
-func (f *Factorisation) weight(value float64) float64 {
-	switch {
-	case len(f.View) == 0 || f.View[0].Name != "binary":
-		return value
-	case f.View[0].Mode == ">=" && value < f.View[0].X:
-		return 0
-	}
-	return 1
 }

@@ -204,7 +204,7 @@ func readSome(read func(int64, *mat.Dense) error, numbers []int64, to *mat.Dense
 // history adds the vectors of the columns in memory that rows have entries in, in the order of the columns.
 func (r *run) history(ctx context.Context, q *mat.Dense, rows []int64, seen *history.Rows, heaps []top) error {
 	n, _ := r.columns.vectors.Dims()
-	errs := make([]error, len(rows))
+	errs, entry := make([]error, len(rows)), r.View.History()
 	err := r.columns.parts(ctx, len(rows), func(_, from, to int) {
 		var weights []float64
 		for i := from; i < to; i++ {
@@ -212,7 +212,7 @@ func (r *run) history(ctx context.Context, q *mat.Dense, rows []int64, seen *his
 			weights = slices.Grow(weights[:0], len(vals))[:len(vals)]
 			if r.Fold == nil {
 				for p, v := range vals {
-					weights[p] = r.weight(v)
+					weights[p] = entry.Value(v)
 				}
 			} else if _, errs[i] = r.Fold.Line(rows[i], cols, vals, weights); errs[i] != nil {
 				return

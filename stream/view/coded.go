@@ -141,7 +141,7 @@ func (o *op) ofTable(used []float64, table *[256]float64, code []uint8, n int) {
 	switch o.kind {
 	case mapValues:
 		for k, v := range used {
-			if v != 0 {
+			if v != 0 && finite(v) {
 				used[k] = o.f(v)
 			}
 		}
@@ -184,19 +184,6 @@ func runCoded[C column](ops []op, col []C, code []uint8, table, logs *[256]float
 			table[k] = v + l
 			near[k] = o.near(v, s, v+l)
 		}
-		val := r.val
-		col := col[:len(val)]
-		for i, j := range col {
-			c := uint8(0)
-			if code != nil {
-				c = code[i]
-			}
-			x := table[c] - o.col[j]
-			if x <= near[c] {
-				x = 0
-			}
-			val[i] = x
-		}
 	case o.kind == bias && o.col != nil && full(table[:used]):
 		b := o.c
 		if o.local && n > 0 {
@@ -213,23 +200,12 @@ func runCoded[C column](ops []op, col []C, code []uint8, table, logs *[256]float
 			table[k] -= b
 			near[k] = o.near(v, b, table[k])
 		}
-		val := r.val
-		for i, j := range col[:len(val)] {
-			c := uint8(0)
-			if code != nil {
-				c = code[i]
-			}
-			x := table[c] - o.col[j]
-			if math.Abs(x) <= near[c] {
-				x = 0
-			}
-			val[i] = x
-		}
 	default:
 		lookUp(r.val, code, table)
 		run(ops, len(ops), col, r)
 		return
 	}
+	lookUpLess(r.val, code, table, near[:used], col, o.col, o.kind == ppmi)
 	run(ops[1:], len(ops)-1, col, r)
 }
 
@@ -241,6 +217,36 @@ func full(x []float64) bool {
 		}
 	}
 	return true
+}
+
+// lookUpLess is lookUp less a number of each column: 0 where near that, and where below it if it is to be positive.
+func lookUpLess[C column](val []float64, code []uint8, table *[256]float64, near []float64, col []C, x []float64, positive bool) {
+	col = col[:len(val)]
+	most := slices.Max(near)
+	if code == nil {
+		for i := range val {
+			v := table[0] - x[col[i]]
+			if math.Abs(v) <= near[0] {
+				v = 0
+			}
+			if positive {
+				v = max(0, v)
+			}
+			val[i] = v
+		}
+		return
+	}
+	code = code[:len(val)]
+	for i, c := range code {
+		v := table[c] - x[col[i]]
+		if math.Abs(v) <= most && math.Abs(v) <= near[c] {
+			v = 0
+		}
+		if positive {
+			v = max(0, v)
+		}
+		val[i] = v
+	}
 }
 
 // sumLess adds up values less a number of each column.

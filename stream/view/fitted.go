@@ -9,8 +9,7 @@ import (
 // Fitted is a view of rows, or columns, that its matrix does not have: what a step needs of these themselves is computed from
 // each, and what it needs of the matrix is what [View.Statistics] has kept. It is safe for concurrent use.
 type Fitted struct {
-	v       *View
-	columns bool
+	v *View
 }
 
 // frame is the shape of a matrix that is not there.
@@ -49,21 +48,19 @@ func Fit(p Pipeline, rows, cols int64, columns bool, measured func(step int, nam
 	}
 	for i := range v.ops {
 		o := &v.ops[i]
-		switch o.kind {
-		case rowMask:
+		if o.kind == rowMask {
 			*o = op{kind: times, step: o.step, c: 1}
-		case bm25Columns, colFactor, colOffset, correspond, ppmi, bias:
-			if o.col == nil && (o.kind != bias || o.other) {
-				what := "rows"
-				if !columns {
-					what = "columns"
-				}
-				return nil, fmt.Errorf("view: %v needs a number of each of the %s of the matrix, and these are not kept", p[o.step], what)
+		}
+		if col, _ := v.numbers(o); col > 0 && o.col == nil {
+			what := "rows"
+			if !columns {
+				what = "columns"
 			}
+			return nil, fmt.Errorf("view: %v needs a number of each of the %s of the matrix, and these are not kept", p[o.step], what)
 		}
 	}
 	v.prepare(len(v.ops))
-	return &Fitted{v, columns}, nil
+	return &Fitted{v}, nil
 }
 
 // Bytes is what a Fitted keeps in memory.
@@ -79,30 +76,8 @@ func (f *Fitted) Line(i int64, at []uint32, val, s []float64) (p [2]float64, err
 	copy(r.val, val)
 	run(f.v.ops, len(f.v.ops), at, &r)
 	if !allFinite(r.val) || !allFinite(r.p[:]) {
-		err = f.blame(i, at, val, s)
+		copy(s, val)
+		err = blame(f.v, &row{at: i, n: r.n, val: s[:len(val)], d: 1}, f.v.ops, at)
 	}
 	return r.p, err
-}
-
-// blame finds the step that makes an entry no number.
-func (f *Fitted) blame(i int64, at []uint32, val, s []float64) error {
-	ops := f.v.ops
-	r := row{n: int(f.v.src.Cols()), val: s[:len(val)], d: 1}
-	copy(r.val, val)
-	before := make([]float64, len(val))
-	for o := range ops {
-		copy(before, r.val)
-		run(ops[o:o+1], 1, at, &r)
-		for k, x := range r.val {
-			if finite(x) {
-				continue
-			}
-			e := &ValueError{Step: f.v.pipeline[ops[o].step], Row: i, Col: int64(at[k]), Value: before[k], Becomes: x}
-			if f.columns {
-				e.Row, e.Col = e.Col, e.Row
-			}
-			return e
-		}
-	}
-	return fmt.Errorf("view: what is added to all elements of line %d is no number", i)
 }

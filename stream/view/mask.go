@@ -49,18 +49,25 @@ const (
 	cellRanger = "cell_ranger" // as seurat, with other bins and norms
 )
 
+var keepStep = kind{
+	name: "keep", usage: "keep=columns|rows,FILE or keep=columns|rows,hvg:N[,flavor:seurat|cell_ranger]", masks: true,
+	parse: parseKeep, form: keepForm, compile: (*compiler).keep, bounds: withZero,
+}
+
+var dropStep = kind{
+	name: "drop", usage: "drop=columns|rows,count<N with N > 0", dense: ofEntries, masks: true,
+	parse: parseDrop, compile: (*compiler).drop, bounds: withZero,
+	form: func(s Step) string { return "=" + s.Axis + ",count<" + text(s.X) },
+}
+
+// withZero are the bounds of what may become 0.
+func withZero(_ Step, low, high float64) (float64, float64) { return min(low, 0), max(high, 0) }
+
 func parseKeep(s *Step, a *args) {
 	s.Axis = a.word("", "columns", "rows")
 	if f, ok := a.option("hvg"); ok {
 		s.X = a.numberOf(f, "the number of columns is a whole number above 0", func(x float64) bool { return x >= 1 && x <= 1<<40 && x == float64(int64(x)) })
-		s.Mode = seurat
-		if f, ok := a.option("flavor"); ok {
-			b := &args{kind: a.kind, step: f, fields: []field{f}}
-			s.Mode = b.word("", seurat, cellRanger)
-			if a.err == nil {
-				a.err = b.err
-			}
-		}
+		s.Mode = a.choice("flavor", seurat, seurat, cellRanger)
 		return
 	}
 	f, ok := a.take(func(string) bool { return true })
@@ -99,7 +106,7 @@ func parseDrop(s *Step, a *args) {
 }
 
 // hvg tells whether the step keeps the most variable columns.
-func (s Step) hvg() bool { return s.Name == "keep" && s.Mode != ofFile && s.Mode != ofMask }
+func (s Step) hvg() bool { return s.Mode == seurat || s.Mode == cellRanger }
 
 // across is the other axis.
 func across(axis string) string {
@@ -110,11 +117,11 @@ func across(axis string) string {
 }
 
 // masks tells whether the step makes columns or rows empty.
-func (s Step) masks() bool { return s.Name == "keep" || s.Name == "drop" }
+func (s Step) masks() bool { return s.kind().masks }
 
 // lists tells whether the step keeps what is in a list that Pipeline.Resolve has to find.
 func (s Step) lists() bool {
-	return s.Name == "keep" && (s.Mode == ofFile || s.Mode == ofMask) && s.Mask == nil
+	return (s.Mode == ofFile || s.Mode == ofMask) && s.Mask == nil
 }
 
 // Resolve returns the pipeline with the masks of the lists in it, which find looks for: in the file

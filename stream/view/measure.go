@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/stream"
@@ -34,7 +35,7 @@ const smallest, greatest = 0x1p-100, 0x1p100
 // Measure reads the source for the statistics of the view and for ‖B‖_F. Until it has returned
 // nil nothing can be made of a View but a plan. o.Reserve is memory that others have.
 func (v *View) Measure(ctx context.Context, o stream.Options) error {
-	if v.pipeline[0].Name != "multiply" {
+	if v.pipeline[0].Name != multiplyStep.name {
 		if err := v.inRange(); err != nil {
 			return err
 		}
@@ -183,7 +184,6 @@ func (v *View) read(ctx context.Context, o stream.Options, upTo int, n need) (*s
 	v.prepare(upTo)
 	qq, _ := products(v.q)
 	s := newSums(n, int(v.src.Cols()), v.src.Rows(), v.q, qq)
-	v.reads++
 	add := func(b *csr.Block, l *lane) error {
 		s.add(b, l.val, l.p)
 		return nil
@@ -305,30 +305,33 @@ func mappedTable(table *[256]float64, ops []op) (t [256]float64) {
 // blame finds the entry of a row of a block that a step makes no number.
 func (v *View) blame(b *csr.Block, i, upTo int) error {
 	lo, hi := b.RowPtr[i], b.RowPtr[i+1]
-	r := row{at: b.FirstRow + int64(i), n: int(v.src.Cols()), val: make([]float64, hi-lo), d: 1}
+	r := &row{at: b.FirstRow + int64(i), n: int(v.src.Cols()), val: make([]float64, hi-lo), d: 1}
 	load(r.val, b, b.Table, lo, hi)
-	for at := 0; at < upTo; {
-		step, before := v.ops[at].step, append([]float64(nil), r.val...)
-		for ; at < upTo && v.ops[at].step == step; at++ {
-			runBlock(v.ops[at:at+1], 1, b, lo, hi, &r)
+	if len(b.Col16) > 0 {
+		return blame(v, r, v.ops[:upTo], b.Col16[lo:hi])
+	}
+	return blame(v, r, v.ops[:upTo], b.Col[lo:hi])
+}
+
+// blame finds the entry of a row that a step makes no number.
+func blame[C column](v *View, r *row, ops []op, cols []C) error {
+	for len(ops) > 0 {
+		n, before := 1, slices.Clone(r.val)
+		for n < len(ops) && ops[n].step == ops[0].step {
+			n++
 		}
+		run(ops[:n], n, cols, r)
 		for k, x := range r.val {
 			if finite(x) {
 				continue
 			}
-			e := &ValueError{Step: v.pipeline[step], Row: r.at, Value: before[k], Becomes: x}
-			if len(b.Col16) > 0 {
-				e.Col = int64(b.Col16[int(lo)+k])
-			} else {
-				e.Col = int64(b.Col[int(lo)+k])
-			}
-			if v.transposed {
-				e.Row, e.Col = e.Col, e.Row
-			}
+			e := &ValueError{Step: v.pipeline[ops[0].step], Value: before[k], Becomes: x}
+			e.Row, e.Col = v.users(r.at, int64(cols[k]))
 			return e
 		}
+		ops = ops[n:]
 	}
-	return fmt.Errorf("view: row %d of the store is read with other values the second time", r.at)
+	return fmt.Errorf("view: what is added to the elements of row %d of the store is no number, or its values are others than before", r.at)
 }
 
 // resized returns s with length n, its contents undefined.

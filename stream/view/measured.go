@@ -25,23 +25,8 @@ func (v *View) Lengths() []int64 {
 			all = append(all, s.n)
 		}
 	}
-	for _, o := range v.ops {
-		var col, keep int64
-		switch o.kind {
-		case colFactor, bm25Columns, ppmi, colOffset, correspond:
-			col = v.src.Cols()
-		case rowMask:
-			col = v.src.Rows()
-		case bm25Rows:
-			col = 1
-		case bias:
-			if o.other {
-				col = v.src.Cols()
-			}
-		}
-		if o.keeps {
-			keep = v.src.Rows()
-		}
+	for i := range v.ops {
+		col, keep := v.numbers(&v.ops[i])
 		all = append(all, 1, col, keep)
 	}
 	return all

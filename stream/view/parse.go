@@ -130,7 +130,7 @@ func parseStep(f field) (Pipeline, *parseError) {
 		}
 		return steps, nil
 	}
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name.text })
+	i := slices.IndexFunc(kinds, func(k *kind) bool { return k.name == name.text })
 	if i < 0 {
 		return nil, name.bad("there is no such step; %s", known())
 	}
@@ -144,7 +144,9 @@ func parseStep(f field) (Pipeline, *parseError) {
 		a.fields = append(a.fields, one)
 	}
 	s := Step{Name: name.text}
-	kinds[i].parse(&s, a)
+	if parse := kinds[i].parse; parse != nil {
+		parse(&s, a)
+	}
 	if a.err == nil && len(a.fields) > 0 {
 		a.err = a.fields[0].bad("unknown parameter; %s", a.usage())
 	}
@@ -170,7 +172,7 @@ func known() string {
 
 // args are the parameters of a step that have not been read.
 type args struct {
-	kind   kind
+	kind   *kind
 	step   field
 	fields []field
 	err    *parseError // the first
@@ -215,6 +217,20 @@ func (a *args) option(key string) (field, bool) {
 	}
 	_, f, _ = f.cut(":")
 	return f, true
+}
+
+// choice reads which of some words follows key:, or is otherwise.
+func (a *args) choice(key, otherwise string, words ...string) string {
+	f, ok := a.option(key)
+	if !ok {
+		return otherwise
+	}
+	b := &args{kind: a.kind, step: f, fields: []field{f}}
+	word := b.word("", words...)
+	if a.err == nil {
+		a.err = b.err
+	}
+	return word
 }
 
 // number reads the next parameter, which must be a number for which ok holds.

@@ -258,7 +258,7 @@ func (m *naiveMatrix) normalize(axis, mode string, goal float64) {
 		by = m.of(axis, largestOf)
 	case "total":
 		by = each(m.sums(axis), func(t float64) float64 { return t / goal })
-	case "median":
+	case "total:median":
 		positive := slices.DeleteFunc(m.sums(axis), func(t float64) bool { return !(t > 0) })
 		if len(positive) == 0 {
 			return

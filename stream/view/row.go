@@ -175,7 +175,7 @@ func run[C column](ops []op, values int, col []C, r *row) {
 		switch o.kind {
 		case mapValues:
 			for i, v := range val {
-				if v != 0 {
+				if v != 0 && v-v == 0 { // another is for the error that names the step before
 					val[i] = o.f(v)
 				}
 			}
@@ -214,19 +214,16 @@ func run[C column](ops []op, values int, col []C, r *row) {
 				}
 				v = math.Log(v)
 				x := v + l - o.col[col[i]]
-				if x <= o.near(v, s, v+l) {
+				if math.Abs(x) <= o.near(v, s, v+l) {
 					x = 0
 				}
-				val[i] = x
+				val[i] = max(0, x)
 			}
 		case bias:
 			runBias(o, col, r)
 		case rowOffset:
-			var own sum
-			for _, v := range val {
-				own.addProduct(v, v)
-			}
-			mean := rowSum(o, r).mean(float64(r.n), o.size(own.value(), r), o.rounding)
+			s, own := rowSum(o, r)
+			mean := s.mean(float64(r.n), o.size(own, r), o.rounding)
 			r.keeps(o, mean)
 			r.p[o.t] = -mean
 		case colOffset:
@@ -275,12 +272,13 @@ func runBias[C column](o *op, col []C, r *row) {
 		r.keeps(o, b)
 	}
 	b += o.c
+	base := o.near(0, b, 0)
 	for i, v := range val {
 		if v == 0 {
 			continue
 		}
 		x := v - b
-		near := o.near(v, b, x)
+		near := base + o.rounding*(math.Abs(v)+math.Abs(x))
 		if o.col != nil {
 			x -= o.col[col[i]]
 		}
@@ -300,15 +298,16 @@ func (o *op) near(a, b, c float64) float64 {
 	return o.rounding * (one + math.Abs(a) + math.Abs(b) + math.Abs(c) + math.Abs(o.c))
 }
 
-// rowSum is that of the row of S + P·Qᵀ.
-func rowSum(o *op, r *row) (s sum) {
+// rowSum is that of the row of S + P·Qᵀ; own is the sum of the squares of S.
+func rowSum(o *op, r *row) (s sum, own float64) {
 	for _, v := range r.val {
 		s.add(v)
+		own += float64(v * v)
 	}
 	for t := range o.q {
 		s.plusTimes(r.p[t], o.qs[t])
 	}
-	return s
+	return s, own
 }
 
 // size is the sum of the squares of the terms of a row of S + P·Qᵀ, own those of S.
@@ -323,11 +322,10 @@ func (o *op) size(own float64, r *row) float64 {
 
 // rowVariance is Σ(b−mean)² of the row of S + P·Qᵀ, 0 if that may be rounding.
 func rowVariance[C column](o *op, col []C, r *row) float64 {
-	var squares, own sum
+	var squares sum
 	for _, v := range r.val {
-		own.addProduct(v, v)
+		squares.addProduct(v, v)
 	}
-	squares = own
 	for t, q := range o.q {
 		var cross sum
 		for i, v := range r.val {
@@ -338,7 +336,8 @@ func rowVariance[C column](o *op, col []C, r *row) float64 {
 			squares.plusProduct(r.p[t], r.p[u], o.qq[t][u])
 		}
 	}
-	return variance(squares, rowSum(o, r), o.size(own.value(), r), float64(r.n), o.rounding)
+	s, size := rowSum(o, r)
+	return variance(squares, s, o.size(size, r), float64(r.n), o.rounding)
 }
 
 // variance is Σ(b−mean)² of n numbers, of their sum of squares and their sum: 0 if it is no

@@ -42,14 +42,11 @@ func (l *Line) meet(at int64, s, rest float64, most int) {
 
 // Row returns a row of the user's matrix, with most entries at most.
 func (v *View) Row(ctx context.Context, o stream.Options, row int64, most int) (Line, error) {
-	rows := v.src.Rows()
-	if v.transposed {
-		rows = v.src.Cols()
-	}
+	rows, _ := v.users(v.src.Rows(), v.src.Cols())
 	if row < 0 || row >= rows {
 		return Line{}, fmt.Errorf("view: row %d of %d", row, rows)
 	}
-	if v.transposed {
+	if !v.local("rows") {
 		lines, err := v.columns(ctx, o, []int64{row}, most)
 		if err != nil {
 			return Line{}, err
@@ -71,7 +68,7 @@ func (v *View) Row(ctx context.Context, o stream.Options, row int64, most int) (
 // FirstRows returns the first n rows of the user's matrix that have entries, with most of
 // them at most.
 func (v *View) FirstRows(ctx context.Context, o stream.Options, n, most int) ([]Line, error) {
-	if !v.transposed {
+	if v.local("rows") {
 		return v.storedRows(ctx, o, 0, v.src.NumBlocks(), most, func(l *Line) bool { return l.Count > 0 }, n)
 	}
 	s, err := v.read(ctx, o, len(v.ops), ofStat(count))

@@ -24,28 +24,20 @@ func (v *View) Statistics() []Statistic {
 	return all
 }
 
-// kept has the numbers that belong to the user's columns recorded where these are rows of the
-// store.
-func (c *compiler) kept(i int, axis, name string) {
-	if axis != "columns" || !c.transposed {
-		return
-	}
-	c.ops[i].keeps = true
-	c.tell(name, c.src.Rows(), func() []float64 { return c.ops[i].keep }, nil)
-}
-
-// told is kept where they are columns of the store.
-func (c *compiler) told(i int, axis, name string) {
-	if axis != "columns" || c.transposed {
-		return
-	}
-	values := func(x []float64) []float64 {
+// tells has the numbers of an op that belong to the user's columns told, and recorded where these are rows of the store.
+func (c *compiler) tells(i int, axis, name string) {
+	switch {
+	case axis != "columns":
+	case c.local(axis):
+		c.ops[i].keeps = true
+		c.tell(name, c.src.Rows(), func() []float64 { return c.ops[i].keep }, nil)
+	default:
+		values := func(x []float64) []float64 { return x }
 		if c.ops[i].kind == colOffset {
-			return each(x, func(x float64) float64 { return -x })
+			values = func(x []float64) []float64 { return each(x, func(x float64) float64 { return -x }) }
 		}
-		return x
+		c.tell(name, c.src.Cols(), func() []float64 { return values(c.ops[i].col) }, func(x []float64) { c.ops[i].col = values(x) })
 	}
-	c.tell(name, c.src.Cols(), func() []float64 { return values(c.ops[i].col) }, func(x []float64) { c.ops[i].col = values(x) })
 }
 
 // number is a statistic of one number.

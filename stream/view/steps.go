@@ -3,6 +3,8 @@ package view
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 )
 
 // Step is one step of a pipeline. Which fields count depends on its name.
@@ -21,12 +23,22 @@ type Step struct {
 	Mask *Mask  // the columns of a list; see Pipeline.Resolve
 }
 
-// kind is what is known of a step before it has parameters.
+// kind is a step before it has parameters: all that is known of it.
 type kind struct {
 	name, usage string
-	parse       func(*Step, *args)
-	form        func(Step) string // canonical form
-	dense       string            // why it cannot follow a step that makes zeros other numbers; "": it can
+	dense       string // why it cannot follow a step that makes zeros other numbers; "": it can
+
+	parse func(*Step, *args) // nil: it has no parameters
+	form  func(Step) string  // of them, canonical; nil: none
+	masks bool               // it makes rows or columns empty
+	fills func(Step) bool    // it makes zeros other numbers; nil: never, as below
+	// cancels: what it makes of entries are differences, of which fewer digits are right.
+	cancels func(Step) bool
+	zeroes  func(Step) bool // entries may become 0
+
+	value   func(*Step, float64) float64                       // what a value becomes by itself; nil: compile says more
+	compile func(*compiler, Step)                              // adds its ops and stages; nil: value
+	bounds  func(s Step, low, high float64) (float64, float64) // of what entries within bounds become; nil: by value
 }
 
 // presets are names for pipelines.
@@ -45,146 +57,30 @@ const (
 	ofEntries = "it is of sums over the entries, and since %s the zeros are other numbers"
 )
 
-// kinds are all steps. A new one is an entry here and a case of compiler.add.
-var kinds = []kind{
-	{"binary", "binary or binary>=T with T > 0", func(s *Step, a *args) {
-		if len(a.fields) > 0 {
-			f := a.fields[0]
-			if len(f.text) < 2 || f.text[:2] != ">=" {
-				a.fail(f, "unknown parameter")
-				return
-			}
-			a.fields = a.fields[1:]
-			s.Mode = ">="
-			s.X = a.numberOf(field{f.text[2:], f.at + 2}.trimmed(), "T is a number above 0, since zeros stay zero", positive)
-		}
-	}, func(s Step) string {
-		if s.Mode == "" {
-			return ""
-		}
-		return ">=" + text(s.X)
-	}, entrywise},
-	{"clip", "clip=LO,HI with LO ≤ 0 ≤ HI", func(s *Step, a *args) {
-		s.X = a.number("LO is a number not above 0, since zeros stay zero", func(x float64) bool { return x <= 0 })
-		s.Y = a.number("HI is a number not below 0, since zeros stay zero", notNegative)
-	}, func(s Step) string { return "=" + text(s.X) + "," + text(s.Y) }, entrywise},
-	{"log1p", "log1p", nothing, plain, entrywise},
-	{"sqrt", "sqrt", nothing, plain, entrywise},
-	{"power", "power=P with P > 0", func(s *Step, a *args) {
-		s.X = a.number("P is a number above 0, since zeros stay zero", positive)
-	}, x, entrywise},
-	{"multiply", "multiply=C", func(s *Step, a *args) { s.X = a.number("C is a number", nil) }, x, ""},
-	{"confidence", "confidence=ALPHA", func(s *Step, a *args) { s.X = a.number("ALPHA is a number", nil) }, x, entrywise},
-	{"normalize", "normalize=rows|columns[,l1|l2|max|total:T|total:median]", func(s *Step, a *args) {
-		s.Axis = a.word("", "rows", "columns")
-		if f, ok := a.option("total"); ok {
-			s.Mode = "total"
-			if f.text == "median" {
-				s.Mode = "median"
-			} else {
-				s.X = a.numberOf(f, "T is a number above 0, or median", positive)
-			}
-			return
-		}
-		s.Mode = a.word("l2", "l1", "l2", "max")
-	}, func(s Step) string {
-		switch s.Mode {
-		case "total":
-			return "=" + s.Axis + ",total:" + text(s.X)
-		case "median":
-			return "=" + s.Axis + ",total:median"
-		}
-		return "=" + s.Axis + "," + s.Mode
-	}, ofEntries},
-	{"tfidf", "tfidf[=sublinear,smooth:yes|no,norm:l2|l1|none], tfidf=gensim or tfidf=implicit", func(s *Step, a *args) {
-		s.Norm = "l2"
-		if s.Mode = a.word("sklearn", "gensim", "implicit"); s.Mode != "sklearn" {
-			return
-		}
-		s.Sublinear = a.word("counts", "sublinear") == "sublinear"
-		for _, o := range []struct {
-			key, other string
-			words      []string
-			set        func(string)
-		}{
-			{"smooth", "yes", []string{"yes", "no"}, func(w string) { s.Raw = w == "no" }},
-			{"norm", "l2", []string{"l1", "l2", "none"}, func(w string) { s.Norm = w }},
-		} {
-			if f, ok := a.option(o.key); ok {
-				b := &args{kind: a.kind, step: f, fields: []field{f}}
-				o.set(b.word("", o.words...))
-				if a.err == nil {
-					a.err = b.err
-				}
-			}
-		}
-	}, func(s Step) string {
-		if s.Mode != "sklearn" {
-			return "=" + s.Mode
-		}
-		t := "=smooth:yes,norm:" + s.Norm
-		if s.Raw {
-			t = "=smooth:no,norm:" + s.Norm
-		}
-		if s.Sublinear {
-			t = "=sublinear," + t[1:]
-		}
-		return t
-	}, ofEntries},
-	{"bm25", "bm25[=K1,B] with K1 ≥ 0 and B from 0 to 1", func(s *Step, a *args) {
-		s.X, s.Y = 100, 0.8
-		if len(a.fields) > 0 {
-			s.X = a.number("K1 is a number not below 0", notNegative)
-			s.Y = a.number("B is a number from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 })
-		}
-	}, func(s Step) string { return "=" + text(s.X) + "," + text(s.Y) }, ofEntries},
-	{"ppmi", "ppmi[=SHIFT] with SHIFT ≥ 1", func(s *Step, a *args) {
-		s.X = 1
-		if len(a.fields) > 0 {
-			s.X = a.number("SHIFT is a number not below 1", func(x float64) bool { return x >= 1 })
-		}
-	}, x, ofEntries},
-	{"bias", "bias=global|rows|columns|both[,damping:D] with D ≥ 0", func(s *Step, a *args) {
-		s.Axis = a.word("", "global", "rows", "columns", "both")
-		if f, ok := a.option("damping"); ok {
-			s.X = a.numberOf(f, "D is a number not below 0", notNegative)
-		}
-	}, func(s Step) string { return "=" + s.Axis + ",damping:" + text(s.X) }, ofEntries},
-	{"center", "center=columns|rows|both", func(s *Step, a *args) { s.Axis = a.word("", "columns", "rows", "both") },
-		func(s Step) string { return "=" + s.Axis }, ""},
-	{"weight", "weight=rows|columns,count:P|sum:P|norm:P", func(s *Step, a *args) {
-		s.Axis = a.word("", "rows", "columns")
-		for _, mode := range []string{"count", "sum", "norm"} {
-			if f, ok := a.option(mode); ok && s.Mode == "" {
-				s.Mode, s.X = mode, a.numberOf(f, "P is a number", nil)
-			}
-		}
-		if s.Mode == "" {
-			a.fail(a.step, "what to weight by is missing")
-		}
-	}, func(s Step) string { return "=" + s.Axis + "," + s.Mode + ":" + text(s.X) }, ofEntries},
-	{"scale", "scale=columns[,ddof:0|1]", func(s *Step, a *args) {
-		s.Axis = a.word("", "columns")
-		if f, ok := a.option("ddof"); ok {
-			s.X = a.numberOf(f, "ddof is 0 or 1", func(x float64) bool { return x == 0 || x == 1 })
-		}
-	}, func(s Step) string { return "=" + s.Axis + ",ddof:" + text(s.X) }, ""},
-	{"laplacian", "laplacian[=TAU] with TAU ≥ 0", func(s *Step, a *args) {
-		if len(a.fields) > 0 {
-			s.X = a.number("TAU is a number not below 0", notNegative)
-		}
-	}, x, ofEntries},
-	{"keep", "keep=columns|rows,FILE or keep=columns|rows,hvg:N[,flavor:seurat|cell_ranger]", parseKeep, keepForm, ""},
-	{"drop", "drop=columns|rows,count<N with N > 0", parseDrop, func(s Step) string { return "=" + s.Axis + ",count<" + text(s.X) }, ofEntries},
-	{"correspondence", "correspondence", nothing, plain, ofEntries},
+// kinds are all steps.
+var kinds = []*kind{
+	&binaryStep, &clipStep, &log1pStep, &sqrtStep, &powerStep, &multiplyStep, &confidenceStep, &normalizeStep, &tfidfStep, &bm25Step, &ppmiStep,
+	&biasStep, &centerStep, &weightStep, &scaleStep, &laplacianStep, &keepStep, &dropStep, &correspondenceStep,
 }
 
-func nothing(*Step, *args) {}
-func plain(Step) string    { return "" }
-func x(s Step) string      { return "=" + text(s.X) }
+func always(Step) bool     { return true }
+func formX(s Step) string  { return "=" + text(s.X) }
+func formXY(s Step) string { return "=" + text(s.X) + "," + text(s.Y) }
+
+// unbounded are the bounds of what nothing is known of.
+func unbounded() (low, high float64) { return math.Inf(-1), math.Inf(1) }
+
+// asPositive are the bounds of what is not below 0 where entries are not.
+func asPositive(_ Step, low, _ float64) (float64, float64) {
+	least, none := unbounded()
+	if low >= 0 {
+		least = 0
+	}
+	return least, none
+}
 
 // kind returns what is known of the step.
-func (s Step) kind() kind {
+func (s Step) kind() *kind {
 	for _, k := range kinds {
 		if k.name == s.Name {
 			return k
@@ -194,11 +90,79 @@ func (s Step) kind() kind {
 }
 
 // String returns the step in its canonical form.
-func (s Step) String() string { return s.Name + s.kind().form(s) }
+func (s Step) String() string {
+	if k := s.kind(); k.form != nil {
+		return s.Name + k.form(s)
+	}
+	return s.Name
+}
+
+// is tells whether a property that a kind may have holds for the step.
+func (s Step) is(property func(Step) bool) bool { return property != nil && property(s) }
 
 // fills tells whether the step makes zeros other numbers.
-func (s Step) fills() bool {
-	return s.Name == "center" || s.Name == "correspondence" || s.Name == "laplacian" && s.X > 0
+func (s Step) fills() bool { return s.is(s.kind().fills) }
+
+// bounds are those of what the step makes of entries within bounds.
+func (s Step) bounds(low, high float64) (float64, float64) {
+	k := s.kind()
+	switch {
+	case k.bounds != nil:
+		return k.bounds(s, low, high)
+	case k.value == nil:
+		return unbounded()
+	}
+	low, high = k.value(&s, low), k.value(&s, high)
+	if math.IsNaN(low) || math.IsNaN(high) {
+		return unbounded()
+	}
+	return min(low, high), max(low, high)
+}
+
+// centres tells whether the step takes off the means of the user's rows, or columns.
+func (s Step) centres(axis string) bool {
+	return s.Name == "center" && (s.Axis == axis || s.Axis == "both")
+}
+
+// History is the beginning of the pipeline that says what an entry counts where rows are described by their
+// entries: binary, or nothing.
+func (p Pipeline) History() Pipeline {
+	if len(p) > 0 && p[0].Name == binaryStep.name {
+		return p[:1]
+	}
+	return nil
+}
+
+// Value is what the steps make of a value, as far as each of them is of single values.
+func (p Pipeline) Value(v float64) float64 {
+	for i := range p {
+		k := p[i].kind()
+		if v == 0 || k.value == nil {
+			break
+		}
+		v = k.value(&p[i], v)
+	}
+	return v
+}
+
+// WeightsColumns tells whether a step weights the user's columns.
+func (p Pipeline) WeightsColumns() bool {
+	return slices.ContainsFunc(p, func(s Step) bool { return s.Name == weightStep.name && s.Axis == "columns" })
+}
+
+// Bias tells whether the pipeline is a bias and nothing else, of which sides beside the mean, and how damped.
+func (p Pipeline) Bias() (rows, columns bool, damping float64, ok bool) {
+	if len(p) != 1 || p[0].Name != biasStep.name {
+		return false, false, 0, false
+	}
+	rows, columns = p[0].sides()
+	return rows, columns, p[0].X, true
+}
+
+// sides tells which sides a step of an axis is of.
+func (s Step) sides() (rows, columns bool) {
+	both := s.Axis == "both"
+	return both || s.Axis == "rows", both || s.Axis == "columns"
 }
 
 // Centred returns which of the user's columns and rows have the mean 0: "columns", if
@@ -206,16 +170,11 @@ func (s Step) fills() bool {
 func (p Pipeline) Centred() string {
 	centred := map[string]bool{}
 	for _, s := range p {
-		switch {
-		case s.Name == "center" && s.Axis == "both":
-			centred["columns"], centred["rows"] = true, true
-		case s.Name == "center":
-			centred[s.Axis] = true
-		case s.masks():
-			centred[across(s.Axis)] = false
+		for _, axis := range axes {
+			centred[axis] = centred[axis] && !(s.masks() && axis == across(s.Axis)) || s.centres(axis)
 		}
 	}
-	for _, axis := range []string{"columns", "rows"} {
+	for _, axis := range axes {
 		if centred[axis] {
 			return axis
 		}
@@ -223,10 +182,8 @@ func (p Pipeline) Centred() string {
 	return ""
 }
 
-// cancels tells whether entries that the step makes are differences, of which fewer digits are right.
-func (s Step) cancels() bool {
-	return s.Name == "bias" || s.Name == "ppmi" || s.Name == "confidence" || s.Sublinear
-}
+// axes are those of the user's matrix.
+var axes = []string{"columns", "rows"}
 
 // dense says why the step cannot follow one that makes zeros other numbers; "": it can.
 func (s Step) dense() string {
@@ -246,15 +203,15 @@ func (p Pipeline) check() error {
 			return fmt.Errorf("%v cannot follow %v: "+why+"; put it before", s, since, since)
 		}
 		for axis, mask := range masked {
-			if s.Name == "center" && s.Axis != axis || s.Name == "laplacian" && s.fills() {
+			if s.centres(across(axis)) || s.Name == laplacianStep.name && s.fills() {
 				return fmt.Errorf("%v cannot follow %v: it would fill the %s that are not kept", s, mask, axis)
 			}
 		}
 		if s.masks() {
 			masked[s.Axis] = &p[i]
 		}
-		for _, axis := range []string{"rows", "columns"} {
-			if s.Name != "center" || s.Axis != axis && s.Axis != "both" {
+		for _, axis := range axes {
+			if !s.centres(axis) {
 				continue
 			}
 			if centred[axis] {
@@ -262,7 +219,7 @@ func (p Pipeline) check() error {
 			}
 			centred[axis] = true
 		}
-		if since != nil && since.Name != "center" && s.Name != "multiply" {
+		if since != nil && since.Name != centerStep.name && s.Name != multiplyStep.name {
 			return fmt.Errorf("%v cannot follow %v, of which nothing but a multiple can be taken", s, since)
 		}
 		if s.fills() && since == nil {

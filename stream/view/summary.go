@@ -97,7 +97,8 @@ func numbersOf[C column](all *op, l *lane, ptr []uint32, cols []C, n int) {
 	for i := range l.numbers {
 		lo, hi := ptr[i], ptr[i+1]
 		r := row{n: n, val: l.val[lo-first : hi-first], p: l.p[i]}
-		x := numbersFrom(rowSum(all, &r), rowVariance(all, cols[lo:hi], &r), int64(n))
+		sum, _ := rowSum(all, &r)
+		x := numbersFrom(sum, rowVariance(all, cols[lo:hi], &r), int64(n))
 		x.Count = int64(count.of(r.val, 0))
 		l.numbers[i] = x
 	}

@@ -11,10 +11,10 @@ type sums struct {
 	need need
 	n    int
 
-	count, largest    []float64 // of each column
-	magnitudes        []float64 // of each column, if totals are wanted: what these may be the rounding of
-	total, abs, sq    []sum
-	sum, squares, own []sum // of S + P·Qᵀ, and of the squares of S alone
+	count, largest    []float64      // of each column
+	magnitudes        []float64      // of each column, if totals are wanted: what these may be the rounding of
+	of                [largest][]sum // total and length1 of each column, and the squares of length2
+	sum, squares, own []sum          // of S + P·Qᵀ, and of the squares of S alone
 	cross             [][]sum
 	entire            sum       // of all entries
 	magnitude         float64   // of all entries
@@ -64,14 +64,13 @@ func newSums(n need, cols int, rows int64, q [][]float64, qq [][]sum) *sums {
 	if n.stats[largest] {
 		s.largest = make([]float64, cols)
 	}
+	for _, k := range [...]stat{total, length1, length2} {
+		if n.stats[k] {
+			s.of[k] = make([]sum, cols)
+		}
+	}
 	if n.stats[total] {
-		s.total, s.magnitudes = make([]sum, cols), make([]float64, cols)
-	}
-	if n.stats[length1] {
-		s.abs = make([]sum, cols)
-	}
-	if n.stats[length2] {
-		s.sq = make([]sum, cols)
+		s.magnitudes = make([]float64, cols)
 	}
 	if n.totals {
 		s.totals = make([]float64, 0, rows)
@@ -90,19 +89,13 @@ func newSums(n need, cols int, rows int64, q [][]float64, qq [][]sum) *sums {
 
 // stat returns a statistic of each column.
 func (s *sums) stat(of stat) []float64 {
-	var from []sum
 	switch of {
 	case count:
 		return s.count
 	case largest:
 		return s.largest
-	case total:
-		from = s.total
-	case length1:
-		from = s.abs
-	case length2:
-		from = s.sq
 	}
+	from := s.of[of]
 	x := make([]float64, len(from))
 	for j, v := range from {
 		switch x[j] = v.value(); of {
@@ -155,23 +148,23 @@ func addRows[C column](s *sums, ptr []uint32, cols []C, val []float64, p [][2]fl
 				}
 			}
 		}
-		if s.total != nil {
+		if to := s.of[total]; to != nil {
 			for k, c := range col {
-				s.total[c].add(v[k])
+				to[c].add(v[k])
 				s.entire.add(v[k])
 				s.magnitudes[c] += math.Abs(v[k])
 				s.magnitude += math.Abs(v[k])
 			}
 		}
-		if s.abs != nil {
+		if to := s.of[length1]; to != nil {
 			for k, c := range col {
-				s.abs[c].add(math.Abs(v[k]))
+				to[c].add(math.Abs(v[k]))
 			}
 		}
-		if s.sq != nil {
+		if to := s.of[length2]; to != nil {
 			s.top = max(s.top, largest.of(v, 0))
 			for k, c := range col {
-				s.sq[c].addProduct(v[k], v[k])
+				to[c].addProduct(v[k], v[k])
 			}
 		}
 		if s.largest != nil {

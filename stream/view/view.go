@@ -44,7 +44,6 @@ type View struct {
 	norm  float64
 	terms float64 // ‖S‖_F
 	last  *sums   // of the stage that has just been measured, if the norm may follow from it
-	reads int
 
 	refused  error // why a stage that has been measured makes no view
 	measured bool
@@ -70,6 +69,17 @@ func Plan(src stream.Source, p Pipeline, transposed bool) *View {
 	v.rows.New = func() any { return new(lane) }
 	v.compile()
 	return v
+}
+
+// local tells whether the rows or columns of the user are the rows of the store.
+func (v *View) local(axis string) bool { return (axis == "rows") != v.transposed }
+
+// users are numbers of rows and columns of the store, or of one of each, in the order of the user's matrix.
+func (v *View) users(ofRows, ofCols int64) (rows, cols int64) {
+	if v.transposed {
+		return ofCols, ofRows
+	}
+	return ofRows, ofCols
 }
 
 // form decides which ops are computed where.
@@ -107,18 +117,34 @@ func (v *View) form() {
 // its rows that are written into a result.
 func (v *View) bytes() (b int64) {
 	n := 8 * v.src.Cols()
-	for _, o := range v.ops {
-		switch o.kind {
-		case colFactor, bm25Columns, ppmi:
-			b += 2 * n // and E
-		case bias, colOffset, correspond, rowOffset:
-			b += n
-		}
-		if o.keeps || o.kind == rowMask {
-			b += 8 * v.src.Rows()
+	for i := range v.ops {
+		col, keep := v.numbers(&v.ops[i])
+		b += 8 * (col + keep)
+		if k := v.ops[i].kind; k == colFactor || k == rowOffset {
+			b += n // of E, or Q
 		}
 	}
 	return b + int64(v.rank)*2*n
+}
+
+// numbers are how many an op has in col, and how many it keeps of rows of the store.
+func (v *View) numbers(o *op) (col, keep int64) {
+	switch o.kind {
+	case colFactor, bm25Columns, ppmi, colOffset, correspond:
+		col = v.src.Cols()
+	case rowMask:
+		col = v.src.Rows()
+	case bm25Rows:
+		col = 1
+	case bias:
+		if o.other {
+			col = v.src.Cols()
+		}
+	}
+	if o.keeps {
+		keep = v.src.Rows()
+	}
+	return col, keep
 }
 
 // Fingerprint names the matrix: the source and the pipeline.

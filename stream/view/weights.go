@@ -3,10 +3,90 @@ package view
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
-func (c *compiler) tfidf(s Step, documents float64) {
+// Steps that weight entries by their rows and columns.
+
+var tfidfStep = kind{
+	name: "tfidf", usage: "tfidf[=sublinear,smooth:yes|no,norm:l2|l1|none], tfidf=gensim or tfidf=implicit", dense: ofEntries,
+	parse: func(s *Step, a *args) {
+		s.Norm = "l2"
+		if s.Mode = a.word("sklearn", "gensim", "implicit"); s.Mode != "sklearn" {
+			return
+		}
+		s.Sublinear = a.word("counts", "sublinear") == "sublinear"
+		s.Raw = a.choice("smooth", "yes", "yes", "no") == "no"
+		s.Norm = a.choice("norm", "l2", "l1", "l2", "none")
+	},
+	form: func(s Step) string {
+		if s.Mode != "sklearn" {
+			return "=" + s.Mode
+		}
+		form := "="
+		if s.Sublinear {
+			form += "sublinear,"
+		}
+		if s.Raw {
+			return form + "smooth:no,norm:" + s.Norm
+		}
+		return form + "smooth:yes,norm:" + s.Norm
+	},
+	cancels: func(s Step) bool { return s.Sublinear },
+	compile: (*compiler).tfidf,
+	bounds: func(s Step, low, _ float64) (float64, float64) {
+		switch {
+		case s.Mode == "implicit" || s.Norm == "none" && s.Mode == "sklearn":
+			return unbounded()
+		case low >= 0 && !s.Sublinear:
+			return 0, 1
+		}
+		return -1, 1
+	},
+}
+
+var bm25Step = kind{
+	name: "bm25", usage: "bm25[=K1,B] with K1 ≥ 0 and B from 0 to 1", dense: ofEntries,
+	parse: func(s *Step, a *args) {
+		s.X, s.Y = 100, 0.8
+		if len(a.fields) > 0 {
+			s.X = a.number("K1 is a number not below 0", notNegative)
+			s.Y = a.number("B is a number from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 })
+		}
+	},
+	form:    formXY,
+	compile: (*compiler).bm25,
+}
+
+var ppmiStep = kind{
+	name: "ppmi", usage: "ppmi[=SHIFT] with SHIFT ≥ 1", dense: ofEntries,
+	parse: func(s *Step, a *args) {
+		s.X = 1
+		if len(a.fields) > 0 {
+			s.X = a.number("SHIFT is a number not below 1", func(x float64) bool { return x >= 1 })
+		}
+	},
+	form:    formX,
+	cancels: always,
+	zeroes:  always,
+	compile: (*compiler).ppmi,
+	bounds:  func(Step, float64, float64) (float64, float64) { return 0, math.Inf(1) },
+}
+
+var biasStep = kind{
+	name: "bias", usage: "bias=global|rows|columns|both[,damping:D] with D ≥ 0", dense: ofEntries,
+	parse: func(s *Step, a *args) {
+		s.Axis = a.word("", "global", "rows", "columns", "both")
+		if f, ok := a.option("damping"); ok {
+			s.X = a.numberOf(f, "D is a number not below 0", notNegative)
+		}
+	},
+	form:    func(s Step) string { return "=" + s.Axis + ",damping:" + text(s.X) },
+	cancels: always,
+	compile: (*compiler).bias,
+}
+
+func (c *compiler) tfidf(s Step) {
+	documents, _ := c.dims()
 	idf := func(df float64) float64 { return math.Log((1+documents)/(1+df)) + 1 }
 	switch {
 	case s.Mode == "gensim":
@@ -37,7 +117,8 @@ func logOver(log func(float64) float64, x, y float64) float64 {
 	return log(x / y)
 }
 
-func (c *compiler) bm25(s Step, rows float64) {
+func (c *compiler) bm25(s Step) {
+	rows, _ := c.dims()
 	idf := func(df float64) float64 { return math.Log(rows / (1 + df)) }
 	at, average := len(c.ops), 0.0
 	if c.local("rows") {
@@ -50,7 +131,7 @@ func (c *compiler) bm25(s Step, rows float64) {
 		})
 		c.op(op{kind: bm25Rows, c: s.X, k: s.Y})
 		i := c.op(op{kind: colFactor})
-		c.told(i, "columns", "idf")
+		c.tells(i, "columns", "idf")
 	} else {
 		c.stage(ofStat(total), func(sums *sums) {
 			average = c.meanOf(s, sums, rows)
@@ -58,7 +139,7 @@ func (c *compiler) bm25(s Step, rows float64) {
 		})
 		c.op(op{kind: bm25Columns, c: s.X})
 		i := c.op(op{kind: rowFactor, stat: count, factor: idf})
-		c.kept(i, "columns", "idf")
+		c.tells(i, "columns", "idf")
 	}
 	c.number("average-length", &average)
 }
@@ -74,13 +155,13 @@ func (c *compiler) meanOf(s Step, sums *sums, rows float64) float64 {
 // bias takes the mean first, then that of each column of what is left, then that of each row.
 func (c *compiler) bias(s Step) {
 	at := len(c.ops)
-	rows, columns := s.Axis == "rows" || s.Axis == "both", s.Axis == "columns" || s.Axis == "both"
+	rows, columns := s.sides()
 	local, other := rows, columns // of the store
-	if c.transposed {
+	if !c.local("rows") {
 		local, other = columns, rows
 	}
 	// In the store the columns come first unless these are the user's rows and both are wanted.
-	first := local && (!other || c.transposed)
+	first := local && (!other || c.local("columns"))
 	var counts []float64
 	means := func(sums, counts []float64, mean float64) []float64 {
 		b := make([]float64, len(sums))
@@ -113,89 +194,8 @@ func (c *compiler) bias(s Step) {
 		c.stage(ofStat(total), func(sums *sums) { c.ops[at].col = means(sums.stat(total), counts, 0) })
 	}
 	c.number("mean", &mean)
-	if columns && c.transposed {
-		c.kept(at, "columns", "bias")
-	} else if columns {
-		c.told(at, "columns", "bias")
-	}
-}
-
-// laplacian is D_r^{-1/2}·(A + τ/n)·D_c^{-1/2} with the sums of rows and columns of A + τ/n.
-func (c *compiler) laplacian(s Step, rows, cols float64) {
-	ofRows, ofCols := s.X, s.X*rows/cols // what τ adds to sums of the user's rows and columns
-	if c.transposed {
-		ofRows, ofCols = ofCols, ofRows
-	}
-	rounding := c.rounding
-	root := func(tau float64) func(float64) float64 {
-		return func(x float64) float64 {
-			if x = settled(x+tau, math.Abs(x)+tau, rounding); x == 0 {
-				return 0
-			}
-			return 1 / math.Sqrt(x)
-		}
-	}
-	at := len(c.ops)
-	derive := func() {
-		if s.X > 0 {
-			c.ops[at].col = slices.Repeat([]float64{s.X / cols}, int(c.src.Cols()))
-		}
-	}
-	c.derive(derive)
-	c.stage(ofStat(total), func(sums *sums) {
-		i := at
-		if s.X > 0 {
-			i++
-		}
-		derive()
-		c.ops[i+1].col = each(sums.stat(total), root(ofCols))
-	})
-	if s.X > 0 {
-		c.op(op{kind: colOffset})
-	}
-	i := c.op(op{kind: rowFactor, stat: total, factor: root(ofRows)})
-	c.kept(i, "columns", "factor")
-	i = c.op(op{kind: colFactor})
-	c.told(i, "columns", "factor")
-}
-
-// correspondence is D_r^{-1/2}·(A/Σ − r·cᵀ)·D_c^{-1/2} with the masses r and c, sums of rows
-// and columns over Σ: in the op, p_i is √r_i and q_j is −c_j·√Σ before it is divided by √(c_j·Σ).
-func (c *compiler) correspondence() {
-	at, all := len(c.ops), 0.0
-	var masses []float64 // times Σ
-	derive := func() {
-		c.ops[at].c = all
-		c.ops[at].col = each(masses, func(x float64) float64 {
-			if x == 0 {
-				return 0 // also where there is nothing at all
-			}
-			return -x / math.Sqrt(all)
-		})
-		c.ops[at+1].col = each(masses, func(x float64) float64 {
-			if x == 0 {
-				return 0
-			}
-			return 1 / math.Sqrt(x)
-		})
-	}
-	c.stage(ofStat(total), func(sums *sums) {
-		all, masses = sums.all(), sums.stat(total)
-		derive()
-	})
-	i := c.op(op{kind: correspond})
-	c.kept(i, "columns", "sum")
-	c.op(op{kind: colFactor})
-	if !c.transposed {
-		c.tell("sum", c.src.Cols(), func() []float64 { return masses }, func(x []float64) {
-			masses = x
-			var s sum
-			for _, v := range x {
-				s.add(v)
-			}
-			all = s.value()
-			derive()
-		})
+	if columns {
+		c.tells(at, "columns", "bias")
 	}
 }
 
@@ -209,7 +209,14 @@ func (c *compiler) ppmi(s Step) {
 		derive()
 	})
 	c.op(op{kind: ppmi})
-	c.kept(at, "columns", "log-sum")
-	c.told(at, "columns", "log-sum")
+	c.tells(at, "columns", "log-sum")
 	c.number("log-total", &all)
+}
+
+// logSum is the logarithm of the sum of a row or column, and 0 where there is nothing in it.
+func logSum(x float64) float64 {
+	if x == 0 {
+		return 0
+	}
+	return math.Log(x)
 }
