@@ -11,17 +11,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/outlook"
 )
 
 // barEvery is how often the bar is drawn anew.
 const barEvery = 100 * time.Millisecond
-
-// barSteps is the length of the bar inside progressbar, whatever is counted.
-const barSteps = 1000
 
 // DisplayOptions of a Display.
 type DisplayOptions struct {
@@ -49,7 +44,7 @@ type Display struct {
 	alive  time.Duration // how often the bar is drawn when nothing is new, and log lines come at most
 
 	mu      sync.Mutex
-	bar     *progressbar.ProgressBar // nil when none is drawn
+	bar     *bar // nil when none is drawn
 	title   string
 	started time.Time
 	shown   time.Time
@@ -92,9 +87,9 @@ func (l *logWriter) Write(p []byte) (int, error) {
 	if d.bar == nil {
 		return len(p), d.write(string(p))
 	}
-	_ = d.bar.Clear() // a bar that cannot be drawn is not worth failing for
+	d.bar.clear()
 	err := d.write(string(p))
-	_ = d.bar.RenderBlank()
+	d.bar.draw()
 	return len(p), err
 }
 
@@ -107,7 +102,7 @@ func (d *Display) write(lines string) error {
 	return err
 }
 
-// besideBar is the most that progressbar writes around the bar and its description: the share and the time.
+// besideBar is the most that is written around the bar and its text: the share and the time.
 const besideBar = 22
 
 // barWidth is the width of the bar: what half a terminal has beside its text, 20 at most and 5 at least.
@@ -138,14 +133,8 @@ func (d *Display) Begin(title string) {
 	if !d.o.Terminal {
 		return
 	}
-	d.bar = progressbar.NewOptions64(barSteps,
-		progressbar.OptionSetWriter(d.w),
-		progressbar.OptionSetDescription(d.shorten(title, "")),
-		progressbar.OptionSetPredictTime(false), // the estimates here are more careful
-		progressbar.OptionSetElapsedTime(true),
-		progressbar.OptionSetWidth(d.barWidth()),
-		progressbar.OptionSetRenderBlankState(true),
-	)
+	d.bar = &bar{w: d.w, width: d.barWidth(), began: time.Now(), text: d.shorten(title, "")}
+	d.bar.draw()
 }
 
 // keepAlive draws the bar, or logs a line, now and then while nothing new is known:
@@ -273,12 +262,11 @@ func (d *Display) draw(s State, elapsed time.Duration) {
 		s.Done = max(s.Done, d.most)
 		d.most = s.Done
 	}
-	// A bar that is full counts as finished and would not be drawn any more.
 	if s.Total > 0 {
-		full := float64(s.Done) / float64(s.Total)
-		_ = d.bar.Set64(min(barSteps-1, int64(full*barSteps)))
+		d.bar.share = min(1, max(0, float64(s.Done)/float64(s.Total)))
 	}
-	d.bar.Describe(d.shorten(text, end))
+	d.bar.text = d.shorten(text, end)
+	d.bar.draw()
 }
 
 func (s State) attrs(elapsed time.Duration) []slog.Attr {
@@ -308,16 +296,16 @@ func (d *Display) Say(line string) {
 		_ = d.write(line + "\n")
 		return
 	}
-	_ = d.bar.Clear()
+	d.bar.clear()
 	_ = d.write(line + "\n")
-	_ = d.bar.RenderBlank()
+	d.bar.draw()
 }
 
 // End ends the task, and takes the bar away.
 func (d *Display) End() {
 	d.mu.Lock()
 	if d.bar != nil {
-		_ = d.bar.Clear()
+		d.bar.clear()
 		d.bar = nil
 	}
 	if d.stop != nil {
