@@ -33,28 +33,29 @@ import (
 // were at one place. What a store does not hold enough of is refused with an [*AppendError]: a mean of
 // values that are gone, sums that were rounded, entries left out by filters, indices of a declared shape.
 func Append(ctx context.Context, store string, inputs []string, out string, o Options) (*Report, error) {
-	o, out, err := appending(store, out, o)
+	r, out, err := appending(store, out, o)
 	if err != nil {
 		return nil, fmt.Errorf("append to %s: %w", store, err)
 	}
-	return Ingest(ctx, append([]string{store}, inputs...), out, o)
+	return r.ingest(ctx, append([]string{store}, inputs...), out)
 }
 
-// appending are the options and the place of an append.
-func appending(store, out string, o Options) (Options, string, error) {
-	o = o.withDefaults()
-	b, err := openBase(store, o)
+// appending are the request and the place of an append.
+func appending(store, out string, o Options) (request, string, error) {
+	r := o.withDefaults()
+	b, err := openBase(store, r.FS)
 	if err != nil {
-		return o, out, err
+		return r, out, err
 	}
-	if o, err = b.options(o); err != nil {
-		return o, out, err
+	r.Options, err = b.options(r.Options)
+	if err != nil {
+		return r, out, err
 	}
 	if out == "" {
 		out = store
 	}
-	o.base = b
-	return o, out, nil
+	r.base = b
+	return r, out, nil
 }
 
 // AppendError tells why nothing can be appended to a store as if all had been ingested at once.
@@ -76,8 +77,8 @@ type base struct {
 }
 
 // openBase looks at the manifest of a store.
-func openBase(path string, o Options) (*base, error) {
-	s, err := csr.Open(path, csr.OpenOptions{FS: o.FS})
+func openBase(path string, fsys vfs.FS) (*base, error) {
+	s, err := csr.Open(path, csr.OpenOptions{FS: fsys})
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func (b *base) repeated() int64 {
 }
 
 // inPlace tells whether the store is appended to where it is.
-func (o Options) inPlace(out string) bool { return o.base != nil && o.base.path == out }
+func (o request) inPlace(out string) bool { return o.base != nil && o.base.path == out }
 
 // spooledBytes is about what an entry of a store takes in temporary files.
 const spooledBytes = 6
@@ -271,7 +272,7 @@ func (b *base) before(origin map[string]any) {
 // sorted anew: its entries are merged with the new ones as they are written.
 
 // merges tells whether the store appended to is merged rather than read as an input.
-func (o Options) merges() bool { return o.base != nil && !o.base.spooled }
+func (o request) merges() bool { return o.base != nil && !o.base.spooled }
 
 // knownIDs are those of a side of the store appended to.
 func (g *ingestion) knownIDs(s *csr.Store, side format.Side) *ids.Known {
@@ -314,7 +315,8 @@ func (g *ingestion) settleMerged() (err error) {
 	if g.pack, err = g.o.packer(shape{Rows: g.reading.users.N, Cols: g.reading.items.N}); err != nil {
 		return fmt.Errorf("lay out matrix: %w", err)
 	}
-	if g.left = g.pack; g.pack.Transposed != s.Transposed() || 4*s.Cols() > g.plan.Space/4 {
+	g.left = g.pack
+	if g.pack.Transposed != s.Transposed() || 4*s.Cols() > g.plan.Space/4 {
 		return ids.ErrReorder
 	}
 	if g.o.Duplicates == DuplicatesError {

@@ -22,11 +22,11 @@ import (
 // appendPlan is Append under a plan.
 func appendPlan(t testing.TB, store string, inputs []string, out string, o Options, p plan) (*Report, error) {
 	t.Helper()
-	o, out, err := appending(store, out, o)
+	r, out, err := appending(store, out, o)
 	if err != nil {
 		return nil, err
 	}
-	return ingest(t.Context(), append([]string{store}, inputs...), out, o, p)
+	return ingest(t.Context(), append([]string{store}, inputs...), out, r, p)
 }
 
 // TestAppendIsIngestingAll: whatever is split off, the bytes are those of an ingest of all

@@ -223,7 +223,8 @@ func (g *ingestion) combine(ctx context.Context, read func([]extsort.Entry) (int
 		if err != nil {
 			return err
 		}
-		if more = n > 0; !more {
+		more = n > 0
+		if !more {
 			if part, err = c.End(part); err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ import (
 // they come. With the first that does not, those written go to the spool, and the others follow them.
 
 // straightens tells whether a matrix is that of the entries as they are.
-func (o Options) straightens() bool {
+func (o request) straightens() bool {
 	return o.base == nil && o.Graph == NoGraph && !o.sifts() && !o.readsTimes()
 }
 

@@ -82,7 +82,7 @@ func (g *ingestion) duplicateError(ctx context.Context, c *combine.Combiner) err
 // A locator finds the positions of the entries with some keys.
 type locator struct {
 	row, col []byte // as texts
-	o        Options
+	o        request
 	open     input.Opener
 	either   bool // or exchanged
 	files    []string

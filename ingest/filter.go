@@ -139,7 +139,8 @@ func (f Filter) nth(c *format.Chunk, src *source, n int) int {
 		if !f.within(t) {
 			continue
 		}
-		if n--; n < 0 {
+		n--
+		if n < 0 {
 			return i
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // complete looks for the finished store of the same inputs and options at out,
 // without anything unfinished beside it, and describes it. Another finished store
 // there is an error that says what is different.
-func complete(ctx context.Context, o Options, names []string, out string) (*Report, error) {
+func complete(ctx context.Context, o request, names []string, out string) (*Report, error) {
 	g := &ingestion{o: o, names: names, meter: newMeter(nil), report: &Report{Store: out, Finished: true}}
 	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
 	if found, err := s.Look(); o.Force && !o.inPlace(out) || err != nil || found {
@@ -59,7 +59,7 @@ func complete(ctx context.Context, o Options, names []string, out string) (*Repo
 }
 
 // sourceOf is what a store says it was made from, and when that was.
-func sourceOf(o Options, path string) (map[string]any, time.Time, error) {
+func sourceOf(o request, path string) (map[string]any, time.Time, error) {
 	s, err := csr.Open(path, csr.OpenOptions{FS: o.FS})
 	if err != nil {
 		return nil, time.Time{}, err

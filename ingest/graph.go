@@ -112,7 +112,8 @@ func (o Options) edges(c *format.Chunk, b *format.Batch, src *source) (loops int
 	first := -1
 	for n := range b.Val {
 		if loop(n) {
-			if loops++; first < 0 {
+			loops++
+			if first < 0 {
 				first = n
 			}
 		}

@@ -31,7 +31,10 @@ import (
 // What is wrong with an input is a [*format.ParseError], too little room on the disk a
 // [*SpaceError]; an existing out without Options.Force is fs.ErrExist.
 func Ingest(ctx context.Context, inputs []string, out string, o Options) (*Report, error) {
-	o = o.withDefaults()
+	return o.withDefaults().ingest(ctx, inputs, out)
+}
+
+func (o request) ingest(ctx context.Context, inputs []string, out string) (*Report, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}
@@ -49,7 +52,7 @@ func Ingest(ctx context.Context, inputs []string, out string, o Options) (*Repor
 
 // An ingestion goes from inputs to a store by way of sorted entries.
 type ingestion struct {
-	o       Options
+	o       request
 	plan    plan
 	names   []string
 	staging *vfs.Staging
@@ -76,7 +79,7 @@ type ingestion struct {
 	testStaging *vfs.Staging
 }
 
-func ingest(ctx context.Context, inputs []string, out string, o Options, p plan) (*Report, error) {
+func ingest(ctx context.Context, inputs []string, out string, o request, p plan) (*Report, error) {
 	defer o.net.Close()
 	names, err := o.expand(ctx, inputs)
 	if err != nil {
@@ -96,9 +99,9 @@ func ingest(ctx context.Context, inputs []string, out string, o Options, p plan)
 }
 
 // run makes the store, or finds that it is there.
-func run(ctx context.Context, names []string, out string, o Options, p plan) (*Report, error) {
+func run(ctx context.Context, names []string, out string, o request, p plan) (*Report, error) {
 	if o.Resume {
-		for _, look := range []func(context.Context, Options, []string, string) (*Report, error){finished, complete} {
+		for _, look := range []func(context.Context, request, []string, string) (*Report, error){finished, complete} {
 			done, err := look(ctx, o, names, out)
 			if done != nil && err == nil {
 				err = vfs.Sweep(o.FS, out, func(string) bool { return false })
@@ -126,7 +129,7 @@ func run(ctx context.Context, names []string, out string, o Options, p plan) (*R
 
 // attempt goes on from what an ingest before has left, or begins one. Damaged
 // temporary files are removed.
-func attempt(ctx context.Context, names []string, out string, o Options, p plan) (_ *Report, err error) {
+func attempt(ctx context.Context, names []string, out string, o request, p plan) (_ *Report, err error) {
 	staging, err := csr.Stage(o.FS, out, o.Force || o.inPlace(out))
 	if err != nil {
 		return nil, err
@@ -160,7 +163,7 @@ func attempt(ctx context.Context, names []string, out string, o Options, p plan)
 	return g.report, g.describe(out)
 }
 
-func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out string) *ingestion {
+func newIngestion(o request, p plan, names []string, staging *vfs.Staging, out string) *ingestion {
 	g := &ingestion{
 		o: o, plan: p, names: names, staging: staging, meter: newMeter(o.Observer), report: &Report{Store: out},
 		scratch: &scratch.Dir{FS: o.FS, Name: staging.Target() + SpoolSuffix, Most: p.unsynced},

@@ -98,7 +98,8 @@ func (r *reading) declare(ctx context.Context, src *source) error {
 			return err
 		}
 	}
-	if r.shape = src.shape; r.named() && max(r.shape.Rows, r.shape.Cols) > math.MaxUint32 {
+	r.shape = src.shape
+	if r.named() && max(r.shape.Rows, r.shape.Cols) > math.MaxUint32 {
 		return fmt.Errorf("ids for a %d × %d matrix: %w", r.shape.Rows, r.shape.Cols, format.ErrUnsupported)
 	}
 	if r.openStraight != nil && r.shape != nil && !r.shape.Late && !r.named() {
@@ -126,12 +127,14 @@ func (r *reading) number(ctx context.Context, src *source, labels format.IDs, si
 		return err
 	}
 	err := text.ReadLabels(labels, func(n int64, l format.Label) error {
-		if last = l; n == want {
+		last = l
+		if n == want {
 			return &format.ParseError{File: l.File, Line: l.Line, Err: fmt.Errorf("%w: more ids than the %d %v of the matrix", format.ErrCount, want, side)}
 		}
 		keys.Add(l.ID)
 		r.report.Titled = r.report.Titled || len(l.Title) > 0
-		if count++; keys.Len() < labelBatch {
+		count++
+		if keys.Len() < labelBatch {
 			return nil
 		}
 		return errors.Join(flush(), ctx.Err())

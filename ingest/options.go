@@ -125,7 +125,6 @@ type Options struct {
 	// KeepOrder leaves rows and columns in the order of the indices; without it those that have
 	// ids are in ascending order of them. The ids have to fit in memory.
 	KeepOrder bool
-	tabbed    [2]bool // by format.Side: the file has fields; see fields
 	// RowTitles and ColTitles are files of what people call the rows and columns: ids and
 	// titles, in any order. Titles is one of either, if that can be told by the name of the
 	// column of ids or by the ids; what can be both is an AmbiguityError.
@@ -165,15 +164,21 @@ type Options struct {
 	// Transport makes the requests for inputs that are URLs, one round trip at a time; nil: HTTP/1.1, with the
 	// proxies of the environment and the certificates of the system.
 	Transport http.RoundTripper
-	net       *remote.Client
 	// Observer receives progress, one call at a time.
 	Observer func(Progress)
-	base     *base // the store that is appended to, the first input
 	// Log receives decisions (format, separator, orientation, spilling) at level debug; nil means none.
 	Log *slog.Logger
 }
 
-func (o Options) withDefaults() Options {
+// A request is the options of one ingest, defaults filled in, and what belongs to it alone.
+type request struct {
+	Options
+	net    *remote.Client
+	base   *base   // the store that is appended to, the first input; else nil
+	tabbed [2]bool // by format.Side: the file of ids has fields; see fields
+}
+
+func (o Options) withDefaults() request {
 	if o.Memory == 0 {
 		o.Memory = DefaultMemory
 	}
@@ -198,10 +203,7 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.net == nil {
-		o.net = remote.New(remote.Options{Transport: o.Transport, Log: o.Log})
-	}
-	return o
+	return request{Options: o, net: remote.New(remote.Options{Transport: o.Transport, Log: o.Log})}
 }
 
 func (o Options) validate() error {
@@ -285,12 +287,12 @@ func (o Options) sifting(s shape) (n int64) {
 func DisplayName(name string) string { return input.DisplayName(name) }
 
 // opener opens inputs, within a window.
-func (o Options) opener(window int64) input.Opener {
+func (o request) opener(window int64) input.Opener {
 	return input.Opener{Files: o.files(), Stdin: o.Stdin, Bytes: new(atomic.Int64), MaxWindow: uint64(window)}
 }
 
 // files is where inputs are.
-func (o Options) files() input.Files { return input.Files{FS: o.FS, Net: o.net} }
+func (o request) files() input.Files { return input.Files{FS: o.FS, Net: o.net} }
 
 // sifts tells whether the matrix is another one than that of all entries.
 func (o Options) sifts() bool { return o.Filter.matrix() || o.Holdout.kind != heldout.None }

@@ -66,7 +66,8 @@ func (g *ingestion) holdOut(ctx context.Context) error {
 		some := false
 		for i, h := range held {
 			p := train
-			if cols[c[i]/64] |= 1 << (c[i] % 64); h {
+			cols[c[i]/64] |= 1 << (c[i] % 64)
+			if h {
 				p = test
 			} else {
 				some = true
@@ -121,7 +122,7 @@ func (g *ingestion) splitRows(ctx context.Context, emit func(held []bool, row in
 
 // stagePair stages the store of what is held out, unless nothing is. Half a pair that a process has
 // left that died while it published one is replaced by the ingest that goes on from there.
-func stagePair(o Options, out string) (*vfs.Staging, error) {
+func stagePair(o request, out string) (*vfs.Staging, error) {
 	if o.Holdout.kind == heldout.None {
 		return nil, nil
 	}
@@ -345,7 +346,8 @@ func (g *ingestion) findCut(ctx context.Context) error {
 		for b < cutBins && bins[b] == 0 {
 			b++
 		}
-		if g.split.Cut = next; b < cutBins {
+		g.split.Cut = next
+		if b < cutBins {
 			g.split.Cut = lo + format.Time(b)*width
 		}
 		return nil

@@ -113,7 +113,8 @@ func rolesIn(v any) *partRoles {
 			if err != nil {
 				return nil
 			}
-			if p.At[f[0]] = at; f[1] != "-" {
+			p.At[f[0]] = at
+			if f[1] != "-" {
 				p.Words[f[0]] = f[1]
 			}
 		}
@@ -122,7 +123,7 @@ func rolesIn(v any) *partRoles {
 }
 
 // follows refuses an input whose columns may not be those of the inputs of the store.
-func (b *base) follows(src *source, o Options) error {
+func (b *base) follows(src *source, o request) error {
 	now := rolesOfPart(src.reader)
 	if b.roles == nil || now == nil {
 		return nil

@@ -182,7 +182,7 @@ func (g *ingestion) estimate(ctx context.Context) (*Estimate, error) {
 
 // A sample is what has been learnt from the beginnings of inputs.
 type sample struct {
-	o            Options
+	o            request
 	users, items *ids.Dictionary
 	shape        *shape // declared
 	stats        csr.ValueStats

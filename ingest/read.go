@@ -40,7 +40,7 @@ type job struct {
 // goroutine reads, workers parse, and the caller's takes the batches in
 // input order: whatever it decides depends on the input alone.
 type reading struct {
-	o      Options
+	o      request
 	plan   plan
 	names  []string
 	open   input.Opener
@@ -253,7 +253,8 @@ func (r *reading) diskRead(src *source) int64 {
 func (r *reading) parse(work <-chan *job) {
 	var stats csr.ValueStats
 	for j := range work {
-		if j.inRows = r.inOrder.Load() && r.parseRows(j); !j.inRows {
+		j.inRows = r.inOrder.Load() && r.parseRows(j)
+		if !j.inRows {
 			r.parseBatch(j, &stats)
 		}
 		j.ready <- struct{}{}

@@ -36,7 +36,7 @@ func (g *ingestion) unfinished() (*journal, error) {
 	}
 	j, err := readJournal(g.scratch)
 	if err == nil {
-		err = j.matches(g.files(), g.o)
+		err = j.matches(g.files(), g.o.Options)
 	}
 	if err == nil && g.inputs == nil {
 		err = errors.New("an input cannot be read again")
@@ -56,7 +56,7 @@ func (g *ingestion) unfinished() (*journal, error) {
 
 // finished tells whether the interrupted ingest had published its store, all
 // but for the removal of its scratch, which it then makes up for.
-func finished(_ context.Context, o Options, _ []string, out string) (*Report, error) {
+func finished(_ context.Context, o request, _ []string, out string) (*Report, error) {
 	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
 	if found, err := s.Look(); err != nil || !found {
 		return nil, nil

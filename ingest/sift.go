@@ -17,7 +17,8 @@ import (
 // sift finds out what of the matrix is written, and to which store: rows and columns with
 // enough entries, then entries to be held out. Each pass is a walk over the sorted entries.
 func (g *ingestion) sift(ctx context.Context) error {
-	if g.left = g.pack; !g.o.sifts() {
+	g.left = g.pack
+	if !g.o.sifts() {
 		return nil
 	}
 	g.meter.begin(stageSift, 0)

@@ -83,8 +83,8 @@ const (
 // Sniff tells what Ingest would make of inputs: it opens them, parses their first chunks,
 // and extrapolates. It writes nothing. What is wrong with an input is a *format.ParseError,
 // as of Ingest; several readings are a *format.AmbiguityError.
-func Sniff(ctx context.Context, inputs []string, o Options) (*Description, error) {
-	o = o.withDefaults()
+func Sniff(ctx context.Context, inputs []string, options Options) (*Description, error) {
+	o := options.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("sniff: %w", err)
 	}
@@ -168,7 +168,8 @@ func (s *sample) look(key uint64) {
 		return
 	}
 	n := len(s.seen)
-	if s.seen[key] = struct{}{}; len(s.seen) == n {
+	s.seen[key] = struct{}{}
+	if len(s.seen) == n {
 		s.repeated++
 	}
 }
@@ -300,7 +301,8 @@ func (s *sniffer) extrapolate(ctx context.Context, names []string) error {
 	for _, in := range d.Inputs {
 		n += in.entries
 		bytes += max(0, in.Bytes)
-		if exact = exact && in.exact; in.entries == 0 && !in.exact {
+		exact = exact && in.exact
+		if in.entries == 0 && !in.exact {
 			n, more = 0, -1
 			break
 		}

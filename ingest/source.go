@@ -63,7 +63,7 @@ func (o Options) packer(s shape) (extsort.Packer, error) {
 }
 
 // openSource opens an input. prev is the one before, or nil.
-func openSource(ctx context.Context, op input.Opener, name string, o Options, prev *source) (*source, error) {
+func openSource(ctx context.Context, op input.Opener, name string, o request, prev *source) (*source, error) {
 	begin := op.Bytes.Load()
 	if o.base != nil && name == o.base.path && prev == nil {
 		r, err := stored.Open(o.FS, name, o.Graph == Undirected)
@@ -83,7 +83,7 @@ func openSource(ctx context.Context, op input.Opener, name string, o Options, pr
 	return src, nil
 }
 
-func (src *source) open(o Options, window int64, prev *source) (err error) {
+func (src *source) open(o request, window int64, prev *source) (err error) {
 	alone := func(name string) error {
 		return &format.ParseError{File: name, Err: fmt.Errorf("an input with a declared shape beside others: %w", format.ErrUnsupported), Want: "one such input alone"}
 	}
@@ -169,7 +169,7 @@ func (o Options) formatNames() []string {
 }
 
 // expand is that of input.Files, and takes a folder of 10x for its matrix, and the store appended to as it is.
-func (o *Options) expand(ctx context.Context, inputs []string) ([]string, error) {
+func (o *request) expand(ctx context.Context, inputs []string) ([]string, error) {
 	if o.base != nil {
 		names, err := o.files().Expand(ctx, inputs[1:])
 		return append([]string{o.base.path}, names...), err
@@ -202,7 +202,7 @@ func (o *Options) expand(ctx context.Context, inputs []string) ([]string, error)
 }
 
 // list lists what an input may name as a folder, or as one with a prefix behind it; nil: it names something else.
-func (o *Options) list(ctx context.Context, name string) (*tenx.Listing, error) {
+func (o *request) list(ctx context.Context, name string) (*tenx.Listing, error) {
 	l := &tenx.Listing{Dir: name, Join: filepath.Join}
 	switch fi, err := o.FS.Stat(name); {
 	case name == "-" || remote.Is(name) && !remote.IsFolder(name):
@@ -238,7 +238,7 @@ func (o *Options) list(ctx context.Context, name string) (*tenx.Listing, error) 
 }
 
 // beside takes the files of ids of a folder of 10x as Options.RowIDs and ColIDs, unless they are given.
-func (o *Options) beside(f *tenx.Folder) error {
+func (o *request) beside(f *tenx.Folder) error {
 	for side, found := range []string{format.RowSide: f.Features, format.ColSide: f.Barcodes} {
 		ids := [...]*string{format.RowSide: &o.RowIDs, format.ColSide: &o.ColIDs}[side]
 		switch {
@@ -254,7 +254,7 @@ func (o *Options) beside(f *tenx.Folder) error {
 
 // fields are which fields of the file of ids of a side, as tabs separate them, are the id and
 // the title; −1: the whole line, none.
-func (o Options) fields(side format.Side) (id, title int) {
+func (o request) fields(side format.Side) (id, title int) {
 	switch {
 	case !o.tabbed[side]:
 		return -1, -1

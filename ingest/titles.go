@@ -17,7 +17,7 @@ import (
 // wrong with them leaves the store as it is.
 
 // attach puts the titles that the options name, and those the input has, beside the store of a report.
-func attach(ctx context.Context, names []string, report *Report, o Options, p plan) (err error) {
+func attach(ctx context.Context, names []string, report *Report, o request, p plan) (err error) {
 	own := len(names) == 1 && names[0] != "-" && (report.Titled || report.Finished)
 	if !own && o.Titles+o.RowTitles+o.ColTitles == "" {
 		return nil
@@ -90,7 +90,7 @@ func attach(ctx context.Context, names []string, report *Report, o Options, p pl
 // A titler finds the titles of the ids of a store.
 type titler struct {
 	ctx   context.Context
-	o     Options
+	o     request
 	open  input.Opener
 	store *csr.Store
 	most  int64 // bytes of titles in memory
@@ -121,7 +121,7 @@ func (t *titler) known(src *source) (known [2]titles.Source, err error) {
 }
 
 // readable tells whether the files of titles can be read, before anything else is done.
-func readable(ctx context.Context, o Options, p plan) error {
+func readable(ctx context.Context, o request, p plan) error {
 	t := &titler{ctx: ctx, o: o}
 	t.open = o.opener(p.window)
 	for _, name := range []string{o.Titles, o.RowTitles, o.ColTitles} {
@@ -233,7 +233,8 @@ func (g *ingestion) keepTitles(ctx context.Context, w *csr.Writer) (closing func
 		if open == nil {
 			continue
 		}
-		if now = csr.RowAxis; (sides[i] == format.RowSide) == g.pack.Transposed {
+		now = csr.RowAxis
+		if (sides[i] == format.RowSide) == g.pack.Transposed {
 			now = csr.ColAxis
 		}
 		j := &titles.Join{Ctx: ctx, Most: g.plan.Space / 8, Open: open, Text: a.Text, EachID: func(visit func(int64, string) error) error {

@@ -162,7 +162,8 @@ func (g *ingestion) writeAxis(ctx context.Context, w *csr.Writer, axis csr.Axis)
 	}
 	n := 0
 	err = g.eachLeft(rows, func(id *ids.ID) error {
-		if n++; n%(1<<14) == 0 && ctx.Err() != nil {
+		n++
+		if n%(1<<14) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if kind == csr.StringIDs {

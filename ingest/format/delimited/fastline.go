@@ -88,7 +88,8 @@ func (p *reader) windows(src []byte, b *format.Batch) (taken int, lines int64) {
 		v, time := 1.0, format.Time(0)
 		if ok && p.fields > 2 {
 			ok = l.has(sep, s)
-			if v, s = l.decimal(s.behind(sep.size)); v < 0 {
+			v, s = l.decimal(s.behind(sep.size))
+			if v < 0 {
 				break
 			}
 		}

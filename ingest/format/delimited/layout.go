@@ -260,7 +260,8 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 		p.stamp = 6 - p.user - p.item - max(p.value, 0) // the one left, of 0 to 3
 	}
 	if err == nil && in.Times {
-		if p.time = p.stamp; p.stamp < 0 || len(p.roles.Times) > 0 {
+		p.time = p.stamp
+		if p.stamp < 0 || len(p.roles.Times) > 0 {
 			p.time, err = p.roles.Time(t.labels(header))
 		}
 		in.HasTimes = err == nil

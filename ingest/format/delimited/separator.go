@@ -127,7 +127,8 @@ func (s separator) splitQuoted(line []byte, f *fields) (base []byte, col int, er
 		}
 		start, a := i, len(out)
 		if i < len(line) && line[i] == '"' {
-			if out, i = unquote(out, line, i+1); i < 0 {
+			out, i = unquote(out, line, i+1)
+			if i < 0 {
 				return line, start, text.ErrQuote
 			}
 			for i < len(line) && line[i] == ' ' {

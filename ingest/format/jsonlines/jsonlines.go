@@ -34,7 +34,8 @@ func sniff(h format.Head) bool {
 	for rest := bytes.TrimPrefix(h.Bytes, []byte(text.BOM)); len(rest) > 0; {
 		var l []byte
 		l, rest = text.CutLine(rest)
-		if l = bytes.TrimSpace(l); len(l) > 0 {
+		l = bytes.TrimSpace(l)
+		if len(l) > 0 {
 			return l[0] == '{' && json.Valid(l)
 		}
 	}
@@ -294,7 +295,8 @@ func (v *value) id() error {
 		return nil
 	}
 	x, err := strconv.ParseFloat(string(v.text), 64)
-	if v.n = int64(x); err != nil || math.Abs(x) > 1<<53 || float64(v.n) != x {
+	v.n = int64(x)
+	if err != nil || math.Abs(x) > 1<<53 || float64(v.n) != x {
 		return errNoID
 	}
 	return nil

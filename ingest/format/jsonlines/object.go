@@ -70,33 +70,39 @@ func (p *reader) flat(l []byte, got *[maxKeys]value) bool {
 			return false
 		}
 		key := l[i+1 : end]
-		if i = blanks(l, end+1); i == len(l) || l[i] != ':' {
+		i = blanks(l, end+1)
+		if i == len(l) || l[i] != ':' {
 			return false
 		}
-		if i = blanks(l, i+1); i == len(l) {
+		i = blanks(l, i+1)
+		if i == len(l) {
 			return false
 		}
 		v := value{at: i}
 		switch c := l[i]; {
 		case c == '"':
-			if end = closing(l, i+1); end < 0 {
+			end = closing(l, i+1)
+			if end < 0 {
 				return false
 			}
 			v.kind, v.text = str, l[i+1:end]
 			end++
 		case c == '-' || c >= '0' && c <= '9':
-			if end = numberEnd(l, i); end < 0 {
+			end = numberEnd(l, i)
+			if end < 0 {
 				return false
 			}
 			v.kind, v.text = number, l[i:end]
 		default:
-			if end = literalEnd(l, i, &v); end < 0 {
+			end = literalEnd(l, i, &v)
+			if end < 0 {
 				return false
 			}
 			v.text = l[i:end]
 		}
 		p.take(got, key, v)
-		if i = blanks(l, end); i == len(l) {
+		i = blanks(l, end)
+		if i == len(l) {
 			return false
 		}
 		switch l[i] {
@@ -152,12 +158,14 @@ func numberEnd(l []byte, i int) int {
 		return -1
 	}
 	if i < len(l) && l[i] == '.' {
-		if i++; !digits() {
+		i++
+		if !digits() {
 			return -1
 		}
 	}
 	if i < len(l) && l[i]|0x20 == 'e' {
-		if i++; i < len(l) && (l[i] == '+' || l[i] == '-') {
+		i++
+		if i < len(l) && (l[i] == '+' || l[i] == '-') {
 			i++
 		}
 		if !digits() {

@@ -103,7 +103,8 @@ func (p *arrayReader) Parse(c *format.Chunk, b *format.Batch) error {
 		if err == nil && v != 0 && k < p.entries {
 			p.add(i, j, v, b)
 		}
-		if k, i = k+1, i+1; i == p.rows {
+		k, i = k+1, i+1
+		if i == p.rows {
 			j++
 			i = p.top(j)
 		}

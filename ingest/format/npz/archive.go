@@ -39,7 +39,8 @@ func (f *failingReaderAt) ReadAt(p []byte, off int64) (int, error) {
 		return 0, zip.ErrFormat
 	}
 	if f.left >= 0 {
-		if f.left -= int64(len(p)); f.left < 0 {
+		f.left -= int64(len(p))
+		if f.left < 0 {
 			f.left = 0
 			return 0, errListed
 		}

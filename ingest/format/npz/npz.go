@@ -130,7 +130,8 @@ func (r *reader) openCOO() (err error) {
 	if r.minor, err = r.vector("col", true); err != nil {
 		return err
 	}
-	if r.n = r.minor.len(); r.n != r.major.len() {
+	r.n = r.minor.len()
+	if r.n != r.major.len() {
 		return r.fail(r.major.name, 0, fmt.Errorf("%w: %d rows and %d columns", format.ErrCount, r.major.len(), r.n))
 	}
 	return nil

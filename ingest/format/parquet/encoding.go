@@ -218,7 +218,8 @@ func hybrid(dst []uint32, b []byte, width, n int) ([]uint32, error) {
 			for range run {
 				dst = append(dst, x)
 			}
-			if n -= run; head == 0 {
+			n -= run
+			if head == 0 {
 				return dst, errShort
 			}
 			continue

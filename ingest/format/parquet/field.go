@@ -49,7 +49,8 @@ func fieldsOf(schema []element) (all []*field, err error) {
 			if end == len(schema) || schema[end].children < 0 || schema[end].children > len(schema) {
 				return nil, errThrift
 			}
-			if open += schema[end].children - 1; schema[end].children == 0 {
+			open += schema[end].children - 1
+			if schema[end].children == 0 {
 				leaf++
 			}
 		}
@@ -107,13 +108,15 @@ func newField(e element, leaf int) *field {
 	}
 	switch e.phys {
 	case physBool, physInt32, physInt64:
-		if f.kind = integer; f.unsigned {
+		f.kind = integer
+		if f.unsigned {
 			f.kind = natural
 		}
 	case physFloat, physDouble:
 		f.kind = number
 	case physBytes, physFixed:
-		if f.kind = texts; isDecimal {
+		f.kind = texts
+		if isDecimal {
 			f.kind = decimal
 		}
 		if e.phys == physFixed && (e.length <= 0 || e.length > 1<<16) {
@@ -225,11 +228,13 @@ func (f *field) number(s *part, bits uint64) {
 	case f.isTime:
 		f.moment(s, bits)
 	case f.kind == number && !f.isID:
-		if s.value = x; x-x != 0 {
+		s.value = x
+		if x-x != 0 {
 			s.err, s.offend = format.ErrNotFinite, fmt.Append(nil, x)
 		}
 	case f.kind == number:
-		if s.n = int64(x); float64(s.n) != x || math.Abs(x) > 1<<53 {
+		s.n = int64(x)
+		if float64(s.n) != x || math.Abs(x) > 1<<53 {
 			s.err, s.offend = errNoID, fmt.Append(nil, x)
 		}
 	case f.isID && f.kind == natural && bits > math.MaxInt64:

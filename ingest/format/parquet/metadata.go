@@ -102,7 +102,8 @@ func readFooter(in *format.Input) (*footer, error) {
 	if in.Window > 0 {
 		room = in.Window
 	}
-	if room -= n; room < 0 {
+	room -= n
+	if room < 0 {
 		return nil, errLargeFooter(n)
 	}
 	b := make([]byte, n)

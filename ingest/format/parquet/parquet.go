@@ -68,13 +68,15 @@ func open(in *format.Input) (format.Reader, error) {
 		return nil, p.damaged(err)
 	}
 	p.window.held, p.window.taken = f.held, f.held
-	if p.groups = f.groups; f.rows <= 0 {
+	p.groups = f.groups
+	if f.rows <= 0 {
 		return nil, p.fail(fmt.Errorf("%w: the file has no rows", format.ErrEmpty))
 	}
 	p.group = len(p.groups) // none
 	total := int64(0)
 	for _, g := range p.groups {
-		if total += g.rows; g.rows < 0 || total > f.rows {
+		total += g.rows
+		if g.rows < 0 || total > f.rows {
 			return nil, p.damaged(errCount)
 		}
 	}
@@ -134,7 +136,8 @@ func (p *reader) assign(schema []element) error {
 			continue
 		}
 		f := *all[c]
-		if f.isID, f.isTime = i < 2, i == 3; !f.can() {
+		f.isID, f.isTime = i < 2, i == 3
+		if !f.can() {
 			return unfit(&f, i)
 		}
 		f.most = maxPage
@@ -209,7 +212,8 @@ func (p *reader) damaged(err error) error {
 func (p *reader) begin() error {
 	for ; p.group < len(p.groups); p.group++ {
 		g := &p.groups[p.group]
-		if p.left = g.rows; p.left == 0 {
+		p.left = g.rows
+		if p.left == 0 {
 			continue
 		}
 		for i, f := range p.fields {
@@ -361,8 +365,10 @@ func (p *reader) Locate(c *format.Chunk, n int) format.Position {
 	at := c.Begin
 	for rest := c.Data; len(rest) > 0; at.Line, at.Byte = at.Line+1, at.Byte+1 {
 		b.Reset(1)
-		if rest, _ = p.entry(rest, at.Line, &b); len(b.Val) > 0 {
-			if n--; n < 0 {
+		rest, _ = p.entry(rest, at.Line, &b)
+		if len(b.Val) > 0 {
+			n--
+			if n < 0 {
 				break
 			}
 		}

@@ -120,7 +120,8 @@ var errRoom = errors.New("no room for the items of a list")
 
 // keep appends an item to a list as long as there is room: an item of one byte takes a hundred of them.
 func keep[T any](t *thrift, list []T, item T) []T {
-	if t.room -= 2 * int64(reflect.TypeFor[T]().Size()); t.room < 0 { // twice, as lists grow by copies
+	t.room -= 2 * int64(reflect.TypeFor[T]().Size())
+	if t.room < 0 { // twice, as lists grow by copies
 		t.b, t.err = nil, errRoom
 		return list
 	}

@@ -62,7 +62,8 @@ func (f *field) moment(s *part, bits uint64) {
 	case f.unit == unitMicros:
 		at = format.Time(n)
 	case f.unit == unitNanos:
-		if at = format.Time(n / 1e3); n%1e3 < 0 {
+		at = format.Time(n / 1e3)
+		if n%1e3 < 0 {
 			at--
 		}
 	case f.kind == number:

@@ -124,7 +124,8 @@ func (c *Combiner) End(dst []extsort.Entry) ([]extsort.Entry, error) {
 			e.Val = c.last
 		case c.Policy == Sum, c.Policy == Mean:
 			sum, exact := exactSum(c.partials)
-			if e.Val = sum; c.Policy == Mean {
+			e.Val = sum
+			if c.Policy == Mean {
 				e.Val = sum / float64(c.count)
 			}
 			if !exact {

@@ -146,7 +146,8 @@ func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 		if v != 0 {
 			lines, ats, kept = append(lines, line), append(ats, at), append(kept, v)
 		}
-		if at++; at == length {
+		at++
+		if at == length {
 			line, at = line+1, 0
 		}
 	}
@@ -167,7 +168,8 @@ func (r *Reader) Locate(c *format.Chunk, n int) format.Position {
 	for d := c.Data; len(d) > 0; d = d[r.Type.Size:] {
 		r.Type.Floats(v[:], d)
 		if v[0] != 0 {
-			if n--; n < 0 {
+			n--
+			if n < 0 {
 				break
 			}
 		}

@@ -102,7 +102,8 @@ func (m *Merger) Read(dst []Entry) (n int, err error) {
 			continue
 		}
 		k, err := m.stretch(w, dst[n:])
-		if n += k; err != nil {
+		n += k
+		if err != nil {
 			return n, err
 		}
 	}

@@ -52,7 +52,8 @@ func (t *valueTable) pack(dst, keys []uint64, vals []float64) int {
 func (t *valueTable) code(bits uint64) (code uint8, ok bool) {
 	k := slices.Index(t.bits[:t.n], bits)
 	if k < 0 {
-		if k = t.n; k == len(t.bits) {
+		k = t.n
+		if k == len(t.bits) {
 			return 0, false
 		}
 		t.bits[k] = bits

@@ -222,7 +222,8 @@ func (c *Coder) index(e []Entry) {
 		slot := &c.slots[v*mix.Golden>>56] // Fibonacci hashing; a guess, verified
 		k := int(*slot)
 		if k >= len(c.table) || c.table[k] != v {
-			if k = slices.Index(c.table, v); k < 0 {
+			k = slices.Index(c.table, v)
+			if k < 0 {
 				k = len(c.table)
 				if k == 255 || k >= 32 && k > i/8 { // a table that does not pay
 					c.table = c.table[:0]
@@ -295,7 +296,8 @@ func sortedKeys(e []Entry, b []byte) bool {
 			b = b[1:]
 		} else {
 			var k int
-			if d, k = binary.Uvarint(b); k <= 0 {
+			d, k = binary.Uvarint(b)
+			if k <= 0 {
 				return false
 			}
 			b = b[k:]
@@ -321,7 +323,8 @@ func unsortedKeys(e []Entry, b []byte) bool {
 		}
 		b = b[k:]
 		hi += d
-		if d, k = binary.Varint(b); k <= 0 {
+		d, k = binary.Varint(b)
+		if k <= 0 {
 			return false
 		}
 		b = b[k:]

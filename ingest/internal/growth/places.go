@@ -25,7 +25,8 @@ func (p *Places) Add(row, col uint32) {
 		p.descents++
 	}
 	p.last = uint64(row)<<32 | uint64(col)
-	if p.n++; len(p.rows) < most {
+	p.n++
+	if len(p.rows) < most {
 		p.rows, p.cols = append(p.rows, row), append(p.cols, col)
 	}
 }

@@ -330,7 +330,8 @@ func (a *Axis) Name(s *scratch.Dir, rank int64) (name string, number int64) {
 	}
 	_ = a.Each(s, func(r *ID) error { // it is for a message only
 		if rank == 0 {
-			if name = string(r.Text); !a.Text {
+			name = string(r.Text)
+			if !a.Text {
 				name = strconv.FormatInt(r.Int, 10)
 			}
 			for _, l := range a.closed[:min(len(a.closed), int(r.gen))] {

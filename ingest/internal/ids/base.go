@@ -47,7 +47,8 @@ func (a *Axis) SettleKnown(k *Known) error {
 			own = a.id(at)
 			c := 1
 			if old != nil {
-				if c = -cmp.Compare(own.Int, old.Int); a.Text {
+				c = -cmp.Compare(own.Int, old.Int)
+				if a.Text {
 					c = -bytes.Compare(own.Text, old.Text)
 				}
 			}
@@ -94,7 +95,8 @@ func (a *Axis) eachKnown(visit func(*ID) error) error {
 	for i := range a.order {
 		rank := int64(a.now[a.order[i]])
 		isNew = append(isNew, n < len(a.known.inserts) && a.known.inserts[n]+int64(n) == rank && rank > last)
-		if last = rank; isNew[i] {
+		last = rank
+		if isNew[i] {
 			n++
 		}
 	}

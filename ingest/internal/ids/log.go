@@ -84,7 +84,8 @@ func appendIntText(dst []byte, n int64) []byte {
 func (l *log) forget(s *scratch.Dir) error {
 	l.outdate()
 	f := l.f
-	if l.f, l.state = nil, (LogState{}); f == nil {
+	l.f, l.state = nil, (LogState{})
+	if f == nil {
 		return nil
 	}
 	return s.Complete(f) // a save under way may be making it durable
@@ -99,7 +100,8 @@ func (l *log) outdate() {
 
 func (l *log) close() error {
 	f := l.f
-	if l.f = nil; f == nil {
+	l.f = nil
+	if f == nil {
 		return nil
 	}
 	return f.Close()

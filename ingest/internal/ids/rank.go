@@ -23,7 +23,8 @@ func (a *Axis) rank(ctx context.Context, s *scratch.Dir, lists []List, b extsort
 	var last ID
 	err = mergeLists(s, ctx, lists, m, func(r *ID) error {
 		if a.N == 0 || last.Int != r.Int || !bytes.Equal(last.Text, r.Text) {
-			if a.N++; a.N > maxIDs {
+			a.N++
+			if a.N > maxIDs {
 				return errTooMany()
 			}
 			last.Int, last.Text, last.gen, last.temp = r.Int, append(last.Text[:0], r.Text...), r.gen, r.temp

@@ -114,7 +114,8 @@ func (f *File) Skip(n int64) error {
 				return err
 			}
 			k, err := f.r.Discard(int(min(n, 1<<20)))
-			if n -= int64(k); err != nil {
+			n -= int64(k)
+			if err != nil {
 				return err
 			}
 		}

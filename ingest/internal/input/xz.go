@@ -68,7 +68,8 @@ func xzDictionary(br *bufio.Reader) uint64 {
 		return 0
 	}
 	length := (int(head[0]) + 1) * 4
-	if head, _ = br.Peek(length); len(head) < length {
+	head, _ = br.Peek(length)
+	if len(head) < length {
 		return 0
 	}
 	head, check := head[:length-sum], head[length-sum:]

@@ -180,7 +180,8 @@ func (s *stream) read(p []byte, off int64) (int, error) {
 		if err == io.EOF && n == 0 {
 			return 0, err
 		}
-		if s.failed = err; n > 0 {
+		s.failed = err
+		if n > 0 {
 			return n, nil
 		}
 	}

@@ -99,7 +99,8 @@ func contentRange(h http.Header) (first, last, size int64, ok bool) {
 		ok = ok && err == nil
 		return int64(n)
 	}
-	if size = -1; total != "*" {
+	size = -1
+	if total != "*" {
 		size = number(total)
 	}
 	return number(from), number(to), size, ok
@@ -187,7 +188,8 @@ func (c *Client) follow(t target, resp *http.Response) (target, error) {
 	if err := permitted(to); err != nil {
 		return t, fmt.Errorf("redirected: %w", err)
 	}
-	if to.User = nil; to.Host == t.url.Host && to.Scheme == t.url.Scheme {
+	to.User = nil
+	if to.Host == t.url.Host && to.Scheme == t.url.Scheme {
 		to.User = t.url.User
 	}
 	return target{url: to}, nil

@@ -131,7 +131,8 @@ func Read(name string) Name {
 		n.Word = last
 	}
 	if isID || slices.Contains(idWords, last) {
-		switch n.Role = Aside; {
+		n.Role = Aside
+		switch {
 		case slices.Contains(baskets, last):
 			n.Role, n.rank = Row, partial
 		case slices.Contains(groups, last):
@@ -146,7 +147,8 @@ func readTime(tokens []string) (Name, bool) {
 	unit := false
 	for len(tokens) > 1 {
 		last := tokens[len(tokens)-1]
-		if unit = unit || slices.Contains(units, last); !slices.Contains(units, last) && !slices.Contains(zones, last) {
+		unit = unit || slices.Contains(units, last)
+		if !slices.Contains(units, last) && !slices.Contains(zones, last) {
 			break
 		}
 		tokens = tokens[:len(tokens)-1]

@@ -77,7 +77,8 @@ func Assign(fields []Field, count bool) (Assignment, error) {
 	for c, f := range fields {
 		t.names[c] = f.Name
 	}
-	if t.read = ReadAll(t.names); !Known(t.names) {
+	t.read = ReadAll(t.names)
+	if !Known(t.names) {
 		for c := range t.read { // x, v and n are values beside names of ids; else letters
 			if len(t.read[c].Word) == 1 && t.read[c].Role == Value {
 				t.read[c].Role = None

@@ -105,14 +105,16 @@ func (s *Sieve) endRow() {
 // EndPass tells whether another one is needed.
 func (s *Sieve) EndPass() (again bool) {
 	s.endRow()
-	if again = s.again; s.Passes == 0 { // so far they were counted
+	again = s.again
+	if s.Passes == 0 { // so far they were counted
 		again = false
 		for _, n := range s.cols {
 			again = again || n > 0 && n < s.minCol
 		}
 	}
 	s.Passes++
-	if s.row, s.again = -1, false; again {
+	s.row, s.again = -1, false
+	if again {
 		s.Small, s.Entries = 0, 0
 		return true
 	}

@@ -128,7 +128,8 @@ func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 		}
 		taken := false
 		for col, v := range d.Row(i) {
-			if n++; n <= lo || n > hi {
+			n++
+			if n <= lo || n > hi {
 				continue
 			}
 			row, other := &b.Row, &b.Col

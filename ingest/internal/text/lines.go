@@ -109,7 +109,8 @@ func (l *Lines) Next(c *format.Chunk) error {
 			k, l.err = l.In.Read(buf[n:])
 			n += k
 		}
-		if end = n; l.err != io.EOF {
+		end = n
+		if l.err != io.EOF {
 			// What lies behind the last line end is not a whole line, or not yet known to be one.
 			end = bytes.LastIndexByte(buf[:n], '\n') + 1
 		}

@@ -63,7 +63,8 @@ var errStopped = errors.New("stopped")
 
 func (j *Join) walk(yield func(string) bool) error {
 	return j.EachID(func(num int64, text string) error {
-		if j.IDs++; j.IDs%(1<<14) == 0 && j.Ctx.Err() != nil {
+		j.IDs++
+		if j.IDs%(1<<14) == 0 && j.Ctx.Err() != nil {
 			return j.Ctx.Err()
 		}
 		title, err := j.find(&titled{num: num, id: text})
@@ -156,7 +157,8 @@ func (j *Join) load() (err error) {
 			continue
 		}
 		j.kept = append(j.kept, x)
-		if j.size += int64(len(x.id)+len(x.title)) + titledBytes; j.size > j.Most {
+		j.size += int64(len(x.id)+len(x.title)) + titledBytes
+		if j.size > j.Most {
 			if j.Any {
 				return fmt.Errorf("titles of ids that keep their order have to be in memory, of which %d bytes are left for them: %w", j.Most, format.ErrUnsupported)
 			}
