@@ -315,7 +315,6 @@ func (g *ingestion) settleMerged() (err error) {
 	if g.pack, err = g.o.packer(shape{Rows: g.reading.users.N, Cols: g.reading.items.N}); err != nil {
 		return fmt.Errorf("lay out matrix: %w", err)
 	}
-	g.left = g.pack
 	if g.pack.Transposed != s.Transposed() || 4*s.Cols() > g.plan.Space/4 {
 		return ids.ErrReorder
 	}

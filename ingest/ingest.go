@@ -9,11 +9,9 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
-	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
-	"github.com/gdsvd/gdsvd/ingest/internal/sieve"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -66,16 +64,9 @@ type ingestion struct {
 	saver   saver
 	resumed *journal // nil: begun anew
 
-	pack    extsort.Packer
-	known   [2]*ids.Known // of the store that is merged, by side
-	rounded int64         // sums of duplicates that are no float64, as last walked
-
-	// What is written, if not all: see sift.
-	sieve       *sieve.Sieve
-	left        extsort.Packer // of the matrix that is left
-	split       *heldout.Splitter
-	train, test *part
-	sifting     int64 // bytes held
+	pack        extsort.Packer
+	known       [2]*ids.Known // of the store that is merged, by side
+	rounded     int64         // sums of duplicates that are no float64, as last walked
 	testStaging *vfs.Staging
 }
 
@@ -223,12 +214,17 @@ func (g *ingestion) run(ctx context.Context) (err error) {
 		}
 		err = errors.Join(err, r.users.Close(), r.items.Close())
 	}()
-	for _, stage := range []func(context.Context) error{g.read, g.sort, g.sift, g.write} {
-		if err := stage(ctx); err != nil {
-			return err
-		}
+	if err := g.read(ctx); err != nil {
+		return err
 	}
-	return nil
+	if err := g.sort(ctx); err != nil {
+		return err
+	}
+	s, err := g.sift(ctx)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx)
 }
 
 // read spools the entries of all inputs.

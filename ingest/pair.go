@@ -50,7 +50,7 @@ func (p *part) take(held []bool, cols []uint32, vals []float64) ([]uint32, []flo
 }
 
 // holdOut settles which entries are held out, and counts.
-func (g *ingestion) holdOut(ctx context.Context) error {
+func (g *sifted) holdOut(ctx context.Context) error {
 	if err := g.room(g.left.Cols/4, "two bits for each column have to be at hand"); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (g *ingestion) holdOut(ctx context.Context) error {
 }
 
 // splitRows is matrixRows with what is held out.
-func (g *ingestion) splitRows(ctx context.Context, emit func(held []bool, row int64, cols []uint32, vals []float64) error) (duplicates int64, err error) {
+func (g *sifted) splitRows(ctx context.Context, emit func(held []bool, row int64, cols []uint32, vals []float64) error) (duplicates int64, err error) {
 	s := g.split
 	if s.Kind == heldout.Random {
 		s.Rows = g.hashIDs(true)
@@ -136,7 +136,7 @@ func stagePair(o request, out string) (*vfs.Staging, error) {
 
 // writePair writes both stores and publishes them, that of what is held out first. Both are complete and a
 // journal says what they are before the first one is published: an ingest that dies in between is unfinished.
-func (g *ingestion) writePair(ctx context.Context) (err error) {
+func (g *sifted) writePair(ctx context.Context) (err error) {
 	train, err := g.fill(ctx, g.train, g.staging, g.source())
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (g *ingestion) describePair() error {
 }
 
 // hashIDs begins to hash the ids of a stored side that are left.
-func (g *ingestion) hashIDs(rows bool) *heldout.Hashes {
+func (g *sifted) hashIDs(rows bool) *heldout.Hashes {
 	var seq iter.Seq2[uint64, error] = func(yield func(uint64, error) bool) {
 		var digits []byte
 		err := g.eachLeft(rows, func(id *ids.ID) error {
@@ -230,7 +230,7 @@ func (g *ingestion) hasIDs(rows bool) bool { return g.reading.shape == nil || g.
 var errStop = errors.New("stopped")
 
 // eachLeft visits the ids of a stored side that are left, in the order of the matrix.
-func (g *ingestion) eachLeft(rows bool, visit func(*ids.ID) error) error {
+func (g *sifted) eachLeft(rows bool, visit func(*ids.ID) error) error {
 	n := int64(0)
 	one := func(id *ids.ID) error {
 		n++
@@ -255,7 +255,7 @@ func (g *ingestion) eachLeft(rows bool, visit func(*ids.ID) error) error {
 }
 
 // prepare learns what decides about an entry beside the entry itself.
-func (g *ingestion) prepare(ctx context.Context) error {
+func (g *sifted) prepare(ctx context.Context) error {
 	s := g.split
 	switch {
 	case s.Kind == heldout.After:
@@ -298,7 +298,7 @@ const cutBins = 1 << 16
 
 // findCut finds the time of the oldest of the newest entries, as many as do not exceed the fraction, by counting
 // in bins, then in bins of that bin, until it has one moment.
-func (g *ingestion) findCut(ctx context.Context) error {
+func (g *sifted) findCut(ctx context.Context) error {
 	var all span
 	pass := func(visit func(t format.Time)) error {
 		g.meter.Extend(g.spool.N)

@@ -14,30 +14,40 @@ import (
 	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
-// sift finds out what of the matrix is written, and to which store: rows and columns with
-// enough entries, then entries to be held out. Each pass is a walk over the sorted entries.
-func (g *ingestion) sift(ctx context.Context) error {
-	g.left = g.pack
+// A sifted matrix is what of the sorted entries is written, and to which store: the third stage.
+type sifted struct {
+	*ingestion
+	sieve       *sieve.Sieve      // nil: all rows and columns are left
+	left        extsort.Packer    // of the matrix that is left
+	split       *heldout.Splitter // nil: nothing is held out
+	train, test *part             // of a split
+	held        int64             // bytes, see room
+}
+
+// sift finds out which rows and columns have enough entries, then which entries are held out. Each pass is a walk over the sorted
+// entries.
+func (g *ingestion) sift(ctx context.Context) (*sifted, error) {
+	s := &sifted{ingestion: g, left: g.pack}
 	if !g.o.sifts() {
-		return nil
+		return s, nil
 	}
 	g.meter.begin(stageSift, 0)
 	if g.o.Filter.matrix() {
-		if err := g.filter(ctx); err != nil {
-			return err
+		if err := s.filter(ctx); err != nil {
+			return nil, err
 		}
 	}
-	if g.o.Holdout.kind == heldout.None {
-		return nil
-	}
 	h := g.o.Holdout
-	g.split = &heldout.Splitter{Kind: h.kind, Fraction: h.fraction, N: h.n, Seed: h.Seed, Transposed: g.pack.Transposed}
-	return g.holdOut(ctx)
+	if h.kind == heldout.None {
+		return s, nil
+	}
+	s.split = &heldout.Splitter{Kind: h.kind, Fraction: h.fraction, N: h.n, Seed: h.Seed, Transposed: g.pack.Transposed}
+	return s, s.holdOut(ctx)
 }
 
 // room is an error unless need bytes can be held beside the merge of the runs.
-func (g *ingestion) room(need int64, what string) error {
-	have := g.plan.Space - g.sifting
+func (g *sifted) room(need int64, what string) error {
+	have := g.plan.Space - g.held
 	for _, a := range g.reading.axes() {
 		have -= a.Size()
 	}
@@ -49,12 +59,12 @@ func (g *ingestion) room(need int64, what string) error {
 	if need > have {
 		return &budget.Error{Need: g.o.Memory + need - have, Budget: g.o.Memory, What: what}
 	}
-	g.sifting += need
+	g.held += need
 	return nil
 }
 
 // filter leaves out rows and columns with too few entries.
-func (g *ingestion) filter(ctx context.Context) (err error) {
+func (g *sifted) filter(ctx context.Context) (err error) {
 	if g.pack.Rows > math.MaxUint32 {
 		return fmt.Errorf("filter the entries of %d rows: %w", g.pack.Rows, format.ErrUnsupported)
 	}
@@ -99,7 +109,7 @@ func (g *ingestion) filter(ctx context.Context) (err error) {
 }
 
 // places is walk with the places in the matrix that is left, and their times if entries have some.
-func (g *ingestion) places(ctx context.Context, emit func(part []extsort.Entry, times []format.Time) error) (duplicates int64, err error) {
+func (g *sifted) places(ctx context.Context, emit func(part []extsort.Entry, times []format.Time) error) (duplicates int64, err error) {
 	var t untimer
 	s := sieve.Sifter{Sieve: g.sieve}
 	return g.walk(ctx, func(part []extsort.Entry) error {
@@ -115,7 +125,7 @@ func (g *ingestion) places(ctx context.Context, emit func(part []extsort.Entry, 
 }
 
 // matrixRows is places, put together to rows.
-func (g *ingestion) matrixRows(ctx context.Context, emit func(row int64, cols []uint32, vals []float64, times []format.Time) error) (duplicates int64, err error) {
+func (g *sifted) matrixRows(ctx context.Context, emit func(row int64, cols []uint32, vals []float64, times []format.Time) error) (duplicates int64, err error) {
 	rows := rowBuilder{pack: g.left, most: g.longestRow(), emit: emit}
 	if duplicates, err = g.places(ctx, rows.add); err == nil {
 		err = rows.flush()

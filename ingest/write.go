@@ -18,7 +18,7 @@ import (
 )
 
 // write writes the store, or both, and publishes it.
-func (g *ingestion) write(ctx context.Context) error {
+func (g *sifted) write(ctx context.Context) error {
 	if g.split != nil {
 		g.meter.begin(stageWrite, 2*g.spool.N)
 		return g.writePair(ctx)
@@ -27,7 +27,7 @@ func (g *ingestion) write(ctx context.Context) error {
 	return g.writeOne(ctx)
 }
 
-func (g *ingestion) writeOne(ctx context.Context) (err error) {
+func (g *sifted) writeOne(ctx context.Context) (err error) {
 	w, err := g.fill(ctx, nil, g.staging, g.source())
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (g *ingestion) writeOne(ctx context.Context) (err error) {
 }
 
 // fill writes a store of all entries that are left, or of a part of them.
-func (g *ingestion) fill(ctx context.Context, p *part, staging *vfs.Staging, source map[string]any) (_ *csr.Writer, err error) {
+func (g *sifted) fill(ctx context.Context, p *part, staging *vfs.Staging, source map[string]any) (_ *csr.Writer, err error) {
 	stats := &g.reading.stats
 	if p != nil {
 		stats = &p.stats
@@ -136,7 +136,7 @@ func (g *ingestion) longestRow() int {
 	return int(max(csr.BlockNNZ, (g.plan.Space-g.reading.held())/2/rowCost))
 }
 
-func (g *ingestion) writeIDs(ctx context.Context, w *csr.Writer) error {
+func (g *sifted) writeIDs(ctx context.Context, w *csr.Writer) error {
 	if err := g.writeAxis(ctx, w, csr.RowAxis); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (g *ingestion) writeIDs(ctx context.Context, w *csr.Writer) error {
 }
 
 // writeAxis writes the ids of a stored side, if there are any, unless they are 0 … n−1.
-func (g *ingestion) writeAxis(ctx context.Context, w *csr.Writer, axis csr.Axis) error {
+func (g *sifted) writeAxis(ctx context.Context, w *csr.Writer, axis csr.Axis) error {
 	rows := axis == csr.RowAxis
 	if natural, err := g.natural(rows); natural || err != nil {
 		return err
@@ -178,7 +178,7 @@ func (g *ingestion) writeAxis(ctx context.Context, w *csr.Writer, axis csr.Axis)
 }
 
 // natural tells whether the ids of a stored side that are left are 0 … n−1.
-func (g *ingestion) natural(rows bool) (bool, error) {
+func (g *sifted) natural(rows bool) (bool, error) {
 	if g.sieve == nil {
 		return !g.hasIDs(rows) || g.storedAxis(rows).Natural(), nil
 	}
