@@ -296,7 +296,7 @@ func (g *ingestion) knownIDs(s *csr.Store, side format.Side) *ids.Known {
 }
 
 // settleMerged ranks the new ids among those of the store.
-func (g *ingestion) settleMerged() (err error) {
+func (g *ordered) settleMerged() (err error) {
 	s, err := g.o.base.open(g.o.FS)
 	if err != nil {
 		return err
@@ -328,7 +328,7 @@ func (g *ingestion) settleMerged() (err error) {
 }
 
 // openCursor walks the entries of the store appended to, with their keys of now.
-func (g *ingestion) openCursor() (*stored.Cursor, error) {
+func (g *ordered) openCursor() (*stored.Cursor, error) {
 	s, err := g.o.base.open(g.o.FS)
 	if err != nil {
 		return nil, err

@@ -297,7 +297,7 @@ func TestAppendToWhatWasReplaced(t *testing.T) {
 	if _, err := Append(t.Context(), store, []string{write(t, "other", "1,2,4\n")}, "", Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Ingest(t.Context(), []string{store, more}, out, o); err == nil || !strings.Contains(err.Error(), "another process has replaced it meanwhile") {
+	if _, err := o.ingest(t.Context(), []string{store, more}, out); err == nil || !strings.Contains(err.Error(), "another process has replaced it meanwhile") {
 		t.Fatalf("got %v", err)
 	}
 	r, err := Append(t.Context(), store, []string{more}, "", Options{})

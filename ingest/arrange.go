@@ -11,12 +11,27 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/combine"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/stored"
 	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
+// An ordered matrix is all that has been read, every entry in its place: the second stage. It can be walked any number of times.
+type ordered struct {
+	*ingestion
+	pack    extsort.Packer
+	known   [2]*ids.Known // of the store that is merged, by side
+	rounded int64         // sums of duplicates that are no float64, as last walked
+}
+
+// order settles places and sorts the entries.
+func (g *ingestion) order(ctx context.Context) (*ordered, error) {
+	o := &ordered{ingestion: g}
+	return o, o.sort(ctx)
+}
+
 // settle ranks the ids and decides the shape and orientation.
-func (g *ingestion) settle(ctx context.Context) (err error) {
+func (g *ordered) settle(ctx context.Context) (err error) {
 	r := g.reading
 	if r.shape != nil {
 		if err := g.settleNamed(ctx); err != nil {
@@ -47,8 +62,8 @@ func (g *ingestion) settle(ctx context.Context) (err error) {
 	return nil
 }
 
-// sort settles places and sorts the entries.
-func (g *ingestion) sort(ctx context.Context) error {
+// sort settles places, sorts, and learns the final values.
+func (g *ordered) sort(ctx context.Context) error {
 	r := g.reading
 	total := r.spool.N
 	if g.o.Duplicates != DuplicatesError && !g.o.sifts() {
@@ -58,7 +73,7 @@ func (g *ingestion) sort(ctx context.Context) error {
 		return err
 	}
 	g.meter.begin(stageSort, total)
-	by := g.order()
+	by := g.by()
 	g.o.Log.Debug("sort", "rows", g.pack.Rows, "cols", g.pack.Cols, "transposed", g.pack.Transposed, "runs", g.spool.Runs())
 	remap := g.remap
 	switch {
@@ -96,7 +111,8 @@ func (g *ingestion) sort(ctx context.Context) error {
 	return err
 }
 
-func (g *ingestion) order() extsort.Order {
+// by is what entries are sorted by.
+func (g *ordered) by() extsort.Order {
 	d := g.o.Duplicates
 	bits := g.pack.Bits
 	if g.o.Holdout.times() {
@@ -106,7 +122,7 @@ func (g *ingestion) order() extsort.Order {
 }
 
 // remap is that of the generations.
-func (g *ingestion) remap(userGen, itemGen int) (*extsort.Remap, error) {
+func (g *ordered) remap(userGen, itemGen int) (*extsort.Remap, error) {
 	r := g.reading
 	users, err := r.users.Ranks(userGen)
 	if err != nil {
@@ -120,7 +136,7 @@ func (g *ingestion) remap(userGen, itemGen int) (*extsort.Remap, error) {
 }
 
 // place names a place in the user's matrix: ids, or indices from 1.
-func (g *ingestion) place(key uint64) (row, col string) {
+func (g *ordered) place(key uint64) (row, col string) {
 	i, j := g.userPlace(key)
 	row, _ = g.name(format.RowSide, i)
 	col, _ = g.name(format.ColSide, j)
@@ -128,7 +144,7 @@ func (g *ingestion) place(key uint64) (row, col string) {
 }
 
 // name is the id of a place on a side, or its index from 1, and what the input has for it.
-func (g *ingestion) name(side format.Side, i int64) (id, key string) {
+func (g *ordered) name(side format.Side, i int64) (id, key string) {
 	a := g.reading.axis(side)
 	if g.reading.shape == nil {
 		id, _ = a.Name(g.scratch, i)
@@ -145,7 +161,7 @@ func (g *ingestion) name(side format.Side, i int64) (id, key string) {
 }
 
 // userPlace unpacks a key to the user's orientation.
-func (g *ingestion) userPlace(key uint64) (row, col int64) {
+func (g *ordered) userPlace(key uint64) (row, col int64) {
 	i, j := g.pack.Stored(key)
 	if g.pack.Transposed {
 		return int64(j), i
@@ -155,8 +171,8 @@ func (g *ingestion) userPlace(key uint64) (row, col int64) {
 
 // walk merges the runs and calls emit for all places in ascending order, part
 // after part, duplicates combined. Merging goes on meanwhile.
-func (g *ingestion) walk(ctx context.Context, emit func(part []extsort.Entry) error) (duplicates int64, err error) {
-	m, err := g.spool.Merge(g.order())
+func (g *ordered) walk(ctx context.Context, emit func(part []extsort.Entry) error) (duplicates int64, err error) {
+	m, err := g.spool.Merge(g.by())
 	if err != nil {
 		return 0, err
 	}
@@ -211,7 +227,7 @@ const (
 // combine sends all places to parts, in buffers it takes from free. Under
 // DuplicatesError it sends no more once two entries are at one place, and counts
 // how many others are.
-func (g *ingestion) combine(ctx context.Context, read func([]extsort.Entry) (int, error), c *combine.Combiner, parts, free chan []extsort.Entry) error {
+func (g *ordered) combine(ctx context.Context, read func([]extsort.Entry) (int, error), c *combine.Combiner, parts, free chan []extsort.Entry) error {
 	for more := true; more; {
 		var part []extsort.Entry
 		select {

@@ -9,6 +9,10 @@
 // are ranked, the longer side becomes the stored rows, and the entries are sorted
 // (internal/extsort) and written, blocks being encoded beside that.
 //
+// These are four stages, each of which owns what it finds: a reading makes entries under temporary ids, an ordered matrix has
+// them in their places, a sifted one is what of it is written, and that is published. The ingestion around them owns
+// the journal, the temporary files and what is cleaned up.
+//
 // In memory an entry takes 8 bytes if there are no more than 256 distinct
 // values and 2²⁸ ids on either side, else 16. When memory is short, entries and ids
 // go to files of a directory beside the store (SpoolSuffix), some 2 to 6 bytes an entry,

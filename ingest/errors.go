@@ -46,7 +46,7 @@ func (e *duplicateError) Error() string {
 }
 
 // duplicateError names the place and, by reading the inputs once more, the first two lines that fill it.
-func (g *ingestion) duplicateError(ctx context.Context, c *combine.Combiner) error {
+func (g *ordered) duplicateError(ctx context.Context, c *combine.Combiner) error {
 	e := &duplicateError{Count: c.Duplicates, Places: c.Places, Entries: g.given()}
 	key := g.unpaired(c.Repeated)
 	e.Row, e.Col = g.place(key)

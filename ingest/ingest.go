@@ -64,10 +64,7 @@ type ingestion struct {
 	saver   saver
 	resumed *journal // nil: begun anew
 
-	pack        extsort.Packer
-	known       [2]*ids.Known // of the store that is merged, by side
-	rounded     int64         // sums of duplicates that are no float64, as last walked
-	testStaging *vfs.Staging
+	testStaging *vfs.Staging // of what is held out; nil: nothing is
 }
 
 func ingest(ctx context.Context, inputs []string, out string, o request, p plan) (*Report, error) {
@@ -217,14 +214,15 @@ func (g *ingestion) run(ctx context.Context) (err error) {
 	if err := g.read(ctx); err != nil {
 		return err
 	}
-	if err := g.sort(ctx); err != nil {
-		return err
-	}
-	s, err := g.sift(ctx)
+	matrix, err := g.order(ctx)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx)
+	left, err := matrix.sift(ctx)
+	if err != nil {
+		return err
+	}
+	return left.publish(ctx)
 }
 
 // read spools the entries of all inputs.

@@ -171,7 +171,7 @@ func (r *reading) repeated(ctx context.Context, src *source, side format.Side, i
 }
 
 // settleNamed ranks the ids of the sides that have them.
-func (g *ingestion) settleNamed(ctx context.Context) error {
+func (g *ordered) settleNamed(ctx context.Context) error {
 	r := g.reading
 	for i, a := range r.axes() {
 		side := sides[i]
@@ -217,7 +217,7 @@ func firstRepeat(ranks []uint32, n int64) (i, j int64) {
 }
 
 // remapIndices gives the ranks of all indices, nil for a side without ids.
-func (g *ingestion) remapIndices(int, int) (_ *extsort.Remap, err error) {
+func (g *ordered) remapIndices(int, int) (_ *extsort.Remap, err error) {
 	m := &extsort.Remap{Pack: g.pack, First: g.reading.shape.First}
 	for side, ranks := range map[format.Side]*[]uint32{format.RowSide: &m.Users, format.ColSide: &m.Items} {
 		if a := g.reading.axis(side); a.Any() {

@@ -213,7 +213,7 @@ func (g *sifted) hashIDs(rows bool) *heldout.Hashes {
 }
 
 // storedAxis has the ids of a stored side.
-func (g *ingestion) storedAxis(rows bool) *ids.Axis {
+func (g *ordered) storedAxis(rows bool) *ids.Axis {
 	if rows != g.pack.Transposed {
 		return g.reading.users
 	}
@@ -221,10 +221,10 @@ func (g *ingestion) storedAxis(rows bool) *ids.Axis {
 }
 
 // isText tells whether the ids of a stored side are texts.
-func (g *ingestion) isText(rows bool) bool { return g.hasIDs(rows) && g.storedAxis(rows).Text }
+func (g *ordered) isText(rows bool) bool { return g.hasIDs(rows) && g.storedAxis(rows).Text }
 
 // hasIDs tells whether a stored side has ids; else they are the indices.
-func (g *ingestion) hasIDs(rows bool) bool { return g.reading.shape == nil || g.storedAxis(rows).Any() }
+func (g *ordered) hasIDs(rows bool) bool { return g.reading.shape == nil || g.storedAxis(rows).Any() }
 
 // errStop ends a visit.
 var errStop = errors.New("stopped")

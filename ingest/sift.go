@@ -16,7 +16,7 @@ import (
 
 // A sifted matrix is what of the sorted entries is written, and to which store: the third stage.
 type sifted struct {
-	*ingestion
+	*ordered
 	sieve       *sieve.Sieve      // nil: all rows and columns are left
 	left        extsort.Packer    // of the matrix that is left
 	split       *heldout.Splitter // nil: nothing is held out
@@ -26,8 +26,8 @@ type sifted struct {
 
 // sift finds out which rows and columns have enough entries, then which entries are held out. Each pass is a walk over the sorted
 // entries.
-func (g *ingestion) sift(ctx context.Context) (*sifted, error) {
-	s := &sifted{ingestion: g, left: g.pack}
+func (g *ordered) sift(ctx context.Context) (*sifted, error) {
+	s := &sifted{ordered: g, left: g.pack}
 	if !g.o.sifts() {
 		return s, nil
 	}

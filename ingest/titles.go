@@ -215,7 +215,7 @@ func (t *titler) join(side format.Side, open titles.Source) *titles.Join {
 
 // keepTitles has a store that is written keep the titles of the one appended to. They are walked
 // when it is sealed; closing is for afterwards.
-func (g *ingestion) keepTitles(ctx context.Context, w *csr.Writer) (closing func() error, err error) {
+func (g *ordered) keepTitles(ctx context.Context, w *csr.Writer) (closing func() error, err error) {
 	closing = func() error { return nil }
 	if g.o.base == nil {
 		return closing, nil

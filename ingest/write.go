@@ -17,8 +17,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
-// write writes the store, or both, and publishes it.
-func (g *sifted) write(ctx context.Context) error {
+// publish writes the store, or both, and publishes it: the last stage.
+func (g *sifted) publish(ctx context.Context) error {
 	if g.split != nil {
 		g.meter.begin(stageWrite, 2*g.spool.N)
 		return g.writePair(ctx)
@@ -201,7 +201,7 @@ func (g *sifted) natural(rows bool) (bool, error) {
 
 // source is what the manifest says about where the matrix came from. It must
 // depend on nothing but the inputs and the options that shape the matrix.
-func (g *ingestion) source() map[string]any {
+func (g *ordered) source() map[string]any {
 	s := g.origin()
 	s["format"] = g.reading.format
 	entries, merged := g.given(), g.report.Duplicates
