@@ -85,7 +85,7 @@ func TestNothingIsMissing(t *testing.T) {
 		}
 		k := 1 + r.IntN(8)
 		b := 1 + r.IntN(4)
-		s := solver.Settings{Rank: k, Seed: uint64(i), Tol: []float64{1e-3, 1e-6, 1e-8, 1e-11}[r.IntN(4)]}
+		s := solver.Settings{Rank: k, Seed: uint64(i), Tol: []float64{1e-3, 1e-6, 1e-8, 1e-11}[r.IntN(4)], MaxPasses: 3000}
 		s.Method = []method.Method{
 			lanczos.Krylov{}, lanczos.Krylov{Columns: b, Basis: k + 2*b + r.IntN(8)}, lanczos.Krylov{Columns: b, Basis: k + 3*b + r.IntN(20)},
 			block.Descent{}, momentum.Polyak{},

@@ -299,11 +299,13 @@ func (r *run) uncertain(c method.RitzPair) (now, goal float64) {
 }
 
 // witness takes note of what the recurrence at work says about eigenvalues beyond the pairs found
-// and the first ones of its own, and reports whether it says anything.
+// and the first ones of its own, and reports whether it says anything that will become sharper until it is
+// enough: after restarts rounding may stand in the way.
 func (r *run) witness(first int) bool {
 	if r.work.rec == nil || r.s.Stop != StopResidual || r.s.Deflation == Plain && r.work.block.Before > 0 {
 		return false // plain deflation keeps nothing out of its space
 	}
 	e, ok := r.work.rec.Evidence(first)
-	return ok && r.outside.Witness(e, r.work.block, r.work.pairs[:first])
+	says := ok && r.outside.Witness(e, r.work.block, r.work.pairs[:first])
+	return says && len(e.Past) == 0
 }

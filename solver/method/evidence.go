@@ -30,7 +30,7 @@ import "gonum.org/v1/gonum/mat"
 // [kept X], times G: in exact arithmetic nothing is lost (the exact shifts of Sorensen 1992, "Implicit application of
 // polynomial filters in a k-step Arnoldi method", and Wu, Simon 2000). A
 // product carries errors F of the size ε‖M‖, and each term yᵀw one of at most ‖F‖/(λ−θ):
-// that much is added to ‖H(λ)‖.
+// that much is added to ‖H(λ)‖ after a restart.
 type Evidence struct {
 	Steps       int        // products
 	Theta       []float64  // Ritz values, descending, without those found

@@ -29,7 +29,7 @@ func UpperBound(e method.Evidence, delta float64) float64 {
 	return least + max(gap, floor)
 }
 
-// Transfer returns ‖H(λ)‖_F, with what rounding may add to it.
+// Transfer returns ‖H(λ)‖_F, after restarts with what rounding may add to it.
 func Transfer(e method.Evidence, lambda float64) float64 {
 	g, rounding := (*mat.Dense)(nil), 0.0
 	for _, c := range e.Past {
@@ -45,7 +45,10 @@ func Transfer(e method.Evidence, lambda float64) float64 {
 		g.Stack(kept, rest)
 	}
 	h, err := through(e.Top, lambda, e.Theta, times(e.First, g), e.Last, 0)
-	return (*tallskinny.Arena)(nil).Norm2(h.RawMatrix().Data) + rounding + err
+	if len(e.Past) > 0 {
+		rounding += err
+	}
+	return (*tallskinny.Arena)(nil).Norm2(h.RawMatrix().Data) + rounding
 }
 
 // times is x·g, and x if g is nil.
