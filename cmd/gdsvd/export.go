@@ -76,6 +76,7 @@ table of sigma has the columns component and sigma. Memory does not grow with th
 	ui.ChoiceFlag(cmd, f, &o.Format, "format", "", "", words(export.Formats()), "write (without it: what the extension of FILE says)")
 	f.StringVarP(&o.File, "out", "o", "", "the `FILE` to write")
 	f.BoolVar(&o.Bare, "no-ids", false, "leave out ids and titles")
+	f.BoolVar(&o.Guarded, "spreadsheet-safe", false, spreadsheetSafe)
 	f.BoolVar(&o.Replace, "force", false, "replace a file that is there, in one step at the end")
 	return cmd
 }
@@ -94,6 +95,9 @@ func (a *app) export(ctx context.Context, dir string, o export.Options) (*export
 	a.display.Begin("export")
 	return export.Write(ctx, r, o)
 }
+
+// spreadsheetSafe says what --spreadsheet-safe does.
+const spreadsheetSafe = "in csv and tsv, put a single quote before ids and titles that begin as a formula does (=, +, -, @)"
 
 // words are choices that are their names.
 func words(names []string) (all []ui.Choice[string]) {

@@ -29,6 +29,7 @@ var scorings = []ui.Choice[recommend.Scoring]{{Name: "auto", Value: recommend.Au
 type recommendFlags struct {
 	recommend.Options
 	store, rows, candidates, out string
+	guarded                      bool
 	excludeSeen, force           bool
 }
 
@@ -79,6 +80,7 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 	f.StringVar(&o.candidates, "candidates", "", "recommend only columns whose ids `FILE` has, one a line")
 	ui.ChoiceFlag(cmd, f, &o.By, "scores", "", recommend.Auto, scorings, "what scores are")
 	f.StringVarP(&o.out, "out", "o", "", "the `FILE` to write: its name ends in .csv, .jsonl or .parquet")
+	f.BoolVar(&o.guarded, "spreadsheet-safe", false, spreadsheetSafe)
 	f.BoolVar(&o.force, "force", false, "replace an existing FILE, in one step at the end")
 	addBudgetFlags(f, &o.Memory, &o.Workers)
 	return cmd
@@ -201,7 +203,7 @@ func (a *app) recommend(cmd *cobra.Command, dir string, o *recommendFlags) (err 
 		if err != nil {
 			return err
 		}
-		out, err := recommend.NewWriter(w, format, r.rows, r.cols)
+		out, err := recommend.NewWriter(w, format, r.rows, r.cols, o.guarded)
 		if err != nil {
 			return err
 		}

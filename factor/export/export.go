@@ -40,6 +40,7 @@ type Options struct {
 	File     string                  // to write
 	Format   string                  // one of Formats; "": that of the extension of File
 	Bare     bool                    // without ids and titles
+	Guarded  bool                    // in csv and tsv ids and titles are such that no spreadsheet takes them for formulas; see factor.Guarded
 	Replace  bool                    // a file that is there
 	Workers  int                     // 0: all processors; the file does not depend on it
 	FS       vfs.FS                  // nil: the operating system's
@@ -336,9 +337,9 @@ func (t *table) encoder(ctx context.Context, out io.Writer, o Options) (encoder,
 	case "npz":
 		return newArchive(ctx, t, out)
 	case "csv":
-		return newText(t, out, o.Workers, ',')
+		return newText(t, out, o, ',')
 	case "tsv":
-		return newText(t, out, o.Workers, '\t')
+		return newText(t, out, o, '\t')
 	case "mtx":
 		return newMatrixMarket(t, out, o.Workers)
 	case "parquet":

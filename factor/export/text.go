@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/parallel"
 )
 
@@ -50,7 +51,7 @@ func (x *text) write(w *window) error {
 func number(b []byte, x float64) []byte { return strconv.AppendFloat(b, x, 'g', -1, 64) }
 
 // newText begins a table with a separator.
-func newText(t *table, out io.Writer, workers int, separator byte) (*text, error) {
+func newText(t *table, out io.Writer, o Options, separator byte) (*text, error) {
 	var head []byte
 	if t.idName != "" {
 		head = append(append(head, t.idName...), separator)
@@ -60,12 +61,18 @@ func newText(t *table, out io.Writer, workers int, separator byte) (*text, error
 	}
 	head = append(head, strings.Join(t.columns, string(separator))...)
 	_, err := out.Write(append(head, '\n'))
+	name := func(b []byte, s string) []byte {
+		if o.Guarded {
+			s = factor.Guarded(s)
+		}
+		return append(field(b, s, separator), separator)
+	}
 	line := func(b []byte, w *window, i int) []byte {
 		if len(w.ids) > 0 {
-			b = append(field(b, w.ids[i], separator), separator)
+			b = name(b, w.ids[i])
 		}
 		if len(w.titles) > 0 {
-			b = append(field(b, w.titles[i], separator), separator)
+			b = name(b, w.titles[i])
 		}
 		for j, v := range w.x.RawRowView(i) {
 			if j > 0 {
@@ -75,7 +82,7 @@ func newText(t *table, out io.Writer, workers int, separator byte) (*text, error
 		}
 		return append(b, '\n')
 	}
-	return &text{out: out, workers: workers, rows: rowsOf(textBytes, t.k), line: line}, err
+	return &text{out: out, workers: o.Workers, rows: rowsOf(textBytes, t.k), line: line}, err
 }
 
 // field appends a text, in quotes where it needs some (RFC 4180).

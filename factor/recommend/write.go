@@ -49,8 +49,9 @@ type encoder interface {
 	close() error
 }
 
-// NewWriter begins a file. rows and cols are the names of the rows and columns.
-func NewWriter(w io.Writer, f Format, rows, cols *factor.Names) (*Writer, error) {
+// NewWriter begins a file. rows and cols are the names of the rows and columns; in CSV they are guarded by factor.Guarded
+// if that is asked for.
+func NewWriter(w io.Writer, f Format, rows, cols *factor.Names, guarded bool) (*Writer, error) {
 	x := &Writer{rows: fields{names: rows}, cols: fields{names: cols, kept: map[int64]field{}}}
 	switch f {
 	case Parquet:
@@ -62,6 +63,14 @@ func NewWriter(w io.Writer, f Format, rows, cols *factor.Names) (*Writer, error)
 		x.out = &objects{text{w: w}}
 	default:
 		x.rows.encode = quoted
+		if guarded {
+			x.rows.encode = func(v any) ([]byte, error) {
+				if text, ok := v.(string); ok {
+					v = factor.Guarded(text)
+				}
+				return quoted(v)
+			}
+		}
 		x.out = newLines(w, rows, cols)
 	}
 	x.cols.encode = x.rows.encode

@@ -73,7 +73,7 @@ func TestWriter(t *testing.T) {
 	var want []record
 	made := func(format recommend.Format) []byte {
 		var b bytes.Buffer
-		w, err := recommend.NewWriter(&b, format, rows, cols)
+		w, err := recommend.NewWriter(&b, format, rows, cols, false)
 		if err != nil {
 			t.Fatal(err)
 		}
