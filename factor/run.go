@@ -228,9 +228,6 @@ func (t *task) earlyEnd(res *solver.Result, saved bool) error {
 	default:
 		return nil
 	}
-	if about := t.Method.Traits(t.Rank); res.Status == solver.Stagnated && about.Copies == 0 && about.Width(t.Rank) == 1 {
-		format, args = format+"; %v krylov tells values apart that are too close together for one vector at a time", append(args, Option("Method"))
-	}
 	switch {
 	case saved && res.Status == solver.PassLimit:
 		format, args = format+"; %v with a larger %v goes on from there", append(args, Option("Resume"), Option("MaxPasses"))

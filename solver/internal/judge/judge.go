@@ -29,9 +29,6 @@ const (
 	MinProducts = 3
 	// Least length of the window without improvement.
 	patience = 50
-	// The same far from the floor: a method of one vector tells values apart that differ by a
-	// part g in about 1/g products, and until then its residual stays where it is.
-	hopeless = 5000
 )
 
 // Judge decides about the Ritz pairs of each pass of one recurrence.
@@ -111,8 +108,7 @@ func (j *Judge) met(c method.RitzPair, lambda1 float64) bool {
 }
 
 // stagnates reports whether the residual of Ritz pair i is close to the floor
-// and has not improved for so long that waiting is in vain, or, wherever it is, has not improved
-// for hopeless products and three times as many as it took to get there. The window grows
+// and has not improved for so long that waiting is in vain. The window grows
 // with the run: linear convergence, however slow, gains orders of magnitude in
 // a quarter of the passes it has taken to come near the floor.
 //
@@ -132,8 +128,7 @@ func (j *Judge) stagnates(i int, residual, least, split float64) bool {
 		// Its changes shrink after the residual.
 		near, window = NearFloor*least, max(4*patience, p.At)
 	}
-	since := j.Products - p.At
-	return p.Best <= near && since > window || !j.Paper && since > max(hopeless, 3*p.At)
+	return p.Best <= near && j.Products-p.At > window
 }
 
 // Relative turns the residual of a Ritz pair into that of a triplet relative to σ₁.

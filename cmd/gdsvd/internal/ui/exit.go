@@ -113,7 +113,7 @@ func Message(err error) string {
 
 // optionFlags are the flags of the options that errors of a factorisation name.
 var optionFlags = map[factor.Option]string{
-	"Dir": "-o", "Init": "--init", "Lambda": "--lambda", "MaxPasses": "--max-passes", "Method": "--method", "Operator": "--operator", "Replace": "--force", "Shift": "--shift",
+	"Dir": "-o", "Init": "--init", "Lambda": "--lambda", "MaxPasses": "--max-passes", "Operator": "--operator", "Replace": "--force", "Shift": "--shift",
 	"Resume": "--resume", "Row": "--row", "Tol": "--tol", "Vectors": "--vectors",
 }
 
