@@ -172,7 +172,8 @@ func (c *checker) block(s *shard, k int, dst *Block, dec *valueDecoder) error {
 		}
 	}
 	for _, v := range dst.Entries() {
-		if c.vals = append(c.vals, v); len(c.vals) == cap(c.vals) {
+		c.vals = append(c.vals, v)
+		if len(c.vals) == cap(c.vals) {
 			c.squares, c.vals = c.squares.plus(c.vals), c.vals[:0]
 		}
 	}

@@ -197,7 +197,8 @@ func (iw *IDWriter) Close() error {
 	if iw.err != nil {
 		return errors.Join(iw.err, iw.out.Discard())
 	}
-	if iw.err = writing(iw.out.Close()); iw.err != nil {
+	iw.err = writing(iw.out.Close())
+	if iw.err != nil {
 		return iw.err
 	}
 	if iw.identity {

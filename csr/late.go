@@ -51,7 +51,8 @@ func (l *late) append(f *filling, vals []float64) error {
 // encode returns what makes the bytes of a full block but for its values, which it puts into the smallest coding that has no
 // table. It may run beside everything else.
 func (l *late) encode(f *filling) func() {
-	if f.own = Float64; !l.values.full {
+	f.own = Float64
+	if !l.values.full {
 		f.own = Dict8
 		if len(l.values.table) == 1 {
 			f.values = f.values[:0] // all codes are 0
@@ -146,7 +147,8 @@ func (l *learner) codes(dst []byte, vals []float64) bool {
 func (l *learner) code(v float64) (code byte, ok bool) {
 	k, found := slices.BinarySearch(l.table, v)
 	if !found {
-		if l.full = len(l.table) == maxDict || !finite(v); l.full {
+		l.full = len(l.table) == maxDict || !finite(v)
+		if l.full {
 			return 0, false
 		}
 		l.codeOf = slices.Insert(l.codeOf, k, byte(len(l.table)))

@@ -43,7 +43,8 @@ func (l *shardLoader) load(i int) (_ *shard, err error) {
 	info := &l.manifest.Shards[i]
 	m, err := l.fs.Map(filepath.Join(l.store, info.Name))
 	if err != nil {
-		if err = missing(err, l.store, info.Name); errors.Is(err, ErrCorrupt) {
+		err = missing(err, l.store, info.Name)
+		if errors.Is(err, ErrCorrupt) {
 			err = l.report(err)
 		}
 		return nil, err

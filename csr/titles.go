@@ -117,7 +117,8 @@ func (w *titleWriter) add(out io.Writer, title string) error {
 	if title != "" {
 		w.known++
 	}
-	if w.n++; w.n%titlesBlock > 0 {
+	w.n++
+	if w.n%titlesBlock > 0 {
 		return nil
 	}
 	return w.flush(out)

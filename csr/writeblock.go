@@ -125,7 +125,8 @@ func (w *Writer) start(f *filling, encode func()) error {
 		encode()
 		f.encoded <- struct{}{}
 	}
-	if w.encoding = append(w.encoding, f); w.opts.Workers > 0 {
+	w.encoding = append(w.encoding, f)
+	if w.opts.Workers > 0 {
 		go run()
 	} else {
 		run()

@@ -182,7 +182,8 @@ func (w *Writer) AppendEmptyRows(n int64) error {
 		return w.err
 	}
 	for left := n; left > 0; {
-		if w.err = w.makeRoom(0); w.err != nil {
+		w.err = w.makeRoom(0)
+		if w.err != nil {
 			return w.err
 		}
 		k := min(left, int64(BlockRows-len(w.lens)))

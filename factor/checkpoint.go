@@ -282,7 +282,8 @@ func verifyState(f vfs.File, visit func(n int) error) error {
 		return err
 	}
 	if complete.IsState(f) {
-		if _, _, err = complete.Load(f, info.Size()); errors.Is(err, complete.ErrState) {
+		_, _, err = complete.Load(f, info.Size())
+		if errors.Is(err, complete.ErrState) {
 			err = damagedCheckpoint(f.Name(), "%v (%v begins anew)", err, Option("Replace"))
 		}
 		return errors.Join(err, visit(int(info.Size())))

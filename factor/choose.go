@@ -61,7 +61,8 @@ func (t *task) recorded() (*Choice, error) {
 	if err := saved.Close(); err != nil {
 		return nil, err
 	}
-	if t.Method = canonical(saved.Method(t.Methods), t.Rank); t.Method == nil {
+	t.Method = canonical(saved.Method(t.Methods), t.Rank)
+	if t.Method == nil {
 		return nil, Errorf(nil, "the checkpoint in %s is of a method that this program does not have (%v begins anew)", t.Dir, Option("Replace"))
 	}
 	return &Choice{Flags: Flags(t.Method), Why: "checkpoint", Reason: "the run goes on with the method it began with"}, nil

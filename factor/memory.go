@@ -48,7 +48,8 @@ type placement struct {
 // memory describes the placement.
 func (p *placement) memory() Memory {
 	m := memoryOf(p.plan)
-	if m.Files, m.Window = p.files, p.window; p.files > 0 {
+	m.Files, m.Window = p.files, p.window
+	if p.files > 0 {
 		m.Reads, m.LastReads = p.reads(), 1
 		if p.plan.Group > 0 {
 			m.LastReads = (p.options.Rank + p.plan.Group - 1) / p.plan.Group

@@ -196,7 +196,8 @@ func (n *Names) At(i int64) (Name, error) {
 	if err != nil {
 		return name, err
 	}
-	if name.ID = id; n.Ints() {
+	name.ID = id
+	if n.Ints() {
 		if name.ID, err = n.number(id); err != nil {
 			return name, err
 		}

@@ -29,10 +29,12 @@ type walk struct {
 }
 
 func (w *walk) Next() bool {
-	if w.at++; w.err != nil || w.at >= w.n.count {
+	w.at++
+	if w.err != nil || w.at >= w.n.count {
 		return false
 	}
-	if w.id, w.err = w.n.ID(w.at); w.err == nil && w.n.Ints() {
+	w.id, w.err = w.n.ID(w.at)
+	if w.err == nil && w.n.Ints() {
 		w.int, w.err = w.n.number(w.id)
 	}
 	return w.err == nil
@@ -56,7 +58,8 @@ func (n *Names) Match(ctx context.Context, ids Sequence, found func(i, at int64)
 	ordered := n.ids != nil && (ids.Kind() == csr.IntIDs) == n.Ints() && n.Ordered() && ids.Ordered() // one walk is enough
 	at, here := int64(-1), ""
 	next := func() (err error) {
-		if at++; at < n.count {
+		at++
+		if at < n.count {
 			here, err = n.ids.At(at)
 		}
 		return err

@@ -46,7 +46,8 @@ const syncBytes = 256 << 20
 func (c *countedFile) Write(b []byte) (int, error) {
 	n, err := c.f.Write(b)
 	c.add(n)
-	if c.dirty += n; err == nil && c.dirty >= syncBytes {
+	c.dirty += n
+	if err == nil && c.dirty >= syncBytes {
 		c.dirty = 0
 		err = c.f.Sync()
 	}

@@ -208,7 +208,8 @@ func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*
 	if err != nil {
 		return nil, err
 	}
-	if _, err = s.chunks(ctx, src, sampleChunks, nil); err == io.EOF {
+	_, err = s.chunks(ctx, src, sampleChunks, nil)
+	if err == io.EOF {
 		err = nil
 	}
 	s.disk += op.Bytes.Load() - src.Ahead()

@@ -64,7 +64,8 @@ func NewFrom(src Source, o Options) (*Matrix, error) {
 			Exponent: scale.exponent, Norm: math.Ldexp(norm, exponent-scale.exponent),
 		},
 	}
-	if m.sides = newSides(src, plan); m.sides != nil {
+	m.sides = newSides(src, plan)
+	if m.sides != nil {
 		m.info.Terms = math.Ldexp(m.sides.Terms(), -scale.exponent)
 	}
 	if o.Memory > 0 {

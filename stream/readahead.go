@@ -43,7 +43,8 @@ func spanEnd(src Source, from int) int {
 	size, to := first.Size, from+1
 	for ; to < src.NumBlocks(); to++ {
 		b := src.Block(to)
-		if size += b.Size; b.Shard != first.Shard || size > readahead.SpanBytes {
+		size += b.Size
+		if b.Shard != first.Shard || size > readahead.SpanBytes {
 			break
 		}
 	}
@@ -89,7 +90,8 @@ func (a *readAhead) done(i int) {
 		return
 	}
 	k := slices.IndexFunc(a.spans, func(s span) bool { return s.from <= i && i < s.to })
-	if a.spans[k].left--; a.spans[k].left > 0 {
+	a.spans[k].left--
+	if a.spans[k].left > 0 {
 		return
 	}
 	a.src.Release(a.spans[k].from, a.spans[k].to)

@@ -114,7 +114,8 @@ func inPlace(x *mat.Dense, b *csr.Block) []float64 {
 // are called in the order of the tasks.
 func (r *reading) exchange(worker int, u *task, y []float64) (z []float64, err error) {
 	b, in, out := &u.block, r.pass.RowsIn.Func, r.pass.RowsOut.Func
-	if z = inPlace(r.pass.RowsIn.Block, b); in != nil {
+	z = inPlace(r.pass.RowsIn.Block, b)
+	if in != nil {
 		z = r.rowsIn(worker, b.Rows(), r.l)
 	}
 	if !r.whole() {

@@ -262,7 +262,8 @@ func (c *comparison) rank() {
 	}
 	slices.SortStableFunc(c.Runs, func(a, b entry) int { return cmp.Compare(key(a), key(b)) })
 	c.Auto, c.Best = c.Runs[0].Median, c.Runs[1].Median
-	if c.Ratio = 0; c.Best > 0 {
+	c.Ratio = 0
+	if c.Best > 0 {
 		c.Ratio = c.Auto / c.Best
 	}
 }

@@ -89,7 +89,8 @@ func (t *Trial) fixtureIn(parent, name string, fill func(t *Trial)) string {
 	f.once.Do(func() {
 		x := newTrial(t.ctx, e, "fixture "+name, 0, 0)
 		x.Dir, x.limit = f.dir, max(e.Limit, time.Minute)
-		if f.err = os.Mkdir(f.dir, 0o777); f.err != nil {
+		f.err = os.Mkdir(f.dir, 0o777)
+		if f.err != nil {
 			return
 		}
 		if err := outcome(func() { fill(x) }); err != nil {

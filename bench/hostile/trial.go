@@ -245,7 +245,8 @@ func isStopped(err error) bool {
 // expect runs a process that may end well or refuse with one of the codes: then it returns the refusal.
 func (t *Trial) expect(j job, codes ...int) (p *process, refused error) {
 	p = t.run(j)
-	if refused = p.refusal(codes...); !isRefused(refused) {
+	refused = p.refusal(codes...)
+	if !isRefused(refused) {
 		check(refused)
 	}
 	return p, refused
@@ -254,7 +255,8 @@ func (t *Trial) expect(j job, codes ...int) (p *process, refused error) {
 // solved is expect for an svd: that its result falls short of the tolerance, exit 4, is no refusal.
 func (t *Trial) solved(j job, codes ...int) (p *process, short bool) {
 	p, err := t.expect(j, append(codes, 4)...)
-	if short = isStopped(err); !short {
+	short = isStopped(err)
+	if !short {
 		check(err)
 	}
 	return p, short

@@ -37,7 +37,8 @@ func (t *Trial) pair() (kind string, old, now named) {
 	id := pick(t, number, word)
 	name := func(kind string, a *mat.Dense) named { return named{fromDense(kind, a), id, id} }
 	old = name("old", a)
-	switch kind = pick(t, "block besides", "block besides", "other", "permuted", "extended", "scaled", "cut", "new ratings", "same"); kind {
+	kind = pick(t, "block besides", "block besides", "other", "permuted", "extended", "scaled", "cut", "new ratings", "same")
+	switch kind {
 	case "block besides": // the old vectors are an invariant subspace, and not the leading one
 		r, c := t.between(1, 10), t.between(1, 10)
 		b := mat.NewDense(m+r, n+c, nil)

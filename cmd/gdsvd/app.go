@@ -64,7 +64,8 @@ type app struct {
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	a := &app{stdin: stdin, stdout: &ui.Output{W: stdout}, stderr: stderr, methods: all.Methods(), fsys: vfs.OS(), patience: ui.Patience, began: time.Now()}
 	a.show(ui.DisplayOptions{})
-	if a.terminal = ui.IsTerminal(stderr); ui.IsTerminal(stdout) {
+	a.terminal = ui.IsTerminal(stderr)
+	if ui.IsTerminal(stdout) {
 		a.stdout.Width = ui.Width(stdout)
 	}
 	return a

@@ -105,7 +105,8 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 			if o.MaxBadLines < 0 {
 				return ui.Usagef(cmd, "--max-bad-lines %d: want 0 or more", o.MaxBadLines)
 			}
-			if o.CheckpointEvery = every; every == 0 {
+			o.CheckpointEvery = every
+			if every == 0 {
 				o.CheckpointEvery = -1
 			}
 			o.Separator = strings.ReplaceAll(o.Separator, `\t`, "\t")

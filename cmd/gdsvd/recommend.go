@@ -284,7 +284,8 @@ func (p *rankings) add(r ranking) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(p.a.stdout, 0, 0, 2, ' ', 0)
-	if p.n++; p.n > 1 {
+	p.n++
+	if p.n > 1 {
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "%s %v\nrank\tscore\t%s\n", p.what, r.Name, p.of)

@@ -167,7 +167,8 @@ func (a *app) topics(cmd *cobra.Command, dir string, n int, memory int64) (err e
 			if one.Negative, err = scoredOf(x.names, t.Negative); err != nil {
 				return err
 			}
-			if all[j].Component, all[j].Sigma = j+1, factor.Number(f.Sigma[j]); side == 0 {
+			all[j].Component, all[j].Sigma = j+1, factor.Number(f.Sigma[j])
+			if side == 0 {
 				all[j].Columns = one
 			} else {
 				all[j].Rows = one

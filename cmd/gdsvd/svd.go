@@ -308,7 +308,8 @@ func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 	kept := a.fsys
 	a.fsys = unsynced{kept}
 	_, err = a.ingest(cmd, []string{"-"}, store, in)
-	if a.fsys = kept; err != nil {
+	a.fsys = kept
+	if err != nil {
 		return toldIngest(cmd, err)
 	}
 	runtime.GC() // what the ingest leaves is used again: pages that the system has to give take longer than this

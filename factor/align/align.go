@@ -112,7 +112,8 @@ func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignm
 	if err != nil {
 		return nil, err
 	}
-	if a.IDs.Rows, a.Files = side, files; strings.HasPrefix(o.What, "V") {
+	a.IDs.Rows, a.Files = side, files
+	if strings.HasPrefix(o.What, "V") {
 		a.IDs = factor.IDs{Cols: side}
 	}
 	sum, err := npy.WriteMatrix(o.FS, out.Path(folder.Rotation), r, nil)

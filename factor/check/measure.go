@@ -81,7 +81,8 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 		}
 		m.View = c.stated.View.Pipeline
 	}
-	if t.long, t.short = factor.Orient(store, x.u, x.v); t.signs != nil {
+	t.long, t.short = factor.Orient(store, x.u, x.v)
+	if t.signs != nil {
 		t.long, t.short = nil, x.v
 	}
 	if err := t.measure(ctx); err != nil {

@@ -70,7 +70,8 @@ func lanczos(ctx context.Context, a solver.Matrix, seed uint64, before func(step
 		for i := range n {
 			y.Set(i, 0, y.At(i, 0)-alpha*x.At(i, 0)-beta*last.At(i, 0))
 		}
-		if beta = mat.Norm(y, 2); beta <= 1e-14*alpha || done == steps {
+		beta = mat.Norm(y, 2)
+		if beta <= 1e-14*alpha || done == steps {
 			break
 		}
 		t.SetSym(j, done, beta)

@@ -199,14 +199,16 @@ func (c *cursor) read() (err error) {
 	} else {
 		c.batch = c.rows[:min(batchRows, len(c.rows))]
 	}
-	if c.at = 0; len(c.batch) == 0 {
+	c.at = 0
+	if len(c.batch) == 0 {
 		return nil
 	}
 	if c.of, err = c.reader.Read(c.ctx, c.batch, c.entries); err != nil {
 		return err
 	}
 	c.batch = c.batch[:c.of.Len()]
-	if c.next += int64(len(c.batch)); !c.all {
+	c.next += int64(len(c.batch))
+	if !c.all {
 		c.rows = c.rows[len(c.batch):]
 	}
 	return nil

@@ -126,7 +126,8 @@ func (e *evaluation) compare(m, b *Model) {
 		value, all := m.ratios[i].values(metric.Kind == RMSE)
 		than, others := b.ratios[i].values(metric.Kind == RMSE)
 		for r := range all { // the same replicates have users
-			if all[r] -= others[r]; metric.Rating() {
+			all[r] -= others[r]
+			if metric.Rating() {
 				all[r] *= -1 // less is better
 			}
 		}

@@ -72,7 +72,8 @@ func ParseMetrics(text string) (all []Metric, err error) {
 	}
 	for i, m := range all {
 		if m.Kind == Coverage && m.K == 0 {
-			if all[i].K = longest; longest == 0 {
+			all[i].K = longest
+			if longest == 0 {
 				all[i].K = DefaultK
 			}
 			if slices.Contains(all[:i], all[i]) || slices.Contains(all[i+1:], all[i]) {

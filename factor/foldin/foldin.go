@@ -112,7 +112,8 @@ func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options)
 		Format: folder.Projection().Format, Result: r.Dir(), Matrix: r.Matrix(), Store: factor.StoreRef{Path: store.Path(), Fingerprint: store.Fingerprint()},
 		Side: "rows", By: "model", Whiten: o.Whiten, K: r.K, UnknownIDs: []string{}, Dir: o.Dir,
 	}}
-	if p.lines, p.others = factor.Dims(store); o.Columns {
+	p.lines, p.others = factor.Dims(store)
+	if o.Columns {
 		p.Side, p.lines, p.others = "columns", p.others, p.lines
 	}
 	if o.History {
@@ -148,7 +149,8 @@ func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options)
 	if err != nil {
 		return nil, err
 	}
-	if p.IDs.Rows, p.Files = side, files; o.Columns {
+	p.IDs.Rows, p.Files = side, files
+	if o.Columns {
 		p.IDs = factor.IDs{Cols: side}
 	}
 	if err := p.write(ctx, out); err != nil {
@@ -169,7 +171,8 @@ func (p *projecting) open(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, names.Close()) }()
-	if p.n = names.Count(); p.n > history.MaxColumns {
+	p.n = names.Count()
+	if p.n > history.MaxColumns {
 		return fmt.Errorf("%s has %d %s: projections are on %d at most", p.result.Dir(), p.n, others, int64(history.MaxColumns))
 	}
 	ids, err := p.store.IDs(axis)
@@ -189,7 +192,8 @@ func (p *projecting) open(ctx context.Context) (err error) {
 	err = names.Match(ctx, ids, func(i, at int64) error {
 		if at < 0 {
 			p.place[i] = nowhere
-			if p.Unknown++; len(p.UnknownIDs) < 10 {
+			p.Unknown++
+			if len(p.UnknownIDs) < 10 {
 				p.UnknownIDs = append(p.UnknownIDs, ids.String())
 			}
 			return nil

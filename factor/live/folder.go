@@ -95,7 +95,8 @@ func (f *Folder) names() (all []string, err error) {
 		if name == "" || seen[name] || len(all) >= MostRuns {
 			continue
 		}
-		if seen[name] = recorded || f.holds(path); seen[name] {
+		seen[name] = recorded || f.holds(path)
+		if seen[name] {
 			all = append(all, path)
 		}
 	}

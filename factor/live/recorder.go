@@ -96,7 +96,8 @@ func (r *Recorder) Pass(e factor.Event, s Stage) {
 	defer r.mu.Unlock()
 	l := line{T: r.seconds(), Pass: &e, Stage: &s}
 	r.state.apply(&l)
-	if r.waiting = append(r.waiting, l); len(r.waiting) > MostPasses {
+	r.waiting = append(r.waiting, l)
+	if len(r.waiting) > MostPasses {
 		r.waiting, r.changed = nil, true // the state has them, or every second one
 	}
 }

@@ -130,7 +130,8 @@ func (s *State) apply(l *line) {
 		if l.Stage.Name != s.Stage.Name {
 			s.from = moment{l.T, 0}
 		}
-		if s.Stage = *l.Stage; s.Unit == "bytes" {
+		s.Stage = *l.Stage
+		if s.Unit == "bytes" {
 			s.read(l.T, s.Done)
 		}
 		s.told = l.T

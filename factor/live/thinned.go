@@ -39,7 +39,8 @@ func (t *Thinned) thin(most int) {
 				kept = append(kept, e)
 			}
 		}
-		if t.Events = kept; len(kept) <= most {
+		t.Events = kept
+		if len(kept) <= most {
 			return
 		}
 	}

@@ -109,7 +109,8 @@ func namesOf(store *csr.Store, axis csr.Axis, at []int64) (_ map[int64]factor.Na
 	n := int64(-1)
 	for _, i := range slices.Compact(at) {
 		for n < i {
-			if n++; !r.Next() {
+			n++
+			if !r.Next() {
 				return nil, cmp.Or(r.Err(), fmt.Errorf("%s has no id number %d", store.Path(), n))
 			}
 		}

@@ -67,7 +67,8 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 		}
 	}
 	if store.Transposed() {
-		if reads = 1; row < 0 {
+		reads = 1
+		if row < 0 {
 			reads = 2 // which columns of the store these rows are, and what is in them
 		}
 	}

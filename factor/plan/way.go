@@ -84,7 +84,8 @@ func Expected(e Estimate, budget int64) Input {
 		}.Plan()
 	}
 	likely := outline(func(x Range) float64 { return x.Likely })
-	if in.matrix = (matrix{likely, likely, likely}); !e.Exact || !e.ShapeKnown {
+	in.matrix = (matrix{likely, likely, likely})
+	if !e.Exact || !e.ShapeKnown {
 		in.matrix.low, in.matrix.high = outline(func(x Range) float64 { return x.Low }), outline(func(x Range) float64 { return x.High })
 	}
 	in.ingest = &Step{

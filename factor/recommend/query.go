@@ -120,7 +120,8 @@ func fold(ctx context.Context, r *factor.Result, q Query, window int) (x []float
 			}
 		}
 	}
-	if length = norm(x); !(length > rounding*norm(b)) || math.IsInf(length, 0) {
+	length = norm(x)
+	if !(length > rounding*norm(b)) || math.IsInf(length, 0) {
 		err = fmt.Errorf("the query has nothing in common with the %d components of %s: its projection has the length %.3g; take other words, or more components", r.K, r.Dir(), length)
 	}
 	return x, length, err

@@ -134,7 +134,8 @@ func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64
 				return err
 			}
 		}
-		if done += int64(len(of)); o.Progress != nil {
+		done += int64(len(of))
+		if o.Progress != nil {
 			o.Progress(done, total)
 		}
 	}

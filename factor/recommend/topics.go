@@ -54,7 +54,8 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 				all[j][1].offer(uint32(first)+uint32(i), -x)
 			}
 		}
-		if first += int64(m); progress != nil {
+		first += int64(m)
+		if progress != nil {
 			progress(first, v.N)
 		}
 	}

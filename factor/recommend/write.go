@@ -162,7 +162,8 @@ type text struct {
 
 // end ends a line.
 func (x *text) end() error {
-	if x.b = append(x.b, '\n'); len(x.b) < 1<<16 {
+	x.b = append(x.b, '\n')
+	if len(x.b) < 1<<16 {
 		return nil
 	}
 	return x.close()
@@ -253,7 +254,8 @@ func (x *ids) add(id any) {
 
 // take returns what there is, and begins anew in its memory.
 func (x *ids) take() (v parquet.Values) {
-	if v = x.texts; x.ints {
+	v = x.texts
+	if x.ints {
 		v = x.numbers
 	}
 	x.numbers, x.texts = x.numbers[:0], x.texts[:0]

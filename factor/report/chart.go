@@ -111,7 +111,8 @@ func (a axis) ticks(most int) (all []float64) {
 func (a axis) step(most int) (step float64) {
 	unit := math.Pow(10, math.Floor(math.Log10((a.hi-a.lo)/float64(most))))
 	for _, f := range []float64{1, 2, 5, 10} {
-		if step = f * unit; step*float64(most) >= (a.hi-a.lo)*(1-1e-9) {
+		step = f * unit
+		if step*float64(most) >= (a.hi-a.lo)*(1-1e-9) {
 			break
 		}
 	}

@@ -243,7 +243,8 @@ func quantile(lengths map[int64]int64, share float64) int64 {
 		lines += b.n
 	}
 	for _, b := range all {
-		if passed += b.n; b.n > 0 && float64(passed) >= share*float64(lines) {
+		passed += b.n
+		if b.n > 0 && float64(passed) >= share*float64(lines) {
 			return int64(b.lo)
 		}
 	}

@@ -46,7 +46,8 @@ func readLabels(ctx context.Context, o Options, v *vectors) (_ *labels, err erro
 	separator := ""
 	n, unknown, first := 0, 0, ""
 	for lines.Scan() {
-		if n++; n%1024 == 0 && ctx.Err() != nil {
+		n++
+		if n%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		line := strings.TrimSuffix(lines.Text(), "\r")
@@ -54,7 +55,8 @@ func readLabels(ctx context.Context, o Options, v *vectors) (_ *labels, err erro
 			continue
 		}
 		if separator == "" {
-			if separator = "\t"; !strings.Contains(line, separator) {
+			separator = "\t"
+			if !strings.Contains(line, separator) {
 				separator = ","
 			}
 		}
@@ -68,7 +70,8 @@ func readLabels(ctx context.Context, o Options, v *vectors) (_ *labels, err erro
 		}
 		if at < 0 {
 			if n > 1 {
-				if unknown++; unknown == 1 {
+				unknown++
+				if unknown == 1 {
 					first = fmt.Sprintf("%.60q in line %d", id, n)
 				}
 			}

@@ -108,7 +108,8 @@ func (h *Header) dictionary(text string) error {
 	h.Descr, h.Fortran = strings.Trim(descr, "'"), order == "True"
 	dims := strings.Split(strings.Trim(shape, "()"), ",")
 	for i, d := range dims {
-		if d = strings.TrimSpace(d); d == "" && i == len(dims)-1 && (i != 0 || len(dims) == 1) {
+		d = strings.TrimSpace(d)
+		if d == "" && i == len(dims)-1 && (i != 0 || len(dims) == 1) {
 			break
 		}
 		n, err := strconv.ParseInt(d, 10, 64)
@@ -276,7 +277,8 @@ func (t Type) Ints(dst []int64, b []byte) {
 			dst[i] = int64(int32(u32(at)))
 		case t.Size == 8:
 			v := u64(at)
-			if dst[i] = int64(v); t.Kind == 'u' && v > math.MaxInt64 {
+			dst[i] = int64(v)
+			if t.Kind == 'u' && v > math.MaxInt64 {
 				dst[i] = -1
 			}
 		case t.Size == 4:

@@ -46,7 +46,8 @@ func Do(n int, f func(worker int)) {
 // Each calls f with every part below parts on n workers. Each worker has a range of
 // neighbouring parts, and takes parts of the other ranges when it has done its own.
 func Each(n, parts int, f func(worker, part int)) {
-	if n = min(n, parts); n <= 1 {
+	n = min(n, parts)
+	if n <= 1 {
 		for part := range parts {
 			f(0, part)
 		}

@@ -47,7 +47,8 @@ func (v *View) Effects(low, high float64) (all []Effect) {
 		case s.is(s.kind().zeroes):
 			e.Entries = "those that do not become 0"
 		}
-		if dense = dense || s.fills(); dense {
+		dense = dense || s.fills()
+		if dense {
 			e.Pattern = "all" + of + ", of which those without an entry take no memory"
 		}
 		low, high = s.bounds(low, high)

@@ -41,7 +41,8 @@ func (c *compiler) laplacian(s Step) {
 	rounding := c.rounding
 	root := func(tau float64) func(float64) float64 {
 		return func(x float64) float64 {
-			if x = settled(x+tau, math.Abs(x)+tau, rounding); x == 0 {
+			x = settled(x+tau, math.Abs(x)+tau, rounding)
+			if x == 0 {
 				return 0
 			}
 			return 1 / math.Sqrt(x)

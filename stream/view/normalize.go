@@ -93,7 +93,8 @@ func (c *compiler) normalize(s Step) {
 			wanted = need{totals: true}
 		}
 		c.stage(wanted, func(sums *sums) {
-			if goal = median(sums.totals); !c.local(s.Axis) {
+			goal = median(sums.totals)
+			if !c.local(s.Axis) {
 				goal = median(sums.stat(total))
 			}
 		})

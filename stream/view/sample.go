@@ -29,13 +29,15 @@ type Entry struct {
 // meet adds element number at, which has an entry unless s is 0.
 func (l *Line) meet(at int64, s, rest float64, most int) {
 	if s == 0 {
-		if l.Empty++; l.Empty == 1 {
+		l.Empty++
+		if l.Empty == 1 {
 			l.Low, l.High = rest, rest
 		}
 		l.Low, l.High = min(l.Low, rest), max(l.High, rest)
 		return
 	}
-	if l.Count++; len(l.Entries) < most {
+	l.Count++
+	if len(l.Entries) < most {
 		l.Entries = append(l.Entries, Entry{at, s + rest})
 	}
 }

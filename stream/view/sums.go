@@ -98,7 +98,8 @@ func (s *sums) stat(of stat) []float64 {
 	from := s.of[of]
 	x := make([]float64, len(from))
 	for j, v := range from {
-		switch x[j] = v.value(); of {
+		x[j] = v.value()
+		switch of {
 		case length2:
 			x[j] = math.Sqrt(x[j])
 		case total:

@@ -11,7 +11,8 @@ var tfidfStep = kind{
 	name: "tfidf", usage: "tfidf[=sublinear,smooth:yes|no,norm:l2|l1|none], tfidf=gensim or tfidf=implicit", dense: ofEntries,
 	parse: func(s *Step, a *args) {
 		s.Norm = "l2"
-		if s.Mode = a.word("sklearn", "gensim", "implicit"); s.Mode != "sklearn" {
+		s.Mode = a.word("sklearn", "gensim", "implicit")
+		if s.Mode != "sklearn" {
 			return
 		}
 		s.Sublinear = a.word("counts", "sublinear") == "sublinear"

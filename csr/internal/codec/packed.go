@@ -73,7 +73,8 @@ func appendLow(dst []byte, vals []uint32, b uint) []byte {
 	var have uint
 	for _, v := range vals {
 		acc |= (uint64(v) & mask) << (have & 63)
-		if have += b; have >= 32 {
+		have += b
+		if have >= 32 {
 			le.PutUint32(to, uint32(acc))
 			to = to[4:]
 			acc >>= 32

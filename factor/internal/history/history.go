@@ -128,7 +128,8 @@ func (r *Reader) gather(ctx context.Context, rows []int64, entries int64) (*Rows
 	place := make([]int32, len(r.counts)) // of the row in rows, from 1
 	total := int64(0)
 	for i, row := range rows {
-		if total += r.counts[row]; i > 0 && total > entries || i == math.MaxInt32-1 {
+		total += r.counts[row]
+		if i > 0 && total > entries || i == math.MaxInt32-1 {
 			total -= r.counts[row]
 			break
 		}
@@ -153,7 +154,8 @@ func (r *Reader) slice(ctx context.Context, rows []int64, entries int64) (*Rows,
 	for taken < len(rows) {
 		block := sort.Search(len(r.first), func(i int) bool { return r.first[i] > rows[taken] }) - 1
 		info := r.store.Block(block)
-		if total += int64(info.NNZ); len(blocks) > 0 && total > entries {
+		total += int64(info.NNZ)
+		if len(blocks) > 0 && total > entries {
 			break
 		}
 		blocks = append(blocks, block)
@@ -210,7 +212,8 @@ func pick(b *csr.Block, rows []int64) *Rows {
 	from := sort.Search(len(rows), func(i int) bool { return rows[i] >= b.FirstRow })
 	end := b.FirstRow + int64(b.Rows())
 	out := &Rows{Ptr: []int{0}}
-	if rows = rows[from:]; int64(len(rows)) >= int64(b.Rows()) {
+	rows = rows[from:]
+	if int64(len(rows)) >= int64(b.Rows()) {
 		out.Cols, out.Vals = make([]uint32, 0, b.NNZ()), make([]float64, 0, b.NNZ())
 	}
 	for _, row := range rows {

@@ -75,7 +75,8 @@ func (m *Matrix) readHeader() error {
 		m.Rows = h.Shape[0]
 	case 2:
 		m.Rows, m.Cols = h.Shape[0], h.Shape[1]
-		if m.down = m.Cols; h.Fortran {
+		m.down = m.Cols
+		if h.Fortran {
 			m.over, m.down = m.Rows, 1
 		}
 	default:

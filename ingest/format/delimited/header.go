@@ -34,7 +34,8 @@ func (p *reader) newTable(sample [][]byte, comment []byte) (*table, error) {
 			t.rest = append(t.rest, f)
 		}
 	}
-	if comment = bytes.TrimLeft(comment, "#% \t"); len(comment) > 0 {
+	comment = bytes.TrimLeft(comment, "#% \t")
+	if len(comment) > 0 {
 		for _, sep := range []separator{p.sep, newSeparator(" "), newSeparator(",")} {
 			q := reader{sep: sep}
 			if f, err := q.cut(comment); err == nil && len(f) == len(first) {

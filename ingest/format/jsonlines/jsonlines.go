@@ -291,7 +291,8 @@ func (v *value) id() error {
 		return nil
 	}
 	var ok bool
-	if v.n, ok = format.ParseID(v.text); ok {
+	v.n, ok = format.ParseID(v.text)
+	if ok {
 		return nil
 	}
 	x, err := strconv.ParseFloat(string(v.text), 64)

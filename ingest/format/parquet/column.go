@@ -253,7 +253,8 @@ func (c *column) read(p *page) error {
 				return fmt.Errorf("definition levels of encoding %d: %w", p.levels, format.ErrUnsupported)
 			}
 			n := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
-			if b = b[4:]; n > uint64(len(b)) {
+			b = b[4:]
+			if n > uint64(len(b)) {
 				return errShort
 			}
 			if c.levels, err = hybrid(c.levels, b[:n], 1, p.values); err != nil {

@@ -199,7 +199,8 @@ func (f *field) decode(b []byte) (s part, rest []byte) {
 		s.err, s.offend = errLong, raw
 	case f.isTime:
 		var at format.Time
-		if at, s.err = format.ParseTime(raw); s.err != nil {
+		at, s.err = format.ParseTime(raw)
+		if s.err != nil {
 			s.offend = raw
 		}
 		s.n = int64(at)
@@ -214,7 +215,8 @@ func (f *field) decode(b []byte) (s part, rest []byte) {
 	case len(raw) == 0:
 		s.err = errEmpty
 	default:
-		if s.value, s.err = text.ParseFloat(raw); s.err != nil {
+		s.value, s.err = text.ParseFloat(raw)
+		if s.err != nil {
 			s.offend = raw
 		}
 	}

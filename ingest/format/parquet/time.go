@@ -67,7 +67,8 @@ func (f *field) moment(s *part, bits uint64) {
 			at--
 		}
 	case f.kind == number:
-		if at, s.err = format.TimeOfFloat(math.Float64frombits(bits)); s.err != nil {
+		at, s.err = format.TimeOfFloat(math.Float64frombits(bits))
+		if s.err != nil {
 			s.offend = fmt.Append(nil, math.Float64frombits(bits))
 		}
 	case f.kind == natural && bits > math.MaxInt64:

@@ -48,7 +48,8 @@ func (c *Combiner) Next(part []extsort.Entry, read func([]extsort.Entry) (int, e
 	if n, err = read(part[had : cap(part)-1]); n == 0 || err != nil { // room for the place still open
 		return part[:0], n, err
 	}
-	if part = part[:had+n]; c.open && had == 0 || single(part) < len(part) {
+	part = part[:had+n]
+	if c.open && had == 0 || single(part) < len(part) {
 		c.scratch = append(c.scratch[:0], part[had:]...)
 		places, err = c.add(part[:0], c.scratch)
 		return places, n, err

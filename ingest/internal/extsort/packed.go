@@ -35,7 +35,8 @@ func (t *valueTable) pack(dst, keys []uint64, vals []float64) int {
 		code := *slot
 		if t.bits[code] != bits || int(code) >= t.n {
 			var ok bool
-			if code, ok = t.code(bits); !ok {
+			code, ok = t.code(bits)
+			if !ok {
 				return i
 			}
 			*slot = code

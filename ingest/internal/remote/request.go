@@ -182,7 +182,8 @@ func (c *Client) follow(t target, resp *http.Response) (target, error) {
 	if err != nil || to.Host == "" {
 		return t, fmt.Errorf("%s to nowhere", resp.Status)
 	}
-	if to.Fragment, to.RawFragment = "", ""; t.url.Scheme == "https" && to.Scheme != "https" {
+	to.Fragment, to.RawFragment = "", ""
+	if t.url.Scheme == "https" && to.Scheme != "https" {
 		return t, fmt.Errorf("the server redirects to %s, which is not encrypted", Display(to.String()))
 	}
 	if err := permitted(to); err != nil {

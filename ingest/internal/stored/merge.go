@@ -86,7 +86,8 @@ func (m *Merge) Read(dst []extsort.Entry) (n int, err error) {
 			}
 		}
 		k := copy(dst[n:], m.old[:take])
-		if n, m.old = n+k, m.old[k:]; k == 0 {
+		n, m.old = n+k, m.old[k:]
+		if k == 0 {
 			break
 		}
 	}

@@ -145,7 +145,8 @@ func (j *Join) load() (err error) {
 			x.id = string(l.ID)
 		} else {
 			var ok bool
-			if x.num, ok = format.ParseID(l.ID); !ok {
+			x.num, ok = format.ParseID(l.ID)
+			if !ok {
 				continue
 			}
 		}

@@ -108,7 +108,8 @@ func DiskFull(limit int64) func(Op) error {
 		if o.Kind != OpWrite && o.Kind != OpWriteAt && o.Kind != OpScratch {
 			return nil
 		}
-		if limit -= int64(o.Bytes); limit < 0 {
+		limit -= int64(o.Bytes)
+		if limit < 0 {
 			return &fs.PathError{Op: "write", Path: o.Name, Err: syscall.ENOSPC}
 		}
 		return nil

@@ -36,7 +36,8 @@ func (p *permutation) of(i int64) int64 {
 		lo = added(lo, below(p.keys[1], hi, p.b), p.b)
 		hi = added(hi, below(p.keys[2], lo, p.a), p.a)
 		lo = added(lo, below(p.keys[3], hi, p.b), p.b)
-		if x = hi*p.b + lo; x < p.n {
+		x = hi*p.b + lo
+		if x < p.n {
 			return int64(x)
 		}
 	}
@@ -51,7 +52,8 @@ func (p *permutation) inverse(i int64) int64 {
 		hi = added(hi, p.a-below(p.keys[2], lo, p.a), p.a)
 		lo = added(lo, p.b-below(p.keys[1], hi, p.b), p.b)
 		hi = added(hi, p.a-below(p.keys[0], lo, p.a), p.a)
-		if x = hi*p.b + lo; x < p.n {
+		x = hi*p.b + lo
+		if x < p.n {
 			return int64(x)
 		}
 	}
@@ -59,7 +61,8 @@ func (p *permutation) inverse(i int64) int64 {
 
 // added is x+y modulo m, for x < m and y ≤ m.
 func added(x, y, m uint64) uint64 {
-	if x += y; x >= m {
+	x += y
+	if x >= m {
 		x -= m
 	}
 	return x

@@ -67,7 +67,8 @@ func NewDisplay(w io.Writer, o DisplayOptions) *Display {
 	}
 	d.lines = newLines(out, o.JSON, o.Level)
 	d.said = newLines((*logWriter)(d), o.JSON, slog.LevelDebug)
-	if d.logger = d.lines; o.JSON {
+	d.logger = d.lines
+	if o.JSON {
 		d.o.Terminal = false
 		d.logger = d.lines.With("event", eventLog)
 	}
