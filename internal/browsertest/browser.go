@@ -4,7 +4,8 @@
 // host is a failure of the test. Check looks for what hinders readers: text of little contrast or cut off, names and
 // labels that are missing, a page wider than its window.
 //
-// Where there is no Chromium, and with -short, the tests are skipped; with GDSVD_BROWSER=required they fail where there is none.
+// Where there is no Chromium, and without GDSVD_TEST_LONG, the tests are skipped; with GDSVD_BROWSER=required the long forms fail where there
+// is none.
 // Pictures of the pages are kept in the folder that GDSVD_PICTURES names.
 package browsertest
 
@@ -26,6 +27,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // longest is how long a step in the browser may take.
@@ -40,8 +43,8 @@ type Browser struct{ ctx context.Context }
 // Start starts a browser, which ends with the test. Without one the test is skipped, or fails if one is required.
 func Start(t testing.TB) *Browser {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: pages are not tested in a browser")
+	if !longtest.On() {
+		t.Skip("pages are tested in a browser with GDSVD_TEST_LONG=1")
 	}
 	path := ""
 	for _, name := range names {

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
@@ -16,7 +17,7 @@ import (
 func TestEvidenceSurvivesRestarts(t *testing.T) {
 	const n = 40
 	runs := uint64(12)
-	if testing.Short() {
+	if !longtest.On() {
 		runs = 6
 	}
 	for name, f := range map[string]func(i int) float64{
