@@ -165,7 +165,7 @@ func TestInOrderIsTheSame(t *testing.T) {
 			straightOnes++
 		}
 	})
-	if !t.Failed() && straightOnes == 0 { // of the 20 of -short it is a third or so
+	if !t.Failed() && straightOnes == 0 { // of the 20 of the short form it is about a third
 		t.Error("none was in order: the test misses what it is for")
 	}
 }

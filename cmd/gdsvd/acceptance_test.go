@@ -43,7 +43,7 @@ func TestRealData(t *testing.T) {
 	for _, d := range realData {
 		t.Run(d.name, func(t *testing.T) {
 			if d.large && (raceDetector || !longtest.On()) {
-				t.Skip("too large for the race detector and for -short")
+				t.Skip("too large for the race detector, and a long form: set GDSVD_TEST_LONG")
 			}
 			store := filepath.Join(t.TempDir(), "m.csr")
 			var r ingestResult
@@ -117,7 +117,7 @@ func referenceValues(t *testing.T, dir, name string) (values []float64) {
 func TestWarmPasses(t *testing.T) {
 	data := os.Getenv("GDSVD_DATA")
 	if data == "" || raceDetector || !longtest.On() {
-		t.Skip("takes MovieLens 1M, and is too large for the race detector and for -short")
+		t.Skip("takes MovieLens 1M, and is too large for the race detector, and a long form: set GDSVD_TEST_LONG")
 	}
 	f, err := os.Open(filepath.Join(data, "movielens/ml-1m/ratings-notimestamp.dat.gz"))
 	if err != nil {

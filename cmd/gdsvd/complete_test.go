@@ -62,7 +62,7 @@ func TestCompleteMovieLens(t *testing.T) {
 		t.Skip("GDSVD_DATA does not name a directory of real data")
 	}
 	if raceDetector || !longtest.On() {
-		t.Skip("too large for the race detector and for -short")
+		t.Skip("too large for the race detector, and a long form: set GDSVD_TEST_LONG")
 	}
 	path := filepath.Join(t.TempDir(), "m.csr")
 	must(t, "ingest", filepath.Join(data, "movielens/ml-1m/ratings-notimestamp.dat.gz"), "--holdout", "random:0.2", "-o", path)

@@ -245,7 +245,7 @@ func TestRealEigs(t *testing.T) {
 		t.Skip("GDSVD_DATA does not name a directory of real data")
 	}
 	if raceDetector || !longtest.On() {
-		t.Skip("too large for the race detector and for -short")
+		t.Skip("too large for the race detector, and a long form: set GDSVD_TEST_LONG")
 	}
 	var reference struct {
 		Entries   int64                `json:"entries"`

@@ -33,8 +33,8 @@ func sameStore(t *testing.T, want, got string) {
 	}
 }
 
-// What a run of svd that died has left where a store is made, or a result, is no
-// more in the way than where it had begun. What may be somebody's is not removed by svd.
+// Leftovers of a run of svd that died hinder neither a later svd with the same OUT nor a command that makes a store
+// there. Files that svd has not made are not removed.
 func TestLeftoversOfSVD(t *testing.T) {
 	store := ingested(t, tall)
 	leave := func(at string, names ...string) {

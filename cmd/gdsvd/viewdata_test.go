@@ -40,7 +40,7 @@ func TestRealViews(t *testing.T) {
 	} {
 		t.Run(d.name, func(t *testing.T) {
 			if d.large && (raceDetector || !longtest.On()) {
-				t.Skip("too large for the race detector and for -short")
+				t.Skip("too large for the race detector, and a long form: set GDSVD_TEST_LONG")
 			}
 			input := filepath.Join(data, d.input)
 			if d.input == "" {

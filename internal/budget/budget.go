@@ -12,7 +12,7 @@ import (
 
 const (
 	// Runtime is what a Go process with this program's packages occupies beside its heap, in bytes: code,
-	// tables, stacks, the runtime's own; measured at 15 to 19 MiB by `gdsvd svd --events` (VmHWM less heap).
+	// tables, stacks, the runtime's own; measured at 15 to 19 MiB.
 	Runtime = 20 << 20
 	// Garbage is what the heap may hold beyond what is planned, in bytes: garbage that has not been collected,
 	// and the bookkeeping of the heap. With less the collector never rests.

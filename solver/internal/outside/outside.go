@@ -190,8 +190,8 @@ func (w *Watch) Doubtful(before, copies int, warm bool) bool {
 	return false
 }
 
-// Telling is the residual of the leading Ritz pair of a recurrence of so many random columns
-// with which it is known not to belong to another copy of one of the values above least.
+// Telling is the residual with which the leading Ritz pair of a recurrence of a number of random columns is known
+// not to belong to another copy of one of the values above least.
 func (w *Watch) Telling(c method.RitzPair, least float64, columns int) float64 {
 	f := w.Found
 	next := math.Inf(1)
