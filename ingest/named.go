@@ -87,9 +87,6 @@ func (r *reading) declare(ctx context.Context, src *source) error {
 		if src.shape == nil {
 			continue
 		}
-		if name := r.o.file(side); name != "" && src.shape.Late {
-			return fmt.Errorf("%s: ids of %v beside an input that tells its shape only at its end: %w", input.DisplayName(name), side, format.ErrUnsupported)
-		}
 		ids, err := r.labels(ctx, src, side)
 		if err == nil && ids != nil {
 			err = r.number(ctx, src, ids, side)
@@ -111,9 +108,11 @@ func (r *reading) declare(ctx context.Context, src *source) error {
 // labelBatch is how many ids are numbered at a time.
 const labelBatch = 1 << 10
 
-// number numbers the ids of a side: as many as it is long.
+// number numbers the ids of a side: as many as it is long. Columns that are known by the largest index alone may be more: one
+// for each id.
 func (r *reading) number(ctx context.Context, src *source, labels format.IDs, side format.Side) error {
 	a, want, last := r.axis(side), src.shape.length(side), format.Label{}
+	widens := src.shape.Late && side == format.ColSide && r.o.Features == 0
 	var keys format.Keys
 	var base, count int64 // ids of the generations before, and all
 	flush := func() error {
@@ -128,7 +127,7 @@ func (r *reading) number(ctx context.Context, src *source, labels format.IDs, si
 	}
 	err := text.ReadLabels(labels, func(n int64, l format.Label) error {
 		last = l
-		if n == want {
+		if n == want && !widens {
 			return &format.ParseError{File: l.File, Line: l.Line, Err: fmt.Errorf("%w: more ids than the %d %v of the matrix", format.ErrCount, want, side)}
 		}
 		keys.Add(l.ID)
@@ -144,6 +143,9 @@ func (r *reading) number(ctx context.Context, src *source, labels format.IDs, si
 	}
 	if err == nil && count < want {
 		err = &format.ParseError{File: last.File, Line: last.Line, Err: fmt.Errorf("%w: %d ids for the %d %v of the matrix", format.ErrCount, count, want, side)}
+	}
+	if err == nil && widens {
+		src.shape.Cols = count
 	}
 	return err
 }

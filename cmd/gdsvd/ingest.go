@@ -64,7 +64,7 @@ Formats, recognised by content:
   npz        sparse matrix of SciPy (save_npz): CSR, CSC, COO
   npy        NumPy array of two dimensions, zeros left out
   svmlight   label index:value ..., as LIBSVM has it; labels are left out; see
-             --index-base and --features
+             --index-base, --features and --cols-ids
   csr-stream binary rows from a program on standard input
 HDF5 (.h5ad, .h5 of 10x) is not read: the error says what hands its matrix over.
 
@@ -144,7 +144,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 		ui.Named(format.BaseAuto, format.BaseZero, format.BaseOne), "number of the first column in svmlight rows; auto is 1, or 0 if that occurs")
 	f.Int64Var(&o.Features, "features", 0, "svmlight rows have `N` columns (0: as many as the largest index tells)")
 	f.BoolVar(&o.KeepOrder, "keep-order", false, "leave rows and columns that have ids in the order of the input, instead of in ascending order of the ids")
-	f.StringVar(&o.RowIDs, "rows-ids", "", "`FILE` of the ids of the rows of an input of indices, as Matrix Market: one a line, in order")
+	f.StringVar(&o.RowIDs, "rows-ids", "", "`FILE` of the ids of the rows of an input of indices, as Matrix Market and svmlight: one a line, in order")
 	f.StringVar(&o.ColIDs, "cols-ids", "", "`FILE` of the ids of its columns")
 	f.StringVar(&o.Titles, "titles", "", "`FILE` of ids and what people call them, as movies.csv, kept beside the store (info --titles)")
 	f.StringVar(&o.RowTitles, "row-titles", "", "`FILE` of the titles of rows")
