@@ -10,7 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
-	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
 // folder verifies a projection or an alignment: its description, the files that this lists, and that numbers are finite.

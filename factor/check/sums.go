@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
 // contents reads every file once: checksums where result.json has them, and entries that are not finite.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
 // array writes numbers as an array of NumPy.
@@ -30,7 +30,7 @@ func newArray(t *table, out io.Writer, single bool) (*array, error) {
 	if t.factor == nil {
 		shape = shape[:1]
 	}
-	_, err := out.Write(npy.Header(descr, shape...))
+	_, err := out.Write(npy.HeaderOf(descr, shape...))
 	return &array{out: out, k: t.k, single: single}, err
 }
 
@@ -101,7 +101,7 @@ func (a *archive) close() error {
 // numbers writes an array of n numbers of 8 bytes.
 func numbers(out io.Writer, descr string, n int, of func(i int) uint64) error {
 	w := bufio.NewWriter(out)
-	_, err := w.Write(npy.Header(descr, int64(n)))
+	_, err := w.Write(npy.HeaderOf(descr, int64(n)))
 	var b [8]byte
 	for i := 0; i < n && err == nil; i++ {
 		binary.LittleEndian.PutUint64(b[:], of(i))
@@ -174,7 +174,7 @@ func (a *archive) texts(name string, of func(int64) (string, error)) error {
 		return err
 	}
 	w := bufio.NewWriter(out)
-	_, err = w.Write(npy.Header(descr, a.t.rows))
+	_, err = w.Write(npy.HeaderOf(descr, a.t.rows))
 	var b []byte
 	for i := 0; i < int(a.t.rows) && err == nil && !a.stopped(i, &err); i++ {
 		s, bad := of(int64(i))

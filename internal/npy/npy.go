@@ -1,5 +1,8 @@
-// Package npy reads headers of arrays in NumPy's .npy format, versions 1 to 3, and decodes their elements
+// Package npy writes and reads arrays in NumPy's .npy format
 // (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+// It writes version 1.0, little-endian float64 in C order, the data aligned to 64
+// bytes so that numpy.load can map the file. It reads headers of versions 1 to 3, decodes
+// elements of every numeric type, and opens files of float32 and float64, in C and in Fortran order.
 package npy
 
 import (
@@ -17,7 +20,8 @@ import (
 // Magic begins every array; two bytes of a version follow.
 const Magic = "\x93NUMPY"
 
-// ErrFormat is wrapped by the errors about what an array is: none, one of another kind, cut short.
+// ErrFormat is wrapped by the errors about what a file holds: no array, one of
+// another kind, cut short, an entry that is not finite.
 var ErrFormat = errors.New("bad array")
 
 func badly(format string, args ...any) error {

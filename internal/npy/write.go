@@ -1,8 +1,3 @@
-// Package npy writes and reads arrays in NumPy's .npy format
-// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
-// It writes version 1.0, little-endian float64 in C order, the data aligned to 64
-// bytes so that numpy.load can map the file. It reads versions 1 to 3, float32 and
-// float64, in C and in Fortran order.
 package npy
 
 import (
@@ -19,14 +14,13 @@ import (
 )
 
 const (
-	magic     = "\x93NUMPY\x01\x00"
 	alignment = 64
 	// chunkBytes is how much is encoded before one system call.
 	chunkBytes = 1 << 20
 )
 
-// Header returns the bytes before the data of an array of the given shape in C order, whose elements are descr, "<f8" for float64.
-func Header(descr string, shape ...int64) []byte {
+// HeaderOf returns the bytes before the data of an array of the given shape in C order, whose elements are descr, "<f8" for float64.
+func HeaderOf(descr string, shape ...int64) []byte {
 	dims := make([]string, len(shape))
 	for i, d := range shape {
 		dims[i] = fmt.Sprint(d)
@@ -36,11 +30,11 @@ func Header(descr string, shape ...int64) []byte {
 		tuple += ","
 	}
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, tuple)
-	// Magic, a two-byte length, the dictionary, spaces and a newline fill whole alignments.
-	fixed := len(magic) + 2
+	// Magic, a version, a two-byte length, the dictionary, spaces and a newline fill whole alignments.
+	fixed := len(Magic) + 4
 	size := (fixed + len(dict) + 1 + alignment - 1) / alignment * alignment
 	b := make([]byte, 0, size)
-	b = append(b, magic...)
+	b = append(append(b, Magic...), 1, 0)
 	b = binary.LittleEndian.AppendUint16(b, uint16(size-fixed))
 	b = append(b, dict...)
 	for len(b) < size-1 {
@@ -67,12 +61,12 @@ type Sum = crc.Summer
 
 // Create makes a new file holding a rows×cols array.
 func Create(fsys vfs.FS, name string, rows, cols int64) (*Array, error) {
-	return create(fsys, name, Header("<f8", rows, cols), rows, cols)
+	return create(fsys, name, HeaderOf("<f8", rows, cols), rows, cols)
 }
 
 // CreateVector makes a new file holding a one-dimensional array of n numbers, whose rows are these.
 func CreateVector(fsys vfs.FS, name string, n int64) (*Array, error) {
-	return create(fsys, name, Header("<f8", n), n, 1)
+	return create(fsys, name, HeaderOf("<f8", n), n, 1)
 }
 
 func create(fsys vfs.FS, name string, head []byte, rows, cols int64) (*Array, error) {
@@ -180,12 +174,12 @@ func (a *Array) Discard() error { return a.f.Close() }
 // rows of m that have been written.
 func WriteMatrix(fsys vfs.FS, name string, m *mat.Dense, passed func(rows *mat.Dense)) (Sum, error) {
 	r, c := m.Dims()
-	return writeAll(fsys, name, Header("<f8", int64(r), int64(c)), m, passed)
+	return writeAll(fsys, name, HeaderOf("<f8", int64(r), int64(c)), m, passed)
 }
 
 // WriteVector makes a new file holding the one-dimensional array x.
 func WriteVector(fsys vfs.FS, name string, x []float64) (Sum, error) {
-	head := Header("<f8", int64(len(x)))
+	head := HeaderOf("<f8", int64(len(x)))
 	if len(x) == 0 { // a mat.Dense cannot be empty
 		return writeAll(fsys, name, head, nil, nil)
 	}

@@ -10,17 +10,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
-
-// ErrFormat is wrapped by the errors about what a file holds: no array, one of
-// another kind, cut short, an entry that is not finite.
-var ErrFormat = npy.ErrFormat
-
-func badly(format string, args ...any) error {
-	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrFormat)
-}
 
 // Matrix is an array of one or two dimensions in a file that is being read; one
 // dimension is one column. It is not safe for concurrent use.
@@ -56,7 +47,7 @@ func New(f vfs.File) (*Matrix, error) {
 }
 
 func (m *Matrix) readHeader() error {
-	h, err := npy.ReadHeader(io.NewSectionReader(m.f, 0, math.MaxInt64))
+	h, err := ReadHeader(io.NewSectionReader(m.f, 0, math.MaxInt64))
 	if err != nil {
 		return err
 	}

@@ -205,7 +205,7 @@ func TestScanStops(t *testing.T) {
 func TestLongRows(t *testing.T) {
 	const rows, cols = 3, 1 << 21
 	name := filepath.Join(t.TempDir(), "x.npy")
-	head := Header("<f8", rows, cols)
+	head := HeaderOf("<f8", rows, cols)
 	f, err := os.Create(name)
 	if err != nil {
 		t.Fatal(err)

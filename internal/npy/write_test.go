@@ -94,7 +94,7 @@ func TestVector(t *testing.T) {
 
 func TestHeaderIsAlwaysAligned(t *testing.T) {
 	for _, shape := range [][]int64{{1}, {1 << 62}, {1, 1}, {1 << 40, 999}, {1 << 62, 1 << 62}} {
-		h := Header("<f8", shape...)
+		h := HeaderOf("<f8", shape...)
 		if len(h)%64 != 0 || h[len(h)-1] != '\n' {
 			t.Errorf("shape %v: header of %d bytes ends in %q", shape, len(h), h[len(h)-1])
 		}
