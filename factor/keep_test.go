@@ -97,7 +97,7 @@ func TestListsRefused(t *testing.T) {
 		o := factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out"), View: pipeline(t, "keep=columns,"+c.list)}
 		_, err := factor.Run(t.Context(), store, o)
 		_, explained := factor.Explain(t.Context(), store, o)
-		_, summed := look.Peek(t.Context(), store, look.PeekOptions{Options: look.Options{View: o.View}, Rows: 1, Entries: 1})
+		_, summed := look.Peek(t.Context(), store, look.PeekOptions{Options: look.Options{View: o.View}, Head: 1, Entries: 1})
 		for _, err := range []error{err, explained, summed} {
 			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %v, want %q", c.list, err, c.says)

@@ -38,7 +38,7 @@ func TestLookAtStore(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"view", "--rows", "2"}, `shape  3 × 2
+		{[]string{"view", "--head", "2"}, `shape  3 × 2
 
 row ann: 2 of 2 elements have an entry
   10 (Heat, The)  1
@@ -48,7 +48,7 @@ row bob: 1 of 2 elements have an entry
   10 (Heat, The)  5
   each of the 1 without an entry is 0
 `},
-		{[]string{"view", "--row", "bob", "--entries", "1", "--view", "center=columns"}, `view   center=columns
+		{[]string{"view", "--rows", "bob", "--entries", "1", "--view", "center=columns"}, `view   center=columns
 shape  3 × 2
 
 row bob: 1 of 2 elements have an entry
@@ -127,7 +127,7 @@ func TestStatsFiles(t *testing.T) {
 		must(t, "stats", "-q", store, "-o", out, "--force", "--workers", "3", "--view", "lsi")
 		fails(t, ui.ExitError, "it is not a directory of statistics and is left alone", "stats", "-q", store, "-o", store, "--force")
 		var p look.Peeked
-		decode(t, must(t, "view", "-q", store, "--json", "--rows", "3", "--view", "pca"), &p)
+		decode(t, must(t, "view", "-q", store, "--json", "--head", "3", "--view", "pca"), &p)
 		if len(p.Lines) != 3 || len(p.Lines[0].Entries) != 20 || p.View != "center=columns" || p.Rows != int64(rows) {
 			t.Errorf("%s: %+v", name, p)
 		}
@@ -146,16 +146,16 @@ func TestLookMisuse(t *testing.T) {
 	}{
 		{ui.ExitUsage, []string{"view"}, `want one STORE, not 0 arguments \(see gdsvd view -h\)`},
 		{ui.ExitUsage, []string{"stats", ""}, "the name of the STORE is empty"},
-		{ui.ExitUsage, []string{"view", store, "--rows", "0"}, "--rows 0: want 1 to 1000"},
+		{ui.ExitUsage, []string{"view", store, "--head", "0"}, "--head 0: want 1 to 1000"},
 		{ui.ExitUsage, []string{"view", store, "--entries", "1001"}, "--entries 1001: want 1 to 1000"},
-		{ui.ExitUsage, []string{"view", store, "--rows", "2", "--row", "7"}, "--row shows one row: leave out --rows"},
+		{ui.ExitUsage, []string{"view", store, "--head", "2", "--rows", "7"}, "--rows names the rows: leave out --head"},
 		{ui.ExitUsage, []string{"view", store, "--view", "bm52"}, `--view: byte 1, "bm52": there is no such step`},
 		{ui.ExitUsage, []string{"stats", store, "--view", ""}, "--view: byte 1, \"\": there are no steps"},
 		{ui.ExitUsage, []string{"stats", store, "--workers", "-1"}, "--workers -1: want 1 or more"},
 		{ui.ExitUsage, []string{"stats", store, "-o", ""}, "the name of the OUT is empty"},
 		{ui.ExitUsage, []string{"stats", store, "--force"}, "--force is for an OUT to write: give one with -o"},
-		{ui.ExitError, []string{"view", store, "--row", "x"}, `--row "x": no row of .*m.csr has that id`},
-		{ui.ExitError, []string{"view", store, "--row", ""}, `--row "": no row of .*m.csr has that id`},
+		{ui.ExitError, []string{"view", store, "--rows", "7,x"}, `--rows "x": no row of .*m.csr has that id`},
+		{ui.ExitError, []string{"view", store, "--rows", ""}, `--rows "": no row of .*m.csr has that id`},
 		{ui.ExitError, []string{"view", store, "--view", "multiply=-1 | sqrt"}, `sqrt makes -\S+ in row \d+, column \d+, NaN`},
 		{ui.ExitError, []string{"stats", store, "-o", out, "--view", "multiply=-1 | sqrt"}, `sqrt makes -\S+ in row \d+, column \d+, NaN`},
 		{ui.ExitError, []string{"stats", store, "-o", out, "--memory", "1"}, "memory budget of .* is too small: at least"},

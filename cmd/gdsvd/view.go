@@ -19,38 +19,43 @@ import (
 
 func (a *app) viewCommand() *cobra.Command {
 	var (
-		of  lookFlags
-		o   look.PeekOptions
-		row string
+		of   lookFlags
+		o    look.PeekOptions
+		rows string
 	)
 	cmd := &cobra.Command{
 		Use:   "view STORE",
 		Short: "Print some rows of a store or a view of it",
 		Long: `view prints rows of the matrix in STORE as --view makes them, to look at before svd
-runs with the same --view: the first ones that have entries, or the one with an id.
+runs with the same --view: the first ones that have entries, or those with some ids.
 Each entry has the id of its column, and its title if the store has titles. A line
 says what the elements without an entry are: 0, or what centring makes of them.
 
 A store of a matrix with more columns than rows has the columns as its rows, as gdsvd info
 says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
-		Example: `  gdsvd view ml-10m.csr --view bm25 --rows 5
-  gdsvd view ml-10m.csr --view center=columns --row 4711 --json`,
+		Example: `  gdsvd view ml-10m.csr --view bm25 --head 3
+  gdsvd view ml-10m.csr --view center=columns --rows 4711,4712 --json`,
 		Args:              oneArgument("STORE"),
 		ValidArgsFunction: directories,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			switch given := cmd.Flags().Changed; {
-			case given("row") && given("rows"):
-				return ui.Usagef(cmd, "--row shows one row: leave out --rows")
-			case given("row"):
-				o.Row = &row
-			case o.Rows < 1 || o.Rows > look.MaxPeekRows:
-				return ui.Usagef(cmd, "--rows %d: want 1 to %d", o.Rows, look.MaxPeekRows)
+			case given("rows") && given("head"):
+				return ui.Usagef(cmd, "--rows names the rows: leave out --head")
+			case given("rows"):
+				if o.Rows, err = a.idsOf("--rows", rows); err != nil {
+					return err
+				}
+				if len(o.Rows) > look.MaxPeekRows {
+					return ui.Usagef(cmd, "--rows: %d ids, want %d at most", len(o.Rows), look.MaxPeekRows)
+				}
+			case o.Head < 1 || o.Head > look.MaxPeekRows:
+				return ui.Usagef(cmd, "--head %d: want 1 to %d", o.Head, look.MaxPeekRows)
 			}
 			if o.Entries < 1 || o.Entries > look.MaxPeekEntries {
 				return ui.Usagef(cmd, "--entries %d: want 1 to %d", o.Entries, look.MaxPeekEntries)
 			}
 			var p *look.Peeked
-			err := a.look(cmd, args[0], &of, func(store *csr.Store) (err error) {
+			err = a.look(cmd, args[0], &of, func(store *csr.Store) (err error) {
 				o.Options = of.Options
 				p, err = look.Peek(cmd.Context(), store, o)
 				return err
@@ -67,8 +72,8 @@ says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
 	f := cmd.Flags()
 	addLookFlags(f, &of)
 	completeView(cmd)
-	f.IntVar(&o.Rows, "rows", 5, "print the first `N` rows that have entries")
-	f.StringVar(&row, "row", "", "print the row with this `ID` instead")
+	f.IntVar(&o.Head, "head", 5, "print the first `N` rows that have entries")
+	f.StringVar(&rows, "rows", "", "print these `ROWS` instead: ids with commas between them, or a file with one a line")
 	f.IntVar(&o.Entries, "entries", 20, "print at most `N` entries of each row")
 	return cmd
 }

@@ -57,7 +57,7 @@ func TestLooksTellOfUnknownIDs(t *testing.T) {
 	view := pipeline(t, "keep=columns,"+list+" · log1p")
 	const want = "unknown=1 ids=4"
 	log, said := logged()
-	if _, err := look.Peek(t.Context(), store, look.PeekOptions{Rows: 1, Entries: 1, Options: look.Options{View: view, Log: log}}); err != nil || !strings.Contains(said.String(), want) {
+	if _, err := look.Peek(t.Context(), store, look.PeekOptions{Head: 1, Entries: 1, Options: look.Options{View: view, Log: log}}); err != nil || !strings.Contains(said.String(), want) {
 		t.Errorf("Peek says %q, %v", said, err)
 	}
 	log, said = logged()
@@ -69,10 +69,9 @@ func TestLooksTellOfUnknownIDs(t *testing.T) {
 
 // A row of a matrix whose columns are the rows of the store takes a read of all of it, which is told.
 func TestPeekTellsOfReads(t *testing.T) {
-	id := "bob"
 	for _, transposed := range []bool{false, true} {
 		log, said := logged()
-		o := look.PeekOptions{Row: &id, Entries: 1, Options: look.Options{Log: log}}
+		o := look.PeekOptions{Rows: []string{"bob"}, Entries: 1, Options: look.Options{Log: log}}
 		if _, err := look.Peek(t.Context(), cinema(t, transposed), o); err != nil || strings.Contains(said.String(), "takes a read of all of it") != transposed {
 			t.Errorf("transposed %t: %q, %v", transposed, said, err)
 		}

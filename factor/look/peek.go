@@ -17,9 +17,9 @@ const (
 // PeekOptions of Peek.
 type PeekOptions struct {
 	Options
-	Rows    int     // the first ones that have entries
-	Row     *string // the id of the one that is wanted instead
-	Entries int     // of each row at most
+	Head    int      // that many rows, the first ones that have entries
+	Rows    []string // ids of the rows that are wanted instead; nil: none
+	Entries int      // of each row at most
 }
 
 // Peeked is what Peek has seen of a matrix.
@@ -50,25 +50,31 @@ type PeekedEntry struct {
 
 // Peek shows some rows of the matrix of a store as its view makes them. Where the store is transposed it is read as a
 // whole for them, since none of its blocks can be left out. It panics unless
-// 0 < Rows ≤ MaxPeekRows, or a Row is given, and 0 < Entries ≤ MaxPeekEntries.
+// 0 < Head ≤ MaxPeekRows, or as many Rows are given, and 0 < Entries ≤ MaxPeekEntries.
 func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error) {
-	if o.Entries < 1 || o.Entries > MaxPeekEntries || o.Row == nil && (o.Rows < 1 || o.Rows > MaxPeekRows) {
+	n := o.Head
+	if o.Rows != nil {
+		n = len(o.Rows)
+	}
+	if o.Entries < 1 || o.Entries > MaxPeekEntries || n < 1 || n > MaxPeekRows {
 		panic("look: options of Peek out of range")
 	}
 	rows, cols := factor.Orient(store, csr.RowAxis, csr.ColAxis)
-	row, reads := int64(-1), 0
-	if o.Row != nil {
-		var err error
-		if row, err = indexOf(store, rows, *o.Row); err != nil {
+	var wanted []int64
+	for _, id := range o.Rows {
+		row, err := indexOf(store, rows, id)
+		if err != nil {
 			return nil, err
 		}
 		if row < 0 {
-			return nil, factor.Errorf(nil, "%v %q: no row of %s has that id", factor.Option("Row"), *o.Row, store.Path())
+			return nil, factor.Errorf(nil, "%v %q: no row of %s has that id", factor.Option("Rows"), id, store.Path())
 		}
+		wanted = append(wanted, row)
 	}
+	reads := 0
 	if store.Transposed() {
 		reads = 1
-		if row < 0 {
+		if wanted == nil {
 			reads = 2 // which columns of the store these rows are, and what is in them
 		}
 	}
@@ -80,11 +86,10 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 		l.Log.Info("the store has the columns of the matrix as its rows: what is in a row of the matrix takes a read of all of it", "reads", reads)
 	}
 	var lines []view.Line
-	if row < 0 {
-		lines, err = l.view.FirstRows(ctx, l.options(0), o.Rows, o.Entries)
+	if wanted == nil {
+		lines, err = l.view.FirstRows(ctx, l.options(0), o.Head, o.Entries)
 	} else {
-		lines = make([]view.Line, 1)
-		lines[0], err = l.view.Row(ctx, l.options(0), row, o.Entries)
+		lines, err = l.view.SomeRows(ctx, l.options(0), wanted, o.Entries)
 	}
 	if err != nil {
 		return nil, l.told(ctx, err)

@@ -86,7 +86,7 @@ func cinema(t *testing.T, transposed bool) *csr.Store {
 func TestPeek(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
 		store := cinema(t, transposed)
-		p, err := look.Peek(t.Context(), store, look.PeekOptions{Rows: 2, Entries: 2, Options: look.Options{Workers: 2, Memory: 64 << 20}})
+		p, err := look.Peek(t.Context(), store, look.PeekOptions{Head: 2, Entries: 2, Options: look.Options{Workers: 2, Memory: 64 << 20}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestPeek(t *testing.T) {
 		}
 		// The means of the columns are 2.5, 1.5 and 1.75.
 		id, told := "bob", int64(0)
-		p, err = look.Peek(t.Context(), store, look.PeekOptions{Row: &id, Entries: 3, Options: look.Options{
+		p, err = look.Peek(t.Context(), store, look.PeekOptions{Rows: []string{id}, Entries: 3, Options: look.Options{
 			View: pipeline(t, "pca"), Workers: 1, Progress: func(_, total int64) { told = total },
 		}})
 		if err != nil {
@@ -116,13 +116,12 @@ func TestPeek(t *testing.T) {
 		if p.View != "center=columns" || len(p.Lines) != 1 || bob.ID != "bob" || bob.Count != 0 || bob.Empty != 3 || bob.Low != -2.5 || bob.High != -1.5 || told == 0 {
 			t.Errorf("%+v, %d", p, told)
 		}
-		id = "dee"
-		p, err = look.Peek(t.Context(), store, look.PeekOptions{Row: &id, Entries: 1, Options: look.Options{View: pipeline(t, "center=columns")}})
-		if dee := p.Lines[0]; err != nil || dee.Count != 3 || len(dee.Entries) != 1 || math.Abs(float64(dee.Entries[0].Value)-1.5) > 1e-15 || dee.Empty != 0 {
+		p, err = look.Peek(t.Context(), store, look.PeekOptions{Rows: []string{"dee", "ann"}, Entries: 1, Options: look.Options{View: pipeline(t, "center=columns")}})
+		if dee := p.Lines[0]; err != nil || dee.Count != 3 || len(dee.Entries) != 1 || math.Abs(float64(dee.Entries[0].Value)-1.5) > 1e-15 || dee.Empty != 0 || len(p.Lines) != 2 || p.Lines[1].ID != "ann" {
 			t.Errorf("%+v, %v", p, err)
 		}
 		id = "eve"
-		if _, err := look.Peek(t.Context(), store, look.PeekOptions{Row: &id, Entries: 1}); err == nil || !strings.Contains(err.Error(), `Options.Row "eve": no row of `) {
+		if _, err := look.Peek(t.Context(), store, look.PeekOptions{Rows: []string{id}, Entries: 1}); err == nil || !strings.Contains(err.Error(), `Options.Rows "eve": no row of `) {
 			t.Errorf("%v", err)
 		}
 	}

@@ -213,7 +213,7 @@ func TestSummariseEmpty(t *testing.T) {
 			if err != nil || bytes.Contains(text, []byte("null")) || s.Rows.Empty != int64(len(rows)) || s.Cols.Empty != cols || len(s.Rows.Largest) > 0 {
 				t.Errorf("%s, %v", text, err)
 			}
-			p, err := look.Peek(t.Context(), store, look.PeekOptions{Rows: 5, Entries: 5})
+			p, err := look.Peek(t.Context(), store, look.PeekOptions{Head: 5, Entries: 5})
 			if err != nil || len(p.Lines) > 0 {
 				t.Errorf("%+v, %v", p, err)
 			}

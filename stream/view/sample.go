@@ -42,29 +42,26 @@ func (l *Line) meet(at int64, s, rest float64, most int) {
 	}
 }
 
-// Row returns a row of the user's matrix, with most entries at most.
-func (v *View) Row(ctx context.Context, o stream.Options, row int64, most int) (Line, error) {
-	rows, _ := v.users(v.src.Rows(), v.src.Cols())
-	if row < 0 || row >= rows {
-		return Line{}, fmt.Errorf("view: row %d of %d", row, rows)
+// SomeRows returns rows of the user's matrix by their numbers, in the order given, with most entries each at most.
+func (v *View) SomeRows(ctx context.Context, o stream.Options, rows []int64, most int) (lines []Line, err error) {
+	n, _ := v.users(v.src.Rows(), v.src.Cols())
+	for _, row := range rows {
+		if row < 0 || row >= n {
+			return nil, fmt.Errorf("view: row %d of %d", row, n)
+		}
 	}
 	if !v.local("rows") {
-		lines, err := v.columns(ctx, o, []int64{row}, most)
+		return v.columns(ctx, o, rows, most)
+	}
+	for _, row := range rows {
+		i := sort.Search(v.src.NumBlocks(), func(i int) bool { return v.src.Block(i).FirstRow > row }) - 1
+		line, err := v.storedRows(ctx, o, i, i+1, most, func(l *Line) bool { return l.Row == row }, 1)
 		if err != nil {
-			return Line{}, err
+			return nil, err
 		}
-		return lines[0], nil
+		lines = append(lines, line...)
 	}
-	blocks := v.src.NumBlocks()
-	i := sort.Search(blocks, func(i int) bool { return v.src.Block(i).FirstRow > row }) - 1
-	lines, err := v.storedRows(ctx, o, i, i+1, most, func(l *Line) bool { return l.Row == row }, 1)
-	if err != nil {
-		return Line{}, err
-	}
-	if len(lines) == 0 {
-		return Line{}, fmt.Errorf("view: row %d is in no block", row)
-	}
-	return lines[0], nil
+	return lines, nil
 }
 
 // FirstRows returns the first n rows of the user's matrix that have entries, with most of

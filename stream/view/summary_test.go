@@ -171,13 +171,17 @@ func TestSample(t *testing.T) {
 			}
 			n, _ := a.Dims()
 			for _, i := range []int{0, n / 2, n - 1} {
-				line, err := v.Row(t.Context(), stream.Options{Workers: 2}, int64(i), most)
+				lines, err := v.SomeRows(t.Context(), stream.Options{Workers: 2}, []int64{int64(i), 0}, most)
+				if err != nil || len(lines) != 2 || lines[1].Row != 0 {
+					t.Fatalf("%+v, %v", lines, err)
+				}
+				line := lines[0]
 				if err != nil {
 					t.Fatal(err)
 				}
 				checkLine(t, name, line, i, want, pattern, most)
 			}
-			if _, err := v.Row(t.Context(), stream.Options{}, int64(n), most); err == nil {
+			if _, err := v.SomeRows(t.Context(), stream.Options{}, []int64{0, int64(n)}, most); err == nil {
 				t.Errorf("%s: there is a row %d of %d", name, n, n)
 			}
 		}

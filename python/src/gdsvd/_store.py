@@ -340,7 +340,7 @@ class Store:
         dict
             Id of the row to (id of the column to value).
         """
-        said = run("view", f"--rows={n}", f"--entries={entries}", *pipeline(view), "--", self.path)
+        said = run("view", f"--head={n}", f"--entries={entries}", *pipeline(view), "--", self.path)
         return {line["id"]: {e["id"]: float(e["value"]) for e in line["entries"]} for line in said["lines"]}
 
     def svd(
