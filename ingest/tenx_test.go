@@ -115,9 +115,6 @@ func TestTenXRefused(t *testing.T) {
 	if _, err := Ingest(t.Context(), []string{dir, dir}, target(t), Options{}); err == nil || !strings.Contains(err.Error(), "stands alone") {
 		t.Errorf("two folders: %v", err)
 	}
-	if _, err := Ingest(t.Context(), []string{write(t, "in", "1 1:1\n")}, target(t), Options{ColIDs: write(t, "ids", "a\n")}); err == nil || !strings.Contains(err.Error(), "only at its end") {
-		t.Errorf("ids of a shape not known: %v", err)
-	}
 }
 
 // TestTenXResumes: killed and resumed, by way of the disk, the store is the same; another file of ids is another ingest.

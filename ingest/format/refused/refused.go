@@ -139,6 +139,9 @@ func suspect(sample [][]byte) error {
 			{Text: "a field with a colon is an id", Flag: "--format delimited"},
 		}}
 	}
+	if name := boeing(sample); name != "" {
+		return unsupported(name, "the SuiteSparse collection has its matrices as Matrix Market, too; else read a real unsymmetric one with scipy.io.hb_read, save it with scipy.sparse.save_npz, and ingest that")
+	}
 	for i, l := range sample {
 		switch {
 		case i < 2 && rule.Match(l):
@@ -156,8 +159,24 @@ var (
 	markup = regexp.MustCompile(`(?i)^<(!doctype|\?xml|html|head|body|error)`)
 	excel  = regexp.MustCompile(`(?i)^sep=.?$`)
 	pairs  = regexp.MustCompile(`^[^ \t#]+([ \t]+-?\d+:[ \t]*[-+0-9.eE]+)+[ \t]*(#.*)?$`) // of svmlight, but for what it refuses
-	rule   = regexp.MustCompile(`^[-+=|: ]*---[-+=|: ]*$`)
+
+	kindAndShape = regexp.MustCompile(`^(?i:[RCPIQ][SUHZR][AE]) +( *\d+){3,4} *$`)
+	fortran      = regexp.MustCompile(`^\(.*[Ii].*\)`)
+	cards        = regexp.MustCompile(`^( *\d+){4,5} *$`)
+	rule         = regexp.MustCompile(`^[-+=|: ]*---[-+=|: ]*$`)
 )
+
+// boeing names a file of the Harwell–Boeing or the Rutherford–Boeing collection, whose header is a title, perhaps blank, four or five
+// numbers of lines, the type and the dimensions, and Fortran formats; "": it is neither.
+func boeing(sample [][]byte) string {
+	for i := range min(2, len(sample)-2) {
+		counts := len(bytes.Fields(sample[i]))
+		if cards.Match(sample[i]) && kindAndShape.Match(sample[i+1]) && fortran.Match(sample[i+2]) {
+			return map[int]string{4: "a Rutherford–Boeing file", 5: "a Harwell–Boeing file"}[counts]
+		}
+	}
+	return ""
+}
 
 // isJSON tells whether a line begins an object or a list of such.
 func isJSON(l []byte) bool {
