@@ -64,6 +64,7 @@ func TestResumeWithoutEvents(t *testing.T) {
 // Whatever byte of whatever file of a result or a checkpoint is damaged, and wherever a file is
 // cut short: check names the file, and nothing panics.
 func TestCheckFindsEveryDamage(t *testing.T) {
+	t.Parallel()
 	store := ingested(t, tall)
 	whole, _ := factorised(t, store, "-k", "2")
 	unfinished := stopped(t, store, "-k", "2", "--method", "power", "--max-passes", "3")

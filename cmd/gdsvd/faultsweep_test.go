@@ -147,6 +147,7 @@ func TestResultErrorSweep(t *testing.T) {
 	store := ingested(t, wide)
 	for name, c := range sweptRuns {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c.sweep(t, store, func(_ *vfstest.FaultFS, o vfstest.Op) error {
 				name, _, _ := strings.Cut(o.Name, " -> ")
 				return &fs.PathError{Op: string(o.Kind), Path: name, Err: syscall.EIO}
@@ -173,6 +174,7 @@ func TestResultDeathSweep(t *testing.T) {
 	store := ingested(t, wide)
 	for name, c := range sweptRuns {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c.sweep(t, store, func(f *vfstest.FaultFS, _ vfstest.Op) error {
 				f.Die()
 				return vfstest.ErrDead
