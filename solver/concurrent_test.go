@@ -36,7 +36,7 @@ func TestConcurrentRunsOnOneSpace(t *testing.T) {
 			wg.Go(func() {
 				set := settings(i)
 				set.Space = space
-				got[i], errs[i] = solver.SVD(t.Context(), &weighed{n: n}, set)
+				got[i], errs[i] = solver.SVD(t.Context(), &weighed{n: n, blind: true}, set)
 			})
 		}
 		wg.Wait()
@@ -44,7 +44,7 @@ func TestConcurrentRunsOnOneSpace(t *testing.T) {
 			if errs[i] != nil {
 				t.Fatal(errs[i])
 			}
-			want, err := solver.SVD(t.Context(), &weighed{n: n}, settings(i))
+			want, err := solver.SVD(t.Context(), &weighed{n: n, blind: true}, settings(i))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestWorkersChangeNoBits(t *testing.T) {
 				for _, workers := range teams {
 					for _, space := range []solver.Space{nil, &spoiling{}} {
 						set := solver.Settings{Rank: 3, Method: m, MaxPasses: 12, Workers: workers, Space: space}
-						got, err := solver.SVD(t.Context(), &weighed{n: n}, set)
+						got, err := solver.SVD(t.Context(), &weighed{n: n, blind: true}, set)
 						if err != nil {
 							t.Fatal(err)
 						}

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -52,12 +53,9 @@ func conformAll(t *testing.T, methods []method.Method) {
 // TestMethodsWithSettings runs the suite for methods with other settings than the default.
 func TestMethodsWithSettings(t *testing.T) {
 	for name, m := range map[string]method.Method{
-		"gd/0.9":  gd.Descent{Eta: 0.9},
-		"gd/0.25": gd.Descent{Eta: 0.25},
-
-		"polyak/0.6":   momentum.Polyak{Beta: 0.6},
-		"nesterov/0.7": momentum.Nesterov{Beta: 0.7},
-
+		"gd/0.9":                gd.Descent{Eta: 0.9},
+		"polyak/0.6":            momentum.Polyak{Beta: 0.6},
+		"nesterov/0.7":          momentum.Nesterov{Beta: 0.7},
 		"nesterov-general/0.02": momentum.NesterovGeneral{Mu: 0.02},
 
 		"block/one column":  block.Descent{Columns: 1},
@@ -76,6 +74,10 @@ func TestMethodsWithSettings(t *testing.T) {
 			conform(t, m, options{narrow: m == block.Descent{Oversample: 1}, many: m == lanczos.Krylov{Columns: 4}})
 		})
 	}
+	if !longtest.On() {
+		return
+	}
+	t.Run("gd/0.25", func(t *testing.T) { conform(t, gd.Descent{Eta: 0.25}, options{}) })
 	t.Run("gd/0.8 in the dilation", func(t *testing.T) { conform(t, gd.Descent{Eta: 0.8}, options{operator: solver.Dilation}) })
 }
 
