@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/ingest/internal/roles"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
@@ -133,6 +134,42 @@ func (o Options) edges(c *format.Chunk, b *format.Batch, src *source) (loops int
 	}
 	b.Mirror(loop)
 	return loops, nil
+}
+
+// arePairs tells whether lines are two ids without a value, whose columns have no names or those of nodes.
+func arePairs(r format.Reader) bool {
+	d, ok := r.(format.Describer)
+	if !ok {
+		return false
+	}
+	found := 0
+	for _, c := range d.Describe().Columns {
+		switch {
+		case c.Role == roles.Value.String():
+			return false
+		case c.Role == roles.Row.String(), c.Role == roles.Col.String():
+			found++
+			if c.Word != "" && roles.Read(c.Name).Role != roles.None {
+				return false
+			}
+		}
+	}
+	return found == 2
+}
+
+// mayBeGraph says what makes a graph of lines that may be edges: half of the ids of either side, or more, are on the other, too.
+// It is empty where that is not so, or there are too many ids to see.
+func (s *sample) mayBeGraph() string {
+	const few, many = 8, 1 << 17
+	least, most := min(s.users.N, s.items.N), max(s.users.N, s.items.N)
+	if !s.pairs || s.o.Graph != NoGraph || least < few || most > many {
+		return ""
+	}
+	n := ids.Shared(s.users, s.items)
+	if 2*n < most {
+		return ""
+	}
+	return fmt.Sprintf("%d ids are both of rows and of columns: if the lines are edges of a graph, --graph directed or --graph undirected makes one set of nodes of them", n)
 }
 
 // nameOfKey is key n as the input has it; indices are counted from 1.

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -188,6 +189,44 @@ func TestSlashdot(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestGraphHint: lines of two ids of which half are on both sides may be edges, which ingest and sniff say; ratings, users and items
+// by name, and sides with ids of their own are none.
+func TestGraphHint(t *testing.T) {
+	edges := func(header, sep, end string, shift int) string {
+		var b strings.Builder
+		b.WriteString(header)
+		for i := range 40 {
+			fmt.Fprintf(&b, "%d%s%d%s\n", i, sep, (7*i+3)%40+shift, end)
+		}
+		return b.String()
+	}
+	for name, c := range map[string]struct {
+		text string
+		o    Options
+		want bool
+	}{
+		"pairs":               {edges("", " ", "", 0), Options{}, true},
+		"from,to":             {edges("from,to\n", ",", "", 0), Options{}, true},
+		"as a graph":          {edges("", " ", "", 0), Options{Graph: Directed}, false},
+		"user,item":           {edges("user,item\n", ",", "", 0), Options{}, false},
+		"with values":         {edges("from,to,weight\n", ",", ",3", 0), Options{}, false},
+		"sides of their own":  {edges("", " ", "", 25), Options{}, false},
+		"Matrix Market":       {mmReal + "9 9 1\n1 2 1\n", Options{}, false},
+		"half of the columns": {edges("", " ", "", 20), Options{}, true},
+	} {
+		in := write(t, "in", c.text)
+		var said strings.Builder
+		c.o.Log = slog.New(slog.NewTextHandler(&said, nil))
+		if _, err := Ingest(t.Context(), []string{in}, target(t), c.o); err != nil || strings.Contains(said.String(), "--graph undirected") != c.want {
+			t.Errorf("%s: ingest says %q, %v", name, &said, err)
+		}
+		d, err := Sniff(t.Context(), []string{in}, c.o)
+		if err != nil || strings.Contains(strings.Join(d.Warnings, ""), "--graph undirected") != c.want {
+			t.Errorf("%s: sniff says %q, %v", name, d.Warnings, err)
 		}
 	}
 }

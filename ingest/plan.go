@@ -175,6 +175,9 @@ func (g *ingestion) estimate(ctx context.Context) (*Estimate, error) {
 	if s.entries == 0 || s.disk == 0 {
 		return nil, nil
 	}
+	if hint := s.mayBeGraph(); hint != "" && g.o.base == nil {
+		g.o.Log.Warn(hint)
+	}
 	e := s.scale(g.inputSize(), g.plan)
 	g.o.base.addTo(e, g.plan)
 	return e, nil
@@ -185,6 +188,7 @@ type sample struct {
 	o            request
 	users, items *ids.Dictionary
 	shape        *shape // declared
+	pairs        bool   // lines are two ids alone, and no name tells that these are of different things
 	stats        csr.ValueStats
 	coder        extsort.Coder
 
@@ -208,6 +212,7 @@ func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*
 	if err != nil {
 		return nil, err
 	}
+	s.pairs = arePairs(src.reader)
 	_, err = s.chunks(ctx, src, sampleChunks, nil)
 	if err == io.EOF {
 		err = nil

@@ -216,6 +216,7 @@ func (s *sniffer) input(ctx context.Context, name string) (err error) {
 		}
 	}
 	declared := d.describe(src.reader)
+	s.pairs = arePairs(src.reader)
 	entries := s.entries
 	t, err := s.chunks(ctx, src, s.each, func(_ *format.Chunk, b *format.Batch) {
 		s.show(src, b)
@@ -366,6 +367,9 @@ func (s *sniffer) warn() {
 	}
 	if s.repeated > 0 && s.o.Duplicates == DuplicatesError {
 		say("%d of %d entries repeat a pair: --duplicates sum adds them up (or: mean, first, last, max), --value count counts them", s.repeated, s.entries)
+	}
+	if hint := s.mayBeGraph(); hint != "" {
+		say("%s", hint)
 	}
 	if len(d.Inputs) < d.Of {
 		say("%d of %d inputs have been looked at", len(d.Inputs), d.Of)

@@ -155,6 +155,9 @@ func TestForceReplacesAStore(t *testing.T) {
 	store := ingested(t, tall)
 	must(t, "ingest", "-q", ratings(t, wide), "-o", store, "--force")
 	var i storeInfo
+	if text := must(t, "info", store); strings.ContainsAny(text, "{[") || !strings.Contains(text, "made from") {
+		t.Errorf("info is not for people:\n%s", text)
+	}
 	decode(t, must(t, "info", store, "--json"), &i)
 	if i.Rows != int64(wide.Users) || i.Cols != int64(wide.Items) {
 		t.Errorf("after --force the store is %d × %d", i.Rows, i.Cols)

@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -171,12 +175,39 @@ func (a *app) printStore(s *csr.Store) error {
 		line("stored", "rows first")
 	}
 	line("fingerprint", "%s", i.Fingerprint)
-	source, err := json.Marshal(i.Source)
-	if err != nil {
-		return err
-	}
-	line("made from", "%s", source)
+	line("made from", "%s", sourceText(i.Source))
 	return w.Flush()
+}
+
+// sourceText is what a store says of its origin, for people: inputs and how they were read, without sums and words that only the program reads.
+func sourceText(source map[string]any) string {
+	const shown = 3
+	var parts []string
+	inputs, _ := source["inputs"].([]any)
+	for i, name := range inputs {
+		if i == shown {
+			parts = append(parts, fmt.Sprintf("%d more", len(inputs)-shown))
+			break
+		}
+		parts = append(parts, fmt.Sprint(name))
+	}
+	for _, key := range slices.Sorted(maps.Keys(source)) {
+		if key == "roles" {
+			continue
+		}
+		switch v := source[key].(type) {
+		case []any:
+		case map[string]any:
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				parts = append(parts, fmt.Sprintf("--%s %v", name, v[name]))
+			}
+		case float64:
+			parts = append(parts, fmt.Sprintf("%s %s", key, strconv.FormatFloat(v, 'f', -1, 64)))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %v", strings.ReplaceAll(key, "_", " "), v))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // tellingEntries is from how many entries on their size says more than that of the frame.

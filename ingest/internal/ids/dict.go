@@ -266,6 +266,20 @@ func (d *Dictionary) name(t uint32) string {
 	return strconv.FormatInt(d.ints.at(int(t)), 10)
 }
 
+// Shared counts the ids that both have. It makes a map of those of a, which should be few.
+func Shared(a, b *Dictionary) (n int) {
+	names := make(map[string]bool, a.N)
+	for t := range a.N {
+		names[a.name(uint32(t))] = true
+	}
+	for t := range b.N {
+		if names[b.name(uint32(t))] {
+			n++
+		}
+	}
+	return n
+}
+
 // blocks is a slice that grows without moving.
 type blocks[T any] struct{ b [][]T }
 
