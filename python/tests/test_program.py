@@ -49,7 +49,7 @@ def test_usage(store):
     code, line = said("svd", store, "-k", 41, "-o", store.parent / "o")
     with pytest.raises(gdsvd.UsageError) as err:
         run("svd", store, "-k", "41", "-o", store.parent / "o")
-    assert code == 2 and str(err.value) == line and isinstance(err.value, ValueError)
+    assert code == 2 and "k=" + str(err.value)[2:] + " (see gdsvd svd -h)" == line.replace("-k ", "k=") and isinstance(err.value, ValueError)
 
 
 def test_failure(tmp_path):
@@ -117,7 +117,7 @@ def test_variables_do_not_change_what_is_computed(store, monkeypatch):
 def test_too_little_memory(store):
     with pytest.raises(gdsvd.GdsvdError, match="memory budget"):
         gdsvd.svds(store, 3, memory="1M")
-    with pytest.raises(ValueError, match="--memory"):
+    with pytest.raises(ValueError, match="^memory"):
         gdsvd.svds(store, 3, memory="much")
 
 

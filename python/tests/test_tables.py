@@ -45,7 +45,7 @@ def test_refused_with_both_readings(tmp_path, table):
         (lambda: gdsvd.svds(iter([table]), 2), "block 0 is"),
     ]
     for call, says in calls:
-        with pytest.raises(ValueError, match=rf"(?s)(?=.*{says}).*columns user, item, rating.*two ways.*One entry a line.*rows='user'.*dense matrix"):
+        with pytest.raises(ValueError, match=rf"(?s)(?=.*{says}).*columns user, item, rating.*two ways.*One entry a line.*row='user'.*dense matrix"):
             call()
     assert not list(tmp_path.iterdir())
 
@@ -112,7 +112,7 @@ def test_wrong_tables(tmp_path):
     none = good.copy()
     none.loc[4, "user"] = None
     wrong = [
-        (good, {**ROLES, "cols": "movie"}, ValueError, "cols = 'movie': the table has no such column, but 'user', 'item', 'rating'"),
+        (good, {**ROLES, "cols": "movie"}, ValueError, "col = 'movie': the table has no such column, but 'user', 'item', 'rating'"),
         (good, {"rows": "user"}, ValueError, "give both"),
         (good, {**ROLES, "values": "user"}, ValueError, "row 0 of the table, column 'user': 'bob' is no finite number"),
         (missing, ROLES, ValueError, "row 3 of the table, column 'rating': nan is no finite number"),

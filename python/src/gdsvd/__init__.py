@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import pp
-from ._errors import ConvergenceWarning, CorruptError, GdsvdError, NotConverged, UsageError, VersionError
+from ._errors import ConvergenceWarning, CorruptError, ExistsError, GdsvdError, MissingError, NotConverged, UsageError, VersionError
 from ._factorization import Factorization
 from ._store import Store
 from ._svds import svds
@@ -41,8 +41,10 @@ def __dir__() -> list[str]:
 __all__ = [
     "ConvergenceWarning",
     "CorruptError",
+    "ExistsError",
     "Factorization",
     "GdsvdError",
+    "MissingError",
     "NotConverged",
     "PCA",
     "Store",

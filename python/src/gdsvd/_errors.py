@@ -17,6 +17,14 @@ class CorruptError(GdsvdError):
     """A store, a result or a checkpoint is damaged (exit code 3)."""
 
 
+class MissingError(GdsvdError, FileNotFoundError):
+    """There is no such file, or no folder to write to (exit code 1)."""
+
+
+class ExistsError(GdsvdError, FileExistsError):
+    """What is to be written is there already, and nothing was said of replacing it (exit code 1)."""
+
+
 class ConvergenceWarning(UserWarning):
     """A result did not reach its tolerance, and is used as it is."""
 

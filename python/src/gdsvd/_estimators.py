@@ -13,6 +13,7 @@ from ._components import centred, upright
 from ._errors import ConvergenceWarning, NotConverged
 from ._factorization import Factorization
 from ._input import checked, is_number, memory_flags, path_of
+from ._lazy import lazy
 from ._places import workplace
 from ._svds import decompose, pipeline
 
@@ -99,6 +100,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         -------
         ndarray, shape (n_samples, n_components)
         """
+        X = lazy(X) or X
         if not _streams(X):
             X = validate_data(self, X, accept_sparse=True, dtype=[np.float64, np.float32])
         u, s, vt, info = self._triplets(X)
@@ -167,6 +169,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ndarray, shape (n_samples, n_components)
         """
         check_is_fitted(self)
+        X = lazy(X) or X
         if hasattr(X, "__next__"):
             return np.concatenate([np.empty((0, len(self.components_)))] + [self._projected(block) for block in X])
         if _streams(X):

@@ -9,15 +9,20 @@ import json
 import os
 import pathlib
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from ._errors import CorruptError
+from ._errors import CorruptError, MissingError
 from ._input import checked, flags, ingest, memory_flags, path_of
 from ._places import listed, workplace
 from ._program import run
 from ._report import Report
+from ._tables import ids
+from ._vectors import vector_table
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 class Factorization:
@@ -61,6 +66,8 @@ class Factorization:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = pathlib.Path(path).absolute()
+        if not self.path.exists():
+            raise MissingError(f"{self.path} does not exist: it is to be the folder of a result")
         try:
             text = (self.path / "result.json").read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -71,7 +78,7 @@ class Factorization:
             self.s = np.load(self.path / ("lambda.npy" if "lambda" in self.info else "sigma.npy"))
             self.rows, self.cols = self._ids("rows"), self._ids("cols")
         except (FileNotFoundError, ValueError, LookupError, TypeError, AttributeError, EOFError) as err:
-            raise CorruptError(f"{self.path} is damaged: {err}; gdsvd check says which file") from None
+            raise CorruptError(f"{self.path} is damaged: {err}; 'python -m gdsvd check' says which file") from None
 
     def __repr__(self) -> str:
         return f"Factorization({str(self.path)!r}): {self.info['rows']} × {self.info['cols']}, k = {len(self.s)}, {self.info['status']}"
@@ -137,12 +144,33 @@ class Factorization:
         GdsvdError
             If the triplets are not as stated.
         """
-        more = ["--store", _path(store)] if store is not None else []
+        more = [f"--store={_path(store)}"] if store is not None else []
         return run("check", *memory_flags(memory), *more, "--", self.path)
 
+    @overload
     def recommend(
-        self, store: Any, rows: Iterable[Any] | None = None, n: int = 20, *, exclude_seen: bool = True, scores: str = "auto", memory: str | int = "auto"
-    ) -> dict[Any, list[dict[str, Any]]]:
+        self, store: Any, rows: Any = None, n: int = 20, *, candidates: Any = None, exclude_seen: bool = True, scores: str = "auto",
+        memory: str | int = "auto", as_arrow: Literal[False] = False,
+    ) -> dict[Any, list[dict[str, Any]]]: ...  # fmt: skip
+
+    @overload
+    def recommend(
+        self, store: Any, rows: Any = None, n: int = 20, *, candidates: Any = None, exclude_seen: bool = True, scores: str = "auto",
+        memory: str | int = "auto", as_arrow: Literal[True],
+    ) -> pyarrow.Table: ...  # fmt: skip
+
+    def recommend(
+        self,
+        store: Any,
+        rows: Any = None,
+        n: int = 20,
+        *,
+        candidates: Any = None,
+        exclude_seen: bool = True,
+        scores: str = "auto",
+        memory: str | int = "auto",
+        as_arrow: bool = False,
+    ) -> Any:
         """The columns with the highest scores for rows.
 
         Parameters
@@ -150,26 +178,33 @@ class Factorization:
         store : Store or path
             What this is a result of.
         rows : iterable of ids, optional
-            Which; without, all that have entries.
+            Which; without, all that have entries. Arrays of Arrow and tables of one column are read as well.
         n : int
             Number of columns for each, at most.
+        candidates : iterable of ids, optional
+            The columns that may be recommended, likewise.
         exclude_seen : bool
             Whether columns are left out that a row has an entry in.
         scores : {"auto", "model", "history"}
-            See ``gdsvd recommend --help``.
+            ``u_iᵀΣv_j``, or what a row has entries in folded in; ``"auto"`` is history where the view weights columns.
         memory : str or int
             What the program stays within.
+        as_arrow : bool
+            Whether to return a table of pyarrow.
 
         Returns
         -------
-        dict
-            Id of the row to a list of ``{"id", "score"}``, and ``"title"`` where columns have titles, best first.
+        dict, or pyarrow.Table with as_arrow
+            Id of the row to a list of ``{"id", "score"}``, and ``"title"`` where columns have titles, best first. The table has a line for each:
+            ``row``, ``column``, ``rank``, ``score`` and titles.
         """
-        with workplace() as tmp, listed(rows=rows) as lists:
-            out = tmp / "out.csv"
+        with workplace() as tmp, listed(rows=ids(rows), candidates=ids(candidates)) as lists:
+            out = tmp / ("out.parquet" if as_arrow else "out.csv")
             n = min(n, self.info["cols"])
             args = [f"--store={_path(store)}", f"--number={n}", f"--exclude-seen={str(exclude_seen).lower()}", f"--scores={scores}", *lists]
             run("recommend", *memory_flags(memory), *args, "-o", out, "--", self.path)
+            if as_arrow:
+                return _arrow().read_table(out, memory_map=False)
             found: dict[Any, list[dict[str, Any]]] = {}
             with open(out, encoding="utf-8", errors="surrogateescape", newline="") as f:
                 for line in csv.DictReader(f):
@@ -178,6 +213,26 @@ class Factorization:
                         best["title"] = title
                     found.setdefault(self._id("rows", line["row"]), []).append(best)
             return found
+
+    def rows_table(self) -> pyarrow.Table:
+        """Left vectors as a table of Arrow: ``id``, and ``vector``, a list of k numbers.
+
+        It takes memory for ids alone: the vectors are those of the file, mapped.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        ValueError
+            If the result has no left vectors.
+        """
+        return vector_table(self.rows, self.U, "left")
+
+    def cols_table(self) -> pyarrow.Table:
+        """Right vectors as a table of Arrow, likewise."""
+        return vector_table(self.cols, self.V, "right")
 
     def similar(
         self, *, rows: Iterable[Any] | None = None, cols: Iterable[Any] | None = None, n: int = 10, memory: str | int = "auto"
@@ -264,6 +319,14 @@ class Factorization:
 def _pandas() -> Any:
     """The module pandas, if it is installed."""
     return importlib.import_module("pandas") if importlib.util.find_spec("pandas") else None
+
+
+def _arrow() -> Any:
+    """The module pyarrow.parquet."""
+    try:
+        return importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise ImportError("tables of Arrow are those of pyarrow: pip install pyarrow") from None
 
 
 def _plain(value: Any) -> Any:

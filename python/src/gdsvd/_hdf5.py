@@ -1,4 +1,4 @@
-"""Matrices in HDF5 files of AnnData and of 10x, read in blocks of rows by h5py, never whole; and what is added to such files."""
+"""Matrices in files of AnnData, by h5py or zarr, and of 10x, read in blocks of rows, never whole; and what is added to such files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def h5ad(file: Any, layer: str | None) -> Matrix:
     shape, blocks = values(file, layer)
     sides = [_index(file, side) for side in ("obs", "var")]
     if shape != tuple(map(len, sides)):
-        raise ValueError(f"{file.filename}: {layer or 'X'} is {shape}, but there are {len(sides[0])} names of obs and {len(sides[1])} of var")
+        raise ValueError(f"{where(file)}: {layer or 'X'} is {shape}, but there are {len(sides[0])} names of obs and {len(sides[1])} of var")
     return Matrix(shape, blocks, sides[0], sides[1], None)
 
 
@@ -53,8 +53,18 @@ def values(file: Any, layer: str | None) -> tuple[tuple[int, int], Iterator[Any]
     name = f"layers/{layer}" if layer else "X"
     if name not in file:
         there = [f"layers/{n}" for n in file["layers"]] if "layers" in file else []
-        raise ValueError(f"{file.filename} has no {name}: it has {', '.join([*file, *there])}")
-    x = file[name]
+        raise ValueError(f"{where(file)} has no {name}: it has {', '.join([*file, *there])}")
+    return matrix(file[name])
+
+
+def matrix(x: Any) -> tuple[tuple[int, int], Iterator[Any]]:
+    """The shape and the blocks of rows of an array, or of a group that holds a sparse matrix as AnnData writes it.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
     if hasattr(x, "dtype"):
         shape, blocks = x.shape, _dense(x)
     else:
@@ -66,10 +76,16 @@ def values(file: Any, layer: str | None) -> tuple[tuple[int, int], Iterator[Any]
         elif kind.startswith("csc"):
             blocks = _csc(x, shape)
         else:
-            raise ValueError(f"{file.filename}: {name} is of type {kind!r}, not an array, csr_matrix or csc_matrix")
+            raise ValueError(f"{where(x)}: {x.name} is of type {kind!r}, not an array, csr_matrix or csc_matrix")
     if len(shape) != 2:
-        raise ValueError(f"{file.filename}: {name} is {shape}, not a matrix")
+        raise ValueError(f"{where(x)}: {x.name} is {shape}, not a matrix")
     return shape, blocks
+
+
+def where(x: Any) -> str:
+    """The file, or the folder of zarr, that something is in."""
+    file = getattr(x, "file", None)
+    return str(file.filename if file is not None else getattr(x, "store_path", x))
 
 
 def tenx(file: Any, genome: str | None) -> Matrix:
@@ -84,13 +100,13 @@ def tenx(file: Any, genome: str | None) -> Matrix:
         group = file["matrix"]
         ids, names = group["features/id"], group["features/name"]
         if genome:
-            raise ValueError(f"{file.filename} has one matrix for all genomes: leave genome out")
+            raise ValueError(f"{where(file)} has one matrix for all genomes: leave genome out")
     else:
         genomes = [name for name, g in file.items() if hasattr(g, "keys") and "indptr" in g]
         if genome is None and len(genomes) > 1:
-            raise ValueError(f"{file.filename} has several genomes: say genome={' or genome='.join(map(repr, genomes))}")
+            raise ValueError(f"{where(file)} has several genomes: say genome={' or genome='.join(map(repr, genomes))}")
         if not genomes or genome not in (None, *genomes):
-            raise ValueError(f"{file.filename} has no matrix" + (f" of the genome {genome!r}, but {', '.join(genomes)}" if genomes else " of 10x"))
+            raise ValueError(f"{where(file)} has no matrix" + (f" of the genome {genome!r}, but {', '.join(genomes)}" if genomes else " of 10x"))
         group = file[genome or genomes[0]]
         ids, names = group["genes"], group["gene_names"]
     cols, rows = (int(n) for n in group["shape"][:])
@@ -110,9 +126,9 @@ def _texts(d: Any) -> list[str]:
     elif "mask" in d:
         names, at = _texts(d["values"]), np.where(d["mask"][:], -1, np.arange(len(d["values"])))
     else:
-        raise ValueError(f"{d.file.filename}: {d.name} is of type {_text(d.attrs.get('encoding-type', ''))!r}, not of texts")
+        raise ValueError(f"{where(d)}: {d.name} is of type {_text(d.attrs.get('encoding-type', ''))!r}, not of texts")
     if len(at) and at.min() < 0:
-        raise ValueError(f"{d.file.filename}: {d.name} has missing values")
+        raise ValueError(f"{where(d)}: {d.name} has missing values")
     return [names[i] for i in at]
 
 
@@ -126,7 +142,7 @@ def _index(file: Any, side: str) -> list[str]:
     frame = file[side]
     if hasattr(frame, "dtype"):  # before AnnData 0.7
         if not frame.dtype.names:
-            raise ValueError(f"{file.filename}: {side} is no table")
+            raise ValueError(f"{where(file)}: {side} is no table")
         name = "index" if "index" in frame.dtype.names else frame.dtype.names[0]
         return [_text(v) for v in frame[name]]
     return _texts(frame[_text(frame.attrs["_index"])])
@@ -141,14 +157,14 @@ def _dense(x: Any) -> Iterator[Any]:
 def _pointers(group: Any, n: int) -> np.ndarray:
     ptr = np.asarray(group["indptr"][:], np.int64)
     if len(ptr) != n + 1 or ptr[0] != 0 or (np.diff(ptr) < 0).any() or ptr[-1] != len(group["data"]) or ptr[-1] != len(group["indices"]):
-        raise ValueError(f"{group.file.filename}: indptr of {group.name} does not fit its data: the file is damaged")
+        raise ValueError(f"{where(group)}: indptr of {group.name} does not fit its data: the file is damaged")
     return ptr
 
 
 def _indices(group: Any, at: int, end: int, n: int) -> np.ndarray:
     idx = np.asarray(group["indices"][at:end])
     if len(idx) and (idx.min() < 0 or idx.max() >= n):
-        raise ValueError(f"{group.file.filename}: indices of {group.name} go beyond {n}: the file is damaged")
+        raise ValueError(f"{where(group)}: indices of {group.name} go beyond {n}: the file is damaged")
     return idx
 
 
@@ -222,9 +238,9 @@ def column(file: Any, side: str, name: str) -> np.ndarray | None:
     if not hasattr(c, "keys"):
         return np.asarray(c[:])
     if set(c) != {"values", "mask"}:
-        raise ValueError(f"{file.filename}: the column {name!r} of {side} is of type {_text(c.attrs.get('encoding-type', ''))!r}, not of numbers or bool")
+        raise ValueError(f"{where(file)}: the column {name!r} of {side} is of type {_text(c.attrs.get('encoding-type', ''))!r}, not of numbers or bool")
     if c["mask"][:].any():
-        raise ValueError(f"{file.filename}: the column {name!r} of {side} has missing values")
+        raise ValueError(f"{where(file)}: the column {name!r} of {side} has missing values")
     return np.asarray(c["values"][:])
 
 
@@ -244,7 +260,7 @@ def group(parent: Any, name: str) -> Any:
     if name not in parent:
         return _kind(parent.create_group(name), "dict", "0.1.0")
     if hasattr(parent[name], "dtype"):
-        raise ValueError(f"{parent.file.filename}: {name} is a table, as before AnnData 0.7: write the file anew with anndata.read_h5ad(…).write_h5ad(…)")
+        raise ValueError(f"{where(parent)}: {name} is a table, as before AnnData 0.7: write the file anew with anndata.read_h5ad(…).write_h5ad(…)")
     return parent[name]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._csrstream import Writer, canonical, dense_blocks, narrowest, value_type
+from ._lazy import in_memory, lazy, refuse_folder
 from ._places import workplace
 from ._program import run
 from ._tables import refuse
@@ -44,10 +45,13 @@ def checked(a: Any) -> Any:
     """
     if callable(getattr(a, "matvec", None)) and not hasattr(a, "__array__"):
         raise TypeError("A is a LinearOperator: gdsvd needs its entries, as a sparse matrix, an array or a path")
+    a = in_memory(a)
     if not sp.issparse(a):
         if np.ma.is_masked(a):
             raise ValueError("A has masked entries: A.filled(0) makes zeros of them")
-        a = np.asarray(a)
+        given, a = a, np.asarray(a)
+        if a.dtype == object and a.ndim == 0:
+            raise TypeError(f"A is of type {type(given).__module__}.{type(given).__qualname__}: it must be a sparse matrix, an array, a Store, a path or an iterator of CSR blocks")
     if a.ndim != 2:
         raise ValueError(f"A has {a.ndim} dimensions: it must have 2")
     value_type(a.dtype)
@@ -84,6 +88,8 @@ def hand_over(a: Any, out: BinaryIO) -> None:
 
 def chunk(c: Any, what: str) -> Any:
     """One of the blocks of rows that a caller gives, as canonical CSR."""
+    if hasattr(c, "__dask_graph__") and hasattr(c, "compute"):
+        c = c.compute()
     refuse(c, what, "gdsvd.Store.from_table(A, path, ")
     try:
         c = checked(c)
@@ -158,10 +164,15 @@ def ingest(
     """
     flags = [*memory_flags(memory), *flags]
     if is_path(a):
+        refuse_folder(a)
         return run("ingest", *flags, "-o", store, "--", a, progress=progress)
     flags += ["--format", "csr-stream", "-o", os.fspath(store), "--"]
+    blocks = lazy(a)
+    if blocks is not None:
+        a, shape = blocks, blocks.shape
     if not hasattr(a, "__next__"):
         return run("ingest", *flags, "-", feed=lambda out: hand_over(a, out), progress=progress)
+    shape = shape or getattr(a, "shape", None)
     if shape:
         return run("ingest", *flags, "-", feed=lambda out: hand_over_chunks(a, out, shape), progress=progress)
     with workplace(beside=store) as tmp:

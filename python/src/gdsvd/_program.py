@@ -14,8 +14,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from ._errors import KINDS, GdsvdError, VersionError
+from ._errors import VersionError
 from ._progress import Watch, wanted
+from ._words import failure
 
 HEEDED = ("GDSVD_MEMORY", "GDSVD_WORKERS")  # of the variables that stand for flags: what others say is not what a call says
 PIPE = 1 << 20  # bytes of the pipe to the program, where the system lets one choose
@@ -85,7 +86,7 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
     Raises
     ------
     GdsvdError
-        Or what `KINDS` has for the exit code; with what is printed as ``info`` if that is a result.
+        Or what `failure` makes of the exit code and the text; with what is printed as ``info`` if that is a result.
     KeyboardInterrupt
         If this process or the program is interrupted. The program has stopped then.
     """
@@ -116,7 +117,7 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
     if code == 0 and not cut:
         return said
     text = said.get("error") or (watch.errors[-1] if watch.errors else _ended(os.fspath(args[0]), code))
-    error = KINDS.get(code, GdsvdError)(text)
+    error = failure(code, text, args)
     if "error" not in said:
         error.info = said  # type: ignore[attr-defined]
     raise error

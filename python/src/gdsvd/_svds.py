@@ -13,6 +13,7 @@ from . import _tables
 from ._errors import NotConverged
 from ._factorization import Factorization
 from ._input import check_k, checked, hand_over, ingest, is_store, memory_flags, path_of, size
+from ._lazy import lazy
 from ._places import workplace
 from ._program import run
 
@@ -104,7 +105,7 @@ def _of_table(
 
     with workplace() as tmp:
         more = [*memory_flags(memory), *_tables.FLAGS, "--duplicates=sum"]
-        run("ingest", *more, "-o", tmp / "store", "--", "-", feed=lambda out: _tables.hand_over(tables, *roles, out), progress=progress)
+        run("ingest", *more, "-o", tmp / "store", "--", "-", feed=lambda out: _tables.hand_over(tables, roles, out), progress=progress)
         u, s, vt, info = triplets(tmp / "store", tmp / "out", k, flags, progress, seen)
     info["rows_ids"], info["cols_ids"] = ids
     return u, s, vt, info
@@ -120,9 +121,10 @@ def svds(
     seed: int = 0,
     return_info: bool = False,
     progress: bool | None = None,
-    rows: Any = None,
-    cols: Any = None,
-    values: Any = None,
+    row: Any = None,
+    col: Any = None,
+    value: Any = None,
+    **more: Any,
 ) -> Any:
     """The `k` largest singular values of a sparse matrix and their vectors.
 
@@ -133,7 +135,7 @@ def svds(
     A : sparse array or matrix, array_like, `Store`, path, or iterator of CSR blocks of rows
         The m × n matrix, of real numbers or bool. Any format of `scipy.sparse`; entries at one place count as their sum, as in SciPy.
         A path is that of a store, or of a file that ``gdsvd ingest`` reads, such as npz, mtx, csv or Parquet. Of a table (pandas, polars,
-        Arrow, an iterator of tables) `rows` and `cols` have to be given; without them it is refused.
+        DuckDB, anything that hands over a stream of Arrow, an iterator of tables) `row` and `col` have to be given; without them it is refused.
     k : int
         Number of triplets, from 1 to min(m, n).
     tol : float
@@ -148,9 +150,9 @@ def svds(
         Whether to return the report as well.
     progress : bool or None
         Whether tqdm shows how far it is; None is yes on a terminal and in a notebook, where tqdm is installed.
-    rows, cols, values : str, optional
+    row, col, value : str, optional
         Columns of a table with one entry a line: the ids of its row and of its column, and its value, 1 without. The rows and columns of the
-        matrix are in ascending order of their ids, which are ``info["rows_ids"]`` and ``info["cols_ids"]``.
+        matrix are in ascending order of their ids, which are ``info["rows_ids"]`` and ``info["cols_ids"]``. `rows`, `cols` and `values` are the same.
 
     Returns
     -------
@@ -167,7 +169,7 @@ def svds(
     Raises
     ------
     ValueError
-        If A is not a matrix of finite real numbers, or a table without `rows` and `cols`; or another parameter is out of range.
+        If A is not a matrix of finite real numbers, or a table without `row` and `col`; or another parameter is out of range.
     NotConverged
         If a residual cannot be brought to `tol`; the exception has the triplets.
     GdsvdError
@@ -193,10 +195,14 @@ def svds(
     ('converged', True)
     """
     flags = [f"--tol={tol}", f"--seed={seed}", *pipeline(view), *memory_flags(memory)]
-    if rows is not None or cols is not None or values is not None:
-        u, s, vt, info = _of_table(A, (rows, cols, values), check_k(k, None), flags, memory, progress)
+    roles = _tables.roles(row, col, value, more)
+    if more:
+        raise TypeError(f"svds() got an unexpected keyword argument {next(iter(more))!r}")
+    if roles != (None, None, None):
+        u, s, vt, info = _of_table(A, roles, check_k(k, None), flags, memory, progress)
         return (u, s, vt, info) if return_info else (u, s, vt)
     if path_of(A) is None:
+        A = lazy(A) or A
         _tables.refuse(A, "A", "gdsvd.svds(A, ")
         if not hasattr(A, "__next__"):
             A = checked(A)

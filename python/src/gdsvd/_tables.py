@@ -10,15 +10,19 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 LINES = 1 << 14  # that are written together
+READERS = ("to_arrow_reader", "fetch_arrow_reader", "fetch_record_batch", "to_pyarrow_batches")  # of DuckDB and Ibis: what reads a result in parts
+HANDS_OVER = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "collect_schema", *READERS)
 
 
 def is_table(a: Any) -> bool:
-    """Whether it is a table with names of columns, or hands over one as Arrow does, such as a relation of DuckDB."""
-    return any(hasattr(a, name) for name in ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__")) or hasattr(a, "columns") and hasattr(a, "iloc")
+    """Whether it is a table with names of columns, or hands over one as Arrow does, or later, such as a relation of DuckDB or a LazyFrame of polars."""
+    return any(hasattr(a, name) for name in HANDS_OVER) or hasattr(a, "columns") and hasattr(a, "iloc")
 
 
 def names(table: Any) -> list[Any]:
     """The names of the columns of a table; none where they are not known before it is read."""
+    if hasattr(table, "collect_schema"):
+        return list(table.collect_schema().names())
     for of in (table, getattr(table, "schema", None)):
         for name in ("column_names", "columns", "names"):
             said = getattr(of, name, None)
@@ -42,32 +46,103 @@ def refuse(table: Any, what: str, call: str) -> None:
     roles = [str(n) for n in there[:3]] if len(there) >= 3 else ["user", "item", "rating"]
     raise ValueError(
         f"{what} is a table with {shown}, which can be read in two ways. One entry a line: name the roles, as "
-        f"{call}rows={roles[0]!r}, cols={roles[1]!r}, values={roles[2]!r}). A dense matrix: give an array, as .to_numpy() of pandas and polars makes it"
+        f"{call}row={roles[0]!r}, col={roles[1]!r}, value={roles[2]!r}). A dense matrix: give an array, as .to_numpy() of pandas and polars makes it"
     )
 
 
-def _batches(tables: Any) -> Iterator[Any]:
-    """The tables of one table, of a stream of Arrow, or of an iterable of them."""
-    if hasattr(tables, "read_next_batch") or not is_table(tables):
+def _batches(tables: Any, used: list[Any]) -> Iterator[Any]:
+    """The tables of one table, of a stream of Arrow, or of an iterable of them: parts that are in memory one at a time."""
+    reader = next((getattr(tables, name) for name in READERS if hasattr(tables, name)), None)
+    if hasattr(tables, "collect_schema") and hasattr(tables, "collect"):  # a LazyFrame of polars
+        chosen = tables.select(_known(tables, used))
+        if not hasattr(chosen, "collect_batches"):
+            raise TypeError(f"a LazyFrame of this version of polars has no batches: give lazy.select({used!r}).collect(), or a newer polars")
+        yield from chosen.collect_batches()
+    elif reader is not None:
+        yield from reader()
+    elif hasattr(tables, "npartitions") and hasattr(tables, "partitions"):  # a DataFrame of Dask
+        yield from (tables.partitions[i].compute() for i in range(tables.npartitions))
+    elif hasattr(tables, "read_next_batch") or not is_table(tables):
         yield from tables
-    elif not names(tables) and hasattr(tables, "__arrow_c_stream__"):
-        import pyarrow
-
-        yield from pyarrow.RecordBatchReader.from_stream(tables)
+    elif not names(tables):
+        try:
+            import pyarrow
+        except ImportError:
+            raise ImportError("streams of Arrow are read by pyarrow: pip install pyarrow") from None
+        if hasattr(tables, "__arrow_c_stream__"):
+            yield from pyarrow.RecordBatchReader.from_stream(tables)
+        else:
+            yield pyarrow.record_batch(tables)
     else:
         yield tables
 
 
-def _column(table: Any, name: Any, what: str) -> list[Any]:
-    """The values of a column of a table as objects of Python."""
+def _parts(table: Any) -> Iterator[Any]:
+    """Slices of a table in memory, so that no more than `LINES` of its rows are objects of Python."""
+    n = getattr(table, "num_rows", None)
+    n = len(table) if n is None else n
+    cut = getattr(table, "slice", None)
+    for i in range(0, n, LINES):
+        yield cut(i, min(LINES, n - i)) if callable(cut) else table.iloc[i : i + LINES] if hasattr(table, "iloc") else table
+        if not callable(cut) and not hasattr(table, "iloc"):
+            return
+
+
+def _known(table: Any, used: list[Any]) -> list[Any]:
+    """The same names.
+
+    Raises
+    ------
+    ValueError
+        If a table has no such column.
+    """
     there = names(table)
-    if name not in there:
-        raise ValueError(f"{what} = {name!r}: the table has no such column, but {', '.join(map(repr, there))}")
+    for what, name in zip(("row", "col", "value"), used):
+        if name not in there:
+            raise ValueError(f"{what} = {name!r}: the table has no such column, but {', '.join(map(repr, there))}")
+    return used
+
+
+def _column(table: Any, name: Any) -> list[Any]:
+    """The values of a column of a table as objects of Python."""
     c = table.column(name) if hasattr(table, "column_names") or not hasattr(table, "__getitem__") else table[name]
+    return _objects(c, name)
+
+
+def _objects(c: Any, name: Any) -> list[Any]:
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(c, method):
             return list(getattr(c, method)())
-    raise TypeError(f"{what} = {name!r}: a column of type {type(c).__name__} has no values that can be read")
+    raise TypeError(f"column {name!r}: values of type {type(c).__name__} cannot be read")
+
+
+def ids(a: Any) -> Iterable[Any] | None:
+    """Ids that a caller gives: an iterable, an array of Arrow, or a table of one column; None is None.
+
+    Raises
+    ------
+    ValueError
+        If a table has several columns.
+    """
+    if a is None or not is_table(a) and not hasattr(a, "to_pylist"):
+        return list(a.to_list()) if hasattr(a, "to_list") else a
+    if hasattr(a, "to_pylist") and not names(a):  # an array
+        return list(a.to_pylist())
+    if not names(a) and hasattr(a, "to_list"):  # a Series of polars
+        return list(a.to_list())
+    return _of_one_column(a)
+
+
+def _of_one_column(a: Any) -> Iterator[Any]:
+    at = 0
+    for table in _batches(a, names(a)):
+        there = names(table)
+        if len(there) != 1:
+            raise ValueError(f"ids are a list or a table of one column, not of {len(there)}: {', '.join(map(repr, there))}")
+        for part in _parts(table):
+            for v in _column(part, there[0]):
+                yield _id(v, at, there[0])
+                at += 1
 
 
 def _value(v: Any, at: int, name: Any) -> str:
@@ -93,7 +168,19 @@ def _id(v: Any, at: int, name: Any) -> str:
     return text
 
 
-def hand_over(tables: Any, rows: Any, cols: Any, values: Any, out: BinaryIO) -> None:
+def roles(row: Any, col: Any, value: Any, more: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The names of columns; `rows`, `cols` and `values` are the same as `row`, `col` and `value`, and are taken out of the other options."""
+    given = {"row": row, "col": col, "value": value}
+    for name in given:
+        other = more.pop(name + "s", None)
+        if other is not None:
+            if given[name] is not None:
+                raise ValueError(f"{name} and {name}s are the same: give one of them")
+            given[name] = other
+    return given["row"], given["col"], given["value"]
+
+
+def hand_over(tables: Any, roles: tuple[Any, Any, Any], out: BinaryIO) -> None:
     """Write the entries of a table, of a stream of Arrow or of an iterable of tables, one a line, in the text that `FLAGS` tell.
 
     Raises
@@ -103,28 +190,26 @@ def hand_over(tables: Any, rows: Any, cols: Any, values: Any, out: BinaryIO) -> 
     ValueError
         If the roles are not those of columns, an id is missing, or a value is no finite number; the text says where.
     """
-    if rows is None or cols is None:
-        raise ValueError("rows= and cols= name columns of a table: give both")
+    row, col, value = roles
+    if row is None or col is None:
+        raise ValueError("row= and col= name columns of a table: give both")
     if not is_table(tables) and not hasattr(tables, "__iter__") or hasattr(tables, "ndim") and not is_table(tables) or isinstance(tables, (str, os.PathLike)):
-        raise TypeError(f"rows=, cols= and values= name columns of a table, not of an object of type {type(tables).__name__}")
+        raise TypeError(f"row=, col= and value= name columns of a table, not of an object of type {type(tables).__name__}")
+    used = [row, col] if value is None else [row, col, value]
     at = 0
-    for table in _batches(tables):
+    for table in _batches(tables, used):
         if not is_table(table):
-            raise TypeError(f"an object of type {type(table).__name__} is no table: rows=, cols= and values= name columns of tables")
-        sides = _column(table, rows, "rows"), _column(table, cols, "cols")
-        given: Iterable[Any] = [1] * len(sides[0]) if values is None else _column(table, values, "values")
-        entries = zip(*sides, given, strict=True)
-        while True:
+            raise TypeError(f"an object of type {type(table).__name__} is no table: row=, col= and value= name columns of tables")
+        _known(table, used)
+        for part in _parts(table):
+            columns = [_column(part, name) for name in used]
+            if value is None:
+                columns.append([1] * len(columns[0]))
             text = io.StringIO(newline="")
             w = csv.writer(text, lineterminator="\n")
-            begun = at
-            for row, col, value in entries:
-                w.writerow((_id(row, at, rows), _id(col, at, cols), _value(value, at, values)))
+            for r, c, v in zip(*columns, strict=True):
+                w.writerow((_id(r, at, row), _id(c, at, col), _value(v, at, value)))
                 at += 1
-                if at - begun == LINES:
-                    break
-            if at == begun:
-                break
             out.write(text.getvalue().encode(errors="surrogateescape"))
 
 

@@ -1,0 +1,135 @@
+"""Streams of Arrow, of whatever makes them, with ids of all types, and the tables of Arrow that results are."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gdsvd
+
+pa = pytest.importorskip("pyarrow")
+
+WHO, WHAT, N = ["b", "a", "c", "b", "c"], [7, 5, 5, 9, 9], [1.5, 2.0, 3.0, 4.0, 1.0]
+ROLES = {"row": "who", "col": "what", "value": "n"}
+TABLE = pa.table({"who": WHO, "what": WHAT, "n": N})
+
+
+def store(table, folder, name="s.csr", **more):
+    return gdsvd.Store.from_table(table, folder / name, **{**ROLES, **more})
+
+
+class Stream:
+    """It has nothing but the stream."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+class Array:
+    """It has nothing but one batch."""
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return TABLE.to_batches()[0].__arrow_c_array__(requested_schema)
+
+
+def duckdb():
+    return pytest.importorskip("duckdb").from_arrow(TABLE)
+
+
+def lazyframe():
+    return pytest.importorskip("polars").from_arrow(TABLE).lazy()
+
+
+def pandas():
+    return TABLE.to_pandas()
+
+
+def dask():
+    return pytest.importorskip("dask.dataframe").from_pandas(TABLE.to_pandas(), npartitions=2)
+
+
+@pytest.mark.parametrize("make", [lambda: Stream(TABLE), Array, duckdb, lazyframe, pandas, dask], ids=["stream", "array", "duckdb", "lazyframe", "pandas", "dask"])
+def test_what_makes_tables(tmp_path, make):
+    want = store(TABLE, tmp_path).fingerprint
+    assert store(make(), tmp_path, "other.csr").fingerprint == want
+    np.testing.assert_allclose(gdsvd.svds(make(), 2, **ROLES)[1], gdsvd.svds(TABLE, 2, **ROLES)[1])
+    with pytest.raises(ValueError, match="two ways.*row='"):
+        gdsvd.svds(make(), 2)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.uint64()], ids=str)
+def test_ids_are_integers(tmp_path, kind):
+    table = TABLE.set_column(1, "what", pa.array(WHAT, kind))
+    for t in (table, table.set_column(1, "what", table["what"].dictionary_encode())):
+        s = store(Stream(t), tmp_path, force=True)
+        assert s.head() == {"a": {5: 2.0}, "b": {7: 1.5, 9: 4.0}, "c": {5: 3.0, 9: 1.0}}
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int16(), pa.large_string())], ids=str)
+def test_ids_are_texts(tmp_path, kind):
+    texts = ["größe", 'a "b", c', "x", "größe", "x"]
+    t = TABLE.set_column(0, "who", pa.array(texts, pa.string()).cast(kind) if kind != pa.binary() else pa.array([s.encode() for s in texts]))
+    assert store(Stream(t), tmp_path).head() == {'a "b", c': {5: 2.0}, "größe": {7: 1.5, 9: 4.0}, "x": {5: 3.0, 9: 1.0}}
+
+
+def test_append(tmp_path):
+    s = store(TABLE.slice(0, 2), tmp_path)
+    assert s.append(Stream(TABLE.slice(2)), **ROLES).fingerprint == store(TABLE, tmp_path, "whole.csr").fingerprint
+    with pytest.raises(ValueError, match=r"two ways.*store\.append\(files, row='who'"):
+        s.append(TABLE)
+
+
+def test_results(tmp_path):
+    s = store(TABLE, tmp_path)
+    f = s.svd(2, tmp_path / "f")
+    for table, ids, vectors in ((f.rows_table(), ["a", "b", "c"], f.U), (f.cols_table(), [5, 7, 9], f.V)):
+        assert table.column_names == ["id", "vector"] and table["id"].to_pylist() == ids
+        assert table["vector"].type == pa.list_(pa.float64(), 2)
+        np.testing.assert_array_equal(np.array(table["vector"].to_pylist()), vectors)
+    best = f.recommend(s, ["a", "c"], n=2, as_arrow=True)
+    assert best.column_names[:4] == ["row", "column", "rank", "score"]
+    plain = f.recommend(s, ["a", "c"], n=2)
+    assert [(r, c) for r, c in zip(best["row"].to_pylist(), best["column"].to_pylist())] == [(r, b["id"]) for r in plain for b in plain[r]]
+
+
+def test_candidates(tmp_path):
+    s = store(TABLE, tmp_path)
+    f = s.svd(2, tmp_path / "f")
+    for given in ([9, 5], pa.array([9, 5]), pa.table({"x": [9, 5]}), Stream(pa.table({"x": [9, 5]})), np.array([9, 5])):
+        assert {b["id"] for b in f.recommend(s, ["a", "b"], candidates=given, exclude_seen=False)["b"]} == {5, 9}
+    with pytest.raises(ValueError, match="a table of one column, not of 3"):
+        f.recommend(s, candidates=TABLE)
+
+
+PEAK = """
+import sys, gdsvd, pyarrow as pa, numpy as np
+def peak():
+    with open("/proc/self/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmHWM")) * 1024
+schema = pa.schema([("u", pa.int64()), ("i", pa.int64()), ("v", pa.float64())])
+def reader(n):
+    def batches():
+        for b in range(n):
+            i = np.arange(b << 14, (b + 1) << 14)
+            yield pa.record_batch([pa.array(i % 1000), pa.array(i // 1000), pa.array(np.ones(1 << 14))], schema=schema)
+    return pa.RecordBatchReader.from_batches(schema, batches())
+class Stream:
+    def __init__(self, n): self.n = n
+    def __arrow_c_stream__(self, requested_schema=None): return reader(self.n).__arrow_c_stream__()
+roles = {"row": "u", "col": "i", "value": "v"}
+gdsvd.Store.from_table(Stream(1), sys.argv[1] + "/warm", **roles)
+small = peak()
+gdsvd.Store.from_table(Stream(32), sys.argv[1] + "/a", **roles)
+print((peak() - small) / (32 * 24 << 14))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory in /proc")
+def test_no_stream_is_in_memory(tmp_path):
+    """Less than half of what the stream has is in the memory of this process."""
+    out = subprocess.run([sys.executable, "-c", PEAK, tmp_path], capture_output=True, text=True)
+    assert float(out.stdout) < 0.5, out
