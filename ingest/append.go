@@ -275,7 +275,7 @@ func (b *base) before(origin map[string]any) {
 func (o request) merges() bool { return o.base != nil && !o.base.spooled }
 
 // knownIDs are those of a side of the store appended to.
-func (g *ingestion) knownIDs(s *csr.Store, side format.Side) *ids.Known {
+func (g *ordered) knownIDs(s *csr.Store, side format.Side) *ids.Known {
 	axis, file := (&titler{store: s}).axis(side), s.Manifest().IDs.Rows
 	n := s.Rows()
 	if axis == csr.ColAxis {
@@ -302,7 +302,7 @@ func (g *ordered) settleMerged() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	for i, a := range g.reading.axes() {
+	for i, a := range g.all() {
 		k := g.knownIDs(s, sides[i])
 		if err := a.SettleKnown(k); err != nil {
 			return err
@@ -312,7 +312,7 @@ func (g *ordered) settleMerged() (err error) {
 	if g.o.Graph != NoGraph {
 		g.known[1] = g.known[0]
 	}
-	if g.pack, err = g.o.packer(shape{Rows: g.reading.users.N, Cols: g.reading.items.N}); err != nil {
+	if g.pack, err = g.o.packer(shape{Rows: g.users.N, Cols: g.items.N}); err != nil {
 		return fmt.Errorf("lay out matrix: %w", err)
 	}
 	if g.pack.Transposed != s.Transposed() || 4*s.Cols() > g.plan.Space/4 {
@@ -321,7 +321,7 @@ func (g *ordered) settleMerged() (err error) {
 	if g.o.Duplicates == DuplicatesError {
 		had := csr.StatsOf(s.Values())
 		if s.NNZ() > 0 {
-			g.reading.stats.Merge(&had)
+			g.values.merge(&had)
 		}
 	}
 	return nil

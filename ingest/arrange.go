@@ -16,99 +16,91 @@ import (
 	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
-// An ordered matrix is all that has been read, every entry in its place: the second stage. It can be walked any number of times.
+// An ordered matrix is all that has been read, every entry in its place: what the second stage hands on. It can be walked any
+// number of times.
 type ordered struct {
-	*ingestion
-	pack    extsort.Packer
-	known   [2]*ids.Known // of the store that is merged, by side
-	rounded int64         // sums of duplicates that are no float64, as last walked
+	*entries
+	pack       extsort.Packer
+	known      [2]*ids.Known  // of the store that is merged, by side
+	final      csr.ValueStats // of the values, duplicates combined
+	duplicates int64          // entries combined with others, as last walked
+	rounded    int64          // sums of them that are no float64, likewise
 }
 
-// order settles places and sorts the entries.
-func (g *ingestion) order(ctx context.Context) (*ordered, error) {
-	o := &ordered{ingestion: g}
-	return o, o.sort(ctx)
-}
-
-// settle ranks the ids and decides the shape and orientation.
-func (g *ordered) settle(ctx context.Context) (err error) {
-	r := g.reading
-	if r.shape != nil {
-		if err := g.settleNamed(ctx); err != nil {
-			return err
-		}
-		g.report.IDLists = r.generations()
-		g.pack, err = g.o.packer(*r.shape)
-		return err
-	}
-	if g.o.merges() {
-		return g.settleMerged()
-	}
-	if r.generations() > 0 {
-		g.meter.begin(stageIDs, 0)
-	}
-	for _, a := range r.axes() {
-		if err := a.Settle(ctx, g.scratch, g.plan.Budget, r.held, g.meter); err != nil {
-			return err
-		}
-	}
-	g.report.IDLists = r.generations()
-	if g.pack, err = g.o.packer(shape{Rows: r.users.N, Cols: r.items.N}); err != nil {
-		return fmt.Errorf("lay out matrix: %w", err)
-	}
-	if g.pack.Bits > 62 && g.o.Holdout.times() {
-		return fmt.Errorf("lay out matrix: %d × %d places with times: %w", g.pack.Rows, g.pack.Cols, format.ErrUnsupported)
-	}
-	return nil
-}
-
-// sort settles places, sorts, and learns the final values.
-func (g *ordered) sort(ctx context.Context) error {
-	r := g.reading
-	total := r.spool.N
+// order is the second stage: it settles places, sorts the entries, and learns the final values. It calls saved whenever runs have been merged.
+func order(ctx context.Context, e *entries, saved func() error) (*ordered, error) {
+	g := &ordered{entries: e}
+	total := g.spool.N
 	if g.o.Duplicates != DuplicatesError && !g.o.sifts() {
 		total *= 2 // they are walked once more to learn the final values
 	}
 	if err := g.settle(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	g.meter.begin(stageSort, total)
 	by := g.by()
 	g.o.Log.Debug("sort", "rows", g.pack.Rows, "cols", g.pack.Cols, "transposed", g.pack.Transposed, "runs", g.spool.Runs())
 	remap := g.remap
 	switch {
-	case r.named() || r.shape != nil && r.shape.Late:
+	case g.named() || g.shape != nil && g.shape.Late:
 		remap = g.remapIndices
-	case r.shape != nil:
+	case g.shape != nil:
 		remap = nil
 	}
 	err := g.spool.Sort(ctx, g.o.Workers, remap, by, g.meter.Add)
-	if err = errors.Join(err, r.users.Sorted(), r.items.Sorted()); err != nil {
-		return err
+	if err = errors.Join(err, g.users.Sorted(), g.items.Sorted()); err != nil {
+		return nil, err
 	}
 	g.report.Runs = g.spool.Most
 	if g.spool.InFiles {
 		g.report.Spool = max(g.report.Spool, g.spool.FileBytes())
 	}
 	g.meter.Extend(g.spool.ReduceWork())
-	saved := func() error { return nil }
-	if g.scratch.Durable {
-		saved = func() error { return g.saveNow(stepSort) }
-	}
 	if err := g.spool.Reduce(ctx, by, saved, g.meter.Add); err != nil {
-		return err
+		return nil, err
 	}
+	g.final = g.values.stats
 	if g.o.Duplicates == DuplicatesError || g.o.sifts() {
-		return nil
+		return g, nil
 	}
-	r.stats = csr.ValueStats{}
-	g.report.Duplicates, err = g.walk(ctx, func(part []extsort.Entry) error {
+	g.final = csr.ValueStats{}
+	return g, g.walk(ctx, func(part []extsort.Entry) error {
 		for _, e := range part {
-			r.stats.Add(e.Val)
+			g.final.Add(e.Val)
 		}
 		return nil
 	})
-	return err
+}
+
+// settle ranks the ids and decides the shape and orientation.
+func (g *ordered) settle(ctx context.Context) (err error) {
+	if g.shape != nil {
+		if err := g.settleNamed(ctx); err != nil {
+			return err
+		}
+		g.report.IDLists = g.generations()
+		g.pack, err = g.o.packer(*g.shape)
+		return err
+	}
+	if g.o.merges() {
+		return g.settleMerged()
+	}
+	if g.generations() > 0 {
+		g.meter.begin(stageIDs, 0)
+	}
+	for _, a := range g.all() {
+		if err := a.Settle(ctx, g.scratch, g.plan.Budget, g.held, g.meter); err != nil {
+			return err
+		}
+	}
+	g.report.IDLists = g.generations()
+	if g.pack, err = g.o.packer(shape{Rows: g.users.N, Cols: g.items.N}); err != nil {
+		return fmt.Errorf("lay out matrix: %w", err)
+	}
+	if g.pack.Bits > 62 && g.o.Holdout.times() {
+		return fmt.Errorf("lay out matrix: %d × %d places with times: %w", g.pack.Rows, g.pack.Cols, format.ErrUnsupported)
+	}
+	return nil
 }
 
 // by is what entries are sorted by.
@@ -123,12 +115,11 @@ func (g *ordered) by() extsort.Order {
 
 // remap is that of the generations.
 func (g *ordered) remap(userGen, itemGen int) (*extsort.Remap, error) {
-	r := g.reading
-	users, err := r.users.Ranks(userGen)
+	users, err := g.users.Ranks(userGen)
 	if err != nil {
 		return nil, err
 	}
-	items, err := r.items.Ranks(itemGen)
+	items, err := g.items.Ranks(itemGen)
 	if err != nil {
 		return nil, err
 	}
@@ -138,26 +129,9 @@ func (g *ordered) remap(userGen, itemGen int) (*extsort.Remap, error) {
 // place names a place in the user's matrix: ids, or indices from 1.
 func (g *ordered) place(key uint64) (row, col string) {
 	i, j := g.userPlace(key)
-	row, _ = g.name(format.RowSide, i)
-	col, _ = g.name(format.ColSide, j)
+	row, _ = g.name(g.scratch, format.RowSide, i)
+	col, _ = g.name(g.scratch, format.ColSide, j)
 	return row, col
-}
-
-// name is the id of a place on a side, or its index from 1, and what the input has for it.
-func (g *ordered) name(side format.Side, i int64) (id, key string) {
-	a := g.reading.axis(side)
-	if g.reading.shape == nil {
-		id, _ = a.Name(g.scratch, i)
-		return id, id
-	}
-	id = fmt.Sprint(i + 1)
-	if a.Any() {
-		id, i = a.Name(g.scratch, i)
-	}
-	if side == format.ColSide {
-		i += g.reading.shape.First
-	}
-	return id, fmt.Sprint(i)
 }
 
 // userPlace unpacks a key to the user's orientation.
@@ -171,17 +145,17 @@ func (g *ordered) userPlace(key uint64) (row, col int64) {
 
 // walk merges the runs and calls emit for all places in ascending order, part
 // after part, duplicates combined. Merging goes on meanwhile.
-func (g *ordered) walk(ctx context.Context, emit func(part []extsort.Entry) error) (duplicates int64, err error) {
+func (g *ordered) walk(ctx context.Context, emit func(part []extsort.Entry) error) (err error) {
 	m, err := g.spool.Merge(g.by())
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	read := m.Read
 	if g.o.merges() {
 		old, err := g.openCursor()
 		if err != nil {
-			return 0, err
+			return err
 		}
 		defer func() { err = errors.Join(err, old.Close()) }()
 		read = stored.NewMerge(old, m.Read, walkPart).Read
@@ -215,8 +189,8 @@ func (g *ordered) walk(ctx context.Context, emit func(part []extsort.Entry) erro
 		return nil
 	})
 	err = group.Wait()
-	g.rounded = c.Rounded
-	return c.Duplicates, err
+	g.duplicates, g.rounded = c.Duplicates, c.Rounded
+	return err
 }
 
 const (

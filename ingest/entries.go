@@ -1,107 +1,243 @@
 package ingest
 
 import (
-	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"math"
 	"slices"
+	"sync"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/straight"
 	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
-// Entries of indices that come in the order of the store are not spooled: they are written into it as
-// they come. With the first that does not, those written go to the spool, and the others follow them.
-
-// straightens tells whether a matrix is that of the entries as they are.
-func (o request) straightens() bool {
-	return o.base == nil && o.Graph == NoGraph && !o.sifts() && !o.readsTimes()
+// Entries are what has been read, under temporary ids: what the first stage hands on. They lie in a spool, or in the store
+// itself as long as they come in its order.
+type entries struct {
+	*task
+	axes
+	record
+	spool    *extsort.Spool
+	straight *straight.Writer // instead of the spool, as long as entries come in order
+	stored   extsort.Packer   // what straight writes
+	values   values           // under DuplicatesError, but for those that straight has seen
+	pairs    []uint64         // keys of a batch
+	timed    struct {         // with times
+		keys []uint64
+		vals []float64
+	}
 }
 
-// openStraight begins the store of entries that may be in order.
-func (g *ingestion) openStraight(ctx context.Context, s shape) error {
-	k, err := g.o.packer(s)
+// A record is what has been counted and learnt by reading, as a journal keeps it.
+type record struct {
+	Place      place // behind what has been taken
+	Format     string
+	Lines, Bad int64
+	LeftOut    map[string]int64 `json:",omitempty"`
+	Outside    span             // of entries that a Filter has left out
+	FirstBad   badLines
+	InputBytes int64
+	Roles      *partRoles `json:",omitempty"` // of the columns of the first input
+	Titled     bool       `json:",omitempty"` // the input has titles
+	Loops      int64      `json:",omitempty"` // edges from a node to itself
+}
+
+// tell reports it.
+func (r *record) tell(to *Report) {
+	to.Format, to.Lines, to.BadLines, to.FirstBad, to.InputBytes = r.Format, r.Lines, r.Bad, r.FirstBad, r.InputBytes
+	to.LeftOut, to.Titled, to.SelfLoops, to.Filtered.Outside = r.LeftOut, r.Titled, r.Loops, r.Outside.N
+}
+
+// leaveOut counts what an input has beside the matrix. A journal that is being written has the map of before.
+func (r *record) leaveOut(names [2]string, counts [2]int64) {
+	r.LeftOut = maps.Clone(r.LeftOut)
+	for i, n := range counts {
+		if n > 0 {
+			if r.LeftOut == nil {
+				r.LeftOut = map[string]int64{}
+			}
+			r.LeftOut[names[i]] += n
+		}
+	}
+}
+
+// Values are what the values of entries are, as several goroutines have seen them.
+type values struct {
+	mu    sync.Mutex
+	stats csr.ValueStats
+}
+
+func (v *values) merge(stats *csr.ValueStats) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.stats.Merge(stats)
+}
+
+func (v *values) now() csr.Values {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.stats.Values()
+}
+
+func newEntries(t *task) *entries {
+	e := &entries{task: t}
+	e.users, e.items = ids.New(t.o.KeepOrder), ids.New(t.o.KeepOrder)
+	if t.o.base != nil {
+		e.Bad, e.Roles = t.o.base.bad, t.o.base.roles
+	}
+	if t.o.Graph != NoGraph {
+		e.items = e.users
+	}
+	e.spool = extsort.New(t.plan.Budget, t.scratch, true, e.held)
+	return e
+}
+
+// close lets go what is open. What straight has written is removed unless the ingest has succeeded.
+func (e *entries) close(failed bool) (err error) {
+	if failed && e.straight != nil {
+		err = e.straight.Abort()
+	}
+	return errors.Join(err, e.users.Close(), e.items.Close())
+}
+
+// held is the bytes of the dictionaries, and while entries are in memory of what will be needed beside them to sift.
+func (e *entries) held() int64 {
+	if e.spool.InFiles {
+		return e.size()
+	}
+	return e.size() + e.o.sifting(e.lengths())
+}
+
+// count is how many have been read.
+func (e *entries) count() int64 {
+	if e.straight != nil {
+		return e.straight.N
+	}
+	if e.o.Holdout.times() {
+		return e.spool.N / 2
+	}
+	return e.spool.N
+}
+
+// given is how many the inputs have, without the store appended to; of an undirected graph, edges.
+func (e *entries) given() int64 {
+	n := e.count()
+	if e.o.base != nil && e.o.base.spooled {
+		n -= e.o.base.nnz
+	}
+	if e.o.Graph != Undirected {
+		return n
+	}
+	loops := e.Loops
+	if e.o.SelfLoops == LoopsDropped {
+		loops = 0
+	}
+	return (n + loops) / 2
+}
+
+// addKeys spools those of an input with a declared shape.
+func (e *entries) addKeys(b *format.Batch) error {
+	named := e.named()
+	if !named {
+		e.spool.Loose() // their keys are not pairs of temporary ids; it is the only input
+	}
+	e.pairs = slices.Grow(e.pairs[:0], len(b.Val))[:len(b.Val)]
+	cols := b.Col.Ints[:len(b.Val)]
+	if named || e.shape.Late {
+		for i, row := range b.Row.Ints[:len(b.Val)] {
+			e.pairs[i] = lateKey(row, cols[i])
+		}
+		return e.spool.Add(e.pairs, b.Val)
+	}
+	e.spool.Final = true
+	k, err := e.o.packer(*e.shape)
 	if err != nil {
 		return err
 	}
-	w, err := g.create(ctx, csr.CreateOptions{
-		Cols: k.Cols, Transposed: k.Transposed, Staging: g.staging, Source: map[string]any{},
-		Late: g.plan.held, Workers: int(min(int64(g.o.Workers), g.plan.held/2/encoderMemory)),
-	})
-	if err != nil {
+	for i, row := range b.Row.Ints[:len(b.Val)] {
+		e.pairs[i] = k.Key(row, cols[i])
+	}
+	return e.spool.Add(e.pairs, b.Val)
+}
+
+// addIDs spools those of an input of ids, user above item.
+func (e *entries) addIDs(b *format.Batch) error {
+	var err error
+	if e.pairs, err = ids.Pairs(e.pairs[:0], b, e.users, e.items); err != nil {
 		return err
 	}
-	r := g.reading
-	r.straight, r.longest, r.stored = w, g.longestRow(), k
-	r.inOrder.Store(true)
-	return nil
-}
-
-// parseRows makes rows of a chunk, if its entries are in order.
-func (r *reading) parseRows(j *job) bool {
-	j.batch.Reset(r.o.MaxBadLines)
-	if p, ok := j.src.reader.(format.RowReader); ok && !r.stored.Transposed && p.ParseRows(&j.chunk, &j.rows) {
-		j.batch.Tally.Entries = int64(len(j.rows.Vals))
-	} else if j.src.reader.Parse(&j.chunk, &j.batch) != nil || !straight.Rows(&j.rows, &j.batch, r.stored.Transposed, r.stored.Cols) {
-		return false // Parse is going to fail again
-	}
-	if r.o.Events {
-		ones(j.rows.Vals)
-	}
-	return true
-}
-
-// takeRows writes the rows of a job, or has a batch made of what is left of it.
-func (r *reading) takeRows(j *job) error {
-	had := r.entries()
-	if r.straight != nil && j.inRows {
-		ok, err := r.straight.Add(&j.rows)
-		if ok && r.straight.Open() <= r.longest || err != nil {
+	keys, vals := e.pairs, b.Val
+	if e.o.Holdout.times() {
+		e.spool.Loose()
+		if keys, vals, err = e.withTimes(b); err != nil {
 			return err
 		}
 	}
-	written := int(r.entries() - had)
-	if r.straight != nil {
-		if err := r.pour(); err != nil {
+	if err := e.spool.Add(keys, vals); err != nil {
+		return err
+	}
+	return e.adjust()
+}
+
+// withTimes makes two entries of each of a batch: see timeValue.
+func (e *entries) withTimes(b *format.Batch) ([]uint64, []float64, error) {
+	if e.items.Len() > math.MaxInt32 {
+		return nil, nil, fmt.Errorf("number ids: more than %d with times: %w", math.MaxInt32, format.ErrUnsupported)
+	}
+	keys, vals := e.timed.keys[:0], e.timed.vals[:0]
+	for i, k := range e.pairs {
+		k = k>>32<<32 | k<<33>>32
+		keys = append(keys, k, k|1)
+		vals = append(vals, b.Val[i], timeValue(b.Time[i]))
+	}
+	e.timed.keys, e.timed.vals = keys, vals
+	return keys, vals, nil
+}
+
+// adjust makes room for the ids there are.
+func (e *entries) adjust() error {
+	for {
+		ok, err := e.spool.Adjust()
+		if ok || err != nil {
+			return err
+		}
+		if err := e.turn(); err != nil {
 			return err
 		}
 	}
-	if !j.inRows {
-		return nil
-	}
-	j.inRows = false
-	var stats csr.ValueStats
-	if r.parseBatch(j, &stats); j.err == nil {
-		j.batch.Keep(func(n int) bool { return n >= written })
-	}
-	return nil
 }
 
-// endRows writes the last row.
-func (r *reading) endRows() error {
-	if r.straight == nil {
-		return nil
+// turn begins a generation of the ids that take most.
+func (e *entries) turn() error {
+	a := e.larger()
+	if a.Empty() {
+		return &budget.Error{Need: e.o.Memory + minSpace, Budget: e.o.Memory, What: "no room is left for ids"}
 	}
-	ok, err := r.straight.EndRow()
-	if !ok && err == nil {
-		err = r.pour()
+	if e.o.KeepOrder {
+		return &budget.Error{Need: e.o.Memory + a.Held(), Budget: e.o.Memory, What: "the ids of rows and columns that keep their order have to be in memory"}
 	}
-	return err
+	if err := a.Turn(e.scratch); err != nil {
+		return err
+	}
+	e.o.Log.Debug("ids do not fit: begin another list", "users", e.users.Generations(), "items", e.items.Generations())
+	return e.spool.Turn(e.users.Generations(), e.items.Generations())
 }
 
-// pour spools what has been written.
-func (r *reading) pour() error {
-	w := r.straight
-	r.straight = nil
-	r.inOrder.Store(false)
-	r.o.Log.Debug("the entries are not in the order of the store: sort them", "behind", w.N)
+// pour spools what has been written into the store.
+func (e *entries) pour() error {
+	w := e.straight
+	e.straight = nil
+	e.o.Log.Debug("the entries are not in the order of the store: sort them", "behind", w.N)
 	var b format.Batch
 	stats, err := w.Pour(func(row int64, cols []uint32, vals []float64) error {
 		b.Reset(0)
 		lines, across := &b.Row, &b.Col
-		if r.stored.Transposed {
+		if e.stored.Transposed {
 			lines, across = across, lines
 		}
 		for _, c := range cols {
@@ -109,88 +245,11 @@ func (r *reading) pour() error {
 			across.AddInt(int64(c))
 		}
 		b.Val = append(b.Val, vals...)
-		return r.addKeys(&b)
+		return e.addKeys(&b)
 	})
 	if err != nil {
 		return errors.Join(err, w.Abort())
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stats.Merge(&stats)
+	e.values.merge(&stats)
 	return nil
-}
-
-// addKeys spools the entries of an input with a declared shape.
-func (r *reading) addKeys(b *format.Batch) error {
-	if !r.named() {
-		r.spool.Loose() // their keys are not pairs of temporary ids; it is the only input
-	}
-	r.pairs = slices.Grow(r.pairs[:0], len(b.Val))[:len(b.Val)]
-	cols := b.Col.Ints[:len(b.Val)]
-	if r.named() || r.shape.Late {
-		for i, row := range b.Row.Ints[:len(b.Val)] {
-			r.pairs[i] = lateKey(row, cols[i])
-		}
-		return r.spool.Add(r.pairs, b.Val)
-	}
-	r.spool.Final = true
-	k, err := r.o.packer(*r.shape)
-	if err != nil {
-		return err
-	}
-	for i, row := range b.Row.Ints[:len(b.Val)] {
-		r.pairs[i] = k.Key(row, cols[i])
-	}
-	return r.spool.Add(r.pairs, b.Val)
-}
-
-// addIDs spools entries under temporary ids, user above item.
-func (r *reading) addIDs(b *format.Batch) error {
-	var err error
-	if r.pairs, err = ids.Pairs(r.pairs[:0], b, r.users, r.items); err != nil {
-		return err
-	}
-	keys, vals := r.pairs, b.Val
-	if r.o.Holdout.times() {
-		r.spool.Loose()
-		if keys, vals, err = r.addTimes(b); err != nil {
-			return err
-		}
-	}
-	if err := r.spool.Add(keys, vals); err != nil {
-		return err
-	}
-	return r.adjust()
-}
-
-// adjust makes room for the ids there are.
-func (r *reading) adjust() error {
-	for {
-		ok, err := r.spool.Adjust()
-		if ok || err != nil {
-			return err
-		}
-		if err := r.turn(); err != nil {
-			return err
-		}
-	}
-}
-
-// turn begins a generation of the ids that take most.
-func (r *reading) turn() error {
-	a := r.users
-	if r.items.Held() > a.Held() {
-		a = r.items
-	}
-	if a.Empty() {
-		return &budget.Error{Need: r.o.Memory + minSpace, Budget: r.o.Memory, What: "no room is left for ids"}
-	}
-	if r.o.KeepOrder {
-		return &budget.Error{Need: r.o.Memory + a.Held(), Budget: r.o.Memory, What: "the ids of rows and columns that keep their order have to be in memory"}
-	}
-	if err := a.Turn(r.scratch); err != nil {
-		return err
-	}
-	r.o.Log.Debug("ids do not fit: begin another list", "users", r.users.Generations(), "items", r.items.Generations())
-	return r.spool.Turn(r.users.Generations(), r.items.Generations())
 }

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/combine"
-	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
@@ -50,18 +48,18 @@ func (g *ordered) duplicateError(ctx context.Context, c *combine.Combiner) error
 	e := &duplicateError{Count: c.Duplicates, Places: c.Places, Entries: g.given()}
 	key := g.unpaired(c.Repeated)
 	e.Row, e.Col = g.place(key)
-	if slices.Contains(g.names, "-") {
+	if slices.Contains(g.in.names, "-") {
 		return e
 	}
 	i, j := g.userPlace(key)
-	_, row := g.name(format.RowSide, i)
-	_, col := g.name(format.ColSide, j)
-	l := &locator{row: []byte(row), col: []byte(col), o: g.o, open: g.reading.open}
+	_, row := g.name(g.scratch, format.RowSide, i)
+	_, col := g.name(g.scratch, format.ColSide, j)
+	l := &locator{row: []byte(row), col: []byte(col), o: g.o}
 	l.either = g.o.Graph == Undirected && row != col
-	l.open.Bytes = new(atomic.Int64)
+	open := g.o.opener(g.plan.window)
 	var prev *source
-	for _, name := range g.names {
-		src, err := openSource(ctx, l.open, name, g.o, prev)
+	for _, name := range g.in.names {
+		src, err := openSource(ctx, open, name, g.o, prev)
 		if err != nil {
 			break
 		}
@@ -83,7 +81,6 @@ func (g *ordered) duplicateError(ctx context.Context, c *combine.Combiner) error
 type locator struct {
 	row, col []byte // as texts
 	o        request
-	open     input.Opener
 	either   bool // or exchanged
 	files    []string
 	found    []format.Position

@@ -21,16 +21,16 @@ import (
 // without anything unfinished beside it, and describes it. Another finished store
 // there is an error that says what is different.
 func complete(ctx context.Context, o request, names []string, out string) (*Report, error) {
-	g := &ingestion{o: o, names: names, meter: newMeter(nil), report: &Report{Store: out, Finished: true}}
+	t := &task{o: o, meter: newMeter(nil), report: &Report{Store: out, Finished: true}}
 	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
 	if found, err := s.Look(); o.Force && !o.inPlace(out) || err != nil || found {
 		return nil, nil
 	}
-	var err error
-	if err = g.identify(ctx); err != nil || g.inputs == nil {
+	in, err := identify(ctx, o, names)
+	if err != nil || in.ids == nil {
 		return nil, err
 	}
-	if o.inPlace(out) && !o.base.endsWith(g.origin()) {
+	if o.inPlace(out) && !o.base.endsWith(in.origin(o)) {
 		return nil, nil
 	}
 	had, made, err := sourceOf(o, out)
@@ -38,24 +38,24 @@ func complete(ctx context.Context, o request, names []string, out string) (*Repo
 		return nil, nil // there is none, or something else
 	}
 	exists := &fs.PathError{Op: "create", Path: out, Err: fs.ErrExist}
-	if err := g.sameOrigin(had, made); err != nil && !o.inPlace(out) {
+	if err := in.sameOrigin(o, had, made); err != nil && !o.inPlace(out) {
 		return nil, fmt.Errorf("%w: a finished store, but another one: %w", exists, err)
 	}
-	switch err := g.describe(out); {
+	switch err := t.describe(); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: a finished store, but half of a pair: %w", exists, err)
 	case err != nil:
 		return nil, err
 	}
 	if n, ok := had[combinedKey].(float64); ok {
-		g.report.Duplicates = int64(n)
+		t.report.Duplicates = int64(n)
 	} else if n, ok := had["entries"].(float64); ok && o.Graph != Undirected {
-		g.report.Duplicates = int64(n) - g.report.NNZ
+		t.report.Duplicates = int64(n) - t.report.NNZ
 	}
 	if n, ok := had["bad_lines"].(float64); ok {
-		g.report.BadLines = int64(n)
+		t.report.BadLines = int64(n)
 	}
-	return g.report, s.Remove() // a kill may have left its scratch with nothing, or no journal, in it
+	return t.report, s.Remove() // a kill may have left its scratch with nothing, or no journal, in it
 }
 
 // sourceOf is what a store says it was made from, and when that was.
@@ -79,8 +79,8 @@ func sourceOf(o request, path string) (map[string]any, time.Time, error) {
 // inputs and options: they are the same if names, sizes, sums (see input.ID) and
 // options are, and no input is younger than the store. Stores of before there were
 // sums have none.
-func (g *ingestion) sameOrigin(had map[string]any, made time.Time) error {
-	origin := g.origin()
+func (in inputs) sameOrigin(o request, had map[string]any, made time.Time) error {
+	origin := in.origin(o)
 	for _, side := range sides {
 		if key := idsKey(side); origin[key] == nil && had[key] != nil {
 			return fmt.Errorf("it had %s %v, this one has none", key, had[key])
@@ -95,14 +95,14 @@ func (g *ingestion) sameOrigin(had map[string]any, made time.Time) error {
 		}
 	}
 	sums, _ := had[sumsKey].([]any)
-	inputs := g.inputs
-	if g.o.base != nil {
-		inputs = inputs[1:]
+	more := in.ids
+	if o.base != nil {
+		more = more[1:]
 	}
-	sums = sums[max(0, len(sums)-len(inputs)):]
-	for i, in := range inputs {
-		if in.Modified.After(made) || len(sums) == len(inputs) && sums[i] != in.Sum {
-			return fmt.Errorf("%s has changed since", in.Name)
+	sums = sums[max(0, len(sums)-len(more)):]
+	for i, one := range more {
+		if one.Modified.After(made) || len(sums) == len(more) && sums[i] != one.Sum {
+			return fmt.Errorf("%s has changed since", one.Name)
 		}
 	}
 	return nil
@@ -117,34 +117,49 @@ const combinedKey = "combined"
 // sumsKey is the name of the sums of the inputs in the source of a store.
 const sumsKey = "input_sums"
 
+// Inputs are what an ingest is of, and what tells whether another one is of the same.
+type inputs struct {
+	names  []string
+	ids    []input.ID               // nil if they cannot be read again
+	beside map[format.Side]input.ID // files of ids
+}
+
 // identify looks at the inputs and the files beside them.
-func (g *ingestion) identify(ctx context.Context) (err error) {
-	names := slices.Clone(g.names)
-	if g.o.base != nil {
-		names[0] = filepath.Join(g.o.base.path, csr.ManifestName) // tells of all of it
+func identify(ctx context.Context, o request, names []string) (in inputs, err error) {
+	in = inputs{names: names, beside: map[format.Side]input.ID{}}
+	files := slices.Clone(names)
+	if o.base != nil {
+		files[0] = filepath.Join(o.base.path, csr.ManifestName) // tells of all of it
 	}
-	if g.inputs, err = g.o.files().Identify(ctx, names); err != nil {
-		return err
+	if in.ids, err = o.files().Identify(ctx, files); err != nil {
+		return in, err
 	}
-	g.beside = map[format.Side]input.ID{}
 	for _, side := range sides {
-		if name := g.o.file(side); name != "" {
-			one, err := g.o.files().Identify(ctx, []string{name})
+		if name := o.file(side); name != "" {
+			one, err := o.files().Identify(ctx, []string{name})
 			if err != nil {
-				return err
+				return in, err
 			}
-			g.beside[side] = one[0]
+			in.beside[side] = one[0]
 		}
 	}
-	return nil
+	return in, nil
+}
+
+// size is the bytes of all inputs on disk; 0 if not known.
+func (in inputs) size() (total int64) {
+	for _, one := range in.ids {
+		total += one.Size
+	}
+	return total
 }
 
 // files are the inputs and those beside them, for a journal.
-func (g *ingestion) files() []input.ID {
-	files := slices.Clone(g.inputs)
+func (in inputs) files() []input.ID {
+	files := slices.Clone(in.ids)
 	for _, side := range sides {
-		if in, ok := g.beside[side]; ok && files != nil {
-			files = append(files, in)
+		if one, ok := in.beside[side]; ok && files != nil {
+			files = append(files, one)
 		}
 	}
 	return files
@@ -152,31 +167,31 @@ func (g *ingestion) files() []input.ID {
 
 // origin is what of the inputs and the options decides what the store is, in the
 // types of decoded JSON. A store that is passed on tells no names of directories.
-func (g *ingestion) origin() map[string]any {
-	var inputs, sizes, sums []any
-	for _, name := range g.names {
-		inputs = append(inputs, input.BaseName(name))
+func (in inputs) origin(o request) map[string]any {
+	var names, sizes, sums []any
+	for _, name := range in.names {
+		names = append(names, input.BaseName(name))
 	}
-	for _, in := range g.inputs {
-		sizes, sums = append(sizes, float64(in.Size)), append(sums, in.Sum)
+	for _, one := range in.ids {
+		sizes, sums = append(sizes, float64(one.Size)), append(sums, one.Sum)
 	}
 	options := map[string]any{}
-	for i, s := range (Options{ShardSize: g.o.ShardSize}).shaping() { // shards are files, not the matrix
-		if own := g.o.shaping()[i]; own != s {
+	for i, s := range (Options{ShardSize: o.ShardSize}).shaping() { // shards are files, not the matrix
+		if own := o.shaping()[i]; own != s {
 			options[own[0]] = own[1]
 		}
 	}
-	origin := map[string]any{"inputs": inputs, "options": options}
+	origin := map[string]any{"inputs": names, "options": options}
 	for _, side := range sides {
-		if in, ok := g.beside[side]; ok {
-			origin[idsKey(side)] = input.BaseName(in.Name) + " " + in.Sum
+		if one, ok := in.beside[side]; ok {
+			origin[idsKey(side)] = input.BaseName(one.Name) + " " + one.Sum
 		}
 	}
 	if sizes != nil {
 		origin["input_bytes"], origin[sumsKey] = sizes, sums
 	}
-	if g.o.base != nil {
-		g.o.base.before(origin)
+	if o.base != nil {
+		o.base.before(origin)
 	}
 	return origin
 }

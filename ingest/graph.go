@@ -54,30 +54,6 @@ var (
 	errSkew      = errors.New("a skew-symmetric matrix is no undirected graph")
 )
 
-// axes are those of the rows and columns, one for both of a graph.
-func (r *reading) axes() []*ids.Axis {
-	if r.users == r.items {
-		return []*ids.Axis{r.users}
-	}
-	return []*ids.Axis{r.users, r.items}
-}
-
-// given is how many entries the inputs have, without the store appended to; of an undirected graph, edges.
-func (g *ingestion) given() int64 {
-	n := g.entries()
-	if g.o.base != nil && g.o.base.spooled {
-		n -= g.o.base.nnz
-	}
-	if g.o.Graph != Undirected {
-		return n
-	}
-	loops := g.report.SelfLoops
-	if g.o.SelfLoops == LoopsDropped {
-		loops = 0
-	}
-	return (n + loops) / 2
-}
-
 // square refuses an input of a declared shape that cannot be the graph.
 func (o Options) square(src *source) error {
 	if o.Graph == NoGraph || src.shape == nil || src.shape.Rows == src.shape.Cols {

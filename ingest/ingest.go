@@ -8,7 +8,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
@@ -46,25 +45,6 @@ func (o request) ingest(ctx context.Context, inputs []string, out string) (*Repo
 		return nil, fmt.Errorf("ingest: %w", err)
 	}
 	return ingest(ctx, inputs, out, o, p)
-}
-
-// An ingestion goes from inputs to a store by way of sorted entries.
-type ingestion struct {
-	o       request
-	plan    plan
-	names   []string
-	staging *vfs.Staging
-	meter   *meter
-	report  *Report
-	reading *reading
-	spool   *extsort.Spool
-	scratch *scratch.Dir
-	inputs  []input.ID               // nil if they cannot be read again
-	beside  map[format.Side]input.ID // files of ids
-	saver   saver
-	resumed *journal // nil: begun anew
-
-	testStaging *vfs.Staging // of what is held out; nil: nothing is
 }
 
 func ingest(ctx context.Context, inputs []string, out string, o request, p plan) (*Report, error) {
@@ -115,149 +95,127 @@ func run(ctx context.Context, names []string, out string, o request, p plan) (*R
 	}
 }
 
+// A task is what the stages of an ingest are given: what is asked for, and where. They write into the report what they have
+// found, and read nothing from it.
+type task struct {
+	o                    request
+	plan                 plan
+	in                   inputs
+	staging, testStaging *vfs.Staging // of the store, and of what is held out; nil: nothing is
+	scratch              *scratch.Dir
+	meter                *meter
+	report               *Report
+}
+
 // attempt goes on from what an ingest before has left, or begins one. Damaged
 // temporary files are removed.
 func attempt(ctx context.Context, names []string, out string, o request, p plan) (_ *Report, err error) {
-	staging, err := csr.Stage(o.FS, out, o.Force || o.inPlace(out))
-	if err != nil {
+	t := &task{o: o, plan: p, meter: newMeter(o.Observer), report: &Report{Store: out}}
+	if t.staging, err = csr.Stage(o.FS, out, o.Force || o.inPlace(out)); err != nil {
 		return nil, err
 	}
-	g := newIngestion(o, p, names, staging, out)
-	defer func() { err = errors.Join(err, staging.Abort()) }() // nothing after Commit
+	defer func() { err = errors.Join(err, t.staging.Abort()) }() // nothing after Commit
 	if o.base != nil {
 		if err := o.base.same(o.FS); err != nil {
 			return nil, err
 		}
 	}
-	if g.testStaging, err = stagePair(o, out); err != nil {
+	if t.testStaging, err = stagePair(o, out); err != nil {
 		return nil, err
 	}
-	if g.testStaging != nil {
-		defer func() { err = errors.Join(err, g.testStaging.Abort()) }()
+	if t.testStaging != nil {
+		defer func() { err = errors.Join(err, t.testStaging.Abort()) }()
 	}
-	if err := g.begin(ctx); err != nil {
-		if errors.Is(err, scratch.ErrDamaged) {
-			err = errors.Join(err, g.scratch.Remove())
-		}
+	if t.in, err = identify(ctx, o, names); err != nil {
 		return nil, err
 	}
-	if err := g.run(ctx); err != nil {
+	t.scratch = &scratch.Dir{
+		FS: o.FS, Name: t.staging.Target() + SpoolSuffix, Most: p.unsynced, Durable: t.in.ids != nil && o.CheckpointEvery > 0,
+	}
+	g := &pipeline{task: t, last: time.Now()}
+	e, err := g.begin(ctx)
+	if errors.Is(err, scratch.ErrDamaged) {
+		err = errors.Join(err, t.scratch.Remove())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := g.run(ctx, e); err != nil {
 		return nil, g.leave(err)
 	}
-	g.meter.end()
-	if err := g.scratch.Remove(); err != nil {
+	t.meter.end()
+	if err := t.scratch.Remove(); err != nil {
 		return nil, fmt.Errorf("remove temporary files: %w", err)
 	}
-	return g.report, g.describe(out)
+	e.tell(t.report)
+	return t.report, t.describe()
 }
 
-func newIngestion(o request, p plan, names []string, staging *vfs.Staging, out string) *ingestion {
-	g := &ingestion{
-		o: o, plan: p, names: names, staging: staging, meter: newMeter(o.Observer), report: &Report{Store: out},
-		scratch: &scratch.Dir{FS: o.FS, Name: staging.Target() + SpoolSuffix, Most: p.unsynced},
-		saver:   saver{every: o.CheckpointEvery, last: time.Now()},
-	}
-	r := &reading{
-		o: o, plan: p, names: names, meter: g.meter, report: g.report, scratch: g.scratch,
-		open:  o.opener(p.window),
-		users: ids.New(o.KeepOrder), items: ids.New(o.KeepOrder),
-	}
-	if o.base != nil {
-		g.report.BadLines, r.roles = o.base.bad, o.base.roles
-	}
-	if o.Graph != NoGraph {
-		r.items = r.users
-	}
-	r.save = func() error {
-		if !g.due() {
-			return nil
-		}
-		return g.save(stepRead)
-	}
-	r.spool = extsort.New(p.Budget, g.scratch, true, r.held)
-	g.reading, g.spool = r, r.spool
-	return g
+// A pipeline takes an ingest through its stages. It owns the journal (see resume.go) and what is cleaned up.
+type pipeline struct {
+	*task
+	resumed *journal   // nil: begun anew
+	last    time.Time  // of the last save
+	busy    chan error // has the outcome of the save under way; nil if there is none
+	saved   bool       // there is a journal
 }
 
 // begin finds out where to begin, and whether there is room for it all.
-func (g *ingestion) begin(ctx context.Context) (err error) {
-	if err := g.identify(ctx); err != nil {
-		return err
-	}
-	g.scratch.Durable = g.inputs != nil && g.o.CheckpointEvery > 0
-	g.spool.Durable = g.scratch.Durable
+func (g *pipeline) begin(ctx context.Context) (*entries, error) {
+	e := newEntries(g.task)
 	j, err := g.unfinished()
+	if err == nil && j != nil {
+		err = g.restore(e, j)
+	}
+	if err == nil {
+		err = g.checkSpace(ctx, e.spool.FileBytes())
+	}
 	if err != nil {
-		return err
+		err = errors.Join(err, e.close(true))
 	}
-	if j == nil {
-		return g.checkSpace(ctx)
-	}
-	if err := g.restore(j); err != nil {
-		return err
-	}
-	g.saver.saved = true
-	g.reading.from = j.Place
-	g.o.Log.Info("resumed", "step", j.Step, "entries", j.Entries, "runs", len(j.Runs))
-	return g.checkSpace(ctx)
+	return e, err
 }
 
 // run goes through the stages.
-func (g *ingestion) run(ctx context.Context) (err error) {
-	r := g.reading
-	defer func() {
-		if err != nil && r.straight != nil {
-			err = errors.Join(err, r.straight.Abort())
+func (g *pipeline) run(ctx context.Context, e *entries) (err error) {
+	defer func() { err = errors.Join(err, e.close(err != nil)) }()
+	if g.resumed == nil || g.resumed.Step == stepRead {
+		if err := g.read(ctx, e); err != nil {
+			return err
 		}
-		err = errors.Join(err, r.users.Close(), r.items.Close())
-	}()
-	if err := g.read(ctx); err != nil {
-		return err
 	}
-	matrix, err := g.order(ctx)
+	matrix, err := order(ctx, e, func() error { return g.saveNow(e, stepSort) })
 	if err != nil {
 		return err
 	}
-	left, err := matrix.sift(ctx)
+	left, err := sift(ctx, matrix)
 	if err != nil {
 		return err
 	}
-	return left.publish(ctx)
+	return publish(ctx, left, func(store, test *csr.Writer) error { return g.saveCommit(left, store, test) })
 }
 
-// read spools the entries of all inputs.
-func (g *ingestion) read(ctx context.Context) error {
-	r := g.reading
-	if g.resumed != nil && g.resumed.Step != stepRead {
-		return nil
-	}
-	if g.resumed == nil && g.plan.held > 0 && g.o.straightens() {
-		r.openStraight = func(s shape) error { return g.openStraight(ctx, s) } // beyond the reading
-	}
-	r.total = g.inputSize()
-	g.meter.begin(StageRead, r.total)
-	if err := r.run(ctx); err != nil {
+// read has the entries of all inputs read, and sees that there are some.
+func (g *pipeline) read(ctx context.Context, e *entries) error {
+	g.meter.begin(StageRead, g.in.size())
+	err := read(ctx, e, g.resumed == nil, func() error {
+		if !g.due(e) {
+			return nil
+		}
+		return g.save(e, stepRead)
+	})
+	if err != nil {
 		return err
 	}
-	g.report.Format = r.format
-	g.report.InputBytes = r.uncompressed
-	if r.spool.N == 0 && r.outside.N > 0 {
-		return g.o.Filter.nothingWithin(r.outside)
+	if e.spool.N == 0 && e.Outside.N > 0 {
+		return g.o.Filter.nothingWithin(e.Outside)
 	}
-	if r.shape == nil && r.spool.N == 0 {
-		return &format.ParseError{File: input.DisplayName(g.names[len(g.names)-1]), Err: fmt.Errorf("%w in the input", format.ErrEmpty)}
+	if e.shape == nil && e.spool.N == 0 {
+		return &format.ParseError{File: input.DisplayName(g.in.names[len(g.in.names)-1]), Err: fmt.Errorf("%w in the input", format.ErrEmpty)}
 	}
-	g.o.Log.Debug("read", "format", r.format, "entries", r.entries(), "spilled", r.spool.InFiles)
-	if err := r.spool.Finish(); err != nil || !r.spool.InFiles {
+	g.o.Log.Debug("read", "format", e.Format, "entries", e.count(), "spilled", e.spool.InFiles)
+	if err := e.spool.Finish(); err != nil || !e.spool.InFiles {
 		return err
 	}
-	return g.saveNow(stepSort)
-}
-
-// inputSize is the bytes of all inputs on disk; 0 if not known.
-func (g *ingestion) inputSize() (total int64) {
-	for _, in := range g.inputs {
-		total += in.Size
-	}
-	return total
+	return g.saveNow(e, stepSort)
 }

@@ -42,16 +42,10 @@ type journal struct {
 	Options [][2]string
 	Memory  int64
 
-	Step        string
-	Serial      int // of the next file
-	Place       place
-	Format      string
-	Shape       *shape
-	Lines, Bad  int64
-	LeftOut     map[string]int64 `json:",omitempty"`
-	Outside     span
-	FirstBad    []savedError
-	InputBytes  int64
+	Step   string
+	Serial int // of the next file
+	Shape  *shape
+	record
 	Entries     int64
 	Spilled     int64
 	Runs        []string
@@ -63,10 +57,7 @@ type journal struct {
 	Fingerprint string
 	Test        string // fingerprint of the store of what is held out
 	Duplicates  int64
-	Roles       *partRoles `json:",omitempty"` // of the columns of the first input
-	Spooled     bool       `json:",omitempty"` // the store appended to is an input
-	Titled      bool       `json:",omitempty"` // the input has titles
-	Loops       int64      `json:",omitempty"` // edges from a node to itself
+	Spooled     bool `json:",omitempty"` // the store appended to is an input
 	Resumes     int
 
 	CRC crc.Sum
@@ -80,6 +71,29 @@ type place struct {
 	Row    int64 `json:",omitempty"` // of the matrix there, if rows are counted
 	Disk   int64 // bytes of all inputs on disk up to there
 	Tally  format.Tally
+}
+
+// Bad lines are tolerated *format.ParseErrors. In a journal they are savedErrors.
+type badLines []error
+
+// MarshalJSON writes savedErrors.
+func (b badLines) MarshalJSON() ([]byte, error) {
+	var saved []savedError
+	for _, err := range b {
+		saved = append(saved, saveError(err))
+	}
+	return json.Marshal(saved)
+}
+
+// UnmarshalJSON reads savedErrors.
+func (b *badLines) UnmarshalJSON(text []byte) error {
+	var saved []savedError
+	err := json.Unmarshal(text, &saved)
+	*b = nil
+	for i := range saved {
+		*b = append(*b, saved[i].restore())
+	}
+	return err
 }
 
 // A savedError is a tolerated ParseError.

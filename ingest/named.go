@@ -6,42 +6,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
-	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/budget"
 )
-
-// An input of a declared shape may have ids on either side (Options.RowIDs and ColIDs, or a
-// format.Identified): index i is then the temporary id i of the axis of that side, and
-// the rest is as with an input of ids. All generations of an axis are of one
-// sequence of indices, whatever generation a run of entries has.
-
-// axis is that of a side.
-func (r *reading) axis(s format.Side) *ids.Axis {
-	if s == format.RowSide {
-		return r.users
-	}
-	return r.items
-}
-
-// sides are both.
-var sides = [...]format.Side{format.RowSide, format.ColSide}
-
-// named tells whether there are ids for indices of some side.
-func (r *reading) named() bool { return r.shape != nil && (r.users.Any() || r.items.Any()) }
-
-// length is that of a side of the declared shape.
-func (s *shape) length(side format.Side) int64 {
-	if side == format.RowSide {
-		return s.Rows
-	}
-	return s.Cols
-}
 
 // file is the file of ids of a side, if one is given.
 func (o Options) file(side format.Side) string {
@@ -52,15 +23,13 @@ func (o Options) file(side format.Side) string {
 }
 
 // labels begins to read the ids of a side of an input of a declared shape; nil: there are none.
-func (r *reading) labels(ctx context.Context, src *source, side format.Side) (format.IDs, error) {
-	if name := r.o.file(side); name != "" {
-		op := r.open
-		op.Bytes = new(atomic.Int64)
-		f, err := op.Open(ctx, name)
+func (t *task) labels(ctx context.Context, src *source, side format.Side) (format.IDs, error) {
+	if name := t.o.file(side); name != "" {
+		f, err := t.o.opener(t.plan.window).Open(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		id, title := r.o.fields(side)
+		id, title := t.o.fields(side)
 		return text.NewLabels(&format.Input{Name: f.Name, Stream: f}, id, title, f.Close)
 	}
 	if known, ok := src.reader.(format.Identified); ok {
@@ -99,8 +68,8 @@ func (r *reading) declare(ctx context.Context, src *source) error {
 	if r.named() && max(r.shape.Rows, r.shape.Cols) > math.MaxUint32 {
 		return fmt.Errorf("ids for a %d × %d matrix: %w", r.shape.Rows, r.shape.Cols, format.ErrUnsupported)
 	}
-	if r.openStraight != nil && r.shape != nil && !r.shape.Late && !r.named() {
-		return r.openStraight(*r.shape)
+	if r.straighten != nil && r.shape != nil && !r.shape.Late && !r.named() {
+		return r.straighten(*r.shape)
 	}
 	return nil
 }
@@ -111,7 +80,7 @@ const labelBatch = 1 << 10
 // number numbers the ids of a side: as many as it is long. Columns that are known by the largest index alone may be more: one
 // for each id.
 func (r *reading) number(ctx context.Context, src *source, labels format.IDs, side format.Side) error {
-	a, want, last := r.axis(side), src.shape.length(side), format.Label{}
+	a, want, last := r.of(side), src.shape.length(side), format.Label{}
 	widens := src.shape.Late && side == format.ColSide && r.o.Features == 0
 	var keys format.Keys
 	var base, count int64 // ids of the generations before, and all
@@ -131,7 +100,7 @@ func (r *reading) number(ctx context.Context, src *source, labels format.IDs, si
 			return &format.ParseError{File: l.File, Line: l.Line, Err: fmt.Errorf("%w: more ids than the %d %v of the matrix", format.ErrCount, want, side)}
 		}
 		keys.Add(l.ID)
-		r.report.Titled = r.report.Titled || len(l.Title) > 0
+		r.Titled = r.Titled || len(l.Title) > 0
 		count++
 		if keys.Len() < labelBatch {
 			return nil
@@ -154,8 +123,8 @@ func (r *reading) number(ctx context.Context, src *source, labels format.IDs, si
 var errRepeated = errors.New("an id that another has")
 
 // repeated is the error for two equal ids of a side, of the indices i < j, with the lines of both.
-func (r *reading) repeated(ctx context.Context, src *source, side format.Side, i, j int64) error {
-	labels, err := r.labels(ctx, src, side)
+func (t *task) repeated(ctx context.Context, src *source, side format.Side, i, j int64) error {
+	labels, err := t.labels(ctx, src, side)
 	if err != nil {
 		return err
 	}
@@ -174,16 +143,15 @@ func (r *reading) repeated(ctx context.Context, src *source, side format.Side, i
 
 // settleNamed ranks the ids of the sides that have them.
 func (g *ordered) settleNamed(ctx context.Context) error {
-	r := g.reading
-	for i, a := range r.axes() {
+	for i, a := range g.all() {
 		side := sides[i]
 		if !a.Any() {
 			continue
 		}
-		if err := a.Settle(ctx, g.scratch, g.plan.Budget, r.held, g.meter); err != nil {
+		if err := a.Settle(ctx, g.scratch, g.plan.Budget, g.held, g.meter); err != nil {
 			return err
 		}
-		want := r.shape.length(side)
+		want := g.shape.length(side)
 		if need := 4 * want; need > g.plan.Space/2 {
 			return &budget.Error{Need: g.o.Memory + 2*need, Budget: g.o.Memory, What: fmt.Sprintf("the places of %d %v have to be at hand", want, side)}
 		}
@@ -195,13 +163,11 @@ func (g *ordered) settleNamed(ctx context.Context) error {
 			return err
 		}
 		i, j := firstRepeat(ranks, a.N)
-		op := r.open
-		op.Bytes = new(atomic.Int64)
-		src, err := openSource(ctx, op, g.names[0], g.o, nil)
+		src, err := openSource(ctx, g.o.opener(g.plan.window), g.in.names[0], g.o, nil)
 		if err != nil {
 			return err
 		}
-		return errors.Join(r.repeated(ctx, src, side, i, j), src.Close())
+		return errors.Join(g.repeated(ctx, src, side, i, j), src.Close())
 	}
 	return nil
 }
@@ -220,9 +186,9 @@ func firstRepeat(ranks []uint32, n int64) (i, j int64) {
 
 // remapIndices gives the ranks of all indices, nil for a side without ids.
 func (g *ordered) remapIndices(int, int) (_ *extsort.Remap, err error) {
-	m := &extsort.Remap{Pack: g.pack, First: g.reading.shape.First}
+	m := &extsort.Remap{Pack: g.pack, First: g.shape.First}
 	for side, ranks := range map[format.Side]*[]uint32{format.RowSide: &m.Users, format.ColSide: &m.Items} {
-		if a := g.reading.axis(side); a.Any() {
+		if a := g.of(side); a.Any() {
 			if *ranks, err = a.AllRanks(); err != nil {
 				return nil, err
 			}

@@ -62,7 +62,7 @@ func (g *sifted) holdOut(ctx context.Context) error {
 	filled := int64(0)                          // rows with some
 	rows, cols := int64(0), make([]uint64, len(seen))
 	g.meter.Extend(g.spool.N)
-	n, err := g.splitRows(ctx, func(held []bool, _ int64, c []uint32, v []float64) error {
+	err := g.splitRows(ctx, func(held []bool, _ int64, c []uint32, v []float64) error {
 		some := false
 		for i, h := range held {
 			p := train
@@ -88,7 +88,6 @@ func (g *sifted) holdOut(ctx context.Context) error {
 	if train.nnz == 0 || test.nnz == 0 {
 		return fmt.Errorf("hold out %v: %d of %d entries would be held out; %w would be left in one of the stores", g.o.Holdout, test.nnz, test.nnz+train.nnz, format.ErrEmpty)
 	}
-	g.report.Duplicates = n
 	g.train, g.test = train, test
 	h := &Heldout{Store: g.report.Store + TestSuffix, Rows: rows - filled}
 	for i, w := range cols {
@@ -105,7 +104,7 @@ func (g *sifted) holdOut(ctx context.Context) error {
 }
 
 // splitRows is matrixRows with what is held out.
-func (g *sifted) splitRows(ctx context.Context, emit func(held []bool, row int64, cols []uint32, vals []float64) error) (duplicates int64, err error) {
+func (g *sifted) splitRows(ctx context.Context, emit func(held []bool, row int64, cols []uint32, vals []float64) error) error {
 	s := g.split
 	if s.Kind == heldout.Random {
 		s.Rows = g.hashIDs(true)
@@ -134,57 +133,23 @@ func stagePair(o request, out string) (*vfs.Staging, error) {
 	return csr.Stage(o.FS, out+TestSuffix, o.Force || half)
 }
 
-// writePair writes both stores and publishes them, that of what is held out first. Both are complete and a
-// journal says what they are before the first one is published: an ingest that dies in between is unfinished.
-func (g *sifted) writePair(ctx context.Context) (err error) {
-	train, err := g.fill(ctx, g.train, g.staging, g.source())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, train.Abort()) }() // nothing after Commit
-	fingerprint, err := train.Seal()
-	if err != nil {
-		return err
-	}
-	source := g.source()
-	source[trainKey] = fingerprint
-	test, err := g.fill(ctx, g.test, g.testStaging, source)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, test.Abort()) }()
-	if err := g.saveCommit(train, test); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := test.Commit(); err != nil {
-		return err
-	}
-	return train.Commit()
-}
-
-// trainKey is the name of the fingerprint, in the source of a store of what is held out, of the store with the rest.
-const trainKey = "held_out_of"
-
 // describePair completes the report on the store of what is held out of a finished one. It is fs.ErrNotExist
 // if there is none, or one of another store.
-func (g *ingestion) describePair() error {
-	if g.o.Holdout.kind == heldout.None {
+func (t *task) describePair() error {
+	if t.o.Holdout.kind == heldout.None {
 		return nil
 	}
-	name := g.report.Store + TestSuffix
-	s, err := csr.Open(name, csr.OpenOptions{FS: g.o.FS})
+	name := t.report.Store + TestSuffix
+	s, err := csr.Open(name, csr.OpenOptions{FS: t.o.FS})
 	if err != nil {
 		return fmt.Errorf("open the store of what is held out: %w", err)
 	}
-	if g.report.Heldout == nil {
-		g.report.Heldout = &Heldout{}
+	if t.report.Heldout == nil {
+		t.report.Heldout = &Heldout{}
 	}
-	h := g.report.Heldout
+	h := t.report.Heldout
 	h.Store, h.NNZ, h.Bytes, h.Fingerprint = name, s.NNZ(), s.Size(), s.Fingerprint()
-	if of := s.Manifest().Source[trainKey]; of != g.report.Fingerprint {
+	if of := s.Manifest().Source[trainKey]; of != t.report.Fingerprint {
 		return errors.Join(&fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("it is held out of another store: %w", fs.ErrNotExist)}, s.Close())
 	}
 	return s.Close()
@@ -215,16 +180,16 @@ func (g *sifted) hashIDs(rows bool) *heldout.Hashes {
 // storedAxis has the ids of a stored side.
 func (g *ordered) storedAxis(rows bool) *ids.Axis {
 	if rows != g.pack.Transposed {
-		return g.reading.users
+		return g.users
 	}
-	return g.reading.items
+	return g.items
 }
 
 // isText tells whether the ids of a stored side are texts.
 func (g *ordered) isText(rows bool) bool { return g.hasIDs(rows) && g.storedAxis(rows).Text }
 
 // hasIDs tells whether a stored side has ids; else they are the indices.
-func (g *ordered) hasIDs(rows bool) bool { return g.reading.shape == nil || g.storedAxis(rows).Any() }
+func (g *ordered) hasIDs(rows bool) bool { return g.shape == nil || g.storedAxis(rows).Any() }
 
 // errStop ends a visit.
 var errStop = errors.New("stopped")
@@ -281,14 +246,13 @@ func (g *sifted) prepare(ctx context.Context) error {
 		}
 		s.Newest = make([]heldout.NewestOnes, g.left.Cols)
 		g.meter.Extend(g.spool.N)
-		_, err := g.places(ctx, func(part []extsort.Entry, times []format.Time) error {
+		return g.places(ctx, func(part []extsort.Entry, times []format.Time) error {
 			for i, e := range part {
 				row, col := g.left.Stored(e.Key)
 				s.Newest[col].Add(heldout.Moment{Time: times[i], At: row}, s.N)
 			}
 			return nil
 		})
-		return err
 	}
 	return nil
 }
@@ -302,13 +266,12 @@ func (g *sifted) findCut(ctx context.Context) error {
 	var all span
 	pass := func(visit func(t format.Time)) error {
 		g.meter.Extend(g.spool.N)
-		_, err := g.places(ctx, func(_ []extsort.Entry, times []format.Time) error {
+		return g.places(ctx, func(_ []extsort.Entry, times []format.Time) error {
 			for _, t := range times {
 				visit(t)
 			}
 			return nil
 		})
-		return err
 	}
 	if err := pass(func(t format.Time) { all.add(span{1, t, t}) }); err != nil {
 		return err

@@ -105,31 +105,30 @@ func (e *SpaceError) Error() string {
 }
 
 // checkSpace estimates what the ingest will write and compares it with the
-// free space. Inputs that can be read only once are not estimated.
-func (g *ingestion) checkSpace(ctx context.Context) error {
-	if g.inputs == nil {
+// free space; have is the bytes of its temporary files that are there. Inputs that can be read only once are not estimated.
+func (t *task) checkSpace(ctx context.Context, have int64) error {
+	if t.in.ids == nil {
 		return nil
 	}
-	e, err := g.estimate(ctx)
+	e, err := t.estimate(ctx)
 	if err != nil || e == nil {
 		return err
 	}
-	g.report.Estimate = *e
-	dir := filepath.Dir(g.staging.Target())
-	free, err := g.o.FS.FreeSpace(dir)
+	t.report.Estimate = *e
+	dir := filepath.Dir(t.staging.Target())
+	free, err := t.o.FS.FreeSpace(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
-	log := g.o.Log.Debug
+	log := t.o.Log.Debug
 	if e.Spool > 0 {
-		log = g.o.Log.Info
+		log = t.o.Log.Info
 	}
 	log("disk space", "temporary files", memory.FormatSize(e.Spool), "store", memory.FormatSize(e.Store), "free", memory.FormatSize(free))
-	have := g.spool.FileBytes() // of an ingest that is resumed
-	if need := max(0, e.Spool-have) + e.Store; need > free && !g.o.IgnoreSpace {
+	if need := max(0, e.Spool-have) + e.Store; need > free && !t.o.IgnoreSpace {
 		return fmt.Errorf("ingest: %w", &SpaceError{Dir: dir, Spool: max(0, e.Spool-have), Store: e.Store, Free: free})
 	}
 	return nil
@@ -154,16 +153,16 @@ const (
 // estimate extrapolates from the beginnings of some inputs. It is nil if there
 // is nothing to learn from them; what is wrong with them will be found when they
 // are read.
-func (g *ingestion) estimate(ctx context.Context) (*Estimate, error) {
-	s := sample{o: g.o, users: ids.NewDictionary(), items: ids.NewDictionary()}
+func (t *task) estimate(ctx context.Context) (*Estimate, error) {
+	s := sample{o: t.o, users: ids.NewDictionary(), items: ids.NewDictionary()}
 	var prev *source
-	names := g.names
-	if g.o.base != nil {
+	names := t.in.names
+	if t.o.base != nil {
 		names = names[1:]
 	}
 	step := max(1, len(names)/sampleInputs)
 	for i := 0; i < len(names); i += step {
-		src, err := s.read(ctx, g.plan, names[i], prev)
+		src, err := s.read(ctx, t.plan, names[i], prev)
 		if pe := (*format.ParseError)(nil); errors.As(err, &pe) {
 			break
 		}
@@ -175,11 +174,11 @@ func (g *ingestion) estimate(ctx context.Context) (*Estimate, error) {
 	if s.entries == 0 || s.disk == 0 {
 		return nil, nil
 	}
-	if hint := s.mayBeGraph(); hint != "" && g.o.base == nil {
-		g.o.Log.Warn(hint)
+	if hint := s.mayBeGraph(); hint != "" && t.o.base == nil {
+		t.o.Log.Warn(hint)
 	}
-	e := s.scale(g.inputSize(), g.plan)
-	g.o.base.addTo(e, g.plan)
+	e := s.scale(t.in.size(), t.plan)
+	t.o.base.addTo(e, t.plan)
 	return e, nil
 }
 

@@ -5,18 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
-	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
-	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
-	"github.com/gdsvd/gdsvd/ingest/internal/straight"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
@@ -36,64 +31,26 @@ type job struct {
 	ready   chan struct{} // receives once the batch is parsed
 }
 
-// A reading is the first stage: inputs to entries under temporary ids. One
+// A reading is the first stage under way: inputs to entries under temporary ids. One
 // goroutine reads, workers parse, and the caller's takes the batches in
 // input order: whatever it decides depends on the input alone.
 type reading struct {
-	o      request
-	plan   plan
-	names  []string
-	open   input.Opener
-	meter  *meter
-	total  int64 // bytes of all inputs on disk; 0 = unknown
-	report *Report
-
-	users, items *ids.Axis
-	shape        *shape // declared: keys are indices
-	spool        *extsort.Spool
-	straight     *straight.Writer  // instead of the spool, as long as entries come in order
-	openStraight func(shape) error // nil: spool in any case
-	inOrder      atomic.Bool       // straight is there; for the workers
-	stored       extsort.Packer    // what straight writes
-	longest      int               // entries of a row of it, at most
-	format       string
-	from         place // where an interrupted ingest has stopped
-	place        place // behind what has been taken
-	scratch      *scratch.Dir
-	save         func() error // called between batches
-	roles        *partRoles   // of the first input
-
-	mu    sync.Mutex
-	stats csr.ValueStats
-
-	pairs        []uint64 // keys of a batch
-	pairKeys     []uint64 // and times
-	pairVals     []float64
-	outside      span  // of entries that a Filter has left out
-	uncompressed int64 // bytes of all inputs
+	*entries
+	open       input.Opener
+	from       place             // where an interrupted ingest has stopped
+	save       func() error      // called between batches
+	straighten func(shape) error // begins the store of entries that may be in order; nil: they are spooled
+	inOrder    atomic.Bool       // straight is there; for the workers
+	longest    int               // entries of a row of it, at most
 }
 
-// held is the bytes of the dictionaries, and while entries are in memory of what will be needed beside them to sift.
-func (r *reading) held() (n int64) {
-	for _, a := range r.axes() {
-		n += a.Size()
+// read is the first stage: it takes in what e does not have yet of all inputs. It calls save between batches.
+func read(ctx context.Context, e *entries, anew bool, save func() error) error {
+	r := &reading{entries: e, open: e.o.opener(e.plan.window), from: e.Place, save: save}
+	if anew && e.plan.held > 0 && e.o.straightens() {
+		r.straighten = func(s shape) error { return r.openStraight(ctx, s) } // beyond the reading
 	}
-	if r.spool.InFiles {
-		return n
-	}
-	s := shape{Rows: int64(r.users.Len()), Cols: int64(r.items.Len())}
-	if r.shape != nil {
-		s = *r.shape
-	}
-	return n + r.o.sifting(s)
-}
-
-// generations is the number of lists of ids.
-func (r *reading) generations() (n int) {
-	for _, a := range r.axes() {
-		n += a.Generations()
-	}
-	return n
+	return r.run(ctx)
 }
 
 // run reads all inputs.
@@ -156,13 +113,13 @@ func (l lanes) pass(j *job) {
 // of the chunks, behind those before it.
 func (r *reading) read(ctx context.Context, l lanes) error {
 	var prev *source
-	for i, name := range r.names {
+	for i, name := range r.in.names {
 		if i == 0 && r.o.merges() {
 			continue
 		}
 		src, err := openSource(ctx, r.open, name, r.o, prev)
-		if err == nil && r.roles == nil && !src.base && (prev == nil || prev.base) {
-			r.roles = rolesOfPart(src.reader)
+		if err == nil && r.Roles == nil && !src.base && (prev == nil || prev.base) {
+			r.Roles = rolesOfPart(src.reader)
 		}
 		if err == nil && prev == nil && r.shape == nil && !src.base && (src.shape == nil || !src.shape.Late) { // not resumed; nothing else has begun
 			err = r.declare(ctx, src)
@@ -277,9 +234,7 @@ func (r *reading) parseBatch(j *job, stats *csr.ValueStats) {
 	}
 	if r.o.Duplicates == DuplicatesError { // else the final values are not yet known
 		stats.Add(j.batch.Val...)
-		r.mu.Lock()
-		r.stats.Merge(stats)
-		r.mu.Unlock()
+		r.values.merge(stats)
 	}
 }
 
@@ -297,11 +252,11 @@ func (r *reading) take(ctx context.Context, j *job) error {
 		if err := r.endRows(); err != nil {
 			return err
 		}
-		r.shape, r.format = j.src.shape, j.src.format
-		r.uncompressed += max(j.src.Uncompressed(), j.src.size)
-		r.place = j.at
+		r.shape, r.Format = j.src.shape, j.src.format
+		r.InputBytes += max(j.src.Uncompressed(), j.src.size)
+		r.Place = j.at
 		close(j.src.taken)
-		r.report.leaveOut(j.src.leftOut, j.src.tally.LeftOut)
+		r.leaveOut(j.src.leftOut, j.src.tally.LeftOut)
 		if err := j.src.reader.Check(j.src.tally, nil, nil); err != nil || r.shape == nil || !r.shape.Late {
 			return err
 		}
@@ -318,13 +273,12 @@ func (r *reading) take(ctx context.Context, j *job) error {
 	if err := r.judge(j); err != nil {
 		return err
 	}
-	r.report.Lines += b.Lines
+	r.Lines += b.Lines
 	if !j.src.base {
-		r.report.SelfLoops += j.loops
+		r.Loops += j.loops
 	}
-	r.outside.add(j.outside)
-	r.report.Filtered.Outside = r.outside.N
-	r.shape, r.format = j.src.shape, j.src.format
+	r.Outside.add(j.outside)
+	r.shape, r.Format = j.src.shape, j.src.format
 	err := error(nil)
 	switch {
 	case j.inRows:
@@ -336,9 +290,9 @@ func (r *reading) take(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	r.place = j.at
-	r.place.Tally = j.src.tally
-	r.meter.set(j.at.Disk, r.entries())
+	r.Place = j.at
+	r.Place.Tally = j.src.tally
+	r.meter.set(j.at.Disk, r.count())
 	return r.save()
 }
 
@@ -347,10 +301,10 @@ func (r *reading) judge(j *job) error {
 	b := &j.batch
 	j.src.tally.Add(b.Tally)
 	whole, bad := j.src.reader.Check(j.src.tally, &j.chunk, b), error(nil)
-	r.report.BadLines += b.Refused
-	r.report.FirstBad = append(r.report.FirstBad, b.Errs[:min(len(b.Errs), format.MaxErrs-len(r.report.FirstBad))]...)
-	if r.report.BadLines > r.o.MaxBadLines {
-		bad = r.report.FirstBad[0]
+	r.Bad += b.Refused
+	r.FirstBad = append(r.FirstBad, b.Errs[:min(len(b.Errs), format.MaxErrs-len(r.FirstBad))]...)
+	if r.Bad > r.o.MaxBadLines {
+		bad = r.FirstBad[0]
 		if r.o.MaxBadLines > 0 {
 			bad = fmt.Errorf("more than %d bad lines, the first: %w", r.o.MaxBadLines, bad)
 		}

@@ -49,25 +49,13 @@ type Seconds struct {
 	Write float64 `json:"write"`
 }
 
-// leaveOut counts what an input has beside the matrix.
-func (r *Report) leaveOut(names [2]string, counts [2]int64) {
-	for i, n := range counts {
-		if n > 0 {
-			if r.LeftOut == nil {
-				r.LeftOut = map[string]int64{}
-			}
-			r.LeftOut[names[i]] += n
-		}
-	}
-}
-
 // describe completes the report from the published store.
-func (g *ingestion) describe(out string) error {
-	rep := g.report
-	sec := g.meter.seconds
+func (t *task) describe() error {
+	rep := t.report
+	sec := t.meter.seconds
 	rep.Seconds = Seconds{Read: sec[StageRead], Sort: sec[stageIDs] + sec[stageSort] + sec[stageSift], Write: sec[stageWrite]}
 	rep.Seconds.Total = rep.Seconds.Read + rep.Seconds.Sort + rep.Seconds.Write
-	s, err := csr.Open(out, csr.OpenOptions{FS: g.o.FS})
+	s, err := csr.Open(rep.Store, csr.OpenOptions{FS: t.o.FS})
 	if err != nil {
 		return fmt.Errorf("open the new store: %w", err)
 	}
@@ -79,7 +67,7 @@ func (g *ingestion) describe(out string) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	return g.describePair()
+	return t.describePair()
 }
 
 // StageRead is the stage that reads the inputs.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"path/filepath"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -18,7 +20,7 @@ import (
 
 // unfinished looks at what an ingest before has left. It returns its journal
 // if this one goes on from there, else nil and an empty scratch.
-func (g *ingestion) unfinished() (*journal, error) {
+func (g *pipeline) unfinished() (*journal, error) {
 	found, err := g.scratch.Look()
 	if err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
@@ -36,9 +38,9 @@ func (g *ingestion) unfinished() (*journal, error) {
 	}
 	j, err := readJournal(g.scratch)
 	if err == nil {
-		err = j.matches(g.files(), g.o.Options)
+		err = j.matches(g.in.files(), g.o.Options)
 	}
-	if err == nil && g.inputs == nil {
+	if err == nil && g.in.ids == nil {
 		err = errors.New("an input cannot be read again")
 	}
 	if err != nil {
@@ -48,7 +50,7 @@ func (g *ingestion) unfinished() (*journal, error) {
 		return nil, ids.ErrReorder
 	}
 	if j.Test != "" && len(j.Runs) == 0 { // a pair that was made in memory, perhaps half of it published
-		g.saver.saved = true
+		g.saved = true
 		return nil, g.scratch.Sweep(map[string]bool{scratch.Journal: true})
 	}
 	return j, nil
@@ -73,48 +75,34 @@ func finished(_ context.Context, o request, _ []string, out string) (*Report, er
 	if err := store.Close(); err != nil || !same {
 		return nil, err
 	}
-	g := &ingestion{o: o, meter: newMeter(nil), report: &Report{Store: out}}
-	j.report(g.report, g.meter)
-	if err := g.describe(out); err != nil {
+	t := &task{o: o, meter: newMeter(nil), report: &Report{Store: out, Resumes: j.Resumes + 1}}
+	j.tell(t.report)
+	t.report.Duplicates, t.report.Runs, t.report.SpilledBytes = j.Duplicates, j.MostRuns, j.Spilled
+	maps.Copy(t.meter.seconds, j.Seconds)
+	if err := t.describe(); err != nil {
 		return nil, err
 	}
-	return g.report, s.Remove()
+	return t.report, s.Remove()
 }
 
-// report restores what has been counted.
-func (j *journal) report(r *Report, m *meter) {
-	r.Format, r.Lines, r.BadLines, r.InputBytes = j.Format, j.Lines, j.Bad, j.InputBytes
-	r.Duplicates, r.Runs, r.SpilledBytes = j.Duplicates, j.MostRuns, j.Spilled
-	r.FirstBad, r.LeftOut = nil, j.LeftOut
-	r.Filtered.Outside = j.Outside.N
-	for i := range j.FirstBad {
-		r.FirstBad = append(r.FirstBad, j.FirstBad[i].restore())
-	}
-	r.Resumes, r.Titled, r.SelfLoops = j.Resumes+1, j.Titled, j.Loops
-	for stage, sec := range j.Seconds {
-		m.seconds[stage] = sec
-	}
-}
-
-// restore brings the ingestion to where the journal says.
-func (g *ingestion) restore(j *journal) error {
-	r, s := g.reading, g.spool
-	j.report(g.report, g.meter)
-	r.outside, r.roles = j.Outside, j.Roles
-	r.place, r.format, r.shape, r.uncompressed = j.Place, j.Format, j.Shape, j.InputBytes
+// restore brings entries to where the journal says.
+func (g *pipeline) restore(e *entries, j *journal) error {
+	e.record, e.shape = j.record, j.Shape
 	if j.Values != nil {
-		r.stats = csr.StatsOf(*j.Values)
+		e.values.stats = csr.StatsOf(*j.Values)
 	}
-	g.scratch.Serial = j.Serial
+	maps.Copy(g.meter.seconds, j.Seconds)
+	g.report.Resumes, g.scratch.Serial = j.Resumes+1, j.Serial
 	damaged := func(err error) error {
 		return &csr.ResumeError{What: "ingest", Dir: g.scratch.Name, Err: scratch.Damaged(err)}
 	}
-	for axis, state := range map[*ids.Axis]ids.State{r.users: j.Users, r.items: j.Items} {
+	for axis, state := range map[*ids.Axis]ids.State{e.users: j.Users, e.items: j.Items} {
 		if err := axis.Restore(g.scratch, state); err != nil {
 			return damaged(err)
 		}
 	}
-	if err := s.Restore(j.Runs, r.users.Generations(), r.items.Generations(), j.MostRuns, j.Spilled); err != nil {
+	s := e.spool
+	if err := s.Restore(j.Runs, e.users.Generations(), e.items.Generations(), j.MostRuns, j.Spilled); err != nil {
 		return damaged(err)
 	}
 	if s.N != j.Entries {
@@ -123,77 +111,94 @@ func (g *ingestion) restore(j *journal) error {
 	if err := g.scratch.Sweep(j.files()); err != nil {
 		return fmt.Errorf("resume: %w", err)
 	}
-	g.resumed = j
+	g.resumed, g.saved = j, true
+	g.o.Log.Info("resumed", "step", j.Step, "entries", j.Entries, "runs", len(j.Runs))
 	return nil
 }
 
-// A saver writes the journal from time to time. Making files durable and
-// writing goes on beside the ingest.
-type saver struct {
-	every time.Duration
-	last  time.Time
-	busy  chan error // has the outcome of the save under way; nil if there is none
-	saved bool       // there is a journal
-}
-
 // due tells whether the ingest should be saved now.
-func (g *ingestion) due() bool {
-	return g.spool.InFiles && g.scratch.Durable &&
-		(time.Since(g.saver.last) >= g.saver.every || g.scratch.Unsynced() >= g.plan.unsynced)
+func (g *pipeline) due(e *entries) bool {
+	return e.spool.InFiles && g.scratch.Durable &&
+		(time.Since(g.last) >= g.o.CheckpointEvery || g.scratch.Unsynced() >= g.plan.unsynced)
 }
 
 // save begins to write the journal of what has been done so far; no file it
-// names is changed later. It returns the error of the save before.
-func (g *ingestion) save(step string) error {
+// names is changed later. It returns the error of the save before. Making files durable and writing go on beside the ingest.
+func (g *pipeline) save(e *entries, step string) error {
 	if !g.scratch.Durable {
 		return nil
 	}
 	if err := g.saving(); err != nil {
 		return err
 	}
-	r := g.reading
-	err := g.spool.Flush()
-	for _, a := range r.axes() {
+	err := e.spool.Flush()
+	for _, a := range e.all() {
 		err = errors.Join(err, a.Save(g.scratch))
 	}
 	if err != nil {
 		return err
 	}
-	j := g.journal(step)
+	j := g.picture(e, step)
 	files := g.scratch.TakeUnsynced()
 	var logs []vfs.File
 	var old []string
-	for _, a := range r.axes() {
+	for _, a := range e.all() {
 		log, gone := a.Logs()
 		if log != nil {
 			logs = append(logs, log)
 		}
 		old = append(old, gone...)
 	}
-	g.saver.last = time.Now()
-	g.saver.busy = make(chan error, 1)
-	go func(done chan<- error) { done <- persist(g.scratch, j, files, logs, old) }(g.saver.busy)
+	g.last = time.Now()
+	g.busy = make(chan error, 1)
+	go func(done chan<- error) { done <- persist(g.scratch, j, files, logs, old) }(g.busy)
 	return nil
 }
 
 // saving waits for the save under way.
-func (g *ingestion) saving() error {
-	busy := g.saver.busy
+func (g *pipeline) saving() error {
+	busy := g.busy
 	if busy == nil {
 		return nil
 	}
-	g.saver.busy = nil
+	g.busy = nil
 	err := <-busy
-	g.saver.saved = g.saver.saved || err == nil
+	g.saved = g.saved || err == nil
 	return err
 }
 
 // saveNow is save, and returns when it is done.
-func (g *ingestion) saveNow(step string) error {
-	if err := g.save(step); err != nil {
+func (g *pipeline) saveNow(e *entries, step string) error {
+	if err := g.save(e, step); err != nil {
 		return err
 	}
 	return g.saving()
+}
+
+// saveCommit notes the fingerprint of the store that is about to be published, if there is a journal or a pair:
+// if it is there when the ingest is resumed, all is done. test is the store of what is held out, or nil.
+func (g *pipeline) saveCommit(s *sifted, store, test *csr.Writer) (err error) {
+	if !g.saved && test == nil {
+		return nil
+	}
+	j := g.picture(s.entries, stepCommit)
+	j.Duplicates = s.duplicates
+	if j.Fingerprint, err = store.Seal(); err != nil {
+		return err
+	}
+	if test != nil {
+		if j.Test, err = test.Seal(); err != nil {
+			return err
+		}
+		if err = g.scratch.Make(); err != nil {
+			return err
+		}
+		if err = g.o.FS.SyncDir(filepath.Dir(g.scratch.Name)); err != nil {
+			return err
+		}
+		g.saved = true
+	}
+	return j.write(g.scratch)
 }
 
 // persist makes files durable, then the journal that names them, and removes
@@ -220,43 +225,34 @@ func persist(s *scratch.Dir, j *journal, files, logs []vfs.File, old []string) e
 	return nil
 }
 
-// journal is a picture of the ingestion.
-func (g *ingestion) journal(step string) *journal {
-	r := g.reading
+// picture is the journal of now.
+func (g *pipeline) picture(e *entries, step string) *journal {
 	j := &journal{
-		Version: journalVersion, Inputs: g.files(), Options: g.o.shaping(), Memory: g.o.Memory,
-		Step: step, Serial: g.scratch.Serial, Place: r.place, Format: r.format, Shape: r.shape.clone(),
-		Lines: g.report.Lines, Bad: g.report.BadLines, LeftOut: g.report.LeftOut, InputBytes: r.uncompressed,
-		Entries: g.spool.N, Spilled: g.spool.Spilled(), MostRuns: g.spool.Most,
-		Users: r.users.State(), Items: r.items.State(),
-		Seconds:    g.meter.spent(),
-		Duplicates: g.report.Duplicates, Resumes: g.report.Resumes, Titled: g.report.Titled, Roles: r.roles, Spooled: g.o.base != nil && g.o.base.spooled, Loops: g.report.SelfLoops,
+		Version: journalVersion, Inputs: g.in.files(), Options: g.o.shaping(), Memory: g.o.Memory,
+		Step: step, Serial: g.scratch.Serial, Shape: e.shape.clone(), record: e.record,
+		Entries: e.spool.N, Spilled: e.spool.Spilled(), MostRuns: e.spool.Most,
+		Users: e.users.State(), Items: e.items.State(),
+		Seconds: g.meter.spent(), Spooled: g.o.base != nil && g.o.base.spooled,
 	}
 	if g.resumed != nil {
-		j.Memory = g.resumed.Memory // its runs are no longer than that allows
-		j.Memory = max(j.Memory, g.o.Memory)
+		j.Memory = max(g.resumed.Memory, g.o.Memory) // its runs are no longer than that allows
+		j.Resumes = g.resumed.Resumes + 1
 	}
-	for _, err := range g.report.FirstBad {
-		j.FirstBad = append(j.FirstBad, saveError(err))
+	if e.spool.InFiles {
+		j.Runs = e.spool.Files()
 	}
-	if g.spool.InFiles {
-		j.Runs = g.spool.Files()
-	}
-	j.Outside = r.outside
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if g.o.Duplicates == DuplicatesError && g.spool.N > 0 {
-		v := r.stats.Values()
+	if g.o.Duplicates == DuplicatesError && e.spool.N > 0 {
+		v := e.values.now()
 		j.Values = &v
 	}
 	return j
 }
 
 // leave ends an ingest that has failed: what can be resumed is kept.
-func (g *ingestion) leave(err error) error {
+func (g *pipeline) leave(err error) error {
 	err = errors.Join(err, g.saving())
 	err = errors.Join(err, g.scratch.Close())
-	if g.saver.saved && resumable(err) {
+	if g.saved && resumable(err) {
 		return &csr.UnfinishedError{What: "ingest", Dir: g.scratch.Name, Err: err}
 	}
 	return errors.Join(err, g.scratch.Remove())

@@ -14,19 +14,19 @@ import (
 	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
-// A sifted matrix is what of the sorted entries is written, and to which store: the third stage.
+// A sifted matrix is what of the sorted entries is written, and to which store: what the third stage hands on.
 type sifted struct {
 	*ordered
 	sieve       *sieve.Sieve      // nil: all rows and columns are left
 	left        extsort.Packer    // of the matrix that is left
 	split       *heldout.Splitter // nil: nothing is held out
 	train, test *part             // of a split
-	held        int64             // bytes, see room
+	taken       int64             // bytes, see room
 }
 
-// sift finds out which rows and columns have enough entries, then which entries are held out. Each pass is a walk over the sorted
+// sift is the third stage: it finds out which rows and columns have enough entries, then which entries are held out. Each pass is a walk over the sorted
 // entries.
-func (g *ordered) sift(ctx context.Context) (*sifted, error) {
+func sift(ctx context.Context, g *ordered) (*sifted, error) {
 	s := &sifted{ordered: g, left: g.pack}
 	if !g.o.sifts() {
 		return s, nil
@@ -47,10 +47,7 @@ func (g *ordered) sift(ctx context.Context) (*sifted, error) {
 
 // room is an error unless need bytes can be held beside the merge of the runs.
 func (g *sifted) room(need int64, what string) error {
-	have := g.plan.Space - g.held
-	for _, a := range g.reading.axes() {
-		have -= a.Size()
-	}
+	have := g.plan.Space - g.taken - g.size()
 	if g.spool.InFiles {
 		have -= g.plan.Space / 4 // of the merge: see newPlan
 	} else {
@@ -59,7 +56,7 @@ func (g *sifted) room(need int64, what string) error {
 	if need > have {
 		return &budget.Error{Need: g.o.Memory + need - have, Budget: g.o.Memory, What: what}
 	}
-	g.held += need
+	g.taken += need
 	return nil
 }
 
@@ -71,10 +68,10 @@ func (g *sifted) filter(ctx context.Context) (err error) {
 	if err := g.room(sieve.Bytes(g.pack), "the numbers of entries of all columns have to be at hand"); err != nil {
 		return err
 	}
-	s, n := sieve.New(g.pack, g.o.Filter.MinPerRow, g.o.Filter.MinPerCol, g.o.Filter.MinValue, g.reading.shape != nil || g.o.Graph != NoGraph), int64(0)
+	s := sieve.New(g.pack, g.o.Filter.MinPerRow, g.o.Filter.MinPerCol, g.o.Filter.MinValue, g.shape != nil || g.o.Graph != NoGraph)
 	for again := true; again; again = s.EndPass() {
 		g.meter.Extend(g.spool.N)
-		n, err = g.places(ctx, func(part []extsort.Entry, _ []format.Time) error {
+		err = g.places(ctx, func(part []extsort.Entry, _ []format.Time) error {
 			s.Add(part)
 			return nil
 		})
@@ -83,7 +80,6 @@ func (g *sifted) filter(ctx context.Context) (err error) {
 		}
 	}
 	g.sieve, g.left = s, s.Left
-	g.report.Duplicates = n
 	f := &g.report.Filtered
 	f.Small, f.Entries, f.Passes = s.Small, s.Entries-s.Small-s.Kept, s.Passes
 	f.Rows, f.Cols = g.pack.Rows-s.Left.Rows, g.pack.Cols-s.Left.Cols
@@ -98,18 +94,17 @@ func (g *sifted) filter(ctx context.Context) (err error) {
 		return nil
 	}
 	g.meter.Extend(g.spool.N)
-	g.reading.stats = csr.ValueStats{}
-	_, err = g.places(ctx, func(part []extsort.Entry, _ []format.Time) error {
+	g.final = csr.ValueStats{}
+	return g.places(ctx, func(part []extsort.Entry, _ []format.Time) error {
 		for _, e := range part {
-			g.reading.stats.Add(e.Val)
+			g.final.Add(e.Val)
 		}
 		return nil
 	})
-	return err
 }
 
 // places is walk with the places in the matrix that is left, and their times if entries have some.
-func (g *sifted) places(ctx context.Context, emit func(part []extsort.Entry, times []format.Time) error) (duplicates int64, err error) {
+func (g *sifted) places(ctx context.Context, emit func(part []extsort.Entry, times []format.Time) error) error {
 	var t untimer
 	s := sieve.Sifter{Sieve: g.sieve}
 	return g.walk(ctx, func(part []extsort.Entry) error {
@@ -125,15 +120,16 @@ func (g *sifted) places(ctx context.Context, emit func(part []extsort.Entry, tim
 }
 
 // matrixRows is places, put together to rows.
-func (g *sifted) matrixRows(ctx context.Context, emit func(row int64, cols []uint32, vals []float64, times []format.Time) error) (duplicates int64, err error) {
+func (g *sifted) matrixRows(ctx context.Context, emit func(row int64, cols []uint32, vals []float64, times []format.Time) error) error {
 	rows := rowBuilder{pack: g.left, most: g.longestRow(), emit: emit}
-	if duplicates, err = g.places(ctx, rows.add); err == nil {
+	err := g.places(ctx, rows.add)
+	if err == nil {
 		err = rows.flush()
 	}
 	if me := (*budget.Error)(nil); errors.As(err, &me) {
 		me.Budget, me.Need = g.o.Memory, g.o.Memory+2*rowCost*g.left.Cols
 	}
-	return duplicates, err
+	return err
 }
 
 // With times, an entry is two in the spool: key and value, then key and time, both keys with a
@@ -151,38 +147,11 @@ func timeOf(v float64) format.Time { return format.Time(math.Float64bits(v)) - t
 func isTime(key uint64) bool { return key&1 == 1 }
 
 // unpaired is the place of a key of the spool.
-func (g *ingestion) unpaired(key uint64) uint64 {
+func (g *ordered) unpaired(key uint64) uint64 {
 	if g.o.Holdout.times() {
 		return key >> 1
 	}
 	return key
-}
-
-// entries is how many have been read.
-func (g *ingestion) entries() int64 { return g.reading.entries() }
-
-func (r *reading) entries() int64 {
-	if r.straight != nil {
-		return r.straight.N
-	}
-	if r.o.Holdout.times() {
-		return r.spool.N / 2
-	}
-	return r.spool.N
-}
-
-// addTimes makes pairs of the entries of a batch.
-func (r *reading) addTimes(b *format.Batch) ([]uint64, []float64, error) {
-	if r.items.Len() > math.MaxInt32 {
-		return nil, nil, fmt.Errorf("number ids: more than %d with times: %w", math.MaxInt32, format.ErrUnsupported)
-	}
-	r.pairKeys, r.pairVals = r.pairKeys[:0], r.pairVals[:0]
-	for i, k := range r.pairs {
-		k = k>>32<<32 | k<<33>>32
-		r.pairKeys = append(r.pairKeys, k, k|1)
-		r.pairVals = append(r.pairVals, b.Val[i], timeValue(b.Time[i]))
-	}
-	return r.pairKeys, r.pairVals, nil
 }
 
 // An untimer takes pairs apart.

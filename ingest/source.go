@@ -10,9 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/ingest/internal/stored"
@@ -32,34 +30,6 @@ type source struct {
 	shared  bool          // workers read from it
 	base    bool          // it is the store that is appended to
 	taken   chan struct{} // closed once all its batches have been taken
-}
-
-// A shape is that of the user's matrix, of inputs whose keys are indices.
-type shape struct {
-	Rows, Cols int64
-	Late       bool  `json:",omitempty"` // Rows and Cols are known behind the last chunk; see lateKey
-	First      int64 `json:",omitempty"` // index of the first column in keys
-}
-
-// clone is a copy: a journal is written while a late shape is declared.
-func (s *shape) clone() *shape {
-	if s == nil {
-		return nil
-	}
-	c := *s
-	return &c
-}
-
-// lateKey is the key of a place as long as the shape is not known, and beside ids.
-func lateKey(row, col int64) uint64 { return uint64(row)<<32 | uint64(col) }
-
-// packer makes the keys of a matrix as it is going to be stored.
-func (o Options) packer(s shape) (extsort.Packer, error) {
-	k := extsort.NewPacker(s.Rows, s.Cols, o.Orient.Transposes(s.Rows, s.Cols))
-	if k.Cols > csr.MaxCols || k.Bits > 63 {
-		return k, fmt.Errorf("a %d × %d matrix is too large: %w", s.Rows, s.Cols, format.ErrUnsupported)
-	}
-	return k, nil
 }
 
 // openSource opens an input. prev is the one before, or nil.

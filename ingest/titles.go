@@ -225,7 +225,7 @@ func (g *ordered) keepTitles(ctx context.Context, w *csr.Writer) (closing func()
 		return closing, err
 	}
 	before, now := &titler{store: old}, csr.RowAxis
-	for i, a := range g.reading.axes() {
+	for i, a := range g.all() {
 		open, err := titles.Of(old, before.axis(sides[i]))
 		if err != nil {
 			return old.Close, err

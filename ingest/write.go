@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -17,47 +16,60 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
-// publish writes the store, or both, and publishes it: the last stage.
-func (g *sifted) publish(ctx context.Context) error {
+// publish is the last stage: it writes the store, or both, and publishes it, that of what is held out first. Both are complete
+// before, and saved notes what they are: an ingest that dies in between is unfinished.
+func publish(ctx context.Context, g *sifted, saved func(store, test *csr.Writer) error) (err error) {
+	passes := int64(1)
 	if g.split != nil {
-		g.meter.begin(stageWrite, 2*g.spool.N)
-		return g.writePair(ctx)
+		passes = 2
 	}
-	g.meter.begin(stageWrite, g.spool.N)
-	return g.writeOne(ctx)
-}
-
-func (g *sifted) writeOne(ctx context.Context) (err error) {
-	w, err := g.fill(ctx, nil, g.staging, g.source())
+	g.meter.begin(stageWrite, passes*g.spool.N)
+	store, err := g.fill(ctx, g.train, g.staging, g.source())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Abort()) }() // nothing after Commit
-	closing, err := g.keepTitles(ctx, w)
+	defer func() { err = errors.Join(err, store.Abort()) }() // nothing after Commit
+	closing, err := g.keepTitles(ctx, store)
+	fingerprint := ""
 	if err == nil {
-		_, err = w.Seal()
+		fingerprint, err = store.Seal()
 	}
 	if err = errors.Join(err, closing()); err != nil {
 		return err
 	}
-	if g.saver.saved {
-		if err := g.saveCommit(w, nil); err != nil {
+	var test *csr.Writer
+	if g.split != nil {
+		source := g.source()
+		source[trainKey] = fingerprint
+		if test, err = g.fill(ctx, g.test, g.testStaging, source); err != nil {
 			return err
 		}
+		defer func() { err = errors.Join(err, test.Abort()) }()
+	}
+	if err := saved(store, test); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return w.Commit()
+	if test != nil {
+		if err := test.Commit(); err != nil {
+			return err
+		}
+	}
+	return store.Commit()
 }
+
+// trainKey is the name of the fingerprint, in the source of a store of what is held out, of the store with the rest.
+const trainKey = "held_out_of"
 
 // fill writes a store of all entries that are left, or of a part of them.
 func (g *sifted) fill(ctx context.Context, p *part, staging *vfs.Staging, source map[string]any) (_ *csr.Writer, err error) {
-	stats := &g.reading.stats
+	stats := &g.final
 	if p != nil {
 		stats = &p.stats
 	}
-	w := g.reading.straight
+	w := g.straight
 	if w == nil {
 		w, err = g.create(ctx, csr.CreateOptions{
 			Cols: g.left.Cols, Values: stats.Values(), Transposed: g.pack.Transposed, Staging: staging, Source: source, Workers: g.plan.encoders,
@@ -71,14 +83,13 @@ func (g *sifted) fill(ctx context.Context, p *part, staging *vfs.Staging, source
 			err = errors.Join(err, w.Abort())
 		}
 	}()
-	duplicates := int64(0)
 	switch {
-	case g.reading.straight != nil:
+	case g.straight != nil:
 		maps.Copy(w.Source, source)
 	case p == nil:
-		duplicates, err = g.matrixRows(ctx, func(i int64, cols []uint32, vals []float64, _ []format.Time) error { return w.Row(i, cols, vals) })
+		err = g.matrixRows(ctx, func(i int64, cols []uint32, vals []float64, _ []format.Time) error { return w.Row(i, cols, vals) })
 	default:
-		duplicates, err = g.splitRows(ctx, func(held []bool, i int64, cols []uint32, vals []float64) error {
+		err = g.splitRows(ctx, func(held []bool, i int64, cols []uint32, vals []float64) error {
 			cols, vals = p.take(held, cols, vals)
 			return w.Row(i, cols, vals)
 		})
@@ -86,7 +97,7 @@ func (g *sifted) fill(ctx context.Context, p *part, staging *vfs.Staging, source
 	if err != nil {
 		return nil, err
 	}
-	g.report.Duplicates = duplicates
+	g.report.Duplicates = g.duplicates
 	if err := w.End(g.left.Rows); err != nil {
 		return nil, err
 	}
@@ -98,33 +109,9 @@ func (g *sifted) fill(ctx context.Context, p *part, staging *vfs.Staging, source
 }
 
 // create begins a store.
-func (g *ingestion) create(ctx context.Context, o csr.CreateOptions) (*straight.Writer, error) {
-	o.FS, o.ShardSize = g.o.FS, g.o.ShardSize
-	return straight.Create(ctx, g.report.Store, o)
-}
-
-// saveCommit notes the fingerprint of the store that is about to be published:
-// if it is there when the ingest is resumed, all is done.
-// test is the store of what is held out, or nil.
-func (g *ingestion) saveCommit(w, test *csr.Writer) (err error) {
-	j := g.journal(stepCommit)
-	if j.Fingerprint, err = w.Seal(); err != nil {
-		return err
-	}
-	if test != nil {
-		if j.Test, err = test.Seal(); err != nil {
-			return err
-		}
-		err := g.scratch.Make()
-		if err == nil {
-			err = g.o.FS.SyncDir(filepath.Dir(g.scratch.Name))
-		}
-		if err != nil {
-			return err
-		}
-		g.saver.saved = true
-	}
-	return j.write(g.scratch)
+func (t *task) create(ctx context.Context, o csr.CreateOptions) (*straight.Writer, error) {
+	o.FS, o.ShardSize = t.o.FS, t.o.ShardSize
+	return straight.Create(ctx, t.report.Store, o)
 }
 
 // rowCost is the bytes an entry of the row being put together takes here and
@@ -132,8 +119,8 @@ func (g *ingestion) saveCommit(w, test *csr.Writer) (err error) {
 const rowCost = 64
 
 // longestRow is how many entries of a row fit in half of what the sort used.
-func (g *ingestion) longestRow() int {
-	return int(max(csr.BlockNNZ, (g.plan.Space-g.reading.held())/2/rowCost))
+func (e *entries) longestRow() int {
+	return int(max(csr.BlockNNZ, (e.plan.Space-e.held())/2/rowCost))
 }
 
 func (g *sifted) writeIDs(ctx context.Context, w *csr.Writer) error {
@@ -202,18 +189,18 @@ func (g *sifted) natural(rows bool) (bool, error) {
 // source is what the manifest says about where the matrix came from. It must
 // depend on nothing but the inputs and the options that shape the matrix.
 func (g *ordered) source() map[string]any {
-	s := g.origin()
-	s["format"] = g.reading.format
-	entries, merged := g.given(), g.report.Duplicates
+	s := g.in.origin(g.o)
+	s["format"] = g.Format
+	entries, merged := g.given(), g.duplicates
 	if b := g.o.base; b != nil {
 		entries += b.entries
 		merged += b.repeated()
 	}
 	s["entries"] = entries
-	if g.reading.shape != nil {
+	if g.shape != nil {
 		s["declared"] = true
 	}
-	if r := g.reading.roles; r != nil {
+	if r := g.Roles; r != nil {
 		s[rolesKey] = r.text()
 	}
 	if g.o.Graph == Undirected && merged > 0 {
@@ -224,10 +211,10 @@ func (g *ordered) source() map[string]any {
 	}
 	s["duplicates"] = g.o.Duplicates.String()
 	if g.o.sifts() {
-		s[combinedKey] = g.report.Duplicates
+		s[combinedKey] = g.duplicates
 	}
-	if g.report.BadLines > 0 {
-		s["bad_lines"] = g.report.BadLines
+	if g.Bad > 0 {
+		s["bad_lines"] = g.Bad
 	}
 	return s
 }

@@ -327,7 +327,7 @@ func (s *Spool) mergeGroup(ctx context.Context, lo, hi int, by Order, saved func
 		return errors.Join(err, f.Close())
 	}
 	err = w.end()
-	if err == nil && s.Durable {
+	if err == nil && s.dir.Durable {
 		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close()); err != nil {

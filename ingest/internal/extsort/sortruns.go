@@ -139,7 +139,7 @@ func (s *Spool) replaceRun(r *run, e []Entry, c *Coder) error {
 	}
 	w := newRunWriter(f, runInfo{sorted: true}, c)
 	err = errors.Join(w.add(e), w.end())
-	if err == nil && s.Durable {
+	if err == nil && s.dir.Durable {
 		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close()); err != nil {

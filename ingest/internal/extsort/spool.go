@@ -35,7 +35,6 @@ func (b Budget) CursorBytes() int64 { return int64(b.ReadBuf) + BlockEntries*Ent
 // a file of its own, which its sorted form replaces. Those in memory are either
 // all packed or none is.
 type Spool struct {
-	Durable bool // files are to outlive the process
 	Final   bool // keys are places already: a run that comes in order needs no sorting
 	N       int64
 	Most    int  // runs there were at a time
@@ -263,9 +262,6 @@ func (s *Spool) writeRun(r *run) error {
 	}
 	s.spilled.Add(w.info.bytes)
 	s.addRun(run{name: filepath.Base(f.Name()), runInfo: w.info})
-	if !s.Durable {
-		return f.Close()
-	}
 	return s.dir.Complete(f)
 }
 
