@@ -99,19 +99,7 @@ func (p *page) certificate(r *factor.Result) {
 	if len(cluster) > 0 {
 		head = append(head, "cluster")
 	}
-	long := markup("")
-	if len(values) > mostShown {
-		long = " long"
-	}
-	p.f("<div class=\"scroll%s\" tabindex=\"0\" role=\"region\" aria-label=\"Values and residuals\"><table class=\"sorts\"><caption>%s</caption><thead><tr>", long, legend(r))
-	for _, h := range head {
-		side := markup("")
-		if h == "cluster" {
-			side = ` class="text"`
-		}
-		p.f(`<th scope="col"%s>%s</th>`, side, h)
-	}
-	p.WriteString("</tr></thead><tbody>\n")
+	p.table("values-table", "Values and residuals", len(values) > mostShown, legend(r), head...)
 	begin, end := 0, 0             // of the cluster that a line is in
 	sides := [2]markup{"", " odd"} // clusters that follow one another look different
 	for i, v := range values {
@@ -150,7 +138,7 @@ func (p *page) certificate(r *factor.Result) {
 		}
 		p.WriteString("</tr>\n")
 	}
-	p.WriteString("</tbody></table></div>\n")
+	p.endTable()
 	p.end()
 }
 

@@ -21,20 +21,13 @@ type LiveOptions struct {
 // refreshEvery is the time, in seconds, after which a page without scripts loads itself again.
 const refreshEvery = 5
 
-// liveStyle is what pages of runs have besides.
-const liveStyle = `progress{display:block;width:100%;height:1.1rem;accent-color:var(--c0)}nav{margin:.2rem 0}a{color:var(--c0)}
-.number{font-variant-numeric:tabular-nums}#connection{color:var(--bad);min-height:1.5em;margin:0}
-th button{all:unset;cursor:pointer;color:inherit;font:inherit}th button:focus-visible,a:focus-visible,.scroll:focus-visible{outline:2px solid var(--c0);outline-offset:2px}
-th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] button::after{content:" ▼"}
-`
-
 // liveHead begins a page that is kept up to date.
 func (p *page) liveHead(title, name string, o LiveOptions) {
 	more := markedUp("<noscript><meta http-equiv=\"refresh\" content=\"%d\"/></noscript>\n", refreshEvery)
 	if o.Script != "" {
 		more += markedUp("<script src=\"%s\" defer=\"defer\"></script>\n", o.Script)
 	}
-	p.head(title, name, more, liveStyle)
+	p.head(title, name, more)
 	p.WriteString("<p id=\"connection\" role=\"status\"></p>\n")
 }
 

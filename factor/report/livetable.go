@@ -28,11 +28,7 @@ func (p *page) triplets(s *live.State) {
 		return
 	}
 	p.section("Triplets", "Estimates; the result will have certified values.")
-	p.WriteString("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"triplets\"><table id=\"triplets-table\" aria-label=\"triplets\"><thead><tr>")
-	for _, name := range []string{"triplet", "σ", "residual", "pass", "state"} {
-		p.heading(name)
-	}
-	p.WriteString("</tr></thead><tbody>\n")
+	p.table("triplets-table", "triplets", false, "", "triplet", "σ", "residual", "pass", "state")
 	for i := range most {
 		q, seen := of[i]
 		if !seen {
@@ -44,18 +40,8 @@ func (p *page) triplets(s *live.State) {
 		}
 		p.f("<tr><td>%d</td><td>%s</td><td>%s</td><td>%d</td><td class=\"text\">%s</td></tr>\n", i+1, exact(q.Sigma, "%.6g"), exact(q.Residual, "%.1e"), q.Pass, stands)
 	}
-	p.WriteString("</tbody></table></div>\n")
+	p.endTable()
 	p.end()
-}
-
-// heading is that of a column.
-func (p *page) heading(name string) {
-	class := ""
-	switch name {
-	case "run", "command", "status", "state":
-		class = "text"
-	}
-	p.f("<th scope=\"col\" class=\"%s\">%s</th>", class, name)
 }
 
 // WriteRuns writes a page with a list of runs.
@@ -66,15 +52,11 @@ func WriteRuns(w io.Writer, name string, runs []*live.State, o LiveOptions) erro
 		p.WriteString("<p id=\"none\" class=\"state bad\">There is no run, result or store here yet.</p>\n")
 	}
 	p.part("runs")
-	p.WriteString("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"runs\"><table id=\"runs-table\" aria-label=\"runs\"><thead><tr>")
-	for _, name := range []string{"run", "command", "status", "done", "left", "passes", "found", "residual", "time"} {
-		p.heading(name)
-	}
-	p.WriteString("</tr></thead><tbody>\n")
+	p.table("runs-table", "runs", false, "", "run", "command", "status", "done", "left", "passes", "found", "residual", "time")
 	for _, s := range runs {
 		p.row(s)
 	}
-	p.WriteString("</tbody></table></div>\n")
+	p.endTable()
 	p.endPart()
 	p.closeLive()
 	return p.to(w)

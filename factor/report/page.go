@@ -122,26 +122,26 @@ func (p *page) end() { p.WriteString("</section>\n") }
 
 // open begins a page that needs no other.
 func (p *page) open(title, name string) {
-	p.head(title, name, markedUp("<meta http-equiv=\"Content-Security-Policy\" content=\"%s\"/>\n", policy()), "")
+	p.head(title, name, markedUp("<meta http-equiv=\"Content-Security-Policy\" content=\"%s\"/>\n", policy()))
 }
 
-// head begins a page, with what else its head and its style have.
-func (p *page) head(title, name string, more, moreStyle markup) {
+// head begins a page, with what else its head has.
+func (p *page) head(title, name string, more markup) {
 	p.f(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
 %s<title>%s %s</title>
-<style>%s%s</style>
+<style>%s</style>
 </head>
 <body>
 <header><p class="kind">gdsvd · %s</p><h1><bdi>%s</bdi></h1></header>
 <main>
-`, more, title, cut(name, nameLength), markup(style), moreStyle, title, cut(name, 4*nameLength))
+`, more, title, cut(name, nameLength), markup(style), title, cut(name, 4*nameLength))
 }
 
-func (p *page) close() { p.f("</main>\n<script>%s</script>\n</body>\n</html>\n", markup(sorts)) }
+func (p *page) close() { p.f("</main>\n<script>%s</script>\n</body>\n</html>\n", markup(inline())) }
 
 // closeLive ends a page of liveHead, which has a script of its own.
 func (p *page) closeLive() { p.WriteString("</main>\n</body>\n</html>\n") }
@@ -165,11 +165,13 @@ figure:not(:has(svg)){align-self:start}figcaption{color:var(--dim);font-size:.88
 svg text{font:13px system-ui,sans-serif;fill:var(--dim)}svg .name{fill:var(--fg)}
 .g{stroke:var(--line);fill:none;stroke-width:1}.m{stroke:var(--fg);fill:none;stroke-dasharray:5 4}.l{fill:none;stroke-width:1.7;stroke-linejoin:round}
 .key{print-color-adjust:exact;display:inline-block;width:.8em;height:.8em;border-radius:.15em;margin:0 .3em 0 0}.keyed{display:inline-block;margin-right:.8em}
+progress{display:block;width:100%;height:1.1rem;accent-color:var(--c0)}nav{margin:.2rem 0}a{color:var(--c0)}
+.number{font-variant-numeric:tabular-nums}#connection{color:var(--bad);min-height:1.5em;margin:0}
 .scroll{overflow-x:auto}.long{overflow-y:auto;max-height:40rem}
 :focus-visible{outline:2px solid var(--c0);outline-offset:2px}
 table{border-collapse:collapse;min-width:min(100%,30rem);font-size:.9rem;font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--dim);padding:.3rem 0}
 th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}thead th{position:sticky;top:0;background:var(--bg);color:var(--dim);font-weight:600}
-th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--c0)}th button:hover{color:var(--fg)}
+th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--c0);outline-offset:2px}th button:hover{color:var(--fg)}
 [aria-sort] button{color:var(--fg)}[aria-sort=ascending] button::after{content:"\2009↑"}[aria-sort=descending] button::after{content:"\2009↓"}
 .text{text-align:left;white-space:normal}th.text,td.text{min-width:6rem}.joined{text-align:left;border-left:.25rem solid var(--c1)}.joined.odd{border-color:var(--line) var(--line) var(--line) var(--c5)}
 .topics{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}

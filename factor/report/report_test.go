@@ -118,7 +118,7 @@ func parse(t testing.TB, page string) (p parsed) {
 	if len(page) >= MaxBytes {
 		t.Errorf("%d bytes", len(page))
 	}
-	written := strings.Replace(page, "<script>"+sorts+"</script>", "", 1)
+	written := strings.Replace(page, "<script>"+inline()+"</script>", "", 1)
 	if len(written) == len(page) || strings.Contains(written, "<script") {
 		t.Error("not the script of a page, or more than it")
 	}
@@ -145,7 +145,7 @@ func parse(t testing.TB, page string) (p parsed) {
 				t.Errorf("element %s", name)
 			}
 			for _, a := range x.Attr {
-				if !slices.Contains(strings.Fields("lang charset name content http-equiv class value viewBox role aria-label x y d width height style transform text-anchor stroke-opacity stroke-dasharray fill-opacity scope colspan tabindex"), a.Name.Local) {
+				if !slices.Contains(strings.Fields("id lang charset name content http-equiv class value viewBox role aria-label x y d width height style transform text-anchor stroke-opacity stroke-dasharray fill-opacity scope colspan tabindex"), a.Name.Local) {
 					t.Errorf("attribute %s of %s", a.Name.Local, name)
 				}
 			}

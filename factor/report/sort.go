@@ -2,38 +2,46 @@ package report
 
 import (
 	"crypto/sha256"
+	_ "embed"
 	"encoding/base64"
 )
 
-// sorts is the script of a page: the headings of tables become buttons that sort by their column, and back. Numbers that are missing come last.
-// It has none of the characters that HTML and XML read differently in a script.
-const sorts = `
-for (const table of document.querySelectorAll('table.sorts')) {
-  const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
-  const number = (row, i) => {
-    const cell = row.cells[i];
-    return cell?.colSpan === 1 ? parseFloat(cell.querySelector('data')?.value ?? cell.textContent) : NaN;
-  };
-  heads.forEach((head, i) => {
-    const button = document.createElement('button');
-    button.type = 'button';
-    button.append(...head.childNodes);
-    head.append(button);
-    button.onclick = () => {
-      const up = head.getAttribute('aria-sort') !== 'ascending', sign = up ? 1 : -1;
-      heads.forEach(h => h.removeAttribute('aria-sort'));
-      head.setAttribute('aria-sort', up ? 'ascending' : 'descending');
-      const rows = [...body.rows].map(row => [number(row, i), row]);
-      rows.sort(([x], [y]) => isNaN(x) || isNaN(y) ? isNaN(x) - isNaN(y) : sign * (x - y));
-      body.append(...rows.map(([, row]) => row));
-    };
-  });
-  heads[0].setAttribute('aria-sort', 'ascending');
-}
-`
+// Sorts is the script that makes headings of tables buttons, which sort by their column. It declares sortTables, to be
+// called for the tables that there are, and again when their lines are replaced. It has none of the characters that HTML
+// and XML read differently in a script.
+//
+//go:embed sorts.js
+var Sorts string
+
+// inline is the script of a page that needs no other file.
+func inline() string { return Sorts + "sortTables();\n" }
 
 // policy is what the page may do: show its own style and run its own script, nothing else.
 func policy() markup {
-	sum := sha256.Sum256([]byte(sorts))
+	sum := sha256.Sum256([]byte(inline()))
 	return markedUp("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'", base64.StdEncoding.EncodeToString(sum[:]))
 }
+
+// table begins a table whose headings sort it. label names it, caption stands above it unless it is "".
+func (p *page) table(id, label string, long bool, caption markup, heads ...markup) {
+	class := markup("scroll")
+	if long {
+		class += " long"
+	}
+	p.f("<div class=\"%s\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table id=\"%s\" class=\"sorts\" aria-label=\"%s\">", class, label, id, label)
+	if caption != "" {
+		p.f("<caption>%s</caption>", caption)
+	}
+	p.WriteString("<thead><tr>")
+	for _, h := range heads {
+		side := markup("")
+		switch h {
+		case "run", "command", "status", "state", "cluster":
+			side = ` class="text"`
+		}
+		p.f(`<th scope="col"%s>%s</th>`, side, h)
+	}
+	p.WriteString("</tr></thead><tbody>\n")
+}
+
+func (p *page) endTable() { p.WriteString("</tbody></table></div>\n") }

@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/factor/live"
+	"github.com/gdsvd/gdsvd/factor/report"
 )
 
 // DefaultListen is the address that is listened to when none is given.
@@ -156,7 +157,7 @@ func (s *Server) Close() error {
 }
 
 //go:embed watch.js
-var script []byte
+var script string
 
 // cookie is the name of that which has the token.
 const cookie = "gdsvd-token"
@@ -182,7 +183,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	switch run := r.URL.Query().Get("run"); r.URL.Path {
 	case "/watch.js":
-		answer(w, "text/javascript; charset=utf-8", script)
+		answer(w, "text/javascript; charset=utf-8", []byte(report.Sorts+script))
 	case "/api/events":
 		s.events(w, r, run)
 	case "/", "/metrics", "/api/runs":
