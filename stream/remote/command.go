@@ -1,0 +1,266 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Command is an engine of programs at the other end of a pipe: each reads tasks from its standard input, a line of JSON each,
+// and answers on its standard output as Worker.Serve does, in any order. They go on from one stage to the next. One that ends
+// or does not answer is replaced; what it had to do has failed, and may be tried again.
+type Command struct {
+	Args      []string
+	Label     string        // what Name returns
+	Processes int           // 0: one
+	Window    int           // tasks that a process has at a time; 0: all
+	Timeout   time.Duration // a process that answers nothing for so long while it has tasks is killed; 0: none is
+
+	procs []*process // nil where none runs
+}
+
+var _ Engine = (*Command)(nil)
+
+func (c *Command) Name() string { return c.Label }
+
+// process is a program that runs.
+type process struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     io.Closer
+	answers chan Answer // closed when it has ended
+	err     error       // why, then
+	stderr  tail
+}
+
+// start starts the program.
+func (c *Command) start() (*process, error) {
+	p := &process{cmd: exec.Command(c.Args[0], c.Args[1:]...), answers: make(chan Answer, 1<<10)}
+	p.cmd.Stderr, p.cmd.WaitDelay = &p.stderr, time.Second // what it has started may keep its stderr open
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.in, p.out = in, out
+	go p.listen(out)
+	return p, nil
+}
+
+// listen passes on what the program says until it ends.
+func (p *process) listen(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, longestLine)
+	var err error
+	for err == nil && lines.Scan() {
+		var a Answer
+		if err = json.Unmarshal(lines.Bytes(), &a); err != nil {
+			err = fmt.Errorf("its standard output is no answer: %.80q", lines.Bytes())
+			_ = p.cmd.Process.Kill() // an error means that it has ended
+			break
+		}
+		p.answers <- a
+	}
+	err = errors.Join(err, p.cmd.Wait())
+	if err == nil {
+		err = errors.New("it has ended")
+	}
+	if said := p.stderr.last(); said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	p.err = fmt.Errorf("worker %s: %w", p.cmd.Path, err)
+	close(p.answers)
+}
+
+// say writes a line to the program, which has so much time to read it, unless that is 0.
+func (p *process) say(line []byte, timeout time.Duration) error {
+	if timeout > 0 {
+		defer time.AfterFunc(timeout, func() { _ = p.cmd.Process.Kill() }).Stop()
+	}
+	_, err := p.in.Write(line)
+	return err
+}
+
+// end kills the program.
+func (p *process) end() {
+	_ = p.cmd.Process.Kill() // an error means that it has ended
+	_, _ = p.in.Close(), p.out.Close()
+	for range p.answers {
+	}
+}
+
+// Run implements Engine.
+func (c *Command) Run(ctx context.Context, tasks []Task, answer func(Answer)) error {
+	for len(c.procs) < max(1, c.Processes) {
+		c.procs = append(c.procs, nil)
+	}
+	queue := make(chan int, len(tasks))
+	for i := range tasks {
+		queue <- i
+	}
+	close(queue)
+	var one sync.Mutex
+	var g errgroup.Group
+	for i := range c.procs {
+		s := &slot{Command: c, at: i, tasks: tasks, queue: queue, open: map[int]bool{}, answer: func(a Answer) {
+			one.Lock()
+			defer one.Unlock()
+			answer(a)
+		}}
+		g.Go(func() error { return s.run(ctx) })
+	}
+	return g.Wait()
+}
+
+// slot is what goes on with one process in a Run.
+type slot struct {
+	*Command
+	at     int
+	tasks  []Task
+	queue  chan int
+	open   map[int]bool // tasks that the process has
+	answer func(Answer)
+}
+
+func (s *slot) run(ctx context.Context) error {
+	for {
+		more, err := s.fill()
+		if err != nil {
+			s.fail(err)
+			continue
+		}
+		if len(s.open) == 0 && !more {
+			return nil
+		}
+		if err := s.wait(ctx); err != nil {
+			s.fail(err)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// fill gives the process as many tasks as it may have, and tells whether there have been any.
+func (s *slot) fill() (some bool, err error) {
+	for s.Window == 0 || len(s.open) < s.Window {
+		i, ok := <-s.queue
+		if !ok {
+			return some, nil
+		}
+		some, s.open[i] = true, true
+		if s.procs[s.at] == nil {
+			p, err := s.start()
+			if err != nil {
+				return some, err
+			}
+			s.procs[s.at] = p
+		}
+		line, err := json.Marshal(request{i, s.tasks[i]})
+		if err == nil {
+			err = s.procs[s.at].say(append(line, '\n'), s.Timeout)
+		}
+		if err != nil {
+			return some, err
+		}
+	}
+	return some, nil
+}
+
+// wait waits for an answer of the process.
+func (s *slot) wait(ctx context.Context) error {
+	p := s.procs[s.at]
+	var late <-chan time.Time
+	if s.Timeout > 0 {
+		timer := time.NewTimer(s.Timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case a, ok := <-p.answers:
+		if !ok {
+			return p.err
+		}
+		if s.open[a.ID] {
+			delete(s.open, a.ID)
+			s.answer(a)
+		}
+		return nil
+	case <-late:
+		return fmt.Errorf("worker %s: no answer for %v", p.cmd.Path, s.Timeout)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// fail ends the process, with which all tasks that it has fail.
+func (s *slot) fail(err error) {
+	if p := s.procs[s.at]; p != nil {
+		p.end()
+		s.procs[s.at] = nil
+		if fault := new(fs.PathError); errors.As(err, &fault) {
+			err = p.err // of writing to it: why it has ended says more
+		}
+	}
+	for i := range s.open {
+		delete(s.open, i)
+		s.answer(Answer{ID: i, Error: err.Error()})
+	}
+}
+
+// Close ends the programs: those that go on for more than patience after the end of their input are killed.
+func (c *Command) Close() error {
+	const patience = 5 * time.Second
+	for i, p := range c.procs {
+		if p == nil {
+			continue
+		}
+		_ = p.in.Close() // it reads no more, or has ended
+		kill := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
+		for range p.answers {
+		}
+		kill.Stop()
+		c.procs[i] = nil
+	}
+	return nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const tailSize = 2 << 10
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	t.text = t.text[max(0, len(t.text)-tailSize):]
+	return len(b), nil
+}
+
+// last is the last line.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := bytes.Split(bytes.TrimSpace(t.text), []byte("\n"))
+	return string(lines[len(lines)-1])
+}

@@ -1,0 +1,267 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/solvertest"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// Workers that die by kill -9 within a task, that hang, and that answer "done" without output change no bit.
+func TestFaultyProcesses(t *testing.T) {
+	store, _ := manyBlocks(t)
+	ref := want(t, store)
+	for _, how := range []string{"die", "hang", "lie"} {
+		t.Run(how, func(t *testing.T) {
+			e := processes(t, how)
+			if how == "hang" {
+				e.Timeout = time.Second
+			}
+			m := begin(t, store, Options{Engine: e})
+			got, err := outcome(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, ref) {
+				t.Error("other bits")
+			}
+			if m.Stats().Retries == 0 {
+				t.Error("nothing was tried again: the test misses what it is for")
+			}
+		})
+	}
+}
+
+// unreliable is an engine with which something goes wrong, once a stage.
+type unreliable struct {
+	Local
+	lie    bool // a task is said to be done, and is not
+	twice  bool // all are done twice
+	damage bool // a piece is not what was written
+	seen   map[string]bool
+}
+
+func (u *unreliable) Run(ctx context.Context, tasks []Task, answer func(Answer)) error {
+	key := fmt.Sprint(tasks[0].Dir, tasks[0].made())
+	first := !u.seen[key]
+	if u.seen == nil {
+		u.seen = map[string]bool{}
+	}
+	u.seen[key] = true
+	if u.lie && first {
+		answer(Answer{})
+		tasks = tasks[1:]
+	}
+	err := u.Local.Run(ctx, tasks, func(a Answer) {
+		if u.lie && first {
+			a.ID++
+		}
+		answer(a)
+	})
+	if u.twice && err == nil {
+		err = u.Local.Run(ctx, tasks, answer)
+	}
+	if u.damage && first && err == nil {
+		name := filepath.Join(tasks[0].Dir, tasks[0].made()[0])
+		b, e := os.ReadFile(name)
+		if e != nil {
+			return nil // it could not be made, of a damaged one
+		}
+		b[3] ^= 1
+		err = os.WriteFile(name, b, 0o666)
+	}
+	return err
+}
+
+// A damaged shard ends the run at once, with its file and block.
+func TestDamagedShard(t *testing.T) {
+	store, _ := manyBlocks(t)
+	shard := filepath.Join(store.Path(), store.Manifest().Shards[1].Name)
+	b, err := os.ReadFile(shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(shard, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []Engine{&Local{Worker: &Worker{Workers: 1}}, processes(t, "")} {
+		m := begin(t, store, Options{Engine: e})
+		_, err := outcome(m)
+		if !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(shard)+": block ") || m.Stats().Retries > 0 {
+			t.Errorf("%s: %v after %+v", e.Name(), err, m.Stats())
+		}
+	}
+}
+
+// A disk that is full ends the run with its error and leaves nothing; with room again the next pass goes on.
+func TestFullDisk(t *testing.T) {
+	store, _ := manyBlocks(t)
+	ref := want(t, store)
+	full := vfstest.DiskFull(1 << 16)
+	for _, worker := range []bool{true, false} {
+		broken := true
+		fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+			if broken {
+				return full(o)
+			}
+			return nil
+		}}
+		o := Options{Engine: &Local{Worker: &Worker{FS: fsys, Workers: 1}}, Tries: 2}
+		if !worker {
+			o = Options{FS: fsys, Tries: 2}
+		}
+		m := begin(t, store, o)
+		_, err := outcome(m)
+		if err == nil || !strings.Contains(err.Error(), "no space left") {
+			t.Errorf("of a worker %t: %v", worker, err)
+		}
+		broken = false
+		got, err := outcome(m)
+		if err != nil || !bytes.Equal(got, ref) {
+			t.Errorf("afterwards: %v, the same %t", err, bytes.Equal(got, ref))
+		}
+	}
+}
+
+// What an earlier run has left is removed, and would not be taken under the same name. A run that goes on keeps its folder.
+func TestEarlierRun(t *testing.T) {
+	store, _ := manyBlocks(t)
+	shared := t.TempDir()
+	left := folder{vfs.OS(), filepath.Join(shared, runPrefix+"dead")}
+	if err := os.Mkdir(left.dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	x := mat.NewDense(1, 2, []float64{1, 2})
+	if err := left.put("000001-x", x, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	stale, err := os.ReadFile(left.path("000001-x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := begin(t, store, Options{Shared: shared})
+	if _, err := os.Stat(left.dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("it is there")
+	}
+	if err := os.WriteFile(m.run.path("000001-x"), stale, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var bad *badPiece
+	if err := m.run.get("000001-x", make([]float64, 2)); !errors.As(err, &bad) {
+		t.Errorf("a piece of another run: %v", err)
+	}
+	if _, err := New(m.subject, Options{Engine: m.opt.Engine, Shared: shared, Groups: 2}); !errors.Is(err, vfs.ErrLocked) {
+		t.Errorf("a second run in the same folder: %v", err)
+	}
+}
+
+// What a worker refuses is not tried again.
+func TestRefused(t *testing.T) {
+	store, _ := manyBlocks(t)
+	w := &Worker{Memory: 1 << 20, Workers: 1}
+	m := begin(t, store, Options{Engine: &Local{Worker: w}})
+	_, err := outcome(m)
+	if err == nil || m.Stats().Retries > 0 || !strings.Contains(err.Error(), "budget") {
+		t.Errorf("%v after %+v", err, m.Stats())
+	}
+	task := Task{Version: version, Columns: 1, Store: store.Path(), Fingerprint: "another"}
+	for what, change := range map[string]func(*Task){
+		"another one":     func(*Task) {},
+		"version 9":       func(t *Task) { t.Version = 9 },
+		"0 columns":       func(t *Task) { t.Columns = 0 },
+		"blocks 0 to 999": func(t *Task) { t.To, t.Fingerprint = 999, store.Fingerprint() },
+	} {
+		some := task
+		change(&some)
+		if a := (&Worker{}).Do(t.Context(), some); a.Kind != Refused || !strings.Contains(a.Error, what) {
+			t.Errorf("%s: %+v", what, a)
+		}
+	}
+	mixed := &pass{Matrix: &Matrix{kernel: "amd64 avx2"}}
+	if err := mixed.check(Answer{Kernel: "arm64 portable"}); !errors.As(err, new(*final)) {
+		t.Errorf("workers of two kinds: %v", err)
+	}
+}
+
+// simulated is an engine with latencies, of whose tasks one in a hundred is lost, with or without an error, done twice or late.
+type simulated struct {
+	*Worker
+	lost int
+}
+
+func (s *simulated) Name() string { return "simulated" }
+
+func (s *simulated) Run(ctx context.Context, tasks []Task, answer func(Answer)) error {
+	rng := rand.New(rand.NewPCG(uint64(len(tasks)), 1))
+	answers := make(chan Answer, len(tasks))
+	for i, t := range tasks {
+		fate, latency := rng.IntN(300), time.Duration(rng.IntN(1000))*time.Microsecond
+		if rng.IntN(100) == 0 {
+			latency *= 10
+		}
+		time.AfterFunc(latency, func() {
+			a := Answer{ID: i}
+			switch fate {
+			case 0, 1: // it is lost, and nobody says so
+			case 2:
+				a.Error = "worker lost"
+			case 3, 4, 5:
+				s.Do(ctx, t)
+				fallthrough
+			default:
+				a = s.Do(ctx, t)
+				a.ID = i
+			}
+			answers <- a
+		})
+		if fate < 3 {
+			s.lost++
+		}
+	}
+	for range tasks {
+		answer(<-answers)
+	}
+	return nil
+}
+
+// Ten thousand tasks, some of which are lost, late or done twice, have the same bits.
+func TestManyTasks(t *testing.T) {
+	tasks, rows := 150, 1000
+	if longtest.On() {
+		tasks, rows = 10000, 20
+	}
+	store := csrtest.FromDense(t, solvertest.Random(rows, tasks, 3), csr.CreateOptions{})
+	run := func(o Options) (*mat.Dense, Stats) {
+		o.PieceSize = 8
+		sum := mat.NewDense(tasks, 1, nil)
+		m := begin(t, store, o)
+		if _, err := m.Run(t.Context(), solver.Pass{X: solvertest.Random(tasks, 1, 1), Sum: sum}); err != nil {
+			t.Fatal(err)
+		}
+		return sum, m.Stats()
+	}
+	ref, _ := run(Options{})
+	e := &simulated{Worker: &Worker{Workers: 1}}
+	got, stats := run(Options{Engine: e})
+	if !mat.Equal(got, ref) || e.lost == 0 || stats.Tasks < tasks {
+		t.Errorf("equal %t, with %d of %d tasks lost", mat.Equal(got, ref), e.lost, stats.Tasks)
+	}
+}

@@ -1,0 +1,105 @@
+package remote
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// group is a task of a group that is being done.
+type group struct {
+	folder
+	Task
+	m    *stream.Matrix
+	pass solver.Pass
+	in   *reader
+	at   int64 // the row that in is at
+	out  *writer
+}
+
+// begin makes the pass of the task.
+func (g *group) begin() (err error) {
+	info, l := g.m.Info(), g.Columns
+	if g.X != "" {
+		g.pass.X = mat.NewDense(info.Cols, l, nil)
+		if err := g.get(g.X, g.pass.X.RawMatrix().Data); err != nil {
+			return err
+		}
+	}
+	if g.In != "" {
+		g.pass.RowsIn.Func = g.rowsIn
+	}
+	if g.Out != "" {
+		if g.out, err = g.create(g.Out); err != nil {
+			return err
+		}
+		g.pass.RowsOut.Func = func(_ int64, rows *mat.Dense) error {
+			n, _ := rows.Dims()
+			return g.out.rows(rows, 0, n)
+		}
+	}
+	if g.R != "" {
+		g.pass.R = mat.NewDense(l, l, nil)
+	}
+	switch {
+	case len(g.Sum) == 0:
+	case g.In == "" && g.Out == "" && g.R == "" && l <= info.Lends && l&(l-1) == 0:
+		g.pass.Sum = new(mat.Dense) // lies in the accumulators
+	default:
+		g.pass.Sum = mat.NewDense(info.Cols, l, nil)
+	}
+	return nil
+}
+
+// rowsIn reads rows of the piece In, from the first one on again if asked to.
+func (g *group) rowsIn(first int64, rows *mat.Dense) (err error) {
+	n, l := rows.Dims()
+	if g.in == nil || first != g.at {
+		g.closeIn()
+		if g.in, err = g.open(g.In, g.m.Info().Rows*int64(l)); err != nil {
+			return err
+		}
+	}
+	g.at = first + int64(n)
+	return g.in.read(rows.RawMatrix().Data[:n*l])
+}
+
+// publish makes the pieces of what the pass has made, unless it has failed.
+func (g *group) publish(failed error) error {
+	if failed != nil {
+		return nil
+	}
+	if g.out != nil {
+		if err := g.out.commit(); err != nil {
+			return err
+		}
+	}
+	if g.pass.R != nil {
+		if err := g.put(g.R, g.pass.R, 0, g.Columns); err != nil {
+			return err
+		}
+	}
+	for i, name := range g.Sum {
+		cols := g.m.Info().Cols
+		if err := g.put(name, g.pass.Sum, cut(cols, i, len(g.Sum)), cut(cols, i+1, len(g.Sum))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end closes what is open.
+func (g *group) end() {
+	g.closeIn()
+	if g.out != nil {
+		g.out.discard()
+	}
+}
+
+func (g *group) closeIn() {
+	if g.in != nil {
+		g.in.close()
+		g.in = nil
+	}
+}

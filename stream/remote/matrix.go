@@ -1,0 +1,193 @@
+package remote
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// Options of New.
+type Options struct {
+	Engine Engine
+	Shared string        // the folder that driver and workers see under this path; made if it is not there
+	Groups int           // parts of the matrix, at most one a block; 2 to 4 a worker, so that a slow one is waited for little
+	Tries  int           // of the tasks of a pass; 0: 5
+	Wait   time.Duration // before the second try, twice as long before every other; 0: 200 ms
+	FS     vfs.FS        // nil: the operating system's
+	Log    *slog.Logger  // nil: nothing is logged
+
+	// PieceSize bounds the pieces of a sum, in bytes; 0: 32 MiB. The bits do not depend on it.
+	PieceSize int64
+}
+
+// Subject is what is factorised.
+type Subject struct {
+	Store    *csr.Store
+	View     *view.View // nil: the store itself. It has been measured.
+	Pipeline string     // of the view
+	Info     solver.Info
+}
+
+// Stats is what the tasks of a run have come to.
+type Stats struct {
+	Tasks   int // that were given to the engine
+	Retries int // of them, again
+}
+
+// Matrix is a solver.Matrix whose passes are tasks. Its methods must not be called concurrently with one another.
+type Matrix struct {
+	subject Subject
+	opt     Options
+	groups  []blocks
+	run     folder
+	lock    io.Closer
+	view    *View  // of the tasks
+	store   string // its path for workers
+	kernel  string // that workers compute with, "" as long as none has said
+	pass    int
+	stats   Stats
+}
+
+// blocks are those of a group, and their rows.
+type blocks struct {
+	from, to    int
+	first, rows int64
+}
+
+var _ solver.Matrix = (*Matrix)(nil)
+
+// Names in the shared folder.
+const (
+	lockName  = "gdsvd.lock"
+	runPrefix = "gdsvd-run-"
+)
+
+// New begins a run. There is one at a time in a shared folder; what earlier ones have left there is removed. The engine
+// stays the caller's.
+func New(s Subject, o Options) (_ *Matrix, err error) {
+	if o.Groups < 1 {
+		return nil, fmt.Errorf("remote: %d groups: want one or more", o.Groups)
+	}
+	if o.FS == nil {
+		o.FS = vfs.OS()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Tries, o.Wait, o.PieceSize = cmp.Or(o.Tries, 5), cmp.Or(o.Wait, 200*time.Millisecond), cmp.Or(o.PieceSize, 32<<20)
+	m := &Matrix{subject: s, opt: o, groups: split(s.Store, o.Groups)}
+	if m.store, err = filepath.Abs(s.Store.Path()); err != nil {
+		return nil, err
+	}
+	if err := m.begin(); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+// split cuts the blocks of a source into groups with about as many entries and rows each: a function of the source and the
+// number alone, which is that of the blocks if they are fewer.
+func split(src stream.Source, groups int) (all []blocks) {
+	n := src.NumBlocks()
+	weight := func(i int) int64 { return int64(src.Block(i).NNZ) + int64(src.Block(i).Rows) }
+	var total, seen int64
+	for i := range n {
+		total += weight(i)
+	}
+	groups = max(1, min(groups, n))
+	from := 0
+	for i := range n {
+		seen += weight(i)
+		more := groups - len(all) - 1 // groups behind this one
+		if i == n-1 || more > 0 && (float64(seen)*float64(groups) >= float64(total)*float64(len(all)+1) || n-1-i == more) {
+			first, last := src.Block(from), src.Block(i)
+			all = append(all, blocks{from, i + 1, first.FirstRow, last.FirstRow + int64(last.Rows) - first.FirstRow})
+			from = i + 1
+		}
+	}
+	return all
+}
+
+// begin makes the folder of the run.
+func (m *Matrix) begin() error {
+	shared, err := filepath.Abs(m.opt.Shared)
+	if err != nil {
+		return err
+	}
+	fsys := m.opt.FS
+	if err := fsys.Mkdir(shared); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if m.lock, err = fsys.Lock(filepath.Join(shared, lockName)); err != nil {
+		return fmt.Errorf("%w: a run of its own needs a shared folder of its own", err)
+	}
+	left, err := fsys.ReadDir(shared)
+	if err != nil {
+		return err
+	}
+	for _, e := range left {
+		if strings.HasPrefix(e.Name(), runPrefix) {
+			if err := fsys.RemoveAll(filepath.Join(shared, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	m.run = folder{fsys, filepath.Join(shared, runPrefix+rand.Text())}
+	if err := fsys.Mkdir(m.run.dir); err != nil {
+		return err
+	}
+	if m.subject.View == nil {
+		return nil
+	}
+	m.view = &View{m.subject.Pipeline, "view"}
+	w, err := m.run.create(m.view.Measured)
+	if err != nil {
+		return err
+	}
+	defer w.discard()
+	for _, part := range m.subject.View.Measured() {
+		if err := w.write(part); err != nil {
+			return err
+		}
+	}
+	return w.commit()
+}
+
+// Close removes the pieces of the run.
+func (m *Matrix) Close() (err error) {
+	if m.run.dir != "" {
+		err = m.run.fs.RemoveAll(m.run.dir)
+	}
+	if m.lock != nil {
+		err = errors.Join(err, m.lock.Close())
+		m.lock = nil
+	}
+	return err
+}
+
+// Info implements solver.Matrix.
+func (m *Matrix) Info() solver.Info {
+	i := m.subject.Info
+	i.Lends = 0
+	i.ID = fmt.Sprintf("%s in %d groups", i.ID, len(m.groups))
+	return i
+}
+
+// Groups is the number of groups.
+func (m *Matrix) Groups() int { return len(m.groups) }
+
+// Stats is what the tasks have come to so far.
+func (m *Matrix) Stats() Stats { return m.stats }

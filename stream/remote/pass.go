@@ -1,0 +1,286 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// pass is a pass under way.
+type pass struct {
+	*Matrix
+	l       int
+	want    solver.Pass // with functions for rows, and X only if it is of use
+	x       string
+	first   []Task // of the groups, in their order
+	second  []Task // that add up the pieces of the sum, if there are any
+	parts   int    // pieces of a sum
+	done    int    // groups of which RowsOut has had the rows
+	cost    solver.Cost
+	inputs  []string // pieces that the driver has made
+	adders  bool
+	numbers map[string]int64 // of each piece that tasks make
+}
+
+// Run implements solver.Matrix. Rows of RowsIn and RowsOut pass through the driver, some at a time; sums and R of groups are
+// added up by tasks if they are large.
+func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err error) {
+	start := time.Now()
+	m.pass++
+	r := &pass{Matrix: m, want: p, l: p.Columns(m.Info()), numbers: map[string]int64{}}
+	defer func() {
+		err = errors.Join(err, r.clear())
+		cost = r.cost
+		cost.Multiply = time.Since(start)
+	}()
+	r.want.RowsIn, r.want.RowsOut = byFunction(p.RowsIn, (*solver.DenseRows).ReadRows), byFunction(p.RowsOut, (*solver.DenseRows).WriteRows)
+	if !p.RowsIn.None() && p.RowsOut.None() && p.R == nil {
+		r.want.X = nil // of no use
+	}
+	r.plan()
+	if err := r.putInputs(ctx); err != nil {
+		return cost, err
+	}
+	return cost, r.complete(ctx, [][]Task{r.first, r.second}, r.collect)
+}
+
+// byFunction makes a function of a block.
+func byFunction(r solver.Rows, f func(*solver.DenseRows, int64, *mat.Dense) error) solver.Rows {
+	if r.Block == nil {
+		return r
+	}
+	d := &solver.DenseRows{Dense: r.Block}
+	return solver.Rows{Func: func(first int64, rows *mat.Dense) error { return f(d, first, rows) }}
+}
+
+// few is the size in bytes up to which the driver adds up the sums of all groups itself. Larger ones are cut into parts of
+// about as much, over all groups, for a task each.
+const few = 256 << 20
+
+// plan makes the tasks. Names of pieces begin with the number of the pass.
+func (r *pass) plan() {
+	name := func(format string, args ...any) string {
+		return fmt.Sprintf("%06d-", r.pass) + fmt.Sprintf(format, args...)
+	}
+	info := r.subject.Info
+	all := 8 * int64(info.Cols) * int64(r.l)
+	if r.want.Sum != nil {
+		over := all * int64(len(r.groups))
+		parts := max((all+r.opt.PieceSize-1)/r.opt.PieceSize, min(int64(len(r.groups)), (over+few-1)/few))
+		r.parts = int(min(parts, int64(info.Cols)))
+	}
+	r.adders = r.parts > 1
+	if r.want.X != nil {
+		r.x = name("x")
+	}
+	for i, g := range r.groups {
+		t := Task{
+			Version: version, Dir: r.run.dir, Columns: r.l, X: r.x,
+			Store: r.store, Fingerprint: r.subject.Store.Fingerprint(), View: r.view, From: g.from, To: g.to,
+		}
+		if !r.want.RowsIn.None() {
+			t.In = name("g%05d-in", i)
+		}
+		if !r.want.RowsOut.None() {
+			t.Out = name("g%05d-out", i)
+			r.numbers[t.Out] = g.rows * int64(r.l)
+		}
+		if r.want.R != nil {
+			t.R = name("g%05d-r", i)
+			r.numbers[t.R] = int64(r.l) * int64(r.l)
+		}
+		for p := range r.parts {
+			t.Sum = append(t.Sum, name("g%05d-sum%05d", i, p))
+			r.numbers[t.Sum[p]] = int64(r.rowsOf(p)) * int64(r.l)
+		}
+		r.first = append(r.first, t)
+	}
+	for p := 0; r.adders && p < r.parts; p++ {
+		t := Task{Version: version, Dir: r.run.dir, Columns: r.l, Rows: r.rowsOf(p), Sum: []string{name("sum%05d", p)}}
+		for _, g := range r.first {
+			t.Add = append(t.Add, g.Sum[p])
+		}
+		r.numbers[t.Sum[0]] = int64(t.Rows) * int64(r.l)
+		r.second = append(r.second, t)
+	}
+}
+
+// rowsOf is the number of rows of part p of a sum.
+func (r *pass) rowsOf(p int) int {
+	n := r.subject.Info.Cols
+	return cut(n, p+1, r.parts) - cut(n, p, r.parts)
+}
+
+// made are the pieces that a task makes.
+func (t Task) made() []string {
+	all := slices.Clone(t.Sum)
+	for _, name := range []string{t.Out, t.R} {
+		if name != "" {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// putInputs makes the pieces that tasks read.
+func (r *pass) putInputs(ctx context.Context) error {
+	if r.x != "" {
+		r.inputs = append(r.inputs, r.x)
+		if err := r.run.put(r.x, r.want.X, 0, r.subject.Info.Cols); err != nil {
+			return err
+		}
+	}
+	if r.want.RowsIn.None() {
+		return nil
+	}
+	for i, g := range r.groups {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.inputs = append(r.inputs, r.first[i].In)
+		w, err := r.run.create(r.first[i].In)
+		if err != nil {
+			return err
+		}
+		err = r.portions(g, func(first int64, rows *mat.Dense) error {
+			if err := r.want.RowsIn.Func(first, rows); err != nil {
+				return err
+			}
+			n, _ := rows.Dims()
+			return w.rows(rows, 0, n)
+		})
+		if err == nil {
+			err = w.commit()
+		}
+		w.discard()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// portions calls f with room for the rows of a group, some at a time, in ascending order.
+func (r *pass) portions(g blocks, f func(first int64, rows *mat.Dense) error) error {
+	each := min(g.rows, max(1, int64(portion/r.l)))
+	var room []float64
+	for at := int64(0); at < g.rows; at += each {
+		n := min(each, g.rows-at)
+		if room == nil {
+			room = make([]float64, each*int64(r.l))
+		}
+		if err := f(g.first+at, mat.NewDense(int(n), r.l, room[:n*int64(r.l)])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect sets the blocks of the pass to what is in the pieces. It may be called again after an error.
+func (r *pass) collect(ctx context.Context) error {
+	for p := range r.parts {
+		from := r.first
+		if r.adders {
+			from = r.second[p : p+1]
+		}
+		for i, t := range from {
+			name := t.Sum[0]
+			if !r.adders {
+				name = t.Sum[p]
+			}
+			if err := r.addSum(name, p, i == 0); err != nil {
+				return err
+			}
+		}
+	}
+	if r.want.R != nil {
+		if err := r.factor(); err != nil {
+			return err
+		}
+	}
+	for ; !r.want.RowsOut.None() && r.done < len(r.groups); r.done++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := r.handOut(r.done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addSum adds a piece to part p of Sum, or sets it to that.
+func (r *pass) addSum(name string, p int, set bool) error {
+	raw, from := r.want.Sum.RawMatrix(), cut(r.subject.Info.Cols, p, r.parts)
+	return r.run.add(name, r.numbers[name], set, func(at int64) []float64 {
+		return raw.Data[(from+int(at)/r.l)*raw.Stride:][:r.l]
+	})
+}
+
+// factor sets R to that of the factors of the groups, one after the other on top of it.
+func (r *pass) factor() error {
+	l := r.l
+	both := mat.NewDense(2*l, l, nil)
+	for _, t := range r.first {
+		next := make([]float64, l*l)
+		if err := r.run.get(t.R, next); err != nil {
+			return err
+		}
+		both.Slice(l, 2*l, 0, l).(*mat.Dense).Copy(mat.NewDense(l, l, next))
+		var qr mat.QR
+		qr.Factorize(both)
+		var top mat.Dense
+		qr.RTo(&top)
+		both.Copy(top.Slice(0, l, 0, l))
+	}
+	r.want.R.Copy(both.Slice(0, l, 0, l))
+	for i := r.subject.Info.Rows; i < int64(l); i++ {
+		clear(r.want.R.RawRowView(int(i)))
+	}
+	return nil
+}
+
+// handOut gives the rows of a group to RowsOut. They have been checked before.
+func (r *pass) handOut(i int) error {
+	name := r.first[i].Out
+	if err := r.run.verify(name, r.numbers[name]); err != nil {
+		return err
+	}
+	from, err := r.run.open(name, r.numbers[name])
+	if err != nil {
+		return err
+	}
+	defer from.close()
+	in := make([]float64, 0)
+	return r.portions(r.groups[i], func(first int64, rows *mat.Dense) error {
+		raw := rows.RawMatrix()
+		if f := r.want.RowsIn.Func; f != nil {
+			n := len(raw.Data)
+			in = slices.Grow(in[:0], n)[:n]
+			if err := f(first, mat.NewDense(raw.Rows, raw.Cols, in)); err != nil {
+				return err
+			}
+		}
+		if err := from.read(raw.Data); err != nil {
+			return errors.New(err.Error()) // rows have been handed out: there is no second try
+		}
+		return r.want.RowsOut.Func(first, rows)
+	})
+}
+
+// clear removes the pieces of the pass.
+func (r *pass) clear() (err error) {
+	for _, name := range r.inputs {
+		err = errors.Join(err, r.run.remove(name))
+	}
+	for name := range r.numbers {
+		err = errors.Join(err, r.run.remove(name))
+	}
+	return err
+}

@@ -1,0 +1,272 @@
+package remote
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path/filepath"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+const (
+	pieceMagic  = "gdsvdpc1"
+	trailerSize = len(pieceMagic) + 8
+	// portion is how many numbers of a piece are in memory at a time.
+	portion = 32 << 10
+)
+
+// folder is the folder with the pieces of a run.
+type folder struct {
+	fs  vfs.FS
+	dir string
+}
+
+// badPiece is the error of a piece that is missing or not what was written.
+type badPiece struct {
+	name string
+	err  error
+}
+
+func (b *badPiece) Error() string { return fmt.Sprintf("piece %s: %v", b.name, b.err) }
+func (b *badPiece) Unwrap() error { return b.err }
+
+func (f folder) path(name string) string { return filepath.Join(f.dir, name) }
+
+// sum is the checksum with which that of a piece begins.
+func (f folder) sum(name string) uint32 { return crc.Of([]byte(filepath.Base(f.dir) + "/" + name)) }
+
+// has tells whether a piece of that many numbers is there, by its size.
+func (f folder) has(name string, numbers int64) bool {
+	info, err := f.fs.Stat(f.path(name))
+	return err == nil && info.Size() == 8*numbers+int64(trailerSize)
+}
+
+// remove removes a piece, if it is there.
+func (f folder) remove(name string) error {
+	err := f.fs.Remove(f.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// writer writes a piece.
+type writer struct {
+	folder
+	name string
+	file vfs.File // under a name of its own
+	sum  uint32
+	buf  []byte
+}
+
+// create begins a piece. It is there from commit on; discard does nothing after that.
+func (f folder) create(name string) (*writer, error) {
+	file, err := f.fs.Create(f.path(name + "." + rand.Text()))
+	if err != nil {
+		return nil, err
+	}
+	return &writer{folder: f, name: name, file: file, sum: f.sum(name), buf: make([]byte, 0, 8*portion)}, nil
+}
+
+func (w *writer) write(x []float64) error {
+	for len(x) > 0 {
+		n := min(len(x), (cap(w.buf)-len(w.buf))/8)
+		for _, v := range x[:n] {
+			w.buf = binary.LittleEndian.AppendUint64(w.buf, math.Float64bits(v))
+		}
+		x = x[n:]
+		if len(w.buf) == cap(w.buf) {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *writer) flush() error {
+	w.sum = crc.Update(w.sum, w.buf)
+	_, err := w.file.Write(w.buf)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// rows writes rows from … to−1 of x.
+func (w *writer) rows(x *mat.Dense, from, to int) error {
+	raw := x.RawMatrix()
+	for i := from; i < to; i++ {
+		if err := w.write(raw.Data[i*raw.Stride:][:raw.Cols]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) commit() error {
+	err := w.flush()
+	if err == nil {
+		_, err = w.file.Write(trailer(w.sum))
+	}
+	temporary := w.file.Name()
+	err = errors.Join(err, w.file.Close())
+	w.file = nil
+	if err == nil {
+		err = w.fs.Rename(temporary, w.path(w.name))
+	}
+	if err != nil {
+		return errors.Join(err, w.fs.Remove(temporary))
+	}
+	return nil
+}
+
+func (w *writer) discard() {
+	if w.file == nil {
+		return
+	}
+	temporary := w.file.Name()
+	_ = w.file.Close()         // it is going to be removed
+	_ = w.fs.Remove(temporary) // goes with the folder of the run
+	w.file = nil
+}
+
+// put writes a piece of rows from … to−1 of x.
+func (f folder) put(name string, x *mat.Dense, from, to int) error {
+	w, err := f.create(name)
+	if err != nil {
+		return err
+	}
+	defer w.discard()
+	if err := w.rows(x, from, to); err != nil {
+		return err
+	}
+	return w.commit()
+}
+
+// reader reads a piece from its beginning on. With the last number it has been checked.
+type reader struct {
+	folder
+	name string
+	file vfs.File
+	left int64 // numbers
+	sum  uint32
+	buf  []byte
+}
+
+// open begins to read a piece of that many numbers. All errors of it and of the reader are *badPiece.
+func (f folder) open(name string, numbers int64) (*reader, error) {
+	file, err := f.fs.Open(f.path(name))
+	if err != nil {
+		return nil, &badPiece{name, err}
+	}
+	r := &reader{folder: f, name: name, file: file, left: numbers, sum: f.sum(name), buf: make([]byte, 8*portion)}
+	info, err := file.Stat()
+	if want := 8*numbers + int64(trailerSize); err == nil && info.Size() != want {
+		err = fmt.Errorf("%d bytes, want %d", info.Size(), want)
+	}
+	if err == nil && numbers == 0 {
+		err = r.check()
+	}
+	if err != nil {
+		return nil, &badPiece{name, errors.Join(err, file.Close())}
+	}
+	return r, nil
+}
+
+// read fills x with the next numbers.
+func (r *reader) read(x []float64) error {
+	some := len(x) > 0
+	for len(x) > 0 {
+		n := min(len(x), portion)
+		b := r.buf[:8*n]
+		if _, err := io.ReadFull(r.file, b); err != nil {
+			return &badPiece{r.name, err}
+		}
+		r.sum = crc.Update(r.sum, b)
+		for i := range n {
+			x[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+		}
+		x = x[n:]
+		r.left -= int64(n)
+	}
+	if r.left == 0 && some {
+		if err := r.check(); err != nil {
+			return &badPiece{r.name, err}
+		}
+	}
+	return nil
+}
+
+// check compares the trailer with what was read.
+func (r *reader) check() error {
+	end := make([]byte, trailerSize)
+	if _, err := io.ReadFull(r.file, end); err != nil {
+		return err
+	}
+	if string(end) != string(trailer(r.sum)) {
+		return crc.ErrMismatch
+	}
+	return nil
+}
+
+// trailer is the end of a piece with a checksum.
+func trailer(sum uint32) []byte {
+	return append(binary.LittleEndian.AppendUint32([]byte(pieceMagic), sum), 0, 0, 0, 0)
+}
+
+func (r *reader) close() { _ = r.file.Close() } // it was only read
+
+// get reads a piece of as many numbers as x has.
+func (f folder) get(name string, x []float64) error {
+	r, err := f.open(name, int64(len(x)))
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	return r.read(x)
+}
+
+// add reads a piece and adds it to x, or sets x to it.
+func (f folder) add(name string, numbers int64, set bool, row func(at int64) []float64) error {
+	r, err := f.open(name, numbers)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	var buf []float64
+	for at := int64(0); at < numbers; {
+		to := row(at)
+		if set {
+			buf = to
+		} else if cap(buf) < len(to) {
+			buf = make([]float64, len(to))
+		}
+		buf = buf[:len(to)]
+		if err := r.read(buf); err != nil {
+			return err
+		}
+		for j := 0; !set && j < len(to); j++ {
+			to[j] += buf[j]
+		}
+		at += int64(len(to))
+	}
+	return nil
+}
+
+// verify reads a piece for its checksum.
+func (f folder) verify(name string, numbers int64) error {
+	var room []float64
+	return f.add(name, numbers, true, func(at int64) []float64 {
+		if room == nil {
+			room = make([]float64, portion)
+		}
+		return room[:min(portion, numbers-at)]
+	})
+}

@@ -1,0 +1,295 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/solvertest"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// faulty in the environment makes the test binary a worker: "" behind the sign is one that is whole, the others do what
+// Worker.Serve must not be trusted not to do, once for all workers that share a mark.
+const (
+	faulty = "GDSVD_TEST_WORKER"
+	mark   = "GDSVD_TEST_MARK"
+)
+
+func TestMain(m *testing.M) {
+	if how, ok := os.LookupEnv(faulty); ok {
+		worker(how)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func worker(how string) {
+	w, in := &Worker{Workers: 1}, bufio.NewReader(os.Stdin)
+	if how != "" {
+		f, err := os.OpenFile(os.Getenv(mark), os.O_CREATE|os.O_EXCL, 0o666)
+		if err != nil {
+			how = ""
+		} else {
+			f.Close()
+		}
+	}
+	switch how {
+	case "hang":
+		time.Sleep(time.Hour)
+	case "lie":
+		var r request
+		line, _ := in.ReadBytes('\n')
+		_ = json.Unmarshal(line, &r)
+		_ = json.NewEncoder(os.Stdout).Encode(Answer{ID: r.ID})
+	case "die": // in the middle of a task, by kill -9
+		w.FS = deadly{vfs.OS()}
+	}
+	if err := w.Serve(context.Background(), in, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// deadly ends the process where a piece is to be published.
+type deadly struct{ vfs.FS }
+
+func (d deadly) Rename(string, string) error {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err == nil {
+		select {}
+	}
+	return err
+}
+
+const rows, columns = 1500, 500
+
+// manyBlocks is a store of some blocks, and its matrix.
+func manyBlocks(t *testing.T) (*csr.Store, *mat.Dense) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	a := mat.NewDense(rows, columns, nil)
+	for i := range rows {
+		for j := range columns {
+			if rng.Float64() < 0.9 || i%100 == 0 {
+				a.Set(i, j, (float64(rng.IntN(5))+rng.NormFloat64())*(1+100/float64(j+1)))
+			}
+		}
+	}
+	store := csrtest.FromDense(t, a, csr.CreateOptions{ShardSize: 2 << 20})
+	if store.NumBlocks() < 5 || len(store.Manifest().Shards) < 2 {
+		t.Fatalf("%d blocks in %d shards", store.NumBlocks(), len(store.Manifest().Shards))
+	}
+	return store, a
+}
+
+// single is the matrix on one machine.
+func single(t *testing.T, src stream.Source) *stream.Matrix {
+	t.Helper()
+	m, err := stream.NewFrom(src, stream.Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// begin is a run over a store that ends with the test.
+func begin(t *testing.T, store *csr.Store, o Options) *Matrix {
+	t.Helper()
+	if o.Shared == "" {
+		o.Shared = t.TempDir()
+	}
+	if o.Engine == nil {
+		o.Engine = &Local{Worker: &Worker{Workers: 1}}
+	}
+	o.Groups, o.Wait = max(o.Groups, 4), time.Millisecond
+	m, err := New(Subject{Store: store, Info: single(t, store).Info()}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(m.Close(), o.Engine.Close()); err != nil {
+			t.Error(err)
+		}
+		if left, err := os.ReadDir(o.Shared); err != nil || len(left) > 0 {
+			t.Errorf("a run leaves %v (%v)", left, err)
+		}
+	})
+	return m
+}
+
+// outcome is the numbers of passes of all kinds, as bytes.
+func outcome(m solver.Matrix) ([]byte, error) {
+	i, l := m.Info(), 3
+	x, y := solvertest.Random(i.Cols, l, 1), solvertest.Random(int(i.Rows), l, 2)
+	var all []float64
+	for _, kind := range []string{"gram", "finish", "transposed", "both"} {
+		sum, out, r := mat.NewDense(i.Cols, l, nil), mat.NewDense(int(i.Rows), l, nil), mat.NewDense(l, l, nil)
+		p := solver.Pass{X: x, Sum: sum}
+		switch kind {
+		case "finish":
+			p.RowsOut.Block, p.R = out, r
+		case "transposed":
+			p.X, p.RowsIn.Block = nil, y
+		case "both":
+			p.RowsIn.Block, p.RowsOut.Block = y, out
+		}
+		if _, err := m.Run(context.Background(), p); err != nil {
+			return nil, err
+		}
+		r.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, r) // it is unique but for signs
+		all = slices.Concat(all, sum.RawMatrix().Data, out.RawMatrix().Data, r.RawMatrix().Data)
+	}
+	return binary.Append(nil, binary.LittleEndian, all)
+}
+
+// want is the outcome with an engine that nothing goes wrong with.
+func want(t *testing.T, store *csr.Store) []byte {
+	t.Helper()
+	b, err := outcome(begin(t, store, Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func numbersOf(b []byte) *mat.VecDense {
+	x := make([]float64, len(b)/8)
+	for i := range x {
+		x[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	return mat.NewVecDense(len(x), x)
+}
+
+// processes is an engine of the test binary.
+func processes(t *testing.T, how string) *Command {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(faulty, how)
+	t.Setenv(mark, filepath.Join(t.TempDir(), "mark"))
+	return &Command{Args: []string{self}, Label: "command", Processes: 2, Window: 1, Timeout: 20 * time.Second}
+}
+
+// A matrix whose passes are tasks is what the solver asks for.
+func TestConforms(t *testing.T) {
+	store, a := manyBlocks(t)
+	for _, piece := range []int64{0, 8000} { // sums of one piece, and of many that tasks add up
+		t.Run(fmt.Sprint(piece), func(t *testing.T) {
+			solvertest.CheckMatrix(t, begin(t, store, Options{PieceSize: piece}), a)
+		})
+	}
+}
+
+// All engines have the same bits, whatever dies, and those of one machine but for rounding.
+func TestSameBits(t *testing.T) {
+	store, _ := manyBlocks(t)
+	ref := want(t, store)
+	one, err := outcome(single(t, store))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d mat.VecDense
+	d.SubVec(numbersOf(ref), numbersOf(one))
+	if e, size := mat.Norm(&d, 2), mat.Norm(numbersOf(one), 2); e > 1e-12*size {
+		t.Errorf("off by %g of %g", e, size)
+	}
+	for name, o := range map[string]Options{
+		"parallel":      {Engine: &Local{Worker: &Worker{Workers: 2}, Parallel: 3}},
+		"many pieces":   {PieceSize: 4000},
+		"processes":     {Engine: processes(t, "")},
+		"a lie":         {Engine: &unreliable{Local: Local{Worker: &Worker{Workers: 1}}, lie: true}},
+		"twice":         {Engine: &unreliable{Local: Local{Worker: &Worker{Workers: 1}}, twice: true}, PieceSize: 4000},
+		"damage":        {Engine: &unreliable{Local: Local{Worker: &Worker{Workers: 1}}, damage: true}},
+		"damaged parts": {Engine: &unreliable{Local: Local{Worker: &Worker{Workers: 1}}, damage: true}, PieceSize: 4000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := outcome(begin(t, store, o))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, ref) {
+				t.Error("other bits")
+			}
+		})
+	}
+}
+
+// A view is compiled by every worker from what the driver has measured.
+func TestView(t *testing.T) {
+	store, _ := manyBlocks(t)
+	const text = "bm25 | center=columns"
+	p, err := view.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := view.New(t.Context(), store, p, false, stream.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := single(t, v)
+	ref, err := outcome(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []Engine{&Local{Worker: &Worker{Workers: 1}}, processes(t, "")} {
+		m, err := New(Subject{Store: store, View: v, Pipeline: text, Info: one.Info()}, Options{Engine: e, Shared: t.TempDir(), Groups: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := outcome(m)
+		if err = errors.Join(err, m.Close(), e.Close()); err != nil {
+			t.Fatal(err)
+		}
+		var d mat.VecDense
+		d.SubVec(numbersOf(got), numbersOf(ref))
+		if e, size := mat.Norm(&d, 2), mat.Norm(numbersOf(ref), 2); e > 1e-12*size {
+			t.Errorf("off by %g of %g", e, size)
+		}
+	}
+}
+
+// Groups are of consecutive blocks and, as far as blocks allow, of about as many entries.
+func TestSplit(t *testing.T) {
+	store, _ := manyBlocks(t)
+	for n := 1; n < store.NumBlocks()+3; n++ {
+		all := split(store, n)
+		if len(all) != min(n, store.NumBlocks()) {
+			t.Fatalf("%d groups, want %d", len(all), n)
+		}
+		block, row := 0, int64(0)
+		for _, g := range all {
+			if g.from != block || g.first != row || g.to <= g.from || g.rows <= 0 || g.to-g.from > 2*(store.NumBlocks()/len(all)+1) {
+				t.Errorf("%d groups: %+v", n, all)
+			}
+			block, row = g.to, g.first+g.rows
+		}
+		if block != store.NumBlocks() || row != store.Rows() {
+			t.Errorf("%d groups end with block %d and row %d", n, block, row)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// final is an error that no second try would mend.
+type final struct {
+	text string
+	kind error // what errors.Is finds; may be nil
+}
+
+func (f *final) Error() string { return f.text }
+func (f *final) Unwrap() error { return f.kind }
+
+// complete has the engine make what tasks make, one stage after the other, and then has it collected. What is missing or
+// damaged is made again, Options.Tries times in all.
+func (r *pass) complete(ctx context.Context, stages [][]Task, collect func(context.Context) error) error {
+	wait := r.opt.Wait
+	for try := 1; ; try++ {
+		err := r.attempt(ctx, stages, try, collect)
+		var stop *final
+		var bad *badPiece
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx) // a cancelled pass must never look like a failed one
+		case errors.As(err, &stop):
+			return err
+		case errors.As(err, &bad):
+			if e := r.run.remove(bad.name); e != nil {
+				return errors.Join(err, e)
+			}
+		}
+		var unmade *missing
+		if bad == nil && !errors.As(err, &unmade) {
+			return err // of the driver, such as a RowsOut that fails
+		}
+		if try == r.opt.Tries {
+			return fmt.Errorf("%w (after %d tries)", err, try)
+		}
+		r.opt.Log.Warn("what tasks have not made is tried again", "pass", r.pass, "try", try, "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		wait *= 2
+	}
+}
+
+// missing says that a task has not made its pieces.
+type missing struct {
+	piece string
+	count int   // of tasks
+	why   error // may be nil
+}
+
+func (m *missing) Error() string {
+	text := fmt.Sprintf("%d tasks have not made their pieces", m.count)
+	if m.why != nil {
+		return fmt.Sprintf("%s, such as %s: %v", text, m.piece, m.why)
+	}
+	return fmt.Sprintf("%s, though the engine says that they are done: %s is not there", text, m.piece)
+}
+
+func (m *missing) Unwrap() error { return m.why }
+
+// attempt is one try.
+func (r *pass) attempt(ctx context.Context, stages [][]Task, try int, collect func(context.Context) error) error {
+	for _, tasks := range stages {
+		if err := r.stage(ctx, tasks, try); err != nil {
+			return err
+		}
+	}
+	return collect(ctx)
+}
+
+// lacks is a piece that a task has not made, "" if there is none.
+func (r *pass) lacks(t Task) string {
+	for _, name := range t.made() {
+		if !r.run.has(name, r.numbers[name]) {
+			return name
+		}
+	}
+	return ""
+}
+
+// stage has the tasks done of which pieces are missing.
+func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
+	var todo []Task
+	for _, t := range tasks {
+		if r.lacks(t) != "" {
+			todo = append(todo, t)
+		}
+	}
+	if len(todo) == 0 {
+		return nil
+	}
+	r.stats.Tasks += len(todo)
+	if try > 1 {
+		r.stats.Retries += len(todo)
+	}
+	under, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	why := map[int]error{}
+	var stop error
+	err := r.opt.Engine.Run(under, todo, func(a Answer) {
+		r.cost.BytesRead += a.Read
+		e := r.check(a)
+		switch {
+		case e == nil:
+			return
+		case a.Piece != "":
+			e = errors.Join(e, r.run.remove(a.Piece))
+		case errors.As(e, new(*final)) && stop == nil:
+			stop = e
+			cancel(e)
+		}
+		why[a.ID] = e
+	})
+	if stop != nil {
+		return stop
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var lack *missing
+	for i, t := range todo {
+		name := r.lacks(t)
+		if name == "" {
+			continue
+		}
+		if lack == nil {
+			lack = &missing{piece: name}
+		}
+		lack.count++
+		if lack.why == nil && why[i] != nil {
+			lack.piece, lack.why = name, why[i]
+		}
+	}
+	if lack == nil {
+		return nil
+	}
+	if lack.why == nil {
+		lack.why = err
+	}
+	return lack
+}
+
+// check is the error that an answer tells, and one of a worker that computes otherwise than the others.
+func (r *pass) check(a Answer) error {
+	kinds := map[Kind]error{Corrupt: csr.ErrCorrupt, Memory: nil, Refused: nil}
+	if a.Error != "" {
+		if kind, known := kinds[a.Kind]; known {
+			return &final{a.Error, kind}
+		}
+		return errors.New(a.Error)
+	}
+	if r.kernel == "" {
+		r.kernel = a.Kernel
+	}
+	if a.Kernel != "" && a.Kernel != r.kernel {
+		return &final{fmt.Sprintf("workers compute with different instructions, %s and %s: their results would depend on who does what; take workers of one kind", r.kernel, a.Kernel), nil}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// version is that of Task and Answer. Programs of different versions do not work together.
+const version = 1
+
+// Task is a part of a pass, for one worker. All that it says of numbers is the names of pieces. Doing it twice, at the same
+// time even, is the same as doing it once.
+type Task struct {
+	Version int    `json:"version"`
+	Dir     string `json:"dir"` // with the pieces of the run
+	Columns int    `json:"columns"`
+
+	// Of a group: blocks From … To−1 of the store, and of its view.
+	Store       string `json:"store,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"` // that the store must have
+	View        *View  `json:"view,omitempty"`
+	From        int    `json:"from,omitempty"`
+	To          int    `json:"to,omitempty"`
+
+	// Pieces of the pass, as the blocks of a solver.Pass: X and In are read, Out, R and Sum made, if they have names.
+	X   string `json:"x,omitempty"`
+	In  string `json:"in,omitempty"`
+	Out string `json:"out,omitempty"`
+	R   string `json:"r,omitempty"`
+	// Sum are pieces of about as many rows each, in their order.
+	Sum []string `json:"sum,omitempty"`
+
+	// Add are pieces of Rows rows that are added up, in this order, to Sum, which is one. Such a task has no store.
+	Add  []string `json:"add,omitempty"`
+	Rows int      `json:"rows,omitempty"`
+}
+
+// View is the view of the store that a group is of.
+type View struct {
+	Pipeline string `json:"pipeline"`
+	Measured string `json:"measured"` // the piece with its statistics
+}
+
+// Answer is how a task has ended.
+type Answer struct {
+	ID    int    `json:"id"` // of the task among those that an engine was given
+	Error string `json:"error,omitempty"`
+	// Kind is empty for an error that may be none on another worker, or the next time. The others end the run.
+	Kind  Kind   `json:"kind,omitempty"`
+	Piece string `json:"piece,omitempty"` // that is damaged, and has to be made again
+	// Kernel names the instructions that the worker computes with. Sums of one run are all of the same.
+	Kernel string `json:"kernel,omitempty"`
+	Read   int64  `json:"read,omitempty"` // bytes of the store
+}
+
+// Kind is that of an error that no other worker would mend.
+type Kind string
+
+const (
+	Corrupt Kind = "corrupt" // the store is damaged: csr.ErrCorrupt
+	Memory  Kind = "memory"  // the budget of a worker cannot work
+	Refused Kind = "refused" // the store or the task is not what this worker is for
+)
+
+// refusal is an error of the kind Refused.
+type refusal struct{ error }
+
+// kindOf is the kind of the error of a task.
+func kindOf(err error) Kind {
+	var budget *stream.BudgetError
+	var no refusal
+	switch {
+	case errors.Is(err, csr.ErrCorrupt):
+		return Corrupt
+	case errors.As(err, &budget):
+		return Memory
+	case errors.As(err, &no), errors.Is(err, csr.ErrVersion), errors.Is(err, csr.ErrNotStore):
+		return Refused
+	}
+	return ""
+}
+
+// kernelOf names what rounds alike: see package stream.
+func kernelOf(kernel string) string {
+	if kernel == "avx512" {
+		kernel = "avx2"
+	}
+	return runtime.GOARCH + " " + kernel
+}
+
+// cut is where part i of n begins of rows that are shared out evenly.
+func cut(rows, i, n int) int { return int(int64(rows) * int64(i) / int64(n)) }
+
+// Do does a task. The Answer has no ID.
+func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
+	err := w.do(ctx, t, &a)
+	if err != nil {
+		a.Error, a.Kind = err.Error(), kindOf(err)
+	}
+	var bad *badPiece
+	if errors.As(err, &bad) {
+		a.Piece = bad.name
+	}
+	return a
+}
+
+func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
+	f := folder{w.fs(), t.Dir}
+	switch {
+	case t.Version != version:
+		return refusal{fmt.Errorf("a task of version %d, of which this worker, of version %d, knows nothing: driver and workers need the same gdsvd", t.Version, version)}
+	case t.Columns < 1:
+		return refusal{fmt.Errorf("a task with %d columns", t.Columns)}
+	case len(t.Add) > 0:
+		return f.addUp(t)
+	}
+	src, err := w.source(f, t)
+	if err != nil {
+		return err
+	}
+	if t.From < 0 || t.From > t.To || t.To > src.NumBlocks() {
+		return refusal{fmt.Errorf("a task of blocks %d to %d of %d", t.From, t.To, src.NumBlocks())}
+	}
+	m, err := stream.NewFrom(stream.Range(src, t.From, t.To), stream.Options{
+		Memory: w.Memory, Reserve: w.Reserve, Workers: w.Workers, Width: t.Columns, Rank: t.Columns, Once: true,
+	})
+	if err != nil {
+		return err
+	}
+	a.Kernel = kernelOf(m.Plan().Kernel)
+	g := &group{folder: f, Task: t, m: m}
+	defer g.end()
+	if err := g.begin(); err != nil {
+		return err
+	}
+	cost, err := m.Run(ctx, g.pass)
+	a.Read = cost.BytesRead
+	return errors.Join(err, m.Close(), g.publish(err))
+}
+
+// addUp does a task with Add.
+func (f folder) addUp(t Task) error {
+	x := make([]float64, t.Rows*t.Columns)
+	for i, name := range t.Add {
+		if err := f.add(name, int64(len(x)), i == 0, func(at int64) []float64 { return x[at:min(int64(len(x)), at+portion)] }); err != nil {
+			return err
+		}
+	}
+	w, err := f.create(t.Sum[0])
+	if err != nil {
+		return err
+	}
+	defer w.discard()
+	if err := w.write(x); err != nil {
+		return err
+	}
+	return w.commit()
+}
