@@ -9,7 +9,8 @@ import (
 // Iteration estimates how long a search for singular triplets still takes: from
 // how fast residuals fall towards the tolerance, how long passes take, and what
 // was expected beforehand. Triplets are found in stages, each of which finds
-// one, several or all together.
+// one, several or all together. Where each takes as many passes as its gap does, the time left is
+// told of the last one alone, once its residual falls steadily.
 type Iteration struct {
 	// Expected is the number of passes that were expected beforehand, those of
 	// finishing excluded; 0 if nothing is known.
@@ -131,15 +132,23 @@ func (it *Iteration) passes(m Moment) (passes float64, known bool) {
 	}
 	if m.Locked > it.last.Locked { // the stage is over with this pass
 		found := m.Locked - it.last.Locked
-		return it.each(m, it.found+found, it.spent+m.Pass-it.began, found) * float64(missing), true
+		return it.each(m, it.found+found, it.spent+m.Pass-it.began, found) * float64(missing), m.Open > 1 || it.Superlinear
 	}
 	open := min(max(m.Open, 1), missing)
 	stage := float64(m.Pass - it.began) // passes of this stage
 	here, known := it.stage(m, stage, it.each(m, it.found, it.spent, open)*float64(open))
+	alone := open == 1 && !it.Superlinear
 	if missing == open {
-		return here, known
+		return here, known && (!alone || it.steady(m))
 	}
+	known = known && !alone // the gaps of those to come, and with them their passes, are anybody's guess
 	return here + it.each(m, it.found+open, it.spent+int(stage+here), open)*float64(missing-open), known
+}
+
+// steady tells whether a search for one triplet has gained so many digits that the rest follows from them.
+func (it *Iteration) steady(m Moment) bool {
+	const enough = 0.25 // of the digits
+	return math.Log10(m.Residual) < enough*math.Log10(m.Tol)
 }
 
 // each is the number of passes to expect for a triplet after some have been

@@ -96,6 +96,38 @@ func TestIterationOnRecordings(t *testing.T) {
 	}
 }
 
+// Of methods that find one triplet after the other in as many passes as its gap takes, the time left is within a factor of two from
+// a fifth of the run on, or not told; and it is told for some of it.
+func TestOneByOne(t *testing.T) {
+	for _, name := range []string{"gd", "nes", "polyak", "gd4"} {
+		all := recorded(t, name)
+		total := all[len(all)-1].Elapsed.Seconds()
+		for _, factor := range []float64{0, 0.1, 0.6, 1, 1.7} {
+			it := Iteration{Expected: factor * float64(len(all)-1), Finish: onePass}
+			told, wrong := 0, 0
+			for _, m := range all {
+				o := it.Observe(m)
+				left := total - m.Elapsed.Seconds()
+				if m.Elapsed.Seconds() < 0.2*total || o.Left == 0 {
+					continue
+				}
+				told++
+				few := 0.03 * total // of the last passes it may be more
+				if said := o.Left.Seconds(); said > 2*left+few || left > 2*said+few {
+					wrong++
+					if wrong < 4 {
+						t.Errorf("%s, expecting %g: pass %d: %v left, really %.0f s", name, factor, m.Pass, o.Left.Round(time.Second), left)
+					}
+				}
+			}
+			t.Logf("%s, expecting %g: told at %d of %d passes, %d wrong", name, factor, told, len(all), wrong)
+			if told == 0 {
+				t.Errorf("%s, expecting %g: never told", name, factor)
+			}
+		}
+	}
+}
+
 func onePass(pass time.Duration) time.Duration { return pass }
 
 // falling are the moments of a run of k triplets, one stage, in which a pass
