@@ -229,7 +229,7 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 		heap.Limit(heap.Planned(m)) // until that above is undone, as is the next
 		heap.CollectLate(inside)
 		a.display.Begin("svd")
-		rec.Describe(func(about *live.About) { about.Parts = m.Parts })
+		rec.Describe(func(about *live.About) { about.Parts = heap.Parts(m) })
 		rec.Stage(live.Stage{Name: "before the first pass"})
 		return nil
 	}

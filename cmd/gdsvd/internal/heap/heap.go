@@ -4,9 +4,11 @@ package heap
 import (
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/budget"
+	"github.com/gdsvd/gdsvd/stream"
 )
 
 // notHeap is what the process occupies outside Go's heap as long as there is no plan
@@ -33,6 +35,16 @@ func Limit(bytes int64) (restore func()) {
 // Garbage is what may lie about before it is worth the while to collect it, however
 // small the heap: a run of some ten milliseconds would else be interrupted several times.
 const Garbage = 128 << 20
+
+// Parts are what a run with a plan may have resident: what is planned, and the garbage that CollectLate leaves within the budget.
+func Parts(m factor.Memory) []stream.Part {
+	inside, outside := m.Heap()
+	late := min(max(inside, Garbage), m.Budget-inside-outside)
+	if late <= 0 {
+		return m.Parts
+	}
+	return append(slices.Clone(m.Parts), stream.Part{Name: "garbage collected late", Bytes: late, Heap: true})
+}
 
 // CollectLate has garbage collected in a heap that is to be of heap bytes when there
 // is as much of it, or Garbage if that is more, until the returned function is called.

@@ -27,3 +27,22 @@ func TestHeapLimitLetsTheCollectorRest(t *testing.T) {
 		}
 	}
 }
+
+// What is planned counts what the resident memory does: garbage that is not collected yet, as much as there may be, within the budget.
+func TestPartsCountGarbage(t *testing.T) {
+	for name, c := range map[string]struct{ budget, heap, want int64 }{
+		"a small run":   {8 << 30, 20 << 20, 128 << 20},
+		"a large one":   {8 << 30, 1 << 30, 1 << 30},
+		"a full budget": {100 << 20, 70 << 20, 10 << 20},
+		"no room":       {90 << 20, 70 << 20, 0},
+	} {
+		planned := []stream.Part{{Name: "runtime", Bytes: 20 << 20}, {Name: "vectors", Bytes: c.heap, Heap: true}}
+		sum := int64(0)
+		for _, p := range Parts(factor.Memory{Budget: c.budget, Parts: planned}) {
+			sum += p.Bytes
+		}
+		if got := sum - 20<<20 - c.heap; got != c.want || sum > c.budget {
+			t.Errorf("%s: %d of garbage, want %d", name, got, c.want)
+		}
+	}
+}
