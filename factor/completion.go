@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"math"
 	"path/filepath"
 	"time"
@@ -19,35 +18,23 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/npy"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// CompleteOptions of Complete. Fields of the same names are those of complete.Options and of Options.
+// CompleteOptions of Complete. The fields beside Options mean what those of complete.Options do.
 type CompleteOptions struct {
-	Dir     string // the result directory to write
-	Rank    int
+	Options // Rank and Tol are those of complete.Options; View, Method and what belongs to these do not count
+
 	Lambda  float64
 	Biases  bool
 	Damping float64
 	Holdout float64
-	Tol     float64
 	Rounds  int
-	Seed    uint64
-	Workers int
-	Memory  int64
-	Replace bool
-	Resume  bool
 
-	CheckpointEvery time.Duration
-
-	FS      vfs.FS
-	Log     *slog.Logger
-	Round   func(*complete.State)                // is called after every round
-	Reading func(done, total int64)              // bytes of a round; several goroutines may call it at a time
-	Proof   func(done, of int)                   // is called before every read for the factors and the bound: done reads of at most of
-	Writing func(what string, done, total int64) // as in Options
+	Round   func(*complete.State)   // is called after every round
+	Reading func(done, total int64) // bytes of a round; several goroutines may call it at a time
+	Proof   func(done, of int)      // is called before every read for the factors and the bound: done reads of at most of
 }
 
 // Completion is what a result says of the fit that its U·Σ·Vᵀ is the Z of (package complete).
@@ -110,10 +97,7 @@ type completion struct {
 // a checkpoint to go on from.
 func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Result, err error) {
 	began := time.Now()
-	c := &completion{task: newTask(store, Options{
-		Rank: o.Rank, Dir: o.Dir, Replace: o.Replace, Resume: o.Resume, Seed: o.Seed, Workers: o.Workers, Memory: o.Memory,
-		CheckpointEvery: o.CheckpointEvery, FS: o.FS, Log: o.Log, Writing: o.Writing,
-	})}
+	c := &completion{task: newTask(store, o.Options)}
 	if o.Dir == "" {
 		return nil, errors.New("a completion needs a directory for its result")
 	}

@@ -79,7 +79,7 @@ func TestComplete(t *testing.T) {
 		for _, biases := range []bool{false, true} {
 			full, store := tastes(t, shape[0], shape[1])
 			dir := filepath.Join(t.TempDir(), "out")
-			r, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Dir: dir, Rank: 6, Biases: biases})
+			r, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Dir: dir, Rank: 6}, Biases: biases})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestComplete(t *testing.T) {
 // A completion that is interrupted after any round goes on to the bytes of one that is not.
 func TestCompleteResumed(t *testing.T) {
 	_, store := tastes(t, 90, 30)
-	o := factor.CompleteOptions{Dir: filepath.Join(t.TempDir(), "whole"), Rank: 4, Biases: true}
+	o := factor.CompleteOptions{Options: factor.Options{Dir: filepath.Join(t.TempDir(), "whole"), Rank: 4}, Biases: true}
 	rounds, reads := 0, 0
 	o.Round = func(*complete.State) { rounds++ }
 	var mu sync.Mutex
@@ -208,7 +208,7 @@ func TestCompleteResumed(t *testing.T) {
 	for name := range resumed {
 		t.Errorf("%s is not in the result of a run without a break", name)
 	}
-	if _, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Dir: o.Dir, Rank: 4}); !errors.Is(err, os.ErrExist) {
+	if _, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Dir: o.Dir, Rank: 4}}); !errors.Is(err, os.ErrExist) {
 		t.Errorf("over a result: %v", err)
 	}
 	if r, err := factor.Run(t.Context(), store, factor.Options{Dir: o.Dir, Rank: 4, Resume: true}); err == nil {
@@ -219,7 +219,7 @@ func TestCompleteResumed(t *testing.T) {
 // A λ above the largest singular value leaves nothing; few rounds are an early end.
 func TestCompleteEnds(t *testing.T) {
 	_, store := tastes(t, 60, 20)
-	o := factor.CompleteOptions{Dir: filepath.Join(t.TempDir(), "out"), Rank: 2, Lambda: 1e6}
+	o := factor.CompleteOptions{Options: factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: 2}, Lambda: 1e6}
 	if _, err := factor.Complete(t.Context(), store, o); err == nil || !strings.Contains(err.Error(), "so large that Z = 0") {
 		t.Errorf("λ = 1e6: %v", err)
 	}

@@ -92,12 +92,12 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions) (_ *factor.Result, err error) {
 	o.Memory = a.budget(o.Memory)
 	defer heap.Limit(heap.Unplanned(o.Memory))()
-	store, err := a.openFor(cmd, path, factor.Options{Rank: o.Rank})
+	store, err := a.openFor(cmd, path, o.Options)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	rec, end, err := a.record(cmd, aboutRun(cmd, store, path, factor.Options{Dir: o.Dir, Rank: o.Rank, Tol: o.Tol, Memory: o.Memory, Workers: o.Workers}))
+	rec, end, err := a.record(cmd, aboutRun(cmd, store, path, o.Options))
 	if err != nil {
 		return nil, err
 	}

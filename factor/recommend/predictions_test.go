@@ -28,7 +28,7 @@ func TestPredictions(t *testing.T) {
 	}
 	store := csrtest.Build(t, cols, entries, csr.CreateOptions{})
 	for _, biases := range []bool{false, true} {
-		r, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Dir: filepath.Join(t.TempDir(), "out"), Rank: 3, Lambda: .5, Biases: biases})
+		r, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: 3}, Lambda: .5, Biases: biases})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,7 +113,7 @@ var oddPages = map[string]func(t testing.TB) string{
 	},
 	"completion": func(t testing.TB) string {
 		store := made(t, 40, 40, plainName("v"), plainName("v"))
-		r, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Rank: 3, Biases: true, Dir: filepath.Join(t.TempDir(), "out"), Rounds: 6})
+		r, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Rank: 3, Dir: filepath.Join(t.TempDir(), "out")}, Biases: true, Rounds: 6})
 		if r == nil {
 			t.Fatal(err)
 		}

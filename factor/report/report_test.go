@@ -258,7 +258,7 @@ func TestKindsOfResults(t *testing.T) {
 		t.Errorf("eigenpairs: %s\n%s", p.pre, p.text)
 	}
 
-	z, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Rank: 3, Lambda: 2, Biases: true, Dir: filepath.Join(t.TempDir(), "out"), Rounds: 4})
+	z, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Rank: 3, Dir: filepath.Join(t.TempDir(), "out")}, Lambda: 2, Biases: true, Rounds: 4})
 	if z == nil {
 		t.Fatal(err)
 	}
