@@ -41,8 +41,8 @@
 //
 // Where even the vectors are too large, they lie in a solver.Space, in files for
 // example, and are gone through window by window. With memory for the sums of fewer
-// columns than a pass has, the matrix is read several times, for some columns each, which
-// are multiplied one by one. The bits are those of all columns together.
+// columns than a pass has, the matrix is read several times, for some columns each. The bits
+// are those of all columns together.
 //
 // # Cost
 //

@@ -88,6 +88,7 @@ type Plan struct {
 	Together int    // columns that such a product takes in one read
 	Lent     bool   // its result stays in the accumulators (solver.Info.Lends)
 	Group    int    // columns that a finishing pass takes in one read, with a Space; 0: all of them
+	most     int    // columns of a read that has not all columns of its pass, 0 without a Space
 	Parts    []Part // bytes by purpose; their sum is at most Budget
 	// ResidentBytes is what the resident blocks take, which are the last of Parts.
 	ResidentBytes int64
@@ -197,6 +198,12 @@ func makePlan(src Source, o Options) (Plan, error) {
 		numbers, ends = p.outside(n, o), 0
 		p.Lent = true // in memory it would spare no more than a copy of the result
 	}
+	part := func() int64 { // of rows of W, the columns of such a read
+		if o.Space == nil {
+			return 0
+		}
+		return int64(p.most)
+	}
 	windows := func(workers int) int64 { // of blocks in the Space
 		if o.Space == nil {
 			return 0
@@ -204,9 +211,9 @@ func makePlan(src Source, o Options) (Plan, error) {
 		return int64(workers) * 8 * min(n, windowRows) * int64(max(o.Width, o.Rank))
 	}
 	flight := func(workers int64) int64 {
-		// Decoded block, its rows of W, a column of them, where a stripe begins and ends in each
-		// row, and a QR stack; one stack for all.
-		return workers*(decoded+largest.Rows*(8*int64(max(o.Rank, o.Width)+2)+sidesFlight)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
+		// Decoded block, its rows of W, some columns of them, where a stripe begins and ends in
+		// each row, and a QR stack; one stack for all.
+		return workers*(decoded+largest.Rows*(8*(int64(max(o.Rank, o.Width))+part()+1)+sidesFlight)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
 	}
 	ahead := readAheadSpans
 	fixed := func(workers int) (l budget.Ledger) {
@@ -243,7 +250,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 		if o.Space == nil || p.Together == 1 || total() <= o.Memory {
 			break
 		}
-		p.Together--
+		p.Together = kernel.Columns(p.Together - 1)
 		p.Lent = false
 		numbers = p.outside(n, o)
 	}
@@ -294,18 +301,17 @@ func (p *Plan) withSides(src Source, parts []Part, row int64) []Part {
 // in a Space when a Gram product takes Together columns in a read. It
 // decides on those of a finishing pass: as many as there is the same memory for, one at least.
 func (p *Plan) outside(n int64, o Options) int64 {
-	width, ofRank := p.Together, lanes(n, o.Rank, p.tasks(), p.nnz)
-	if width == o.Width {
-		width = kernel.Width(width)
-	}
-	p.room = width * (p.Lanes + 1)
-	p.Group = p.columns(o.Rank, ofRank)
-	return n * int64(max(p.room, p.Group*(ofRank+1)))
+	ofRank := lanes(n, o.Rank, p.tasks(), p.nnz)
+	p.room = kernel.Width(p.Together) * (p.Lanes + 1)
+	p.Group = p.columns(o.Rank, ofRank+1)
+	p.most = max(p.Group, p.Together)
+	return n * int64(max(p.room, kernel.Width(p.Group)*(ofRank+1)))
 }
 
-// columns is how many of k columns there is room for one by one, with that number
-// of lanes.
-func (p *Plan) columns(k, lanes int) int { return min(k, max(1, p.room/(lanes+1))) }
+// columns is how many of k columns there is room for, one at least, in that number of blocks.
+func (p *Plan) columns(k, blocks int) int {
+	return min(k, max(1, kernel.Columns(p.room/max(1, blocks))))
+}
 
 // fitting is the number of leading blocks whose decoded form fits into room,
 // with row bytes more of every row, unless these are kept anyway.

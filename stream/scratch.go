@@ -13,7 +13,7 @@ type scratch struct {
 	block  *csr.Block // the last one it decoded
 	w      []float64  // products of the rows of a task
 	z      []float64  // its rows of RowsIn
-	column []float64  // one column of them
+	part   []float64  // some columns of them
 	sides  []float64  // rows of D and P of the block
 	scaled []float64  // D times rows of a task
 	cuts   []uint32   // where the entries of each row begin and end in a stripe
@@ -53,9 +53,9 @@ func (m *Matrix) scaledRows(worker, numbers, l int) []float64 {
 	return sized(&m.scratch[worker].scaled, numbers, m.plan.rows*l)
 }
 
-// column is the worker's room for a column of products.
-func (m *Matrix) column(worker, rows int) []float64 {
-	return sized(&m.scratch[worker].column, rows, m.plan.rows)
+// part is the worker's room for as many numbers of some columns of products.
+func (m *Matrix) part(worker, numbers int) []float64 {
+	return sized(&m.scratch[worker].part, numbers, m.plan.rows*m.plan.most)
 }
 
 // cuts is the worker's room for two places in each row.

@@ -200,12 +200,12 @@ func (s *sides) columns(dst []float64, stride, l, from, to int, low [][]float64)
 	}
 }
 
-// columnOf is column j of c.
-func columnOf(c [][]float64, j int) (column [][]float64) {
+// columnsOf is columns first … end−1 of c.
+func columnsOf(c [][]float64, first, end int) (some [][]float64) {
 	for _, row := range c {
-		column = append(column, row[j:j+1])
+		some = append(some, row[first:end])
 	}
-	return column
+	return some
 }
 
 // chunkOf is the columns of a chunk of c.

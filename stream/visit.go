@@ -11,24 +11,26 @@ import (
 // visit does what the pass wants of a task.
 func (r *reading) visit(worker int, u *task) error {
 	own := r.pass.RowsIn.None() // Sum is of the rows of A·X
-	if own && r.each == r.l && !r.whole() && r.x != nil {
-		return r.sums[0].gram(worker, u, r.x[0], r.low)
+	if own && r.x != nil && !r.wantsRows() {
+		return r.sums.gram(worker, u, r.x, columnsOf(r.low, r.first, r.end))
 	}
-	var y []float64
+	var w, y []float64 // rows of A·X: the columns of this read, and all
 	if r.whole() {
 		y = r.rowsOut(worker, &u.block)
 	}
-	for j := range r.x {
-		w := r.multiply(worker, u, j, y)
-		if own && r.sums != nil {
-			if err := r.sums[j].transposed(worker, u, w); err != nil {
-				return err
-			}
+	if r.x != nil {
+		w = r.multiply(worker, u, y)
+	}
+	if own {
+		// Before RowsOut has them, which may change them.
+		err := r.add(worker, u, w)
+		if err != nil {
+			return err
 		}
 	}
 	z, err := r.exchange(worker, u, y)
-	for j := 0; j < len(r.sums) && !own && err == nil; j++ {
-		err = r.sums[j].transposed(worker, u, r.columnsOf(worker, j, z))
+	if err == nil && !own {
+		err = r.add(worker, u, r.some(worker, z))
 	}
 	if err == nil && r.factors != nil {
 		err = r.factors.add(worker, u.i, y)
@@ -37,45 +39,50 @@ func (r *reading) visit(worker int, u *task) error {
 	return err
 }
 
-// multiply computes columns j of this read of the rows of A·X in b and returns them: all
-// in y, or one by itself, and in y as well if this read is to have all of them.
-func (r *reading) multiply(worker int, u *task, j int, y []float64) []float64 {
-	b := &u.block
-	if r.each == r.l {
-		kernel.Mul(y, r.x[0], r.l, rowsOf(b))
-		u.sides.finish(y, r.l, r.low)
-		return y
+// add adds the task's share of Aᵀ·W to the sums, if there are any.
+func (r *reading) add(worker int, u *task, w []float64) error {
+	if r.sums == nil {
+		return nil
 	}
-	at, later := r.first+j, r.earlier != nil && !r.whole()
-	var w []float64
-	if later {
-		w = r.earlierRows(at, b)
-	} else {
-		w = r.column(worker, b.Rows())
+	return r.sums.transposed(worker, u, w)
+}
+
+// multiply computes the columns of this read of a task's rows of A·X and returns them. If
+// this read is to have all columns, in y, they are there as well.
+func (r *reading) multiply(worker int, u *task, y []float64) []float64 {
+	b, l := &u.block, r.columns()
+	w := y
+	switch {
+	case r.earlier != nil && !r.whole():
+		w = r.earlierRows(r.first, b)
+	case l < r.l || y == nil:
+		w = r.part(worker, b.Rows()*l)
 	}
-	kernel.MulColumn(w, r.x[j], at, r.l, rowsOf(b))
-	u.sides.finish(w, 1, columnOf(r.low, at))
-	if r.whole() {
-		setColumn(y, at, r.l, w)
+	kernel.Mul(w, r.x, l, rowsOf(b))
+	u.sides.finish(w, l, columnsOf(r.low, r.first, r.end))
+	if l < r.l && y != nil {
+		setColumns(y, r.first, r.l, w, l)
 	}
 	return w
 }
 
-// columnsOf returns columns j of this read of rows z, all or one by itself.
-func (r *reading) columnsOf(worker, j int, z []float64) []float64 {
-	if r.each == r.l {
+// some returns the columns of this read of rows z.
+func (r *reading) some(worker int, z []float64) []float64 {
+	l := r.columns()
+	if l == r.l {
 		return z
 	}
-	w := r.column(worker, len(z)/r.l)
-	for i := range w {
-		w[i] = z[i*r.l+r.first+j]
+	w := r.part(worker, len(z)/r.l*l)
+	for i := range len(z) / r.l {
+		copy(w[i*l:(i+1)*l], z[i*r.l+r.first:])
 	}
 	return w
 }
 
-func setColumn(y []float64, j, l int, column []float64) {
-	for i, v := range column {
-		y[i*l+j] = v
+// setColumns copies the row-major block w of width columns to those of y, of stride l, from first on.
+func setColumns(y []float64, first, l int, w []float64, width int) {
+	for i := range len(w) / width {
+		copy(y[i*l+first:], w[i*width:(i+1)*width])
 	}
 }
 
@@ -86,19 +93,22 @@ func (r *reading) rowsOut(worker int, b *csr.Block) []float64 {
 	if y == nil {
 		y = r.products(worker, b.Rows(), r.l)
 	}
-	for j := 0; r.earlier != nil && j < r.first; j++ {
-		w := r.earlierRows(j, b)
+	for first := 0; r.earlier != nil && first < r.first; first += r.group {
+		w := r.earlierRows(first, b)
+		if len(w) == 0 {
+			continue
+		}
 		r.opt.Space.Fetch(w)
-		setColumn(y, j, r.l, w)
+		setColumns(y, first, r.l, w, r.group)
 		r.drop(w)
 	}
 	return y
 }
 
-// earlierRows are those of a task in column j of what earlier reads have left.
-func (r *reading) earlierRows(j int, b *csr.Block) []float64 {
-	at := int64(j)*r.src.Rows() + b.FirstRow
-	return r.earlier[at : at+int64(b.Rows())]
+// earlierRows are those of a task in what the read of the columns from first on has left.
+func (r *reading) earlierRows(first int, b *csr.Block) []float64 {
+	at := int64(first)*r.src.Rows() + b.FirstRow*int64(r.group)
+	return r.earlier[at : at+int64(b.Rows()*r.group)]
 }
 
 // inPlace is a task's rows of a block, nil without one.
@@ -146,7 +156,7 @@ func (r *reading) evict(b *csr.Block) {
 	}
 	r.drop(inPlace(r.pass.RowsIn.Block, b))
 	r.drop(inPlace(r.pass.RowsOut.Block, b))
-	for j := r.first; r.earlier != nil && !r.whole() && j < r.end; j++ {
-		r.drop(r.earlierRows(j, b))
+	if r.earlier != nil && !r.whole() {
+		r.drop(r.earlierRows(r.first, b))
 	}
 }

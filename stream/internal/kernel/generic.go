@@ -30,9 +30,8 @@ func of[V value](table *[256]float64, v *V) float64 {
 type operation uint8
 
 const (
-	mulRows    operation = iota // sets the rows of out to their products with the panel in
-	addRows                     // adds their products with the rows of in to the panel out
-	mulAColumn                  // sets out to their products with in, one column of a panel
+	mulRows operation = iota // sets the rows of out to their products with the panel in
+	addRows                  // adds their products with the rows of in to the panel out
 )
 
 // generic does an operation for a panel of a width.
@@ -60,8 +59,6 @@ func genericFor[C column, V value](op operation, out, in []float64, width int, l
 		mulEach(out, in, width, lo, hi, cols, vals, table)
 	case addRows:
 		addEach(out, in, width, lo, hi, cols, vals, table)
-	case mulAColumn:
-		mulColumn(out, in, width, lo, hi, cols, vals, table)
 	}
 }
 
@@ -118,7 +115,9 @@ func sixteens(x []float64) [][16]float64 {
 
 // dots8 sets w_j = Σ_p val_p x[col_p, j], x in rows of stride fours. That the two
 // fours are checked one after the other keeps the compiler from beginning all
-// eight products at once, for which there are not enough registers.
+// eight products at once, for which there are not enough registers. One sum for each column
+// waits for the latency of each addition where there are few columns; more would be other
+// bits than those of the same column among many, for which there are no registers either.
 func dots8[C column, V value](w *[8]float64, x [][4]float64, stride int, col []C, val []V, table *[256]float64) {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float64
 	val = val[:len(col)]
@@ -153,39 +152,25 @@ func dots4[C column, V value](w *[4]float64, x [][4]float64, col []C, val []V, t
 	*w = [4]float64{s0, s1, s2, s3}
 }
 
-// dots2 and dot1 keep four partial sums: fewer would wait for each addition's latency.
 func dots2[C column, V value](w, x []float64, col []C, val []V, table *[256]float64) {
-	var s0, s1, t0, t1 float64
-	for len(col) >= 2 && len(val) >= 2 {
-		s := (*[2]float64)(x[2*int(col[0]):])
-		t := (*[2]float64)(x[2*int(col[1]):])
-		s0 += of(table, &val[0]) * s[0]
-		s1 += of(table, &val[0]) * s[1]
-		t0 += of(table, &val[1]) * t[0]
-		t1 += of(table, &val[1]) * t[1]
-		col, val = col[2:], val[2:]
+	var s0, s1 float64
+	val = val[:len(col)]
+	for i, c := range col {
+		v := of(table, &val[i])
+		t := (*[2]float64)(x[2*int(c):])
+		s0 += v * t[0]
+		s1 += v * t[1]
 	}
-	if len(col) > 0 {
-		s := (*[2]float64)(x[2*int(col[0]):])
-		s0 += of(table, &val[0]) * s[0]
-		s1 += of(table, &val[0]) * s[1]
-	}
-	w[0], w[1] = s0+t0, s1+t1
+	w[0], w[1] = s0, s1
 }
 
 func dot1[C column, V value](x []float64, col []C, val []V, table *[256]float64) float64 {
-	var s0, s1, s2, s3 float64
-	for len(col) >= 4 && len(val) >= 4 {
-		s0 += of(table, &val[0]) * x[col[0]]
-		s1 += of(table, &val[1]) * x[col[1]]
-		s2 += of(table, &val[2]) * x[col[2]]
-		s3 += of(table, &val[3]) * x[col[3]]
-		col, val = col[4:], val[4:]
-	}
+	var s float64
+	val = val[:len(col)]
 	for i, c := range col {
-		s0 += of(table, &val[i]) * x[c]
+		s += of(table, &val[i]) * x[c]
 	}
-	return (s0 + s1) + (s2 + s3)
+	return s
 }
 
 // axpys16 adds val_p w_j to y[col_p, j].

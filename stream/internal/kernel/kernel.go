@@ -18,7 +18,7 @@
 // # Bits
 //
 // The result is a function of the arguments and of the [cpu.Level] alone: same bits
-// on every call, and in whichever form the rows are given. Gram gives the bits of Mul followed by MulTransAdd.
+// on every call, in whichever form the rows are given, and for each column whatever the others are. Gram gives the bits of Mul followed by MulTransAdd.
 // AVX2 and AVX-512 give the same bits: they sum in the same order and both
 // fuse multiply-add. The portable level sums in another order and fuses where the
 // compiler does (arm64, ppc64, riscv64, s390x, not amd64), so its last bits

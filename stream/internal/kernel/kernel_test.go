@@ -488,26 +488,26 @@ func BenchmarkGram(b *testing.B) {
 	}
 }
 
-// One column at a time has the bits of the column among its neighbours.
-func TestMulColumnIsAColumnOfMul(t *testing.T) {
-	lengths := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 64, 0, 100}
+// A column has the same bits in a block of any number of columns: passes may take as many in a read
+// as there is memory for.
+func TestColumnsOfABlock(t *testing.T) {
+	lengths := slices.Repeat([]int{0, 5, 40, 1, 17, 100, 3, 2}, 10)
 	eachLevel(t, func(t *testing.T) {
-		for _, l := range widths() {
-			p := newProblem(uint64(l), lengths, 120, l)
-			for name, form := range inForms(p.rows, &p.table) {
-				all := make([]float64, p.m*l)
-				Mul(all, packed(p.x, p.n, l), l, form)
-				x, w := make([]float64, p.n), make([]float64, p.m)
-				for j := range l {
-					for i := range x {
-						x[i] = p.x[i*l+j]
+		const l = 39
+		p := newProblem(5, lengths, 100, l)
+		for name, form := range inForms(p.rows, &p.table) {
+			whole := p.runOn(t, form, false)
+			for _, cut := range [][2]int{{0, 1}, {0, 16}, {1, 3}, {3, 7}, {7, 15}, {15, 31}, {16, 35}, {31, 39}, {38, 39}} {
+				q := problem{m: p.m, n: p.n, l: cut[1] - cut[0]}
+				some := func(x []float64) (part []float64) {
+					for ; len(x) > 0; x = x[l:] {
+						part = append(part, x[cut[0]:cut[1]]...)
 					}
-					MulColumn(w, x, j, l, form)
-					for r, v := range w {
-						if math.Float64bits(v) != math.Float64bits(all[r*l+j]) {
-							t.Fatalf("%s: row %d, column %d of %d: %v, want %v", name, r, j, l, v, all[r*l+j])
-						}
-					}
+					return part
+				}
+				q.x, q.w, q.y = some(p.x), some(p.w), some(p.y)
+				if !sameBits(q.runOn(t, form, false), results{some(whole.gram), some(whole.mul), some(whole.trans)}) {
+					t.Fatalf("%s: columns %v have other bits than in a block of %d", name, cut, l)
 				}
 			}
 		}

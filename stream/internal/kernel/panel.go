@@ -18,6 +18,16 @@ import (
 // this is one panel, row-major.
 const MaxPanel = 16
 
+// Columns is the most columns of a block of which a row takes no more than that many
+// numbers in panels.
+func Columns(numbers int) int {
+	l := numbers
+	for l > 0 && Width(l) > numbers {
+		l--
+	}
+	return max(0, l)
+}
+
 // panel is a group of adjacent columns.
 type panel struct {
 	first int // column of the block

@@ -12,11 +12,10 @@
 // w have exactly the panel's width. last is the index of the last entry of col:
 // it bounds what may be looked at ahead of time; −1 forbids that altogether.
 //
-// The order of summation depends on the panel's width alone: mul takes the
-// entries of a row in rounds of four, then at most one of two and one of one,
-// adds entry i of a round to sum i mod chains, and at the end the upper half of
-// the sums to the lower until one is left. Kernels of one width therefore give
-// the same bits whatever the width of the registers.
+// The order of summation is the same in all kernels: mul takes the entries of a
+// row in rounds of four, then at most one of two and one of one, adds entry i of
+// a round to sum i mod chains, and at the end one sum to the other. A column therefore
+// has the same bits whatever the width of the panel and of the registers.
 package main
 
 import . "github.com/mmcloughlin/avo/build"
@@ -33,15 +32,10 @@ var levels = []level{
 	{"AVX512", 8, []int{8, 16}}, // narrower panels fit the registers of AVX2
 }
 
-// chains is the number of independent sums of a row. A fused multiply-add
-// takes four cycles or five, and two can begin in each: one sum alone would
-// leave seven of eight places empty.
-func chains(width int) int {
-	if width >= 16 {
-		return 2
-	}
-	return 4
-}
+// chains is the number of independent sums of a row: as many as there are registers for
+// in a panel of 16. A fused multiply-add takes four cycles or five, and two can begin in each:
+// what two sums leave empty in a narrow panel the next rows fill.
+const chains = 2
 
 func main() {
 	ConstraintExpr("!noasm")

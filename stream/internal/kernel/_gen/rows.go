@@ -236,7 +236,7 @@ func mul(l level, width int) {
 		x := dense{newPanel(l, width), argument("x")}
 		r := loadRows(f)
 		value := r.broadcasts(x.panel)
-		sums := make([][]VecVirtual, chains(width))
+		sums := make([][]VecVirtual, chains)
 		for c := range sums {
 			sums[c] = x.row()
 		}
@@ -254,12 +254,8 @@ func mul(l level, width int) {
 					x.fma(x.at(at, k), v, s)
 				}
 			})
-			for n := len(sums) / 2; n > 0; n /= 2 {
-				for c := range n {
-					for k := range sums[c] {
-						x.accumulate(sums[c+n][k], sums[c][k])
-					}
-				}
+			for k := range sums[0] {
+				x.accumulate(sums[1][k], sums[0][k])
 			}
 			for k, s := range sums[0] {
 				x.move(s, Mem{Base: w, Disp: 8 * x.lanes * k})
