@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -120,7 +121,7 @@ func (t *titler) known(src *source) (known [2]titles.Source, err error) {
 	return known, nil
 }
 
-// readable tells whether the files of titles can be read, before anything else is done.
+// readable tells whether the files of titles can be read, to their ends, before anything else is done.
 func readable(ctx context.Context, o request, p plan) error {
 	t := &titler{ctx: ctx, o: o}
 	t.open = o.opener(p.window)
@@ -129,9 +130,18 @@ func readable(ctx context.Context, o request, p plan) error {
 			continue
 		}
 		r, err := t.openFile(name)
-		if err == nil {
-			err = r.Close()
+		if err != nil {
+			return err
 		}
+		for err == nil {
+			if _, err = r.Next(); err == nil {
+				err = ctx.Err()
+			}
+		}
+		if err == io.EOF {
+			err = nil
+		}
+		err = errors.Join(err, r.Close())
 		if err != nil {
 			return err
 		}
@@ -160,7 +170,8 @@ func (t *titler) axis(side format.Side) csr.Axis {
 	return csr.RowAxis
 }
 
-// side finds out whose titles a file has: by the name of its column of ids, or by the ids.
+// side finds out whose titles a file has: by the name of its column of ids, or by the ids. A side that it has titles for all of is
+// meant where some of the other occur in it by accident, as numbers do.
 func (t *titler) side(name string) (format.Side, error) {
 	r, err := t.openFile(name)
 	if err != nil {
@@ -186,13 +197,17 @@ func (t *titler) side(name string) (format.Side, error) {
 		}
 		found[side], ids[side] = j.Found, j.IDs
 	}
+	var whole [2]bool
+	for i, n := range found {
+		whole[i] = n > 0 && n == ids[i]
+	}
 	switch {
-	case found[0] > 0 && found[1] > 0:
+	case found[0] > 0 && found[1] > 0 && whole[0] == whole[1]:
 		reading := func(side format.Side, flag string) format.Reading {
 			return format.Reading{Text: fmt.Sprintf("titles of %v, %d of %d of which are in it", side, found[side], ids[side]), Flag: flag + " " + input.DisplayName(name)}
 		}
 		return 0, fmt.Errorf("%s: %w", input.DisplayName(name), &format.AmbiguityError{Readings: []format.Reading{reading(format.RowSide, "--row-titles"), reading(format.ColSide, "--col-titles")}})
-	case found[0] > 0:
+	case found[0] > 0 && !whole[1]:
 		return format.RowSide, nil
 	case found[1] > 0:
 		return format.ColSide, nil

@@ -72,6 +72,8 @@ func TestTitles(t *testing.T) {
 		{"genres in every line", "10,Heat,a|b\n20,Big,c|d\n", nil, map[string]string{"10": "Heat", "20": "Big"}},
 		{"quotes, line ends", "\xef\xbb\xbfid,name\r\n\"10\",\"a \"\"b\"\"\nc\"\r\n\r\n20,d\r\n", nil, map[string]string{"10": `a "b" c`, "20": "d"}},
 		{"rows by their ids", "u7,Ann\nu8,Bob\nu1,Cid\n", map[string]string{"u7": "Ann", "u8": "Bob"}, nil},
+		{"a side that has them all, the other by accident", "id,title\n10,a\n20,b\n30,c\nu7,d\n", nil, map[string]string{"10": "a", "20": "b", "30": "c"}},
+		{"the other side", "u7,a\nu8,b\nu9,c\n20,d\n", map[string]string{"u7": "a", "u8": "b", "u9": "c"}, nil},
 		{"rows by name", users, map[string]string{"u7": "Ann", "u9": "Bob"}, nil},
 		{"the first title counts", "10,a\n20,b\n10,c\n20,b\n", nil, map[string]string{"10": "a", "20": "b"}},
 		{"empty titles", "10,\n20,b\n", nil, map[string]string{"20": "b"}},
@@ -103,8 +105,11 @@ func TestTitlesThatAreRefused(t *testing.T) {
 		{"open quotes", "1,9,1\n", "1,a\n9,\"b\n3,c\n", `:2: "9,\"b": malformed quoted field`},
 		{"empty", "1,9,1\n", "", "the file is empty"},
 	} {
-		o := Options{Titles: write(t, "titles", c.file)}
-		_, err := Ingest(t.Context(), []string{write(t, "in", c.ratings)}, target(t), o)
+		o, out := Options{Titles: write(t, "titles", c.file)}, target(t)
+		_, err := Ingest(t.Context(), []string{write(t, "in", c.ratings)}, out, o)
+		if readable := strings.Contains(c.says, "ids") || strings.Contains(c.says, "titles of"); !readable {
+			leftovers(t, out, false) // before anything was read
+		}
 		if err == nil || !strings.Contains(err.Error(), o.Titles) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.says)
 		}
