@@ -1,4 +1,4 @@
-"""The blocks of docs/python.md and docs/r.md, executed: those of a section of Python after those of its first."""
+"""The blocks of docs/python.md, docs/anndata.md and docs/r.md, executed: those of a section of Python after those of its first."""
 
 import doctest
 import os
@@ -17,7 +17,8 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
 if not PAGE.exists():
     pytest.skip("docs/python.md is not in a source distribution", allow_module_level=True)
 
-SECTIONS = {text.partition("\n")[0]: re.findall(r"^```python\n(.*?)^```", text, re.S | re.M) for text in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]}
+TEXTS = [path.read_text(encoding="utf-8") for path in (PAGE, PAGE.with_name("anndata.md"))]
+SECTIONS = {part.partition("\n")[0]: re.findall(r"^```python\n(.*?)^```", part, re.S | re.M) for text in TEXTS for part in text.split("\n## ")[1:]}
 FIRST = SECTIONS["svds"]  # imports, and A
 
 
@@ -38,7 +39,7 @@ def test_section(section, tmp_path, monkeypatch):
 
 
 def test_every_block_is_executed():
-    assert sum(map(len, SECTIONS.values())) == PAGE.read_text(encoding="utf-8").count("```python") >= 8
+    assert sum(map(len, SECTIONS.values())) == "".join(TEXTS).count("```python") >= 8
 
 
 def test_every_error_and_call_is_there():

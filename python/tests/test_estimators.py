@@ -4,6 +4,8 @@ import pickle
 import subprocess
 import sys
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -114,7 +116,8 @@ def test_pipeline_names_pickle_clone():
     assert scores.shape == (90, 3)
     assert t.get_feature_names_out().tolist() == ["truncatedsvd0", "truncatedsvd1", "truncatedsvd2"]
     want = {"n_components": 3, "view": "lsi", "whiten": True, "tol": 1e-8, "memory": "auto", "random_state": None, "progress": None}
-    assert clone(gdsvd.PCA(3, view="lsi", whiten=True)).get_params() == want
+    said = clone(gdsvd.PCA(3, view="lsi", whiten=True)).get_params()
+    assert {name: said[name] for name in want} == want
     pd = pytest.importorskip("pandas")
     frame = gdsvd.PCA(2).set_output(transform="pandas").fit_transform(pd.DataFrame(x.toarray()))
     assert frame.columns.tolist() == ["pca0", "pca1"]
@@ -225,6 +228,8 @@ class No:
     def find_spec(self, name, *_):
         if name.partition(".")[0] in ("sklearn", "pandas", "h5py", "tqdm"): raise ImportError(name)
 sys.meta_path.insert(0, No())
+import warnings
+
 import numpy as np, scipy.sparse as sp, gdsvd
 x = sp.csr_matrix(np.random.default_rng(1).random((9, 6)))
 p = gdsvd.PCA(6).fit(x)
@@ -243,3 +248,21 @@ def test_without_scikit_learn():
 
 def test_import_is_light():
     subprocess.run([sys.executable, "-c", "import sys, gdsvd; assert not {'sklearn', 'pandas', 'h5py', 'tqdm'} & set(sys.modules)"], check=True)
+
+
+@pytest.mark.parametrize(
+    "make, named",
+    [
+        (lambda: gdsvd.TruncatedSVD(2, algorithm="arpack", n_iter=7), "algorithm='arpack', n_iter=7"),
+        (lambda: gdsvd.PCA(2, svd_solver="full", iterated_power=3, copy=False), "svd_solver='full', iterated_power=3"),
+    ],
+)
+def test_parameters_that_choose_nothing(make, named):
+    """One warning names all of them; defaults get none, and results are the same."""
+    a = sp.random(30, 20, 0.5, "csr", random_state=1)
+    with pytest.warns(UserWarning) as seen:
+        found = make().fit(a)
+    assert [str(w.message) for w in seen] == [f"{named}: there is one solver, which goes on until tol is met; ignored"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(type(found)(2).fit(a).components_, found.components_)

@@ -18,6 +18,8 @@ from ._errors import ConvergenceWarning, CorruptError, ExistsError, GdsvdError, 
 from ._factorization import Factorization
 from ._store import Store
 from ._svds import svds
+from ._types import SVDReport, SVDResult
+from ._uses import Alignment
 from ._version import __version__
 
 if TYPE_CHECKING:
@@ -26,12 +28,14 @@ if TYPE_CHECKING:
 LAZY = {"PCA": "_estimators", "TruncatedSVD": "_estimators"}  # importing scikit-learn takes long
 
 
-def __getattr__(name: str) -> Any:
-    if name in LAZY:
-        import importlib
+if not TYPE_CHECKING:  # else every name would be there, of no type
 
-        return getattr(importlib.import_module(f".{LAZY[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name in LAZY:
+            import importlib
+
+            return getattr(importlib.import_module(f".{LAZY[name]}", __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
@@ -39,6 +43,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Alignment",
     "ConvergenceWarning",
     "CorruptError",
     "ExistsError",
@@ -47,6 +52,8 @@ __all__ = [
     "MissingError",
     "NotConverged",
     "PCA",
+    "SVDReport",
+    "SVDResult",
     "Store",
     "TruncatedSVD",
     "UsageError",

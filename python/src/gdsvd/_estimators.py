@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import warnings
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,45 +12,14 @@ import scipy.sparse as sp
 from ._components import centred, upright
 from ._errors import ConvergenceWarning, NotConverged
 from ._factorization import Factorization
-from ._input import checked, is_number, memory_flags, path_of
+from ._input import is_number, memory_flags, path_of
 from ._lazy import lazy
 from ._places import workplace
+from ._sklearn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, check_is_fitted, check_random_state, validate_data
 from ._svds import decompose, pipeline
+from ._types import Array, Info
 
-try:
-    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-    from sklearn.utils import check_random_state
-    from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError:  # without pipelines, names of features and the like
-
-    class BaseEstimator:  # type: ignore[no-redef]
-        """Nothing of scikit-learn."""
-
-    class ClassNamePrefixFeaturesOutMixin:  # type: ignore[no-redef]
-        """Nothing of scikit-learn."""
-
-    class TransformerMixin:  # type: ignore[no-redef]
-        """Nothing of scikit-learn."""
-
-    def check_random_state(seed: Any) -> Any:
-        """A generator of random numbers."""
-        return seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)
-
-    def check_is_fitted(estimator: Any) -> None:
-        """Refuse an estimator that has not been fitted."""
-        if not hasattr(estimator, "components_"):
-            raise ValueError(f"this {type(estimator).__name__} is not fitted yet: call fit before")
-
-    def validate_data(estimator: Any, X: Any, *, reset: bool = True, **_: Any) -> Any:
-        """A matrix of finite numbers, of as many columns as in fit."""
-        X = checked(X)
-        if not np.isfinite(X.data if sp.issparse(X) else X).all():
-            raise ValueError("X contains NaN or infinity")
-        if reset:
-            estimator.n_features_in_ = X.shape[1]
-        elif X.shape[1] != estimator.n_features_in_:
-            raise ValueError(f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features as input")
-        return X
+E = TypeVar("E", bound="_Decomposition")
 
 
 def _streams(X: Any) -> bool:
@@ -61,7 +30,16 @@ def _streams(X: Any) -> bool:
 class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What both estimators do: they differ in the mean, and in the scale of what they return."""
 
+    components_: Array
+    explained_variance_: Array
+    explained_variance_ratio_: Array
+    singular_values_: Array
+    n_features_in_: int
+    n_samples_: int
+    info_: Info
+
     _centre = False
+    _others: dict[str, Any] = {}
     whiten = False
 
     def __init__(self, n_components: Any, view: str | list[str] | None, tol: float, memory: str | int, random_state: Any, progress: bool | None) -> None:
@@ -72,7 +50,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self: E, X: Any, y: Any = None) -> E:
         """Find the components of X.
 
         Parameters
@@ -88,7 +66,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.fit_transform(X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Find the components of X, and return X in terms of them.
 
         Parameters
@@ -101,6 +79,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ndarray, shape (n_samples, n_components)
         """
         X = lazy(X) or X
+        self._advise()
         if not _streams(X):
             X = validate_data(self, X, accept_sparse=True, dtype=[np.float64, np.float32])
         u, s, vt, info = self._triplets(X)
@@ -117,11 +96,17 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._variances(X, scores, info)
         return self._scaled(scores)
 
-    def _variances(self, X: Any, scores: np.ndarray, info: dict[str, Any]) -> None:
+    def _advise(self) -> None:
+        """Warn once of parameters of scikit-learn that choose nothing here."""
+        chosen = [f"{name}={getattr(self, name)!r}" for name, default in self._others.items() if getattr(self, name) != default]
+        if chosen:
+            warnings.warn(f"{', '.join(chosen)}: there is one solver, which goes on until tol is met; ignored", stacklevel=4)
+
+    def _variances(self, X: Any, scores: Array, info: Info) -> None:
         """Find what the components explain."""
         raise NotImplementedError
 
-    def _triplets(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def _triplets(self, X: Any) -> tuple[Array, Array, Array, Info]:
         flags = [f"--tol={self.tol}", f"--seed={self._seed()}", *memory_flags(self.memory)]
         flags += pipeline(centred(self.view) if self._centre else self.view)
         k = self._rank(getattr(X, "shape", None))
@@ -129,7 +114,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             return decompose(X, k, flags, self.memory, self.progress, self._keep)
         except NotConverged as err:
             warnings.warn(f"{err}; the components are used as they are", ConvergenceWarning, stacklevel=4)
-            return err.u, err.s, err.vt, err.info
+            return err.u, err.s, err.vt, cast(Info, err.info)
 
     def _keep(self, out: pathlib.Path) -> None:
         """Keep of a result what new rows need, if a view makes them."""
@@ -157,7 +142,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(1 << 31))
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any) -> Array:
         """X in terms of the components.
 
         Parameters
@@ -176,7 +161,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             raise TypeError("transform takes matrices and iterators of blocks; fit_transform has the rows of a store, gdsvd.Factorization.project others")
         return self._projected(X)
 
-    def _projected(self, X: Any) -> np.ndarray:
+    def _projected(self, X: Any) -> Array:
         X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False)
         if self._model:
             return self._scaled(self._viewed(X))
@@ -185,7 +170,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             scores = scores - self.mean_ @ self.components_.T
         return self._scaled(scores)
 
-    def _viewed(self, X: Any) -> np.ndarray:
+    def _viewed(self, X: Any) -> Array:
         """The same of what the view makes of X, with what it measured in fit."""
         with workplace() as tmp:
             for name, content in self._model.items():
@@ -195,15 +180,15 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             signs = upright(f.V.T)
             return np.asarray(f.project(X, memory=self.memory) * signs)
 
-    def _scaled(self, scores: np.ndarray) -> np.ndarray:
+    def _scaled(self, scores: Array) -> Array:
         return scores / self._deviations() if self.whiten else scores
 
-    def _deviations(self) -> np.ndarray:
+    def _deviations(self) -> Array:
         """Standard deviations of the scores; components without variance are left as they are."""
         d = np.sqrt(self.explained_variance_)
         return np.where(d > 0, d, 1)
 
-    def inverse_transform(self, X: Any) -> np.ndarray:
+    def inverse_transform(self, X: Any) -> Array:
         """The rows that have these scores, as far as the components tell.
 
         Parameters
@@ -248,6 +233,8 @@ class TruncatedSVD(_Decomposition):
     view : str or list of str, optional
         Steps that are taken before, in `fit` and in `transform` alike, such as ``"lsi"`` or ``["log1p", "normalize=rows"]``; no dense
         matrix is formed.
+    algorithm, n_iter, n_oversamples, power_iteration_normalizer
+        Of scikit-learn: they choose nothing here, and another value than the default gets a warning.
     tol : float
         Largest residual of a triplet relative to the largest singular value.
     memory : str or int
@@ -281,19 +268,29 @@ class TruncatedSVD(_Decomposition):
     (4, 2)
     """
 
+    _others = {"algorithm": "auto", "n_iter": 5, "n_oversamples": 10, "power_iteration_normalizer": "auto"}
+
     def __init__(
         self,
         n_components: int = 2,
         *,
         view: str | list[str] | None = None,
+        algorithm: str = "auto",
+        n_iter: int = 5,
+        n_oversamples: int = 10,
+        power_iteration_normalizer: str = "auto",
         tol: float = 1e-8,
         memory: str | int = "auto",
         random_state: Any = None,
         progress: bool | None = None,
     ) -> None:
         super().__init__(n_components, view, tol, memory, random_state, progress)
+        self.algorithm = algorithm
+        self.n_iter = n_iter
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
 
-    def _variances(self, X: Any, scores: np.ndarray, info: dict[str, Any]) -> None:
+    def _variances(self, X: Any, scores: Array, info: Info) -> None:
         self.explained_variance_ = np.var(scores, axis=0)
         self.__dict__.pop("explained_variance_ratio_", None)
         if ratio := info.get("view", {}).get("explained_variance_ratio"):
@@ -320,6 +317,10 @@ class PCA(_Decomposition):
     view : str or list of str, optional
         Steps that are taken before, in `fit` and in `transform` alike, such as ``"lsi"`` or ``["log1p", "normalize=rows"]``; no dense
         matrix is formed. Columns are centred last, whether it says so or not.
+    copy : bool
+        Of scikit-learn: X is never changed.
+    svd_solver, iterated_power, n_oversamples, power_iteration_normalizer
+        Of scikit-learn: they choose nothing here, and another value than the default gets a warning.
     tol, memory, random_state, progress
         As of `TruncatedSVD`.
 
@@ -348,23 +349,38 @@ class PCA(_Decomposition):
     True
     """
 
+    mean_: Array
+    noise_variance_: float
+    n_components_: int
+
     _centre = True
+    _others = {"svd_solver": "auto", "iterated_power": "auto", "n_oversamples": 10, "power_iteration_normalizer": "auto"}
 
     def __init__(
         self,
         n_components: int | float | None = None,
         *,
         view: str | list[str] | None = None,
+        copy: bool = True,
         whiten: bool = False,
+        svd_solver: str = "auto",
         tol: float = 1e-8,
+        iterated_power: int | str = "auto",
+        n_oversamples: int = 10,
+        power_iteration_normalizer: str = "auto",
         memory: str | int = "auto",
         random_state: Any = None,
         progress: bool | None = None,
     ) -> None:
         super().__init__(n_components, view, tol, memory, random_state, progress)
+        self.copy = copy
         self.whiten = whiten
+        self.svd_solver = svd_solver
+        self.iterated_power = iterated_power
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
 
-    def _variances(self, X: Any, scores: np.ndarray, info: dict[str, Any]) -> None:
+    def _variances(self, X: Any, scores: Array, info: Info) -> None:
         view = info.get("view", {})
         if "explained_variance" not in view:
             raise ValueError(f"view = {self.view!r} does not centre columns: principal components are of a view that does")

@@ -19,13 +19,15 @@ from ._places import listed, workplace
 from ._program import run
 from ._report import Report
 from ._tables import ids
+from ._types import Array
+from ._uses import Uses, plain
 from ._vectors import vector_table
 
 if TYPE_CHECKING:
     import pyarrow
 
 
-class Factorization:
+class Factorization(Uses):
     """Triplets in a folder, with the ids of rows and columns.
 
     Parameters
@@ -64,6 +66,10 @@ class Factorization:
     (3, 2)
     """
 
+    U: Array | None
+    V: Array | None
+    s: Array
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = pathlib.Path(path).absolute()
         if not self.path.exists():
@@ -86,7 +92,7 @@ class Factorization:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path,)  # not the arrays: they are mapped
 
-    def _array(self, name: str) -> np.ndarray | None:
+    def _array(self, name: str) -> Array | None:
         file = self.path / name
         return np.load(file, mmap_mode="r") if file.exists() else None
 
@@ -259,9 +265,9 @@ class Factorization:
             said = run("similar", *memory_flags(memory), *lists, f"--number={n}", "--", self.path)
         ids = self.cols if rows is None else self.rows  # what is said of ids is UTF-8, which they need not be
         keep = ("score", "title")
-        return {_plain(ids[r["index"]]): [{"id": _plain(ids[b["index"]])} | {k: b[k] for k in keep if k in b} for b in r["best"]] for r in said["rankings"]}
+        return {plain(ids[r["index"]]): [{"id": plain(ids[b["index"]])} | {k: b[k] for k in keep if k in b} for b in r["best"]] for r in said["rankings"]}
 
-    def project(self, new: Any, *, whiten: bool = False, memory: str | int = "auto") -> np.ndarray:
+    def project(self, new: Any, *, whiten: bool = False, memory: str | int = "auto") -> Array:
         """The place of rows among those of the matrix: B·V, where B is what the view of this result makes of them.
 
         Parameters
@@ -327,11 +333,6 @@ def _arrow() -> Any:
         return importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise ImportError("tables of Arrow are those of pyarrow: pip install pyarrow") from None
-
-
-def _plain(value: Any) -> Any:
-    """An id as a str or an int of Python."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _path(store: Any) -> str:

@@ -6,15 +6,15 @@ import pathlib
 from typing import Any
 
 from . import _tables
-from ._errors import NotConverged
 from ._factorization import Factorization
 from ._input import flags, is_path, memory_flags
+from ._looks import Looks, made
 from ._makes import Makes, Path
 from ._program import run
 from ._svds import pipeline
 
 
-class Store(Makes):
+class Store(Looks, Makes):
     """A sparse matrix on the disk, compressed and covered by checksums.
 
     Parameters
@@ -166,10 +166,5 @@ class Store(Makes):
         NotConverged
             If the run ended before; the exception has the result so far as ``factorization``.
         """
-        try:
-            more = [*pipeline(view), *memory_flags(memory), *flags(options)]
-            run("svd", f"--rank={k}", f"--tol={tol}", f"--seed={seed}", *more, "-o", out, "--", self.path, progress=progress)
-        except NotConverged as err:
-            err.factorization = Factorization(out)
-            raise
-        return Factorization(out)
+        more = [*pipeline(view), *memory_flags(memory), *flags(options)]
+        return made("svd", self.path, out, [f"--rank={k}", f"--tol={tol}", f"--seed={seed}", *more], progress)

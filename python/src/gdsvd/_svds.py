@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal, cast, overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ._input import check_k, checked, hand_over, ingest, is_store, memory_flags,
 from ._lazy import lazy
 from ._places import workplace
 from ._program import run
+from ._types import Array, Info, SVDReport, SVDResult
 
 MOST = 200  # triplets of a share, at first
 MAPPED = 1 << 24  # bytes of an array from which on it is mapped, not read: each that is mapped holds a descriptor
@@ -44,7 +45,7 @@ def triplets(
     progress: bool | None,
     seen: Callable[[pathlib.Path], None],
     feed: Callable[[BinaryIO], None] | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+) -> tuple[Array, Array, Array, Info]:
     """Run ``gdsvd svd`` and load the result, whose folder is shown to `seen`. The store is ``-`` for what `feed` writes.
 
     Memory is planned for the most triplets that a share may take: there are more of them in a further run if they do not reach it.
@@ -68,7 +69,7 @@ def triplets(
         failed.u, failed.s, failed.vt = u, s, vt
         failed.args = (str(failed).partition("; the result is in ")[0],)  # the folder is a temporary one
         raise failed
-    return u, s, vt, info
+    return u, s, vt, cast(Info, info)
 
 
 def vectors(k: Any, shape: tuple[int, int]) -> int:
@@ -78,7 +79,7 @@ def vectors(k: Any, shape: tuple[int, int]) -> int:
 
 def decompose(
     A: Any, k: Any, flags: list[str], memory: str | int, progress: bool | None = False, seen: Callable[[pathlib.Path], None] = lambda out: None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+) -> tuple[Array, Array, Array, Info]:
     """Triplets of whatever a caller gives as a matrix, by way of a temporary store unless it is one."""
     path = path_of(A)
     if path is not None and is_store(path):
@@ -95,7 +96,7 @@ def decompose(
 
 def _of_table(
     tables: Any, roles: tuple[Any, Any, Any], k: int, flags: list[str], memory: str | int, progress: bool | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+) -> tuple[Array, Array, Array, Info]:
     """Triplets of the matrix whose entries are the lines of tables; the report has the ids of its rows and columns."""
     ids: list[Any] = []
 
@@ -111,6 +112,20 @@ def _of_table(
     return u, s, vt, info
 
 
+@overload
+def svds(
+    A: Any, k: int = 6, *, tol: float = ..., view: str | list[str] | None = ..., memory: str | int = ..., seed: int = ...,
+    return_info: Literal[False] = ..., progress: bool | None = ..., row: str | None = ..., col: str | None = ..., value: str | None = ..., **more: str,
+) -> SVDResult: ...  # fmt: skip
+
+
+@overload
+def svds(
+    A: Any, k: int = 6, *, tol: float = ..., view: str | list[str] | None = ..., memory: str | int = ..., seed: int = ...,
+    return_info: Literal[True], progress: bool | None = ..., row: str | None = ..., col: str | None = ..., value: str | None = ..., **more: str,
+) -> SVDReport: ...  # fmt: skip
+
+
 def svds(
     A: Any,
     k: int = 6,
@@ -121,11 +136,11 @@ def svds(
     seed: int = 0,
     return_info: bool = False,
     progress: bool | None = None,
-    row: Any = None,
-    col: Any = None,
-    value: Any = None,
+    row: str | None = None,
+    col: str | None = None,
+    value: str | None = None,
     **more: Any,
-) -> Any:
+) -> SVDResult | SVDReport:
     """The `k` largest singular values of a sparse matrix and their vectors.
 
     Every triplet is certified: its residual is measured on the matrix, and is at most `tol`.
@@ -156,6 +171,8 @@ def svds(
 
     Returns
     -------
+    A named tuple, `SVDResult` or, with `return_info`, `SVDReport`:
+
     u : ndarray, shape (m, k)
         Left vectors as columns, float64.
     s : ndarray, shape (k,)
@@ -199,13 +216,15 @@ def svds(
     if more:
         raise TypeError(f"svds() got an unexpected keyword argument {next(iter(more))!r}")
     if roles != (None, None, None):
-        u, s, vt, info = _of_table(A, roles, check_k(k, None), flags, memory, progress)
-        return (u, s, vt, info) if return_info else (u, s, vt)
+        return _returned(_of_table(A, roles, check_k(k, None), flags, memory, progress), return_info)
     if path_of(A) is None:
         A = lazy(A) or A
         _tables.refuse(A, "A", "gdsvd.svds(A, ")
         if not hasattr(A, "__next__"):
             A = checked(A)
     k = check_k(k, getattr(A, "shape", None))
-    u, s, vt, info = decompose(A, k, flags, memory, progress)
-    return (u, s, vt, info) if return_info else (u, s, vt)
+    return _returned(decompose(A, k, flags, memory, progress), return_info)
+
+
+def _returned(found: tuple[Array, Array, Array, Info], return_info: bool) -> SVDResult | SVDReport:
+    return SVDReport(*found) if return_info else SVDResult(*found[:3])

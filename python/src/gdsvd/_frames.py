@@ -1,0 +1,31 @@
+"""What the program says, as tables of pandas."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def pandas_module() -> Any:
+    """The module pandas.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
+    try:
+        return importlib.import_module("pandas")
+    except ImportError:
+        raise ImportError("tables are those of pandas: pip install pandas") from None
+
+
+def frame(records: Iterable[dict[str, Any]], columns: list[str], optional: tuple[str, ...] = ()) -> pandas.DataFrame:
+    """A table of records: these columns, and the optional ones that any record has."""
+    records = list(records)
+    columns = columns + [name for name in optional if any(name in r for r in records)]
+    return pandas_module().DataFrame.from_records(records, columns=columns)

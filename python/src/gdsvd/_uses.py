@@ -1,0 +1,189 @@
+"""What people do with a result: topics, search by words, other files, and vectors that are turned to those of an earlier result."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
+
+import numpy as np
+
+from ._frames import frame
+from ._input import flags, memory_flags
+from ._places import workplace
+from ._program import run
+from ._types import Array
+
+if TYPE_CHECKING:
+    import pandas
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Alignment(NamedTuple):
+    """Vectors of a result turned to where those of an earlier one lay.
+
+    Attributes
+    ----------
+    X : ndarray, shape (n, k)
+        The vectors times R, in the order of the result.
+    R : ndarray, shape (k, k)
+        The rotation.
+    angles : ndarray, shape (k,)
+        Principal angles between the two spaces, in radians: no rotation undoes them.
+    info : dict
+        What ``gdsvd align --json`` says: ``before``, ``after``, ``common``, ``changed_neighbours``, …
+    """
+
+    X: Array
+    R: Array
+    angles: Array
+    info: dict[str, Any]
+
+
+class Uses:
+    """Methods of `gdsvd.Factorization`."""
+
+    path: pathlib.Path
+    rows: Any
+    cols: Any
+    info: dict[str, Any]
+
+    def topics(self, n: int = 10, *, memory: str | int = "auto") -> pandas.DataFrame:
+        """The rows and columns that are strongest in each component, on either side.
+
+        Parameters
+        ----------
+        n : int
+            Number of each sign, at most.
+        memory : str or int
+            What the program stays within.
+
+        Returns
+        -------
+        DataFrame
+            ``component`` (from 1), ``sigma``, ``axis`` (rows or columns), ``sign`` (1 or −1), ``id``, ``score``, and ``title`` where there are titles.
+            Signs belong together: rows and columns of one sign go with one another.
+        """
+        said = run("topics", *memory_flags(memory), f"--number={n}", "--", self.path)
+        ids = {"rows": self.rows, "columns": self.cols}
+        return frame(
+            (
+                {"component": t["component"], "sigma": t["sigma"], "axis": axis, "sign": sign, **one, "id": plain(ids[axis][one["index"]])}
+                for t in said["topics"]
+                for axis in ("rows", "columns")
+                for name, sign in (("positive", 1), ("negative", -1))
+                for one in t[axis][name]
+            ),
+            ["component", "sigma", "axis", "sign", "id", "score"],
+            ("title",),
+        )
+
+    def query(self, words: str | Iterable[str], n: int = 10, *, memory: str | int = "auto") -> pandas.DataFrame:
+        """The rows that are most like a row with these words, which are ids of columns: latent semantic indexing.
+
+        Parameters
+        ----------
+        words : str or iterable of str
+            Text with blanks between words, or words; each as often as it is given.
+        n : int
+            Number of rows, at most.
+        memory : str or int
+            What the program stays within.
+
+        Returns
+        -------
+        DataFrame
+            ``id``, ``score`` (the cosine), and ``title`` where rows have titles, best first.
+        """
+        given = [words] if isinstance(words, str) else [str(w) for w in words]
+        said = run("query", *memory_flags(memory), f"--number={n}", "--", self.path, *given)
+        best = (b for r in said["rankings"] for b in r["best"])
+        return frame(({**b, "id": plain(self.rows[b["index"]])} for b in best), ["id", "score"], ("title",))
+
+    def export(self, out: Path, what: str = "U", **options: Any) -> pathlib.Path:
+        """Write vectors or values to a file for other programs, with ids, in the format of its extension.
+
+        Parameters
+        ----------
+        out : path
+            ``.npy``, ``.npz``, ``.csv``, ``.tsv``, ``.parquet`` or ``.mtx``.
+        what : {"U", "V", "US", "VS", "sigma"}
+            US and VS are times the singular values.
+        **options
+            Flags of ``gdsvd export``: ``format="npy32"``, ``no_ids=True``, ``force=True``, …
+
+        Returns
+        -------
+        pathlib.Path
+            Of the file.
+        """
+        run("export", f"--what={what}", *flags(options), "-o", out, "--", self.path)
+        return pathlib.Path(out)
+
+    def align(self, old: Any, what: str = "V", out: Path | None = None, **options: Any) -> Alignment:
+        """Turn the vectors of this result to where those of an old one with the same ids lay (orthogonal Procrustes).
+
+        Parameters
+        ----------
+        old : Factorization or path
+            The earlier result.
+        what : {"U", "V", "US", "VS"}
+            Which vectors.
+        out : path, optional
+            A folder to write them to, as ``gdsvd align`` does.
+        **options
+            Flags of ``gdsvd align``: ``sample=200``, ``neighbours=10``, ``force=True``.
+
+        Returns
+        -------
+        Alignment
+        """
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(workplace()) / "x" if out is None else pathlib.Path(out)
+            args = [f"--to={os.fspath(getattr(old, 'path', old))}", f"--what={what}", *flags(options)]
+            info = run("align", *args, "-o", folder, "--", self.path)
+            return Alignment(np.load(folder / "X.npy"), np.load(folder / "R.npy"), np.array(info["angles"]), info)
+
+    def predict(self, rows: Iterable[Any], cols: Iterable[Any]) -> Array:
+        """The entries that a completion (`Store.complete`) predicts at places.
+
+        Parameters
+        ----------
+        rows, cols : iterables of ids, equally long
+
+        Returns
+        -------
+        ndarray
+            μ + b_i + c_j + (UΣVᵀ)_ij for each pair.
+
+        Raises
+        ------
+        ValueError
+            If the result is no completion, or an id is none of it.
+        """
+        about = self.info.get("completion")
+        if about is None:
+            raise ValueError(f"{self.path} is no completion: Store.complete makes one")
+        i, j = self._at("rows", rows), self._at("cols", cols)
+        if len(i) != len(j):
+            raise ValueError(f"{len(i)} rows and {len(j)} columns: give as many of both")
+        u, s, v = (getattr(self, name) for name in ("U", "s", "V"))
+        found = about["mean"] + np.einsum("nk,k,nk->n", u[i], s, v[j])
+        if about["biases"]:
+            found = found + np.load(self.path / "row-biases.npy")[i] + np.load(self.path / "col-biases.npy")[j]
+        return np.asarray(found, np.float64)
+
+    def _at(self, side: str, ids: Iterable[Any]) -> np.ndarray:
+        place = {plain(name): at for at, name in enumerate(getattr(self, side))}
+        try:
+            return np.array([place[plain(name)] for name in ids], np.int64)
+        except KeyError as err:
+            raise ValueError(f"{err.args[0]!r} is no id of the {side} of {self.path}") from None
+
+
+def plain(value: Any) -> Any:
+    """An id as a str or an int of Python."""
+    return value.item() if isinstance(value, np.generic) else value
