@@ -145,7 +145,7 @@ func (f *factorisation) finishLeft() (orthogonality float64, limited bool, err e
 // completeLeft fills in the left vectors of zero values and measures them.
 func (f *factorisation) completeLeft(l *left.Vectors) (gram *mat.Dense, limited bool, err error) {
 	c := f.cert
-	gram, err = l.Complete(f.s.Seed, streamLeft, c.Rank)
+	gram, err = l.Complete(f.key, streamLeft, c.Rank)
 	if err != nil {
 		return nil, false, err
 	}

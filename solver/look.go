@@ -49,7 +49,7 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 		// Twice as many columns must fit into the space that is left, for the next block.
 		columns := min(outside.Scouts(r.about.Width(r.s.Rank), r.s.Rank), (r.n-r.found.Len())/2)
 		z := r.arena.Dense(r.n, max(1, columns))
-		r.arena.Gaussian(z, 0, r.s.Seed, streamOutside|r.starts.drawn)
+		r.arena.Gaussian(z, 0, r.key, streamOutside|r.starts.drawn)
 		r.starts.drawn++
 		r.found.Basis.ProjectAll(z.RawMatrix())
 		r.work = work{rec: scout.New(r.arena), block: outside.Block{Before: r.found.Len(), Scout: true}}

@@ -40,7 +40,7 @@ type Info struct {
 	// a block of its own memory. 0: it makes none.
 	Lends int
 	// ID names the matrix in checkpoints, which are refused for a matrix of another
-	// name. Empty if it has none.
+	// name, and is a part of what random vectors are drawn from (Settings.Seed). Empty if it has none.
 	ID string
 }
 

@@ -1,6 +1,8 @@
 package solver_test
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -115,5 +117,52 @@ func TestNothingIsMissing(t *testing.T) {
 	t.Logf("%d of %d results are shown to lack nothing", shown, trials)
 	if shown < trials/4 {
 		t.Errorf("%d of %d results are shown to lack nothing", shown, trials)
+	}
+}
+
+// blind returns a 200×80 matrix with the values 10, 0.5, 0.49 … whose leading right vector is orthogonal to
+// the first start block, of up to 40 columns, that a key gives.
+func blind(key uint64) *mat.Dense {
+	const rows, n = 200, 80
+	z := mat.NewDense(n, n, nil)
+	solver.Gaussian(z, 0, key, 0)
+	var left, right mat.QR
+	var u, v, a mat.Dense
+	right.Factorize(z)
+	right.QTo(&v) // column j is orthogonal to the first j columns of z
+	left.Factorize(solvertest.Random(rows, n, 5))
+	left.QTo(&u)
+	sigma := mat.NewDiagDense(n, nil)
+	for j := range n {
+		sigma.SetDiag(j, 0.5/(1+0.02*float64(j)))
+	}
+	sigma.SetDiag(n-1, 10)
+	a.Mul(u.Slice(0, rows, 0, n), sigma)
+	a.Mul(&a, v.T())
+	return &a
+}
+
+// TestNoMatrixIsMadeForASeed has matrices whose leading vector is orthogonal to the start block of seed 0 as it
+// is without an ID, and as it is for the ID of another matrix: a matrix with an ID has other start vectors. Without one the value
+// is missed, which shows that the matrices are what they should be.
+func TestNoMatrixIsMadeForASeed(t *testing.T) {
+	h := sha256.Sum256([]byte("gdsvd-start/1\n0\nother"))
+	other := binary.LittleEndian.Uint64(h[:])
+	for _, c := range []struct {
+		key   uint64
+		id    string
+		found bool
+	}{{0, "", false}, {0, "mine", true}, {other, "mine", true}, {other, "other", false}, {other, "", true}} {
+		a := solvertest.NewDense(blind(c.key))
+		a.ID = c.id
+		for _, m := range []method.Method{nil, lanczos.Krylov{Columns: 4}, block.Descent{}} {
+			res, err := solver.SVD(t.Context(), a, solver.Settings{Rank: 3, Tol: 1e-3, Method: m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := math.Abs(res.Sigma[0]-10) < 1e-2; found != c.found {
+				t.Errorf("made for key %d, ID %q, %+v: σ₁ is %g", c.key, c.id, m, res.Sigma[0])
+			}
+		}
 	}
 }

@@ -28,6 +28,7 @@ type run struct {
 	asked Deflation     // Settings.Deflation: that in s may change
 	op    Operator
 	shape string // of the problem, for checkpoints
+	key   uint64 // of all random numbers
 	n     int
 	arena *tallskinny.Arena
 
@@ -54,9 +55,10 @@ type work struct {
 func newRun(ctx context.Context, arena *tallskinny.Arena, op Operator, shape string, s Settings) *run {
 	r := &run{
 		arena: arena, s: s, about: s.Method.Traits(s.Rank), asked: s.Deflation, op: op, shape: shape, n: op.Dim(),
+		key:    randomKey(s.Seed, infoOf(op).ID),
 		passes: newPasses(ctx, arena, op, s),
 	}
-	r.found = found.New(arena, r.n, s.Rank, func(i int) (seed, stream uint64) { return s.Seed, streamRight | uint64(i) })
+	r.found = found.New(arena, r.n, s.Rank, func(i int) (seed, stream uint64) { return r.key, streamRight | uint64(i) })
 	r.found.Tol = s.Tol
 	if s.Stop == StopResidual {
 		r.found.Tol *= safety

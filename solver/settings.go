@@ -132,7 +132,8 @@ type Settings struct {
 	// MaxPasses bounds the number of passes, finishing ones included; 0 means
 	// no bound.
 	MaxPasses int
-	// Seed selects the random start vectors.
+	// Seed selects the random start vectors, together with the ID of the matrix if it
+	// has one (Info.ID): equal seeds mean other vectors for another matrix.
 	Seed uint64
 	// Init holds start vectors for the leading triplets in its columns, for
 	// example those of another result; nil means random ones. It may have

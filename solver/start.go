@@ -1,6 +1,10 @@
 package solver
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/outside"
@@ -15,6 +19,21 @@ const (
 	streamProbe                       // test of symmetry
 	streamOutside                     // scouts, by number of the start
 )
+
+// randomKey is the seed that the random numbers of a run are drawn with: that of the
+// settings, and of a matrix with an ID (Info) the first 8 bytes, little-endian, of SHA-256 over the text
+//
+//	gdsvd-start/1\n seed in decimal \n ID
+//
+// No matrix can be made for a seed, then, whose leading vectors its start block is orthogonal to: what
+// is made is another matrix, with other start blocks.
+func randomKey(seed uint64, id string) uint64 {
+	if id == "" {
+		return seed
+	}
+	h := sha256.Sum256(fmt.Appendf(nil, "gdsvd-start/1\n%d\n%s", seed, id))
+	return binary.LittleEndian.Uint64(h[:])
+}
 
 // starts are the start vectors to come.
 type starts struct {
@@ -54,7 +73,7 @@ func (r *run) probeWidth() int {
 func (r *run) start() (z *mat.Dense, given int) {
 	l := r.startWidth()
 	z = r.arena.Dense(r.n, l)
-	r.arena.Gaussian(z, 0, r.s.Seed, streamStart|r.starts.drawn)
+	r.arena.Gaussian(z, 0, r.key, streamStart|r.starts.drawn)
 	r.starts.drawn++
 	if len(r.starts.warm) == 0 && !r.anyStart() && r.found.Basis.Complement(z.RawMatrix()) {
 		return z, 0
@@ -96,7 +115,7 @@ func (r *run) prepare(x []float64, stream uint64) {
 	if r.anyStart() {
 		r.found.Basis.Normalise(x)
 	} else if !r.found.Basis.Orthonormalise(x) {
-		r.found.Basis.Random(x, r.s.Seed, stream)
+		r.found.Basis.Random(x, r.key, stream)
 	}
 }
 

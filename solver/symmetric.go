@@ -179,7 +179,7 @@ func (f *factorisation) inspect() (Status, error) {
 	case st != NotTerminated:
 		return NotTerminated, nil
 	}
-	if err := f.passes.make(func() error { return checkSymmetric(f.passes.ctx, f.arena, f.a, f.s.Seed) }, f.n, 0, 0); err != nil {
+	if err := f.passes.make(func() error { return checkSymmetric(f.passes.ctx, f.arena, f.a, f.key) }, f.n, 0, 0); err != nil {
 		return f.abandon(err)
 	}
 	return NotTerminated, f.observe(Event{

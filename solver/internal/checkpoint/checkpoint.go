@@ -10,7 +10,8 @@
 //	checksum     uint32, of everything before
 //
 // in little-endian order, the checksums CRC-32C. The header determines the length of the
-// whole.
+// whole. The version is that of these bytes and of what a run draws its random numbers from: since
+// version 7 that is the seed together with the ID of the matrix.
 package checkpoint
 
 import (
@@ -34,7 +35,7 @@ import (
 
 const (
 	magic      = "gdsvdckp"
-	version    = 6
+	version    = 7
 	prefixSize = len(magic) + 8
 	maxHeader  = 1 << 22
 	bufferSize = 1 << 16
