@@ -148,7 +148,7 @@ func TestEigs(t *testing.T) {
 func TestEigsRefuses(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	for _, c := range []struct{ pattern, text, flags string }{
-		{`row "b" has 0 in column "a", and row "a" has 1 in column "b"; eigenpairs are of a symmetric matrix`, "a b\nb c\nc b\n", "--graph directed"},
+		{`row "(a" has 1 in column "b", and row "b" has 0 in column "a|b" has 0 in column "a", and row "a" has 1 in column "b)"; eigenpairs are of a symmetric matrix`, "a b\nb c\nc b\n", "--graph directed"},
 		{`row 0 is "?u1"? and column 0 is "?m1"?, counted from 0: eigenvectors are of a matrix whose rows and columns have the same ids`, "u1 m1\nu2 m2\n", ""},
 		{`a 3 × 2 matrix has no eigenpairs`, "u1 m1\nu2 m2\nu3 m1\n", ""},
 	} {
