@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/format/all"
 	"github.com/gdsvd/gdsvd/ingest/internal/roles"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
@@ -54,7 +53,7 @@ func TestPartsOfSeveralFormatsAgree(t *testing.T) {
 		{"user,item\n1,10\n", []string{"user", "item", "plays"}, "it has a value"},
 		{"user,item,rating\n1,10,3\n", []string{"user", "item", "time"}, "it has no value"},
 	} {
-		o := Options{Formats: append(all.Formats(), tabled(c.names...))}
+		o := Options{Formats: []format.Format{tabled(c.names...)}}
 		out := target(t)
 		_, err := Ingest(t.Context(), []string{write(t, "a", c.text), write(t, "b", binary)}, out, o)
 		if c.says != "" {

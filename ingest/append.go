@@ -312,7 +312,7 @@ func (g *ordered) settleMerged() (err error) {
 	if g.o.Graph != NoGraph {
 		g.known[1] = g.known[0]
 	}
-	if g.pack, err = g.o.packer(shape{Rows: g.users.N, Cols: g.items.N}); err != nil {
+	if g.pack, err = g.o.packer(format.Shape{Rows: g.users.N, Cols: g.items.N}); err != nil {
 		return fmt.Errorf("lay out matrix: %w", err)
 	}
 	if g.pack.Transposed != s.Transposed() || 4*s.Cols() > g.plan.Space/4 {

@@ -94,7 +94,7 @@ func (g *ordered) settle(ctx context.Context) (err error) {
 		}
 	}
 	g.report.IDLists = g.generations()
-	if g.pack, err = g.o.packer(shape{Rows: g.users.N, Cols: g.items.N}); err != nil {
+	if g.pack, err = g.o.packer(format.Shape{Rows: g.users.N, Cols: g.items.N}); err != nil {
 		return fmt.Errorf("lay out matrix: %w", err)
 	}
 	if g.pack.Bits > 62 && g.o.Holdout.times() {

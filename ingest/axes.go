@@ -10,35 +10,11 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 )
 
-// A shape is that of the user's matrix, of inputs whose keys are indices.
-type shape struct {
-	Rows, Cols int64
-	Late       bool  `json:",omitempty"` // Rows and Cols are known behind the last chunk; see lateKey
-	First      int64 `json:",omitempty"` // index of the first column in keys
-}
-
-// clone is a copy: a journal is written while a late shape is declared.
-func (s *shape) clone() *shape {
-	if s == nil {
-		return nil
-	}
-	c := *s
-	return &c
-}
-
-// length is that of a side.
-func (s *shape) length(side format.Side) int64 {
-	if side == format.RowSide {
-		return s.Rows
-	}
-	return s.Cols
-}
-
 // lateKey is the key of a place as long as the shape is not known, and beside ids.
 func lateKey(row, col int64) uint64 { return uint64(row)<<32 | uint64(col) }
 
 // packer makes the keys of a matrix as it is going to be stored.
-func (o Options) packer(s shape) (extsort.Packer, error) {
+func (o Options) packer(s format.Shape) (extsort.Packer, error) {
 	k := extsort.NewPacker(s.Rows, s.Cols, o.Orient.Transposes(s.Rows, s.Cols))
 	if k.Cols > csr.MaxCols || k.Bits > 63 {
 		return k, fmt.Errorf("a %d × %d matrix is too large: %w", s.Rows, s.Cols, format.ErrUnsupported)
@@ -54,8 +30,8 @@ var sides = [...]format.Side{format.RowSide, format.ColSide}
 // the axis of that side, and the rest is as with an input of ids. All generations of an axis are of one
 // sequence of indices, whatever generation a run of entries has.
 type axes struct {
-	users, items *ids.Axis // one and the same of a graph
-	shape        *shape    // declared: keys are indices; else nil
+	users, items *ids.Axis     // one and the same of a graph
+	shape        *format.Shape // declared: keys are indices; else nil
 }
 
 // all are those of the rows and columns, one for both of a graph.
@@ -78,11 +54,11 @@ func (a *axes) of(s format.Side) *ids.Axis {
 func (a *axes) named() bool { return a.shape != nil && (a.users.Any() || a.items.Any()) }
 
 // lengths are the rows and columns so far.
-func (a *axes) lengths() shape {
+func (a *axes) lengths() format.Shape {
 	if a.shape != nil {
 		return *a.shape
 	}
-	return shape{Rows: int64(a.users.Len()), Cols: int64(a.items.Len())}
+	return format.Shape{Rows: int64(a.users.Len()), Cols: int64(a.items.Len())}
 }
 
 // size is the bytes of the dictionaries.

@@ -40,7 +40,7 @@
 // # Inputs
 //
 // Plain, gzip (of any number of members), zstd, bzip2 and xz input is told apart by
-// content, and so is the format: Options.Formats lists those there are. What is wrong with
+// content, and so is the format: all.Formats lists those there are. What is wrong with
 // an input is a *format.ParseError. Nothing is guessed that the input does not tell: several
 // readings are a *format.AmbiguityError with the flag for each.
 //

@@ -17,7 +17,7 @@ func (o request) straightens() bool {
 }
 
 // openStraight begins the store of entries that may be in order.
-func (r *reading) openStraight(ctx context.Context, s shape) error {
+func (r *reading) openStraight(ctx context.Context, s format.Shape) error {
 	k, err := r.o.packer(s)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ type journal struct {
 
 	Step   string
 	Serial int // of the next file
-	Shape  *shape
+	Shape  *format.Shape
 	record
 	Entries     int64
 	Spilled     int64

@@ -80,7 +80,7 @@ const labelBatch = 1 << 10
 // number numbers the ids of a side: as many as it is long. Columns that are known by the largest index alone may be more: one
 // for each id.
 func (r *reading) number(ctx context.Context, src *source, labels format.IDs, side format.Side) error {
-	a, want, last := r.of(side), src.shape.length(side), format.Label{}
+	a, want, last := r.of(side), src.shape.Of(side), format.Label{}
 	widens := src.shape.Late && side == format.ColSide && r.o.Features == 0
 	var keys format.Keys
 	var base, count int64 // ids of the generations before, and all
@@ -151,7 +151,7 @@ func (g *ordered) settleNamed(ctx context.Context) error {
 		if err := a.Settle(ctx, g.scratch, g.plan.Budget, g.held, g.meter); err != nil {
 			return err
 		}
-		want := g.shape.length(side)
+		want := g.shape.Of(side)
 		if need := 4 * want; need > g.plan.Space/2 {
 			return &budget.Error{Need: g.o.Memory + 2*need, Budget: g.o.Memory, What: fmt.Sprintf("the places of %d %v have to be at hand", want, side)}
 		}

@@ -109,7 +109,7 @@ func TestIDsBesideIndices(t *testing.T) {
 
 // knowing is Matrix Market whose Reader knows the ids of rows.
 func knowing(rowIDs string) format.Format {
-	f := all.Formats()[slices.IndexFunc(all.Formats(), func(f format.Format) bool { return f.Name == "mtx" })]
+	f := all.Formats(all.Options{})[slices.IndexFunc(all.Formats(all.Options{}), func(f format.Format) bool { return f.Name == "mtx" })]
 	open := f.Open
 	f.Name = "knowing"
 	f.Open = func(in *format.Input) (format.Reader, error) {
@@ -240,7 +240,7 @@ func TestKeepOrderRefuses(t *testing.T) {
 // TestReaderKnowsIDs: a Reader hands over the ids of a side; what the options name goes first.
 func TestReaderKnowsIDs(t *testing.T) {
 	mm := mmReal + "3 2 2\n1 1 1\n3 2 2\n"
-	o := Options{Formats: append(all.Formats(), knowing("c b a"))}
+	o := Options{Formats: []format.Format{knowing("c b a")}}
 	for _, c := range []struct {
 		rowIDs string
 		want   []triple

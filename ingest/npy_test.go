@@ -108,7 +108,7 @@ func TestNPYTypes(t *testing.T) {
 		got, in, err2 := parsePlain(write(t, "in", string(b)), Options{}, format.ChunkBytes)
 		slices.SortFunc(streamed, compareTriples)
 		slices.SortFunc(got, compareTriples)
-		if err1 != nil || err2 != nil || in.format != "npy" || *in.shape != (shape{Rows: 3, Cols: 4}) || !slices.Equal(got, want) || !slices.Equal(streamed, want) {
+		if err1 != nil || err2 != nil || in.format != "npy" || *in.shape != (format.Shape{Rows: 3, Cols: 4}) || !slices.Equal(got, want) || !slices.Equal(streamed, want) {
 			t.Errorf("%s: %+v, %v, %v, %v, %v", f.Name, in.shape, got, streamed, err1, err2)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/format/all"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
@@ -98,7 +97,7 @@ const DefaultCheckpointEvery = 5 * time.Second
 type Options struct {
 	// Format is the name of one of Formats; "" or "auto" recognises it by content, never by name.
 	Format string
-	// Formats are those that inputs may have; nil means all.Formats. An input is of the
+	// Formats are further ones, beside all.Formats, that inputs may have. An input is of the
 	// last one that recognises it.
 	Formats []format.Format
 	// Separator between fields; a string of blanks means any run of blanks and
@@ -194,9 +193,6 @@ func (o Options) withDefaults() request {
 	if o.Format == auto {
 		o.Format = ""
 	}
-	if o.Formats == nil {
-		o.Formats = all.Formats()
-	}
 	if o.FS == nil {
 		o.FS = vfs.OS()
 	}
@@ -267,7 +263,7 @@ func (o Options) siftedGraph() error {
 func (o Options) readsTimes() bool { return o.Filter.times() || o.Holdout.times() }
 
 // sifting is the bytes that sifting a matrix holds.
-func (o Options) sifting(s shape) (n int64) {
+func (o Options) sifting(s format.Shape) (n int64) {
 	stored := extsort.NewPacker(s.Rows, s.Cols, o.Orient.Transposes(s.Rows, s.Cols))
 	if o.Filter.matrix() {
 		n += sieve.Bytes(stored)

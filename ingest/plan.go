@@ -186,8 +186,8 @@ func (t *task) estimate(ctx context.Context) (*Estimate, error) {
 type sample struct {
 	o            request
 	users, items *ids.Dictionary
-	shape        *shape // declared
-	pairs        bool   // lines are two ids alone, and no name tells that these are of different things
+	shape        *format.Shape // declared
+	pairs        bool          // lines are two ids alone, and no name tells that these are of different things
 	stats        csr.ValueStats
 	coder        extsort.Coder
 

@@ -37,18 +37,18 @@ type job struct {
 type reading struct {
 	*entries
 	open       input.Opener
-	from       place             // where an interrupted ingest has stopped
-	save       func() error      // called between batches
-	straighten func(shape) error // begins the store of entries that may be in order; nil: they are spooled
-	inOrder    atomic.Bool       // straight is there; for the workers
-	longest    int               // entries of a row of it, at most
+	from       place                    // where an interrupted ingest has stopped
+	save       func() error             // called between batches
+	straighten func(format.Shape) error // begins the store of entries that may be in order; nil: they are spooled
+	inOrder    atomic.Bool              // straight is there; for the workers
+	longest    int                      // entries of a row of it, at most
 }
 
 // read is the first stage: it takes in what e does not have yet of all inputs. It calls save between batches.
 func read(ctx context.Context, e *entries, anew bool, save func() error) error {
 	r := &reading{entries: e, open: e.o.opener(e.plan.window), from: e.Place, save: save}
 	if anew && e.plan.held > 0 && e.o.straightens() {
-		r.straighten = func(s shape) error { return r.openStraight(ctx, s) } // beyond the reading
+		r.straighten = func(s format.Shape) error { return r.openStraight(ctx, s) } // beyond the reading
 	}
 	return r.run(ctx)
 }
@@ -256,7 +256,9 @@ func (r *reading) take(ctx context.Context, j *job) error {
 		r.InputBytes += max(j.src.Uncompressed(), j.src.size)
 		r.Place = j.at
 		close(j.src.taken)
-		r.leaveOut(j.src.leftOut, j.src.tally.LeftOut)
+		if reader, ok := j.src.reader.(format.Omitting); ok {
+			r.leaveOut(reader.Omits(), j.src.tally.LeftOut)
+		}
 		if err := j.src.reader.Check(j.src.tally, nil, nil); err != nil || r.shape == nil || !r.shape.Late {
 			return err
 		}

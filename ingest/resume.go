@@ -229,7 +229,7 @@ func persist(s *scratch.Dir, j *journal, files, logs []vfs.File, old []string) e
 func (g *pipeline) picture(e *entries, step string) *journal {
 	j := &journal{
 		Version: journalVersion, Inputs: g.in.files(), Options: g.o.shaping(), Memory: g.o.Memory,
-		Step: step, Serial: g.scratch.Serial, Shape: e.shape.clone(), record: e.record,
+		Step: step, Serial: g.scratch.Serial, record: e.record,
 		Entries: e.spool.N, Spilled: e.spool.Spilled(), MostRuns: e.spool.Most,
 		Users: e.users.State(), Items: e.items.State(),
 		Seconds: g.meter.spent(), Spooled: g.o.base != nil && g.o.base.spooled,
@@ -237,6 +237,10 @@ func (g *pipeline) picture(e *entries, step string) *journal {
 	if g.resumed != nil {
 		j.Memory = max(g.resumed.Memory, g.o.Memory) // its runs are no longer than that allows
 		j.Resumes = g.resumed.Resumes + 1
+	}
+	if e.shape != nil { // a late one is declared while the journal is written
+		shape := *e.shape
+		j.Shape = &shape
 	}
 	if e.spool.InFiles {
 		j.Runs = e.spool.Files()

@@ -118,7 +118,7 @@ func Sniff(ctx context.Context, inputs []string, options Options) (*Description,
 }
 
 // add counts a batch.
-func (s *sample) add(b *format.Batch, declared *shape) {
+func (s *sample) add(b *format.Batch, declared *format.Shape) {
 	s.shape = declared
 	var users, items []uint32
 	var k extsort.Packer

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/format/all"
 )
 
 // explicit are options as the flags of a description say them.
@@ -64,7 +63,7 @@ func TestSniffEveryFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Formats: append(all.Formats(), footed, arrows)}
+	o := Options{Formats: []format.Format{footed, arrows}}
 	for _, c := range []struct {
 		format, data string
 		want         []triple

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/all"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/ingest/internal/stored"
@@ -20,16 +21,15 @@ import (
 // A source is one opened input with its format recognised and its header read.
 type source struct {
 	*input.File
-	format  string
-	reader  format.Reader
-	shape   *shape // declared; else nil
-	size    int64  // of a file that is not compressed; else 0
-	tally   format.Tally
-	leftOut [2]string     // what the tally counts
-	begin   int64         // bytes read of the inputs before
-	shared  bool          // workers read from it
-	base    bool          // it is the store that is appended to
-	taken   chan struct{} // closed once all its batches have been taken
+	format string
+	reader format.Reader
+	shape  *format.Shape // declared; else nil
+	size   int64         // of a file that is not compressed; else 0
+	tally  format.Tally
+	begin  int64         // bytes read of the inputs before
+	shared bool          // workers read from it
+	base   bool          // it is the store that is appended to
+	taken  chan struct{} // closed once all its batches have been taken
 }
 
 // openSource opens an input. prev is the one before, or nil.
@@ -58,16 +58,14 @@ func (src *source) open(o request, window int64, prev *source) (err error) {
 		return &format.ParseError{File: name, Err: fmt.Errorf("an input with a declared shape beside others: %w", format.ErrUnsupported), Want: "one such input alone"}
 	}
 	in := &format.Input{
-		Name: src.Name, Stream: src.File, Chosen: o.Format != "", Separator: o.Separator, Columns: o.Columns, Header: o.Header,
-		IndexBase: o.IndexBase, Features: o.Features, Events: o.Events, Times: o.readsTimes(), Window: window,
+		Name: src.Name, Stream: src.File, Chosen: o.Format != "", Columns: o.Columns, Events: o.Events, Times: o.readsTimes(), Window: window,
 	}
-	in.Declare = func(rows, cols int64) error {
+	in.Declare = func(s format.Shape) error {
 		if src.shape == nil {
-			src.shape = new(shape)
+			src.shape = new(format.Shape)
 		}
-		s := src.shape
-		s.Rows, s.Cols, s.First = rows, cols, in.FirstCol
-		_, err := o.packer(*s)
+		*src.shape = s
+		_, err := o.packer(s)
 		return err
 	}
 	if in.At, in.Size, err = src.At(); err != nil {
@@ -78,9 +76,6 @@ func (src *source) open(o request, window int64, prev *source) (err error) {
 		in.Before = prev.reader
 	}
 	f := o.recognise(in)
-	if f == nil {
-		return &format.ParseError{File: in.Name, Err: fmt.Errorf("the format is not recognised: %w", format.ErrUnsupported)}
-	}
 	if f.Name != "" && prev != nil && prev.shape != nil {
 		return alone(prev.Name)
 	}
@@ -88,16 +83,13 @@ func (src *source) open(o request, window int64, prev *source) (err error) {
 	if src.reader, err = f.Open(in); err != nil {
 		return err
 	}
-	if in.Late {
-		src.shape = &shape{Late: true}
-	}
-	if in.Times && (!in.HasTimes || src.shape != nil) {
+	if _, timed := src.reader.(format.Timed); in.Times && (!timed || src.shape != nil) {
 		return &format.ParseError{File: in.Name, Err: fmt.Errorf("input of format %s: %w; those of text, JSON lines and Parquet can, and a random hold-out needs none", in.Format, format.ErrNoTimes)}
 	}
 	if prev != nil && src.shape != nil {
 		return alone(src.Name)
 	}
-	src.format, src.leftOut = in.Format, in.LeftOut
+	src.format = in.Format
 	if o.base != nil && (prev == nil || prev.base) {
 		if src.shape != nil {
 			return alone(src.Name)
@@ -107,16 +99,23 @@ func (src *source) open(o request, window int64, prev *source) (err error) {
 	return src.agree(prev)
 }
 
-// recognise is the last format that takes the input, or the one that has been chosen; else nil.
-func (o Options) recognise(in *format.Input) *format.Format {
+// formats are those an input may have.
+func (o Options) formats() []format.Format {
+	var own all.Options
+	own.Text.Separator, own.Text.Header = o.Separator, o.Header
+	own.Pairs.IndexBase, own.Pairs.Features = o.IndexBase, o.Features
+	return append(all.Formats(own), o.Formats...)
+}
+
+// recognise is the last format that takes the input, or the one that has been chosen.
+func (o Options) recognise(in *format.Input) format.Format {
 	h := format.Head{Chosen: o.Format != ""}
 	var err error
 	if h.Bytes, err = in.Peek(format.ChunkBytes); err != nil {
 		h.Whole = errors.Is(err, io.EOF) // another error will be met again
 	}
-	var chosen *format.Format
-	for i := len(o.Formats) - 1; i >= 0; i-- {
-		f := &o.Formats[i]
+	var chosen format.Format
+	for _, f := range slices.Backward(o.formats()) {
 		if h.Chosen && f.Name == o.Format {
 			chosen = f
 		}
@@ -130,7 +129,7 @@ func (o Options) recognise(in *format.Input) *format.Format {
 // formatNames are the names that Options.Format may have.
 func (o Options) formatNames() []string {
 	names := []string{auto}
-	for _, f := range o.Formats {
+	for _, f := range o.formats() {
 		if f.Name != "" {
 			names = append(names, f.Name)
 		}

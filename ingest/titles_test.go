@@ -15,7 +15,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/format/all"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/titles"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -158,7 +157,7 @@ func TestTitlesWithinMemory(t *testing.T) {
 // TestReaderKnowsTitles: what the input calls its rows is kept.
 func TestReaderKnowsTitles(t *testing.T) {
 	f := knowing("c b a")
-	o := Options{Formats: append(all.Formats(), f)}
+	o := Options{Formats: []format.Format{f}}
 	out := target(t)
 	in := write(t, "in", mmReal+"3 2 2\n1 1 1\n3 2 2\n")
 	rep := mustIngest(t, []string{in}, out, o)

@@ -128,7 +128,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	f.StringVarP(&out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
 	f.BoolVar(&dry, "dry-run", false, "write nothing; say what would be read, as gdsvd sniff does")
 	formats := []ui.Choice[string]{{Name: "auto", Value: "auto"}}
-	for _, f := range all.Formats() {
+	for _, f := range all.Formats(all.Options{}) {
 		if f.Name != "" {
 			formats = append(formats, ui.Choice[string]{Name: f.Name, Value: f.Name})
 		}

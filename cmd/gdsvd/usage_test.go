@@ -24,7 +24,7 @@ func TestWrongUsage(t *testing.T) {
 	svd := func(args ...string) []string { return append([]string{"svd", store, "-o", out}, args...) }
 	ingest := func(args ...string) []string { return append([]string{"ingest", file, "-o", out}, args...) }
 	formatNames := []string{"auto"}
-	for _, f := range all.Formats() {
+	for _, f := range all.Formats(all.Options{}) {
 		if f.Name != "" {
 			formatNames = append(formatNames, f.Name)
 		}
@@ -181,7 +181,7 @@ func TestCompletion(t *testing.T) {
 		t.Error("no bash completion")
 	}
 	formats := []string{"auto"}
-	for _, f := range all.Formats() {
+	for _, f := range all.Formats(all.Options{}) {
 		if f.Name != "" {
 			formats = append(formats, f.Name)
 		}

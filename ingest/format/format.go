@@ -3,8 +3,7 @@
 // A [Format] recognises an input by its first bytes and opens it as a [Reader].
 // A Reader cuts the input into chunks and turns each into a [Batch]: columns of
 // row keys, column keys and values. Keys are ids, integers or texts, unless
-// the Reader declares a shape: then they are indices counted from 0. Where the shape
-// is known only at the end of the input, Open sets Input.Late.
+// the Reader declares a shape: then they are indices counted from 0.
 //
 // An [Input] is a stream of uncompressed bytes. Where it is a regular file that
 // is not compressed it has an [io.ReaderAt] and a size as well, for formats that
@@ -14,7 +13,8 @@
 // time; Check sees the batches in order of the input. An ingest that is resumed
 // opens the input again and calls Seek with the End of the last chunk it has kept.
 //
-// To add a format: a folder with a Format, and its line in package all. A Reader that knows
+// To add a format: a folder with a Format, and its line in package all. What can be chosen for it alone is an argument of
+// what makes its Format, as of delimited.Format. A Reader that knows
 // names of columns or a number of entries is a [Describer] as well. What is
 // wrong with an input is a *[ParseError] that wraps one of the package's Err variables
 // or an error of the format's own.
@@ -58,30 +58,35 @@ type Input struct {
 	// Format is the name of the format being opened. Open may set that of a special form of it.
 	Format string
 	Chosen bool // the format has been named rather than recognised
-	// What has been chosen for text; see ingest.Options.
-	Separator string
-	Columns   []string
-	Header    Header
-	// What has been chosen for rows of index:value pairs; see ingest.Options.
-	IndexBase IndexBase
-	Features  int64
+	// Columns have been chosen for a table; see ingest.Options. What is chosen for one format alone, its Open knows by itself.
+	Columns []string
 	// Events: an entry is the number of lines at its place, and no column is its value. Whatever
 	// values a batch has, ingest takes 1.
 	Events bool
-	// Times asks for Batch.Time; Open sets HasTimes if there will be some, or fails.
-	Times, HasTimes bool
+	// Times asks for Batch.Time: Open fails if there will be none. See Timed.
+	Times bool
 	// Before is the Reader of the input before this one, of whatever format, or nil.
 	Before Reader
 	// Declare tells the shape of the matrix: keys are indices, and no other input may be
 	// beside this one. It fails if the matrix is too large.
-	Declare func(rows, cols int64) error
-	// Late is set by Open if Declare is going to be called only by the last Check. The keys
-	// are indices below 2³² nevertheless; FirstCol, set before that call, is the index that
-	// the first column has in them.
-	Late     bool
-	FirstCol int64
-	// LeftOut are names of what Tally.LeftOut counts; set by Open.
-	LeftOut [2]string
+	Declare func(Shape) error
+}
+
+// A Shape is that of the user's matrix, of inputs whose keys are indices.
+type Shape struct {
+	Rows, Cols int64
+	// Late: Rows and Cols are 0 when Open declares it, and declared once more by the last Check. The keys
+	// are indices below 2³² nevertheless, First being the index that the first column has in them.
+	Late  bool  `json:",omitempty"`
+	First int64 `json:",omitempty"`
+}
+
+// Of is the length of a side.
+func (s *Shape) Of(side Side) int64 {
+	if side == RowSide {
+		return s.Rows
+	}
+	return s.Cols
 }
 
 // A Stream is the uncompressed content of an input. Its errors need no more

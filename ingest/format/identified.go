@@ -43,6 +43,19 @@ type Label struct {
 	Line  int64  // from 1
 }
 
+// Timed is a Reader of a format whose entries may have times.
+type Timed interface {
+	Reader
+	Timed()
+}
+
+// Omitting is a Reader that leaves out what is no part of the matrix.
+type Omitting interface {
+	Reader
+	// Omits are names of what Tally.LeftOut counts.
+	Omits() [2]string
+}
+
 // Symmetric is a Reader that may give the entries of both triangles where the input has one.
 type Symmetric interface {
 	Reader

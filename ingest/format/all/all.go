@@ -15,15 +15,21 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format/svmlight"
 )
 
+// Options are those of the formats that have some.
+type Options struct {
+	Text  delimited.Options
+	Pairs svmlight.Options
+}
+
 // Formats are those of this module, the most general one first: an input is of
 // the last format that recognises it.
-func Formats() []format.Format {
+func Formats(o Options) []format.Format {
 	return []format.Format{
-		delimited.MovieLens,
-		delimited.Format,
+		delimited.MovieLens(o.Text),
+		delimited.Format(o.Text),
 		refused.Text,
 		jsonlines.Format,
-		svmlight.Format,
+		svmlight.Format(o.Pairs),
 		mtx.Format,
 		idx.Format,
 		csrstream.Format,

@@ -147,7 +147,7 @@ func open(in *format.Input) (format.Reader, error) {
 	}
 	var err error
 	if p.header, err = parseHeader(b[:]); err == nil && !p.byID() {
-		err = in.Declare(p.rows, p.cols)
+		err = in.Declare(format.Shape{Rows: p.rows, Cols: p.cols})
 	}
 	if err != nil {
 		return nil, p.fail(0, err)

@@ -35,19 +35,27 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-var (
-	// Format is any text of one entry a line; it takes whatever no other format has taken.
-	Format = format.Format{Name: "delimited", Sniff: func(format.Head) bool { return true }, Open: open}
-	// MovieLens is user, item, rating and an optional integer timestamp, separated
-	// by "::" (ratings.dat), tabs (u.data) or commas (ratings.csv, with a header).
-	MovieLens = format.Format{Name: movieLens, Open: open}
-)
+// Options are what has been chosen for text; see ingest.Options.
+type Options struct {
+	Separator string
+	Header    format.Header
+}
+
+// Format is any text of one entry a line; it takes whatever no other format has taken.
+func Format(o Options) format.Format {
+	return format.Format{Name: "delimited", Sniff: func(format.Head) bool { return true }, Open: o.open}
+}
+
+// MovieLens is user, item, rating and an optional integer timestamp, separated
+// by "::" (ratings.dat), tabs (u.data) or commas (ratings.csv, with a header).
+func MovieLens(o Options) format.Format { return format.Format{Name: movieLens, Open: o.open} }
 
 const movieLens = "movielens"
 
 // A reader reads one input.
 type reader struct {
 	*text.Lines
+	given             Options
 	file              string
 	sep               separator
 	detected          struct{ sep, header bool } // rather than given
@@ -94,6 +102,9 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	}
 	return nil
 }
+
+// Timed: a column may be that of times.
+func (p *reader) Timed() {}
 
 // Locate is the line of an entry.
 func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }

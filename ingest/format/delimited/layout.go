@@ -14,12 +14,12 @@ import (
 // open recognises the layout of a text by its first lines, and consumes leading
 // comments and the header. A text before this one has a layout with which this one must
 // agree, and which a part without a header continues.
-func open(in *format.Input) (format.Reader, error) {
+func (o Options) open(in *format.Input) (format.Reader, error) {
 	lines, err := text.NewLines(in)
 	if err != nil {
 		return nil, err
 	}
-	p := &reader{Lines: lines, file: in.Name, stamp: -1, time: -1, movieLens: in.Format == movieLens}
+	p := &reader{Lines: lines, given: o, file: in.Name, stamp: -1, time: -1, movieLens: in.Format == movieLens}
 	head, whole, err := p.Peek()
 	sample := text.Take(head, whole)
 	switch {
@@ -59,13 +59,13 @@ func open(in *format.Input) (format.Reader, error) {
 
 // recognise finds the separator and the columns.
 func (p *reader) recognise(sample text.Sample, in *format.Input) (err error) {
-	p.detected.sep, p.detected.header = in.Separator == "", in.Header == format.HeaderAuto
-	if in.Separator != "" {
-		p.sep = newSeparator(in.Separator)
+	p.detected.sep, p.detected.header = p.given.Separator == "", p.given.Header == format.HeaderAuto
+	if p.given.Separator != "" {
+		p.sep = newSeparator(p.given.Separator)
 	} else if p.sep, err = detectSeparator(sample.Lines, p.movieLens); err != nil {
 		return err
 	}
-	if !in.Chosen && p.sep.text == "::" && bytes.Contains(sample.Lines[0], []byte("::")) && len(in.Columns) == 0 && in.Header == format.HeaderAuto {
+	if !in.Chosen && p.sep.text == "::" && bytes.Contains(sample.Lines[0], []byte("::")) && len(in.Columns) == 0 && p.given.Header == format.HeaderAuto {
 		p.movieLens = true
 	}
 	t, err := p.newTable(sample.Lines, sample.Comment)
@@ -205,8 +205,8 @@ func (p *reader) layOut(t *table, in *format.Input, prev *reader) error {
 // isHeader decides whether the first line holds names.
 func (p *reader) isHeader(t *table, in *format.Input, prev *reader) (bool, error) {
 	switch {
-	case in.Header != format.HeaderAuto:
-		return in.Header == format.HeaderYes, nil
+	case p.given.Header != format.HeaderAuto:
+		return p.given.Header == format.HeaderYes, nil
 	case prev != nil && prev.header != nil && bytes.Equal(t.line, prev.header):
 		return true, nil
 	case roles.ByName(in.Columns) && prev == nil:
@@ -232,11 +232,11 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 	if !header && t.comment != nil && roles.Known(t.comment) {
 		names = t.comment
 	}
-	named := (header || &names[0] != &t.first[0]) && (in.Header != format.HeaderYes || roles.Known(names))
+	named := (header || &names[0] != &t.first[0]) && (p.given.Header != format.HeaderYes || roles.Known(names))
 	var err error
 	switch {
 	case len(in.Columns) > 0:
-		p.roles, err = p.given(t, header, in, prev)
+		p.roles, err = p.chosen(t, header, in, prev)
 	case named:
 		p.roles, err = roles.Assign(t.fieldsOf(names, header), in.Events)
 	case prev != nil && p.fields != prev.fields:
@@ -264,7 +264,6 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 		if p.stamp < 0 || len(p.roles.Times) > 0 {
 			p.time, err = p.roles.Time(t.labels(header))
 		}
-		in.HasTimes = err == nil
 	}
 	if err != nil {
 		return err
@@ -284,8 +283,8 @@ func (p *reader) timed(t *table, header bool) bool {
 }
 
 // given are the columns the options choose.
-func (p *reader) given(t *table, header bool, in *format.Input, prev *reader) (roles.Assignment, error) {
-	if in.Header == format.HeaderNo && roles.ByName(in.Columns) {
+func (p *reader) chosen(t *table, header bool, in *format.Input, prev *reader) (roles.Assignment, error) {
+	if p.given.Header == format.HeaderNo && roles.ByName(in.Columns) {
 		return roles.Assignment{}, fmt.Errorf("%w: columns %q are chosen by name, but there is to be no header", format.ErrHeader, strings.Join(in.Columns, ","))
 	}
 	names := t.first

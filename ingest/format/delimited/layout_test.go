@@ -25,11 +25,16 @@ func FuzzColumns(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, in := range []format.Input{
-			{}, {Header: format.HeaderYes, Chosen: true}, {Header: format.HeaderNo}, {Format: movieLens, Chosen: true}, {Columns: []string{"2", "1"}},
+		for _, c := range []struct {
+			in format.Input
+			o  Options
+		}{
+			{}, {format.Input{Chosen: true}, Options{Header: format.HeaderYes}}, {o: Options{Header: format.HeaderNo}},
+			{in: format.Input{Format: movieLens, Chosen: true}}, {in: format.Input{Columns: []string{"2", "1"}}},
 		} {
+			in := c.in
 			in.Stream = stream{bufio.NewReaderSize(strings.NewReader(text), format.ChunkBytes)}
-			r, err := open(&in)
+			r, err := c.o.open(&in)
 			if err != nil {
 				if strings.ContainsAny(err.Error(), "\n\r") {
 					t.Errorf("%+v: error of several lines: %q", in, err)

@@ -141,7 +141,7 @@ func (p *reader) assign(sample [][]byte, in *format.Input) (err error) {
 		if err != nil {
 			return err
 		}
-		in.HasTimes, p.time, p.keys = true, len(p.keys), append(p.keys, names[at])
+		p.time, p.keys = len(p.keys), append(p.keys, names[at])
 	}
 	p.want = "{"
 	for i, key := range p.keys {
@@ -190,6 +190,9 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 
 // Check has nothing to do: a line is right or wrong by itself.
 func (p *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
+
+// Timed: a key may be that of times.
+func (p *reader) Timed() {}
 
 // Locate is the line of an entry.
 func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }

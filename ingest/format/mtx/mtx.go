@@ -155,7 +155,7 @@ func (p *reader) size(l []byte) error {
 		}
 		p.entries = p.places()
 	}
-	return p.In.Declare(p.rows, p.cols)
+	return p.In.Declare(format.Shape{Rows: p.rows, Cols: p.cols})
 }
 
 // sizes is the form of the size line.

@@ -85,7 +85,7 @@ func open(in *format.Input) (format.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Declare(shape[0], shape[1]); err != nil {
+	if err := in.Declare(format.Shape{Rows: shape[0], Cols: shape[1]}); err != nil {
 		return fail(err)
 	}
 	return r, nil

@@ -172,10 +172,11 @@ func (p *reader) timeOf(all []*field, names []string) (at int, err error) {
 	if !p.in.Times {
 		return -1, nil
 	}
-	at, err = p.a.Time(names)
-	p.in.HasTimes = err == nil
-	return at, err
+	return p.a.Time(names)
 }
+
+// Timed: a column may be that of times.
+func (p *reader) Timed() {}
 
 // agree tells where a file and the one before it are not parts of one matrix.
 func (p *reader) agree(prev *reader) error {

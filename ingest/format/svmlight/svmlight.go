@@ -18,7 +18,15 @@ import (
 
 // Format is that of T. Joachims, SVMlight (http://svmlight.joachims.org), and of C.-C. Chang
 // and C.-J. Lin, LIBSVM. Several labels, separated by commas, or none are accepted.
-var Format = format.Format{Name: "svmlight", Sniff: sniff, Open: open}
+func Format(o Options) format.Format {
+	return format.Format{Name: "svmlight", Sniff: sniff, Open: o.open}
+}
+
+// Options are what has been chosen for rows of index:value pairs; see ingest.Options.
+type Options struct {
+	IndexBase format.IndexBase
+	Features  int64
+}
 
 var (
 	row   = regexp.MustCompile(`^[-+0-9.,eE]+([ \t]+(\d+|qid)(:[-+0-9.eEnainf]+){1,2})+[ \t]*(#.*)?$`)
@@ -59,12 +67,12 @@ const zero, last = 0, 1
 // The kinds of format.Tally.LeftOut.
 const labels, queries = 0, 1
 
-func open(in *format.Input) (format.Reader, error) {
+func (o Options) open(in *format.Input) (format.Reader, error) {
 	lines, err := text.NewLines(in)
 	if err != nil {
 		return nil, err
 	}
-	p := &reader{Counted: text.Counted{Lines: lines, Comment: '#'}, base: in.IndexBase, features: in.Features}
+	p := &reader{Counted: text.Counted{Lines: lines, Comment: '#'}, base: o.IndexBase, features: o.Features}
 	if head, whole, _ := p.Peek(); p.base == format.BaseAuto {
 		p.base = toldBase(head, whole)
 	}
@@ -72,9 +80,11 @@ func open(in *format.Input) (format.Reader, error) {
 	if in.Window > 0 {
 		lines.Longest = int(min(in.Window/longLines, longest))
 	}
-	in.Late, in.LeftOut = true, [2]string{"labels", "query ids"}
-	return p, nil
+	return p, in.Declare(format.Shape{Late: true})
 }
+
+// Omits: labels and query ids.
+func (p *reader) Omits() [2]string { return [...]string{labels: "labels", queries: "query ids"} }
 
 const (
 	// longest is how many bytes a row has at most.
@@ -254,17 +264,17 @@ func (p *reader) Check(t format.Tally, c *format.Chunk, _ *format.Batch) error {
 	if p.Row == 0 {
 		return fail(0, fmt.Errorf("%w: no line is a row", format.ErrEmpty))
 	}
-	cols := t.Cols
+	shape := format.Shape{Rows: p.Row, Cols: t.Cols, Late: true}
 	if fromZero := p.base == format.BaseZero || t.First[zero] > 0; !fromZero {
-		p.In.FirstCol, cols = 1, max(0, cols-1)
+		shape.First, shape.Cols = 1, max(0, t.Cols-1)
 	} else if t.First[last] > 0 {
 		return fail(t.First[last], fmt.Errorf("%w: index %d is the column behind the %d asked for: columns count from 0, as line %d tells",
 			text.ErrIndex, p.features, p.features, t.First[zero]))
 	}
 	if p.features > 0 {
-		cols = p.features
+		shape.Cols = p.features
 	}
-	if err := p.In.Declare(p.Row, cols); err != nil {
+	if err := p.In.Declare(shape); err != nil {
 		return fail(0, err)
 	}
 	return nil

@@ -33,7 +33,7 @@ func New(r Reader) (*Reader, error) {
 		return fail(fmt.Errorf("%w: dimensions too large", format.ErrHeader))
 	}
 	r.total = int64(total)
-	if err := r.In.Declare(r.Rows, r.Cols); err != nil {
+	if err := r.In.Declare(format.Shape{Rows: r.Rows, Cols: r.Cols}); err != nil {
 		return fail(err)
 	}
 	if have := r.In.Size - r.Header; r.In.At != nil && have < r.total {
