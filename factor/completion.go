@@ -234,7 +234,7 @@ func (c *completion) interrupted(ctx context.Context, s *complete.State, err err
 // write writes U, the biases of the long side and the names.
 func (c *completion) write(ctx context.Context, s *complete.State, began time.Time) (r *Result, err error) {
 	c.Vectors = Both
-	longBias, shortBias := Orient(c.store, layout.RowBiases, layout.ColBiases)
+	longBias, shortBias := csr.Orient(c.store, layout.RowBiases, layout.ColBiases)
 	var long []float64
 	factors, err := s.Factors(ctx, c.store, c.fit, func(first int64, u *mat.Dense, bias []float64) error {
 		if _, k := u.Dims(); c.out.long == nil && k > 0 {
@@ -294,7 +294,7 @@ func (c *completion) write(ctx context.Context, s *complete.State, began time.Ti
 	}
 	r.Rows, r.Cols = Dims(c.store)
 	r.Seconds.Total = time.Since(began).Seconds()
-	r.Orthogonality.U, r.Orthogonality.V = Orient(c.store, Number(factors.Orthogonality), Number(complete.Orthogonality(factors.V)))
+	r.Orthogonality.U, r.Orthogonality.V = csr.Orient(c.store, Number(factors.Orthogonality), Number(complete.Orthogonality(factors.V)))
 	if r.IDs, err = c.out.writeNames(ctx, c.task); err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 	if err != nil {
 		return nil, about(err)
 	}
-	_, name := Orient(t.store, layout.Left, layout.Right)
+	_, name := csr.Orient(t.store, layout.Left, layout.Right)
 	v, err := from.array(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Errorf(nil, "%v %s: there is no %s, whose vectors this store needs: the result was made with %v %s or interrupted",
@@ -96,8 +96,8 @@ type places struct {
 func (t *task) places(ctx context.Context, from *Result, rows int64) (_ *places, err error) {
 	store := t.store
 	// The columns of this store are a side of the user's matrix.
-	_, names := Orient(store, from.RowNames, from.ColNames)
-	_, side := Orient(store, from.IDs.Rows, from.IDs.Cols)
+	_, names := csr.Orient(store, from.RowNames, from.ColNames)
+	_, side := csr.Orient(store, from.IDs.Rows, from.IDs.Cols)
 	switch {
 	case from.Store.Fingerprint == store.Fingerprint():
 		return &places{}, checkRows(rows, store.Cols())

@@ -86,7 +86,7 @@ type task struct {
 
 // newTask is a task with the options that were left to the package.
 func newTask(store *csr.Store, o Options) *task {
-	rows, cols := Orient(store, csr.RowAxis, csr.ColAxis)
+	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	return &task{Options: o.withDefaults(), store: store, read: source.New(store, rows, cols)}
 }
 

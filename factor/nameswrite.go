@@ -37,7 +37,7 @@ func (o *output) writeNames(ctx context.Context, t *task) (all IDs, err error) {
 // WriteNames writes the ids and titles of the rows of a store, or of its columns, into a directory: what they are, and the
 // files there are of them.
 func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, columns bool) (side *SideIDs, files []File, err error) {
-	axis, of := Orient(store, csr.RowAxis, csr.ColAxis)
+	axis, of := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	name := layout.Rows
 	if columns {
 		axis, name = of, layout.Cols

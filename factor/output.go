@@ -1,6 +1,7 @@
 package factor
 
 import (
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 
 	"cmp"
@@ -48,8 +49,8 @@ func newOutput(t *task, before outState) (_ *output, err error) {
 		return nil, err
 	}
 	o := &output{fsys: t.FS, stage: stage, longRows: t.store.Rows()}
-	o.longFile, o.shortFile = Orient(t.store, layout.Left, layout.Right)
-	o.keepLong, o.keepShort = Orient(t.store, t.Vectors.u(), t.Vectors.v())
+	o.longFile, o.shortFile = csr.Orient(t.store, layout.Left, layout.Right)
+	o.keepLong, o.keepShort = csr.Orient(t.store, t.Vectors.u(), t.Vectors.v())
 	signLong := t.signLong()
 	if t.pairs() {
 		o.shortFile, o.keepLong, o.keepShort, signLong = layout.Right, false, t.Vectors.v(), false

@@ -57,7 +57,7 @@ func (t *task) planPairs() error {
 
 // differ finds the first row of a square store whose id is not that of the column, −1 if there is none.
 func differ(store *csr.Store) (at int64, row, col any, err error) {
-	rows, cols := Orient(store, csr.RowAxis, csr.ColAxis)
+	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	r, err := store.IDs(rows)
 	if err != nil {
 		return -1, nil, nil, err

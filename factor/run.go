@@ -148,7 +148,7 @@ func (t *task) matrix(o stream.Options) (*stream.Matrix, error) {
 // signLong tells whether the solver's left vectors have the signs: the user's V has them,
 // which is therefore needed where that is the long side even if only U is kept.
 func (t *task) signLong() bool {
-	long, _ := Orient(t.store, false, true)
+	long, _ := csr.Orient(t.store, false, true)
 	return long
 }
 
@@ -296,7 +296,7 @@ func (t *task) newResult(res *solver.Result) *Result {
 	if res.Lambda != nil {
 		r.Sigma, r.Lambda, r.Norm = nil, numbers(res.Lambda), Number(res.Norm)
 	}
-	r.Orthogonality.U, r.Orthogonality.V = Orient(t.store, Number(res.OrthLeft), Number(res.OrthRight))
+	r.Orthogonality.U, r.Orthogonality.V = csr.Orient(t.store, Number(res.OrthLeft), Number(res.OrthRight))
 	if r.Clusters == nil {
 		r.Clusters = [][2]int{}
 	}

@@ -61,7 +61,8 @@ func (t *task) planView() (err error) {
 	if t.View, err = t.read.Keep(t.FS, t.View, t.Memory, t.Log); err != nil {
 		return err
 	}
-	t.view = view.Plan(t.read, t.View, t.store.Transposed())
+	across, _ := csr.Orient(t.store, false, true)
+	t.view = view.Plan(t.read, t.View, across)
 	return nil
 }
 

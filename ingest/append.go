@@ -333,10 +333,7 @@ func (g *ordered) openCursor() (*stored.Cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, cols := g.known[0], g.known[1]
-	if g.pack.Transposed {
-		rows, cols = cols, rows
-	}
+	rows, cols := csr.Exchanged(g.pack.Transposed, g.known[0], g.known[1])
 	now := make([]uint32, s.Cols())
 	next := cols.Walk()
 	for i := range now {

@@ -137,10 +137,7 @@ func (g *ordered) place(key uint64) (row, col string) {
 // userPlace unpacks a key to the user's orientation.
 func (g *ordered) userPlace(key uint64) (row, col int64) {
 	i, j := g.pack.Stored(key)
-	if g.pack.Transposed {
-		return int64(j), i
-	}
-	return i, int64(j)
+	return csr.Exchanged(g.pack.Transposed, i, int64(j))
 }
 
 // walk merges the runs and calls emit for all places in ascending order, part

@@ -236,10 +236,7 @@ func (e *entries) pour() error {
 	var b format.Batch
 	stats, err := w.Pour(func(row int64, cols []uint32, vals []float64) error {
 		b.Reset(0)
-		lines, across := &b.Row, &b.Col
-		if e.stored.Transposed {
-			lines, across = across, lines
-		}
+		lines, across := csr.Exchanged(e.stored.Transposed, &b.Row, &b.Col)
 		for _, c := range cols {
 			lines.AddInt(row)
 			across.AddInt(int64(c))

@@ -93,9 +93,7 @@ func (g *sifted) holdOut(ctx context.Context) error {
 	for i, w := range cols {
 		h.Cols += int64(bits.OnesCount64(w &^ seen[i]))
 	}
-	if g.pack.Transposed {
-		h.Rows, h.Cols = h.Cols, h.Rows
-	}
+	h.Rows, h.Cols = csr.Exchanged(g.pack.Transposed, h.Rows, h.Cols)
 	if k := g.o.Holdout.kind; k == heldout.Time || k == heldout.After {
 		h.From = time.UnixMicro(int64(g.split.Cut)).UTC()
 	}
@@ -179,10 +177,8 @@ func (g *sifted) hashIDs(rows bool) *heldout.Hashes {
 
 // storedAxis has the ids of a stored side.
 func (g *ordered) storedAxis(rows bool) *ids.Axis {
-	if rows != g.pack.Transposed {
-		return g.users
-	}
-	return g.items
+	a, _ := csr.Exchanged(g.pack.Transposed == rows, g.users, g.items)
+	return a
 }
 
 // isText tells whether the ids of a stored side are texts.

@@ -59,10 +59,8 @@ func (t *task) describe() error {
 	if err != nil {
 		return fmt.Errorf("open the new store: %w", err)
 	}
-	rep.Rows, rep.Cols, rep.NNZ, rep.Transposed = s.Rows(), s.Cols(), s.NNZ(), s.Transposed()
-	if rep.Transposed {
-		rep.Rows, rep.Cols = rep.Cols, rep.Rows
-	}
+	rep.Rows, rep.Cols = csr.Orient(s, s.Rows(), s.Cols())
+	rep.NNZ, rep.Transposed = s.NNZ(), s.Transposed()
 	rep.Fingerprint, rep.Bytes = s.Fingerprint(), s.Size()
 	if err := s.Close(); err != nil {
 		return err

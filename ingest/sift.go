@@ -82,10 +82,7 @@ func (g *sifted) filter(ctx context.Context) (err error) {
 	g.sieve, g.left = s, s.Left
 	f := &g.report.Filtered
 	f.Small, f.Entries, f.Passes = s.Small, s.Entries-s.Small-s.Kept, s.Passes
-	f.Rows, f.Cols = g.pack.Rows-s.Left.Rows, g.pack.Cols-s.Left.Cols
-	if g.pack.Transposed {
-		f.Rows, f.Cols = f.Cols, f.Rows
-	}
+	f.Rows, f.Cols = csr.Exchanged(g.pack.Transposed, g.pack.Rows-s.Left.Rows, g.pack.Cols-s.Left.Cols)
 	g.o.Log.Debug("filtered", "passes", f.Passes, "rows", s.Left.Rows, "cols", s.Left.Cols, "entries", s.Kept)
 	if s.Kept == 0 {
 		return fmt.Errorf("filter: %w left of %d: %d are below the least value, the others in rows or columns with too few", format.ErrEmpty, s.Entries, s.Small)

@@ -137,9 +137,7 @@ func (s *sample) add(b *format.Batch, declared *format.Shape) {
 			row, col := b.Row.Ints[i], b.Col.Ints[i]
 			key = k.Key(row, col)
 			s.top[0], s.top[1] = max(s.top[0], row+1), max(s.top[1], col+1-declared.First)
-			if k.Transposed {
-				row, col = col, row
-			}
+			row, col = csr.Exchanged(k.Transposed, row, col)
 			s.places.Add(uint32(row), uint32(col))
 		} else {
 			key = uint64(users[i])<<32 | uint64(items[i])

@@ -164,10 +164,8 @@ func (t *titler) openFile(name string) (*titles.Reader, error) {
 
 // axis is that of the store on which a side of the user's matrix lies.
 func (t *titler) axis(side format.Side) csr.Axis {
-	if (side == format.RowSide) == t.store.Transposed() {
-		return csr.ColAxis
-	}
-	return csr.RowAxis
+	rows, cols := csr.Orient(t.store, csr.RowAxis, csr.ColAxis)
+	return [...]csr.Axis{format.RowSide: rows, format.ColSide: cols}[side]
 }
 
 // side finds out whose titles a file has: by the name of its column of ids, or by the ids. A side that it has titles for all of is
@@ -239,7 +237,8 @@ func (g *ordered) keepTitles(ctx context.Context, w *csr.Writer) (closing func()
 	if err != nil {
 		return closing, err
 	}
-	before, now := &titler{store: old}, csr.RowAxis
+	before, now := &titler{store: old}, [2]csr.Axis{}
+	now[format.RowSide], now[format.ColSide] = csr.Exchanged(g.pack.Transposed, csr.RowAxis, csr.ColAxis)
 	for i, a := range g.all() {
 		open, err := titles.Of(old, before.axis(sides[i]))
 		if err != nil {
@@ -247,10 +246,6 @@ func (g *ordered) keepTitles(ctx context.Context, w *csr.Writer) (closing func()
 		}
 		if open == nil {
 			continue
-		}
-		now = csr.RowAxis
-		if (sides[i] == format.RowSide) == g.pack.Transposed {
-			now = csr.ColAxis
 		}
 		j := &titles.Join{Ctx: ctx, Most: g.plan.Space / 8, Open: open, Text: a.Text, EachID: func(visit func(int64, string) error) error {
 			return a.Each(g.scratch, func(id *ids.ID) error {
@@ -260,7 +255,7 @@ func (g *ordered) keepTitles(ctx context.Context, w *csr.Writer) (closing func()
 				return visit(id.Int, "")
 			})
 		}}
-		w.SetTitles(now, j.Each())
+		w.SetTitles(now[sides[i]], j.Each())
 	}
 	return old.Close, nil
 }

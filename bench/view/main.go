@@ -84,7 +84,8 @@ func compare(w *tabwriter.Writer, store *csr.Store, o stream.Options, l, rounds 
 			if err != nil {
 				return err
 			}
-			if src, err = view.New(context.Background(), store, p, store.Transposed(), stream.Options{Workers: o.Workers}); err != nil {
+			across, _ := csr.Orient(store, false, true)
+			if src, err = view.New(context.Background(), store, p, across, stream.Options{Workers: o.Workers}); err != nil {
 				return err
 			}
 		}

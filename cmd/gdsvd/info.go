@@ -125,7 +125,7 @@ func newStoreInfo(s *csr.Store) *storeInfo {
 		Bytes: s.Size(), BytesPerEntry: show.Ratio(float64(s.Size()), float64(s.NNZ())),
 		Shards: len(m.Shards), Blocks: s.NumBlocks(), Fingerprint: s.Fingerprint(), Source: m.Source,
 	}
-	i.RowIDs, i.ColIDs = factor.Orient(s, i.RowIDs, i.ColIDs)
+	i.RowIDs, i.ColIDs = csr.Orient(s, i.RowIDs, i.ColIDs)
 	return i
 }
 
@@ -223,7 +223,7 @@ func perEntry(bytes, entries int64) string {
 
 // axisOf is that of the store on which a side of the user's matrix lies.
 func axisOf(s *csr.Store, side axis) csr.Axis {
-	rows, cols := factor.Orient(s, csr.RowAxis, csr.ColAxis)
+	rows, cols := csr.Orient(s, csr.RowAxis, csr.ColAxis)
 	if side == colAxis {
 		return cols
 	}

@@ -58,7 +58,7 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 		return nil, fmt.Errorf("%s is a result of another store: its fingerprint is %s (%s), that of %s is %s",
 			c.dir, r.Store.Fingerprint, r.Store.Path, c.Store, store.Fingerprint())
 	}
-	rowAxis, colAxis := factor.Orient(store, csr.RowAxis, csr.ColAxis)
+	rowAxis, colAxis := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	rows, cols := factor.Dims(store)
 	if err := x.fits(rows, cols, int64(len(c.values))); err != nil {
 		return nil, fmt.Errorf("%w: it is not a result of %s", err, c.Store)
@@ -81,14 +81,14 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 		}
 		m.View = c.stated.View.Pipeline
 	}
-	t.long, t.short = factor.Orient(store, x.u, x.v)
+	t.long, t.short = csr.Orient(store, x.u, x.v)
 	if t.signs != nil {
 		t.long, t.short = nil, x.v
 	}
 	if err := t.measure(ctx); err != nil {
 		return nil, err
 	}
-	t.left, t.right = factor.Orient(store, t.left, t.right)
+	t.left, t.right = csr.Orient(store, t.left, t.right)
 	m.Passes = t.passes
 	norm := math.Ldexp(t.source.Norm())
 	terms := norm
@@ -362,7 +362,8 @@ func (c *checker) view(ctx context.Context, store *source.Source) (stream.Source
 	if err != nil {
 		return nil, err
 	}
-	v := view.Plan(store, p, store.Transposed())
+	across, _ := csr.Orient(store.Store, false, true)
+	v := view.Plan(store, p, across)
 	if v.Fingerprint() != said.Fingerprint {
 		return nil, factor.Errorf(csr.ErrCorrupt, "%s: view: its fingerprint is %s, that of %v is %s: the file is damaged; remove the result and compute it again", filepath.Join(c.dir, factor.ResultFile), said.Fingerprint, p, v.Fingerprint())
 	}

@@ -19,9 +19,8 @@ func fits(train, test *csr.Store) error {
 		return fmt.Errorf("%s is %d × %d, %s is %d × %d: want the two stores that one ingest --holdout has made", train.Path(), rows, cols, test.Path(), r, c)
 	}
 	a, b := train.Manifest().IDs, test.Manifest().IDs
-	if test.Transposed() != train.Transposed() {
-		b.Rows, b.Cols = b.Cols, b.Rows
-	}
+	a.Rows, a.Cols = csr.Orient(train, a.Rows, a.Cols)
+	b.Rows, b.Cols = csr.Orient(test, b.Rows, b.Cols)
 	for _, side := range [][2]*csr.IDFile{{a.Rows, b.Rows}, {a.Cols, b.Cols}} {
 		x, y := side[0], side[1]
 		if (x == nil) != (y == nil) || x != nil && (x.Kind != y.Kind || x.Count != y.Count || x.CRC != y.CRC) {

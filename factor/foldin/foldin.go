@@ -162,7 +162,7 @@ func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options)
 // open opens the vectors and finds the columns of the store among their rows.
 func (p *projecting) open(ctx context.Context) (err error) {
 	openVectors, openNames, others := p.result.OpenV, p.result.ColNames, "columns"
-	axis, across := factor.Orient(p.store, csr.ColAxis, csr.RowAxis)
+	axis, across := csr.Orient(p.store, csr.ColAxis, csr.RowAxis)
 	if p.o.Columns {
 		openVectors, openNames, others, axis = p.result.OpenU, p.result.RowNames, "rows", across
 	}
@@ -258,7 +258,7 @@ func (p *projecting) valueError(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	rows, cols := factor.Orient(p.store, csr.RowAxis, csr.ColAxis)
+	rows, cols := csr.Orient(p.store, csr.RowAxis, csr.ColAxis)
 	row, col := e.Row, e.Col
 	if p.o.Columns { // of the matrix
 		row = int64(slices.Index(p.place, uint32(row)))

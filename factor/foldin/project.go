@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/history"
@@ -57,7 +58,8 @@ func (p *projecting) plan(ctx context.Context) (err error) {
 func (p *projecting) budget() (lines, entries int64) {
 	const enough = 1 << 16
 	lines, entries = p.left/8/int64(8*p.K+64), p.left/8/(4*history.EntryBytes)
-	if int64(p.window.RawMatrix().Rows) == p.n && p.store.Transposed() == p.o.Columns {
+	rows, _ := csr.Orient(p.store, !p.o.Columns, p.o.Columns)
+	if rows && int64(p.window.RawMatrix().Rows) == p.n {
 		lines = min(lines, enough)
 	}
 	return max(1, lines), entries

@@ -47,17 +47,18 @@ func newLook(ctx context.Context, store *csr.Store, o Options, reads int) (*look
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	rows, cols := factor.Orient(store, csr.RowAxis, csr.ColAxis)
+	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	src := source.New(store, rows, cols)
 	var err error
 	if o.View, err = src.Keep(o.FS, o.View, o.Memory, o.Log); err != nil {
 		return nil, err
 	}
 	l := &look{Options: o, store: src}
+	across, _ := csr.Orient(store, false, true)
 	if len(o.View) == 0 {
-		l.view = view.Identity(l.store, store.Transposed())
+		l.view = view.Identity(l.store, across)
 	} else {
-		l.view = view.Plan(l.store, o.View, store.Transposed())
+		l.view = view.Plan(l.store, o.View, across)
 		reads += l.view.Reads()
 	}
 	if o.Progress != nil {

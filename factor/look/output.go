@@ -59,7 +59,7 @@ func newStatsOutput(store *csr.Store, o StatsOptions) (_ *statsOutput, err error
 		return nil, err
 	}
 	names := [2]string{}
-	names[csr.RowAxis], names[csr.ColAxis] = factor.Orient(store, "rows", "cols")
+	names[csr.RowAxis], names[csr.ColAxis] = csr.Orient(store, "rows", "cols")
 	for axis, n := range [...]int64{csr.RowAxis: store.Rows(), csr.ColAxis: store.Cols()} {
 		out.sides[axis], err = newStatsSide(out.fsys, out.stage.Dir(), names[axis], store, csr.Axis(axis), n)
 		if err != nil {

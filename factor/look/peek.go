@@ -59,7 +59,7 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 	if o.Entries < 1 || o.Entries > MaxPeekEntries || n < 1 || n > MaxPeekRows {
 		panic("look: options of Peek out of range")
 	}
-	rows, cols := factor.Orient(store, csr.RowAxis, csr.ColAxis)
+	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	var wanted []int64
 	for _, id := range o.Rows {
 		row, err := indexOf(store, rows, id)
@@ -71,13 +71,11 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 		}
 		wanted = append(wanted, row)
 	}
-	reads := 0
-	if store.Transposed() {
-		reads = 1
-		if wanted == nil {
-			reads = 2 // which columns of the store these rows are, and what is in them
-		}
+	across := 1
+	if wanted == nil {
+		across = 2 // which columns of the store these rows are, and what is in them
 	}
+	reads, _ := csr.Orient(store, 0, across)
 	l, err := newLook(ctx, store, o.Options, reads)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ var shares = []float64{0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1}
 // Summarise reads the store once, besides what its view takes, for counts, sums, means and
 // variances of its rows and columns. They have the same bits for any number of workers.
 func Summarise(ctx context.Context, store *csr.Store, o StatsOptions) (_ *Stats, err error) {
-	rows, cols := factor.Orient(store, csr.RowAxis, csr.ColAxis)
+	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	var out *statsOutput
 	if o.Dir != "" {
 		if out, err = newStatsOutput(store, o); err != nil {

@@ -95,9 +95,7 @@ func countEntries(ctx context.Context, store *csr.Store, o Options) (*counts, er
 	for _, n := range columns {
 		c.cols[n]++
 	}
-	if store.Transposed() {
-		c.rows, c.cols = c.cols, c.rows
-	}
+	c.rows, c.cols = csr.Orient(store, c.rows, c.cols)
 	return c, nil
 }
 

@@ -57,7 +57,8 @@ func New(ctx context.Context, store *csr.Store, o stream.Options) (*Reader, erro
 
 // NewOf is New, for the columns of the user's matrix if columns is true: these are then called rows here.
 func NewOf(ctx context.Context, store *csr.Store, columns bool, o stream.Options) (*Reader, error) {
-	r := &Reader{store: store, options: o, across: store.Transposed() != columns}
+	r := &Reader{store: store, options: o}
+	r.across, _ = csr.Orient(store, columns, !columns)
 	if !r.across {
 		for i := range store.NumBlocks() {
 			r.first = append(r.first, store.Block(i).FirstRow)
@@ -73,10 +74,8 @@ const MaxColumns = math.MaxUint32
 
 // Bytes is what a Reader keeps in memory.
 func Bytes(store *csr.Store) int64 {
-	if store.Transposed() {
-		return 12 * store.Cols()
-	}
-	return 8 * int64(store.NumBlocks())
+	n, _ := csr.Orient(store, 8*int64(store.NumBlocks()), 12*store.Cols())
+	return n
 }
 
 // scan calls f with each entry that is not 0, in the order of the stored rows.

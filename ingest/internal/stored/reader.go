@@ -127,14 +127,11 @@ func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 			text, rest = rest[k:k+int(v)], rest[k+int(v):]
 		}
 		taken := false
+		row, other := csr.Orient(r.s, &b.Row, &b.Col)
 		for col, v := range d.Row(i) {
 			n++
 			if n <= lo || n > hi {
 				continue
-			}
-			row, other := &b.Row, &b.Col
-			if r.s.Transposed() {
-				row, other = other, row
 			}
 			switch {
 			case taken:

@@ -66,10 +66,7 @@ func (e *Expansion) Dims() (rows, cols, nnz int64, err error) {
 	if err := f.Validate(); err != nil {
 		return 0, 0, 0, err
 	}
-	fr, fc := f.Rows, f.Cols
-	if e.Base.Transposed() {
-		fr, fc = fc, fr
-	}
+	fr, fc := csr.Orient(e.Base, f.Rows, f.Cols)
 	rows, rowsOK := product(int64(fr), e.Base.Rows(), csr.MaxRows)
 	cols, colsOK := product(int64(fc), e.Base.Cols(), csr.MaxCols)
 	nnz, nnzOK := product(int64(f.NNZ), e.Base.NNZ(), csr.MaxRows)
