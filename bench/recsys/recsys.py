@@ -19,7 +19,6 @@ import subprocess
 import sys
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = ["numpy", "scipy", "implicit", "threadpoolctl"]
 N = 20
 
@@ -54,17 +53,14 @@ class Clock:
         return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 
-def load(store, out):
+def load(gdsvd, store, out):
     """The matrix of a store, as ones."""
     import numpy as np
     import scipy.sparse as sp
 
-    where = out / (pathlib.Path(store).name + ".arrays")
-    subprocess.run(["go", "run", "./bench/peers/export", str(pathlib.Path(store).resolve()), str(where.resolve())], check=True, cwd=HERE.parent.parent)
-    shape = json.loads((where / "shape.json").read_text())
-    indices = np.fromfile(where / "indices.i32", dtype=np.int32)
-    m = sp.csr_matrix((np.ones(len(indices), np.float32), indices, np.fromfile(where / "indptr.i32", dtype=np.int32)), (shape["rows"], shape["cols"]))
-    return m.T.tocsr() if shape["transposed"] else m
+    file = str(out / (pathlib.Path(store).name + ".npz"))
+    subprocess.run([gdsvd, "export", store, "--view", "binary", "-o", file, "--force", "-q"], check=True, stdout=subprocess.DEVNULL)
+    return sp.load_npz(file).tocsr().astype(np.float32)
 
 
 def metrics(lists, train, test):
@@ -191,7 +187,7 @@ def run(args):
     out.mkdir(parents=True, exist_ok=True)
     store = str(out / "ratings.csr")
     subprocess.run([args.gdsvd, "ingest", args.input, "-o", store, "--holdout", "random:0.2", "--force", "-q"], check=True, stdout=subprocess.DEVNULL)
-    train, test = load(store, out), load(store + ".test", out)
+    train, test = load(args.gdsvd, store, out), load(args.gdsvd, store + ".test", out)
     coo = train.tocoo()
     kept = np.random.default_rng(1).random(train.nnz) >= 0.1
     half = lambda keep: sp.csr_matrix((coo.data[keep], (coo.row[keep], coo.col[keep])), train.shape)
@@ -241,7 +237,7 @@ def speed(args):
     out.mkdir(parents=True, exist_ok=True)
     svd = str(out / "speed.svd")
     subprocess.run([args.gdsvd, "svd", args.input, "-k", "50", "--view", "recsys", "-o", svd, "--force", "-q"], check=True, stdout=subprocess.DEVNULL)
-    train = load(args.input, out)
+    train = load(args.gdsvd, args.input, out)
     u, sigma, v = (np.load(f"{svd}/{name}.npy") for name in ("U", "sigma", "V"))
     model = Factors(num_threads=args.threads)
     model.user_factors, model.item_factors, model.num_threads = (u * sigma).astype(np.float32), v.astype(np.float32), args.threads

@@ -18,10 +18,13 @@ import (
 )
 
 func (a *app) exportCommand() *cobra.Command {
-	var o export.Options
+	var (
+		o  export.Options
+		of lookFlags
+	)
 	cmd := &cobra.Command{
-		Use:   "export OUT",
-		Short: "Write vectors or values of a result for other programs, with ids",
+		Use:   "export OUT|STORE",
+		Short: "Write vectors or values of a result, or a matrix, for other programs, with ids",
 		Long: `export writes a table of the result OUT to a file: U or V, U or V times the singular values
 (US, VS), or the values (sigma); of a directory that gdsvd project or gdsvd align has written, X.
 
@@ -32,17 +35,37 @@ func (a *app) exportCommand() *cobra.Command {
   mtx          Matrix Market with coordinates, all entries, row by row
 
 Rows are in the order of gdsvd info STORE --ids. Numbers in text read back exactly. The
-table of sigma has the columns component and sigma. Memory does not grow with the rows.` + "\n" + ui.ExitHelp,
+table of sigma has the columns component and sigma. Memory does not grow with the rows.
+
+Of a STORE, such as one of what was held out, the matrix is written, as --view makes it:
+
+  mtx, npz     coordinates of Matrix Market; what scipy.sparse.load_npz reads
+  csv, tsv     row, column, value: ids, or indices from 0, which gdsvd ingest reads again
+  parquet      the same table
+
+Entries that are 0 in the view are left out, and a view that fills the matrix is refused.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd export ml-10m.svd --what U -o users.parquet
   gdsvd export ml-10m.svd --what VS -o items.csv
   gdsvd export ml-10m.svd --what V --format npy32 -o items.npy
-  gdsvd export new-users --what X -o new-users.parquet`,
-		Args:              oneArgument("OUT"),
+  gdsvd export new-users --what X -o new-users.parquet
+  gdsvd export ml-10m.csr --view binary -o ones.npz
+  gdsvd export ml-10m.csr.test -o test.parquet`,
+		Args:              oneArgument("OUT or STORE"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			_, noStore := a.fsys.Stat(filepath.Join(args[0], csr.ManifestName))
+			store := noStore == nil
 			switch {
+			case store && o.What != "" && o.What != export.Matrix:
+				return ui.Usagef(cmd, "--what %s is of a result, and %s is a store, of which the matrix can be exported", o.What, args[0])
+			case store:
+				o.What = export.Matrix
 			case o.What == "":
 				return ui.Usagef(cmd, "what is to be exported? give it with --what")
+			case o.What == export.Matrix || cmd.Flags().Changed("view"):
+				return ui.Usagef(cmd, "the matrix and --view are of a STORE, which %s is not", args[0])
+			}
+			switch {
 			case o.What == "recs":
 				return ui.Usagef(cmd, "--what recs: recommendations need the store, too: gdsvd recommend %s --store STORE -o FILE writes them", args[0])
 			case o.File == "":
@@ -52,8 +75,17 @@ table of sigma has the columns component and sigma. Memory does not grow with th
 					return ui.Usagef(cmd, "-o %v; --format names it", err)
 				}
 			}
-			o.FS, o.Progress = a.fsys, a.rows
-			report, err := a.export(cmd.Context(), args[0], o)
+			o.FS, o.Progress, o.Workers = a.fsys, a.rows, of.Workers
+			var report *export.Report
+			var err error
+			if store {
+				err = a.look(cmd, args[0], &of, func(s *csr.Store) (err error) {
+					report, err = export.WriteMatrix(cmd.Context(), s, o, of.Options)
+					return err
+				})
+			} else {
+				report, err = a.export(cmd.Context(), args[0], o)
+			}
 			switch {
 			case err != nil:
 				return err
@@ -72,8 +104,10 @@ table of sigma has the columns component and sigma. Memory does not grow with th
 		},
 	}
 	f := cmd.Flags()
-	ui.ChoiceFlag(cmd, f, &o.What, "what", "", "", words(append(export.Tables(), export.Array, "recs")), "export (recs: see gdsvd recommend)")
+	ui.ChoiceFlag(cmd, f, &o.What, "what", "", "", words(append(export.Tables(), export.Array, export.Matrix, "recs")), "export; of a STORE the matrix (recs: see gdsvd recommend)")
 	ui.ChoiceFlag(cmd, f, &o.Format, "format", "", "", words(export.Formats()), "write (without it: what the extension of FILE says)")
+	addLookFlags(f, &of)
+	completeView(cmd)
 	f.StringVarP(&o.File, "out", "o", "", "the `FILE` to write")
 	f.BoolVar(&o.Bare, "no-ids", false, "leave out ids and titles")
 	f.BoolVar(&o.Guarded, "spreadsheet-safe", false, spreadsheetSafe)

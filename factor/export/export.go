@@ -89,6 +89,20 @@ func WriteArray(ctx context.Context, dir string, o Options) (*Report, error) {
 }
 
 func write(ctx context.Context, dir string, o Options, open func(Options) (*table, error)) (_ *Report, err error) {
+	if err := o.prepare(); err != nil {
+		return nil, err
+	}
+	t, err := open(o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	report := &Report{Result: dir, What: o.What, Format: o.Format, File: o.File, Rows: t.rows, Columns: t.k, IDs: t.names != nil, Titles: t.titled()}
+	return report, o.replace(report, func(out io.Writer) error { return t.write(ctx, out, o) })
+}
+
+// prepare fills in what is not given, and tells whether the file may be written.
+func (o *Options) prepare() (err error) {
 	if o.FS == nil {
 		o.FS = vfs.OS()
 	}
@@ -98,28 +112,24 @@ func write(ctx context.Context, dir string, o Options, open func(Options) (*tabl
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	if o.Format == "" {
 		if o.Format, err = FormatOf(o.File); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := free(o); err != nil {
-		return nil, err
-	}
-	t, err := open(o)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, t.close()) }()
-	report := &Report{Result: dir, What: o.What, Format: o.Format, File: o.File, Rows: t.rows, Columns: t.k, IDs: t.names != nil, Titles: t.titled()}
-	err = durable.Replace(o.FS, o.File, o.File+vfs.PartialSuffix, func(f vfs.File) error {
+	return free(*o)
+}
+
+// replace makes the file, whole.
+func (o *Options) replace(report *Report, write func(io.Writer) error) error {
+	err := durable.Replace(o.FS, o.File, o.File+vfs.PartialSuffix, func(f vfs.File) error {
 		out := &counter{w: bufio.NewWriterSize(f, 1<<18)}
-		err := t.write(ctx, out, o)
+		err := write(out)
 		report.Bytes = out.n
 		return cmp.Or(err, out.w.Flush())
 	})
 	if err == nil {
 		err = o.FS.SyncDir(filepath.Dir(o.File))
 	}
-	return report, err
+	return err
 }
 
 // free tells whether a file may be written.

@@ -86,28 +86,60 @@ func (v *View) FirstRows(ctx context.Context, o stream.Options, n, most int) ([]
 	return v.columns(ctx, o, at, most)
 }
 
-// storedRows returns the first n rows of blocks that are wanted.
-func (v *View) storedRows(ctx context.Context, o stream.Options, from, to, most int, wanted func(*Line) bool, n int) (lines []Line, err error) {
+// EachRow calls each for the rows of the source in order, with the columns and values of their entries as the view makes them: 0 where a
+// step takes an entry away. What it fills elsewhere is left out; see Sides. The slices are valid until each returns, and an error of
+// each ends the read.
+func (v *View) EachRow(ctx context.Context, o stream.Options, each func(row int64, cols []uint32, val []float64) error) error {
+	var cols []uint32
+	return v.blocks(ctx, o, 0, v.src.NumBlocks(), func(b *csr.Block, l *lane) (bool, error) {
+		for k := range b.Rows() {
+			at, end := b.RowPtr[k], b.RowPtr[k+1]
+			cols = cols[:0]
+			for p := at; p < end; p++ {
+				cols = append(cols, uint32(columnAt(b, p)))
+			}
+			if err := each(b.FirstRow+int64(k), cols, l.val[at:end]); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+}
+
+// blocks calls each for some blocks with their values, until it has enough.
+func (v *View) blocks(ctx context.Context, o stream.Options, from, to int, each func(*csr.Block, *lane) (more bool, err error)) error {
 	largest := v.src.MaxBlock()
 	parts := []stream.Part{
 		{Name: "block", Bytes: v.src.DecodedSize(largest.Rows, largest.NNZ) + 8*largest.NNZ + 16*largest.Rows, Heap: true},
 		{Name: "view", Bytes: v.bytes(), Heap: true},
 	}
 	if need := parts[0].Bytes + parts[1].Bytes; o.Memory > 0 && need > o.Memory {
-		return nil, &stream.BudgetError{Budget: o.Memory, Need: need, Parts: parts}
+		return &stream.BudgetError{Budget: o.Memory, Need: need, Parts: parts}
 	}
 	b, l := v.src.Scratch(), new(lane)
-	for i := from; i < to && len(lines) < n; i++ {
+	for i, more := from, true; i < to && more; i++ {
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		if err := v.src.DecodeBlock(i, b); err != nil {
-			return nil, err
+		err := v.src.DecodeBlock(i, b)
+		if err != nil {
+			return err
 		}
 		l.compute(v, b, len(v.ops), false)
 		if l.bad >= 0 {
-			return nil, v.blame(b, l.bad, len(v.ops))
+			return v.blame(b, l.bad, len(v.ops))
 		}
+		if more, err = each(b, l); err != nil {
+			return err
+		}
+		v.src.Release(i, i+1)
+	}
+	return nil
+}
+
+// storedRows returns the first n rows of blocks that are wanted.
+func (v *View) storedRows(ctx context.Context, o stream.Options, from, to, most int, wanted func(*Line) bool, n int) (lines []Line, err error) {
+	err = v.blocks(ctx, o, from, to, func(b *csr.Block, l *lane) (bool, error) {
 		for k := 0; k < b.Rows() && len(lines) < n; k++ {
 			line := Line{Row: b.FirstRow + int64(k), Count: int64(count.of(l.val[b.RowPtr[k]:b.RowPtr[k+1]], 0))}
 			if wanted(&line) {
@@ -116,9 +148,9 @@ func (v *View) storedRows(ctx context.Context, o stream.Options, from, to, most 
 				lines = append(lines, line)
 			}
 		}
-		v.src.Release(i, i+1)
-	}
-	return lines, nil
+		return len(lines) < n, nil
+	})
+	return lines, err
 }
 
 // fill has a line meet the elements of row k of a block.

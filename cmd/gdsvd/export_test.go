@@ -1,0 +1,41 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+)
+
+// A store that is exported with its ids and ingested again is the same store, whichever side it has as its rows; what is of a result is
+// not asked of a store, nor the other way round.
+func TestExportMatrix(t *testing.T) {
+	at := t.TempDir()
+	file := func(name string) string { return filepath.Join(at, name) }
+	for _, store := range []string{ingested(t, tall), ingested(t, wide)} {
+		for _, format := range []string{"csv", "tsv", "parquet"} {
+			must(t, "export", "-q", store, "-o", file("m."+format), "--force", "--memory", "200M")
+			must(t, "ingest", "-q", file("m."+format), "-o", file("again.csr"), "--force")
+			if got, want := fingerprintOf(t, file("again.csr")), fingerprintOf(t, store); got != want {
+				t.Errorf("%s: another matrix", format)
+			}
+		}
+	}
+	store := ingested(t, tall)
+	result, _ := factorised(t, store, "-k", "2")
+	for _, c := range [][]string{
+		{"--what U is of a result", store, "--what", "U", "-o", file("u.csv")},
+		{"the matrix and --view are of a STORE", result, "--what", "matrix", "-o", file("u.csv")},
+		{"the matrix and --view are of a STORE", result, "--what", "U", "--view", "binary", "-o", file("u.csv")},
+	} {
+		fails(t, ui.ExitUsage, c[0], append([]string{"export"}, c[1:]...)...)
+	}
+	fails(t, ui.ExitError, `center=columns: it fills the matrix`, "export", store, "--view", "center=columns", "-o", file("c.mtx"))
+}
+
+func fingerprintOf(t *testing.T, store string) string {
+	t.Helper()
+	var i storeInfo
+	decode(t, must(t, "info", store, "--json"), &i)
+	return i.Fingerprint
+}

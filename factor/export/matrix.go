@@ -1,0 +1,229 @@
+package export
+
+import (
+	"archive/zip"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/parquet"
+	"github.com/gdsvd/gdsvd/factor/look"
+	"github.com/gdsvd/gdsvd/internal/npy"
+)
+
+// Matrix is what is exported of a store.
+const Matrix = "matrix"
+
+// MatrixFormats lists the formats of WriteMatrix, each of which is the extension of its files.
+func MatrixFormats() []string { return []string{"mtx", "npz", "csv", "tsv", "parquet"} }
+
+// WriteMatrix writes the entries of a store as the view of l makes them:
+//
+//	mtx       Matrix Market, coordinate; rows and columns count from 1
+//	npz       what scipy.sparse.load_npz reads: CSR, or CSC of a store that has the columns as its rows
+//	csv, tsv  row, column, value, with ids, or indices from 0 where there are none or o.Bare; numbers read back exactly
+//	parquet   the same table; ids are int64 or string, values double
+//
+// Entries are in the order of the store. Those that the view makes 0 are left out; a view that fills the matrix is refused. Memory does not
+// grow with the entries; csv, tsv and parquet hold the ids of the side that is not stored as rows.
+// Of o it takes File, Format, Bare, Guarded, Replace and FS.
+func WriteMatrix(ctx context.Context, store *csr.Store, o Options, l look.Options) (*Report, error) {
+	if err := o.prepare(); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(MatrixFormats(), o.Format) {
+		return nil, fmt.Errorf("a matrix is not written as %s: want one of %s", o.Format, strings.Join(MatrixFormats(), ", "))
+	}
+	w := &entries{ctx: ctx, store: store, o: o, nnz: store.NNZ()}
+	write, reads := w.table, 1
+	switch o.Format {
+	case "mtx":
+		write = w.mtx
+	case "npz":
+		write, reads = w.npz, 3
+	}
+	named := named[o.Format] && o.Format != "npz"
+	counted := len(l.View) > 0 && !named // the number of entries is written before them
+	if counted {
+		reads++
+	}
+	var err error
+	if w.m, err = look.OpenMatrix(ctx, store, l, reads); err != nil {
+		return nil, err
+	}
+	if counted {
+		w.nnz = 0
+		if err := w.each(func(_ int64, cols []uint32, _ []float64) error { w.nnz += int64(len(cols)); return nil }); err != nil {
+			return nil, err
+		}
+	}
+	w.rows, w.cols = factor.Dims(store)
+	report := &Report{Result: store.Path(), What: Matrix, Format: o.Format, File: o.File, Rows: w.rows, Columns: int(w.cols), IDs: named && !o.Bare}
+	return report, o.replace(report, func(out io.Writer) error {
+		w.out = out
+		return write()
+	})
+}
+
+// entries are written to a file.
+type entries struct {
+	ctx        context.Context
+	store      *csr.Store
+	m          *look.Matrix
+	o          Options
+	out        io.Writer
+	rows, cols int64 // of the user's matrix
+	nnz        int64
+	buf        []byte
+}
+
+func (w *entries) each(do func(row int64, cols []uint32, vals []float64) error) error {
+	return w.m.EachRow(w.ctx, do)
+}
+
+func (w *entries) mtx() error {
+	fmt.Fprintf(w.out, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", w.rows, w.cols, w.nnz)
+	return w.each(func(row int64, cols []uint32, vals []float64) error {
+		for i, c := range cols {
+			r, c := factor.Orient(w.store, row, int64(c))
+			w.buf = append(strconv.AppendInt(w.buf[:0], r+1, 10), ' ')
+			w.buf = append(strconv.AppendInt(w.buf, c+1, 10), ' ')
+			if _, err := w.out.Write(append(number(w.buf, vals[i]), '\n')); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// npz writes the arrays one after the other, each by a read of the store.
+func (w *entries) npz() error {
+	z := zip.NewWriter(w.out)
+	array := func(name string, head []byte) (io.Writer, error) {
+		f, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
+		if err == nil {
+			_, err = f.Write(head)
+		}
+		return f, err
+	}
+	descr, put := "<i4", func(b []byte, x int64) []byte { return binary.LittleEndian.AppendUint32(b, uint32(x)) }
+	if max(w.nnz, w.rows, w.cols) > math.MaxInt32 {
+		descr, put = "<i8", func(b []byte, x int64) []byte { return binary.LittleEndian.AppendUint64(b, uint64(x)) }
+	}
+	kind := "csr"
+	if w.store.Transposed() {
+		kind = "csc"
+	}
+	f, err := array("format", npy.HeaderOf("|S3"))
+	if err == nil {
+		_, err = io.WriteString(f, kind)
+	}
+	if err != nil {
+		return err
+	}
+	if f, err = array("shape", npy.HeaderOf("<i8", 2)); err == nil {
+		_, err = f.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(w.rows)), uint64(w.cols)))
+	}
+	if err != nil {
+		return err
+	}
+	for _, a := range []struct {
+		name, descr string
+		n           int64
+		row         func(b []byte, cols []uint32, vals []float64) []byte
+	}{
+		{"data", "<f8", w.nnz, func(b []byte, _ []uint32, vals []float64) []byte {
+			for _, v := range vals {
+				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+			}
+			return b
+		}},
+		{"indices", descr, w.nnz, func(b []byte, cols []uint32, _ []float64) []byte {
+			for _, c := range cols {
+				b = put(b, int64(c))
+			}
+			return b
+		}},
+		{"indptr", descr, w.store.Rows() + 1, nil},
+	} {
+		if f, err = array(a.name, npy.HeaderOf(a.descr, a.n)); err != nil {
+			return err
+		}
+		w.buf = w.buf[:0]
+		if a.row == nil {
+			end := int64(0)
+			a.row = func(b []byte, cols []uint32, _ []float64) []byte { end += int64(len(cols)); return put(b, end) }
+			w.buf = put(w.buf, 0)
+		}
+		err := w.each(func(_ int64, cols []uint32, vals []float64) error {
+			w.buf = a.row(w.buf, cols, vals)
+			if len(w.buf) < 1<<16 {
+				return nil
+			}
+			_, err := f.Write(w.buf)
+			w.buf = w.buf[:0]
+			return err
+		})
+		if err == nil {
+			_, err = f.Write(w.buf)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+// table writes lines of row, column and value.
+func (w *entries) table() (err error) {
+	var put func(c uint32, v float64) error
+	end := func() error { return nil }
+	along, across, err := w.ids()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, along.close()) }()
+	row, col := factor.Orient(w.store, along, across)
+	if w.o.Format == "parquet" {
+		g := group{row: row, col: col}
+		if g.out, err = parquet.NewWriter(w.out, []parquet.Column{{Name: "row", Type: row.kind()}, {Name: "column", Type: col.kind()}, {Name: "value", Type: parquet.Float64}}); err != nil {
+			return err
+		}
+		put, end = g.add, g.close
+	} else {
+		sep := map[string]byte{"csv": ',', "tsv": '\t'}[w.o.Format]
+		fmt.Fprintf(w.out, "row%ccolumn%cvalue\n", sep, sep)
+		name := func(b []byte, id string) []byte {
+			if w.o.Guarded {
+				id = factor.Guarded(id)
+			}
+			return append(field(b, id, sep), sep)
+		}
+		put = func(c uint32, v float64) error {
+			w.buf = name(name(w.buf[:0], row.text(c)), col.text(c))
+			_, err := w.out.Write(append(number(w.buf, v), '\n'))
+			return err
+		}
+	}
+	err = w.each(func(_ int64, cols []uint32, vals []float64) error {
+		if err := along.next(); err != nil {
+			return err
+		}
+		for i, c := range cols {
+			if err := put(c, vals[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return cmp.Or(err, end())
+}

@@ -1,0 +1,221 @@
+package export_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	other "github.com/parquet-go/parquet-go"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/export"
+	"github.com/gdsvd/gdsvd/factor/look"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// cells is a store of 300 rows, of which each third is empty, and 40 columns with ids, and what is in it by row and column; transposed, the store has
+// the columns of the matrix as its rows.
+func cells(t *testing.T, transposed bool) (*csr.Store, map[[2]int]float64) {
+	t.Helper()
+	const rows, cols = 300, 40
+	path := filepath.Join(t.TempDir(), "m.csr")
+	w, err := csr.Create(path, csr.CreateOptions{Cols: cols, Transposed: transposed, Values: csr.Values{Coding: csr.Float64}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[[2]int]float64{}
+	for i := range rows {
+		var at []uint32
+		var val []float64
+		for j := i % 7; j < cols && i%3 > 0; j += 1 + i%5 {
+			v := float64((i*j)%11) - 3.25
+			at, val = append(at, uint32(j)), append(val, v)
+			place := [2]int{i, j}
+			if transposed {
+				place = [2]int{j, i}
+			}
+			want[place] = v
+		}
+		if err := w.AppendRow(at, val); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ints, err := w.IDs(csr.RowAxis, csr.IntIDs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rows {
+		err = ints.AppendInt(int64(1000 + 2*i))
+	}
+	texts, bad := w.IDs(csr.ColAxis, csr.StringIDs)
+	if err != nil || bad != nil {
+		t.Fatal(err, bad)
+	}
+	for j := range cols {
+		err = texts.AppendString(fmt.Sprintf("tea, %02d", j))
+	}
+	for _, err := range []error{err, ints.Close(), texts.Close(), w.Commit()} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return csrtest.Open(t, path, csr.OpenOptions{}), want
+}
+
+// written reads the entries of a matrix of a format, with other programs' readers where there are some.
+func written(t *testing.T, file []byte, format string, transposed bool) map[[2]string]float64 {
+	t.Helper()
+	got := map[[2]string]float64{}
+	put := func(row, col string, v float64) {
+		if _, twice := got[[2]string{row, col}]; twice {
+			t.Errorf("%s: %s, %s twice", format, row, col)
+		}
+		got[[2]string{row, col}] = v
+	}
+	switch format {
+	case "csv", "tsv":
+		r := csv.NewReader(bytes.NewReader(file))
+		if format == "tsv" {
+			r.Comma = '\t'
+		}
+		all, err := r.ReadAll()
+		if err != nil || strings.Join(all[0], "|") != "row|column|value" {
+			t.Fatal(err, all[:1])
+		}
+		for _, l := range all[1:] {
+			v, _ := strconv.ParseFloat(l[2], 64)
+			put(l[0], l[1], v)
+		}
+	case "parquet":
+		rows := other.NewReader(bytes.NewReader(file))
+		for {
+			line := map[string]any{}
+			err := rows.Read(&line)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(fmt.Sprint(line["row"]), fmt.Sprint(line["column"]), line["value"].(float64))
+		}
+	case "mtx":
+		lines := strings.Split(strings.TrimSpace(string(file)), "\n")
+		if lines[0] != "%%MatrixMarket matrix coordinate real general" || !strings.HasSuffix(lines[1], fmt.Sprint(" ", len(lines)-2)) {
+			t.Errorf("%q, %d lines", lines[:2], len(lines))
+		}
+		for _, l := range lines[2:] {
+			var i, j int
+			var v float64
+			if _, err := fmt.Sscan(l, &i, &j, &v); err != nil {
+				t.Fatal(err)
+			}
+			put(fmt.Sprint(i-1), fmt.Sprint(j-1), v)
+		}
+	case "npz":
+		z, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := map[string][]byte{}
+		for _, f := range z.File {
+			r, err := f.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if files[f.Name], err = io.ReadAll(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kind := map[bool]string{false: "csr", true: "csc"}[transposed]
+		if !bytes.HasSuffix(files["format.npy"], []byte(kind)) {
+			t.Errorf("format %q, want %s", files["format.npy"], kind)
+		}
+		ptr := arrayOf(t, files["indptr.npy"], "[301]")
+		n := fmt.Sprint("[", ptr[300], "]")
+		at, val := arrayOf(t, files["indices.npy"], n), arrayOf(t, files["data.npy"], n)
+		for i := range 300 {
+			for p := int(ptr[i]); p < int(ptr[i+1]); p++ {
+				row, col := fmt.Sprint(i), fmt.Sprint(at[p])
+				if transposed {
+					row, col = col, row
+				}
+				put(row, col, val[p])
+			}
+		}
+	}
+	return got
+}
+
+// TestMatrix: every format has the entries of the store, or of a view of it, and no others, with the ids of both sides, whichever is stored as rows.
+func TestMatrix(t *testing.T) {
+	steps, err := view.Parse("multiply=2 | binary>=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, transposed := range []bool{false, true} {
+		store, cells := cells(t, transposed)
+		for _, format := range export.MatrixFormats() {
+			for _, p := range []view.Pipeline{nil, steps} {
+				for _, bare := range []bool{false, true} {
+					file := filepath.Join(t.TempDir(), "m."+format)
+					r, err := export.WriteMatrix(t.Context(), store, export.Options{File: file, Bare: bare}, look.Options{View: p, Memory: 64 << 20})
+					if err != nil {
+						t.Fatal(err)
+					}
+					named := !bare && format != "mtx" && format != "npz"
+					want := map[[2]string]float64{}
+					for at, v := range cells {
+						row, col := fmt.Sprint(at[0]), fmt.Sprint(at[1])
+						if named {
+							stored, across := at[0], at[1]
+							if transposed {
+								stored, across = across, stored
+							}
+							row, col = fmt.Sprint(1000+2*stored), fmt.Sprintf("tea, %02d", across)
+							if transposed {
+								row, col = col, row
+							}
+						}
+						switch {
+						case p == nil:
+							want[[2]string{row, col}] = v
+						case 2*v >= 4:
+							want[[2]string{row, col}] = 1
+						}
+					}
+					b, err := os.ReadFile(file)
+					if err != nil || int64(len(b)) != r.Bytes || r.IDs != named {
+						t.Fatalf("%+v, %v", r, err)
+					}
+					if got := written(t, b, format, transposed); fmt.Sprint(got) != fmt.Sprint(want) {
+						t.Errorf("%s, transposed %t, view %v, bare %t: %d entries, want %d, or others", format, transposed, p, bare, len(got), len(want))
+					}
+				}
+			}
+		}
+	}
+	store, _ := cells(t, false)
+	centred, err := view.Parse("center=columns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for says, c := range map[string]struct {
+		file string
+		o    look.Options
+	}{"it fills the matrix": {"a.mtx", look.Options{View: centred}}, "not written as npy": {"a.npy", look.Options{}}, "does not tell": {"a.mat", look.Options{}}} {
+		file := filepath.Join(t.TempDir(), c.file)
+		_, err := export.WriteMatrix(t.Context(), store, export.Options{File: file}, c.o)
+		if _, there := os.Stat(file); err == nil || !strings.Contains(err.Error(), says) || there == nil {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}
