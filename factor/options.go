@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/all"
+	"github.com/gdsvd/gdsvd/stream/remote"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -42,6 +43,10 @@ type Options struct {
 	Replace   bool    // replace a result that is there, in one step at the end
 	Resume    bool    // go on from the checkpoint in Dir; return a finished result as it is
 	Init      string  // result directory that the start vectors are from
+
+	// Remote has the passes made by tasks of its engine, which stays the caller's; nil: by this process. The bits depend on
+	// Remote.Groups. FS and Log are set by Run.
+	Remote *remote.Options
 
 	CheckpointEvery time.Duration // save the run in Dir so often; 0: DefaultCheckpointEvery, negative: never
 	CheckpointShare float64       // of the time of the run that saving may take; 0: a tenth

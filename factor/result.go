@@ -95,6 +95,7 @@ type Result struct {
 	Settings      Settings      `json:"settings"`
 	Choice        *Choice       `json:"choice,omitempty"` // of --method auto
 	Store         StoreRef      `json:"store"`
+	Engine        *Engine       `json:"engine,omitempty"`     // that made the passes; absent: the process itself
 	View          *View         `json:"view,omitempty"`       // of the store, that the result is of; absent: the store itself
 	Completion    *Completion   `json:"completion,omitempty"` // of the entries that are missing, by Complete; absent: of Run
 	IDs           IDs           `json:"ids,omitzero"`         // of rows and columns

@@ -94,6 +94,13 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	t.logPlan(m.Plan())
+	a, tasks, err := t.onEngine(m, place)
+	if err != nil {
+		return nil, err
+	}
+	if tasks != nil {
+		defer func() { err = errors.Join(err, tasks.Close()) }()
+	}
 
 	out, err := newOutput(t, before)
 	if err != nil {
@@ -126,7 +133,7 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	if t.TimeLimit > 0 {
 		set.Deadline = began.Add(t.TimeLimit)
 	}
-	res, err := solver.SVD(ctx, m, set)
+	res, err := solver.SVD(ctx, a, set)
 	if err != nil {
 		return nil, keeper.afterFault(err)
 	}
@@ -134,6 +141,7 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	t.sayTarget(r)
 	r.Memory, r.Choice, r.IDs = plan.Parts, choice, ids
 	t.sayView(r)
+	t.sayEngine(r, tasks)
 	return t.finish(r, out, keeper, before, res)
 }
 

@@ -214,6 +214,7 @@ variable, the variable over the file of --config.
 		a.evalCommand(),
 		a.demoCommand(),
 		a.generateCommand(),
+		a.workerCommand(),
 		a.manCommand(),
 		a.versionCommand(),
 	)

@@ -19,6 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/factor/foldin"
 	"github.com/gdsvd/gdsvd/factor/look"
+	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
 // documents are what the sections of docs/json.md are about: the structs that commands print.
@@ -48,6 +49,7 @@ var documents = map[string]any{
 	"generate kron and generate spectrum": generatedStore{},
 	"watch":                               watched{},
 	"man":                                 madePages{},
+	"worker":                              remote.Answer{},
 	"version":                             ui.Version{},
 }
 

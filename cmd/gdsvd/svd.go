@@ -30,6 +30,7 @@ type svdOptions struct {
 	method  flags.Method
 	most    int // --max-k
 	explain bool
+	engine  engineOptions
 	view    string
 	keep    string
 }
@@ -81,10 +82,18 @@ are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 			if err := a.checkSVD(cmd, &o); err != nil {
 				return err
 			}
+			var err error
+			if o.Remote, err = o.engine.options(cmd, &o, args[0]); err != nil {
+				return err
+			}
 			if args[0] == "-" {
 				return a.computeInput(cmd, o)
 			}
-			return a.compute(cmd, args[0], o)
+			err = a.compute(cmd, args[0], o)
+			if o.Remote != nil {
+				err = errors.Join(err, o.Remote.Engine.Close())
+			}
+			return err
 		},
 	}
 	f := cmd.Flags()
@@ -97,6 +106,7 @@ are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 		ui.Named(solver.StopResidual, solver.StopPaper), "stop rule: certified residual, or the paper's absolute one")
 	ui.ChoiceFlag(cmd, f, &o.Vectors, "vectors", "", factor.Both,
 		ui.Named(factor.Both, factor.Left, factor.Right, factor.None), "vectors to write")
+	o.engine.add(cmd)
 	a.runFlags(cmd, &o)
 	return cmd
 }

@@ -87,6 +87,11 @@ func New(s Subject, o Options) (_ *Matrix, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if s.View != nil {
+		if _, err := pipelineOf(s.Pipeline); err != nil {
+			return nil, err
+		}
+	}
 	o.Tries, o.Wait, o.PieceSize = cmp.Or(o.Tries, 5), cmp.Or(o.Wait, 200*time.Millisecond), cmp.Or(o.PieceSize, 32<<20)
 	m := &Matrix{subject: s, opt: o, groups: split(s.Store, o.Groups)}
 	if m.store, err = filepath.Abs(s.Store.Path()); err != nil {

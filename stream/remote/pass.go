@@ -65,8 +65,8 @@ const few = 256 << 20
 
 // plan makes the tasks. Names of pieces begin with the number of the pass.
 func (r *pass) plan() {
-	name := func(format string, args ...any) string {
-		return fmt.Sprintf("%06d-", r.pass) + fmt.Sprintf(format, args...)
+	name := func(kind string, group, part int) string {
+		return fmt.Sprintf("%06d-%s-%05d-%05d", r.pass, kind, group, part)
 	}
 	info := r.subject.Info
 	all := 8 * int64(info.Cols) * int64(r.l)
@@ -77,7 +77,7 @@ func (r *pass) plan() {
 	}
 	r.adders = r.parts > 1
 	if r.want.X != nil {
-		r.x = name("x")
+		r.x = name("x", 0, 0)
 	}
 	for i, g := range r.groups {
 		t := Task{
@@ -85,24 +85,24 @@ func (r *pass) plan() {
 			Store: r.store, Fingerprint: r.subject.Store.Fingerprint(), View: r.view, From: g.from, To: g.to,
 		}
 		if !r.want.RowsIn.None() {
-			t.In = name("g%05d-in", i)
+			t.In = name("in", i, 0)
 		}
 		if !r.want.RowsOut.None() {
-			t.Out = name("g%05d-out", i)
+			t.Out = name("out", i, 0)
 			r.numbers[t.Out] = g.rows * int64(r.l)
 		}
 		if r.want.R != nil {
-			t.R = name("g%05d-r", i)
+			t.R = name("r", i, 0)
 			r.numbers[t.R] = int64(r.l) * int64(r.l)
 		}
 		for p := range r.parts {
-			t.Sum = append(t.Sum, name("g%05d-sum%05d", i, p))
+			t.Sum = append(t.Sum, name("part", i, p))
 			r.numbers[t.Sum[p]] = int64(r.rowsOf(p)) * int64(r.l)
 		}
 		r.first = append(r.first, t)
 	}
 	for p := 0; r.adders && p < r.parts; p++ {
-		t := Task{Version: version, Dir: r.run.dir, Columns: r.l, Rows: r.rowsOf(p), Sum: []string{name("sum%05d", p)}}
+		t := Task{Version: version, Dir: r.run.dir, Columns: r.l, Rows: r.rowsOf(p), Sum: []string{name("sum", 0, p)}}
 		for _, g := range r.first {
 			t.Add = append(t.Add, g.Sum[p])
 		}

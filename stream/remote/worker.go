@@ -70,7 +70,7 @@ func (w *Worker) source(f folder, t Task) (stream.Source, error) {
 
 // seen is the view of the store that a task is of, with what the driver has measured for it.
 func (w *Worker) seen(f folder, t Task) (stream.Source, error) {
-	p, err := view.Parse(t.View.Pipeline)
+	p, err := pipelineOf(t.View.Pipeline)
 	if err != nil {
 		return nil, refusal{err}
 	}
@@ -91,6 +91,17 @@ func (w *Worker) seen(f folder, t Task) (stream.Source, error) {
 		}
 	}
 	return v, v.Recall(parts)
+}
+
+// pipelineOf is what a worker can make of the text of a pipeline.
+func pipelineOf(text string) (view.Pipeline, error) {
+	p, err := view.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return p.Resolve(func(step int, _ string) (*view.Mask, error) {
+		return nil, fmt.Errorf("%v: a run with an engine takes no list of columns or rows", p[step])
+	})
 }
 
 // Close closes the store.

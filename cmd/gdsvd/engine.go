@@ -1,0 +1,111 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/stream/remote"
+)
+
+// engineOptions are the flags of a run whose passes are made elsewhere.
+type engineOptions struct {
+	name      string
+	shared    string
+	groups    int
+	processes int
+	timeout   time.Duration
+}
+
+// engineModules are the engines that a program in Python speaks to: what stands before "://" in --engine, and dask-local.
+var engineModules = []string{"dask", "ray", "spark"}
+
+func (o *engineOptions) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.name, "engine", "", "have tasks of `ENGINE` make the passes: local, dask-local, dask://HOST:PORT, spark://…, ray://…, or command:PROGRAM, which is run with its arguments and speaks as gdsvd worker does")
+	f.StringVar(&o.shared, "shared", "", "with --engine: a folder `DIR` that this machine and all workers see under the same path, as they do STORE; it holds the vectors of the pass that goes on")
+	f.IntVar(&o.groups, "groups", 0, "with --engine: cut the matrix into `N` groups of blocks, a task each, 2 to 4 a worker (0: 16); the last digits of the result depend on it, and on nothing else of the engine")
+	f.IntVar(&o.processes, "processes", 1, "with --engine command: start `N` of the program")
+	f.DurationVar(&o.timeout, "task-timeout", 30*time.Minute, "with --engine: what has tasks and ends none for so long is killed, and its tasks are tried again (0: never)")
+}
+
+// defaultGroups is enough for a handful of workers.
+const defaultGroups = 16
+
+// options are those of the engine that the flags name, nil of none.
+func (o *engineOptions) options(cmd *cobra.Command, run *svdOptions, store string) (*remote.Options, error) {
+	if o.name == "" {
+		for _, flag := range []string{"shared", "groups", "processes", "task-timeout"} {
+			if cmd.Flags().Changed(flag) {
+				return nil, ui.Usagef(cmd, "--%s is for a run with --engine", flag)
+			}
+		}
+		return nil, nil
+	}
+	kind, rest, _ := strings.Cut(o.name, ":")
+	switch {
+	case store == "-":
+		return nil, ui.Usagef(cmd, "--engine %s of -: workers cannot read standard input; ingest it, and factorise its store", o.name)
+	case run.explain:
+		return nil, ui.Usagef(cmd, "--engine %s has no --explain: explain the run without it", o.name)
+	case run.Init != "":
+		return nil, ui.Usagef(cmd, "--engine %s takes no --init", o.name)
+	case o.shared == "":
+		return nil, ui.Usagef(cmd, "--engine %s needs a folder that all workers see: give it with --shared", o.name)
+	case o.groups < 0:
+		return nil, ui.Usagef(cmd, "--groups %d: want a number of groups, or 0 for %d", o.groups, defaultGroups)
+	case o.processes < 1, o.processes > 1 && kind != "command":
+		return nil, ui.Usagef(cmd, "--processes %d: want one or more, with --engine command", o.processes)
+	case o.timeout < 0:
+		return nil, ui.Usagef(cmd, "--task-timeout %v: want a time, or 0 for none", o.timeout)
+	}
+	all := &remote.Options{Shared: o.shared, Groups: o.groups}
+	if all.Groups == 0 {
+		all.Groups = defaultGroups
+	}
+	command := &remote.Command{Label: kind, Processes: o.processes, Window: 1, Timeout: o.timeout}
+	switch kind {
+	case "local":
+		all.Engine = &remote.Local{Worker: new(remote.Worker)}
+		return all, nil
+	case "command":
+		command.Args = strings.Fields(rest)
+		if len(command.Args) == 0 {
+			return nil, ui.Usagef(cmd, "--engine %s: name the program, as in command:gdsvd worker", o.name)
+		}
+	default:
+		args, err := moduleArgs(o.name)
+		if err != nil {
+			return nil, ui.Usagef(cmd, "--engine %s: choose local, dask-local, dask://HOST:PORT, spark://…, ray://… or command:PROGRAM", o.name)
+		}
+		command.Args, command.Window = args, 0
+	}
+	if _, err := exec.LookPath(command.Args[0]); err != nil {
+		return nil, ui.Usagef(cmd, "--engine %s: %v", o.name, err)
+	}
+	all.Engine = command
+	return all, nil
+}
+
+// moduleArgs is the command that speaks to an engine of Python: the module, the address of the engine, and this program,
+// which workers start unless they have one of their own.
+func moduleArgs(name string) ([]string, error) {
+	for _, m := range engineModules {
+		if strings.HasPrefix(name, m+"://") || name == m+"-local" {
+			self, err := os.Executable()
+			if err != nil {
+				return nil, err
+			}
+			if self, err = filepath.EvalSymlinks(self); err != nil {
+				return nil, err
+			}
+			return []string{"python3", "-m", "gdsvd.engines." + m, name, self}, nil
+		}
+	}
+	return nil, os.ErrNotExist
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
+)
+
+// blocky is stored in several blocks.
+var blocky = synth.Ratings{Users: 3000, Items: 300, Ratings: 400000, Seed: 3}
+
+// sameVectors demands that two results have the same bytes where they have numbers.
+func sameVectors(t *testing.T, a, b string) {
+	t.Helper()
+	for _, name := range []string{factor.SigmaFile, leftFile, rightFile} {
+		x, err := os.ReadFile(filepath.Join(a, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := os.ReadFile(filepath.Join(b, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(x, y) {
+			t.Errorf("%s differs", name)
+		}
+	}
+}
+
+// workerEngine is an engine of two processes of the test binary, each a worker.
+func workerEngine(t *testing.T) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(runMain, "1")
+	return []string{"--engine", "command:" + self + " worker --workers 1 --memory 256MiB", "--processes", "2"}
+}
+
+// A result is the same on every engine, and that of one machine but for rounding; it says what made it.
+func TestEngines(t *testing.T) {
+	store := ingested(t, blocky)
+	on := func(flags ...string) (string, factor.Result) {
+		return factorised(t, store, append([]string{"-k", "3", "--groups", "3", "--shared", filepath.Join(t.TempDir(), "shared")}, flags...)...)
+	}
+	single, _ := factorised(t, store, "-k", "3")
+	local, r := on("--engine", "local", "--memory", "256MiB")
+	if e := r.Engine; e == nil || e.Name != "local" || e.Groups != 3 || e.Tasks < 3*r.Passes || e.Retries != 0 || !r.Certified {
+		t.Errorf("engine %+v of a result with %d passes", e, r.Passes)
+	}
+	var d mat.Dense
+	one := loadNPY(t, filepath.Join(single, factor.SigmaFile))
+	d.Sub(one, loadNPY(t, filepath.Join(local, factor.SigmaFile)))
+	if e := mat.Norm(&d, 2); e > 1e-12*one.At(0, 0) {
+		t.Errorf("values are off by %g", e)
+	}
+	command, r := on(workerEngine(t)...)
+	sameVectors(t, local, command)
+	if r.Engine.Name != "command" {
+		t.Errorf("%+v", r.Engine)
+	}
+	view, _ := on("--engine", "local", "--view", "log1p | center=columns")
+	seen, r := on(append(workerEngine(t), "--view", "log1p | center=columns")...)
+	sameVectors(t, view, seen)
+	if r.View == nil || !r.Certified {
+		t.Errorf("a view: %+v", r.View)
+	}
+}
+
+// A damaged shard ends the run with exit code 3 and one line that names it.
+func TestEngineDamagedShard(t *testing.T) {
+	store := ingested(t, blocky)
+	shards, err := filepath.Glob(filepath.Join(store, "shard-*"))
+	if err != nil || len(shards) == 0 {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(shards[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(shards[0], b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	args := append([]string{"svd", "-q", store, "-k", "3", "-o", out, "--shared", t.TempDir()}, workerEngine(t)...)
+	fails(t, ui.ExitCorrupt, filepath.Base(shards[0])+`: block \d+: .* the store is damaged`, args...)
+}
+
+// Flags that do not go together are refused in one line.
+func TestEngineUsage(t *testing.T) {
+	store, dir := ingested(t, tall), t.TempDir()
+	svd := func(args ...string) []string {
+		return append([]string{"svd", store, "-k", "2", "-o", filepath.Join(dir, "out")}, args...)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{svd("--shared", dir), `--shared is for a run with --engine`},
+		{svd("--groups", "3"), `--groups is for a run with --engine`},
+		{svd("--engine", "local"), `--engine local needs a folder that all workers see: give it with --shared`},
+		{svd("--engine", "flink://x", "--shared", dir), `--engine flink://x: choose local, `},
+		{svd("--engine", "local", "--shared", dir, "--groups", "-1"), `--groups -1: want a number of groups`},
+		{svd("--engine", "local", "--shared", dir, "--processes", "2"), `--processes 2: want one or more, with --engine command`},
+		{svd("--engine", "local", "--shared", dir, "--explain"), `--engine local has no --explain`},
+		{svd("--engine", "local", "--shared", dir, "--init", "x"), `--engine local takes no --init`},
+		{svd("--engine", "command:", "--shared", dir), `--engine command:: name the program`},
+		{svd("--engine", "command:/no/such/program", "--shared", dir), `--engine command:/no/such/program: .*no such file`},
+		{[]string{"svd", "-", "-k", "2", "-o", "x", "--engine", "local", "--shared", dir}, `--engine local of -: workers cannot read standard input`},
+	} {
+		fails(t, ui.ExitUsage, c.want, c.args...)
+	}
+	fails(t, ui.ExitError, `takes no list of columns`, svd("--engine", "local", "--shared", dir, "--keep-cols", listOf(t, "1\n2\n"))...)
+}
+
+// listOf is a file with a text.
+func listOf(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}

@@ -1,0 +1,46 @@
+package factor
+
+import (
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/remote"
+)
+
+// Engine is what a result says of the engine that made its passes.
+type Engine struct {
+	Name    string `json:"name"`
+	Groups  int    `json:"groups"`  // that the matrix was cut into; the bits depend on it
+	Tasks   int    `json:"tasks"`   // that the engine was given
+	Retries int    `json:"retries"` // of them, again
+}
+
+// onEngine is the matrix whose passes the solver makes: m, or the same in tasks of the engine. tasks is nil, or to be closed after them.
+func (t *task) onEngine(m *stream.Matrix, place placement) (a solver.Matrix, tasks *remote.Matrix, err error) {
+	if t.Remote == nil {
+		return m, nil, nil
+	}
+	if place.files > 0 {
+		return nil, nil, Errorf(nil, "the vectors are too large for %v: a run with an %v has them in memory; give more", Option("Memory"), Option("Remote"))
+	}
+	o := *t.Remote
+	o.FS, o.Log = t.FS, t.Log
+	if local, ok := o.Engine.(*remote.Local); ok && local.Memory == 0 {
+		// A task has an X and a sum of its own beside those of the solver.
+		local.Memory, local.Workers = t.Memory, t.Workers
+		local.Reserve = place.options.Reserve + 16*t.store.Cols()*int64(max(place.options.Width, t.Rank))
+	}
+	s := remote.Subject{Store: t.store, Info: m.Info()}
+	if t.view != nil {
+		s.View, s.Pipeline = t.view, t.View.String()
+	}
+	tasks, err = remote.New(s, o)
+	return tasks, tasks, err
+}
+
+// sayEngine adds what the tasks have come to.
+func (t *task) sayEngine(r *Result, tasks *remote.Matrix) {
+	if tasks != nil {
+		stats := tasks.Stats()
+		r.Engine = &Engine{t.Remote.Engine.Name(), tasks.Groups(), stats.Tasks, stats.Retries}
+	}
+}
