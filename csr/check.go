@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/gdsvd/gdsvd/internal/memory"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // available is the memory that there is; a variable for tests.

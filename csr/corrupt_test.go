@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // victim is a store to be damaged: three shards (two blocks, two blocks, one),

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // memFS serves the files of one store from memory; it implements what readers use.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // IDs reads the ids of an axis in order. Without a file they are 0 … n−1.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // TestOpenNoStore: what the user is told when there is no store.

@@ -8,7 +8,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/readahead"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // shard is one mapped shard file whose frame (header, footer, trailer) is valid.

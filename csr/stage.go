@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Stage begins to write a store at path before its shape is known: hand the

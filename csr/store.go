@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/readahead"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // OpenOptions for Open.

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // The numbers of FORMAT.md, "Titles".

@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // CreateOptions say what is going to be written. Cols and Values are required.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/internal/durable"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // outState is what lies at OUT when a run begins.

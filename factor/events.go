@@ -11,8 +11,8 @@ import (
 	"github.com/gdsvd/gdsvd/factor/complete"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Event is a line of events.jsonl: a pass of a factorisation, or a round of a completion.

@@ -15,8 +15,8 @@ import (
 	"slices"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/stream/view"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // viewHeader is the first line of layout.CheckpointView.

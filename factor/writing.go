@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/internal/outlook"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/cost"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // activity is something that is done to its end although the run was cancelled,

@@ -15,8 +15,8 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // appendPlan is Append under a plan.

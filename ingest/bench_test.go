@@ -13,7 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // benchText is n ratings sorted by user, as the MovieLens files are; sep joins the fields.

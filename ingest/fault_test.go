@@ -15,8 +15,8 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/longtest"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // lazyFS makes nothing durable, which takes most of the time of a small ingest.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // naiveGraph is what a list of edges becomes: the entries, sorted.

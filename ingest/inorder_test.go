@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // An indexed entry is at a place counted from 0.

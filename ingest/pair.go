@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Heldout is what a Holdout has done.

@@ -23,8 +23,8 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/longtest"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // crowded is a plan under which ids do not fit either: a list holds some dozens.

@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/straight"
 	"github.com/gdsvd/gdsvd/internal/budget"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // publish is the last stage: it writes the store, or both, and publishes it, that of what is held out first. Both are complete

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // sniffed are inputs whose explicit command is to give the same store.

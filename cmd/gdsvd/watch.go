@@ -17,8 +17,8 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/factor/watch"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 func (a *app) watchCommand() *cobra.Command {

@@ -19,8 +19,8 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/npy"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Options of Result. The zero value verifies the files and measures nothing.

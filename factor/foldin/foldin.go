@@ -33,8 +33,8 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/history"
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/stream/view"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Options of Project.

@@ -20,8 +20,8 @@ import (
 	"github.com/gdsvd/gdsvd/factor/foldin"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/npy"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/stream/view"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -17,9 +17,9 @@ import (
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/npy"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // formula are the entries of a matrix as in testdata/transform.py, an empty row as one 0.

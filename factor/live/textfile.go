@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/internal/durable"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // TextfileEvery is the time between two writes of a file of metrics; node_exporter reads its own at every scrape.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // A reader finds a whole text at any time, newer ones as time goes by, and at the end the last state.

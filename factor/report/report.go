@@ -28,7 +28,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
 	"github.com/gdsvd/gdsvd/internal/memory"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // MaxBytes is what a page stays below.

@@ -6,7 +6,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/internal/browsertest"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // A page of a run changes while it is looked at: its curve moves and its state is said to be another one at the end. It asks nothing of

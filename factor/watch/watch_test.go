@@ -25,7 +25,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/live"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // WriteFile makes a new file, has write fill it, and syncs it. After an error the file may be there.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // TestReplace: whichever operation fails, the old contents or the new ones have the name, and

@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"errors"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // File is a new file that is written forward, through a buffer. It becomes durable while it is

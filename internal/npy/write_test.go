@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // parse reads an .npy file by the letter of the format's description: an

@@ -3,7 +3,7 @@ package readahead
 import (
 	"sync/atomic"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // File is a mapped file of blocks.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 const (

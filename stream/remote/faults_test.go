@@ -19,9 +19,9 @@ import (
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Workers that die by kill -9 within a task, that hang, and that answer "done" without output change no bit.

@@ -22,10 +22,10 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // faulty in the environment makes the test binary a worker: "" behind the sign is one that is whole, the others do what

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/internal/cpu"
 	"github.com/gdsvd/gdsvd/internal/fault"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // everyWay runs a test in plain Go and with each set of vector instructions there is.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor/internal/lines"
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 func walk(all []string) iter.Seq2[string, error] {

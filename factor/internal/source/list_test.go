@@ -10,8 +10,8 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/stream/view"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Every line of a list is an id, or empty, or the same as one before.

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 var _ solver.Space = (*spill.Dir)(nil)

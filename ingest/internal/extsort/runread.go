@@ -9,7 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // A runReader reads the file of a run block by block.

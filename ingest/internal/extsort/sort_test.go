@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // randomEntries have keys of the given bits, many of them equal, and values

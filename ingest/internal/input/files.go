@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/internal/remote"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Files is where inputs are: files, and objects named by URLs.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // TestContentSum: of a small file every byte counts, of a large one the first and

@@ -5,7 +5,7 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 type faultLock struct {

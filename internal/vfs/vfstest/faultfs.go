@@ -9,7 +9,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Kind is the kind of a file operation.

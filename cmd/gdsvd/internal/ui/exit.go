@@ -15,7 +15,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Exit codes, a contract with scripts.

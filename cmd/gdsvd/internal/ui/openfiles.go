@@ -3,7 +3,7 @@ package ui
 import (
 	"fmt"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // How many files a run may have open at a time. The store takes one, however many

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 func anything(string) error { return nil }

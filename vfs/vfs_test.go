@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/internal/fault"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 func writeFile(t testing.TB, name string, content []byte) {
