@@ -94,7 +94,7 @@ func (w *entries) mtx() error {
 	fmt.Fprintf(w.out, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", w.rows, w.cols, w.nnz)
 	return w.each(func(row int64, cols []uint32, vals []float64) error {
 		for i, c := range cols {
-			r, c := factor.Orient(w.store, row, int64(c))
+			r, c := csr.Orient(w.store, row, int64(c))
 			w.buf = append(strconv.AppendInt(w.buf[:0], r+1, 10), ' ')
 			w.buf = append(strconv.AppendInt(w.buf, c+1, 10), ' ')
 			if _, err := w.out.Write(append(number(w.buf, vals[i]), '\n')); err != nil {
@@ -192,7 +192,7 @@ func (w *entries) table() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, along.close()) }()
-	row, col := factor.Orient(w.store, along, across)
+	row, col := csr.Orient(w.store, along, across)
 	if w.o.Format == "parquet" {
 		g := group{row: row, col: col}
 		if g.out, err = parquet.NewWriter(w.out, []parquet.Column{{Name: "row", Type: row.kind()}, {Name: "column", Type: col.kind()}, {Name: "value", Type: parquet.Float64}}); err != nil {
