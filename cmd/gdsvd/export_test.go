@@ -30,7 +30,7 @@ func TestExportMatrix(t *testing.T) {
 	} {
 		fails(t, ui.ExitUsage, c[0], append([]string{"export"}, c[1:]...)...)
 	}
-	fails(t, ui.ExitError, `center=columns: it fills the matrix`, "export", store, "--view", "center=columns", "-o", file("c.mtx"))
+	fails(t, ui.ExitError, `--view center=columns: it fills the matrix`, "export", store, "--view", "center=columns", "-o", file("c.mtx"))
 }
 
 func fingerprintOf(t *testing.T, store string) string {

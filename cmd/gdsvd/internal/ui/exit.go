@@ -114,7 +114,7 @@ func Message(err error) string {
 // optionFlags are the flags of the options that errors of a factorisation name.
 var optionFlags = map[factor.Option]string{
 	"Dir": "-o", "Init": "--init", "Lambda": "--lambda", "MaxPasses": "--max-passes", "Operator": "--operator", "Replace": "--force", "Shift": "--shift",
-	"Resume": "--resume", "Rows": "--rows", "Tol": "--tol", "Vectors": "--vectors",
+	"Resume": "--resume", "Rows": "--rows", "Tol": "--tol", "View": "--view", "Vectors": "--vectors",
 }
 
 // FlagOf is the flag of an option.
