@@ -68,8 +68,10 @@ type Pass struct {
 	// block: it is made to lie in memory of the matrix, where it stays until the next pass.
 	Sum *mat.Dense
 	// R (l×l) is set to the upper triangular factor R of a QR factorisation of the
-	// N×l matrix of the y_i, backward stable column by column and not the Cholesky
-	// factor of the sum of y_i y_iᵀ. Rows from N on are zero.
+	// N×l matrix W of the y_i, with singular values accurate to a modest multiple of ε‖W‖,
+	// as those of a backward stable factorisation are. The Cholesky factor of WᵀW will do
+	// if that has been shown to be as good: where the columns are nearly orthogonal. Rows
+	// from N on are zero.
 	R *mat.Dense
 }
 

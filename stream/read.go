@@ -25,6 +25,7 @@ type reading struct {
 	low        [][]float64  // the r rows of QᵀX, if the matrix has sides
 	turn       *sequencer   // of RowsIn.Func and RowsOut.Func
 	factors    *factors     // of R, in the last read
+	exact      bool         // factors are those of tsqr
 	// A·X of the columns of all reads but the last, an N×group block for each, one after the
 	// other, where RowsOut or R want them: the last read puts the rows together.
 	earlier []float64
@@ -33,34 +34,40 @@ type reading struct {
 // run makes the reads of a pass.
 func (m *Matrix) run(ctx context.Context, p solver.Pass, l int) error {
 	p.RowsIn, p.RowsOut = withoutGaps(p.RowsIn, (*solver.DenseRows).ReadRows), withoutGaps(p.RowsOut, (*solver.DenseRows).WriteRows)
-	r := &reading{Matrix: m, pass: p, l: l, group: l}
+	r := reading{Matrix: m, pass: p, l: l, exact: m.src.Rows() < manyRows*int64(l)}
 	if !p.RowsIn.None() && p.RowsOut.None() && p.R == nil {
 		r.pass.X = nil // of no use
 	}
+	return r.run(ctx)
+}
+
+// run makes the reads.
+func (r *reading) run(ctx context.Context) error {
 	blocks := 0 // of n float64s a column
 	if r.pass.X != nil {
 		blocks = 1
 	}
-	if p.Sum != nil {
-		r.lanes = m.lanes(l)
+	if r.pass.Sum != nil {
+		r.lanes = r.Matrix.lanes(r.l)
 		blocks += r.lanes
 	}
-	if m.sides != nil && r.pass.X != nil {
+	if r.sides != nil && r.pass.X != nil {
 		r.low = r.projected(ctx, r.pass.X)
 	}
-	if m.opt.Space != nil {
-		r.group = m.plan.columns(l, blocks)
+	r.group = r.l
+	if r.opt.Space != nil {
+		r.group = r.plan.columns(r.l, blocks)
 	}
-	if earlier := (l - 1) / r.group * r.group; earlier > 0 && r.wantsRows() {
-		y, err := m.opt.Space.Make(int(m.src.Rows()) * earlier)
+	if earlier := (r.l - 1) / r.group * r.group; earlier > 0 && r.wantsRows() {
+		y, err := r.opt.Space.Make(int(r.src.Rows()) * earlier)
 		if err != nil {
 			return err
 		}
-		defer m.opt.Space.Free(y)
+		defer r.opt.Space.Free(y)
 		r.earlier = y
 	}
-	for first := 0; first < l; first += r.group {
-		if err := r.read(ctx, first, min(l, first+r.group)); err != nil {
+	for first := 0; first < r.l; first += r.group {
+		if err := r.read(ctx, first, min(r.l, first+r.group)); err != nil {
 			return err
 		}
 	}
@@ -109,7 +116,7 @@ func (r *reading) read(ctx context.Context, first, end int) error {
 		lanes = inOrder
 	}
 	if r.whole() && r.pass.R != nil {
-		r.factors = r.newFactors(r.l)
+		r.factors = r.newFactors(r.l, r.exact)
 		lanes, turns = inOrder, append(turns, r.factors.turn)
 	}
 	if nx > 0 {
@@ -121,8 +128,10 @@ func (r *reading) read(ctx context.Context, first, end int) error {
 	if r.lanes > 0 {
 		r.unpack(ctx, ns)
 	}
-	if r.factors != nil {
-		r.factors.total.r(r.pass.R)
+	if r.factors != nil && !r.factors.r(r.pass.R) {
+		again := reading{Matrix: r.Matrix, pass: solver.Pass{X: r.pass.X, R: r.pass.R}, l: r.l, exact: true}
+		r.factors = nil
+		return again.run(ctx)
 	}
 	return nil
 }

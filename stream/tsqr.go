@@ -1,8 +1,6 @@
 package stream
 
 import (
-	"context"
-
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
@@ -11,8 +9,7 @@ import (
 // tsqr accumulates the R factor of a tall matrix with k columns from its rows
 // in order: rows are stacked under the R so far, and each full stack is
 // factored anew by Householder reflections. R is backward stable: its singular
-// values are those of the whole matrix to a modest multiple of ε‖·‖, which a
-// Cholesky factor of WᵀW could not give.
+// values are those of the whole matrix to a modest multiple of ε‖·‖, whatever the matrix.
 type tsqr struct {
 	k     int
 	stack []float64 // stackRows(k) × k, row-major; the first k rows hold R once one was computed
@@ -75,42 +72,4 @@ func (t *tsqr) r(dst *mat.Dense) {
 	for i := range t.rows {
 		copy(dst.RawRowView(i), t.stack[i*t.k:(i+1)*t.k])
 	}
-}
-
-// factors is the R factor of all rows of W: each task's is computed by the
-// worker that has it, and they are stacked in the order of the tasks.
-type factors struct {
-	turn  *sequencer
-	total *tsqr
-	block []*tsqr // one a worker
-}
-
-// newFactors prepares the R factor of k columns, in the memory of the last one.
-func (m *Matrix) newFactors(k int) *factors {
-	f := m.factors
-	if f == nil || f.total.k != k {
-		f = &factors{total: newTSQR(k), block: make([]*tsqr, m.plan.Workers)}
-		for i := range f.block {
-			f.block[i] = newTSQR(k)
-		}
-		m.factors = f
-	}
-	f.turn = newSequencer(1)
-	for _, t := range append(f.block, f.total) {
-		t.rows = 0
-	}
-	return f
-}
-
-// add takes in w, the rows of task i.
-func (f *factors) add(worker, i int, w []float64) error {
-	own := f.block[worker]
-	own.add(w)
-	r := own.take()
-	if !f.turn.enter(i) {
-		return context.Canceled // the pass has failed; eachTask returns the reason
-	}
-	f.total.add(r)
-	f.turn.leave(i)
-	return nil
 }
