@@ -175,7 +175,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         with workplace() as tmp:
             for name, content in self._model.items():
                 (tmp / name).write_bytes(content)
-            f = Factorization(tmp)
+            f = Factorization(tmp, verify=False)
             assert f.V is not None
             signs = upright(f.V.T)
             return np.asarray(f.project(X, memory=self.memory) * signs)

@@ -21,7 +21,7 @@ from ._report import Report
 from ._tables import ids
 from ._types import Array
 from ._uses import Uses, plain
-from ._vectors import vector_table
+from ._vectors import vector_table, verify
 
 if TYPE_CHECKING:
     import pyarrow
@@ -34,13 +34,17 @@ class Factorization(Uses):
     ----------
     path : str or path
         The folder that ``gdsvd svd`` or `Store.svd` has written.
+    verify : bool
+        Whether ``U`` and ``V`` are compared with their checksums when they are first used, which reads them once: by the package
+        google-crc32c where it is installed, else by the program.
 
     Attributes
     ----------
     path : pathlib.Path
         Absolute: it holds after a change of the working folder.
     U, V : memmap or None
-        Left vectors, rows × k, and right ones, columns × k, mapped from the files; None where the result has none.
+        Left vectors, rows × k, and right ones, columns × k, mapped from the files; None where the result has none. A file that is damaged is a
+        CorruptError when they are first used.
     s : ndarray
         Singular values, descending; of eigenpairs the eigenvalues.
     rows, cols : pandas.Index or ndarray, or None
@@ -66,11 +70,10 @@ class Factorization(Uses):
     (3, 2)
     """
 
-    U: Array | None
-    V: Array | None
     s: Array
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], verify: bool = True) -> None:
+        self._trusted: set[str] = set() if verify else {"U.npy", "V.npy"}
         self.path = pathlib.Path(path).absolute()
         if not self.path.exists():
             raise MissingError(f"{self.path} does not exist: it is to be the folder of a result")
@@ -80,7 +83,7 @@ class Factorization(Uses):
             raise ValueError(f"{self.path} is no result: it has no result.json") from None
         try:
             self.info: dict[str, Any] = json.loads(text)
-            self.U, self.V = self._array("U.npy"), self._array("V.npy")
+            self._arrays = {name: self._array(name) for name in ("U.npy", "V.npy")}
             self.s = np.load(self.path / ("lambda.npy" if "lambda" in self.info else "sigma.npy"))
             self.rows, self.cols = self._ids("rows"), self._ids("cols")
         except (FileNotFoundError, ValueError, LookupError, TypeError, AttributeError, EOFError) as err:
@@ -92,6 +95,21 @@ class Factorization(Uses):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path,)  # not the arrays: they are mapped
 
+    @property
+    def U(self) -> Array | None:
+        """Left vectors, rows × k."""
+        return self._verified("U.npy")
+
+    @property
+    def V(self) -> Array | None:
+        """Right vectors, columns × k."""
+        return self._verified("V.npy")
+
+    def _verified(self, name: str) -> Array | None:
+        if name not in self._trusted and self._arrays[name] is not None:
+            self._trusted |= verify(self.path, self.info["files"], name)
+        return self._arrays[name]
+
     def _array(self, name: str) -> Array | None:
         file = self.path / name
         return np.load(file, mmap_mode="r") if file.exists() else None
@@ -99,7 +117,7 @@ class Factorization(Uses):
     def _ids(self, side: str) -> Any:
         said = self.info.get("ids", {}).get(side)
         if said is None:
-            if (self.U if side == "rows" else self.V) is None:
+            if self._arrays["U.npy" if side == "rows" else "V.npy"] is None:
                 return None
             said = {"kind": "range"}
         n, first = self.info[side], said.get("first", 0)
@@ -127,7 +145,7 @@ class Factorization(Uses):
     def check(self, store: Any = None, *, memory: str | int = "auto") -> dict[str, Any]:
         """Verify every byte of the result; with a store, measure its residuals anew.
 
-        ``U`` and ``V`` are mapped and not verified by reading them; methods that run gdsvd verify what they read.
+        ``U`` and ``V`` are compared with their checksums when they are first used, not again later; methods that run gdsvd verify what they read.
 
         Parameters
         ----------

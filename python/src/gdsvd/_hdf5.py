@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from . import _zarr
 from ._csrstream import value_type
 
 ENTRIES = 1 << 22  # of a block that is read
@@ -124,7 +125,7 @@ def _texts(d: Any) -> list[str]:
     if "codes" in d:
         names, at = _texts(d["categories"]), np.asarray(d["codes"][:])
     elif "mask" in d:
-        names, at = _texts(d["values"]), np.where(d["mask"][:], -1, np.arange(len(d["values"])))
+        names, at = _texts(d["values"]), np.where(d["mask"][:], -1, np.arange(d["values"].shape[0]))
     else:
         raise ValueError(f"{where(d)}: {d.name} is of type {_text(d.attrs.get('encoding-type', ''))!r}, not of texts")
     if len(at) and at.min() < 0:
@@ -156,7 +157,7 @@ def _dense(x: Any) -> Iterator[Any]:
 
 def _pointers(group: Any, n: int) -> np.ndarray:
     ptr = np.asarray(group["indptr"][:], np.int64)
-    if len(ptr) != n + 1 or ptr[0] != 0 or (np.diff(ptr) < 0).any() or ptr[-1] != len(group["data"]) or ptr[-1] != len(group["indices"]):
+    if len(ptr) != n + 1 or ptr[0] != 0 or (np.diff(ptr) < 0).any() or ptr[-1] != group["data"].shape[0] or ptr[-1] != group["indices"].shape[0]:
         raise ValueError(f"{where(group)}: indptr of {group.name} does not fit its data: the file is damaged")
     return ptr
 
@@ -206,7 +207,7 @@ def _csc(group: Any, shape: tuple[int, int]) -> Iterator[Any]:
 
 
 def opened(path: str | os.PathLike[str]) -> Any:
-    """A file of HDF5 to read from.
+    """A file of HDF5, or a folder of zarr, to read from.
 
     Raises
     ------
@@ -215,6 +216,8 @@ def opened(path: str | os.PathLike[str]) -> Any:
     OSError
         If it is no such file.
     """
+    if _zarr.is_zarr(path):
+        return contextlib.nullcontext(_zarr.opened(path))
     try:
         import h5py
     except ImportError:
@@ -224,6 +227,8 @@ def opened(path: str | os.PathLike[str]) -> Any:
     except FileNotFoundError:
         raise
     except OSError as err:
+        if os.path.isdir(path):
+            raise ValueError(f"{os.fspath(path)} is a folder, but none of zarr") from None
         raise OSError(f"{os.fspath(path)} cannot be read as HDF5: {err}") from None
 
 

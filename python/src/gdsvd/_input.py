@@ -51,7 +51,8 @@ def checked(a: Any) -> Any:
             raise ValueError("A has masked entries: A.filled(0) makes zeros of them")
         given, a = a, np.asarray(a)
         if a.dtype == object and a.ndim == 0:
-            raise TypeError(f"A is of type {type(given).__module__}.{type(given).__qualname__}: it must be a sparse matrix, an array, a Store, a path or an iterator of CSR blocks")
+            kind = f"{type(given).__module__}.{type(given).__qualname__}"
+            raise TypeError(f"A is of type {kind}: it must be a sparse matrix, an array, a Store, a path or an iterator of CSR blocks")
     if a.ndim != 2:
         raise ValueError(f"A has {a.ndim} dimensions: it must have 2")
     value_type(a.dtype)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import _hdf5
+from ._zarr import is_zarr
 
 
 class Blocks:
@@ -89,7 +90,7 @@ def refuse_folder(path: str | os.PathLike[str]) -> None:
     ValueError
         If it is one; the text says what reads it.
     """
-    if any(os.path.exists(os.path.join(path, name)) for name in ("zarr.json", ".zgroup", ".zarray")):
+    if is_zarr(path):
         raise ValueError(
             f"{os.fspath(path)} is a folder of zarr: of an AnnData, gdsvd.pp.pca and gdsvd.Store.from_anndata read it; "
             f"of an array, give zarr.open({os.fspath(path)!r})"

@@ -212,7 +212,7 @@ class Makes:
         Parameters
         ----------
         file : path
-            The h5ad file; h5py has to be installed.
+            The h5ad file, for which h5py has to be installed, or the folder of zarr, for which zarr has to be.
         layer : str, optional
             Name of a layer, instead of X.
         path, memory, progress, **options
@@ -224,6 +224,33 @@ class Makes:
         """
         with _hdf5.opened(file) as h:
             return cls._from_hdf5(_hdf5.h5ad(h, layer), path, memory, progress, options)
+
+    @classmethod
+    def from_anndata(
+        cls: type[S], data: Any, path: Path, *, layer: str | None = None, memory: str | int = "auto", progress: bool | None = None, **options: Any
+    ) -> S:
+        """Make a store of the matrix of an AnnData, with the names of obs and var as ids.
+
+        Parameters
+        ----------
+        data : AnnData or path
+            In memory, backed by a file, or with a Dask array; or the path of an h5ad file or of a folder of zarr. What is not in memory is read in blocks.
+        layer : str, optional
+            Name of a layer, instead of X.
+        path, memory, progress, **options
+            As for `from_scipy`.
+
+        Returns
+        -------
+        Store
+        """
+        if is_path(data):
+            return cls.from_h5ad(data, path, layer=layer, memory=memory, progress=progress, **options)
+        x = data.layers[layer] if layer else data.X
+        blocks = lazy(x)
+        with _named(rows_ids=data.obs_names, cols_ids=data.var_names) as lists:
+            ingest(checked(x) if blocks is None else blocks, path, memory, [*lists, *flags(options)], (int(data.shape[0]), int(data.shape[1])), progress)
+        return cls(path)
 
     @classmethod
     def from_10x_h5(

@@ -1,10 +1,14 @@
-"""Vectors of a result: mapped, verified, and handed over as Arrow."""
+"""Vectors of a result: verified, and handed over as Arrow."""
 
 from __future__ import annotations
 
+import pathlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ._errors import CorruptError, NotConverged
+from ._program import run
 
 if TYPE_CHECKING:
     import pyarrow
@@ -28,3 +32,57 @@ def vector_table(ids: Any, vectors: np.ndarray | None, side: str) -> pyarrow.Tab
         raise ImportError("tables of Arrow are those of pyarrow: pip install pyarrow") from None
     flat = pyarrow.array(np.ascontiguousarray(vectors).ravel())
     return pyarrow.table({"id": pyarrow.array(np.asarray(ids)), "vector": pyarrow.FixedSizeListArray.from_arrays(flat, vectors.shape[1])})
+
+
+PIECE = 1 << 20  # bytes of a file that have a checksum of their own
+
+
+def verify(folder: pathlib.Path, files: list[dict[str, Any]], name: str) -> set[str]:
+    """Compare a file of a result with the CRC-32C of each of its MiB in ``result.json``.
+
+    It is done here where the package google-crc32c is installed, else by the program, which compares all files.
+
+    Returns
+    -------
+    set of str
+        The names of the files that have been compared.
+
+    Raises
+    ------
+    CorruptError
+        If it is damaged; the text has the file and the bytes.
+    """
+    crc = _crc32c()
+    if crc is None:
+        try:
+            run("check", "--", folder)
+        except NotConverged:  # it is sound, and says so itself
+            pass
+        except CorruptError as err:
+            info: dict[str, Any] = getattr(err, "info", {})
+            err.args = ("; ".join(info.get("problems", [])) or str(err),)
+            raise
+        return {f["name"] for f in files}
+    said = next((f for f in files if f["name"] == name), None)
+    if said is None:
+        raise CorruptError(f"{folder / name} is damaged: result.json has no checksum of it")
+    sums = said.get("pieces", "")
+    with open(folder / name, "rb") as f:
+        at = 0
+        while piece := f.read(PIECE):
+            i = at // PIECE * 8
+            if f"{crc(piece):08x}" != sums[i : i + 8]:
+                raise CorruptError(f"{folder / name} is damaged: bytes {at} to {at + len(piece) - 1} have another checksum than result.json says")
+            at += len(piece)
+    if at != said["size"]:
+        raise CorruptError(f"{folder / name} is damaged: it has {at} bytes, result.json says {said['size']}")
+    return {name}
+
+
+def _crc32c() -> Any:
+    """The function of google-crc32c, unless it is not there, or is in Python."""
+    try:
+        import google_crc32c
+    except ImportError:
+        return None
+    return google_crc32c.value if google_crc32c.implementation == "c" else None
