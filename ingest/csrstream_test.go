@@ -64,11 +64,11 @@ func streamOf(t testing.TB, h streamHeader, entries []triple) []byte {
 	w, err := newStreamWriter(&b, h)
 	for i := 0; err == nil && i < len(entries); i++ {
 		if e := entries[i]; h.byID() {
-			err = w.Add(e.row, e.col, e.val)
+			err = w.Add(e.Row, e.Col, e.Val)
 		} else {
-			row, _ := strconv.ParseInt(e.row, 10, 64)
-			col, _ := strconv.ParseUint(e.col, 10, 32)
-			err = w.AppendRow(row, []uint32{uint32(col)}, []float64{e.val})
+			row, _ := strconv.ParseInt(e.Row, 10, 64)
+			col, _ := strconv.ParseUint(e.Col, 10, 32)
+			err = w.AppendRow(row, []uint32{uint32(col)}, []float64{e.Val})
 		}
 	}
 	if err == nil {
@@ -100,7 +100,7 @@ func TestCSRStreamTypes(t *testing.T) {
 			if !h.byID() {
 				h.rows, h.cols = 90, 5
 			} else if keys[1] == "s" {
-				want[3].col = "x y"
+				want[3].Col = "x y"
 			}
 			b := streamOf(t, h, want)
 			got, _, err := parseAll(b, Options{}, format.ChunkBytes)
@@ -142,7 +142,7 @@ func TestCSRStreamLongRows(t *testing.T) {
 	}
 	for _, row := range rows {
 		for c := row % 7; c < 40000; c++ {
-			if e := got[0]; e.val != vals[c] || c%999 == 0 && (e.row != strconv.FormatInt(row, 10) || e.col != strconv.FormatInt(c, 10)) {
+			if e := got[0]; e.Val != vals[c] || c%999 == 0 && (e.Row != strconv.FormatInt(row, 10) || e.Col != strconv.FormatInt(c, 10)) {
 				t.Fatalf("%v in the place of row %d, column %d", e, row, c)
 			}
 			got = got[1:]
@@ -297,12 +297,12 @@ func TestCSRStreamIsTheMatrix(t *testing.T) {
 	for i, k := range r.Perm(50 * 40)[:700] {
 		e := triple{strconv.Itoa(k / 40), strconv.Itoa(k % 40), float64(i%9) / 2}
 		entries = append(entries, e)
-		fmt.Fprintf(&mm, "%d %d %g\n", 1+k/40, 1+k%40, e.val)
-		fmt.Fprintf(&csv, "u%s,i%s,%g\n", e.row, e.col, e.val)
+		fmt.Fprintf(&mm, "%d %d %g\n", 1+k/40, 1+k%40, e.Val)
+		fmt.Fprintf(&csv, "u%s,i%s,%g\n", e.Row, e.Col, e.Val)
 	}
 	sorted := slices.Clone(entries)
-	slices.SortStableFunc(sorted, func(a, b triple) int { return len(a.row) - len(b.row) })
-	slices.SortStableFunc(sorted, func(a, b triple) int { x, _ := strconv.Atoi(a.row); y, _ := strconv.Atoi(b.row); return x - y })
+	slices.SortStableFunc(sorted, func(a, b triple) int { return len(a.Row) - len(b.Row) })
+	slices.SortStableFunc(sorted, func(a, b triple) int { x, _ := strconv.Atoi(a.Row); y, _ := strconv.Atoi(b.Row); return x - y })
 	want := target(t)
 	mustIngest(t, []string{write(t, "in", mmReal+"50 40 700\n"+mm.String())}, want, Options{})
 	stream := streamOf(t, streamHeader{colKeys: "i8", values: "f4", rows: 50, cols: 40}, sorted)
@@ -313,7 +313,7 @@ func TestCSRStreamIsTheMatrix(t *testing.T) {
 	}
 	mustIngest(t, []string{write(t, "in", csv.String())}, want, Options{Force: true})
 	for i := range entries {
-		entries[i].row, entries[i].col = "u"+entries[i].row, "i"+entries[i].col
+		entries[i].Row, entries[i].Col = "u"+entries[i].Row, "i"+entries[i].Col
 	}
 	stream = streamOf(t, streamHeader{rowKeys: "s", colKeys: "s", values: "f4"}, entries)
 	mustIngest(t, []string{write(t, "in", string(stream))}, got, Options{Force: true})
@@ -331,7 +331,7 @@ func TestCSRStreamAfterDeath(t *testing.T) {
 	for i := 0; err == nil && i < 400; i++ {
 		e := triple{strconv.Itoa(i), strconv.Itoa(i * 31 % 7919), float64(i) / 3}
 		entries = append(entries, e)
-		if err = w.AppendRow(int64(i), []uint32{uint32(i * 31 % 7919)}, []float64{e.val}); i%10 == 9 {
+		if err = w.AppendRow(int64(i), []uint32{uint32(i * 31 % 7919)}, []float64{e.Val}); i%10 == 9 {
 			w.Flush()
 		}
 	}

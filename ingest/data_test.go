@@ -128,7 +128,7 @@ func TestExplicitZerosOfWest0479(t *testing.T) {
 	mustIngest(t, []string{filepath.Join(dataDir(t), "suitesparse", "west0479.mtx")}, out, Options{})
 	zeros := 0
 	for _, e := range contents(t, out) {
-		if e.val == 0 {
+		if e.Val == 0 {
 			zeros++
 		}
 	}

@@ -128,7 +128,7 @@ func TestLineTooLong(t *testing.T) {
 	}
 	fits := long[:format.ChunkBytes-8]
 	_, got, err := ingestText(t, "1::2::3\n"+fits+"::2::3\n", Options{})
-	if err != nil || len(got) != 2 || got[1].row != fits {
+	if err != nil || len(got) != 2 || got[1].Row != fits {
 		t.Errorf("a line of just the limit: %d entries, %v", len(got), err)
 	}
 }

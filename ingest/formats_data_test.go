@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	pq "github.com/parquet-go/parquet-go"
 )
@@ -27,21 +28,21 @@ func TestOneMatrixInManyFormats(t *testing.T) {
 	var colons, csv, jsonl strings.Builder
 	csv.WriteString("movieId,rating,userId\n")
 	for _, e := range entries {
-		movie, err := strconv.Atoi(e.col)
+		movie, err := strconv.Atoi(e.Col)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&colons, "%s::%s::%g\n", e.row, e.col, e.val)
-		fmt.Fprintf(&csv, "%s,%g,%s\n", e.col, e.val, e.row)
-		fmt.Fprintf(&jsonl, "{\"userId\": %q, \"rating\": %.1f, \"movieId\": %s}\n", e.row, e.val, e.col)
-		rows = append(rows, row{float32(e.val), int32(movie), e.row})
+		fmt.Fprintf(&colons, "%s::%s::%g\n", e.Row, e.Col, e.Val)
+		fmt.Fprintf(&csv, "%s,%g,%s\n", e.Col, e.Val, e.Row)
+		fmt.Fprintf(&jsonl, "{\"userId\": %q, \"rating\": %.1f, \"movieId\": %s}\n", e.Row, e.Val, e.Col)
+		rows = append(rows, row{float32(e.Val), int32(movie), e.Row})
 	}
 	want := target(t)
 	mustIngest(t, []string{write(t, "ratings", colons.String())}, want, Options{})
 	for name, data := range map[string]string{
 		"csv":     csv.String(),
 		"jsonl":   jsonl.String(),
-		"parquet": string(written(t, rows, 100000, pq.Compression(&pq.Snappy))),
+		"parquet": string(formattest.Parquet(t, rows, 100000, pq.Compression(&pq.Snappy))),
 		"stream":  string(streamOf(t, streamHeader{rowKeys: "s", colKeys: "i8", values: "f4"}, entries)),
 	} {
 		out := target(t)

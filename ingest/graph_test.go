@@ -20,12 +20,12 @@ func naiveGraph(edges []triple, o Options) []triple {
 	type place struct{ row, col string }
 	values := map[place][]float64{}
 	for _, e := range edges {
-		if e.row == e.col && o.SelfLoops == LoopsDropped {
+		if e.Row == e.Col && o.SelfLoops == LoopsDropped {
 			continue
 		}
-		values[place{e.row, e.col}] = append(values[place{e.row, e.col}], e.val)
-		if o.Graph == Undirected && e.row != e.col {
-			values[place{e.col, e.row}] = append(values[place{e.col, e.row}], e.val)
+		values[place{e.Row, e.Col}] = append(values[place{e.Row, e.Col}], e.Val)
+		if o.Graph == Undirected && e.Row != e.Col {
+			values[place{e.Col, e.Row}] = append(values[place{e.Col, e.Row}], e.Val)
 		}
 	}
 	var all []triple
@@ -33,12 +33,12 @@ func naiveGraph(edges []triple, o Options) []triple {
 		e := triple{p.row, p.col, v[0]}
 		switch o.Duplicates {
 		case Last:
-			e.val = v[len(v)-1]
+			e.Val = v[len(v)-1]
 		case Max:
-			e.val = slices.Max(v)
+			e.Val = slices.Max(v)
 		case Sum:
 			for _, w := range v[1:] {
-				e.val += w
+				e.Val += w
 			}
 		}
 		all = append(all, e)
@@ -57,7 +57,7 @@ func TestGraphs(t *testing.T) {
 		for range 300 {
 			e := triple{node(r.IntN(40)), node(r.IntN(40)), float64(r.IntN(16))}
 			edges = append(edges, e)
-			fmt.Fprintf(&b, "%s\t%s\t%g\n", e.row, e.col, e.val)
+			fmt.Fprintf(&b, "%s\t%s\t%g\n", e.Row, e.Col, e.Val)
 		}
 		in := write(t, "edges", b.String())
 		for _, graph := range []Graph{Directed, Undirected} {
@@ -70,7 +70,7 @@ func TestGraphs(t *testing.T) {
 					want := naiveGraph(edges, o)
 					nodes := map[string]bool{}
 					for _, e := range want {
-						nodes[e.row], nodes[e.col] = true, true
+						nodes[e.Row], nodes[e.Col] = true, true
 					}
 					prints := map[string]bool{}
 					for _, p := range []plan{mustPlan(t), crowded()} {
@@ -85,7 +85,7 @@ func TestGraphs(t *testing.T) {
 						stored := int64(len(want))
 						if graph == Undirected {
 							for _, e := range want {
-								if e.row == e.col {
+								if e.Row == e.Col {
 									stored++
 								}
 							}

@@ -160,8 +160,8 @@ func naiveJSON(l []byte, keys []string) (e triple, ok bool) {
 		return "", false
 	}
 	var u, i bool
-	e.row, u = id(keys[0])
-	e.col, i = id(keys[1])
+	e.Row, u = id(keys[0])
+	e.Col, i = id(keys[1])
 	value, err := 0.0, error(nil)
 	switch x := all[keys[2]].(type) {
 	case bool:
@@ -175,7 +175,7 @@ func naiveJSON(l []byte, keys []string) (e triple, ok bool) {
 	default:
 		return e, false
 	}
-	e.val = value + 0
+	e.Val = value + 0
 	return e, u && i && err == nil && times[keys[2]] == 1
 }
 

@@ -173,7 +173,7 @@ func TestPatterns(t *testing.T) {
 		if err == nil {
 			var rows []string
 			for _, e := range contents(t, out) {
-				rows = append(rows, e.row)
+				rows = append(rows, e.Row)
 			}
 			got = strings.Join(rows, " ")
 		}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -220,7 +221,7 @@ func parseInput(ctx context.Context, op input.Opener, name string, o Options, ch
 			}
 			return nil, src, err
 		}
-		now := triples(&b)
+		now := own(formattest.Triples(&b))
 		if p, ok := src.reader.(format.RowReader); ok && p.ParseRows(&c, &rows) && !slices.Equal(rowTriples(&rows), now) {
 			return nil, src, fmt.Errorf("rows %+v of %v", rows, now)
 		}
@@ -237,15 +238,6 @@ func rowTriples(r *format.Rows) (entries []triple) {
 			entries = append(entries, triple{strconv.FormatInt(run.Row, 10), strconv.FormatUint(uint64(c), 10), vals[i] + 0})
 		}
 		cols, vals = cols[run.N:], vals[run.N:]
-	}
-	return entries
-}
-
-func triples(b *format.Batch) (entries []triple) {
-	b.Row.ToText()
-	b.Col.ToText()
-	for i, v := range b.Val {
-		entries = append(entries, triple{string(b.Row.Text(i)), string(b.Col.Text(i)), v})
 	}
 	return entries
 }

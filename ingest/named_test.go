@@ -77,13 +77,13 @@ func TestIDsBesideIndices(t *testing.T) {
 		_, _, entries, _ := naiveMatrixMarket(mm)
 		for i, e := range entries {
 			var p, q int
-			fmt.Sscan(e.row, &p)
-			fmt.Sscan(e.col, &q)
+			fmt.Sscan(e.Row, &p)
+			fmt.Sscan(e.Col, &q)
 			if c.rowID != nil {
-				entries[i].row = rows[p]
+				entries[i].Row = rows[p]
 			}
 			if c.colID != nil {
-				entries[i].col = cols[q]
+				entries[i].Col = cols[q]
 			}
 		}
 		slices.SortFunc(entries, compareTriples)

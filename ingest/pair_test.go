@@ -296,7 +296,7 @@ func TestTimesOfColumns(t *testing.T) {
 		rep, entries, err := ingestText(t, c.text, o)
 		var got []string
 		for _, e := range entries {
-			got = append(got, fmt.Sprintf("%s/%s/%g", e.row, e.col, e.val))
+			got = append(got, fmt.Sprintf("%s/%s/%g", e.Row, e.Col, e.Val))
 		}
 		switch {
 		case err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")):

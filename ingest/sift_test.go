@@ -222,8 +222,8 @@ func TestSiftMatchesNaiveSifting(t *testing.T) {
 		stores := map[string][]triple{out: train}
 		if o.Holdout.kind != heldout.None {
 			stores[out+TestSuffix] = test
-			if rep.Heldout.NNZ != int64(len(test)) || rep.Heldout.Rows != missing(rows, train, func(e triple) string { return e.row }) ||
-				rep.Heldout.Cols != missing(cols, train, func(e triple) string { return e.col }) {
+			if rep.Heldout.NNZ != int64(len(test)) || rep.Heldout.Rows != missing(rows, train, func(e triple) string { return e.Row }) ||
+				rep.Heldout.Cols != missing(cols, train, func(e triple) string { return e.Col }) {
 				rt.Fatalf("report %+v of %v", rep.Heldout, train)
 			}
 		}

@@ -57,11 +57,11 @@ func TestSiftRealData(t *testing.T) {
 			}
 			got := held{which: want.which, rows: rep.Heldout.Rows, cols: rep.Heldout.Cols}
 			for _, e := range contents(t, out+TestSuffix) {
-				item, err := strconv.ParseInt(e.col, 10, 64)
+				item, err := strconv.ParseInt(e.Col, 10, 64)
 				if err != nil {
 					t.Fatal(err)
 				}
-				got.n, got.sum, got.items = got.n+1, got.sum+e.val, got.items+item
+				got.n, got.sum, got.items = got.n+1, got.sum+e.Val, got.items+item
 			}
 			if got != want {
 				t.Errorf("%s: %+v, want %+v", c.path, got, want)

@@ -56,7 +56,7 @@ func TestSniffEveryFormat(t *testing.T) {
 	}
 	matrix := mmReal + "300 50 300\n"
 	for _, e := range entries(1) {
-		matrix += fmt.Sprintln(e.row, e.col, e.val)
+		matrix += fmt.Sprintln(e.Row, e.Col, e.Val)
 	}
 	archive, _ := randomNPZ(200, 40)
 	table, err := os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet"))

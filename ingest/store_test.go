@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -12,17 +11,23 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 )
 
 // triple is one entry of the user's matrix; row and col are ids, or indices
 // from 0 where the store has none.
-type triple struct {
-	row, col string
-	val      float64
-}
+type triple formattest.Triple
 
 func compareTriples(a, b triple) int {
-	return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.col, b.col), cmp.Compare(a.val, b.val))
+	return formattest.Compare(formattest.Triple(a), formattest.Triple(b))
+}
+
+// own makes triples of those of formattest.
+func own(entries []formattest.Triple) (all []triple) {
+	for _, e := range entries {
+		all = append(all, triple(e))
+	}
+	return all
 }
 
 // contents reads a store back entry by entry, sorted by id text.
@@ -38,7 +43,7 @@ func contents(t testing.TB, path string) []triple {
 	eachStored(t, path, func(row int64, col uint32, v float64) {
 		e := triple{rows[row], cols[col], v}
 		if s.Transposed() {
-			e.row, e.col = e.col, e.row
+			e.Row, e.Col = e.Col, e.Row
 		}
 		all = append(all, e)
 	})

@@ -169,9 +169,9 @@ func TestSVMLightIDs(t *testing.T) {
 		fmt.Fprintln(&y, colID[j])
 	}
 	for k, e := range entries {
-		i, _ := strconv.Atoi(e.row)
-		j, _ := strconv.Atoi(e.col)
-		entries[k].row, entries[k].col = rowID[i], colID[j]
+		i, _ := strconv.Atoi(e.Row)
+		j, _ := strconv.Atoi(e.Col)
+		entries[k].Row, entries[k].Col = rowID[i], colID[j]
 	}
 	slices.SortFunc(entries, compareTriples)
 	u := unlucky{"ids", []string{write(t, "in", content)}, Options{RowIDs: write(t, "rows", x.String()), ColIDs: write(t, "cols", y.String())}, crowded()}
@@ -307,8 +307,8 @@ func TestAdult(t *testing.T) {
 		}
 		got := contents(t, out)
 		for i := range got {
-			j, _ := strconv.Atoi(got[i].col)
-			got[i].col = strconv.Itoa(j + 1)
+			j, _ := strconv.Atoi(got[i].Col)
+			got[i].Col = strconv.Itoa(j + 1)
 		}
 		slices.SortFunc(want, compareTriples)
 		slices.SortFunc(got, compareTriples)

@@ -159,10 +159,10 @@ func TestRealTenX(t *testing.T) {
 	features := strings.Split(string(plain(t, filepath.Join(dir, "v3.features.tsv.gz"))), "\n")
 	barcodes := strings.Split(string(plain(t, filepath.Join(dir, "v3.barcodes.tsv.gz"))), "\n")
 	for i, e := range want {
-		row, _ := strconv.Atoi(e.row)
-		col, _ := strconv.Atoi(e.col)
-		want[i].row, _, _ = strings.Cut(features[row], "\t")
-		want[i].col = barcodes[col]
+		row, _ := strconv.Atoi(e.Row)
+		col, _ := strconv.Atoi(e.Col)
+		want[i].Row, _, _ = strings.Cut(features[row], "\t")
+		want[i].Col = barcodes[col]
 	}
 	slices.SortFunc(want, compareTriples)
 	if rep.Rows != 507 || rep.Cols != 1107 || rep.NNZ != 23866 || !slices.Equal(contents(t, out), want) {

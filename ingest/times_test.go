@@ -1,11 +1,9 @@
 package ingest
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -14,10 +12,9 @@ import (
 	"time"
 
 	pq "github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/deprecated"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/format/parquet"
+	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 )
@@ -64,7 +61,7 @@ func TestOneLogInThreeFormats(t *testing.T) {
 		}[i%5], row.Item, row.Rating)
 	}
 	inputs := map[string]string{"CSV": write(t, "csv", csv), "JSON lines": write(t, "jsonl", jsonl)}
-	table := write(t, "parquet", string(written(t, rows, 110, pq.PageBufferSize(900))))
+	table := write(t, "parquet", string(formattest.Parquet(t, rows, 110, pq.PageBufferSize(900))))
 	columns := []string{"seconds", "micros", "float", "natural", "milli", "micro", "nano", "local", "text", "bytes"}
 	since := time.Unix(1_000_030_000, 0)
 	options := []Options{{Filter: Filter{Since: since, Until: time.Unix(1_000_080_000, 0)}}}
@@ -97,124 +94,6 @@ func TestOneLogInThreeFormats(t *testing.T) {
 			o.Columns = []string{"user", "item", "rating", column}
 			check("Parquet, "+column, table, o)
 		}
-	}
-}
-
-// parquetTimes are the times of a file, microseconds since 1970.
-func parquetTimes(t *testing.T, data []byte) (times []format.Time, err error) {
-	t.Helper()
-	in := &format.Input{Name: "in", At: bytes.NewReader(data), Size: int64(len(data)), Times: true, Window: 8 << 20}
-	r, err := parquet.Format.Open(in)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		var c format.Chunk
-		var b format.Batch
-		if err := r.Next(&c); err == io.EOF {
-			return times, nil
-		} else if err != nil {
-			return times, err
-		}
-		b.Reset(0)
-		if err := r.Parse(&c, &b); err != nil || len(b.Errs) > 0 {
-			return times, errors.Join(append(b.Errs, err)...)
-		}
-		if len(b.Time) != len(b.Val) {
-			t.Errorf("%d times of %d entries", len(b.Time), len(b.Val))
-		}
-		times = append(times, b.Time...)
-	}
-}
-
-// TestParquetTimes: units to their limits, and what has no time is refused by row and column.
-func TestParquetTimes(t *testing.T) {
-	type days struct {
-		User, Item int64
-		Date       int32 `parquet:",date"`
-	}
-	type millis struct {
-		User, Item int64
-		Stage      int64 `parquet:",timestamp(millisecond)"` // known by its type alone
-	}
-	type micros struct {
-		User, Item int64
-		Ts         int64 `parquet:",timestamp(microsecond)"`
-	}
-	type nanos struct {
-		User, Item int64
-		Ts         *int64 `parquet:",timestamp(nanosecond),optional"`
-	}
-	type floats struct {
-		User, Item int64
-		Ts         float64
-	}
-	type naturals struct {
-		User, Item int64
-		Ts         uint64
-	}
-	type texts struct {
-		User, Item int64
-		Ts         string
-	}
-	type old struct {
-		User, Item int64
-		Ts         deprecated.Int96
-	}
-	type clock struct {
-		User, Item int64
-		Ts         int64 `parquet:",time(microsecond)"`
-	}
-	type truth struct {
-		User, Item int64
-		Ts         bool
-	}
-	type two struct {
-		User, Item    int64
-		Phase, Stage2 int64 `parquet:",timestamp(millisecond)"` // known by their types alone
-	}
-	type none struct{ User, Item, Rating int64 }
-	const most, least = math.MaxInt64, math.MinInt64
-	minus := func(n int64) *int64 { return &n }
-	for _, c := range []struct {
-		data []byte
-		want []format.Time
-		says string
-	}{
-		{written(t, []days{{1, 2, -1}, {1, 3, 0}, {2, 3, 18105}}, 2), []format.Time{-86400e6, 0, 1564272000e6}, ""},
-		{written(t, []days{{1, 2, math.MaxInt32}}, 9), nil, `in:1: Date "2147483647": not a time`},
-		{written(t, []millis{{1, 2, -1}, {1, 3, most / 1000}, {1, 4, least / 1000}}, 9), []format.Time{-1000, most / 1000 * 1000, least / 1000 * 1000}, ""},
-		{written(t, []millis{{1, 2, 0}, {1, 3, most/1000 + 1}}, 1), nil, `in:2: Stage "9223372036854776": not a time`},
-		{written(t, []millis{{1, 3, least/1000 - 1}}, 9), nil, "not a time"},
-		{written(t, []micros{{1, 2, most}, {1, 3, least}}, 9), []format.Time{most, least}, ""},
-		{written(t, []nanos{{1, 2, minus(-1)}, {1, 3, minus(-1000)}, {1, 4, minus(1999)}, {1, 5, minus(least)}}, 9), []format.Time{-1, -1, 1, least/1000 - 1}, ""},
-		{written(t, []nanos{{1, 2, minus(1)}, {1, 3, nil}}, 9), nil, "in:2: Ts: null, in row group 0"},
-		{written(t, []floats{{1, 2, 1564355740.123456}, {1, 3, -0.5}, {1, 4, 1e15}}, 9), []format.Time{1564355740123456, -500000, 1e15}, ""},
-		{written(t, []floats{{1, 2, math.NaN()}}, 9), nil, `in:1: Ts "NaN": not a time`},
-		{written(t, []floats{{1, 2, math.Inf(-1)}}, 9), nil, `in:1: Ts "-Inf": not a time`},
-		{written(t, []floats{{1, 2, 1 << 63}}, 9), nil, "not a time"},
-		{written(t, []naturals{{1, 2, most}, {1, 3, 5}}, 9), []format.Time{most / 1000, 5e6}, ""},
-		{written(t, []naturals{{1, 2, most + 1}}, 9), nil, `in:1: Ts "9223372036854775808": not a time`},
-		{written(t, []texts{{1, 2, "2019-07-28"}, {1, 3, "17"}}, 9), []format.Time{1564272000e6, 17e6}, ""},
-		{written(t, []texts{{1, 2, "2019-07-28"}, {1, 3, "28.7.2019"}}, 9), nil, `in:2: Ts "28.7.2019": not a time; want a date as 2019-07-28`},
-		{written(t, []texts{{1, 2, ""}}, 9), nil, "in:1: Ts: not a time"},
-		{written(t, []old{{1, 2, deprecated.Int96{}}}, 9), nil, `column "Ts" is of type INT96: not supported as the time; write timestamps as INT64 (TIMESTAMP_MICROS)`},
-		{written(t, []clock{{1, 2, 3}}, 9), nil, `column "Ts" is a time without a date: not supported as the time; --columns chooses others`},
-		{written(t, []truth{{1, 2, true}}, 9), nil, `column "Ts" is of type BOOLEAN: not supported as the time`},
-		{written(t, []two{{1, 2, 3, 4}}, 9), nil, "--columns User,Item,,Phase), or"},
-		{written(t, []none{{1, 2, 3}}, 9), nil, "no times can be read"},
-	} {
-		got, err := parquetTimes(t, c.data)
-		if c.says != "" {
-			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%v, want %s", err, c.says)
-			}
-		} else if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%v, %v, want %v", got, err, c.want)
-		}
-	}
-	if _, got, err := ingestText(t, string(written(t, []old{{1, 2, deprecated.Int96{}}}, 9)), Options{}); err != nil || len(got) != 1 {
-		t.Errorf("an old time that is not asked for: %v, %v", got, err)
 	}
 }
 
@@ -320,7 +199,7 @@ func TestDatesAsNumbers(t *testing.T) {
 	for i, date := range []int64{20240131, 20230105, 19991231} {
 		rows = append(rows, row{int64(i), 7, 1, int32(date), uint64(date), float64(date)})
 	}
-	in := write(t, "parquet", string(written(t, rows, 110)))
+	in := write(t, "parquet", string(formattest.Parquet(t, rows, 110)))
 	for _, column := range []string{"Short", "Long", "Float"} {
 		o := Options{Columns: []string{"User", "Item", "Rating", column}, Filter: Filter{Until: time.Unix(1_600_000_000, 0)}}
 		_, err := Ingest(t.Context(), []string{in}, target(t), o)

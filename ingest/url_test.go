@@ -21,6 +21,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
@@ -31,11 +32,11 @@ import (
 func TestURLIsFile(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	text := strings.Join(ratings(r, 3000, true), "\n") + "\n"
-	rows, _ := parquetRows(500)
+	rows, _ := formattest.ParquetRows(500)
 	npz, _ := randomNPZ(3000, 40)
 	s := remotetest.New(t)
 	for name, data := range map[string][]byte{
-		"text": []byte(text), "gzip": gzipped(t, []byte(text[:5000]), []byte(text[5000:])), "parquet": written(t, rows, 100),
+		"text": []byte(text), "gzip": gzipped(t, []byte(text[:5000]), []byte(text[5000:])), "parquet": formattest.Parquet(t, rows, 100),
 		"npz": npz.bytes(t, 8), "npy": npyOf(50, 30), "mtx": []byte("%%MatrixMarket matrix coordinate real general\n3 4 2\n1 2 5\n3 4 1\n"),
 	} {
 		local, out := target(t), target(t)
@@ -114,7 +115,7 @@ func TestURLParquetReadsOnlyColumns(t *testing.T) {
 		_, _ = r.Read(text) // cannot fail
 		rows = append(rows, row{int32(i / 20), text, int32(i % 20), int32(i % 5)})
 	}
-	data := written(t, rows, 1000, pq.Compression(&pq.Uncompressed))
+	data := formattest.Parquet(t, rows, 1000, pq.Compression(&pq.Uncompressed))
 	s := remotetest.New(t)
 	s.Put("/reviews", data, 1)
 	out := target(t)
@@ -135,8 +136,8 @@ func TestURLParquetReadsOnlyColumns(t *testing.T) {
 // TestURLWithoutSize: what a server gives only as a stream of unknown length is read if its format permits it, and estimates nothing.
 func TestURLWithoutSize(t *testing.T) {
 	s := remotetest.New(t)
-	rows, _ := parquetRows(50)
-	objects := map[string][]byte{"/text": []byte("1,2,3\n4,5,6\n"), "/parquet": written(t, rows, 10)}
+	rows, _ := formattest.ParquetRows(50)
+	objects := map[string][]byte{"/text": []byte("1,2,3\n4,5,6\n"), "/parquet": formattest.Parquet(t, rows, 10)}
 	s.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
 		s.GiveWhole(w, remotetest.Object{Data: objects[r.URL.Path]}, false)
 		return true

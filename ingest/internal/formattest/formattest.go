@@ -1,0 +1,107 @@
+// Package formattest has what tests of formats and of ingest share: entries as texts, reading to the end, and files of
+// Parquet made by another implementation.
+package formattest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	pq "github.com/parquet-go/parquet-go"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+)
+
+// A Triple is an entry, its keys as texts.
+type Triple struct {
+	Row, Col string
+	Val      float64
+}
+
+// Compare orders triples by row, column and value.
+func Compare(a, b Triple) int {
+	return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Val, b.Val))
+}
+
+// Triples are the entries of a batch, whose keys become texts.
+func Triples(b *format.Batch) (entries []Triple) {
+	b.Row.ToText()
+	b.Col.ToText()
+	for i, v := range b.Val {
+		entries = append(entries, Triple{string(b.Row.Text(i)), string(b.Col.Text(i)), v})
+	}
+	return entries
+}
+
+// Read reads data as a plain file to its end, or to what cannot be read. With times, each entry must have one.
+func Read(f format.Format, data []byte, times bool) (entries []Triple, at []format.Time, err error) {
+	r, err := f.Open(&format.Input{Name: "in", At: bytes.NewReader(data), Size: int64(len(data)), Times: times, Window: 8 << 20})
+	if err != nil {
+		return nil, nil, err
+	}
+	for c := (&format.Chunk{Data: make([]byte, 0, 4<<10)}); ; {
+		var b format.Batch
+		b.Reset(0)
+		err := r.Next(c)
+		if err == io.EOF {
+			return entries, at, nil
+		}
+		if err == nil {
+			err = errors.Join(append([]error{r.Parse(c, &b)}, b.Errs...)...)
+		}
+		if err == nil && times && len(b.Time) != len(b.Val) {
+			err = fmt.Errorf("%d times of %d entries", len(b.Time), len(b.Val))
+		}
+		if err != nil {
+			return entries, at, err
+		}
+		entries, at = append(entries, Triples(&b)...), append(at, b.Time...)
+	}
+}
+
+// Parquet is a file of rows as parquet-go writes it; each of groups rows is a row group.
+func Parquet[T any](t testing.TB, rows []T, groups int, o ...pq.WriterOption) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := pq.NewGenericWriter[T](&b, o...)
+	for part := range slices.Chunk(rows, groups) {
+		if _, err := w.Write(part); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A ParquetRow is an entry among columns of other kinds.
+type ParquetRow struct {
+	User   string   `parquet:"user,dict"`
+	Item   int64    `parquet:"item,delta"`
+	Rating *float64 `parquet:"rating,optional"`
+	Note   []string `parquet:"note"`
+}
+
+// ParquetRows are n of them at random places, and the entries in order.
+func ParquetRows(n int) (rows []ParquetRow, want []Triple) {
+	r := rand.New(rand.NewPCG(8, 8))
+	for _, k := range r.Perm(70 * n)[:n] {
+		v := math.Round(r.NormFloat64()*8) / 8
+		row := ParquetRow{User: "user " + strconv.Itoa(k/70), Item: int64(k%70) * 1e12, Rating: &v, Note: make([]string, k%3)}
+		rows = append(rows, row)
+		want = append(want, Triple{row.User, strconv.FormatInt(row.Item, 10), v})
+	}
+	slices.SortFunc(want, Compare)
+	return rows, want
+}
