@@ -26,7 +26,7 @@ import (
 type evalFlags struct {
 	evaluate.Options
 	train, test, metrics, folds string
-	views                       []string
+	views, results              []string
 	ranks                       []int
 	relevant                    float64
 }
@@ -50,7 +50,8 @@ one beside the training store, they are folded in by four fifths of their entrie
 		Example: `  gdsvd ingest ratings.dat -o ratings.csr --holdout random:0.2
   gdsvd eval --train ratings.csr --test ratings.csr.test --views recsys,none -k 10,50
   gdsvd eval --train ratings.csr --test ratings.csr.test --views bias=both --metrics rmse,mae
-  gdsvd eval --train all.csr --folds users:0.1`,
+  gdsvd eval --train all.csr --folds users:0.1
+  gdsvd eval --train ratings.csr --results ratings.complete,ratings.svd --metrics rmse,ndcg@20`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.checkEval(cmd, &o); err != nil {
@@ -63,6 +64,7 @@ one beside the training store, they are folded in by four fifths of their entrie
 	f.StringVar(&o.train, "train", "", "the `STORE` to train with")
 	f.StringVar(&o.test, "test", "", "the `STORE` of what was held out (default that of --train with "+ingest.TestSuffix+")")
 	f.StringArrayVar(&o.views, "views", []string{"recsys"}, "`VIEWS` to compare, with commas between them; none is the store as it is")
+	f.StringSliceVar(&o.results, "results", nil, "`OUT,…` to judge, of svd or complete and of the training store, instead of views or with those that are named")
 	f.IntSliceVarP(&o.ranks, "rank", "k", []int{10, 50, 100}, "numbers of triplets to compare: `K,…`")
 	f.StringVar(&o.metrics, "metrics", "recall@20,precision@10,ndcg@20,map@10,coverage", "`METRICS` to compute: recall, precision, ndcg and map with @K, coverage, rmse, mae")
 	f.Float64Var(&o.relevant, "relevant", 0, "entries of the test store count from the value `T` on; without, all do")
@@ -93,6 +95,9 @@ func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
 		if o.Users, err = strconv.ParseFloat(share, 64); !ok || err != nil || !(o.Users > 0 && o.Users < 1) {
 			return ui.Usagef(cmd, "--folds %q: want users:SHARE with a share between 0 and 1, such as users:0.1", o.folds)
 		}
+	}
+	if len(o.results) > 0 && !cmd.Flags().Changed("views") {
+		o.views = nil
 	}
 	for _, text := range o.views {
 		for _, name := range viewsOf(text) {
@@ -151,6 +156,13 @@ func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, test.Close()) }()
+	}
+	for _, dir := range o.results {
+		r, err := a.openResult(cmd.Context(), dir)
+		if err != nil {
+			return err
+		}
+		o.Results = append(o.Results, r)
 	}
 	if o.Dir, err = os.MkdirTemp("", "gdsvd-eval-"); err != nil {
 		return err

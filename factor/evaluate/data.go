@@ -49,6 +49,9 @@ type columns struct {
 	entries, sum float64
 }
 
+// plain are the columns with the mean 0.
+func (c *columns) plain() *columns { return &columns{counts: c.counts, sums: c.sums} }
+
 func (c *columns) mean() float64 {
 	if c.entries == 0 {
 		return 0

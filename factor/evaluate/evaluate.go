@@ -25,10 +25,11 @@ type View struct {
 	Pipeline view.Pipeline // empty: the store as it is
 }
 
-// Options of Run. Views, Ranks, Metrics and Dir are wanted.
+// Options of Run. Ranks, Metrics, Dir and Views or Results are wanted.
 type Options struct {
 	Views    []View
-	Ranks    []int // numbers of triplets
+	Results  []*factor.Result // of the training store, completions too, which are judged as they are
+	Ranks    []int            // numbers of triplets
 	Metrics  []Metric
 	Dir      string                                 // a directory that is there, for the factorisations; they stay
 	Relevant *float64                               // least value of a relevant entry of the test store; nil: all are
@@ -63,6 +64,7 @@ type Model struct {
 	Baseline bool    `json:"baseline,omitempty"`
 	Scores   []Score `json:"scores"`
 
+	terms   int     // of the sum that predicts a value
 	ratios  []ratio // of each metric
 	covered [][]bool
 }
@@ -141,6 +143,11 @@ func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error
 			return nil, err
 		}
 	}
+	for _, r := range e.Results {
+		if err := e.result(ctx, r); err != nil {
+			return nil, err
+		}
+	}
 	if e.report.Users == 0 {
 		if e.history != nil {
 			return nil, fmt.Errorf("%d users are folded in, and none of them has relevant entries both to judge by and to fold in by: nothing can be judged", len(e.users))
@@ -171,7 +178,18 @@ func (e *evaluation) validate(test *csr.Store) error {
 	case e.cols > history.MaxColumns:
 		return fmt.Errorf("%s has %d columns: models are judged on %d at most", e.trainStore.Path(), e.cols, int64(history.MaxColumns))
 	}
+	for _, r := range e.Results {
+		if e.Users > 0 {
+			return fmt.Errorf("%s has been trained with all users: results are judged without users to fold in", r.Dir())
+		}
+		if err := recommend.Belongs(r, e.trainStore); err != nil {
+			return err
+		}
+	}
 	for _, k := range e.Ranks {
+		if len(e.Views) == 0 {
+			break // they are of views
+		}
 		if k < 1 || int64(k) > min(e.rows, e.cols) {
 			return fmt.Errorf("%d triplets: a %d × %d matrix has 1 to %d", k, e.rows, e.cols, min(e.rows, e.cols))
 		}
@@ -189,6 +207,7 @@ const keepTrained = "keep=rows,trained"
 
 // model adds a model to the report.
 func (e *evaluation) model(m *Model) *Model {
+	m.terms = cmp.Or(m.terms, m.K)
 	m.ratios, m.covered = make([]ratio, len(e.Metrics)), make([][]bool, len(e.Metrics))
 	e.report.Models = append(e.report.Models, m)
 	return m
@@ -209,10 +228,10 @@ func (e *evaluation) baselines(ctx context.Context) error {
 	}
 	mean := e.model(&Model{Name: "mean", Baseline: true})
 	biases := e.model(&Model{Name: fmt.Sprintf("biases, damping %d", damping), Baseline: true})
-	if err := e.rate(ctx, offset{columns: &e.columns}, nil, []*Model{mean}); err != nil {
+	if err := e.rate(ctx, offset{columns: &e.columns}, nil, nil, []*Model{mean}); err != nil {
 		return err
 	}
-	return e.rate(ctx, offset{&e.columns, true, true, damping}, nil, []*Model{biases})
+	return e.rate(ctx, offset{&e.columns, true, true, damping}, nil, nil, []*Model{biases})
 }
 
 // view trains a factorisation and judges it with each rank.
@@ -269,8 +288,35 @@ func (e *evaluation) view(ctx context.Context, v View) error {
 			return err
 		}
 	}
+	return e.ratings(ctx, v, f, models)
+}
+
+// result judges a result that is there, with all that it has.
+func (e *evaluation) result(ctx context.Context, r *factor.Result) error {
+	f, err := recommend.Predictions(ctx, r)
+	if err != nil {
+		return err
+	}
+	v := View{Name: r.Dir()}
+	if v.Pipeline, err = r.Pipeline(ctx); err != nil {
+		return err
+	}
+	m := e.model(&Model{Name: fmt.Sprintf("%s, k = %d", v.Name, r.K), View: v.Pipeline.String(), K: r.K, terms: len(f.Sigma)})
+	if e.lists {
+		if err := e.list(ctx, m, f, recommend.Auto); err != nil {
+			return err
+		}
+	}
+	if r.Completion == nil || !e.rating {
+		return e.ratings(ctx, v, f, []*Model{m})
+	}
+	return e.rate(ctx, offset{columns: e.columns.plain()}, f, f.U, []*Model{m})
+}
+
+// ratings judges the predictions of a factorisation of a view, if it makes some.
+func (e *evaluation) ratings(ctx context.Context, v View, f *recommend.Factorisation, models []*Model) error {
 	if o, ok := e.predicts(v.Pipeline); ok && e.rating {
-		if err := e.rate(ctx, o, f, models); err != nil {
+		if err := e.rate(ctx, o, f, nil, models); err != nil {
 			return err
 		}
 		if len(v.Pipeline) == 0 {

@@ -14,7 +14,7 @@ import (
 
 // predicts tells whether a factorisation of a view predicts values, and what is added to its elements.
 func (e *evaluation) predicts(p view.Pipeline) (offset, bool) {
-	zero := offset{columns: &columns{counts: e.columns.counts, sums: e.columns.sums}} // its mean is 0
+	zero := offset{columns: e.columns.plain()}
 	if len(p) == 0 {
 		return zero, true
 	}
@@ -26,16 +26,16 @@ func (e *evaluation) predicts(p view.Pipeline) (offset, bool) {
 }
 
 // rate judges predictions: the offset of an entry and, unless f is nil, qᵀv_j with q = Σ_l (a_il − offset) v_l over the
-// entries of the training. models have the triplets that their ranks say, in ascending order or not.
-func (e *evaluation) rate(ctx context.Context, o offset, f *recommend.Factorisation, models []*Model) error {
-	var v *mat.Dense
+// entries of the training or, where u reads left vectors, with q = Σu_i. models have the triplets that their ranks say, in ascending order or not.
+func (e *evaluation) rate(ctx context.Context, o offset, f *recommend.Factorisation, u func(first int64, rows *mat.Dense) error, models []*Model) error {
+	var v, left *mat.Dense
 	k := 0
 	if f != nil {
 		k = len(f.Sigma)
 		if need := 8 * e.cols * int64(k); need > e.Memory/2 {
 			return &budget.Error{Budget: e.Memory, Need: 2 * need, What: "predictions of ratings, half of it for V"}
 		}
-		v = mat.NewDense(int(e.cols), k, nil)
+		v, left = mat.NewDense(int(e.cols), k, nil), mat.NewDense(1, k, nil)
 		if err := f.V(0, v); err != nil {
 			return err
 		}
@@ -55,7 +55,15 @@ func (e *evaluation) rate(ctx context.Context, o offset, f *recommend.Factorisat
 			bias := o.row(seen, had)
 			users++
 			clear(q)
-			if v != nil {
+			switch {
+			case u != nil:
+				if err := u(row, left); err != nil {
+					return err
+				}
+				for j, x := range left.RawRowView(0) {
+					q[j] = x * f.Sigma[j]
+				}
+			case v != nil:
 				for p, c := range seen {
 					rest := had[p] - o.mean() - o.column(c) - bias
 					for j, x := range v.RawRowView(int(c)) {
@@ -91,10 +99,10 @@ func (e *evaluation) predict(errors [][2]float64, models []*Model, rest float64,
 	sum, j := 0.0, 0
 	for m, model := range models {
 		if v != nil {
-			if model.K < j {
+			if model.terms < j {
 				sum, j = 0, 0
 			}
-			for row := v.RawRowView(int(col)); j < model.K; j++ {
+			for row := v.RawRowView(int(col)); j < model.terms; j++ {
 				sum += q[j] * row[j]
 			}
 		}
