@@ -6,7 +6,7 @@ import os
 import pathlib
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,6 +172,24 @@ def _to_zarr(path: pathlib.Path, out: pathlib.Path, tmp: pathlib.Path, shape: tu
     add.place()
     if out != path:
         os.rename(target, out)
+
+
+def rows_of(data: Any, layer: str | None) -> Callable[[], Iterable[Any]]:
+    """What returns the blocks of rows of an AnnData, each time from the first.
+
+    Raises
+    ------
+    ValueError
+        If there is no such layer.
+    """
+    if layer and layer not in data.layers:
+        raise ValueError(f"data has no layers/{layer}: it has {', '.join(f'layers/{name}' for name in data.layers) or 'no layers'}")
+    x = data.layers[layer] if layer else data.X
+    if lazy(x) is not None:
+        return lambda: lazy(x) or ()
+    matrix = checked(x)
+    matrix = matrix.tocsr() if sp.issparse(matrix) else matrix
+    return lambda: (matrix[i : i + BLOCK] for i in range(0, matrix.shape[0], BLOCK))
 
 
 def _state(path: pathlib.Path, layer: str | None) -> tuple[int, ...]:

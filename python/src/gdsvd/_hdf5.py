@@ -37,7 +37,7 @@ def h5ad(file: Any, layer: str | None) -> Matrix:
         If there is no such matrix.
     """
     shape, blocks = values(file, layer)
-    sides = [_index(file, side) for side in ("obs", "var")]
+    sides = [index(file, side) for side in ("obs", "var")]
     if shape != tuple(map(len, sides)):
         raise ValueError(f"{where(file)}: {layer or 'X'} is {shape}, but there are {len(sides[0])} names of obs and {len(sides[1])} of var")
     return Matrix(shape, blocks, sides[0], sides[1], None)
@@ -138,7 +138,7 @@ def _values(d: Any, *at: slice) -> np.ndarray:
     return np.asarray(d[at], value_type(d.dtype))
 
 
-def _index(file: Any, side: str) -> list[str]:
+def index(file: Any, side: str) -> list[str]:
     """The names of one side of AnnData."""
     frame = file[side]
     if hasattr(frame, "dtype"):  # before AnnData 0.7
@@ -247,6 +247,27 @@ def column(file: Any, side: str, name: str) -> np.ndarray | None:
     if c["mask"][:].any():
         raise ValueError(f"{where(file)}: the column {name!r} of {side} has missing values")
     return np.asarray(c["values"][:])
+
+
+def labels(file: Any, side: str, name: str) -> np.ndarray:
+    """A column of texts, categories or numbers of the table of one side.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or it has missing values.
+    """
+    frame = file[side]
+    if hasattr(frame, "dtype") or name not in frame:
+        raise ValueError(f"{where(file)}: {side} has no column {name!r}")
+    c = frame[name]
+    if hasattr(c, "keys") and "codes" in c and not hasattr(c["categories"], "keys") and c["categories"].dtype.kind in "biuf":
+        return np.asarray(np.asarray(c["categories"][:])[c["codes"][:]])
+    if hasattr(c, "keys") and "mask" in c or not hasattr(c, "keys") and c.dtype.kind in "biuf":
+        found = column(file, side, name)
+        assert found is not None
+        return found
+    return np.asarray(_texts(c))
 
 
 def _kind(h: Any, kind: str, version: str = "0.2.0") -> Any:

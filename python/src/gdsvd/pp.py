@@ -1,4 +1,4 @@
-"""Preprocessing of single cells, in the way of scanpy: `gdsvd.pp.pca` as `scanpy.pp.pca`, of files larger than memory as well."""
+"""Preprocessing of single cells, in the way of scanpy, of files larger than memory as well: `pca`, `highly_variable_genes`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ._cells import UNSET, Wanted, of_file, of_matrix, of_memory
+from . import _hdf5, _hvg
+from ._cells import UNSET, Wanted, of_file, of_matrix, of_memory, rows_of
 from ._components import centred
-from ._input import is_path
+from ._frames import pandas_module
+from ._input import is_number, is_path
 
 
 def pca(
@@ -149,3 +151,74 @@ def pca(
         raise TypeError(f"data is of type {type(data).__name__}: it must be an AnnData, the path of one, or a matrix, which has no layers and no var")
     found = of_matrix(data, want)
     return found if return_info else found[0]
+
+
+def highly_variable_genes(
+    data: Any,
+    *,
+    n_top_genes: int = 2000,
+    layer: str | None = None,
+    batch_key: str | None = None,
+    flavor: str = "seurat_v3",
+    span: float = 0.3,
+    check_values: bool = True,
+    inplace: bool = True,
+) -> Any:
+    """The genes whose counts vary most, by the method of Seurat v3, as `scanpy.pp.highly_variable_genes` with this flavor finds them.
+
+    The counts are read twice in blocks of rows.
+
+    Parameters
+    ----------
+    data : AnnData or path
+        In memory, backed by a file, or with a Dask array; or the path of an h5ad file or of a folder of zarr. It has counts: no logarithms.
+    n_top_genes : int
+        Number of genes.
+    layer : str, optional
+        Name of a layer, instead of ``X``.
+    batch_key : str, optional
+        Column of ``obs`` with the batch of each cell: genes are ranked in each of them.
+    flavor : {"seurat_v3", "seurat_v3_paper"}
+        Whether the median of the ranks comes first, or the number of batches in which a gene is among the first.
+    span : float
+        Share of the genes that each point of the fit is made of.
+    check_values : bool
+        Whether values that are no counts get a warning.
+    inplace : bool
+        Whether the columns are written into ``var``. Of a path they are always returned.
+
+    Returns
+    -------
+    DataFrame, or None with `inplace`
+        ``means``, ``variances``, ``variances_norm``, ``highly_variable_rank``, ``highly_variable`` of each gene, and with `batch_key`
+        ``highly_variable_nbatches``. For `pca`: ``mask_var=table["highly_variable"]``.
+
+    Raises
+    ------
+    ImportError
+        If scikit-misc is not installed, which fits the variances.
+    """
+    if flavor not in _hvg.FLAVORS:
+        raise ValueError(f"flavor = {flavor!r}: it has to be one of {', '.join(_hvg.FLAVORS)}; those of logarithms are scanpy's")
+    if not is_number(n_top_genes) or n_top_genes < 1 or n_top_genes != int(n_top_genes):
+        raise ValueError(f"n_top_genes = {n_top_genes!r}: it has to be an integer from 1 on")
+    rest = (int(n_top_genes), span, flavor)
+    if is_path(data):
+        with _hdf5.opened(data) as h:
+            (rows, _), _ = _hdf5.values(h, layer)
+            batches = np.zeros(rows, int) if batch_key is None else _hdf5.labels(h, "obs", batch_key)
+            genes = pandas_module().Index(_hdf5.index(h, "var"))
+            table, counts = _hvg.seurat_v3(lambda: _hdf5.values(h, layer)[1], batches, genes, *rest)
+    else:
+        batches = np.zeros(data.shape[0], int) if batch_key is None else np.asarray(data.obs[batch_key])
+        table, counts = _hvg.seurat_v3(rows_of(data, layer), batches, data.var_names, *rest)
+    if check_values and not counts:
+        warnings.warn(f"flavor={flavor!r} is for raw counts, but there are values that are none", stacklevel=2)
+    if batch_key is None:
+        table = table.drop(columns="highly_variable_nbatches")
+    if is_path(data) or not inplace:
+        return table
+    for name in table:
+        data.var[name] = table[name].to_numpy()
+    data.uns["hvg"] = {"flavor": flavor}
+    return None
