@@ -1,9 +1,7 @@
 package factor
 
 import (
-	"math"
-	"strconv"
-
+	"github.com/gdsvd/gdsvd/internal/percent"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -44,19 +42,6 @@ func (t *task) asMany(r *Result) bool {
 func (t *task) sayTarget(r *Result) {
 	if g := r.Target; g != nil && !g.Reached && r.K == t.Rank {
 		t.Log.Warn("the most triplets there may be do not capture the share asked for", "triplets", r.K,
-			"captured", Percent(float64(r.Energy), t.Energy, 'g', 4), "asked", Percent(t.Energy, 1, 'g', 4))
+			"captured", percent.Text(float64(r.Energy), t.Energy, 'g', 4), "asked", percent.Text(t.Energy, 1, 'g', 4))
 	}
 }
-
-// Percent is a share in percent, as strconv.FormatFloat has it, with more digits where prec do not tell it from
-// another share.
-func Percent(share, other float64, verb byte, prec int) string {
-	text := func(x float64) string { return strconv.FormatFloat(100*x, verb, prec, 64) }
-	for math.Abs(share-other) > roundedShare && text(share) == text(other) {
-		prec++
-	}
-	return text(share) + " %"
-}
-
-// roundedShare is the difference of shares that is taken for rounding.
-const roundedShare = 1e-12

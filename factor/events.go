@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/factor/complete"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/solver"
@@ -40,13 +39,6 @@ func EventOf(e solver.Event) Event {
 		Phase: e.Phase, Pass: e.Pass, Triplet: e.Triplet, Locked: e.Locked,
 		Sigma: Number(e.Sigma), Residual: Number(e.Residual), Open: e.Open, Worst: Number(e.Worst), Goal: Number(e.Goal),
 		BytesRead: e.Stats.BytesRead, Seconds: newSeconds(e.Stats),
-	}
-}
-
-// EventOfRound is the event of a round of a completion.
-func EventOfRound(s *complete.State) Event {
-	return Event{
-		Phase: s.Phase.String(), Pass: s.Rounds, Lambda: Number(s.Lambda), Objective: Number(s.F), RMSE: Number(s.RMSE), HeldOut: Number(s.Held),
 	}
 }
 

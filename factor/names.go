@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -63,18 +62,6 @@ func (n Name) String() string {
 		text = fmt.Sprintf("%s (%s)", text, n.Title)
 	}
 	return escape.Line(text)
-}
-
-// Guarded is a text that a spreadsheet takes for a text: a single quote stands before one that begins as a formula does,
-// with =, +, -, @, a tab or a carriage return. A negative integer is left as it is.
-func Guarded(text string) string {
-	if text == "" || !strings.Contains("=+-@\t\r", text[:1]) {
-		return text
-	}
-	if _, err := strconv.ParseInt(text, 10, 64); err == nil && text[0] == '-' {
-		return text
-	}
-	return "'" + text
 }
 
 // Names are the ids of the rows or columns of a result, and their titles if they have any. They are found

@@ -205,7 +205,7 @@ func (t *Trial) flipCheckpoint() {
 	}
 	made := t.fixture("checkpoint-"+method, func(t *Trial) {
 		t.must(run(t.path("want")))
-		if _, short := t.solved(run(t.path("out"), "--max-passes", "6")); !short {
+		if short := t.solved(run(t.path("out"), "--max-passes", "6")); !short {
 			check(wrongf("%s: it ends within 6 passes", method))
 		}
 		copyTree(t.path("out"), t.path("again"))

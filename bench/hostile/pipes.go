@@ -33,7 +33,7 @@ var pipes = Attack{
 				gdsvd("svd", "-q", store, "-k", "2", "-o", out, "--force"))
 		case "checkpoint":
 			stopped := []string{"svd", "-q", store, "-k", "2", "-o", t.path("out"), "--checkpoint-every", "1ms"}
-			if _, short := t.solved(gdsvd(append(stopped, "--max-passes", "3")...)); !short {
+			if short := t.solved(gdsvd(append(stopped, "--max-passes", "3")...)); !short {
 				return
 			}
 			hit = filepath.Join(t.path("out"), pick(t, "checkpoint", "checkpoint.jsonl"))

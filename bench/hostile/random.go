@@ -63,7 +63,7 @@ func (t *Trial) solve(m *matrix, flags []string) {
 	tol := pick(t, "1e-4", "1e-6", "1e-8", "1e-8", "1e-10", "1e-12")
 	args := []string{"svd", "-q", t.path("m.csr"), "-o", t.path("out"), "-k", strconv.Itoa(k), "--tol", tol,
 		"--seed", strconv.Itoa(t.IntN(1000)), "--max-passes", most}
-	_, early := t.solved(gdsvd(append(args, flags...)...), 1, 2)
+	early := t.solved(gdsvd(append(args, flags...)...), 1, 2)
 	// What was ingested is the text, not what the text was made from.
 	read := need(readMarket(t.path("m.mtx")))
 	r := need(readResult(t.path("out"), read.rows, read.cols))

@@ -253,13 +253,13 @@ func (t *Trial) expect(j job, codes ...int) (p *process, refused error) {
 }
 
 // solved is expect for an svd: that its result falls short of the tolerance, exit 4, is no refusal.
-func (t *Trial) solved(j job, codes ...int) (p *process, short bool) {
-	p, err := t.expect(j, append(codes, 4)...)
+func (t *Trial) solved(j job, codes ...int) (short bool) {
+	_, err := t.expect(j, append(codes, 4)...)
 	short = isStopped(err)
 	if !short {
 		check(err)
 	}
-	return p, short
+	return short
 }
 
 // String is the command as one would type it, without directories.

@@ -131,7 +131,9 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 			slog.Any("rounds/s", ui.Figure{X: rate, Digits: 3}),
 		}})
 		a.display.Update(*shown.Load())
-		rec.Pass(factor.EventOfRound(s), live.Stage{Name: s.Phase.String()})
+		rec.Pass(factor.Event{
+			Phase: s.Phase.String(), Pass: s.Rounds, Lambda: factor.Number(s.Lambda), Objective: factor.Number(s.F), RMSE: factor.Number(s.RMSE), HeldOut: factor.Number(s.Held),
+		}, live.Stage{Name: s.Phase.String()})
 	}
 	var proof time.Time
 	o.Proof = func(done, of int) {

@@ -40,7 +40,7 @@ type Options struct {
 	File     string                  // to write
 	Format   string                  // one of Formats; "": that of the extension of File
 	Bare     bool                    // without ids and titles
-	Guarded  bool                    // in csv and tsv ids and titles are such that no spreadsheet takes them for formulas; see factor.Guarded
+	Guarded  bool                    // in csv and tsv ids and titles are such that no spreadsheet takes them for formulas; see escape.Formula
 	Replace  bool                    // a file that is there
 	Workers  int                     // 0: all processors; the file does not depend on it
 	FS       vfs.FS                  // nil: the operating system's

@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/parquet"
 	"github.com/gdsvd/gdsvd/factor/look"
+	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
@@ -204,7 +205,7 @@ func (w *entries) table() (err error) {
 		fmt.Fprintf(w.out, "row%ccolumn%cvalue\n", sep, sep)
 		name := func(b []byte, id string) []byte {
 			if w.o.Guarded {
-				id = factor.Guarded(id)
+				id = escape.Formula(id)
 			}
 			return append(field(b, id, sep), sep)
 		}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/internal/parallel"
 )
 
@@ -63,7 +63,7 @@ func newText(t *table, out io.Writer, o Options, separator byte) (*text, error) 
 	_, err := out.Write(append(head, '\n'))
 	name := func(b []byte, s string) []byte {
 		if o.Guarded {
-			s = factor.Guarded(s)
+			s = escape.Formula(s)
 		}
 		return append(field(b, s, separator), separator)
 	}

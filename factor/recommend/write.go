@@ -11,6 +11,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/parquet"
+	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
 // Format is that of a file of recommendations.
@@ -49,7 +50,7 @@ type encoder interface {
 	close() error
 }
 
-// NewWriter begins a file. rows and cols are the names of the rows and columns; in CSV they are guarded by factor.Guarded
+// NewWriter begins a file. rows and cols are the names of the rows and columns; in CSV they are guarded by escape.Formula
 // if that is asked for.
 func NewWriter(w io.Writer, f Format, rows, cols *factor.Names, guarded bool) (*Writer, error) {
 	x := &Writer{rows: fields{names: rows}, cols: fields{names: cols, kept: map[int64]field{}}}
@@ -66,7 +67,7 @@ func NewWriter(w io.Writer, f Format, rows, cols *factor.Names, guarded bool) (*
 		if guarded {
 			x.rows.encode = func(v any) ([]byte, error) {
 				if text, ok := v.(string); ok {
-					v = factor.Guarded(text)
+					v = escape.Formula(text)
 				}
 				return quoted(v)
 			}

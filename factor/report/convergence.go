@@ -12,7 +12,7 @@ const leastResidual = 1e-17
 
 func (p *page) convergence(r *factor.Result, events []factor.Event) {
 	if r.Completion != nil {
-		p.rounds(r, events)
+		p.rounds(events)
 		return
 	}
 	iterating, waits := false, false
@@ -118,7 +118,7 @@ func (p *page) residuals(r *factor.Result, events []factor.Event, over axis, x f
 }
 
 // rounds draws what a completion has minimised.
-func (p *page) rounds(r *factor.Result, events []factor.Event) {
+func (p *page) rounds(events []factor.Event) {
 	if len(events) == 0 {
 		return
 	}

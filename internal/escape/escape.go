@@ -1,4 +1,4 @@
-// Package escape makes characters of a text visible.
+// Package escape makes characters of a text visible, and formulas texts.
 package escape
 
 import (
@@ -31,4 +31,16 @@ func Runes(text string, which func(rune) bool) string {
 		}
 	}
 	return b.String()
+}
+
+// Formula is a text that a spreadsheet takes for a text: a single quote stands before one that begins as a formula does,
+// with =, +, -, @, a tab or a carriage return. A negative integer is left as it is.
+func Formula(text string) string {
+	if text == "" || !strings.Contains("=+-@\t\r", text[:1]) {
+		return text
+	}
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil && text[0] == '-' {
+		return text
+	}
+	return "'" + text
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/percent"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -64,7 +65,7 @@ func wanted(e *factor.Explanation) string {
 	if e.Energy == 0 {
 		return fmt.Sprintf("%d %s", e.K, things(e.Which))
 	}
-	return fmt.Sprintf("as few triplets as capture %s of the energy, %d at most,", factor.Percent(e.Energy, 1, 'g', 6), e.K)
+	return fmt.Sprintf("as few triplets as capture %s of the energy, %d at most,", percent.Text(e.Energy, 1, 'g', 6), e.K)
 }
 
 // viewPlan prints what the steps of a view do.

@@ -11,6 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/percent"
 )
 
 // shown is how many rows of a longer table are printed.
@@ -84,7 +85,7 @@ func captured(r *factor.Result) string {
 	case t != nil:
 		other = 1
 	}
-	return factor.Percent(energy, other, 'f', 2)
+	return percent.Text(energy, other, 'f', 2)
 }
 
 // onTarget says whether the triplets are the fewest that capture what was asked for.
@@ -93,7 +94,7 @@ func onTarget(r *factor.Result) string {
 	if t == nil {
 		return ""
 	}
-	asked := factor.Percent(t.Share, 1, 'g', 6) + " was asked for"
+	asked := percent.Text(t.Share, 1, 'g', 6) + " was asked for"
 	switch {
 	case !t.Reached:
 		return fmt.Sprintf("%s, which takes more than these %s\n", asked, Plural(r.K, "triplet"))
