@@ -14,9 +14,9 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 	"github.com/gdsvd/gdsvd/internal/memory"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // begin looks at what lies where a task is to write.

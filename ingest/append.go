@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/stored"
 	"github.com/gdsvd/gdsvd/ingest/internal/titles"
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Append merges the entries of more inputs into a store, and publishes the result at out, or in

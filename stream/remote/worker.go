@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Worker does tasks. It keeps the last store that it was asked for open, with its view, and nothing else between tasks: any
