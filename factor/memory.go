@@ -97,11 +97,7 @@ func (t *task) fit(method method.Method) (placement, error) {
 	if t.Operator == solver.Dilation {
 		n += int(t.store.Rows())
 	}
-	width := method.Traits(t.Rank).Width(t.Rank)
-	if t.Init != "" {
-		width = max(width, solver.GivenWidth(method, t.Rank))
-	}
-	width = int(min(int64(width), t.store.Cols()))
+	width := int(min(int64(solver.WidestBlock(method, t.Rank, t.Init != "")), t.store.Cols()))
 	all := placement{options: stream.Options{
 		Memory: t.Memory, Reserve: solver.RunFootprint(method, n, t.Rank) + t.beside(method) + onTheWay,
 		Workers: t.Workers, Width: width, Rank: t.Rank,

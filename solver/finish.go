@@ -94,8 +94,7 @@ func (f *factorisation) outcome(st Status, limited bool) Status {
 	if f.s.Stop != StopResidual {
 		return st
 	}
-	leading := !f.outside.Wanted || f.beyond(f.cert.Sigma, f.cert.Frobenius).Leading
-	if f.cert.Converged(f.s.Tol) == len(f.cert.Sigma) && leading {
+	if f.cert.Converged(f.s.Tol) == len(f.cert.Sigma) && f.leading() {
 		return Converged
 	}
 	switch {
@@ -105,6 +104,11 @@ func (f *factorisation) outcome(st Status, limited bool) Status {
 		return Stagnated
 	}
 	return st
+}
+
+// leading reports whether the triplets of the certificate are known to be the leading ones, if that is asked for.
+func (f *factorisation) leading() bool {
+	return !f.outside.Wanted || f.beyond(f.cert.Sigma, f.cert.Frobenius).Leading
 }
 
 // finishLeft applies the sign rule and turns W into U. It returns max|UᵀU−I|, and whether

@@ -9,11 +9,10 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/scout"
 )
 
-// search is find for start vectors that may have been given: the residuals of what
-// they lead to say that it is singular, not that it is leading. It goes on until
-// nothing larger can be hidden; what turns out to be is found from random vectors,
-// and what was given is forgotten. At a coarse tolerance those may mislead, too: then
-// others have to do better.
+// search is find with evidence: residuals say that what has been found is singular, not
+// that it is leading. It goes on until nothing larger can be hidden; what turns out to be is
+// found from random vectors, and what has been found is forgotten. At a coarse tolerance those may
+// mislead, too: then others have to do better.
 func (r *run) search(reserve func() int) (Status, error) {
 	for {
 		st, err := r.find(reserve)
@@ -41,7 +40,7 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 		r.outside.Bound = outside.Bound{Known: true}
 	}
 	least := r.found.Least()
-	if r.work.rec == nil && r.outside.Evident(least) {
+	if r.work.rec == nil && (r.outside.Evident(least) || r.captured(least)) {
 		return false, Converged, nil
 	}
 	if r.work.rec == nil {
@@ -84,6 +83,18 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 			return misled, Converged, err
 		}
 	}
+}
+
+// captured reports whether too little of ‖A‖²_F is left for an eigenvalue that counts beside the least one.
+func (r *run) captured(least float64) bool {
+	if matrixOf(r.op) == nil {
+		return false
+	}
+	sigma := make([]float64, r.found.Len())
+	for i, v := range r.found.Values {
+		sigma[i] = r.found.Sigma(v)
+	}
+	return r.found.Eigenvalue(r.remainder(sigma, infoOf(r.op).Norm).Bound) <= r.outside.Negligible(least)
 }
 
 // forget begins the run anew from random vectors.

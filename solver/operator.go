@@ -147,8 +147,10 @@ func (f *factorisation) lower() {
 	if !ok {
 		return
 	}
+	bound := f.found.Sigma(f.outside.Value)
 	f.op, f.n = gram{f.a}, h.n
 	f.found.Halve(h.long())
+	f.outside.Value = f.found.Eigenvalue(bound)
 	f.starts.warm = nil
 	f.s.Deflation = Projected
 	f.deflated.Operator, f.deflated.Plain = f.op, false

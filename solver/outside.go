@@ -25,21 +25,20 @@ import (
 // block, after enough products for its largest Ritz values to have settled, can have
 // overlooked a larger eigenvalue only if the block was nearly orthogonal to its
 // eigenvector, and how probable that is is known: see Evidence. It
-// is Krylov's own space, at no cost, which a few restarts leave as it is (solver/method: Evidence). Otherwise
-// the bound is √(‖A‖²_F − Σσ²), which is weak and never wrong; it may well be above
-// the least value found, and then the result says that something may be hidden
-// there, without being any worse than a result without a bound. A block has no part in more
+// is Krylov's own space, at no cost at fine tolerances, which a few restarts leave as it is (solver/method: Evidence).
+// Or the bound is √(‖A‖²_F − Σσ²), which is never wrong, where that is small enough. A block has no part in more
 // dimensions of an eigenspace than it has columns: where as many copies of the least value have been
 // found, there may be more, and the bound is no less than that value.
 //
-// A run from given vectors, or one that a checkpoint says began so, does not end
-// without evidence (Outside.Leading): a bound within 2·Tol·σ₁ of the least value found, or below what
-// the operator can see. Krylov multiplies the given vectors together with
+// No run under StopResidual is Converged without evidence (Outside.Leading): a bound within 2·Tol·σ₁ of the
+// least value found, or below what the operator can see; but one with the Plain deflation that
+// began at random vectors, in which nothing can be told apart from what has been found. Krylov goes on for a few passes if its residuals
+// are too large for evidence. Given vectors it multiplies together with
 // max(2, k/10, b) random ones in one wide block, whose space is the evidence, and
 // Block has at least as many in its own. For other methods than Krylov, and where that space was restarted more often, the
-// deflated operator is multiplied with random vectors orthogonal to those found, at
-// least max(2, k/10), as long as it takes (PhaseOutside). Should something larger turn up, what was
-// given is forgotten and the search begins from random vectors. A limit that ends the
+// deflated operator is multiplied with random vectors orthogonal to those found, as many as the method has columns and at
+// least max(2, k/10), as long as it takes (PhaseOutside). Should something larger turn up, what has
+// been found is forgotten and the search begins from random vectors. A limit that ends the
 // run before that makes its status that of the limit, whatever the residuals are.
 //
 // Values at roundoff are set to exactly 0, and their left vectors, which A does
@@ -52,18 +51,17 @@ type Outside struct {
 	Bound       float64
 	Probability float64
 	// Leading allows for 2·Tol·σ₁, as the least value may have moved by its residual
-	// since the search compared it, and for what the operator cannot see. A run from
-	// given vectors has Converged only if it is set.
+	// since the search compared it, and for what the operator cannot see.
 	Leading bool
 }
 
-// GivenWidth is the number of columns of the widest block that a run for k triplets
-// with a method multiplies if it is given start vectors.
-func GivenWidth(m method.Method, k int) int {
+// WidestBlock is the number of columns of the widest block that a run for k triplets
+// with a method multiplies; given says that it is given start vectors.
+func WidestBlock(m method.Method, k int, given bool) int {
 	t := m.Traits(k)
 	w := t.Width(k)
 	most := max(w, outside.Scouts(w, k))
-	if t.Copies > 0 {
+	if given && t.Copies > 0 {
 		most = max(most, k+max(outside.Few(k), w))
 	}
 	return most

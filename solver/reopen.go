@@ -1,6 +1,8 @@
 package solver
 
 import (
+	"math"
+
 	"github.com/gdsvd/gdsvd/solver/internal/judge"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
@@ -27,12 +29,14 @@ func (f *factorisation) unsettled() bool {
 	if open > len(f.work.pairs) {
 		return true
 	}
-	for _, c := range f.work.pairs[:open] {
-		if c.Value <= judge.NearFloor*tallskinny.FloorFactor*tallskinny.Epsilon*f.found.Lambda1 {
-			return true
-		}
+	least := math.Inf(1)
+	for _, v := range f.found.Values {
+		least = min(least, v)
 	}
-	return false
+	for _, c := range f.work.pairs[:open] {
+		least = min(least, c.Value)
+	}
+	return least <= judge.NearFloor*tallskinny.FloorFactor*tallskinny.Epsilon*f.found.Lambda1
 }
 
 // offenders returns the triplets whose residual misses the tolerance by more
@@ -62,11 +66,11 @@ func (f *factorisation) offenders(given bool) []int {
 	return out
 }
 
-// worthwhile reports whether to go on with triplets that miss the tolerance, or with more of
-// them, can gain anything.
+// worthwhile reports whether to go on with triplets that miss the tolerance, with more of
+// them, or with evidence that they are the leading ones, can gain anything.
 func (f *factorisation) worthwhile(again []int) bool {
 	if len(again) == 0 {
-		return f.short()
+		return f.short() || f.passes.round.count < maxRounds && !f.leading()
 	}
 	worst := 0.0
 	for i := range f.cert.Residuals {
@@ -88,6 +92,8 @@ func (f *factorisation) reopen(again []int, given bool) {
 	case len(again) > 0:
 		f.found.Tol /= 4
 		f.passes.round.count++
+	case !f.short():
+		f.passes.round.count++ // for evidence about the values as they are now
 	}
 	f.relock(again, f.sufficient())
 	f.starts.warm = append(f.starts.warm, spare...)

@@ -170,7 +170,7 @@ func (r *run) restore(version int, parts []method.Part) error {
 	if r.work.block.Scout {
 		r.work.rec = scout.New(r.arena)
 	} else {
-		r.work.rec = r.s.Method.New(r.terms())
+		r.work.rec = r.s.Method.New(r.terms(r.work.block.Given))
 	}
 	return method.Restore(r.arena, r.n, parts, r.work.rec.State)
 }

@@ -47,7 +47,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		}
 		z, given := r.start()
 		r.work = work{
-			rec: r.s.Method.New(r.terms()), judge: r.newJudge(given == tallskinny.Width(z)),
+			rec: r.s.Method.New(r.terms(given)), judge: r.newJudge(given == tallskinny.Width(z)),
 			block: outside.Block{Before: r.found.Len(), Given: given},
 		}
 		r.work.rec.Start(z)
@@ -118,11 +118,11 @@ func (r *run) newJudge(warm bool) judge.Judge {
 	return judge.Judge{Paper: r.s.Stop == StopPaper, Tol: r.found.Tol, Exponent: e, Linear: r.found.Linear, Warm: warm}
 }
 
-// terms are what the next recurrence is told.
-func (r *run) terms() method.Run {
+// terms are what a recurrence with a number of given columns is told.
+func (r *run) terms(given int) method.Run {
 	return method.Run{
 		Arena: r.arena, Rank: r.s.Rank, Paper: r.s.Stop == StopPaper,
-		Indefinite: r.s.Operator == Dilation, Given: r.outside.Wanted && r.starts.drawn == 1,
+		Indefinite: r.s.Operator == Dilation, Given: given > 0 && r.starts.drawn == 1,
 	}
 }
 
@@ -130,7 +130,7 @@ func (r *run) terms() method.Run {
 // are locked, in order, when the last of them is good enough. Waiting for it
 // costs no pass that would not be needed anyway, every pass improves the others
 // too, and what is locked together has been rotated together. Ritz pairs whose
-// values are roundoff end the list. With given start vectors they also wait until it is
+// values are roundoff end the list. They also wait until it is
 // evident that nothing larger is hidden, as long as the recurrence can tell. If nothing is left to be found accept locks
 // an arbitrary completion, provided that the recurrence is fresh: what one that
 // has gone on after a lock does not see may still be there. If a given start
@@ -300,12 +300,12 @@ func (r *run) uncertain(c method.RitzPair) (now, goal float64) {
 
 // witness takes note of what the recurrence at work says about eigenvalues beyond the pairs found
 // and the first ones of its own, and reports whether it says anything that will become sharper until it is
-// enough: after restarts rounding may stand in the way.
+// enough. After restarts rounding may stand in the way of that, but not of residuals too large for any evidence.
 func (r *run) witness(first int) bool {
 	if r.work.rec == nil || r.s.Stop != StopResidual || r.s.Deflation == Plain && r.work.block.Before > 0 {
 		return false // plain deflation keeps nothing out of its space
 	}
 	e, ok := r.work.rec.Evidence(first)
 	says := ok && r.outside.Witness(e, r.work.block, r.work.pairs[:first])
-	return says && len(e.Past) == 0
+	return says && (len(e.Past) == 0 || !r.outside.Known)
 }

@@ -57,7 +57,7 @@ func (r *run) startWidth() int {
 // in all given vectors at once: together with random columns they are its block.
 func (r *run) joined() bool {
 	ok := r.about.Copies > 0 || r.about.Width(r.s.Rank) >= r.s.Rank+outside.Few(r.s.Rank)
-	return ok && r.outside.Wanted && r.starts.drawn == 0 && r.found.Len() == 0
+	return ok && r.starts.drawn == 0 && r.found.Len() == 0
 }
 
 // probeWidth is how many random vectors look for more copies of values: of a few triplets few.

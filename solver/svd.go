@@ -92,6 +92,7 @@ func (f *factorisation) factorise() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.outside.Wanted = f.outside.Wanted || f.s.Stop == StopResidual && f.asked != Plain
 	given = given && !(f.joined() && f.passes.may(f.reserve()) == NotTerminated)
 	st, err := f.inspect()
 	for err == nil && !f.passes.cut {

@@ -63,8 +63,8 @@ func Check(t TB, a *mat.Dense, s solver.Settings, res *solver.Result, u *mat.Den
 	if res.Converged != converged {
 		t.Errorf("Converged = %d, but %d residuals are within %g", res.Converged, converged, tol)
 	}
-	if s.Stop == solver.StopResidual && (res.Status == solver.Converged) != (converged == s.Rank) {
-		t.Errorf("status %v with %d of %d converged", res.Status, converged, s.Rank)
+	if s.Stop == solver.StopResidual && (res.Status == solver.Converged) != (converged == s.Rank && (res.Outside.Leading || s.Deflation == solver.Plain && s.Init == nil)) {
+		t.Errorf("status %v with %d of %d converged, %+v", res.Status, converged, s.Rank, res.Outside)
 	}
 	checkEnergy(t, a, res)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gdsvd/gdsvd/solver/internal/found"
+	"github.com/gdsvd/gdsvd/solver/internal/judge"
 	"github.com/gdsvd/gdsvd/solver/internal/scout"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -34,8 +35,7 @@ type Block struct {
 type Watch struct {
 	Bound
 	Found *found.Pairs
-	// Wanted says that the search is not over before it is evident that nothing larger is
-	// hidden: where to search was given, so that what is found may not be leading.
+	// Wanted says that the search is not over before it is evident that nothing larger is hidden.
 	Wanted bool
 	Doubt  bool // more copies of a value found may be hidden from the recurrence at work
 
@@ -47,13 +47,10 @@ type Watch struct {
 func Few(k int) int { return max(2, (k+9)/10) }
 
 // Scouts is how many random columns look outside of k vectors found by a method of some
-// width. The more the fewer passes it takes; a method of one vector has no memory for many.
+// width, whose memory they take. The more the fewer passes it takes, and the more products.
 func Scouts(width, k int) int {
-	if width == 1 {
-		return Few(k)
-	}
 	const most = 32
-	return max(Few(k), min(2*k, most))
+	return max(Few(k), min(width, most))
 }
 
 // Reset forgets the bound: it is of other vectors than those found now.
@@ -61,7 +58,7 @@ func (w *Watch) Reset() { w.Bound = Bound{} }
 
 // Witness takes note of the evidence of the recurrence at work about eigenvalues beyond
 // the pairs found and the first ones of its own, leading, that it has just found. It reports whether
-// that says anything.
+// that says anything, or will after further passes.
 //
 // Which vector the recurrence has missed, if any, depends on the random block: it is the first
 // eigenvector that is not among those found, one of k+1. Each must be ruled out. The
@@ -80,7 +77,7 @@ func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) b
 	}
 	const apart = 1e-2 // relative distance of w from those it could be mixed with
 	if e.Leak*float64(1+len(e.Past)) > apart*delta*min(e.Theta[0], w.Found.Share()*w.Found.Lambda1) {
-		return false
+		return e.Leak > judge.NearFloor*tallskinny.FloorFactor*tallskinny.Epsilon*e.Top
 	}
 	now := Bound{true, e.Steps, scout.UpperBound(e, delta), Probability}
 	now.Value = max(now.Value, copied(w.Found, leading, b, columns-b.Given))
