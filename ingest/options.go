@@ -253,7 +253,7 @@ func (o Options) siftedGraph() error {
 		return fmt.Errorf("keep rows with %d and columns with %d entries of an undirected graph: want equally many, they are the same nodes", f.MinPerRow, f.MinPerCol)
 	case o.Graph == Directed && max(f.MinPerRow, f.MinPerCol) > 0:
 		return errors.New("keep rows or columns with enough entries of a directed graph: its rows and columns would not be the same nodes")
-	case o.Graph == Undirected && o.Holdout.kind != heldout.None:
+	case o.Graph == Undirected && o.Holdout.kind() != heldout.None:
 		return errors.New("hold out entries of an undirected graph: each edge has two; want a directed one")
 	}
 	return nil
@@ -268,13 +268,13 @@ func (o Options) sifting(s format.Shape) (n int64) {
 	if o.Filter.matrix() {
 		n += sieve.Bytes(stored)
 	}
-	switch o.Holdout.kind {
+	switch o.Holdout.kind() {
 	case heldout.None:
 		return n
 	case heldout.Random:
 		n += 8 * stored.Cols
 	case heldout.Last:
-		n += (24 + 16*o.Holdout.n) * stored.Cols
+		n += (24 + 16*o.Holdout.Last) * stored.Cols
 	}
 	return n + stored.Cols/4
 }
@@ -291,4 +291,4 @@ func (o request) opener(window int64) input.Opener {
 func (o request) files() input.Files { return input.Files{FS: o.FS, Net: o.net} }
 
 // sifts tells whether the matrix is another one than that of all entries.
-func (o Options) sifts() bool { return o.Filter.matrix() || o.Holdout.kind != heldout.None }
+func (o Options) sifts() bool { return o.Filter.matrix() || o.Holdout.kind() != heldout.None }

@@ -94,7 +94,7 @@ func (g *sifted) holdOut(ctx context.Context) error {
 		h.Cols += int64(bits.OnesCount64(w &^ seen[i]))
 	}
 	h.Rows, h.Cols = csr.Exchanged(g.pack.Transposed, h.Rows, h.Cols)
-	if k := g.o.Holdout.kind; k == heldout.Time || k == heldout.After {
+	if k := g.o.Holdout.kind(); k == heldout.Time || k == heldout.After {
 		h.From = time.UnixMicro(int64(g.split.Cut)).UTC()
 	}
 	g.report.Heldout = h
@@ -120,7 +120,7 @@ func (g *sifted) splitRows(ctx context.Context, emit func(held []bool, row int64
 // stagePair stages the store of what is held out, unless nothing is. Half a pair that a process has
 // left that died while it published one is replaced by the ingest that goes on from there.
 func stagePair(o request, out string) (*vfs.Staging, error) {
-	if o.Holdout.kind == heldout.None {
+	if o.Holdout.kind() == heldout.None {
 		return nil, nil
 	}
 	j, err := readJournal(&scratch.Dir{FS: o.FS, Name: out + SpoolSuffix})
@@ -134,7 +134,7 @@ func stagePair(o request, out string) (*vfs.Staging, error) {
 // describePair completes the report on the store of what is held out of a finished one. It is fs.ErrNotExist
 // if there is none, or one of another store.
 func (t *task) describePair() error {
-	if t.o.Holdout.kind == heldout.None {
+	if t.o.Holdout.kind() == heldout.None {
 		return nil
 	}
 	name := t.report.Store + TestSuffix
@@ -220,7 +220,7 @@ func (g *sifted) prepare(ctx context.Context) error {
 	s := g.split
 	switch {
 	case s.Kind == heldout.After:
-		s.Cut = format.Time(g.o.Holdout.after.UnixMicro())
+		s.Cut = format.Time(g.o.Holdout.After.UnixMicro())
 	case s.Kind == heldout.Time:
 		return g.findCut(ctx)
 	case s.Kind == heldout.Random:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -93,7 +94,7 @@ func TestPairAfterDeath(t *testing.T) {
 		run := func(out string, fsys vfs.FS, resume, force bool) (*Report, error) {
 			o := Options{
 				FS: fsys, Duplicates: Sum, Resume: resume, Force: force, CheckpointEvery: time.Nanosecond, Workers: 1,
-				Holdout: Holdout{kind: heldout.Last, n: 1}, Columns: []string{"1", "2", "3", "4"},
+				Holdout: Holdout{Last: 1}, Columns: []string{"1", "2", "3", "4"},
 			}
 			return ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
 		}
@@ -176,7 +177,7 @@ func left(t *testing.T, out string, published bool) {
 // a store is missing or of another pair is not taken for one.
 func TestPairAndWhatIsThere(t *testing.T) {
 	in := write(t, "log", "1,1,1,5\n1,2,1,6\n2,1,1,7\n2,2,1,8\n")
-	o := Options{Holdout: Holdout{kind: heldout.Last, n: 1}, Columns: []string{"1", "2", "3", "4"}}
+	o := Options{Holdout: Holdout{Last: 1}, Columns: []string{"1", "2", "3", "4"}}
 	out := target(t)
 	mustIngest(t, []string{in}, out+TestSuffix, Options{Columns: []string{"1", "2", "3"}})
 	if _, err := Ingest(t.Context(), []string{in}, out, o); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), TestSuffix) {
@@ -192,7 +193,7 @@ func TestPairAndWhatIsThere(t *testing.T) {
 	}
 	other := target(t)
 	o2 := o
-	o2.Holdout = Holdout{kind: heldout.After, after: time.Unix(8, 0)}
+	o2.Holdout = Holdout{After: time.Unix(8, 0)}
 	mustIngest(t, []string{in}, other, o2)
 	if err := os.RemoveAll(out + TestSuffix); err != nil {
 		t.Fatal(err)
@@ -224,7 +225,7 @@ func TestEveryFaultOfAPairSurfaces(t *testing.T) {
 			}
 			return nil
 		})
-		o := Options{FS: fsys, Duplicates: Sum, Workers: 1, Holdout: Holdout{kind: heldout.Random, fraction: 0.5}, Columns: []string{"1", "2", "3", "4"}}
+		o := Options{FS: fsys, Duplicates: Sum, Workers: 1, Holdout: Holdout{Random: 0.5}, Columns: []string{"1", "2", "3", "4"}}
 		_, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), mustPlan(t))
 		_, noTrain := os.Stat(out)
 		_, noTest := os.Stat(out + TestSuffix)
@@ -251,6 +252,11 @@ func TestParseHoldout(t *testing.T) {
 	} {
 		if h, err := ParseHoldout(s); err == nil || h != (Holdout{}) {
 			t.Errorf("%q is %+v, %v", s, h, err)
+		}
+	}
+	for _, h := range []Holdout{{Random: 0.1, Last: 1}, {Time: 0.1, After: time.Unix(8, 0)}, {Random: 1}, {Last: -1}, {Time: math.NaN()}} {
+		if err := (Options{Holdout: h}).ValidateSifting(); err == nil {
+			t.Errorf("%+v is taken", h)
 		}
 	}
 }
@@ -319,7 +325,7 @@ func TestDuplicateOutsideOfTheTimes(t *testing.T) {
 	if _, got, err := ingestText(t, text, Options{Filter: Filter{Since: since}}); err != nil || len(got) != 2 {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, h := range []Holdout{{}, {kind: heldout.Last, n: 1}} {
+	for _, h := range []Holdout{{}, {Last: 1}} {
 		_, err := Ingest(t.Context(), []string{write(t, "in", text+"1,1,4,30\n")}, target(t), Options{Filter: Filter{Since: since}, Holdout: h})
 		var de *duplicateError
 		if !errors.As(err, &de) || de.First.Line != 3 || de.Second.Line != 5 || de.Count != 1 || de.Entries != 3 || de.Row != "1" || de.Col != "1" {
@@ -335,7 +341,7 @@ func FuzzParseHoldout(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		h, err := ParseHoldout(s)
-		if err != nil || h.kind == heldout.After && (h.after.Year() < 0 || h.after.Year() > 9999) {
+		if err != nil || h.kind() == heldout.After && (h.After.Year() < 0 || h.After.Year() > 9999) {
 			return
 		}
 		if again, err := ParseHoldout(h.String()); err != nil || again != h {
@@ -348,7 +354,7 @@ func FuzzParseHoldout(f *testing.F) {
 func TestAppendToWhatHasBeenSifted(t *testing.T) {
 	in := write(t, "log", "1,1,1,5\n1,2,1,6\n2,1,1,7\n2,2,1,8\n3,1,1,9\n")
 	for _, o := range []Options{
-		{Filter: Filter{MinPerRow: 2}}, {Filter: Filter{Until: time.Unix(9, 0)}}, {Holdout: Holdout{kind: heldout.Last, n: 1}},
+		{Filter: Filter{MinPerRow: 2}}, {Filter: Filter{Until: time.Unix(9, 0)}}, {Holdout: Holdout{Last: 1}},
 	} {
 		o.Columns = []string{"1", "2", "3", "4"}
 		out := target(t)

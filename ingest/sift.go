@@ -38,10 +38,10 @@ func sift(ctx context.Context, g *ordered) (*sifted, error) {
 		}
 	}
 	h := g.o.Holdout
-	if h.kind == heldout.None {
+	if h.kind() == heldout.None {
 		return s, nil
 	}
-	s.split = &heldout.Splitter{Kind: h.kind, Fraction: h.fraction, N: h.n, Seed: h.Seed, Transposed: g.pack.Transposed}
+	s.split = &heldout.Splitter{Kind: h.kind(), Fraction: max(h.Random, h.Time), N: h.Last, Seed: h.Seed, Transposed: g.pack.Transposed}
 	return s, s.holdOut(ctx)
 }
 
@@ -87,7 +87,7 @@ func (g *sifted) filter(ctx context.Context) (err error) {
 	if s.Kept == 0 {
 		return fmt.Errorf("filter: %w left of %d: %d are below the least value, the others in rows or columns with too few", format.ErrEmpty, s.Entries, s.Small)
 	}
-	if g.o.Holdout.kind != heldout.None {
+	if g.o.Holdout.kind() != heldout.None {
 		return nil
 	}
 	g.meter.Extend(g.spool.N)

@@ -93,20 +93,20 @@ func naiveSift(log []event, o Options) (rows, cols []string, train, test []tripl
 	ofRow := map[string]int64{}
 	for i, e := range left {
 		held := false
-		switch h := o.Holdout; h.kind {
+		switch h := o.Holdout; h.kind() {
 		case heldout.Random:
-			held = naiveDraw(e.row, e.col, h.Seed) < h.fraction
+			held = naiveDraw(e.row, e.col, h.Seed) < h.Random
 		case heldout.Last:
-			held = ofRow[e.row] < h.n
+			held = ofRow[e.row] < h.Last
 			ofRow[e.row]++
 		case heldout.Time:
 			same := i
 			for same < len(left) && left[same].time == e.time {
 				same++
 			}
-			held = same <= int(h.fraction*float64(len(left)))
+			held = same <= int(h.Time*float64(len(left)))
 		case heldout.After:
-			held = !time.Unix(e.time, 0).Before(h.after)
+			held = !time.Unix(e.time, 0).Before(h.After)
 		}
 		if held {
 			test = append(test, triple{e.row, e.col, e.val})
@@ -169,15 +169,16 @@ func drawOptions(t *rapid.T) Options {
 		o.Filter.Until = moment("until")
 	}
 	h := &o.Holdout
-	h.kind = heldout.Kind(rapid.IntRange(0, 4).Draw(t, "hold out"))
-	switch h.kind {
-	case heldout.Random, heldout.Time:
-		h.fraction = float64(rapid.IntRange(1, 9).Draw(t, "tenths")) / 10
-		h.Seed = rapid.Uint64().Draw(t, "seed")
+	fraction := func() float64 { return float64(rapid.IntRange(1, 9).Draw(t, "tenths")) / 10 }
+	switch heldout.Kind(rapid.IntRange(0, 4).Draw(t, "hold out")) {
+	case heldout.Random:
+		h.Random, h.Seed = fraction(), rapid.Uint64().Draw(t, "seed")
+	case heldout.Time:
+		h.Time = fraction()
 	case heldout.Last:
-		h.n = rapid.Int64Range(1, 3).Draw(t, "n")
+		h.Last = rapid.Int64Range(1, 3).Draw(t, "n")
 	case heldout.After:
-		h.after = moment("after")
+		h.After = moment("after")
 	}
 	return o
 }
@@ -210,7 +211,7 @@ func TestSiftMatchesNaiveSifting(t *testing.T) {
 		out := filepath.Join(dir, strconv.Itoa(n))
 		o.FS = lazyFS{vfs.OS()}
 		rep, err := ingest(t.Context(), []string{write(t, "in", text.String())}, out, o.withDefaults(), rapid.SampledFrom(plans).Draw(rt, "plan"))
-		if o.Holdout.kind != heldout.None && (len(train) == 0 || len(test) == 0) || len(train) == 0 {
+		if o.Holdout.kind() != heldout.None && (len(train) == 0 || len(test) == 0) || len(train) == 0 {
 			if !errors.Is(err, format.ErrEmpty) {
 				rt.Fatalf("%d and %d entries, error %v", len(train), len(test), err)
 			}
@@ -220,7 +221,7 @@ func TestSiftMatchesNaiveSifting(t *testing.T) {
 			rt.Fatal(err)
 		}
 		stores := map[string][]triple{out: train}
-		if o.Holdout.kind != heldout.None {
+		if o.Holdout.kind() != heldout.None {
 			stores[out+TestSuffix] = test
 			if rep.Heldout.NNZ != int64(len(test)) || rep.Heldout.Rows != missing(rows, train, func(e triple) string { return e.Row }) ||
 				rep.Heldout.Cols != missing(cols, train, func(e triple) string { return e.Col }) {
@@ -356,7 +357,7 @@ func TestSiftedGraphs(t *testing.T) {
 	parseError(t, err, errLoop, 8, 0)
 	for _, o := range []Options{
 		{Graph: Undirected, Filter: Filter{MinPerRow: 2}}, {Graph: Directed, Filter: Filter{MinPerRow: 2, MinPerCol: 2}},
-		{Graph: Undirected, Holdout: Holdout{kind: heldout.Random, fraction: 0.5}},
+		{Graph: Undirected, Holdout: Holdout{Random: 0.5}},
 	} {
 		if o.validate() == nil {
 			t.Errorf("%+v is taken", o)

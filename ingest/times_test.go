@@ -79,8 +79,8 @@ func TestOneLogInThreeFormats(t *testing.T) {
 		check := func(name, in string, o Options) {
 			out := target(t)
 			rep := mustIngest(t, []string{in}, out, o)
-			if fingerprint(t, out) != fingerprint(t, want) || rep.NNZ == 0 || o.Holdout.kind == heldout.None && rep.Filtered.Outside == 0 ||
-				o.Holdout.kind != heldout.None && fingerprint(t, out+TestSuffix) != fingerprint(t, want+TestSuffix) {
+			if fingerprint(t, out) != fingerprint(t, want) || rep.NNZ == 0 || o.Holdout.kind() == heldout.None && rep.Filtered.Outside == 0 ||
+				o.Holdout.kind() != heldout.None && fingerprint(t, out+TestSuffix) != fingerprint(t, want+TestSuffix) {
 				t.Errorf("%s, %v: %+v: another matrix", name, o.Holdout, rep)
 			}
 		}
