@@ -1,0 +1,53 @@
+"""``python -m gdsvd.engines.dask dask://HOST:PORT PROGRAM``, or dask-local: tasks of standard input, done by the workers of Dask."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ._child import ask, serve
+
+
+def do(line: str, program: str) -> str:
+    """Does a task in a worker of Dask, whose limit of memory and threads are those of the child."""
+    import distributed
+
+    state: Any = distributed.get_worker()
+    limit = state.memory_manager.memory_limit or 0
+    return ask(line, program, int(limit * 0.8), state.state.nthreads)
+
+
+def main(name: str, program: str) -> None:
+    from distributed import Client, LocalCluster
+
+    if name == "dask-local":
+        client: Any = Client(LocalCluster(threads_per_worker=1, dashboard_address=None))  # type: ignore[no-untyped-call]
+    else:
+        client = Client("tcp://" + name.split("://", 1)[1])  # type: ignore[no-untyped-call]
+    going: set[Any] = set()  # Dask forgets a task whose future is gone
+
+    def submit(line: str, answer: Callable[[str], None], failed: Callable[[BaseException], None]) -> None:
+        # Where a task runs is left to Dask: a worker that data is pinned to may be the one that is lost.
+        future = client.submit(do, line, program, pure=False, retries=4)
+        going.add(future)
+
+        def ended(future: Any) -> None:
+            going.discard(future)
+            try:
+                answer(future.result())
+            except BaseException as err:
+                failed(err)
+
+        future.add_done_callback(ended)
+
+    serve(submit)
+    client.close()
+    if client.cluster is not None:
+        client.cluster.close()
+
+
+if __name__ == "__main__":
+    from gdsvd.engines import dask  # the module that workers import: what is in __main__ would be sent to them
+
+    dask.main(*sys.argv[1:])
