@@ -1,4 +1,4 @@
-"""The blocks of docs/python.md, docs/anndata.md and docs/r.md, executed: those of a section of Python after those of its first."""
+"""The blocks of docs/python.md, anndata.md, vectors.md and r.md, executed: those of a section of Python after those of the first of its page."""
 
 import doctest
 import os
@@ -17,15 +17,19 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
 if not PAGE.exists():
     pytest.skip("docs/python.md is not in a source distribution", allow_module_level=True)
 
-TEXTS = [path.read_text(encoding="utf-8") for path in (PAGE, PAGE.with_name("anndata.md"))]
-SECTIONS = {part.partition("\n")[0]: re.findall(r"^```python\n(.*?)^```", part, re.S | re.M) for text in TEXTS for part in text.split("\n## ")[1:]}
-FIRST = SECTIONS["svds"]  # imports, and A
+TEXTS = [PAGE.with_name(name).read_text(encoding="utf-8") for name in ("python.md", "anndata.md", "vectors.md")]
+SECTIONS, FIRST = {}, {}  # the first blocks of a page have imports, and A
+for text in TEXTS:
+    parts = [(part.partition("\n")[0], re.findall(r"^```python\n(.*?)^```", part, re.S | re.M)) for part in text.split("\n## ")[1:]]
+    first = next(blocks for name, blocks in parts if name in ("svds", "The vectors", "Cells to principal components"))
+    for name, blocks in parts:
+        SECTIONS[name], FIRST[name] = blocks, [] if blocks is first else first
 
 
 @pytest.mark.parametrize("section", [name for name, blocks in SECTIONS.items() if blocks])
 def test_section(section, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code = "".join(FIRST + (SECTIONS[section] if section != "svds" else []))
+    code = "".join(FIRST[section] + SECTIONS[section])
     for module in re.findall(r"^>>> (?:from|import) ([\w.]+(?:, *[\w.]+)*)", code, re.M):
         for name in module.split(","):
             pytest.importorskip(name.strip())

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, Union
 
 import numpy as np
 
-from . import _hdf5, _tables
+from . import _hdf5, _soma, _tables
 from ._input import checked, flags, ingest, is_number, is_path, memory_flags
 from ._lazy import lazy
 from ._places import listed
@@ -251,6 +251,43 @@ class Makes:
         with _named(rows_ids=data.obs_names, cols_ids=data.var_names) as lists:
             ingest(checked(x) if blocks is None else blocks, path, memory, [*lists, *flags(options)], (int(data.shape[0]), int(data.shape[1])), progress)
         return cls(path)
+
+    @classmethod
+    def from_soma(
+        cls: type[S],
+        uri: str,
+        path: Path,
+        *,
+        measurement: str = "RNA",
+        layer: str = "data",
+        obs_query: str | None = None,
+        var_query: str | None = None,
+        memory: str | int = "auto",
+        progress: bool | None = None,
+        **options: Any,
+    ) -> S:
+        """Make a store of the matrix of an experiment of TileDB-SOMA, with ``obs_id`` and ``var_id`` as ids.
+
+        Parameters
+        ----------
+        uri : str
+            Of the experiment, which tiledbsoma reads in blocks of rows.
+        path : path
+            Of the new store.
+        measurement, layer : str
+            Which matrix: ``ms[measurement].X[layer]``.
+        obs_query, var_query : str, optional
+            Filters of rows and columns, as ``"tissue == 'lung'"``.
+        memory, progress, **options
+            As for `from_scipy`.
+
+        Returns
+        -------
+        Store
+            `Factorization.to_soma` writes what is computed of it back.
+        """
+        with _soma.matrix(str(uri), measurement, layer, obs_query, var_query) as m:
+            return cls._from_hdf5(m, path, memory, progress, options)
 
     @classmethod
     def from_10x_h5(

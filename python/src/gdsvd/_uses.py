@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
+from . import _soma
 from ._frames import frame
 from ._input import flags, memory_flags
 from ._places import workplace
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pandas
 
 Path = Union[str, "os.PathLike[str]"]
+BLOCK = 1 << 14  # rows of vectors at a time
 
 
 class Alignment(NamedTuple):
@@ -47,9 +49,20 @@ class Uses:
     """Methods of `gdsvd.Factorization`."""
 
     path: pathlib.Path
+    s: Array
     rows: Any
     cols: Any
     info: dict[str, Any]
+
+    @property
+    def U(self) -> Array | None:
+        """Left vectors."""
+        raise NotImplementedError
+
+    @property
+    def V(self) -> Array | None:
+        """Right vectors."""
+        raise NotImplementedError
 
     def topics(self, n: int = 10, *, memory: str | int = "auto") -> pandas.DataFrame:
         """The rows and columns that are strongest in each component, on either side.
@@ -146,6 +159,23 @@ class Uses:
             args = [f"--to={os.fspath(getattr(old, 'path', old))}", f"--what={what}", *flags(options)]
             info = run("align", *args, "-o", folder, "--", self.path)
             return Alignment(np.load(folder / "X.npy"), np.load(folder / "R.npy"), np.array(info["angles"]), info)
+
+    def to_soma(self, uri: str, *, measurement: str = "RNA", obsm: str | None = "X_svd", varm: str | None = "SVs") -> None:
+        """Write the scores of rows (US) and the right vectors to an experiment of TileDB-SOMA that the store was made of.
+
+        Parameters
+        ----------
+        uri : str
+            Of the experiment.
+        measurement : str
+            Where to write.
+        obsm, varm : str or None
+            Names of the new arrays; None leaves one out. Rows that a query left out have no entries.
+        """
+        for side, name, ids, vectors, scale in (("obs", obsm, self.rows, self.U, self.s), ("var", varm, self.cols, self.V, np.ones_like(self.s))):
+            if name is not None and vectors is not None:
+                blocks = (np.asarray(vectors[i : i + BLOCK]) * scale for i in range(0, len(vectors), BLOCK))
+                _soma.write(str(uri), measurement, side, name, [plain(i) for i in ids], blocks, len(self.s))
 
     def predict(self, rows: Iterable[Any], cols: Iterable[Any]) -> Array:
         """The entries that a completion (`Store.complete`) predicts at places.
