@@ -2,7 +2,7 @@
 
 usage: peer.py NAME MATRIX K SEED
 
-MATRIX is a directory written by ./export. The data are loaded and the library
+MATRIX is a directory that peers.py has written (ARRAYS). The data are loaded and the library
 imported before the clock starts. What is printed, as JSON: wall and processor
 seconds of the factorisation, peak resident memory of the process until its end
 and before its beginning, and the true residual of its result,

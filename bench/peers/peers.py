@@ -105,8 +105,10 @@ class Bench:
     def run(self):
         self.out.mkdir(parents=True, exist_ok=True)
         for store in self.args.stores:
-            subprocess.run(["go", "run", "./export", os.path.abspath(store), str((self.out / pathlib.Path(store).stem).resolve())],
-                           cwd=HERE, check=True)
+            arrays = self.out / pathlib.Path(store).stem
+            arrays.mkdir(exist_ok=True)
+            subprocess.run([self.args.gdsvd, "export", "-q", store, "--force", "-o", str(arrays / "m.npz")], check=True)
+            subprocess.run([self.python, "-c", ARRAYS, str(arrays)], check=True)
         names = self.methods()
         failed = set()
         for turn in range(self.args.rounds):
@@ -154,6 +156,21 @@ def row(name, runs):
     worst = max(r["residual"] for r in good)
     return f"| {name} | {median(good, 'seconds'):.2f} | {median(good, 'cpu_seconds'):.2f} | {worst:.1e} | {median(good, 'peak_rss') / 2**20:.0f} |"
 
+
+# ARRAYS takes m.npz apart: shape.json, and little-endian indptr.i32, indices.i32 and data.f64, the rows of the matrix as stored.
+ARRAYS = """
+import json, pathlib, sys
+import scipy.sparse as sp
+
+d = pathlib.Path(sys.argv[1])
+m = sp.load_npz(d / "m.npz")  # CSC of a store that has the columns as its rows
+rows, cols = m.shape if m.format == "csr" else m.shape[::-1]
+if max(m.nnz, cols) >= 2**31:
+    sys.exit(f"{d}: {m.nnz} entries, {cols} columns: the other programs count with 32 bits")
+(d / "shape.json").write_text(json.dumps({"rows": rows, "cols": cols, "nnz": m.nnz}, separators=(",", ":")))
+for name, x, kind in ("indptr.i32", m.indptr, "<i4"), ("indices.i32", m.indices, "<i4"), ("data.f64", m.data, "<f8"):
+    x.astype(kind).tofile(d / name)
+"""
 
 CHECK_NPY = """
 import json, sys, numpy as np
