@@ -40,16 +40,52 @@ func (t *task) choose(ctx context.Context, before outState) (c *Choice, say func
 	chosen := cost.Choose(t.problem(t.planned))
 	t.Method = canonical(chosen.Method, t.Rank)
 	c = &Choice{Flags: Flags(chosen.Method), Why: chosen.Why, Reason: t.reason(chosen)}
+	more := int64(0)
+	if chosen.Why == cost.ByMemory {
+		more = t.dear(chosen)
+	}
+	if more > 0 {
+		c.Reason += fmt.Sprintf("; with %s it would take less than a third of the time", memory.FormatSize(more))
+	}
 	if chosen.Method != chosen.Table {
 		c.Table = Flags(chosen.Table)
 	}
 	level := slog.LevelDebug
 	if chosen.Total >= worthSaying {
 		level = slog.LevelInfo // of a shorter run the result says it soon enough
+		if more > 0 {
+			level = slog.LevelWarn
+		}
 	}
 	return c, func() {
 		t.Log.Log(ctx, level, "svd", "chosen", strings.Join(c.Flags, " "), "why", c.Reason)
 	}, nil
+}
+
+// dear returns the least memory, to a 32nd of what there is, with which the choice is expected to take less
+// than a third of the time, and 0 if eight times as much as there is will not do.
+func (t *task) dear(c cost.Choice) int64 {
+	cheap := func(memory int64) bool {
+		other := *t
+		other.Memory = memory
+		return cost.Choose(other.problem(other.planned)).Total < c.Total/3
+	}
+	no, yes := t.Memory, 2*t.Memory
+	for c.Fits && yes < 8*t.Memory && !cheap(yes) {
+		no, yes = yes, 2*yes
+	}
+	if !c.Fits || !cheap(yes) {
+		return 0
+	}
+	for yes-no > t.Memory/32 {
+		half := no + (yes-no)/2
+		if cheap(half) {
+			yes = half
+		} else {
+			no = half
+		}
+	}
+	return (yes + 1<<20 - 1) >> 20 << 20
 }
 
 // recorded takes the method from the checkpoint.

@@ -1,8 +1,11 @@
 package factor
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
@@ -30,6 +33,56 @@ func TestFoundSettings(t *testing.T) {
 		got, ok := canonical(lanczos.Krylov{}, rank).(lanczos.Krylov)
 		if !ok || float64(got.Columns) != want[0].Value || float64(got.Basis) != want[1].Value || got.Basis < rank {
 			t.Errorf("%d triplets: %+v, want %v and %v", rank, got, want[0].Value, want[1].Value)
+		}
+	}
+}
+
+// From the least memory to plenty no doubling makes a plan more than three times as fast without its being said before,
+// and what is said is true.
+func TestNoCliffs(t *testing.T) {
+	store := csr.Outline{Rows: 3e6, Cols: 59_296, NNZ: 2e8, Size: 4e8}.Plan()
+	for _, rank := range []int{10, 200} {
+		plan := func(memory int64) (cost.Choice, *Choice) {
+			task, before, err := begin(store, Options{Rank: rank, Memory: memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, _, err := task.choose(t.Context(), before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return cost.Choose(task.problem(task.planned)), said
+		}
+		least, err := LeastMemory(t.Context(), store, Options{Rank: rank})
+		if err != nil {
+			t.Fatal(err)
+		}
+		warned := 0
+		for memory := least; memory < 64<<30; memory = memory * 5 / 4 {
+			c, said := plan(memory)
+			if !c.Fits {
+				t.Fatalf("k %d: %d bytes are too few, and %d were said to be enough", rank, memory, least)
+			}
+			twice, _ := plan(2 * memory)
+			warns := strings.Contains(said.Reason, "a third of the time")
+			if c.Total > 3*twice.Total && !warns {
+				t.Errorf("k %d: %v with %d bytes, %v with twice as many: %s", rank, c.Total, memory, twice.Total, said.Reason)
+			}
+			if !warns {
+				continue
+			}
+			warned++
+			task, _, err := begin(store, Options{Rank: rank, Memory: memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			enough, _ := plan(task.dear(c))
+			if enough.Total > c.Total/3 {
+				t.Errorf("k %d: %v with %d bytes, %v with those that it names", rank, c.Total, memory, enough.Total)
+			}
+		}
+		if rank == 200 && warned == 0 {
+			t.Error("nothing is said anywhere: the test does not test")
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // windowRows is the number of rows of a block in a Space that are in memory at
 // the same time.
-const windowRows = 1 << 14
+const windowRows = 1 << 12
 
 // guard runs f and makes an error of a fault of memory that the Space has mapped.
 func (m *Matrix) guard(f func() error) error {
