@@ -114,6 +114,18 @@ func TestScale(t *testing.T) {
 	}
 }
 
+// TestFewDigits: values of a few units of the least float64 are sound to within such a unit.
+func TestFewDigits(t *testing.T) {
+	dir := t.TempDir()
+	file, store := filepath.Join(dir, "m.csv"), filepath.Join(dir, "m.csr")
+	if err := os.WriteFile(file, []byte("1,1,3e-322\n2,2,1e-322\n1,2,5e-323\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "ingest", "-q", file, "-o", store)
+	out, _ := factorised(t, store, "-k", "2")
+	must(t, "check", "-q", out, "--store", store)
+}
+
 // TestScaleRefused: what is no number, or has no norm, is refused and leaves nothing.
 func TestScaleRefused(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{

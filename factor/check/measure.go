@@ -159,7 +159,7 @@ func (m *Measurement) fill(c *checker, t *triplets, norm, terms float64) {
 		m.Right = append(m.Right, relative(t.right[i]))
 		m.Residual = append(m.Residual, relative(max(t.left[i], t.right[i])))
 	}
-	m.Floor = relative(floorUnits * 0x1p-52 * terms)
+	m.Floor = relative(floorUnits*0x1p-52*terms + math.SmallestNonzeroFloat64) // and of the values where float64 has few digits
 }
 
 // compare finds the triplets that are not within the tolerance of --tol, or else not as
