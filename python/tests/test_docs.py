@@ -1,4 +1,4 @@
-"""The blocks of docs/python.md, anndata.md, vectors.md and r.md, executed: those of a section of Python after those of the first of its page."""
+"""The blocks of docs/python.md, anndata.md, vectors.md, nightly.md and r.md, executed: those of a section after those of the first of its page."""
 
 import doctest
 import os
@@ -17,11 +17,11 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
 if not PAGE.exists():
     pytest.skip("docs/python.md is not in a source distribution", allow_module_level=True)
 
-TEXTS = [PAGE.with_name(name).read_text(encoding="utf-8") for name in ("python.md", "anndata.md", "vectors.md")]
+TEXTS = [PAGE.with_name(name).read_text(encoding="utf-8") for name in ("python.md", "anndata.md", "vectors.md", "nightly.md")]
 SECTIONS, FIRST = {}, {}  # the first blocks of a page have imports, and A
 for text in TEXTS:
     parts = [(part.partition("\n")[0], re.findall(r"^```python\n(.*?)^```", part, re.S | re.M)) for part in text.split("\n## ")[1:]]
-    first = next(blocks for name, blocks in parts if name in ("svds", "The vectors", "Cells to principal components"))
+    first = next(blocks for name, blocks in parts if name in ("svds", "The vectors", "Cells to principal components", "The first day"))
     for name, blocks in parts:
         SECTIONS[name], FIRST[name] = blocks, [] if blocks is first else first
 

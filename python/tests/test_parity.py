@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 
 import gdsvd
@@ -58,6 +59,11 @@ def test_align(store, tmp_path):
     np.testing.assert_allclose(r, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(x, f.U, atol=1e-12)
     assert angles.max() < 1e-6 and info["common"] == 30
+    other = gdsvd.Store.from_scipy(sp.csr_matrix(R.random((30, 12))), tmp_path / "o.csr", rows_ids=f.rows).svd(2, tmp_path / "o")
+    turned = other.align(f, "U")
+    np.testing.assert_allclose(np.sort(turned.angles), np.sort(scipy.linalg.subspace_angles(other.U, f.U)), atol=1e-9)
+    np.testing.assert_allclose(turned.R, scipy.linalg.orthogonal_procrustes(other.U, f.U)[0], atol=1e-9)
+    np.testing.assert_allclose(turned.X, other.U @ turned.R, atol=1e-12)
     np.testing.assert_array_equal(f.align(f.path, "U", tmp_path / "x").X, np.load(tmp_path / "x" / "X.npy"))
 
 

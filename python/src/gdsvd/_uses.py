@@ -36,7 +36,7 @@ class Alignment(NamedTuple):
     angles : ndarray, shape (k,)
         Principal angles between the two spaces, in radians: no rotation undoes them.
     info : dict
-        What ``gdsvd align --json`` says: ``before``, ``after``, ``common``, ``changed_neighbours``, …
+        What ``gdsvd align --json`` says: ``before``, ``after``, ``common``, ``changed_neighbours``, …; its angles are in degrees.
     """
 
     X: Array
@@ -158,7 +158,7 @@ class Uses:
             folder = stack.enter_context(workplace()) / "x" if out is None else pathlib.Path(out)
             args = [f"--to={os.fspath(getattr(old, 'path', old))}", f"--what={what}", *flags(options)]
             info = run("align", *args, "-o", folder, "--", self.path)
-            return Alignment(np.load(folder / "X.npy"), np.load(folder / "R.npy"), np.array(info["angles"]), info)
+            return Alignment(np.load(folder / "X.npy"), np.load(folder / "R.npy"), np.radians(info["angles"]), info)
 
     def to_soma(self, uri: str, *, measurement: str = "RNA", obsm: str | None = "X_svd", varm: str | None = "SVs") -> None:
         """Write the scores of rows (US) and the right vectors to an experiment of TileDB-SOMA that the store was made of.
