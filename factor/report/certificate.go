@@ -11,6 +11,7 @@ const (
 	mostLines = 320
 	lastLines = 20
 	mostShown = 60 // of a longer table some are shown at a time
+	mostOpen  = 12 // of a longer certificate none are, until it is unfolded
 )
 
 // state says in a sentence what a result is worth.
@@ -99,6 +100,10 @@ func (p *page) certificate(r *factor.Result) {
 	if len(cluster) > 0 {
 		head = append(head, "cluster")
 	}
+	folded := len(values) > mostOpen
+	if folded {
+		p.f("<details><summary>All %s values and residuals</summary>\n", count(int64(len(values))))
+	}
 	p.table("values-table", "Values and residuals", len(values) > mostShown, legend(r), head...)
 	begin, end := 0, 0             // of the cluster that a line is in
 	sides := [2]markup{"", " odd"} // clusters that follow one another look different
@@ -139,6 +144,9 @@ func (p *page) certificate(r *factor.Result) {
 		p.WriteString("</tr>\n")
 	}
 	p.endTable()
+	if folded {
+		p.WriteString("</details>\n")
+	}
 	p.end()
 }
 

@@ -124,6 +124,9 @@ func (a axis) step(most int) (step float64) {
 
 // text is a tick, with as many digits as tell it from the next one.
 func (a axis) text(x float64, most int) string {
+	if thousands := a.thousands(x, most); thousands != "" {
+		return thousands
+	}
 	if a.log || x == 0 {
 		return tickText(x)
 	}
@@ -133,6 +136,24 @@ func (a axis) text(x float64, most int) string {
 		return powerOfTen(x, after)
 	}
 	return minus(strconv.FormatFloat(x, 'f', max(after-power(x), 0), 64))
+}
+
+// thousands is a large tick in thousands, millions or billions, as "250k", and "" for others and for those that it would take many digits of.
+func (a axis) thousands(x float64, most int) string {
+	for _, unit := range []struct {
+		one  float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if math.Abs(x) < max(unit.one, 1e4) || math.Abs(x) >= 1e13 {
+			continue
+		}
+		text := strconv.FormatFloat(x/unit.one, 'g', 5, 64)
+		if back, err := strconv.ParseFloat(text, 64); err != nil || strings.Contains(text, "e") || !a.log && math.Abs(back*unit.one-x) > 1e-6*a.step(most) {
+			return ""
+		}
+		return minus(text) + unit.name
+	}
+	return ""
 }
 
 // tickText is a number of a few digits.
@@ -189,7 +210,7 @@ func newChart(about string, x, y axis) *chart {
 	}
 	c.svg.f(`<path class="g" d="%s"/>`, grid.String())
 	c.svg.f(`<text class="name" x="%s" y="%s" text-anchor="middle">%s</text>`, place((c.x.from+c.x.to)/2), place(chartHeight-6), x.title)
-	c.svg.f(`<text class="name" transform="translate(13 %s) rotate(-90)" text-anchor="middle">%s</text>`, place((c.y.from+c.y.to)/2), y.title)
+	c.svg.f(`<text class="name" transform="translate(17 %s) rotate(-90)" text-anchor="middle">%s</text>`, place((c.y.from+c.y.to)/2), y.title)
 	return c
 }
 
@@ -223,6 +244,17 @@ func (c *chart) dots(points []point, colour int) {
 	}
 }
 
+// hover gives a curve of few points their numbers, which are shown where the pointer is.
+func (c *chart) hover(points []point) {
+	const few, reach = 100, 6.
+	if len(points) > few {
+		return
+	}
+	for _, p := range points {
+		c.svg.f(`<circle cx="%s" cy="%s" r="%s" fill-opacity="0"><title>%s: %s</title></circle>`, place(c.x.at(p.x)), place(c.y.at(p.y)), place(reach), tickText(p.x), tickText(p.y))
+	}
+}
+
 // bar is a bar over the numbers from lo to hi.
 type bar struct {
 	lo, hi float64
@@ -231,7 +263,7 @@ type bar struct {
 
 // bars draws bars from the x axis up.
 func (c *chart) bars(all []bar) {
-	var d strings.Builder
+	c.svg.WriteString(`<g style="fill:var(--c0)">`)
 	for _, b := range all {
 		if b.n == 0 {
 			continue
@@ -240,14 +272,19 @@ func (c *chart) bars(all []bar) {
 		if right-left > 3 {
 			right--
 		}
-		fmt.Fprintf(&d, "M%s %sV%sH%sV%sz", place(left), place(c.y.from), place(min(c.y.at(float64(b.n)), c.y.from-1)), place(max(right, left+0.8)), place(c.y.from))
+		of := tickText((b.lo + b.hi) / 2)
+		if !c.x.whole || b.hi-b.lo > 1.5 {
+			of = tickText(b.lo) + " – " + tickText(b.hi)
+		}
+		c.svg.f(`<path d="M%s %sV%sH%sV%sz"><title>%s: %s</title></path>`,
+			place(left), place(c.y.from), place(min(c.y.at(float64(b.n)), c.y.from-1)), place(max(right, left+0.8)), place(c.y.from), of, count(b.n))
 	}
-	c.svg.f(`<path style="fill:var(--c0)" d="%s"/>`, d.String())
+	c.svg.WriteString("</g>")
 }
 
 // across draws a broken line over the whole width, and down one over the whole height, with a word; down writes it at the top, or low.
 func (c *chart) across(y float64, word string) {
-	c.svg.f(`<path class="m" d="M%s %sH%s"/><text class="name" x="%s" y="%s">%s</text>`,
+	c.svg.f(`<path class="m" d="M%s %sH%s"/><text class="name over" x="%s" y="%s">%s</text>`,
 		place(c.x.from), place(c.y.at(y)), place(c.x.to), place(c.x.from+5), place(c.y.at(y)-5), word)
 }
 

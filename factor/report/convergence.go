@@ -34,12 +34,23 @@ func (p *page) convergence(r *factor.Result, events []factor.Event) {
 	if pairs(r) {
 		of = "the norm"
 	}
-	p.f("<p class=\"dim\">Residuals are relative to %s; during the run they are estimates, and below %s they are drawn at the foot.", of, tickText(leastResidual))
+	p.f("<p class=\"dim\">Residuals are relative to %s; during the run they are estimates, and those ten times below the tolerance and every certified one are drawn at the foot: rounding keeps the true ones above.", of)
 	if r.Certified {
 		p.f(" Marks at the end are the certified ones, measured on %s.", matrixOf(r))
 	}
 	p.WriteString("</p>\n")
 	p.end()
+}
+
+// estimated is the least estimate that is drawn: what is ten times below the tolerance and the least certified residual is at the foot.
+func estimated(r *factor.Result) float64 {
+	least := r.Settings.Tol
+	for _, v := range r.Residual {
+		if x := float64(v); r.Certified && x > 0 {
+			least = min(least, x)
+		}
+	}
+	return max(least/10, leastResidual)
 }
 
 // matrixOf names what residuals are of.
@@ -53,6 +64,7 @@ func matrixOf(r *factor.Result) string {
 // residuals draws them over what x says of an event. The axis over is as long as that takes.
 func (p *page) residuals(r *factor.Result, events []factor.Event, over axis, x func(factor.Event) float64) {
 	what := over.title
+	foot := estimated(r)
 	least, last := 1., 0.
 	var of []int // triplets with a curve, in order
 	curves := map[int][]point{}
@@ -63,7 +75,7 @@ func (p *page) residuals(r *factor.Result, events []factor.Event, over axis, x f
 			if !finite(v) {
 				return to
 			}
-			y := min(max(float64(v), leastResidual), 1)
+			y := min(max(float64(v), foot), 1)
 			least = min(least, y)
 			return append(to, point{x(e), y})
 		}
@@ -104,7 +116,10 @@ func (p *page) residuals(r *factor.Result, events []factor.Event, over axis, x f
 	}
 	caption := markedUp("Residuals by %s. ", what)
 	if len(of) > 1 {
-		caption += markedUp("A curve for each of %d triplets", len(of))
+		for i, triplet := range of[:min(len(of), 8)] {
+			caption += key(i, markedUp("%d", triplet+1))
+		}
+		caption += markedUp("are the triplets that curves are of, %d in all. ", len(of))
 	} else {
 		caption += key(0, "the triplet looked for first")
 	}

@@ -260,11 +260,10 @@ func mostOf(bars []bar) (least, most int64) {
 	return least, most
 }
 
-// histogram draws bars over an axis.
-func (p *page) histogram(about, what string, bars []bar, x axis, of string, caption markup) {
-	least, most := mostOf(bars)
-	y := counting(of, 0, float64(max(most, 1)))
-	note := markup("")
+// histogram draws bars over an axis, on the scale of all bars that are to be compared with them.
+func (p *page) histogram(about, what string, bars, all []bar, x axis, of string, caption markup) {
+	least, most := mostOf(all)
+	y, note := counting(of, 0, float64(max(most, 1))), markup("")
 	if most > 300*least {
 		y, note = logarithmic(of, 0.7, float64(most)), "; the scale of the bars is logarithmic"
 	}
@@ -274,33 +273,56 @@ func (p *page) histogram(about, what string, bars []bar, x axis, of string, capt
 	p.figure(c, caption+note)
 }
 
-// lengths draws how many entries rows or columns have.
-func (p *page) lengths(one, many string, lengths map[int64]int64) {
-	bins := lengthBins(lengths)
-	caption := markedUp("Entries of the %s: %s at least, median %s, %s at most", many,
-		count(quantile(lengths, 0)), count(quantile(lengths, 0.5)), count(quantile(lengths, 1)))
-	if n := lengths[0]; n > 0 && len(bins) > 1 {
-		caption += markedUp("; those without entries, %s, are not drawn", count(n))
-	}
-	if len(bins) == 1 {
-		caption = markedUp("Every %s has as many entries: %s", one, count(int64(bins[0].lo)))
-		if n := lengths[0]; n > 0 {
-			caption += markedUp(", but for %s without any", count(n))
+// lengths draws how many entries rows and columns have, on the same scales.
+func (p *page) lengths(c *counts) {
+	sides := []struct {
+		one, many string
+		of        map[int64]int64
+		bins      []bar
+	}{{"row", "rows", c.rows, lengthBins(c.rows)}, {"column", "columns", c.cols, lengthBins(c.cols)}}
+	lo, hi := math.Inf(1), 0.
+	for _, s := range sides {
+		if len(s.bins) > 1 {
+			lo, hi = min(lo, s.bins[0].lo), max(hi, s.bins[len(s.bins)-1].hi)
 		}
 	}
-	if len(bins) <= 1 {
-		p.f("<figure><figcaption>%s</figcaption></figure>\n", caption)
-		return
+	x := counting("", lo-0.5, hi-0.5)
+	if hi > 60*lo {
+		x = logarithmic("", lo, hi)
 	}
-	lo, hi := bins[0].lo, bins[len(bins)-1].hi
-	log := hi > 60*lo
-	x := logarithmic("", lo, hi)
-	if !log {
-		bins, x = wholeBars(bins)
-	} else {
-		bins = joined(bins, true)
+	var all []bar
+	for i := range sides {
+		s := &sides[i]
+		switch {
+		case len(s.bins) <= 1:
+			continue
+		case x.log:
+			s.bins = joined(s.bins, true)
+		default:
+			s.bins, _ = wholeBars(s.bins)
+			x.hi = max(x.hi, s.bins[len(s.bins)-1].hi)
+		}
+		all = append(all, s.bins...)
 	}
-	p.histogram("How many "+many+" have how many entries", "entries of a "+one, bins, x, many, caption)
+	for _, s := range sides {
+		caption := markedUp("Entries of the %s: %s at least, median %s, %s at most", s.many,
+			count(quantile(s.of, 0)), count(quantile(s.of, 0.5)), count(quantile(s.of, 1)))
+		none := s.of[0]
+		switch {
+		case len(s.bins) == 1:
+			caption = markedUp("Every %s has as many entries: %s", s.one, count(int64(s.bins[0].lo)))
+			if none > 0 {
+				caption += markedUp(", but for %s without any", count(none))
+			}
+		case none > 0 && len(s.bins) > 1:
+			caption += markedUp("; those without entries, %s, are not drawn", count(none))
+		}
+		if len(s.bins) <= 1 {
+			p.f("<figure><figcaption>%s</figcaption></figure>\n", caption)
+			continue
+		}
+		p.histogram("How many "+s.many+" have how many entries", "entries of a "+s.one, s.bins, all, x, s.many, caption)
+	}
 }
 
 // valuesOf draws which values the entries have.
@@ -325,7 +347,7 @@ func (p *page) valuesOf(bins []bar) {
 		for i, b := range bins {
 			bars[i] = bar{b.lo - width, b.lo + width, b.n}
 		}
-		p.histogram("How often each value occurs", "value", bars, linear("", lo-2*width, hi+2*width), "entries", markedUp("%d different values", len(bins)))
+		p.histogram("How often each value occurs", "value", bars, bars, linear("", lo-2*width, hi+2*width), "entries", markedUp("%d different values", len(bins)))
 		return
 	}
 	log := lo > 0 && hi > 300*lo
@@ -338,5 +360,5 @@ func (p *page) valuesOf(bins []bar) {
 	} else {
 		bins = joined(bins, log)
 	}
-	p.histogram("How often values occur", "value", bins, x, "entries", markedUp("Values of the entries, from %s to %s", tickText(lo), tickText(hi)))
+	p.histogram("How often values occur", "value", bins, bins, x, "entries", markedUp("Values of the entries, from %s to %s", tickText(lo), tickText(hi)))
 }

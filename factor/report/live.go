@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -209,7 +210,7 @@ func liveFacts(s *live.State) (all []fact) {
 		add("rate", "read a second", memory.FormatSize(int64(s.BytesPerSecond))+"/s")
 	}
 	if s.RSS > 0 && s.Status == live.Running {
-		add("rss", "memory", memory.FormatSize(s.RSS)+ofTotal(s.Budget, memory.FormatSize))
+		add("rss", "memory", memory.FormatSize(s.RSS)+ofTotal(cmp.Or(s.Planned(), s.Budget), memory.FormatSize))
 	}
 	if s.Workers > 0 {
 		add("workers", "workers", fmt.Sprint(s.Workers))
@@ -259,8 +260,8 @@ func (p *page) memory(s *live.State) {
 		name  string
 		bytes int64
 		apart bool
-	}{{"budget", s.Budget, true}, {"planned", s.Planned(), false}, {"resident", s.RSS, false}, {"peak so far", s.PeakRSS, false}} {
-		if m.bytes > 0 && (m.name != "resident" || s.Status == live.Running) {
+	}{{"planned", s.Planned(), true}, {"used", s.RSS, false}, {"used at most so far", s.PeakRSS, false}} {
+		if m.bytes > 0 && (m.name != "used" || s.Status == live.Running) {
 			all = append(all, amount{m.name, float64(m.bytes), memory.FormatSize(m.bytes), m.apart})
 		}
 	}
@@ -269,7 +270,11 @@ func (p *page) memory(s *live.State) {
 	}
 	p.section("Memory", "")
 	p.WriteString("<div class=\"pair\">\n")
-	p.amounts("Memory against the budget", all, "Memory of the process against its budget")
+	caption := markup("Memory of the process and what the run plans to use")
+	if s.Budget > 0 {
+		caption += markedUp("; the budget is %s", memory.FormatSize(s.Budget))
+	}
+	p.amounts("Memory used of what is planned", all, caption)
 	p.WriteString("</div>\n")
 	p.end()
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -64,8 +65,12 @@ func WriteRuns(w io.Writer, name string, runs []*live.State, o LiveOptions) erro
 
 // row is that of a run in a list.
 func (p *page) row(s *live.State) {
-	p.f("<tr><th scope=\"row\" class=\"text\"><a href=\"/?run=%s\"><bdi>%s</bdi></a></th><td class=\"text\">%s</td><td class=\"text\">%s</td>",
-		url.QueryEscape(s.Name), short(s.Name), cut(s.Command, nameLength), string(s.Status))
+	colour := markup("wrong")
+	if s.Status == live.Running || s.Status == live.Finished {
+		colour = "good"
+	}
+	p.f("<tr><th scope=\"row\" class=\"text\"><a href=\"/?run=%s\"><bdi>%s</bdi></a></th><td class=\"text\">%s</td><td class=\"text %s\">%s</td>",
+		url.QueryEscape(s.Name), short(s.Name), cut(s.Command, nameLength), colour, string(s.Status))
 	cell := func(has bool, format string, x float64, text string) {
 		if !has {
 			p.WriteString("<td>–</td>")
@@ -83,6 +88,10 @@ func (p *page) row(s *live.State) {
 	cell(q.Pass > 0, "%.0f", float64(q.Pass), fmt.Sprint(q.Pass))
 	cell(q.Pass > 0 && s.Rank > 0 && s.Command != "complete", "%.0f", float64(q.Locked), fmt.Sprint(q.Locked)+ofTotal(int64(s.Rank), count))
 	cell(q.Worst > 0, "%g", float64(q.Worst), fmt.Sprintf("%.1e", float64(q.Worst)))
-	cell(s.Seconds > 0, "%.0f", s.Seconds, lasting(s.Seconds))
+	seconds := s.Seconds
+	if s.Result != nil {
+		seconds = cmp.Or(seconds, s.Result.Seconds.Total)
+	}
+	cell(seconds > 0, "%.0f", seconds, lasting(seconds))
 	p.WriteString("</tr>\n")
 }

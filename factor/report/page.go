@@ -28,7 +28,22 @@ func escaped(s string) markup {
 }
 
 // page is a page that is being written.
-type page struct{ strings.Builder }
+type page struct {
+	strings.Builder
+	sections []string
+}
+
+// contents is where the line of contents goes, which is known at the end.
+const contents = "<!--contents-->"
+
+// whole is the page with its line of contents.
+func (p *page) whole() string {
+	line := markup("<nav id=\"contents\" aria-label=\"contents\">")
+	for i, title := range p.sections {
+		line += markedUp("<a href=\"#section-%d\">%s</a> ", i+1, title)
+	}
+	return strings.Replace(p.String(), contents, string(line)+"</nav>", 1)
+}
 
 // f writes a format. Its arguments are escaped, unless they are numbers or markup.
 func (p *page) f(format string, args ...any) { p.WriteString(string(markedUp(format, args...))) }
@@ -112,7 +127,8 @@ func (p *page) facts(all []fact) {
 
 // section begins one, note being what it says, "" for nothing.
 func (p *page) section(title, note string) {
-	p.f("<section>\n<h2>%s</h2>\n", title)
+	p.sections = append(p.sections, title)
+	p.f("<section id=\"section-%d\">\n<h2>%s</h2>\n", len(p.sections), title)
 	if note != "" {
 		p.f("<p>%s</p>\n", note)
 	}
@@ -167,9 +183,14 @@ svg text{font:13px system-ui,sans-serif;fill:var(--dim)}svg .name{fill:var(--fg)
 .key{print-color-adjust:exact;display:inline-block;width:.8em;height:.8em;border-radius:.15em;margin:0 .3em 0 0}.keyed{display:inline-block;margin-right:.8em}
 progress{display:block;width:100%;height:1.1rem;accent-color:var(--c0)}nav{margin:.2rem 0}a{color:var(--c0)}
 .number{font-variant-numeric:tabular-nums}#connection{color:var(--bad);min-height:1.5em;margin:0}
-.scroll{overflow-x:auto}.long{overflow-y:auto;max-height:40rem}
+#contents a{display:inline-block;padding:.2rem 0;margin-right:1rem}summary{cursor:pointer;color:var(--c0);padding:.3rem 0}
+.pair:has(>figure:nth-child(3)){grid-template-columns:repeat(auto-fill,minmax(min(100%,20rem),1fr))}
+@media (min-width:46rem){.pair:has(>figure:nth-child(3)) svg text{font-size:17px}}
+.over{paint-order:stroke;stroke:var(--card);stroke-width:4px;stroke-linejoin:round}.good{color:var(--good)}.wrong{color:var(--bad)}
+.scroll{overflow-x:auto;background:linear-gradient(to right,var(--bg) 40%,transparent) 0 0/3rem 100%,linear-gradient(to left,var(--bg) 40%,transparent) 100% 0/3rem 100%,
+linear-gradient(to right,var(--line),transparent) 0 0/.8rem 100%,linear-gradient(to left,var(--line),transparent) 100% 0/.8rem 100%;background-repeat:no-repeat;background-attachment:local,local,scroll,scroll}.long{overflow-y:auto;max-height:40rem}
 :focus-visible{outline:2px solid var(--c0);outline-offset:2px}
-table{border-collapse:collapse;min-width:min(100%,30rem);font-size:.9rem;font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--dim);padding:.3rem 0}
+table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--dim);padding:.3rem 0}
 th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}thead th{position:sticky;top:0;background:var(--bg);color:var(--dim);font-weight:600}
 th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--c0);outline-offset:2px}th button:hover{color:var(--fg)}
 [aria-sort] button{color:var(--fg)}[aria-sort=ascending] button::after{content:"\2009↑"}[aria-sort=descending] button::after{content:"\2009↓"}
@@ -180,8 +201,8 @@ th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var
 .signs li{display:flex;justify-content:space-between;gap:.6rem;border-bottom:1px solid var(--line)}.signs li>:first-child{min-width:0}.score{font-variant-numeric:tabular-nums;white-space:nowrap}
 .signs p{color:var(--dim)}
 pre{padding:.7rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.88rem}
-@media (max-width:30rem){body{padding:.8rem}.signs{grid-template-columns:1fr}table{font-size:.8rem}th,td{padding:.2rem .25rem}svg text{font-size:15px}}
+@media (max-width:30rem){body{padding:.8rem}#now dl{grid-template-columns:1fr 1fr;gap:.1rem 1rem}.signs{grid-template-columns:1fr}table{font-size:.8rem}th,td{padding:.2rem .25rem}svg text{font-size:15px}}
 @media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--dim:#444;--line:#bbb;--card:#fff;--good:#1a6f3c;--bad:#a3480b;
 --c0:#1f5fbf;--c1:#c04f00;--c2:#0a7f5a;--c3:#a8327f;--c4:#7a6a00;--c5:#5b4bb5;--c6:#0b7f94;--c7:#b3261e;--c8:#4e7d1f;--c9:#8a5a2b;--ca:#7b8494}
-body{font-size:10pt;padding:0}.pair{grid-template-columns:1fr 1fr;gap:.6rem}figure{padding:.3rem}svg text{font-size:15px}figure,tr,.topic{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible;max-height:none}thead th{position:static}}
+body{font-size:10pt;padding:0}.pair{grid-template-columns:1fr 1fr;gap:.6rem}figure{padding:.3rem}svg text{font-size:15px}details::details-content{content-visibility:visible;block-size:auto}summary,#contents{display:none}figure,tr,.topic{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible;max-height:none}thead th{position:static}}
 `

@@ -127,6 +127,7 @@ func Write(ctx context.Context, w io.Writer, r *factor.Result, o Options) (err e
 	p.open(kind, filepath.Base(filepath.Clean(r.Dir())))
 	sentence, good := state(r)
 	p.f("<p class=\"%s\">%s.</p>\n", map[bool]string{true: "state", false: "state bad"}[good], sentence)
+	p.WriteString(contents)
 	p.facts(matrixFacts(r))
 	if o.Store != nil {
 		if err := p.entries(ctx, o.Store, o, r.View != nil); err != nil {
@@ -150,10 +151,11 @@ func Write(ctx context.Context, w io.Writer, r *factor.Result, o Options) (err e
 
 // to writes the page.
 func (p *page) to(w io.Writer) error {
-	if p.Len() >= MaxBytes {
-		return fmt.Errorf("the page has %d bytes, more than %d: ask for fewer components", p.Len(), MaxBytes)
+	text := p.whole()
+	if len(text) >= MaxBytes {
+		return fmt.Errorf("the page has %d bytes, more than %d: ask for fewer components", len(text), MaxBytes)
 	}
-	_, err := io.WriteString(w, p.String())
+	_, err := io.WriteString(w, text)
 	return err
 }
 
@@ -196,8 +198,7 @@ func (p *page) entries(ctx context.Context, store *csr.Store, o Options, viewed 
 	}
 	p.section("Entries", note)
 	p.WriteString("<div class=\"pair\">\n")
-	p.lengths("row", "rows", c.rows)
-	p.lengths("column", "columns", c.cols)
+	p.lengths(c)
 	p.valuesOf(c.values)
 	p.WriteString("</div>\n")
 	p.end()

@@ -141,11 +141,14 @@ func parse(t testing.TB, page string) (p parsed) {
 		switch x := token.(type) {
 		case xml.StartElement:
 			name := x.Name.Local
-			if !slices.Contains(strings.Fields("html head meta title style body header main section p h1 h2 h3 bdi b script code span data dl div dt dd figure figcaption svg g path rect text table caption thead tbody tr th td ol li pre"), name) {
+			if !slices.Contains(strings.Fields("html head meta title style body header main section p h1 h2 h3 bdi b script code span data dl div dt dd nav a details summary circle title figure figcaption svg g path rect text table caption thead tbody tr th td ol li pre"), name) {
 				t.Errorf("element %s", name)
 			}
 			for _, a := range x.Attr {
-				if !slices.Contains(strings.Fields("id lang charset name content http-equiv class value viewBox role aria-label x y d width height style transform text-anchor stroke-opacity stroke-dasharray fill-opacity scope colspan tabindex"), a.Name.Local) {
+				if a.Name.Local == "href" && !strings.Contains(page, ` id="`+strings.TrimPrefix(a.Value, "#")+`"`) {
+					t.Errorf("a link to %s", a.Value)
+				}
+				if !slices.Contains(strings.Fields("href cx cy r id lang charset name content http-equiv class value viewBox role aria-label x y d width height style transform text-anchor stroke-opacity stroke-dasharray fill-opacity scope colspan tabindex"), a.Name.Local) {
 					t.Errorf("attribute %s of %s", a.Name.Local, name)
 				}
 			}
@@ -319,25 +322,6 @@ func TestSize(t *testing.T) {
 		t.Errorf("%d lines", len(p.rows))
 	}
 	t.Logf("%d bytes", len(page))
-}
-
-// manyTriplets is the page of a result of k triplets, which would take long to make.
-func manyTriplets(k int) string {
-	r := &factor.Result{K: k, Certified: true, Rank: k, Energy: 0.9, Status: "converged", Converged: k}
-	for i := range k {
-		r.Sigma = append(r.Sigma, factor.Number(k-i))
-		r.Residual = append(r.Residual, factor.Number(i+1)*1e-12)
-		if i%10 == 0 {
-			r.Clusters = append(r.Clusters, [2]int{i, min(i+7, k)})
-		}
-	}
-	var p page
-	p.open("x", "y")
-	p.spectrum(r)
-	p.convergence(r, []factor.Event{{Phase: solver.PhaseIterate, Pass: 1, Residual: 1}})
-	p.certificate(r)
-	p.close()
-	return p.String()
 }
 
 // A result of many triplets has a table and curves that are cut.

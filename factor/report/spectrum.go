@@ -163,6 +163,7 @@ func (p *page) spectrum(r *factor.Result) {
 		if level {
 			c.line(points, 0, "")
 		}
+		c.hover(points)
 		if len(points) <= 100 || !level { // values of either sign, by magnitude, are no curve
 			c.dots(points, 0)
 		}
@@ -175,7 +176,7 @@ func (p *page) spectrum(r *factor.Result) {
 		}
 		sorted := slices.IsSortedFunc(ranked, descending)
 		slices.SortFunc(ranked, descending)
-		if q := elbow(ranked); q > 0 && r.Certified {
+		if q := elbow(ranked); q > 1 && r.Certified { // after the first value there is nearly always a gap
 			if sorted {
 				c.down(float64(q)+0.5, "elbow after "+count(int64(q)), false)
 				bend = q
