@@ -187,10 +187,11 @@ func angles(aa, bb, ab *mat.Dense) []factor.Number {
 	var lx, ly mat.TriDense
 	x.LTo(&lx)
 	y.LTo(&ly)
-	var half, c mat.Dense // cosines are the singular values of X⁻¹·AᵀB·Y⁻ᵀ
-	if half.Solve(&lx, ab) != nil || c.Solve(&ly, half.T()) != nil {
+	if lx.InverseTri(&lx) != nil || ly.InverseTri(&ly) != nil {
 		return nil
 	}
+	var c mat.Dense // cosines are the singular values of X⁻¹·AᵀB·Y⁻ᵀ
+	c.Product(&lx, ab, ly.T())
 	var svd mat.SVD
 	if !svd.Factorize(&c, mat.SVDNone) {
 		return nil
