@@ -34,8 +34,13 @@ func TestWitness(t *testing.T) {
 	}
 	leak := evidence(2, 3, 1e-12)
 	leak.Leak = 1
+	if !w.Witness(leak, Block{}, nil) || w.Known {
+		t.Error("of vectors that a recurrence mixes with those found it says something, or it is not worth waiting for")
+	}
+	leak = evidence(2, 1e-9, 1e-12)
+	leak.Leak = 1e-12
 	if w.Witness(leak, Block{}, nil) || w.Known {
-		t.Error("a recurrence says something of vectors that it mixes with those found")
+		t.Error("what rounding mixes is waited for")
 	}
 	if !w.Witness(evidence(2, 3, 1e-12), Block{Before: 3, Scout: true}, nil) || !w.Evident(4) || w.Value < 3 || w.Evident(2.9) {
 		t.Errorf("what a scout says is not what is known: %+v", w.Bound)
