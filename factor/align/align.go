@@ -26,6 +26,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/jacobi"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -158,16 +159,11 @@ func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 			return nil, fmt.Errorf("%s or %s has vectors of numbers so large that their products overflow: it is damaged, or not a result", a.New, a.Old)
 		}
 	}
-	var svd mat.SVD
-	if !svd.Factorize(ab, mat.SVDFull) {
-		return nil, fmt.Errorf("the singular value decomposition of a %d × %d matrix has not converged", k, k)
-	}
-	var left, right, r mat.Dense
-	svd.UTo(&left)
-	svd.VTo(&right)
-	r.Mul(&left, right.T())
+	values, left, right := jacobi.Decompose(ab)
+	var r mat.Dense
+	r.Mul(left.T(), right)
 	sum := 0.0
-	for _, s := range svd.Values(nil) {
+	for _, s := range values {
 		sum += s
 	}
 	norm := mat.Trace(bb)
@@ -192,12 +188,9 @@ func angles(aa, bb, ab *mat.Dense) []factor.Number {
 	}
 	var c mat.Dense // cosines are the singular values of X⁻¹·AᵀB·Y⁻ᵀ
 	c.Product(&lx, ab, ly.T())
-	var svd mat.SVD
-	if !svd.Factorize(&c, mat.SVDNone) {
-		return nil
-	}
+	values, _, _ := jacobi.Decompose(&c)
 	all := make([]factor.Number, k)
-	for i, s := range svd.Values(nil) {
+	for i, s := range values {
 		all[i] = factor.Number(math.Acos(min(1, s)) * 180 / math.Pi)
 	}
 	return all

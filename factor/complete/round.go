@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/jacobi"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -165,15 +166,10 @@ func rightVectors(bw *mat.Dense, ww *mat.SymDense) (v *mat.Dense, sigma []float6
 	q := mat.NewDense(n, k, nil)
 	q.Mul(bw, &basis)
 	r := orthonormalise(q)
-	var svd mat.SVD
-	if !svd.Factorize(r, mat.SVDThin) {
-		return q, make([]float64, k)
-	}
-	var u mat.Dense
-	svd.UTo(&u)
+	sigma, left, _ := jacobi.Decompose(r)
 	v = mat.NewDense(n, k, nil)
-	v.Mul(q, &u)
-	return v, svd.Values(nil)
+	v.Mul(q, left.T())
+	return v, sigma
 }
 
 // orthonormalise replaces x (n×k, n ≥ k) by Q of x = Q·R, and returns R.

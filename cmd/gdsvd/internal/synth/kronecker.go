@@ -58,11 +58,24 @@ func (k *Kronecker) Singular(n int) []float64 {
 }
 
 func dense(m *mat.Dense) []float64 {
-	var svd mat.SVD
-	if !svd.Factorize(m, mat.SVDNone) {
+	rows, cols := m.Dims()
+	both := mat.NewSymDense(rows+cols, nil) // [0 M; Mᵀ 0], with the eigenvalues ±σ
+	for i := range rows {
+		for j := range cols {
+			both.SetSym(i, rows+j, m.At(i, j))
+		}
+	}
+	var e mat.EigenSym
+	if !e.Factorize(both, true) { // without vectors gonum 0.17 fails on some (Dsterf)
 		panic("synth: the dense decomposition of a factor failed")
 	}
-	return svd.Values(nil)
+	values := e.Values(nil) // ascending
+	slices.Reverse(values)
+	values = values[:min(rows, cols)]
+	for i, v := range values {
+		values[i] = max(0, v) // but for rounding it is
+	}
+	return values
 }
 
 // WriteRatings writes the matrix as a MovieLens file, user::item::rating::timestamp. As in
