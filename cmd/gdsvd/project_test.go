@@ -27,7 +27,7 @@ func TestUseOfResults(t *testing.T) {
 	}
 	fails(t, ui.ExitError, `v.csv: file already exists \(--force replaces it\)`, "export", at("out"), "--what", "V", "-o", at("v.csv"))
 	fails(t, ui.ExitUsage, "--what recs: .*gdsvd recommend "+at("out")+" --store STORE -o FILE", "export", at("out"), "--what", "recs", "-o", at("w.csv"))
-	fails(t, ui.ExitError, store+" is a store, not a result: gdsvd svd makes one of it", "export", store, "--what", "V", "-o", at("w.csv"))
+	fails(t, ui.ExitUsage, "--what V is of a result, and "+store+" is a store", "export", store, "--what", "V", "-o", at("w.csv"))
 
 	ids := strings.Fields(must(t, "info", store, "--ids", "cols"))
 	lines := "user,item,rating\nnew one," + ids[0] + ",5\nnew one,unknown,4\nother," + ids[1] + ",3\n"
