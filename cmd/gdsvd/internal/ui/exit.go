@@ -113,8 +113,8 @@ func Message(err error) string {
 
 // optionFlags are the flags of the options that errors of a factorisation name.
 var optionFlags = map[factor.Option]string{
-	"Dir": "-o", "Init": "--init", "Lambda": "--lambda", "MaxPasses": "--max-passes", "Operator": "--operator", "Replace": "--force", "Shift": "--shift",
-	"Resume": "--resume", "Rows": "--rows", "Tol": "--tol", "View": "--view", "Vectors": "--vectors",
+	"Dir": "-o", "Init": "--init", "Lambda": "--lambda", "MaxPasses": "--max-passes", "Memory": "--memory", "Operator": "--operator", "Replace": "--force", "Shift": "--shift",
+	"Remote": "--engine", "Resume": "--resume", "Rows": "--rows", "Tol": "--tol", "View": "--view", "Vectors": "--vectors",
 }
 
 // FlagOf is the flag of an option.
