@@ -113,11 +113,9 @@ func (t *task) fit(method method.Method) (placement, error) {
 	// And the columns of W that one read of the finishing pass leaves for the next.
 	some.files += 8 * t.store.Rows() * int64(t.Rank-1)
 	some.options.Reserve, some.options.Mapped, some.options.Space = inside+onTheWay, some.window, t.space
+	some.options.Whole = t.Operator == solver.Symmetric && t.Which != solver.LargestMagnitude // as its products do
 	var outside error
 	if some.plan, outside = stream.PlanFor(t.source(), some.options); outside == nil {
-		if some.plan.Together < width && t.Operator == solver.Symmetric && t.Which != solver.LargestMagnitude {
-			return some, err // its product takes all columns in one read
-		}
 		return some, nil
 	}
 	var a, b *stream.BudgetError

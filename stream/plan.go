@@ -57,6 +57,8 @@ type Options struct {
 	// outside of Memory, but for windows. Passes with more columns than there is memory
 	// for then take several reads, of a few columns each, one at least.
 	Space solver.Space
+	// Whole says that passes without R take all their columns in one read, whatever memory there is.
+	Whole bool
 }
 
 // withDefaults fills in the widths. It panics if an option is negative.
@@ -247,7 +249,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 		for p.Workers > 1 && total() > o.Memory {
 			p.Workers--
 		}
-		if o.Space == nil || p.Together == 1 || total() <= o.Memory {
+		if o.Space == nil || o.Whole || p.Together == 1 || total() <= o.Memory {
 			break
 		}
 		p.Together = kernel.Columns(p.Together - 1)
