@@ -39,6 +39,8 @@ const (
 	mostInverse = 4
 	// Of fewer than manyRows·k rows tsqr takes little.
 	manyRows = 8
+	// Products of columns shorter than leastNorm, about 1e-144, lose bits to underflow.
+	leastNorm = 0x1p-480
 )
 
 // newFactors prepares the R factor of k columns, in the memory of the last one.
@@ -113,7 +115,7 @@ func cholesky(dst *mat.Dense, g []float64) bool {
 		}
 	}
 	var chol mat.Cholesky
-	if floats.HasNaN(s.RawSymmetric().Data) || !chol.Factorize(s) {
+	if !(floats.Min(d) > leastNorm) || floats.HasNaN(s.RawSymmetric().Data) || !chol.Factorize(s) {
 		return false
 	}
 	var c, inverse mat.TriDense

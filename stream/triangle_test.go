@@ -44,6 +44,13 @@ func TestCholesky(t *testing.T) {
 	if cholesky(r, make([]float64, k*k)) {
 		t.Error("zero is good enough")
 	}
+	tiny := mat.NewDense(k, k, nil)
+	for i := range k {
+		tiny.Set(i, i, math.Pow(1e-160, 2)) // a subnormal number, of few bits
+	}
+	if cholesky(r, tiny.RawMatrix().Data) {
+		t.Error("squares that have lost their bits are good enough")
+	}
 }
 
 // R has the singular values of A·X to ε‖A·X‖ for every X.
