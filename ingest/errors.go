@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,9 @@ import (
 	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
+// ErrDuplicates is what the error of several entries at one place is, under DuplicatesError.
+var ErrDuplicates = errors.New("more than one entry")
+
 // duplicateError reports two entries at one place under DuplicatesError.
 type duplicateError struct {
 	Row, Col              string // ids of the place in the user's matrix; 1-based indices where there are no ids
@@ -20,6 +24,8 @@ type duplicateError struct {
 	Count, Entries        int64 // how many entries there are, of all, at a place that has one before
 	Places                int64 // that have more than one
 }
+
+func (e *duplicateError) Unwrap() error { return ErrDuplicates }
 
 func (e *duplicateError) Error() string {
 	pairs, repeat := "pairs have", "entries repeat"

@@ -26,7 +26,7 @@ import (
 type evalFlags struct {
 	evaluate.Options
 	train, test, metrics, folds string
-	views, results              []string
+	views, results, lists       []string
 	ranks                       []int
 	relevant                    float64
 }
@@ -46,12 +46,17 @@ list; both of them as in Liang et al. 2018. The package factor/evaluate has all 
 
 With --folds users:0.1 a tenth of the users is no part of the matrix: they are folded in by their
 entries of the training store, and they alone are judged. Without a test store, neither --test nor
-one beside the training store, they are folded in by four fifths of their entries and judged by the others.` + "\n" + ui.ExitHelp,
+one beside the training store, they are folded in by four fifths of their entries and judged by the others.
+
+--lists judges recommendations of any program by the metrics of lists: files as recommend writes them, or of
+any format of ingest with named columns: row and column (or user and item), ids as in the training store, and
+rank or, without it, score. The users are those of the models: who is not in the file has an empty list.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd ingest ratings.dat -o ratings.csr --holdout random:0.2
   gdsvd eval --train ratings.csr --test ratings.csr.test --views recsys,none -k 10,50
   gdsvd eval --train ratings.csr --test ratings.csr.test --views bias=both --metrics rmse,mae
   gdsvd eval --train all.csr --folds users:0.1
-  gdsvd eval --train ratings.csr --results ratings.complete,ratings.svd --metrics rmse,ndcg@20`,
+  gdsvd eval --train ratings.csr --results ratings.complete,ratings.svd --metrics rmse,ndcg@20
+  gdsvd eval --train ratings.csr --lists recs.csv --metrics ndcg@20`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.checkEval(cmd, &o); err != nil {
@@ -65,6 +70,7 @@ one beside the training store, they are folded in by four fifths of their entrie
 	f.StringVar(&o.test, "test", "", "the `STORE` of what was held out (default that of --train with "+ingest.TestSuffix+")")
 	f.StringArrayVar(&o.views, "views", []string{"recsys"}, "`VIEWS` to compare, with commas between them; none is the store as it is")
 	f.StringSliceVar(&o.results, "results", nil, "`OUT,…` to judge, of svd or complete and of the training store, instead of views or with those that are named")
+	f.StringSliceVar(&o.lists, "lists", nil, "`FILE,…` of recommendations to judge, instead of views or with those that are named")
 	f.IntSliceVarP(&o.ranks, "rank", "k", []int{10, 50, 100}, "numbers of triplets to compare: `K,…`")
 	f.StringVar(&o.metrics, "metrics", "recall@20,precision@10,ndcg@20,map@10,coverage", "`METRICS` to compute: recall, precision, ndcg and map with @K, coverage, rmse, mae")
 	f.Float64Var(&o.relevant, "relevant", 0, "entries of the test store count from the value `T` on; without, all do")
@@ -96,7 +102,7 @@ func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
 			return ui.Usagef(cmd, "--folds %q: want users:SHARE with a share between 0 and 1, such as users:0.1", o.folds)
 		}
 	}
-	if len(o.results) > 0 && !cmd.Flags().Changed("views") {
+	if len(o.results)+len(o.lists) > 0 && !cmd.Flags().Changed("views") {
 		o.views = nil
 	}
 	for _, text := range o.views {
@@ -168,6 +174,14 @@ func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
+	for _, name := range o.lists {
+		l, err := a.openList(cmd, name, o)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.Store.Close()) }()
+		o.Lists = append(o.Lists, l)
+	}
 	o.FS = a.fsys
 	a.display.Begin("eval")
 	defer a.display.End()

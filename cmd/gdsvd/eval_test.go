@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/csv"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
@@ -57,6 +60,85 @@ func TestEvalResults(t *testing.T) {
 	must(t, "svd", "-q", file("other.csr"), "-k", "2", "-o", file("other"))
 	fails(t, ui.ExitError, "is a result of another store", "eval", "--train", file("m.csr"), "--results", file("other"))
 	fails(t, ui.ExitError, "trained with all users", "eval", "--train", file("m.csr"), "--results", file("svd"), "--folds", "users:0.2", "--views", "recsys", "-k", "2")
+}
+
+// A list that recommend writes of a result has the metrics of the result, whatever its format and columns, the order of its lines, the
+// kind of its ids, and the side that the stores have as their rows.
+func TestEvalLists(t *testing.T) {
+	for _, shape := range [][]string{{"--users", "80", "--items", "30"}, {"--users", "30", "--items", "80"}} {
+		at := t.TempDir()
+		file := func(name string) string { return filepath.Join(at, name) }
+		must(t, append([]string{"generate", "ratings", "-q", "-o", file("r.dat"), "--ratings", "1700"}, shape...)...)
+		entries, err := os.ReadFile(file("r.dat"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, at, "r.dat", string(entries)+"only one entry::91::5::1\n") // ids of users are words; this one is never judged
+		must(t, "ingest", "-q", file("r.dat"), "-o", file("m.csr"), "--holdout", "random:0.2")
+		must(t, "svd", "-q", file("m.csr"), "-k", "3", "--view", "recsys", "-o", file("svd"))
+		for _, end := range []string{"csv", "jsonl", "parquet"} {
+			must(t, "recommend", "-q", file("svd"), "-n", "12", "-o", file("list."+end))
+		}
+		ranked, scored := []string{"user_id\titem_id\trank\n"}, []string{"Score,item,user\n"} // of users whose ids are numbers
+		for _, l := range linesOf(t, file("list.csv"), "row", "column", "rank", "score") {
+			if l[0] != "only one entry" {
+				rank, _ := strconv.Atoi(l[2])
+				ranked = append(ranked, fmt.Sprintf("%s\t%s\t%d\n", l[0], l[1], rank-1))
+				scored = append(scored, fmt.Sprintf("%s,%s,%s\n", l[3], l[1], l[0]))
+			}
+		}
+		slices.Reverse(ranked[1:])
+		write(t, at, "ranked.tsv", strings.Join(ranked, ""))
+		write(t, at, "scored.csv", strings.Join(scored, ""))
+		var r evaluate.Report
+		names := []string{file("list.csv"), file("list.jsonl"), file("list.parquet"), file("ranked.tsv"), file("scored.csv")}
+		decode(t, must(t, "eval", "-q", "--json", "--train", file("m.csr"), "--metrics", "recall@12,precision@5,ndcg@12,map@7,coverage@3,rmse",
+			"--memory", "64MiB", "--results", file("svd"), "--lists", strings.Join(names, ",")), &r)
+		if len(r.Models) != 4+len(names) {
+			t.Fatalf("%+v", r)
+		}
+		for i, m := range r.Models[4:] {
+			n := 6
+			if i > 2 {
+				n = 4 // the user who is left out has a list, which coverage counts
+			}
+			want := r.Models[3].Scores
+			if m.Name != names[i] || fmt.Sprint(m.Scores[:n-1]) != fmt.Sprint(want[:n-1]) || !math.IsNaN(float64(m.Scores[5].Value)) || !(m.Scores[0].Value > 0) {
+				t.Errorf("%s: got %v, want %v", m.Name, m.Scores, want)
+			}
+		}
+	}
+}
+
+// What is wrong with a list is said in a line.
+func TestEvalRefusesLists(t *testing.T) {
+	at := t.TempDir()
+	must(t, "ingest", "-q", write(t, at, "r.csv", "user,item,rating\n1,a,5\n1,b,3\n1,c,2\n2,a,4\n2,c,3\n2,d,1\n3,b,1\n3,d,2\n3,a,4\n"), "-o", filepath.Join(at, "m.csr"), "--holdout", "random:0.3")
+	judge := func(metrics, list string, more ...string) []string {
+		return append([]string{"eval", "-q", "--train", filepath.Join(at, "m.csr"), "--metrics", metrics, "--lists", write(t, at, "l.csv", list)}, more...)
+	}
+	for list, want := range map[string]string{
+		"":                                "l.csv: the file is empty: no entries",
+		"user,item,rank\n":                "l.csv: no entries in the input",
+		"user,item\n1,a\n":                "l.csv: want columns that are named row, column, and rank or score",
+		"x,y,rank\n1,a,1\n":               "l.csv: want columns that are named row, column, and rank or score",
+		"1,a,1\n1,b,2\n":                  "l.csv: want columns that are named row, column, and rank or score",
+		"user,item,rank\n1,a,1\n9,a,1\n":  `l.csv: 1 of 2 rows, such as "9", are not in .*m.csr: want ids as the file that was ingested has them`,
+		"user,item,rank\n1,a,1\n1,z,2\n":  `l.csv: 1 of 2 columns, such as "z", are not in .*m.csr: want ids`,
+		"user,item,rank\n1,a,1\n1,a,2\n":  `l.csv:3: row 1, column a: more than one entry \(the first is at .*l.csv:2\): want each column once for a row\n$`,
+		"user,item,rank\n1,a,2\n1,b,2\n":  "l.csv: row 1 has two columns of rank 2: want each rank once",
+		"user,item,rank\n1,a,best\n":      `l.csv:2:5: rank "best": not a number`,
+		"user,item,score\n1,a,1\n2,b,2\n": "l.csv: its longest list has 1 columns, and the metrics look at 2: make longer lists, or take metrics of @1",
+	} {
+		fails(t, ui.ExitError, want, judge("ndcg@2", list)...)
+	}
+	const good = "user,item,rank\n1,d,1\n"
+	if text := must(t, judge("ndcg@1", good)...); !strings.Contains(text, "l.csv has less than the 1 columns that the metrics look at for 2 users") {
+		t.Error(text)
+	}
+	fails(t, ui.ExitError, "a list has no rmse and no mae", judge("rmse", good)...)
+	fails(t, ui.ExitError, "l.csv is of all users: lists are judged without users to fold in", judge("ndcg@1", good, "--folds", "users:0.5")...)
+	fails(t, ui.ExitError, "no such file", "eval", "--train", filepath.Join(at, "m.csr"), "--lists", filepath.Join(at, "none.csv"), "--metrics", "ndcg@1")
 }
 
 // linesOf are some columns of a CSV file.

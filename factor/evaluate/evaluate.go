@@ -25,10 +25,11 @@ type View struct {
 	Pipeline view.Pipeline // empty: the store as it is
 }
 
-// Options of Run. Ranks, Metrics, Dir and Views or Results are wanted.
+// Options of Run. Ranks, Metrics, Dir and Views, Results or Lists are wanted.
 type Options struct {
 	Views    []View
 	Results  []*factor.Result // of the training store, completions too, which are judged as they are
+	Lists    []List           // that are judged by the metrics of lists
 	Ranks    []int            // numbers of triplets
 	Metrics  []Metric
 	Dir      string                                 // a directory that is there, for the factorisations; they stay
@@ -148,6 +149,9 @@ func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error
 			return nil, err
 		}
 	}
+	if err := e.readyLists(ctx); err != nil {
+		return nil, err
+	}
 	if e.report.Users == 0 {
 		if e.history != nil {
 			return nil, fmt.Errorf("%d users are folded in, and none of them has relevant entries both to judge by and to fold in by: nothing can be judged", len(e.users))
@@ -184,6 +188,16 @@ func (e *evaluation) validate(test *csr.Store) error {
 		}
 		if err := recommend.Belongs(r, e.trainStore); err != nil {
 			return err
+		}
+	}
+	for _, l := range e.Lists {
+		switch rows, _ := csr.Orient(l.Store, true, false); {
+		case e.Users > 0:
+			return fmt.Errorf("%s is of all users: lists are judged without users to fold in", l.Name)
+		case !e.lists:
+			return fmt.Errorf("%s: a list has no rmse and no mae, which are of predicted values: take metrics of lists, such as ndcg@%d", l.Name, DefaultK)
+		case !rows:
+			return fmt.Errorf("evaluate: the store of %s is transposed", l.Name)
 		}
 	}
 	for _, k := range e.Ranks {

@@ -31,6 +31,18 @@ func (c *columns) popularity(first int64, rows *mat.Dense) error {
 
 // list judges the lists of a model.
 func (e *evaluation) list(ctx context.Context, m *Model, f *recommend.Factorisation, by recommend.Scoring) error {
+	o := recommend.Options{
+		N: e.longest, Rows: e.users, By: by, Keep: e.history, Memory: e.Memory, Reserve: 16*e.cols + 24*e.entries, Workers: e.Workers,
+		Progress: func(done, total int64) { e.Progress(m.Name, float64(done), float64(total)) },
+	}
+	return e.judge(ctx, m, func(emit func(int64, []recommend.Item) error) error {
+		_, err := recommend.Rows(ctx, f, e.trainStore, o, emit)
+		return err
+	})
+}
+
+// judge judges what recommended emits: the list of each user who has entries in the training store, in order.
+func (e *evaluation) judge(ctx context.Context, m *Model, recommended func(emit func(row int64, items []recommend.Item) error) error) error {
 	test := &cursor{ctx: ctx, reader: e.test, rows: e.users, all: e.users == nil, total: e.rows, entries: e.entries, relevant: math.Inf(-1)}
 	if e.Relevant != nil {
 		test.relevant = *e.Relevant
@@ -43,11 +55,7 @@ func (e *evaluation) list(ctx context.Context, m *Model, f *recommend.Factorisat
 	var counts [replicates]uint8
 	values := make([]float64, len(e.Metrics))
 	users := int64(0)
-	o := recommend.Options{
-		N: e.longest, Rows: e.users, By: by, Keep: e.history, Memory: e.Memory, Reserve: 16*e.cols + 24*e.entries, Workers: e.Workers,
-		Progress: func(done, total int64) { e.Progress(m.Name, float64(done), float64(total)) },
-	}
-	_, err := recommend.Rows(ctx, f, e.trainStore, o, func(row int64, items []recommend.Item) error {
+	err := recommended(func(row int64, items []recommend.Item) error {
 		for i, metric := range e.Metrics {
 			for _, item := range items[:min(len(items), metric.K)] {
 				if m.covered[i] != nil {

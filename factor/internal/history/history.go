@@ -17,7 +17,7 @@ import (
 // EntryBytes is what an entry of Rows takes in memory.
 const EntryBytes = 4 + 8
 
-// Rows are rows of the user's matrix: row i has the columns Cols[Ptr[i]:Ptr[i+1]], ascending, and their values, none 0.
+// Rows are rows of the user's matrix: row i has the columns Cols[Ptr[i]:Ptr[i+1]], ascending, and their values, none 0 but with Reader.Zeros.
 type Rows struct {
 	Ptr  []int
 	Cols []uint32
@@ -40,7 +40,8 @@ func (r *Rows) Has(i int, col uint32) bool {
 
 // Reader reads rows of a store. It is not safe for concurrent use.
 type Reader struct {
-	Keep func(row int64, col uint32) bool // which entries there are; nil: all
+	Keep  func(row int64, col uint32) bool // which entries there are; nil: all
+	Zeros bool                             // entries that are 0 are there, too; for a store that has what is read as its rows
 
 	store   *csr.Store
 	options stream.Options
@@ -198,7 +199,7 @@ func (r *Reader) decode(ctx context.Context, blocks []int, rows []int64) ([]*Row
 					return err
 				}
 				r.store.Release(blocks[i], blocks[i]+1)
-				parts[i] = pick(b, rows)
+				parts[i] = pick(b, rows, r.Zeros)
 			}
 			return nil
 		})
@@ -206,8 +207,8 @@ func (r *Reader) decode(ctx context.Context, blocks []int, rows []int64) ([]*Row
 	return parts, group.Wait()
 }
 
-// pick copies those of the rows that are in a block.
-func pick(b *csr.Block, rows []int64) *Rows {
+// pick copies those of the rows that are in a block, with or without zeros.
+func pick(b *csr.Block, rows []int64, zeros bool) *Rows {
 	from := sort.Search(len(rows), func(i int) bool { return rows[i] >= b.FirstRow })
 	end := b.FirstRow + int64(b.Rows())
 	out := &Rows{Ptr: []int{0}}
@@ -220,7 +221,7 @@ func pick(b *csr.Block, rows []int64) *Rows {
 			break
 		}
 		for col, val := range b.Row(int(row - b.FirstRow)) {
-			if val != 0 {
+			if zeros || val != 0 {
 				out.Cols, out.Vals = append(out.Cols, col), append(out.Vals, val)
 			}
 		}
