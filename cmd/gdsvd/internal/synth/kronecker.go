@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"cmp"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/lapack/gonum"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -57,25 +60,27 @@ func (k *Kronecker) Singular(n int) []float64 {
 	return all[:min(n, len(all))]
 }
 
+// dense returns the singular values of m, descending: those of its bidiagonal form. What mat.SVD has besides is 40 kB of the program.
 func dense(m *mat.Dense) []float64 {
-	rows, cols := m.Dims()
-	both := mat.NewSymDense(rows+cols, nil) // [0 M; Mᵀ 0], with the eigenvalues ±σ
-	for i := range rows {
-		for j := range cols {
-			both.SetSym(i, rows+j, m.At(i, j))
-		}
+	long := mat.Matrix(m)
+	if rows, cols := m.Dims(); rows < cols {
+		long = m.T()
 	}
-	var e mat.EigenSym
-	if !e.Factorize(both, true) { // without vectors gonum 0.17 fails on some (Dsterf)
+	_, exponent := math.Frexp(mat.Norm(m, math.Inf(1))) // squares of scaled values do not leave the range
+	scaled := mat.DenseCopyOf(long)
+	scaled.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, -exponent) }, scaled)
+	a := scaled.RawMatrix()
+	n := a.Cols
+	d, e, tau, work := make([]float64, n), make([]float64, n-1), make([]float64, 2*n), make([]float64, 64*(a.Rows+n))
+	var lapack gonum.Implementation
+	lapack.Dgebrd(a.Rows, n, a.Data, a.Stride, d, e, tau[:n], tau[n:], work, len(work))
+	if !lapack.Dbdsqr(blas.Upper, n, 0, 0, 0, d, e, nil, 1, nil, 1, nil, 1, work) {
 		panic("synth: the dense decomposition of a factor failed")
 	}
-	values := e.Values(nil) // ascending
-	slices.Reverse(values)
-	values = values[:min(rows, cols)]
-	for i, v := range values {
-		values[i] = max(0, v) // but for rounding it is
+	for i, v := range d {
+		d[i] = math.Ldexp(v, exponent)
 	}
-	return values
+	return d
 }
 
 // WriteRatings writes the matrix as a MovieLens file, user::item::rating::timestamp. As in
