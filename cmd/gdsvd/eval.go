@@ -27,6 +27,7 @@ type evalFlags struct {
 	evaluate.Options
 	train, test, metrics, folds string
 	views, results, lists       []string
+	vectors                     []string
 	ranks                       []int
 	relevant                    float64
 }
@@ -71,6 +72,7 @@ rank or, without it, score. The users are those of the models: who is not in the
 	f.StringArrayVar(&o.views, "views", []string{"recsys"}, "`VIEWS` to compare, with commas between them; none is the store as it is")
 	f.StringSliceVar(&o.results, "results", nil, "`OUT,…` to judge, of svd or complete and of the training store, instead of views or with those that are named")
 	f.StringSliceVar(&o.lists, "lists", nil, "`FILE,…` of recommendations to judge, instead of views or with those that are named")
+	f.StringSliceVar(&o.vectors, "vectors", nil, "`ROWS.npy,COLS.npy` of another program to judge by inner products; ROWS.ids and COLS.ids have the ids of their vectors, one a line")
 	f.IntSliceVarP(&o.ranks, "rank", "k", []int{10, 50, 100}, "numbers of triplets to compare: `K,…`")
 	f.StringVar(&o.metrics, "metrics", "recall@20,precision@10,ndcg@20,map@10,coverage", "`METRICS` to compute: recall, precision, ndcg and map with @K, coverage, rmse, mae")
 	f.Float64Var(&o.relevant, "relevant", 0, "entries of the test store count from the value `T` on; without, all do")
@@ -85,6 +87,8 @@ func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
 	switch {
 	case o.train == "":
 		return ui.Usagef(cmd, "no STORE to train with: give one with --train")
+	case len(o.vectors) > 0 && len(o.vectors) != 2:
+		return ui.Usagef(cmd, "--vectors: want ROWS.npy,COLS.npy")
 	case cmd.Flags().Changed("relevant"):
 		if math.IsNaN(o.relevant) || math.IsInf(o.relevant, 0) {
 			return ui.Usagef(cmd, "--relevant %g: want a number", o.relevant)
@@ -102,7 +106,7 @@ func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
 			return ui.Usagef(cmd, "--folds %q: want users:SHARE with a share between 0 and 1, such as users:0.1", o.folds)
 		}
 	}
-	if len(o.results)+len(o.lists) > 0 && !cmd.Flags().Changed("views") {
+	if len(o.results)+len(o.lists)+len(o.vectors) > 0 && !cmd.Flags().Changed("views") {
 		o.views = nil
 	}
 	for _, text := range o.views {
@@ -174,6 +178,16 @@ func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
+	if len(o.vectors) > 0 {
+		v := evaluate.Vectors{Name: strings.Join(o.vectors, ",")}
+		for i, to := range []**csr.Store{&v.Rows, &v.Cols} {
+			if *to, err = a.openVectors(cmd, o.vectors[i], [...]string{"rows", "columns"}[i], o); err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, (*to).Close()) }()
+		}
+		o.Vectors = append(o.Vectors, v)
+	}
 	for _, name := range o.lists {
 		l, err := a.openList(cmd, name, o)
 		if err != nil {

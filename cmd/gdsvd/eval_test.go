@@ -110,6 +110,47 @@ func TestEvalLists(t *testing.T) {
 	}
 }
 
+// Vectors that export writes of a result have the metrics of the result, whatever the kind of their ids and the side that the stores
+// have as their rows; what is wrong with them is said in a line.
+func TestEvalVectors(t *testing.T) {
+	for _, shape := range [][]string{{"--users", "80", "--items", "30"}, {"--users", "30", "--items", "80"}} {
+		at := t.TempDir()
+		file := func(name string) string { return filepath.Join(at, name) }
+		export := func(name string) {
+			must(t, "ingest", "-q", file("r.dat"), "-o", file(name+".csr"), "--holdout", "random:0.2")
+			must(t, "svd", "-q", file(name+".csr"), "-k", "3", "-o", file(name+".svd"))
+			for end, what := range map[string][2]string{"u": {"US", "rows"}, "v": {"V", "cols"}} {
+				must(t, "export", "-q", file(name+".svd"), "--what", what[0], "-o", file(name+end+".npy"))
+				write(t, at, name+end+".ids", must(t, "info", file(name+".csr"), "--ids", what[1]))
+			}
+		}
+		must(t, append([]string{"generate", "ratings", "-q", "-o", file("r.dat"), "--ratings", "1700"}, shape...)...)
+		export("less")
+		entries, err := os.ReadFile(file("r.dat"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, at, "r.dat", string(entries)+"a word::91::5::1\n")
+		export("m")
+		judge := func(rows, cols string, more ...string) []string {
+			return append([]string{"eval", "-q", "--train", file("m.csr"), "--memory", "64MiB", "--metrics", "recall@12,ndcg@12,coverage@3,rmse", "--vectors", file(rows) + "," + file(cols)}, more...)
+		}
+		var r evaluate.Report
+		decode(t, must(t, judge("mu.npy", "mv.npy", "--json", "--results", file("m.svd"))...), &r)
+		got, want := r.Models[4], r.Models[3]
+		if fmt.Sprint(got.Scores[:3]) != fmt.Sprint(want.Scores[:3]) || !(math.Abs(float64(got.Scores[3].Value-want.Scores[3].Value)) < 1e-10) || !(got.Scores[0].Value > 0) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		fails(t, ui.ExitError, `"a word" of the rows of .*m.csr has no vector: want one for each`, judge("lessu.npy", "mv.npy")...)
+		fails(t, ui.ExitError, `of \d+ rows, such as ".*", are not in .*m.csr`, judge("mv.npy", "mu.npy")...)
+		fails(t, ui.ExitUsage, `u.csv does not end in .npy`, judge("u.csv", "mv.npy")...)
+		fails(t, ui.ExitUsage, `--vectors: want ROWS.npy,COLS.npy`, judge("mu.npy", "mv.npy,x.npy")...)
+		fails(t, ui.ExitError, "vectors are judged without users to fold in", judge("mu.npy", "mv.npy", "--folds", "users:0.5")...)
+		must(t, "export", "-q", file("m.svd"), "--what", "sigma", "-o", file("mv.npy"), "--force")
+		fails(t, ui.ExitError, "mv.(npy|ids)", judge("mu.npy", "mv.npy")...)
+	}
+}
+
 // What is wrong with a list is said in a line.
 func TestEvalRefusesLists(t *testing.T) {
 	at := t.TempDir()

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/evaluate"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -53,4 +55,18 @@ func (a *app) openList(cmd *cobra.Command, name string, o *evalFlags) (l evaluat
 	}
 	l.Store, err = a.openStore(path)
 	return l, err
+}
+
+// openVectors makes a store of an array of vectors, with the ids that are beside it.
+func (a *app) openVectors(cmd *cobra.Command, name, what string, o *evalFlags) (*csr.Store, error) {
+	base, ok := strings.CutSuffix(name, ".npy")
+	if !ok {
+		return nil, ui.Usagef(cmd, "--vectors: %s does not end in .npy: gdsvd export writes such arrays", name)
+	}
+	path := filepath.Join(o.Dir, what+".csr")
+	options := ingest.Options{Format: "npy", RowIDs: base + ".ids", Memory: o.Memory, Workers: o.Workers, Orient: ingest.OrientRows, CheckpointEvery: -1}
+	if _, err := a.ingest(cmd, []string{name}, path, options); err != nil {
+		return nil, err
+	}
+	return a.openStore(path)
 }

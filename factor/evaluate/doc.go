@@ -37,6 +37,12 @@
 // (Hanley and MacGibbon, "Creating non-parametric bootstrap samples using Poisson frequencies", Computer Methods and
 // Programs in Biomedicine 83, 2006.) The replicates of all models have the same users, so that differences are paired.
 //
+// # Other programs
+//
+// A List is judged by the users that the models are judged by; who is not in it has an empty list. A column that the
+// user has an entry in is no hit. Vectors score and predict by their inner products.
+// Ids that the training store does not have are errors.
+//
 // # Strong generalisation
 //
 // With Options.Users a share of the users, chosen by a function of the seed and their number, is no part of the

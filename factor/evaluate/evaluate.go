@@ -25,12 +25,13 @@ type View struct {
 	Pipeline view.Pipeline // empty: the store as it is
 }
 
-// Options of Run. Ranks, Metrics, Dir and Views, Results or Lists are wanted.
+// Options of Run. Ranks, Metrics, Dir and Views, Results, Lists or Vectors are wanted.
 type Options struct {
 	Views    []View
 	Results  []*factor.Result // of the training store, completions too, which are judged as they are
 	Lists    []List           // that are judged by the metrics of lists
-	Ranks    []int            // numbers of triplets
+	Vectors  []Vectors
+	Ranks    []int // numbers of triplets
 	Metrics  []Metric
 	Dir      string                                 // a directory that is there, for the factorisations; they stay
 	Relevant *float64                               // least value of a relevant entry of the test store; nil: all are
@@ -87,6 +88,7 @@ type evaluation struct {
 	users         []int64                          // that are judged; nil: all
 	history       func(row int64, col uint32) bool // entries of a user that are not judged by; nil: all of the training store
 	entries       int64                            // that are read at a time
+	held          int64                            // bytes that the vectors of another program take
 	columns       columns
 	lists, rating bool // there are metrics of these
 	longest       int
@@ -149,7 +151,7 @@ func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error
 			return nil, err
 		}
 	}
-	if err := e.readyLists(ctx); err != nil {
+	if err := e.foreign(ctx); err != nil {
 		return nil, err
 	}
 	if e.report.Users == 0 {
@@ -189,6 +191,9 @@ func (e *evaluation) validate(test *csr.Store) error {
 		if err := recommend.Belongs(r, e.trainStore); err != nil {
 			return err
 		}
+	}
+	if e.Users > 0 && len(e.Vectors) > 0 {
+		return fmt.Errorf("%s is of all users: vectors are judged without users to fold in", e.Vectors[0].Name)
 	}
 	for _, l := range e.Lists {
 		switch rows, _ := csr.Orient(l.Store, true, false); {

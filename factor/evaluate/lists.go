@@ -32,7 +32,7 @@ func (c *columns) popularity(first int64, rows *mat.Dense) error {
 // list judges the lists of a model.
 func (e *evaluation) list(ctx context.Context, m *Model, f *recommend.Factorisation, by recommend.Scoring) error {
 	o := recommend.Options{
-		N: e.longest, Rows: e.users, By: by, Keep: e.history, Memory: e.Memory, Reserve: 16*e.cols + 24*e.entries, Workers: e.Workers,
+		N: e.longest, Rows: e.users, By: by, Keep: e.history, Memory: e.Memory, Reserve: 16*e.cols + 24*e.entries + e.held, Workers: e.Workers,
 		Progress: func(done, total int64) { e.Progress(m.Name, float64(done), float64(total)) },
 	}
 	return e.judge(ctx, m, func(emit func(int64, []recommend.Item) error) error {

@@ -22,22 +22,26 @@ type List struct {
 	Ranked bool       // values are ranks, of which the least is the best; else scores, of which the largest is
 }
 
-// ready reads a List by the rows of the training store.
-type ready struct {
-	List
+// aligned reads what another store has of the rows of the training store, or of its columns, by their ids.
+type aligned struct {
 	reader  *history.Reader
-	entries int64    // that are read at a time
-	place   []int64  // of the rows of the training store in the list; −1: none
-	cols    []uint32 // of the training store, that those of the list are
-	batch   []int64  // rows of the list that are in memory
+	entries int64   // that are read at a time
+	place   []int64 // in the other store; −1: none
+	batch   []int64 // rows of it that are in memory
 	of      *history.Rows
-	at      int // in batch
-	best    []recommend.Item
 }
 
-// readyLists judges lists that are there.
-func (e *evaluation) readyLists(ctx context.Context) (err error) {
-	if len(e.Lists) == 0 {
+// ready reads a List.
+type ready struct {
+	List
+	*aligned
+	cols []uint32 // of the training store, that those of the list are
+	best []recommend.Item
+}
+
+// foreign judges lists and vectors of other programs.
+func (e *evaluation) foreign(ctx context.Context) (err error) {
+	if len(e.Lists)+len(e.Vectors) == 0 {
 		return nil
 	}
 	var names [2]*factor.Names // of rows and columns
@@ -52,51 +56,55 @@ func (e *evaluation) readyLists(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, names[i].Close()) }()
 	}
+	for _, v := range e.Vectors {
+		if err := e.vectors(ctx, v, names); err != nil {
+			return err
+		}
+	}
 	for _, l := range e.Lists {
-		r, err := e.openList(ctx, l, names)
-		if err != nil {
+		r := &ready{List: l}
+		if r.aligned, err = e.align(ctx, l.Name, l.Store, names[0], "rows"); err != nil {
+			return err
+		}
+		_, cols := factor.Dims(l.Store)
+		r.cols = make([]uint32, cols)
+		if err := e.match(ctx, l.Name, l.Store, csr.ColAxis, "columns", names[1], func(i, at int64) { r.cols[i] = uint32(at) }); err != nil {
 			return err
 		}
 		if err := e.readyList(ctx, r); err != nil {
 			return err
 		}
 	}
-	if e.rating {
+	if len(e.Lists) > 0 && e.rating {
 		e.note("a list has no rmse and no mae: these are of predicted values")
 	}
 	return nil
 }
 
-// openList finds the rows and columns of a list among those of the training store.
-func (e *evaluation) openList(ctx context.Context, l List, names [2]*factor.Names) (*ready, error) {
-	rows, cols := factor.Dims(l.Store)
-	o := stream.Options{Memory: e.Memory, Workers: e.Workers, Once: true, Reserve: history.Bytes(e.trainStore) + history.Bytes(l.Store) + 16*e.cols + 8*e.rows + 20*cols}
-	for _, n := range names {
-		if !n.Ordered() {
-			o.Reserve += 16 * n.Count()
-		}
+// align finds the rows of a store among the rows or columns of the training store, which have these names.
+func (e *evaluation) align(ctx context.Context, name string, store *csr.Store, names *factor.Names, what string) (*aligned, error) {
+	_, cols := factor.Dims(store)
+	o := stream.Options{Memory: e.Memory, Workers: e.Workers, Once: true, Reserve: history.Bytes(e.trainStore) + history.Bytes(store) + 24*e.cols + 8*e.rows + 20*cols}
+	if !names.Ordered() {
+		o.Reserve += 16 * names.Count()
 	}
-	if _, err := stream.PlanFor(l.Store, o); err != nil {
+	if _, err := stream.PlanFor(store, o); err != nil {
 		return nil, err
 	}
-	r := &ready{List: l, entries: e.entries, place: slices.Repeat([]int64{-1}, int(e.rows)), cols: make([]uint32, cols)}
-	err := e.match(ctx, l, csr.RowAxis, rows, names[0], func(i, at int64) { r.place[at] = i })
+	r := &aligned{entries: e.entries, place: slices.Repeat([]int64{-1}, int(names.Count()))}
+	err := e.match(ctx, name, store, csr.RowAxis, what, names, func(i, at int64) { r.place[at] = i })
 	if err != nil {
 		return nil, err
 	}
-	if err = e.match(ctx, l, csr.ColAxis, cols, names[1], func(i, at int64) { r.cols[i] = uint32(at) }); err != nil {
-		return nil, err
-	}
-	r.reader, err = history.New(ctx, l.Store, o)
-	if err == nil {
+	if r.reader, err = history.New(ctx, store, o); err == nil {
 		r.reader.Zeros = true
 	}
 	return r, err
 }
 
-// match calls found with each row or column of a list, and the number that it has in the training store.
-func (e *evaluation) match(ctx context.Context, l List, axis csr.Axis, count int64, names *factor.Names, found func(i, at int64)) (err error) {
-	ids, err := l.Store.IDs(axis)
+// match calls found with each row or column of a store, and the number that it has in the training store.
+func (e *evaluation) match(ctx context.Context, name string, store *csr.Store, axis csr.Axis, what string, names *factor.Names, found func(i, at int64)) (err error) {
+	ids, err := store.IDs(axis)
 	if err != nil {
 		return err
 	}
@@ -113,8 +121,7 @@ func (e *evaluation) match(ctx context.Context, l List, axis csr.Axis, count int
 		return nil
 	})
 	if err == nil && unknown > 0 {
-		what := map[csr.Axis]string{csr.RowAxis: "rows", csr.ColAxis: "columns"}[axis]
-		err = fmt.Errorf("%s: %d of %d %s, such as %q, are not in %s: want ids as the file that was ingested has them", l.Name, unknown, count, what, first, e.trainStore.Path())
+		err = fmt.Errorf("%s: %d of %d %s, such as %q, are not in %s: want ids as the file that was ingested has them", name, unknown, ids.Count(), what, first, e.trainStore.Path())
 	}
 	return err
 }
@@ -168,19 +175,12 @@ func (e *evaluation) readyList(ctx context.Context, l *ready) error {
 	return nil
 }
 
-// items are the recommendations for a row of the training store, the best first. All rows are asked for, in their order.
+// items are the recommendations for a row of the training store, the best first.
 func (l *ready) items(ctx context.Context, row int64) ([]recommend.Item, error) {
-	at := l.place[row]
-	if at < 0 {
-		return nil, nil
+	cols, vals, err := l.row(ctx, row)
+	if err != nil {
+		return nil, err
 	}
-	if l.at == len(l.batch) {
-		if err := l.read(ctx, row); err != nil {
-			return nil, err
-		}
-	}
-	cols, vals := l.of.Row(l.at)
-	l.at++
 	l.best = l.best[:0]
 	for p, c := range cols {
 		x := recommend.Item{Index: l.cols[c], Score: vals[p]}
@@ -194,26 +194,35 @@ func (l *ready) items(ctx context.Context, row int64) ([]recommend.Item, error) 
 	})
 	for i := 1; l.Ranked && i < len(l.best); i++ {
 		if x := l.best[i].Score; x == l.best[i-1].Score {
-			return nil, fmt.Errorf("%s: row %s has two columns of rank %g: want each rank once", l.Name, source.New(l.Store, csr.RowAxis, csr.ColAxis).IDOf(csr.RowAxis, at), -x)
+			return nil, fmt.Errorf("%s: row %s has two columns of rank %g: want each rank once", l.Name, source.New(l.Store, csr.RowAxis, csr.ColAxis).IDOf(csr.RowAxis, l.place[row]), -x)
 		}
 	}
 	return l.best, nil
 }
 
-// read reads the rows of the list for those from this one on, as far as they ascend in it.
-func (l *ready) read(ctx context.Context, row int64) (err error) {
-	l.batch, l.at = l.batch[:0], 0
-	for _, at := range l.place[row:] {
-		n := len(l.batch)
-		if n == batchRows || at >= 0 && n > 0 && at <= l.batch[n-1] {
-			break
-		}
-		if at >= 0 {
-			l.batch = append(l.batch, at)
-		}
+// row is what there is of a row of the training store. Those that follow are read with it, as far as they ascend in the other store.
+func (l *aligned) row(ctx context.Context, row int64) (cols []uint32, vals []float64, err error) {
+	want := l.place[row]
+	if want < 0 {
+		return nil, nil, nil
 	}
-	if l.of, err = l.reader.Read(ctx, l.batch, l.entries); err == nil {
+	i, in := slices.BinarySearch(l.batch, want)
+	if !in {
+		i, l.batch = 0, l.batch[:0]
+		for _, at := range l.place[row:] {
+			n := len(l.batch)
+			if n == batchRows || at >= 0 && n > 0 && at <= l.batch[n-1] {
+				break
+			}
+			if at >= 0 {
+				l.batch = append(l.batch, at)
+			}
+		}
+		if l.of, err = l.reader.Read(ctx, l.batch, l.entries); err != nil {
+			return nil, nil, err
+		}
 		l.batch = l.batch[:l.of.Len()]
 	}
-	return err
+	cols, vals = l.of.Row(i)
+	return cols, vals, nil
 }
