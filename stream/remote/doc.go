@@ -1,5 +1,5 @@
 // Package remote makes the passes over a matrix by tasks, which an engine runs wherever it likes: goroutines ([Local]),
-// programs at the other end of a pipe ([Command]), and through them Dask, Ray or Spark.
+// programs at the other end of a pipe ([Command]), and through them Dask or Ray.
 //
 // [Matrix] is a [solver.Matrix]. It cuts the blocks of a store into groups of about as many entries, and each pass is a
 // [Task] a group: a record of names and no numbers. Numbers are in pieces, files of one folder that the driver and all

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from typing import Any
 
 _lock = threading.Lock()  # a child does a task at a time, with all threads of its worker process
 _child: subprocess.Popen[str] | None = None
@@ -40,6 +41,14 @@ def ask(line: str, program: str, memory: int, threads: int) -> str:
             _child.kill()
             raise RuntimeError(f"gdsvd worker ended with {_child.wait()}")
         return answer
+
+
+def ended(future: Any, answer: Callable[[str], None], failed: Callable[[BaseException], None]) -> None:
+    """Hands on what has become of a task."""
+    try:
+        answer(future.result())
+    except BaseException as err:
+        failed(err)
 
 
 def serve(submit: Callable[[str, Callable[[str], None], Callable[[BaseException], None]], None]) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ._child import ask, serve
+from ._child import ask, ended, serve
 
 
 def do(line: str, program: str) -> str:
@@ -32,14 +32,11 @@ def main(name: str, program: str) -> None:
         future = client.submit(do, line, program, pure=False, retries=4)
         going.add(future)
 
-        def ended(future: Any) -> None:
+        def done(future: Any) -> None:
             going.discard(future)
-            try:
-                answer(future.result())
-            except BaseException as err:
-                failed(err)
+            ended(future, answer, failed)
 
-        future.add_done_callback(ended)
+        future.add_done_callback(done)
 
     serve(submit)
     client.close()

@@ -1,0 +1,44 @@
+"""``python -m gdsvd.engines.ray ray://HOST:PORT PROGRAM``, or ray-local: tasks of standard input, done by the workers of Ray."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ._child import ask, ended, serve
+
+
+def do(line: str, program: str) -> str:
+    """Does a task in a worker of Ray, whose processors and memory are those of the child."""
+    import ray
+
+    state: Any = ray.get_runtime_context()
+    has = state.get_assigned_resources()
+    return ask(line, program, int(has.get("memory", 0)), int(has["CPU"]))
+
+
+def main(name: str, program: str) -> None:
+    import ray as typed
+
+    ray: Any = typed
+    where = {"include_dashboard": False} if name == "ray-local" else {"address": name}
+    ray.init(logging_level=logging.ERROR, log_to_driver=False, **where)
+    # A task takes a processor, and the memory that the poorest machine has for each of its processors.
+    has = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    memory = min((r.get("memory", 0) / r["CPU"] for r in has if "CPU" in r), default=0)
+    task: Any = ray.remote(do).options(num_cpus=1, memory=int(memory * 0.8), max_retries=4, retry_exceptions=True)
+
+    def submit(line: str, answer: Callable[[str], None], failed: Callable[[BaseException], None]) -> None:
+        # Where a task runs is left to Ray.
+        task.remote(line, program).future().add_done_callback(lambda future: ended(future, answer, failed))
+
+    serve(submit)
+    ray.shutdown()
+
+
+if __name__ == "__main__":
+    from gdsvd.engines import ray as module  # what workers import: what is in __main__ would be sent to them
+
+    module.main(*sys.argv[1:])
