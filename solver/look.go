@@ -24,7 +24,8 @@ func (r *run) search(reserve func() int) (Status, error) {
 			return st, err
 		}
 		if r.found.Tol < r.s.Tol/1e6 {
-			return Stagnated, nil
+			r.found.Stalled = true
+			return Stagnated, r.boundary()
 		}
 		r.forget()
 		if err := r.boundary(); err != nil {
@@ -40,7 +41,7 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 		r.outside.Bound = outside.Bound{Known: true}
 	}
 	least := r.found.Least()
-	if r.work.rec == nil && (r.outside.Evident(least) || r.captured(least)) {
+	if r.work.rec == nil && (r.outside.Final || r.outside.Evident(least) || r.captured(least)) {
 		return false, Converged, nil
 	}
 	if r.work.rec == nil {
@@ -78,6 +79,7 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 		if over {
 			r.release()
 			if !misled {
+				r.outside.Final = true
 				err = r.boundary()
 			}
 			return misled, Converged, err

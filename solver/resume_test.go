@@ -55,16 +55,19 @@ func TestResume(t *testing.T) {
 		if c := rapid.IntRange(0, cols).Draw(rt, "given"); c > 0 {
 			set.Init = solvertest.Random(cols, c, set.Seed)
 		}
+		defer func() {
+			if t.Failed() {
+				t.Logf("%d×%d, σ %v: %d triplets by %T %+v, tol %g, %v, %v, at most %d passes, vectors given: %v",
+					rows, cols, sigma, set.Rank, set.Method, set.Method, set.Tol, set.Deflation, set.Operator, set.MaxPasses, set.Init != nil)
+			}
+		}()
 		solvertest.CheckResume(t, a, set, 3)
-		if t.Failed() {
-			rt.Fatalf("%dx%d", rows, cols)
-		}
 	})
 }
 
 // TestResumeRounds cuts runs that the certificate has sent back to work.
 func TestResumeRounds(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range uint64(5) {
 		a := solvertest.WithValues(30, 12, seed, 5, 4, 3, 2, 1.5, 1)
 		for _, m := range []method.Method{optimist{power.Iteration{}}, hopeless{power.Iteration{}}, optimist{subspace{guard: 1}}} {
 			set := solver.Settings{Rank: 4, Seed: seed, Method: m, Tol: 1e-5}
@@ -79,6 +82,9 @@ func TestResumeRounds(t *testing.T) {
 		solvertest.CheckResume(t, solvertest.WithValues(20, 9, 15, 5, 4, 3, 2, 1), stuck, 20)
 		decades := solvertest.WithValues(30, 8, 13, 1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11)
 		solvertest.CheckResume(t, decades, solver.Settings{Rank: 8, Seed: seed, Method: gd.Descent{}}, 40)
+		// A scout that ends without evidence is not sent again.
+		one := solver.Settings{Rank: 1, Seed: seed, Method: momentum.Polyak{}, Operator: solver.Dilation, Tol: 1e-7, MaxPasses: 8}
+		solvertest.CheckResume(t, solvertest.WithValues(1, 1, seed, 1), one, 8)
 		// Start vectors in the null space.
 		set := solver.Settings{Rank: 4, Seed: seed, Method: power.Iteration{}, Tol: 1e-3, Stop: solver.StopPaper}
 		set.Init = mat.NewDense(12, 4, nil)

@@ -24,7 +24,7 @@ type Pairs struct {
 	Seen    []float64         // their residuals relative to σ₁ as seen when locked
 	Nulls   int               // vectors at the end whose eigenvalue is roundoff
 	Noise   float64           // bound on the negative eigenvalues plain deflation makes
-	Stalled bool              // one of them will never meet the paper's rule
+	Stalled bool              // one of them will never meet the paper's rule, or something larger is found again and again
 
 	Tol     float64  // residual, relative to σ₁, with which pairs are accepted
 	Linear  bool     // eigenvalues of the operator are σ, not σ²

@@ -22,6 +22,7 @@ type Bound struct {
 	Steps       int     // products with random vectors that it is made of
 	Value       float64 // no eigenvalue beyond those found is larger
 	Probability float64 // with which that is wrong
+	Final       bool    // another scout would not tell more
 }
 
 // Block is the start block of the recurrence at work.
@@ -79,7 +80,7 @@ func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) b
 	if e.Leak*float64(1+len(e.Past)) > apart*delta*min(e.Theta[0], w.Found.Share()*w.Found.Lambda1) {
 		return e.Leak > judge.NearFloor*tallskinny.FloorFactor*tallskinny.Epsilon*e.Top
 	}
-	now := Bound{true, e.Steps, scout.UpperBound(e, delta), Probability}
+	now := Bound{Known: true, Steps: e.Steps, Value: scout.UpperBound(e, delta), Probability: Probability}
 	now.Value = max(now.Value, copied(w.Found, leading, b, columns-b.Given))
 	if !w.Known || now.Value <= w.Value || !b.Scout {
 		w.Bound = now
@@ -152,6 +153,7 @@ func (b *Bound) State(s *method.State) {
 	s.Int("steps", &b.Steps, 0, math.MaxInt32)
 	s.Float("bound", &b.Value)
 	s.Float("probability", &b.Probability)
+	s.Flag("final", &b.Final)
 	if !(b.Value >= 0 && b.Probability >= 0) {
 		s.Refuse("has a bound of %g with probability %g", b.Value, b.Probability)
 	}
