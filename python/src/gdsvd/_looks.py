@@ -83,7 +83,7 @@ class Looks:
         DataFrame
             ``row``, ``col``, ``value``, and ``title`` where columns have titles.
         """
-        which = [f"--rows={n}"] if row is None else [f"--row={row}"]
+        which = [f"--head={n}"] if row is None else [f"--rows={row}"]
         said = run("view", *which, f"--entries={entries}", *pipeline(view), *memory_flags(memory), "--", self.path)
         found = ({**e, "row": line["id"], "col": e["id"], "value": float(e["value"])} for line in said["lines"] for e in line["entries"])
         return frame(found, ["row", "col", "value"], ("title",))
