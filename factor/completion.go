@@ -119,7 +119,7 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 	}
 	c.of = fmt.Sprintf("%s k=%d λ=%v biases=%t damping=%v holdout=%v tol=%v seed=%d", store.Fingerprint(), o.Rank, o.Lambda, o.Biases, c.fit.Damping, c.fit.Holdout, c.fit.Tol, o.Seed)
 	c.Vectors = None // U is made when the rank is known
-	if c.out, err = newOutput(c.task, before); err != nil {
+	if c.out, err = newOutput(c.task, before, nil); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.out.abort()) }()

@@ -5,6 +5,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -20,6 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream/remote"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -32,8 +34,9 @@ type output struct {
 	keepLong, keepShort bool // which of them the user wants
 	longRows            int64
 
-	space  *spill.Dir // where the solver's vectors lie; nil if in memory
-	long   *npy.Array // the solver's left vectors; nil when they are not needed
+	space  *spill.Dir   // where the solver's vectors lie; nil if in memory
+	long   *npy.Array   // the solver's left vectors; nil when they are not needed, or not here
+	parts  *remote.Left // the same, where tasks have made them
 	events *eventLog
 	lines  *json.Encoder
 	files  []File // that are complete
@@ -41,7 +44,7 @@ type output struct {
 
 // newOutput begins the result directory of a task. At the end it replaces the checkpoint of
 // the run that lies in its place by then, and a result there if there was one at the beginning.
-func newOutput(t *task, before outState) (_ *output, err error) {
+func newOutput(t *task, before outState, tasks *remote.Matrix) (_ *output, err error) {
 	stage, err := vfs.Stage(t.FS, t.Dir, true,
 		func(path string) error { return replaceable(t.FS, path, before.exists) },
 		func(stage string) (bool, error) { return false, onlyLeftovers(t.FS, stage) })
@@ -64,7 +67,10 @@ func newOutput(t *task, before outState) (_ *output, err error) {
 	if err = o.room(t, long); err != nil {
 		return nil, err
 	}
-	if long {
+	switch {
+	case long && tasks != nil:
+		o.parts = tasks.Left()
+	case long:
 		if err = (*longRows)(o).create(t.Rank); err != nil {
 			return nil, err
 		}
@@ -124,10 +130,13 @@ func (o *output) path(name string) string { return filepath.Join(o.stage.Dir(), 
 
 // left is what the solver writes its left vectors to: nil if they are not wanted.
 func (o *output) left() solver.RowStore {
-	if o.long == nil {
-		return nil // not a nil *output in an interface
+	switch {
+	case o.parts != nil:
+		return o.parts
+	case o.long != nil:
+		return (*longRows)(o)
 	}
-	return (*longRows)(o)
+	return nil // not a nil *output in an interface
 }
 
 // longRows is the file of the left vectors of the solver. It implements solver.Resizer.
@@ -227,6 +236,14 @@ func (p *File) of(sum npy.Sum, err error) error {
 
 // finishLong closes the file of the left vectors, or removes it if they are not wanted.
 func (o *output) finishLong(res *solver.Result, part *File) error {
+	if o.parts != nil && o.keepLong && res.Certified {
+		if err := (*longRows)(o).create(len(res.Sigma)); err != nil {
+			return err
+		}
+		if err := o.parts.Copy(context.Background(), o.long.WriteRows); err != nil {
+			return err
+		}
+	}
 	if o.long == nil {
 		return nil
 	}

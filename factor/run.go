@@ -102,7 +102,7 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 		defer func() { err = errors.Join(err, tasks.Close()) }()
 	}
 
-	out, err := newOutput(t, before)
+	out, err := newOutput(t, before, tasks)
 	if err != nil {
 		return nil, err
 	}

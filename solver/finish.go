@@ -123,7 +123,7 @@ func (f *factorisation) finishLeft() (orthogonality float64, limited bool, err e
 	if f.s.Left == nil {
 		return math.NaN(), false, nil
 	}
-	l := left.New(f.passes.ctx, f.arena.Threads, f.a.Info().Rows, len(c.Sigma), f.s.Left.ReadRows, f.s.Left.WriteRows)
+	l := left.New(len(c.Sigma), f.sweepLeft)
 	if f.s.SignLeft {
 		negative, err := l.Negative(c.Rotation)
 		if err != nil {
@@ -144,6 +144,14 @@ func (f *factorisation) finishLeft() (orthogonality float64, limited bool, err e
 		return 0, false, err
 	}
 	return tallskinny.Orthogonality(gram), limited, nil
+}
+
+// sweepLeft makes a sweep over the left vectors, which they make themselves if they can.
+func (f *factorisation) sweepLeft(s left.Step) (*left.Sums, error) {
+	if own, ok := f.s.Left.(LeftSweeper); ok {
+		return own.SweepLeft(f.passes.ctx, s)
+	}
+	return s.Over(f.passes.ctx, f.arena.Threads, left.Rows{N: f.a.Info().Rows, K: len(f.cert.Sigma), Read: f.s.Left.ReadRows, Write: f.s.Left.WriteRows})
 }
 
 // completeLeft fills in the left vectors of zero values and measures them.

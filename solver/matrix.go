@@ -86,6 +86,8 @@ type Rows struct {
 	// been asked for, in the same portions, and those of RowsIn are valid until then. A
 	// pass may go through RowsIn several times, from the first row on, before that.
 	Func func(first int64, rows *mat.Dense) error
+	// Store, beside Func, is what the rows are of, which a Matrix may know: see LeftSweeper.
+	Store RowStore
 }
 
 // None reports whether r is the zero Rows.

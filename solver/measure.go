@@ -165,9 +165,9 @@ func divideColumns(x *mat.Dense, by []float64) {
 // many workers (0: GOMAXPROCS). source fills rows with its rows from first on, which are
 // asked for in ascending order.
 func Orthogonality(ctx context.Context, workers int, n int64, k int, source func(first int64, rows *mat.Dense) error) (float64, error) {
-	gram, err := left.New(ctx, workers, n, k, source, nil).Gram()
+	sums, err := left.Step{Keep: true}.Over(ctx, workers, left.Rows{N: n, K: k, Read: source})
 	if err != nil {
 		return 0, fmt.Errorf("measure orthogonality: %w", err)
 	}
-	return tallskinny.Orthogonality(gram), nil
+	return tallskinny.Orthogonality(sums.Gram), nil
 }

@@ -1,6 +1,8 @@
 package solver
 
 import (
+	"context"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/left"
@@ -17,6 +19,25 @@ type RowStore interface {
 	ReadRows(first int64, rows *mat.Dense) error
 }
 
+// LeftSweeper is a RowStore that makes the sweeps by which W becomes the left vectors itself, where its rows lie: the
+// solver then neither reads nor writes them, and a Matrix knows the store by Rows.Store.
+type LeftSweeper interface {
+	RowStore
+	// SweepLeft makes a sweep over all rows, in parts by LeftSweep.Over, whose sums it adds up in the order of the rows.
+	SweepLeft(ctx context.Context, s LeftSweep) (*LeftSums, error)
+}
+
+// What a LeftSweeper deals with.
+type (
+	LeftSweep = left.Step
+	LeftFill  = left.Fill
+	LeftSums  = left.Sums
+	LeftRows  = left.Rows
+)
+
+// NewLeftSums is what a sweep has summed up of no rows of k columns.
+func NewLeftSums(s LeftSweep, k int) *LeftSums { return left.NewSums(s, k) }
+
 // DenseRows is a RowStore in memory.
 type DenseRows struct {
 	Dense *mat.Dense // N×k
@@ -32,14 +53,14 @@ func rowsOut(s RowStore) Rows {
 	case *DenseRows:
 		return Rows{Block: s.Dense}
 	}
-	return Rows{Func: s.WriteRows}
+	return Rows{Func: s.WriteRows, Store: s}
 }
 
 func rowsIn(s RowStore) Rows {
 	if s, ok := s.(*DenseRows); ok {
 		return Rows{Block: s.Dense}
 	}
-	return Rows{Func: s.ReadRows}
+	return Rows{Func: s.ReadRows, Store: s}
 }
 
 // NewDenseRows returns an n×k block of zeros as a RowStore.

@@ -164,6 +164,9 @@ func spansMemory(src Source, workers, ahead int) int64 {
 // tasks is the number of tasks of the matrix.
 func (p Plan) tasks() int { return p.Blocks * p.parts }
 
+// Kernel names the instructions that products are computed with: see Plan.
+func Kernel() string { return kernel.Level().String() }
+
 // PlanFor is the Plan that New would make, without anything being allocated.
 // The error is that of New.
 func PlanFor(src Source, o Options) (Plan, error) { return makePlan(src, o.withDefaults()) }
@@ -176,7 +179,7 @@ func decodedBytes(src Source, i int) int64 {
 
 // makePlan decides the layout of all passes over src.
 func makePlan(src Source, o Options) (Plan, error) {
-	p := Plan{Budget: o.Memory, Workers: o.Workers, Kernel: kernel.Level().String(), Blocks: src.NumBlocks()}
+	p := Plan{Budget: o.Memory, Workers: o.Workers, Kernel: Kernel(), Blocks: src.NumBlocks()}
 	if p.Workers <= 0 {
 		p.Workers = runtime.GOMAXPROCS(0)
 	}

@@ -13,8 +13,7 @@ type group struct {
 	Task
 	m    *stream.Matrix
 	pass solver.Pass
-	in   *reader
-	at   int64 // the row that in is at
+	in   rowReader
 	out  *writer
 }
 
@@ -28,7 +27,8 @@ func (g *group) begin() (err error) {
 		}
 	}
 	if g.In != "" {
-		g.pass.RowsIn.Func = g.rowsIn
+		g.in = rowReader{folder: g.folder, name: g.In, numbers: info.Rows * int64(l)}
+		g.pass.RowsIn.Func = g.in.read
 	}
 	if g.Out != "" {
 		if g.out, err = g.create(g.Out); err != nil {
@@ -50,19 +50,6 @@ func (g *group) begin() (err error) {
 		g.pass.Sum = mat.NewDense(info.Cols, l, nil)
 	}
 	return nil
-}
-
-// rowsIn reads rows of the piece In, from the first one on again if asked to.
-func (g *group) rowsIn(first int64, rows *mat.Dense) (err error) {
-	n, l := rows.Dims()
-	if g.in == nil || first != g.at {
-		g.closeIn()
-		if g.in, err = g.open(g.In, g.m.Info().Rows*int64(l)); err != nil {
-			return err
-		}
-	}
-	g.at = first + int64(n)
-	return g.in.read(rows.RawMatrix().Data[:n*l])
 }
 
 // publish makes the pieces of what the pass has made, unless it has failed.
@@ -91,15 +78,8 @@ func (g *group) publish(failed error) error {
 
 // end closes what is open.
 func (g *group) end() {
-	g.closeIn()
+	g.in.close()
 	if g.out != nil {
 		g.out.discard()
-	}
-}
-
-func (g *group) closeIn() {
-	if g.in != nil {
-		g.in.close()
-		g.in = nil
 	}
 }

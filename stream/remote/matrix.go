@@ -58,6 +58,7 @@ type Matrix struct {
 	store   string // its path for workers
 	kernel  string // that workers compute with, "" as long as none has said
 	pass    int
+	numbers map[string]int64 // of each piece that tasks make
 	stats   Stats
 }
 
@@ -93,7 +94,7 @@ func New(s Subject, o Options) (_ *Matrix, err error) {
 		}
 	}
 	o.Tries, o.Wait, o.PieceSize = cmp.Or(o.Tries, 5), cmp.Or(o.Wait, 200*time.Millisecond), cmp.Or(o.PieceSize, 32<<20)
-	m := &Matrix{subject: s, opt: o, groups: split(s.Store, o.Groups)}
+	m := &Matrix{subject: s, opt: o, groups: split(s.Store, o.Groups), numbers: map[string]int64{}}
 	if m.store, err = filepath.Abs(s.Store.Path()); err != nil {
 		return nil, err
 	}
@@ -158,17 +159,7 @@ func (m *Matrix) begin() error {
 		return nil
 	}
 	m.view = &View{m.subject.Pipeline, "view"}
-	w, err := m.run.create(m.view.Measured)
-	if err != nil {
-		return err
-	}
-	defer w.discard()
-	for _, part := range m.subject.View.Measured() {
-		if err := w.write(part); err != nil {
-			return err
-		}
-	}
-	return w.commit()
+	return m.run.putNumbers(m.view.Measured, m.subject.View.Measured()...)
 }
 
 // Close removes the pieces of the run.

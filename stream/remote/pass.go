@@ -15,27 +15,32 @@ import (
 // pass is a pass under way.
 type pass struct {
 	*Matrix
-	l       int
-	want    solver.Pass // with functions for rows, and X only if it is of use
-	x       string
-	first   []Task // of the groups, in their order
-	second  []Task // that add up the pieces of the sum, if there are any
-	parts   int    // pieces of a sum
-	done    int    // groups of which RowsOut has had the rows
-	cost    solver.Cost
-	inputs  []string // pieces that the driver has made
-	adders  bool
-	numbers map[string]int64 // of each piece that tasks make
+	l      int
+	want   solver.Pass // with functions for rows, and X only if it is of use
+	x      string
+	first  []Task // of the groups, in their order
+	second []Task // that add up the pieces of the sum, if there are any
+	parts  int    // pieces of a sum
+	done   int    // groups of which RowsOut has had the rows
+	cost   solver.Cost
+	inputs []string // pieces that the driver has made
+	adders bool
+	names  []string // of the pieces that tasks make
 }
 
-// Run implements solver.Matrix. Rows of RowsIn and RowsOut pass through the driver, some at a time; sums and R of groups are
-// added up by tasks if they are large.
+// Run implements solver.Matrix. Rows of RowsIn and RowsOut pass through the driver, some at a time, unless they are of a Left;
+// sums and R of groups are added up by tasks if they are large.
 func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err error) {
 	start := time.Now()
 	m.pass++
-	r := &pass{Matrix: m, want: p, l: p.Columns(m.Info()), numbers: map[string]int64{}}
+	r := &pass{Matrix: m, want: p, l: p.Columns(m.Info())}
+	left, _ := p.RowsOut.Store.(*Left)
 	defer func() {
-		err = errors.Join(err, r.clear())
+		if left != nil && err == nil {
+			err = left.take(r, nil)
+		} else {
+			err = errors.Join(err, r.clear())
+		}
 		cost = r.cost
 		cost.Multiply = time.Since(start)
 	}()
@@ -44,10 +49,17 @@ func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err 
 		r.want.X = nil // of no use
 	}
 	r.plan()
+	if left != nil {
+		r.want.RowsOut = solver.Rows{} // they stay where they are
+	}
 	if err := r.putInputs(ctx); err != nil {
 		return cost, err
 	}
-	return cost, r.complete(ctx, [][]Task{r.first, r.second}, r.collect)
+	stages := [][]Task{r.first, r.second}
+	if of, ok := r.want.RowsIn.Store.(*Left); ok {
+		stages = append(of.stages(), stages...)
+	}
+	return cost, r.complete(ctx, stages, r.collect)
 }
 
 // byFunction makes a function of a block.
@@ -65,9 +77,6 @@ const few = 256 << 20
 
 // plan makes the tasks. Names of pieces begin with the number of the pass.
 func (r *pass) plan() {
-	name := func(kind string, group, part int) string {
-		return fmt.Sprintf("%06d-%s-%05d-%05d", r.pass, kind, group, part)
-	}
 	info := r.subject.Info
 	all := 8 * int64(info.Cols) * int64(r.l)
 	if r.want.Sum != nil {
@@ -77,38 +86,49 @@ func (r *pass) plan() {
 	}
 	r.adders = r.parts > 1
 	if r.want.X != nil {
-		r.x = name("x", 0, 0)
+		r.x = r.name("x", 0, 0)
 	}
 	for i, g := range r.groups {
 		t := Task{
 			Version: version, Dir: r.run.dir, Columns: r.l, X: r.x,
 			Store: r.store, Fingerprint: r.subject.Store.Fingerprint(), View: r.view, From: g.from, To: g.to,
 		}
-		if !r.want.RowsIn.None() {
-			t.In = name("in", i, 0)
+		if left, ok := r.want.RowsIn.Store.(*Left); ok {
+			t.In = left.made.first[i].Out
+		} else if !r.want.RowsIn.None() {
+			t.In = r.name("in", i, 0)
 		}
 		if !r.want.RowsOut.None() {
-			t.Out = name("out", i, 0)
-			r.numbers[t.Out] = g.rows * int64(r.l)
+			t.Out = r.makes("out", i, 0, g.rows*int64(r.l))
 		}
 		if r.want.R != nil {
-			t.R = name("r", i, 0)
-			r.numbers[t.R] = int64(r.l) * int64(r.l)
+			t.R = r.makes("r", i, 0, int64(r.l)*int64(r.l))
 		}
 		for p := range r.parts {
-			t.Sum = append(t.Sum, name("part", i, p))
-			r.numbers[t.Sum[p]] = int64(r.rowsOf(p)) * int64(r.l)
+			t.Sum = append(t.Sum, r.makes("part", i, p, int64(r.rowsOf(p))*int64(r.l)))
 		}
 		r.first = append(r.first, t)
 	}
 	for p := 0; r.adders && p < r.parts; p++ {
-		t := Task{Version: version, Dir: r.run.dir, Columns: r.l, Rows: r.rowsOf(p), Sum: []string{name("sum", 0, p)}}
+		t := Task{Version: version, Dir: r.run.dir, Columns: r.l, Rows: r.rowsOf(p)}
+		t.Sum = []string{r.makes("sum", 0, p, int64(t.Rows)*int64(r.l))}
 		for _, g := range r.first {
 			t.Add = append(t.Add, g.Sum[p])
 		}
-		r.numbers[t.Sum[0]] = int64(t.Rows) * int64(r.l)
 		r.second = append(r.second, t)
 	}
+}
+
+// name names a piece of the pass.
+func (m *Matrix) name(kind string, group, part int) string {
+	return fmt.Sprintf("%06d-%s-%05d-%05d", m.pass, kind, group, part)
+}
+
+// makes names a piece of so many numbers that a task of the pass makes.
+func (r *pass) makes(kind string, group, part int, numbers int64) string {
+	name := r.name(kind, group, part)
+	r.names, r.numbers[name] = append(r.names, name), numbers
+	return name
 }
 
 // rowsOf is the number of rows of part p of a sum.
@@ -136,7 +156,7 @@ func (r *pass) putInputs(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.want.RowsIn.None() {
+	if _, ok := r.want.RowsIn.Store.(*Left); ok || r.want.RowsIn.None() {
 		return nil
 	}
 	for i, g := range r.groups {
@@ -279,8 +299,18 @@ func (r *pass) clear() (err error) {
 	for _, name := range r.inputs {
 		err = errors.Join(err, r.run.remove(name))
 	}
-	for name := range r.numbers {
+	return errors.Join(err, r.forget(nil))
+}
+
+// forget removes the pieces that tasks have made, but for some.
+func (r *pass) forget(but map[string]bool) (err error) {
+	r.names = slices.DeleteFunc(r.names, func(name string) bool {
+		if but[name] {
+			return false
+		}
+		delete(r.numbers, name)
 		err = errors.Join(err, r.run.remove(name))
-	}
+		return true
+	})
 	return err
 }

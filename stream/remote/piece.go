@@ -139,12 +139,29 @@ func (w *writer) discard() {
 
 // put writes a piece of rows from … to−1 of x.
 func (f folder) put(name string, x *mat.Dense, from, to int) error {
+	return f.publish(name, func(w *writer) error { return w.rows(x, from, to) })
+}
+
+// putNumbers writes a piece of parts, one after the other.
+func (f folder) putNumbers(name string, parts ...[]float64) error {
+	return f.publish(name, func(w *writer) error {
+		for _, x := range parts {
+			if err := w.write(x); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// publish writes a piece.
+func (f folder) publish(name string, fill func(*writer) error) error {
 	w, err := f.create(name)
 	if err != nil {
 		return err
 	}
 	defer w.discard()
-	if err := w.rows(x, from, to); err != nil {
+	if err := fill(w); err != nil {
 		return err
 	}
 	return w.commit()
@@ -222,6 +239,35 @@ func trailer(sum uint32) []byte {
 }
 
 func (r *reader) close() { _ = r.file.Close() } // it was only read
+
+// rowReader reads a piece by rows, from the first to the last, any number of times.
+type rowReader struct {
+	folder
+	name    string
+	numbers int64
+	in      *reader
+	at      int64 // the row that in is at
+}
+
+// read fills rows with those from first on.
+func (r *rowReader) read(first int64, rows *mat.Dense) (err error) {
+	n, l := rows.Dims()
+	if r.in == nil || first != r.at {
+		r.close()
+		if r.in, err = r.open(r.name, r.numbers); err != nil {
+			return err
+		}
+	}
+	r.at = first + int64(n)
+	return r.in.read(rows.RawMatrix().Data[:n*l])
+}
+
+func (r *rowReader) close() {
+	if r.in != nil {
+		r.in.close()
+		r.in = nil
+	}
+}
 
 // get reads a piece of as many numbers as x has.
 func (f folder) get(name string, x []float64) error {

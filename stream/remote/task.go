@@ -7,11 +7,12 @@ import (
 	"runtime"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
 // version is that of Task and Answer. Programs of different versions do not work together.
-const version = 1
+const version = 2
 
 // Task is a part of a pass, for one worker. All that it says of numbers is the names of pieces. Doing it twice, at the same
 // time even, is the same as doing it once.
@@ -35,9 +36,20 @@ type Task struct {
 	// Sum are pieces of about as many rows each, in their order.
 	Sum []string `json:"sum,omitempty"`
 
+	// Turn is a sweep over Rows rows of left vectors, which are In; Out has them afterwards, if it has a name, and Sum, which
+	// is one, what is summed up of them. Such a task has no store.
+	Turn *Turn `json:"turn,omitempty"`
+
 	// Add are pieces of Rows rows that are added up, in this order, to Sum, which is one. Such a task has no store.
 	Add  []string `json:"add,omitempty"`
 	Rows int      `json:"rows,omitempty"`
+}
+
+// Turn is a solver.LeftSweep.
+type Turn struct {
+	First int64            `json:"first"`        // number of the first row
+	By    string           `json:"by,omitempty"` // the piece with it
+	Fill  *solver.LeftFill `json:"fill,omitempty"`
 }
 
 // View is the view of the store that a group is of.
@@ -118,6 +130,9 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 		return refusal{fmt.Errorf("a task with %d columns", t.Columns)}
 	case len(t.Add) > 0:
 		return f.addUp(t)
+	case t.Turn != nil:
+		a.Kernel = kernelOf(stream.Kernel())
+		return f.turn(ctx, w.Workers, t)
 	}
 	src, err := w.source(f, t)
 	if err != nil {
@@ -151,13 +166,5 @@ func (f folder) addUp(t Task) error {
 			return err
 		}
 	}
-	w, err := f.create(t.Sum[0])
-	if err != nil {
-		return err
-	}
-	defer w.discard()
-	if err := w.write(x); err != nil {
-		return err
-	}
-	return w.commit()
+	return f.putNumbers(t.Sum[0], x)
 }

@@ -2,77 +2,23 @@
 package left
 
 import (
-	"context"
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/internal/panel"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Vectors turns W = A·V into the left singular vectors, in
 // place, by sweeps over chunks of rows.
 type Vectors struct {
-	arena       *tallskinny.Arena // of the rows of a chunk, in memory
-	ctx         context.Context
-	read, write func(first int64, rows *mat.Dense) error
-	rows        int64
-	k           int
-	chunk       int64
-	buf         *mat.Dense // of rows of a chunk
+	k     int
+	sweep func(Step) (*Sums, error)
 }
 
-// Entries is the number of entries of a chunk of left vectors, unless k is
-// large.
-const Entries = 1 << 17
-
-// New returns a rows×k block that is read and written by chunks, which go from the first
-// row to the last in each sweep; without write it can only be measured. The size of a
-// chunk depends on k alone, so sums over rows are always added up in the same order.
-func New(ctx context.Context, workers int, rows int64, k int, read, write func(first int64, rows *mat.Dense) error) *Vectors {
-	return &Vectors{
-		arena: &tallskinny.Arena{Threads: workers}, ctx: ctx, read: read, write: write,
-		rows: rows, k: k, chunk: int64(max(64, Entries/k)),
-	}
-}
-
-// sweep reads every chunk, hands it to f, and writes it back if write is set.
-func (l *Vectors) sweep(write bool, f func(first int64, rows *mat.Dense)) error {
-	if l.buf == nil {
-		l.buf = mat.NewDense(int(min(l.chunk, l.rows)), l.k, nil)
-	}
-	for at := int64(0); at < l.rows; at += l.chunk {
-		if err := l.ctx.Err(); err != nil {
-			return err
-		}
-		rows := l.buf.Slice(0, int(min(l.chunk, l.rows-at)), 0, l.k).(*mat.Dense)
-		if err := l.read(at, rows); err != nil {
-			return fmt.Errorf("read left vectors: %w", err)
-		}
-		f(at, rows)
-		if !write {
-			continue
-		}
-		if err := l.write(at, rows); err != nil {
-			return fmt.Errorf("write left vectors: %w", err)
-		}
-	}
-	return nil
-}
-
-// Gram returns WᵀW.
-func (l *Vectors) Gram() (*mat.Dense, error) {
-	gram := mat.NewDense(l.k, l.k, nil)
-	var s tallskinny.Sums
-	err := l.sweep(false, func(_ int64, rows *mat.Dense) {
-		floats.Add(gram.RawMatrix().Data, l.arena.Cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
-	})
-	return gram, err
-}
+// New returns vectors with k columns, which sweep goes over as Step.Over does.
+func New(k int, sweep func(Step) (*Sums, error)) *Vectors { return &Vectors{k, sweep} }
 
 // RotateTo replaces W by U = W·rotation, whose first rank columns are orthonormal
 // but for rounding, and returns UᵀU.
@@ -107,35 +53,33 @@ func (l *Vectors) RotateTo(rotation *mat.Dense, rank int) (*mat.Dense, error) {
 
 // rotate replaces W by U = W·rotation and returns UᵀU.
 func (l *Vectors) rotate(rotation *mat.Dense) (*mat.Dense, error) {
-	gram, d := mat.NewDense(l.k, l.k, nil), tallskinny.Transposed(rotation)
-	var s tallskinny.Sums
-	err := l.sweep(true, func(_ int64, rows *mat.Dense) {
-		s.Reset(rows.RawMatrix().Rows, l.k, l.k)
-		l.arena.RotateThen(rows.RawMatrix(), d, func(seg int, part blas64.General) { panel.AddCross(s.Of(seg), part, part) })
-		floats.Add(gram.RawMatrix().Data, s.Total().Data)
-	})
-	if err == nil && !tallskinny.AllFinite(gram.RawMatrix().Data) {
+	return l.gram(Step{By: rotation, Keep: true})
+}
+
+// gram makes a sweep that keeps the rows and returns the Gram matrix of what they are then.
+func (l *Vectors) gram(s Step) (*mat.Dense, error) {
+	sums, err := l.sweep(s)
+	if err != nil {
+		return nil, err
+	}
+	if !tallskinny.AllFinite(sums.Gram.RawMatrix().Data) {
 		err = fmt.Errorf("left vectors are not finite: %w", tallskinny.ErrBreakdown)
 	}
-	return gram, err
+	return sums.Gram, err
 }
 
 // Negative reports for every column of W·rotation whether its entry of largest
 // magnitude is negative, the first such entry on ties. It reads only.
 func (l *Vectors) Negative(rotation *mat.Dense) ([]bool, error) {
-	big, d := make([]float64, l.k), tallskinny.Transposed(rotation)
-	err := l.sweep(false, func(_ int64, rows *mat.Dense) {
-		l.arena.Rotate(rows.RawMatrix(), d)
-		r, _ := rows.Dims()
-		for i := range r {
-			tallskinny.Larger(big, rows.RawRowView(i))
-		}
-	})
+	sums, err := l.sweep(Step{By: rotation})
+	if err != nil {
+		return nil, err
+	}
 	neg := make([]bool, l.k)
-	for j, v := range big {
+	for j, v := range sums.Largest {
 		neg[j] = v < 0
 	}
-	return neg, err
+	return neg, nil
 }
 
 // Complete fills the columns from rank on with random vectors of a stream and makes them
@@ -148,16 +92,7 @@ func (l *Vectors) Negative(rotation *mat.Dense) ([]bool, error) {
 // matrix (SVQB: Stathopoulos, Wu 2002), which tolerates nearly dependent
 // columns and is repeated until nothing changes.
 func (l *Vectors) Complete(seed, stream uint64, rank int) (*mat.Dense, error) {
-	random := mat.NewDense(int(min(l.chunk, l.rows)), l.k-rank, nil)
-	gram := mat.NewDense(l.k, l.k, nil)
-	var s tallskinny.Sums
-	err := l.sweep(true, func(first int64, rows *mat.Dense) {
-		r, _ := rows.Dims()
-		part := random.Slice(0, r, 0, l.k-rank).(*mat.Dense)
-		l.arena.Gaussian(part, first, seed, stream)
-		rows.Slice(0, r, rank, l.k).(*mat.Dense).Copy(part)
-		floats.Add(gram.RawMatrix().Data, l.arena.Cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
-	})
+	gram, err := l.gram(Step{Fill: &Fill{rank, seed, stream}, Keep: true})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (d dense) vectors(ctx context.Context) *Vectors {
 	}
 	read := func(first int64, rows *mat.Dense) error { rows.Copy(part(first, rows)); return nil }
 	write := func(first int64, rows *mat.Dense) error { part(first, rows).Copy(rows); return nil }
-	return New(ctx, 0, int64(n), k, read, write)
+	return New(k, func(s Step) (*Sums, error) { return s.Over(ctx, 0, Rows{0, int64(n), k, read, write}) })
 }
 
 // TestLeftSweeps turns and completes blocks of several chunks and of every

@@ -1,0 +1,133 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/solvertest"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/vfs"
+)
+
+// oneLess is a store of some blocks whose matrix has a rank below the triplets asked for, and those.
+func oneLess(t *testing.T) (*csr.Store, *mat.Dense, int) {
+	t.Helper()
+	const rank = 3
+	var a mat.Dense
+	a.Mul(solvertest.Random(9000, rank, 1), solvertest.Random(rank, 90, 2))
+	store := csrtest.FromDense(t, &a, csr.CreateOptions{ShardSize: 2 << 20})
+	if store.NumBlocks() < 3 {
+		t.Fatalf("%d blocks", store.NumBlocks())
+	}
+	return store, &a, rank + 2
+}
+
+// factors are those of a run whose left vectors are made by tasks, as bytes.
+func factors(t *testing.T, store *csr.Store, k int, signLeft bool, o Options) ([]byte, *solver.Result, *mat.Dense) {
+	t.Helper()
+	o.Groups = 3
+	m := begin(t, store, o)
+	left := m.Left()
+	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Left: left, SignLeft: signLeft, Seed: 1, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := solver.NewDenseRows(int(store.Rows()), k)
+	if err := left.Copy(t.Context(), u.WriteRows); err != nil {
+		t.Fatal(err)
+	}
+	b, err := binary.Append(nil, binary.LittleEndian, append(append(res.Sigma, u.Dense.RawMatrix().Data...), res.Right.RawMatrix().Data...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, res, u.Dense
+}
+
+// spoiling is an engine after which a piece with rows is damaged, the first time that it has been made.
+type spoiling struct {
+	Local
+	done map[string]bool
+}
+
+func (s *spoiling) Run(ctx context.Context, tasks []Task, answer func(Answer)) error {
+	err := s.Local.Run(ctx, tasks, answer)
+	name := filepath.Join(tasks[0].Dir, tasks[0].Out)
+	if tasks[0].Out == "" || s.done[name] {
+		return err
+	}
+	s.done[name] = true
+	b, e := os.ReadFile(name)
+	if e != nil {
+		return errors.Join(err, e)
+	}
+	b[len(b)/2] ^= 1
+	return errors.Join(err, os.WriteFile(name, b, 0o666))
+}
+
+// Left vectors that tasks make and turn, random ones of zero values among them, are those of the matrix; the bits are the
+// same on all engines, and where each generation of pieces is damaged once.
+func TestLeft(t *testing.T) {
+	store, a, k := oneLess(t)
+	for _, signLeft := range []bool{false, true} {
+		ref, res, u := factors(t, store, k, signLeft, Options{})
+		if res.Status != solver.Converged || res.Rank != k-2 || !(res.OrthLeft < 1e-12) {
+			t.Errorf("%v, rank %d, off by %g", res.Status, res.Rank, res.OrthLeft)
+		}
+		var av, us mat.Dense
+		av.Mul(a, res.Right)
+		us.Mul(u, mat.NewDiagDense(k, res.Sigma))
+		if av.Sub(&av, &us); mat.Norm(&av, 2) > 1e-8*res.Sigma[0] {
+			t.Errorf("A·V and U·Σ are %g apart", mat.Norm(&av, 2))
+		}
+		spoil := &spoiling{Local{Worker: &Worker{Workers: 2}}, map[string]bool{}}
+		for _, e := range []Engine{processes(t, ""), processes(t, "die"), spoil} {
+			if got, _, _ := factors(t, store, k, signLeft, Options{Engine: e}); !bytes.Equal(got, ref) {
+				t.Errorf("%s: other bits", e.Name())
+			}
+		}
+		if len(spoil.done) < 3 {
+			t.Errorf("%d pieces were damaged: the test misses what it is for", len(spoil.done))
+		}
+	}
+}
+
+// looking is a file system that notes what is opened.
+type looking struct {
+	vfs.FS
+	opened []string
+}
+
+func (l *looking) Open(name string) (vfs.File, error) {
+	l.opened = append(l.opened, name)
+	return l.FS.Open(name)
+}
+
+// The driver opens no piece with rows of left vectors before they are copied.
+func TestLeftStaysAway(t *testing.T) {
+	store, _, k := oneLess(t)
+	fsys := &looking{FS: vfs.OS()}
+	m := begin(t, store, Options{FS: fsys})
+	left := m.Left()
+	if _, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Left: left, Seed: rand.Uint64(), Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range fsys.opened {
+		if strings.Contains(name, "-out-") {
+			t.Fatalf("%s is read by the driver", name)
+		}
+	}
+	if len(fsys.opened) == 0 {
+		t.Error("nothing is: the test misses what it is for")
+	}
+}
