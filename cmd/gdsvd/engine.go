@@ -23,11 +23,11 @@ type engineOptions struct {
 }
 
 // engineModules are the engines that a program in Python speaks to: what stands before "://" in --engine, or before "-local".
-var engineModules = []string{"dask", "ray"}
+var engineModules = []string{"dask", "ray", "spark"}
 
 func (o *engineOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.name, "engine", "", "have tasks of `ENGINE` make the passes: local, dask-local, dask://HOST:PORT, ray-local, ray://HOST:PORT, or command:PROGRAM, which is run with its arguments and speaks as gdsvd worker does")
+	f.StringVar(&o.name, "engine", "", "have tasks of `ENGINE` make the passes: local, dask-local, dask://HOST:PORT, ray-local, ray://HOST:PORT, spark-local, spark://HOST:PORT, or command:PROGRAM, which is run with its arguments and speaks as gdsvd worker does")
 	f.StringVar(&o.shared, "shared", "", "with --engine: a folder `DIR` that this machine and all workers see under the same path, as they do STORE; it holds the vectors of the pass that goes on")
 	f.IntVar(&o.groups, "groups", 0, "with --engine: cut the matrix into `N` groups of blocks, a task each, 2 to 4 a worker (0: 16); the last digits of the result depend on it, and on nothing else of the engine")
 	f.IntVar(&o.processes, "processes", 1, "with --engine command: start `N` of the program")
@@ -81,7 +81,7 @@ func (o *engineOptions) options(cmd *cobra.Command, run *svdOptions, store strin
 	default:
 		args, err := moduleArgs(o.name)
 		if err != nil {
-			return nil, ui.Usagef(cmd, "--engine %s: choose local, dask-local, dask://HOST:PORT, ray-local, ray://HOST:PORT or command:PROGRAM", o.name)
+			return nil, ui.Usagef(cmd, "--engine %s: choose local, dask-local, dask://HOST:PORT, ray-local, ray://HOST:PORT, spark-local, spark://HOST:PORT or command:PROGRAM", o.name)
 		}
 		command.Args, command.Window = args, 0
 	}

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import time
@@ -48,10 +49,11 @@ def child(root, run):
         time.sleep(0.02)
 
 
-def lose(root, run):
-    """Kills a child in the middle of a run, and then the process of the engine that has one."""
+def lose(root, run, above=1):
+    """Kills a child in the middle of a run, and then the process of the engine that has one, so many levels above."""
     child(root, run).kill()
-    child(root, run).parent().kill()
+    for level in range(above):
+        child(root, run).parents()[level].kill()
     assert run.wait() == 0
 
 
@@ -80,3 +82,32 @@ def test_ray_loses_workers(store, tmp_path):
     run = subprocess.Popen(**command(store, tmp_path / "ray", "--engine", "ray-local", *SLOW))
     lose(run.pid, run)
     assert vectors(tmp_path / "ray") == vectors(tmp_path / "local")
+
+
+def test_spark_loses_workers(store, tmp_path):
+    """Killed are a child, the worker in Python that has one, and the executor."""
+    pytest.importorskip("pyspark")
+    subprocess.run(**command(store, tmp_path / "local", "--engine", "local", *SLOW), check=True)
+    run = subprocess.Popen(**command(store, tmp_path / "spark", "--engine", "spark://local-cluster[2,1,1024]", *SLOW))
+    lose(run.pid, run, 3)
+    assert vectors(tmp_path / "spark") == vectors(tmp_path / "local")
+
+
+def test_spark_connect(store, tmp_path):
+    """Neither RDDs nor a SparkContext: a client of Spark Connect has none."""
+    pyspark = pytest.importorskip("pyspark")
+    home = pathlib.Path(pyspark.__file__).parent
+    subprocess.run(**command(store, tmp_path / "local", "--engine", "local"), check=True)
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        port = s.getsockname()[1]
+    args = ["--master", "local[2, 4]", "--conf", f"spark.connect.grpc.binding.port={port}", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    env = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+    with open(tmp_path / "log", "w") as log, subprocess.Popen([home / "bin" / "spark-submit", *args], env=env, stdout=log, stderr=log) as server:
+        try:
+            while socket.socket().connect_ex(("127.0.0.1", port)):
+                assert server.poll() is None, (tmp_path / "log").read_text()
+                time.sleep(0.2)
+            subprocess.run(**command(store, tmp_path / "spark", "--engine", f"spark://sc://127.0.0.1:{port}"), check=True)
+        finally:
+            server.kill()
+    assert vectors(tmp_path / "spark") == vectors(tmp_path / "local")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import queue
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from typing import Any
+
+Task = tuple[str, Callable[[str], None], Callable[[BaseException], None]]  # a line, and what is to be called with its answer or its error
 
 _lock = threading.Lock()  # a child does a task at a time, with all threads of its worker process
 _child: subprocess.Popen[str] | None = None
@@ -43,6 +47,22 @@ def ask(line: str, program: str, memory: int, threads: int) -> str:
         return answer
 
 
+def half(slots: int) -> int:
+    """Half of the bytes that a process may have as one of so many, 0 for one a processor: of its own limit, or of that of the machine or container."""
+    processors = os.cpu_count() or 1
+    try:
+        own = int(os.environ.get("PYSPARK_EXECUTOR_MEMORY_MB", "0")) << 20  # Spark has divided it
+        if own > 0:
+            return own // 2
+        has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+            with contextlib.suppress(OSError, ValueError), open(name) as f:
+                has = min(has, int(f.read()))
+        return has // 2 // (slots or processors)
+    except (AttributeError, ValueError, OSError):  # of Windows: the program finds its own
+        return 0
+
+
 def ended(future: Any, answer: Callable[[str], None], failed: Callable[[BaseException], None]) -> None:
     """Hands on what has become of a task."""
     try:
@@ -51,7 +71,23 @@ def ended(future: Any, answer: Callable[[str], None], failed: Callable[[BaseExce
         failed(err)
 
 
-def serve(submit: Callable[[str, Callable[[str], None], Callable[[BaseException], None]], None]) -> None:
+def together(job: Callable[[list[Task]], None]) -> Callable[..., None]:
+    """Submits tasks to an engine that takes many at a time: those that come within a few milliseconds of each other are a job, in a thread of its own."""
+    coming: queue.Queue[Task] = queue.Queue()
+
+    def collect() -> None:
+        while True:
+            tasks = [coming.get()]
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    tasks.append(coming.get(timeout=0.005))
+            threading.Thread(target=job, args=[tasks], daemon=True).start()
+
+    threading.Thread(target=collect, daemon=True).start()
+    return lambda *task: coming.put(task)
+
+
+def serve(submit: Callable[..., None]) -> None:
     """Submits the lines of standard input, and writes what becomes of each to standard output, in any order.
 
     `submit` is called with a line, and with what is to be called with its answer or its error, by any thread.
@@ -66,4 +102,4 @@ def serve(submit: Callable[[str, Callable[[str], None], Callable[[BaseException]
 
     for line in sys.stdin:
         number = json.loads(line)["id"]
-        submit(line, say, lambda err, number=number: say(json.dumps({"id": number, "error": str(err) or repr(err)})))  # type: ignore[misc]
+        submit(line, say, lambda err, number=number: say(json.dumps({"id": number, "error": str(err) or repr(err)})))
