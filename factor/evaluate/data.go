@@ -3,7 +3,6 @@ package evaluate
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -64,31 +63,16 @@ const batchRows = 1 << 13
 
 // eachBatch calls f with some of the rows after the other, and their entries in the stores that are read.
 func eachBatch(ctx context.Context, rows []int64, total int64, entries int64, readers []*history.Reader, f func(rows []int64, of []*history.Rows) error) error {
-	if rows != nil {
-		total = int64(len(rows))
-	}
 	of := make([]*history.Rows, len(readers))
-	for done := int64(0); done < total; {
-		n := min(total-done, batchRows)
-		some := rows
-		if rows == nil {
-			some = history.All(done, n)
-		} else {
-			some = rows[done : done+n]
-		}
+	return history.Each(rows, total, batchRows, func(some []int64) (_ int, err error) {
 		for i, r := range readers {
-			var err error
 			if of[i], err = r.Read(ctx, some, entries); err != nil {
-				return err
+				return 0, err
 			}
 			some = some[:of[i].Len()]
 		}
-		if err := f(some, of); err != nil {
-			return err
-		}
-		done += int64(len(some))
-	}
-	return nil
+		return len(some), f(some, of)
+	})
 }
 
 // sumColumns sums up what the training has.
@@ -138,89 +122,54 @@ func (o offset) row(cols []uint32, vals []float64) float64 {
 	return sum / (float64(len(cols)) + o.damping)
 }
 
-// cursor goes through the rows of the test store.
-type cursor struct {
-	ctx      context.Context
-	reader   *history.Reader
-	rows     []int64 // that are left; nil: all from next on
-	all      bool
-	next     int64
-	total    int64
-	relevant float64
-	batch    []int64
-	at       int
-	of       *history.Rows
-	entries  int64
-	buf      []uint32
-	missed   int64 // rows with relevant columns that were passed over
-}
-
-// to returns the relevant columns of a row; rows are asked for in ascending order.
-func (c *cursor) to(row int64) ([]uint32, error) {
-	for {
-		for ; c.at < len(c.batch); c.at++ {
-			if c.batch[c.at] > row {
-				return nil, nil
-			}
-			if relevant := c.relevantOf(c.at); c.batch[c.at] == row {
-				c.at++
-				return relevant, nil
-			} else if len(relevant) > 0 {
-				c.missed++
-			}
-		}
-		if err := c.read(); err != nil || len(c.batch) == 0 {
-			return nil, err
-		}
-	}
-}
-
-// finish goes to the end.
-func (c *cursor) finish() error {
-	_, err := c.to(math.MaxInt64)
-	return err
-}
-
-func (c *cursor) relevantOf(i int) []uint32 {
-	cols, vals := c.of.Row(i)
-	if math.IsInf(c.relevant, -1) {
+// relevant are those of the entries of a row of the test store that count, in the memory of buf.
+func (e *evaluation) relevant(cols []uint32, vals []float64, buf []uint32) []uint32 {
+	if e.Relevant == nil {
 		return cols
 	}
-	c.buf = c.buf[:0]
+	buf = buf[:0]
 	for p, col := range cols {
-		if vals[p] >= c.relevant {
-			c.buf = append(c.buf, col)
+		if vals[p] >= *e.Relevant {
+			buf = append(buf, col)
 		}
 	}
-	return c.buf
+	return buf
 }
 
-func (c *cursor) read() (err error) {
-	if c.all {
-		c.batch = history.All(c.next, min(batchRows, c.total-c.next))
-	} else {
-		c.batch = c.rows[:min(batchRows, len(c.rows))]
-	}
-	c.at = 0
-	if len(c.batch) == 0 {
+// countRelevant counts the users that are judged who have relevant entries.
+func (e *evaluation) countRelevant(ctx context.Context) error {
+	var buf []uint32
+	return eachBatch(ctx, e.users, e.rows, e.entries, []*history.Reader{e.test}, func(rows []int64, of []*history.Rows) error {
+		for i := range rows {
+			cols, vals := of[0].Row(i)
+			if buf = e.relevant(cols, vals, buf); len(buf) > 0 {
+				e.withRelevant++
+			}
+		}
 		return nil
+	})
+}
+
+// places are those of the users that are judged in the test store: themselves.
+func (e *evaluation) places() []int64 {
+	place := make([]int64, e.rows)
+	for i := range place {
+		place[i] = int64(i)
+		if e.users != nil {
+			place[i] = -1
+		}
 	}
-	if c.of, err = c.reader.Read(c.ctx, c.batch, c.entries); err != nil {
-		return err
+	for _, i := range e.users {
+		place[i] = i
 	}
-	c.batch = c.batch[:c.of.Len()]
-	c.next += int64(len(c.batch))
-	if !c.all {
-		c.rows = c.rows[len(c.batch):]
-	}
-	return nil
+	return place
 }
 
 // open prepares to read both stores.
 func (e *evaluation) open(ctx context.Context, train, test *csr.Store) (err error) {
 	o := stream.Options{Memory: e.Memory, Workers: e.Workers, Once: true}
 	const sums = 8 + 8 // of a column
-	o.Reserve = history.Bytes(train) + history.Bytes(test) + sums*e.cols + int64(8*e.Users*float64(e.rows))
+	o.Reserve = history.Bytes(train) + history.Bytes(test) + sums*e.cols + 8*e.rows + int64(8*e.Users*float64(e.rows))
 	for _, s := range []*csr.Store{train, test} {
 		if _, err := stream.PlanFor(s, o); err != nil {
 			return err

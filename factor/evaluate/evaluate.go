@@ -92,6 +92,7 @@ type evaluation struct {
 	columns       columns
 	lists, rating bool // there are metrics of these
 	longest       int
+	withRelevant  int64 // users with relevant entries of the test store
 	report        *Report
 }
 
@@ -137,6 +138,11 @@ func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error
 	}
 	if err := e.sumColumns(ctx); err != nil {
 		return nil, err
+	}
+	if e.lists {
+		if err := e.countRelevant(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := e.baselines(ctx); err != nil {
 		return nil, err

@@ -43,10 +43,8 @@ func (e *evaluation) list(ctx context.Context, m *Model, f *recommend.Factorisat
 
 // judge judges what recommended emits: the list of each user who has entries in the training store, in order.
 func (e *evaluation) judge(ctx context.Context, m *Model, recommended func(emit func(row int64, items []recommend.Item) error) error) error {
-	test := &cursor{ctx: ctx, reader: e.test, rows: e.users, all: e.users == nil, total: e.rows, entries: e.entries, relevant: math.Inf(-1)}
-	if e.Relevant != nil {
-		test.relevant = *e.Relevant
-	}
+	test := &aligned{reader: e.test, entries: e.entries, place: e.places()}
+	var buf []uint32
 	for i, metric := range e.Metrics {
 		if metric.Kind == Coverage {
 			m.covered[i] = make([]bool, e.cols)
@@ -63,13 +61,17 @@ func (e *evaluation) judge(ctx context.Context, m *Model, recommended func(emit 
 				}
 			}
 		}
-		relevant, err := test.to(row)
-		if err != nil || len(relevant) == 0 {
+		cols, vals, err := test.row(ctx, row)
+		if err != nil {
 			return err
+		}
+		buf = e.relevant(cols, vals, buf)
+		if len(buf) == 0 {
+			return nil
 		}
 		users++
 		sample(&counts, e.Seed, row)
-		listed(values, e.Metrics, items, relevant)
+		listed(values, e.Metrics, items, buf)
 		for i, metric := range e.Metrics {
 			if metric.Kind < Coverage {
 				m.ratios[i].add(&counts, values[i], 1)
@@ -77,10 +79,7 @@ func (e *evaluation) judge(ctx context.Context, m *Model, recommended func(emit 
 		}
 		return nil
 	})
-	if err == nil {
-		err = test.finish()
-	}
-	e.report.Users, e.report.NoTrain = users, test.missed
+	e.report.Users, e.report.NoTrain = users, e.withRelevant-users
 	return err
 }
 

@@ -2,10 +2,8 @@ package export
 
 import (
 	"archive/zip"
-	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,9 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/factor/internal/parquet"
 	"github.com/gdsvd/gdsvd/factor/look"
-	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
@@ -182,49 +178,4 @@ func (w *entries) npz() error {
 		}
 	}
 	return z.Close()
-}
-
-// table writes lines of row, column and value.
-func (w *entries) table() (err error) {
-	var put func(c uint32, v float64) error
-	end := func() error { return nil }
-	along, across, err := w.ids()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, along.close()) }()
-	row, col := csr.Orient(w.store, along, across)
-	if w.o.Format == "parquet" {
-		g := group{row: row, col: col}
-		if g.out, err = parquet.NewWriter(w.out, []parquet.Column{{Name: "row", Type: row.kind()}, {Name: "column", Type: col.kind()}, {Name: "value", Type: parquet.Float64}}); err != nil {
-			return err
-		}
-		put, end = g.add, g.close
-	} else {
-		sep := map[string]byte{"csv": ',', "tsv": '\t'}[w.o.Format]
-		fmt.Fprintf(w.out, "row%ccolumn%cvalue\n", sep, sep)
-		name := func(b []byte, id string) []byte {
-			if w.o.Guarded {
-				id = escape.Formula(id)
-			}
-			return append(field(b, id, sep), sep)
-		}
-		put = func(c uint32, v float64) error {
-			w.buf = name(name(w.buf[:0], row.text(c)), col.text(c))
-			_, err := w.out.Write(append(number(w.buf, v), '\n'))
-			return err
-		}
-	}
-	err = w.each(func(_ int64, cols []uint32, vals []float64) error {
-		if err := along.next(); err != nil {
-			return err
-		}
-		for i, c := range cols {
-			if err := put(c, vals[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return cmp.Or(err, end())
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gdsvd/gdsvd/factor/internal/tabular"
 	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/internal/parallel"
 )
@@ -65,7 +66,7 @@ func newText(t *table, out io.Writer, o Options, separator byte) (*text, error) 
 		if o.Guarded {
 			s = escape.Formula(s)
 		}
-		return append(field(b, s, separator), separator)
+		return append(tabular.Field(b, s, separator), separator)
 	}
 	line := func(b []byte, w *window, i int) []byte {
 		if len(w.ids) > 0 {
@@ -83,16 +84,6 @@ func newText(t *table, out io.Writer, o Options, separator byte) (*text, error) 
 		return append(b, '\n')
 	}
 	return &text{out: out, workers: o.Workers, rows: rowsOf(textBytes, t.k), line: line}, err
-}
-
-// field appends a text, in quotes where it needs some (RFC 4180).
-func field(b []byte, s string, separator byte) []byte {
-	if !strings.ContainsAny(s, "\"\r\n"+string(separator)) && strings.TrimSpace(s) == s {
-		return append(b, s...)
-	}
-	b = append(b, '"')
-	b = append(b, strings.ReplaceAll(s, `"`, `""`)...)
-	return append(b, '"')
 }
 
 // newMatrixMarket begins a matrix of coordinates, which more programs read than arrays, column by column.

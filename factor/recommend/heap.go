@@ -18,6 +18,21 @@ type top struct {
 	grid  float64 // scores are the same whose nearest multiples of it are; 0: that are equal
 }
 
+// newHeaps returns what makes some empty heaps of n Items each, in memory that is used again.
+func newHeaps(n int) func(count int) []top {
+	var heaps []top
+	var items []Item
+	return func(count int) []top {
+		if len(heaps) < count {
+			heaps, items = make([]top, count), make([]Item, count*n)
+		}
+		for i := range count {
+			heaps[i] = top{items: items[i*n : i*n : (i+1)*n]}
+		}
+		return heaps[:count]
+	}
+}
+
 // tie is the grid of scores, relative to the length of what they are made of: scores that differ by the rounding of the
 // vectors, as those that are 0 by the definition do, are a tie on every machine.
 const tie = 0x1p-36

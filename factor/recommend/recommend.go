@@ -105,58 +105,50 @@ func newRun(ctx context.Context, f *Factorisation, store *csr.Store, o Options) 
 
 // each goes through the rows, some at a time.
 func (r *run) each(ctx context.Context, emit func(int64, []Item) error) error {
-	total := int64(len(r.Options.Rows))
-	if r.Options.Rows == nil {
-		total = r.Factorisation.Rows
-	}
-	r.sum = Summary{}
-	heaps := make([]top, min(int64(r.block), total))
-	items := make([]Item, len(heaps)*r.N)
-	for done := int64(0); done < total; {
-		rows := some(r.Options.Rows, done, min(total-done, int64(r.block)))
+	heaps := newHeaps(r.N)
+	done := progress(r.Progress, r.Options.Rows, r.Factorisation.Rows)
+	return history.Each(r.Options.Rows, r.Factorisation.Rows, int64(r.block), func(rows []int64) (int, error) {
 		seen, err := r.reader.Read(ctx, rows, r.entries)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		rows = rows[:seen.Len()]
-		for i := range rows {
-			heaps[i] = top{items: items[i*r.N : i*r.N : (i+1)*r.N]}
-		}
-		if err := r.search(ctx, rows, seen, heaps[:len(rows)]); err != nil {
-			return err
+		found := heaps(len(rows))
+		if err := r.search(ctx, rows, seen, found); err != nil {
+			return 0, err
 		}
 		for i, row := range rows {
-			if err := r.emit(row, seen.Ptr[i] == seen.Ptr[i+1], &heaps[i], emit); err != nil {
-				return err
+			if seen.Ptr[i] == seen.Ptr[i+1] {
+				r.sum.Empty++
+				continue
+			}
+			items := found[i].items
+			r.sum.Rows++
+			r.sum.Items += int64(len(items))
+			if len(items) < r.N {
+				r.sum.Short++
+			}
+			if err := emit(row, items); err != nil {
+				return 0, err
 			}
 		}
-		done += int64(len(rows))
-		if r.Progress != nil {
-			r.Progress(done, total)
+		done(len(rows))
+		return len(rows), nil
+	})
+}
+
+// progress tells of how many of a list, or of all if it is nil, an end has been made.
+func progress(tell func(done, total int64), list []int64, total int64) func(n int) {
+	if list != nil {
+		total = int64(len(list))
+	}
+	done := int64(0)
+	return func(n int) {
+		done += int64(n)
+		if tell != nil {
+			tell(done, total)
 		}
 	}
-	return nil
-}
-
-// some are n numbers of a list, or of all if it is nil, after so many.
-func some(list []int64, done, n int64) []int64 {
-	if list != nil {
-		return list[done : done+n]
-	}
-	return history.All(done, n)
-}
-
-func (r *run) emit(row int64, empty bool, heap *top, emit func(int64, []Item) error) error {
-	if empty {
-		r.sum.Empty++
-		return nil
-	}
-	r.sum.Rows++
-	r.sum.Items += int64(len(heap.items))
-	if len(heap.items) < r.N {
-		r.sum.Short++
-	}
-	return emit(row, heap.items)
 }
 
 // search fills the heaps of some rows.

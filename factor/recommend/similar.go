@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/history"
 )
 
 // Vectors are those of the columns or rows of a factorisation: n of them, V or U, and the singular values.
@@ -107,37 +108,25 @@ func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64
 	if err != nil {
 		return err
 	}
-	total := v.N
-	if o.Of != nil {
-		total = int64(len(o.Of))
-	}
-	heaps := make([]top, min(int64(block), total))
-	items := make([]Item, len(heaps)*o.N)
-	for done := int64(0); done < total; {
-		of := some(o.Of, done, min(total-done, int64(len(heaps))))
-		queries := mat.NewDense(len(of), s.k, nil)
+	heaps, done := newHeaps(o.N), progress(o.Progress, o.Of, v.N)
+	return history.Each(o.Of, v.N, int64(block), func(of []int64) (int, error) {
+		queries, found := mat.NewDense(len(of), s.k, nil), heaps(len(of))
 		if err := readSome(v.units, of, queries); err != nil {
-			return err
+			return 0, err
 		}
-		for i := range of {
-			heaps[i] = top{items: items[i*o.N : i*o.N : (i+1)*o.N]}
-		}
-		if err := s.search(ctx, queries, heaps[:len(of)], func(query int, id uint32) bool { return int64(id) == of[query] }); err != nil {
-			return err
+		if err := s.search(ctx, queries, found, func(query int, id uint32) bool { return int64(id) == of[query] }); err != nil {
+			return 0, err
 		}
 		for i, number := range of {
 			zero := norm(queries.RawRowView(i)) == 0
 			if zero {
-				heaps[i].items = nil
+				found[i].items = nil
 			}
-			if err := emit(number, zero, heaps[i].items); err != nil {
-				return err
+			if err := emit(number, zero, found[i].items); err != nil {
+				return 0, err
 			}
 		}
-		done += int64(len(of))
-		if o.Progress != nil {
-			o.Progress(done, total)
-		}
-	}
-	return nil
+		done(len(of))
+		return len(of), nil
+	})
 }

@@ -73,7 +73,7 @@ func TestWriter(t *testing.T) {
 	var want []record
 	made := func(format recommend.Format) []byte {
 		var b bytes.Buffer
-		w, err := recommend.NewWriter(&b, format, rows, cols, false)
+		w, err := recommend.NewWriter(&b, format, recommend.Side{What: "row", Names: rows}, recommend.Side{What: "column", Names: cols}, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -230,8 +230,30 @@ func pick(b *csr.Block, rows []int64, zeros bool) *Rows {
 	return out
 }
 
-// All are the numbers of n rows from first on.
-func All(first, n int64) []int64 {
+// Each calls f with the numbers of a list, or with all below total if it is nil, most at a time at most. f returns how many of them it has dealt with.
+func Each(list []int64, total, most int64, f func(of []int64) (int, error)) error {
+	if list != nil {
+		total = int64(len(list))
+	}
+	for done := int64(0); done < total; {
+		n := min(total-done, most)
+		of := list
+		if list == nil {
+			of = all(done, n)
+		} else {
+			of = list[done : done+n]
+		}
+		dealt, err := f(of)
+		if err != nil {
+			return err
+		}
+		done += int64(dealt)
+	}
+	return nil
+}
+
+// all are the numbers of n rows from first on.
+func all(first, n int64) []int64 {
 	rows := make([]int64, n)
 	for i := range rows {
 		rows[i] = first + int64(i)

@@ -1,0 +1,204 @@
+// Package tabular writes tables as CSV, TSV, lines of JSON or Parquet, a line at a time.
+package tabular
+
+import (
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/factor/internal/parquet"
+	"github.com/gdsvd/gdsvd/internal/escape"
+)
+
+// Kind of the values of a column.
+type Kind uint8
+
+const (
+	Text  Kind = iota
+	Int        // int64
+	Rank       // a small integer, int32 in Parquet
+	Float      // numbers in text are read as the same float64
+)
+
+// Column of a table.
+type Column struct {
+	Name string
+	Kind Kind
+	Rare bool // a Text that is empty is left out of an object of JSON
+}
+
+// Value is one of a line.
+type Value struct {
+	Int   int64 // of Int and Rank
+	Float float64
+	Text  string
+	made  []byte // what is written in text, by Writer.Make
+}
+
+// Bytes is about what a Value takes in memory.
+func (v *Value) Bytes() int { return 80 + len(v.Text) + len(v.made) }
+
+// Writer writes a table.
+type Writer struct {
+	w         io.Writer
+	columns   []Column
+	separator byte // 0: lines of JSON
+	guarded   bool
+	buf       []byte
+
+	file *parquet.Writer // nil: text
+	n    int             // lines of the row group in memory
+	of   []group
+}
+
+// group is the values of a column in a row group.
+type group struct {
+	texts  parquet.Strings
+	ints   parquet.Int64s
+	ranks  parquet.Int32s
+	floats []float64
+}
+
+// groupRows are the lines of a row group.
+const groupRows = 1 << 16
+
+// New begins a table in the format "csv", "tsv", "jsonl" or "parquet". If it is guarded, texts in csv and tsv are such that no spreadsheet takes
+// them for formulas: escape.Formula.
+func New(w io.Writer, format string, guarded bool, columns ...Column) (t *Writer, err error) {
+	t = &Writer{w: w, columns: columns, guarded: guarded, of: make([]group, len(columns))}
+	switch format {
+	case "parquet":
+		var typed []parquet.Column
+		for _, c := range columns {
+			typed = append(typed, parquet.Column{Name: c.Name, Type: [...]parquet.Type{parquet.String, parquet.Int64, parquet.Int32, parquet.Float64}[c.Kind]})
+		}
+		t.file, err = parquet.NewWriter(w, typed)
+		return t, err
+	case "csv":
+		t.separator = ','
+	case "tsv":
+		t.separator = '\t'
+	default:
+		return t, nil
+	}
+	for _, c := range columns {
+		t.buf = append(append(t.buf, c.Name...), t.separator)
+	}
+	t.buf[len(t.buf)-1] = '\n'
+	return t, nil
+}
+
+// Make makes the text of a value of column c that is written more than once.
+func (t *Writer) Make(c int, v *Value) {
+	if t.file == nil {
+		v.made = t.text(nil, c, v)
+	}
+}
+
+func (t *Writer) text(b []byte, c int, v *Value) []byte {
+	switch {
+	case t.columns[c].Kind == Float:
+		return strconv.AppendFloat(b, v.Float, 'g', -1, 64)
+	case t.columns[c].Kind != Text:
+		return strconv.AppendInt(b, v.Int, 10)
+	case t.separator == 0:
+		text, err := json.Marshal(v.Text)
+		if err != nil {
+			panic(err) // every text has a form
+		}
+		return append(b, text...)
+	case t.guarded:
+		return Field(b, escape.Formula(v.Text), t.separator)
+	}
+	return Field(b, v.Text, t.separator)
+}
+
+// Field appends a text of csv or tsv, in quotes where it needs some (RFC 4180).
+func Field(b []byte, s string, separator byte) []byte {
+	if !strings.ContainsAny(s, "\"\r\n") && strings.IndexByte(s, separator) < 0 && strings.TrimSpace(s) == s {
+		return append(b, s...)
+	}
+	return append(append(append(b, '"'), strings.ReplaceAll(s, `"`, `""`)...), '"')
+}
+
+// Add writes a line, with a value for each column.
+func (t *Writer) Add(line ...*Value) error {
+	if t.file != nil {
+		return t.group(line)
+	}
+	begin := len(t.buf)
+	for c, v := range line {
+		switch {
+		case t.separator != 0 && c > 0:
+			t.buf = append(t.buf, t.separator)
+		case t.separator == 0 && t.columns[c].Rare && v.Text == "":
+			continue
+		case t.separator == 0:
+			t.buf = append(append(append(t.buf, `,"`...), t.columns[c].Name...), `":`...)
+		}
+		if v.made != nil {
+			t.buf = append(t.buf, v.made...)
+		} else {
+			t.buf = t.text(t.buf, c, v)
+		}
+	}
+	if t.separator == 0 {
+		t.buf[begin] = '{'
+		t.buf = append(t.buf, '}')
+	}
+	if t.buf = append(t.buf, '\n'); len(t.buf) < 1<<16 {
+		return nil
+	}
+	return t.flush()
+}
+
+func (t *Writer) flush() error {
+	_, err := t.w.Write(t.buf)
+	t.buf = t.buf[:0]
+	return err
+}
+
+// group adds a line to the row group in memory.
+func (t *Writer) group(line []*Value) error {
+	for c, v := range line {
+		switch g := &t.of[c]; t.columns[c].Kind {
+		case Text:
+			g.texts = append(g.texts, v.Text)
+		case Int:
+			g.ints = append(g.ints, v.Int)
+		case Rank:
+			g.ranks = append(g.ranks, int32(v.Int))
+		case Float:
+			g.floats = append(g.floats, v.Float)
+		}
+	}
+	t.n++
+	if t.n < groupRows {
+		return nil
+	}
+	return t.end()
+}
+
+// end writes the row group.
+func (t *Writer) end() error {
+	var values []parquet.Values
+	for c, g := range t.of {
+		values = append(values, [...]parquet.Values{g.texts, g.ints, g.ranks, parquet.Float64s{X: g.floats, Stride: 1}}[t.columns[c].Kind])
+		t.of[c] = group{g.texts[:0], g.ints[:0], g.ranks[:0], g.floats[:0]}
+	}
+	n := t.n
+	t.n = 0
+	return t.file.Group(n, values...)
+}
+
+// Close ends the table; it does not close what is under it.
+func (t *Writer) Close() error {
+	if t.file == nil {
+		return t.flush()
+	}
+	if err := t.end(); err != nil {
+		return err
+	}
+	return t.file.Close()
+}
