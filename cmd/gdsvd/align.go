@@ -51,13 +51,7 @@ NEW has.` + "\n" + ui.ExitHelp,
 			a.display.Begin("align")
 			r, err := align.Align(cmd.Context(), fresh, old, o)
 			a.display.End()
-			switch {
-			case err != nil:
-				return err
-			case a.json:
-				return a.printJSON(r)
-			}
-			return a.printAlignment(r)
+			return a.print(r, err, func(out *show.Printer) { printAlignment(out, r) })
 		},
 	}
 	f := cmd.Flags()
@@ -71,8 +65,7 @@ NEW has.` + "\n" + ui.ExitHelp,
 }
 
 // printAlignment says how two results lie to one another.
-func (a *app) printAlignment(r *align.Alignment) error {
-	out := &show.Printer{W: a.stdout}
+func printAlignment(out *show.Printer, r *align.Alignment) {
 	out.Printf("%d ids are in both results, %d are new, %d are gone\n", r.Common, r.Fresh, r.Gone)
 	out.Printf("distance   %.3g of the old vectors, %.3g before the rotation\n", r.After, r.Before)
 	if n := len(r.Angles); n > 0 {
@@ -80,5 +73,4 @@ func (a *app) printAlignment(r *align.Alignment) error {
 	}
 	out.Printf("neighbours %.3g %% of the %d nearest have changed (%d rows looked at)\n", 100*r.Changed, r.Neighbours, r.Sample)
 	out.Printf("%s of %s, turned, is in %s\n", r.What, r.New, r.Dir)
-	return out.Err
 }

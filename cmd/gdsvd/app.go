@@ -286,6 +286,19 @@ func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDir
 // printJSON writes a result to standard output.
 func (a *app) printJSON(v any) error { return a.stdout.PrintJSON(v) }
 
+// print prints a result unless there is an error: as JSON, or as text writes it.
+func (a *app) print(v any, err error, text func(out *show.Printer)) error {
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		return a.printJSON(v)
+	}
+	out := show.NewPrinter(a.stdout)
+	text(out)
+	return out.End()
+}
+
 // failure is what is on standard output under --json when a command has no result to print.
 type failure struct {
 	Error string `json:"error"`
@@ -345,10 +358,7 @@ func (a *app) nothingToResume(what, path string) {
 
 // printResult prints what a run has found, dir being where it lies.
 func (a *app) printResult(r *factor.Result, dir string) error {
-	if a.json {
-		return a.printJSON(r)
-	}
-	return show.Result(a.stdout, r, dir)
+	return a.print(r, nil, func(out *show.Printer) { show.Result(out, r, dir) })
 }
 
 func (a *app) versionCommand() *cobra.Command {
@@ -359,11 +369,9 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			v := ui.ReadVersion()
-			if a.json {
-				return a.printJSON(v)
-			}
-			_, err := fmt.Fprintf(a.stdout, "gdsvd version %v\n%s %s/%s, store format %d\n", v, v.Go, v.OS, v.Arch, v.StoreFormat)
-			return err
+			return a.print(v, nil, func(out *show.Printer) {
+				out.Printf("gdsvd version %v\n%s %s/%s, store format %d\n", v, v.Go, v.OS, v.Arch, v.StoreFormat)
+			})
 		},
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -117,16 +116,15 @@ func (a *app) checkStore(ctx context.Context, path string, quick bool) error {
 		Store: path, OK: len(report.Problems) == 0, Quick: quick, Blocks: report.Blocks, Bytes: report.Bytes,
 		Problems: messages(report.Problems), Warnings: append([]string{}, report.Warnings...),
 	}
-	switch {
-	case a.json:
-		err = a.printJSON(r)
-	case r.OK && quick:
-		err = a.printFindings(r.Problems, r.Warnings, "%s is sound as far as its frame shows; the contents of its %d blocks were not read\n", path, r.Blocks)
-	case r.OK:
-		err = a.printFindings(r.Problems, r.Warnings, "%s is sound: %d blocks, %s read\n", path, r.Blocks, memory.FormatSize(r.Bytes))
-	default:
-		err = a.printFindings(r.Problems, r.Warnings, "")
-	}
+	err = a.print(r, nil, func(out *show.Printer) {
+		printFindings(out, r.Problems, r.Warnings)
+		switch {
+		case r.OK && quick:
+			out.Printf("%s is sound as far as its frame shows; the contents of its %d blocks were not read\n", path, r.Blocks)
+		case r.OK:
+			out.Printf("%s is sound: %d blocks, %s read\n", path, r.Blocks, memory.FormatSize(r.Bytes))
+		}
+	})
 	if err == nil && !r.OK {
 		err = ui.ErrProblems
 	}
@@ -156,16 +154,15 @@ func (a *app) checkResult(ctx context.Context, dir string, o check.Options) erro
 		Result: dir, OK: verdict == nil, Sealed: report.Sealed, Bytes: report.Bytes,
 		Problems: messages(report.Problems), Warnings: append([]string{}, report.Warnings...), Measured: report.Measured,
 	}
-	if a.json {
-		return errors.Join(a.printJSON(r), verdict)
-	}
-	err = a.printFindings(r.Problems, r.Warnings, "")
-	if r.Measured != nil && err == nil {
-		err = show.Measured(a.stdout, r.Measured)
-	}
-	if len(r.Problems) == 0 && err == nil {
-		_, err = fmt.Fprintln(a.stdout, report.Sound())
-	}
+	err = a.print(r, nil, func(out *show.Printer) {
+		printFindings(out, r.Problems, r.Warnings)
+		if r.Measured != nil {
+			show.Measured(out, r.Measured)
+		}
+		if len(r.Problems) == 0 {
+			out.Printf("%s\n", report.Sound())
+		}
+	})
 	return errors.Join(err, verdict)
 }
 
@@ -183,15 +180,12 @@ func messages(errs []error) []string {
 	return all
 }
 
-// printFindings prints problems, warnings, and what is known beside them.
-func (a *app) printFindings(problems, warnings []string, format string, args ...any) error {
-	out := &show.Printer{W: a.stdout}
+// printFindings prints problems and warnings.
+func printFindings(out *show.Printer, problems, warnings []string) {
 	for _, p := range problems {
 		out.Printf("%s\n", p)
 	}
 	for _, w := range warnings {
 		out.Printf("warning: %s\n", w)
 	}
-	out.Printf(format, args...)
-	return out.Err
 }

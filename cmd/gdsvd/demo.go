@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -75,10 +74,11 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 	}
 	file, store, out := filepath.Join(dir, "ratings.dat"), filepath.Join(dir, "ratings.csr"), filepath.Join(dir, "ratings.svd")
 
-	say := &show.Printer{W: a.stdout}
+	to := io.Writer(a.stdout)
 	if a.json {
-		say.W = io.Discard
+		to = io.Discard
 	}
+	say := show.NewPrinter(to)
 	truth := synth.NewKronecker(demoUsers, demoItems, demoSeed)
 	users, items := truth.Dims()
 	if err := replaceFile(file, false, func(w io.Writer) error { return truth.WriteRatings(w) }); err != nil {
@@ -99,10 +99,8 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 	}
 	say.Printf("svd: %d triplets by %s in %d passes, %.2f s\n\n", r.K, r.Method, r.Passes, r.Seconds.Total)
 	d := compareDemo(truth, r)
-	if a.json {
-		err = a.printJSON(d)
-	} else {
-		err = errors.Join(say.Err, a.printDemo(d, keep != "", file, store, out))
+	if err = say.End(); err == nil {
+		err = a.print(d, nil, func(to *show.Printer) { printDemo(to, d, keep != "", file, store, out) })
 	}
 	if err == nil && !(d.Worst <= demoMaxError) {
 		err = fmt.Errorf("the values are wrong: relative error %.2g, want at most %.0e", d.Worst, demoMaxError)
@@ -124,16 +122,12 @@ func compareDemo(truth *synth.Kronecker, r *factor.Result) *demoResult {
 	return d
 }
 
-func (a *app) printDemo(d *demoResult, kept bool, file, store, out string) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "i\tsigma\tknown\trelative error\tresidual\t\n")
+func printDemo(say *show.Printer, d *demoResult, kept bool, file, store, out string) {
+	say.AlignRight()
+	say.Printf("i\tsigma\tknown\trelative error\tresidual\t\n")
 	for i := range d.Known {
-		fmt.Fprintf(w, "%d\t%.12g\t%.12g\t%.1e\t%.1e\t\n", i+1, d.Sigma[i], d.Known[i], d.Error[i], d.Residual[i])
+		say.Printf("%d\t%.12g\t%.12g\t%.1e\t%.1e\t\n", i+1, d.Sigma[i], d.Known[i], d.Error[i], d.Residual[i])
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	say := &show.Printer{W: a.stdout}
 	if d.Worst <= demoMaxError {
 		say.Printf("\nAll %d values agree with the known ones.\n", len(d.Known))
 	}
@@ -144,5 +138,4 @@ func (a *app) printDemo(d *demoResult, kept bool, file, store, out string) error
 		file, store, out = "ratings.dat", "ratings.csr", "ratings.svd"
 	}
 	say.Printf("  gdsvd ingest %s -o %s\n  gdsvd svd %s -k %d -o %s\n", file, store, store, demoRank, out)
-	return say.Err
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -203,14 +202,8 @@ func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
 		a.display.Update(ui.State{Done: int64(done), Total: int64(total), Text: what})
 	}
 	r, err := evaluate.Run(cmd.Context(), train, test, o.Options)
-	if err != nil {
-		return err
-	}
 	a.display.End()
-	if a.json {
-		return a.printJSON(r)
-	}
-	return a.printEvaluated(r, o.Metrics)
+	return a.print(r, err, func(out *show.Printer) { printEvaluated(out, r, o.Metrics) })
 }
 
 // hasTest tells whether there is a test store. Without one, and without users to fold in, nothing can be judged.
@@ -229,31 +222,26 @@ func (a *app) hasTest(cmd *cobra.Command, o *evalFlags) (bool, error) {
 }
 
 // printEvaluated prints a line for each model, and notes.
-func (a *app) printEvaluated(r *evaluate.Report, metrics []evaluate.Metric) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "model")
+func printEvaluated(out *show.Printer, r *evaluate.Report, metrics []evaluate.Metric) {
+	out.Printf("model")
 	for _, m := range metrics {
-		fmt.Fprintf(w, "\t%v", m)
+		out.Printf("\t%v", m)
 	}
-	fmt.Fprintln(w)
+	out.Printf("\n")
 	for _, m := range r.Models {
-		fmt.Fprint(w, m.Name)
+		out.Printf("%s", m.Name)
 		for _, s := range m.Scores {
 			switch v := float64(s.Value); {
 			case math.IsNaN(v):
-				fmt.Fprint(w, "\t–")
+				out.Printf("\t–")
 			case math.IsNaN(float64(s.Low)):
-				fmt.Fprintf(w, "\t%.3f", v)
+				out.Printf("\t%.3f", v)
 			default:
-				fmt.Fprintf(w, "\t%.3f ±%.3f", v, float64(s.High-s.Low)/2)
+				out.Printf("\t%.3f ±%.3f", v, float64(s.High-s.Low)/2)
 			}
 		}
-		fmt.Fprintln(w)
+		out.Printf("\n")
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	out := &show.Printer{W: a.stdout}
 	by := r.Test
 	if r.Targets > 0 {
 		by = fmt.Sprintf("%.3g %% of their entries of %s", 100*r.Targets, r.Train)
@@ -270,5 +258,4 @@ func (a *app) printEvaluated(r *evaluate.Report, metrics []evaluate.Metric) erro
 	for _, note := range r.Notes {
 		out.Printf("%s\n", note)
 	}
-	return out.Err
 }

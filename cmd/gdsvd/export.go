@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -86,21 +87,16 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 			} else {
 				report, err = a.export(cmd.Context(), args[0], o)
 			}
-			switch {
-			case err != nil:
-				return err
-			case a.json:
-				return a.printJSON(report)
-			}
-			with := ""
-			if report.IDs {
-				with = " with ids"
-			}
-			if report.Titles {
-				with += " and titles"
-			}
-			_, err = fmt.Fprintf(a.stdout, "%s of %s, %d × %d%s, is in %s\n", report.What, report.Result, report.Rows, report.Columns, with, report.File)
-			return err
+			return a.print(report, err, func(out *show.Printer) {
+				with := ""
+				if report.IDs {
+					with = " with ids"
+				}
+				if report.Titles {
+					with += " and titles"
+				}
+				out.Printf("%s of %s, %d × %d%s, is in %s\n", report.What, report.Result, report.Rows, report.Columns, with, report.File)
+			})
 		},
 	}
 	f := cmd.Flags()

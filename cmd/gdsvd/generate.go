@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
@@ -87,15 +88,11 @@ func (a *app) generateRatings(ctx context.Context, g synth.Ratings, out string, 
 		}
 		return write(a.stdout)
 	}
-	if err := replaceFile(out, force, write); err != nil {
-		return err
-	}
+	err := replaceFile(out, force, write)
 	a.display.End()
-	if a.json {
-		return a.printJSON(generatedRatings{out, g.Users, g.Items, g.Ratings, g.Seed})
-	}
-	_, err := fmt.Fprintf(a.stdout, "%s: %d ratings, %d users × %d items\n", out, g.Ratings, g.Users, g.Items)
-	return err
+	return a.print(generatedRatings{out, g.Users, g.Items, g.Ratings, g.Seed}, err, func(to *show.Printer) {
+		to.Printf("%s: %d ratings, %d users × %d items\n", out, g.Ratings, g.Users, g.Items)
+	})
 }
 
 // generatedRatings is the --json form of what generate ratings has made.
@@ -141,19 +138,14 @@ func replaceFile(name string, force bool, write func(io.Writer) error) (err erro
 	return durable.Replace(vfs.OS(), name, name+vfs.PartialSuffix, func(f vfs.File) error { return write(f) })
 }
 
-// madeStore says what has come of the writing of a store.
-func (a *app) madeStore(path string, err error) error {
-	if err != nil {
-		return err
-	}
-	return a.printMade(path)
-}
-
 // storeForceHelp is about the flag of commands that make a store.
 const storeForceHelp = "replace an existing store, in one step at the end"
 
-// printMade says what a store that has been generated is like.
-func (a *app) printMade(path string) (err error) {
+// printMade says what a store that has been generated is like, unless there is an error.
+func (a *app) printMade(path string, err error) error {
+	if err != nil {
+		return err
+	}
 	made, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})
 	if err != nil {
 		return err
@@ -164,12 +156,10 @@ func (a *app) printMade(path string) (err error) {
 		return err
 	}
 	rows, cols := factor.Dims(made)
-	if a.json {
-		return a.printJSON(generatedStore{path, made.Fingerprint(), rows, cols, made.NNZ(), made.Size(), len(truth.Sigma), truth.Error})
-	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %d × %d, %d entries%s; %d singular values known to %.1g\n",
-		path, rows, cols, made.NNZ(), perEntry(made.Size(), made.NNZ()), len(truth.Sigma), truth.Error)
-	return err
+	return a.print(generatedStore{path, made.Fingerprint(), rows, cols, made.NNZ(), made.Size(), len(truth.Sigma), truth.Error}, nil, func(out *show.Printer) {
+		out.Printf("%s: %d × %d, %d entries%s; %d singular values known to %.1g\n",
+			path, rows, cols, made.NNZ(), perEntry(made.Size(), made.NNZ()), len(truth.Sigma), truth.Error)
+	})
 }
 
 // kronOptions are the flags of gdsvd generate kron.
@@ -228,7 +218,7 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, base.Close()) }()
-	return a.madeStore(o.out, a.expand(ctx, base, o))
+	return a.printMade(o.out, a.expand(ctx, base, o))
 }
 
 // expand writes the new store, showing progress.
@@ -337,5 +327,5 @@ func (a *app) generateSpectrum(ctx context.Context, o *spectrumOptions) error {
 		},
 	})
 	a.display.End()
-	return a.madeStore(o.out, err)
+	return a.printMade(o.out, err)
 }

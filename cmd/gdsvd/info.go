@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -155,28 +154,22 @@ func idsName(f *csr.IDFile) string {
 
 func (a *app) printStore(s *csr.Store) error {
 	i := newStoreInfo(s)
-	if a.json {
-		return a.printJSON(i)
-	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	line := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
-	line("store", "%s (format %d)", i.Path, i.Version)
-	line("shape", "%d × %d, %d entries%s", i.Rows, i.Cols, i.NNZ, known(", density %.3g %%", 100*i.Density))
-	line("ids", "rows %s, columns %s", i.RowIDs, i.ColIDs)
-	if n := len(i.Values); n > 0 {
-		line("values", "%s: %d different, from %g to %g", i.Coding, n, i.Values[0], i.Values[n-1])
-	} else {
-		line("values", "%s", i.Coding)
-	}
-	line("size", "%s in %d shards of %d blocks%s", memory.FormatSize(i.Bytes), i.Shards, i.Blocks, perEntry(i.Bytes, i.NNZ))
-	if i.Transposed {
-		line("stored", "columns first (they are more)")
-	} else {
-		line("stored", "rows first")
-	}
-	line("fingerprint", "%s", i.Fingerprint)
-	line("made from", "%s", sourceText(i.Source))
-	return w.Flush()
+	return a.print(i, nil, func(out *show.Printer) {
+		out.Printf("store\t%s (format %d)\n", i.Path, i.Version)
+		out.Printf("shape\t%d × %d, %d entries%s\n", i.Rows, i.Cols, i.NNZ, known(", density %.3g %%", 100*i.Density))
+		out.Printf("ids\trows %s, columns %s\n", i.RowIDs, i.ColIDs)
+		different := ""
+		if n := len(i.Values); n > 0 {
+			different = fmt.Sprintf(": %d different, from %g to %g", n, i.Values[0], i.Values[n-1])
+		}
+		out.Printf("values\t%s%s\n", i.Coding, different)
+		out.Printf("size\t%s in %d shards of %d blocks%s\n", memory.FormatSize(i.Bytes), i.Shards, i.Blocks, perEntry(i.Bytes, i.NNZ))
+		first := "rows first"
+		if i.Transposed {
+			first = "columns first (they are more)"
+		}
+		out.Printf("stored\t%s\nfingerprint\t%s\nmade from\t%s\n", first, i.Fingerprint, sourceText(i.Source))
+	})
 }
 
 // sourceText is what a store says of its origin, for people: inputs and how they were read, without sums and words that only the program reads.

@@ -41,6 +41,7 @@ var documents = map[string]any{
 	"project":                             foldin.Projection{},
 	"align":                               align.Alignment{},
 	"recommend -o":                        recommended{},
+	"similar -o":                          similarFound{},
 	"recommend, similar and query":        allRankings{},
 	"topics":                              allTopics{},
 	"eval":                                evaluate.Report{},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/man"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 )
 
@@ -52,9 +52,5 @@ func (a *app) man(root *cobra.Command, dir string) error {
 		}
 		made.Pages = append(made.Pages, name)
 	}
-	if a.json {
-		return a.printJSON(made)
-	}
-	_, err := fmt.Fprintf(a.stdout, "%d pages written to %s\n", len(made.Pages), dir)
-	return err
+	return a.print(made, nil, func(out *show.Printer) { out.Printf("%d pages written to %s\n", len(made.Pages), dir) })
 }

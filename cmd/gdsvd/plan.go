@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -41,12 +40,9 @@ func (a *app) planCommand() *cobra.Command {
 		w.factor.Methods, w.factor.FS, w.factor.Memory = a.methods, a.fsys, a.budget(in.Memory)
 		r, err := w.plan(cmd.Context())
 		if err != nil {
-			return toldIngest(cmd, err)
+			err = toldIngest(cmd, err)
 		}
-		if a.json {
-			return a.printJSON(r)
-		}
-		return a.printPlan(r)
+		return a.print(r, err, func(out *show.Printer) { a.printPlan(out, r) })
 	})
 	cmd.Use, cmd.Short = "plan INPUT... -k K", "Say what ingest, svd and export would take in time, disk and memory"
 	cmd.Long = `plan says what the way from each INPUT, or from a store, to exported vectors takes: time,
@@ -209,25 +205,17 @@ func (w *way) commands(r *planned, made []string) {
 }
 
 // printPlan prints a plan as a table of steps and the commands.
-func (a *app) printPlan(r *planned) error {
-	out := &show.Printer{W: a.stdout}
+func (a *app) printPlan(out *show.Printer, r *planned) {
 	out.Printf("matrix  %s × %s, %s entries\n", howMany(r.Rows), howMany(r.Cols), howMany(r.Entries))
 	out.Printf("method  %s\n", strings.Join(r.Flags[1:], " "))
 	out.Printf("passes  %s\n\n", ranged(r.Passes, func(x float64) string { return fmt.Sprintf("%.0f", x) }))
-	if out.Err != nil {
-		return out.Err
-	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "step\ttime\tstays on disk\tand meanwhile\tmemory\n")
+	out.Printf("step\ttime\tstays on disk\tand meanwhile\tmemory\n")
 	for _, s := range append(r.Steps, r.Total) {
 		peak := ranged(s.Memory, sized)
 		if s.Memory.High == 0 {
 			peak = "as svd"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.Name, ranged(s.Seconds, hours), ranged(s.Kept, sized), ranged(s.Temporary, sized), peak)
-	}
-	if err := w.Flush(); err != nil {
-		return err
+		out.Printf("%s\t%s\t%s\t%s\t%s\n", s.Name, ranged(s.Seconds, hours), ranged(s.Kept, sized), ranged(s.Temporary, sized), peak)
 	}
 	out.Printf("\nmemory  --memory %s is enough; the least that works is %s\n", asFlag(r.Memory), memory.FormatSize(r.Least.All))
 	if r.Free != nil {
@@ -242,7 +230,6 @@ func (a *app) printPlan(r *planned) error {
 			out.Printf("%s\n", shellLines(c, a.columns()))
 		}
 	}
-	return out.Err
 }
 
 // ranged is a range in words: what is likely, and from where to where it may be.

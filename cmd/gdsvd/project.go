@@ -65,13 +65,7 @@ columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + 
 				p, err = foldin.Project(cmd.Context(), r, store, o)
 				return err
 			})
-			switch {
-			case err != nil:
-				return err
-			case a.json:
-				return a.printJSON(p)
-			}
-			return a.printProjection(p)
+			return a.print(p, err, func(out *show.Printer) { printProjection(out, p) })
 		},
 	}
 	f := cmd.Flags()
@@ -80,8 +74,7 @@ columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + 
 	ui.ChoiceFlag(cmd, f, &o.History, "by", "", false, []ui.Choice[bool]{{Name: "model", Value: false}, {Name: "history", Value: true}}, "take rows as the view makes them, or by their entries")
 	f.BoolVar(&o.Whiten, "whiten", false, "divide components by their standard deviations")
 	f.BoolVar(&o.Replace, "force", false, "replace a projection that is there, in one step at the end")
-	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within; auto takes 60 % of what is available")
-	f.IntVar(&o.Workers, "workers", 0, "multiply with `N` threads (0: all processors); what is written does not depend on it")
+	addBudgetFlags(f, &o.Memory, &o.Workers)
 	return cmd
 }
 
@@ -119,8 +112,7 @@ func (a *app) withNew(cmd *cobra.Command, inputs []string, o foldin.Options, do 
 }
 
 // printProjection says what was projected.
-func (a *app) printProjection(p *foldin.Projection) error {
-	out := &show.Printer{W: a.stdout}
+func printProjection(out *show.Printer, p *foldin.Projection) {
 	other := map[string]string{"rows": "columns", "columns": "rows"}[p.Side]
 	out.Printf("%d %s in %d components are in %s\n", p.Rows, p.Side, p.K, p.Dir)
 	if p.Empty > 0 {
@@ -133,5 +125,4 @@ func (a *app) printProjection(p *foldin.Projection) error {
 		}
 		out.Printf("\n")
 	}
-	return out.Err
 }

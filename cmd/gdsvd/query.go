@@ -1,13 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
@@ -43,7 +42,7 @@ id. Words that are no ids are left out, with a warning.` + "\n" + ui.ExitHelp,
 			if o.N < 1 {
 				return ui.Usagef(cmd, "-n %d: at least 1 is wanted", o.N)
 			}
-			return a.query(cmd, args[0], args[1:], o)
+			return a.onNamed(cmd, args[0], &o.Memory, func(r *named) error { return a.query(cmd, r, args[1:], o) })
 		},
 	}
 	f := cmd.Flags()
@@ -80,23 +79,16 @@ func wordsOf(names *factor.Names, args []string) (cols []int64, unknown []string
 	return cols, unknown, nil
 }
 
-func (a *app) query(cmd *cobra.Command, dir string, words []string, o recommend.SimilarOptions) (err error) {
-	o.Memory = a.budget(o.Memory)
-	defer heap.Limit(heap.Unplanned(o.Memory))()
-	r, err := a.openNamed(cmd.Context(), dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.close()) }()
+func (a *app) query(cmd *cobra.Command, r *named, words []string, o recommend.SimilarOptions) error {
 	cols, unknown, err := wordsOf(r.cols, words)
 	if err != nil {
 		return err
 	}
+	text := strings.Join(words, " ")
 	if len(cols) == 0 {
-		return fmt.Errorf("none of the words %q is the id of a column of %s: give ids as the file that was ingested has them", strings.Join(words, " "), dir)
+		return fmt.Errorf("none of the words %q is the id of a column of %s: give ids as the file that was ingested has them", text, r.Dir())
 	}
 	a.display.Begin("query")
-	defer a.display.End()
 	if len(unknown) > 0 {
 		a.display.Logger().Warn("words that are no ids of columns are left out", "words", strings.Join(unknown, " "))
 	}
@@ -104,10 +96,8 @@ func (a *app) query(cmd *cobra.Command, dir string, words []string, o recommend.
 	if err != nil {
 		return err
 	}
-	best, err := scoredOf(r.rows, items)
-	if err != nil {
-		return err
-	}
-	out := a.rankings("query", "row")
-	return errors.Join(out.add(ranking{factor.Name{ID: strings.Join(words, " ")}, best}), out.end())
+	best, err := scoredOf(r.rows, items, nil)
+	a.display.End()
+	found := ranking{factor.Name{ID: text}, best}
+	return a.print(allRankings{[]ranking{found}}, err, func(out *show.Printer) { printRanking(out, "query", "row", found) })
 }

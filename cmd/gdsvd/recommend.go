@@ -1,20 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -28,9 +27,9 @@ var scorings = []ui.Choice[recommend.Scoring]{{Name: "auto", Value: recommend.Au
 // recommendFlags are those of recommend.
 type recommendFlags struct {
 	recommend.Options
-	store, rows, candidates, out string
-	guarded                      bool
-	excludeSeen, force           bool
+	listFile
+	store, rows, candidates string
+	excludeSeen             bool
 }
 
 func (a *app) recommendCommand() *cobra.Command {
@@ -63,13 +62,11 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 			case o.out == "" && o.rows == "all":
 				return ui.Usagef(cmd, "--rows all prints too much: name some rows, or a file to write with -o")
 			}
-			if o.out != "" {
-				if _, err := recommend.FormatOf(o.out); err != nil {
-					return ui.Usagef(cmd, "-o %v", err)
-				}
-			}
 			o.Seen = !o.excludeSeen
-			return a.recommend(cmd, args[0], &o)
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			return a.onNamed(cmd, args[0], &o.Memory, func(r *named) error { return a.recommend(cmd, r, &o) })
 		},
 	}
 	f := cmd.Flags()
@@ -79,9 +76,7 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 	f.BoolVar(&o.excludeSeen, "exclude-seen", true, "leave out columns that the row has an entry in")
 	f.StringVar(&o.candidates, "candidates", "", "recommend only columns whose ids `FILE` has, one a line")
 	ui.ChoiceFlag(cmd, f, &o.By, "scores", "", recommend.Auto, scorings, "what scores are")
-	f.StringVarP(&o.out, "out", "o", "", "the `FILE` to write: its name ends in .csv, .jsonl or .parquet")
-	f.BoolVar(&o.guarded, "spreadsheet-safe", false, spreadsheetSafe)
-	f.BoolVar(&o.force, "force", false, "replace an existing FILE, in one step at the end")
+	o.add(f)
 	addBudgetFlags(f, &o.Memory, &o.Workers)
 	return cmd
 }
@@ -89,6 +84,10 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 // addBudgetFlags adds --memory and --workers.
 func addBudgetFlags(f *pflag.FlagSet, memory *int64, workers *int) {
 	f.IntVar(workers, "workers", 0, "compute with `N` threads (0: all processors); what is found does not depend on it")
+	memoryFlag(f, memory)
+}
+
+func memoryFlag(f *pflag.FlagSet, memory *int64) {
 	f.Var(ui.Size(memory, true), "memory", "memory to stay within, such as 512M or 2GiB; auto takes 60 % of what is available")
 }
 
@@ -98,22 +97,25 @@ type named struct {
 	rows, cols *factor.Names
 }
 
-// openNamed opens a result and the names of its sides.
-func (a *app) openNamed(ctx context.Context, dir string) (r *named, err error) {
-	r = new(named)
-	if r.Result, err = a.openResult(ctx, dir); err != nil {
-		return nil, err
+// onNamed calls do with a result and the names of its sides, within a budget of memory, which is found out if it is 0.
+func (a *app) onNamed(cmd *cobra.Command, dir string, memory *int64, do func(r *named) error) (err error) {
+	*memory = a.budget(*memory)
+	defer heap.Limit(heap.Unplanned(*memory))()
+	r := new(named)
+	if r.Result, err = a.openResult(cmd.Context(), dir); err != nil {
+		return err
 	}
-	if r.rows, err = r.RowNames(ctx); err != nil {
-		return nil, err
+	if r.rows, err = r.RowNames(cmd.Context()); err != nil {
+		return err
 	}
-	if r.cols, err = r.ColNames(ctx); err != nil {
-		return nil, errors.Join(err, r.rows.Close())
+	defer func() { err = errors.Join(err, r.rows.Close()) }()
+	if r.cols, err = r.ColNames(cmd.Context()); err != nil {
+		return err
 	}
-	return r, nil
+	defer func() { err = errors.Join(err, r.cols.Close()) }()
+	defer a.display.End()
+	return do(r)
 }
-
-func (r *named) close() error { return errors.Join(r.rows.Close(), r.cols.Close()) }
 
 // idsOf reads the ids of a flag: those of a file, if there is one of that name, or with commas between them.
 func (a *app) idsOf(flag, text string) ([]string, error) {
@@ -155,15 +157,8 @@ func (a *app) numbersOf(names *factor.Names, what, flag, text string) ([]int64, 
 	return numbers, nil
 }
 
-func (a *app) recommend(cmd *cobra.Command, dir string, o *recommendFlags) (err error) {
+func (a *app) recommend(cmd *cobra.Command, r *named, o *recommendFlags) (err error) {
 	ctx := cmd.Context()
-	o.Memory = a.budget(o.Memory)
-	defer heap.Limit(heap.Unplanned(o.Memory))()
-	r, err := a.openNamed(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.close()) }()
 	store, err := a.openStore(cmp.Or(o.store, r.Store.Path))
 	if err != nil && o.store == "" {
 		return fmt.Errorf("%w (the store that the result names; --store names where it is now)", err)
@@ -192,36 +187,64 @@ func (a *app) recommend(cmd *cobra.Command, dir string, o *recommendFlags) (err 
 		return err
 	}
 	a.display.Begin("recommend")
-	defer a.display.End()
-	o.Progress = a.rows
-	if o.out == "" {
-		return a.printRecommended(ctx, r, store, f, o)
-	}
+	o.Progress, o.Reserve = a.rows, recommend.WriterBytes
 	var s *recommend.Summary
-	err = replaceFile(o.out, o.force, func(w io.Writer) error {
+	all := func(take func(row int64, items []recommend.Item) error) error {
+		s, err = recommend.Rows(ctx, f, store, o.Options, take)
+		return err
+	}
+	if o.out != "" {
+		err := o.write(recommend.Side{What: "row", Names: r.rows}, recommend.Side{What: "column", Names: r.cols}, all)
+		a.display.End()
+		return a.print(recommended{o.out, s}, err, func(out *show.Printer) {
+			out.Printf("%s: %d recommendations for %d rows%s\n", o.out, s.Items, s.Rows, left(s))
+		})
+	}
+	if err := a.rankings("row", "column", r.rows, r.cols, all); err != nil || s.Empty == 0 {
+		return err
+	}
+	return fmt.Errorf("--rows %s: %d of %d rows have no entries, and nothing to recommend from: leave them out", o.rows, s.Empty, len(o.Rows))
+}
+
+// listFile is a file of recommendations, or of what is similar.
+type listFile struct {
+	out            string // "": tables are printed
+	guarded, force bool
+}
+
+func (o *listFile) add(f *pflag.FlagSet) {
+	f.StringVarP(&o.out, "out", "o", "", "the `FILE` to write: its name ends in .csv, .jsonl or .parquet")
+	f.BoolVar(&o.guarded, "spreadsheet-safe", false, spreadsheetSafe)
+	f.BoolVar(&o.force, "force", false, "replace an existing FILE, in one step at the end")
+}
+
+// check finds what is wrong with the name.
+func (o *listFile) check(cmd *cobra.Command) error {
+	if o.out == "" {
+		return nil
+	}
+	if _, err := recommend.FormatOf(o.out); err != nil {
+		return ui.Usagef(cmd, "-o %v", err)
+	}
+	return nil
+}
+
+// write writes what all hands over, of one side to another.
+func (o *listFile) write(of, to recommend.Side, all func(take func(row int64, items []recommend.Item) error) error) error {
+	return replaceFile(o.out, o.force, func(w io.Writer) error {
 		format, err := recommend.FormatOf(o.out)
 		if err != nil {
 			return err
 		}
-		out, err := recommend.NewWriter(w, format, r.rows, r.cols, o.guarded)
+		out, err := recommend.NewWriter(w, format, of, to, o.guarded)
 		if err != nil {
 			return err
 		}
-		o.Reserve = recommend.WriterBytes
-		if s, err = recommend.Rows(ctx, f, store, o.Options, out.Row); err != nil {
+		if err := all(out.Row); err != nil {
 			return err
 		}
 		return out.Close()
 	})
-	if err != nil {
-		return err
-	}
-	a.display.End()
-	if a.json {
-		return a.printJSON(recommended{o.out, s})
-	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %d recommendations for %d rows%s\n", o.out, s.Items, s.Rows, left(s))
-	return err
 }
 
 // recommended is the --json form of the recommendations of a file.
@@ -247,15 +270,22 @@ type scored struct {
 	Score float64 `json:"score"`
 }
 
-// scoredOf names items.
-func scoredOf(names *factor.Names, items []recommend.Item) ([]scored, error) {
-	all := []scored{}
-	for _, item := range items {
-		name, err := names.At(int64(item.Index))
-		if err != nil {
-			return nil, err
+// scoredOf names items. kept has names, which come again and again; it is filled up to a size.
+func scoredOf(names *factor.Names, items []recommend.Item, kept map[uint32]factor.Name) ([]scored, error) {
+	const most = 1 << 16
+	all := make([]scored, len(items))
+	for i, item := range items {
+		name, ok := kept[item.Index]
+		if !ok {
+			var err error
+			if name, err = names.At(int64(item.Index)); err != nil {
+				return nil, err
+			}
+			if kept != nil && len(kept) < most {
+				kept[item.Index] = name
+			}
 		}
-		all = append(all, scored{name, item.Score})
+		all[i] = scored{name, item.Score}
 	}
 	return all, nil
 }
@@ -266,67 +296,45 @@ type ranking struct {
 	Best []scored `json:"best"`
 }
 
-// rankings prints a table for each ranking as they come, or one JSON object of all. what has them, and of is what they are of.
-type rankings struct {
-	a        *app
-	what, of string
-	n        int
-	all      []ranking // under --json
-}
-
-func (a *app) rankings(what, of string) *rankings {
-	return &rankings{a: a, what: what, of: of, all: []ranking{}}
-}
-
-func (p *rankings) add(r ranking) error {
-	if p.a.json {
-		p.all = append(p.all, r)
+// rankings prints a table for each ranking that all hands over, or one JSON object of all. what has them, and of is what they are of.
+func (a *app) rankings(what, of string, names, others *factor.Names, all func(take func(row int64, items []recommend.Item) error) error) error {
+	var found []ranking // under --json
+	kept := map[uint32]factor.Name{}
+	to := bufio.NewWriter(a.stdout)
+	out, n := show.NewPrinter(to), 0
+	err := all(func(row int64, items []recommend.Item) error {
+		name, err := names.At(row)
+		if err != nil {
+			return err
+		}
+		best, err := scoredOf(others, items, kept)
+		if a.json {
+			found = append(found, ranking{name, best})
+		}
+		if err != nil || a.json {
+			return err
+		}
+		if n++; n > 1 {
+			out.Printf("\n")
+		}
+		printRanking(out, what, of, ranking{name, best})
 		return nil
+	})
+	a.display.End()
+	if err = cmp.Or(err, out.End(), to.Flush()); err != nil || !a.json {
+		return err
 	}
-	w := tabwriter.NewWriter(p.a.stdout, 0, 0, 2, ' ', 0)
-	p.n++
-	if p.n > 1 {
-		fmt.Fprintln(w)
-	}
-	fmt.Fprintf(w, "%s %v\nrank\tscore\t%s\n", p.what, r.Name, p.of)
+	return a.printJSON(allRankings{append([]ranking{}, found...)})
+}
+
+func printRanking(out *show.Printer, what, of string, r ranking) {
+	out.Printf("%s %v\nrank\tscore\t%s\n", what, r.Name, of)
 	for j, x := range r.Best {
-		fmt.Fprintf(w, "%d\t%.6g\t%v\n", j+1, x.Score, x.Name)
+		out.Printf("%d\t%.6g\t%v\n", j+1, x.Score, x.Name)
 	}
-	return w.Flush()
 }
 
 // allRankings is the --json form of rankings.
 type allRankings struct {
 	Rankings []ranking `json:"rankings"`
-}
-
-// end prints what is left.
-func (p *rankings) end() error {
-	if p.a.display.End(); p.a.json {
-		return p.a.printJSON(allRankings{p.all})
-	}
-	return nil
-}
-
-// printRecommended prints a table for each row.
-func (a *app) printRecommended(ctx context.Context, r *named, store *csr.Store, f *recommend.Factorisation, o *recommendFlags) error {
-	out := a.rankings("row", "column")
-	s, err := recommend.Rows(ctx, f, store, o.Options, func(row int64, items []recommend.Item) error {
-		name, err := r.rows.At(row)
-		if err != nil {
-			return err
-		}
-		best, err := scoredOf(r.cols, items)
-		return errors.Join(err, out.add(ranking{name, best}))
-	})
-	if err != nil {
-		return err
-	}
-	if err := out.end(); err != nil {
-		return err
-	}
-	if s.Empty > 0 {
-		return fmt.Errorf("--rows %s: %d of %d rows have no entries, and nothing to recommend from: leave them out", o.rows, s.Empty, len(o.Rows))
-	}
-	return nil
 }

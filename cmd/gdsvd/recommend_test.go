@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,6 +91,7 @@ func TestRecommendRefusals(t *testing.T) {
 		{ui.ExitUsage, `--rows all prints too much: name some rows, or a file to write with -o`, at()},
 		{ui.ExitUsage, `-o recs.txt: its name ends in none of .csv, .jsonl and .parquet`, at("-o", "recs.txt")},
 		{ui.ExitUsage, `choose auto, model or history`, at("--scores", "best")},
+		{ui.ExitUsage, `-o like.txt: its name ends in none of .csv, .jsonl and .parquet`, []string{"similar", out, "--col", "all", "-o", "like.txt"}},
 		{ui.ExitUsage, `similar to what\? give one of --col and --row`, []string{"similar", out}},
 		{ui.ExitError, `--col: column "11": the result has no column with that id`, []string{"similar", out, "--col", "11", "-n", "1"}},
 		{ui.ExitError, `row zoe has no entries, or none that the components know of`, []string{"similar", out, "--row", "zoe", "-n", "1"}},
@@ -126,6 +129,41 @@ func TestSimilarAndTopics(t *testing.T) {
 	}
 	if text := must(t, "similar", out, "--row", "all", "-n", "1"); strings.Count(text, "rank") != 5 || !strings.HasSuffix(text, "row zoe\nrank  score  row\n") || !strings.Contains(text, "row cy\nrank  score  row\n1     1      dee") {
 		t.Errorf("similar rows:\n%s", text)
+	}
+	dir := t.TempDir()
+	for _, c := range []struct{ side, name, want string }{
+		{"--col", "a.csv", "column,similar,rank,score,column_title,similar_title\n"}, {"--row", "b.csv", "row,similar,rank,score\n"},
+		{"--col", "c.jsonl", `{"column":10,"similar":`}, {"--col", "d.parquet", "PAR1"},
+	} {
+		file := filepath.Join(dir, c.name)
+		must(t, "similar", out, c.side, "all", "-n", "2", "-o", file)
+		if b, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(b), c.want) {
+			t.Errorf("%v: %.200q", err, b)
+		}
+		fails(t, ui.ExitError, `file already exists \(--force replaces it\)`, "similar", out, c.side, "all", "-o", file)
+	}
+	var lists allRankings
+	decode(t, must(t, "similar", out, "--col", "all", "-n", "2", "--json"), &lists)
+	var lines strings.Builder
+	for _, r := range lists.Rankings {
+		for i, x := range r.Best {
+			fmt.Fprintf(&lines, "%v,%v,%d,%v\n", r.ID, x.ID, i+1, x.Score)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "a.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read strings.Builder
+	for _, r := range records[1:] {
+		fmt.Fprintln(&read, strings.Join(r[:4], ","))
+	}
+	if read.String() != lines.String() {
+		t.Errorf("a.csv has\n%s, want\n%s", &read, &lines)
 	}
 	var topics struct {
 		Topics []topic `json:"topics"`

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -140,14 +141,10 @@ func (a *app) writePage(of string, o *pageFlags, write func(io.Writer) error) er
 		n.Writer = w
 		return write(&n)
 	})
-	if a.display.End(); err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(writtenPage{o.out, of, n.n})
-	}
-	_, err = fmt.Fprintf(a.stdout, "%s: a page about %s, %d bytes\n", o.out, of, n.n)
-	return err
+	a.display.End()
+	return a.print(writtenPage{o.out, of, n.n}, err, func(out *show.Printer) {
+		out.Printf("%s: a page about %s, %d bytes\n", o.out, of, n.n)
+	})
 }
 
 // writtenPage is the --json form of a page that has been written.

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"errors"
+	"cmp"
+	"context"
 	"fmt"
-	"math"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
@@ -17,6 +16,7 @@ import (
 func (a *app) similarCommand() *cobra.Command {
 	var (
 		o        recommend.SimilarOptions
+		to       listFile
 		row, col string
 	)
 	cmd := &cobra.Command{
@@ -25,11 +25,14 @@ func (a *app) similarCommand() *cobra.Command {
 		Long: `similar finds the columns (or rows) whose vectors have the smallest angles with that of
 one, in the space that is scaled by the singular values:
 cos(i, j) = (Σv_i)ᵀ(Σv_j)/(‖Σv_i‖·‖Σv_j‖), which is the cosine of columns i and j of the
-approximation UΣVᵀ. With all it prints those of each column (row).` + "\n" + ui.ExitHelp,
+approximation UΣVᵀ. With all it prints those of each column (row).
+
+With -o FILE it writes column (or row), similar, rank, score and titles as FILE.csv,
+FILE.jsonl or FILE.parquet.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd similar ratings.svd --col 318 -n 5
   gdsvd similar ratings.svd --row 1,7
   gdsvd similar films.svd --col "Toy Story (1995)"
-  gdsvd similar ratings.svd --col all`,
+  gdsvd similar ratings.svd --col all -o neighbours.parquet`,
 		Args:              oneArgument("OUT"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,25 +42,22 @@ approximation UΣVᵀ. With all it prints those of each column (row).` + "\n" + 
 			case o.N < 1:
 				return ui.Usagef(cmd, "-n %d: at least 1 is wanted", o.N)
 			}
-			return a.similar(cmd, args[0], o, row, col)
+			if err := to.check(cmd); err != nil {
+				return err
+			}
+			return a.onNamed(cmd, args[0], &o.Memory, func(r *named) error { return a.similar(cmd, r, o, to, row, col) })
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&col, "col", "", "find columns like the one with this `ID` or title: some with commas between them, a file with one a line, or all")
 	f.StringVar(&row, "row", "", "find rows like the one with this `ID`, likewise")
 	f.IntVarP(&o.N, "number", "n", 10, "find `N` at most")
+	to.add(f)
 	addBudgetFlags(f, &o.Memory, &o.Workers)
 	return cmd
 }
 
-func (a *app) similar(cmd *cobra.Command, dir string, o recommend.SimilarOptions, row, col string) (err error) {
-	o.Memory = a.budget(o.Memory)
-	defer heap.Limit(heap.Unplanned(o.Memory))()
-	r, err := a.openNamed(cmd.Context(), dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.close()) }()
+func (a *app) similar(cmd *cobra.Command, r *named, o recommend.SimilarOptions, to listFile, row, col string) error {
 	f, err := recommend.Of(r.Result)
 	if err != nil {
 		return err
@@ -70,24 +70,35 @@ func (a *app) similar(cmd *cobra.Command, dir string, o recommend.SimilarOptions
 		return err
 	}
 	a.display.Begin("similar")
-	defer a.display.End()
 	o.Progress = a.rows
-	out := a.rankings(what, what)
-	err = recommend.Similar(cmd.Context(), vectors, o, func(i int64, zero bool, items []recommend.Item) error {
-		name, err := names.At(i)
-		if err != nil {
-			return err
-		}
-		if zero && o.Of != nil {
-			return fmt.Errorf("%s %v has no entries, or none that the components know of: it is like no other", what, name)
-		}
-		best, err := scoredOf(names, items)
-		return errors.Join(err, out.add(ranking{name, best}))
-	})
-	if err != nil {
-		return err
+	var s similarFound
+	all := func(take func(int64, []recommend.Item) error) error {
+		return recommend.Similar(cmd.Context(), vectors, o, func(i int64, zero bool, items []recommend.Item) error {
+			if !zero {
+				s.Of++
+				s.Items += int64(len(items))
+			}
+			if !zero || o.Of == nil {
+				return take(i, items)
+			}
+			name, err := names.At(i)
+			return cmp.Or(err, fmt.Errorf("%s %v has no entries, or none that the components know of: it is like no other", what, name))
+		})
 	}
-	return out.end()
+	if to.out == "" {
+		return a.rankings(what, what, names, names, all)
+	}
+	err = to.write(recommend.Side{What: what, Names: names}, recommend.Side{What: "similar", Names: names}, all)
+	a.display.End()
+	s.File = to.out
+	return a.print(s, err, func(out *show.Printer) { out.Printf("%s: %d similar ones of %d %ss\n", s.File, s.Items, s.Of, what) })
+}
+
+// similarFound is the --json form of what similar has written to a file.
+type similarFound struct {
+	File  string `json:"file"`
+	Of    int64  `json:"of"` // rows or columns that there are similar ones for
+	Items int64  `json:"items"`
 }
 
 func (a *app) topicsCommand() *cobra.Command {
@@ -108,12 +119,19 @@ go with one another, and the two signs of a component may be exchanged.` + "\n" 
 			if n < 1 {
 				return ui.Usagef(cmd, "-n %d: at least 1 is wanted", n)
 			}
-			return a.topics(cmd, args[0], n, memory)
+			return a.onNamed(cmd, args[0], &memory, func(r *named) error {
+				all, err := a.topics(cmd.Context(), r, n, memory)
+				return a.print(allTopics{all}, err, func(out *show.Printer) {
+					for _, t := range all {
+						printTopic(out, t)
+					}
+				})
+			})
 		},
 	}
 	f := cmd.Flags()
 	f.IntVarP(&n, "number", "n", 10, "print `N` of each sign at most")
-	f.Var(ui.Size(&memory, true), "memory", "memory to stay within, such as 512M or 2GiB; auto takes 60 % of what is available")
+	memoryFlag(f, &memory)
 	return cmd
 }
 
@@ -136,17 +154,10 @@ type topic struct {
 	Columns   *sideTopic    `json:"columns,omitempty"`
 }
 
-func (a *app) topics(cmd *cobra.Command, dir string, n int, memory int64) (err error) {
-	memory = a.budget(memory)
-	defer heap.Limit(heap.Unplanned(memory))()
-	r, err := a.openNamed(cmd.Context(), dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.close()) }()
+func (a *app) topics(ctx context.Context, r *named, n int, memory int64) ([]topic, error) {
 	f, err := recommend.Of(r.Result)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all := make([]topic, len(f.Sigma))
 	a.display.Begin("topics")
@@ -155,67 +166,44 @@ func (a *app) topics(cmd *cobra.Command, dir string, n int, memory int64) (err e
 		names   *factor.Names
 		vectors recommend.Vectors
 	}{{r.cols, f.Columns()}, {r.rows, f.Lines()}} {
-		found, err := recommend.Topics(cmd.Context(), x.vectors, int(min(int64(n), x.vectors.N)), memory, a.rows)
+		found, err := recommend.Topics(ctx, x.vectors, int(min(int64(n), x.vectors.N)), memory, a.rows)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for j, t := range found {
 			one := new(sideTopic)
-			if one.Positive, err = scoredOf(x.names, t.Positive); err != nil {
-				return err
+			if one.Positive, err = scoredOf(x.names, t.Positive, nil); err != nil {
+				return nil, err
 			}
-			if one.Negative, err = scoredOf(x.names, t.Negative); err != nil {
-				return err
+			if one.Negative, err = scoredOf(x.names, t.Negative, nil); err != nil {
+				return nil, err
 			}
 			all[j].Component, all[j].Sigma = j+1, factor.Number(f.Sigma[j])
-			if side == 0 {
-				all[j].Columns = one
-			} else {
-				all[j].Rows = one
-			}
+			*[]**sideTopic{&all[j].Columns, &all[j].Rows}[side] = one
 		}
 	}
-	a.display.End()
-	if a.json {
-		return a.printJSON(allTopics{all})
-	}
-	for _, t := range all {
-		if err := a.printTopic(t); err != nil {
-			return err
-		}
-	}
-	return nil
+	return all, nil
 }
 
 // printTopic prints a table of the columns and one of the rows, both signs side by side.
-func (a *app) printTopic(t topic) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "component %d, σ = %.6g\n", t.Component, t.Sigma)
+func printTopic(out *show.Printer, t topic) {
+	out.Printf("component %d, σ = %.6g\n", t.Component, t.Sigma)
+	cell := func(all []scored, i int) (score string, name any) {
+		if i >= len(all) {
+			return "", ""
+		}
+		return fmt.Sprintf("%.4f", all[i].Score), all[i].Name
+	}
 	for _, side := range []struct {
 		what string
 		of   *sideTopic
 	}{{"column", t.Columns}, {"row", t.Rows}} {
-		fmt.Fprintf(w, "+\t%[1]s\t−\t%[1]s\n", side.what)
-		cell := func(all []scored, i int) (float64, any) {
-			if i >= len(all) {
-				return math.NaN(), ""
-			}
-			return all[i].Score, all[i].Name
-		}
+		out.Printf("+\t%[1]s\t−\t%[1]s\n", side.what)
 		for i := range max(len(side.of.Positive), len(side.of.Negative)) {
 			plus, name := cell(side.of.Positive, i)
 			minus, other := cell(side.of.Negative, i)
-			fmt.Fprintf(w, "%s\t%v\t%s\t%v\n", weight(plus), name, weight(minus), other)
+			out.Printf("%s\t%v\t%s\t%v\n", plus, name, minus, other)
 		}
 	}
-	fmt.Fprintln(w)
-	return w.Flush()
-}
-
-// weight is a number of a vector, "" if there is none.
-func weight(x float64) string {
-	if math.IsNaN(x) {
-		return ""
-	}
-	return fmt.Sprintf("%.4f", x)
+	out.Printf("\n")
 }

@@ -2,12 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/look"
@@ -48,13 +47,7 @@ variances are those of all elements, zeros included, and divided by their number
 				s, err = look.Summarise(cmd.Context(), store, o)
 				return err
 			})
-			switch {
-			case err != nil:
-				return err
-			case a.json:
-				return a.printJSON(s)
-			}
-			return a.printStats(s)
+			return a.print(s, err, func(out *show.Printer) { printStats(out, s) })
 		},
 	}
 	f := cmd.Flags()
@@ -66,34 +59,25 @@ variances are those of all elements, zeros included, and divided by their number
 }
 
 // printStats prints statistics for people.
-func (a *app) printStats(s *look.Stats) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "store\t%s\n", s.Store)
+func printStats(out *show.Printer, s *look.Stats) {
+	out.Printf("store\t%s\n", s.Store)
 	if s.View != "" {
-		fmt.Fprintf(w, "view\t%s\n", s.View)
+		out.Printf("view\t%s\n", s.View)
 	}
-	fmt.Fprintf(w, "matrix\t%d × %d, %d entries; sum %.6g, mean of all elements %.6g, norm %.6g\n", s.Rows.Number, s.Cols.Number, s.Entries, s.Sum, s.Mean, s.Norm)
-	if err := w.Flush(); err != nil {
-		return err
+	out.Printf("matrix\t%d × %d, %d entries; sum %.6g, mean of all elements %.6g, norm %.6g\n", s.Rows.Number, s.Cols.Number, s.Entries, s.Sum, s.Mean, s.Norm)
+	printSide(out, "rows", s.Rows)
+	printSide(out, "columns", s.Cols)
+	if s.Dir != "" {
+		out.Printf("\nwritten to %s\n", s.Dir)
 	}
-	printSide(w, "rows", s.Rows)
-	printSide(w, "columns", s.Cols)
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if s.Dir == "" {
-		return nil
-	}
-	_, err := fmt.Fprintf(a.stdout, "\nwritten to %s\n", s.Dir)
-	return err
 }
 
 // printSide prints how long the rows or columns are, and the longest.
-func printSide(w io.Writer, what string, s look.SideStats) {
+func printSide(out *show.Printer, what string, s look.SideStats) {
 	if len(s.Quantiles) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nentries of the %d %s, of which %d are empty\n", s.Number, what, s.Empty)
+	out.Printf("\nentries of the %d %s, of which %d are empty\n", s.Number, what, s.Empty)
 	var shares, lengths []string
 	for _, q := range s.Quantiles {
 		share := fmt.Sprintf("%g %%", 100*q.Share)
@@ -105,12 +89,12 @@ func printSide(w io.Writer, what string, s look.SideStats) {
 		}
 		shares, lengths = append(shares, share), append(lengths, fmt.Sprint(q.Length))
 	}
-	fmt.Fprintf(w, "  %s\n  %s\n", strings.Join(shares, "\t"), strings.Join(lengths, "\t"))
+	out.Printf("  %s\n  %s\n", strings.Join(shares, "\t"), strings.Join(lengths, "\t"))
 	if len(s.Largest) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nlargest %s\tentries\tsum\tmean\tvariance\n", what)
+	out.Printf("\nlargest %s\tentries\tsum\tmean\tvariance\n", what)
 	for _, l := range s.Largest {
-		fmt.Fprintf(w, "  %v\t%d\t%.6g\t%.6g\t%.6g\n", l.Name, l.Count, l.Sum, l.Mean, l.Variance)
+		out.Printf("  %v\t%d\t%.6g\t%.6g\t%.6g\n", l.Name, l.Count, l.Sum, l.Mean, l.Variance)
 	}
 }

@@ -254,13 +254,7 @@ func (a *app) explain(cmd *cobra.Command, path string, o factor.Options) error {
 		return err
 	}
 	e, err := factor.Explain(cmd.Context(), store, o)
-	if err := errors.Join(err, store.Close()); err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(e)
-	}
-	return show.Explanation(a.stdout, e)
+	return a.print(e, errors.Join(err, store.Close()), func(out *show.Printer) { show.Explanation(out, e) })
 }
 
 // openStore opens a store. What is a result instead is called one.

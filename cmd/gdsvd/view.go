@@ -2,14 +2,13 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/look"
@@ -60,13 +59,7 @@ says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
 				p, err = look.Peek(cmd.Context(), store, o)
 				return err
 			})
-			switch {
-			case err != nil:
-				return err
-			case a.json:
-				return a.printJSON(p)
-			}
-			return a.printPeeked(p)
+			return a.print(p, err, func(out *show.Printer) { printPeeked(out, p) })
 		},
 	}
 	f := cmd.Flags()
@@ -79,33 +72,31 @@ says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
 }
 
 // printPeeked prints rows for people.
-func (a *app) printPeeked(p *look.Peeked) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "store\t%s\n", p.Store)
+func printPeeked(out *show.Printer, p *look.Peeked) {
+	out.Printf("store\t%s\n", p.Store)
 	if p.View != "" {
-		fmt.Fprintf(w, "view\t%s\n", p.View)
+		out.Printf("view\t%s\n", p.View)
 	}
-	fmt.Fprintf(w, "shape\t%d × %d\n", p.Rows, p.Cols)
+	out.Printf("shape\t%d × %d\n", p.Rows, p.Cols)
 	if len(p.Lines) == 0 {
-		fmt.Fprintf(w, "\nno row has an entry\n")
+		out.Printf("\nno row has an entry\n")
 	}
 	for _, r := range p.Lines {
-		fmt.Fprintf(w, "\nrow %v: %d of %d elements have an entry\n", r.Name, r.Count, p.Cols)
+		out.Printf("\nrow %v: %d of %d elements have an entry\n", r.Name, r.Count, p.Cols)
 		for _, e := range r.Entries {
-			fmt.Fprintf(w, "  %v\t%.6g\n", e.Name, e.Value)
+			out.Printf("  %v\t%.6g\n", e.Name, e.Value)
 		}
 		if more := r.Count - int64(len(r.Entries)); more > 0 {
-			fmt.Fprintf(w, "  … and %d more\n", more)
+			out.Printf("  … and %d more\n", more)
 		}
 		switch {
 		case r.Empty == 0:
 		case r.Low == r.High:
-			fmt.Fprintf(w, "  each of the %d without an entry is %.6g\n", r.Empty, r.Low)
+			out.Printf("  each of the %d without an entry is %.6g\n", r.Empty, r.Low)
 		default:
-			fmt.Fprintf(w, "  each of the %d without an entry is between %.6g and %.6g\n", r.Empty, r.Low, r.High)
+			out.Printf("  each of the %d without an entry is between %.6g and %.6g\n", r.Empty, r.Low, r.High)
 		}
 	}
-	return w.Flush()
 }
 
 // maxViewFile bounds the size of a file with a pipeline.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -75,11 +76,9 @@ func (a *app) watch(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = a.printJSON(watched{server.URL()})
-	} else {
-		_, err = fmt.Fprintf(a.stdout, "%s shows %s until you press Ctrl-C\n", server.URL(), path)
-	}
+	err = a.print(watched{server.URL()}, nil, func(out *show.Printer) {
+		out.Printf("%s shows %s until you press Ctrl-C\n", server.URL(), path)
+	})
 	if err == nil {
 		<-cmd.Context().Done()
 	}
@@ -120,20 +119,18 @@ func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, 
 			return nil, nil, fmt.Errorf("--metrics-file: %w", err)
 		}
 	}
-	if a.listen == "" {
-		return rec, func(err error) error {
-			rec.End(ended(err))
-			return written()
-		}, nil
+	closed := func() error { return nil }
+	if a.listen != "" {
+		server, err := a.serve(cmd, watch.Of(rec), about.Out)
+		if err != nil {
+			return nil, nil, errors.Join(err, written())
+		}
+		a.display.Logger().Info("the run can be watched", "url", server.URL())
+		closed = server.Close
 	}
-	server, err := a.serve(cmd, watch.Of(rec), about.Out)
-	if err != nil {
-		return nil, nil, errors.Join(err, written())
-	}
-	a.display.Logger().Info("the run can be watched", "url", server.URL())
 	return rec, func(err error) error {
 		rec.End(ended(err))
-		return errors.Join(written(), server.Close())
+		return errors.Join(written(), closed())
 	}, nil
 }
 

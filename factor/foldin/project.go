@@ -138,23 +138,26 @@ func (p *projecting) write(ctx context.Context, out *folder.Folder) (err error) 
 		}
 	}()
 	most, entries := p.budget()
-	for done := int64(0); done < p.lines; {
+	done := int64(0)
+	err = history.Each(nil, p.lines, most, func(numbers []int64) (int, error) {
 		p.o.Progress(done, p.lines)
-		lines, err := p.reader.Read(ctx, history.All(done, min(most, p.lines-done)), entries)
+		lines, err := p.reader.Read(ctx, numbers, entries)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		x, err := p.project(ctx, done, lines)
 		if err != nil {
-			return p.valueError(err)
+			return 0, p.valueError(err)
 		}
 		if by != nil {
 			x.Apply(func(_, j int, v float64) float64 { return v / by[j] }, x)
 		}
-		if err := array.WriteRows(done, x); err != nil {
-			return err
-		}
+		err = array.WriteRows(done, x)
 		done += int64(lines.Len())
+		return lines.Len(), err
+	})
+	if err != nil {
+		return err
 	}
 	finished = true
 	sum, err := array.Finish()

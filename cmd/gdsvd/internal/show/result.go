@@ -2,11 +2,9 @@ package show
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/check"
@@ -18,11 +16,12 @@ import (
 const shown = 30
 
 // Result prints what a run has found, dir being where it lies.
-func Result(to io.Writer, r *factor.Result, dir string) error {
+func Result(out *Printer, r *factor.Result, dir string) {
 	if r.Completion != nil {
-		return completion(to, r)
+		completion(out, r)
+		return
 	}
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
+	out.AlignRight()
 	kind := "residual"
 	if !r.Certified {
 		kind = "residual (estimated)"
@@ -31,19 +30,15 @@ func Result(to io.Writer, r *factor.Result, dir string) error {
 	if r.Settings.Which != "" {
 		values, file, of = r.Lambda, factor.LambdaFile, "the norm"
 	}
-	fmt.Fprintf(w, "i\t%s\t%s\t\n", strings.TrimSuffix(file, ".npy"), kind)
+	out.Printf("i\t%s\t%s\t\n", strings.TrimSuffix(file, ".npy"), kind)
 	missing := 0
 	for i := range min(len(values), len(r.Residual), shown) {
 		if !r.Certified && r.Residual[i] >= 1 {
 			missing++
 			continue
 		}
-		fmt.Fprintf(w, "%d\t%.10g\t%.1e\t\n", i+1, values[i], r.Residual[i])
+		out.Printf("%d\t%.10g\t%.1e\t\n", i+1, values[i], r.Residual[i])
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	out := &Printer{W: to}
 	if missing > 0 {
 		out.Printf("%d values were not reached\n", missing)
 	}
@@ -73,7 +68,6 @@ func Result(to io.Writer, r *factor.Result, dir string) error {
 		out.Printf("values %d to %d are closer than their residuals: read their vectors as one subspace\n", c[0]+1, c[1])
 	}
 	out.Printf("written to %s\n", dir)
-	return out.Err
 }
 
 // captured is the share of the energy, which does not read as if it were the one asked for, or all, if it is less.
@@ -173,8 +167,8 @@ func lacking(r *factor.Result) string {
 }
 
 // Measured prints the residuals, those that miss what they should be in any case.
-func Measured(to io.Writer, m *check.Measurement) error {
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
+func Measured(out *Printer, m *check.Measurement) {
+	out.AlignRight()
 	name, values := "sigma", m.Sigma
 	if m.Lambda != nil {
 		name, values = "lambda", m.Lambda
@@ -184,7 +178,7 @@ func Measured(to io.Writer, m *check.Measurement) error {
 		head = "i\t" + name + "\tresidual\tstated\t\n"
 		said = func(i int) string { return fmt.Sprintf("%.1e\t", m.Stated.Residual[i]) }
 	}
-	fmt.Fprint(w, head)
+	out.Printf("%s", head)
 	missed := map[int]bool{}
 	for _, i := range m.Misses {
 		missed[i] = true
@@ -195,12 +189,8 @@ func Measured(to io.Writer, m *check.Measurement) error {
 			hidden++
 			continue
 		}
-		fmt.Fprintf(w, "%d\t%.10g\t%.1e\t%s\n", i+1, values[i], m.Residual[i], said(i))
+		out.Printf("%d\t%.10g\t%.1e\t%s\n", i+1, values[i], m.Residual[i], said(i))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	out := &Printer{W: to}
 	if hidden > 0 {
 		out.Printf("… and %d more (--json prints all)\n", hidden)
 	}
@@ -220,20 +210,18 @@ func Measured(to io.Writer, m *check.Measurement) error {
 		note += fmt.Sprintf("; %s is not there and is taken as what the other vectors imply", m.Implied)
 	}
 	out.Printf("measured on %s, %d × %d, %d entries, in %s (%.2f s)%s\n", m.Store, m.Rows, m.Cols, m.NNZ, Plural(m.Passes, "read"), m.Time, note)
-	return out.Err
 }
 
 // completion prints the result of gdsvd complete.
-func completion(to io.Writer, r *factor.Result) error {
+func completion(out *Printer, r *factor.Result) {
 	c := r.Completion
-	_, err := fmt.Fprintf(to, `%d × %d, %d entries; rank %d, λ %.4g, %d rounds, %.2f s
+	out.Printf(`%d × %d, %d entries; rank %d, λ %.4g, %d rounds, %.2f s
 rmse %.4f on the entries%s
 σ₁ %.6g … σ_%d %.6g; UᵀU − I %.1e, VᵀV − I %.1e
 objective %.6g, no matrix of any rank has less than %.6g (gap %.2g); stationary within %.2g
 written to %s
 `, r.Rows, r.Cols, r.NNZ, r.K, c.Lambda, c.Rounds, r.Seconds.Total, c.RMSE, heldOut(c), r.Sigma[0], r.K, r.Sigma[r.K-1],
 		r.Orthogonality.U, r.Orthogonality.V, c.Objective, c.Bound, c.Gap, c.Stationarity, r.Dir())
-	return err
 }
 
 func heldOut(c *factor.Completion) string {

@@ -2,9 +2,11 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"text/tabwriter"
 	"time"
 
 	"github.com/gdsvd/gdsvd/factor"
@@ -26,18 +28,35 @@ func Ratio(a, b float64) factor.Number {
 	return factor.Number(a / b)
 }
 
-// Printer prints until the first error and keeps it.
+// Printer prints until the first error, with what stands between tabs in columns.
 type Printer struct {
-	W   io.Writer
-	Err error
+	to  io.Writer
+	w   tabwriter.Writer
+	err error
+}
+
+// NewPrinter returns a Printer.
+func NewPrinter(to io.Writer) *Printer {
+	p := &Printer{to: to}
+	p.w.Init(to, 0, 0, 2, ' ', 0)
+	return p
+}
+
+// AlignRight has what follows stand at the right of its columns.
+func (p *Printer) AlignRight() {
+	p.err = p.End()
+	p.w.Init(p.to, 0, 0, 2, ' ', tabwriter.AlignRight)
 }
 
 // Printf prints, unless an error has come before.
-func (e *Printer) Printf(format string, args ...any) {
-	if e.Err == nil {
-		_, e.Err = fmt.Fprintf(e.W, format, args...)
+func (p *Printer) Printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(&p.w, format, args...)
 	}
 }
+
+// End prints what is left, and returns the first error.
+func (p *Printer) End() error { return cmp.Or(p.err, p.w.Flush()) }
 
 // Clock writes seconds as a person would.
 func Clock(s float64) string {
