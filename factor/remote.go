@@ -1,8 +1,6 @@
 package factor
 
 import (
-	"github.com/gdsvd/gdsvd/solver"
-	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
@@ -14,13 +12,13 @@ type Engine struct {
 	Retries int    `json:"retries"` // of them, again
 }
 
-// onEngine is the matrix whose passes the solver makes: m, or the same in tasks of the engine. tasks is nil, or to be closed after them.
-func (t *task) onEngine(m *stream.Matrix, place placement) (a solver.Matrix, tasks *remote.Matrix, err error) {
+// onEngine begins the tasks that make the passes of the run; nil: they are made by this process.
+func (t *task) onEngine(place placement) (*remote.Matrix, error) {
 	if t.Remote == nil {
-		return m, nil, nil
+		return nil, nil
 	}
 	if place.files > 0 {
-		return nil, nil, Errorf(nil, "the vectors are too large for %v: a run with an %v has them in memory; give more", Option("Memory"), Option("Remote"))
+		return nil, Errorf(nil, "the vectors are too large for %v: a run with an %v has them in memory; give more", Option("Memory"), Option("Remote"))
 	}
 	o := *t.Remote
 	o.FS, o.Log = t.FS, t.Log
@@ -29,12 +27,11 @@ func (t *task) onEngine(m *stream.Matrix, place placement) (a solver.Matrix, tas
 		local.Memory, local.Workers = t.Memory, t.Workers
 		local.Reserve = place.options.Reserve + 16*t.store.Cols()*int64(max(place.options.Width, t.Rank))
 	}
-	s := remote.Subject{Store: t.store, Info: m.Info()}
+	s := remote.Subject{Store: t.store}
 	if t.view != nil {
 		s.View, s.Pipeline = t.view, t.View.String()
 	}
-	tasks, err = remote.New(s, o)
-	return tasks, tasks, err
+	return remote.New(s, o)
 }
 
 // sayEngine adds what the tasks have come to.

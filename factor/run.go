@@ -85,7 +85,14 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	}
 	sayChosen()
 	defer func() { err = errors.Join(err, t.space.Close()) }()
-	if err := t.measureView(ctx, before); err != nil {
+	tasks, err := t.onEngine(place)
+	if err != nil {
+		return nil, err
+	}
+	if tasks != nil {
+		defer func() { err = errors.Join(err, tasks.Close()) }()
+	}
+	if err := t.measureView(ctx, before, tasks); err != nil {
 		return nil, err
 	}
 	m, err := t.matrix(place.options)
@@ -94,12 +101,10 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	t.logPlan(m.Plan())
-	a, tasks, err := t.onEngine(m, place)
-	if err != nil {
-		return nil, err
-	}
+	a := solver.Matrix(m)
 	if tasks != nil {
-		defer func() { err = errors.Join(err, tasks.Close()) }()
+		tasks.Describe(m.Info())
+		a = tasks
 	}
 
 	out, err := newOutput(t, before, tasks)

@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/source"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/remote"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -67,11 +68,16 @@ func (t *task) planView() (err error) {
 }
 
 // measureView reads the store for the statistics of the view, unless they are kept beside the checkpoint.
-func (t *task) measureView(ctx context.Context, before outState) error {
+func (t *task) measureView(ctx context.Context, before outState, tasks *remote.Matrix) (err error) {
 	if t.view == nil || t.recallView(before) {
 		return nil
 	}
-	err := t.read.Measure(ctx, t.view, stream.Options{Memory: t.Memory, Workers: t.Workers}, t.Measuring)
+	o := stream.Options{Memory: t.Memory, Workers: t.Workers}
+	if tasks == nil {
+		err = t.read.Measure(ctx, t.view, o, t.Measuring)
+	} else {
+		err = t.read.MeasureBy(t.view, t.Measuring, func() error { return tasks.Measure(ctx, o, t.read.Read) })
+	}
 	if err != nil && ctx.Err() != nil {
 		return Errorf(context.Canceled, source.Interrupted)
 	}

@@ -36,9 +36,9 @@ type Options struct {
 // Subject is what is factorised.
 type Subject struct {
 	Store    *csr.Store
-	View     *view.View // nil: the store itself. It has been measured.
-	Pipeline string     // of the view
-	Info     solver.Info
+	View     *view.View  // nil: the store itself. It has been measured, or is by Matrix.Measure.
+	Pipeline string      // of the view
+	Info     solver.Info // of a view that has not been measured: see Matrix.Describe
 }
 
 // Stats is what the tasks of a run have come to.
@@ -152,10 +152,15 @@ func (m *Matrix) begin() error {
 		}
 	}
 	m.run = folder{fsys, filepath.Join(shared, runPrefix+rand.Text())}
-	if err := fsys.Mkdir(m.run.dir); err != nil {
-		return err
-	}
-	if m.subject.View == nil {
+	return fsys.Mkdir(m.run.dir)
+}
+
+// Describe gives the matrix the Info that it has on one machine, before the first pass.
+func (m *Matrix) Describe(i solver.Info) { m.subject.Info = i }
+
+// share publishes what has been measured of the view, once.
+func (m *Matrix) share() error {
+	if m.subject.View == nil || m.view != nil {
 		return nil
 	}
 	m.view = &View{m.subject.Pipeline, "view"}

@@ -25,13 +25,17 @@ type pass struct {
 	cost   solver.Cost
 	inputs []string // pieces that the driver has made
 	adders bool
-	names  []string // of the pieces that tasks make
+	read   func(bytes int64) // of the store; may be nil
+	names  []string          // of the pieces that tasks make
 }
 
 // Run implements solver.Matrix. Rows of RowsIn and RowsOut pass through the driver, some at a time, unless they are of a Left;
 // sums and R of groups are added up by tasks if they are large.
 func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err error) {
 	start := time.Now()
+	if err := m.share(); err != nil {
+		return cost, err
+	}
 	m.pass++
 	r := &pass{Matrix: m, want: p, l: p.Columns(m.Info())}
 	left, _ := p.RowsOut.Store.(*Left)
@@ -89,10 +93,8 @@ func (r *pass) plan() {
 		r.x = r.name("x", 0, 0)
 	}
 	for i, g := range r.groups {
-		t := Task{
-			Version: version, Dir: r.run.dir, Columns: r.l, X: r.x,
-			Store: r.store, Fingerprint: r.subject.Store.Fingerprint(), View: r.view, From: g.from, To: g.to,
-		}
+		t := r.taskOf(i)
+		t.Columns, t.X, t.View = r.l, r.x, r.view
 		if left, ok := r.want.RowsIn.Store.(*Left); ok {
 			t.In = left.made.first[i].Out
 		} else if !r.want.RowsIn.None() {
@@ -117,6 +119,12 @@ func (r *pass) plan() {
 		}
 		r.second = append(r.second, t)
 	}
+}
+
+// taskOf is a task of a group that makes nothing.
+func (m *Matrix) taskOf(group int) Task {
+	g := m.groups[group]
+	return Task{Version: version, Dir: m.run.dir, Store: m.store, Fingerprint: m.subject.Store.Fingerprint(), From: g.from, To: g.to}
 }
 
 // name names a piece of the pass.

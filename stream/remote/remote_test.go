@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -291,5 +292,90 @@ func TestSplit(t *testing.T) {
 		if block != store.NumBlocks() || row != store.Rows() {
 			t.Errorf("%d groups end with block %d and row %d", n, block, row)
 		}
+	}
+}
+
+// Statistics that tasks measure are those of one machine but for rounding, whatever the pipeline and the number of groups,
+// and have the same bits on all engines.
+func TestMeasure(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	a := mat.NewDense(12000, 60, nil)
+	for i := range 12000 {
+		for j := range 60 {
+			if rng.Float64() < 0.6/(1+float64(j)/20) {
+				a.Set(i, j, float64(1+rng.IntN(9)))
+			}
+		}
+	}
+	stores := map[bool]*csr.Store{}
+	for _, transposed := range []bool{false, true} {
+		stores[transposed] = csrtest.FromDense(t, a, csr.CreateOptions{Transposed: transposed})
+		if n := stores[transposed].NumBlocks(); n < 2 {
+			t.Fatalf("%d blocks", n)
+		}
+	}
+	measured := func(text string, transposed bool, e Engine) *mat.VecDense {
+		p, err := view.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store := stores[transposed]
+		v := view.Plan(store, p, transposed)
+		if e == nil {
+			err = v.Measure(t.Context(), stream.Options{})
+		} else {
+			var m *Matrix
+			if m, err = New(Subject{Store: store, View: v, Pipeline: text}, Options{Engine: e, Shared: t.TempDir(), Groups: 2, Wait: time.Millisecond}); err == nil {
+				read := int64(0)
+				err = errors.Join(m.Measure(t.Context(), stream.Options{}, func(n int64) { read += n }), m.Close(), e.Close())
+				if read == 0 {
+					t.Error("nothing is said to be read")
+				}
+			}
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		var all []float64
+		for _, part := range v.Measured() {
+			all = append(all, part...)
+		}
+		return mat.NewVecDense(len(all), all)
+	}
+	for _, text := range []string{
+		"center=columns", "center=columns | scale=columns", "center=both", "bm25", "ppmi", "tfidf", "laplacian", "laplacian=2", "correspondence",
+		"bias=both,damping:5", "normalize=rows,total:median | log1p | keep=columns,hvg:20 | center=columns", "normalize=columns,total:median",
+		"weight=rows,norm:-0.5 | weight=columns,count:-0.3", "drop=columns,count<5 | log1p | normalize=columns,l2", "normalize=rows,max | center=columns | scale=columns,ddof:1",
+	} {
+		for _, transposed := range []bool{false, true} {
+			one, local := measured(text, transposed, nil), measured(text, transposed, &Local{Worker: &Worker{Workers: 2}})
+			var d mat.VecDense
+			if d.SubVec(one, local); mat.Norm(&d, math.Inf(1)) > 1e-12*mat.Norm(one, math.Inf(1)) {
+				t.Errorf("%s: off by %g of %g", text, mat.Norm(&d, math.Inf(1)), mat.Norm(one, math.Inf(1)))
+			}
+			for _, e := range []Engine{processes(t, ""), processes(t, "die"), &unreliable{Local: Local{Worker: &Worker{Workers: 1}}, damage: true}} {
+				if !mat.Equal(measured(text, transposed, e), local) {
+					t.Errorf("%s: %s has other bits", text, e.Name())
+				}
+			}
+		}
+	}
+}
+
+// A value that a step makes no number ends the run at once.
+func TestMeasureValue(t *testing.T) {
+	store, _ := manyBlocks(t)
+	p, err := view.Parse("log1p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := view.Plan(store, p, false)
+	m, err := New(Subject{Store: store, View: v, Pipeline: "log1p"}, Options{Engine: processes(t, ""), Shared: t.TempDir(), Groups: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(m.Measure(t.Context(), stream.Options{}, func(int64) {}), m.Close(), m.opt.Engine.Close())
+	if err == nil || !strings.Contains(err.Error(), "log1p makes -") || m.Stats().Retries > 0 {
+		t.Errorf("%v after %+v", err, m.Stats())
 	}
 }

@@ -112,6 +112,9 @@ func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
 	var stop error
 	err := r.opt.Engine.Run(under, todo, func(a Answer) {
 		r.cost.BytesRead += a.Read
+		if r.read != nil {
+			r.read(a.Read)
+		}
 		e := r.check(a)
 		switch {
 		case e == nil:
@@ -155,7 +158,7 @@ func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
 
 // check is the error that an answer tells, and one of a worker that computes otherwise than the others.
 func (r *pass) check(a Answer) error {
-	kinds := map[Kind]error{Corrupt: csr.ErrCorrupt, Memory: nil, Refused: nil}
+	kinds := map[Kind]error{Corrupt: csr.ErrCorrupt, Memory: nil, Value: nil, Refused: nil}
 	if a.Error != "" {
 		if kind, known := kinds[a.Kind]; known {
 			return &final{a.Error, kind}

@@ -9,6 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 // version is that of Task and Answer. Programs of different versions do not work together.
@@ -36,6 +37,10 @@ type Task struct {
 	// Sum are pieces of about as many rows each, in their order.
 	Sum []string `json:"sum,omitempty"`
 
+	// Settled are pieces with what reads for the statistics of the view have summed up, of all rows; Sum, which is one, is
+	// what the next read sums up of the group. View.Measured is "" in such a task.
+	Settled []string `json:"settled,omitempty"`
+
 	// Turn is a sweep over Rows rows of left vectors, which are In; Out has them afterwards, if it has a name, and Sum, which
 	// is one, what is summed up of them. Such a task has no store.
 	Turn *Turn `json:"turn,omitempty"`
@@ -55,7 +60,7 @@ type Turn struct {
 // View is the view of the store that a group is of.
 type View struct {
 	Pipeline string `json:"pipeline"`
-	Measured string `json:"measured"` // the piece with its statistics
+	Measured string `json:"measured,omitempty"` // the piece with its statistics; "": they are what the task is for
 }
 
 // Answer is how a task has ended.
@@ -76,6 +81,7 @@ type Kind string
 const (
 	Corrupt Kind = "corrupt" // the store is damaged: csr.ErrCorrupt
 	Memory  Kind = "memory"  // the budget of a worker cannot work
+	Value   Kind = "value"   // a step of the view makes a value no number
 	Refused Kind = "refused" // the store or the task is not what this worker is for
 )
 
@@ -91,6 +97,8 @@ func kindOf(err error) Kind {
 		return Corrupt
 	case errors.As(err, &budget):
 		return Memory
+	case errors.As(err, new(*view.ValueError)):
+		return Value
 	case errors.As(err, &no), errors.Is(err, csr.ErrVersion), errors.Is(err, csr.ErrNotStore):
 		return Refused
 	}
@@ -140,6 +148,12 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 	}
 	if t.From < 0 || t.From > t.To || t.To > src.NumBlocks() {
 		return refusal{fmt.Errorf("a task of blocks %d to %d of %d", t.From, t.To, src.NumBlocks())}
+	}
+	if t.View != nil && t.View.Measured == "" {
+		for i := t.From; i < t.To; i++ {
+			a.Read += src.Block(i).Size
+		}
+		return w.measure(ctx, f, src.(*csr.Store), t)
 	}
 	m, err := stream.NewFrom(stream.Range(src, t.From, t.To), stream.Options{
 		Memory: w.Memory, Reserve: w.Reserve, Workers: w.Workers, Width: t.Columns, Rank: t.Columns, Once: true,

@@ -39,7 +39,8 @@ func (w *Worker) fs() vfs.FS {
 // source is what the groups of a task are of.
 func (w *Worker) source(f folder, t Task) (stream.Source, error) {
 	key := fmt.Sprintf("%q %q", t.Store, t.Fingerprint)
-	if t.View != nil {
+	seen := t.View != nil && t.View.Measured != ""
+	if seen {
 		key += fmt.Sprintf(" %q %q", t.Dir, *t.View)
 	}
 	w.mu.Lock()
@@ -59,7 +60,7 @@ func (w *Worker) source(f folder, t Task) (stream.Source, error) {
 		return nil, refusal{fmt.Errorf("store %s is another one than the driver's: %.16s…, not %.16s…", t.Store, store.Fingerprint(), t.Fingerprint)}
 	}
 	w.src = store
-	if t.View != nil {
+	if seen {
 		if w.src, err = w.seen(f, t); err != nil {
 			return nil, err
 		}

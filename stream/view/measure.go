@@ -35,45 +35,24 @@ const smallest, greatest = 0x1p-100, 0x1p100
 // Measure reads the source for the statistics of the view and for ‖B‖_F. Until it has returned
 // nil nothing can be made of a View but a plan. o.Reserve is memory that others have.
 func (v *View) Measure(ctx context.Context, o stream.Options) error {
+	return v.MeasureBy(func(i int) (*Sums, error) { return v.Sum(ctx, o, i, 0, v.src.NumBlocks()) })
+}
+
+// MeasureBy is Measure with reads that are made elsewhere: sum returns what read i of Reads sums up of all rows.
+func (v *View) MeasureBy(sum func(i int) (*Sums, error)) error {
 	if v.pipeline[0].Name != multiplyStep.name {
 		if err := v.inRange(); err != nil {
 			return err
 		}
 	}
-	for i := range v.ops {
-		if v.ops[i].keeps {
-			v.ops[i].keep = make([]float64, v.src.Rows())
-		}
-	}
-	stages := v.stages
-	for len(stages) > 0 {
-		same := 1
-		for same < len(stages) && stages[same].same {
-			same++
-		}
-		sums, err := v.read(ctx, o, stages[0].at, stages[0].need)
+	for i := range v.Reads() {
+		s, err := sum(i)
 		if err != nil {
 			return err
 		}
-		for _, s := range stages[:same] {
-			s.done(sums)
-		}
-		if v.refused != nil {
-			return v.refused
-		}
-		if sums == v.last && len(stages) == same && v.analytic {
-			v.normOf(sums)
-			v.decide(sums)
-		}
-		v.last = nil
-		stages = stages[same:]
-	}
-	if !v.analytic {
-		sums, err := v.read(ctx, o, len(v.ops), need{norm: true})
-		if err != nil {
+		if err := v.Settle(s); err != nil {
 			return err
 		}
-		v.decide(sums)
 	}
 	if v.norm != 0 && !(v.norm >= smallest && v.norm <= greatest) {
 		return fmt.Errorf("view: the norm of what %v makes of the matrix is %.3g: multiply=%.0e keeps its squares within the range of numbers", v.pipeline, v.norm, 1/v.norm)
@@ -175,32 +154,6 @@ type lane struct {
 	numbers []Numbers // of the rows, for a Summary
 }
 
-// read sums up what is needed of the matrix as the first ops make it.
-func (v *View) read(ctx context.Context, o stream.Options, upTo int, n need) (*sums, error) {
-	room := n.bytes(v.src.Cols(), v.src.Rows(), len(v.q))
-	if _, err := v.fits(o, room); err != nil {
-		return nil, err
-	}
-	v.prepare(upTo)
-	qq, _ := products(v.q)
-	s := newSums(n, int(v.src.Cols()), v.src.Rows(), v.q, qq)
-	add := func(b *csr.Block, l *lane) error {
-		s.add(b, l.val, l.p)
-		return nil
-	}
-	record := n.norm || n.moments != nil
-	err := v.scan(ctx, o, upTo, record, room, nil, add)
-	s.finish()
-	if err == nil && s.top != 0 && !(s.top >= smallest && s.top <= greatest) {
-		steps := "the matrix"
-		if upTo > 0 {
-			steps = fmt.Sprintf("what %v makes of it", v.pipeline[:v.ops[upTo-1].step+1])
-		}
-		err = fmt.Errorf("view: the largest number of %s has the size %.3g: multiply=%.0e after that keeps its squares within the range of numbers", steps, s.top, 1/s.top)
-	}
-	return s, err
-}
-
 // fits returns the options of a scan of the source beside which reserve bytes are in memory. The error is a
 // *stream.BudgetError when the budget cannot work: numbers of columns are as large as a file says.
 func (v *View) fits(o stream.Options, reserve int64) (stream.Options, error) {
@@ -212,16 +165,21 @@ func (v *View) fits(o stream.Options, reserve int64) (stream.Options, error) {
 	return o, err
 }
 
-// scan takes the rows of the source through the first ops and calls compute, unless nil, on any
+// scan takes the rows of blocks from … to−1 of the source through the first ops and calls compute, unless nil, on any
 // worker, and add in the order of the rows. reserve is what these have in memory.
-func (v *View) scan(ctx context.Context, o stream.Options, upTo int, record bool, reserve int64, compute func(b *csr.Block, l *lane), add func(b *csr.Block, l *lane) error) error {
+func (v *View) scan(ctx context.Context, o stream.Options, from, to, upTo int, record bool, reserve int64, compute func(b *csr.Block, l *lane), add func(b *csr.Block, l *lane) error) error {
 	o, err := v.fits(o, reserve)
 	if err != nil {
 		return err
 	}
+	src, first := v.src, int64(0)
+	if from > 0 || to < v.src.NumBlocks() {
+		src, first = stream.Range(v.src, from, to), v.src.Block(from).FirstRow
+	}
 	lanes := make([]lane, o.Workers)
-	return stream.Scan(ctx, v.src, o, func(worker int, b *csr.Block) error {
+	return stream.Scan(ctx, src, o, func(worker int, b *csr.Block) error {
 		l := &lanes[worker]
+		b.FirstRow += first
 		l.compute(v, b, upTo, record)
 		if compute != nil {
 			compute(b, l)

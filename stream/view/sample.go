@@ -70,7 +70,7 @@ func (v *View) FirstRows(ctx context.Context, o stream.Options, n, most int) ([]
 	if v.local("rows") {
 		return v.storedRows(ctx, o, 0, v.src.NumBlocks(), most, func(l *Line) bool { return l.Count > 0 }, n)
 	}
-	s, err := v.read(ctx, o, len(v.ops), ofStat(count))
+	s, err := v.sum(ctx, o, read{at: len(v.ops), need: ofStat(count)}, 0, v.src.NumBlocks())
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (v *View) columns(ctx context.Context, o stream.Options, at []int64, most i
 	}
 	const entry, limit = 16, 1 << 60 // bytes
 	reserve := int64(min(limit, entry*float64(len(at))*min(float64(most), float64(v.src.Rows()))))
-	err := v.scan(ctx, o, len(v.ops), false, reserve, nil, func(b *csr.Block, l *lane) error {
+	err := v.scan(ctx, o, 0, v.src.NumBlocks(), len(v.ops), false, reserve, nil, func(b *csr.Block, l *lane) error {
 		first := b.RowPtr[0]
 		for k := range b.Rows() {
 			lo, hi := b.RowPtr[k], b.RowPtr[k+1]

@@ -13,6 +13,12 @@ func (s *sum) add(x float64) {
 	s.hi = t
 }
 
+// plus adds another sum.
+func (s *sum) plus(t sum) {
+	s.add(t.hi)
+	s.lo += t.lo
+}
+
 // addProduct adds x·y. The conversions keep compilers from fusing what is rounded on purpose.
 func (s *sum) addProduct(x, y float64) {
 	p := float64(x * y)

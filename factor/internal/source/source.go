@@ -41,10 +41,15 @@ func (s *Source) Count(reads int, progress func(done, total int64)) {
 // DecodeBlock is that of the store, counted.
 func (s *Source) DecodeBlock(i int, dst *csr.Block) error {
 	err := s.Store.DecodeBlock(i, dst)
-	if f := s.progress.Load(); f != nil {
-		(*f)(s.read.Add(s.Block(i).Size), s.toRead)
-	}
+	s.Read(s.Block(i).Size)
 	return err
+}
+
+// Read says that bytes of the store have been read.
+func (s *Source) Read(bytes int64) {
+	if f := s.progress.Load(); f != nil {
+		(*f)(s.read.Add(bytes), s.toRead)
+	}
 }
 
 // Interrupted is what there is to be said of a Measure that was cancelled.
@@ -52,8 +57,13 @@ const Interrupted = "interrupted while the statistics of the view were measured;
 
 // Measure reads the store for the statistics of a view of it.
 func (s *Source) Measure(ctx context.Context, v *view.View, o stream.Options, progress func(done, total int64)) error {
+	return s.MeasureBy(v, progress, func() error { return v.Measure(ctx, o) })
+}
+
+// MeasureBy is Measure by a function, which calls Read for what is read otherwise than through s.
+func (s *Source) MeasureBy(v *view.View, progress func(done, total int64), measure func() error) error {
 	s.Count(v.Reads(), progress)
-	err := v.Measure(ctx, o)
+	err := measure()
 	s.progress.Store(nil)
 	return s.Named(err)
 }
