@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,8 @@ type engineOptions struct {
 }
 
 // engineModules are the engines that a program in Python speaks to: what stands before "://" in --engine, or before "-local".
-var engineModules = []string{"dask", "ray", "spark"}
+// The last is a client that a process of Python has already.
+var engineModules = []string{"dask", "ray", "spark", "bridge"}
 
 func (o *engineOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -104,7 +106,8 @@ func moduleArgs(name string) ([]string, error) {
 			if self, err = filepath.EvalSymlinks(self); err != nil {
 				return nil, err
 			}
-			return []string{"python3", "-m", "gdsvd.engines." + m, name, self}, nil
+			python := cmp.Or(os.Getenv("GDSVD_PYTHON"), "python3") // that which started the program
+			return []string{python, "-m", "gdsvd.engines." + m, name, self}, nil
 		}
 	}
 	return nil, os.ErrNotExist

@@ -141,6 +141,31 @@ class Writer:
         self._put(b"ROWS" + struct.pack("<I", crc) + rest, *parts)
         self.entries += len(data)
 
+    def splice(self, f: BinaryIO, name: str) -> None:
+        """Write the rows of another stream of the same types, one with sums, which are compared.
+
+        Raises
+        ------
+        ValueError
+            If it is damaged, or another one.
+        """
+        head = f.read(48)
+        sound = len(head) == 48 and struct.pack("<I", zlib.crc32(head[:44])) == head[44:]
+        if not sound or head[12:24] + head[32:40] != NONE + _type(self.keys) + _type(self.dtype) + struct.pack("<Q", self.shape[1]):
+            raise ValueError(f"{name} is not the stream that was written there")
+        while True:
+            frame = f.read(32)
+            size, rows, first, entries, _ = struct.unpack("<IIQII", frame[8:]) if len(frame) == 32 else (0,) * 5
+            payload = f.read(min(size, PAYLOAD))
+            if frame[:4] not in (b"ROWS", b"DONE") or len(frame) < 32 or len(payload) < size or zlib.crc32(payload, zlib.crc32(frame[8:])) != struct.unpack("<I", frame[4:8])[0]:
+                raise ValueError(f"{name} is damaged before byte {f.tell()}")
+            if frame[:4] == b"DONE":
+                break
+            rest = struct.pack("<IIQII", size, rows, self.rows + first, entries, 0)
+            self._put(b"ROWS" + struct.pack("<I", zlib.crc32(rest)) + rest, payload)
+            self.entries += entries
+        self.rows += struct.unpack("<Q", head[24:32])[0]
+
     def reshape(self, shape: tuple[int, int]) -> None:
         """Say what the shape was, after all, in a file that can seek."""
         self.shape = shape

@@ -83,18 +83,22 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if not _streams(X):
             X = validate_data(self, X, accept_sparse=True, dtype=[np.float64, np.float32])
         u, s, vt, info = self._triplets(X)
-        rows, cols = info["rows"], info["cols"]
         if _streams(X):
-            self.n_features_in_ = cols
+            self.n_features_in_ = info["cols"]
             self.__dict__.pop("feature_names_in_", None)
-        signs = upright(vt)
-        self.components_ = np.ascontiguousarray(vt * signs[:, None])
-        self.singular_values_ = np.array(s)
-        self.n_samples_ = rows
-        self.info_ = info
+        signs = self._found(s, vt, info)
         scores = u * (s * signs)
         self._variances(X, scores, info)
         return self._scaled(scores)
+
+    def _found(self, s: Array, vt: Array, info: Info) -> Array:
+        """Take over what was found; the signs that its vectors get are returned."""
+        signs = upright(vt)
+        self.components_ = np.ascontiguousarray(vt * signs[:, None])
+        self.singular_values_ = np.array(s)
+        self.n_samples_ = info["rows"]
+        self.info_ = info
+        return signs
 
     def _advise(self) -> None:
         """Warn once of parameters of scikit-learn that choose nothing here."""
@@ -111,10 +115,13 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         flags += pipeline(centred(self.view) if self._centre else self.view)
         k = self._rank(getattr(X, "shape", None))
         try:
-            return decompose(X, k, flags, self.memory, self.progress, self._keep)
+            return self._decomposed(X, k, flags)
         except NotConverged as err:
             warnings.warn(f"{err}; the components are used as they are", ConvergenceWarning, stacklevel=4)
             return err.u, err.s, err.vt, cast(Info, err.info)
+
+    def _decomposed(self, X: Any, k: int | float, flags: list[str]) -> tuple[Array, Array, Array, Info]:
+        return decompose(X, k, flags, self.memory, self.progress, self._keep)
 
     def _keep(self, out: pathlib.Path) -> None:
         """Keep of a result what new rows need, if a view makes them."""

@@ -143,7 +143,7 @@ def _started(args: list[Any], fed: bool) -> Iterator[subprocess.Popen[bytes]]:
         child = subprocess.Popen(
             [program(), "--json", *map(os.fspath, args)],
             stdin=subprocess.PIPE if fed else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={name: value for name, value in os.environ.items() if not name.startswith("GDSVD_") or name in HEEDED}, **apart,
+            env={n: v for n, v in os.environ.items() if not n.startswith("GDSVD_") or n in HEEDED} | {"GDSVD_PYTHON": sys.executable}, **apart,
         )  # fmt: skip
     except OSError as err:
         if err.errno != errno.ENOEXEC:

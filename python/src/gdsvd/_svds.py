@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Literal, cast, overload
 import numpy as np
 
 from . import _tables
+from ._engine import engine, stored
 from ._errors import NotConverged
 from ._factorization import Factorization
 from ._input import check_k, checked, hand_over, ingest, is_store, memory_flags, path_of, size
@@ -64,7 +65,8 @@ def triplets(
     for statistic in info.get("view", {}).get("statistics", []):
         if "file" in statistic:
             statistic["array"] = load(out / statistic["file"])
-    u, s, vt = load(out / "U.npy"), load(out / "sigma.npy"), load(out / "V.npy").T
+    s, vt = load(out / "sigma.npy"), load(out / "V.npy").T
+    u = load(out / "U.npy") if (out / "U.npy").exists() else np.empty((0, len(s)))  # of --vectors=right
     if failed:
         failed.u, failed.s, failed.vt = u, s, vt
         failed.args = (str(failed).partition("; the result is in ")[0],)  # the folder is a temporary one
@@ -115,14 +117,16 @@ def _of_table(
 @overload
 def svds(
     A: Any, k: int = 6, *, tol: float = ..., view: str | list[str] | None = ..., memory: str | int = ..., seed: int = ...,
-    return_info: Literal[False] = ..., progress: bool | None = ..., row: str | None = ..., col: str | None = ..., value: str | None = ..., **more: str,
+    return_info: Literal[False] = ..., progress: bool | None = ..., row: str | None = ..., col: str | None = ..., value: str | None = ...,
+    client: Any = ..., shared: str | os.PathLike[str] | None = ..., groups: int = ..., **more: str,
 ) -> SVDResult: ...  # fmt: skip
 
 
 @overload
 def svds(
     A: Any, k: int = 6, *, tol: float = ..., view: str | list[str] | None = ..., memory: str | int = ..., seed: int = ...,
-    return_info: Literal[True], progress: bool | None = ..., row: str | None = ..., col: str | None = ..., value: str | None = ..., **more: str,
+    return_info: Literal[True], progress: bool | None = ..., row: str | None = ..., col: str | None = ..., value: str | None = ...,
+    client: Any = ..., shared: str | os.PathLike[str] | None = ..., groups: int = ..., **more: str,
 ) -> SVDReport: ...  # fmt: skip
 
 
@@ -139,6 +143,9 @@ def svds(
     row: str | None = None,
     col: str | None = None,
     value: str | None = None,
+    client: Any = None,
+    shared: str | os.PathLike[str] | None = None,
+    groups: int = 0,
     **more: Any,
 ) -> SVDResult | SVDReport:
     """The `k` largest singular values of a sparse matrix and their vectors.
@@ -168,6 +175,13 @@ def svds(
     row, col, value : str, optional
         Columns of a table with one entry a line: the ids of its row and of its column, and its value, 1 without. The rows and columns of the
         matrix are in ascending order of their ids, which are ``info["rows_ids"]`` and ``info["cols_ids"]``. `rows`, `cols` and `values` are the same.
+    client : distributed.Client, SparkSession or str, optional
+        Workers that make the passes, or the name of an engine, such as ``"ray://head:10001"``. A may be a bag of Dask of CSR blocks, too; partitions
+        of Dask are written by the workers that have them, and their numbers do not come here.
+    shared : path, optional
+        A folder that this machine and all workers see under the same path. Given without `client` it means the current client or session.
+    groups : int
+        Tasks of a pass, 2 to 4 a worker; 0 is 16. The last digits of the result depend on it, and not on the workers.
 
     Returns
     -------
@@ -216,7 +230,15 @@ def svds(
     if more:
         raise TypeError(f"svds() got an unexpected keyword argument {next(iter(more))!r}")
     if roles != (None, None, None):
+        if client is not None or shared is not None:
+            raise ValueError("a table has no client=: make a store of it, as gdsvd.Store.from_table does, and factorise that; gdsvd.spark.svd takes tables of Spark")
         return _returned(_of_table(A, roles, check_k(k, None), flags, memory, progress), return_info)
+    if client is not None or shared is not None:
+        with engine(client, shared, groups) as e:
+            k = check_k(k, getattr(A, "shape", None))
+            return _returned(triplets(stored(A, e, memory, progress), e.folder / "out", k, [*flags, *e.flags], progress, lambda out: None), return_info)
+    if groups:
+        raise ValueError(f"groups = {groups} is for a run with client= or shared=")
     if path_of(A) is None:
         A = lazy(A) or A
         _tables.refuse(A, "A", "gdsvd.svds(A, ")

@@ -42,7 +42,7 @@ func Flags(cmd *cobra.Command) map[string]*pflag.Flag {
 }
 
 // otherVariables mean something to the benchmarks and to the Python package, none of them a flag.
-const otherVariables = " GDSVD_STORES GDSVD_DATA GDSVD_BINARY "
+const otherVariables = " GDSVD_STORES GDSVD_DATA GDSVD_BINARY GDSVD_PYTHON "
 
 // Misspelt finds in an environment the variables that are no flag's and look as if they were meant
 // to be, and what each may have meant.

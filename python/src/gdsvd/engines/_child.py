@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 Task = tuple[str, Callable[[str], None], Callable[[BaseException], None]]  # a line, and what is to be called with its answer or its error
+
+LONGEST = 500  # characters of an error: those of Spark have the traces of all languages
 
 _lock = threading.Lock()  # a child does a task at a time, with all threads of its worker process
 _child: subprocess.Popen[str] | None = None
@@ -87,19 +90,31 @@ def together(job: Callable[[list[Task]], None]) -> Callable[..., None]:
     return lambda *task: coming.put(task)
 
 
-def serve(submit: Callable[..., None]) -> None:
-    """Submits the lines of standard input, and writes what becomes of each to standard output, in any order.
+def serve(submit: Callable[..., None], lines: Iterable[str], out: Callable[[str], object]) -> None:
+    """Submits lines, and hands what becomes of each to `out`, in any order, one at a time.
 
     `submit` is called with a line, and with what is to be called with its answer or its error, by any thread.
     """
-    out, lock = os.fdopen(os.dup(1), "w"), threading.Lock()
-    os.dup2(2, 1)  # engines may print
+    lock = threading.Lock()
 
     def say(text: str) -> None:
-        with lock:
-            out.write(text.rstrip("\n") + "\n")
-            out.flush()
+        with lock, contextlib.suppress(OSError, ValueError):  # a driver that has gone is told nothing
+            out(text.rstrip("\n") + "\n")
 
-    for line in sys.stdin:
-        number = json.loads(line)["id"]
-        submit(line, say, lambda err, number=number: say(json.dumps({"id": number, "error": str(err) or repr(err)})))
+    def failed(number: int, err: BaseException) -> None:
+        say(json.dumps({"id": number, "error": " ".join((str(err) or repr(err)).split())[:LONGEST]}))
+
+    for line in lines:
+        submit(line, say, functools.partial(failed, json.loads(line)["id"]))
+
+
+def piped(submit: Callable[..., None]) -> None:
+    """Serves standard input and output."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # engines may print
+
+    def put(text: str) -> None:
+        out.write(text)
+        out.flush()
+
+    serve(submit, sys.stdin, put)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ._child import ask, ended, serve
+from ._child import ask, ended, piped
 
 
 def do(line: str, program: str) -> str:
@@ -18,13 +18,8 @@ def do(line: str, program: str) -> str:
     return ask(line, program, int(limit * 0.8), state.state.nthreads)
 
 
-def main(name: str, program: str) -> None:
-    from distributed import Client, LocalCluster
-
-    if name == "dask-local":
-        client: Any = Client(LocalCluster(threads_per_worker=1, dashboard_address=None))  # type: ignore[no-untyped-call]
-    else:
-        client = Client("tcp://" + name.split("://", 1)[1])  # type: ignore[no-untyped-call]
+def submitter(client: Any, program: str) -> Callable[..., None]:
+    """Submits tasks to a client."""
     going: set[Any] = set()  # Dask forgets a task whose future is gone
 
     def submit(line: str, answer: Callable[[str], None], failed: Callable[[BaseException], None]) -> None:
@@ -38,7 +33,17 @@ def main(name: str, program: str) -> None:
 
         future.add_done_callback(done)
 
-    serve(submit)
+    return submit
+
+
+def main(name: str, program: str) -> None:
+    from distributed import Client, LocalCluster
+
+    if name == "dask-local":
+        client: Any = Client(LocalCluster(threads_per_worker=1, dashboard_address=None))  # type: ignore[no-untyped-call]
+    else:
+        client = Client("tcp://" + name.split("://", 1)[1])  # type: ignore[no-untyped-call]
+    piped(submitter(client, program))
     client.close()
     if client.cluster is not None:
         client.cluster.close()

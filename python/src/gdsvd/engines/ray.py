@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ._child import ask, ended, serve
+from ._child import ask, ended, piped
 
 
 def do(line: str, program: str) -> str:
@@ -34,7 +34,7 @@ def main(name: str, program: str) -> None:
         # Where a task runs is left to Ray.
         task.remote(line, program).future().add_done_callback(lambda future: ended(future, answer, failed))
 
-    serve(submit)
+    piped(submit)
     ray.shutdown()
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._child import Task, ask, half, serve, together
+from ._child import Task, ask, half, piped, together
 
 
 def do(batches: Iterator[Any], lines: list[str], program: str, slots: int) -> Iterator[Any]:
@@ -48,7 +48,7 @@ def main(name: str, program: str) -> None:
     else:
         builder = builder.master("local[*, 4]" if not rest else rest if "[" in rest or "/" in rest or ":" not in rest else name)
     spark = builder.getOrCreate()
-    serve(submitter(spark, program))
+    piped(submitter(spark, program))
     spark.stop()
 
 

@@ -1,0 +1,128 @@
+"""Runs whose passes are made by the workers of an engine: the client that a caller has, what they share, and what becomes of a matrix there."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pathlib
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from . import _parts
+from ._input import ingest, is_store, path_of
+from ._places import workplace
+from ._program import program
+
+
+class Engine(NamedTuple):
+    """What makes passes.
+
+    Attributes
+    ----------
+    client : object
+        A client of Dask, a session of Spark, or the name of an engine.
+    flags : list of str
+        For ``gdsvd svd``.
+    folder : pathlib.Path
+        That all workers see, which goes away.
+    """
+
+    client: Any
+    flags: list[str]
+    folder: pathlib.Path
+
+
+def kind(client: Any) -> str:
+    """Whether a client is one of ``"dask"``, of ``"spark"``, or the ``"name"`` of an engine.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+    """
+    package = type(client).__module__.partition(".")[0]
+    known = {"distributed": "dask", "pyspark": "spark", "builtins": "name" if isinstance(client, str) else ""}.get(package, "")
+    if not known or known == "dask" and not hasattr(client, "submit") or known == "spark" and not hasattr(client, "range"):
+        raise TypeError(f"client is of type {type(client).__name__}: it must be a Client of Dask, a SparkSession, or the name of an engine such as 'ray://head:10001'")
+    return known
+
+
+def current() -> Any:
+    """The client or session that this process uses at the moment.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if "distributed" in sys.modules:
+        with contextlib.suppress(ValueError):
+            return importlib.import_module("distributed").get_client()
+    if "pyspark" in sys.modules:
+        session = importlib.import_module("pyspark.sql").SparkSession.getActiveSession()
+        if session is not None:
+            return session
+    raise ValueError("there is no current client: make one, as distributed.Client() does, or give client=")
+
+
+@contextlib.contextmanager
+def engine(client: Any, shared: str | os.PathLike[str] | None, groups: int = 0) -> Iterator[Engine]:
+    """An engine, with a folder of its own in one that all its workers see.
+
+    Parameters
+    ----------
+    client : object, optional
+        None is the current one.
+    shared : path, optional
+        Without it a temporary folder is taken, if all workers of Dask see it.
+    groups : int
+        Tasks of a pass, 0 for the program's choice.
+
+    Raises
+    ------
+    ValueError
+        If workers do not see the folder.
+    """
+    client = current() if client is None else client
+    known = kind(client)
+    if shared is None and known != "dask":
+        raise ValueError("shared= is missing: a folder that this machine and all workers see under the same path")
+    if shared is not None and not os.path.isdir(shared):
+        raise FileNotFoundError(f"shared = {os.fspath(shared)!r}: there is no such folder")
+    with workplace(beside=os.path.join(os.path.abspath(shared or tempfile.gettempdir()), "x")) as folder:
+        if known == "dask":
+            _seen(client, folder, shared)
+        flags = [f"--shared={folder / 'pieces'}", *([f"--groups={groups}"] if groups else [])]
+        if known == "name":
+            yield Engine(client, [f"--engine={client}", *flags], folder)
+            return
+        from .engines.bridge import served
+
+        submitter = importlib.import_module(f".engines.{known}", __package__).submitter
+        with served(submitter(client, program())) as name:
+            yield Engine(client, [f"--engine={name}", *flags], folder)
+
+
+def _seen(client: Any, folder: pathlib.Path, shared: str | os.PathLike[str] | None) -> None:
+    """Refuse a folder that is not the same one for a worker of Dask."""
+    for worker, there in client.run(os.path.isdir, os.fspath(folder)).items():
+        if not there:
+            given = f"shared = {os.fspath(shared)!r}" if shared is not None else "shared= is missing, and the folder for temporary files"
+            raise ValueError(f"{given}: worker {worker} does not see it: give a folder that this machine and all workers see under the same path")
+
+
+def stored(a: Any, e: Engine, memory: str | int, progress: bool | None) -> str | os.PathLike[str]:
+    """The store of a matrix, where workers see it. Partitions of Dask are written by the workers that have them."""
+    path = path_of(a)
+    if path is not None and is_store(path):
+        return os.path.abspath(path)
+    store = e.folder / "store"
+    parts = _parts.partitions(a)
+    if parts is None or kind(e.client) != "dask":
+        ingest(a if path is None else path, store, memory, progress=progress)
+    else:
+        _parts.ingest(parts, e.client, e.folder / "parts", store, memory, progress)
+    return store

@@ -1,0 +1,120 @@
+"""Partitions of a collection of Dask: each is written as a csr-stream by the worker that has it, and all together are one store."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._csrstream import Writer, value_type
+from ._input import chunk, memory_flags
+from ._lazy import in_memory
+from ._program import run
+
+
+class Partitions(NamedTuple):
+    """Blocks of rows that are not computed yet: of each what makes it, and the type of all values."""
+
+    blocks: list[Any]
+    dtype: np.dtype[Any]
+
+
+class Part(NamedTuple):
+    """A partition that is written. One without blocks has no columns."""
+
+    path: str
+    rows: int
+    cols: int
+    entries: int
+
+
+def partitions(a: Any) -> Partitions | None:
+    """Those of an array of Dask, or of a bag of CSR blocks; None of anything else."""
+    if not hasattr(a, "__dask_graph__") or not hasattr(a, "to_delayed"):
+        return None
+    if hasattr(a, "chunks"):
+        if a.ndim != 2:
+            raise ValueError(f"A has {a.ndim} dimensions: it must have 2")
+        wide = value_type(a.dtype)
+        return Partitions([list(row) for row in a.to_delayed()], np.dtype("<f4" if wide.kind == "f" and wide.itemsize == 4 else "<f8"))
+    if hasattr(a, "npartitions") and not hasattr(a, "columns"):
+        return Partitions(list(a.to_delayed()), np.dtype("<f8"))
+    return None
+
+
+def write(blocks: Any, across: bool, path: str, dtype: np.dtype[Any]) -> Part:
+    """Write the blocks of a partition, which lie side by side if they are `across`; the file is there when it is whole."""
+    at = f"{path}.{uuid.uuid4().hex}"
+    w = None
+    try:
+        with open(at, "wb") as out:
+            for i, block in enumerate(_joined(blocks) if across else blocks):
+                m = chunk(block, f"block {i} of {os.path.basename(path)}")
+                w = w or Writer(out, (0, m.shape[1]), dtype, m.shape[1] > 1 << 31, sums=True)
+                if m.shape[1] != w.shape[1]:
+                    raise ValueError(f"block {i} of {os.path.basename(path)} has {m.shape[1]} columns, but those before have {w.shape[1]}")
+                if not np.can_cast(value_type(m.dtype), dtype):
+                    raise ValueError(f"block {i} of {os.path.basename(path)} has values of type {m.dtype}, but the matrix has {dtype}")
+                w.block(m)
+            if w is not None:
+                w.reshape((w.rows, w.shape[1]))
+                w.end()
+        os.replace(at, path)
+    finally:
+        if os.path.exists(at):
+            os.remove(at)
+    return Part(path, w.rows, w.shape[1], w.entries) if w else Part(path, 0, 0, 0)
+
+
+def _joined(parts: Iterable[Any]) -> Iterator[Any]:
+    parts = [in_memory(p) for p in parts]
+    if any(sp.issparse(p) for p in parts):
+        yield sp.hstack([sp.csr_matrix(p) for p in parts], format="csr")
+    else:
+        yield np.concatenate(parts, axis=1)
+
+
+def ingest(parts: Partitions, client: Any, folder: pathlib.Path, store: pathlib.Path, memory: str | int, progress: bool | None) -> None:
+    """Make a store of partitions; its bytes are those of the same matrix in memory.
+
+    Raises
+    ------
+    ValueError
+        If they do not fit together, or a value is no finite real number.
+    """
+    from dask.delayed import delayed
+
+    folder.mkdir()
+    task: Any = delayed(write, pure=False)
+    tasks = [task(block, isinstance(block, list), os.fspath(folder / f"partition {i}"), parts.dtype) for i, block in enumerate(parts.blocks)]
+    written = [p for p in client.gather(client.compute(tasks, retries=2)) if p.cols]
+    if not written:
+        raise ValueError("there are no blocks: their number of columns is not known")
+    for p in written:
+        if p.cols != written[0].cols:
+            raise ValueError(f"{os.path.basename(p.path)} has {p.cols} columns, but {os.path.basename(written[0].path)} has {written[0].cols}")
+    flags = [*memory_flags(memory), "--format=csr-stream", "-o", os.fspath(store), "--", "-"]
+    run("ingest", *flags, feed=lambda out: join(written, parts.dtype, out), progress=progress)
+    shutil.rmtree(folder)
+
+
+def join(parts: list[Part], dtype: np.dtype[Any], out: BinaryIO) -> None:
+    """Write partitions one after the other as one csr-stream, for a pipe; their sums are compared.
+
+    Raises
+    ------
+    ValueError
+        If a file is damaged.
+    """
+    cols = parts[0].cols
+    w = Writer(out, (sum(p.rows for p in parts), cols), dtype, cols > 1 << 31)
+    for p in parts:
+        with open(p.path, "rb") as f:
+            w.splice(f, p.path)
+    w.end()

@@ -1,0 +1,193 @@
+"""Estimators whose matrix and passes are those of a cluster of Dask: fit takes what lies on its workers, transform is lazy.
+
+>>> import dask.array, distributed, gdsvd.dask, scipy.sparse as sp
+>>> cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+>>> with cluster, distributed.Client(cluster):
+...     X = dask.array.from_array(sp.random(200, 30, 0.2, format="csr", random_state=0).toarray(), chunks=(50, 30))
+...     p = gdsvd.dask.PCA(3).fit(X)
+...     scores = p.transform(X)
+...     scores.compute().shape, scores.chunks[0]
+((200, 3), (50, 50, 50, 50))
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TypeVar
+
+import numpy as np
+
+from . import _estimators as plain
+from ._engine import engine, stored
+from ._input import memory_flags
+from ._lazy import in_memory
+from ._program import run
+from ._sklearn import check_is_fitted
+from ._svds import pipeline, triplets
+from ._types import Array, Info
+
+__all__ = ["PCA", "TruncatedSVD"]
+
+E = TypeVar("E", bound="_OfDask")
+
+
+def _apply(block: Any, estimator: Any, method: str, width: int) -> Array:
+    block = in_memory(block)
+    return np.asarray(getattr(estimator, method)(block)) if block.shape[0] else np.empty((0, width))
+
+
+class _OfDask(plain._Decomposition):
+    """What both estimators do in another way than those of one machine."""
+
+    client: Any
+    shared: Any
+    groups: int
+    _plain: Any
+
+    def fit(self: E, X: Any, y: Any = None) -> E:
+        """Find the components of X.
+
+        Parameters
+        ----------
+        X : array or bag of Dask, path, `Store`, or matrix in memory, n_samples × n_features
+            Blocks of an array may be dense or sparse; a bag has CSR matrices. Each partition is written by the worker that has it.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        _, s, vt, info = self._triplets(X)
+        self._found(s, vt, info)
+        self.n_features_in_ = info["cols"]
+        self._variances(X, vt, info)
+        return self
+
+    def _decomposed(self, X: Any, k: int | float, flags: list[str]) -> tuple[Array, Array, Array, Info]:
+        with engine(self.client, self.shared, self.groups) as e:
+            store = stored(X, e, self.memory, self.progress)
+            self._look(store, e.folder / "stats")
+            return triplets(store, e.folder / "out", k, [*flags, *e.flags, "--vectors=right"], self.progress, self._keep)
+
+    def _look(self, store: Any, folder: Any) -> None:
+        """Measure of the store what the triplets do not tell."""
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Find the components of X, and return X in terms of them, as `fit` and `transform` do."""
+        return self.fit(X).transform(X)
+
+    def transform(self, X: Any) -> Any:
+        """X in terms of the components.
+
+        Parameters
+        ----------
+        X : array or bag of Dask, or what the estimator of one machine takes
+
+        Returns
+        -------
+        array or bag of Dask, ndarray
+            Of Dask it is lazy, with the partitions of X.
+        """
+        return self._each("transform", X, self._n_features_out)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """The rows that have these scores, as far as the components tell; lazy as `transform` is."""
+        return self._each("inverse_transform", X, self.components_.shape[1])
+
+    def _each(self, method: str, X: Any, width: int) -> Any:
+        local = self.to_local()
+        if not hasattr(X, "__dask_graph__"):
+            return getattr(local, method)(X)
+        from dask.delayed import delayed
+
+        one: Any = delayed(local)  # once in the graph, not in each of its tasks
+        if not hasattr(X, "chunks"):
+            return X.map(_apply, one, method, width)
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        return X.map_blocks(_apply, one, method, width, dtype=np.float64, chunks=(X.chunks[0], (width,)), meta=np.empty((0, 0)))
+
+    def to_local(self) -> Any:
+        """The estimator of one machine with what was found, for pickling and for rows in memory."""
+        check_is_fitted(self)
+        local = self._plain.__new__(self._plain)
+        local.__dict__ = {name: value for name, value in self.__dict__.items() if name not in ("client", "shared", "groups")}
+        return local
+
+
+class TruncatedSVD(_OfDask, plain.TruncatedSVD):
+    """`gdsvd.TruncatedSVD` on a cluster of Dask.
+
+    Parameters
+    ----------
+    n_components : int
+    client : distributed.Client, optional
+        None is the current one.
+    shared : path, optional
+        A folder that this machine and all workers see under the same path. Without it one for temporary files is taken, where they all do.
+    groups : int
+        Tasks of a pass, 2 to 4 a worker; 0 is 16.
+    view, tol, memory, random_state, progress
+        As of `gdsvd.TruncatedSVD`, whose attributes this has, too; ``explained_variance_ratio_`` always.
+    """
+
+    _plain = plain.TruncatedSVD
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        client: Any = None,
+        shared: str | os.PathLike[str] | None = None,
+        groups: int = 0,
+        view: str | list[str] | None = None,
+        tol: float = 1e-8,
+        memory: str | int = "auto",
+        random_state: Any = None,
+        progress: bool | None = None,
+    ) -> None:
+        super().__init__(n_components, view=view, tol=tol, memory=memory, random_state=random_state, progress=progress)
+        self.client, self.shared, self.groups = client, shared, groups
+
+    def _look(self, store: Any, folder: Any) -> None:
+        run("stats", *pipeline(self.view), *memory_flags(self.memory), "-o", folder, "--", store)
+        self._columns = np.load(folder / "cols-mean.npy"), float(np.load(folder / "cols-variance.npy").sum())
+
+    def _variances(self, X: Any, vt: Array, info: Info) -> None:
+        mean, total = self.__dict__.pop("_columns")
+        # The scores of a component are Av: the mean of their squares is σ²/m, and their mean that of the columns times v.
+        self.explained_variance_ = np.maximum(self.singular_values_**2 / info["rows"] - (mean @ vt.T) ** 2, 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.explained_variance_ratio_ = self.explained_variance_ / total
+
+
+class PCA(_OfDask, plain.PCA):
+    """`gdsvd.PCA` on a cluster of Dask.
+
+    Parameters
+    ----------
+    n_components : int or float
+    client, shared, groups
+        As of `TruncatedSVD`.
+    whiten, view, tol, memory, random_state, progress
+        As of `gdsvd.PCA`, whose attributes this has, too.
+    """
+
+    _plain = plain.PCA
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        client: Any = None,
+        shared: str | os.PathLike[str] | None = None,
+        groups: int = 0,
+        view: str | list[str] | None = None,
+        whiten: bool = False,
+        tol: float = 1e-8,
+        memory: str | int = "auto",
+        random_state: Any = None,
+        progress: bool | None = None,
+    ) -> None:
+        super().__init__(n_components, view=view, whiten=whiten, tol=tol, memory=memory, random_state=random_state, progress=progress)
+        self.client, self.shared, self.groups = client, shared, groups

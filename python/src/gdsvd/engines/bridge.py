@@ -1,0 +1,58 @@
+"""``python -m gdsvd.engines.bridge bridge://SOCKET PROGRAM``: tasks of standard input, done by a client that another process has."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Client, Connection, Listener
+
+from ._child import serve
+
+
+def main(name: str, _: str) -> None:
+    """Carries lines between the pipes of this process and the socket."""
+    with Client(name.partition("://")[2]) as to:
+
+        def answers() -> None:
+            for line in _lines(to):
+                sys.stdout.write(line)
+                sys.stdout.flush()
+            os._exit(1)  # the process with the client has gone
+
+        threading.Thread(target=answers, daemon=True).start()
+        for line in sys.stdin:
+            to.send_bytes(line.encode())
+
+
+def _lines(of: Connection) -> Iterator[str]:
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            yield of.recv_bytes().decode()
+
+
+@contextlib.contextmanager
+def served(submit: Callable[..., None]) -> Iterator[str]:
+    """The name of an engine whose tasks are submitted by this process, as long as the block goes on."""
+    over = threading.Event()
+
+    def accept() -> None:
+        while not over.is_set():
+            with listener.accept() as one:
+                serve(submit, _lines(one), lambda text: one.send_bytes(text.encode()))
+
+    with Listener() as listener:
+        waits = threading.Thread(target=accept, daemon=True)
+        waits.start()
+        try:
+            yield f"bridge://{listener.address}"
+        finally:
+            over.set()
+            Client(listener.address).close()  # for the one that waits to accept
+            waits.join()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

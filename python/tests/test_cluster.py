@@ -1,0 +1,156 @@
+"""Matrices and clients that a caller has: the results are those of one machine, and of NumPy and scikit-learn."""
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import gdsvd
+from gdsvd import _parts
+from gdsvd._engine import engine
+from gdsvd._errors import UsageError
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+db = pytest.importorskip("dask.bag")
+cluster = pytest.importorskip("gdsvd.dask")
+
+A = sp.random(900, 40, 0.1, "csr", random_state=np.random.default_rng(3)) + sp.csr_matrix(np.outer(np.ones(900), 1 / np.arange(1, 41)))
+BLOCKS = [A[:0], A[:300], A[300:301], A[301:]]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as c, distributed.Client(c) as client:
+        yield client
+
+
+def made(kind, tmp_path):
+    """The same matrix as what a caller may give."""
+    if kind == "store":
+        return gdsvd.Store.from_scipy(A, tmp_path / "a.csr")
+    if kind == "path":
+        return gdsvd.Store.from_scipy(A, tmp_path / "a.csr").path
+    if kind == "file":
+        sp.save_npz(tmp_path / "a.npz", A)
+        return tmp_path / "a.npz"
+    if kind == "dense":
+        return da.from_array(A.toarray(), chunks=(250, 15))
+    if kind == "sparse":
+        return da.from_array(A.toarray(), chunks=(250, 15)).map_blocks(sp.csr_matrix)
+    if kind == "unknown":
+        x = da.from_array(A.toarray(), chunks=(250, 40))
+        return x[x[:, 0] > -1]  # the number of its rows is not known
+    return db.from_sequence(BLOCKS, npartitions=3) if kind == "bag" else A
+
+
+@pytest.mark.parametrize("kind", ["store", "path", "file", "dense", "sparse", "unknown", "bag", "memory"])
+def test_svds(kind, client, tmp_path):
+    """The current client and a folder for temporary files, if neither is said."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    u, s, vt, info = gdsvd.svds(made(kind, tmp_path), k=3, client=client, shared=shared, groups=2, return_info=True)
+    U, S, Vt = np.linalg.svd(A.toarray(), full_matrices=False)
+    assert np.allclose(s, S[:3], rtol=1e-12)
+    assert np.allclose(u * s @ vt, U[:, :3] * S[:3] @ Vt[:3], atol=1e-6 * S[0])
+    assert info["engine"]["tasks"] > 0 and info["certified"]
+    assert not list(shared.iterdir()), "something is left in the shared folder"
+    again = gdsvd.svds(made("memory", tmp_path), k=3, shared=shared, groups=2)  # the current client
+    assert np.array_equal(again.s, s) and np.array_equal(again.u, u) and np.array_equal(again.vt, vt)
+
+
+def test_partitions_have_the_bytes_of_one_matrix(client, tmp_path):
+    whole = gdsvd.Store.from_scipy(A, tmp_path / "whole.csr")
+    for kind in ("dense", "sparse", "bag"):
+        _parts.ingest(_parts.partitions(made(kind, tmp_path)), client, tmp_path / "parts", tmp_path / kind, "auto", False)
+        assert gdsvd.Store(tmp_path / kind).fingerprint == whole.fingerprint
+        assert (tmp_path / kind / "shard-000000.csr").read_bytes() == (whole.path / "shard-000000.csr").read_bytes()
+
+
+def test_a_damaged_partition_is_refused(client, tmp_path):
+    part = _parts.write(BLOCKS, False, str(tmp_path / "part"), np.dtype("<f8"))
+    data = (tmp_path / "part").read_bytes()
+    for at in (0, 13, 25, 50, 53, 200, len(data) - 30, len(data) - 1):
+        (tmp_path / "part").write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        with pytest.raises(ValueError, match="part is (damaged before byte|not the stream)"):
+            _parts.join([part], np.dtype("<f8"), io.BytesIO())
+    (tmp_path / "part").write_bytes(data[:-40])
+    with pytest.raises(ValueError, match="damaged"):
+        _parts.join([part], np.dtype("<f8"), io.BytesIO())
+
+
+@pytest.mark.parametrize("name", ["PCA", "TruncatedSVD"])
+@pytest.mark.parametrize("options", [{}, {"view": "log1p"}])
+def test_estimators(name, options, client):
+    """fit is as that of scikit-learn; transform is lazy, with the partitions of X; to_local is the estimator of one machine."""
+    X = made("dense", None)
+    ours, one = getattr(cluster, name)(3, **options).fit(X), getattr(gdsvd, name)(3, **options).fit(A)
+    assert np.allclose(ours.components_, one.components_, atol=1e-6)
+    for a in ("singular_values_", "explained_variance_", "explained_variance_ratio_"):
+        if hasattr(one, a):
+            assert np.allclose(getattr(ours, a), getattr(one, a), rtol=1e-9), a
+    if not options:
+        decomposition = pytest.importorskip("sklearn.decomposition")
+        theirs = decomposition.PCA(3).fit(A.toarray()) if name == "PCA" else decomposition.TruncatedSVD(3, algorithm="arpack").fit(A)
+        assert np.allclose(ours.explained_variance_ratio_, theirs.explained_variance_ratio_, rtol=1e-9)
+    lazy = ours.transform(X)
+    assert isinstance(lazy, da.Array) and lazy.chunks == (X.chunks[0], (3,))
+    assert np.allclose(lazy.compute(), one.transform(A), atol=1e-6)
+    back = ours.inverse_transform(lazy)
+    assert isinstance(back, da.Array) and np.allclose(back.compute(), one.inverse_transform(one.transform(A)), atol=1e-6)
+    assert np.allclose(np.vstack(ours.transform(made("bag", None)).compute()), one.transform(A), atol=1e-6)
+    local = ours.to_local()
+    assert type(local) is getattr(gdsvd, name) and np.allclose(local.transform(A), one.transform(A), atol=1e-6)
+    assert np.allclose(ours.fit_transform(X).compute(), one.transform(A), atol=1e-6)
+
+
+def test_parameters_are_those_of_scikit_learn(client):
+    base = pytest.importorskip("sklearn.base")
+    p = base.clone(cluster.PCA(3, whiten=True, shared="x", groups=2))
+    assert p.get_params() == {**p.get_params(), "n_components": 3, "whiten": True, "shared": "x", "groups": 2, "client": None}
+    with pytest.raises(ValueError, match="not fitted"):
+        cluster.PCA(3).to_local()
+
+
+def test_errors(client, tmp_path):
+    """A line each."""
+    blocks = [A[:3], A[:3, :20]]
+    for call, error in [
+        (lambda: gdsvd.svds(A, client=3), "TypeError: client is of type int: it must be a Client of Dask, a SparkSession, or the name of an engine such as 'ray://head:10001'"),
+        (lambda: gdsvd.svds(A, shared=tmp_path / "no"), f"FileNotFoundError: shared = {str(tmp_path / 'no')!r}: there is no such folder"),
+        (lambda: gdsvd.svds(A, client="local"), "ValueError: shared= is missing: a folder that this machine and all workers see under the same path"),
+        (lambda: gdsvd.svds(A, groups=3), "ValueError: groups = 3 is for a run with client= or shared="),
+        (lambda: gdsvd.svds(db.from_sequence(blocks, npartitions=2), k=2, client=client), "ValueError: partition 1 has 20 columns, but partition 0 has 40"),
+        (lambda: gdsvd.svds(db.from_sequence(blocks, npartitions=1), k=2, client=client), "ValueError: block 1 of partition 0 has 20 columns, but those before have 40"),
+        (lambda: gdsvd.svds(db.from_sequence([[1, 2], A[:3]], npartitions=1), k=2, client=client), "ValueError: block 0 of partition 0: A has 1 dimensions: it must have 2"),
+        (lambda: gdsvd.svds(da.ones((4, 4), chunks=2) * 1j, k=2, client=client), "ValueError: values are complex (complex128): gdsvd factorises real matrices; take A.real and A.imag apart"),
+        (lambda: gdsvd.svds(da.ones((4, 4), chunks=2) * np.nan, k=2, client=client), "ValueError: A[0, 0] is nan: values must be finite"),
+        (lambda: gdsvd.svds(da.ones(4), k=2, client=client), "ValueError: A has 1 dimensions: it must have 2"),
+        (lambda: gdsvd.svds(A, k=2, client="flink://x", shared=tmp_path), None),
+        (lambda: gdsvd.svds(A, row="a", col="b", client=client), None),
+    ]:
+        with pytest.raises((ValueError, TypeError, OSError, UsageError)) as e:
+            call()
+        said = f"{e.type.__name__}: {e.value}"
+        assert "\n" not in said and (error is None or said == error), said
+
+
+def test_no_client():
+    """Without one the way on is said."""
+    code = "import gdsvd, numpy as np\ntry: gdsvd.svds(np.eye(4), k=1, shared='.')\nexcept ValueError as e: print(e)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said == "there is no current client: make one, as distributed.Client() does, or give client=\n"
+
+
+def test_a_folder_that_workers_do_not_see(client, monkeypatch, tmp_path):
+    monkeypatch.setattr(client, "run", lambda f, path: {"tcp://a:1": True, "tcp://b:1": False})
+    with pytest.raises(ValueError, match="worker tcp://b:1 does not see it: give a folder that this machine and all workers see"), engine(client, tmp_path):
+        pass
+
+
+def test_the_name_of_an_engine(tmp_path):
+    u, s, vt = gdsvd.svds(A, k=2, client="local", shared=tmp_path)
+    assert np.allclose(s, np.linalg.svd(A.toarray(), compute_uv=False)[:2], rtol=1e-12)
