@@ -26,6 +26,7 @@ type Explanation struct {
 	Least      *Estimate `json:"least,omitempty"`
 	Plan       Estimate  `json:"plan"`
 	Choice     *Choice   `json:"choice,omitempty"` // nil: the method was given
+	Start      string    `json:"start,omitempty"`  // what becomes of given start vectors
 	View       *ViewPlan `json:"view,omitempty"`
 	FirstBytes int64     `json:"first_pass_bytes"` // of the store; later passes read Plan.PassBytes
 	Workers    int       `json:"workers"`
@@ -104,7 +105,7 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	if err != nil {
 		return nil, err
 	}
-	e.Workers, e.Memory = place.plan.Workers, place.memory()
+	e.Workers, e.Memory, e.Start = place.plan.Workers, place.memory(), t.start()
 	return e, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
+	"github.com/gdsvd/gdsvd/solver"
 )
 
 // startVectors reads up to columns of the vectors of a result, of the side that
@@ -77,8 +78,21 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 	if was, is := from.pipeline(), t.View.String(); was != is {
 		t.Log.Warn("the start vectors are of another view", "view", was, "of this run", is)
 	}
-	t.Log.Info("start vectors", "result", t.Init, "vectors", m.RawMatrix().Cols, "entries", place.found, "of", n)
+	t.Log.Info("start vectors", "result", t.Init, "vectors", m.RawMatrix().Cols, "entries", place.found, "of", n, "start", t.start())
 	return m, nil
+}
+
+// start says what becomes of given start vectors; "" if there are none.
+func (t *task) start() string {
+	switch {
+	case t.Init == "":
+		return ""
+	case !solver.Mixes(t.Method, t.Rank, t.Tol):
+		return fmt.Sprintf("random vectors: to %.3g those of %s save nothing", t.Tol, t.Init)
+	case t.Method.Traits(t.Rank).Copies > 0:
+		return fmt.Sprintf("a block that the vectors of %s are mixed into, which saves some of these passes", t.Init)
+	}
+	return "the vectors of " + t.Init
 }
 
 // places finds the columns of a store that rows of a result belong to.

@@ -97,7 +97,7 @@ func (t *task) fit(method method.Method) (placement, error) {
 	if t.Operator == solver.Dilation {
 		n += int(t.store.Rows())
 	}
-	width := int(min(int64(solver.WidestBlock(method, t.Rank, t.Init != "")), t.store.Cols()))
+	width := int(min(int64(solver.WidestBlock(method, t.Rank)), t.store.Cols()))
 	all := placement{options: stream.Options{
 		Memory: t.Memory, Reserve: solver.RunFootprint(method, n, t.Rank) + t.beside(method) + onTheWay,
 		Workers: t.Workers, Width: width, Rank: t.Rank,

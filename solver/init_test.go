@@ -165,7 +165,8 @@ func TestInitNeverMisleads(t *testing.T) {
 	}
 }
 
-// TestInitSavesPasses changes a matrix with the spectrum of ratings by a hundredth.
+// TestInitSavesPasses changes a matrix with the spectrum of ratings by a hundredth. Start vectors never cost passes or
+// products, and save some where the tolerance is fine; where it is not, the run is the one without.
 func TestInitSavesPasses(t *testing.T) {
 	const rows, cols, k = 400, 250, 10
 	sigma := make([]float64, cols)
@@ -186,12 +187,14 @@ func TestInitSavesPasses(t *testing.T) {
 		}
 		cold, warm := solve(after, nil), solve(after, solve(before, nil).Right)
 		solvertest.CheckValues(t, warm, solvertest.Singular(after), tol)
-		most := cold.Stats.Passes + 1
-		if tol == 1e-4 {
-			most = cold.Stats.Passes * 6 / 10
+		if tol == 1e-4 && (!mat.Equal(warm.Right, cold.Right) || warm.Stats.Products != cold.Stats.Products) {
+			t.Errorf("tolerance %g: %d products, %d without start vectors", tol, warm.Stats.Products, cold.Stats.Products)
 		}
-		if warm.Status != solver.Converged || warm.Stats.Passes > most {
-			t.Errorf("tolerance %g: %v after %d passes, %d without start vectors", tol, warm.Status, warm.Stats.Passes, cold.Stats.Passes)
+		if tol == 1e-8 && (warm.Stats.Passes > cold.Stats.Passes*9/10 || warm.Stats.Products > cold.Stats.Products*9/10) {
+			t.Errorf("tolerance %g: %d passes and %d products, %d and %d without start vectors", tol, warm.Stats.Passes, warm.Stats.Products, cold.Stats.Passes, cold.Stats.Products)
+		}
+		if warm.Status != solver.Converged {
+			t.Errorf("tolerance %g: %v", tol, warm.Status)
 		}
 		if warm.Outside.Steps == 0 || warm.Outside.Bound > warm.Sigma[k-1]+tol*warm.Sigma[0] {
 			t.Errorf("tolerance %g: %+v with values down to %g", tol, warm.Outside, warm.Sigma[k-1])

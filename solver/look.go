@@ -106,10 +106,7 @@ func (r *run) forget() {
 	r.outside.Doubt = false
 	r.found.Tol /= 4
 	r.passes.round = rounds{}
-	for _, x := range r.starts.warm {
-		r.arena.Release(x)
-	}
-	r.starts.warm = nil
+	r.starts.drop(r.arena)
 	if r.cert != nil {
 		r.arena.Free(r.cert.Right, r.cert.Product)
 		r.cert = nil

@@ -33,9 +33,8 @@ import (
 // No run under StopResidual is Converged without evidence (Outside.Leading): a bound within 2·Tol·σ₁ of the
 // least value found, or below what the operator can see; but one with the Plain deflation that
 // began at random vectors, in which nothing can be told apart from what has been found. Krylov goes on for a few passes if its residuals
-// are too large for evidence. Given vectors it multiplies together with
-// max(2, k/10, b) random ones in one wide block, whose space is the evidence, and
-// Block has at least as many in its own. For other methods than Krylov, and where that space was restarted more often, the
+// are too large for evidence. Given vectors it mixes with random ones in its first block, whose
+// space is evidence of that part, and Block has at least max(2, k/10) random columns in its own. For other methods than Krylov, and where that space was restarted more often, the
 // deflated operator is multiplied with random vectors orthogonal to those found, as many as the method has columns and at
 // least max(2, k/10), as long as it takes (PhaseOutside). Should something larger turn up, what has
 // been found is forgotten and the search begins from random vectors. A limit that ends the
@@ -56,15 +55,10 @@ type Outside struct {
 }
 
 // WidestBlock is the number of columns of the widest block that a run for k triplets
-// with a method multiplies; given says that it is given start vectors.
-func WidestBlock(m method.Method, k int, given bool) int {
-	t := m.Traits(k)
-	w := t.Width(k)
-	most := max(w, outside.Scouts(w, k))
-	if given && t.Copies > 0 {
-		most = max(most, k+max(outside.Few(k), w))
-	}
-	return most
+// with a method multiplies.
+func WidestBlock(m method.Method, k int) int {
+	w := m.Traits(k).Width(k)
+	return max(w, outside.Scouts(w, k))
 }
 
 // beyond returns the Outside of a result with the given values, descending, of a

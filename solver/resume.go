@@ -74,6 +74,7 @@ func (r *run) state(s *method.State, working bool) {
 		}
 		s.Int("found before", &w.block.Before, 0, r.found.Len())
 		s.Int("taken", &w.block.Given, 0, math.MaxInt32)
+		s.Float("random part", &w.block.Part)
 		w.judge.State(s)
 		s.Pairs(&w.pairs)
 	}
@@ -170,7 +171,7 @@ func (r *run) restore(version int, parts []method.Part) error {
 	if r.work.block.Scout {
 		r.work.rec = scout.New(r.arena)
 	} else {
-		r.work.rec = r.s.Method.New(r.terms(r.work.block.Given))
+		r.work.rec = r.s.Method.New(r.terms())
 	}
 	return method.Restore(r.arena, r.n, parts, r.work.rec.State)
 }

@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/judge"
-	"github.com/gdsvd/gdsvd/solver/internal/outside"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -45,11 +44,8 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		if confirming {
 			r.starts.warm = nil // random vectors only
 		}
-		z, given := r.start()
-		r.work = work{
-			rec: r.s.Method.New(r.terms(given)), judge: r.newJudge(given == tallskinny.Width(z)),
-			block: outside.Block{Before: r.found.Len(), Given: given},
-		}
+		z, from := r.start()
+		r.work = work{rec: r.s.Method.New(r.terms()), judge: r.newJudge(from.Given == tallskinny.Width(z)), block: from}
 		r.work.rec.Start(z)
 	}
 	r.work.rec.Avoid(r.found.Basis)
@@ -118,12 +114,9 @@ func (r *run) newJudge(warm bool) judge.Judge {
 	return judge.Judge{Paper: r.s.Stop == StopPaper, Tol: r.found.Tol, Exponent: e, Linear: r.found.Linear, Warm: warm}
 }
 
-// terms are what a recurrence with a number of given columns is told.
-func (r *run) terms(given int) method.Run {
-	return method.Run{
-		Arena: r.arena, Rank: r.s.Rank, Paper: r.s.Stop == StopPaper,
-		Indefinite: r.s.Operator == Dilation, Given: given > 0 && r.starts.drawn == 1,
-	}
+// terms are what a recurrence is told.
+func (r *run) terms() method.Run {
+	return method.Run{Arena: r.arena, Rank: r.s.Rank, Paper: r.s.Stop == StopPaper, Indefinite: r.s.Operator == Dilation}
 }
 
 // accept decides about the Ritz pairs of a pass as a block: those that are wanted

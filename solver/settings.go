@@ -142,7 +142,8 @@ type Settings struct {
 	// Columns of zeros, and columns in the span of the ones before, are
 	// replaced by random ones.
 	//
-	// Krylov and Block make them a part of their first block. For other methods one
+	// Krylov mixes them into its first block, as wide as one from random vectors, where that saves
+	// passes (Mixes), and Block has them there as they are. For other methods one
 	// pass certifies all of them; those within the tolerance are done, and the others
 	// are searched for from their best approximations in the span.
 	//

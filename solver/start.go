@@ -4,11 +4,15 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 	"github.com/gdsvd/gdsvd/solver/internal/outside"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // Streams of random numbers of one run. The low 32 bits number the block.
@@ -18,6 +22,7 @@ const (
 	streamLeft                        // completion of left vectors
 	streamProbe                       // test of symmetry
 	streamOutside                     // scouts, by number of the start
+	streamMixed                       // the random part of a block of given vectors, and their weights
 )
 
 // randomKey is the seed that the random numbers of a run are drawn with: that of the
@@ -44,9 +49,6 @@ type starts struct {
 // startWidth returns the width of the start block of the next recurrence.
 func (r *run) startWidth() int {
 	t := r.about
-	if l := len(r.starts.warm); t.Copies > 0 && l > 0 && r.joined() {
-		return min(l+max(outside.Few(r.s.Rank), t.Copies), r.n)
-	}
 	if t.Copies > 0 && r.enough() {
 		return r.probeWidth()
 	}
@@ -69,27 +71,105 @@ func (r *run) probeWidth() int {
 	return min(r.about.Probe, most)
 }
 
-// start returns the next start block, of unit columns, and how many of them were given.
-func (r *run) start() (z *mat.Dense, given int) {
+// start returns the next start block, of unit columns, and what it is made of.
+func (r *run) start() (z *mat.Dense, from outside.Block) {
+	from.Before = r.found.Len()
+	mixed := r.about.Copies > 0 && len(r.starts.warm) > 0 && r.joined()
 	l := r.startWidth()
 	z = r.arena.Dense(r.n, l)
+	if mixed && Mixes(r.s.Method, r.s.Rank, r.s.Tol) {
+		from.Part = r.mix(z)
+		return z, from
+	}
+	if mixed {
+		r.starts.drop(r.arena)
+	}
 	r.arena.Gaussian(z, 0, r.key, streamStart|r.starts.drawn)
 	r.starts.drawn++
 	if len(r.starts.warm) == 0 && !r.anyStart() && r.found.Basis.Complement(z.RawMatrix()) {
-		return z, 0
+		return z, from
 	}
 	block, x := z.RawMatrix(), tallskinny.Column(r.arena.Dense(r.n, 1))
 	defer r.arena.Release(x)
 	for j := range l {
 		if r.takeWarm(x) {
-			given++
+			from.Given++
 		} else {
 			r.arena.ColumnOf(x, block, j)
 			r.prepare(x, streamStart|1<<31|r.starts.drawn)
 		}
 		r.arena.SetColumn(block, j, x)
 	}
-	return z, given
+	return z, from
+}
+
+// Mixes reports whether a run for k triplets to a tolerance makes use of given vectors in the one start block of its
+// method, if that is how the method begins (method.Traits.Copies). It does not where the evidence that nothing larger
+// is missing takes as long as the vectors, which random start vectors give sooner: the run is that without them then.
+func Mixes(m method.Method, k int, tol float64) bool {
+	const coarse = 1e-6
+	return m.Traits(k).Copies == 0 || tol < coarse
+}
+
+// mix fills the start block z with random combinations of all given vectors and a random part,
+//
+//	X = W·C + ε·Ω,  C of variance 1/g, Ω of variance 1/n,
+//
+// scales its columns to unit norm, and returns ε/‖X‖. A space that grows from it is as wide as one from random vectors, and has
+// what outside of W need not be found again suppressed by ε from the beginning. For a vector w the entries of wᵀX are independent
+// and normal, of the variance |Wᵀw|²/g + ε²/n: what outside.Block.Part says of evidence. They are drawn with a seed that
+// depends on every bit of W: no vectors can be made for a seed, either.
+func (r *run) mix(z *mat.Dense) (part float64) {
+	const epsilon = 0.1
+	n, l := z.Dims()
+	given, hash := r.starts.warm, sha256.New()
+	fmt.Fprintf(hash, "gdsvd-mixed/1\n%d\n", r.key)
+	uses := tallskinny.Reads(z.RawMatrix()).Writes(z.RawMatrix())
+	var bits []byte
+	for _, x := range given {
+		r.found.Basis.Normalise(x)
+		uses = uses.Read(tallskinny.Single(x))
+		r.arena.EachTile(n, tallskinny.Reading(x), func(from, to int) {
+			bits = bits[:0]
+			for _, v := range x[from:to] {
+				bits = binary.LittleEndian.AppendUint64(bits, math.Float64bits(v))
+			}
+			hash.Write(bits)
+		})
+	}
+	key := binary.LittleEndian.Uint64(hash.Sum(nil))
+	weights := mat.NewDense(len(given), l, nil)
+	Gaussian(weights, 0, key, streamMixed|1)
+	weights.Scale(1/math.Sqrt(float64(len(given))), weights)
+	r.arena.Gaussian(z, 0, key, streamMixed)
+	r.starts.drawn++
+	r.arena.EachChunk(n, uses, func(_, first, rows int) {
+		for i := first; i < first+rows; i++ {
+			row := tallskinny.Vector(z.RawRowView(i))
+			blas64.Scal(epsilon/math.Sqrt(float64(n)), row)
+			for j, x := range given {
+				blas64.Axpy(x[i], tallskinny.Vector(weights.RawRowView(j)), row)
+			}
+		}
+	})
+	r.starts.drop(r.arena)
+	var sums tallskinny.Sums
+	gram := r.arena.Cross(&sums, z.RawMatrix(), z.RawMatrix())
+	for j := range l {
+		if norm := gram.Data[j*gram.Stride+j]; norm > 0 {
+			r.arena.ScaleColumn(z, j, 1/math.Sqrt(norm))
+		}
+	}
+	values, _ := tallskinny.RayleighRitz(new(eigen.Solver), gram, 1)
+	return epsilon / math.Sqrt(values[0])
+}
+
+// drop gives given vectors back that are not used.
+func (s *starts) drop(a *tallskinny.Arena) {
+	for _, x := range s.warm {
+		a.Release(x)
+	}
+	s.warm = nil
 }
 
 // takeWarm stores the next usable given vector in x.

@@ -291,8 +291,8 @@ func (s suite) many(t *testing.T) {
 	}
 }
 
-// warmStart goes on from a finished run, which takes a few passes to see that there
-// is nothing to do.
+// warmStart goes on from a finished run, which takes a few passes to see that there is nothing to do. A method that
+// begins with one block mixes them into that, and takes about the passes that evidence takes.
 func (s suite) warmStart(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 6, 9, 7, 5, 3, 1, 0.5)
 	set := solver.Settings{Rank: 4}
@@ -302,7 +302,11 @@ func (s suite) warmStart(t *testing.T) {
 	again, u := s.solve(t, a, set)
 	solvertest.Check(t, a, set, again, u)
 	solvertest.CheckValues(t, again, []float64{9, 7, 5, 3}, set.Tol)
-	if most := max(6, first.Stats.Passes/2); again.Status != solver.Converged || again.Stats.Passes > most {
+	most := max(6, first.Stats.Passes/2)
+	if s.method.Traits(4).Copies > 0 {
+		most = first.Stats.Passes + 1
+	}
+	if again.Status != solver.Converged || again.Stats.Passes > most {
 		t.Errorf("from a finished run: %v after %d passes, the run had %d", again.Status, again.Stats.Passes, first.Stats.Passes)
 	}
 	// Useless start vectors do no harm: zero, and in the null space.

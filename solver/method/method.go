@@ -28,7 +28,6 @@ type Run struct {
 	Rank       int               // triplets wanted
 	Paper      bool              // the stop rule is that of the paper: Ritz pairs report changes
 	Indefinite bool              // the operator has eigenvalues as low as −λ₁
-	Given      bool              // the start block holds given columns
 }
 
 // Recurrence is a running method, driven by reverse communication: the driver

@@ -10,8 +10,8 @@
 //	checksum     uint32, of everything before
 //
 // in little-endian order, the checksums CRC-32C. The header determines the length of the
-// whole. The version is that of these bytes and of what a run draws its random numbers from: since
-// version 7 that is the seed together with the ID of the matrix.
+// whole. The version is that of these bytes and of what a run begins with: since
+// version 7 random numbers are those of the seed together with the ID of the matrix, since version 8 given vectors are mixed.
 package checkpoint
 
 import (
@@ -35,7 +35,7 @@ import (
 
 const (
 	magic      = "gdsvdckp"
-	version    = 7
+	version    = 8
 	prefixSize = len(magic) + 8
 	maxHeader  = 1 << 22
 	bufferSize = 1 << 16

@@ -30,6 +30,9 @@ type Block struct {
 	Before int  // vectors that were locked when it was started
 	Given  int  // given columns, which say nothing about others
 	Scout  bool // its columns were drawn after all that is locked had been found
+	// Part, unless 0, is ε/‖X‖ for a block X of normal columns of which any unit vector has at least the variance
+	// ε²/n: given vectors are mixed into it.
+	Part float64
 }
 
 // Watch is what is known about eigenvalues outside of those found.
@@ -120,6 +123,9 @@ func (w *Watch) leastShare(columns int, b Block) float64 {
 	}
 	if p < 1 {
 		return 0
+	}
+	if b.Part > 0 {
+		return b.Part * scout.LeastNormal(p, Probability/cases) / math.Sqrt(float64(w.Found.Basis.N))
 	}
 	return scout.LeastShare(p, w.Found.Basis.N-b.Before-b.Given, Probability/cases)
 }

@@ -104,3 +104,11 @@ func LeastShare(p, d int, probability float64) float64 {
 	x := math.Exp((math.Log(probability*a) + la + lb - lab) / a)
 	return math.Sqrt(min(x, 0.5))
 }
+
+// LeastNormal returns a length that a vector of p independent standard normal numbers is shorter than with at most the
+// given probability. Their squares add up to less than 2x with a probability of at most x^a/Γ(a+1), a = p/2.
+func LeastNormal(p int, probability float64) float64 {
+	a := float64(p) / 2
+	gamma, _ := math.Lgamma(a + 1)
+	return math.Sqrt(2 * math.Exp((math.Log(probability)+gamma)/a))
+}

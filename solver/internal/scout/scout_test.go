@@ -40,6 +40,19 @@ func TestLeastShare(t *testing.T) {
 	}
 }
 
+// TestLeastNormal compares the bound on the distribution of a length with that distribution, chi-squared.
+func TestLeastNormal(t *testing.T) {
+	for _, p := range []int{1, 2, 3, 8, 20} {
+		for _, probability := range []float64{1e-2, 1e-6, 1e-9} {
+			least := LeastNormal(p, probability)
+			got := mathext.GammaIncReg(float64(p)/2, least*least/2)
+			if got > probability*(1+1e-6) || p < 4 && got < 0.2*probability || !(got > 0) {
+				t.Errorf("%d numbers: lengths below %g have probability %g, want about %g", p, least, got, probability)
+			}
+		}
+	}
+}
+
 // diagonal is the operator of a diagonal matrix.
 type diagonal []float64
 

@@ -88,21 +88,10 @@ func (k Krylov) fit(rank int) Krylov {
 // fit the basis.
 func (k Krylov) probe(rank int) int { return max(k.Columns, min(rank, k.Basis/2)) }
 
-// wide is the method for a start block of width columns, the given ones among
-// them: with a basis of five such blocks, as far as there is room for it in what
-// RunFootprint counts. Without a certificate yet, and a search for more copies of
-// values, there is some to spare.
-func (k Krylov) wide(rank, width int) Krylov {
-	probe := k.probe(rank)
-	room := k.Basis + 2*probe + tallskinny.WideFor(probe) + 2*rank - 3*width
-	k.Basis = max(k.Basis, min(5*width, room))
-	return k
-}
-
 // New implements Method.
 func (k Krylov) New(r method.Run) method.Recurrence {
 	return &lanczos{
-		Block: iterate.NewBlock(r.Arena), method: k.fit(r.Rank), want: r.Rank, given: r.Given, orth: orthogonality{arena: r.Arena},
+		Block: iterate.NewBlock(r.Arena), method: k.fit(r.Rank), want: r.Rank, orth: orthogonality{arena: r.Arena},
 	}
 }
 
@@ -110,7 +99,6 @@ func (k Krylov) New(r method.Run) method.Recurrence {
 type lanczos struct {
 	iterate.Block                   // X, orthogonal to the basis
 	method        Krylov            // with no default left open
-	given         bool              // the start block holds given columns
 	v             tallskinny.Panels // the basis
 	most          int               // columns it may have
 	size          int               // columns it has
@@ -138,12 +126,8 @@ type lanczos struct {
 
 func (r *lanczos) Start(z *mat.Dense) {
 	n, b := z.Dims()
-	k := r.method
-	if r.given {
-		k = k.wide(r.want, b)
-	}
 	r.Block.Start(z)
-	r.block, r.origin, r.lead, r.most = b, b, b, min(n, max(k.Basis, 2*b))
+	r.block, r.origin, r.lead, r.most = b, b, b, min(n, max(r.method.Basis, 2*b))
 	r.v = r.Arena.NewPanels(n, b)
 }
 

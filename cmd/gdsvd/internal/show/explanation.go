@@ -30,6 +30,9 @@ func Explanation(out *Printer, e *factor.Explanation) {
 		out.Printf("at most\twhat follows, for %d triplets; how many it takes is not known before\n", e.K)
 	}
 	out.Printf("passes\tabout %d, %d columns multiplied\n", e.Plan.Passes, e.Plan.Products)
+	if e.Start != "" {
+		out.Printf("start\t%s\n", e.Start)
+	}
 	out.Printf("reads\t%s in the first pass, %s in each of the others\n", memory.FormatSize(e.FirstBytes), memory.FormatSize(e.Plan.PassBytes))
 	out.Printf("time\tabout %s with %s: %s multiplying, %s between passes, %s reading\n", Clock(e.Plan.Total), Plural(e.Workers, "thread"),
 		Clock(e.Plan.Multiply), Clock(e.Plan.Dense), Clock(e.Plan.Read))
