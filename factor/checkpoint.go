@@ -1,7 +1,6 @@
 package factor
 
 import (
-	"github.com/gdsvd/gdsvd/factor/complete"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 
 	"cmp"
@@ -63,13 +62,13 @@ func (t *task) mayBegin(s outState) error {
 	case (s.checkpoint || s.blank) && t.Resume:
 		return nil
 	case s.checkpoint:
-		return Errorf(nil, "%s holds the checkpoint of an unfinished run: %v goes on from it, %v begins anew", t.Dir, resume, replace)
+		return says(nil, "%s holds the checkpoint of an unfinished run: %v goes on from it, %v begins anew", t.Dir, resume, replace)
 	case t.Resume && s.result:
-		return Errorf(nil, "%s holds no checkpoint to go on from: %v begins anew, %v %s with its vectors", t.Dir, replace, Option("Init"), t.Dir)
+		return says(nil, "%s holds no checkpoint to go on from: %v begins anew, %v %s with its vectors", t.Dir, replace, Option("Init"), t.Dir)
 	}
 	exists := &fs.PathError{Op: "create", Path: t.Dir, Err: fs.ErrExist}
 	if !s.result && !s.blank {
-		return Errorf(errors.Join(exists, vfs.ErrStays), "%v, %v: it is not a result of gdsvd; give another %v", exists, vfs.ErrStays, Option("Dir"))
+		return says(errors.Join(exists, vfs.ErrStays), "%v, %v: it is not a result of gdsvd; give another %v", exists, vfs.ErrStays, Option("Dir"))
 	}
 	return exists
 }
@@ -250,48 +249,12 @@ func resumeError(err error, dir string) error {
 	var other *solver.MismatchError
 	switch {
 	case errors.As(err, &other) && other.Setting == "matrix":
-		return Errorf(nil, "%s is of another store or view: its fingerprint is %.80s, that of this one is %s (%v begins anew)", name, other.Checkpoint, other.Run, replace)
+		return says(nil, "%s is of another store or view: its fingerprint is %.80s, that of this one is %s (%v begins anew)", name, other.Checkpoint, other.Run, replace)
 	case errors.As(err, &other):
-		return Errorf(nil, "%s was made with %s %.80s, this run has %s %s (%v begins anew)",
+		return says(nil, "%s was made with %s %.80s, this run has %s %s (%v begins anew)",
 			name, other.Setting, other.Checkpoint, other.Setting, other.Run, replace)
 	case errors.Is(err, solver.ErrCheckpoint):
 		return damagedCheckpoint(name, "%v (%v begins anew)", err, replace)
 	}
 	return nil
-}
-
-// VerifyCheckpoint verifies a file of the checkpoint in a directory. visit is told of bytes that have been read; an error
-// of it ends the reading. A file that is damaged is csr.ErrCorrupt.
-func VerifyCheckpoint(fsys vfs.FS, dir, name string, visit func(n int) error) error {
-	f, err := fsys.Open(filepath.Join(dir, name))
-	if err != nil {
-		return err
-	}
-	if name == layout.Checkpoint {
-		err = verifyState(f, visit)
-	} else {
-		_, err = checkEvents(f, func(b []byte) error { return visit(len(b)) })
-	}
-	return errors.Join(cmp.Or(resumeError(err, dir), err), f.Close())
-}
-
-// verifyState verifies the checkpoint of a run or a completion.
-func verifyState(f vfs.File, visit func(n int) error) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if complete.IsState(f) {
-		_, _, err = complete.Load(f, info.Size())
-		if errors.Is(err, complete.ErrState) {
-			err = damagedCheckpoint(f.Name(), "%v (%v begins anew)", err, Option("Replace"))
-		}
-		return errors.Join(err, visit(int(info.Size())))
-	}
-	read := writerFunc(func(b []byte) error { return visit(len(b)) })
-	saved, err := solver.ReadCheckpoint(io.TeeReader(f, read), info.Size())
-	if err != nil {
-		return err
-	}
-	return saved.Verify()
 }

@@ -39,7 +39,7 @@ func (t *task) choose(ctx context.Context, before outState) (c *Choice, say func
 	}
 	chosen := cost.Choose(t.problem(t.planned))
 	t.Method = canonical(chosen.Method, t.Rank)
-	c = &Choice{Flags: Flags(chosen.Method), Why: chosen.Why, Reason: t.reason(chosen)}
+	c = &Choice{Flags: flagsOf(chosen.Method), Why: chosen.Why, Reason: t.reason(chosen)}
 	more := int64(0)
 	if chosen.Why == cost.ByMemory {
 		more = t.dear(chosen)
@@ -48,7 +48,7 @@ func (t *task) choose(ctx context.Context, before outState) (c *Choice, say func
 		c.Reason += fmt.Sprintf("; with %s it would take less than a third of the time", memory.FormatSize(more))
 	}
 	if chosen.Method != chosen.Table {
-		c.Table = Flags(chosen.Table)
+		c.Table = flagsOf(chosen.Table)
 	}
 	level := slog.LevelDebug
 	if chosen.Total >= worthSaying {
@@ -99,9 +99,9 @@ func (t *task) recorded() (*Choice, error) {
 	}
 	t.Method = canonical(saved.Method(t.Methods), t.Rank)
 	if t.Method == nil {
-		return nil, Errorf(nil, "the checkpoint in %s is of a method that this program does not have (%v begins anew)", t.Dir, Option("Replace"))
+		return nil, says(nil, "the checkpoint in %s is of a method that this program does not have (%v begins anew)", t.Dir, Option("Replace"))
 	}
-	return &Choice{Flags: Flags(t.Method), Why: "checkpoint", Reason: "the run goes on with the method it began with"}, nil
+	return &Choice{Flags: flagsOf(t.Method), Why: "checkpoint", Reason: "the run goes on with the method it began with"}, nil
 }
 
 // reason says in a sentence why a method was chosen.
@@ -160,8 +160,8 @@ func canonical(m method.Method, rank int) method.Method {
 	return t.With(values)
 }
 
-// Flags are a method and its settings as the command line has them.
-func Flags(m method.Method) []string {
+// flagsOf are a method and its settings as the command line has them.
+func flagsOf(m method.Method) []string {
 	t := m.Traits(1)
 	all := []string{"--method", t.Name}
 	for _, s := range t.Settings {

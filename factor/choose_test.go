@@ -53,7 +53,7 @@ func TestNoCliffs(t *testing.T) {
 			}
 			return cost.Choose(task.problem(task.planned)), said
 		}
-		least, err := LeastMemory(t.Context(), store, Options{Rank: rank})
+		least, err := Options{Rank: rank}.LeastMemory(t.Context(), store)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -157,7 +157,7 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 		return nil, c.interrupted(ctx, last, err)
 	}
 	if r.Status != solver.Converged.String() {
-		return r, Errorf(ErrNotConverged, "F still fell by more than %v of itself after %d rounds; the result is in %s", c.fit.Tol, s.Rounds, c.Dir)
+		return r, says(ErrNotConverged, "F still fell by more than %v of itself after %d rounds; the result is in %s", c.fit.Tol, s.Rounds, c.Dir)
 	}
 	return r, nil
 }
@@ -203,7 +203,7 @@ func (c *completion) load() (_ *complete.State, err error) {
 	case err != nil:
 		return nil, err
 	case of != c.of:
-		return nil, Errorf(nil, "%s is of another run: %s, this one is %s (%v begins anew)", name, of, c.of, Option("Replace"))
+		return nil, says(nil, "%s is of another run: %s, this one is %s (%v begins anew)", name, of, c.of, Option("Replace"))
 	}
 	err = c.out.recall(filepath.Join(c.Dir, layout.CheckpointEvents), s.Rounds)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -218,7 +218,7 @@ func (c *completion) interrupted(ctx context.Context, s *complete.State, err err
 		return err
 	}
 	if s == nil {
-		return Errorf(context.Canceled, "interrupted before the first round; nothing is written")
+		return says(context.Canceled, "interrupted before the first round; nothing is written")
 	}
 	if c.CheckpointEvery > 0 {
 		if err := c.save(s); err != nil {
@@ -226,9 +226,9 @@ func (c *completion) interrupted(ctx context.Context, s *complete.State, err err
 		}
 	}
 	if !c.keep.saved {
-		return Errorf(context.Canceled, "interrupted after %d rounds; nothing is written", s.Rounds)
+		return says(context.Canceled, "interrupted after %d rounds; nothing is written", s.Rounds)
 	}
-	return Errorf(context.Canceled, "interrupted after %d rounds; a checkpoint is in %s: %v goes on from there", s.Rounds, c.Dir, Option("Resume"))
+	return says(context.Canceled, "interrupted after %d rounds; a checkpoint is in %s: %v goes on from there", s.Rounds, c.Dir, Option("Resume"))
 }
 
 // write writes U, the biases of the long side and the names.
@@ -255,13 +255,13 @@ func (c *completion) write(ctx context.Context, s *complete.State, began time.Ti
 	}
 	k := len(factors.Sigma)
 	if k == 0 && factors.Residual == 0 {
-		return nil, Errorf(nil, "every entry of %s is what the mean and the biases predict: there is no Z to find", c.store.Path())
+		return nil, says(nil, "every entry of %s is what the mean and the biases predict: there is no Z to find", c.store.Path())
 	}
 	if k == 0 && s.Phase != complete.Done {
-		return nil, Errorf(nil, "after %d rounds with λ = %v Z is still 0: more rounds may find another, or give a smaller %v", s.At, s.Lambda, Option("Lambda"))
+		return nil, says(nil, "after %d rounds with λ = %v Z is still 0: more rounds may find another, or give a smaller %v", s.At, s.Lambda, Option("Lambda"))
 	}
 	if k == 0 {
-		return nil, Errorf(nil, "λ = %v is so large that Z = 0: give a smaller %v; the largest singular value of the entries less their biases is %v", s.Lambda, Option("Lambda"), factors.Residual)
+		return nil, says(nil, "λ = %v is so large that Z = 0: give a smaller %v; the largest singular value of the entries less their biases is %v", s.Lambda, Option("Lambda"), factors.Residual)
 	}
 	c.out.keepLong, c.out.keepShort = true, true
 	if c.fit.Biases {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -56,7 +57,7 @@ func (o *output) recall(name string, passes int) error {
 		return err
 	}
 	defer f.Close()
-	size, err := checkEvents(f, func([]byte) error { return nil })
+	size, err := checkEvents(f)
 	if err != nil {
 		return err
 	}
@@ -84,38 +85,13 @@ func (o *output) recall(name string, passes int) error {
 	return nil
 }
 
-// checkpoint.jsonl ends with a line that holds the CRC-32C of all lines before it.
-const (
-	eventsSeal     = "{\"crc\":\"%v\"}\n"
-	eventsSealSize = int64(len("{\"crc\":\"00000000\"}\n"))
-)
-
-// checkEvents verifies a checkpoint.jsonl and returns the length of its events. visit is
-// called with what has been read.
-func checkEvents(f vfs.File, visit func(chunk []byte) error) (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
+// checkEvents verifies a checkpoint.jsonl and returns the length of its events.
+func checkEvents(f vfs.File) (int64, error) {
+	size, err := durable.CheckLines(f, func([]byte) error { return nil })
+	if errors.Is(err, durable.ErrLines) {
+		err = damagedCheckpoint(f.Name(), "%s", strings.TrimPrefix(err.Error(), durable.ErrLines.Error()+": "))
 	}
-	size := info.Size() - eventsSealSize
-	if size < 0 {
-		return 0, damagedCheckpoint(f.Name(), "byte %d: it ends there, without its checksum", info.Size())
-	}
-	last := make([]byte, eventsSealSize)
-	if _, err := f.ReadAt(last, size); err != nil {
-		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
-	}
-	if !strings.HasPrefix(string(last), "{\"crc\":") { // what is something else altogether may be of any size
-		return 0, damagedCheckpoint(f.Name(), "bytes %d to %d, the last line, are %.40q, not a checksum", size, info.Size(), last)
-	}
-	sum, err := crc.Read(io.NewSectionReader(f, 0, size), visit)
-	if err != nil {
-		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
-	}
-	if string(last) != fmt.Sprintf(eventsSeal, sum) {
-		return 0, damagedCheckpoint(f.Name(), "bytes 0 to %d have the checksum %v, which the last line, %.40q, does not say", size, sum, last)
-	}
-	return size, nil
+	return size, err
 }
 
 // eventLog is events.jsonl being written. A disk that is full for a while costs
@@ -163,7 +139,7 @@ func (l *eventLog) copyTo(w io.Writer) error {
 	if _, err := w.Write(l.waiting); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, eventsSeal, crc.Sum(crc.Update(l.crc, l.waiting)))
+	_, err := fmt.Fprintf(w, durable.SealedLine, crc.Sum(crc.Update(l.crc, l.waiting)))
 	return err
 }
 
@@ -175,7 +151,3 @@ func (l *eventLog) finish() (int64, crc.Sum, error) {
 	}
 	return l.written, crc.Sum(l.crc), errors.Join(err, l.file.Close())
 }
-
-type writerFunc func(b []byte) error
-
-func (f writerFunc) Write(b []byte) (int, error) { return len(b), f(b) }

@@ -109,8 +109,8 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	return e, nil
 }
 
-// LeastMemory is the least Options.Memory with which Run works.
-func LeastMemory(ctx context.Context, store *csr.Store, o Options) (int64, error) {
+// LeastMemory is the least Memory with which Run works.
+func (o Options) LeastMemory(ctx context.Context, store *csr.Store) (int64, error) {
 	for o.Memory = 1; ; {
 		t, before, err := begin(store, o)
 		if err != nil {
@@ -130,7 +130,7 @@ func LeastMemory(ctx context.Context, store *csr.Store, o Options) (int64, error
 
 func newEstimate(e cost.Estimate) Estimate {
 	return Estimate{
-		Flags: Flags(e.Method), Passes: e.Passes, Products: e.Products, PassBytes: e.PassBytes, Memory: e.Vectors, Fits: e.Fits,
+		Flags: flagsOf(e.Method), Passes: e.Passes, Products: e.Products, PassBytes: e.PassBytes, Memory: e.Vectors, Fits: e.Fits,
 		VectorsRead: e.VectorsRead, VectorsWrote: e.VectorsWritten,
 		Read: e.Read.Seconds(), Multiply: e.Multiply.Seconds(), Dense: e.Dense.Seconds(), Total: e.Total.Seconds(),
 	}

@@ -31,7 +31,7 @@ func (r *Result) OpenV() (*Factor, error) { return r.factor(layout.Right, r.Cols
 func (r *Result) factor(name string, rows int64) (*Factor, error) {
 	a := r.arrays[name]
 	if a == nil {
-		return nil, Errorf(fs.ErrNotExist, "%s holds no %s: it was made with %v %s or interrupted", r.dir, name, Option("Vectors"), r.Settings.Vectors)
+		return nil, says(fs.ErrNotExist, "%s holds no %s: it was made with %v %s or interrupted", r.dir, name, Option("Vectors"), r.Settings.Vectors)
 	}
 	return a.factor(r.fs, r.dir, rows, r.K)
 }
@@ -143,14 +143,14 @@ func (r *Result) orReplaced(err error) error {
 	if now, bad := OpenFS(r.fs, r.dir); bad != nil || now.CRC == r.CRC {
 		return err
 	}
-	return Errorf(nil, "%s: another process has replaced the result meanwhile; run the command again", r.dir)
+	return says(nil, "%s: another process has replaced the result meanwhile; run the command again", r.dir)
 }
 
 func (a *array) opened(fsys vfs.FS, dir string) (*npy.Matrix, error) {
 	path := filepath.Join(dir, a.Name)
 	f, err := fsys.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, Errorf(csr.ErrCorrupt, "%s is not there, though the result names it: the result is damaged; remove it and compute it again", path)
+		return nil, says(csr.ErrCorrupt, "%s is not there, though the result names it: the result is damaged; remove it and compute it again", path)
 	} else if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (v *verified) verify(b []byte, i int64) error {
 		return err
 	}
 	if got := crc.Sum(crc.Of(b)); got != v.Pieces[i] {
-		return v.of.orReplaced(Errorf(csr.ErrCorrupt, "bytes %d to %d have the checksum %v, not %v: the file is damaged; remove the result and compute it again", begin, begin+int64(len(b)), got, v.Pieces[i]))
+		return v.of.orReplaced(says(csr.ErrCorrupt, "bytes %d to %d have the checksum %v, not %v: the file is damaged; remove the result and compute it again", begin, begin+int64(len(b)), got, v.Pieces[i]))
 	}
 	v.seen[i].Store(true)
 	return nil

@@ -25,7 +25,7 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 		if err == nil || errors.Is(err, context.Canceled) {
 			return err
 		}
-		return Errorf(err, "%v %s: %v", Option("Init"), t.Init, err)
+		return says(err, "%v %s: %v", Option("Init"), t.Init, err)
 	}
 	from, err := OpenFS(t.FS, t.Init)
 	if err != nil {
@@ -34,11 +34,11 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 	_, name := csr.Orient(t.store, layout.Left, layout.Right)
 	v, err := from.array(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, Errorf(nil, "%v %s: there is no %s, whose vectors this store needs: the result was made with %v %s or interrupted",
+		return nil, says(nil, "%v %s: there is no %s, whose vectors this store needs: the result was made with %v %s or interrupted",
 			Option("Init"), t.Init, name, Option("Vectors"), from.Settings.Vectors)
 	}
 	if err != nil {
-		return nil, Errorf(err, "%v: %v", Option("Init"), err)
+		return nil, says(err, "%v: %v", Option("Init"), err)
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 
@@ -52,7 +52,7 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 	var data []float64
 	if space != nil {
 		if data, err = space.Make(int(n) * k); err != nil {
-			return nil, Errorf(err, "%v: %v", Option("Init"), err)
+			return nil, says(err, "%v: %v", Option("Init"), err)
 		}
 	}
 	m := mat.NewDense(int(n), k, data)

@@ -102,9 +102,9 @@ func (r *Result) names(ctx context.Context, name layout.Side, side *SideIDs, cou
 			want = Right.String() // eigenvectors
 		}
 		if made == want {
-			return nil, Errorf(nil, "%s has no ids of its %s: it was made before results had ids; compute it again", r.dir, name)
+			return nil, says(nil, "%s has no ids of its %s: it was made before results had ids; compute it again", r.dir, name)
 		}
-		return nil, Errorf(nil, "%s has no ids of its %s, nor their vectors: it was made with %v %s; compute it again with %v %s", r.dir, name, Option("Vectors"), made, Option("Vectors"), want)
+		return nil, says(nil, "%s has no ids of its %s, nor their vectors: it was made with %v %s; compute it again with %v %s", r.dir, name, Option("Vectors"), made, Option("Vectors"), want)
 	}
 	n, err := OpenNames(ctx, r.fs, r.dir, side, r.Files, count)
 	return n, r.orReplaced(err)

@@ -29,7 +29,7 @@ func (o *output) writeNames(ctx context.Context, t *task) (all IDs, err error) {
 		all.Cols = write(true)
 	}
 	if err != nil && ctx.Err() != nil {
-		err = Errorf(context.Canceled, "interrupted before the first pass; nothing is written")
+		err = says(context.Canceled, "interrupted before the first pass; nothing is written")
 	}
 	return all, err
 }

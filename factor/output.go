@@ -100,7 +100,7 @@ func (o *output) room(t *task, long bool) error {
 		return nil
 	}
 	if need := 8 * numbers * int64(t.Rank); err == nil && need > free {
-		err = Errorf(nil, "the vectors take %s, and the disk of %s has %s free: make room, or give another %v",
+		err = says(nil, "the vectors take %s, and the disk of %s has %s free: make room, or give another %v",
 			memory.FormatSize(need), t.Dir, memory.FormatSize(free), Option("Dir"))
 	}
 	return err
@@ -119,7 +119,7 @@ func onlyLeftovers(fsys vfs.FS, stage string) error {
 	}
 	for _, e := range entries {
 		if name := e.Name(); !layout.OfResult(name) && !spill.Made(name) {
-			return Errorf(nil, "%s holds %s, which is not of a result: finish the store that is made there (its command with %v), remove it, or give another %v",
+			return says(nil, "%s holds %s, which is not of a result: finish the store that is made there (its command with %v), remove it, or give another %v",
 				stage, name, Option("Resume"), Option("Dir"))
 		}
 	}

@@ -46,11 +46,11 @@ func (t *task) planPairs() error {
 		t.Vectors = Right
 	}
 	if rows, cols := Dims(t.store); rows != cols {
-		return Errorf(solver.ErrNotSymmetric, "a %d × %d matrix has no eigenpairs: give a symmetric one, such as a graph that was ingested as undirected, or compute its singular triplets", rows, cols)
+		return says(solver.ErrNotSymmetric, "a %d × %d matrix has no eigenpairs: give a symmetric one, such as a graph that was ingested as undirected, or compute its singular triplets", rows, cols)
 	}
 	at, row, col, err := differ(t.store)
 	if err == nil && at >= 0 {
-		err = Errorf(solver.ErrNotSymmetric, "row %d is %v and column %d is %v, counted from 0: eigenvectors are of a matrix whose rows and columns have the same ids, such as a graph that was ingested as undirected; singular triplets are of any", at, row, at, col)
+		err = says(solver.ErrNotSymmetric, "row %d is %v and column %d is %v, counted from 0: eigenvectors are of a matrix whose rows and columns have the same ids, such as a graph that was ingested as undirected; singular triplets are of any", at, row, at, col)
 	}
 	return err
 }
@@ -84,14 +84,14 @@ func (t *task) pairsError(err error) error {
 	case !t.pairs():
 	case errors.As(err, &at):
 		row, col := t.read.IDOf(csr.RowAxis, int64(at.Row)), t.read.IDOf(csr.ColAxis, int64(at.Col))
-		return Errorf(err, "the matrix is not symmetric: row %s has %.6g in column %s, and row %s has %.6g in column %s; eigenpairs are of a symmetric matrix, singular triplets of any",
+		return says(err, "the matrix is not symmetric: row %s has %.6g in column %s, and row %s has %.6g in column %s; eigenpairs are of a symmetric matrix, singular triplets of any",
 			row, at.Entry, col, col, at.Mirror, row)
 	case errors.Is(err, solver.ErrNotSymmetric):
-		return Errorf(err, "%v; eigenpairs are of a symmetric matrix, singular triplets of any", err)
+		return says(err, "%v; eigenpairs are of a symmetric matrix, singular triplets of any", err)
 	case errors.Is(err, solver.ErrNotDefinite):
-		return Errorf(err, "%v; take a larger %v, or none, which is always enough", err, Option("Shift"))
+		return says(err, "%v; take a larger %v, or none, which is always enough", err, Option("Shift"))
 	case errors.Is(err, solver.ErrShift):
-		return Errorf(err, "%v; take a %v of ‖A‖, or none, which is always enough", err, Option("Shift"))
+		return says(err, "%v; take a %v of ‖A‖, or none, which is always enough", err, Option("Shift"))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (t *task) onEngine(place placement) (*remote.Matrix, error) {
 		return nil, nil
 	}
 	if place.files > 0 {
-		return nil, Errorf(nil, "the vectors are too large for %v: a run with an %v has them in memory; give more", Option("Memory"), Option("Remote"))
+		return nil, says(nil, "the vectors are too large for %v: a run with an %v has them in memory; give more", Option("Memory"), Option("Remote"))
 	}
 	o := *t.Remote
 	o.FS, o.Log = t.FS, t.Log

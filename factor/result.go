@@ -244,7 +244,7 @@ func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 			return nil, damagedResult(name, "byte %d: %v", at, err)
 		}
 	default:
-		return nil, Errorf(csr.ErrCorrupt, "%s: format %.60q, want %q: it is damaged, or of another version or program; compute the result again", name, head.Format, layout.Format)
+		return nil, says(csr.ErrCorrupt, "%s: format %.60q, want %q: it is damaged, or of another version or program; compute the result again", name, head.Format, layout.Format)
 	}
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -278,7 +278,7 @@ func (r *Result) list() (err error) {
 func (r *Result) array(name string) (*npy.Matrix, error) {
 	a := r.arrays[name]
 	if a == nil {
-		return nil, Errorf(fs.ErrNotExist, "%s lists no %s", filepath.Join(r.dir, ResultFile), name)
+		return nil, says(fs.ErrNotExist, "%s lists no %s", filepath.Join(r.dir, ResultFile), name)
 	}
 	return a.open(r.fs, r.dir)
 }

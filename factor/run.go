@@ -247,7 +247,7 @@ func (t *task) earlyEnd(res *solver.Result, saved bool) error {
 	case saved:
 		format, args = format+"; %v goes on from there", append(args, Option("Resume"))
 	}
-	return Errorf(kind, format, args...)
+	return says(kind, format, args...)
 }
 
 // nothingWritten is the error of a run that was cancelled before it had a result better than
@@ -264,7 +264,7 @@ func (c *checkpoints) nothingWritten(before outState, passes int) error {
 	default:
 		format, args = format+"nothing is written", args[:1]
 	}
-	return Errorf(context.Canceled, format, args...)
+	return says(context.Canceled, format, args...)
 }
 
 // afterFault adds to the error of a run what there is to be done about it.
@@ -277,14 +277,14 @@ func (c *checkpoints) afterFault(err error) error {
 	}
 	switch { // of a matrix that does not have the form asked for no checkpoint helps
 	case errors.Is(err, solver.ErrNotDefinite):
-		return Errorf(err, "%v; take %v gram, which works for any matrix, or a %v for its largest eigenvalues", err, Option("Operator"), Option("Shift"))
+		return says(err, "%v; take %v gram, which works for any matrix, or a %v for its largest eigenvalues", err, Option("Operator"), Option("Shift"))
 	case errors.Is(err, solver.ErrNotSymmetric):
-		return Errorf(err, "%v; take %v gram, which works for any matrix", err, Option("Operator"))
+		return says(err, "%v; take %v gram, which works for any matrix", err, Option("Operator"))
 	}
 	if now, e := inspectOut(c.FS, c.Dir); !c.saved || e != nil || !now.checkpoint {
 		return err
 	}
-	return Errorf(err, "%v; a checkpoint is in %s: %v goes on from there", err, c.Dir, Option("Resume"))
+	return says(err, "%v; a checkpoint is in %s: %v goes on from there", err, c.Dir, Option("Resume"))
 }
 
 func (t *task) logPlan(p stream.Plan) {

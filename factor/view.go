@@ -79,7 +79,7 @@ func (t *task) measureView(ctx context.Context, before outState, tasks *remote.M
 		err = t.read.MeasureBy(t.view, t.Measuring, func() error { return tasks.Measure(ctx, o, t.read.Read) })
 	}
 	if err != nil && ctx.Err() != nil {
-		return Errorf(context.Canceled, source.Interrupted)
+		return says(context.Canceled, source.Interrupted)
 	}
 	return err
 }

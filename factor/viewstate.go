@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/stream/view"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -49,7 +50,7 @@ func writeMeasured(w io.Writer, v *view.View) error {
 	if err := b.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, eventsSeal, crc.Sum(sum.Sum32()))
+	_, err = fmt.Fprintf(w, durable.SealedLine, crc.Sum(sum.Sum32()))
 	return err
 }
 
@@ -60,7 +61,7 @@ func recallMeasured(fsys vfs.FS, name string, v *view.View) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	size, err := checkEvents(f, func([]byte) error { return nil })
+	size, err := checkEvents(f)
 	if err != nil {
 		return err
 	}

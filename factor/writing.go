@@ -65,10 +65,10 @@ func (t *task) observer(out *output) func(solver.Event) error {
 		if err := out.lines.Encode(EventOf(e)); err != nil {
 			return err
 		}
-		t.Pass(e, iteration.Observe(outlook.Moment{
+		t.Pass(e, Outlook(iteration.Observe(outlook.Moment{
 			Pass: e.Pass, Elapsed: e.Stats.Total, Rank: e.Rank, Locked: e.Locked,
 			Open: e.Open, More: e.More, Residual: e.Worst, Tol: e.Goal, Finished: e.Phase == solver.PhaseFinish,
-		}))
+		})))
 		return nil
 	}
 }

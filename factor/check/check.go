@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -15,8 +16,10 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/complete"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/solver"
@@ -290,7 +293,7 @@ func (c *checker) checkpoint(ctx context.Context) error {
 			}
 			c.total += info.Size()
 		}
-		err := factor.VerifyCheckpoint(c.FS, c.dir, name, func(n int) error { c.advance(n); return ctx.Err() })
+		err := c.verify(ctx, filepath.Join(c.dir, name))
 		if err != nil {
 			if err := c.problem(err); err != nil {
 				return err
@@ -299,6 +302,46 @@ func (c *checker) checkpoint(ctx context.Context) error {
 	}
 	return nil
 }
+
+// verify verifies a file of a checkpoint.
+func (c *checker) verify(ctx context.Context, path string) (err error) {
+	visit := func(b []byte) error { c.advance(len(b)); return ctx.Err() }
+	f, err := c.FS.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		switch {
+		case errors.Is(err, durable.ErrLines):
+			err = says(csr.ErrCorrupt, "%s is damaged: %s", path, strings.TrimPrefix(err.Error(), durable.ErrLines.Error()+": "))
+		case errors.Is(err, solver.ErrCheckpoint), errors.Is(err, complete.ErrState):
+			err = says(csr.ErrCorrupt, "%s is damaged: %v (%v begins anew)", path, err, factor.Option("Replace"))
+		}
+		err = errors.Join(err, f.Close())
+	}()
+	if filepath.Base(path) != layout.Checkpoint {
+		_, err = durable.CheckLines(f, visit)
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if complete.IsState(f) {
+		_, _, err = complete.Load(f, info.Size())
+		c.advance(int(info.Size()))
+		return errors.Join(err, ctx.Err())
+	}
+	saved, err := solver.ReadCheckpoint(io.TeeReader(f, writerFunc(visit)), info.Size())
+	if err != nil {
+		return err
+	}
+	return saved.Verify()
+}
+
+type writerFunc func(b []byte) error
+
+func (f writerFunc) Write(b []byte) (int, error) { return len(b), f(b) }
 
 // strays warns of files that do not belong to a result of gdsvd.
 func (c *checker) strays() {
@@ -333,13 +376,17 @@ func (r *Report) Sound() string { return fmt.Sprintf(r.what, r.Dir, memory.Forma
 func (r *Report) Err() error {
 	switch n := len(r.Problems); {
 	case n == 1:
-		return factor.Errorf(csr.ErrCorrupt, "%s: 1 problem found; compute what is damaged again", r.Dir)
+		return says(csr.ErrCorrupt, "%s: 1 problem found; compute what is damaged again", r.Dir)
 	case n > 1:
-		return factor.Errorf(csr.ErrCorrupt, "%s: %d problems found; compute what is damaged again", r.Dir, n)
+		return says(csr.ErrCorrupt, "%s: %d problems found; compute what is damaged again", r.Dir, n)
 	case r.Measured == nil && r.status != "" && r.status != solver.Converged.String():
-		return factor.Errorf(factor.ErrNotConverged, "%s is whole, but has not converged: its status is %.60q", r.Dir, r.status)
+		return says(factor.ErrNotConverged, "%s is whole, but has not converged: its status is %.60q", r.Dir, r.status)
 	case r.Measured == nil:
 		return nil
 	}
 	return r.Measured.verdict(r.Dir)
+}
+
+func says(kind error, format string, args ...any) error {
+	return &factor.Error{Kind: kind, Format: format, Args: args}
 }

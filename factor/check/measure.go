@@ -44,7 +44,7 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 	}
 	x := &c.arrays
 	if c.has(layout.Checkpoint) && !c.has(factor.ResultFile) {
-		return nil, factor.Errorf(nil, "%s holds the checkpoint of an unfinished run, whose vectors are not measured before %v has brought it to its end", c.dir, factor.Option("Resume"))
+		return nil, says(nil, "%s holds the checkpoint of an unfinished run, whose vectors are not measured before %v has brought it to its end", c.dir, factor.Option("Resume"))
 	}
 	if x.u == nil && x.v == nil || c.values == nil {
 		return nil, fmt.Errorf("%s holds no singular vectors that could be measured: want U.npy, V.npy or Vt.npy beside the values", c.dir)
@@ -232,11 +232,11 @@ func (m *Measurement) verdict(dir string) error {
 	case len(m.Misses) > 0 && !estimates:
 		i := m.Misses[0]
 		args = slices.Concat([]any{dir, len(m.Misses), m.K}, args, []any{i + 1, m.Residual[i]})
-		return factor.Errorf(nil, "%s: %d of %d triplets miss "+against+", triplet %d first: its residual is %.2g", args...)
+		return says(nil, "%s: %d of %d triplets miss "+against+", triplet %d first: its residual is %.2g", args...)
 	case m.looseBy() && !estimates:
-		return factor.Errorf(nil, "%s: its vectors miss "+against+": they are orthonormal to %.2g only", slices.Concat([]any{dir}, args, []any{m.loose})...)
+		return says(nil, "%s: its vectors miss "+against+": they are orthonormal to %.2g only", slices.Concat([]any{dir}, args, []any{m.loose})...)
 	case within < m.K:
-		return factor.Errorf(factor.ErrNotConverged, "%s: %d of %d triplets are within %.3g; the result says so itself", dir, within, m.K, *m.Tol)
+		return says(factor.ErrNotConverged, "%s: %d of %d triplets are within %.3g; the result says so itself", dir, within, m.K, *m.Tol)
 	}
 	return nil
 }
@@ -365,11 +365,11 @@ func (c *checker) view(ctx context.Context, store *source.Source) (stream.Source
 	across, _ := csr.Orient(store.Store, false, true)
 	v := view.Plan(store, p, across)
 	if v.Fingerprint() != said.Fingerprint {
-		return nil, factor.Errorf(csr.ErrCorrupt, "%s: view: its fingerprint is %s, that of %v is %s: the file is damaged; remove the result and compute it again", filepath.Join(c.dir, factor.ResultFile), said.Fingerprint, p, v.Fingerprint())
+		return nil, says(csr.ErrCorrupt, "%s: view: its fingerprint is %s, that of %v is %s: the file is damaged; remove the result and compute it again", filepath.Join(c.dir, factor.ResultFile), said.Fingerprint, p, v.Fingerprint())
 	}
 	err = store.Measure(ctx, v, stream.Options{Memory: c.Memory, Workers: c.Workers}, c.Progress)
 	if err != nil && ctx.Err() != nil {
-		err = factor.Errorf(context.Canceled, source.Interrupted)
+		err = says(context.Canceled, source.Interrupted)
 	}
 	return v, err
 }

@@ -144,3 +144,5 @@ func indexOf(store *csr.Store, axis csr.Axis, id string) (_ int64, err error) {
 	}
 	return -1, r.Err()
 }
+
+func says(format string, args ...any) error { return &factor.Error{Format: format, Args: args} }

@@ -21,7 +21,7 @@ func OpenMatrix(ctx context.Context, store *csr.Store, o Options, reads int) (*M
 		return nil, err
 	}
 	if _, rank, _ := l.view.Sides(); rank > 0 {
-		return nil, factor.Errorf(nil, "%v %s: it fills the matrix, so that there are not only entries to write: leave out the step that centres", factor.Option("View"), l.pipeline())
+		return nil, says("%v %s: it fills the matrix, so that there are not only entries to write: leave out the step that centres", factor.Option("View"), l.pipeline())
 	}
 	return &Matrix{look: l, drops: len(l.View) > 0}, nil
 }

@@ -96,7 +96,7 @@ func onlyStats(fsys vfs.FS, dir string) error {
 	}
 	for _, e := range entries {
 		if !ofStats(e.Name()) {
-			return factor.Errorf(nil, "%s holds %s, which is not of statistics: remove it, or give another %v", dir, e.Name(), factor.Option("Dir"))
+			return says("%s holds %s, which is not of statistics: remove it, or give another %v", dir, e.Name(), factor.Option("Dir"))
 		}
 	}
 	return err

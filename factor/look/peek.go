@@ -67,7 +67,7 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 			return nil, err
 		}
 		if row < 0 {
-			return nil, factor.Errorf(nil, "%v %q: no row of %s has that id", factor.Option("Rows"), id, store.Path())
+			return nil, says("%v %q: no row of %s has that id", factor.Option("Rows"), id, store.Path())
 		}
 		wanted = append(wanted, row)
 	}

@@ -155,7 +155,7 @@ func (in Input) Way(ctx context.Context, o Options) (*Way, error) {
 	}
 	var err error
 	if w.Least.SVD, err = in.matrix.each(func(s *csr.Store) (float64, error) {
-		least, err := factor.LeastMemory(ctx, s, o.Factor)
+		least, err := o.Factor.LeastMemory(ctx, s)
 		return float64(least), err
 	}); err != nil {
 		return nil, err

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // A sealed text ends with its checksum: these bytes, with the digits of the checksum, that of the
@@ -72,4 +75,40 @@ func Sparse(text []byte) error {
 		return fmt.Errorf("%d values, %d of them objects or arrays, are too many for %d bytes", values, nested, len(text))
 	}
 	return nil
+}
+
+// SealedLine is the format of the last line of a file of lines: the CRC-32C of all before it.
+const SealedLine = "{\"crc\":\"%v\"}\n"
+
+// ErrLines is wrapped by the error about a file whose last line does not say what it is.
+var ErrLines = errors.New("damaged lines")
+
+// CheckLines verifies a file of lines and returns the bytes before its last line. visit is called with what has been read.
+func CheckLines(f vfs.File, visit func(chunk []byte) error) (int64, error) {
+	damaged := func(format string, args ...any) (int64, error) {
+		return 0, fmt.Errorf("%w: %s", ErrLines, fmt.Sprintf(format, args...))
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	last := make([]byte, len(fmt.Sprintf(SealedLine, crc.Sum(0))))
+	size := info.Size() - int64(len(last))
+	if size < 0 {
+		return damaged("byte %d: it ends there, without its checksum", info.Size())
+	}
+	if _, err := f.ReadAt(last, size); err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	if !strings.HasPrefix(string(last), "{\"crc\":") { // what is something else altogether may be of any size
+		return damaged("bytes %d to %d, the last line, are %.40q, not a checksum", size, info.Size(), last)
+	}
+	sum, err := crc.Read(io.NewSectionReader(f, 0, size), visit)
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	if string(last) != fmt.Sprintf(SealedLine, sum) {
+		return damaged("bytes 0 to %d have the checksum %v, which the last line, %.40q, does not say", size, sum, last)
+	}
+	return size, nil
 }

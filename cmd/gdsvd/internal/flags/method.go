@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -140,7 +139,13 @@ func (o *Method) Check(cmd *cobra.Command, operator solver.OperatorKind, standin
 		return nil, ui.Usagef(cmd, "--operator dilation has negative eigenvalues, which --method %s cannot work with; take one that finds one vector at a time", o.name)
 	}
 	if t.Wrong != nil {
-		return nil, ui.Usagef(cmd, "%s: %v", strings.Join(factor.Flags(made)[2:], " "), t.Wrong)
+		var given []string
+		for _, s := range t.Settings {
+			if s.Value != s.Default {
+				given = append(given, fmt.Sprintf("--%s %v", s.Name, s.Value))
+			}
+		}
+		return nil, ui.Usagef(cmd, "%s: %v", strings.Join(given, " "), t.Wrong)
 	}
 	return made, nil
 }
