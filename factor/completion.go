@@ -67,10 +67,15 @@ func (r *Result) ColBiases(ctx context.Context) ([]float64, error) {
 	return r.biases(ctx, layout.ColBiases, r.Cols)
 }
 
-func (r *Result) biases(ctx context.Context, name string, n int64) (b []float64, err error) {
+func (r *Result) biases(ctx context.Context, name string, n int64) ([]float64, error) {
 	if r.Completion == nil || !r.Completion.Biases {
 		return nil, nil
 	}
+	return r.vector(ctx, name, n)
+}
+
+// vector reads a file with n numbers.
+func (r *Result) vector(ctx context.Context, name string, n int64) (x []float64, err error) {
 	m, err := r.array(name)
 	if err != nil {
 		return nil, err
@@ -79,8 +84,8 @@ func (r *Result) biases(ctx context.Context, name string, n int64) (b []float64,
 	if m.Rows != n || m.Dims != 1 {
 		return nil, damagedResult(m.Name(), "it is %s, not %d numbers", m.Shape(), n)
 	}
-	b = make([]float64, n)
-	return b, m.Each(ctx, 1, func(i int64, row []float64) { b[i] = row[0] })
+	x = make([]float64, n)
+	return x, m.Each(ctx, 1, func(i int64, row []float64) { x[i] = row[0] })
 }
 
 // completion is a Complete under way.

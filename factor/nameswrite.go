@@ -61,7 +61,7 @@ func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, 
 		return side, files, err
 	}
 	defer func() { err = errors.Join(err, titles.Close()) }()
-	text, err := write(name.Titles(), titlesOf(ctx, titles))
+	text, err := write(name.Titles(), inOrder(ctx, titles.Count(), titles.At))
 	side.Titles = &text
 	return side, files, err
 }
@@ -77,14 +77,7 @@ func (n *Names) Copy(ctx context.Context, fsys vfs.FS, dir string) (side *SideID
 		if c.from == nil {
 			continue
 		}
-		sum, err := lines.Write(fsys, filepath.Join(dir, c.name), func(yield func(string, error) bool) {
-			for i := range n.count {
-				line, err := c.at(i)
-				if err = cmp.Or(err, ended(ctx, i)); !yield(line, err) || err != nil {
-					return
-				}
-			}
-		})
+		sum, err := lines.Write(fsys, filepath.Join(dir, c.name), inOrder(ctx, n.count, c.at))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -156,12 +149,12 @@ func idsOf(ctx context.Context, store *csr.Store, axis csr.Axis) iter.Seq2[strin
 	}
 }
 
-// titlesOf are titles in order.
-func titlesOf(ctx context.Context, titles *csr.Titles) iter.Seq2[string, error] {
+// inOrder are n texts by their numbers.
+func inOrder(ctx context.Context, n int64, at func(i int64) (string, error)) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for i := range titles.Count() {
-			title, err := titles.At(i)
-			if err = cmp.Or(err, ended(ctx, i)); !yield(title, err) || err != nil {
+		for i := range n {
+			text, err := at(i)
+			if err = cmp.Or(err, ended(ctx, i)); !yield(text, err) || err != nil {
 				return
 			}
 		}

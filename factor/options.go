@@ -77,7 +77,7 @@ const DefaultMaxRank = 200
 // withDefaults fills in what was left to the package.
 func (o Options) withDefaults() Options {
 	o.Tol = cmp.Or(o.Tol, solver.DefaultTol)
-	if o.Memory == 0 {
+	if o.Memory == 0 { // finding it out takes a while
 		o.Memory = DefaultMemory()
 	}
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
@@ -87,12 +87,8 @@ func (o Options) withDefaults() Options {
 	if o.Methods == nil {
 		o.Methods = all.Methods()
 	}
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS())
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Planned == nil {
 		o.Planned = func(Memory) error { return nil }
 	}

@@ -157,8 +157,11 @@ func (r *Result) Pipeline(ctx context.Context) (view.Pipeline, error) {
 			if p[step].Axis == "rows" {
 				n = r.Rows
 			}
-			var kept []bool
-			err := r.statistic(ctx, viewFile(p, view.Statistic{Step: step, Name: "mask"}), n, func() { kept = make([]bool, n) }, func(i int64, v float64) { kept[i] = v != 0 })
+			x, err := r.statistic(ctx, viewFile(p, view.Statistic{Step: step, Name: "mask"}), n)
+			kept := make([]bool, len(x))
+			for i, v := range x {
+				kept[i] = v != 0
+			}
 			return view.NewMask(kept), err
 		})
 	}
@@ -174,21 +177,12 @@ func explained(err error) bool {
 	return errors.Is(err, csr.ErrCorrupt) || errors.As(err, &system)
 }
 
-// statistic reads a file with n numbers of a view. begin is called when it is known that there are as many.
-func (r *Result) statistic(ctx context.Context, name string, n int64, begin func(), do func(i int64, v float64)) (err error) {
+// statistic reads a file with n numbers of a view.
+func (r *Result) statistic(ctx context.Context, name string, n int64) ([]float64, error) {
 	if !layout.OfView(name) || filepath.Base(name) != name {
-		return fmt.Errorf("%q is no file of a view", name)
+		return nil, fmt.Errorf("%q is no file of a view", name)
 	}
-	m, err := r.array(name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, m.Close()) }()
-	if m.Rows != n || m.Dims != 1 {
-		return fmt.Errorf("%s is %s, not %d numbers", name, m.Shape(), n)
-	}
-	begin()
-	return m.Each(ctx, 1, func(i int64, row []float64) { do(i, row[0]) })
+	return r.vector(ctx, name, n)
 }
 
 // Fit fits steps of the view of a result, by what they have measured of its matrix, to rows that it does not have, or to
@@ -209,8 +203,7 @@ func (r *Result) Fit(ctx context.Context, p view.Pipeline, columns bool) (*view.
 			case s.Value != nil:
 				return []float64{float64(*s.Value)}, nil
 			default:
-				var x []float64
-				err := r.statistic(ctx, s.File, n, func() { x = make([]float64, n) }, func(i int64, v float64) { x[i] = v })
+				x, err := r.statistic(ctx, s.File, n)
 				if err != nil && ctx.Err() == nil && !explained(err) {
 					err = damagedResult(filepath.Join(r.dir, s.File), "%v", err)
 				}

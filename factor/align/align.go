@@ -14,6 +14,7 @@
 package align
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,18 +73,12 @@ type Alignment struct {
 
 // Align turns the vectors of a result to those of an old one with as many components, and writes them to a directory.
 func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignment, err error) {
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS())
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
 	}
-	if o.Neighbours == 0 {
-		o.Neighbours = 10
-	}
-	if o.Sample == 0 {
-		o.Sample = 200
-	}
+	o.Neighbours = cmp.Or(o.Neighbours, 10)
+	o.Sample = cmp.Or(o.Sample, 200)
 	if fresh.K != old.K {
 		return nil, fmt.Errorf("%s has %d components, %s has %d: factorise with the same -k", fresh.Dir(), fresh.K, old.Dir(), old.K)
 	}

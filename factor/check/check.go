@@ -67,18 +67,12 @@ type checker struct {
 // measures the triplets on the matrix if o has a store. What is wrong with the result is in the report;
 // the error is for what kept it from being checked.
 func Result(ctx context.Context, dir string, o Options) (_ *Report, err error) {
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS())
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Planned == nil {
 		o.Planned = func(factor.Memory) error { return nil }
 	}
-	if o.Memory == 0 {
-		o.Memory = factor.DefaultMemory()
-	}
+	o.Memory = cmp.Or(o.Memory, factor.DefaultMemory())
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}

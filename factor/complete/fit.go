@@ -1,6 +1,7 @@
 package complete
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,9 +120,7 @@ func (o Options) withDefaults(src stream.Source) (Options, error) {
 	if norm := math.Ldexp(src.Norm()); norm > 0 && (norm < leastNorm || norm > mostNorm) {
 		return o, fmt.Errorf("complete: the norm of the entries is %.3g, which is fitted from %.0e to %.0e: multiply them by a power of ten", norm, leastNorm, mostNorm)
 	}
-	if o.Rounds == 0 {
-		o.Rounds = DefaultRounds
-	}
+	o.Rounds = cmp.Or(o.Rounds, DefaultRounds)
 	if o.Round == nil {
 		o.Round = func(*State) error { return nil }
 	}

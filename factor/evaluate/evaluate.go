@@ -105,9 +105,7 @@ func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error
 	e := &evaluation{Options: o, trainStore: train}
 	e.Memory = cmp.Or(e.Memory, factor.DefaultMemory())
 	e.Workers = cmp.Or(e.Workers, runtime.GOMAXPROCS(0))
-	if e.FS == nil {
-		e.FS = vfs.OS()
-	}
+	e.FS = cmp.Or(e.FS, vfs.OS())
 	if e.Progress == nil {
 		e.Progress = func(string, float64, float64) {}
 	}

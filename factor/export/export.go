@@ -103,9 +103,7 @@ func write(ctx context.Context, dir string, o Options, open func(Options) (*tabl
 
 // prepare fills in what is not given, and tells whether the file may be written.
 func (o *Options) prepare() (err error) {
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS())
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
 	}

@@ -104,14 +104,7 @@ func (w *entries) mtx() error {
 
 // npz writes the arrays one after the other, each by a read of the store.
 func (w *entries) npz() error {
-	z := zip.NewWriter(w.out)
-	array := func(name string, head []byte) (io.Writer, error) {
-		f, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
-		if err == nil {
-			_, err = f.Write(head)
-		}
-		return f, err
-	}
+	z := npz{zip.NewWriter(w.out)}
 	descr, put := "<i4", func(b []byte, x int64) []byte { return binary.LittleEndian.AppendUint32(b, uint32(x)) }
 	if max(w.nnz, w.rows, w.cols) > math.MaxInt32 {
 		descr, put = "<i8", func(b []byte, x int64) []byte { return binary.LittleEndian.AppendUint64(b, uint64(x)) }
@@ -120,14 +113,14 @@ func (w *entries) npz() error {
 	if w.store.Transposed() {
 		kind = "csc"
 	}
-	f, err := array("format", npy.HeaderOf("|S3"))
+	f, err := z.file("format", npy.HeaderOf("|S3"))
 	if err == nil {
 		_, err = io.WriteString(f, kind)
 	}
 	if err != nil {
 		return err
 	}
-	if f, err = array("shape", npy.HeaderOf("<i8", 2)); err == nil {
+	if f, err = z.file("shape", npy.HeaderOf("<i8", 2)); err == nil {
 		_, err = f.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(w.rows)), uint64(w.cols)))
 	}
 	if err != nil {
@@ -152,7 +145,7 @@ func (w *entries) npz() error {
 		}},
 		{"indptr", descr, w.store.Rows() + 1, nil},
 	} {
-		if f, err = array(a.name, npy.HeaderOf(a.descr, a.n)); err != nil {
+		if f, err = z.file(a.name, npy.HeaderOf(a.descr, a.n)); err != nil {
 			return err
 		}
 		w.buf = w.buf[:0]

@@ -3,6 +3,7 @@ package export
 import (
 	"archive/zip"
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -53,35 +54,38 @@ func (a *array) write(w *window) error {
 	return err
 }
 
+// npz is an archive of arrays.
+type npz struct{ *zip.Writer }
+
+// file begins the file of an array with what it begins with.
+func (z npz) file(name string, head []byte) (io.Writer, error) {
+	f, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
+	if err == nil {
+		_, err = f.Write(head)
+	}
+	return f, err
+}
+
 // archive writes several arrays: that of the table first.
 type archive struct {
 	ctx context.Context
 	t   *table
-	zip *zip.Writer
+	zip npz
 	*array
 }
 
 func newArchive(ctx context.Context, t *table, out io.Writer) (*archive, error) {
-	a := &archive{ctx: ctx, t: t, zip: zip.NewWriter(out)}
-	w, err := a.file(t.what)
+	a := &archive{ctx: ctx, t: t, zip: npz{zip.NewWriter(out)}}
+	w, err := a.zip.file(t.what, nil)
 	if err == nil {
 		a.array, err = newArray(t, w, false)
 	}
 	return a, err
 }
 
-// file begins the file of an array.
-func (a *archive) file(name string) (io.Writer, error) {
-	return a.zip.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
-}
-
 func (a *archive) close() error {
 	if a.t.what != "sigma" && a.t.sigma != nil {
-		out, err := a.file("sigma")
-		if err == nil {
-			err = numbers(out, "<f8", len(a.t.sigma), func(i int) uint64 { return math.Float64bits(a.t.sigma[i]) })
-		}
-		if err != nil {
+		if err := a.numbers("sigma", "<f8", len(a.t.sigma), func(i int) (uint64, error) { return math.Float64bits(a.t.sigma[i]), nil }); err != nil {
 			return err
 		}
 	}
@@ -99,16 +103,18 @@ func (a *archive) close() error {
 }
 
 // numbers writes an array of n numbers of 8 bytes.
-func numbers(out io.Writer, descr string, n int, of func(i int) uint64) error {
-	w := bufio.NewWriter(out)
-	_, err := w.Write(npy.HeaderOf(descr, int64(n)))
-	var b [8]byte
-	for i := 0; i < n && err == nil; i++ {
-		binary.LittleEndian.PutUint64(b[:], of(i))
-		_, err = w.Write(b[:])
-	}
+func (a *archive) numbers(name, descr string, n int, of func(i int) (uint64, error)) error {
+	out, err := a.zip.file(name, npy.HeaderOf(descr, int64(n)))
 	if err != nil {
 		return err
+	}
+	w := bufio.NewWriter(out)
+	for i := range n {
+		x, err := of(i)
+		if err = cmp.Or(err, a.stopped(i)); err != nil {
+			return err
+		}
+		_, _ = w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), x)) // the error stays
 	}
 	return w.Flush()
 }
@@ -117,34 +123,22 @@ func (a *archive) ids() error {
 	if !a.t.ints() {
 		return a.texts("ids", a.t.names.ID)
 	}
-	out, err := a.file("ids")
-	if err != nil {
-		return err
-	}
-	var bad error
-	err = numbers(out, "<i8", int(a.t.rows), func(i int) uint64 {
-		if bad != nil || a.stopped(i, &bad) {
-			return 0
+	return a.numbers("ids", "<i8", int(a.t.rows), func(i int) (uint64, error) {
+		id, err := a.t.names.ID(int64(i))
+		if err != nil {
+			return 0, err
 		}
-		var id string
-		var x int64
-		if id, bad = a.t.names.ID(int64(i)); bad == nil {
-			x, bad = strconv.ParseInt(id, 10, 64)
-		}
-		return uint64(x)
+		x, err := strconv.ParseInt(id, 10, 64)
+		return uint64(x), err
 	})
-	if bad != nil {
-		return bad
-	}
-	return err
 }
 
 // stopped asks now and then whether the context is done.
-func (a *archive) stopped(i int, err *error) bool {
-	if i%(1<<14) == 0 {
-		*err = a.ctx.Err()
+func (a *archive) stopped(i int) error {
+	if i%(1<<14) != 0 {
+		return nil
 	}
-	return *err != nil
+	return a.ctx.Err()
 }
 
 // texts writes an array of strings. All elements of such an array have the size of the longest one: 4 bytes
@@ -152,12 +146,8 @@ func (a *archive) stopped(i int, err *error) bool {
 func (a *archive) texts(name string, of func(int64) (string, error)) error {
 	longest, bytes, valid := 1, 1, true
 	for i := range int(a.t.rows) {
-		var bad error
-		if a.stopped(i, &bad) {
-			return bad
-		}
 		s, err := of(int64(i))
-		if err != nil {
+		if err = cmp.Or(err, a.stopped(i)); err != nil {
 			return err
 		}
 		longest, bytes, valid = max(longest, utf8.RuneCountInString(s)), max(bytes, len(s)), valid && utf8.ValidString(s)
@@ -169,30 +159,24 @@ func (a *archive) texts(name string, of func(int64) (string, error)) error {
 	if most := int64(1<<30) + 64*int64(a.t.k)*a.t.rows; int64(size) > most/a.t.rows {
 		return fmt.Errorf("%s of up to %d characters take %d bytes for each of %d rows in an array of NumPy: export parquet or csv, or leave ids out", name, longest, size, a.t.rows)
 	}
-	out, err := a.file(name)
+	out, err := a.zip.file(name, npy.HeaderOf(descr, a.t.rows))
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriter(out)
-	_, err = w.Write(npy.HeaderOf(descr, a.t.rows))
 	var b []byte
-	for i := 0; i < int(a.t.rows) && err == nil && !a.stopped(i, &err); i++ {
-		s, bad := of(int64(i))
-		if bad != nil {
-			return bad
+	for i := range int(a.t.rows) {
+		s, err := of(int64(i))
+		if err = cmp.Or(err, a.stopped(i)); err != nil {
+			return err
 		}
-		b = b[:0]
-		if valid {
+		if b = append(b[:0], s...); valid {
+			b = b[:0]
 			for _, r := range s {
 				b = binary.LittleEndian.AppendUint32(b, uint32(r))
 			}
-		} else {
-			b = append(b, s...)
 		}
-		_, err = w.Write(append(b, make([]byte, size-len(b))...))
-	}
-	if err != nil {
-		return err
+		_, _ = w.Write(append(b, make([]byte, size-len(b))...)) // the error stays
 	}
 	return w.Flush()
 }

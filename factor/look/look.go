@@ -37,16 +37,10 @@ type look struct {
 
 // newLook measures the view of a store, which is to be read some times more.
 func newLook(ctx context.Context, store *csr.Store, o Options, reads int) (*look, error) {
-	if o.Memory == 0 {
-		o.Memory = factor.DefaultMemory()
-	}
+	o.Memory = cmp.Or(o.Memory, factor.DefaultMemory())
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS())
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	src := source.New(store, rows, cols)
 	var err error

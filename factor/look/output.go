@@ -1,19 +1,17 @@
 package look
 
 import (
-	"encoding/csv"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/folder"
+	"github.com/gdsvd/gdsvd/factor/internal/tabular"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/stream/view"
@@ -34,72 +32,33 @@ func statsFiles(side string) (names []string) {
 	return append(names, side+".csv")
 }
 
-// ofStats tells whether a directory of statistics has a file with that name.
-func ofStats(name string) bool {
-	return name == StatsFile || slices.Contains(statsFiles("rows"), name) || slices.Contains(statsFiles("cols"), name)
+// statistics is the kind of directory that is written.
+func statistics() folder.Kind {
+	return folder.Kind{What: "a set of statistics", File: StatsFile, Format: statsFormat, Files: slices.Concat(statsFiles("rows"), statsFiles("cols"))}
 }
 
 // statsOutput is a directory of statistics that is being written. Nil writes nothing.
 type statsOutput struct {
-	fsys  vfs.FS
-	stage *vfs.Staging
+	*folder.Folder
 	sides [2]*statsSide // by the axis of the store
 }
 
 // newStatsOutput begins a directory, with files of known sizes.
 func newStatsOutput(store *csr.Store, o StatsOptions) (_ *statsOutput, err error) {
-	out := &statsOutput{fsys: o.FS}
-	if out.fsys == nil {
-		out.fsys = vfs.OS()
-	}
-	out.stage, err = vfs.Stage(out.fsys, o.Dir, o.Replace,
-		func(path string) error { return isStats(out.fsys, path) },
-		func(stage string) (bool, error) { return false, onlyStats(out.fsys, stage) })
-	if err != nil {
+	fsys := cmp.Or(o.FS, vfs.OS())
+	out := new(statsOutput)
+	if out.Folder, err = statistics().New(fsys, o.Dir, o.Replace); err != nil {
 		return nil, err
 	}
 	names := [2]string{}
 	names[csr.RowAxis], names[csr.ColAxis] = csr.Orient(store, "rows", "cols")
 	for axis, n := range [...]int64{csr.RowAxis: store.Rows(), csr.ColAxis: store.Cols()} {
-		out.sides[axis], err = newStatsSide(out.fsys, out.stage.Dir(), names[axis], store, csr.Axis(axis), n)
+		out.sides[axis], err = newStatsSide(fsys, out.Dir(), names[axis], store, csr.Axis(axis), n)
 		if err != nil {
 			return nil, errors.Join(err, out.abort())
 		}
 	}
 	return out, nil
-}
-
-// isStats tells whether a directory holds statistics: only such a one is ever replaced.
-func isStats(fsys vfs.FS, dir string) error {
-	const most = 1 << 20
-	text, err := vfs.ReadFile(fsys, filepath.Join(dir, StatsFile), most)
-	var head struct {
-		Format string `json:"format"`
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &head)
-	}
-	if err == nil && head.Format != statsFormat {
-		err = fmt.Errorf("%s: format %q, want %q", StatsFile, head.Format, statsFormat)
-	}
-	if err != nil {
-		return fmt.Errorf("it is not a directory of statistics and is left alone: %w", err)
-	}
-	return onlyStats(fsys, dir)
-}
-
-// onlyStats makes sure that a directory, if there is one, has no file but those of statistics.
-func onlyStats(fsys vfs.FS, dir string) error {
-	entries, err := fsys.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, e := range entries {
-		if !ofStats(e.Name()) {
-			return says("%s holds %s, which is not of statistics: remove it, or give another %v", dir, e.Name(), factor.Option("Dir"))
-		}
-	}
-	return err
 }
 
 func (o *statsOutput) write(axis csr.Axis, lines []view.Numbers) error {
@@ -119,15 +78,8 @@ func (o *statsOutput) commit(r *Stats) (err error) {
 			return err
 		}
 	}
-	r.Files = slices.Concat([]string{StatsFile}, statsFiles("rows"), statsFiles("cols"))
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := durable.WriteFile(o.fsys, filepath.Join(o.stage.Dir(), StatsFile), durable.Bytes(append(text, '\n'))); err != nil {
-		return err
-	}
-	return o.stage.Commit()
+	r.Files = append([]string{StatsFile}, o.Files...)
+	return o.Commit(r, nil)
 }
 
 // abort removes what was written. After commit it does nothing.
@@ -138,18 +90,17 @@ func (o *statsOutput) abort() error {
 			errs = append(errs, s.discard())
 		}
 	}
-	return errors.Join(append(errs, o.stage.Abort())...)
+	return errors.Join(append(errs, o.Abort())...)
 }
 
 // statsSide writes the files of a side forward.
 type statsSide struct {
 	arrays [len(statsColumns)]*npy.Array
-	text   *durable.File
-	csv    *csv.Writer
+	file   *durable.File
+	text   *tabular.Writer
 	ids    *csr.IDReader
 	titles *csr.Titles // nil: there are none
 	n      int64
-	record []string
 }
 
 func newStatsSide(fsys vfs.FS, dir, name string, store *csr.Store, axis csr.Axis, n int64) (s *statsSide, err error) {
@@ -171,15 +122,19 @@ func newStatsSide(fsys vfs.FS, dir, name string, store *csr.Store, axis csr.Axis
 			return s, err
 		}
 	}
-	if s.text, err = durable.Create(fsys, filepath.Join(dir, files[len(s.arrays)])); err != nil {
+	if s.file, err = durable.Create(fsys, filepath.Join(dir, files[len(s.arrays)])); err != nil {
 		return s, err
 	}
-	s.csv = csv.NewWriter(s.text)
-	s.record = []string{"id"}
+	columns := []tabular.Column{{Name: "id"}}
 	if s.titles != nil {
-		s.record = append(s.record, "title")
+		columns = append(columns, tabular.Column{Name: "title"})
 	}
-	return s, s.csv.Write(append(s.record, statsColumns[:]...))
+	for _, name := range statsColumns {
+		columns = append(columns, tabular.Column{Name: name, Kind: tabular.Float})
+	}
+	columns[len(columns)-len(statsColumns)].Kind = tabular.Int // count
+	s.text, err = tabular.New(s.file, "csv", false, columns...)
+	return s, err
 }
 
 // write adds lines.
@@ -217,19 +172,15 @@ func (s *statsSide) writeText(n view.Numbers) error {
 	if !s.ids.Next() {
 		return errors.Join(s.ids.Err(), fmt.Errorf("there is no id number %d", s.n))
 	}
-	s.record = append(s.record[:0], s.ids.String())
+	line := []*tabular.Value{{Text: s.ids.String()}}
 	if s.titles != nil {
 		title, err := s.titles.At(s.n)
 		if err != nil {
 			return err
 		}
-		s.record = append(s.record, title)
+		line = append(line, &tabular.Value{Text: title})
 	}
-	s.record = append(s.record, strconv.FormatInt(n.Count, 10))
-	for _, x := range []float64{n.Sum, n.Mean, n.Variance} {
-		s.record = append(s.record, strconv.FormatFloat(x, 'g', -1, 64))
-	}
-	return s.csv.Write(s.record)
+	return s.text.Add(append(line, &tabular.Value{Int: n.Count}, &tabular.Value{Float: n.Sum}, &tabular.Value{Float: n.Mean}, &tabular.Value{Float: n.Variance})...)
 }
 
 // finish makes the files durable.
@@ -243,13 +194,12 @@ func (s *statsSide) finish() error {
 	if s.ids.Next() {
 		return fmt.Errorf("there are more than %d ids", s.n)
 	}
-	s.csv.Flush()
-	if err := errors.Join(s.csv.Error(), s.ids.Err()); err != nil {
+	if err := errors.Join(s.text.Close(), s.ids.Err()); err != nil {
 		return err
 	}
-	text := s.text
-	s.text = nil
-	return errors.Join(text.Close(), s.discard())
+	file := s.file
+	s.file = nil
+	return errors.Join(file.Close(), s.discard())
 }
 
 // discard closes what is open.
@@ -261,9 +211,9 @@ func (s *statsSide) discard() error {
 			s.arrays[i] = nil
 		}
 	}
-	if s.text != nil {
-		errs = append(errs, s.text.Discard())
-		s.text = nil
+	if s.file != nil {
+		errs = append(errs, s.file.Discard())
+		s.file = nil
 	}
 	if s.titles != nil {
 		errs = append(errs, s.titles.Close())

@@ -154,10 +154,10 @@ func TestSummariseReplaces(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mine.txt"), []byte("x"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := summarise(dir, true); err == nil || !strings.Contains(err.Error(), "holds mine.txt, which is not of statistics") {
+	if err := summarise(dir, true); err == nil || !strings.Contains(err.Error(), "holds mine.txt, which is not of a set of statistics") {
 		t.Errorf("%v", err)
 	}
-	if err := summarise(store.Path(), true); err == nil || !strings.Contains(err.Error(), "it is not a directory of statistics and is left alone") {
+	if err := summarise(store.Path(), true); err == nil || !strings.Contains(err.Error(), "it is not a set of statistics and is left alone") {
 		t.Errorf("%v", err)
 	}
 	_, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir + "2", Options: look.Options{View: pipeline(t, "multiply=-1 · log1p · sqrt")}})

@@ -58,9 +58,7 @@ const (
 func (o Options) withDefaults() Options {
 	o.Components, o.Top = cmp.Or(o.Components, 6), cmp.Or(o.Top, 8)
 	o.Memory, o.Workers = cmp.Or(o.Memory, factor.DefaultMemory()), cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS())
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
 	}

@@ -17,7 +17,7 @@ import (
 // Kind of a directory.
 type Kind struct {
 	What   string   // "a projection"
-	File   string   // the JSON object that describes it, sealed
+	File   string   // the JSON object that describes it
 	Format string   // its field format
 	Files  []string // the others that there may be
 }
@@ -115,9 +115,13 @@ func (f *Folder) Dir() string { return f.stage.Dir() }
 // Path is that of a file.
 func (f *Folder) Path(name string) string { return filepath.Join(f.Dir(), name) }
 
-// Commit writes the description, of which sum is the last field, and publishes the directory.
+// Commit writes the description, of which sum is the last field, or which has none if that is nil, and publishes the directory.
 func (f *Folder) Commit(description any, sum *crc.Sum) error {
-	text, err := durable.Seal(description, sum)
+	text, err := json.MarshalIndent(description, "", "  ")
+	text = append(text, '\n')
+	if sum != nil {
+		text, err = durable.Seal(description, sum)
+	}
 	if err != nil {
 		return err
 	}
