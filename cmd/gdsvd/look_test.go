@@ -125,7 +125,7 @@ func TestStatsFiles(t *testing.T) {
 		}
 		fails(t, ui.ExitError, `out: file (already )?exists \(--force replaces it\)`, "stats", "-q", store, "-o", out)
 		must(t, "stats", "-q", store, "-o", out, "--force", "--workers", "3", "--view", "lsi")
-		fails(t, ui.ExitError, "it is not a directory of statistics and is left alone", "stats", "-q", store, "-o", store, "--force")
+		fails(t, ui.ExitError, "it is not a set of statistics and is left alone", "stats", "-q", store, "-o", store, "--force")
 		var p look.Peeked
 		decode(t, must(t, "view", "-q", store, "--json", "--head", "3", "--view", "pca"), &p)
 		if len(p.Lines) != 3 || len(p.Lines[0].Entries) != 20 || p.View != "center=columns" || p.Rows != int64(rows) {
