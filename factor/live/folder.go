@@ -11,6 +11,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -109,7 +110,7 @@ func (f *Folder) holds(path string) bool {
 	if strings.HasSuffix(path, vfs.PartialSuffix) {
 		return false
 	}
-	for _, file := range []string{factor.ResultFile, csr.ManifestName, checkpointFile} {
+	for _, file := range []string{factor.ResultFile, csr.ManifestName, layout.Checkpoint} {
 		if _, err := f.fs.Stat(filepath.Join(path, file)); err == nil {
 			return true
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestLongEvent(t *testing.T) {
 	dir := t.TempDir()
 	text := "{\"phase\":\"iterate\",\"pass\":3}\n{\"phase\":\"" + strings.Repeat("x", 1<<25) + "\"}\n"
-	for name, of := range map[string]string{checkpointFile: "", checkpointEvents: text} {
+	for name, of := range map[string]string{layout.Checkpoint: "", layout.CheckpointEvents: text} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(of), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -151,7 +152,7 @@ func TestDied(t *testing.T) {
 	for i := range 5 {
 		events += fmt.Sprintf(`{"phase":"iterate","pass":%d,"sigma":3,"residual":null,"seconds":{"total":%d}}`+"\n", i+1, i)
 	}
-	for name, text := range map[string]string{checkpointFile: "x", checkpointEvents: events + `{"crc":"00000000"}` + "\n"} {
+	for name, text := range map[string]string{layout.Checkpoint: "x", layout.CheckpointEvents: events + `{"crc":"00000000"}` + "\n"} {
 		if err := os.WriteFile(filepath.Join(out, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}

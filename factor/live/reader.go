@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -165,7 +164,7 @@ func (r *Reader) left(ctx context.Context) (*State, error) {
 		file string
 		read func(context.Context, *State) error
 	}{
-		{checkpointFile, r.checkpoint}, {factor.ResultFile, r.result}, {csr.ManifestName, r.store},
+		{layout.Checkpoint, r.checkpoint}, {factor.ResultFile, r.result}, {csr.ManifestName, r.store},
 	} {
 		info, err := r.fs.Stat(filepath.Join(r.out, of.file))
 		if err != nil {
@@ -185,32 +184,19 @@ func (r *Reader) left(ctx context.Context) (*State, error) {
 	return nil, fmt.Errorf("%s: %w", r.out, ErrNoRun)
 }
 
-// Files of a checkpoint.
-const (
-	checkpointFile   = "checkpoint"
-	checkpointEvents = "checkpoint.jsonl"
-)
-
 // checkpoint is of a run that can go on.
 func (r *Reader) checkpoint(ctx context.Context, s *State) error {
 	s.Status, s.Checkpoint, s.Command = Unfinished, true, "svd"
-	f, err := r.fs.Open(filepath.Join(r.out, checkpointEvents))
+	f, err := r.fs.Open(filepath.Join(r.out, layout.CheckpointEvents))
 	if err != nil {
 		return nil // a run goes on without
 	}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, layout.LongestEvent)
-	for ctx.Err() == nil && lines.Scan() {
-		var e factor.Event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			break // a damaged one is for the run that goes on to say
-		}
-		if e.Phase != "" { // the last line is a checksum
-			s.pass(e)
-			s.Seconds = e.Seconds.Total
-			if e.Objective != 0 {
-				s.Command = "complete"
-			}
+	events, _, _ := ReadEvents(ctx, f) // what is damaged is for the run that goes on to say
+	for _, e := range events {
+		s.pass(e)
+		s.Seconds = e.Seconds.Total
+		if e.Objective != 0 {
+			s.Command = "complete"
 		}
 	}
 	return errors.Join(ctx.Err(), f.Close())

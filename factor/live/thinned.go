@@ -1,6 +1,44 @@
 package live
 
-import "github.com/gdsvd/gdsvd/factor"
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
+)
+
+// ErrEvents says that lines are no events.
+var ErrEvents = errors.New("no list of events")
+
+// ReadEvents reads lines of events, Thinned, and returns how many lines there are. A line that has no phase, such as a checksum, is no event.
+func ReadEvents(ctx context.Context, in io.Reader) (_ []factor.Event, line int, err error) {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, layout.LongestEvent)
+	var t Thinned
+	for lines.Scan() {
+		line++
+		if line%1024 == 0 && ctx.Err() != nil {
+			return nil, line, ctx.Err()
+		}
+		var e factor.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return t.Events, line, fmt.Errorf("%w: %w", ErrEvents, err)
+		}
+		if e.Phase != "" {
+			t.Add(e)
+		}
+	}
+	err = lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		line, err = line+1, fmt.Errorf("%w: it is longer than %d bytes", ErrEvents, layout.LongestEvent)
+	}
+	return t.Events, line, err
+}
 
 // MostPasses are kept of a run: of one with more, each second one, or each fourth, and so on.
 const MostPasses = 1500

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
@@ -352,7 +353,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add(`{"phase":"path","pass":1,"objective":1e300,"rmse":1,"held_out_rmse":null}`+"\n{}\n", true)
 	f.Add(`{"phase":"iterate","pass":-9,"residual":-1,"worst":null,"open":2,"seconds":{"total":-1e308}}`+"\n", false)
 	f.Fuzz(func(t *testing.T, text string, completion bool) {
-		events, _, err := decodeEvents(t.Context(), strings.NewReader(text))
+		events, _, err := live.ReadEvents(t.Context(), strings.NewReader(text))
 		if err != nil {
 			return
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -340,7 +341,7 @@ func TestManyTriplets(t *testing.T) {
 func TestDamage(t *testing.T) {
 	store := made(t, 30, 20, plainName("r"), plainName("c"))
 	r := factorised(t, store, factor.Options{Rank: 3})
-	name := filepath.Join(r.Dir(), eventsFile)
+	name := filepath.Join(r.Dir(), layout.Events)
 	sound, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -349,12 +350,12 @@ func TestDamage(t *testing.T) {
 		"a changed digit": regexp.MustCompile(`"pass":1`).ReplaceAll(sound, []byte(`"pass":2`)),
 		"a missing line":  sound[:bytes.LastIndexByte(sound[:len(sound)-1], '\n')+1],
 		"no JSON":         append([]byte("{"), sound...),
-		"a long line":     append(make([]byte, longestLine+1), sound...),
+		"a long line":     append(make([]byte, layout.LongestEvent+1), sound...),
 	} {
 		if err := os.WriteFile(name, bytes, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := Write(t.Context(), io.Discard, r, Options{}); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), eventsFile) {
+		if err := Write(t.Context(), io.Discard, r, Options{}); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), layout.Events) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

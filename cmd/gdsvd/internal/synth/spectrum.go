@@ -9,10 +9,9 @@ import (
 	"runtime"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/mix"
+	"github.com/gdsvd/gdsvd/internal/parallel"
 )
 
 // Spectrum is a sparse matrix A = P·Σ·Qᵀ of any size with prescribed singular
@@ -141,8 +140,7 @@ func (s Spectrum) source() map[string]any {
 type rotated struct {
 	rows, cols, rank int64
 	values           Profile
-	leading          []float64 // singular values, as many as are kept
-	width            int64     // most entries of a row
+	width            int64 // most entries of a row
 	rowOrder         permutation
 	colOrder         permutation
 	sigmaOrder       permutation // from a column of E to the index of its singular value
@@ -161,13 +159,8 @@ const (
 func newRotated(s Spectrum) *rotated {
 	key := func(stream uint64) uint64 { return mix.Finalise(mix.Finalise(s.Seed) + stream*mix.Golden) }
 	ofRows := (s.Layers + 1) / 2
-	const kept = 1 << 16
-	leading := make([]float64, min(s.rank(), kept))
-	for i := range leading {
-		leading[i] = s.Sigma(int64(i))
-	}
 	return &rotated{
-		rows: s.long(), cols: s.short(), rank: s.rank(), values: s.Values, leading: leading, width: 1 << s.Layers,
+		rows: s.long(), cols: s.short(), rank: s.rank(), values: s.Values, width: 1 << s.Layers,
 		rowOrder:   newPermutation(s.long(), key(streamRows)),
 		colOrder:   newPermutation(s.short(), key(streamCols)),
 		sigmaOrder: newPermutation(s.rank(), key(streamSigma)),
@@ -185,44 +178,20 @@ func (r *rotated) spread(i int64) float64 {
 	return 1 / math.Sqrt(float64(count))
 }
 
-// sigma is the singular value with index i.
-func (r *rotated) sigma(i int64) float64 {
-	if i < int64(len(r.leading)) {
-		return r.leading[i]
-	}
-	return r.values.value(i, r.rank)
-}
-
 // row replaces x by row i of the matrix, by ascending column.
 func (r *rotated) row(x []entry, i int64) []entry {
 	x = rotateBack(r.rowLayers, append(x[:0], entry{r.rowOrder.inverse(i), 1}))
 	for k := range x {
 		column := x[k].at % r.rank
-		x[k].val *= r.spread(x[k].at) * r.sigma(r.sigmaOrder.of(column))
+		x[k].val *= r.spread(x[k].at) * r.values.value(r.sigmaOrder.of(column), r.rank)
 		x[k].at = column
 	}
 	x = rotate(r.colLayers, x)
 	for k := range x {
 		x[k].at = r.colOrder.of(x[k].at)
 	}
-	sortEntries(x)
+	slices.SortStableFunc(x, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
 	return merged(x)
-}
-
-// sortEntries sorts by place, stably. Most rows are short.
-func sortEntries(x []entry) {
-	const short = 64
-	if len(x) > short {
-		slices.SortStableFunc(x, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
-		return
-	}
-	for i := 1; i < len(x); i++ {
-		e, j := x[i], i
-		for ; j > 0 && x[j-1].at > e.at; j-- {
-			x[j] = x[j-1]
-		}
-		x[j] = e
-	}
 }
 
 // merged adds up entries at the same place and drops zeros.
@@ -272,46 +241,17 @@ func (r *rotated) DecodeBlock(i int, dst *csr.Block) error {
 	return nil
 }
 
-// eachBlock makes the blocks on all processors, and hands them over in order.
+// eachBlock makes the blocks, on all processors, and hands them over in order.
 func (r *rotated) eachBlock(ctx context.Context, take func(*csr.Block) error) error {
-	ahead := runtime.GOMAXPROCS(0)
-	g, ctx := errgroup.WithContext(ctx)
-	free := make(chan *csr.Block, ahead+1)
-	blocks := make(chan chan *csr.Block, cap(free))
-	for range cap(free) {
-		free <- new(csr.Block)
+	blocks := make([]csr.Block, runtime.GOMAXPROCS(0))
+	for first := 0; first < r.NumBlocks(); first += len(blocks) {
+		some := blocks[:min(len(blocks), r.NumBlocks()-first)]
+		parallel.Each(len(some), len(some), func(_, i int) { _ = r.DecodeBlock(first+i, &some[i]) }) // it cannot fail
+		for i := range some {
+			if err := cmp.Or(ctx.Err(), take(&some[i])); err != nil {
+				return err
+			}
+		}
 	}
-	g.Go(func() error {
-		defer close(blocks)
-		for i := range r.NumBlocks() {
-			var b *csr.Block
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case b = <-free:
-			}
-			done := make(chan *csr.Block, 1)
-			blocks <- done // has room: there are no more of them than of free
-			g.Go(func() error {
-				err := r.DecodeBlock(i, b)
-				done <- b
-				return err
-			})
-		}
-		return nil
-	})
-	g.Go(func() error {
-		for done := range blocks {
-			b := <-done
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if err := take(b); err != nil {
-				return err
-			}
-			free <- b
-		}
-		return nil
-	})
-	return g.Wait()
+	return nil
 }

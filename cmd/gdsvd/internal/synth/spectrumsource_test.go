@@ -35,7 +35,7 @@ func (r *unstored) Fingerprint() string { return r.name }
 func (r *unstored) Norm() (m float64, exponent int) {
 	sum := 0.0
 	for i := r.rank - 1; i >= 0; i-- { // the small ones first
-		v := r.sigma(i)
+		v := r.values.value(i, r.rank)
 		sum += v * v
 	}
 	return math.Sqrt(sum), 0
