@@ -1,6 +1,8 @@
 """Matrices and clients that a caller has: the results are those of one machine, and of NumPy and scikit-learn."""
 
 import io
+import os
+import signal
 import subprocess
 import sys
 
@@ -146,7 +148,7 @@ def test_no_client():
 
 
 def test_a_folder_that_workers_do_not_see(client, monkeypatch, tmp_path):
-    monkeypatch.setattr(client, "run", lambda f, path: {"tcp://a:1": True, "tcp://b:1": False})
+    monkeypatch.setattr(client, "run", lambda f, path, on_error: {"tcp://a:1": True, "tcp://b:1": False})
     with pytest.raises(ValueError, match="worker tcp://b:1 does not see it: give a folder that this machine and all workers see"), engine(client, tmp_path):
         pass
 
@@ -154,3 +156,15 @@ def test_a_folder_that_workers_do_not_see(client, monkeypatch, tmp_path):
 def test_the_name_of_an_engine(tmp_path):
     u, s, vt = gdsvd.svds(A, k=2, client="local", shared=tmp_path)
     assert np.allclose(s, np.linalg.svd(A.toarray(), compute_uv=False)[:2], rtol=1e-12)
+
+
+def test_a_worker_with_partitions_is_killed(client):
+    """Its partitions are made again, and its tasks done again."""
+    x = made("dense", None)
+    whole = gdsvd.svds(x, k=3, client=client, groups=3)
+    x = client.persist(x)
+    distributed.wait(x)
+    pid = next(iter(client.run(os.getpid).values()))
+    os.kill(pid, signal.SIGKILL)
+    again = gdsvd.svds(x, k=3, client=client, groups=3)
+    assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -67,6 +68,19 @@ def test_dask(store, tmp_path):
     assert vectors(tmp_path / "dask") == vectors(tmp_path / "local")
 
 
+def test_a_laptop(store, tmp_path):
+    """The recipe of docs/cluster.md, as it is printed."""
+    pytest.importorskip("distributed")
+    page = pathlib.Path(__file__).parents[2] / "docs" / "cluster.md"
+    if not page.exists():
+        pytest.skip("docs are not in a source distribution")
+    section = page.read_text(encoding="utf-8").partition("\n## A laptop\n")[2].partition("\n## ")[0]
+    (script,) = re.findall(r"^```sh\n(.*?)^```", section, re.S | re.M)
+    (tmp_path / "ratings.csr").symlink_to(store)
+    path = os.pathsep.join([os.path.dirname(program()), os.path.dirname(sys.executable), os.environ["PATH"]])
+    subprocess.run(["sh", "-ex"], input=script, text=True, cwd=tmp_path, env={**os.environ, "PATH": path}, check=True)
+
+
 def test_dask_loses_workers(store, tmp_path):
     distributed = pytest.importorskip("distributed")
     subprocess.run(**command(store, tmp_path / "local", "--engine", "local", *SLOW), check=True)
@@ -74,6 +88,66 @@ def test_dask_loses_workers(store, tmp_path):
         address = cluster.scheduler_address.replace("tcp://", "dask://")
         lose(os.getpid(), subprocess.Popen(**command(store, tmp_path / "dask", "--engine", address, *SLOW)))
     assert vectors(tmp_path / "dask") == vectors(tmp_path / "local")
+
+
+class Workers:
+    """A scheduler of Dask whose workers are processes that nothing restarts."""
+
+    def __init__(self, distributed):
+        self.cluster = distributed.LocalCluster(n_workers=0, dashboard_address=None)
+        self.address = self.cluster.scheduler_address
+        self.processes = []
+
+    def join(self):
+        args = ["-m", "distributed.cli.dask_worker", self.address, "--no-nanny", "--nthreads", "1", "--memory-limit", "1GiB", "--no-dashboard"]
+        self.processes.append(subprocess.Popen([sys.executable, *args], stderr=subprocess.DEVNULL))
+        return self.processes[-1].pid
+
+    def close(self):
+        for p in self.processes:
+            p.kill()
+            p.wait()
+        self.cluster.close()
+
+
+@pytest.fixture
+def workers():
+    one = Workers(pytest.importorskip("distributed"))
+    yield one
+    one.close()
+
+
+def test_dask_worker_joins_late_and_another_is_lost(store, tmp_path, workers):
+    """The conditions of xgboost#9420 and #9419: a run that begins without workers, one that comes in the middle, and one that is lost for good."""
+    subprocess.run(**command(store, tmp_path / "local", "--engine", "local", *SLOW), check=True)
+    run = subprocess.Popen(**command(store, tmp_path / "dask", "--engine", workers.address.replace("tcp", "dask"), *SLOW))
+    time.sleep(1)
+    assert run.poll() is None, "it ends without workers"
+    first = workers.join()
+    child(first, run)
+    second = workers.join()
+    child(second, run)  # it has got a task
+    psutil.Process(first).kill()
+    assert run.wait() == 0
+    assert vectors(tmp_path / "dask") == vectors(tmp_path / "local")
+
+
+@pytest.mark.parametrize("engine", ["dask-local", "ray-local", "spark://local-cluster[2,1,1024]"])
+def test_driver_is_killed(engine, store, tmp_path):
+    pytest.importorskip({"dask-local": "distributed", "ray-local": "ray"}.get(engine, "pyspark"))
+    saved = [*SLOW, "--checkpoint-every", "1ns"]
+    subprocess.run(**command(store, tmp_path / "local", "--engine", "local", *SLOW), check=True)
+    run = subprocess.Popen(**command(store, tmp_path / "out", "--engine", engine, *saved))
+    child(run.pid, run)
+    while not [p for p in tmp_path.rglob("*checkpoint*") if p.is_file()]:
+        assert run.poll() is None
+        time.sleep(0.01)
+    run.kill()
+    run.wait()
+    assert not (tmp_path / "out" / "result.json").exists(), "the run was faster than the test"
+    subprocess.run(**command(store, tmp_path / "out", "--engine", engine, *saved, "--resume"), check=True)
+    assert vectors(tmp_path / "out") == vectors(tmp_path / "local")
+    assert not list((tmp_path / "out.shared").iterdir())
 
 
 def test_ray_loses_workers(store, tmp_path):

@@ -108,7 +108,7 @@ def engine(client: Any, shared: str | os.PathLike[str] | None, groups: int = 0) 
 
 def _seen(client: Any, folder: pathlib.Path, shared: str | os.PathLike[str] | None) -> None:
     """Refuse a folder that is not the same one for a worker of Dask."""
-    for worker, there in client.run(os.path.isdir, os.fspath(folder)).items():
+    for worker, there in client.run(os.path.isdir, os.fspath(folder), on_error="ignore").items():
         if not there:
             given = f"shared = {os.fspath(shared)!r}" if shared is not None else "shared= is missing, and the folder for temporary files"
             raise ValueError(f"{given}: worker {worker} does not see it: give a folder that this machine and all workers see under the same path")
