@@ -40,7 +40,6 @@ func Append(ctx context.Context, store string, inputs []string, out string, o Op
 	return r.ingest(ctx, append([]string{store}, inputs...), out)
 }
 
-// appending are the request and the place of an append.
 func appending(store, out string, o Options) (request, string, error) {
 	r := o.withDefaults()
 	b, err := openBase(store, r.FS)
@@ -124,7 +123,6 @@ func (b *base) repeated() int64 {
 	return b.entries - b.nnz
 }
 
-// inPlace tells whether the store is appended to where it is.
 func (o request) inPlace(out string) bool { return o.base != nil && o.base.path == out }
 
 // spooledBytes is about what an entry of a store takes in temporary files.
@@ -235,7 +233,6 @@ func (o *Options) set(name, value string) (err error) {
 	return nil
 }
 
-// named is the value with a name.
 func named[T fmt.Stringer](name string, values ...T) (T, error) {
 	for _, v := range values {
 		if v.String() == name {
@@ -274,7 +271,6 @@ func (b *base) before(origin map[string]any) {
 // merges tells whether the store appended to is merged rather than read as an input.
 func (o request) merges() bool { return o.base != nil && !o.base.spooled }
 
-// knownIDs are those of a side of the store appended to.
 func (g *ordered) knownIDs(s *csr.Store, side format.Side) *ids.Known {
 	axis, file := (&titler{store: s}).axis(side), s.Manifest().IDs.Rows
 	n := s.Rows()

@@ -113,7 +113,6 @@ func (g *ordered) by() extsort.Order {
 	return extsort.Order{KeyBits: bits, ByValue: d == Sum || d == Mean || d == Max}
 }
 
-// remap is that of the generations.
 func (g *ordered) remap(userGen, itemGen int) (*extsort.Remap, error) {
 	users, err := g.users.Ranks(userGen)
 	if err != nil {
@@ -134,7 +133,6 @@ func (g *ordered) place(key uint64) (row, col string) {
 	return row, col
 }
 
-// userPlace unpacks a key to the user's orientation.
 func (g *ordered) userPlace(key uint64) (row, col int64) {
 	i, j := g.pack.Stored(key)
 	return csr.Exchanged(g.pack.Transposed, i, int64(j))

@@ -47,7 +47,6 @@ type record struct {
 	Loops      int64      `json:",omitempty"` // edges from a node to itself
 }
 
-// tell reports it.
 func (r *record) tell(to *Report) {
 	to.Format, to.Lines, to.BadLines, to.FirstBad, to.InputBytes = r.Format, r.Lines, r.Bad, r.FirstBad, r.InputBytes
 	to.LeftOut, to.Titled, to.SelfLoops, to.Filtered.Outside = r.LeftOut, r.Titled, r.Loops, r.Outside.N
@@ -140,7 +139,6 @@ func (e *entries) given() int64 {
 	return (n + loops) / 2
 }
 
-// addKeys spools those of an input with a declared shape.
 func (e *entries) addKeys(b *format.Batch) error {
 	named := e.named()
 	if !named {
@@ -165,7 +163,6 @@ func (e *entries) addKeys(b *format.Batch) error {
 	return e.spool.Add(e.pairs, b.Val)
 }
 
-// addIDs spools those of an input of ids, user above item.
 func (e *entries) addIDs(b *format.Batch) error {
 	var err error
 	if e.pairs, err = ids.Pairs(e.pairs[:0], b, e.users, e.items); err != nil {

@@ -16,7 +16,6 @@ import (
 // ErrDuplicates is what the error of several entries at one place is, under DuplicatesError.
 var ErrDuplicates = errors.New("more than one entry")
 
-// duplicateError reports two entries at one place under DuplicatesError.
 type duplicateError struct {
 	Row, Col              string // ids of the place in the user's matrix; 1-based indices where there are no ids
 	FirstFile, SecondFile string // empty when they are not known (standard input cannot be read again)

@@ -124,7 +124,6 @@ type inputs struct {
 	beside map[format.Side]input.ID // files of ids
 }
 
-// identify looks at the inputs and the files beside them.
 func identify(ctx context.Context, o request, names []string) (in inputs, err error) {
 	in = inputs{names: names, beside: map[format.Side]input.ID{}}
 	files := slices.Clone(names)

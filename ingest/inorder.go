@@ -11,7 +11,6 @@ import (
 // Entries of indices that come in the order of the store are not spooled: they are written into it as
 // they come. With the first that does not, those written go to the spool, and the others follow them.
 
-// straightens tells whether a matrix is that of the entries as they are.
 func (o request) straightens() bool {
 	return o.base == nil && o.Graph == NoGraph && !o.sifts() && !o.readsTimes()
 }
@@ -34,7 +33,6 @@ func (r *reading) openStraight(ctx context.Context, s format.Shape) error {
 	return nil
 }
 
-// parseRows makes rows of a chunk, if its entries are in order.
 func (r *reading) parseRows(j *job) bool {
 	j.batch.Reset(r.o.MaxBadLines)
 	if p, ok := j.src.reader.(format.RowReader); ok && !r.stored.Transposed && p.ParseRows(&j.chunk, &j.rows) {
@@ -75,7 +73,6 @@ func (r *reading) takeRows(j *job) error {
 	return nil
 }
 
-// endRows writes the last row.
 func (r *reading) endRows() error {
 	if r.straight == nil {
 		return nil

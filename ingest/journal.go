@@ -26,7 +26,6 @@ const (
 	journalVersion = 2
 )
 
-// Steps of an ingest that can be resumed, as the journal names them.
 const (
 	stepRead   = "read"   // entries are being read
 	stepSort   = "sort"   // all are in runs; files of runs tell whether they are sorted
@@ -76,7 +75,6 @@ type place struct {
 // Bad lines are tolerated *format.ParseErrors. In a journal they are savedErrors.
 type badLines []error
 
-// MarshalJSON writes savedErrors.
 func (b badLines) MarshalJSON() ([]byte, error) {
 	var saved []savedError
 	for _, err := range b {
@@ -85,7 +83,6 @@ func (b badLines) MarshalJSON() ([]byte, error) {
 	return json.Marshal(saved)
 }
 
-// UnmarshalJSON reads savedErrors.
 func (b *badLines) UnmarshalJSON(text []byte) error {
 	var saved []savedError
 	err := json.Unmarshal(text, &saved)
@@ -96,7 +93,6 @@ func (b *badLines) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// A savedError is a tolerated ParseError.
 type savedError struct {
 	format.ParseError
 	Err  string // the text of that of ParseError
@@ -186,7 +182,6 @@ func namesOf(inputs []input.ID) []string {
 	return names
 }
 
-// write replaces the journal of a scratch.
 func (j *journal) write(s *scratch.Dir) (err error) {
 	b, err := durable.Seal(j, &j.CRC)
 	if err == nil {
@@ -201,12 +196,10 @@ func (j *journal) write(s *scratch.Dir) (err error) {
 	return nil
 }
 
-// maxJournal is more than a journal takes.
 const maxJournal = 1 << 28
 
 var errJournal = errors.New("its journal is damaged")
 
-// readJournal reads the journal of a scratch.
 func readJournal(s *scratch.Dir) (*journal, error) {
 	b, err := vfs.ReadFile(s.FS, s.Path(scratch.Journal), maxJournal)
 	if err != nil {
@@ -233,7 +226,6 @@ func parseJournal(b []byte) (*journal, error) {
 	return j, nil
 }
 
-// files are those the journal names.
 func (j *journal) files() map[string]bool {
 	keep := map[string]bool{scratch.Journal: true}
 	for _, name := range j.Runs {

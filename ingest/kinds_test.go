@@ -50,6 +50,9 @@ func TestKindsOfFiles(t *testing.T) {
 		{"MATLAB 7.3 MAT-file, Platform: GLNXA64, HDF5 schema 1.00 ." + strings.Repeat(" ", 512) + "\x89HDF\r\n\x1a\n", "HDF5", "scipy.sparse.save_npz"},
 		{"MATLAB 5.0 MAT-file, Platform: GLNXA64\x00", "a MATLAB file", "scipy.sparse.save_npz"},
 		{"\x80\x04\x95\x10\x00", "pickle", "CSV"},
+		{"ARROW1\x00\x00\xff\xff\xff\xff\xa8", "an Arrow file", "gdsvd.Store.from_table"},
+		{"FEA1\x00\x00\x00\x00", "an Arrow file", "Parquet"},
+		{"\xff\xff\xff\xff\xd8\x00\x00\x00\x10\x00\x00\x00\x00\x00\n\x00", "a stream of Arrow", "pyarrow.ipc.open_stream"},
 		{"SQLite format 3\x00", "SQLite", "CSV"},
 		{"\xff\xfe\x00\x001\x00\x00\x00,\x00\x00\x002\x00\x00\x00", "UTF-32", "iconv -f UTF-32"},
 		{"\xff\xfe1\x00,\x002\x00", "UTF-16", "iconv"},
@@ -67,7 +70,7 @@ func TestKindsOfFiles(t *testing.T) {
 	if pe := parseError(t, err, format.ErrUnsupported, 0, 0); !strings.Contains(pe.Error(), "compressed twice") {
 		t.Error(pe)
 	}
-	if _, got, err := ingestText(t, "PAR1,x,3\nORC,y,4\n", Options{}); err != nil || len(got) != 2 {
+	if _, got, err := ingestText(t, "PAR1,x,3\nORC,y,4\nFEA1,z,5\n", Options{}); err != nil || len(got) != 3 {
 		t.Errorf("ids like the first bytes of formats: %v, %v", got, err)
 	}
 }

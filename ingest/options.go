@@ -262,7 +262,6 @@ func (o Options) siftedGraph() error {
 // readsTimes tells whether the times of entries are needed.
 func (o Options) readsTimes() bool { return o.Filter.times() || o.Holdout.times() }
 
-// sifting is the bytes that sifting a matrix holds.
 func (o Options) sifting(s format.Shape) (n int64) {
 	stored := extsort.NewPacker(s.Rows, s.Cols, o.Orient.Transposes(s.Rows, s.Cols))
 	if o.Filter.matrix() {
@@ -282,12 +281,10 @@ func (o Options) sifting(s format.Shape) (n int64) {
 // DisplayName is an input as reports and errors name it: a URL without its password and query.
 func DisplayName(name string) string { return input.DisplayName(name) }
 
-// opener opens inputs, within a window.
 func (o request) opener(window int64) input.Opener {
 	return input.Opener{Files: o.files(), Stdin: o.Stdin, Bytes: new(atomic.Int64), MaxWindow: uint64(window)}
 }
 
-// files is where inputs are.
 func (o request) files() input.Files { return input.Files{FS: o.FS, Net: o.net} }
 
 // sifts tells whether the matrix is another one than that of all entries.

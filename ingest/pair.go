@@ -175,19 +175,16 @@ func (g *sifted) hashIDs(rows bool) *heldout.Hashes {
 	return heldout.NewHashes(seq)
 }
 
-// storedAxis has the ids of a stored side.
 func (g *ordered) storedAxis(rows bool) *ids.Axis {
 	a, _ := csr.Exchanged(g.pack.Transposed == rows, g.users, g.items)
 	return a
 }
 
-// isText tells whether the ids of a stored side are texts.
 func (g *ordered) isText(rows bool) bool { return g.hasIDs(rows) && g.storedAxis(rows).Text }
 
 // hasIDs tells whether a stored side has ids; else they are the indices.
 func (g *ordered) hasIDs(rows bool) bool { return g.shape == nil || g.storedAxis(rows).Any() }
 
-// errStop ends a visit.
 var errStop = errors.New("stopped")
 
 // eachLeft visits the ids of a stored side that are left, in the order of the matrix.
@@ -253,7 +250,6 @@ func (g *sifted) prepare(ctx context.Context) error {
 	return nil
 }
 
-// cutBins is how many bins the times are counted in at a time.
 const cutBins = 1 << 16
 
 // findCut finds the time of the oldest of the newest entries, as many as do not exceed the fraction, by counting

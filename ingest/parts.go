@@ -33,7 +33,6 @@ func (src *source) agree(prev *source) error {
 	return &format.ParseError{File: src.Name, Err: err}
 }
 
-// partRoles are those of the columns of an input, by name.
 type partRoles struct {
 	Header bool
 	Words  map[string]string // of the names that tell them
@@ -41,7 +40,6 @@ type partRoles struct {
 	names  map[string]string
 }
 
-// matrixRoles are the roles that inputs agree on.
 var matrixRoles = []string{"row", "column", "value"}
 
 // unlike is the first role that only one of two inputs has, or that another word tells in each; "": there is none.
@@ -56,7 +54,6 @@ func (p *partRoles) unlike(q *partRoles) (role string, lacks bool) {
 	return "", false
 }
 
-// rolesOfPart are the roles that a reader describes; nil: it has no columns.
 func rolesOfPart(r format.Reader) *partRoles {
 	d, ok := r.(format.Describer)
 	if !ok {

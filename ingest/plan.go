@@ -43,7 +43,6 @@ const (
 	minSpace = 8 << 20
 )
 
-// newPlan divides memory bytes.
 func newPlan(memory int64, workers int) (plan, error) {
 	p := plan{total: memory, chunk: format.ChunkBytes, jobs: 2*workers + 2, Budget: extsort.Budget{ReadBuf: 1 << 15}}
 	fixed := int64(budget.Runtime + readMemory + writerMemory)
@@ -286,7 +285,6 @@ func (s *sample) straight(p plan) bool {
 	return p.held > 0 && s.o.straightens() && s.shape != nil && !s.shape.Late && s.o.RowIDs == "" && s.o.ColIDs == "" && s.places.InOrder()
 }
 
-// of extrapolates to n entries.
 func (s *sample) of(n float64, p plan) *Estimate {
 	values := s.stats.Values()
 	value := float64(values.Coding.Size(uint64(s.entries))) / float64(s.entries)

@@ -53,7 +53,6 @@ func read(ctx context.Context, e *entries, anew bool, save func() error) error {
 	return r.run(ctx)
 }
 
-// run reads all inputs.
 func (r *reading) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	l := lanes{make(chan *job, r.plan.jobs), make(chan *job, r.plan.jobs), make(chan *job, r.plan.jobs)}
@@ -141,7 +140,6 @@ func (r *reading) read(ctx context.Context, l lanes) error {
 	return nil
 }
 
-// input reads what is still to be read of one input.
 func (r *reading) input(ctx context.Context, i int, src *source, l lanes) error {
 	from := r.from
 	if i < from.Input { // opened only for the layout that the next one continues
@@ -218,7 +216,6 @@ func (r *reading) parse(work <-chan *job) {
 	}
 }
 
-// parseBatch makes entries of a chunk.
 func (r *reading) parseBatch(j *job, stats *csr.ValueStats) {
 	j.batch.Reset(r.o.MaxBadLines)
 	j.err = j.src.reader.Parse(&j.chunk, &j.batch)
@@ -238,14 +235,12 @@ func (r *reading) parseBatch(j *job, stats *csr.ValueStats) {
 	}
 }
 
-// ones makes events of values.
 func ones(values []float64) {
 	for i := range values {
 		values[i] = 1
 	}
 }
 
-// take consumes one job, in input order.
 func (r *reading) take(ctx context.Context, j *job) error {
 	switch {
 	case j.last:

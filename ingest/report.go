@@ -88,7 +88,6 @@ type Progress struct {
 // progressEvery is the least time between two calls within a stage.
 const progressEvery = 100 * time.Millisecond
 
-// meter passes progress on to an observer, one call at a time.
 type meter struct {
 	mu      sync.Mutex
 	observe func(Progress)
@@ -102,7 +101,6 @@ func newMeter(observe func(Progress)) *meter {
 	return &meter{observe: observe, seconds: map[string]float64{}}
 }
 
-// begin changes the stage.
 func (m *meter) begin(stage string, total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +109,6 @@ func (m *meter) begin(stage string, total int64) {
 	m.send(time.Now())
 }
 
-// Extend adds work to the stage.
 func (m *meter) Extend(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,7 +126,6 @@ func (m *meter) spent() map[string]float64 {
 	return s
 }
 
-// end closes the last stage.
 func (m *meter) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -150,18 +146,21 @@ func (m *meter) set(done, entries int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.p.Done, m.p.Entries = done, entries
-	if now := time.Now(); now.Sub(m.last) >= progressEvery {
-		m.send(now)
-	}
+	m.tick()
 }
 
 // Add is set for stages that count entries.
 func (m *meter) Add(done int) {
 	m.mu.Lock()
-	done64 := m.p.Done + int64(done)
-	entries := m.p.Entries
-	m.mu.Unlock()
-	m.set(done64, entries)
+	defer m.mu.Unlock()
+	m.p.Done += int64(done)
+	m.tick()
+}
+
+func (m *meter) tick() {
+	if now := time.Now(); now.Sub(m.last) >= progressEvery {
+		m.send(now)
+	}
 }
 
 func (m *meter) send(now time.Time) {

@@ -167,7 +167,6 @@ func (g *pipeline) saving() error {
 	return err
 }
 
-// saveNow is save, and returns when it is done.
 func (g *pipeline) saveNow(e *entries, step string) error {
 	if err := g.save(e, step); err != nil {
 		return err
@@ -225,7 +224,6 @@ func persist(s *scratch.Dir, j *journal, files, logs []vfs.File, old []string) e
 	return nil
 }
 
-// picture is the journal of now.
 func (g *pipeline) picture(e *entries, step string) *journal {
 	j := &journal{
 		Version: journalVersion, Inputs: g.in.files(), Options: g.o.shaping(), Memory: g.o.Memory,

@@ -116,7 +116,6 @@ func (g *sifted) places(ctx context.Context, emit func(part []extsort.Entry, tim
 	})
 }
 
-// matrixRows is places, put together to rows.
 func (g *sifted) matrixRows(ctx context.Context, emit func(row int64, cols []uint32, vals []float64, times []format.Time) error) error {
 	rows := rowBuilder{pack: g.left, most: g.longestRow(), emit: emit}
 	err := g.places(ctx, rows.add)

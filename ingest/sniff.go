@@ -117,7 +117,6 @@ func Sniff(ctx context.Context, inputs []string, options Options) (*Description,
 	return s.d, nil
 }
 
-// add counts a batch.
 func (s *sample) add(b *format.Batch, declared *format.Shape) {
 	s.shape = declared
 	var users, items []uint32
@@ -189,7 +188,6 @@ func (s *sample) number(d *ids.Dictionary, c *format.Keys) []uint32 {
 	return ids
 }
 
-// A sniffer collects a Description.
 type sniffer struct {
 	sample
 	plan plan
@@ -199,7 +197,6 @@ type sniffer struct {
 	bad  error // of a line
 }
 
-// input looks at one input.
 func (s *sniffer) input(ctx context.Context, name string) (err error) {
 	op := s.o.opener(s.plan.window)
 	src, err := openSource(ctx, op, name, s.o, s.prev)
@@ -264,7 +261,6 @@ func (d *InputDescription) describe(r format.Reader) int64 {
 	return of.Entries
 }
 
-// show keeps the first entries.
 func (s *sniffer) show(src *source, b *format.Batch) {
 	for i := 0; i < len(b.Val) && len(s.d.First) < mostTriples; i++ {
 		key := func(k *format.Keys, from int64) string {
@@ -335,7 +331,6 @@ func (s *sniffer) extrapolate(ctx context.Context, names []string) error {
 	return nil
 }
 
-// agree keeps the flags that are the same for all inputs.
 func (s *sniffer) agree() {
 	d := s.d
 	first := d.Inputs[0].flags

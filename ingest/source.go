@@ -99,7 +99,6 @@ func (src *source) open(o request, window int64, prev *source) (err error) {
 	return src.agree(prev)
 }
 
-// formats are those an input may have.
 func (o Options) formats() []format.Format {
 	var own all.Options
 	own.Text.Separator, own.Text.Header = o.Separator, o.Header
@@ -126,7 +125,6 @@ func (o Options) recognise(in *format.Input) format.Format {
 	return chosen
 }
 
-// formatNames are the names that Options.Format may have.
 func (o Options) formatNames() []string {
 	names := []string{auto}
 	for _, f := range o.formats() {

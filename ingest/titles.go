@@ -149,7 +149,6 @@ func readable(ctx context.Context, o request, p plan) error {
 	return nil
 }
 
-// file is a source of the titles of a file.
 func (t *titler) file(name string) titles.Source {
 	return func() (format.IDs, error) { return t.openFile(name) }
 }
@@ -213,7 +212,6 @@ func (t *titler) side(name string) (format.Side, error) {
 	return 0, &format.ParseError{File: input.DisplayName(name), Err: errors.New("none of its ids is one of the matrix"), Want: "the id in the first column, the title in the second, or names of the columns in the first line"}
 }
 
-// join is about to find the titles of the ids of a side.
 func (t *titler) join(side format.Side, open titles.Source) *titles.Join {
 	axis, ids := t.axis(side), t.store.Manifest().IDs
 	file := ids.Rows

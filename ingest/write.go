@@ -108,7 +108,6 @@ func (g *sifted) fill(ctx context.Context, p *part, staging *vfs.Staging, source
 	return w.Writer, nil
 }
 
-// create begins a store.
 func (t *task) create(ctx context.Context, o csr.CreateOptions) (*straight.Writer, error) {
 	o.FS, o.ShardSize = t.o.FS, t.o.ShardSize
 	return straight.Create(ctx, t.report.Store, o)

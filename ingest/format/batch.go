@@ -1,6 +1,7 @@
 package format
 
 import (
+	"encoding/binary"
 	"slices"
 	"strconv"
 )
@@ -64,8 +65,12 @@ func (b *Batch) Mirror(single func(n int) bool) {
 	if row.IsText || col.IsText {
 		row.ToText()
 		col.ToText()
-		m.Row = Keys{IsText: true, text: slices.Concat(row.text, col.text)}
-		m.Col = Keys{IsText: true, text: slices.Clone(m.Row.text)} // each is used again by itself
+		words := slices.Clone(row.words)
+		for _, w := range col.words {
+			words = append(words, span{w[0] + uint32(len(row.text)), w[1] + uint32(len(row.text))})
+		}
+		m.Row = Keys{IsText: true, text: slices.Concat(row.text, col.text), words: words}
+		m.Col = Keys{IsText: true, text: slices.Clone(m.Row.text), words: slices.Clone(words)} // each is used again by itself
 	}
 	add := func(n int, swapped bool) {
 		one, other := &m.Row, &m.Col
@@ -73,7 +78,7 @@ func (b *Batch) Mirror(single func(n int) bool) {
 			one, other = other, one
 		}
 		one.pick(&row, n, 0)
-		other.pick(&col, n, len(row.text))
+		other.pick(&col, n, len(row.words))
 		m.Val = append(m.Val, b.Val[n])
 		if len(b.Time) > 0 {
 			m.Time = append(m.Time, b.Time[n])
@@ -91,24 +96,24 @@ func (b *Batch) Mirror(single func(n int) bool) {
 func (b *Batch) AddValue(v float64) { b.Val = append(b.Val, v+0) }
 
 // Keys are indices or ids. They are integers until one is no canonical decimal
-// int64; then all of them are texts. Equal texts that follow each other take the place of one if they are added by
-// AddAgain.
+// int64; then all of them are texts. A text that several keys have may stand there once (AddAgain, AddWords).
 type Keys struct {
 	Ints   []int64
 	IsText bool
 	text   []byte
-	spans  []span // of each key in text
+	words  []span   // in text
+	codes  []uint32 // the word of each key
 }
 
-// A span is where a part of a text begins and ends; texts are of the order of a chunk.
+// A span is where a word begins and ends; texts are of the order of a chunk.
 type span [2]uint32
 
 // Len is the number of keys.
-func (k *Keys) Len() int { return len(k.Ints) + len(k.spans) }
+func (k *Keys) Len() int { return len(k.Ints) + len(k.codes) }
 
 // Reset removes all keys.
 func (k *Keys) Reset() {
-	k.Ints, k.IsText, k.text, k.spans = k.Ints[:0], false, k.text[:0], k.spans[:0]
+	k.Ints, k.IsText, k.text, k.words, k.codes = k.Ints[:0], false, k.text[:0], k.words[:0], k.codes[:0]
 }
 
 // Add appends an id.
@@ -125,9 +130,8 @@ func (k *Keys) Add(id []byte) {
 // AddText appends an id that is no canonical integer, or among texts.
 func (k *Keys) AddText(id []byte) {
 	k.ToText()
-	begin := len(k.text)
 	k.text = append(k.text, id...)
-	k.end(begin)
+	k.end()
 }
 
 // AddInt appends an integer.
@@ -136,27 +140,61 @@ func (k *Keys) AddInt(n int64) {
 		k.Ints = append(k.Ints, n)
 		return
 	}
-	begin := len(k.text)
 	k.text = strconv.AppendInt(k.text, n, 10)
-	k.end(begin)
+	k.end()
 }
 
-// end makes a key of the text from begin.
-func (k *Keys) end(begin int) { k.spans = append(k.spans, span{uint32(begin), uint32(len(k.text))}) }
+// end makes a word, and a key, of the text behind the last word.
+func (k *Keys) end() {
+	begin := uint32(0)
+	if n := len(k.words); n > 0 {
+		begin = k.words[n-1][1]
+	}
+	k.codes = append(k.codes, uint32(len(k.words)))
+	k.words = append(k.words, span{begin, uint32(len(k.text))})
+}
+
+// AddWords appends the ids that are each one of n words, as codes of 4 bytes tell, to no others. The words are in the order in which they come up first.
+func (k *Keys) AddWords(n int, word func(int) []byte, codes []byte) {
+	ints := make([]int64, n)
+	k.IsText = false
+	for i := range ints {
+		var ok bool
+		if ints[i], ok = ParseID(word(i)); !ok {
+			k.IsText = true
+			break
+		}
+	}
+	if !k.IsText {
+		for ; len(codes) > 0; codes = codes[4:] {
+			k.Ints = append(k.Ints, ints[binary.LittleEndian.Uint32(codes)])
+		}
+		return
+	}
+	for i := range n {
+		k.AddText(word(i))
+	}
+	k.codes = k.codes[:0]
+	for ; len(codes) > 0; codes = codes[4:] {
+		k.codes = append(k.codes, binary.LittleEndian.Uint32(codes))
+	}
+}
 
 // AddAgain appends the last key n times more.
 func (k *Keys) AddAgain(n int) {
 	if k.IsText {
-		k.spans = slices.Grow(k.spans, n)
-		for last := k.spans[len(k.spans)-1]; n > 0; n-- {
-			k.spans = append(k.spans, last)
-		}
-		return
+		k.codes = again(k.codes, n)
+	} else {
+		k.Ints = again(k.Ints, n)
 	}
-	k.Ints = slices.Grow(k.Ints, n)
-	for last := k.Ints[len(k.Ints)-1]; n > 0; n-- {
-		k.Ints = append(k.Ints, last)
+}
+
+func again[T any](s []T, n int) []T {
+	s = slices.Grow(s, n)
+	for last := s[len(s)-1]; n > 0; n-- {
+		s = append(s, last)
 	}
+	return s
 }
 
 // AddOf appends key n of others.
@@ -168,11 +206,10 @@ func (k *Keys) AddOf(others *Keys, n int) {
 	k.AddInt(others.Ints[n])
 }
 
-// pick appends key n of others, whose texts begin at a place of those of k.
-func (k *Keys) pick(others *Keys, n, at int) {
+// pick appends key n of others, whose words are those of k from one on.
+func (k *Keys) pick(others *Keys, n, first int) {
 	if k.IsText {
-		s := others.spans[n]
-		k.spans = append(k.spans, span{s[0] + uint32(at), s[1] + uint32(at)})
+		k.codes = append(k.codes, others.codes[n]+uint32(first))
 		return
 	}
 	k.Ints = append(k.Ints, others.Ints[n])
@@ -191,21 +228,34 @@ func (k *Keys) ToText() {
 }
 
 // Text is key i of texts.
-func (k *Keys) Text(i int) []byte { return k.text[k.spans[i][0]:k.spans[i][1]] }
+func (k *Keys) Text(i int) []byte { return k.word(int(k.codes[i])) }
+
+func (k *Keys) word(i int) []byte { return k.text[k.words[i][0]:k.words[i][1]] }
+
+// Number appends the number of each key of texts to dst: what number gives for its text, asked once for each word when it first comes up.
+func (k *Keys) Number(dst []uint32, number func(text []byte) uint32) []uint32 {
+	known := make([]uint32, len(k.words)) // one more
+	for _, code := range k.codes {
+		if known[code] == 0 {
+			known[code] = number(k.word(int(code))) + 1
+		}
+		dst = append(dst, known[code]-1)
+	}
+	return dst
+}
 
 // move puts key n in the place of key to.
 func (k *Keys) move(to, n int) {
 	if k.IsText {
-		k.spans[to] = k.spans[n]
+		k.codes[to] = k.codes[n]
 		return
 	}
 	k.Ints[to] = k.Ints[n]
 }
 
-// cut leaves the first n keys.
 func (k *Keys) cut(n int) {
 	if k.IsText {
-		k.spans = k.spans[:n]
+		k.codes = k.codes[:n]
 		return
 	}
 	k.Ints = k.Ints[:n]

@@ -29,15 +29,10 @@ const (
 // TimeOf is the moment of a whole number: of seconds, milliseconds, microseconds or
 // nanoseconds since 1970, as its size tells.
 func TimeOf(n int64) Time {
-	switch m := max(n, -n); { // that of the least integer is negative
-	case m < 0 || m >= mostMicros:
-		return Time(n / 1e3)
-	case m >= mostMillis:
-		return Time(n)
-	case m >= mostSeconds:
-		return Time(n * 1e3)
+	if unit := micros(n); unit > 0 {
+		return Time(n * unit)
 	}
-	return Time(n * 1e6)
+	return Time(n / 1e3)
 }
 
 // ParseTime reads a number as TimeOf does, perhaps with a fraction, or a date or datetime of
@@ -85,14 +80,13 @@ func DatesAsNumbers(times []Time) bool {
 	return len(times) > 0
 }
 
-// isDay tells whether a month has a day.
 func isDay(year, month, day int) bool {
 	return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() == day
 }
 
 // micros is how many microseconds the unit of a number has; 0: less than one.
 func micros(n int64) int64 {
-	switch m := max(n, -n); {
+	switch m := max(n, -n); { // that of the least integer is negative
 	case m < 0 || m >= mostMicros:
 		return 0
 	case m >= mostMillis:

@@ -44,7 +44,6 @@ const (
 
 var le = binary.LittleEndian
 
-// textIDs is the type of ids that are texts.
 const textIDs = "s"
 
 // sizeOf is the bytes of a number of a type of FORMAT.md; that of a text, its length.
@@ -89,7 +88,6 @@ func (h *header) check() error {
 	return nil
 }
 
-// parseHeader reads a header of headerBytes.
 func parseHeader(b []byte) (h header, err error) {
 	switch {
 	case string(b[:8]) != magic:
@@ -106,7 +104,6 @@ func parseHeader(b []byte) (h header, err error) {
 	return h, h.check()
 }
 
-// A frame is the head of one.
 type frame struct {
 	kind          string
 	sum           uint32
@@ -114,7 +111,6 @@ type frame struct {
 	first         uint64
 }
 
-// parseFrame reads frameBytes.
 func parseFrame(b []byte) (frame, error) {
 	f := frame{string(b[:4]), le.Uint32(b[4:]), int(le.Uint32(b[8:])), int(le.Uint32(b[12:])), int(le.Uint32(b[24:])), le.Uint64(b[16:])}
 	switch {
@@ -193,7 +189,6 @@ func (p *reader) Next(c *format.Chunk) error {
 	return nil
 }
 
-// end reads the last frame.
 func (p *reader) end(c *format.Chunk) error {
 	f, err := p.verify(c)
 	if err != nil {
@@ -209,7 +204,6 @@ func (p *reader) end(c *format.Chunk) error {
 	return io.EOF
 }
 
-// verify checks the CRC of a frame.
 func (p *reader) verify(c *format.Chunk) (frame, error) {
 	f, err := parseFrame(c.Data)
 	summed := c.Data[8:]

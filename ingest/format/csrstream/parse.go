@@ -45,7 +45,6 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	return nil
 }
 
-// ParseRows reads numbered rows whose columns ascend.
 func (p *reader) ParseRows(c *format.Chunk, r *format.Rows) bool {
 	f, err := p.verify(c)
 	if err != nil || p.byID() || p.outside(&f) {
@@ -107,6 +106,13 @@ func (p *reader) cutPayload(f *frame, data []byte) (s payload, err error) {
 	if err == nil && len(rest) > 0 {
 		err = errSize
 	}
+	sum := int64(0)
+	for lens := s.lens; len(lens) > 0; lens = lens[4:] {
+		sum += int64(le.Uint32(lens))
+	}
+	if err == nil && sum != int64(f.n) {
+		err = errSum
+	}
 	return s, err
 }
 
@@ -118,26 +124,19 @@ var (
 	errEmpty = errors.New("an empty id")
 )
 
-// indices reads numbered rows and columns.
 func (p *reader) indices(f *frame, s *payload, b *format.Batch) error {
 	if p.outside(f) {
 		return fmt.Errorf("%w: rows %d to %d of %d", errIndex, f.first, f.first+uint64(f.rows)-1, p.rows)
 	}
-	rows, left := slices.Grow(b.Row.Ints[:0], f.n)[:f.n], f.n
+	rows := slices.Grow(b.Row.Ints[:0], f.n)[:f.n]
 	at := rows
 	for i := range f.rows {
 		n := int(le.Uint32(s.lens[4*i:]))
-		if n > left {
-			return errSum
-		}
 		row := int64(f.first) + int64(i)
 		for j := range at[:n] {
 			at[j] = row
 		}
-		at, left = at[n:], left-n
-	}
-	if left > 0 {
-		return errSum
+		at = at[n:]
 	}
 	b.Row.Ints = rows
 	b.Col.Ints = slices.Grow(b.Col.Ints[:0], f.n)[:f.n]
@@ -157,74 +156,44 @@ func (p *reader) indices(f *frame, s *payload, b *format.Batch) error {
 	return nil
 }
 
-// ids reads rows and columns that have ids.
 func (p *reader) ids(f *frame, s *payload, b *format.Batch) error {
-	rows, left := newKeys(p.rowKeys, s.rowKeys, f.rows), f.n
-	for i := range f.rows {
-		n := int(le.Uint32(s.lens[4*i:]))
-		if n > left {
-			return errSum
+	if err := addKeys(&b.Row, p.rowKeys, s.rowKeys, f.rows, s.lens); err != nil {
+		return fmt.Errorf("%w of a row", err)
+	}
+	if err := addKeys(&b.Col, p.colKeys, s.cols, f.n, nil); err != nil {
+		return fmt.Errorf("%w of a column", err)
+	}
+	return nil
+}
+
+// addKeys adds n ids of a type, each as often as times has it, or once.
+func addKeys(k *format.Keys, t string, ids []byte, n int, times []byte) error {
+	texts := ids[min(4*n, len(ids)):] // behind the lengths
+	for i := range n {
+		var text []byte
+		if t == textIDs {
+			size := le.Uint32(ids[4*i:])
+			text, texts = texts[:size], texts[size:]
 		}
-		left -= n
-		text, number := rows.next()
-		if n == 0 {
+		again := 0
+		if times != nil {
+			again = int(le.Uint32(times[4*i:])) - 1
+		}
+		switch {
+		case again < 0:
 			continue
+		case t != textIDs:
+			k.AddInt(int64(le.Uint64(ids[8*i:])))
+		case len(text) == 0:
+			return errEmpty
+		default:
+			k.Add(text)
 		}
-		if err := p.addKey(&b.Row, text, number, p.rowKeys); err != nil {
-			return fmt.Errorf("%w of a row", err)
-		}
-		b.Row.AddAgain(n - 1)
-	}
-	if left > 0 {
-		return errSum
-	}
-	cols := newKeys(p.colKeys, s.cols, f.n)
-	for range f.n {
-		text, number := cols.next()
-		if err := p.addKey(&b.Col, text, number, p.colKeys); err != nil {
-			return fmt.Errorf("%w of a column", err)
-		}
+		k.AddAgain(again)
 	}
 	return nil
 }
 
-func (p *reader) addKey(k *format.Keys, text []byte, number int64, t string) error {
-	switch {
-	case t != textIDs:
-		k.AddInt(number)
-	case len(text) == 0:
-		return errEmpty
-	default:
-		k.Add(text)
-	}
-	return nil
-}
-
-// keys walks ids.
-type keys struct {
-	kind  string
-	lens  []byte // or the numbers
-	texts []byte
-}
-
-func newKeys(t string, b []byte, n int) keys {
-	if t == textIDs {
-		return keys{t, b[:4*n], b[4*n:]}
-	}
-	return keys{kind: t, lens: b}
-}
-
-func (k *keys) next() (text []byte, number int64) {
-	if k.kind != textIDs {
-		number, k.lens = int64(le.Uint64(k.lens)), k.lens[8:]
-		return nil, number
-	}
-	n := le.Uint32(k.lens)
-	text, k.texts, k.lens = k.texts[:n], k.texts[n:], k.lens[4:]
-	return text, 0
-}
-
-// readValues reads len(dst) values.
 func (p *reader) readValues(dst []float64, b []byte) {
 	if p.values != "" {
 		numpy(p.values).Floats(dst, b)

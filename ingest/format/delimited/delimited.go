@@ -52,7 +52,6 @@ func MovieLens(o Options) format.Format { return format.Format{Name: movieLens, 
 
 const movieLens = "movielens"
 
-// A reader reads one input.
 type reader struct {
 	*text.Lines
 	given             Options
@@ -76,7 +75,6 @@ type reader struct {
 	dated             bool    // and nothing but what looks like moments as values
 }
 
-// Parse reads the entries of whole lines.
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	fast := p.fastLines()
 	var f fields
@@ -106,7 +104,6 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 // Timed: a column may be that of times.
 func (p *reader) Timed() {}
 
-// Locate is the line of an entry.
 func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
 
 // Check tells of a Matrix Market file that has lost its banner: a first line
@@ -272,7 +269,6 @@ func (p *reader) joined(l, base []byte, spans []text.Span) (again bool, err erro
 
 var numbersJoined = regexp.MustCompile(`^[-0-9.]+[,;|\t][-0-9.,;|\t]+$`)
 
-// isDecimalComma tells whether a text is a number but for its commas.
 func isDecimalComma(s []byte) bool {
 	return bytes.IndexByte(s, ',') >= 0 && isNumber(string(bytes.ReplaceAll(s, []byte{','}, nil)))
 }

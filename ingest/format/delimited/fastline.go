@@ -121,7 +121,6 @@ func (p *reader) windows(src []byte, b *format.Batch) (taken int, lines int64) {
 	return taken, lines
 }
 
-// fieldEnd is a separator of one or two bytes.
 type fieldEnd struct {
 	first, last byte
 	size        uint
@@ -148,7 +147,6 @@ func (s spot) behind(n uint) spot { return spot{s.marks >> (n & 63), s.at + n} }
 // canonical tells whether an integer of n digits has 1 to 16 and no leading zero.
 func canonical(n uint, first byte) bool { return n-1 < maxFastDigits && (first != '0' || n == 1) }
 
-// integer takes a canonical integer.
 func (l *window) integer(s spot) (v int64, next spot, ok bool) {
 	n := s.digits()
 	if !canonical(n, l[s.at&63]) {
@@ -195,7 +193,6 @@ func (l *window) nonDigits() (marks uint64) {
 	return marks
 }
 
-// value is that of the n digits at place at, 1 to 16.
 func (l *window) value(at, n uint) uint64 {
 	if n > 8 {
 		return l.word(at, n-8)*1e8 + l.word(at+n-8, 8)
@@ -203,7 +200,6 @@ func (l *window) value(at, n uint) uint64 {
 	return l.word(at, n)
 }
 
-// word is value for 1 to 8 digits.
 func (l *window) word(at, n uint) uint64 {
 	at &= 63
 	x := binary.LittleEndian.Uint64(l[at:at+8]) ^ zeros

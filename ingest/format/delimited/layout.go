@@ -57,7 +57,6 @@ func (o Options) open(in *format.Input) (format.Reader, error) {
 	return p, nil
 }
 
-// recognise finds the separator and the columns.
 func (p *reader) recognise(sample text.Sample, in *format.Input) (err error) {
 	p.detected.sep, p.detected.header = p.given.Separator == "", p.given.Header == format.HeaderAuto
 	if p.given.Separator != "" {
@@ -282,7 +281,6 @@ func (p *reader) timed(t *table, header bool) bool {
 	return p.roles.Value >= 0 && t.all(p.roles.Value, header, isTime)
 }
 
-// given are the columns the options choose.
 func (p *reader) chosen(t *table, header bool, in *format.Input, prev *reader) (roles.Assignment, error) {
 	if p.given.Header == format.HeaderNo && roles.ByName(in.Columns) {
 		return roles.Assignment{}, fmt.Errorf("%w: columns %q are chosen by name, but there is to be no header", format.ErrHeader, strings.Join(in.Columns, ","))
@@ -299,23 +297,16 @@ func (p *reader) chosen(t *table, header bool, in *format.Input, prev *reader) (
 	return a, err
 }
 
-// agree tells where an input and the one before it are not parts of one matrix.
+// agree tells where an input and the one before it are not parts of one matrix, beside what the roles of their columns tell.
 func (p *reader) agree(header bool, prev *reader) error {
 	r, before := &p.roles, &prev.roles
 	switch {
 	case (r.Value < 0) != (before.Value < 0):
-		with := map[bool]string{true: "values", false: "no values"}
-		return fmt.Errorf("%w: this part has %s, %s has %s", text.ErrParts, with[r.Value >= 0], prev.file, with[before.Value >= 0])
+		return nil // ingest tells
 	case header && prev.header == nil && r.Words != [3]string{} && before.Words == [3]string{} && [3]int{r.Row, r.Col, r.Value} != [3]int{before.Row, before.Col, before.Value}:
 		return fmt.Errorf("%w: its header has the columns in another order than %s, which has no header (--columns with numbers says which they are)", text.ErrParts, prev.file)
 	case (!header || prev.header == nil) && p.fields != prev.fields:
 		return p.otherFields(prev)
-	}
-	cols, had := [3]int{r.Row, r.Col, r.Value}, [3]int{before.Row, before.Col, before.Value}
-	for i, what := range []string{"user", "item", "value"} {
-		if a, b := r.Words[i], before.Words[i]; a != "" && b != "" && a != b {
-			return fmt.Errorf("%w: the %s is %q here and %q in %s (--columns with numbers says which it is)", text.ErrParts, what, r.Columns[cols[i]].Name, before.Columns[had[i]].Name, prev.file)
-		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
@@ -26,7 +27,6 @@ func newSeparator(s string) separator {
 	return separator{text: s, quotes: len(s) == 1}
 }
 
-// String names the separator in messages.
 func (s separator) String() string {
 	switch {
 	case s.blanks:
@@ -68,39 +68,22 @@ func (s separator) split(line []byte, f *fields) (base []byte, col int, err erro
 		f.spans = text.SplitBlanks(line, f.spans)
 	case s.quotes && bytes.IndexByte(line, '"') >= 0:
 		return s.splitQuoted(line, f)
-	case len(s.text) == 1:
-		f.spans = splitByte(line, s.text[0], f.spans)
 	default:
 		f.spans = splitText(line, s.text, f.spans)
 	}
 	return line, 0, nil
 }
 
-func splitByte(line []byte, sep byte, spans []text.Span) []text.Span {
-	a := 0
-	for i, c := range line {
-		if c == sep {
-			spans = append(spans, trimSpan(line, a, i))
-			a = i + 1
-		}
-	}
-	return append(spans, trimSpan(line, a, len(line)))
-}
-
-// splitText is for separators of two or more bytes.
 func splitText(line []byte, sep string, spans []text.Span) []text.Span {
-	a, c0, c1 := 0, sep[0], sep[1]
-	for i := 1; i < len(line); i++ {
-		if line[i] != c1 || line[i-1] != c0 {
-			continue
+	a := 0
+	for {
+		n := bytes.Index(line[a:], []byte(sep))
+		if n < 0 {
+			return append(spans, trimSpan(line, a, len(line)))
 		}
-		if start := i - 1; len(sep) == 2 || bytes.HasPrefix(line[start:], []byte(sep)) {
-			spans = append(spans, trimSpan(line, a, start))
-			a = start + len(sep)
-			i = a // the next separator begins at a or later
-		}
+		spans = append(spans, trimSpan(line, a, a+n))
+		a += n + len(sep)
 	}
-	return append(spans, trimSpan(line, a, len(line)))
 }
 
 // trimSpan is line[a:b] without blanks at its ends.
@@ -171,4 +154,26 @@ func unquote(out, line []byte, i int) ([]byte, int) {
 		out = append(out, '"')
 		i++
 	}
+}
+
+// Describe tells the separator, whether there is a header, and the roles of the columns.
+func (p *reader) Describe() format.Description {
+	d := p.roles.Describe(p.header != nil, p.time)
+	d.Separator, d.Header = p.sep.String(), format.HeaderNo
+	if p.header != nil {
+		d.Header = format.HeaderYes
+	}
+	d.Flags = append([]format.Flag{{Name: "sep", Value: p.sep.flag()}, {Name: "header", Value: d.Header.String()}}, d.Flags...)
+	return d
+}
+
+// flag is the separator as --sep takes it.
+func (s separator) flag() string {
+	switch {
+	case s.blanks:
+		return " "
+	case s.text == "\t":
+		return `\t`
+	}
+	return s.text
 }

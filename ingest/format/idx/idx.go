@@ -32,7 +32,6 @@ func hasMagic(head []byte) bool {
 	return len(head) >= 4 && head[0] == 0 && head[1] == 0 && types[head[2]].Size > 0 && head[3] > 0
 }
 
-// open reads the header.
 func open(in *format.Input) (format.Reader, error) {
 	fail := func(err error) (format.Reader, error) { return nil, &format.ParseError{File: in.Name, Err: err} }
 	var magic [4]byte
@@ -61,7 +60,6 @@ func open(in *format.Input) (format.Reader, error) {
 	return r, nil
 }
 
-// readHeader reads the next bytes of the header.
 func readHeader(in *format.Input, b []byte) error {
 	_, err := io.ReadFull(in, b)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {

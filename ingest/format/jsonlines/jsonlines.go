@@ -54,7 +54,6 @@ var (
 	errUTF8    = errors.New("not UTF-8")
 )
 
-// A reader reads one input.
 type reader struct {
 	*text.Lines
 	a     roles.Assignment
@@ -112,29 +111,16 @@ func (p *reader) assign(sample [][]byte, in *format.Input) (err error) {
 			return err
 		}
 	}
-	if len(in.Columns) > 0 {
-		p.a, err = roles.Given(names, in.Columns)
-	} else {
-		p.a, err = roles.Assign(fields, in.Events)
-	}
-	if err != nil {
+	lost := -1
+	if p.a, lost, err = roles.Choose(fields, in.Columns, in.Events); err != nil {
 		return err
 	}
-	if p.a.Value < 0 && len(in.Columns) == 0 && !in.Events {
-		for _, f := range fields {
-			if f.Empty && roles.Read(f.Name).Role == roles.Value {
-				return fmt.Errorf("%q holds no value but null, lists or objects: %w; --columns chooses others", f.Name, format.ErrUnsupported)
-			}
-		}
+	if lost >= 0 {
+		return fmt.Errorf("%q holds no value but null, lists or objects: %w; --columns chooses others", names[lost], format.ErrUnsupported)
 	}
 	p.keys, p.value, p.time = []string{names[p.a.Row], names[p.a.Col]}, -1, -1
 	if p.a.Value >= 0 && !in.Events {
 		p.value, p.keys = len(p.keys), append(p.keys, names[p.a.Value])
-	}
-	if prev, ok := in.Before.(*reader); ok {
-		if err := p.agree(prev); err != nil {
-			return err
-		}
 	}
 	if in.Times {
 		at, err := p.a.Time(names)
@@ -151,40 +137,15 @@ func (p *reader) assign(sample [][]byte, in *format.Input) (err error) {
 	return nil
 }
 
-// agree tells where an input and the one before it are not parts of one matrix.
-func (p *reader) agree(prev *reader) error {
-	if with := []string{"values", "no values"}; (p.value < 0) != (prev.value < 0) {
-		i := 0
-		if p.value < 0 {
-			i = 1
-		}
-		return fmt.Errorf("%w: this part has %s, %s has %s", text.ErrParts, with[i], prev.In.Name, with[1-i])
-	}
-	for i, what := range []string{"row", "column", "value"} {
-		if a, b := p.a.Words[i], prev.a.Words[i]; a != "" && b != "" && a != b {
-			return fmt.Errorf("%w: the %s is %q here and %q in %s (--columns says which it is)", text.ErrParts, what, a, b, prev.In.Name)
-		}
-	}
-	return nil
-}
-
-// Parse reads whole lines.
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
-	for rest, line := c.Data, c.Begin.Line; len(rest) > 0; line++ {
-		var l []byte
-		l, rest = text.CutLine(rest)
-		b.Lines++
-		if text.Blank(l) {
-			continue
+	text.Each(c, b, '\n', func(l []byte, line int64) error {
+		err := p.line(l, b)
+		if err == nil {
+			return nil
 		}
-		b.Tally.Entries++
-		if err := p.line(l, b); err != nil {
-			err.File, err.Line, err.Want = p.In.Name, line, p.want
-			if !b.Refuse(err) {
-				break
-			}
-		}
-	}
+		err.File, err.Line, err.Want = p.In.Name, line, p.want
+		return err
+	})
 	return nil
 }
 
@@ -194,7 +155,6 @@ func (p *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { retur
 // Timed: a key may be that of times.
 func (p *reader) Timed() {}
 
-// Locate is the line of an entry.
 func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
 
 // line appends the entry of one line, or tells why it has none.
@@ -259,7 +219,6 @@ func (p *reader) take(got *[maxKeys]value, key []byte, v value) {
 	}
 }
 
-// A kind of value.
 type kind uint8
 
 const (
@@ -271,7 +230,6 @@ const (
 	nested
 )
 
-// A value of an object.
 type value struct {
 	text  []byte // of a string, without quotes and escapes; else as it is written
 	at    int    // where it begins in the line
@@ -281,7 +239,6 @@ type value struct {
 	bad   bool // a string that is no text
 }
 
-// id makes an id of a value.
 func (v *value) id() error {
 	switch {
 	case v.kind == boolean:
@@ -306,7 +263,6 @@ func (v *value) id() error {
 	return nil
 }
 
-// moment makes a time of a value.
 func (v *value) moment() (format.Time, error) {
 	if v.kind == boolean || v.bad {
 		return 0, format.ErrTime
@@ -325,4 +281,13 @@ func (v *value) float() (float64, error) {
 		return 0, text.ErrEmptyField
 	}
 	return text.ParseFloat(v.text)
+}
+
+// Describe tells the roles of the keys.
+func (p *reader) Describe() format.Description {
+	time := -1
+	if p.time >= 0 {
+		time = p.a.Times[0]
+	}
+	return p.a.Describe(true, time)
 }

@@ -32,7 +32,6 @@ func each(l []byte, visit func(key []byte, v value)) error {
 	return nil
 }
 
-// valueOf is a value of valid JSON.
 func valueOf(raw []byte, at int) value {
 	v := value{text: raw, at: at}
 	switch raw[0] {

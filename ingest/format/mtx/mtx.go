@@ -35,24 +35,23 @@ func hasBanner(h format.Head) bool {
 // matrix is added. Such a file may hold the lower or, against the letter of the
 // standard, the upper triangle, but not entries of both.
 type reader struct {
-	*text.Lines
-	rows, cols int64
-	entries    int64 // declared
-	integer    bool
-	pattern    bool
-	symmetric  bool // or skew
-	skew       bool
-	array      bool
-	want       string
+	text.Counted // counts the values of an array
+	rows, cols   int64
+	entries      int64 // declared
+	integer      bool
+	pattern      bool
+	symmetric    bool // or skew
+	skew         bool
+	array        bool
+	want         string
 }
 
-// open reads the banner and the size line.
 func open(in *format.Input) (format.Reader, error) {
 	lines, err := text.NewLines(in)
 	if err != nil {
 		return nil, err
 	}
-	p := &reader{Lines: lines}
+	p := &reader{Counted: text.Counted{Lines: lines, Comment: '%'}}
 	const want = bannerWord + " matrix coordinate|array real|integer|pattern general|symmetric|skew-symmetric"
 	l, err := p.ReadLine()
 	if err != nil {
@@ -75,9 +74,6 @@ func open(in *format.Input) (format.Reader, error) {
 		}
 		if err := p.size(l); err != nil {
 			return nil, &format.ParseError{File: p.In.Name, Line: line, Text: text.Shorten(l), Err: err, Want: p.sizes()}
-		}
-		if p.array {
-			return &arrayReader{p, text.Counted{Lines: lines, Comment: '%'}}, nil
 		}
 		return p, nil
 	}
@@ -158,7 +154,6 @@ func (p *reader) size(l []byte) error {
 	return p.In.Declare(format.Shape{Rows: p.rows, Cols: p.cols})
 }
 
-// sizes is the form of the size line.
 func (p *reader) sizes() string {
 	if p.array {
 		return "rows columns"
@@ -166,23 +161,41 @@ func (p *reader) sizes() string {
 	return "rows columns entries"
 }
 
-// Parse reads the entries of whole lines.
+func (p *reader) Next(c *format.Chunk) error {
+	if p.array {
+		return p.Counted.Next(c)
+	}
+	return p.Lines.Next(c)
+}
+
+// Parse reads whole lines. Of an array what is behind the last place is for Check.
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	var spans []text.Span
-	for rest, line := c.Data, c.Begin.Line; len(rest) > 0; line++ {
-		counts := text.Counts(rest, '%')
-		var l []byte
-		l, rest = text.CutLine(rest)
-		b.Lines++
-		if !counts {
-			continue
-		}
-		b.Tally.Entries++
-		spans = text.SplitBlanks(l, spans[:0])
-		if err := p.line(l, spans, line, b); err != nil && !b.Refuse(err) {
-			break
-		}
+	k, i, j := c.Begin.Row, int64(0), int64(0)
+	if p.array && k < p.entries {
+		i, j = p.place(k)
 	}
+	text.Each(c, b, '%', func(l []byte, line int64) error {
+		spans = text.SplitBlanks(l, spans[:0])
+		if !p.array {
+			return p.line(l, spans, line, b)
+		}
+		v, err := 0.0, error(nil)
+		if len(spans) != 1 {
+			err = p.fail(line, -1, "", l, fmt.Errorf("%w: %d instead of 1", text.ErrFields, len(spans)))
+		} else {
+			v, err = p.value(l, line, spans[0])
+		}
+		if err == nil && v != 0 && k < p.entries {
+			p.add(i, j, v, b)
+		}
+		k, i = k+1, i+1
+		if i == p.rows {
+			j++
+			i = p.top(j)
+		}
+		return err
+	})
 	return nil
 }
 
@@ -232,7 +245,6 @@ func (p *reader) add(i, j int64, v float64, b *format.Batch) {
 	}
 }
 
-// value reads the field of a value.
 func (p *reader) value(l []byte, line int64, s text.Span) (v float64, err error) {
 	if p.integer {
 		v, err = text.ParseInteger(l[s.A:s.B])
@@ -308,9 +320,15 @@ func (p *reader) Check(t format.Tally, c *format.Chunk, b *format.Batch) error {
 func (p *reader) Symmetric() (mirrored, skew bool) { return p.symmetric, p.skew }
 
 // Locate is the line of an entry; an expanded one has that of the entry it mirrors.
-func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
+func (p *reader) Locate(c *format.Chunk, n int) format.Position {
+	k := c.Begin.Row
+	return text.Locate(c, n, func(one *format.Chunk, b *format.Batch) error {
+		one.Begin.Row = k
+		k += text.CountLines(one.Data, '%')
+		return p.Parse(one, b)
+	})
+}
 
-// lineOfEntry is the line of entry n of a chunk, counted from 0.
 func lineOfEntry(c *format.Chunk, n int64) int64 {
 	line := c.Begin.Line
 	for rest := c.Data; len(rest) > 0; line++ {
@@ -327,7 +345,7 @@ func lineOfEntry(c *format.Chunk, n int64) int64 {
 	return line
 }
 
-// Describe tells the declared number of entries and what is made of them.
+// Describe tells the declared number of entries and what is made of them. Of an array, whose zeros are left out, it is not known.
 func (p *reader) Describe() format.Description {
 	d := format.Description{Entries: p.entries}
 	switch {
@@ -338,6 +356,9 @@ func (p *reader) Describe() format.Description {
 	}
 	if p.pattern {
 		d.Notes = append(d.Notes, "a pattern: every entry is 1")
+	}
+	if p.array {
+		d.Entries, d.Notes = 0, append(d.Notes, "a dense array: zeros are left out")
 	}
 	return d
 }

@@ -50,7 +50,6 @@ func open(in *format.Input) (format.Reader, error) {
 // told is what an error of package npy says, without its kind.
 func told(err error) string { return strings.TrimSuffix(err.Error(), ": "+npy.ErrFormat.Error()) }
 
-// failingReader remembers the failure of an input.
 type failingReader struct {
 	r   io.Reader
 	err error

@@ -109,7 +109,6 @@ type member struct {
 	at   int64 // bytes read
 }
 
-// open reads the header of an array.
 func (a *archive) open(name string) (*member, error) {
 	m := &member{archive: a, name: name + suffix}
 	i := slices.IndexFunc(a.z.File, func(f *zip.File) bool { return f.Name == m.name })
@@ -135,7 +134,6 @@ func (a *archive) open(name string) (*member, error) {
 	return m, nil
 }
 
-// wrong is an error of package npy, of a kind.
 func (m *member) wrong(at int64, kind, err error) error {
 	return m.fail(m.name, at, fmt.Errorf("%w: %s", kind, strings.TrimSuffix(err.Error(), ": "+npy.ErrFormat.Error())))
 }
@@ -167,7 +165,6 @@ func (a *archive) vector(name string, integers bool) (*member, error) {
 	return m, m.typed(integers)
 }
 
-// typed finds the type of the elements.
 func (m *member) typed(integers bool) (err error) {
 	if m.kind, err = npy.TypeOf(m.head.Descr); err != nil {
 		return m.wrong(0, format.ErrUnsupported, err)
@@ -181,10 +178,8 @@ func (m *member) typed(integers bool) (err error) {
 	return nil
 }
 
-// len is the number of elements.
 func (m *member) len() int64 { return m.head.Elements() }
 
-// read fills b.
 func (m *member) read(b []byte) error {
 	n, err := io.ReadFull(m.r, b)
 	m.at += int64(n)
@@ -230,7 +225,6 @@ func (m *member) ints(most int64) ([]int64, error) {
 	return v, m.end()
 }
 
-// text reads a string, of bytes or of Unicode.
 func (m *member) text() (string, error) {
 	width := map[string]int{"|S": 1, "<U": 4, ">U": 4}[m.head.Descr[:min(2, len(m.head.Descr))]]
 	n := 0

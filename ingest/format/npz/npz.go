@@ -91,7 +91,6 @@ func open(in *format.Input) (format.Reader, error) {
 	return r, nil
 }
 
-// shape is that of the matrix.
 func (a *archive) shape() ([]int64, error) {
 	m, err := a.vector("shape", true)
 	if err != nil {
@@ -266,7 +265,6 @@ func (r *reader) Describe() format.Description {
 // Check has nothing to do: open and Next hold the arrays to each other.
 func (r *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 
-// Parse decodes a chunk.
 func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	minor, data := int64(r.minor.kind.Size), int64(r.data.kind.Size)
 	n := (c.End.Byte - c.Begin.Byte) / data
@@ -305,7 +303,6 @@ func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	return nil
 }
 
-// ParseRows decodes a chunk of CSR.
 func (r *reader) ParseRows(c *format.Chunk, rows *format.Rows) bool {
 	if r.byColumn || r.major != nil {
 		return false
@@ -326,7 +323,6 @@ func (r *reader) ParseRows(c *format.Chunk, rows *format.Rows) bool {
 	return rows.Whole()
 }
 
-// inside holds indices to the shape.
 func (r *reader) inside(indices []int64, m *member, most, first int64) error {
 	for i, j := range indices {
 		if j < 0 || j >= most {

@@ -39,13 +39,11 @@ func (a *archive) openPointers(lines, n int64) (*pointers, error) {
 	return p, err
 }
 
-// bad is the error about the pointer used last.
 func (p *pointers) bad(what string, args ...any) error {
 	at := p.head.Size + (p.used-1)*int64(p.kind.Size)
 	return p.fail(p.name, at, fmt.Errorf("%w: "+what, append([]any{format.ErrCount}, args...)...))
 }
 
-// next is the next pointer.
 func (p *pointers) next() (int64, error) {
 	if len(p.some) == 0 {
 		n := min(pointerBlock, p.lines+1-p.used)
@@ -78,7 +76,6 @@ func (p *pointers) step() error {
 	return nil
 }
 
-// take tells the lines of the next n entries.
 func (p *pointers) take(n int64, run func(line, entries int64)) error {
 	for n > 0 {
 		for p.left == 0 {

@@ -3,10 +3,12 @@ package parquet
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
@@ -43,14 +45,19 @@ type column struct {
 	hasDict bool
 	page    values
 	index   []uint32 // into dict; nil: the values are those of page
-	levels  []uint32 // 1: there is a value; nil: everywhere
+	levels  []uint32 // 1: there is a value
+	whole   bool     // there is one everywhere
 	indexed bool
 	rows    int // of the page
 	at      int // rows given out
-	value   uint32
+	value   int // values given out
+
+	// Of texts of the next rows: the distinct ones, by their places among the values, and which of them each row has.
+	words, codes []uint32
+	seen         []uint32 // of each value of a dictionary: one more than its code; all are 0 between two chunks
+	nulls        []byte
 }
 
-// begin begins a column of a row group with some rows.
 func (c *column) begin(f *field, k chunk, in *format.Input, rows int64, w *window) error {
 	c.field, c.chunk, c.window = f, k, w
 	c.hasDict, c.rows, c.at = false, 0, 0
@@ -112,12 +119,11 @@ func (c *column) header() (page, error) {
 	return p, nil
 }
 
-// skip goes n rows on.
 func (c *column) skip(n int64) error {
 	for n > 0 {
-		if c.at < c.rows {
-			c.next()
-			n--
+		if k := int(min(n, int64(c.rows-c.at))); k > 0 {
+			c.advance(k)
+			n -= int64(k)
 			continue
 		}
 		p, err := c.header()
@@ -140,6 +146,18 @@ func (c *column) skip(n int64) error {
 	return nil
 }
 
+// advance goes n rows of the page on.
+func (c *column) advance(n int) {
+	if c.whole {
+		c.value += n
+	} else {
+		for _, l := range c.levels[c.at : c.at+n] {
+			c.value += int(min(l, 1))
+		}
+	}
+	c.at += n
+}
+
 // fill makes sure that there is a next row.
 func (c *column) fill() error {
 	for c.at == c.rows {
@@ -154,27 +172,155 @@ func (c *column) fill() error {
 	return nil
 }
 
-// next is the place of the next value among those of the page, or of the dictionary.
-func (c *column) next() (i uint32, null bool) {
-	at := c.at
-	c.at++
-	if c.levels != nil && c.levels[at] == 0 {
-		return 0, true
-	}
-	i = c.value
-	c.value++
-	if c.indexed {
-		return c.index[i], false
-	}
-	return i, false
-}
-
-// values are those that next has places in.
+// values are those of the page, or those that its index has places in.
 func (c *column) values() *values {
 	if c.indexed {
 		return &c.dict
 	}
 	return &c.page
+}
+
+// each visits the next n rows of the page: the places of their values, or that they have none.
+func (c *column) each(n int, visit func(place uint32, null bool)) {
+	v := c.value
+	for i := c.at; i < c.at+n; i++ {
+		switch {
+		case !c.whole && c.levels[i] == 0:
+			visit(0, true)
+			continue
+		case c.indexed:
+			visit(c.index[v], false)
+		default:
+			visit(uint32(v), false)
+		}
+		v++
+	}
+}
+
+// gather looks for the texts of the next n rows, or of as many as are in the page and take no more than some bytes, and of one
+// at least, and returns how many these are.
+func (c *column) gather(n, room int) int {
+	n = min(n, c.rows-c.at)
+	c.words, c.codes = c.words[:0], c.codes[:0]
+	all := c.values()
+	if c.indexed && len(c.seen) < all.len() {
+		c.seen = make([]uint32, all.len())
+	}
+	full := false
+	c.each(n, func(place uint32, null bool) {
+		code := uint32(len(c.words))
+		switch {
+		case full:
+			return
+		case null:
+			code = 0
+		case c.indexed && c.seen[place] > 0:
+			code = c.seen[place] - 1
+		default:
+			if size := min(len(all.text(place)), maxText+1); room >= size || len(c.codes) == 0 {
+				room -= size
+			} else {
+				full = true
+				return
+			}
+			c.words = append(c.words, place)
+			if c.indexed {
+				c.seen[place] = code + 1
+			}
+		}
+		c.codes = append(c.codes, code)
+	})
+	if c.indexed {
+		for _, place := range c.words {
+			c.seen[place] = 0
+		}
+	}
+	return len(c.codes)
+}
+
+// append puts the next n rows behind b, texts among those that have been gathered: see cells.
+func (c *column) append(b []byte, n int) ([]byte, error) {
+	flag := len(b)
+	b = append(b, 0)
+	nulls := c.nulls[:0]
+	numbers := c.kind <= number
+	if !numbers {
+		b = c.appendTexts(b, c.codes[:n])
+	}
+	for done := 0; done < n; {
+		if err := c.fill(); err != nil {
+			return b, err
+		}
+		k := min(n-done, c.rows-c.at)
+		switch {
+		case !c.whole:
+			if len(nulls) == 0 {
+				nulls = append(nulls, make([]byte, n)...)
+			}
+			all, row := c.values(), done
+			c.each(k, func(place uint32, null bool) {
+				bits := uint64(0)
+				if null {
+					nulls[row] = 1
+				} else if numbers {
+					bits = all.nums[place]
+				}
+				if numbers {
+					b = binary.LittleEndian.AppendUint64(b, bits)
+				}
+				row++
+			})
+		case numbers:
+			b = c.appendNumbers(b, k)
+		}
+		c.advance(k)
+		done += k
+	}
+	if len(nulls) > 0 {
+		b[flag] = 1
+		b = append(b, nulls...)
+	}
+	c.nulls = nulls
+	return b, nil
+}
+
+// appendNumbers puts the next n numbers of the page, all of which are there, behind b.
+func (c *column) appendNumbers(b []byte, n int) []byte {
+	at := len(b)
+	b = slices.Grow(b, 8*n)[:at+8*n]
+	to := b[at:]
+	if c.indexed {
+		for i, place := range c.index[c.value : c.value+n] {
+			binary.LittleEndian.PutUint64(to[8*i:], c.dict.nums[place])
+		}
+		return b
+	}
+	for i, bits := range c.page.nums[c.value : c.value+n] {
+		binary.LittleEndian.PutUint64(to[8*i:], bits)
+	}
+	return b
+}
+
+// appendTexts puts the first texts that have been gathered behind b. Of one that is too long there is no more than what tells it so.
+func (c *column) appendTexts(b []byte, codes []uint32) []byte {
+	words := 0
+	if len(c.words) > 0 {
+		words = int(slices.Max(codes)) + 1
+	}
+	all, end := c.values(), uint32(0)
+	b = binary.LittleEndian.AppendUint32(b, uint32(words))
+	for _, place := range c.words[:words] {
+		end += uint32(min(len(all.text(place)), maxText+1))
+		b = binary.LittleEndian.AppendUint32(b, end)
+	}
+	for _, code := range codes {
+		b = binary.LittleEndian.AppendUint32(b, code)
+	}
+	for _, place := range c.words[:words] {
+		s := all.text(place)
+		b = append(b, s[:min(len(s), maxText+1)]...)
+	}
+	return b
 }
 
 // take takes the memory for a page, which stays with the column.
@@ -211,6 +357,8 @@ func (c *column) cost(p *page) int64 {
 	switch {
 	case encoding == encDict || encoding == encPlainDict:
 		return b + index*n
+	case p.kind == pageDict:
+		b += index * n // seen
 	case encoding == encDeltaLength || encoding == encDeltaBytes:
 		b += size + 2*number*n
 	case encoding == encSplit:
@@ -231,7 +379,7 @@ func (c *column) read(p *page) error {
 	if _, err := io.ReadFull(c.in, c.raw); err != nil {
 		return err
 	}
-	if p.summed && crc32.ChecksumIEEE(c.raw) != p.crc {
+	if p.crc != nil && crc32.ChecksumIEEE(c.raw) != *p.crc {
 		return errPageSum
 	}
 	switch p.kind {
@@ -285,17 +433,12 @@ func (c *column) read(p *page) error {
 	return nil // an index, perhaps
 }
 
-// data decodes the values of a page.
 func (c *column) data(p *page, b []byte) error {
 	n := p.values
-	if c.optional {
-		for _, l := range c.levels {
-			n -= int(1 - min(l, 1))
-		}
-	} else {
-		c.levels = nil
+	for _, l := range c.levels {
+		n -= int(1 - min(l, 1))
 	}
-	c.rows, c.at, c.value, c.indexed = p.values, 0, 0, p.encoding == encDict || p.encoding == encPlainDict
+	c.rows, c.at, c.value, c.whole, c.indexed = p.values, 0, 0, n == p.values, p.encoding == encDict || p.encoding == encPlainDict
 	if !c.indexed {
 		return c.page.decode(c.field, p.encoding, n, b)
 	}
@@ -323,7 +466,6 @@ func (c *column) data(p *page, b []byte) error {
 	return nil
 }
 
-// readable tells whether uncompress knows a codec.
 func readable(codec int) bool {
 	switch codec {
 	case codecNone, codecSnappy, codecGzip, codecBrotli, codecZstd, codecLZ4:
@@ -332,7 +474,6 @@ func readable(codec int) bool {
 	return false
 }
 
-// uncompress undoes the compression of a page.
 func (c *column) uncompress(b []byte, size int) (_ []byte, err error) {
 	if size < 0 || size > maxPage {
 		return nil, errShort
@@ -384,7 +525,6 @@ func (c *column) close() {
 	*c = column{}
 }
 
-// resize is b with n bytes, whatever they are.
 func resize(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)

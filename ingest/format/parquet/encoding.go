@@ -33,7 +33,6 @@ type values struct {
 	ends []uint32 // of each text in data
 }
 
-// text is text i.
 func (v *values) text(i uint32) []byte {
 	start := uint32(0)
 	if i > 0 {
@@ -53,7 +52,6 @@ func (v *values) add(s []byte) error {
 	return nil
 }
 
-// decode reads n values of a column.
 func (v *values) decode(f *field, encoding, n int, b []byte) error {
 	v.nums, v.data, v.ends = v.nums[:0], v.data[:0], v.ends[:0]
 	if f.phys == physBytes || f.phys == physFixed {
@@ -113,28 +111,36 @@ func (v *values) decode(f *field, encoding, n int, b []byte) error {
 	return nil
 }
 
-// fixed reads values of the same width.
 func (v *values) fixed(f *field, width, n int, b []byte) error {
 	if n > len(b)/width {
 		return errShort
 	}
-	for ; n > 0; n-- {
-		switch f.phys {
-		case physInt32:
-			v.nums = append(v.nums, f.integer(uint64(int64(int32(binary.LittleEndian.Uint32(b))))))
-		case physInt64:
-			v.nums = append(v.nums, binary.LittleEndian.Uint64(b))
-		case physFloat:
-			v.nums = append(v.nums, math.Float64bits(float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))))
-		case physDouble:
-			v.nums = append(v.nums, binary.LittleEndian.Uint64(b))
-		default:
-			if err := v.add(b[:width]); err != nil {
+	nums := v.nums
+	if f.phys != physFixed {
+		nums = nums[:n]
+	}
+	switch f.phys {
+	case physInt32:
+		for i := range nums {
+			nums[i] = f.integer(uint64(binary.LittleEndian.Uint32(b[4*i:])))
+		}
+	case physInt64, physDouble:
+		for i := range nums {
+			nums[i] = binary.LittleEndian.Uint64(b[8*i:])
+		}
+	case physFloat:
+		for i := range nums {
+			nums[i] = math.Float64bits(float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))))
+		}
+	default:
+		for i := range n {
+			if err := v.add(b[width*i : width*(i+1)]); err != nil {
 				return err
 			}
 		}
-		b = b[width:]
+		return nil
 	}
+	v.nums = nums
 	return nil
 }
 

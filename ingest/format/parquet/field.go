@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -12,7 +11,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// A kind is how values of a column are handed from Next to Parse.
 type kind uint8
 
 const (
@@ -126,7 +124,6 @@ func newField(e element, leaf int) *field {
 	return f
 }
 
-// numeric tells whether all values are numbers.
 func (f *field) numeric() bool {
 	return f.kind == integer || f.kind == natural || f.kind == number || f.kind == decimal
 }
@@ -144,18 +141,6 @@ func (f *field) can() bool {
 	return f.kind != uuid
 }
 
-// encode appends value i: a number in 8 bytes, a text behind its length. Of a text that is too long, decode gets no
-// more than what tells it so.
-func (f *field) encode(b []byte, v *values, i uint32) []byte {
-	if f.kind <= number {
-		return binary.LittleEndian.AppendUint64(b, v.nums[i])
-	}
-	s := v.text(i)
-	s = s[:min(len(s), maxText+1)]
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// A part is a decoded id, value or time.
 type part struct {
 	text   []byte // of an id; nil: it is n
 	n      int64  // or a format.Time
@@ -172,9 +157,6 @@ func (s *part) add(k *format.Keys) {
 	}
 }
 
-// shown is what err is about.
-func (s *part) shown() string { return text.Shorten(s.offend) }
-
 // What can be wrong with an id.
 var (
 	errNoID  = errors.New("not an integer, as an id has to be")
@@ -185,15 +167,8 @@ var (
 // maxText is the longest text of an id, a value or a time. In a format of lines it is the longest line.
 const maxText = format.ChunkBytes - 1
 
-// decode is the inverse of encode, and makes an id, a value or a time of it.
-func (f *field) decode(b []byte) (s part, rest []byte) {
-	if f.kind <= number {
-		bits := binary.LittleEndian.Uint64(b)
-		f.number(&s, bits)
-		return s, b[8:]
-	}
-	n, k := binary.Uvarint(b)
-	raw, rest := b[k:k+int(n)], b[k+int(n):]
+// text makes an id, a value or a time of a text.
+func (f *field) text(raw []byte) (s part) {
 	switch {
 	case len(raw) > maxText:
 		s.err, s.offend = errLong, raw
@@ -220,15 +195,14 @@ func (f *field) decode(b []byte) (s part, rest []byte) {
 			s.offend = raw
 		}
 	}
-	return s, rest
+	return s
 }
 
-// number makes an id, a value or a time of a number.
-func (f *field) number(s *part, bits uint64) {
+func (f *field) number(bits uint64) (s part) {
 	x := math.Float64frombits(bits)
 	switch {
 	case f.isTime:
-		f.moment(s, bits)
+		f.moment(&s, bits)
 	case f.kind == number && !f.isID:
 		s.value = x
 		if x-x != 0 {
@@ -250,9 +224,9 @@ func (f *field) number(s *part, bits uint64) {
 	default:
 		s.value = float64(int64(bits))
 	}
+	return s
 }
 
-// scaled is the float64 nearest to m/10^scale.
 func scaled(m *big.Int, scale int) (float64, error) {
 	if m.IsInt64() && scale < len(text.Pow10) {
 		if n := m.Int64(); n > -1<<53 && n < 1<<53 {
@@ -283,4 +257,82 @@ func decimalOf(b []byte, scale int) (float64, error) {
 		m.Sub(m, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 	}
 	return scaled(m, scale)
+}
+
+// A timeUnit is what the numbers of a column of times count, as its type says.
+type timeUnit uint8
+
+const (
+	unitNone timeUnit = iota // no time
+	unitOther
+	unitDays
+	unitMillis
+	unitMicros
+	unitNanos
+)
+
+// unitOf is that of a column of dates or timestamps; one of times of the day has unitOther.
+func unitOf(e element) timeUnit {
+	converted := e.converted
+	if e.logical != 0 {
+		converted = -1 // says the same, or less
+	}
+	switch {
+	case e.phys == physInt32 && (e.logical == logicalDate || converted == convertedDate):
+		return unitDays
+	case e.phys == physInt64 && e.logical == logicalTimestamp && e.unit > 0 && e.unit <= int(unitNanos-unitDays):
+		return unitDays + timeUnit(e.unit)
+	case e.phys == physInt64 && converted == convertedMillis:
+		return unitMillis
+	case e.phys == physInt64 && converted == convertedMicros:
+		return unitMicros
+	case e.logical >= logicalDate && e.logical < logicalInterval, converted >= convertedDate && converted <= convertedMicros:
+		return unitOther
+	}
+	return unitNone
+}
+
+func (f *field) canTime() bool {
+	switch f.unit {
+	case unitOther:
+		return false
+	case unitNone:
+		return f.phys != physBool && f.scale == 0 && f.kind >= integer && f.kind <= texts
+	}
+	return true
+}
+
+// moment makes a time of a number: one of the unit of its column, or as format.TimeOf has it.
+func (f *field) moment(s *part, bits uint64) {
+	n, at := int64(bits), format.Time(0)
+	switch {
+	case f.unit == unitDays:
+		at = scaledTime(s, n, 24*60*60*1e6)
+	case f.unit == unitMillis:
+		at = scaledTime(s, n, 1e3)
+	case f.unit == unitMicros:
+		at = format.Time(n)
+	case f.unit == unitNanos:
+		at = format.Time(n / 1e3)
+		if n%1e3 < 0 {
+			at--
+		}
+	case f.kind == number:
+		at, s.err = format.TimeOfFloat(math.Float64frombits(bits))
+		if s.err != nil {
+			s.offend = fmt.Append(nil, math.Float64frombits(bits))
+		}
+	case f.kind == natural && bits > math.MaxInt64:
+		s.err, s.offend = format.ErrTime, fmt.Append(nil, bits)
+	default:
+		at = format.TimeOf(n)
+	}
+	s.n = int64(at)
+}
+
+func scaledTime(s *part, n, micros int64) format.Time {
+	if n > math.MaxInt64/micros || n < math.MinInt64/micros {
+		s.err, s.offend = format.ErrTime, fmt.Append(nil, n)
+	}
+	return format.Time(n * micros)
 }

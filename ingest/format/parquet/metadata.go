@@ -12,7 +12,6 @@ import (
 
 // The numbers below are those of parquet.thrift (Apache Parquet format 2.11).
 
-// Physical types.
 const (
 	physBool = iota
 	physInt32
@@ -26,7 +25,6 @@ const (
 
 var physNames = [...]string{"BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
 
-// Codecs of compression.
 const (
 	codecNone   = 0
 	codecSnappy = 1
@@ -61,7 +59,6 @@ type chunk struct {
 	elsewhere   bool  // in another file, or encrypted
 }
 
-// A group is a row group.
 type group struct {
 	rows   int64
 	chunks []chunk
@@ -125,49 +122,17 @@ func errLargeFooter(n int64) error {
 
 func (t *thrift) footer() *footer {
 	f := new(footer)
-	t.fields(func(id int, kind byte) bool {
-		switch {
-		case id == 2 && kind == thriftList:
-			t.list(func(byte) { f.schema = keep(t, f.schema, t.element()) })
-		case id == 3 && kind == thriftInt64:
-			f.rows = t.int()
-		case id == 4 && kind == thriftList:
-			t.list(func(byte) { f.groups = keep(t, f.groups, t.group()) })
-		default:
-			return false
-		}
-		return true
+	t.fields(slots{
+		{2, func() { f.schema = keep(t, f.schema, t.element()) }},
+		{3, &f.rows},
+		{4, func() { f.groups = keep(t, f.groups, t.group()) }},
 	})
 	return f
 }
 
 func (t *thrift) element() element {
 	e := element{phys: -1, converted: -1}
-	t.fields(func(id int, kind byte) bool {
-		switch {
-		case id == 10 && kind == thriftStruct:
-			t.logicalType(&e)
-		case id == 4 && kind == thriftBinary:
-			e.name = string(t.binary())
-		case kind != thriftInt32:
-			return false
-		case id == 1:
-			e.phys = t.int32()
-		case id == 2:
-			e.length = t.int32()
-		case id == 3:
-			e.repeat = t.int32()
-		case id == 5:
-			e.children = t.int32()
-		case id == 6:
-			e.converted = t.int32()
-		case id == 7:
-			e.scale = t.int32()
-		default:
-			return false
-		}
-		return true
-	})
+	t.fields(slots{{1, &e.phys}, {2, &e.length}, {3, &e.repeat}, {4, &e.name}, {5, &e.children}, {6, &e.converted}, {7, &e.scale}, {10, &e}})
 	return e
 }
 
@@ -183,153 +148,64 @@ const (
 	logicalUUID      = 14
 )
 
+// logicalType reads a union: the number of its one field is the type.
 func (t *thrift) logicalType(e *element) {
-	t.fields(func(id int, kind byte) bool {
+	t.visit(func(id int, kind byte) bool {
 		e.logical = id
-		if kind != thriftStruct {
+		switch {
+		case kind != thriftStruct:
+			return false
+		case id == logicalDecimal:
+			t.fields(slots{{1, &e.scale}})
+		case id == logicalInt:
+			signed := true
+			t.fields(slots{{2, &signed}})
+			e.unsigned = !signed
+		case id == logicalTimestamp:
+			t.fields(slots{{2, union(&e.unit)}})
+		default:
 			return false
 		}
-		t.fields(func(field int, kind byte) bool {
-			switch {
-			case id == logicalDecimal && field == 1 && kind == thriftInt32:
-				e.scale = t.int32()
-				return true
-			case id == logicalInt && field == 2:
-				e.unsigned = kind == thriftFalse
-			case id == logicalTimestamp && field == 2 && kind == thriftStruct:
-				t.fields(func(unit int, _ byte) bool {
-					e.unit = unit
-					return false
-				})
-				return true
-			}
-			return false
-		})
 		return true
 	})
 }
 
 func (t *thrift) group() (g group) {
-	t.fields(func(id int, kind byte) bool {
-		switch {
-		case id == 1 && kind == thriftList:
-			t.list(func(byte) { g.chunks = keep(t, g.chunks, t.chunk()) })
-		case id == 3 && kind == thriftInt64:
-			g.rows = t.int()
-		default:
-			return false
-		}
-		return true
-	})
+	t.fields(slots{{1, func() { g.chunks = keep(t, g.chunks, t.chunk()) }}, {3, &g.rows}})
 	return g
 }
 
 func (t *thrift) chunk() (c chunk) {
-	t.fields(func(id int, kind byte) bool {
-		switch {
-		case id == 1 && kind == thriftBinary:
-			c.elsewhere = c.elsewhere || len(t.binary()) > 0
-		case id == 8:
-			c.elsewhere = true
-			return false
-		case id == 3 && kind == thriftStruct:
-			t.chunkMetadata(&c)
-		default:
-			return false
-		}
-		return true
-	})
+	file, encrypted := "", false
+	t.fields(slots{{1, &file}, {8, &encrypted}, {3, slots{{1, &c.phys}, {4, &c.codec}, {5, &c.values}, {7, &c.bytes}, {9, &c.data}, {11, &c.dict}}}})
+	c.elsewhere = file != "" || encrypted
 	return c
 }
 
-func (t *thrift) chunkMetadata(c *chunk) {
-	t.fields(func(id int, kind byte) bool {
-		switch {
-		case id == 1 && kind == thriftInt32:
-			c.phys = t.int32()
-		case id == 4 && kind == thriftInt32:
-			c.codec = t.int32()
-		case kind != thriftInt64:
-			return false
-		case id == 5:
-			c.values = t.int()
-		case id == 7:
-			c.bytes = t.int()
-		case id == 9:
-			c.data = t.int()
-		case id == 11:
-			c.dict = t.int()
-		default:
-			return false
-		}
-		return true
-	})
-}
-
-// Kinds of pages.
 const (
 	pageData   = 0
 	pageDict   = 2
 	pageDataV2 = 3
 )
 
-// A page is the header of one.
 type page struct {
 	kind, size, packed int // bytes uncompressed and in the file
 	values, encoding   int
 	levels             int // encoding of definition levels, version 1
 	defBytes, repBytes int // bytes of levels, version 2
 	plain              bool
-	crc                uint32 // of the bytes in the file
-	summed             bool   // there is one
+	crc                *uint32 // of the bytes in the file; nil: not told
 }
 
 func (t *thrift) page() page {
 	p := page{encoding: -1, levels: encRLE}
-	body := func(encoding, levels, def, rep, compressed int) {
-		t.fields(func(id int, kind byte) bool {
-			switch {
-			case id == compressed:
-				p.plain = kind == thriftFalse
-				return false
-			case kind != thriftInt32:
-				return false
-			case id == 1:
-				p.values = t.int32()
-			case id == encoding:
-				p.encoding = t.int32()
-			case id == levels:
-				p.levels = t.int32()
-			case id == def:
-				p.defBytes = t.int32()
-			case id == rep:
-				p.repBytes = t.int32()
-			default:
-				return false
-			}
-			return true
-		})
-	}
-	t.fields(func(id int, kind byte) bool {
-		switch {
-		case kind == thriftInt32 && id == 1:
-			p.kind = t.int32()
-		case kind == thriftInt32 && id == 2:
-			p.size = t.int32()
-		case kind == thriftInt32 && id == 3:
-			p.packed = t.int32()
-		case kind == thriftInt32 && id == 4:
-			p.crc, p.summed = uint32(t.int32()), true
-		case kind == thriftStruct && id == 5:
-			body(2, 3, 0, 0, 0)
-		case kind == thriftStruct && id == 7:
-			body(2, 0, 0, 0, 0)
-		case kind == thriftStruct && id == 8:
-			body(4, 0, 5, 6, 7)
-		default:
-			return false
-		}
-		return true
+	packed := true
+	t.fields(slots{
+		{1, &p.kind}, {2, &p.size}, {3, &p.packed}, {4, &p.crc},
+		{5, slots{{1, &p.values}, {2, &p.encoding}, {3, &p.levels}}},
+		{7, slots{{1, &p.values}, {2, &p.encoding}}},
+		{8, slots{{1, &p.values}, {4, &p.encoding}, {5, &p.defBytes}, {6, &p.repBytes}, {7, &packed}}},
 	})
+	p.plain = !packed
 	return p
 }

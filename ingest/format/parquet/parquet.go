@@ -107,25 +107,12 @@ func (p *reader) assign(schema []element) error {
 		names = append(names, f.name)
 		of = append(of, roles.Field{Name: f.name, Numeric: f.numeric(), Empty: f.nested || f.unit != unitNone && roles.Read(f.name).Role != roles.Time})
 	}
-	if len(p.in.Columns) > 0 {
-		p.a, err = roles.Given(names, p.in.Columns)
-	} else {
-		p.a, err = roles.Assign(of, p.in.Events)
-	}
-	if err != nil {
+	lost := -1
+	if p.a, lost, err = roles.Choose(of, p.in.Columns, p.in.Events); err != nil {
 		return err
 	}
-	if p.a.Value < 0 && len(p.in.Columns) == 0 && !p.in.Events {
-		for c, f := range all { // the value is there, but cannot be read
-			if of[c].Empty && roles.Read(f.name).Role == roles.Value {
-				return unfit(f, 2)
-			}
-		}
-	}
-	if prev, ok := p.in.Before.(*reader); ok {
-		if err := p.agree(prev); err != nil {
-			return err
-		}
+	if lost >= 0 { // the value is there, but cannot be read
+		return unfit(all[lost], 2)
 	}
 	at, err := p.timeOf(all, names)
 	if err != nil {
@@ -178,20 +165,6 @@ func (p *reader) timeOf(all []*field, names []string) (at int, err error) {
 // Timed: a column may be that of times.
 func (p *reader) Timed() {}
 
-// agree tells where a file and the one before it are not parts of one matrix.
-func (p *reader) agree(prev *reader) error {
-	if (p.a.Value < 0) != (prev.a.Value < 0) {
-		with := map[bool]string{true: "values", false: "no values"}
-		return fmt.Errorf("%w: this part has %s, %s has %s", text.ErrParts, with[p.a.Value >= 0], prev.in.Name, with[prev.a.Value >= 0])
-	}
-	for i, what := range []string{"row", "column", "value"} {
-		if a, b := p.a.Words[i], prev.a.Words[i]; a != "" && b != "" && a != b {
-			return fmt.Errorf("%w: the %s is %q here and %q in %s (--columns says which it is)", text.ErrParts, what, a, b, prev.in.Name)
-		}
-	}
-	return nil
-}
-
 func (p *reader) fail(err error) error { return &format.ParseError{File: p.in.Name, Err: err} }
 
 // damaged is the error for bytes that make no sense. A read that failed is not the file's fault.
@@ -234,36 +207,33 @@ func (p *reader) begin() error {
 	return nil
 }
 
-// Next encodes the next rows; see field.encode.
+// Next puts the next rows into a chunk, a column behind the other.
 func (p *reader) Next(c *format.Chunk) (err error) {
 	if p.group >= len(p.groups) {
 		return io.EOF
 	}
 	c.Begin = p.position()
-	c.Data = c.Data[:0]
-	room := min(cap(c.Data), format.ChunkBytes)
-	for n := 0; p.left > 0 && n < rowsOfChunk; n++ {
-		had := len(c.Data)
-		if had > 0 && had+len(p.fields)*longField > room {
-			break
+	room := min(cap(c.Data), format.ChunkBytes) / len(p.fields)
+	n := int(min(p.left, int64(max(1, room/numberBytes))))
+	failed := func(f *field, err error) error { return p.damaged(fmt.Errorf("column %q: %w", f.name, err)) }
+	for i, f := range p.fields {
+		if err := p.columns[i].fill(); err != nil {
+			return failed(f, err)
 		}
-		c.Data = append(c.Data, 0)
-		for i, f := range p.fields {
-			col := &p.columns[i]
-			if col.at == col.rows {
-				if err := col.fill(); err != nil {
-					return p.damaged(fmt.Errorf("column %q: %w", f.name, err))
-				}
-			}
-			if v, null := col.next(); null {
-				c.Data[had] |= 1 << i
-			} else {
-				c.Data = f.encode(c.Data, col.values(), v)
-			}
-		}
-		p.left--
-		p.row++
 	}
+	for i, f := range p.fields {
+		if f.kind > number {
+			n = p.columns[i].gather(n, room)
+		}
+	}
+	c.Data = c.Data[:0]
+	for i, f := range p.fields {
+		if c.Data, err = p.columns[i].append(c.Data, n); err != nil {
+			return failed(f, err)
+		}
+	}
+	p.left -= int64(n)
+	p.row += int64(n)
 	c.End = p.position()
 	if p.left == 0 {
 		p.group++
@@ -272,17 +242,11 @@ func (p *reader) Next(c *format.Chunk) (err error) {
 	return err
 }
 
-const (
-	// rowsOfChunk bounds a chunk: each row may become an entry of 24 bytes, and 8 of its time.
-	rowsOfChunk = 1 << 15
-	// longField is the room kept for a field; ids that are longer make the chunk grow.
-	longField = 1 << 10
-)
+// numberBytes is what a number takes in a chunk, or the code of a text.
+const numberBytes = 8
 
-// position is that of the next row.
 func (p *reader) position() format.Position { return format.Position{Line: p.row + 1, Byte: p.row} }
 
-// Seek goes on at a row.
 func (p *reader) Seek(to format.Position) (err error) {
 	p.row = to.Byte
 	in := p.row
@@ -304,48 +268,54 @@ func (p *reader) Seek(to format.Position) (err error) {
 // Check has nothing to do: Next holds the columns to the number of rows.
 func (p *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 
-// Parse decodes what Next has encoded.
+// Parse makes entries of the columns of a chunk: of whole columns where nothing is wrong, else of one row after the other.
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
-	rest := c.Data
-	for row := c.Begin.Line; len(rest) > 0; row++ {
-		var err error
+	rows := p.cells(c)
+	n := int(c.End.Byte - c.Begin.Byte)
+	if rows.sound() {
+		b.Lines, b.Tally.Entries = int64(n), int64(n)
+		rows[0].ids(&b.Row)
+		rows[1].ids(&b.Col)
+		b.Val = slices.Grow(b.Val, n)
+		if len(rows) < 3 {
+			for range n {
+				b.AddValue(1)
+			}
+			return nil
+		}
+		rows[2].values(b)
+		return nil
+	}
+	for i := range n {
 		b.Lines++
 		b.Tally.Entries++
-		if rest, err = p.entry(rest, row, b); err != nil && !b.Refuse(err) {
+		if err := p.entry(rows, i, c.Begin.Line+int64(i), b); err != nil && !b.Refuse(err) {
 			break
 		}
 	}
 	return nil
 }
 
-// entry decodes one row.
-func (p *reader) entry(data []byte, row int64, b *format.Batch) (rest []byte, bad error) {
-	nulls, rest := data[0], data[1:]
+func (p *reader) entry(cells row, i int, line int64, b *format.Batch) error {
 	var parts [maxFields]part
-	for i, f := range p.fields {
-		if nulls&(1<<i) != 0 {
-			parts[i].err = errNull
-			continue
-		}
-		parts[i], rest = f.decode(rest)
-	}
-	for i, f := range p.fields {
-		if err := parts[i].err; err != nil {
-			return rest, &format.ParseError{File: p.in.Name, Line: row, Field: f.name, Text: parts[i].shown(), Err: fmt.Errorf("%w, in row group %d; %s", err, p.groupOf(row), remedy)}
+	for k := range cells {
+		if parts[k] = cells[k].part(i); parts[k].err != nil {
+			s, f := &parts[k], p.fields[k]
+			return &format.ParseError{File: p.in.Name, Line: line, Field: f.name, Text: text.Shorten(s.offend), Err: fmt.Errorf("%w, in row group %d; %s", s.err, p.groupOf(line), remedy)}
 		}
 	}
 	parts[0].add(&b.Row)
 	parts[1].add(&b.Col)
 	v := 1.0
-	for i := 2; i < len(p.fields); i++ {
-		if p.fields[i].isTime {
-			b.Time = append(b.Time, format.Time(parts[i].n))
+	for k := 2; k < len(cells); k++ {
+		if p.fields[k].isTime {
+			b.Time = append(b.Time, format.Time(parts[k].n))
 		} else {
-			v = parts[i].value
+			v = parts[k].value
 		}
 	}
 	b.AddValue(v)
-	return rest, nil
+	return nil
 }
 
 var errNull = errors.New("null")
@@ -360,19 +330,30 @@ func (p *reader) groupOf(row int64) int {
 	})
 }
 
-// Locate is the row of an entry.
 func (p *reader) Locate(c *format.Chunk, n int) format.Position {
-	var b format.Batch
-	at := c.Begin
-	for rest := c.Data; len(rest) > 0; at.Line, at.Byte = at.Line+1, at.Byte+1 {
-		b.Reset(1)
-		rest, _ = p.entry(rest, at.Line, &b)
-		if len(b.Val) > 0 {
+	at, cells := c.Begin, p.cells(c)
+	for i := 0; at.Byte < c.End.Byte; i++ {
+		var b format.Batch
+		if p.entry(cells, i, at.Line, &b) == nil {
 			n--
-			if n < 0 {
-				break
-			}
 		}
+		if n < 0 {
+			break
+		}
+		at.Line, at.Byte = at.Line+1, at.Byte+1
 	}
 	return at
+}
+
+// Describe tells the roles of the columns and the number of rows.
+func (p *reader) Describe() format.Description {
+	time := -1
+	if p.fields[len(p.fields)-1].isTime {
+		time = p.a.Times[0]
+	}
+	d := p.a.Describe(true, time)
+	for _, g := range p.groups {
+		d.Entries += g.rows
+	}
+	return d
 }

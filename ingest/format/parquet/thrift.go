@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 )
 
 // A thrift reads structures of Apache Thrift's compact protocol from bytes. Whatever they hold, reading ends with
@@ -57,7 +58,6 @@ func (t *thrift) uvarint() uint64 {
 	return n
 }
 
-// int reads an integer of any width.
 func (t *thrift) int() int64 {
 	n := t.uvarint()
 	return int64(n>>1) ^ -int64(n&1)
@@ -84,8 +84,81 @@ func (t *thrift) binary() []byte {
 	return s
 }
 
-// fields visits the fields of a structure; visit reads the value, or says that it has not.
-func (t *thrift) fields(visit func(id int, kind byte) (read bool)) {
+// slots say where the fields of a structure go, by number: an int has 32 bits in the file, an int64 64; a pointer to an uint32 is
+// made; a bool is true of whatever is not false; slots are a structure; a function is called for each item of a list.
+type slots []slot
+
+type slot struct {
+	id int
+	to any
+}
+
+type union *int
+
+// fields reads a structure. What has no slot, or is of another type than that, is skipped.
+func (t *thrift) fields(to slots) {
+	t.visit(func(id int, kind byte) bool {
+		at := slices.IndexFunc(to, func(s slot) bool { return s.id == id })
+		if at < 0 {
+			return false
+		}
+		switch v := to[at].to.(type) {
+		case *int:
+			if kind != thriftInt32 {
+				return false
+			}
+			*v = t.int32()
+		case union:
+			if kind != thriftStruct {
+				return false
+			}
+			t.visit(func(id int, _ byte) bool {
+				*v = id
+				return false
+			})
+		case **uint32:
+			if kind != thriftInt32 {
+				return false
+			}
+			sum := uint32(t.int32())
+			*v = &sum
+		case *int64:
+			if kind != thriftInt64 {
+				return false
+			}
+			*v = t.int()
+		case *string:
+			if kind != thriftBinary {
+				return false
+			}
+			*v = string(t.binary())
+		case *bool:
+			*v = kind != thriftFalse
+			return false
+		case *element:
+			if kind != thriftStruct {
+				return false
+			}
+			t.logicalType(v)
+		case slots:
+			if kind != thriftStruct {
+				return false
+			}
+			t.fields(v)
+		case func():
+			if kind != thriftList {
+				return false
+			}
+			t.list(func(byte) { v() })
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+// visit visits the fields of a structure; field reads the value, or says that it has not.
+func (t *thrift) visit(field func(id int, kind byte) (read bool)) {
 	id := 0
 	for t.err == nil {
 		head := t.byte()
@@ -98,13 +171,12 @@ func (t *thrift) fields(visit func(id int, kind byte) (read bool)) {
 		} else {
 			id = t.int32()
 		}
-		if !visit(id, kind) {
+		if !field(id, kind) {
 			t.skip(kind, t.depth)
 		}
 	}
 }
 
-// list visits the items of a list.
 func (t *thrift) list(visit func(kind byte)) {
 	head := t.byte()
 	n := uint64(head >> 4)
@@ -162,7 +234,7 @@ func (t *thrift) skip(kind byte, depth int) {
 	case thriftStruct:
 		was := t.depth
 		t.depth = depth + 1
-		t.fields(func(int, byte) bool { return false })
+		t.visit(func(int, byte) bool { return false })
 		t.depth = was
 	default:
 		t.fail()

@@ -58,6 +58,7 @@ const (
 	h5py   = "make the store in Python with gdsvd.Store.from_h5ad or gdsvd.Store.from_10x_h5; of another file save the matrix with scipy.sparse.save_npz"
 	recode = "convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE | gdsvd ingest -"
 	export = "export it as CSV"
+	arrow  = "write it to a file as Parquet, or hand it over in Python: gdsvd.Store.from_table(pyarrow.ipc.open_stream(source), path, row=, col=, value=), or open_file"
 	twice  = "it is compressed twice: uncompress it once"
 )
 
@@ -78,7 +79,9 @@ var magics = []kind{
 	{"\x89HDF\r\n\x1a\n", hdf5, h5py},
 	{"MATLAB 7.3 MAT-file", hdf5, h5py},
 	{"MATLAB 5.0 MAT-file", "a MATLAB file", scipy},
-	{"ARROW1\x00\x00", "an Arrow file", export},
+	{"ARROW1\x00\x00", "an Arrow file (Feather)", arrow},
+	{"FEA1", "an Arrow file (Feather, version 1)", arrow},
+	{"\xff\xff\xff\xff???\x00?\x00\x00\x00", "a stream of Arrow", arrow}, // a message of less than 16 MiB
 	{"Obj\x01", "an Avro file", export},
 	{"ORC", "an ORC file", export},
 	{"SQLite format 3\x00", "an SQLite database", export},
@@ -97,7 +100,7 @@ func kindOf(head []byte) kind {
 		for i := 0; match && i < len(k.magic); i++ {
 			match = k.magic[i] == '?' || k.magic[i] == head[i]
 		}
-		if match && (k.name != "an ORC file" || bytes.IndexByte(head, 0) >= 0) {
+		if match && (len(k.magic) > 4 || k.magic[0] != 'O' && k.magic[0] != 'F' || bytes.IndexByte(head, 0) >= 0) {
 			return k.within(head)
 		}
 	}

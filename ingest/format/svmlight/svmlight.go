@@ -83,7 +83,6 @@ func (o Options) open(in *format.Input) (format.Reader, error) {
 	return p, in.Declare(format.Shape{Late: true})
 }
 
-// Omits: labels and query ids.
 func (p *reader) Omits() [2]string { return [...]string{labels: "labels", queries: "query ids"} }
 
 const (
@@ -94,7 +93,6 @@ const (
 	longLines = 8 * 7
 )
 
-// Describe tells what is left out, and how columns count.
 func (p *reader) Describe() format.Description {
 	d := format.Description{Notes: []string{"labels and query ids are left out"}}
 	if p.base != format.BaseAuto {
@@ -125,28 +123,19 @@ func toldBase(head []byte, whole bool) format.IndexBase {
 
 // Parse reads the rows of whole lines. A line that cannot be read leaves an empty row.
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
-	line, row := c.Begin.Line, c.Begin.Row
-	for rest := c.Data; len(rest) > 0; line++ {
-		var l []byte
-		had := text.Counts(rest, '#')
-		l, rest = text.CutLine(rest)
-		b.Lines++
-		if !had {
-			continue
-		}
+	row := c.Begin.Row
+	text.Each(c, b, '#', func(l []byte, line int64) error {
 		n, tally := len(b.Val), b.Tally
-		if err := p.line(l, line, row, b); err != nil {
+		err := p.line(l, line, row, b)
+		if err != nil {
 			b.Row.Ints, b.Col.Ints, b.Val, b.Tally = b.Row.Ints[:n], b.Col.Ints[:n], b.Val[:n], tally
-			if !b.Refuse(err) {
-				break
-			}
 		}
 		row++
-	}
+		return err
+	})
 	return nil
 }
 
-// line reads one row.
 func (p *reader) line(l []byte, line, row int64, b *format.Batch) error {
 	if i := bytes.IndexByte(l, '#'); i >= 0 {
 		l = l[:i]

@@ -1,12 +1,15 @@
 // Package combine makes one entry of several at one place.
 package combine
 
-import "github.com/gdsvd/gdsvd/ingest/internal/extsort"
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+)
 
 // A Policy says what becomes of several entries at one place: see ingest.Duplicates, of the same numbers.
 type Policy uint8
 
-// The policies.
 const (
 	Refuse Policy = iota
 	Sum
@@ -59,7 +62,6 @@ func (c *Combiner) Next(part []extsort.Entry, read func([]extsort.Entry) (int, e
 	return part[:len(part)-1], n, nil
 }
 
-// add appends to dst the places completed by part.
 func (c *Combiner) add(dst, part []extsort.Entry) ([]extsort.Entry, error) {
 	var err error
 	for len(part) > 0 {
@@ -138,4 +140,44 @@ func (c *Combiner) End(dst []extsort.Entry) ([]extsort.Entry, error) {
 		}
 	}
 	return append(dst, e), nil
+}
+
+// addExactly adds v to a sum that is held exactly, as numbers of ascending size of which no two
+// overlap (J. R. Shewchuk, "Adaptive precision floating-point arithmetic and fast robust
+// geometric predicates", Discrete & Computational Geometry 18, 1997, grow-expansion).
+func addExactly(partials []float64, v float64) []float64 {
+	n := 0
+	for _, p := range partials {
+		if math.Abs(v) < math.Abs(p) {
+			v, p = p, v
+		}
+		sum := v + p
+		if low := p - (sum - v); low != 0 {
+			partials[n] = low
+			n++
+		}
+		v = sum
+	}
+	return append(partials[:n], v)
+}
+
+// exactSum is the float64 nearest to a sum, a tie going to the even one; exact tells whether it is
+// the sum. So a sum depends neither on the order of what is added, nor on exact sums of parts in between.
+func exactSum(partials []float64) (sum float64, exact bool) {
+	n := len(partials) - 1
+	sum = partials[n]
+	low := 0.0
+	for n > 0 && low == 0 {
+		n--
+		high := sum
+		sum = high + partials[n]
+		low = partials[n] - (sum - high)
+	}
+	// What is left decides a tie.
+	if n > 0 && (low < 0 && partials[n-1] < 0 || low > 0 && partials[n-1] > 0) {
+		if twice := sum + 2*low; twice-sum == 2*low {
+			sum = twice
+		}
+	}
+	return sum, low == 0
 }

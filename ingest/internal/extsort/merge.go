@@ -14,7 +14,6 @@ import (
 // noKey is larger than every key (Packer allows 63 bits).
 const noKey = math.MaxUint64
 
-// A cursor walks one sorted run.
 type cursor struct {
 	buf []Entry // entries at hand
 	pos int
@@ -344,7 +343,6 @@ func (s *Spool) mergeGroup(ctx context.Context, lo, hi int, by Order, saved func
 	return err
 }
 
-// mergeTo writes the merge of a group of runs.
 func (s *Spool) mergeTo(ctx context.Context, w *runWriter, group []run, by Order, done func(int)) (err error) {
 	m, err := s.merge(group, by)
 	if err != nil {

@@ -18,7 +18,6 @@ const (
 	packedCode   = 1<<codeBits - 1
 )
 
-// A valueTable has the values of packed entries.
 type valueTable struct {
 	n      int
 	bits   [1 << codeBits]uint64 // of each code's value
@@ -90,25 +89,14 @@ func (s *Spool) addPacked(keys []uint64, vals []float64) (int, error) {
 	case k < n:
 		return k, s.loosen()
 	case had+n == cap(s.packed):
-		return k, s.sealPacked()
+		return k, s.seal()
 	}
 	return k, nil
 }
 
-// sealPacked is seal for packed entries.
-func (s *Spool) sealPacked() error {
-	next := s.nextRun(cap(s.packed))
-	s.keepPacked()
-	if s.full(int64(next) * PackedBytes) {
-		return s.spill()
-	}
-	s.packed = make([]uint64, 0, next)
-	return nil
-}
-
 // loosen unpacks all runs; no more are packed.
 func (s *Spool) loosen() error {
-	s.keepPacked()
+	s.keep()
 	s.tight, s.bytes = false, 0
 	for i := range s.runs {
 		r := &s.runs[i]
@@ -123,16 +111,6 @@ func (s *Spool) loosen() error {
 	return nil
 }
 
-// keepPacked is keep for packed entries.
-func (s *Spool) keepPacked() {
-	if len(s.packed) > 0 {
-		s.addRun(run{packed: s.packed, runInfo: runInfo{n: len(s.packed), users: s.users, items: s.items}})
-		s.bytes += int64(cap(s.packed)) * PackedBytes
-	}
-	s.packed = nil
-}
-
-// packed is entries for packed ones.
 func (m *Remap) packed(e []uint64) {
 	if m.Users == nil || m.Items == nil {
 		for i, x := range e {

@@ -72,7 +72,6 @@ func (r *runInfo) parse(b []byte) error {
 	return nil
 }
 
-// readRunInfo reads the header of a file of a run.
 func readRunInfo(fsys vfs.FS, name string) (r runInfo, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -92,7 +91,6 @@ func readRunInfo(fsys vfs.FS, name string) (r runInfo, err error) {
 	return r, errors.Join(err, f.Close())
 }
 
-// A runWriter writes the file of one run.
 type runWriter struct {
 	f     vfs.File
 	info  runInfo
@@ -107,7 +105,6 @@ func newRunWriter(f vfs.File, info runInfo, c *Coder) *runWriter {
 	return &runWriter{f: f, info: info, coder: c, buf: c.out[:0]}
 }
 
-// add appends entries.
 func (w *runWriter) add(e []Entry) error {
 	if w.info.sorted && len(e) > 0 {
 		if w.info.n == 0 {
@@ -237,48 +234,66 @@ func (c *Coder) index(e []Entry) {
 	}
 }
 
+// A blockHead is what a block begins with.
+type blockHead struct {
+	at              int // of the keys
+	n, keys, values int
+	size            int64 // of the block
+}
+
+// headOf reads the numbers that a block begins with. It is false if they are none, or larger than any block has them.
+func headOf(b []byte) (h blockHead, ok bool) {
+	var all [3]uint64
+	for i := range all {
+		n, k := binary.Uvarint(b[h.at:])
+		if k <= 0 {
+			return h, false
+		}
+		all[i] = n
+		h.at += k
+	}
+	if all[0] > BlockEntries || all[1] > maxBlockBytes || all[2] > 255 {
+		return h, false
+	}
+	h.n, h.keys, h.values = int(all[0]), int(all[1]), int(all[2])
+	each := 1
+	if h.values == 0 {
+		each = 8
+	}
+	h.size = int64(h.at + h.keys + h.values*8 + h.n*each)
+	return h, true
+}
+
 // decode fills e from the block at the beginning of b.
 // It returns the number of entries and of bytes; an error if b holds no
 // block, or one that e has no room for.
 func (c *Coder) decode(e []Entry, b []byte, sorted bool) (n, size int, err error) {
-	count, at := binary.Uvarint(b)
-	keys, k1 := binary.Uvarint(b[max(at, 0):])
-	at += k1
-	values, k2 := binary.Uvarint(b[max(at, 0):])
-	at += k2
-	if at < 3 || count == 0 || count > uint64(min(len(e), BlockEntries)) || values > 255 || keys > uint64(len(b)-at) {
+	h, ok := headOf(b)
+	if !ok || h.n == 0 || h.n > len(e) || h.size > int64(len(b)) {
 		return 0, 0, scratch.ErrDamaged
 	}
-	n = int(count)
-	rest := b[at+int(keys):]
-	size = at + int(keys) + int(values)*8 + n
-	if values == 0 {
-		size += n * 7
-	}
-	if size > len(b) {
-		return 0, 0, scratch.ErrDamaged
-	}
+	n, size = h.n, int(h.size)
+	keys, rest := b[h.at:h.at+h.keys], b[h.at+h.keys:]
 	e = e[:n]
-	var ok bool
 	if sorted {
-		ok = sortedKeys(e, b[at:at+int(keys)])
+		ok = sortedKeys(e, keys)
 	} else {
-		ok = unsortedKeys(e, b[at:at+int(keys)])
+		ok = unsortedKeys(e, keys)
 	}
 	if !ok {
 		return 0, 0, scratch.ErrDamaged
 	}
-	if values == 0 {
+	if h.values == 0 {
 		for i := range e {
 			e[i].Val = math.Float64frombits(binary.LittleEndian.Uint64(rest[i*8:]))
 		}
 		return n, size, nil
 	}
 	var table [256]float64
-	for i := range int(values) {
+	for i := range h.values {
 		table[i] = math.Float64frombits(binary.LittleEndian.Uint64(rest[i*8:]))
 	}
-	codes := rest[values*8:][:n]
+	codes := rest[h.values*8:][:n]
 	for i := range e {
 		e[i].Val = table[codes[i]]
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
-// A runReader reads the file of a run block by block.
 type runReader struct {
 	f    vfs.File
 	info runInfo
@@ -56,30 +55,23 @@ func (r *runReader) next(c *Coder, e []Entry) (int, error) {
 	return n, nil
 }
 
-// block reads the bytes of one block.
 func (r *runReader) block(c *Coder) ([]byte, error) {
 	head, err := r.r.Peek(3 * binary.MaxVarintLen64)
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("sort entries: %w", err)
 	}
-	count, k := binary.Uvarint(head)
-	keys, k1 := binary.Uvarint(head[max(k, 0):])
-	values, k2 := binary.Uvarint(head[min(max(k, 0)+max(k1, 0), len(head)):])
-	size := uint64(k+k1+k2) + keys + values*8 + count
-	if values == 0 {
-		size += count * 7
-	}
-	if k <= 0 || k1 <= 0 || k2 <= 0 || count > BlockEntries || keys > maxBlockBytes || values > 255 || size > uint64(r.info.bytes-r.read) {
+	h, ok := headOf(head)
+	if !ok || h.size > r.info.bytes-r.read {
 		return nil, scratch.ErrDamaged
 	}
-	c.out = slices.Grow(c.out[:0], int(size))[:size]
+	c.out = slices.Grow(c.out[:0], int(h.size))[:h.size]
 	if _, err := io.ReadFull(r.r, c.out); err == io.EOF || err == io.ErrUnexpectedEOF {
 		return nil, scratch.ErrDamaged
 	} else if err != nil {
 		return nil, fmt.Errorf("sort entries: %w", err)
 	}
 	r.sum = crc.Update(r.sum, c.out)
-	r.read += int64(size)
+	r.read += h.size
 	return c.out, nil
 }
 

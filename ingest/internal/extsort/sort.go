@@ -42,12 +42,10 @@ const (
 	fewEntries = 1 << 10
 )
 
-// sort sorts entries.
 func (s *sorter) sort(e []Entry) {
 	sortItems(s, e, &s.scratch, func(x Entry) float64 { return x.Val })
 }
 
-// sortPacked sorts packed entries.
 func (s *sorter) sortPacked(e []uint64, values *valueTable) {
 	sortItems(s, e, &s.packedScratch, values.value)
 }
@@ -119,7 +117,6 @@ func radixPass[T item](dst, src []T, shift int) bool {
 	return true
 }
 
-// sortGroups sorts the entries of each key by value.
 func sortGroups[T item](e []T, value func(T) float64) {
 	for i := 0; i < len(e); {
 		j := i + 1

@@ -48,12 +48,9 @@ func (s *Spool) sort(ctx context.Context, lo, hi, workers int, remap *Remap, by 
 	for _, r := range s.runs[lo:hi] {
 		largest = max(largest, r.n)
 	}
-	each := int64(largest) * EntryBytes
-	switch {
-	case s.InFiles:
+	each := int64(largest) * s.entryBytes()
+	if s.InFiles {
 		each *= 2
-	case s.tight:
-		each = int64(largest) * PackedBytes
 	}
 	if each > 0 {
 		workers = int(max(1, min(int64(workers), (s.budget.Space-s.held()-s.bytes)/each)))
@@ -107,7 +104,6 @@ func (s *Spool) sortRun(ctx context.Context, r *run, remap *Remap, w *sorter) er
 	return s.replaceRun(r, e, &w.coder)
 }
 
-// loadRun reads all of an unsorted run.
 func (s *Spool) loadRun(r *run, w *sorter) ([]Entry, error) {
 	if w.load == nil {
 		w.load = make([]Entry, w.largest)

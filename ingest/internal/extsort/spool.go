@@ -146,17 +146,18 @@ func (s *Spool) seal() error {
 	if s.InFiles {
 		return s.Flush()
 	}
-	next := s.nextRun(cap(s.cur))
+	next := max(s.budget.First, min(2*(cap(s.cur)+cap(s.packed)), s.budget.Run))
 	s.keep()
-	if s.full(int64(next) * EntryBytes) {
+	switch {
+	case s.full(int64(next) * s.entryBytes()):
 		return s.spill()
+	case s.tight:
+		s.packed = make([]uint64, 0, next)
+	default:
+		s.cur = make([]Entry, 0, next)
 	}
-	s.cur = make([]Entry, 0, next)
 	return nil
 }
-
-// nextRun is the length of the run after one that had n.
-func (s *Spool) nextRun(n int) int { return max(s.budget.First, min(2*n, s.budget.Run)) }
 
 // Flush writes the run being filled, if there is anything in it.
 func (s *Spool) Flush() error {
@@ -178,11 +179,16 @@ func (s *Spool) full(more int64) bool {
 
 // keep adds the run being filled, if there is anything in it, to those in memory.
 func (s *Spool) keep() {
-	if len(s.cur) > 0 {
-		s.addRun(run{mem: s.cur, runInfo: runInfo{n: len(s.cur), users: s.users, items: s.items}})
-		s.bytes += int64(cap(s.cur)) * EntryBytes
+	if n := len(s.cur) + len(s.packed); n > 0 {
+		s.addRun(run{mem: s.cur, packed: s.packed, runInfo: runInfo{n: n, users: s.users, items: s.items}})
+		s.bytes += s.filling()
 	}
-	s.cur = nil
+	s.cur, s.packed = nil, nil
+}
+
+// filling is the bytes of the run being filled.
+func (s *Spool) filling() int64 {
+	return int64(cap(s.cur))*EntryBytes + int64(cap(s.packed))*PackedBytes
 }
 
 func (s *Spool) addRun(r run) {
@@ -191,17 +197,18 @@ func (s *Spool) addRun(r run) {
 }
 
 // sortBytes is set aside for the scratch of one sorter.
-func (s *Spool) sortBytes() int64 {
+func (s *Spool) sortBytes() int64 { return int64(s.budget.Run) * s.entryBytes() }
+
+func (s *Spool) entryBytes() int64 {
 	if s.tight && !s.InFiles {
-		return int64(s.budget.Run) * PackedBytes
+		return PackedBytes
 	}
-	return int64(s.budget.Run) * EntryBytes
+	return EntryBytes
 }
 
 // spill moves all runs to files and goes on there.
 func (s *Spool) spill() error {
 	s.keep()
-	s.keepPacked()
 	s.InFiles = true
 	mem := s.runs
 	s.runs, s.bytes = nil, 0
@@ -217,7 +224,7 @@ func (s *Spool) spill() error {
 
 // Adjust makes room for what is held elsewhere; it tells whether there is any to make.
 func (s *Spool) Adjust() (ok bool, err error) {
-	if !s.InFiles && s.full(int64(cap(s.cur))*EntryBytes+int64(cap(s.packed))*PackedBytes) {
+	if !s.InFiles && s.full(s.filling()) {
 		if err := s.spill(); err != nil {
 			return false, err
 		}
@@ -246,11 +253,9 @@ func (s *Spool) Finish() error {
 		}
 	}
 	s.keep()
-	s.keepPacked()
 	return nil
 }
 
-// writeRun writes a run in memory to a file.
 func (s *Spool) writeRun(r *run) error {
 	f, err := s.dir.Create("run")
 	if err != nil {
@@ -275,7 +280,6 @@ func ascending(e []Entry) bool {
 	return len(e) > 0
 }
 
-// addTo writes the entries of a run in memory.
 func (s *Spool) addTo(w *runWriter, r *run) error {
 	if r.packed == nil {
 		return w.add(r.mem)

@@ -67,7 +67,6 @@ func (p *Places) Bytes(n, rows, cols float64, transposed bool) float64 {
 	return each + rows/n
 }
 
-// bytes is what a gap takes.
 func (s *synthesis) bytes() float64 {
 	return float64(csr.GapBytes(s.gaps)) / float64(max(1, len(s.gaps)))
 }
@@ -100,7 +99,6 @@ func whole(lines []uint32) bool {
 	return len(seen) > 1
 }
 
-// synthesis makes gaps of rows.
 type synthesis struct {
 	random *rand.Rand
 	cols   float64
@@ -109,7 +107,6 @@ type synthesis struct {
 	row    []uint32
 }
 
-// read takes whole rows.
 func (s *synthesis) read(rows, cols []uint32) {
 	for from, to := 0, 0; to < len(rows); from = to {
 		for to = from; to < len(rows) && rows[to] == rows[from]; to++ {
@@ -147,7 +144,6 @@ func (s *synthesis) draw(rows []uint32, times float64) {
 	}
 }
 
-// add takes the gaps of a row.
 func (s *synthesis) add() {
 	slices.Sort(s.row)
 	s.row = slices.Compact(s.row)

@@ -53,7 +53,6 @@ type Axis struct {
 // one generation alone.
 func New(keep bool) *Axis { return &Axis{keep: keep, dict: NewDictionary(), gen: -1} }
 
-// Size is the bytes held.
 func (a *Axis) Size() int64 {
 	held := a.dict.Size() + int64(len(a.now))*4
 	if a.ranks != nil {
@@ -141,14 +140,9 @@ func (a *Axis) Turn(s *scratch.Dir) error {
 	if err != nil {
 		return err
 	}
-	r := ID{gen: gen}
 	for _, t := range a.dict.order(false) {
-		r.temp = t
-		if a.dict.isText {
-			r.Text = a.dict.text.at(int(t))
-		} else {
-			r.Int = a.dict.ints.at(int(t))
-		}
+		r := a.dict.id(t)
+		r.gen, r.temp = gen, t
 		if err := w.add(&r); err != nil {
 			return errors.Join(err, w.f.Close())
 		}
@@ -198,7 +192,6 @@ func ListWidth(b extsort.Budget) int {
 	return int(max(2, min(b.Space/4/(2*listBuffer), int64(b.FanIn))))
 }
 
-// sameKind makes all lists texts if one of them is.
 func (a *Axis) sameKind(s *scratch.Dir) ([]List, error) {
 	lists := slices.Clone(a.closed)
 	a.Text = slices.ContainsFunc(lists, func(l List) bool { return l.Text })
@@ -330,10 +323,7 @@ func (a *Axis) Name(s *scratch.Dir, rank int64) (name string, number int64) {
 	}
 	_ = a.Each(s, func(r *ID) error { // it is for a message only
 		if rank == 0 {
-			name = string(r.Text)
-			if !a.Text {
-				name = strconv.FormatInt(r.Int, 10)
-			}
+			name = r.name(a.Text)
 			for _, l := range a.closed[:min(len(a.closed), int(r.gen))] {
 				number += l.N
 			}
@@ -358,11 +348,7 @@ func (a *Axis) Each(s *scratch.Dir, visit func(*ID) error) error {
 	}
 	var r ID
 	for _, t := range a.order {
-		if a.Text {
-			r.Text = a.dict.text.at(int(t))
-		} else {
-			r.Int = a.dict.ints.at(int(t))
-		}
+		r = a.dict.id(t)
 		if err := visit(&r); err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func (a *Axis) SettleKnown(k *Known) error {
 	k.inserts = k.inserts[:0]
 	before := func(old *ID) (same bool) { // takes what is before old, or old itself
 		for at < len(a.order) {
-			own = a.id(at)
+			own = a.dict.id(a.order[at])
 			c := 1
 			if old != nil {
 				c = -cmp.Compare(own.Int, old.Int)
@@ -77,17 +77,6 @@ func (a *Axis) SettleKnown(k *Known) error {
 	return err
 }
 
-// id is the one of a place in the order.
-func (a *Axis) id(at int) (r ID) {
-	if t := int(a.order[at]); a.Text {
-		r.Text = a.dict.text.at(t)
-	} else {
-		r.Int = a.dict.ints.at(t)
-	}
-	return r
-}
-
-// eachKnown visits all ids in ascending order.
 func (a *Axis) eachKnown(visit func(*ID) error) error {
 	at, n, count := 0, 0, int64(0)
 	isNew := make([]bool, 0, len(a.order)) // of the order: it is no known one
@@ -106,7 +95,7 @@ func (a *Axis) eachKnown(visit func(*ID) error) error {
 			for !isNew[at] {
 				at++
 			}
-			r := a.id(at)
+			r := a.dict.id(a.order[at])
 			at++
 			if err := visit(&r); err != nil {
 				return err

@@ -69,9 +69,7 @@ func (d *Dictionary) Encode(c *format.Keys, dst []uint32) []uint32 {
 	}
 	switch {
 	case c.IsText:
-		for i := range c.Len() {
-			dst = append(dst, d.addText(c.Text(i)))
-		}
+		dst = c.Number(dst, d.addText)
 	case d.isText:
 		var b [20]byte
 		for _, id := range c.Ints {
@@ -258,12 +256,19 @@ func (d *Dictionary) natural(order []uint32) bool {
 	return !d.isText && n > 0 && d.ints.at(int(order[0])) == 0 && d.ints.at(int(order[n-1])) == int64(n-1)
 }
 
-// name is the text of a temporary id.
-func (d *Dictionary) name(t uint32) string {
+// id is that of a temporary id.
+func (d *Dictionary) id(t uint32) (r ID) {
 	if d.isText {
-		return string(d.text.at(int(t)))
+		r.Text = d.text.at(int(t))
+	} else {
+		r.Int = d.ints.at(int(t))
 	}
-	return strconv.FormatInt(d.ints.at(int(t)), 10)
+	return r
+}
+
+func (d *Dictionary) name(t uint32) string {
+	r := d.id(t)
+	return r.name(d.isText)
 }
 
 // Shared counts the ids that both have. It makes a map of those of a, which should be few.

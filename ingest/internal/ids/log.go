@@ -71,7 +71,6 @@ func (l *log) save(s *scratch.Dir, d *Dictionary) error {
 	return nil
 }
 
-// appendIntText appends an integer as a record of the log.
 func appendIntText(dst []byte, n int64) []byte {
 	at := len(dst)
 	dst = append(dst, 0) // no integer is as long as 128 digits
@@ -147,7 +146,6 @@ func (st LogState) load(s *scratch.Dir, d *Dictionary) (err error) {
 	return nil
 }
 
-// summing takes the crc of what is read.
 type summing struct {
 	r   io.Reader
 	crc uint32

@@ -72,7 +72,6 @@ func (f Files) Expand(ctx context.Context, inputs []string) ([]string, error) {
 	return names, nil
 }
 
-// glob is the files of a pattern.
 func (f Files) glob(in string) ([]string, error) {
 	fi, err := f.FS.Stat(in)
 	if err == nil {
@@ -117,7 +116,6 @@ type opened struct {
 	random // nil: it can only be read from its beginning to its end
 }
 
-// random is access to any place.
 type random interface {
 	io.ReaderAt
 	Size() (int64, error)
@@ -126,7 +124,6 @@ type random interface {
 // A localFile is random access to a file.
 type localFile struct{ vfs.File }
 
-// Size is what the file system tells.
 func (f localFile) Size() (int64, error) {
 	fi, err := f.Stat()
 	if err != nil {

@@ -77,7 +77,6 @@ func (f Files) identify(ctx context.Context, name string) (_ *ID, err error) {
 	return id, nil
 }
 
-// contentSum is the CRC-32C of the pieces of a file of size bytes.
 func (in Files) contentSum(ctx context.Context, name string, size int64) (_ string, err error) {
 	f, err := in.open(ctx, name)
 	if err != nil {

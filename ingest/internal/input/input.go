@@ -55,7 +55,6 @@ type File struct {
 	ctx     context.Context
 }
 
-// Close closes the file.
 func (f *File) Close() error {
 	var err error
 	for _, c := range slices.Backward(f.closers) {

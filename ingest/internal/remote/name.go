@@ -22,7 +22,6 @@ func IsFolder(name string) bool {
 	return strings.HasPrefix(strings.ToLower(name), "s3://") && strings.HasSuffix(name, "/") && !strings.ContainsAny(name, wildcards)
 }
 
-// hidden stands for a query.
 const hidden = "?…"
 
 // Display is the name without what may be secret: the user and password before the host, and the
@@ -131,7 +130,6 @@ func permitted(u *url.URL) error {
 	return fmt.Errorf("%s is no scheme that is read: want https or s3", u.Scheme)
 }
 
-// failed is an error about a name.
 func failed(name string, err error) error {
 	return &fs.PathError{Op: "read", Path: Display(name), Err: err}
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// An answer is a part of an object.
 type answer struct {
 	info Info
 	body io.ReadCloser
@@ -22,7 +21,6 @@ type answer struct {
 	end  int64 // behind the last; −1: not known
 }
 
-// errNoSuchRange is a part that there is not.
 var errNoSuchRange = fmt.Errorf("%w: it is shorter", ErrChanged)
 
 // get asks for the bytes [from, to) of an object, or for all of one of which no parts are given. nil for what is
@@ -115,7 +113,6 @@ func isTag(s string) bool {
 // weak is an ETag without what says that it is weak.
 func weak(tag string) string { return strings.TrimPrefix(tag, "W/") }
 
-// mostRedirects are followed.
 const mostRedirects = 5
 
 // send makes a request, and follows redirects of https. Whoever answers from another host is told no password.
@@ -144,7 +141,6 @@ func (c *Client) send(ctx context.Context, t target, header http.Header) (*http.
 	}
 }
 
-// request is one to a target.
 func (c *Client) request(ctx context.Context, t target, header http.Header) (*http.Request, error) {
 	h := header.Clone()
 	h.Set("User-Agent", "gdsvd")
@@ -199,7 +195,6 @@ func (c *Client) follow(t target, resp *http.Response) (target, error) {
 // mostError is how much of the page of an error is read.
 const mostError = 1 << 14
 
-// refused is the error that a status is.
 func refused(resp *http.Response, remedy string) error {
 	text := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
 	var said struct{ Code string }

@@ -73,7 +73,6 @@ func endpoint(bucket, region string) (*url.URL, error) {
 	return &url.URL{Scheme: "https", Host: bucket + "." + host, Path: "/"}, nil
 }
 
-// region is that of a bucket.
 func (s *s3) region(bucket string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +102,6 @@ func (s *s3) moved(bucket string, resp *http.Response) bool {
 	return true
 }
 
-// remedy is what helps against a status.
 func (s *s3) remedy(status int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

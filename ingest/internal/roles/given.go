@@ -2,11 +2,32 @@ package roles
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
+
+// Choose takes the columns that options choose, else those that Assign finds. Where neither tells a value but a name does, of a
+// field that is left out, lost is that field; else −1.
+func Choose(fields []Field, columns []string, count bool) (a Assignment, lost int, err error) {
+	if len(columns) > 0 {
+		names := make([]string, len(fields))
+		for i, f := range fields {
+			names[i] = f.Name
+		}
+		a, err = Given(names, columns)
+		return a, -1, err
+	}
+	a, err = Assign(fields, count)
+	lost = -1
+	if err == nil && a.Value < 0 && !count {
+		lost = slices.IndexFunc(fields, func(f Field) bool { return f.Empty && Read(f.Name).Role == Value })
+	}
+	return a, lost, err
+}
 
 // Given takes the columns that options choose: user, item and perhaps value and time, each by its name,
 // in any case, or its number from 1; an empty value is none. An error is format.ErrHeader or
@@ -82,4 +103,51 @@ func ByName(columns []string) bool {
 func isNumber(s string) bool {
 	_, ok := text.ParseIndex([]byte(s))
 	return ok
+}
+
+// Time is the field of times, which have been asked for; names are those to choose by. An error
+// is format.ErrNoTimes, or an AmbiguityError.
+func (a *Assignment) Time(names []string) (int, error) {
+	switch len(a.Times) {
+	case 0:
+		return -1, fmt.Errorf("%w, as far as names tell; the fourth of --columns user,item,value,time says which column has them", format.ErrNoTimes)
+	case 1:
+		return a.Times[0], nil
+	}
+	e := &format.AmbiguityError{}
+	for _, c := range a.Times[:2] {
+		e.Readings = append(e.Readings, Chosen(names, "the time is "+strconv.Quote(names[c]), a.Row, a.Col, a.Value, c))
+	}
+	return -1, e
+}
+
+// Describe tells the columns and the flag that chooses them: by names if they stand in the
+// input, else by numbers. time is the column of times that are read, or −1.
+func (a *Assignment) Describe(named bool, time int) format.Description {
+	d := format.Description{Columns: a.Columns}
+	cols := []int{a.Row, a.Col}
+	switch {
+	case time >= 0:
+		cols = append(cols, a.Value, time)
+	case a.Value >= 0:
+		cols = append(cols, a.Value)
+	}
+	flag := Numbered(cols)
+	if named {
+		names := make([]string, len(d.Columns))
+		for i, c := range d.Columns {
+			names[i] = c.Name
+		}
+		flag = strings.TrimPrefix(Chosen(names, "", cols...).Flag, "--columns ")
+	}
+	d.Flags = []format.Flag{{Name: "columns", Value: flag}}
+	if a.Value < 0 {
+		d.Notes = append(d.Notes, "no column is a value: every entry is 1")
+	}
+	for _, c := range a.Times {
+		if c != time && d.Columns[c].Role == Time.String() {
+			d.Notes = append(d.Notes, strconv.Quote(d.Columns[c].Name)+" is a time: it is no part of the matrix")
+		}
+	}
+	return d
 }

@@ -12,7 +12,6 @@ var (
 	rankOfWord = map[string]int{} // above 0: only where there is no better one
 )
 
-// Ranks of names of the same role.
 const (
 	plain   = iota
 	partial // of an order, of a group, a part of a time
@@ -142,7 +141,6 @@ func Read(name string) Name {
 	return n
 }
 
-// readTime tells whether words name a time.
 func readTime(tokens []string) (Name, bool) {
 	unit := false
 	for len(tokens) > 1 {
@@ -181,7 +179,6 @@ func readTime(tokens []string) (Name, bool) {
 	return n, true
 }
 
-// singular is a word in the singular if its plural means the same.
 func singular(word string) string {
 	if roleOfWord[word] != None {
 		return word

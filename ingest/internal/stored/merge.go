@@ -23,7 +23,6 @@ func NewCursor(s *csr.Store, pack extsort.Packer, row func() int64, cols []uint3
 	return &Cursor{s: s, pack: pack, row: row, cols: cols, d: s.Scratch()}
 }
 
-// Close closes the store.
 func (c *Cursor) Close() error { return c.s.Close() }
 
 // fill decodes the next block that has entries; buf is empty behind the last.

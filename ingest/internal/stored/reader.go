@@ -58,7 +58,6 @@ func Open(fs vfs.FS, path string, mirrored bool) (*Reader, error) {
 	return r, nil
 }
 
-// Close closes the store.
 func (r *Reader) Close() error {
 	err := r.s.Close()
 	if r.rows != nil {
@@ -88,7 +87,6 @@ func (r *Reader) Next(c *format.Chunk) error {
 	return nil
 }
 
-// nameRows reads the ids of the next rows.
 func (r *Reader) nameRows(rows int) error {
 	r.ids = r.ids[:0]
 	for range rows {

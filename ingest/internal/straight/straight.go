@@ -171,7 +171,6 @@ func pour(s *csr.Store, emit func(row int64, cols []uint32, vals []float64) erro
 	return nil
 }
 
-// clearDir removes the files of a directory.
 func clearDir(fs vfs.FS, dir string) error {
 	entries, err := fs.ReadDir(dir)
 	for _, e := range entries {

@@ -27,7 +27,6 @@ func NewLabels(in *format.Input, id, title int, close func() error) (*Labels, er
 	return &Labels{lines, id, title, close}, nil
 }
 
-// Next is the next id.
 func (l *Labels) Next() (format.Label, error) {
 	label := format.Label{File: l.lines.In.Name, Line: l.lines.Line()}
 	line, err := l.lines.ReadLine()
@@ -52,7 +51,6 @@ func (l *Labels) Next() (format.Label, error) {
 	return label, nil
 }
 
-// Close closes the file.
 func (l *Labels) Close() error { return l.close() }
 
 // field is field n of a line, empty if there is none.

@@ -163,6 +163,24 @@ func (l *Lines) TooLong(b []byte) error {
 		Err: fmt.Errorf("%w: more than %d bytes without a line end%s", ErrLineTooLong, len(b), remedy)}
 }
 
+// Each parses the lines of a chunk that count, those that are neither blank nor a comment. What is wrong with one is refused. A comment
+// of '\n' is none.
+func Each(c *format.Chunk, b *format.Batch, comment byte, parse func(l []byte, line int64) error) {
+	for rest, line := c.Data, c.Begin.Line; len(rest) > 0; line++ {
+		counts := Counts(rest, comment)
+		var l []byte
+		l, rest = CutLine(rest)
+		b.Lines++
+		if !counts {
+			continue
+		}
+		b.Tally.Entries++
+		if err := parse(l, line); err != nil && !b.Refuse(err) {
+			return
+		}
+	}
+}
+
 // Locate is where entry n of a chunk stands, by parsing it line by line.
 func Locate(c *format.Chunk, n int, parse func(*format.Chunk, *format.Batch) error) format.Position {
 	var b format.Batch

@@ -35,7 +35,6 @@ type Join struct {
 	size  int64
 }
 
-// titled is an id, a number or a text, with its title.
 type titled struct {
 	num   int64
 	id    string
@@ -204,4 +203,73 @@ func (j *Join) settle() {
 		return same
 	})
 	j.kept = kept
+}
+
+// A Source opens a list of ids with their titles, at its beginning.
+type Source func() (format.IDs, error)
+
+// Of is the source of the titles that a store has; nil: it has none.
+func Of(s *csr.Store, axis csr.Axis) (Source, error) {
+	titles, err := s.Titles(axis)
+	if titles == nil || err != nil {
+		return nil, err
+	}
+	return func() (format.IDs, error) {
+		titles, err := s.Titles(axis)
+		if err != nil {
+			return nil, err
+		}
+		ids, err := s.IDs(axis)
+		if err != nil {
+			return nil, errors.Join(err, titles.Close())
+		}
+		return &storeTitles{ids: ids, titles: titles}, nil
+	}, titles.Close()
+}
+
+type storeTitles struct {
+	ids    *csr.IDReader
+	titles *csr.Titles
+	n      int64
+}
+
+func (s *storeTitles) Next() (l format.Label, err error) {
+	if !s.ids.Next() {
+		return l, cmp.Or(s.ids.Err(), io.EOF)
+	}
+	title, err := s.titles.At(s.n)
+	s.n++
+	return format.Label{ID: []byte(s.ids.String()), Title: []byte(title)}, err
+}
+
+func (s *storeTitles) Close() error { return errors.Join(s.ids.Close(), s.titles.Close()) }
+
+// Chain is the titles of both sources; of an id that is in both, that of the first.
+func Chain(a, b Source) Source {
+	return func() (format.IDs, error) {
+		first, err := a()
+		return &chainedTitles{IDs: first, next: b}, err
+	}
+}
+
+type chainedTitles struct {
+	format.IDs
+	next Source
+}
+
+// Next is the next of the first, then of the second.
+func (c *chainedTitles) Next() (format.Label, error) {
+	l, err := c.IDs.Next()
+	if err != io.EOF || c.next == nil {
+		return l, err
+	}
+	next := c.next
+	c.next = nil
+	if err := c.Close(); err != nil {
+		return l, err
+	}
+	if c.IDs, err = next(); err != nil {
+		return l, err
+	}
+	return c.Next()
 }

@@ -106,7 +106,6 @@ func firstPlaces(lines [][]byte, sep string) (sum int) {
 	return sum
 }
 
-// columns looks for the names of columns.
 func (r *Reader) columns(names []string) {
 	title := -1
 	for i, n := range names {
@@ -133,7 +132,6 @@ func (r *Reader) columns(names []string) {
 	}
 }
 
-// isTitle tells whether a column of that name has titles.
 func isTitle(name string) bool {
 	words := strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return !unicode.IsLetter(c) })
 	if len(words) == 0 {
@@ -238,5 +236,4 @@ func utf(title []byte) []byte {
 	return []byte(string(runes))
 }
 
-// Close closes the file.
 func (r *Reader) Close() error { return r.close() }
