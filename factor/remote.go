@@ -23,9 +23,7 @@ func (t *task) onEngine(place placement) (*remote.Matrix, error) {
 	o := *t.Remote
 	o.FS, o.Log = t.FS, t.Log
 	if local, ok := o.Engine.(*remote.Local); ok && local.Memory == 0 {
-		// A task has an X and a sum of its own beside those of the solver.
-		local.Memory, local.Workers = t.Memory, t.Workers
-		local.Reserve = place.options.Reserve + 16*t.store.Cols()*int64(max(place.options.Width, t.Rank))
+		local.Memory, local.Workers, local.Reserve = t.Memory, t.Workers, place.options.Reserve
 	}
 	s := remote.Subject{Store: t.store}
 	if t.view != nil {

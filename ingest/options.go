@@ -16,8 +16,8 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
-	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/ingest/internal/sieve"
+	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
-	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/budget"
+	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
-	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/ingest/internal/stored"
 	"github.com/gdsvd/gdsvd/ingest/internal/tenx"
+	"github.com/gdsvd/gdsvd/internal/remote"
 )
 
 // A source is one opened input with its format recognised and its header read.

@@ -22,7 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
-	"github.com/gdsvd/gdsvd/ingest/internal/remote"
+	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"

@@ -30,7 +30,7 @@ var engineModules = []string{"dask", "ray", "spark", "bridge"}
 func (o *engineOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.name, "engine", "", "have tasks of `ENGINE` make the passes: local, dask-local, dask://HOST:PORT, ray-local, ray://HOST:PORT, spark-local, spark://HOST:PORT, or command:PROGRAM, which is run with its arguments and speaks as gdsvd worker does")
-	f.StringVar(&o.shared, "shared", "", "with --engine: a folder `DIR` that this machine and all workers see under the same path, as they do STORE; it holds the vectors of the pass that goes on")
+	f.StringVar(&o.shared, "shared", "", "with --engine: a folder `DIR` that this machine and all workers see under the same path, as they do STORE, or s3://BUCKET/PREFIX; it holds the vectors of the pass that goes on")
 	f.IntVar(&o.groups, "groups", 0, "with --engine: cut the matrix into `N` groups of blocks, a task each, 2 to 4 a worker (0: 16); the last digits of the result depend on it, and on nothing else of the engine")
 	f.IntVar(&o.processes, "processes", 1, "with --engine command: start `N` of the program")
 	f.DurationVar(&o.timeout, "task-timeout", 30*time.Minute, "with --engine: what has tasks and ends none for so long is killed, and its tasks are tried again (0: never)")
@@ -58,7 +58,7 @@ func (o *engineOptions) options(cmd *cobra.Command, run *svdOptions, store strin
 	case run.Init != "":
 		return nil, ui.Usagef(cmd, "--engine %s takes no --init", o.name)
 	case o.shared == "":
-		return nil, ui.Usagef(cmd, "--engine %s needs a folder that all workers see: give it with --shared", o.name)
+		return nil, ui.Usagef(cmd, "--engine %s needs a folder or bucket that all workers see: give it with --shared", o.name)
 	case o.groups < 0:
 		return nil, ui.Usagef(cmd, "--groups %d: want a number of groups, or 0 for %d", o.groups, defaultGroups)
 	case o.processes < 1, o.processes > 1 && kind != "command":

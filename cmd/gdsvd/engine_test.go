@@ -11,6 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
 
 // blocky is stored in several blocks.
@@ -67,6 +68,16 @@ func TestEngines(t *testing.T) {
 	if r.Engine.Name != "command" {
 		t.Errorf("%+v", r.Engine)
 	}
+	server := remotetest.NewPlain(t)
+	server.Secrets = map[string]string{"AKID": "secret"}
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL_S3": server.URL, "AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": ""} {
+		t.Setenv(name, value)
+	}
+	bucket, _ := on(append(workerEngine(t), "--shared", "s3://bucket/run")...)
+	sameVectors(t, local, bucket)
+	if left := server.Paths(); len(left) > 0 || len(server.Requests()) == 0 {
+		t.Errorf("after %d requests a bucket has %v", len(server.Requests()), left)
+	}
 	view, _ := on("--engine", "local", "--view", "log1p | center=columns")
 	seen, r := on(append(workerEngine(t), "--view", "log1p | center=columns")...)
 	sameVectors(t, view, seen)
@@ -107,7 +118,7 @@ func TestEngineUsage(t *testing.T) {
 	}{
 		{svd("--shared", dir), `--shared is for a run with --engine`},
 		{svd("--groups", "3"), `--groups is for a run with --engine`},
-		{svd("--engine", "local"), `--engine local needs a folder that all workers see: give it with --shared`},
+		{svd("--engine", "local"), `--engine local needs a folder or bucket that all workers see: give it with --shared`},
 		{svd("--engine", "flink://x", "--shared", dir), `--engine flink://x: choose local, `},
 		{svd("--engine", "local", "--shared", dir, "--groups", "-1"), `--groups -1: want a number of groups`},
 		{svd("--engine", "local", "--shared", dir, "--processes", "2"), `--processes 2: want one or more, with --engine command`},

@@ -1,14 +1,17 @@
 // Package remotetest is a server of objects over the loopback, for tests: https with ranges, and the part of S3
-// that reading needs, with signatures that it computes itself.
+// that reading, writing and removing whole objects needs, with signatures that it computes itself.
 package remotetest
 
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/xml"
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -93,6 +96,21 @@ func (s *Server) PutObject(path string, o Object) {
 	s.objects[path] = o
 }
 
+// Object is what is served under a path.
+func (s *Server) Object(path string) (o Object, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, ok = s.objects[path]
+	return o, ok
+}
+
+// Paths are those of the objects that there are.
+func (s *Server) Paths() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.objects))
+}
+
 // Requests are those made so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -124,6 +142,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Query().Get("list-type") == "2":
 		s.list(w, r)
+	case r.Method == http.MethodPut:
+		data, err := io.ReadAll(r.Body)
+		if sum := sha256.Sum256(data); err != nil || hex.EncodeToString(sum[:]) != r.Header.Get("X-Amz-Content-Sha256") {
+			refuse(w, http.StatusBadRequest, "XAmzContentSHA256Mismatch")
+			return
+		}
+		s.Put(r.URL.Path, data, n)
+	case r.Method == http.MethodDelete:
+		s.mu.Lock()
+		delete(s.objects, r.URL.Path)
+		s.mu.Unlock()
+		w.WriteHeader(http.StatusNoContent)
 	case !ok:
 		refuse(w, http.StatusNotFound, "NoSuchKey")
 	default:

@@ -21,6 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -145,7 +146,7 @@ func TestFullDisk(t *testing.T) {
 func TestEarlierRun(t *testing.T) {
 	store, _ := manyBlocks(t)
 	shared := t.TempDir()
-	left := folder{vfs.OS(), filepath.Join(shared, runPrefix+"dead")}
+	left := folder{disk{vfs.OS()}, filepath.Join(shared, runPrefix+"dead")}
 	if err := os.Mkdir(left.dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -263,5 +264,26 @@ func TestManyTasks(t *testing.T) {
 	got, stats := run(Options{Engine: e})
 	if !mat.Equal(got, ref) || e.lost == 0 || stats.Tasks < tasks {
 		t.Errorf("equal %t, with %d of %d tasks lost", mat.Equal(got, ref), e.lost, stats.Tasks)
+	}
+}
+
+// A budget has room for X and the sum of a task, or the task is refused with what it takes.
+func TestBudgetOfTask(t *testing.T) {
+	store, _ := manyBlocks(t)
+	task := Task{Version: version, Columns: 1000, Store: store.Path(), Fingerprint: store.Fingerprint(), To: 1, X: "x", Sum: []string{"sum"}, R: "r"}
+	least := func(t Task) int64 {
+		w := &Worker{Memory: 1, Workers: 1}
+		_, err := w.matrix(stream.Range(store, 0, 1), t)
+		var budget *stream.BudgetError
+		if !errors.As(err, &budget) {
+			return -1
+		}
+		return budget.Need
+	}
+	without := task
+	without.X, without.Sum = "", nil
+	const block = 8 * columns * 1000
+	if with, need := least(task), least(without); with < need+2*block {
+		t.Errorf("%d bytes, %d without X and a sum of %d each", with, need, block)
 	}
 }

@@ -44,7 +44,7 @@ func (g *group) begin() (err error) {
 	}
 	switch {
 	case len(g.Sum) == 0:
-	case g.In == "" && g.Out == "" && g.R == "" && l <= info.Lends && l&(l-1) == 0:
+	case g.mayBorrow() && l <= info.Lends:
 		g.pass.Sum = new(mat.Dense) // lies in the accumulators
 	default:
 		g.pass.Sum = mat.NewDense(info.Cols, l, nil)

@@ -2,17 +2,16 @@ package remote
 
 import (
 	"cmp"
-	"crypto/rand"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	objects "github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
@@ -22,7 +21,7 @@ import (
 // Options of New.
 type Options struct {
 	Engine Engine
-	Shared string        // the folder that driver and workers see under this path; made if it is not there
+	Shared string        // the folder that driver and workers see under this path, made if it is not there; or s3://BUCKET/PREFIX
 	Groups int           // parts of the matrix, at most one a block; 2 to 4 a worker, so that a slow one is waited for little
 	Tries  int           // of the tasks of a pass; 0: 5
 	Wait   time.Duration // before the second try, twice as long before every other; 0: 200 ms
@@ -54,9 +53,10 @@ type Matrix struct {
 	groups  []blocks
 	run     folder
 	lock    io.Closer
-	view    *View  // of the tasks
-	store   string // its path for workers
-	kernel  string // that workers compute with, "" as long as none has said
+	client  *objects.Client // of a shared folder in a bucket
+	view    *View           // of the tasks
+	store   string          // its path for workers
+	kernel  string          // that workers compute with, "" as long as none has said
 	pass    int
 	numbers map[string]int64 // of each piece that tasks make
 	stats   Stats
@@ -70,13 +70,7 @@ type blocks struct {
 
 var _ solver.Matrix = (*Matrix)(nil)
 
-// Names in the shared folder.
-const (
-	lockName  = "gdsvd.lock"
-	runPrefix = "gdsvd-run-"
-)
-
-// New begins a run. There is one at a time in a shared folder; what earlier ones have left there is removed. The engine
+// New begins a run. There is one at a time in a shared folder; what earlier ones have left there is removed, unless that is in a bucket. The engine
 // stays the caller's.
 func New(s Subject, o Options) (_ *Matrix, err error) {
 	if o.Groups < 1 {
@@ -98,7 +92,12 @@ func New(s Subject, o Options) (_ *Matrix, err error) {
 	if m.store, err = filepath.Abs(s.Store.Path()); err != nil {
 		return nil, err
 	}
-	if err := m.begin(); err != nil {
+	m.run.shelf = disk{o.FS}
+	if inBucket(o.Shared) {
+		m.client = objects.New(objects.Options{Log: o.Log})
+		m.run.shelf = bucket{m.client, context.Background()}
+	}
+	if m.run.dir, m.lock, err = m.run.begin(o.Shared); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
@@ -127,34 +126,6 @@ func split(src stream.Source, groups int) (all []blocks) {
 	return all
 }
 
-// begin makes the folder of the run.
-func (m *Matrix) begin() error {
-	shared, err := filepath.Abs(m.opt.Shared)
-	if err != nil {
-		return err
-	}
-	fsys := m.opt.FS
-	if err := fsys.Mkdir(shared); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if m.lock, err = fsys.Lock(filepath.Join(shared, lockName)); err != nil {
-		return fmt.Errorf("%w: a run of its own needs a shared folder of its own", err)
-	}
-	left, err := fsys.ReadDir(shared)
-	if err != nil {
-		return err
-	}
-	for _, e := range left {
-		if strings.HasPrefix(e.Name(), runPrefix) {
-			if err := fsys.RemoveAll(filepath.Join(shared, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	m.run = folder{fsys, filepath.Join(shared, runPrefix+rand.Text())}
-	return fsys.Mkdir(m.run.dir)
-}
-
 // Describe gives the matrix the Info that it has on one machine, before the first pass.
 func (m *Matrix) Describe(i solver.Info) { m.subject.Info = i }
 
@@ -170,7 +141,10 @@ func (m *Matrix) share() error {
 // Close removes the pieces of the run.
 func (m *Matrix) Close() (err error) {
 	if m.run.dir != "" {
-		err = m.run.fs.RemoveAll(m.run.dir)
+		err = m.run.clear(m.run.dir)
+	}
+	if m.client != nil {
+		m.client.Close()
 	}
 	if m.lock != nil {
 		err = errors.Join(err, m.lock.Close())

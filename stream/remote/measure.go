@@ -43,7 +43,7 @@ func (m *Matrix) Measure(ctx context.Context, o stream.Options, read func(bytes 
 			return total, err
 		}
 		all.inputs = append(all.inputs[:i:i], m.name("sums", 0, 0))
-		return total, m.run.publish(all.inputs[i], func(w *writer) error { return total.Each(w.write) })
+		return total, m.run.make(all.inputs[i], func(w *writer) error { return total.Each(w.write) })
 	})
 }
 
@@ -77,5 +77,5 @@ func (w *Worker) measure(ctx context.Context, f folder, store *csr.Store, t Task
 	if err != nil {
 		return err
 	}
-	return f.publish(t.Sum[0], func(w *writer) error { return s.Each(w.write) })
+	return f.make(t.Sum[0], func(w *writer) error { return s.Each(w.write) })
 }

@@ -305,7 +305,7 @@ func (r *pass) handOut(i int) error {
 // clear removes the pieces of the pass.
 func (r *pass) clear() (err error) {
 	for _, name := range r.inputs {
-		err = errors.Join(err, r.run.remove(name))
+		err = errors.Join(err, r.run.take(name))
 	}
 	return errors.Join(err, r.forget(nil))
 }
@@ -317,7 +317,7 @@ func (r *pass) forget(but map[string]bool) (err error) {
 			return false
 		}
 		delete(r.numbers, name)
-		err = errors.Join(err, r.run.remove(name))
+		err = errors.Join(err, r.run.take(name))
 		return true
 	})
 	return err

@@ -1,13 +1,12 @@
 package remote
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
+	"path"
 	"path/filepath"
 
 	"gonum.org/v1/gonum/mat"
@@ -25,7 +24,7 @@ const (
 
 // folder is the folder with the pieces of a run.
 type folder struct {
-	fs  vfs.FS
+	shelf
 	dir string
 }
 
@@ -38,25 +37,21 @@ type badPiece struct {
 func (b *badPiece) Error() string { return fmt.Sprintf("piece %s: %v", b.name, b.err) }
 func (b *badPiece) Unwrap() error { return b.err }
 
-func (f folder) path(name string) string { return filepath.Join(f.dir, name) }
+func (f folder) path(name string) string { return f.dir + "/" + name }
 
 // sum is the checksum with which that of a piece begins.
-func (f folder) sum(name string) uint32 { return crc.Of([]byte(filepath.Base(f.dir) + "/" + name)) }
+func (f folder) sum(name string) uint32 {
+	return crc.Of([]byte(path.Base(filepath.ToSlash(f.dir)) + "/" + name))
+}
 
 // has tells whether a piece of that many numbers is there, by its size.
 func (f folder) has(name string, numbers int64) bool {
-	info, err := f.fs.Stat(f.path(name))
-	return err == nil && info.Size() == 8*numbers+int64(trailerSize)
+	size, err := f.size(f.path(name))
+	return err == nil && size == 8*numbers+int64(trailerSize)
 }
 
-// remove removes a piece, if it is there.
-func (f folder) remove(name string) error {
-	err := f.fs.Remove(f.path(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
+// take removes a piece, if it is there.
+func (f folder) take(name string) error { return f.remove(f.path(name)) }
 
 // writer writes a piece.
 type writer struct {
@@ -69,7 +64,7 @@ type writer struct {
 
 // create begins a piece. It is there from commit on; discard does nothing after that.
 func (f folder) create(name string) (*writer, error) {
-	file, err := f.fs.Create(f.path(name + "." + rand.Text()))
+	file, err := f.shelf.create(f.path(name))
 	if err != nil {
 		return nil, err
 	}
@@ -115,36 +110,29 @@ func (w *writer) commit() error {
 	if err == nil {
 		_, err = w.file.Write(trailer(w.sum))
 	}
-	temporary := w.file.Name()
-	err = errors.Join(err, w.file.Close())
-	w.file = nil
-	if err == nil {
-		err = w.fs.Rename(temporary, w.path(w.name))
-	}
 	if err != nil {
-		return errors.Join(err, w.fs.Remove(temporary))
+		return err // discard follows
 	}
-	return nil
+	file := w.file
+	w.file = nil
+	return w.shelf.publish(file, w.path(w.name))
 }
 
 func (w *writer) discard() {
-	if w.file == nil {
-		return
+	if w.file != nil {
+		_ = w.shelf.discard(w.file) // it goes with the folder of the run
+		w.file = nil
 	}
-	temporary := w.file.Name()
-	_ = w.file.Close()         // it is going to be removed
-	_ = w.fs.Remove(temporary) // goes with the folder of the run
-	w.file = nil
 }
 
 // put writes a piece of rows from … to−1 of x.
 func (f folder) put(name string, x *mat.Dense, from, to int) error {
-	return f.publish(name, func(w *writer) error { return w.rows(x, from, to) })
+	return f.make(name, func(w *writer) error { return w.rows(x, from, to) })
 }
 
 // putNumbers writes a piece of parts, one after the other.
 func (f folder) putNumbers(name string, parts ...[]float64) error {
-	return f.publish(name, func(w *writer) error {
+	return f.make(name, func(w *writer) error {
 		for _, x := range parts {
 			if err := w.write(x); err != nil {
 				return err
@@ -154,8 +142,8 @@ func (f folder) putNumbers(name string, parts ...[]float64) error {
 	})
 }
 
-// publish writes a piece.
-func (f folder) publish(name string, fill func(*writer) error) error {
+// make writes a piece.
+func (f folder) make(name string, fill func(*writer) error) error {
 	w, err := f.create(name)
 	if err != nil {
 		return err
@@ -171,7 +159,7 @@ func (f folder) publish(name string, fill func(*writer) error) error {
 type reader struct {
 	folder
 	name string
-	file vfs.File
+	file io.ReadCloser
 	left int64 // numbers
 	sum  uint32
 	buf  []byte
@@ -179,14 +167,13 @@ type reader struct {
 
 // open begins to read a piece of that many numbers. All errors of it and of the reader are *badPiece.
 func (f folder) open(name string, numbers int64) (*reader, error) {
-	file, err := f.fs.Open(f.path(name))
+	file, size, err := f.shelf.open(f.path(name))
 	if err != nil {
 		return nil, &badPiece{name, err}
 	}
 	r := &reader{folder: f, name: name, file: file, left: numbers, sum: f.sum(name), buf: make([]byte, 8*portion)}
-	info, err := file.Stat()
-	if want := 8*numbers + int64(trailerSize); err == nil && info.Size() != want {
-		err = fmt.Errorf("%d bytes, want %d", info.Size(), want)
+	if want := 8*numbers + int64(trailerSize); size != want {
+		err = fmt.Errorf("%d bytes, want %d", size, want)
 	}
 	if err == nil && numbers == 0 {
 		err = r.check()

@@ -34,7 +34,7 @@ func (r *pass) complete(ctx context.Context, stages [][]Task, collect func(conte
 		case errors.As(err, &stop):
 			return err
 		case errors.As(err, &bad):
-			if e := r.run.remove(bad.name); e != nil {
+			if e := r.run.take(bad.name); e != nil {
 				return errors.Join(err, e)
 			}
 		}
@@ -120,7 +120,7 @@ func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
 		case e == nil:
 			return
 		case a.Piece != "":
-			e = errors.Join(e, r.run.remove(a.Piece))
+			e = errors.Join(e, r.run.take(a.Piece))
 		case errors.As(e, new(*final)) && stop == nil:
 			stop = e
 			cancel(e)

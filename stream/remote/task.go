@@ -130,7 +130,7 @@ func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
 }
 
 func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
-	f := folder{w.fs(), t.Dir}
+	f := folder{w.shelf(ctx, t.Dir), t.Dir}
 	switch {
 	case t.Version != version:
 		return refusal{fmt.Errorf("a task of version %d, of which this worker, of version %d, knows nothing: driver and workers need the same gdsvd", t.Version, version)}
@@ -155,9 +155,7 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 		}
 		return w.measure(ctx, f, src.(*csr.Store), t)
 	}
-	m, err := stream.NewFrom(stream.Range(src, t.From, t.To), stream.Options{
-		Memory: w.Memory, Reserve: w.Reserve, Workers: w.Workers, Width: t.Columns, Rank: t.Columns, Once: true,
-	})
+	m, err := w.matrix(stream.Range(src, t.From, t.To), t)
 	if err != nil {
 		return err
 	}
@@ -170,6 +168,32 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 	cost, err := m.Run(ctx, g.pass)
 	a.Read = cost.BytesRead
 	return errors.Join(err, m.Close(), g.publish(err))
+}
+
+// matrix is that of a group, whose plan leaves room for X and, unless it lies in the accumulators, for the sum of the task.
+func (w *Worker) matrix(src stream.Source, t Task) (m *stream.Matrix, err error) {
+	block := 8 * src.Cols() * int64(t.Columns)
+	o := stream.Options{Memory: w.Memory, Reserve: w.Reserve, Workers: w.Workers, Width: t.Columns, Rank: t.Columns, Once: true}
+	if t.X != "" {
+		o.Reserve += block
+	}
+	if len(t.Sum) > 0 && !t.mayBorrow() {
+		o.Reserve += block
+	}
+	m, err = stream.NewFrom(src, o)
+	if err == nil && t.mayBorrow() && t.Columns > m.Info().Lends {
+		o.Reserve += block
+		err = m.Close()
+		if err == nil {
+			m, err = stream.NewFrom(src, o)
+		}
+	}
+	return m, err
+}
+
+// mayBorrow tells whether the sum may lie in the accumulators: see solver.Info.Lends.
+func (t Task) mayBorrow() bool {
+	return len(t.Sum) > 0 && t.In == "" && t.Out == "" && t.R == "" && t.Columns&(t.Columns-1) == 0
 }
 
 // addUp does a task with Add.

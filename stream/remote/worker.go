@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/gdsvd/gdsvd/csr"
+	objects "github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -27,13 +28,24 @@ type Worker struct {
 	key   string
 	store *csr.Store
 	src   stream.Source // the store or its view
+
+	client *objects.Client // nil: no piece has been in a bucket yet
 }
 
-func (w *Worker) fs() vfs.FS {
-	if w.FS == nil {
-		return vfs.OS()
+// shelf is where the pieces in a folder are.
+func (w *Worker) shelf(ctx context.Context, dir string) shelf {
+	if !inBucket(dir) {
+		if w.FS == nil {
+			return disk{vfs.OS()}
+		}
+		return disk{w.FS}
 	}
-	return w.FS
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.client == nil {
+		w.client = objects.New(objects.Options{})
+	}
+	return bucket{w.client, ctx}
 }
 
 // source is what the groups of a task are of.
@@ -109,6 +121,9 @@ func pipelineOf(text string) (view.Pipeline, error) {
 func (w *Worker) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.client != nil {
+		w.client.Close()
+	}
 	return w.close()
 }
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/ingest/internal/remote"
+	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 

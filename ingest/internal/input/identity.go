@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/remote"
 )
 
 // An ID tells whether an input is still what it was, by its size, the time

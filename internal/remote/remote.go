@@ -1,4 +1,4 @@
-// Package remote reads objects over https and from buckets of S3 by ranges.
+// Package remote reads objects over https and from buckets of S3 by ranges, and writes and removes those of buckets.
 //
 // An object is what the first answer about it says: its size, its ETag or the time of its last
 // change. Every later answer is held to that: another one is ErrChanged, and never a mixture of both.
@@ -15,6 +15,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -196,7 +197,8 @@ func (c *Client) pause(ctx context.Context, name string, n, times int, err error
 	if n+1 >= times {
 		return failed(name, &unavailable{p.err})
 	}
-	wait := max(min(c.o.Pause<<n, longestPause), min(p.after, 3*longestPause))
+	wait := min(c.o.Pause<<n, longestPause)
+	wait = max(wait/2+rand.N(wait/2+1), min(p.after, 3*longestPause)) // many who were refused at a time do not come at a time again
 	c.o.Log.Info("a request for an input has failed: it is made again", "input", Display(name), "why", p.err, "after", wait)
 	t := time.NewTimer(wait)
 	defer t.Stop()

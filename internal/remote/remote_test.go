@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/gdsvd/gdsvd/ingest/internal/remote"
+	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gdsvd/gdsvd/ingest/internal/remote"
+	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
 

@@ -126,7 +126,12 @@ func (c *Client) send(ctx context.Context, t target, header http.Header) (*http.
 		if err != nil {
 			return nil, untransported(err)
 		}
-		if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusPartialContent || resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+		switch resp.StatusCode {
+		case http.StatusNoContent:
+			if t.method != "" {
+				return resp, nil
+			}
+		case http.StatusOK, http.StatusPartialContent, http.StatusRequestedRangeNotSatisfiable:
 			return resp, nil
 		}
 		next, err := c.follow(t, resp)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -27,7 +28,7 @@ type s3 struct {
 	regions map[string]string        // of buckets, as servers have told
 }
 
-// emptySum is the SHA-256 of no bytes, the body of each request.
+// emptySum is the SHA-256 of no bytes, the body of each request that reads.
 const emptySum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 // signed is a request for an object, or with a query and no key for a list of a bucket.
@@ -46,8 +47,11 @@ func (c *Client) signed(ctx context.Context, t target, h http.Header) (*http.Req
 	if err != nil {
 		return nil, err
 	}
-	h.Set("X-Amz-Content-Sha256", emptySum)
-	req := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: h}).WithContext(ctx)
+	req := (&http.Request{Method: cmp.Or(t.method, http.MethodGet), URL: u, Host: u.Host, Header: h}).WithContext(ctx)
+	h.Set("X-Amz-Content-Sha256", cmp.Or(t.sum, emptySum))
+	if t.size > 0 {
+		req.Body, req.ContentLength = io.NopCloser(io.NewSectionReader(t.body, 0, t.size)), t.size
+	}
 	return signer.SignV4(*req, v.AccessKeyID, v.SecretAccessKey, v.SessionToken, region), nil
 }
 

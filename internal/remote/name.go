@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/netip"
 	"net/url"
@@ -87,6 +88,12 @@ func (s *scrubbed) Unwrap() error { return s.err }
 type target struct {
 	url         *url.URL
 	bucket, key string
+
+	// What is to be done with an object of a bucket; "" is GET.
+	method string
+	body   io.ReaderAt // size bytes of it are sent
+	size   int64
+	sum    string // SHA-256 of them
 }
 
 // parse reads a name; its errors do not show it.
