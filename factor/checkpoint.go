@@ -217,13 +217,11 @@ func copyFile(fsys vfs.FS, from, to string, act *activity) error {
 	})
 }
 
-// savedRun is a checkpoint that is being read.
 type savedRun struct {
 	*solver.Checkpoint
 	f vfs.File
 }
 
-// openCheckpoint reads the beginning of the checkpoint in OUT.
 func openCheckpoint(fsys vfs.FS, dir string) (*savedRun, error) {
 	f, err := fsys.Open(filepath.Join(dir, layout.Checkpoint))
 	if err != nil {

@@ -160,7 +160,6 @@ func canonical(m method.Method, rank int) method.Method {
 	return t.With(values)
 }
 
-// flagsOf are a method and its settings as the command line has them.
 func flagsOf(m method.Method) []string {
 	t := m.Traits(1)
 	all := []string{"--method", t.Name}

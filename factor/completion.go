@@ -74,7 +74,6 @@ func (r *Result) biases(ctx context.Context, name string, n int64) ([]float64, e
 	return r.vector(ctx, name, n)
 }
 
-// vector reads a file with n numbers.
 func (r *Result) vector(ctx context.Context, name string, n int64) (x []float64, err error) {
 	m, err := r.array(name)
 	if err != nil {
@@ -88,7 +87,6 @@ func (r *Result) vector(ctx context.Context, name string, n int64) (x []float64,
 	return x, m.Each(ctx, 1, func(i int64, row []float64) { x[i] = row[0] })
 }
 
-// completion is a Complete under way.
 type completion struct {
 	*task
 	fit  complete.Options
@@ -167,7 +165,6 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 	return r, nil
 }
 
-// round records a round, and saves it if it is time.
 func (c *completion) round(s *complete.State) error {
 	if err := c.out.lines.Encode(struct {
 		Phase   string `json:"phase"`
@@ -189,7 +186,6 @@ func (c *completion) save(s *complete.State) error {
 	return c.keep.Save(func(w io.Writer) error { return s.Save(w, c.of) })
 }
 
-// load reads the checkpoint in OUT.
 func (c *completion) load() (_ *complete.State, err error) {
 	name := filepath.Join(c.Dir, layout.Checkpoint)
 	f, err := c.FS.Open(name)

@@ -21,7 +21,6 @@ func newTarget(t *solver.Target) *Target {
 	return &Target{t.Share, Number(t.Before), Number(t.Error), t.Reached, t.Smallest}
 }
 
-// maxRank is Settings.MaxRank.
 func (t *task) maxRank() int {
 	if t.Energy == 0 {
 		return 0

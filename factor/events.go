@@ -131,7 +131,6 @@ func (l *eventLog) flush() error {
 	return err
 }
 
-// copyTo writes the lines so far and their checksum to w.
 func (l *eventLog) copyTo(w io.Writer) error {
 	if _, err := io.Copy(w, io.NewSectionReader(l.file, 0, l.written)); err != nil {
 		return err

@@ -214,7 +214,6 @@ func (v *verified) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// verify reads piece i.
 func (v *verified) verify(b []byte, i int64) error {
 	begin := i * crc.Piece
 	if _, err := v.File.ReadAt(b, begin); err != nil {

@@ -45,7 +45,6 @@ type placement struct {
 	window  int64 // bytes of them that are in memory at a time
 }
 
-// memory describes the placement.
 func (p *placement) memory() Memory {
 	m := memoryOf(p.plan)
 	m.Files, m.Window = p.files, p.window

@@ -193,7 +193,6 @@ func (n *Names) At(i int64) (Name, error) {
 	return name, err
 }
 
-// number is the integer in a line.
 func (n *Names) number(line string) (int64, error) {
 	x, err := strconv.ParseInt(line, 10, 64)
 	if err != nil {

@@ -9,10 +9,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// pairs tells whether eigenpairs are wanted instead of triplets.
 func (t *task) pairs() bool { return t.Which != solver.Semidefinite }
 
-// wanted is the word for what is computed.
 func (t *task) wanted() string {
 	if t.pairs() {
 		return "eigenpairs"
@@ -20,7 +18,6 @@ func (t *task) wanted() string {
 	return "triplets"
 }
 
-// which is Settings.Which.
 func (t *task) which() string {
 	if t.pairs() {
 		return t.Which.String()

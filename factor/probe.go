@@ -114,7 +114,6 @@ func (t *task) probeWidths() (widths []int) {
 	return widths
 }
 
-// machine is what is known about this one without measuring.
 func (t *task) machine() cost.Machine {
 	m := cost.Reference()
 	m.Workers = t.Workers

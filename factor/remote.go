@@ -32,7 +32,6 @@ func (t *task) onEngine(place placement) (*remote.Matrix, error) {
 	return remote.New(s, o)
 }
 
-// sayEngine adds what the tasks have come to.
 func (t *task) sayEngine(r *Result, tasks *remote.Matrix) {
 	if tasks != nil {
 		stats := tasks.Stats()

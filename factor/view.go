@@ -122,12 +122,10 @@ func share(s, norm Number) Number {
 	return s / norm * (s / norm)
 }
 
-// viewFile is the name of the file of a statistic.
 func viewFile(p view.Pipeline, s view.Statistic) string {
 	return fmt.Sprintf("%s%d-%s-%s.npy", layout.ViewPrefix, s.Step+1, p[s.Step].Name, s.Name)
 }
 
-// writeView writes the statistics that have a number for each column.
 func (o *output) writeView(p view.Pipeline, statistics []view.Statistic) error {
 	for _, s := range statistics {
 		if s.Number {
@@ -177,7 +175,6 @@ func explained(err error) bool {
 	return errors.Is(err, csr.ErrCorrupt) || errors.As(err, &system)
 }
 
-// statistic reads a file with n numbers of a view.
 func (r *Result) statistic(ctx context.Context, name string, n int64) ([]float64, error) {
 	if !layout.OfView(name) || filepath.Base(name) != name {
 		return nil, fmt.Errorf("%q is no file of a view", name)

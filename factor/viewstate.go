@@ -32,7 +32,6 @@ const maxViewHeader = 1 << 16
 // viewBuffer is the size in bytes of the part of the file that is in memory.
 const viewBuffer = 1 << 16
 
-// writeMeasured writes what a view has measured.
 func writeMeasured(w io.Writer, v *view.View) error {
 	parts, h := v.Measured(), viewHeader{v.Fingerprint(), v.Lengths()}
 	text, err := json.Marshal(h)
@@ -75,7 +74,6 @@ func recallMeasured(fsys vfs.FS, name string, v *view.View) (err error) {
 	return err
 }
 
-// parseMeasured reads the parts of a view from size bytes.
 func parseMeasured(from io.Reader, size int64, v *view.View) ([][]float64, error) {
 	r := bufio.NewReaderSize(from, maxViewHeader)
 	line, err := r.ReadSlice('\n')

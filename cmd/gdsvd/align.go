@@ -64,7 +64,6 @@ NEW has.` + "\n" + ui.ExitHelp,
 	return cmd
 }
 
-// printAlignment says how two results lie to one another.
 func printAlignment(out *show.Printer, r *align.Alignment) {
 	out.Printf("%d ids are in both results, %d are new, %d are gone\n", r.Common, r.Fresh, r.Gone)
 	out.Printf("distance   %.3g of the old vectors, %.3g before the rotation\n", r.After, r.Before)

@@ -283,7 +283,6 @@ func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDir
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// printJSON writes a result to standard output.
 func (a *app) printJSON(v any) error { return a.stdout.PrintJSON(v) }
 
 // print prints a result unless there is an error: as JSON, or as text writes it.

@@ -171,7 +171,6 @@ func (a *app) checked(done, total int64) {
 	a.display.Update(ui.State{Done: done, Total: total, Bytes: true})
 }
 
-// messages are what is said about errors.
 func messages(errs []error) []string {
 	all := []string{}
 	for _, err := range errs {
@@ -180,7 +179,6 @@ func messages(errs []error) []string {
 	return all
 }
 
-// printFindings prints problems and warnings.
 func printFindings(out *show.Printer, problems, warnings []string) {
 	for _, p := range problems {
 		out.Printf("%s\n", p)

@@ -88,7 +88,6 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 	return cmd
 }
 
-// complete fits a store and writes the result.
 func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions) (_ *factor.Result, err error) {
 	o.Memory = a.budget(o.Memory)
 	defer heap.Limit(heap.Unplanned(o.Memory))()

@@ -21,7 +21,6 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// evalFlags are those of eval.
 type evalFlags struct {
 	evaluate.Options
 	train, test, metrics, folds string
@@ -81,7 +80,6 @@ rank or, without it, score. The users are those of the models: who is not in the
 	return cmd
 }
 
-// checkEval reads the flags.
 func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
 	switch {
 	case o.train == "":
@@ -221,7 +219,6 @@ func (a *app) hasTest(cmd *cobra.Command, o *evalFlags) (bool, error) {
 	return false, nil
 }
 
-// printEvaluated prints a line for each model, and notes.
 func printEvaluated(out *show.Printer, r *evaluate.Report, metrics []evaluate.Metric) {
 	out.Printf("model")
 	for _, m := range metrics {

@@ -111,7 +111,6 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 	return cmd
 }
 
-// export writes a table of a result, or X of a projection or an alignment.
 func (a *app) export(ctx context.Context, dir string, o export.Options) (*export.Report, error) {
 	defer a.display.End()
 	if o.What == export.Array {

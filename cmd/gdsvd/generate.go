@@ -162,7 +162,6 @@ func (a *app) printMade(path string, err error) error {
 	})
 }
 
-// kronOptions are the flags of gdsvd generate kron.
 type kronOptions struct {
 	factor    synth.Factor
 	base, out string
@@ -221,7 +220,6 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 	return a.printMade(o.out, a.expand(ctx, base, o))
 }
 
-// expand writes the new store, showing progress.
 func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error {
 	defer heap.Limit(heap.Unplanned(a.budget(o.memory)))()
 	var stage synth.Stage
@@ -243,7 +241,6 @@ func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error
 	})
 }
 
-// spectrumOptions are the flags of gdsvd generate spectrum.
 type spectrumOptions struct {
 	matrix    synth.Spectrum
 	out       string

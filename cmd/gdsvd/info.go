@@ -223,7 +223,6 @@ func axisOf(s *csr.Store, side axis) csr.Axis {
 	return rows
 }
 
-// printTitles prints the ids of one side with their titles.
 func (a *app) printTitles(ctx context.Context, s *csr.Store, side axis) error {
 	titles, err := s.Titles(axisOf(s, side))
 	if err != nil {

@@ -29,7 +29,6 @@ in one step. The same program writes the same bytes.`,
 	}
 }
 
-// madePages is what gdsvd man prints.
 type madePages struct {
 	Directory string   `json:"directory"`
 	Pages     []string `json:"pages"`

@@ -21,7 +21,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// planCommand says what the way from inputs to an exported result takes.
 func (a *app) planCommand() *cobra.Command {
 	var (
 		o      svdOptions
@@ -73,7 +72,6 @@ It takes the flags of ingest and those of svd.` + "\n" + ui.ExitHelp
 	return cmd
 }
 
-// planned is what plan prints.
 type planned struct {
 	Inputs []string `json:"inputs"`
 	Store  string   `json:"store"`  // that is planned for, or there
@@ -81,7 +79,6 @@ type planned struct {
 	*plan.Way
 }
 
-// way is what is planned.
 type way struct {
 	*app
 	cmd    *cobra.Command
@@ -92,7 +89,6 @@ type way struct {
 	format string
 }
 
-// plan finds out what there is to be told.
 func (w *way) plan(ctx context.Context) (*planned, error) {
 	r := &planned{Store: storeName(w.out, w.inputs)}
 	for _, in := range w.inputs {
@@ -159,7 +155,6 @@ func tooSmall(err error) error {
 // asFlag is a size as --memory takes it.
 func asFlag(bytes int64) string { return strings.ReplaceAll(memory.FormatSize(bytes), " ", "") }
 
-// sniff looks at the inputs.
 func (w *way) sniff(ctx context.Context) (*ingest.Description, error) {
 	for _, step := range w.factor.View {
 		if step.List != "" {
@@ -241,12 +236,10 @@ func ranged(r plan.Range, text func(float64) string) string {
 	return low + "…" + high
 }
 
-// howMany is a number of things.
 func howMany(r plan.Range) string {
 	return ranged(r, func(x float64) string { return fmt.Sprintf("%.0f", x) })
 }
 
-// sized is a number of bytes.
 func sized(x float64) string { return memory.FormatSize(int64(x)) }
 
 // hours is a time as a person would say it, to the minute where it is hours.

@@ -111,7 +111,6 @@ func (a *app) withNew(cmd *cobra.Command, inputs []string, o foldin.Options, do 
 	return errors.Join(do(store), store.Close())
 }
 
-// printProjection says what was projected.
 func printProjection(out *show.Printer, p *foldin.Projection) {
 	other := map[string]string{"rows": "columns", "columns": "rows"}[p.Side]
 	out.Printf("%d %s in %d components are in %s\n", p.Rows, p.Side, p.K, p.Dir)

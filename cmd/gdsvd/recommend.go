@@ -24,7 +24,6 @@ const maxIDs = 1 << 30
 
 var scorings = []ui.Choice[recommend.Scoring]{{Name: "auto", Value: recommend.Auto}, {Name: "model", Value: recommend.Model}, {Name: "history", Value: recommend.History}}
 
-// recommendFlags are those of recommend.
 type recommendFlags struct {
 	recommend.Options
 	listFile
@@ -81,7 +80,6 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 	return cmd
 }
 
-// addBudgetFlags adds --memory and --workers.
 func addBudgetFlags(f *pflag.FlagSet, memory *int64, workers *int) {
 	f.IntVar(workers, "workers", 0, "compute with `N` threads (0: all processors); what is found does not depend on it")
 	memoryFlag(f, memory)
@@ -218,7 +216,6 @@ func (o *listFile) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.force, "force", false, "replace an existing FILE, in one step at the end")
 }
 
-// check finds what is wrong with the name.
 func (o *listFile) check(cmd *cobra.Command) error {
 	if o.out == "" {
 		return nil
@@ -253,7 +250,6 @@ type recommended struct {
 	*recommend.Summary
 }
 
-// left says which rows have none, or fewer than were asked for.
 func left(s *recommend.Summary) (text string) {
 	if s.Empty > 0 {
 		text += fmt.Sprintf("; %d rows have no entries, and none", s.Empty)
@@ -264,7 +260,6 @@ func left(s *recommend.Summary) (text string) {
 	return text
 }
 
-// scored is a name with its score.
 type scored struct {
 	factor.Name
 	Score float64 `json:"score"`

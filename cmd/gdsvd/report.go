@@ -18,7 +18,6 @@ import (
 	"github.com/gdsvd/gdsvd/factor/report"
 )
 
-// pageFlags are those of report.
 type pageFlags struct {
 	report.Options
 	out, store     string
@@ -78,7 +77,6 @@ The same result, store and flags have the same page, byte by byte.` + "\n" + ui.
 	return cmd
 }
 
-// page writes the page of a result or a store.
 func (a *app) page(cmd *cobra.Command, path string, o *pageFlags) (err error) {
 	o.Memory = a.budget(o.Memory)
 	defer heap.Limit(heap.Unplanned(o.Memory))()
@@ -109,7 +107,6 @@ func (a *app) page(cmd *cobra.Command, path string, o *pageFlags) (err error) {
 	return a.writePage(path, o, func(w io.Writer) error { return report.Write(cmd.Context(), w, r, o.Options) })
 }
 
-// storeOf opens the store of a result, if it is to be read and is there.
 func (a *app) storeOf(r *factor.Result, o *pageFlags) (err error) {
 	switch {
 	case o.noStore:
@@ -133,7 +130,6 @@ func (a *app) storeOf(r *factor.Result, o *pageFlags) (err error) {
 	return fmt.Errorf("%w (--no-store does without it)", err)
 }
 
-// writePage writes a page, and says so.
 func (a *app) writePage(of string, o *pageFlags, write func(io.Writer) error) error {
 	a.display.Begin("report")
 	n := counted{}
@@ -154,7 +150,6 @@ type writtenPage struct {
 	Bytes int    `json:"bytes"`
 }
 
-// counted counts the bytes that go through it.
 type counted struct {
 	io.Writer
 	n int

@@ -135,18 +135,15 @@ go with one another, and the two signs of a component may be exchanged.` + "\n" 
 	return cmd
 }
 
-// sideTopic is what is strongest of one side in a component.
 type sideTopic struct {
 	Positive []scored `json:"positive"`
 	Negative []scored `json:"negative"`
 }
 
-// allTopics is the --json form of topics.
 type allTopics struct {
 	Topics []topic `json:"topics"`
 }
 
-// topic is a component.
 type topic struct {
 	Component int           `json:"component"` // from 1
 	Sigma     factor.Number `json:"sigma"`

@@ -58,7 +58,6 @@ variances are those of all elements, zeros included, and divided by their number
 	return cmd
 }
 
-// printStats prints statistics for people.
 func printStats(out *show.Printer, s *look.Stats) {
 	out.Printf("store\t%s\n", s.Store)
 	if s.View != "" {

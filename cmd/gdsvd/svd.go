@@ -24,7 +24,6 @@ import (
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
-// svdOptions are the flags of gdsvd svd.
 type svdOptions struct {
 	factor.Options
 	method  flags.Method
@@ -137,7 +136,6 @@ func (a *app) runFlags(cmd *cobra.Command, o *svdOptions) {
 	a.recordFlags(f)
 }
 
-// partialFlag adds --partial-ok.
 func partialFlag(f *pflag.FlagSet, ok *bool) {
 	f.BoolVar(ok, "partial-ok", false, "end with exit code 0 instead of 4 where the result is written but falls short of the tolerance; it says so itself")
 }

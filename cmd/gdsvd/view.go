@@ -71,7 +71,6 @@ says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
 	return cmd
 }
 
-// printPeeked prints rows for people.
 func printPeeked(out *show.Printer, p *look.Peeked) {
 	out.Printf("store\t%s\n", p.Store)
 	if p.View != "" {

@@ -51,7 +51,6 @@ svd, eigs, ingest, append and complete serve the same page of themselves with --
 	return cmd
 }
 
-// watchFlags adds --listen and --token.
 func (a *app) watchFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.listen, "listen", "", "serve a page about the run, and metrics, at `HOST:PORT`, such as "+watch.DefaultListen+"; see gdsvd watch")
 	f.StringVar(&a.token, "token", "", "with --listen: requests need the `TOKEN`; without it only addresses of this machine are listened to")
@@ -85,12 +84,10 @@ func (a *app) watch(cmd *cobra.Command, path string) error {
 	return errors.Join(err, server.Close())
 }
 
-// watched is what watch --json prints.
 type watched struct {
 	URL string `json:"url"`
 }
 
-// serve begins to serve.
 func (a *app) serve(cmd *cobra.Command, source watch.Source, path string) (*watch.Server, error) {
 	name := path
 	if abs, err := filepath.Abs(path); err == nil {

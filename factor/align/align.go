@@ -202,7 +202,6 @@ func symmetric(x *mat.Dense) *mat.SymDense {
 	return s
 }
 
-// turn writes X.
 func (p *pair) turn(ctx context.Context, r *mat.Dense, out *folder.Folder, a *Alignment) (err error) {
 	array, err := npy.Create(p.o.FS, out.Path(folder.Vectors), a.Rows, int64(p.k))
 	if err != nil {

@@ -25,7 +25,6 @@ type vectors struct {
 	rows   int64 // of a window
 }
 
-// windowBytes is about what a window takes.
 const windowBytes = 4 << 20
 
 func open(ctx context.Context, r *factor.Result, what string) (v *vectors, err error) {

@@ -160,7 +160,6 @@ func (c *checker) problem(err error) error {
 	return nil
 }
 
-// wrong records what is wrong with a file.
 func (c *checker) wrong(name, format string, args ...any) {
 	c.report.Problems = append(c.report.Problems, fmt.Errorf("%s: %s", filepath.Join(c.dir, name), fmt.Sprintf(format, args...)))
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// floor is that of a triplet, 0 if nothing is said of it.
 func (s *Stated) floor(i int) factor.Number {
 	if len(s.Floor) == 0 || math.IsNaN(float64(s.Floor[i])) {
 		return 0

@@ -157,7 +157,6 @@ func flip(v *mat.Dense, j int) {
 	}
 }
 
-// leftFactor hands out the rows of U.
 func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Factors, left func(first int64, u *mat.Dense, bias []float64) error) error {
 	rank := len(r.Sigma)
 	gram := make([]float64, rank*rank)

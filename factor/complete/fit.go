@@ -175,7 +175,6 @@ func (f *fit) enough(in, out int64) error {
 	return nil
 }
 
-// fit is a Fit under way.
 type fit struct {
 	Options
 	*State

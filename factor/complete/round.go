@@ -15,7 +15,6 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// model is that of the state.
 func (f *fit) model() *model {
 	s := f.State
 	m := &model{
@@ -68,7 +67,6 @@ func (o Options) room(src stream.Source) error {
 	return err
 }
 
-// round does one round: doc.go, "Rounds".
 func (f *fit) round(ctx context.Context) error {
 	k, n := f.Rank, int(f.src.Cols())
 	m := f.model()

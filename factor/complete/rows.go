@@ -61,7 +61,6 @@ type sums struct {
 	low, gwv []float64 // Z̃ᵀW and WᵀW
 }
 
-// block predicts the rows of a block.
 func (l *lane) block(m *model, b *csr.Block) {
 	rows, k := b.Rows(), m.k
 	l.val = sized(l.val, b.NNZ())
@@ -80,7 +79,6 @@ func (l *lane) block(m *model, b *csr.Block) {
 	}
 }
 
-// row predicts row i of the block.
 func (l *lane) row(m *model, b *csr.Block, i int) {
 	k := m.k
 	bias := l.split(m, b, i)

@@ -7,7 +7,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
-// replicates is how many samples of the users intervals are made of.
 const replicates = 400
 
 // sample fills counts with how often a user is in each replicate.

@@ -102,7 +102,6 @@ type offset struct {
 	damping        float64
 }
 
-// column is the bias of a column.
 func (o offset) column(j uint32) float64 {
 	if n := o.counts[j]; o.ofCols && n > 0 {
 		return (o.sums[j] - n*o.mean()) / (n + o.damping)
@@ -165,7 +164,6 @@ func (e *evaluation) places() []int64 {
 	return place
 }
 
-// open prepares to read both stores.
 func (e *evaluation) open(ctx context.Context, train, test *csr.Store) (err error) {
 	o := stream.Options{Memory: e.Memory, Workers: e.Workers, Once: true}
 	const sums = 8 + 8 // of a column

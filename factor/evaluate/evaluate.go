@@ -79,7 +79,6 @@ type Score struct {
 	High   factor.Number `json:"high"`
 }
 
-// evaluation is one call of Run.
 type evaluation struct {
 	Options
 	rows, cols    int64
@@ -228,7 +227,6 @@ func (e *evaluation) validate(test *csr.Store) error {
 // keepTrained is the step that users who are folded in are taken out of the matrix by.
 const keepTrained = "keep=rows,trained"
 
-// model adds a model to the report.
 func (e *evaluation) model(m *Model) *Model {
 	m.terms = cmp.Or(m.terms, m.K)
 	m.ratios, m.covered = make([]ratio, len(e.Metrics)), make([][]bool, len(e.Metrics))

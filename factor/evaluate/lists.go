@@ -20,7 +20,6 @@ func ones(_ int64, rows *mat.Dense) error {
 	return nil
 }
 
-// popularity are the numbers of entries of columns.
 func (c *columns) popularity(first int64, rows *mat.Dense) error {
 	n, _ := rows.Dims()
 	for i := range n {

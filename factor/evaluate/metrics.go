@@ -113,5 +113,4 @@ func listed(to []float64, metrics []Metric, items []recommend.Item, test []uint3
 	}
 }
 
-// discount is what a hit at place i, from 0 on, counts.
 func discount(i int) float64 { return 1 / math.Log2(float64(i)+2) }

@@ -31,7 +31,6 @@ type aligned struct {
 	of      *history.Rows
 }
 
-// ready reads a List.
 type ready struct {
 	List
 	*aligned

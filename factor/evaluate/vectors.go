@@ -19,7 +19,6 @@ type Vectors struct {
 	Rows, Cols *csr.Store // a row for each vector, with ids of the training store; not transposed
 }
 
-// vectors judges such a model.
 func (e *evaluation) vectors(ctx context.Context, v Vectors, names [2]*factor.Names) error {
 	_, k := factor.Dims(v.Rows)
 	if _, of := factor.Dims(v.Cols); of != k {

@@ -146,7 +146,6 @@ func free(o Options) error {
 	return nil
 }
 
-// counter counts bytes.
 type counter struct {
 	w *bufio.Writer
 	n int64
@@ -158,7 +157,6 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// table is what is exported.
 type table struct {
 	what    string
 	rows    int64
@@ -330,7 +328,6 @@ func (t *table) id(i int64) (string, error) {
 	return t.names.ID(i)
 }
 
-// encoder writes a table in a format.
 type encoder interface {
 	window() int // rows at a time
 	write(w *window) error

@@ -71,7 +71,6 @@ func WriteMatrix(ctx context.Context, store *csr.Store, o Options, l look.Option
 	})
 }
 
-// entries are written to a file.
 type entries struct {
 	ctx        context.Context
 	store      *csr.Store

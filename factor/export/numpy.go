@@ -15,7 +15,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// array writes numbers as an array of NumPy.
 type array struct {
 	out    io.Writer
 	k      int
@@ -54,7 +53,6 @@ func (a *array) write(w *window) error {
 	return err
 }
 
-// npz is an archive of arrays.
 type npz struct{ *zip.Writer }
 
 // file begins the file of an array with what it begins with.

@@ -48,7 +48,6 @@ func (x *text) write(w *window) error {
 	return nil
 }
 
-// number appends the shortest text that reads back as x.
 func number(b []byte, x float64) []byte { return strconv.AppendFloat(b, x, 'g', -1, 64) }
 
 // newText begins a table with a separator.

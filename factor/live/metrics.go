@@ -128,7 +128,6 @@ func Metrics(runs []*State) []byte {
 	return []byte(b.String())
 }
 
-// family is the head of a metric. All are gauges.
 func family(b *strings.Builder, name, help string) {
 	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name)
 }

@@ -126,7 +126,6 @@ func (r *Reader) unread(f vfs.File) ([]byte, error) {
 	return text, err
 }
 
-// take takes over a line.
 func (r *Reader) take(text []byte) error {
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil {
@@ -184,7 +183,6 @@ func (r *Reader) left(ctx context.Context) (*State, error) {
 	return nil, fmt.Errorf("%s: %w", r.out, ErrNoRun)
 }
 
-// checkpoint is of a run that can go on.
 func (r *Reader) checkpoint(ctx context.Context, s *State) error {
 	s.Status, s.Checkpoint, s.Command = Unfinished, true, "svd"
 	f, err := r.fs.Open(filepath.Join(r.out, layout.CheckpointEvents))
@@ -202,7 +200,6 @@ func (r *Reader) checkpoint(ctx context.Context, s *State) error {
 	return errors.Join(ctx.Err(), f.Close())
 }
 
-// result is of a run that has one.
 func (r *Reader) result(_ context.Context, s *State) error {
 	res, err := factor.OpenFS(r.fs, r.out)
 	if err != nil {
@@ -233,7 +230,6 @@ func (r *Reader) result(_ context.Context, s *State) error {
 	return nil
 }
 
-// store is what an ingest has made.
 func (r *Reader) store(_ context.Context, s *State) error {
 	store, err := csr.Open(r.out, csr.OpenOptions{FS: r.fs})
 	if err != nil {

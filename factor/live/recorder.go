@@ -128,15 +128,12 @@ func (r *Recorder) End(status Status, message string) {
 	r.done.Wait()
 }
 
-// begin begins to write.
 func (r *Recorder) begin() {
 	r.begun.Do(func() { r.done.Go(r.run) })
 }
 
-// seconds are those since the beginning.
 func (r *Recorder) seconds() float64 { return time.Since(r.began).Seconds() }
 
-// run writes until the end.
 func (r *Recorder) run() {
 	tick := time.NewTicker(writeEvery)
 	defer tick.Stop()
@@ -185,7 +182,6 @@ func (r *Recorder) write() {
 	}
 }
 
-// put appends lines to the file.
 func (r *Recorder) put(lines []line) bool {
 	var text []byte
 	for i := range lines {
@@ -241,7 +237,6 @@ func (r *Recorder) create() bool {
 	return true
 }
 
-// end removes the file.
 func (r *Recorder) end() {
 	if r.file != nil {
 		_ = r.file.Close()

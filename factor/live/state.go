@@ -164,7 +164,6 @@ func (s *State) read(seconds float64, bytes int64) {
 	}
 }
 
-// pass takes over a pass.
 func (s *State) pass(e factor.Event) {
 	s.Last = &e
 	s.Passes.Add(e)

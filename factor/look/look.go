@@ -28,7 +28,6 @@ type Options struct {
 	Log      *slog.Logger            // nil: nothing is logged
 }
 
-// look is a store that is looked at.
 type look struct {
 	Options
 	store *source.Source

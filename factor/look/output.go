@@ -137,7 +137,6 @@ func newStatsSide(fsys vfs.FS, dir, name string, store *csr.Store, axis csr.Axis
 	return s, err
 }
 
-// write adds lines.
 func (s *statsSide) write(lines []view.Numbers) error {
 	const part = 1 << 13
 	for len(lines) > part {
@@ -167,7 +166,6 @@ func (s *statsSide) write(lines []view.Numbers) error {
 	return nil
 }
 
-// writeText adds a line to the table.
 func (s *statsSide) writeText(n view.Numbers) error {
 	if !s.ids.Next() {
 		return errors.Join(s.ids.Err(), fmt.Errorf("there is no id number %d", s.n))
@@ -202,7 +200,6 @@ func (s *statsSide) finish() error {
 	return errors.Join(file.Close(), s.discard())
 }
 
-// discard closes what is open.
 func (s *statsSide) discard() error {
 	var errs []error
 	for i, a := range s.arrays {

@@ -97,7 +97,6 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 	return p, p.name(store, rows, cols, lines)
 }
 
-// name makes rows with names of lines.
 func (p *Peeked) name(store *csr.Store, rows, cols csr.Axis, lines []view.Line) error {
 	var in, of []int64
 	for _, line := range lines {

@@ -147,7 +147,6 @@ func (s *side) add(lines []view.Numbers) {
 	}
 }
 
-// stats are those of all lines that have been added.
 func (s *side) stats(store *csr.Store, axis csr.Axis) (SideStats, error) {
 	r := SideStats{Number: s.n, Empty: s.lengths[0], Quantiles: s.quantiles(), Largest: []LineStats{}}
 	var at []int64

@@ -65,7 +65,6 @@ func (x *index) below(query, longest, least float64) bool {
 	return query*longest*(1+4*float64(x.k+8)*0x1p-52)+underflow < least
 }
 
-// searcher is the memory of one worker.
 type searcher struct {
 	queries []float64
 	scores  []float64

@@ -50,7 +50,6 @@ func Rows(ctx context.Context, f *Factorisation, store *csr.Store, o Options, em
 	return &r.sum, r.each(ctx, emit)
 }
 
-// run is one call of Rows.
 type run struct {
 	*Factorisation
 	Options

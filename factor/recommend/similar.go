@@ -27,7 +27,6 @@ func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V}
 // Lines are the vectors of the rows.
 func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U} }
 
-// scaled reads rows, each times Σ.
 func (v Vectors) scaled(first int64, rows *mat.Dense) error {
 	if err := v.Read(first, rows); err != nil {
 		return err

@@ -99,7 +99,6 @@ func (w *Writer) Row(row int64, items []Item) error {
 // Close ends the file; it does not close what is under it.
 func (w *Writer) Close() error { return w.out.Close() }
 
-// label is a name as it is written.
 type label struct{ id, title tabular.Value }
 
 // labels are the names of a side. Those that come again and again are kept, up to cacheBytes.

@@ -150,7 +150,6 @@ func (p *page) certificate(r *factor.Result) {
 	p.end()
 }
 
-// legend says what the columns of the certificate are.
 func legend(r *factor.Result) (text markup) {
 	if len(r.Residual) == 0 {
 		return "Values by number"
@@ -193,5 +192,4 @@ func (p *page) completion(r *factor.Result) {
 	p.facts(all)
 }
 
-// finite tells whether a number is one.
 func finite(x factor.Number) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }

@@ -182,10 +182,8 @@ func powerOfTen(x float64, after int) string {
 
 func minus(s string) string { return strings.Replace(s, "-", "−", 1) }
 
-// place writes a coordinate.
 func place(x float64) string { return strconv.FormatFloat(math.Round(x*10)/10+0, 'f', -1, 64) }
 
-// chart is a picture with two axes.
 type chart struct {
 	svg  page
 	x, y axis
@@ -214,7 +212,6 @@ func newChart(about string, x, y axis) *chart {
 	return c
 }
 
-// point is one of a curve.
 type point struct{ x, y float64 }
 
 // line draws a curve through points in a colour, 0 to 10.
@@ -233,7 +230,6 @@ func (c *chart) line(points []point, colour int, more markup) {
 	c.svg.f(`<path class="l" style="stroke:var(--c%x)" %s d="%s"/>`, colour, more, d.String())
 }
 
-// dots draws a mark at each point.
 func (c *chart) dots(points []point, colour int) {
 	var d strings.Builder
 	for _, p := range points {
@@ -255,13 +251,11 @@ func (c *chart) hover(points []point) {
 	}
 }
 
-// bar is a bar over the numbers from lo to hi.
 type bar struct {
 	lo, hi float64
 	n      int64
 }
 
-// bars draws bars from the x axis up.
 func (c *chart) bars(all []bar) {
 	c.svg.WriteString(`<g style="fill:var(--c0)">`)
 	for _, b := range all {

@@ -79,7 +79,6 @@ func again(r *factor.Result) []string {
 	return append(words, "-o", "OUT")
 }
 
-// ofRun are the flags that svd and eigs share.
 func ofRun(r *factor.Result, number func(float64) string) (words []string) {
 	s := r.Settings
 	add := func(more ...string) { words = append(words, more...) }
@@ -120,7 +119,6 @@ func ofRun(r *factor.Result, number func(float64) string) (words []string) {
 	return words
 }
 
-// command prints a command, with what there is to say about it.
 func (p *page) command(title string, words []string, note markup) {
 	line := make([]string, len(words))
 	for i, w := range words {

@@ -179,7 +179,6 @@ const (
 	shades     = 5
 )
 
-// grid counts vectors by cells and, in each, by labels.
 type grid struct {
 	x, y    axis
 	counts  []int64 // of each cell
@@ -188,7 +187,6 @@ type grid struct {
 	outside int64
 }
 
-// windowRows is how many vectors are read at a time.
 const windowRows = 1 << 13
 
 func (v *vectors) grid(ctx context.Context, o Options) (*grid, error) {

@@ -132,7 +132,6 @@ func (p *page) residuals(r *factor.Result, events []factor.Event, over axis, x f
 	p.figure(c, caption)
 }
 
-// rounds draws what a completion has minimised.
 func (p *page) rounds(events []factor.Event) {
 	if len(events) == 0 {
 		return

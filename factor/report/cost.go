@@ -9,7 +9,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// amount is a line of a chart of bars that lie.
 type amount struct {
 	name  string
 	x     float64
@@ -17,7 +16,6 @@ type amount struct {
 	apart bool // it is no part of the ones before
 }
 
-// amounts draws bars that lie, with their names and numbers.
 func (p *page) amounts(about string, all []amount, caption markup) {
 	const line, names, numbers = 25., 216., 90.
 	most := 0.

@@ -43,14 +43,12 @@ func fineEdge(bin int) float64 {
 	return math.Float64frombits(^b)
 }
 
-// counter counts what one worker sees.
 type counter struct {
 	lengths map[int64]int64
 	codes   [256]int64
 	fine    []int64
 }
 
-// countEntries reads a store once.
 func countEntries(ctx context.Context, store *csr.Store, o Options) (*counts, error) {
 	table := store.Values().Table
 	per := int64(0)

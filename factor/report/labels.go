@@ -145,7 +145,6 @@ func (l *labels) rank(names []string, sizes []int64) {
 	}
 }
 
-// colour is the index in names of the label of row i.
 func (l *labels) colour(i int64) int { return l.by[l.of[i]] }
 
 func (l *labels) key() (text markup) {

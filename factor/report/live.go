@@ -55,7 +55,6 @@ func WriteRun(ctx context.Context, w io.Writer, s *live.State, o LiveOptions) er
 	return p.to(w)
 }
 
-// kindOf names what a run is.
 func kindOf(s *live.State) string {
 	if s.Command == "" {
 		return "run"
@@ -91,7 +90,6 @@ func stateClass(good bool) string {
 	return "state bad"
 }
 
-// runParts are those of a run without a result.
 func (p *page) runParts(s *live.State) {
 	p.part("status")
 	p.f("<p class=\"%s\" id=\"sentence\" aria-live=\"polite\"><b id=\"state\">%s</b>%s</p>\n",
@@ -155,7 +153,6 @@ func standing(s *live.State) (text markup) {
 	return text
 }
 
-// lasting writes a time in seconds.
 func lasting(seconds float64) string {
 	const most = 1e9
 	if !(seconds < most) {
@@ -169,7 +166,6 @@ func valued(id, name string, value markup) fact {
 	return fact{name, markedUp("<span class=\"number\" id=\"%s\">%s</span>", id, value)}
 }
 
-// liveFacts are what changes during a run.
 func liveFacts(s *live.State) (all []fact) {
 	add := func(id, name, value string) { all = append(all, valued(id, name, escaped(value))) }
 	if s.Stage.Name != "" {
@@ -226,7 +222,6 @@ func ofTotal(total int64, written func(int64) string) string {
 	return " of " + written(total)
 }
 
-// aboutFacts are what does not change.
 func aboutFacts(s *live.State) (all []fact) {
 	add := func(name, value string) {
 		if value != "" {
@@ -253,7 +248,6 @@ func aboutFacts(s *live.State) (all []fact) {
 	return all
 }
 
-// memory draws what the process has against what it may have.
 func (p *page) memory(s *live.State) {
 	var all []amount
 	for _, m := range []struct {
@@ -279,7 +273,6 @@ func (p *page) memory(s *live.State) {
 	p.end()
 }
 
-// liveEvents are drawn at most.
 const liveEvents = 500
 
 // drawn are events at even distances, and the last one.

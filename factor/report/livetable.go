@@ -63,7 +63,6 @@ func WriteRuns(w io.Writer, name string, runs []*live.State, o LiveOptions) erro
 	return p.to(w)
 }
 
-// row is that of a run in a list.
 func (p *page) row(s *live.State) {
 	colour := markup("wrong")
 	if s.Status == live.Running || s.Status == live.Finished {

@@ -27,7 +27,6 @@ func escaped(s string) markup {
 	return markup(html.EscapeString(clean))
 }
 
-// page is a page that is being written.
 type page struct {
 	strings.Builder
 	sections []string
@@ -36,7 +35,6 @@ type page struct {
 // contents is where the line of contents goes, which is known at the end.
 const contents = "<!--contents-->"
 
-// whole is the page with its line of contents.
 func (p *page) whole() string {
 	line := markup("<nav id=\"contents\" aria-label=\"contents\">")
 	for i, title := range p.sections {
@@ -61,7 +59,6 @@ func markedUp(format string, args ...any) markup {
 	return markup(fmt.Sprintf(format, safe...))
 }
 
-// cut shortens a text to most characters.
 func cut(s string, most int) string {
 	if utf8.RuneCountInString(s) <= most {
 		return s

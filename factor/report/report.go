@@ -34,7 +34,6 @@ import (
 // MaxBytes is what a page stays below.
 const MaxBytes = 500 << 10
 
-// pageBytes is memory for the page.
 const pageBytes = 4 << 20
 
 // Options of Write and WriteStore. The zero value is usable.
@@ -147,7 +146,6 @@ func Write(ctx context.Context, w io.Writer, r *factor.Result, o Options) (err e
 	return p.to(w)
 }
 
-// to writes the page.
 func (p *page) to(w io.Writer) error {
 	text := p.whole()
 	if len(text) >= MaxBytes {
@@ -166,7 +164,6 @@ func density(rows, cols, nnz int64) markup {
 	return markedUp("%s, %.3g %% of the elements", count(nnz), 100*float64(nnz)/elements)
 }
 
-// matrixFacts say what a result is of.
 func matrixFacts(r *factor.Result) []fact {
 	facts := []fact{
 		{"store", escaped(cut(r.Store.Path, textLength))},

@@ -45,7 +45,6 @@ func elbow(values []float64) int {
 	return q
 }
 
-// pairs tells whether a result is of eigenpairs.
 func pairs(r *factor.Result) bool { return r.Settings.Which != "" }
 
 // valueName is the letter for the values of a result.
@@ -103,7 +102,6 @@ func ofAll(r *factor.Result) string {
 	return count(int64(n))
 }
 
-// mostPoints is how many points of a curve are drawn.
 const mostPoints = 600
 
 // curve is y over 1, 2, …, thinned; what is not finite is left out.

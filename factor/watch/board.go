@@ -46,7 +46,6 @@ func (b *board) states() ([]*live.State, error) {
 	return b.runs, b.err
 }
 
-// one is the run of a name, or the only one.
 func (b *board) one(runs []*live.State, name string) (*live.State, error) {
 	for _, s := range runs {
 		if s.Name == name || name == "" && b.source.Single() {

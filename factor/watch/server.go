@@ -159,10 +159,8 @@ func (s *Server) Close() error {
 //go:embed watch.js
 var script string
 
-// cookie is the name of that which has the token.
 const cookie = "gdsvd-token"
 
-// serve answers a request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")

@@ -153,7 +153,6 @@ func (m *Matrix) strips(n int, entries int64, at func(i int) int64, do func(i in
 	return nil
 }
 
-// decode fills every stride-th number of dst from b.
 func (m *Matrix) decode(dst []float64, b []byte, stride int) {
 	for i, at := 0, 0; i < len(dst); i, at = i+stride, at+int(m.item) {
 		dst[i] = m.number(b[at:])

@@ -26,7 +26,6 @@ func main() {
 	}
 }
 
-// document is a CycloneDX document.
 type document struct {
 	Format       string       `json:"bomFormat"`
 	Spec         string       `json:"specVersion"`
@@ -103,7 +102,6 @@ func write(program, file string) error {
 	return os.WriteFile(file, append(text, '\n'), 0o666)
 }
 
-// module is a Go module as a component.
 func module(kind string, m *debug.Module) component {
 	url := "pkg:golang/" + m.Path + "@" + strings.ReplaceAll(m.Version, "+", "%2B")
 	c := component{Type: kind, Ref: url, Name: m.Path, Version: m.Version, URL: url}

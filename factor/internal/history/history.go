@@ -183,7 +183,6 @@ func (r *Reader) slice(ctx context.Context, rows []int64, entries int64) (*Rows,
 	return out, nil
 }
 
-// decode reads the rows in each of some blocks.
 func (r *Reader) decode(ctx context.Context, blocks []int, rows []int64) ([]*Rows, error) {
 	parts := make([]*Rows, len(blocks))
 	group, ctx := errgroup.WithContext(ctx)

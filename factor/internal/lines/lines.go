@@ -202,7 +202,6 @@ func (x *File) line(i int64) (string, error) {
 	return x.lines[i-x.marks[b].line], nil
 }
 
-// load reads the lines of a block.
 func (x *File) load(b int) error {
 	x.at = -1
 	end, count := x.sum.Size, x.count-x.marks[b].line

@@ -80,7 +80,6 @@ func parseList(b []byte) *list {
 	return l
 }
 
-// id is the id that begins at a place of the text.
 func (l *list) id(at uint32) []byte {
 	line, _, _ := bytes.Cut(l.text[at:], []byte("\n"))
 	return bytes.TrimSpace(line)

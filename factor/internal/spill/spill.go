@@ -70,7 +70,6 @@ func (d *Dir) Make(numbers int) ([]float64, error) {
 	return unsafe.Slice((*float64)(p), numbers), nil
 }
 
-// prefix begins the names of the files; a number follows.
 const prefix = "vectors-"
 
 // Made tells whether a file may be one of a Dir.

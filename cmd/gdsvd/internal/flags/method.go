@@ -21,7 +21,6 @@ type Method struct {
 	values map[string]float64 // of flags that are not at their default
 }
 
-// methodName is the name of a method of the list.
 type methodName string
 
 func (m methodName) String() string { return string(m) }

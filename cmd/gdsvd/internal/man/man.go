@@ -95,7 +95,6 @@ func (p *page) line(s string) {
 	p.heading = false
 }
 
-// macro writes a line of a macro with its arguments.
 func (p *page) macro(name string, args ...string) {
 	p.b.WriteString("." + name)
 	for _, a := range args {

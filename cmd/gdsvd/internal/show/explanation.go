@@ -108,7 +108,6 @@ func rounded(x []float64) (text []string) {
 	return text
 }
 
-// times writes how often.
 func times(n int) string {
 	if n <= 1 {
 		return "once"
@@ -116,7 +115,6 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// describeMemory lists the parts, those of the heap together.
 func describeMemory(parts []stream.Part) string {
 	var inside, outside []string
 	var heap int64

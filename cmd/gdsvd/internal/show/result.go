@@ -212,7 +212,6 @@ func Measured(out *Printer, m *check.Measurement) {
 	out.Printf("measured on %s, %d × %d, %d entries, in %s (%.2f s)%s\n", m.Store, m.Rows, m.Cols, m.NNZ, Plural(m.Passes, "read"), m.Time, note)
 }
 
-// completion prints the result of gdsvd complete.
 func completion(out *Printer, r *factor.Result) {
 	c := r.Completion
 	out.Printf(`%d × %d, %d entries; rank %d, λ %.4g, %d rounds, %.2f s

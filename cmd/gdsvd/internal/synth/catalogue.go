@@ -134,7 +134,6 @@ func (c *catalogue) choose(r *rand.Rand, u *user, n int, must *mandatory) {
 	slices.Sort(c.chosen)
 }
 
-// add chooses an item unless the user has it.
 func (c *catalogue) add(i int32) {
 	if c.seenBy[i] != c.user {
 		c.seenBy[i] = c.user

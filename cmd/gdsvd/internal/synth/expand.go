@@ -122,7 +122,6 @@ func (e *Expansion) Write(ctx context.Context, path string, o WriteOptions) (err
 	return w.Commit()
 }
 
-// source is what the manifest records.
 func (e *Expansion) source() map[string]any {
 	values := e.Factor.Values
 	if len(values) == 0 {
@@ -207,7 +206,6 @@ func (x *expander) copies(ctx context.Context, row entries) error {
 	return nil
 }
 
-// row writes the product of a row of the factor and row r of the block.
 func (x *expander) row(f entries, r int) error {
 	x.cols, x.vals = x.cols[:0], x.vals[:0]
 	for k, j := range f.col {

@@ -105,7 +105,6 @@ func skewed(r *rand.Rand, n int) []float64 {
 	return w
 }
 
-// entries are the non-zero entries of one row of a factor.
 type entries struct {
 	col []int
 	val []float64

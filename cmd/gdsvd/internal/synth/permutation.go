@@ -43,7 +43,6 @@ func (p *permutation) of(i int64) int64 {
 	}
 }
 
-// inverse is what goes to i.
 func (p *permutation) inverse(i int64) int64 {
 	x := uint64(i)
 	for {

@@ -125,7 +125,6 @@ func (s Spectrum) Write(ctx context.Context, path string, o WriteOptions) (err e
 	return w.Commit()
 }
 
-// source is what the manifest records.
 func (s Spectrum) source() map[string]any {
 	return map[string]any{
 		"generator": "spectrum", "rows": s.Rows, "cols": s.Cols, "rank": s.rank(), "layers": s.Layers, "seed": s.Seed,

@@ -19,7 +19,6 @@ type bar struct {
 	drawn int     // characters of the line that is there
 }
 
-// draw writes the line.
 func (b *bar) draw() {
 	full := int(b.share * float64(b.width))
 	line := fmt.Sprintf("%s%4d%% |%s%s|  [%v]", b.text, int(100*b.share),
@@ -29,7 +28,6 @@ func (b *bar) draw() {
 	b.drawn = max(b.drawn, n)
 }
 
-// clear takes the line away.
 func (b *bar) clear() {
 	_, _ = io.WriteString(b.w, "\r"+strings.Repeat(" ", b.drawn)+"\r")
 	b.drawn = 0

@@ -86,7 +86,6 @@ func (r *Output) PrintJSON(v any) error {
 	return err
 }
 
-// stdoutError is an error of writing to standard output.
 type stdoutError struct{ err error }
 
 func (e *stdoutError) Error() string { return "standard output: " + e.err.Error() }
