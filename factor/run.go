@@ -241,7 +241,10 @@ func (t *task) earlyEnd(res *solver.Result, saved bool) error {
 	default:
 		return nil
 	}
+	about := t.Method.Traits(t.Rank)
 	switch {
+	case res.Status == solver.Stagnated && res.Converged < len(res.Sigma) && about.Copies == 0 && about.Width(t.Rank) == 1:
+		format, args = format+"; the method krylov, or a run for more %v, tells apart values that are this close together", append(args, t.wanted())
 	case saved && res.Status == solver.PassLimit:
 		format, args = format+"; %v with a larger %v goes on from there", append(args, Option("Resume"), Option("MaxPasses"))
 	case saved:

@@ -123,7 +123,7 @@ func TestPaperRuleOfScaled(t *testing.T) {
 		{1000, false, 0, true},
 		{1000, false, math.SmallestNonzeroFloat64, false},
 	} {
-		r := &run{op: gram{scaled{e: c.e}}, s: Settings{Stop: StopPaper}, found: &found.Pairs{Tol: 1e-8, Linear: c.linear}}
+		r := &run{op: gram{scaled{e: c.e}}, about: gd.Descent{}.Traits(1), s: Settings{Stop: StopPaper}, found: &found.Pairs{Tol: 1e-8, Linear: c.linear}}
 		j := r.newJudge(false)
 		if got := j.Verdict(0, method.RitzPair{Value: 1, DeltaVector: 1e-9, DeltaValue: c.delta}, 1, 0) == judge.Found; got != c.met {
 			t.Errorf("2^%d, linear %t, a change of %g: %t", c.e, c.linear, c.delta, got)

@@ -37,7 +37,8 @@ func (r *run) search(reserve func() int) (Status, error) {
 // lookOutside multiplies random vectors orthogonal to those found until it is
 // evident that nothing larger is there, or that something is.
 func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error) {
-	if r.found.Len() == r.n {
+	room := r.n - r.found.Basis.Dimension()
+	if room == 0 {
 		r.outside.Bound = outside.Bound{Known: true}
 	}
 	least := r.found.Least()
@@ -47,7 +48,7 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 	if r.work.rec == nil {
 		r.project()
 		// Twice as many columns must fit into the space that is left, for the next block.
-		columns := min(outside.Scouts(r.about.Width(r.s.Rank), r.s.Rank), (r.n-r.found.Len())/2)
+		columns := min(outside.Scouts(r.about.Width(r.s.Rank), r.s.Rank), room/2)
 		z := r.arena.Dense(r.n, max(1, columns))
 		r.arena.Gaussian(z, 0, r.key, streamOutside|r.starts.drawn)
 		r.starts.drawn++

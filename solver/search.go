@@ -111,7 +111,8 @@ func (r *run) newJudge(warm bool) judge.Judge {
 	if !r.found.Linear {
 		e *= 2
 	}
-	return judge.Judge{Paper: r.s.Stop == StopPaper, Tol: r.found.Tol, Exponent: e, Linear: r.found.Linear, Warm: warm}
+	single := r.about.Copies == 0 && r.about.Width(r.s.Rank) == 1
+	return judge.Judge{Paper: r.s.Stop == StopPaper, Tol: r.found.Tol, Exponent: e, Linear: r.found.Linear, Warm: warm, Single: single}
 }
 
 // terms are what a recurrence is told.

@@ -210,3 +210,19 @@ func TestNegativeEigenvalue(t *testing.T) {
 		t.Errorf("stderr:\n%s", o.stderr)
 	}
 }
+
+// TestClusterOfOneVector: values that a method of one vector cannot tell apart end its run, with the remedy.
+func TestClusterOfOneVector(t *testing.T) {
+	dir := t.TempDir()
+	file, store := filepath.Join(dir, "close.mtx"), filepath.Join(dir, "close.csr")
+	const text = "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n2 2 0.99999998\n3 3 0.5\n"
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "ingest", "-q", file, "-o", store)
+	out := filepath.Join(dir, "out")
+	fails(t, ui.ExitNotConverged, `residuals stagnated above the tolerance.*the method krylov, or a run for more triplets, tells apart`,
+		"svd", "-q", store, "-k", "1", "--method", "gd", "--tol", "1e-10", "-o", out)
+	must(t, "svd", "-q", store, "-k", "2", "--method", "gd", "--tol", "1e-10", "-o", out, "--force")
+	must(t, "svd", "-q", store, "-k", "1", "--method", "krylov", "--tol", "1e-10", "-o", out, "--force")
+}

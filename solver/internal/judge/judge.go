@@ -29,6 +29,11 @@ const (
 	MinProducts = 3
 	// Least length of the window without improvement.
 	patience = 50
+	// A residual that has stayed within level of itself for so long that at this pace the tolerance is endless passes
+	// away, and for leastLevel at least, does not get there: its vector is a mixture of those of values that lie too close
+	// together. Where such a mixture of angle φ turns by δ, the residual gap·sin φ·cos φ changes by the share 2δ·cot 2φ of itself
+	// and the value by 2δ residuals: one of them moves, wherever the vector is on its way from one to the other.
+	level, leastLevel, endless = 1e-3, 1000, 5e6
 )
 
 // Judge decides about the Ritz pairs of each pass of one recurrence.
@@ -38,8 +43,16 @@ type Judge struct {
 	Exponent int     // values are 2^Exponent times as large as they look
 	Linear   bool    // values are σ, not σ²
 	Warm     bool    // the start vectors were given, not drawn
+	Single   bool    // the method finds one vector at a time
 	Products int
 	Progress []Progress // by Ritz pair
+	Level    Level      // of the only Ritz pair
+}
+
+// Level is a Ritz pair that a recurrence has kept since a product.
+type Level struct {
+	Value, Residual float64
+	Since           int
 }
 
 // Progress is the history of the residual of one Ritz pair.
@@ -57,6 +70,9 @@ func (j *Judge) State(s *method.State) {
 	s.Flag("given start", &j.Warm)
 	s.Int("products", &j.Products, 0, math.MaxInt32)
 	s.Float("tolerance of the recurrence", &j.Tol)
+	s.Float("level value", &j.Level.Value)
+	s.Float("level residual", &j.Level.Residual)
+	s.Int("level since", &j.Level.Since, 0, math.MaxInt32)
 	s.Floats("least residuals", &best)
 	s.Floats("products of least residuals", &at)
 	if !s.Restoring() || !s.OK() {
@@ -86,7 +102,7 @@ func (j *Judge) Verdict(i int, c method.RitzPair, lambda1, noise float64) Verdic
 		return Found
 	case settled && size <= noise:
 		return Floor
-	case settled && !j.Paper && c.Residual <= least:
+	case settled && !j.Paper && c.Residual <= least || j.level(c, lambda1):
 		return Floor
 	case !j.stagnates(i, c.Residual, least, noise*(noise/size)):
 		return GoOn
@@ -105,6 +121,19 @@ func (j *Judge) met(c method.RitzPair, lambda1 float64) bool {
 		return c.Value > 0 && Relative(c, lambda1, true) <= j.Tol
 	}
 	return c.Value > 0 && c.Residual <= j.Tol*math.Sqrt(c.Value)*math.Sqrt(lambda1)
+}
+
+// level reports whether the residual of the only Ritz pair keeps its level for so long that going on is in vain. The vector is
+// locked as it is: the others of its cluster come next, and the certificate rotates all of them to the best there are.
+func (j *Judge) level(c method.RitzPair, lambda1 float64) bool {
+	if !j.Single || j.Paper || j.Tol <= 0 {
+		return false
+	}
+	if l := j.Level; !(max(math.Abs(c.Residual-l.Residual), math.Abs(c.Value-l.Value)) <= level*l.Residual) {
+		j.Level = Level{c.Value, c.Residual, j.Products}
+	}
+	window := level * endless / math.Log(Relative(c, lambda1, j.Linear)/j.Tol)
+	return float64(j.Products-j.Level.Since) > max(leastLevel, window)
 }
 
 // stagnates reports whether the residual of Ritz pair i is close to the floor

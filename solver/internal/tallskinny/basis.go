@@ -34,8 +34,8 @@ func (b *Basis) Push() { b.Len++ }
 
 func (b *Basis) Reset() { b.Len = 0 }
 
-// dimension returns that of the space which the basis keeps others out of.
-func (b *Basis) dimension() int { return b.Len * (len(b.parts()) - 1) }
+// Dimension returns that of the space which the basis keeps others out of.
+func (b *Basis) Dimension() int { return b.Len * (len(b.parts()) - 1) }
 
 // Remove takes vector i out of the basis.
 func (b *Basis) Remove(i int) {

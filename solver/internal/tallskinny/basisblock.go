@@ -54,10 +54,19 @@ func (b *Basis) Complement(x blas64.General) bool {
 	return true
 }
 
-// ProjectAll removes the components in the basis, which is not cut, from the columns
-// of x, once.
+// ProjectAll removes the components in the basis from the columns of x, once.
 func (b *Basis) ProjectAll(x blas64.General) {
 	if b.Len == 0 {
+		return
+	}
+	if b.Cut > 0 {
+		column := b.arena.Planes(b.N, 1, 1)
+		defer b.arena.Release(column)
+		for j := range x.Cols {
+			b.arena.ColumnOf(column, x, j)
+			b.project(column)
+			b.arena.SetColumn(x, j, column)
+		}
 		return
 	}
 	var s Sums

@@ -116,7 +116,7 @@ func (q *BlockQR) Dimension(n int) int {
 	if q.Found == nil {
 		return n
 	}
-	return n - q.Found.dimension()
+	return n - q.Found.Dimension()
 }
 
 // cholesky does one round with the given Gram matrix of y, from y to out, and

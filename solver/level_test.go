@@ -1,0 +1,83 @@
+package solver_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/solvertest"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
+)
+
+// single are the methods that find one vector after the other.
+var single = map[string]method.Method{
+	"gd": gd.Descent{}, "power": power.Iteration{}, "polyak": momentum.Polyak{}, "nesterov": momentum.Nesterov{},
+	"nesterov-general": momentum.NesterovGeneral{}, "block": block.Descent{Columns: 1},
+}
+
+// TestClusters: values that no method of one vector can tell apart end a run: all of a cluster are found together, and
+// of a cluster that only some are wanted of the run says that it has stagnated.
+func TestClusters(t *testing.T) {
+	for name, m := range single {
+		t.Run(name, func(t *testing.T) {
+			for _, gap := range []float64{1e-7, 3e-8, 1e-8, 1e-9} {
+				for k := 1; k <= 3; k++ {
+					t.Run(fmt.Sprint(gap, k), func(t *testing.T) {
+						a := solvertest.NewDense(solvertest.WithValues(12, 8, 3, 1, 1-gap, 1-2*gap, 0.6, 0.3, 0.1))
+						tol := gap / 100
+						res, err := solver.SVD(t.Context(), a, solver.Settings{Rank: k, Method: m, Tol: tol, MaxPasses: 3e6})
+						if err != nil {
+							t.Fatal(err)
+						}
+						if res.Status != solver.Converged && (k == 3 || res.Status != solver.Stagnated) || res.Stats.Passes > 200_000 {
+							t.Errorf("%v after %d passes, residuals %.2g", res.Status, res.Stats.Passes, res.Residuals)
+						}
+						for i, r := range res.Residuals {
+							if r > 2*gap || math.Abs(res.Sigma[i]-1) > 3*gap {
+								t.Errorf("σ[%d] is %.12g with residual %.2g", i, res.Sigma[i], r)
+							}
+						}
+					})
+				}
+			}
+		})
+	}
+}
+
+// TestSlowRuns: runs that converge, however slowly, are not taken for those that do not.
+func TestSlowRuns(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 23))
+	trials := 20
+	if longtest.On() {
+		trials = 100
+	}
+	for i := range trials {
+		for name, m := range single {
+			sigma := []float64{1}
+			for len(sigma) < 6 {
+				last := sigma[len(sigma)-1]
+				gap := math.Pow(10, -1-4*r.Float64())
+				if r.IntN(2) == 0 {
+					gap = 0.1 + 0.4*r.Float64()
+				}
+				sigma = append(sigma, last*(1-gap))
+			}
+			k := 1 + r.IntN(3)
+			set := solver.Settings{Rank: k, Method: m, Tol: math.Pow(10, -5-4*r.Float64()), Seed: uint64(i)}
+			res, err := solver.SVD(t.Context(), solvertest.NewDense(solvertest.WithValues(8, 6, uint64(i), sigma...)), set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Status != solver.Converged {
+				t.Errorf("%s, trial %d: %v after %d passes, residuals %.2g for %.2g, values %v", name, i, res.Status, res.Stats.Passes, res.Residuals, set.Tol, sigma)
+			}
+		}
+	}
+}
