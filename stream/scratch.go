@@ -2,6 +2,7 @@ package stream
 
 import (
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // What passes work with is allocated once, as large as it gets, and used again by
@@ -71,6 +72,11 @@ const line = 8
 // product uses again.
 func (m *Matrix) room(x, sums int) (_, _ []float64) {
 	from := (x + line - 1) / line * line
-	all := sized(&m.vectors, from+sums, m.plan.numbers)
+	if cap(m.vectors) < from+sums {
+		m.vectors = nil
+		m.vectors = make([]float64, max(from+sums, m.plan.numbers))
+		memory.PreferHuge(m.vectors)
+	}
+	all := m.vectors[:from+sums]
 	return all[:x:x], all[from:]
 }
