@@ -281,7 +281,7 @@ func (s *sniffer) show(src *source, b *format.Batch) {
 }
 
 // sortSeconds is what an entry takes to be sorted and written, beside being read and parsed.
-const sortSeconds = 100e-9
+const sortSeconds = 15e-9
 
 // spoolRate is about how many bytes of temporary files are written, or read, in a second.
 const spoolRate = 200e6

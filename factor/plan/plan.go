@@ -12,7 +12,6 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/budget"
-	"github.com/gdsvd/gdsvd/stream"
 )
 
 // Range is what something is expected to be, and the least and the most that it can well be.
@@ -32,6 +31,9 @@ func (r Range) Plus(o Range) Range { return Range{r.Low + o.Low, r.Likely + o.Li
 func (r Range) Times(o Range) Range {
 	return Range{r.Low * o.Low, r.Likely * o.Likely, r.High * o.High}
 }
+
+// ordered has the likely one between the others.
+func (r Range) ordered() Range { return Range{min(r.Low, r.Likely), r.Likely, max(r.High, r.Likely)} }
 
 // max is the larger one of each.
 func (r Range) max(o Range) Range {
@@ -57,8 +59,9 @@ const (
 	// loaded is how much longer a run may take beside others, for the checkpoints that it then makes.
 	loaded = 2
 
-	// A process has taken held + used·(plan − reserved) of what a run has planned, which is what it may take at most.
-	held, reserved, used = budget.Runtime, 30 << 20, 0.75
+	// A process takes what a run has planned at most, and held + used·(plan − reserved) of it.
+	held, reserved      = budget.Runtime, 30 << 20
+	usedLow, usedLikely = 0.5, 0.9
 
 	// statisticsNanos is the time of a worker for an entry when a view reads the store for its statistics.
 	statisticsNanos = 5e-9
@@ -89,7 +92,7 @@ func (m matrix) run(ctx context.Context, likely *factor.Explanation, least Range
 	s := Step{Name: "svd"}
 	seconds, bytes, files := map[*csr.Store]float64{}, map[*csr.Store]float64{}, map[*csr.Store]float64{}
 	look := func(e *factor.Explanation, store *csr.Store) {
-		seconds[store], bytes[store], files[store] = e.Plan.Total, expected(e.Parts), float64(e.Files)
+		seconds[store], bytes[store], files[store] = e.Plan.Total, float64(budget.Ledger(e.Parts).Total()), float64(e.Files)
 		if loaded*spectrumHigh*e.Plan.Total > o.checkpoints() {
 			if e.Files > 0 {
 				files[store] *= 2
@@ -116,8 +119,8 @@ func (m matrix) run(ctx context.Context, likely *factor.Explanation, least Range
 		return r
 	}
 	s.Seconds = of(seconds).Times(Range{spectrumLow, spectrumLikely, spectrumHigh})
-	s.Memory, s.Temporary = of(bytes), of(files)
-	s.Kept, _ = m.each(func(store *csr.Store) (float64, error) { return resultBytes(store, likely.K, o.Factor), nil })
+	s.Memory, s.Temporary = expected(of(bytes)), of(files)
+	s.Kept = m.files(likely.K, 8, o.Factor).Plus(Range{8e3, 32e3, 96e3}) // result.json, events.jsonl, sigma.npy
 	return s, nil
 }
 
@@ -133,56 +136,50 @@ func (o Options) checkpoints() float64 {
 	return every.Seconds()
 }
 
-// expected is what a process that may take some parts at most has at its peak.
-func expected(parts []stream.Part) float64 {
-	total := 0.0
-	for _, p := range parts {
-		total += float64(p.Bytes)
-	}
-	return min(total, held+used*max(0, total-reserved))
+// expected is what a process that may take so many bytes at most has at its peak.
+func expected(total Range) Range {
+	of := func(total, used float64) float64 { return min(total, held+used*max(0, total-reserved)) }
+	return Range{of(total.Low, usedLow), of(total.Likely, usedLikely), total.High}
 }
 
-// idBytes is about what an id takes, in a file of lines.
-const idBytes = 7
+// idBytes is about what an id takes, in a file of lines, if there is one.
+var idBytes = Range{0, 3, 20}
 
-// resultBytes is what the files of a result take.
-func resultBytes(store *csr.Store, k int, o factor.Options) float64 {
+// vectors is how many vectors a result has for a store: rows of U and of V.
+func vectors(store *csr.Store, o factor.Options) (float64, error) {
 	rows, cols := factor.Dims(store)
-	n := 64e3 // result.json, events.jsonl, sigma.npy
-	for _, side := range []struct {
-		kept bool
-		of   int64
-	}{{o.Vectors == factor.Both || o.Vectors == factor.Left, rows}, {o.Vectors == factor.Both || o.Vectors == factor.Right, cols}} {
-		if side.kept {
-			n += float64(side.of) * (8*float64(k) + idBytes)
-		}
+	switch o.Vectors {
+	case factor.None:
+		rows, cols = 0, 0
+	case factor.Left:
+		cols = 0
+	case factor.Right:
+		rows = 0
 	}
-	return n
+	return float64(rows + cols), nil
+}
+
+// files is what k columns of U and V take in files, with bytes for each number, and their ids.
+func (m matrix) files(k int, bytes float64, o factor.Options) Range {
+	r, _ := m.each(func(store *csr.Store) (float64, error) { return vectors(store, o) })
+	return r.Times(Exactly(float64(k) * bytes).Plus(idBytes))
 }
 
 // numberBytes are about what a number of U and V takes in the formats of package export, and rates how many bytes of them
-// are written in a second.
+// are written in a second; exportStart is what two processes take to start.
 var numberBytes = map[string]float64{"npy": 8, "npy32": 4, "npz": 8, "csv": 20, "tsv": 20, "parquet": 8, "mtx": 29}
 
-const binaryRate, textRate = 300e6, 60e6
+const binaryRate, textRate, exportStart = 1e9, 60e6, 0.015
 
 // export is the step that writes k columns of U and V.
 func (m matrix) export(k int, o Options) Step {
-	s := Step{Name: "export", Memory: Exactly(budget.Runtime)}
-	s.Kept, _ = m.each(func(store *csr.Store) (float64, error) {
-		rows, cols := factor.Dims(store)
-		switch o.Factor.Vectors {
-		case factor.Left:
-			cols = 0
-		case factor.Right:
-			rows = 0
-		}
-		return float64(rows+cols) * (float64(k)*numberBytes[o.Format] + idBytes), nil
-	})
+	s := Step{Name: "export", Memory: Exactly(budget.Runtime).Times(Range{0.75, 1.1, 1.5})}
+	s.Kept = m.files(k, numberBytes[o.Format], o.Factor)
 	rate := binaryRate
 	if numberBytes[o.Format] > 8 {
 		rate = textRate
 	}
-	s.Seconds = s.Kept.Times(Exactly(1 / rate)).Times(Range{0.5, 1, 2})
+	// A disk that is slower than the memory in front of it is the one that takes four times as long.
+	s.Seconds = s.Kept.Times(Range{0.5 / rate, 1 / rate, 4 / rate}).Plus(Exactly(exportStart))
 	return s
 }

@@ -32,8 +32,7 @@ func (m matrix) each(f func(*csr.Store) (float64, error)) (r Range, err error) {
 	if r.Low, err = f(m.low); err == nil {
 		r.High, err = f(m.high)
 	}
-	r.Low, r.High = min(r.Low, r.Likely), max(r.High, r.Likely)
-	return r, err
+	return r.ordered(), err
 }
 
 // OfStore is a store, which stays open as long as the Input is of use.
@@ -94,10 +93,10 @@ func Expected(e Estimate, budget int64) Input {
 	return in
 }
 
-// collected is the memory of an ingest in bytes, from what it holds: on a loaded machine there is more garbage that has not been collected.
+// collected is the memory of an ingest in bytes, from what it may hold: on a loaded machine there is more garbage that has not been collected.
 func collected(held, budget int64) Range {
 	of := func(times float64) float64 { return min(times*float64(held), float64(budget)) }
-	return Range{of(0.9), of(1.2), of(1.7)}
+	return Range{of(0.45), of(0.75), of(1.7)}
 }
 
 // SureRank is the number of triplets that the matrix has, whatever its shape turns out to be.
@@ -211,6 +210,6 @@ func total(steps []Step) Step {
 		all.Seconds, all.Kept, all.Memory = all.Seconds.Plus(s.Seconds), all.Kept.Plus(s.Kept), all.Memory.max(s.Memory)
 		full = full.max(all.Kept.Plus(s.Temporary))
 	}
-	all.Temporary = full.Plus(all.Kept.Times(Exactly(-1)))
+	all.Temporary = full.Plus(all.Kept.Times(Exactly(-1))).ordered() // what is kept may vary more
 	return all
 }
