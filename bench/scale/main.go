@@ -38,10 +38,9 @@
 // 15 thousand, 60 thousand, 200 thousand and 1 million columns, with 4, 8 and 16 columns
 // of x, one worker and two; NAME-columns.json and NAME-columns.md have it.
 //
-// NAME.json has everything, NAME.md the tables, NAME.svg the costs of a pass
-// over the size; NAME is bench/scale/results/scale unless -o says otherwise. What is in NAME.json already is not measured again, so that a
-// long series can be measured a piece at a time; delete it to begin anew. -only
-// makes one size of it, -make only the stores.
+// NAME.json has everything, NAME.md the tables; NAME is bench/scale/results/scale unless -o
+// says otherwise. What is in NAME.json already is not measured again, so that a long series can be
+// measured a piece at a time; delete it to begin anew. -only makes one size of it, -make only the stores.
 //
 // Cgroups take Linux and root; where none can be made the program says so and
 // stops, unless -unlimited is given.

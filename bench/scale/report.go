@@ -56,10 +56,7 @@ func (r *report) write(name string) error {
 		}
 		return cmp.Compare(a.NNZ, b.NNZ)
 	})
-	if err := harness.Write(name, r, r.markdown()); err != nil {
-		return err
-	}
-	return r.draw(name)
+	return harness.Write(name, r, r.markdown())
 }
 
 func (r *report) markdown() string {

@@ -13,7 +13,6 @@ import (
 type Store struct {
 	Path            string
 	Rows, Cols, NNZ int64
-	Coding          csr.Coding
 	Bytes           int64
 	Decoded         int64     // bytes
 	Sigma           []float64 // the true ones; nil if they are not known
@@ -27,7 +26,7 @@ func OpenStore(path string, known int) (_ *Store, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	d := &Store{Path: path, Rows: s.Rows(), Cols: s.Cols(), NNZ: s.NNZ(), Coding: s.Values().Coding, Bytes: s.Size()}
+	d := &Store{Path: path, Rows: s.Rows(), Cols: s.Cols(), NNZ: s.NNZ(), Bytes: s.Size()}
 	truth, err := s.Truth()
 	if err != nil {
 		return nil, err
