@@ -126,7 +126,7 @@ func (t *task) problem(room func(method.Method) cost.Room) cost.Problem {
 	info := solver.Info{Rows: t.store.Rows(), Cols: int(t.store.Cols()), NNZ: t.store.NNZ()}
 	p := cost.Problem{
 		Workload: solver.Settings{Rank: t.Rank, Energy: t.Energy, Operator: t.Operator, Which: t.Which, Stop: t.Stop, Tol: t.Tol}.Workload(info),
-		Columns:  t.store.Cols(), NNZ: t.store.NNZ(), Methods: t.Methods, Room: room,
+		Rows:     t.store.Rows(), Columns: t.store.Cols(), NNZ: t.store.NNZ(), Methods: t.Methods, Room: room,
 	}
 	for i := range t.store.NumBlocks() {
 		p.Encoded += t.store.Block(i).Size

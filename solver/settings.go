@@ -263,7 +263,7 @@ func (s Settings) chosen(op Operator, rows int64) method.Method {
 	if a := matrixOf(op); a != nil {
 		i = a.Info()
 	}
-	return cost.Choose(cost.Problem{Workload: s.Workload(i), Columns: int64(i.Cols), NNZ: i.NNZ, Methods: all.Methods()}).Method
+	return cost.Choose(cost.Problem{Workload: s.Workload(i), Rows: i.Rows, Columns: int64(i.Cols), NNZ: i.NNZ, Methods: all.Methods()}).Method
 }
 
 // Workload is what the settings ask of a method, for a matrix of this description.

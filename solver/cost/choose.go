@@ -15,7 +15,8 @@ import (
 // Problem is what the choice of a method depends on.
 type Problem struct {
 	method.Workload
-	Columns int64 // n, of the matrix
+	Rows    int64 // of the matrix
+	Columns int64 // n
 	NNZ     int64 // stored entries
 	// Encoded is what a pass reads if nothing is kept, in bytes; 0: the matrix is in
 	// memory as it is.
@@ -104,13 +105,12 @@ type Choice struct {
 }
 
 // flat is how much longer than the fastest option one may take to be
-// preferred for needing fewer passes: on a machine with a slower disk than the
+// preferred for needing fewer passes, where they read the disk: on a machine with a slower one than the
 // Reference those are what counts.
 const flat = 1.05
 
-// Choose chooses a method, with its widths, from the options of Estimates: of
-// those within flat of the fastest on the Reference machine the one with the
-// fewest passes.
+// Choose chooses a method, with its widths, from the options of Estimates: the fastest on the Reference machine or, of
+// those within flat of one that reads the disk in every pass, the one with the fewest passes.
 //
 // It is a function of the problem alone, so that the same matrix, rank, tolerance
 // and memory have the same choice, and hence the same bits, everywhere and every
@@ -147,13 +147,16 @@ func Choose(p Problem) Choice {
 	return c
 }
 
-// preferred is the best of a list, fastest first: of those within flat of the
-// first one the one with the fewest passes, and if nothing fits the one with the
+// preferred is the best of a list, fastest first: of those within flat of a first one that reads the
+// disk in every pass the one with the fewest passes, and if nothing fits the one with the
 // least vectors.
 func preferred(ranked []Estimate) Estimate {
 	best := ranked[0]
 	if !best.Fits {
 		return slices.MinFunc(ranked, func(a, b Estimate) int { return cmp.Compare(a.Vectors, b.Vectors) })
+	}
+	if best.PassBytes == 0 {
+		return best
 	}
 	limit := flat * float64(best.Total)
 	for _, e := range ranked[1:] {
@@ -195,8 +198,9 @@ func Estimates(p Problem, m Machine) []Estimate {
 
 // EstimateOf is the estimate for any method: a pass takes as long as the slower of
 // reading and computing, and between passes there are the dense operations of the
-// method. For those that Choose never considers, and for a block narrower than the
-// rank, it is a guess.
+// method. The last pass is the finishing one, which multiplies all vectors and makes the R factor
+// and the left vectors of the products. For methods that Choose never considers, and for a block narrower than the
+// rank, the estimate is a guess.
 func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
 	t := of.Traits(p.Rank)
 	c := t.Effort(p.Workload)
@@ -204,7 +208,7 @@ func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
 	if p.Room != nil {
 		e.Room = p.Room(of)
 	}
-	e.Products = int64(e.Passes)*int64(c.Width) + int64(c.Others)*int64(c.Beside)
+	e.Products = int64(e.Passes-1)*int64(c.Width) + int64(p.Rank) + int64(c.Others)*int64(c.Beside)
 	e.Passes += c.Others
 	e.PassBytes = int64((1-e.Resident)*float64(p.Encoded)) * int64(max(1, e.Reads))
 
@@ -236,8 +240,9 @@ func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
 		return work
 	}
 	first := decode(1) - decode(1-e.Resident) + later(c.Width)
-	others := float64(c.Others)
+	others, rank := float64(c.Others), float64(p.Rank)
 	dense := nano * c.Flops * interpolate(m.Widths, m.Dense, l)
+	finish := later(p.Rank) + nano*2*float64(p.Rows)*rank*rank*interpolate(m.Widths, m.Dense, rank)
 	if e.Outside {
 		// Graphs, whose vectors are the long ones, take more passes than ratings do.
 		const graphs = 1.25
@@ -248,9 +253,9 @@ func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
 		dense += float64(e.VectorsRead+e.VectorsWritten) / outsideRate
 	}
 	e.Read = seconds(read(float64(p.Encoded)) + (c.Passes-1+others)*again)
-	e.Multiply = seconds(first + (c.Passes-1)*later(c.Width) + others*later(c.Beside))
+	e.Multiply = seconds(first + (c.Passes-2)*later(c.Width) + others*later(c.Beside) + finish)
 	e.Dense = seconds(dense)
-	e.Total = seconds(max(read(float64(p.Encoded)), first) + (c.Passes-1)*max(again, later(c.Width)) + others*max(again, later(c.Beside)) + dense)
+	e.Total = seconds(max(read(float64(p.Encoded)), first) + (c.Passes-2)*max(again, later(c.Width)) + others*max(again, later(c.Beside)) + max(again, finish) + dense)
 	return e
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/all"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
 
 // machine is a table that no calibration changes: 2 GB/s, two workers.
@@ -28,7 +29,7 @@ func machine() cost.Machine {
 
 // problem is that of a run on a store of 1.5 bytes for every entry.
 func problem(i solver.Info, s solver.Settings) cost.Problem {
-	return cost.Problem{Workload: s.Workload(i), Columns: int64(i.Cols), NNZ: i.NNZ, Encoded: i.NNZ * 3 / 2, Methods: all.Methods()}
+	return cost.Problem{Workload: s.Workload(i), Rows: i.Rows, Columns: int64(i.Cols), NNZ: i.NNZ, Encoded: i.NNZ * 3 / 2, Methods: all.Methods()}
 }
 
 // decoded is what its matrix takes in memory.
@@ -226,5 +227,26 @@ func TestChosenMethodsConverge(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestChoiceIsTheFastest: where no pass reads the disk no option is expected to be faster, and the finishing pass is of all vectors.
+func TestChoiceIsTheFastest(t *testing.T) {
+	problems(t, func(p cost.Problem, _ *rand.Rand) {
+		c := cost.Choose(p)
+		for _, e := range c.Considered {
+			if e.Total < c.Total {
+				t.Errorf("%+v: %+v takes %v, %+v was chosen, which takes %v", p, e.Method, e.Total, c.Method, c.Total)
+			}
+		}
+		narrow := p
+		narrow.Rows = 0
+		if e := cost.EstimateOf(narrow, cost.Reference(), c.Method); e.Multiply > c.Multiply || e.Multiply == c.Multiply && p.Rank > 20 && p.Rows > 1e6 {
+			t.Errorf("%+v: %v, without rows of left vectors %v", p, c.Multiply, e.Multiply)
+		}
+	})
+	p := problem(solver.Info{Rows: 6000, Cols: 4000, NNZ: 1e6}, solver.Settings{Rank: 200})
+	if e := cost.EstimateOf(p, machine(), lanczos.Krylov{Columns: 8, Basis: 432}); e.Products != 8*int64(e.Passes-1)+200 {
+		t.Errorf("%d products in %d passes", e.Products, e.Passes)
 	}
 }

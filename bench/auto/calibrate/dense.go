@@ -5,10 +5,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -37,14 +37,14 @@ func sums(ctx context.Context) (float64, error) {
 	defer m.Close()
 	x, y := mat.NewDense(n, l, nil), mat.NewDense(n, l, nil)
 	best := math.Inf(1)
-	for range 4 {
-		start := time.Now()
+	for range rounds {
+		start := harness.ProcessorSeconds()
 		if _, err := m.Run(ctx, solver.Pass{X: x, Sum: y}); err != nil {
 			return 0, err
 		}
-		best = min(best, float64(time.Since(start)))
+		best = min(best, harness.ProcessorSeconds()-start)
 	}
-	return best / (n * l), nil
+	return best * 1e9 / workers / (n * l), nil
 }
 
 // diagonal is an operator with eigenvalues that fall as those of ratings do.
@@ -70,15 +70,21 @@ func denseWork(ctx context.Context) ([]float64, error) {
 	var all []float64
 	for _, b := range widths {
 		krylov := lanczos.Krylov{Columns: b}
-		r, err := solver.Eigen(ctx, diagonal{n}, solver.Settings{Rank: k, Method: krylov})
-		if err != nil {
-			return nil, err
+		var stats solver.Stats
+		for range rounds {
+			r, err := solver.Eigen(ctx, diagonal{n}, solver.Settings{Rank: k, Method: krylov})
+			if err != nil {
+				return nil, err
+			}
+			if stats.Passes == 0 || r.Stats.Orthogonalise < stats.Orthogonalise {
+				stats = r.Stats
+			}
 		}
 		// What the model counts, at a nanosecond each.
 		one := cost.Machine{Columns: []float64{1}, Widths: []float64{1}, Multiply: [][]float64{{0}}, Dense: []float64{1}}
 		e := cost.EstimateOf(cost.Problem{Workload: method.Workload{Order: n, Rank: k, Digits: 1}, Columns: n}, one, krylov)
-		scale := math.Pow(float64(r.Stats.Passes)/float64(e.Passes), 2)
-		all = append(all, float64(r.Stats.Orthogonalise)/(float64(e.Dense)*scale))
+		scale := math.Pow(float64(stats.Passes)/float64(e.Passes), 2)
+		all = append(all, float64(stats.Orthogonalise)/(float64(e.Dense)*scale))
 	}
 	return all, nil
 }

@@ -58,7 +58,7 @@ func (k Krylov) effort(w method.Workload) method.Effort {
 	columns := passes * b
 	kept := rank + (m-b-rank)/3 // by a restart
 	if k.Basis <= smallBasis(w.Rank, k.Columns) && columns > m {
-		passes *= 1 + 0.6*b/math.Max(m-b-kept, 1)*(1-m/columns)
+		passes *= 1 + 0.19*math.Sqrt(rank)*b/math.Max(m-b-kept, 1)*(1-m/columns)
 		columns = passes * b
 	}
 	if columns > n { // the basis spans everything first
