@@ -10,6 +10,8 @@ var (
 	ErrCorrupt = errors.New("corrupt store")
 	// ErrVersion is what errors.Is finds in every error about a store of another format version.
 	ErrVersion = errors.New("unsupported store version")
+	// ErrMissing: the store has missing entries, and they are asked for as numbers.
+	ErrMissing = errors.New("the store has missing entries")
 	// errNorm: the values are so large that ‖A‖_F is no float64.
 	errNorm = errors.New("values so large that ‖A‖, the root of the sum of their squares, is more than the largest number (1.8e308): scale the matrix")
 	// ErrNotStore: the path exists but is no store at all.

@@ -200,6 +200,9 @@ func (w *Writer) settleValues() error {
 // setValues makes v the coding of the store.
 func (w *Writer) setValues(v Values) {
 	v.Table = append([]float64{}, v.Table...) // never null in JSON
+	if missing := w.opts.Missing; missing != 0 && slices.Contains(v.Table, missing) {
+		w.manifest.Missing = &missing
+	}
 	w.opts.Values, w.manifest.Values = v, v
 	w.enc = newValueEncoder(v)
 }

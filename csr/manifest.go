@@ -37,6 +37,7 @@ type Manifest struct {
 	NNZ         int64          `json:"nnz"`
 	Transposed  bool           `json:"transposed"`
 	Values      Values         `json:"values"`
+	Missing     *float64       `json:"missing,omitempty"`      // of Values.Table
 	SumSquares  float64        `json:"sum_squares"`            // times 2^SumExponent: Σv²
 	SumExponent int            `json:"sum_exponent,omitempty"` // −1200, 0 or 1200
 	MaxBlock    MaxBlock       `json:"max_block"`
@@ -176,6 +177,9 @@ func (m *Manifest) validate() error {
 	if err := m.Values.validate(); err != nil {
 		return err
 	}
+	if m.Missing != nil && !slices.Contains(m.Values.Table, *m.Missing) {
+		return fmt.Errorf("missing entries as %v, which is not in the value table", *m.Missing)
+	}
 	if b, err := hex.DecodeString(m.Fingerprint); err != nil || len(b) != sha256.Size {
 		return fmt.Errorf("fingerprint %.80q", m.Fingerprint)
 	}
@@ -247,6 +251,9 @@ func fingerprint(m *Manifest, blocks []blockMeta) string {
 	b = append(b, transposed, byte(m.Values.Coding.number()))
 	for _, v := range m.Values.Table {
 		b = le.AppendUint64(b, math.Float64bits(v))
+	}
+	if m.Missing != nil {
+		b = le.AppendUint64(b, math.Float64bits(*m.Missing))
 	}
 	for i := range blocks {
 		if len(b) > 4096 {

@@ -18,6 +18,9 @@ import (
 // OpenOptions for Open.
 type OpenOptions struct {
 	FS vfs.FS // nil: vfs.OS()
+	// Missing says that the caller tells missing entries from numbers: see Store.Missing. Without it a store that has
+	// some is [ErrMissing].
+	Missing bool
 }
 
 // Store is a store opened for reading. It is safe for concurrent use; Close
@@ -48,6 +51,11 @@ func Open(path string, o OpenOptions) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{fs: o.FS, path: path, manifest: m, size: size, dec: newValueDecoder(m.Values)}
+	if !o.Missing {
+		if err := s.NoMissing(); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.load(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -216,6 +224,23 @@ func (s *Store) Close() error {
 
 // Path is where the store was opened.
 func (s *Store) Path() string { return s.path }
+
+// Missing is the value that stands for entries that are not known; ok is false where there are none.
+func (s *Store) Missing() (value float64, ok bool) {
+	if m := s.manifest.Missing; m != nil {
+		return *m, true
+	}
+	return 0, false
+}
+
+// NoMissing is the error of a store with missing entries, [ErrMissing], for those that take all entries for numbers.
+func (s *Store) NoMissing() error {
+	code, ok := s.Missing()
+	if !ok {
+		return nil
+	}
+	return fmt.Errorf("open store: %s: %w, stored as %v: with --view patterson or impute=mean they are the mean of their column, with --view impute=zero they are 0", s.path, ErrMissing, code)
+}
 
 // Rows is the number of rows of A.
 func (s *Store) Rows() int64 { return s.manifest.Rows }

@@ -15,6 +15,7 @@ type CreateOptions struct {
 	FS         vfs.FS         // nil: vfs.OS()
 	Cols       int64          // columns of A, 0 … MaxCols
 	Values     Values         // see ValueStats
+	Missing    float64        // the value of missing entries, recorded if it is in the table of Values; 0: there are none
 	Transposed bool           // the user's matrix is Aᵀ
 	ShardSize  int64          // 0: DefaultShard; a shard ends with the block that reaches it
 	Force      bool           // replace an existing store, atomically, on Commit
@@ -277,6 +278,9 @@ func (w *Writer) finish() error {
 		case iw.count != w.manifest.axisLen(a):
 			return fmt.Errorf("commit store: %d ids for %d %v", iw.count, w.manifest.axisLen(a), a)
 		}
+	}
+	if w.opts.Missing != 0 && w.manifest.NNZ > 0 && len(w.manifest.Values.Table) == 0 {
+		return fmt.Errorf("commit store: missing entries as %v among more than %d values: %w", w.opts.Missing, maxDict, ErrCoding)
 	}
 	w.manifest.IDs = IDFiles{Rows: w.ids[RowAxis].describe(), Cols: w.ids[ColAxis].describe()}
 	sum := w.squares.scaled(w.manifest.Values)

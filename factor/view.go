@@ -56,8 +56,11 @@ func (t *task) source() stream.Source {
 
 // planView makes the view of the options, of which nothing has been measured.
 func (t *task) planView() (err error) {
-	if len(t.View) == 0 {
-		return nil
+	if !t.View.Imputes() {
+		err = t.store.NoMissing()
+	}
+	if err != nil || len(t.View) == 0 {
+		return err
 	}
 	if t.View, err = t.read.Keep(t.FS, t.View, t.Memory, t.Log); err != nil {
 		return err

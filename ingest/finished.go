@@ -60,7 +60,7 @@ func complete(ctx context.Context, o request, names []string, out string) (*Repo
 
 // sourceOf is what a store says it was made from, and when that was.
 func sourceOf(o request, path string) (map[string]any, time.Time, error) {
-	s, err := csr.Open(path, csr.OpenOptions{FS: o.FS})
+	s, err := csr.Open(path, csr.OpenOptions{FS: o.FS, Missing: true})
 	if err != nil {
 		return nil, time.Time{}, err
 	}

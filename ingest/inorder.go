@@ -22,7 +22,7 @@ func (r *reading) openStraight(ctx context.Context, s format.Shape) error {
 		return err
 	}
 	w, err := r.create(ctx, csr.CreateOptions{
-		Cols: k.Cols, Transposed: k.Transposed, Staging: r.staging, Source: map[string]any{},
+		Cols: k.Cols, Missing: s.Missing, Transposed: k.Transposed, Staging: r.staging, Source: map[string]any{},
 		Late: r.plan.held, Workers: int(min(int64(r.o.Workers), r.plan.held/2/encoderMemory)),
 	})
 	if err != nil {

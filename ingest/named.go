@@ -27,18 +27,26 @@ func (o Options) file(side format.Side) string {
 
 // labels begins to read the ids of a side of an input of a declared shape; nil: there are none.
 func (t *task) labels(ctx context.Context, src *source, side format.Side) (format.IDs, error) {
-	if name := t.o.file(side); name != "" {
-		f, err := t.o.opener(t.plan.window).Open(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		id, title := t.o.fields(side)
-		return text.NewLabels(&format.Input{Name: f.Name, Stream: f}, id, title, f.Close)
+	if t.o.file(side) != "" {
+		return t.o.openLabels(ctx, t.plan.window, side)
 	}
 	if known, ok := src.reader.(format.Identified); ok {
 		return known.IDs(side)
 	}
 	return nil, nil
+}
+
+// openLabels begins to read the file of ids of a side.
+func (o request) openLabels(ctx context.Context, window int64, side format.Side) (format.IDs, error) {
+	f, err := o.opener(window).Open(ctx, o.file(side))
+	if err != nil {
+		return nil, err
+	}
+	in := &format.Input{Name: f.Name, Stream: f}
+	if read := o.labels[side]; read != nil {
+		return read(in, f.Close)
+	}
+	return text.NewLabels(in, -1, -1, f.Close)
 }
 
 // declare takes over the shape of an input and numbers the ids of its sides.

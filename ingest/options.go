@@ -173,9 +173,13 @@ type Options struct {
 type request struct {
 	Options
 	net    *remote.Client
-	base   *base   // the store that is appended to, the first input; else nil
-	tabbed [2]bool // by format.Side: the file of ids has fields; see fields
+	base   *base         // the store that is appended to, the first input; else nil
+	labels [2]readLabels // by format.Side: how the file of ids is read that has been found beside the input; nil: an id a line
+	ids    [2]int64      // how many these are, and others given, of a format that has to know
 }
+
+// readLabels begins to read a file of ids.
+type readLabels func(in *format.Input, close func() error) (format.IDs, error)
 
 func (o Options) withDefaults() request {
 	if o.Memory == 0 {

@@ -138,7 +138,7 @@ func (t *task) describePair() error {
 		return nil
 	}
 	name := t.report.Store + TestSuffix
-	s, err := csr.Open(name, csr.OpenOptions{FS: t.o.FS})
+	s, err := csr.Open(name, csr.OpenOptions{FS: t.o.FS, Missing: true})
 	if err != nil {
 		return fmt.Errorf("open the store of what is held out: %w", err)
 	}

@@ -55,7 +55,7 @@ func (t *task) describe() error {
 	sec := t.meter.seconds
 	rep.Seconds = Seconds{Read: sec[StageRead], Sort: sec[stageIDs] + sec[stageSort] + sec[stageSift], Write: sec[stageWrite]}
 	rep.Seconds.Total = rep.Seconds.Read + rep.Seconds.Sort + rep.Seconds.Write
-	s, err := csr.Open(rep.Store, csr.OpenOptions{FS: t.o.FS})
+	s, err := csr.Open(rep.Store, csr.OpenOptions{FS: t.o.FS, Missing: true})
 	if err != nil {
 		return fmt.Errorf("open the new store: %w", err)
 	}

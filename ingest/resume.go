@@ -67,7 +67,7 @@ func finished(_ context.Context, o request, _ []string, out string) (*Report, er
 	if err != nil || j.Step != stepCommit {
 		return nil, nil
 	}
-	store, err := csr.Open(out, csr.OpenOptions{FS: o.FS})
+	store, err := csr.Open(out, csr.OpenOptions{FS: o.FS, Missing: true})
 	if err != nil {
 		return nil, nil // there is something else
 	}

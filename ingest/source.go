@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/stored"
 	"github.com/gdsvd/gdsvd/ingest/internal/tenx"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/remote"
 )
 
@@ -58,7 +59,7 @@ func (src *source) open(o request, window int64, prev *source) (err error) {
 		return &format.ParseError{File: name, Err: fmt.Errorf("an input with a declared shape beside others: %w", format.ErrUnsupported), Want: "one such input alone"}
 	}
 	in := &format.Input{
-		Name: src.Name, Stream: src.File, Chosen: o.Format != "", Columns: o.Columns, Events: o.Events, Times: o.readsTimes(), Window: window,
+		Name: src.Name, Stream: src.File, Chosen: o.Format != "", Columns: o.Columns, IDs: o.ids, Events: o.Events, Times: o.readsTimes(), Window: window,
 	}
 	in.Declare = func(s format.Shape) error {
 		if src.shape == nil {
@@ -142,6 +143,12 @@ func (o *request) expand(ctx context.Context, inputs []string) ([]string, error)
 		return append([]string{o.base.path}, names...), err
 	}
 	for i, name := range inputs {
+		if f := o.withFiles(name); f != nil {
+			if err := o.besideFile(ctx, name, f); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		l, err := o.list(ctx, name)
 		if err != nil {
 			return nil, err
@@ -213,20 +220,45 @@ func (o *request) beside(f *tenx.Folder) error {
 		case found == "":
 			return f.Lacks([]string{format.RowSide: "features", format.ColSide: "barcodes"}[side])
 		default:
-			*ids, o.tabbed[side] = found, true
+			title := []int{format.RowSide: 1, format.ColSide: -1}[side]
+			*ids, o.labels[side] = found, func(in *format.Input, close func() error) (format.IDs, error) {
+				return text.NewLabels(in, 0, title, close)
+			}
 		}
 	}
 	return nil
 }
 
-// fields are which fields of the file of ids of a side, as tabs separate them, are the id and
-// the title; −1: the whole line, none.
-func (o request) fields(side format.Side) (id, title int) {
-	switch {
-	case !o.tabbed[side]:
-		return -1, -1
-	case side == format.RowSide:
-		return 0, 1
+// withFiles is what belongs to an input by its name, or by the format that has been chosen; nil: nothing.
+func (o Options) withFiles(name string) *format.Beside {
+	for _, f := range o.formats() {
+		if f.Beside != nil && (f.Name == o.Format || o.Format == "" && strings.HasSuffix(name, f.Beside.Suffix)) {
+			return f.Beside
+		}
 	}
-	return 0, -1
+	return nil
+}
+
+// besideFile takes the files beside an input as Options.RowIDs and ColIDs, unless they are given, and counts their ids.
+func (o *request) besideFile(ctx context.Context, name string, f *format.Beside) error {
+	base := strings.TrimSuffix(name, f.Suffix)
+	for side, suffix := range f.Files {
+		side, ids := format.Side(side), [...]*string{&o.RowIDs, &o.ColIDs}[side]
+		given := *ids != ""
+		if !given {
+			*ids, o.labels[side] = base+suffix, func(in *format.Input, close func() error) (format.IDs, error) { return f.Labels(side, in, close) }
+		}
+		l, err := o.openLabels(ctx, 0, side)
+		if !given && errors.Is(err, fs.ErrNotExist) {
+			*ids = ""
+			continue // told by what reads the input, unless that is of another format
+		}
+		if err != nil {
+			return err
+		}
+		if err := text.ReadLabels(l, func(i int64, _ format.Label) error { o.ids[side] = i + 1; return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
 }

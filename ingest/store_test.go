@@ -33,7 +33,7 @@ func own(entries []formattest.Triple) (all []triple) {
 // contents reads a store back entry by entry, sorted by id text.
 func contents(t testing.TB, path string) []triple {
 	t.Helper()
-	s, err := csr.Open(path, csr.OpenOptions{})
+	s, err := csr.Open(path, csr.OpenOptions{Missing: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func contents(t testing.TB, path string) []triple {
 // eachStored decodes a store entry by entry.
 func eachStored(t testing.TB, path string, visit func(row int64, col uint32, v float64)) {
 	t.Helper()
-	s, err := csr.Open(path, csr.OpenOptions{})
+	s, err := csr.Open(path, csr.OpenOptions{Missing: true})
 	if err != nil {
 		t.Fatal(err)
 	}

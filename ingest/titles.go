@@ -41,7 +41,7 @@ func attach(ctx context.Context, names []string, report *Report, o request, p pl
 			return err
 		}
 	}
-	if t.store, err = csr.Open(report.Store, csr.OpenOptions{FS: o.FS}); err != nil {
+	if t.store, err = csr.Open(report.Store, csr.OpenOptions{FS: o.FS, Missing: true}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.store.Close()) }()

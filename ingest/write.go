@@ -71,8 +71,12 @@ func (g *sifted) fill(ctx context.Context, p *part, staging *vfs.Staging, source
 	}
 	w := g.straight
 	if w == nil {
+		missing := 0.0
+		if g.shape != nil {
+			missing = g.shape.Missing
+		}
 		w, err = g.create(ctx, csr.CreateOptions{
-			Cols: g.left.Cols, Values: stats.Values(), Transposed: g.pack.Transposed, Staging: staging, Source: source, Workers: g.plan.encoders,
+			Cols: g.left.Cols, Missing: missing, Values: stats.Values(), Transposed: g.pack.Transposed, Staging: staging, Source: source, Workers: g.plan.encoders,
 		})
 		if err != nil {
 			return nil, err

@@ -63,7 +63,7 @@ With --titles each is followed by a tab and what people call it, if that is know
 				}
 				return a.printResult(r, path)
 			}
-			store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})
+			store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys, Missing: true})
 			if errors.Is(err, csr.ErrNotStore) && !errors.Is(err, fs.ErrNotExist) {
 				if standing := a.runOf(cmd.Context(), path); standing != "" {
 					return fmt.Errorf("%s holds no result: %s", path, standing)
@@ -100,7 +100,8 @@ type storeInfo struct {
 	Density       factor.Number  `json:"density"`
 	Transposed    bool           `json:"transposed"` // the user's columns are stored as rows
 	Coding        string         `json:"coding"`
-	Values        []float64      `json:"values"` // all values that occur, if they are few
+	Values        []float64      `json:"values"`            // all values that occur, if they are few
+	Missing       *float64       `json:"missing,omitempty"` // that of entries that are not known
 	RowIDs        string         `json:"row_ids"`
 	ColIDs        string         `json:"col_ids"`
 	Norm          factor.Number  `json:"norm"`        // ‖A‖; null if it is not known
@@ -119,7 +120,7 @@ func newStoreInfo(s *csr.Store) *storeInfo {
 	i := &storeInfo{
 		Format: m.Format, Version: m.Version, Path: s.Path(), Rows: rows, Cols: cols, NNZ: s.NNZ(),
 		Density:    show.Ratio(float64(s.NNZ()), float64(rows)*float64(cols)),
-		Transposed: s.Transposed(), Coding: string(s.Values().Coding), Values: append([]float64{}, s.Values().Table...),
+		Transposed: s.Transposed(), Coding: string(s.Values().Coding), Values: append([]float64{}, s.Values().Table...), Missing: m.Missing,
 		RowIDs: idsName(m.IDs.Rows), ColIDs: idsName(m.IDs.Cols), Norm: factor.Number(math.Ldexp(s.Norm())), Squares: squares(m),
 		Bytes: s.Size(), BytesPerEntry: show.Ratio(float64(s.Size()), float64(s.NNZ())),
 		Shards: len(m.Shards), Blocks: s.NumBlocks(), Fingerprint: s.Fingerprint(), Source: m.Source,
@@ -163,6 +164,9 @@ func (a *app) printStore(s *csr.Store) error {
 			different = fmt.Sprintf(": %d different, from %g to %g", n, i.Values[0], i.Values[n-1])
 		}
 		out.Printf("values\t%s%s\n", i.Coding, different)
+		if i.Missing != nil {
+			out.Printf("missing\tentries stored as %g\n", *i.Missing)
+		}
 		out.Printf("size\t%s in %d shards of %d blocks%s\n", memory.FormatSize(i.Bytes), i.Shards, i.Blocks, perEntry(i.Bytes, i.NNZ))
 		first := "rows first"
 		if i.Transposed {

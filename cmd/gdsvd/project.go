@@ -81,7 +81,7 @@ columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + 
 // withNew calls do with a store, or with one that is made of files for as long as that takes.
 func (a *app) withNew(cmd *cobra.Command, inputs []string, o foldin.Options, do func(*csr.Store) error) (err error) {
 	if _, bad := a.fsys.Stat(filepath.Join(inputs[0], csr.ManifestName)); bad == nil && len(inputs) == 1 {
-		store, err := a.openStore(inputs[0])
+		store, err := a.openSeen(inputs[0], true)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (a *app) withNew(cmd *cobra.Command, inputs []string, o foldin.Options, do 
 	if err != nil {
 		return err
 	}
-	store, err := a.openStore(path)
+	store, err := a.openSeen(path, true)
 	if err != nil {
 		return err
 	}

@@ -123,6 +123,10 @@ func (a *app) storeOf(r *factor.Result, o *pageFlags) (err error) {
 		return nil
 	}
 	o.Store = nil
+	if errors.Is(err, csr.ErrMissing) {
+		a.display.Logger().Info("the store of the result has missing entries: the page does without its entries", "store", r.Store.Path)
+		return nil
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, csr.ErrNotStore) {
 		a.display.Logger().Info("the store of the result is not there: the page does without its entries (--store names it)", "store", r.Store.Path)
 		return nil

@@ -256,8 +256,11 @@ func (a *app) explain(cmd *cobra.Command, path string, o factor.Options) error {
 }
 
 // openStore opens a store. What is a result instead is called one.
-func (a *app) openStore(path string) (*csr.Store, error) {
-	store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})
+func (a *app) openStore(path string) (*csr.Store, error) { return a.openSeen(path, false) }
+
+// openSeen is openStore for those that may tell missing entries from numbers.
+func (a *app) openSeen(path string, missing bool) (*csr.Store, error) {
+	store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys, Missing: missing})
 	if errors.Is(err, csr.ErrNotStore) {
 		if _, err := a.fsys.Stat(filepath.Join(path, factor.ResultFile)); err == nil {
 			return nil, fmt.Errorf("open store: %s: %w: it is a result, made by \"gdsvd svd\"; name the store it was made from", path, csr.ErrNotStore)
@@ -268,7 +271,7 @@ func (a *app) openStore(path string) (*csr.Store, error) {
 
 // openFor opens a store that has as many triplets as are asked for.
 func (a *app) openFor(cmd *cobra.Command, path string, o factor.Options) (*csr.Store, error) {
-	store, err := a.openStore(path)
+	store, err := a.openSeen(path, o.View.Imputes())
 	if err != nil {
 		return nil, err
 	}

@@ -154,7 +154,7 @@ func (a *app) look(cmd *cobra.Command, path string, o *lookFlags, do func(*csr.S
 	}
 	o.Memory = a.budget(o.Memory)
 	defer heap.Limit(heap.Unplanned(o.Memory))()
-	store, err := a.openStore(path)
+	store, err := a.openSeen(path, o.View.Imputes())
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 	if x.u == nil && x.v == nil || c.values == nil {
 		return nil, fmt.Errorf("%s holds no singular vectors that could be measured: want U.npy, V.npy or Vt.npy beside the values", c.dir)
 	}
-	store, err := csr.Open(c.Store, csr.OpenOptions{FS: c.FS})
+	store, err := csr.Open(c.Store, csr.OpenOptions{FS: c.FS, Missing: true})
 	if err != nil {
 		return nil, err
 	}

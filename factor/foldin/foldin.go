@@ -88,6 +88,9 @@ type projecting struct {
 	n       int64    // numbers of a line, and rows of vectors
 	place   []uint32 // row of vectors for each column of the store
 	ordered bool     // these ascend
+	absent  []bool   // rows of vectors that no column of the store has, if these are 0 rather than entries of 0; else nil
+	missing float64  // the value of missing entries in the store
+	some    bool     // there are such entries
 
 	base   *mat.Dense // what is added to each row: QᵀV; nil if there is no Q
 	window *mat.Dense // of vectors, from first on
@@ -221,6 +224,20 @@ func (p *projecting) fit(ctx context.Context) error {
 	}
 	if p.o.History {
 		steps = steps.History()
+	}
+	if p.missing, p.some = p.store.Missing(); p.some && !steps.Imputes() {
+		return p.store.NoMissing()
+	}
+	if steps.AbsentIsZero() && p.Known < p.n {
+		if p.o.Columns {
+			return fmt.Errorf("%d of %d rows of %s are not in %s: new columns of %s are of all its rows", p.n-p.Known, p.n, p.result.Dir(), p.store.Path(), steps)
+		}
+		p.absent = slices.Repeat([]bool{true}, int(p.n))
+		for _, at := range p.place {
+			if at != nowhere {
+				p.absent[at] = false
+			}
+		}
 	}
 	if len(steps) > 0 {
 		p.fitted, err = p.result.Fit(ctx, steps, p.o.Columns)

@@ -156,7 +156,7 @@ var views = []string{
 	"", "binary>=2", "log1p", "sqrt", "power=1.5", "multiply=3", "confidence=40", "clip=0,4", "normalize=rows", "normalize=columns,l1", "normalize=rows,total:median",
 	"normalize=columns,total:median", "tfidf", "tfidf=gensim", "tfidf=implicit", "bm25", "ppmi", "ppmi=1.5", "bias=global", "bias=rows,damping:5", "bias=columns", "bias=both,damping:2",
 	"center=columns", "center=rows", "center=both", "pca-scaled", "center=rows · scale=columns,ddof:1", "weight=rows,count:-0.5", "weight=columns,sum:0.3", "laplacian", "laplacian=2",
-	"correspondence", "drop=columns,count<9 · pca", "drop=rows,count<9 · lsi", "keep=columns,hvg:9 · pca", "single-cell", "recsys", "cosine",
+	"correspondence", "pearson=inf,clip:none", "pearson=inf,clip:9 · center=columns", "drop=columns,count<9 · pca", "drop=rows,count<9 · lsi", "keep=columns,hvg:9 · pca", "single-cell", "recsys", "cosine",
 }
 
 // TestTrainingRows: the rows of the matrix, taken for new ones, are where they are: at U·Σ, for every step of a view and both

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"sort"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -27,7 +28,7 @@ func (p *projecting) ledger() budget.Ledger {
 	var l budget.Ledger
 	l.TakeOutside("runtime", budget.Runtime)
 	l.Take("garbage", budget.Garbage)
-	l.Take("ids", 4*p.others)
+	l.Take("ids", 4*p.others+p.n)
 	return l
 }
 
@@ -106,8 +107,10 @@ func (p *projecting) add(ctx context.Context) error {
 	part := mat.NewDense(len(q), p.K, nil)
 	return p.each(ctx, func(first int64, v *mat.Dense) {
 		for i := range v.RawMatrix().Rows {
-			for t := range q {
-				blas64.Axpy(q[t][first+int64(i)], vector(v.RawRowView(i)), vector(part.RawRowView(t)))
+			if j := first + int64(i); p.absent == nil || !p.absent[j] {
+				for t := range q {
+					blas64.Axpy(q[t][j], vector(v.RawRowView(i)), vector(part.RawRowView(t)))
+				}
 			}
 			if at := first + int64(i) + 1; at%many == 0 || at == p.n {
 				p.base.Add(p.base, part)
@@ -223,6 +226,9 @@ func (p *projecting) known(lines *history.Rows) {
 		for e := begin; e < end; e++ {
 			if place := p.place[lines.Cols[e]]; place != nowhere {
 				lines.Cols[at], lines.Vals[at] = place, lines.Vals[e]
+				if p.some && lines.Vals[e] == p.missing {
+					lines.Vals[at] = math.NaN()
+				}
 				at++
 			}
 		}

@@ -231,7 +231,7 @@ func (r *Reader) result(_ context.Context, s *State) error {
 }
 
 func (r *Reader) store(_ context.Context, s *State) error {
-	store, err := csr.Open(r.out, csr.OpenOptions{FS: r.fs})
+	store, err := csr.Open(r.out, csr.OpenOptions{FS: r.fs, Missing: true})
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,11 @@ func newLook(ctx context.Context, store *csr.Store, o Options, reads int) (*look
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	src := source.New(store, rows, cols)
+	if !o.View.Imputes() {
+		if err := store.NoMissing(); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if o.View, err = src.Keep(o.FS, o.View, o.Memory, o.Log); err != nil {
 		return nil, err

@@ -38,6 +38,16 @@ type Format struct {
 	Sniff func(Head) bool
 	// Open reads what stands before the entries.
 	Open func(*Input) (Reader, error)
+	// Beside, unless nil, are files that belong to an input of the format.
+	Beside *Beside
+}
+
+// Beside are files of the ids of an input, which have its name but for the suffix.
+type Beside struct {
+	Suffix string    // of the input
+	Files  [2]string // by Side: of those of ids
+	// Labels begins to read one of them.
+	Labels func(side Side, in *Input, close func() error) (IDs, error)
 }
 
 // A Head is what a format is recognised by, never the name of the file.
@@ -58,6 +68,8 @@ type Input struct {
 	// Format is the name of the format being opened. Open may set that of a special form of it.
 	Format string
 	Chosen bool // the format has been named rather than recognised
+	// IDs are how many ids the files of a side have, of a format with a Beside; 0: there is none.
+	IDs [2]int64
 	// Columns have been chosen for a table; see ingest.Options. What is chosen for one format alone, its Open knows by itself.
 	Columns []string
 	// Events: an entry is the number of lines at its place, and no column is its value. Whatever
@@ -79,6 +91,8 @@ type Shape struct {
 	// are indices below 2³² nevertheless, First being the index that the first column has in them.
 	Late  bool  `json:",omitempty"`
 	First int64 `json:",omitempty"`
+	// Missing is the value of entries that are not known; 0: there are none.
+	Missing float64 `json:",omitempty"`
 }
 
 // Of is the length of a side.

@@ -22,7 +22,7 @@ func Build(t testing.TB, cols int64, rows [][]Entry, o csr.CreateOptions) *csr.S
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.csr")
 	Write(t, path, cols, rows, o)
-	return Open(t, path, csr.OpenOptions{FS: o.FS})
+	return Open(t, path, csr.OpenOptions{FS: o.FS, Missing: o.Missing != 0})
 }
 
 // Write is Build at a given path, without opening the store.

@@ -63,7 +63,7 @@ func (w *Worker) source(f folder, t Task) (stream.Source, error) {
 	if err := w.close(); err != nil {
 		return nil, err
 	}
-	store, err := csr.Open(t.Store, csr.OpenOptions{FS: w.FS})
+	store, err := csr.Open(t.Store, csr.OpenOptions{FS: w.FS, Missing: true})
 	if err != nil {
 		return nil, err
 	}

@@ -12,18 +12,25 @@ import (
 // value of the table, and entries are looked up.
 
 // ofRow tells whether what an op makes of a value depends on the value and the row alone.
-func (k opKind) ofRow() bool {
-	return k == mapValues || k == times || k == rowFactor || k == bm25Rows
+func (o *op) ofRow() bool {
+	k := o.kind
+	return k == mapValues || k == times || k == rowFactor || k == bm25Rows || k == impute && !o.other
 }
 
-// expand sets val to what ops make of the coded values of a block.
-func expand(ops []op, n int, b *csr.Block, val []float64) {
-	used := len(b.Table)
-	for used > 1 && b.Table[used-1] == 0 {
-		used--
+// codesOf bounds the codes of a store with a table, whose values ascend and are not 0 but for one.
+func codesOf(table *[256]float64) (used int) {
+	for used = len(table); used > 0 && table[used-1] == 0; used-- {
 	}
+	if used == 0 || table[used-1] < 0 { // there may be a 0 behind it
+		used = min(used+1, len(table))
+	}
+	return used
+}
+
+// expand sets val to what ops make of the coded values of a block, of which used are in its table.
+func expand(ops []op, n, used int, b *csr.Block, val []float64) {
 	shared := 0 // leading ops that rows have tables for
-	for shared < len(ops) && ops[shared].kind.ofRow() {
+	for shared < len(ops) && ops[shared].ofRow() {
 		shared++
 	}
 	var table, logs [256]float64
@@ -46,7 +53,7 @@ func expand(ops []op, n int, b *csr.Block, val []float64) {
 		}
 		copy(table[:used], b.Table[:used]) // the others are 0
 		for k := range ops[:shared] {
-			ops[k].ofTable(table[:used], &table, code, int(hi-lo))
+			ops[k].ofTable(table[:used], &table, code, int(hi-lo), n)
 		}
 		if shared > 0 && shared < len(ops) && ops[shared].kind == ppmi {
 			for k, v := range table[:used] {
@@ -136,8 +143,8 @@ func (s stat) ofCodes(used []float64, table *[256]float64, code []uint8, n int, 
 	return x
 }
 
-// ofTable takes the values of a row's table through the op.
-func (o *op) ofTable(used []float64, table *[256]float64, code []uint8, n int) {
+// ofTable takes the values of a row's table through the op. n is how many entries the row has, cols how many elements.
+func (o *op) ofTable(used []float64, table *[256]float64, code []uint8, n, cols int) {
 	switch o.kind {
 	case mapValues:
 		for k, v := range used {
@@ -152,6 +159,24 @@ func (o *op) ofTable(used []float64, table *[256]float64, code []uint8, n int) {
 		}
 		for k := range used {
 			used[k] *= d
+		}
+	case impute:
+		var number, none [256]float64
+		for k, v := range used {
+			if v == v {
+				number[k] = v
+			} else {
+				none[k] = 1
+			}
+		}
+		mean := 0.0
+		if known := float64(cols) - sumCoded(code, &none, n); o.local && known > 0 {
+			mean = sumCoded(code, &number, n) / known
+		}
+		for k, v := range used {
+			if v != v {
+				used[k] = mean
+			}
 		}
 	case bm25Rows:
 		l := o.c * (1 - o.k + o.k*sumCoded(code, table, n)/o.col[0])

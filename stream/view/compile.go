@@ -20,6 +20,7 @@ type need struct {
 	squares bool              // of each column, with P·Qᵀ, and its sum
 	totals  bool              // of each row
 	norm    bool              // ‖B‖²
+	known   bool              // of each column: what is a number, and how much is not
 
 	rounding float64 // of the values: see View.rounding
 	flat     int     // 1 + the column of P of the centring of the columns of the store, 0 without

@@ -158,7 +158,10 @@ func (p Pipeline) Keep(what string) (Pipeline, error) {
 	}
 	at := len(p)
 	for i := len(p) - 1; i >= 0; i-- {
-		if p[i].fills() {
+		switch {
+		case p[i].Name == pattersonStep.name: // which is of columns, and begins a pipeline
+			at = i + 1
+		case p[i].fills():
 			at = i
 		}
 	}

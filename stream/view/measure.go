@@ -121,7 +121,7 @@ func (v *View) prepare(upTo int) {
 				q[j] = 1
 			}
 			v.q = append(v.q[:len(v.q):len(v.q)], q)
-		case colOffset, correspond:
+		case colOffset, correspond, lift:
 			v.q = append(v.q[:len(v.q):len(v.q)], o.col)
 		case colFactor:
 			if i >= v.store {
@@ -200,6 +200,7 @@ func (l *lane) compute(v *View, b *csr.Block, upTo int, record bool) {
 	first, end := b.RowPtr[0], b.RowPtr[rows]
 	l.val, l.p, l.bad = resized(l.val, int(end-first)), resized(l.p, rows), -1
 	ops, table := v.ops[:upTo], b.Table
+	missing := upTo < len(v.ops) && v.ops[upTo].kind == impute
 	if table != nil {
 		lead := min(v.lead, upTo)
 		mapped := mappedTable(table, ops[:lead])
@@ -211,7 +212,7 @@ func (l *lane) compute(v *View, b *csr.Block, upTo int, record bool) {
 		r := row{at: b.FirstRow + int64(i), n: int(v.src.Cols()), val: l.val[lo-first : hi-first], d: 1, record: record}
 		runBlock(ops, len(ops), b, lo, hi, &r)
 		l.p[i] = r.p
-		if l.bad < 0 && !allFinite(r.val) {
+		if l.bad < 0 && !missing && !allFinite(r.val) {
 			l.bad = i
 		}
 	}

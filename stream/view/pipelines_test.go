@@ -31,7 +31,8 @@ var (
 	masks  = []string{"keep=columns,some", "keep=rows,some", "drop=columns,count<2", "drop=rows,count<3", "keep=columns,hvg:2", "keep=rows,hvg:2",
 		"keep=columns,hvg:1,flavor:cell_ranger", "keep=rows,hvg:3,flavor:cell_ranger"}
 	late = []string{"laplacian=2", "correspondence", "center=columns", "center=rows", "center=both", "center=columns · scale=columns", "center=rows · scale=columns,ddof:1",
-		"scale=columns", "center=columns · multiply=2 · scale=columns", "center=columns · center=rows", "center=rows · center=columns"}
+		"scale=columns", "center=columns · multiply=2 · scale=columns", "center=columns · center=rows", "center=rows · center=columns", "pearson=inf", "pearson=inf,clip:none · center=columns",
+		"pearson=inf,clip:40 · multiply=2 · center=rows"}
 )
 
 // randomPipeline is up to five steps.
@@ -277,7 +278,8 @@ func checkSteps(t *testing.T, text string, a *mat.Dense, kept []bool) bool {
 // ordered pairs of steps, and random triples, of degenerate matrices.
 func TestStepsOfSteps(t *testing.T) {
 	steps := slices.Concat(early, middle, masks, []string{"tfidf=sublinear,norm:l1", "normalize=columns,max", "laplacian=2", "correspondence",
-		"center=columns", "center=rows", "center=both", "scale=columns", "scale=columns,ddof:1"})
+		"center=columns", "center=rows", "center=both", "scale=columns", "scale=columns,ddof:1", "patterson", "impute=mean", "impute=zero",
+		"pearson=inf", "pearson=inf,clip:none", "pearson=inf,clip:1.5"})
 	var texts []string
 	for _, first := range steps {
 		for _, second := range steps {
@@ -310,6 +312,43 @@ func TestStepsOfSteps(t *testing.T) {
 	t.Logf("%d of %d", compared, len(texts))
 	if compared < len(texts)/2 {
 		t.Errorf("%d of %d are compared", compared, len(texts))
+	}
+}
+
+// Values that a step has made 0 are no entries to the steps after it, also where they are the last of a table.
+func TestLastCodesBecomeZero(t *testing.T) {
+	a := denseOf([][]float64{{1, 2, 4, 5}, {4, 1, 0, 2}, {5, 5, 1, 1}, {2, 4, 5, 0}})
+	negative := denseOf([][]float64{{-1, -2, 0}, {0, -1, -2}})
+	for _, text := range []string{"binary>=6 | ppmi", "binary>=6 | bias=columns", "confidence=-0.2 | bias=columns", "confidence=-0.2 | bias=both", "confidence=-0.25 | sqrt | ppmi", "bias=columns"} {
+		checkSteps(t, text, a, nil)
+		checkSteps(t, text, negative, nil)
+	}
+}
+
+// What cannot be said of Pearson residuals is refused with what to do.
+func TestPearsonRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"pearson":                   "THETA is missing",
+		"pearson=100":               "a finite THETA",
+		"pearson=inf,clip:0":        "C is a number above 0, or none",
+		"pearson=inf | center=both": "cannot follow",
+		"pearson=inf | center=rows | center=columns": "cannot follow",
+		"pearson=inf | scale=columns":                "cannot follow",
+		"center=columns | pearson=inf":               "put it before",
+	} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	p, err := Parse("pearson=inf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, transposed := range []bool{false, true} {
+		_, err := New(t.Context(), inMemory(denseOf([][]float64{{50, 0}, {0, 50}}), transposed), p, transposed, stream.Options{})
+		if err == nil || !strings.Contains(err.Error(), "the largest expected count, of the row and the column with the largest sums, is 25; clip:none clips none, and clip:5 no zeros") {
+			t.Errorf("transposed %v: %v", transposed, err)
+		}
 	}
 }
 

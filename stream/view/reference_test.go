@@ -241,6 +241,12 @@ func (m *naiveMatrix) step(s Step) error {
 		root := func(x float64) float64 { return math.Sqrt(over(x, 0)) }
 		m.multiply("rows", each(r, root))
 		m.multiply("columns", each(c, root))
+	case "impute":
+		m.impute(s.Mode == "mean")
+	case "patterson":
+		return m.patterson()
+	case "pearson":
+		return m.pearson(s)
 	case "keep", "drop":
 		return m.mask(s)
 	}
@@ -410,6 +416,78 @@ func (m *naiveMatrix) mask(s Step) error {
 		dropped[k] = dropped[k] || x == 0
 	}
 	m.multiply(s.Axis, kept)
+	return nil
+}
+
+// impute gives elements that are not known, NaN, the mean of the known ones of their column, or 0.
+func (m *naiveMatrix) impute(mean bool) (missing [][2]int, means []float64) {
+	columns := along("columns", denseOf(m.b))
+	for j, x := range columns {
+		known := slices.DeleteFunc(slices.Clone(x), math.IsNaN)
+		means = append(means, 0)
+		if mean && len(known) > 0 {
+			means[j] = sumOf(known, same) / float64(len(known))
+		}
+	}
+	m.each(func(i, j int) {
+		if math.IsNaN(m.b[i][j]) {
+			missing = append(missing, [2]int{i, j})
+			m.b[i][j], m.size[i][j] = means[j], math.Abs(means[j])
+		}
+	})
+	return missing, means
+}
+
+// patterson is (a − 2p)/√(2p(1−p)), 0 where a is not known or the column does not vary.
+func (m *naiveMatrix) patterson() (err error) {
+	missing, means := m.impute(true)
+	m.each(func(i, j int) {
+		if m.b[i][j] < 0 || m.b[i][j] > 2 {
+			err = fmt.Errorf("%v copies of an allele", m.b[i][j])
+		}
+		p := means[j] / 2
+		if v := 2 * p * (1 - p); v > 0x1p-48 {
+			m.set(i, j, (m.b[i][j]-2*p)/math.Sqrt(v), m.size[i][j]/math.Sqrt(v), 2*p/math.Sqrt(v))
+		} else {
+			m.set(i, j, 0)
+		}
+	})
+	for _, at := range missing {
+		m.set(at[0], at[1], 0)
+	}
+	return err
+}
+
+// pearson is (a − μ)/√μ with μ = r·c/Σ, clipped, and 0 where μ is.
+func (m *naiveMatrix) pearson(s Step) error {
+	r, c, all := m.sums("rows"), m.sums("columns"), m.all()
+	clip := math.Sqrt(float64(len(m.b)))
+	if s.X != 0 {
+		clip = s.X
+	}
+	if slices.Min(slices.Concat(m.b...)) < 0 {
+		return errors.New("no counts")
+	}
+	if most := slices.Max(r) * slices.Max(c) / all; s.Mode == "" && all > 0 {
+		if math.Abs(most/clip/clip-1) < 1e-9 {
+			return errUndecided
+		}
+		if most > clip*clip {
+			return errors.New("zeros are clipped")
+		}
+	}
+	m.each(func(i, j int) {
+		mu := r[i] * c[j] / all
+		if !(mu > 0) {
+			m.set(i, j, 0)
+			return
+		}
+		z := (m.b[i][j] - mu) / math.Sqrt(mu)
+		if s.Mode == "" {
+			z = min(max(z, -clip), clip)
+		}
+		m.set(i, j, z, m.size[i][j]/math.Sqrt(mu), math.Sqrt(mu))
+	})
 	return nil
 }
 

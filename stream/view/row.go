@@ -14,8 +14,8 @@ type op struct {
 	keep   []float64             // and go here
 	t      int                   // the column of P and Q that the op makes
 	c, k   float64
-	local  bool // bias: with a mean of the row
-	other  bool // bias: with one of each column
+	local  bool // bias and impute: with a mean of the row
+	other  bool // bias and impute: with one of each column
 	first  bool // bias: which is taken before that of the column
 
 	rounding float64 // of the values before the op: see View.rounding
@@ -37,18 +37,21 @@ const (
 	bm25Rows                  // (c+1)·v/(c·(1−k+k·Σ/col_0)+v), of the sum Σ of the row
 	bm25Columns               // (c+1)·v/(col_j+v)
 	ppmi                      // max(0, log v − log Σ − col_j + c)
+	impute                    // the mean of the row or col_j for what is no number, 0 with neither
 	bias                      // v − c − the mean of the row − col_j
 	rowOffset                 // p_t = −the mean of the row, q_t = 1
 	colOffset                 // p_t = 1, q_t = col
 	rowStd                    // v over the standard deviation of the row, and P, too
 	rowMask                   // col_i·v of row i of the store, and P, too
+	pearson                   // the residual of v, clipped to ±k, and √(Σ·col_j/c), of the sum Σ of the row
+	lift                      // p_t = √ of the sum of the row before pearson, q_t = col
 	correspond                // p_t = √(Σ/c), v/√Σ, q_t = col
 )
 
 // diagonal tells whether an op keeps the form D·S·E + P·Qᵀ without computing values anew.
 func (k opKind) diagonal() bool {
 	switch k {
-	case times, rowFactor, colFactor, rowOffset, colOffset, rowStd, rowMask, correspond:
+	case times, rowFactor, colFactor, rowOffset, colOffset, rowStd, rowMask, lift, correspond:
 		return true
 	}
 	return false
@@ -56,11 +59,11 @@ func (k opKind) diagonal() bool {
 
 // ofValues tells whether an op needs the values of the row.
 func (k opKind) ofValues() bool {
-	return k != times && k != colFactor && k != colOffset && k != rowMask
+	return k != times && k != colFactor && k != colOffset && k != rowMask && k != lift
 }
 
 // makes tells whether an op makes a column of P and Q.
-func (k opKind) makes() bool { return k == rowOffset || k == colOffset || k == correspond }
+func (k opKind) makes() bool { return k == rowOffset || k == colOffset || k == lift || k == correspond }
 
 // stat is a number that belongs to the entries of a row or column.
 type stat uint8
@@ -143,6 +146,8 @@ type row struct {
 	d   float64    // product of the factors of the row
 	p   [2]float64 // its row of P
 
+	total float64 // of the row before pearson
+
 	record bool // put numbers in op.keep
 }
 
@@ -219,8 +224,30 @@ func run[C column](ops []op, values int, col []C, r *row) {
 				}
 				val[i] = max(0, x)
 			}
+		case impute:
+			mean := 0.0
+			if o.local {
+				mean = meanOfKnown(val, r.n)
+				r.keeps(o, mean)
+			}
+			for i, v := range val {
+				switch {
+				case v == v:
+				case o.other:
+					val[i] = o.col[col[i]]
+				default:
+					val[i] = mean
+				}
+			}
 		case bias:
 			runBias(o, col, r)
+		case pearson:
+			runPearson(o, col, r)
+		case lift:
+			if o.keep != nil {
+				r.total = o.keep[r.at]
+			}
+			r.p[o.t] = math.Sqrt(r.total)
 		case rowOffset:
 			s, own := rowSum(o, r)
 			mean := s.mean(float64(r.n), o.size(own, r), o.rounding)

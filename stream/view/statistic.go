@@ -34,7 +34,7 @@ func (c *compiler) tells(i int, axis, name string) {
 	default:
 		values := func(x []float64) []float64 { return x }
 		if c.ops[i].kind == colOffset {
-			values = func(x []float64) []float64 { return each(x, func(x float64) float64 { return -x }) }
+			values = func(x []float64) []float64 { return each(x, negative) }
 		}
 		c.tell(name, c.src.Cols(), func() []float64 { return values(c.ops[i].col) }, func(x []float64) { c.ops[i].col = values(x) })
 	}

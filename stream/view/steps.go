@@ -60,7 +60,7 @@ const (
 // kinds are all steps.
 var kinds = []*kind{
 	&binaryStep, &clipStep, &log1pStep, &sqrtStep, &powerStep, &multiplyStep, &confidenceStep, &normalizeStep, &tfidfStep, &bm25Step, &ppmiStep,
-	&biasStep, &centerStep, &weightStep, &scaleStep, &laplacianStep, &keepStep, &dropStep, &correspondenceStep,
+	&biasStep, &centerStep, &weightStep, &scaleStep, &laplacianStep, &keepStep, &dropStep, &correspondenceStep, &imputeStep, &pattersonStep, &pearsonStep,
 }
 
 func always(Step) bool     { return true }
@@ -121,7 +121,7 @@ func (s Step) bounds(low, high float64) (float64, float64) {
 
 // centres tells whether the step takes off the means of the user's rows, or columns.
 func (s Step) centres(axis string) bool {
-	return s.Name == "center" && (s.Axis == axis || s.Axis == "both")
+	return s.Name == "center" && (s.Axis == axis || s.Axis == "both") || s.Name == "patterson" && axis == "columns"
 }
 
 // History is the beginning of the pipeline that says what an entry counts where rows are described by their
@@ -199,6 +199,9 @@ func (p Pipeline) check() error {
 	masked := map[string]*Step{} // by axis
 	centred := map[string]bool{}
 	for i, s := range p {
+		if s.Name == imputeStep.name && i > 0 {
+			return fmt.Errorf("%v cannot follow %v: missing entries are those of the matrix itself; put it first", s, p[i-1])
+		}
 		if why := s.dense(); since != nil && why != "" {
 			return fmt.Errorf("%v cannot follow %v: "+why+"; put it before", s, since, since)
 		}
@@ -219,7 +222,10 @@ func (p Pipeline) check() error {
 			}
 			centred[axis] = true
 		}
-		if since != nil && since.Name != centerStep.name && s.Name != multiplyStep.name {
+		if since != nil && since.Name == pearsonStep.name && s.Name == centerStep.name && s.Axis != "both" && len(centred) == 1 {
+			continue
+		}
+		if since != nil && since.Name != centerStep.name && since.Name != pattersonStep.name && s.Name != multiplyStep.name {
 			return fmt.Errorf("%v cannot follow %v, of which nothing but a multiple can be taken", s, since)
 		}
 		if s.fills() && since == nil {

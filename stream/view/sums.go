@@ -25,8 +25,15 @@ type sums struct {
 	q                 [][]float64
 	qq                [][]sum
 	moments           *moments
-	rows              int64   // so far
-	top, size         float64 // of S: the largest magnitude, if squares are wanted, and the sum of squares, if the norm is
+	known             []observed // of each column
+	rows              int64      // so far
+	top, size         float64    // of S: the largest magnitude, if squares are wanted, and the sum of squares, if the norm is
+}
+
+// observed is the sum of the numbers of a column, and n how many are none.
+type observed struct {
+	sum sum
+	n   float64
 }
 
 // bytes is what sums of n columns and rows take, for a matrix with P and Q of a rank.
@@ -41,6 +48,9 @@ func (n need) bytes(cols, rows int64, rank int) (b int64) {
 	}
 	if n.totals {
 		b += 8 * rows
+	}
+	if n.known {
+		b += (24 + 8) * cols
 	}
 	if n.moments != nil {
 		b += 32 * n.columns(cols, rows)
@@ -74,6 +84,9 @@ func newSums(n need, cols int, rows int64, q [][]float64, qq [][]sum) *sums {
 	}
 	if n.totals {
 		s.totals = make([]float64, 0, rows)
+	}
+	if n.known {
+		s.known = make([]observed, cols)
 	}
 	if n.moments != nil {
 		s.moments = newMoments(n.columns(int64(cols), rows))
@@ -171,6 +184,15 @@ func addRows[C column](s *sums, ptr []uint32, cols []C, val []float64, p [][2]fl
 		if s.largest != nil {
 			for k, c := range col {
 				s.largest[c] = max(s.largest[c], math.Abs(v[k]))
+			}
+		}
+		if s.known != nil {
+			for k, c := range col {
+				if v[k] != v[k] {
+					s.known[c].n++
+				} else {
+					s.known[c].sum.add(v[k])
+				}
 			}
 		}
 		if s.moments != nil {

@@ -130,13 +130,13 @@ func (v *View) bytes() (b int64) {
 // numbers are how many an op has in col, and how many it keeps of rows of the store.
 func (v *View) numbers(o *op) (col, keep int64) {
 	switch o.kind {
-	case colFactor, bm25Columns, ppmi, colOffset, correspond:
+	case colFactor, bm25Columns, ppmi, colOffset, correspond, pearson, lift:
 		col = v.src.Cols()
 	case rowMask:
 		col = v.src.Rows()
 	case bm25Rows:
 		col = 1
-	case bias:
+	case bias, impute:
 		if o.other {
 			col = v.src.Cols()
 		}
@@ -225,6 +225,10 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 	if err := v.src.DecodeBlock(i, dst); err != nil {
 		return err
 	}
+	used := 0
+	if dst.Table != nil {
+		used = codesOf(dst.Table)
+	}
 	if dst.Table != nil && v.lead > 0 {
 		t := v.table.Load()
 		if t == nil || t.from != dst.Table {
@@ -243,7 +247,7 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 	if dst.Table != nil {
 		n := dst.NNZ()
 		val := resized(dst.Val, n)
-		expand(ops, int(v.src.Cols()), dst, val)
+		expand(ops, int(v.src.Cols()), used, dst, val)
 		dst.Val, dst.Code, dst.Table = val, dst.Code[:0], nil
 		if kept {
 			dst.Code = nil

@@ -11,6 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format/npy"
 	"github.com/gdsvd/gdsvd/ingest/format/npz"
 	"github.com/gdsvd/gdsvd/ingest/format/parquet"
+	"github.com/gdsvd/gdsvd/ingest/format/plink"
 	"github.com/gdsvd/gdsvd/ingest/format/refused"
 	"github.com/gdsvd/gdsvd/ingest/format/svmlight"
 )
@@ -36,6 +37,7 @@ func Formats(o Options) []format.Format {
 		npy.Format,
 		npz.Format,
 		parquet.Format,
+		plink.Format,
 		refused.Files,
 	}
 }

@@ -127,7 +127,7 @@ func (w *Writer) Pour(emit func(row int64, cols []uint32, vals []float64) error)
 		return stats, err
 	}
 	dir := w.o.Staging.Dir()
-	s, err := csr.Open(dir, csr.OpenOptions{FS: w.o.FS})
+	s, err := csr.Open(dir, csr.OpenOptions{FS: w.o.FS, Missing: true})
 	if err != nil {
 		return stats, err
 	}

@@ -1,0 +1,145 @@
+package foldin_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/foldin"
+	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+)
+
+// alleles is a store of counts, NaN where they are missing, whose columns have the given ids.
+func alleles(t testing.TB, g *mat.Dense, ids []string, transposed bool) *csr.Store {
+	t.Helper()
+	n, m := g.Dims()
+	if transposed {
+		n, m = m, n
+	}
+	path := filepath.Join(t.TempDir(), "g.csr")
+	w, err := csr.Create(path, csr.CreateOptions{
+		Cols: int64(m), Transposed: transposed, Missing: 3, Values: csr.Values{Coding: csr.Dict4, Table: []float64{1, 2, 3}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		var cols []uint32
+		var vals []float64
+		for j := range m {
+			v := 0.0
+			if transposed {
+				v = g.At(j, i)
+			} else {
+				v = g.At(i, j)
+			}
+			if math.IsNaN(v) {
+				v = 3
+			}
+			if v != 0 {
+				cols, vals = append(cols, uint32(j)), append(vals, v)
+			}
+		}
+		if err := w.AppendRow(cols, vals); err != nil {
+			t.Fatal(err)
+		}
+	}
+	axis := csr.ColAxis
+	if transposed {
+		axis = csr.RowAxis
+	}
+	iw, err := w.IDs(axis, csr.StringIDs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		if err := iw.AppendString(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(iw.Close(), w.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	return csrtest.Open(t, path, csr.OpenOptions{Missing: true})
+}
+
+// New samples are where the formula puts them: what was not called, and variants that were not measured, are the mean, and variants that
+// the matrix does not have are left out.
+func TestGenotypes(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	draw := func(n, m int) *mat.Dense {
+		g := mat.NewDense(n, m, nil)
+		g.Apply(func(i, j int, _ float64) float64 {
+			if r.IntN(12) == 0 {
+				return math.NaN()
+			}
+			return float64(r.IntN(3))
+		}, g)
+		return g
+	}
+	const n, m, fresh, k = 30, 20, 7, 4
+	ids := make([]string, m)
+	for j := range ids {
+		ids[j] = fmt.Sprintf("rs%02d", j)
+	}
+	g, other := draw(n, m), draw(fresh, m+1)
+	newIDs := slices.Clone(ids)
+	for _, gone := range []int{15, 7, 0} { // not measured in the new samples
+		newIDs = slices.Delete(newIDs, gone, gone+1)
+	}
+	newIDs = append(newIDs, "rs98", "rs99") // not in the matrix
+	other = other.Slice(0, fresh, 0, len(newIDs)).(*mat.Dense)
+	p, factor := make([]float64, m), make([]float64, m)
+	for j := range m {
+		known := 0.0
+		for i := range n {
+			if v := g.At(i, j); !math.IsNaN(v) {
+				p[j] += v / 2
+				known++
+			}
+		}
+		p[j] /= known
+		factor[j] = 1 / math.Sqrt(2*p[j]*(1-p[j]))
+	}
+	for c := range 4 {
+		res := factorised(t, alleles(t, g, ids, c%2 == 1), pipeline(t, "patterson"), k)
+		_, x := projected(t, res, alleles(t, other, newIDs, c > 1), foldin.Options{})
+		v := arrayOf(t, filepath.Join(res.Dir(), "V.npy"))
+		for i := range fresh {
+			for f := range k {
+				want := 0.0
+				for at, id := range newIDs {
+					if a := other.At(i, at); !math.IsNaN(a) && slices.Contains(ids, id) {
+						j := slices.Index(ids, id)
+						want += (a - 2*p[j]) * factor[j] * v.At(j, f)
+					}
+				}
+				if math.Abs(x.At(i, f)-want) > 1e-12 {
+					t.Errorf("case %d, sample %d, component %d: %v, want %v", c, i, f, x.At(i, f), want)
+				}
+			}
+		}
+		// The matrix's own samples are where they are.
+		if _, own := projected(t, res, alleles(t, g, ids, false), foldin.Options{}); off(own, scaled(t, res, false)) > 1e-10 {
+			t.Errorf("case %d: the samples of the matrix are elsewhere", c)
+		}
+	}
+	plain := factorised(t, ingested(t, ratings(9, 6), ingest.OrientRows), nil, 2)
+	if _, err := foldin.Project(t.Context(), plain, alleles(t, draw(3, 6), []string{"i0000", "i0001", "i0002", "i0003", "i0004", "i0005"}, false), foldin.Options{Dir: filepath.Join(t.TempDir(), "x")}); !errors.Is(err, csr.ErrMissing) {
+		t.Errorf("missing entries as numbers: %v", err)
+	}
+	res := factorised(t, alleles(t, g, ids, false), pipeline(t, "patterson"), 2)
+	some := g.Slice(0, n-1, 0, m).(*mat.Dense)
+	if _, err := foldin.Project(t.Context(), res, alleles(t, some, ids, false), foldin.Options{Dir: filepath.Join(t.TempDir(), "x"), Columns: true}); err == nil || !strings.Contains(err.Error(), "1 of 30 rows") {
+		t.Errorf("variants of other samples: %v", err)
+	}
+}

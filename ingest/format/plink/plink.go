@@ -1,0 +1,175 @@
+// Package plink reads genotypes in the format of PLINK 1: a .bed file beside the .fam file of its samples and the .bim file of
+// its variants.
+//
+// Rows are samples and columns are variants; an entry is the number of copies of allele A1, 1 or 2, and [Missing] where the genotype
+// was not called. The order of a .bed file, by variants or by samples, is told by its third byte.
+// Source: C. Chang and S. Purcell, PLINK 1.9 file format reference, ".bed".
+package plink
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+)
+
+// Missing is the value of genotypes that were not called.
+const Missing = 3
+
+// Magic is how a .bed file begins; 0 or 1 follows.
+const Magic = "\x6c\x1b"
+
+const headerBytes = 3
+
+// Format is a .bed file.
+var Format = format.Format{Name: "plink", Sniff: sniff, Open: open,
+	Beside: &format.Beside{Suffix: ".bed", Files: [...]string{format.RowSide: ".fam", format.ColSide: ".bim"}, Labels: Labels},
+}
+
+func sniff(h format.Head) bool {
+	return len(h.Bytes) >= headerBytes && string(h.Bytes[:2]) == Magic && h.Bytes[2] <= 1
+}
+
+// values of the two bits of a genotype: homozygous for A1, not called, heterozygous, homozygous for A2.
+var values = [4]float64{2, Missing, 1, 0}
+
+// A reader gives out lines, each the genotypes of a variant or, by sample, of a sample: four a byte, the first in the lowest bits.
+type reader struct {
+	in            *format.Input
+	bySample      bool
+	lines, across int64 // lines, and genotypes of each
+	stride        int64 // bytes of a line
+	at, end       int64 // bytes read, and of all
+}
+
+func open(in *format.Input) (format.Reader, error) {
+	samples, variants := in.IDs[format.RowSide], in.IDs[format.ColSide]
+	r := &reader{in: in, at: headerBytes}
+	var b [headerBytes]byte
+	_, err := io.ReadFull(in, b[:])
+	switch {
+	case err != nil && !ended(err):
+		return nil, err
+	case err != nil || string(b[:2]) != Magic || b[2] > 1:
+		return nil, r.fail(0, fmt.Errorf("%w: no .bed file of PLINK 1 begins with %x", format.ErrHeader, b))
+	case in.Events:
+		return nil, r.fail(0, fmt.Errorf("genotypes counted as events: %w: those that were not called would count", format.ErrUnsupported))
+	case samples == 0 || variants == 0:
+		return nil, r.fail(0, errors.New("genotypes without their samples and variants: the .fam and .bim files of the same name stand beside the .bed file, or --rows-ids and --cols-ids name files of ids"))
+	}
+	r.lines, r.across = variants, samples
+	if r.bySample = b[2] == 0; r.bySample {
+		r.lines, r.across = r.across, r.lines
+	}
+	if r.stride = (r.across + 3) / 4; r.lines > (math.MaxInt64-headerBytes)/r.stride {
+		return nil, r.fail(0, fmt.Errorf("%w: %d × %d genotypes", format.ErrHeader, samples, variants))
+	}
+	r.end = headerBytes + r.lines*r.stride
+	if in.At != nil && in.Size != r.end {
+		return nil, r.size(in.Size, samples, variants)
+	}
+	return r, in.Declare(format.Shape{Rows: samples, Cols: variants, Missing: Missing})
+}
+
+// size is the error of a file of another size than its samples and variants have.
+func (r *reader) size(n, samples, variants int64) error {
+	err := format.ErrTruncated
+	if n > r.end {
+		err = format.ErrCount
+	}
+	return r.fail(0, fmt.Errorf("%w: %d bytes, but %d samples and %d variants take %d: the .bed, .bim and .fam files are not of one another, or the .bed file is damaged", err, n, samples, variants, r.end))
+}
+
+func (r *reader) fail(at int64, err error) error {
+	return &format.ParseError{File: r.in.Name, Byte: at, Err: err}
+}
+
+func ended(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }
+
+// chunkBytes is how many bytes a chunk has at most: each may be four entries.
+const chunkBytes = 1 << 13
+
+// Next reads bytes, whole lines or not.
+func (r *reader) Next(c *format.Chunk) error {
+	if r.at == r.end {
+		if _, err := r.in.Peek(1); err != io.EOF {
+			if err == nil {
+				err = r.fail(r.at, fmt.Errorf("%w: data behind the last genotype", format.ErrCount))
+			}
+			return err
+		}
+		return io.EOF
+	}
+	n := min(r.end-r.at, chunkBytes, max(1, int64(cap(c.Data))))
+	if int64(cap(c.Data)) < n {
+		c.Data = make([]byte, n)
+	}
+	c.Data = c.Data[:n]
+	if k, err := io.ReadFull(r.in, c.Data); err != nil {
+		if ended(err) {
+			err = r.fail(r.at+int64(k), fmt.Errorf("%w: the data end, %d bytes are expected", format.ErrTruncated, r.end))
+		}
+		return err
+	}
+	c.Begin.Byte = r.at
+	r.at += n
+	c.End.Byte = r.at
+	return nil
+}
+
+// Parse decodes bytes.
+func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
+	line, k := (c.Begin.Byte-headerBytes)/r.stride, (c.Begin.Byte-headerBytes)%r.stride
+	lines, across := &b.Col.Ints, &b.Row.Ints
+	if r.bySample {
+		lines, across = across, lines
+	}
+	for i, bits := range c.Data {
+		n := min(4, r.across-4*k)
+		if bits>>(2*n) != 0 { // of a whole byte, nothing is left
+			return r.fail(c.Begin.Byte+int64(i), fmt.Errorf("%w: bits behind the last genotype of a line are not 0: the .bed and %s files are not of one another, or the .bed file is damaged", format.ErrCount, r.other()))
+		}
+		for g := range n {
+			if v := values[bits>>(2*g)&3]; v != 0 {
+				*lines, *across, b.Val = append(*lines, line), append(*across, 4*k+g), append(b.Val, v)
+			}
+		}
+		if k++; k == r.stride {
+			line, k = line+1, 0
+		}
+	}
+	b.Tally.Entries = int64(len(b.Val))
+	return nil
+}
+
+// other names the file that has a line for each genotype of a line.
+func (r *reader) other() string {
+	if r.bySample {
+		return ".bim"
+	}
+	return ".fam"
+}
+
+// Check has nothing to do.
+func (r *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
+
+// Seek goes on at a byte.
+func (r *reader) Seek(to format.Position) error {
+	err := r.in.Skip(to.Byte - r.at)
+	r.at = to.Byte
+	return err
+}
+
+// Locate is the chunk that entry n is in: bytes have no room for more.
+func (r *reader) Locate(c *format.Chunk, _ int) format.Position { return c.Begin }
+
+// Describe tells the order.
+func (r *reader) Describe() format.Description {
+	order := "variant after variant"
+	if r.bySample {
+		order = "sample after sample"
+	}
+	return format.Description{Notes: []string{fmt.Sprintf("%s; values count allele A1, and genotypes that were not called are missing entries", order)}}
+}

@@ -1,0 +1,185 @@
+package ingest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format/plink"
+)
+
+// cohort writes genotypes, samples × variants as values of 0, 1, 2 and 3, as a .bed file and those beside it.
+func cohort(t testing.TB, dir string, g [][]byte, bySample bool) (bed string) {
+	t.Helper()
+	n, m := len(g), len(g[0])
+	code := [4]byte{3, 2, 0, 1}
+	lines, across, at := m, n, func(line, k int) byte { return g[k][line] }
+	b := []byte(plink.Magic + "\x01")
+	if bySample {
+		b[2] = 0
+		lines, across, at = n, m, func(line, k int) byte { return g[line][k] }
+	}
+	for line := range lines {
+		bits := make([]byte, (across+3)/4)
+		for k := range across {
+			bits[k/4] |= code[at(line, k)] << (2 * (k % 4))
+		}
+		b = append(b, bits...)
+	}
+	var fam, bim strings.Builder
+	for i := range n {
+		fmt.Fprintf(&fam, "F%d s%02d 0 0 0 -9\n", i, i)
+	}
+	for j := range m {
+		fmt.Fprintf(&bim, "1\trs%02d\t0\t%d\tA\tG\n", j, 100+j)
+	}
+	bed = filepath.Join(dir, "cohort.bed")
+	for name, text := range map[string]string{"cohort.bed": string(b), "cohort.fam": fam.String(), "cohort.bim": bim.String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bed
+}
+
+func randomCohort(n, m int) (g [][]byte) {
+	r := rand.New(rand.NewPCG(uint64(n), uint64(m)))
+	for range n {
+		row := make([]byte, m)
+		for j := range row {
+			row[j] = byte(r.IntN(4))
+		}
+		g = append(g, row)
+	}
+	return g
+}
+
+// Genotypes of either order are one store, with the ids of the files beside, and missing entries stay apart from others.
+func TestGenotypes(t *testing.T) {
+	g := randomCohort(13, 9)
+	prints := map[string]bool{}
+	for _, bySample := range []bool{false, true} {
+		dir := t.TempDir()
+		bed := cohort(t, dir, g, bySample)
+		out := filepath.Join(dir, "g.csr")
+		if _, err := Ingest(t.Context(), []string{bed}, out, Options{Memory: 128 << 20, Orient: OrientCols}); err != nil {
+			t.Fatal(err)
+		}
+		s, err := csr.Open(out, csr.OpenOptions{Missing: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, ok := s.Missing(); !ok || v != plink.Missing {
+			t.Errorf("missing entries as %v, %v", v, ok)
+		}
+		prints[s.Fingerprint()] = true
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range contents(t, out) {
+			var i, j int
+			if _, err := fmt.Sscanf(e.Row+" "+e.Col, "s%02d rs%02d_A", &i, &j); err != nil || float64(g[i][j]) != e.Val {
+				t.Errorf("%+v, %v", e, err)
+			}
+			g[i][j] |= 0x80
+		}
+		for i := range g {
+			for j := range g[i] {
+				if g[i][j]&0x7f != 0 && g[i][j]&0x80 == 0 {
+					t.Errorf("sample %d, variant %d is not there", i, j)
+				}
+				g[i][j] &= 0x7f
+			}
+		}
+	}
+	if len(prints) != 1 {
+		t.Errorf("the stores differ: %v", prints)
+	}
+}
+
+// A cohort without a missing genotype is a store as any other.
+func TestAllCalled(t *testing.T) {
+	g := randomCohort(5, 6)
+	for i := range g {
+		for j := range g[i] {
+			g[i][j] %= 3
+		}
+	}
+	dir := t.TempDir()
+	out := filepath.Join(dir, "g.csr")
+	if _, err := Ingest(t.Context(), []string{cohort(t, dir, g, false)}, out, Options{Memory: 128 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := csr.Open(out, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Files that do not belong together are refused in one line, with what to do.
+func TestGenotypesRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(dir string) error
+		want   string
+	}{
+		"no .bim":        {func(dir string) error { return os.Remove(filepath.Join(dir, "cohort.bim")) }, "--rows-ids and --cols-ids"},
+		"no .fam":        {func(dir string) error { return os.Remove(filepath.Join(dir, "cohort.fam")) }, "--rows-ids and --cols-ids"},
+		"a short .bed":   {func(dir string) error { return os.Truncate(filepath.Join(dir, "cohort.bed"), 20) }, "20 bytes, but 13 samples and 9 variants take 39"},
+		"a variant more": {appended("cohort.bim", "1 rs99 0 9 A G\n"), "13 samples and 10 variants take 43"},
+		"a sample more":  {appended("cohort.fam", "F s99 0 0 0 -9\nF s98 0 0 0 -9\nF s97 0 0 0 -9\nF s96 0 0 0 -9\n"), "17 samples"},
+		"a sample twice": {func(dir string) error { return changedFile(dir, "cohort.fam", "s02", "s01") }, "cohort.fam:3: \"s01\": an id that another has: that of"},
+		"a damaged .fam": {appended("cohort.fam", "what\n"), "cohort.fam:14: \"what\": wrong number of fields"},
+		"another .bed": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "cohort.bed"), []byte("\x6c\x1b"), 0o666)
+		}, ""},
+		"bits behind lines": {appended("cohort.bed", ""), ""},
+	} {
+		dir := t.TempDir()
+		bed := cohort(t, dir, randomCohort(13, 9), false)
+		if name == "bits behind lines" {
+			b, err := os.ReadFile(bed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b[6] |= 0x80
+			if err := os.WriteFile(bed, b, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			c.want = "bits behind the last genotype"
+		} else if err := c.change(dir); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Ingest(t.Context(), []string{bed}, filepath.Join(dir, "g.csr"), Options{Memory: 128 << 20})
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+func appended(name, text string) func(dir string) error {
+	return func(dir string) error {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		if _, err := f.WriteString(text); err != nil {
+			return err
+		}
+		return f.Close()
+	}
+}
+
+func changedFile(dir, name, old, new string) error {
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), []byte(strings.Replace(string(b), old, new, 1)), 0o666)
+}

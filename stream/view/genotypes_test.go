@@ -1,0 +1,156 @@
+package view
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// unknown is a source in which 3 stands for missing entries.
+type unknown struct{ stream.Source }
+
+func (unknown) Missing() (float64, bool) { return 3, true }
+
+// genotypes are counts of alleles with missing ones, 3; some columns do not vary, and one is missing as a whole.
+func genotypes(r *rand.Rand, rows, cols int) *mat.Dense {
+	a := mat.NewDense(rows, cols, nil)
+	a.Apply(func(i, j int, _ float64) float64 {
+		switch {
+		case j%11 == 5 || r.IntN(20) == 0:
+			return 3
+		case j%7 == 3:
+			return float64(j % 3)
+		}
+		return float64(r.IntN(3))
+	}, a)
+	return a
+}
+
+// withNaN has NaN for what is missing.
+func withNaN(a *mat.Dense) *mat.Dense {
+	b := mat.DenseCopyOf(a)
+	b.Apply(func(_, _ int, v float64) float64 {
+		if v == 3 {
+			return math.NaN()
+		}
+		return v
+	}, b)
+	return b
+}
+
+// Missing entries are what the steps say, in both orientations, of values and of codes, whatever follows.
+func TestMissingEntries(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	texts := []string{"patterson", "patterson · multiply=0.5", "impute=mean", "impute=zero", "impute=mean · patterson", "impute=zero · patterson"}
+	for _, first := range []string{"impute=mean · ", "impute=zero · "} {
+		for _, next := range slices.Concat(early, middle, late) {
+			texts = append(texts, first+next)
+		}
+	}
+	compared := 0
+	for _, text := range texts {
+		p, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := genotypes(r, 1+r.IntN(30), 1+r.IntN(30))
+		want, refused := referenceOrError(p, withNaN(a))
+		if refused != nil {
+			continue
+		}
+		compared++
+		for c := range 4 {
+			transposed, src := c%2 == 1, inMemory(a, c%2 == 1)
+			if c > 1 {
+				src = &coded{src, &[256]float64{1, 2, 3}}
+			}
+			v, err := New(t.Context(), unknown{src}, p, transposed, stream.Options{Workers: 1})
+			if err != nil {
+				t.Errorf("%s, transposed %v: %v", text, transposed, err)
+				continue
+			}
+			got, norm := elements(t, v), mat.Norm(want, 2)
+			if e := relative(got, want); !(e < 1e-11) && !(norm == 0 && mat.Norm(got, 2) == 0) {
+				t.Errorf("%s, transposed %v: off by %g\n%v\n%.17g\n%.17g", text, transposed, e, mat.Formatted(a), mat.Formatted(got), mat.Formatted(want))
+			}
+			if !(math.Abs(v.norm-norm) <= 1e-11*norm) {
+				t.Errorf("%s, transposed %v: the norm is %v, want %v", text, transposed, v.norm, norm)
+			}
+			again := Plan(unknown{src}, p, transposed)
+			if err := again.Recall(v.Measured()); err != nil || !mat.Equal(elements(t, again), got) {
+				t.Errorf("%s, transposed %v: recalled it is another matrix (%v)", text, transposed, err)
+			}
+		}
+	}
+	if compared < len(texts)/2 {
+		t.Errorf("%d of %d are compared", compared, len(texts))
+	}
+}
+
+// Columns that do not vary are 0 and are counted.
+func TestMonomorphic(t *testing.T) {
+	a := denseOf([][]float64{{2, 0, 1, 3, 1}, {2, 0, 0, 3, 3}, {3, 0, 2, 3, 1}})
+	p, err := Parse("patterson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, transposed := range []bool{false, true} {
+		v, err := New(t.Context(), unknown{inMemory(a, transposed)}, p, transposed, stream.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := v.Statistics()
+		if len(s) != 2 || s[0].Name != "mean" || !slices.Equal(s[0].Values, []float64{2, 0, 1, 0, 1}) || s[1].Name != "monomorphic" || s[1].Values[0] != 3 {
+			t.Errorf("transposed %v: %+v", transposed, s)
+		}
+		got := elements(t, v)
+		for _, j := range []int{0, 1, 3} {
+			if x := mat.Col(nil, j, got); slices.Max(x) != 0 || slices.Min(x) != 0 {
+				t.Errorf("column %d is %v", j, x)
+			}
+		}
+	}
+}
+
+// What is no count of alleles is refused with its place.
+func TestNoGenotype(t *testing.T) {
+	p, err := Parse("patterson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []float64{2.5, -1, 3} {
+		a := denseOf([][]float64{{1, 2, 0}, {0, 1, bad}})
+		for _, transposed := range []bool{false, true} {
+			_, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{})
+			if e := new(ValueError); !errors.As(err, &e) || e.Row != 1 || e.Col != 2 || e.Value != bad {
+				t.Errorf("%v, transposed %v: %v", bad, transposed, err)
+			}
+		}
+	}
+}
+
+// A store with missing entries is seen by pipelines that make them numbers first, and by no other.
+func TestImputes(t *testing.T) {
+	store := csrtest.Build(t, 2, [][]csrtest.Entry{{{Col: 0, Val: 3}, {Col: 1, Val: 1}}}, csr.CreateOptions{Missing: 3})
+	if err := store.NoMissing(); !errors.Is(err, csr.ErrMissing) {
+		t.Error(err)
+	}
+	for text, want := range map[string]bool{"patterson": true, "impute=mean | pca": true, "impute=zero": true, "pca": false, "drop=columns,count<2 | patterson": false} {
+		p, err := Parse(text)
+		if err != nil || p.Imputes() != want || p.AbsentIsZero() != strings.HasPrefix(text, "patterson") {
+			t.Errorf("%s: %v, %v", text, p.Imputes(), err)
+		}
+	}
+	if (Pipeline{}).Imputes() {
+		t.Error("nothing imputes")
+	}
+}
