@@ -70,7 +70,7 @@ rank or, without it, score. The users are those of the models: who is not in the
 	f.StringArrayVar(&o.views, "views", []string{"recsys"}, "`VIEWS` to compare, with commas between them; none is the store as it is")
 	f.StringSliceVar(&o.results, "results", nil, "`OUT,…` to judge, of svd or complete and of the training store, instead of views or with those that are named")
 	f.StringSliceVar(&o.lists, "lists", nil, "`FILE,…` of recommendations to judge, instead of views or with those that are named")
-	f.StringSliceVar(&o.vectors, "vectors", nil, "`ROWS.npy,COLS.npy` of another program to judge by inner products; ROWS.ids and COLS.ids have the ids of their vectors, one a line")
+	f.StringSliceVar(&o.vectors, "vectors", nil, "`ROWS.npy,COLS.npy` of another program to judge by inner products; ROWS.ids and COLS.ids have the ids of their vectors, one a line. Or ROWS.parquet,COLS.parquet with a column id")
 	f.IntSliceVarP(&o.ranks, "rank", "k", []int{10, 50, 100}, "numbers of triplets to compare: `K,…`")
 	f.StringVar(&o.metrics, "metrics", "recall@20,precision@10,ndcg@20,map@10,coverage", "`METRICS` to compute: recall, precision, ndcg and map with @K, coverage, rmse, mae")
 	f.Float64Var(&o.relevant, "relevant", 0, "entries of the test store count from the value `T` on; without, all do")

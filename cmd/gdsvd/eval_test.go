@@ -121,6 +121,7 @@ func TestEvalVectors(t *testing.T) {
 			must(t, "svd", "-q", file(name+".csr"), "-k", "3", "-o", file(name+".svd"))
 			for end, what := range map[string][2]string{"u": {"US", "rows"}, "v": {"V", "cols"}} {
 				must(t, "export", "-q", file(name+".svd"), "--what", what[0], "-o", file(name+end+".npy"))
+				must(t, "export", "-q", file(name+".svd"), "--what", what[0], "-o", file(name+end+".parquet"))
 				write(t, at, name+end+".ids", must(t, "info", file(name+".csr"), "--ids", what[1]))
 			}
 		}
@@ -141,9 +142,18 @@ func TestEvalVectors(t *testing.T) {
 		if fmt.Sprint(got.Scores[:3]) != fmt.Sprint(want.Scores[:3]) || !(math.Abs(float64(got.Scores[3].Value-want.Scores[3].Value)) < 1e-10) || !(got.Scores[0].Value > 0) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
+		var table evaluate.Report
+		decode(t, must(t, judge("mu.parquet", "mv.parquet", "--json")...), &table)
+		if last := table.Models[len(table.Models)-1]; fmt.Sprint(last.Scores) != fmt.Sprint(got.Scores) {
+			t.Errorf("of tables %+v, want %+v", last, got)
+		}
+		write(t, at, "bad.parquet", "PAR1, or so")
+		fails(t, ui.ExitError, `bad.parquet: damaged Parquet file`, judge("bad.parquet", "mv.parquet")...)
+		must(t, "export", "-q", file("m.svd"), "--what", "V", "--no-ids", "-o", file("bare.parquet"))
+		fails(t, ui.ExitError, `bare.parquet: want a column called id, of integers or texts, and columns of floating-point numbers`, judge("mu.npy", "bare.parquet")...)
 		fails(t, ui.ExitError, `"a word" of the rows of .*m.csr has no vector: want one for each`, judge("lessu.npy", "mv.npy")...)
 		fails(t, ui.ExitError, `of \d+ rows, such as ".*", are not in .*m.csr`, judge("mv.npy", "mu.npy")...)
-		fails(t, ui.ExitUsage, `u.csv does not end in .npy`, judge("u.csv", "mv.npy")...)
+		fails(t, ui.ExitUsage, `u.csv ends neither in .npy nor in .parquet`, judge("u.csv", "mv.npy")...)
 		fails(t, ui.ExitUsage, `--vectors: want ROWS.npy,COLS.npy`, judge("mu.npy", "mv.npy,x.npy")...)
 		fails(t, ui.ExitError, "vectors are judged without users to fold in", judge("mu.npy", "mv.npy", "--folds", "users:0.5")...)
 		must(t, "export", "-q", file("m.svd"), "--what", "sigma", "-o", file("mv.npy"), "--force")

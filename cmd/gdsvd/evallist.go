@@ -1,19 +1,25 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/evaluate"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/parquet"
+	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
 // openList makes a store of a file of recommendations, for as long as they are judged.
@@ -57,16 +63,59 @@ func (a *app) openList(cmd *cobra.Command, name string, o *evalFlags) (l evaluat
 	return l, err
 }
 
-// openVectors makes a store of an array of vectors, with the ids that are beside it.
+// openVectors makes a store of an array of vectors with the ids that are beside it, or of a table of both.
 func (a *app) openVectors(cmd *cobra.Command, name, what string, o *evalFlags) (*csr.Store, error) {
 	base, ok := strings.CutSuffix(name, ".npy")
-	if !ok {
-		return nil, ui.Usagef(cmd, "--vectors: %s does not end in .npy: gdsvd export writes such arrays", name)
+	if table := strings.HasSuffix(name, ".parquet"); table {
+		base = filepath.Join(o.Dir, "vectors-"+what)
+		if err := a.tableVectors(name, base); err != nil {
+			return nil, err
+		}
+	} else if !ok {
+		return nil, ui.Usagef(cmd, "--vectors: %s ends neither in .npy nor in .parquet: gdsvd export writes such files", name)
 	}
 	path := filepath.Join(o.Dir, what+".csr")
 	options := ingest.Options{Format: "npy", RowIDs: base + ".ids", Memory: o.Memory, Workers: o.Workers, Orient: ingest.OrientRows, CheckpointEvery: -1}
-	if _, err := a.ingest(cmd, []string{name}, path, options); err != nil {
+	if _, err := a.ingest(cmd, []string{base + ".npy"}, path, options); err != nil {
 		return nil, err
 	}
 	return a.openStore(path)
+}
+
+// tableVectors writes the vectors of a Parquet file, and their ids, to base.npy and base.ids.
+func (a *app) tableVectors(name, base string) (err error) {
+	f, err := a.fsys.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var array *npy.Array
+	n := int64(0)
+	err = replaceFile(base+".ids", true, func(w io.Writer) error {
+		ids := bufio.NewWriter(w)
+		err := parquet.Vectors(&format.Input{Name: name, At: f, Size: info.Size()}, func(rows int64, k int) (err error) {
+			array, err = npy.Create(a.fsys, base+".npy", rows, int64(k))
+			return err
+		}, func(id string, x []float64) error {
+			if strings.ContainsAny(id, "\r\n") {
+				return fmt.Errorf("%s: row %d: the id %q has an end of line in it", name, n+1, id)
+			}
+			fmt.Fprintln(ids, id) // the error stays
+			n++
+			return array.WriteRows(n-1, mat.NewDense(1, len(x), x))
+		})
+		return cmp.Or(err, ids.Flush())
+	})
+	if array == nil {
+		return err
+	}
+	if err != nil {
+		return errors.Join(err, array.Discard())
+	}
+	_, err = array.Finish()
+	return err
 }

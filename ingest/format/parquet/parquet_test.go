@@ -212,12 +212,21 @@ func FuzzParquet(f *testing.F) {
 		User, Item int64
 		At         int64 `parquet:",timestamp(nanosecond)"`
 	}{{1, 2, 3}, {1, 4, 5}}, 1))
+	f.Add(formattest.Parquet(f, []struct {
+		ID     string `parquet:"id"`
+		C1, C2 float64
+	}{{"a", 1, 2}, {"b", 3, 4}}, 1))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if _, _, err := formattest.Read(Format, data, false); err != nil && strings.Contains(err.Error(), "\n") {
 			t.Fatalf("error of several lines: %q", err)
 		}
 		if _, _, err := formattest.Read(Format, data, true); err != nil && strings.Contains(err.Error(), "\n") {
 			t.Fatalf("error of several lines, with times: %q", err)
+		}
+		in := &format.Input{Name: "f", At: bytes.NewReader(data), Size: int64(len(data))}
+		err := Vectors(in, func(rows int64, k int) error { return nil }, func(id string, x []float64) error { return nil })
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Fatalf("error of several lines, of vectors: %q", err)
 		}
 	})
 }

@@ -1,0 +1,114 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+// Vectors reads a table of vectors: a column called id, of integers or texts, and columns of floating-point numbers. Others, such as titles, are
+// not read. begin is told how many rows there are, and of how many numbers, before visit is called with each row in order; x is valid during the call.
+func Vectors(in *format.Input, begin func(rows int64, k int) error, visit func(id string, x []float64) error) error {
+	p := &reader{in: in, window: window{size: in.Window}}
+	footer, err := readFooter(in)
+	if err != nil {
+		return p.damaged(err)
+	}
+	p.window.held, p.window.taken = footer.held, footer.held
+	all, err := fieldsOf(footer.schema)
+	if err != nil {
+		return p.damaged(err)
+	}
+	fields := make([]*field, 1)
+	for _, f := range all {
+		f.isID, f.most = f.name == "id", maxPage
+		switch {
+		case f.isID && f.can():
+			fields[0] = f
+		case f.kind == number && !f.nested:
+			fields = append(fields, f)
+		}
+	}
+	k := len(fields) - 1
+	if fields[0] == nil || k == 0 {
+		return p.fail(errors.New("want a column called id, of integers or texts, and columns of floating-point numbers, as gdsvd export writes them"))
+	}
+	if err := begin(footer.rows, k); err != nil {
+		return err
+	}
+	columns := make([]column, len(fields))
+	for _, g := range footer.groups {
+		for i, f := range fields {
+			if g.rows < 0 || f.leaf >= len(g.chunks) {
+				return p.damaged(errCount)
+			}
+			if err := columns[i].begin(f, g.chunks[f.leaf], in, g.rows, &p.window); err != nil {
+				return p.damaged(fmt.Errorf("column %q: %w", f.name, err))
+			}
+		}
+		for left := g.rows; left > 0; {
+			n, err := p.some(columns, left, visit)
+			if err != nil {
+				return err
+			}
+			left -= int64(n)
+			p.row += int64(n)
+		}
+	}
+	for i := range columns {
+		columns[i].close()
+	}
+	if p.row != footer.rows {
+		return p.damaged(errCount)
+	}
+	return nil
+}
+
+// some visits the next rows, some of those that are left, and returns how many.
+func (p *reader) some(columns []column, left int64, visit func(id string, x []float64) error) (int, error) {
+	const most = 1 << 10
+	n, k := int(min(left, most)), len(columns)-1
+	for i := range columns {
+		c := &columns[i]
+		if err := c.fill(); err != nil {
+			return 0, p.damaged(fmt.Errorf("column %q: %w", c.name, err))
+		}
+		n = min(n, c.rows-c.at)
+	}
+	ids, x := make([]string, n), make([]float64, n*k)
+	var bad error
+	for i := range columns {
+		c, at := &columns[i], 0
+		c.each(n, func(place uint32, null bool) {
+			var s part
+			switch {
+			case null:
+				s.err = errNull
+			case c.kind > number:
+				s = c.text(c.values().text(place))
+			default:
+				s = c.number(c.values().nums[place])
+			}
+			if s.err != nil && bad == nil {
+				bad = &format.ParseError{File: p.in.Name, Line: p.row + int64(at) + 1, Field: c.name, Text: text.Shorten(s.offend), Err: s.err}
+			}
+			switch {
+			case i > 0:
+				x[at*k+i-1] = s.value
+			case s.text != nil:
+				ids[at] = string(s.text)
+			default:
+				ids[at] = strconv.FormatInt(s.n, 10)
+			}
+			at++
+		})
+		c.advance(n)
+	}
+	for i := 0; i < n && bad == nil; i++ {
+		bad = visit(ids[i], x[i*k:(i+1)*k])
+	}
+	return n, bad
+}
