@@ -137,12 +137,23 @@ func text(ctx context.Context, fsys vfs.FS, dir string, files []File, t Text, co
 			continue
 		}
 		x, err := lines.Open(ctx, fsys, path, lines.Sum{Size: f.Size, CRC: uint32(f.CRC), Escaped: t.Escaped}, count)
-		if errors.Is(err, lines.ErrDamaged) {
-			err = damagedResult(path, "%v", err)
-		}
-		return x, err
+		return x, ofLines(path, err)
 	}
 	return nil, damagedResult(dir, "files: %.60q is not listed", t.File)
+}
+
+// ofLines is an error of the lines of a file.
+func ofLines(path string, err error) error {
+	if errors.Is(err, lines.ErrDamaged) {
+		return damagedResult(path, "%v", err)
+	}
+	return err
+}
+
+// line is line i of a file.
+func line(x *lines.File, i int64) (string, error) {
+	text, err := x.At(i)
+	return text, ofLines(x.Name(), err)
 }
 
 // Count is the number of rows or columns.
@@ -160,7 +171,7 @@ func (n *Names) Titled() bool { return n.titles != nil }
 // ID is that of row or column i, 0 ≤ i < Count; decimal if it is an integer.
 func (n *Names) ID(i int64) (string, error) {
 	if n.ids != nil {
-		return n.ids.At(i)
+		return line(n.ids, i)
 	}
 	if i < 0 || i >= n.count {
 		panic(fmt.Sprintf("factor: id %d of %d", i, n.count))
@@ -173,7 +184,7 @@ func (n *Names) Title(i int64) (string, error) {
 	if n.titles == nil {
 		return "", nil
 	}
-	return n.titles.At(i)
+	return line(n.titles, i)
 }
 
 // At is the name of row or column i.
@@ -208,7 +219,7 @@ func (n *Names) Index(id string) (int64, error) {
 	}
 	if !n.Ints() {
 		i, err := n.ids.Find(func(line string) bool { return line >= id })
-		return n.only(i, err, func(line string) bool { return line == id })
+		return n.only(i, ofLines(n.path, err), func(line string) bool { return line == id })
 	}
 	x, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || strconv.FormatInt(x, 10) != id {
@@ -227,7 +238,7 @@ func (n *Names) Index(id string) (int64, error) {
 		return y
 	}
 	i, err := n.ids.Find(func(line string) bool { return number(line) >= x })
-	return n.only(i, cmp.Or(err, bad), func(line string) bool { return number(line) == x })
+	return n.only(i, cmp.Or(ofLines(n.path, err), bad), func(line string) bool { return number(line) == x })
 }
 
 // lookUp is Index for ids in any order. The first call reads all of them, and keeps 16 bytes of each.
@@ -236,7 +247,7 @@ func (n *Names) lookUp(id string) (int64, error) {
 		n.seed = maphash.MakeSeed()
 		n.hashes = make([]place, n.count)
 		for i := range n.hashes {
-			line, err := n.ids.At(int64(i))
+			line, err := line(n.ids, int64(i))
 			if err != nil {
 				n.bad = err
 				return
@@ -251,7 +262,7 @@ func (n *Names) lookUp(id string) (int64, error) {
 	hash := maphash.String(n.seed, id)
 	at, _ := slices.BinarySearchFunc(n.hashes, hash, func(p place, hash uint64) int { return cmp.Compare(p.hash, hash) })
 	for ; at < len(n.hashes) && n.hashes[at].hash == hash; at++ {
-		if line, err := n.ids.At(n.hashes[at].at); err != nil || line == id {
+		if line, err := line(n.ids, n.hashes[at].at); err != nil || line == id {
 			return n.hashes[at].at, err
 		}
 	}
@@ -263,7 +274,7 @@ func (n *Names) only(i int64, err error, is func(string) bool) (int64, error) {
 	if err != nil || i == n.count {
 		return -1, err
 	}
-	line, err := n.ids.At(i)
+	line, err := line(n.ids, i)
 	if err != nil || !is(line) {
 		return -1, err
 	}
@@ -287,7 +298,7 @@ func (n *Names) Verify(ctx context.Context) error {
 	}
 	before, last := "", int64(0)
 	for i := range n.count {
-		id, err := n.ids.At(i)
+		id, err := line(n.ids, i)
 		if err = cmp.Or(err, ended(ctx, i)); err != nil {
 			return err
 		}

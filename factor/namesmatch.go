@@ -60,7 +60,7 @@ func (n *Names) Match(ctx context.Context, ids Sequence, found func(i, at int64)
 	next := func() (err error) {
 		at++
 		if at < n.count {
-			here, err = n.ids.At(at)
+			here, err = line(n.ids, at)
 		}
 		return err
 	}

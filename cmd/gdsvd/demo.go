@@ -81,7 +81,7 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 	say := show.NewPrinter(to)
 	truth := synth.NewKronecker(demoUsers, demoItems, demoSeed)
 	users, items := truth.Dims()
-	if err := replaceFile(file, false, func(w io.Writer) error { return truth.WriteRatings(w) }); err != nil {
+	if err := replaceFile(a.fsys, file, false, func(w io.Writer) error { return truth.WriteRatings(w) }); err != nil {
 		return err
 	}
 	say.Printf("A ratings file with known singular values: %d users × %d items, %d ratings\n", users, items, truth.NNZ())

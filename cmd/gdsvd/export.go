@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -54,8 +53,10 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 		Args:              oneArgument("OUT or STORE"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, noStore := a.fsys.Stat(filepath.Join(args[0], csr.ManifestName))
-			store := noStore == nil
+			store, bad := a.holds(args[0], csr.ManifestName)
+			if bad != nil {
+				return bad
+			}
 			switch {
 			case store && o.What != "" && o.What != export.Matrix:
 				return ui.Usagef(cmd, "--what %s is of a result, and %s is a store, of which the matrix can be exported", o.What, args[0])
@@ -143,7 +144,9 @@ func (a *app) openResult(ctx context.Context, dir string) (*factor.Result, error
 		if standing := a.runOf(ctx, dir); standing != "" {
 			return nil, fmt.Errorf("%s holds no result: %s", dir, standing)
 		}
-		if _, bad := a.fsys.Stat(filepath.Join(dir, csr.ManifestName)); bad == nil {
+		if store, bad := a.holds(dir, csr.ManifestName); bad != nil {
+			return nil, bad
+		} else if store {
 			return nil, fmt.Errorf("%s is a store, not a result: gdsvd svd makes one of it", dir)
 		}
 		return nil, fmt.Errorf("%w: there is no result; name the OUT of a gdsvd svd that has ended", err)

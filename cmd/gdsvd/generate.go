@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -88,7 +87,7 @@ func (a *app) generateRatings(ctx context.Context, g synth.Ratings, out string, 
 		}
 		return write(a.stdout)
 	}
-	err := replaceFile(out, force, write)
+	err := replaceFile(a.fsys, out, force, write)
 	a.display.End()
 	return a.print(generatedRatings{out, g.Users, g.Items, g.Ratings, g.Seed}, err, func(to *show.Printer) {
 		to.Printf("%s: %d ratings, %d users × %d items\n", out, g.Ratings, g.Users, g.Items)
@@ -117,15 +116,15 @@ type generatedStore struct {
 }
 
 // replaceFile writes a file beside its place and moves it there when it is complete.
-func replaceFile(name string, force bool, write func(io.Writer) error) (err error) {
-	old, err := os.Lstat(name)
+func replaceFile(fsys vfs.FS, name string, force bool, write func(io.Writer) error) (err error) {
+	old, err := fsys.Lstat(name)
 	switch {
 	case err == nil && old.IsDir():
 		return &fs.PathError{Op: "create", Path: name, Err: errors.New("it is a directory; name a file")}
 	case err == nil && !force:
 		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 	}
-	lock, err := vfs.OS().Lock(name + ".lock")
+	lock, err := fsys.Lock(name + ".lock")
 	switch {
 	case errors.Is(err, vfs.ErrLocked):
 		return fmt.Errorf("create %s: %w that is writing it", name, err)
@@ -135,7 +134,7 @@ func replaceFile(name string, force bool, write func(io.Writer) error) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	return durable.Replace(vfs.OS(), name, name+vfs.PartialSuffix, func(f vfs.File) error { return write(f) })
+	return durable.Replace(fsys, name, name+vfs.PartialSuffix, func(f vfs.File) error { return write(f) })
 }
 
 // storeForceHelp is about the flag of commands that make a store.

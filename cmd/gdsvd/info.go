@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +52,11 @@ With --titles each is followed by a tab and what people call it, if that is know
 			if ids != noAxis && titles != noAxis {
 				return ui.Usagef(cmd, "--titles prints the ids as well: leave out --ids")
 			}
-			if _, err := a.fsys.Stat(filepath.Join(path, factor.ResultFile)); err == nil {
+			done, err := a.holds(path, factor.ResultFile)
+			if err != nil {
+				return err
+			}
+			if done {
 				if ids != noAxis || titles != noAxis {
 					return ui.Usagef(cmd, "--ids wants the STORE, %s is a result", path)
 				}

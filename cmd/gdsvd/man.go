@@ -43,7 +43,7 @@ func (a *app) man(root *cobra.Command, dir string) error {
 	made := madePages{Directory: dir}
 	for _, cmd := range man.Commands(root) {
 		name := man.Name(cmd)
-		if err := replaceFile(filepath.Join(dir, name), true, func(w io.Writer) error {
+		if err := replaceFile(a.fsys, filepath.Join(dir, name), true, func(w io.Writer) error {
 			_, err := w.Write(man.Page(cmd, h))
 			return err
 		}); err != nil {

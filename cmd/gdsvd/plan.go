@@ -95,8 +95,10 @@ func (w *way) plan(ctx context.Context) (*planned, error) {
 		r.Inputs = append(r.Inputs, unsigned(in))
 	}
 	if len(w.inputs) == 1 {
-		_, err := w.fsys.Stat(filepath.Join(w.inputs[0], csr.ManifestName))
-		r.Exists = err == nil
+		var err error
+		if r.Exists, err = w.holds(w.inputs[0], csr.ManifestName); err != nil {
+			return nil, err
+		}
 	}
 	o := plan.Options{Factor: w.factor, Format: w.format}
 	if w.format == "none" {

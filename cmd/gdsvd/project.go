@@ -80,7 +80,11 @@ columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + 
 
 // withNew calls do with a store, or with one that is made of files for as long as that takes.
 func (a *app) withNew(cmd *cobra.Command, inputs []string, o foldin.Options, do func(*csr.Store) error) (err error) {
-	if _, bad := a.fsys.Stat(filepath.Join(inputs[0], csr.ManifestName)); bad == nil && len(inputs) == 1 {
+	made, err := a.holds(inputs[0], csr.ManifestName)
+	if err != nil {
+		return err
+	}
+	if made && len(inputs) == 1 {
 		store, err := a.openSeen(inputs[0], true)
 		if err != nil {
 			return err

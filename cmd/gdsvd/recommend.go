@@ -192,7 +192,7 @@ func (a *app) recommend(cmd *cobra.Command, r *named, o *recommendFlags) (err er
 		return err
 	}
 	if o.out != "" {
-		err := o.write(recommend.Side{What: "row", Names: r.rows}, recommend.Side{What: "column", Names: r.cols}, all)
+		err := o.write(a.fsys, recommend.Side{What: "row", Names: r.rows}, recommend.Side{What: "column", Names: r.cols}, all)
 		a.display.End()
 		return a.print(recommended{o.out, s}, err, func(out *show.Printer) {
 			out.Printf("%s: %d recommendations for %d rows%s\n", o.out, s.Items, s.Rows, left(s))
@@ -227,8 +227,8 @@ func (o *listFile) check(cmd *cobra.Command) error {
 }
 
 // write writes what all hands over, of one side to another.
-func (o *listFile) write(of, to recommend.Side, all func(take func(row int64, items []recommend.Item) error) error) error {
-	return replaceFile(o.out, o.force, func(w io.Writer) error {
+func (o *listFile) write(fsys vfs.FS, of, to recommend.Side, all func(take func(row int64, items []recommend.Item) error) error) error {
+	return replaceFile(fsys, o.out, o.force, func(w io.Writer) error {
 		format, err := recommend.FormatOf(o.out)
 		if err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -81,7 +80,11 @@ func (a *app) page(cmd *cobra.Command, path string, o *pageFlags) (err error) {
 	o.Memory = a.budget(o.Memory)
 	defer heap.Limit(heap.Unplanned(o.Memory))()
 	o.FS, o.Progress = a.fsys, a.rows
-	if _, bad := a.fsys.Stat(filepath.Join(path, csr.ManifestName)); bad == nil {
+	isStore, err := a.holds(path, csr.ManifestName)
+	if err != nil {
+		return err
+	}
+	if isStore {
 		for _, flag := range []string{"store", "no-store", "labels", "components", "number"} {
 			if cmd.Flags().Changed(flag) {
 				return ui.Usagef(cmd, "--%s is for a result; %s is a store", flag, path)
@@ -137,7 +140,7 @@ func (a *app) storeOf(r *factor.Result, o *pageFlags) (err error) {
 func (a *app) writePage(of string, o *pageFlags, write func(io.Writer) error) error {
 	a.display.Begin("report")
 	n := counted{}
-	err := replaceFile(o.out, o.force, func(w io.Writer) error {
+	err := replaceFile(a.fsys, o.out, o.force, func(w io.Writer) error {
 		n.Writer = w
 		return write(&n)
 	})

@@ -88,7 +88,7 @@ func (a *app) similar(cmd *cobra.Command, r *named, o recommend.SimilarOptions, 
 	if to.out == "" {
 		return a.rankings(what, what, names, names, all)
 	}
-	err = to.write(recommend.Side{What: what, Names: names}, recommend.Side{What: "similar", Names: names}, all)
+	err = to.write(a.fsys, recommend.Side{What: what, Names: names}, recommend.Side{What: "similar", Names: names}, all)
 	a.display.End()
 	s.File = to.out
 	return a.print(s, err, func(out *show.Printer) { out.Printf("%s: %d similar ones of %d %ss\n", s.File, s.Items, s.Of, what) })

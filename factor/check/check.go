@@ -209,7 +209,10 @@ func (c *checker) shapes(context.Context) (err error) {
 		}
 		return nil
 	}
-	if c.values, err = c.arrays.values(); err == nil && !c.arrays.signed() {
+	if c.values, err = c.arrays.values(); err != nil {
+		return c.problem(err)
+	}
+	if !c.arrays.signed() {
 		err = sorted(c.arrays.sigma.Name(), c.values, c.stated == nil)
 	}
 	if err == nil {

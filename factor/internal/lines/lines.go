@@ -178,6 +178,9 @@ func (x *File) read(b []byte, at int64) error {
 	return err
 }
 
+// Name is that of the file.
+func (x *File) Name() string { return x.f.Name() }
+
 // Count is the number of lines.
 func (x *File) Count() int64 { return x.count }
 

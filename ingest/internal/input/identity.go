@@ -84,14 +84,21 @@ func (in Files) contentSum(ctx context.Context, name string, size int64) (_ stri
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := crc.New()
+	add := func(at, n int64) {
+		if err == nil {
+			_, err = io.CopyN(sum, io.NewSectionReader(f, at, n), n)
+		}
+	}
 	if size <= sumWhole {
-		_, err = io.Copy(sum, io.NewSectionReader(f, 0, size))
+		add(0, size)
+	} else {
+		for i := range int64(sumSamples) {
+			add(i*((size-sumPiece)/(sumSamples-1)), sumPiece)
+		}
+		add(size-sumSamples, sumSamples) // the division leaves some bytes behind the last piece
 	}
-	for i := int64(0); i < sumSamples && size > sumWhole && err == nil; i++ {
-		_, err = io.Copy(sum, io.NewSectionReader(f, i*((size-sumPiece)/(sumSamples-1)), sumPiece))
-	}
-	if size > sumWhole && err == nil { // the division leaves some bytes behind the last piece
-		_, err = io.Copy(sum, io.NewSectionReader(f, size-sumSamples, sumSamples))
+	if err == io.EOF {
+		return "", fmt.Errorf("read %s: it ends before its %d bytes: it has changed while it was read, or the disk did not deliver it; try again", DisplayName(name), size)
 	}
 	if err != nil {
 		return "", (&File{Name: DisplayName(name)}).failed(err)

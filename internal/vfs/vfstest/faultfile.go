@@ -1,6 +1,7 @@
 package vfstest
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -52,14 +53,22 @@ type faultFile struct {
 }
 
 func (x *faultFile) Read(b []byte) (int, error) {
-	if err := x.f.ask(OpRead, x.Name(), len(b)); err != nil {
+	err := x.f.ask(OpRead, x.Name(), len(b))
+	if err == ErrShort {
+		b = b[:(len(b)+1)/2]
+	} else if err != nil {
 		return 0, err
 	}
 	return x.File.Read(b)
 }
 
 func (x *faultFile) ReadAt(b []byte, off int64) (int, error) {
-	if err := x.f.ask(OpReadAt, x.Name(), len(b)); err != nil {
+	err := x.f.ask(OpReadAt, x.Name(), len(b))
+	if err == ErrShort {
+		n, err := x.File.ReadAt(b[:len(b)/2], off)
+		return n, cmp.Or(err, io.EOF)
+	}
+	if err != nil {
 		return 0, err
 	}
 	return x.File.ReadAt(b, off)
@@ -79,6 +88,9 @@ func (x *faultFile) write(kind Kind, b []byte, write func([]byte) (int, error)) 
 		return write(b)
 	case errors.Is(err, ErrDead):
 		return 0, err
+	}
+	if err == ErrShort {
+		err = &fs.PathError{Op: "write", Path: x.Name(), Err: io.ErrShortWrite}
 	}
 	n, writeErr := write(b[:len(b)/2])
 	return n, errors.Join(err, writeErr)

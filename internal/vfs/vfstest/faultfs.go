@@ -59,6 +59,10 @@ func (o Op) String() string { return fmt.Sprintf("%s %s", o.Kind, o.Name) }
 // ErrInjected is what FailAt makes operations fail with.
 var ErrInjected = errors.New("injected fault")
 
+// ErrShort has a read deliver half of its bytes, ReadAt with io.EOF, and a write end after half with io.ErrShortWrite.
+// All else is done.
+var ErrShort = errors.New("half of the bytes")
+
 // ErrDead is what every operation fails with after Die.
 var ErrDead = errors.New("the process is dead")
 
@@ -149,7 +153,11 @@ func (f *FaultFS) ask(kind Kind, name string, bytes int) error {
 	if inject == nil {
 		return nil
 	}
-	return inject(op)
+	err := inject(op)
+	if err == ErrShort && kind != OpRead && kind != OpReadAt && kind != OpWrite && kind != OpWriteAt {
+		return nil
+	}
+	return err
 }
 
 func hold[T io.Closer](f *FaultFS, c T, err error) (T, error) {
