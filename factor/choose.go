@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
 // Choice is how the method of a run was chosen.
@@ -128,6 +129,9 @@ func (t *task) problem(room func(method.Method) cost.Room) cost.Problem {
 		Workload: solver.Settings{Rank: t.Rank, Energy: t.Energy, Operator: t.Operator, Which: t.Which, Stop: t.Stop, Tol: t.Tol}.Workload(info),
 		Rows:     t.store.Rows(), Columns: t.store.Cols(), NNZ: t.store.NNZ(), Methods: t.Methods, Room: room,
 	}
+	if t.Remote != nil {
+		p.Pass, p.Column = t.PassCost.Seconds(), remote.ColumnCost(t.store.Cols()).Seconds()
+	}
 	for i := range t.store.NumBlocks() {
 		p.Encoded += t.store.Block(i).Size
 	}
@@ -143,7 +147,11 @@ func (t *task) planned(m method.Method) cost.Room {
 	if err != nil {
 		return cost.Room{}
 	}
-	return p.room()
+	r := p.room()
+	if t.Remote != nil {
+		r.Resident = 0 // a task keeps nothing
+	}
+	return r
 }
 
 // canonical is a method with what it takes for settings that it is not given, for a number of

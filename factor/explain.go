@@ -31,6 +31,7 @@ type Explanation struct {
 	FirstBytes int64     `json:"first_pass_bytes"` // of the store; later passes read Plan.PassBytes
 	Workers    int       `json:"workers"`
 	Memory
+	Engine     *Engine    `json:"engine,omitempty"`
 	Measured   *Speed     `json:"measured,omitempty"`   // on this machine, for the estimates
 	Considered []Estimate `json:"considered,omitempty"` // fastest first, those that fit before those that do not
 }
@@ -64,7 +65,8 @@ type Estimate struct {
 	Read         float64 `json:"read"` // seconds, as are the next
 	Multiply     float64 `json:"multiply"`
 	Dense        float64 `json:"dense"`
-	Total        float64 `json:"total"` // less than the sum: reading goes on meanwhile
+	Beside       float64 `json:"beside,omitempty"` // that passes of an engine take beside their work
+	Total        float64 `json:"total"`            // less than the sum: reading goes on meanwhile
 }
 
 // Explain says how Run would go with the same options, on a store or what is planned of one (csr.Outline). It measures the machine for about a
@@ -74,12 +76,22 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	if err != nil {
 		return nil, err
 	}
+	tasks, err := t.onEngine(ctx, before)
+	if err == nil && tasks != nil {
+		err = tasks.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
 	p := t.problem(t.actual())
 	e := &Explanation{NNZ: store.NNZ(), K: t.Rank, Energy: t.Energy, Which: t.which(), Tol: t.Tol, FirstBytes: p.Encoded}
 	e.Rows, e.Cols = Dims(store)
 	if t.view != nil {
 		low, high := valuesOf(store)
 		e.View = &ViewPlan{t.View.String(), t.view.Reads(), t.view.Effects(low, high)}
+	}
+	if tasks != nil {
+		e.Engine = &Engine{Name: t.Remote.Engine.Name(), Groups: tasks.Groups(), PassSeconds: t.PassCost.Seconds()}
 	}
 	if e.Choice, _, err = t.choose(ctx, before); err != nil {
 		return nil, err
@@ -132,6 +144,6 @@ func newEstimate(e cost.Estimate) Estimate {
 	return Estimate{
 		Flags: flagsOf(e.Method), Passes: e.Passes, Products: e.Products, PassBytes: e.PassBytes, Memory: e.Vectors, Fits: e.Fits,
 		VectorsRead: e.VectorsRead, VectorsWrote: e.VectorsWritten,
-		Read: e.Read.Seconds(), Multiply: e.Multiply.Seconds(), Dense: e.Dense.Seconds(), Total: e.Total.Seconds(),
+		Read: e.Read.Seconds(), Multiply: e.Multiply.Seconds(), Dense: e.Dense.Seconds(), Beside: e.Beside.Seconds(), Total: e.Total.Seconds(),
 	}
 }

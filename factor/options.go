@@ -46,6 +46,9 @@ type Options struct {
 	// Remote has the passes made by tasks of its engine, which stays the caller's; nil: by this process. The bits depend on
 	// Remote.Groups. FS and Log are set by Run.
 	Remote *remote.Options
+	// PassCost is what a pass of Remote takes beside its work, for the choice of a method; 0: as measured before it. The
+	// result has it: with it, the choice is the same again.
+	PassCost time.Duration
 
 	CheckpointEvery time.Duration // save the run in Dir so often; 0: DefaultCheckpointEvery, negative: never
 	CheckpointShare float64       // of the time of the run that saving may take; 0: a tenth

@@ -130,6 +130,9 @@ func (t *task) actual() func(method.Method) cost.Room {
 			return cost.Room{}
 		}
 		r := p.room()
+		if t.Remote != nil {
+			p.plan.Resident, r.Resident = 0, 0
+		}
 		r.Cached = cached(t.store, p.plan, available)
 		return r
 	}

@@ -1,6 +1,9 @@
 package factor
 
 import (
+	"context"
+	"errors"
+
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
@@ -10,31 +13,48 @@ type Engine struct {
 	Groups  int    `json:"groups"`  // that the matrix was cut into; the bits depend on it
 	Tasks   int    `json:"tasks"`   // that the engine was given
 	Retries int    `json:"retries"` // of them, again
+	// PassSeconds is what a pass takes beside its work, as it was measured or given for the choice of the method; absent if there was none.
+	PassSeconds float64 `json:"pass_seconds,omitempty"`
 }
 
-// onEngine begins the tasks that make the passes of the run; nil: they are made by this process.
-func (t *task) onEngine(place placement) (*remote.Matrix, error) {
+// onEngine begins the tasks that make the passes of the run, and measures what a pass takes beside its work if a method is to be
+// chosen by it; nil: passes are made by this process.
+func (t *task) onEngine(ctx context.Context, before outState) (_ *remote.Matrix, err error) {
 	if t.Remote == nil {
 		return nil, nil
 	}
-	if place.files > 0 {
-		return nil, says(nil, "the vectors are too large for %v: a run with an %v has them in memory; give more", Option("Memory"), Option("Remote"))
-	}
 	o := *t.Remote
 	o.FS, o.Log = t.FS, t.Log
-	if local, ok := o.Engine.(*remote.Local); ok && local.Memory == 0 {
-		local.Memory, local.Workers, local.Reserve = t.Memory, t.Workers, place.options.Reserve
-	}
 	s := remote.Subject{Store: t.store}
 	if t.view != nil {
 		s.View, s.Pipeline = t.view, t.View.String()
 	}
-	return remote.New(s, o)
+	tasks, err := remote.New(s, o)
+	if err == nil && t.Method == nil && t.PassCost == 0 && !(t.Resume && before.checkpoint) {
+		if t.PassCost, err = tasks.PassCost(ctx); err != nil {
+			err = errors.Join(err, tasks.Close())
+		}
+	}
+	return tasks, err
+}
+
+// placeTasks gives tasks of this process their share of the budget.
+func (t *task) placeTasks(place placement) error {
+	if t.Remote == nil {
+		return nil
+	}
+	if place.files > 0 {
+		return says(nil, "the vectors are too large for %v: a run with an %v has them in memory; give more", Option("Memory"), Option("Remote"))
+	}
+	if local, ok := t.Remote.Engine.(*remote.Local); ok && local.Memory == 0 {
+		local.Memory, local.Workers, local.Reserve = t.Memory, t.Workers, place.options.Reserve
+	}
+	return nil
 }
 
 func (t *task) sayEngine(r *Result, tasks *remote.Matrix) {
 	if tasks != nil {
 		stats := tasks.Stats()
-		r.Engine = &Engine{t.Remote.Engine.Name(), tasks.Groups(), stats.Tasks, stats.Retries}
+		r.Engine = &Engine{t.Remote.Engine.Name(), tasks.Groups(), stats.Tasks, stats.Retries, t.PassCost.Seconds()}
 	}
 }

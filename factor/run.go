@@ -71,11 +71,21 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	if err := t.mayBegin(before); err != nil {
 		return nil, err
 	}
+	tasks, err := t.onEngine(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	if tasks != nil {
+		defer func() { err = errors.Join(err, tasks.Close()) }()
+	}
 	choice, sayChosen, err := t.choose(ctx, before)
 	if err != nil {
 		return nil, err
 	}
 	place, err := t.fit(t.Method)
+	if err == nil {
+		err = t.placeTasks(place)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +95,6 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	}
 	sayChosen()
 	defer func() { err = errors.Join(err, t.space.Close()) }()
-	tasks, err := t.onEngine(place)
-	if err != nil {
-		return nil, err
-	}
-	if tasks != nil {
-		defer func() { err = errors.Join(err, tasks.Close()) }()
-	}
 	if err := t.measureView(ctx, before, tasks); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type engineOptions struct {
 	groups    int
 	processes int
 	timeout   time.Duration
+	pass      time.Duration
 }
 
 // engineModules are the engines that a program in Python speaks to: what stands before "://" in --engine, or before "-local".
@@ -34,7 +35,11 @@ func (o *engineOptions) add(cmd *cobra.Command) {
 	f.IntVar(&o.groups, "groups", 0, "with --engine: cut the matrix into `N` groups of blocks, a task each, 2 to 4 a worker (0: 16); the last digits of the result depend on it, and on nothing else of the engine")
 	f.IntVar(&o.processes, "processes", 1, "with --engine command: start `N` of the program")
 	f.DurationVar(&o.timeout, "task-timeout", 30*time.Minute, "with --engine: what has tasks and ends none for so long is killed, and its tasks are tried again (0: never)")
+	f.DurationVar(&o.pass, "pass-cost", usualPassCost, "with --engine and --method auto: what a pass takes beside its work; the dearer, the wider are blocks (0: as measured at the start; result.json tells it)")
 }
+
+// usualPassCost is about that of Dask. It is that of all engines, so that they make the same choice.
+const usualPassCost = 32 * time.Millisecond
 
 // defaultGroups is enough for a handful of workers.
 const defaultGroups = 16
@@ -42,7 +47,7 @@ const defaultGroups = 16
 // options are those of the engine that the flags name, nil of none.
 func (o *engineOptions) options(cmd *cobra.Command, run *svdOptions, store string) (*remote.Options, error) {
 	if o.name == "" {
-		for _, flag := range []string{"shared", "groups", "processes", "task-timeout"} {
+		for _, flag := range []string{"shared", "groups", "processes", "task-timeout", "pass-cost"} {
 			if cmd.Flags().Changed(flag) {
 				return nil, ui.Usagef(cmd, "--%s is for a run with --engine", flag)
 			}
@@ -53,8 +58,6 @@ func (o *engineOptions) options(cmd *cobra.Command, run *svdOptions, store strin
 	switch {
 	case store == "-":
 		return nil, ui.Usagef(cmd, "--engine %s of -: workers cannot read standard input; ingest it, and factorise its store", o.name)
-	case run.explain:
-		return nil, ui.Usagef(cmd, "--engine %s has no --explain: explain the run without it", o.name)
 	case run.Init != "":
 		return nil, ui.Usagef(cmd, "--engine %s takes no --init", o.name)
 	case o.shared == "":
@@ -63,9 +66,12 @@ func (o *engineOptions) options(cmd *cobra.Command, run *svdOptions, store strin
 		return nil, ui.Usagef(cmd, "--groups %d: want a number of groups, or 0 for %d", o.groups, defaultGroups)
 	case o.processes < 1, o.processes > 1 && kind != "command":
 		return nil, ui.Usagef(cmd, "--processes %d: want one or more, with --engine command", o.processes)
+	case o.pass < 0:
+		return nil, ui.Usagef(cmd, "--pass-cost %v: want a time, or 0 to have it measured", o.pass)
 	case o.timeout < 0:
 		return nil, ui.Usagef(cmd, "--task-timeout %v: want a time, or 0 for none", o.timeout)
 	}
+	run.PassCost = o.pass
 	all := &remote.Options{Shared: o.shared, Groups: o.groups}
 	if all.Groups == 0 {
 		all.Groups = defaultGroups

@@ -86,6 +86,28 @@ func TestEngines(t *testing.T) {
 	}
 }
 
+// A pass that is dear beside its work has fewer and wider blocks; what it takes is given, or measured before the choice, and told.
+func TestPassCost(t *testing.T) {
+	store := ingested(t, blocky)
+	args := append([]string{"-k", "3", "--groups", "3", "--shared", t.TempDir()}, workerEngine(t)...)
+	passes := map[string]int{}
+	for _, c := range []string{"1us", "10s", "0"} {
+		var e factor.Explanation
+		decode(t, must(t, append([]string{"svd", store, "--explain", "--json", "--pass-cost", c}, args...)...), &e)
+		passes[c] = e.Plan.Passes
+		if e.Engine == nil || !(e.Engine.PassSeconds > 0) || e.Plan.Beside < e.Engine.PassSeconds*float64(e.Plan.Passes) || e.Plan.Total < e.Plan.Beside {
+			t.Errorf("%s: %+v of %+v", c, e.Engine, e.Plan)
+		}
+	}
+	if passes["10s"] >= passes["1us"] {
+		t.Errorf("passes: %v", passes)
+	}
+	_, r := factorised(t, store, append(args, "--pass-cost", "0")...)
+	if r.Engine.PassSeconds < 0.001 {
+		t.Errorf("%+v", r.Engine)
+	}
+}
+
 // A damaged shard ends the run with exit code 3 and one line that names it.
 func TestEngineDamagedShard(t *testing.T) {
 	store := ingested(t, blocky)
@@ -122,7 +144,7 @@ func TestEngineUsage(t *testing.T) {
 		{svd("--engine", "flink://x", "--shared", dir), `--engine flink://x: choose local, `},
 		{svd("--engine", "local", "--shared", dir, "--groups", "-1"), `--groups -1: want a number of groups`},
 		{svd("--engine", "local", "--shared", dir, "--processes", "2"), `--processes 2: want one or more, with --engine command`},
-		{svd("--engine", "local", "--shared", dir, "--explain"), `--engine local has no --explain`},
+		{svd("--engine", "local", "--shared", dir, "--pass-cost", "-1s"), `--pass-cost -1s: want a time`},
 		{svd("--engine", "local", "--shared", dir, "--init", "x"), `--engine local takes no --init`},
 		{svd("--engine", "command:", "--shared", dir), `--engine command:: name the program`},
 		{svd("--engine", "command:/no/such/program", "--shared", dir), `--engine command:/no/such/program: .*no such file`},

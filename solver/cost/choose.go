@@ -25,6 +25,9 @@ type Problem struct {
 	// method and of the memory alone. Nil means that there is room for everything.
 	Room    func(method.Method) Room
 	Methods []method.Method // to choose from
+
+	// Pass and Column are the seconds that a pass, and each of its columns, takes beside its work: 0 for passes of this process.
+	Pass, Column float64
 }
 
 // Room is what a method leaves of the memory for the matrix.
@@ -81,6 +84,7 @@ type Estimate struct {
 	// products, Dense that between passes. Total is less than their sum: reading
 	// goes on while products are computed.
 	Read, Multiply, Dense, Total time.Duration
+	Beside                       time.Duration // the work of passes: Problem.Pass and Column. Total has it, too
 }
 
 // What decided a Choice.
@@ -256,6 +260,8 @@ func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
 	e.Multiply = seconds(first + (c.Passes-2)*later(c.Width) + others*later(c.Beside) + finish)
 	e.Dense = seconds(dense)
 	e.Total = seconds(max(read(float64(p.Encoded)), first) + (c.Passes-2)*max(again, later(c.Width)) + others*max(again, later(c.Beside)) + max(again, finish) + dense)
+	e.Beside = seconds(float64(e.Passes)*p.Pass + float64(e.Products)*p.Column)
+	e.Total = seconds(e.Total.Seconds() + e.Beside.Seconds())
 	return e
 }
 

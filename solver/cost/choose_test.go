@@ -250,3 +250,17 @@ func TestChoiceIsTheFastest(t *testing.T) {
 		t.Errorf("%d products in %d passes", e.Products, e.Passes)
 	}
 }
+
+// What a pass takes beside its work is a part of every estimate, and makes blocks wider.
+func TestCostOfPasses(t *testing.T) {
+	p := cost.Problem{Workload: solver.Settings{Rank: 20, Tol: 1e-8}.Workload(solver.Info{Rows: 100000, Cols: 5000, NNZ: 3e6}), Columns: 5000, NNZ: 3e6, Methods: all.Methods()}
+	free := cost.Choose(p)
+	p.Pass, p.Column = 10, 0.25
+	dear := cost.Choose(p)
+	if dear.Passes >= free.Passes || free.Beside != 0 {
+		t.Errorf("%d passes, and %d where they are dear", free.Passes, dear.Passes)
+	}
+	if want := 10*float64(dear.Passes) + 0.25*float64(dear.Products); math.Abs(dear.Beside.Seconds()-want) > 1e-6*want || dear.Total < dear.Beside {
+		t.Errorf("%v of %v, want %v s", dear.Beside, dear.Total, want)
+	}
+}

@@ -36,6 +36,10 @@ func Explanation(out *Printer, e *factor.Explanation) {
 	out.Printf("reads\t%s in the first pass, %s in each of the others\n", memory.FormatSize(e.FirstBytes), memory.FormatSize(e.Plan.PassBytes))
 	out.Printf("time\tabout %s with %s: %s multiplying, %s between passes, %s reading\n", Clock(e.Plan.Total), Plural(e.Workers, "thread"),
 		Clock(e.Plan.Multiply), Clock(e.Plan.Dense), Clock(e.Plan.Read))
+	if g := e.Engine; g != nil {
+		out.Printf("engine\t%s, %s: passes take %s beside their work, each %s and what its columns take in the shared folder\n",
+			g.Name, Plural(g.Groups, "group"), Clock(e.Plan.Beside), Clock(g.PassSeconds))
+	}
 	out.Printf("memory\t%s of %s: %s\n", memory.FormatSize(heap+other), memory.FormatSize(e.Budget), describeMemory(e.Parts))
 	if e.Files > 0 {
 		out.Printf("vectors\t%s in files beside OUT, %s of them in memory at a time; a pass reads the store %s, the last one %s\n",
