@@ -76,22 +76,16 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := t.onEngine(ctx, before)
-	if err == nil && tasks != nil {
-		err = tasks.Close()
-	}
+	engine, err := t.explainEngine(ctx, before)
 	if err != nil {
 		return nil, err
 	}
 	p := t.problem(t.actual())
-	e := &Explanation{NNZ: store.NNZ(), K: t.Rank, Energy: t.Energy, Which: t.which(), Tol: t.Tol, FirstBytes: p.Encoded}
+	e := &Explanation{NNZ: store.NNZ(), K: t.Rank, Energy: t.Energy, Which: t.which(), Tol: t.Tol, FirstBytes: p.Encoded, Engine: engine}
 	e.Rows, e.Cols = Dims(store)
 	if t.view != nil {
 		low, high := valuesOf(store)
 		e.View = &ViewPlan{t.View.String(), t.view.Reads(), t.view.Effects(low, high)}
-	}
-	if tasks != nil {
-		e.Engine = &Engine{Name: t.Remote.Engine.Name(), Groups: tasks.Groups(), PassSeconds: t.PassCost.Seconds()}
 	}
 	if e.Choice, _, err = t.choose(ctx, before); err != nil {
 		return nil, err

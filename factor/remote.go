@@ -38,6 +38,27 @@ func (t *task) onEngine(ctx context.Context, before outState) (_ *remote.Matrix,
 	return tasks, err
 }
 
+// explainEngine says what is known of the engine before a run, after measuring what a pass takes unless that is given.
+func (t *task) explainEngine(ctx context.Context, before outState) (*Engine, error) {
+	if t.Remote == nil {
+		return nil, nil
+	}
+	e := &Engine{Groups: min(t.Remote.Groups, max(1, t.store.NumBlocks()))}
+	if t.PassCost == 0 {
+		tasks, err := t.onEngine(ctx, before)
+		if err == nil {
+			err = tasks.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if e.PassSeconds = t.PassCost.Seconds(); t.Remote.Engine != nil {
+		e.Name = t.Remote.Engine.Name()
+	}
+	return e, nil
+}
+
 // placeTasks gives tasks of this process their share of the budget.
 func (t *task) placeTasks(place placement) error {
 	if t.Remote == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/plan"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
 func (a *app) planCommand() *cobra.Command {
@@ -34,7 +36,18 @@ func (a *app) planCommand() *cobra.Command {
 		if err := a.checkRun(cmd, &o); err != nil {
 			return err
 		}
-		w := way{app: a, cmd: cmd, inputs: inputs, out: out, ingest: in, factor: o.Options, format: format}
+		workers := in.Workers
+		if o.engine.name != "" {
+			if workers < 1 {
+				return ui.Usagef(cmd, "--engine %s: say how many workers it has with --workers", o.engine.name)
+			}
+			in.Workers = 0
+			o.Remote, o.PassCost = &remote.Options{Groups: cmp.Or(o.engine.groups, 3*workers)}, o.engine.pass
+		}
+		if o.engine.name == "" {
+			workers = 0
+		}
+		w := way{workers: workers, bucket: strings.HasPrefix(o.engine.shared, "s3://"), app: a, cmd: cmd, inputs: inputs, out: out, ingest: in, factor: o.Options, format: format}
 		w.ingest.FS, w.ingest.Stdin, w.ingest.Transport, w.ingest.Log = a.fsys, a.stdin, a.net, a.display.Logger()
 		w.factor.Methods, w.factor.FS, w.factor.Memory = a.methods, a.fsys, a.budget(in.Memory)
 		r, err := w.plan(cmd.Context())
@@ -66,6 +79,11 @@ It takes the flags of ingest and those of svd.` + "\n" + ui.ExitHelp
 	completeView(cmd)
 	f.StringVar(&o.keep, "keep-cols", "", "columns alone whose ids are in `FILE`, or hvg:N (a store only)")
 	o.method.Add(cmd, a.methods)
+	f.StringVar(&o.engine.name, "engine", "", "say what tasks of `ENGINE` would take, with --workers workers as fast as this machine")
+	f.StringVar(&o.engine.shared, "shared", "", "with --engine: `DIR`, or s3://BUCKET/PREFIX, that would be shared")
+	f.IntVar(&o.engine.groups, "groups", 0, "with --engine: `N` groups (0: 3 a worker)")
+	f.DurationVar(&o.engine.pass, "pass-cost", usualPassCost, "with --engine: what a pass takes beside its work")
+	f.Lookup("workers").Usage += "; with --engine: workers of the engine"
 	f.Float64Var(&o.Tol, "tol", 1e-8, "tolerance of the stop rule")
 	ui.ChoiceFlag(cmd, f, &o.Vectors, "vectors", "", factor.Both, ui.Named(factor.Both, factor.Left, factor.Right, factor.None), "vectors to write")
 	ui.ChoiceFlag(cmd, f, &format, "export", "", "parquet", words(append([]string{"none"}, export.Formats()...)), "format that U and V are exported to")
@@ -87,6 +105,9 @@ type way struct {
 	ingest ingest.Options
 	factor factor.Options
 	format string
+
+	workers int // of an engine
+	bucket  bool
 }
 
 func (w *way) plan(ctx context.Context) (*planned, error) {
@@ -100,7 +121,7 @@ func (w *way) plan(ctx context.Context) (*planned, error) {
 			return nil, err
 		}
 	}
-	o := plan.Options{Factor: w.factor, Format: w.format}
+	o := plan.Options{Factor: w.factor, Format: w.format, Workers: w.workers, Bucket: w.bucket}
 	if w.format == "none" {
 		o.Format = ""
 	}
@@ -183,7 +204,7 @@ func (w *way) commands(r *planned, made []string) {
 		case "svd":
 			run := w.svdCommand()
 			command := append([]string{"gdsvd", "svd", r.Store, "-o", out, budget}, givenFlags(run, w.cmd.Flags(), func(name string) bool {
-				return slices.Contains([]string{"memory", "checkpoint-every"}, name)
+				return slices.Contains([]string{"memory", "checkpoint-every"}, name) || name == "workers" && w.workers > 0
 			})...)
 			s.Commands = [][]string{command}
 		case "export":
@@ -205,7 +226,9 @@ func (w *way) commands(r *planned, made []string) {
 func (a *app) printPlan(out *show.Printer, r *planned) {
 	out.Printf("matrix  %s × %s, %s entries\n", howMany(r.Rows), howMany(r.Cols), howMany(r.Entries))
 	out.Printf("method  %s\n", strings.Join(r.Flags[1:], " "))
-	out.Printf("passes  %s\n\n", ranged(r.Passes, func(x float64) string { return fmt.Sprintf("%.0f", x) }))
+	out.Printf("passes  %s\n", ranged(r.Passes, func(x float64) string { return fmt.Sprintf("%.0f", x) }))
+	printTasks(out, r)
+	out.Printf("\n")
 	out.Printf("step\ttime\tstays on disk\tand meanwhile\tmemory\n")
 	for _, s := range append(r.Steps, r.Total) {
 		peak := ranged(s.Memory, sized)
@@ -227,6 +250,21 @@ func (a *app) printPlan(out *show.Printer, r *planned) {
 			out.Printf("%s\n", shellLines(c, a.columns()))
 		}
 	}
+}
+
+// printTasks says what the passes take on an engine.
+func printTasks(out *show.Printer, r *planned) {
+	f := r.Tasks
+	if f == nil {
+		return
+	}
+	clock := func(s float64) string { return fmt.Sprintf("%.2g s", s) }
+	out.Printf("engine  %s, %s, %d columns a pass: %d passes and left vectors take about %s\n", show.Plural(f.Workers, "worker"), show.Plural(f.Groups, "group"), f.Width, f.Passes, hours(f.Total))
+	out.Printf("a pass  %s of work, %s in the shared folder, %s beside, %s of the driver; left vectors %s, once; most goes to: %s\n",
+		clock(f.Work), clock(f.Shared), clock(f.Fixed), clock(f.Dense), clock(f.Left), f.Limit)
+	out.Printf("shared  %s read and %s written a pass; as a bucket %d GET and %d PUT, %.0f and %.0f a second of 5500 and 3500 for a prefix\n",
+		memory.FormatSize(f.Read), memory.FormatSize(f.Written), f.Gets, f.Puts, f.GetRate, f.PutRate)
+	out.Printf("best    --groups %d: about %s\n", r.Best.Groups, hours(r.Best.Total))
 }
 
 // ranged is a range in words: what is likely, and from where to where it may be.

@@ -112,6 +112,10 @@ func (in Input) Close() error { return in.matrix.likely.Close() }
 type Options struct {
 	Factor factor.Options
 	Format string // of the files that U and V are exported to, one of export.Formats; "": they are not
+
+	// Of passes by tasks, where Factor.Remote is there: workers, each as fast as this machine, and whether the shared folder is a bucket.
+	Workers int
+	Bucket  bool
 }
 
 // Way is what it takes to go from an input to an exported result.
@@ -131,6 +135,9 @@ type Way struct {
 	Machine *factor.Speed    `json:"machine,omitempty"`
 	View    *factor.ViewPlan `json:"view,omitempty"`
 	Says    []string         `json:"warnings"`
+	// Tasks is how the passes of the step svd would go on an engine, and Best with the number of groups that is best; absent without one.
+	Tasks *factor.Forecast `json:"tasks,omitempty"`
+	Best  *factor.Forecast `json:"best,omitempty"`
 }
 
 // Least is the least memory that works, in bytes.
@@ -174,6 +181,10 @@ func (in Input) Way(ctx context.Context, o Options) (*Way, error) {
 	}
 	w.K, w.Flags, w.Machine, w.View = e.K, e.Plan.Flags, e.Measured, e.View
 	w.Least.All = max(w.Least.Ingest, int64(w.Least.SVD.High))
+	if e.Engine != nil {
+		w.Tasks = e.Forecast(o.Workers, e.Engine.Groups, e.Engine.PassSeconds, o.Bucket)
+		w.Best = e.Best(o.Workers, in.matrix.likely.NumBlocks(), e.Engine.PassSeconds, o.Bucket)
+	}
 	if e.Choice != nil {
 		w.Why = e.Choice.Reason
 	}

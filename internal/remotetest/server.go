@@ -33,6 +33,7 @@ type Object struct {
 // A Request is one that has been made.
 type Request struct {
 	Path, Query string
+	Method      string
 	Header      http.Header
 	User        string // and password, as sent
 }
@@ -129,7 +130,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
 	s.mu.Lock()
 	n := len(s.requests)
-	s.requests = append(s.requests, Request{r.URL.Path, r.URL.RawQuery, r.Header.Clone(), strings.Trim(user+":"+password, ":")})
+	s.requests = append(s.requests, Request{r.URL.Path, r.URL.RawQuery, r.Method, r.Header.Clone(), strings.Trim(user+":"+password, ":")})
 	o, ok := s.objects[r.URL.Path]
 	s.mu.Unlock()
 	if s.Before != nil && s.Before(n, w, r) {

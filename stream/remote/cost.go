@@ -18,6 +18,41 @@ func ColumnCost(n int64) time.Duration {
 	return time.Duration(float64(8*n*(2+3*groups)) / sharedRate * float64(time.Second))
 }
 
+// Traffic is what a pass with a sum alone, and the finishing of left vectors, moves through a shared folder.
+type Traffic struct {
+	Parts         int   // pieces that a sum is cut into; more than one are added up by tasks
+	Read, Written int64 // bytes of a pass, by all workers and the driver together
+	ByDriver      int64 // of these
+	Gets, Puts    int64 // requests of a pass to a bucket: to look, and to read; to write, and to remove
+	Left          int64 // bytes of left vectors, in all, of which the driver reads a fifth
+}
+
+// TrafficOf is that of passes of l columns in groups, over a matrix of rows × cols, with k left vectors; 0: without.
+func TrafficOf(rows, cols int64, l, groups, k int) Traffic {
+	const trailer, first = int64(trailerSize), int64(1 << 17) // bytes; what is asked for first of an object, four times as much each time
+	t := Traffic{Parts: partsOf(cols, l, groups, usualPiece)}
+	x, g, p := 8*cols*int64(l), int64(groups), int64(t.Parts)
+	reading := func(size int64) (n int64) { // requests
+		for n = 1; size > 0; n++ { // one to look
+			size -= first << (2 * (n - 1))
+		}
+		return n
+	}
+	sums := x + p*trailer // of a group
+	t.Read, t.Written = g*(x+trailer)+g*sums, (x+trailer)+g*sums
+	t.ByDriver = x + trailer + g*sums
+	t.Gets = g*reading(x) + 2*g*p + g*p*reading(x/p) // a piece is looked for before and after its task
+	t.Puts = 1 + g*p
+	if t.Parts > 1 {
+		t.Read, t.Written, t.ByDriver = t.Read+sums, t.Written+sums, 2*x
+		t.Gets += 2*p + p*reading(x/p)
+		t.Puts += p
+	}
+	t.Puts *= 2                      // all are removed
+	t.Left = 5 * 8 * rows * int64(k) // written, read, written turned, read by the driver and, elsewhere, written
+	return t
+}
+
 // PassCost measures what a pass takes beside its work, by tasks that have next to none: the shorter of two times, after one
 // that starts what there is to start, as the next power of two of a millisecond, so that a little more or less changes nothing.
 func (m *Matrix) PassCost(ctx context.Context) (time.Duration, error) {

@@ -32,6 +32,8 @@ type Options struct {
 	PieceSize int64
 }
 
+const usualPiece = 32 << 20
+
 // Subject is what is factorised.
 type Subject struct {
 	Store    *csr.Store
@@ -87,7 +89,7 @@ func New(s Subject, o Options) (_ *Matrix, err error) {
 			return nil, err
 		}
 	}
-	o.Tries, o.Wait, o.PieceSize = cmp.Or(o.Tries, 5), cmp.Or(o.Wait, 200*time.Millisecond), cmp.Or(o.PieceSize, 32<<20)
+	o.Tries, o.Wait, o.PieceSize = cmp.Or(o.Tries, 5), cmp.Or(o.Wait, 200*time.Millisecond), cmp.Or(o.PieceSize, usualPiece)
 	m := &Matrix{subject: s, opt: o, groups: split(s.Store, o.Groups), numbers: map[string]int64{}}
 	if m.store, err = filepath.Abs(s.Store.Path()); err != nil {
 		return nil, err

@@ -79,14 +79,18 @@ func byFunction(r solver.Rows, f func(*solver.DenseRows, int64, *mat.Dense) erro
 // about as much, over all groups, for a task each.
 const few = 256 << 20
 
+// partsOf is the number of pieces that a sum of a group is cut into.
+func partsOf(cols int64, l, groups int, pieceSize int64) int {
+	all := 8 * cols * int64(l)
+	parts := max((all+pieceSize-1)/pieceSize, min(int64(groups), (all*int64(groups)+few-1)/few))
+	return int(min(parts, cols))
+}
+
 // plan makes the tasks. Names of pieces begin with the number of the pass.
 func (r *pass) plan() {
 	info := r.subject.Info
-	all := 8 * int64(info.Cols) * int64(r.l)
 	if r.want.Sum != nil {
-		over := all * int64(len(r.groups))
-		parts := max((all+r.opt.PieceSize-1)/r.opt.PieceSize, min(int64(len(r.groups)), (over+few-1)/few))
-		r.parts = int(min(parts, int64(info.Cols)))
+		r.parts = partsOf(int64(info.Cols), r.l, len(r.groups), r.opt.PieceSize)
 	}
 	r.adders = r.parts > 1
 	if r.want.X != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/internal/remotetest"
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -127,5 +128,38 @@ func TestBucketLeft(t *testing.T) {
 	down = false
 	if err := errors.Join(m.Close(), e.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// What is said of the traffic of a pass is what a bucket sees, within half as much again.
+func TestTraffic(t *testing.T) {
+	store, _ := manyBlocks(t)
+	info := single(t, store).Info()
+	for _, l := range []int{4, 300} {
+		s := s3(t, nil)
+		e := &Local{Worker: &Worker{Workers: 1}}
+		m, err := New(Subject{Store: store, Info: info}, Options{Engine: e, Shared: "s3://bucket/x", Groups: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Run(t.Context(), solver.Pass{X: solvertest.Random(info.Cols, l, 1), Sum: solvertest.Random(info.Cols, l, 2)})
+		gets, puts := 0.0, 0.0
+		for _, r := range s.Requests() {
+			if r.Method == http.MethodGet {
+				gets++
+			} else {
+				puts++
+			}
+		}
+		read := float64(s.Sent())
+		if err := errors.Join(err, m.Close(), e.Close()); err != nil {
+			t.Fatal(err)
+		}
+		said := TrafficOf(store.Rows(), store.Cols(), l, 3, 0)
+		for what, both := range map[string][2]float64{"GET": {gets, float64(said.Gets)}, "PUT": {puts, float64(said.Puts)}, "read": {read, float64(said.Read)}} {
+			if ratio := both[0] / both[1]; !(ratio > 1/1.5 && ratio < 1.5) {
+				t.Errorf("%d columns: %s is %.0f, said was %.0f", l, what, both[0], both[1])
+			}
+		}
 	}
 }
