@@ -38,6 +38,12 @@
 // 15 thousand, 60 thousand, 200 thousand and 1 million columns, with 4, 8 and 16 columns
 // of x, one worker and two; NAME-columns.json and NAME-columns.md have it.
 //
+// -store measures the regime limit alone, on a store of known values. With one whose vectors are larger than memory the
+// tables have what their files take, too:
+//
+//	gdsvd generate kron --base slashdot.csr --rows 610 --cols 610 --nnz 1055 --memory 3GiB -o long.csr
+//	go run ./bench/scale -store long.csr -k 4 -memory 1920MiB -o bench/scale/results/longvectors
+//
 // NAME.json has everything, NAME.md the tables; NAME is bench/scale/results/scale unless -o
 // says otherwise. What is in NAME.json already is not measured again, so that a long series can be
 // measured a piece at a time; delete it to begin anew. -only makes one size of it, -make only the stores.
@@ -65,6 +71,7 @@ import (
 type options struct {
 	gdsvd                   *harness.Program
 	program, base, dir, out string
+	path                    string  // of the only store
 	largest, only           float64 // entries
 	memory, streamMemory    int64
 	regimes                 []string
@@ -101,6 +108,7 @@ func parse(args []string) (*options, error) {
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
 	f.StringVar(&o.program, "gdsvd", "", "the `PROGRAM` to measure (none: built from this source)")
 	f.StringVar(&o.base, "base", "", "the `STORE` to make copies of (none: one is made up)")
+	f.StringVar(&o.path, "store", "", "measure the regime limit on this `STORE` of known values instead")
 	f.StringVar(&o.dir, "dir", os.TempDir(), "where stores are made, and results while they are looked at")
 	f.StringVar(&o.out, "o", filepath.Join("bench", "scale", "results", "scale"), "`NAME` of the tables")
 	f.Float64Var(&o.largest, "nnz", 1e8, "entries of the largest store")
@@ -171,6 +179,18 @@ func run(o *options) (err error) {
 	r, err := openReport(o)
 	if err != nil {
 		return err
+	}
+	if o.path != "" {
+		store, err := harness.OpenStore(o.path, o.rank)
+		if err != nil {
+			return err
+		}
+		row, err := o.measure(store, limited)
+		if err != nil {
+			return err
+		}
+		r.Rows = append(r.Rows, *row)
+		return errors.Join(r.write(o.out), r.verdict())
 	}
 	for _, n := range o.sizes() {
 		store, err := o.store(n)

@@ -50,6 +50,13 @@ type row struct {
 	Pass     float64       `json:"pass"`    // median of Seconds without the first
 	ReadPass int64         `json:"read"`    // bytes of the store that such a pass reads
 
+	// Of vectors in files, bytes, and of what comes between passes and after them, seconds.
+	VectorFiles  int64   `json:"vector_files,omitempty"`
+	VectorsRead  int64   `json:"vectors_read,omitempty"`
+	VectorsWrote int64   `json:"vectors_written,omitempty"`
+	Between      float64 `json:"between"` // median
+	Finish       float64 `json:"finish"`
+
 	Residual      float64 `json:"residual"`      // worst certified one
 	Orthogonality float64 `json:"orthogonality"` // of U or V, the worse
 	Error         float64 `json:"error"`         // worst relative difference to the truth
@@ -117,7 +124,8 @@ func (o *options) decompose(s *harness.Store, r *row, out string, flags []string
 	if err != nil {
 		return err
 	}
-	r.Seconds, r.ReadPass = passes.Seconds, passes.Read
+	r.VectorFiles, r.VectorsRead, r.VectorsWrote = res.VectorFiles, res.VectorsRead, res.VectorsWrote
+	r.Seconds, r.ReadPass, r.Between, r.Finish = passes.Seconds, passes.Read, harness.Median(passes.Between), passes.Finish
 	r.Pass = harness.Median(r.Seconds[1:])
 	return nil
 }

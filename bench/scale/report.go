@@ -69,6 +69,12 @@ func (r *report) markdown() string {
 			w.Regime, float64(w.NNZ), w.Rows, w.Cols, float64(w.Bytes)/float64(w.NNZ), mib(w.Memory), mib(w.Limit), mib(w.PeakRSS),
 			w.Passes, w.Pass, float64(w.ReadPass)/1e6/w.Pass, w.nanoseconds(), w.Wall, w.Residual, w.Error, w.Wrong)
 	}
+	for _, w := range r.Rows {
+		if w.VectorFiles > 0 {
+			fmt.Fprintf(&b, "\n%.3g entries, %s: vectors in files %s at most, %s read, %s written; %.3g s between two passes, %.3g s of finishing\n",
+				float64(w.NNZ), w.Regime, mib(w.VectorFiles), mib(w.VectorsRead), mib(w.VectorsWrote), w.Between, w.Finish)
+		}
+	}
 	for _, regime := range fixed {
 		if low, high, ok := r.spread(regime); ok {
 			fmt.Fprintf(&b, "\n%s: %.2f to %.2f ns an entry, a ratio of %.2f\n", regime, low, high, high/low)

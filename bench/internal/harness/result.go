@@ -19,7 +19,6 @@ type Result struct {
 	Residual      []float64                  `json:"residual"`
 	Orthogonality struct{ U, V float64 }     `json:"orthogonality"`
 	Passes        int                        `json:"passes"`
-	BytesRead     int64                      `json:"bytes_read"`
 	PeakRSS       int64                      `json:"peak_rss"`
 	VectorFiles   int64                      `json:"vector_files"`
 	VectorsRead   int64                      `json:"vectors_read"`
