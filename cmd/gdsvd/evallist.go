@@ -95,7 +95,7 @@ func (a *app) tableVectors(name, base string) (err error) {
 	}
 	var array *npy.Array
 	n := int64(0)
-	err = replaceFile(base+".ids", true, func(w io.Writer) error {
+	err = replaceFile(a.fsys, base+".ids", true, func(w io.Writer) error {
 		ids := bufio.NewWriter(w)
 		err := parquet.Vectors(&format.Input{Name: name, At: f, Size: info.Size()}, func(rows int64, k int) (err error) {
 			array, err = npy.Create(a.fsys, base+".npy", rows, int64(k))
