@@ -118,6 +118,7 @@ def beside_spark(A, k, args, shared):
     from pyspark.mllib.linalg.distributed import IndexedRow, IndexedRowMatrix
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = SparkSession.builder.master("local[2, 4]").config("spark.ui.enabled", "false").config("spark.driver.memory", "4g").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     a = gdsvd.Store.from_scipy(A, pathlib.Path(shared) / "whole.csr")

@@ -1,6 +1,7 @@
 """Engines: the same bytes as those of --engine local, whatever is killed."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -14,6 +15,7 @@ import pytest
 import scipy.sparse
 
 from gdsvd._program import program
+from gdsvd.engines._child import half, serve
 
 psutil = pytest.importorskip("psutil")
 
@@ -88,6 +90,23 @@ def test_dask_loses_workers(store, tmp_path):
         address = cluster.scheduler_address.replace("tcp://", "dask://")
         lose(os.getpid(), subprocess.Popen(**command(store, tmp_path / "dask", "--engine", address, *SLOW)))
     assert vectors(tmp_path / "dask") == vectors(tmp_path / "local")
+
+
+def test_memory_of_a_child(monkeypatch):
+    """Half of what Spark gives a worker in Python, or of the machine's or container's, for each that an executor has at a time."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    monkeypatch.delenv("PYSPARK_EXECUTOR_MEMORY_MB", raising=False)
+    assert 0 < half(1) <= total // 2 and half(4) == half(1) // 4 and half(0) == half(os.cpu_count())
+    monkeypatch.setenv("PYSPARK_EXECUTOR_MEMORY_MB", "1000")
+    assert half(1) == half(4) == 500 << 20
+
+
+def test_errors_are_one_line():
+    """Those of Spark have the traces of all languages."""
+    said = []
+    serve(lambda line, answer, failed: failed(RuntimeError("one\n  two" + "x" * 9999)), ['{"id": 7}'], said.append)
+    (answer,) = map(json.loads, said)
+    assert answer["id"] == 7 and answer["error"].startswith("one two") and len(answer["error"]) <= 500 and said[0].count("\n") == 1
 
 
 class Workers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -41,13 +42,12 @@ def submitter(spark: Any, program: str) -> Callable[..., None]:
 def main(name: str, program: str) -> None:
     from pyspark.sql import SparkSession
 
+    if "local" in name:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder: Any = SparkSession.builder.appName("gdsvd").config("spark.ui.showConsoleProgress", "false")
     rest = name.partition("://")[2]  # HOST:PORT, or another master: local[8], yarn, k8s://…, sc://… of Spark Connect
-    if rest.startswith("sc://"):
-        builder = builder.remote(rest)
-    else:
-        builder = builder.master("local[*, 4]" if not rest else rest if "[" in rest or "/" in rest or ":" not in rest else name)
-    spark = builder.getOrCreate()
+    master = "local[*, 4]" if not rest else rest if "[" in rest or "/" in rest or ":" not in rest else name
+    spark = (builder.remote(rest) if rest.startswith("sc://") else builder.master(master)).getOrCreate()
     piped(submitter(spark, program))
     spark.stop()
 
