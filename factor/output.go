@@ -10,7 +10,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"slices"
+	"sort"
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
@@ -224,7 +224,7 @@ func (o *output) writeFiles(res *solver.Result, act *activity) error {
 			o.files = append(o.files, part)
 		}
 	}
-	slices.SortFunc(o.files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	sort.Slice(o.files, func(i, j int) bool { return o.files[i].Name < o.files[j].Name })
 	return nil
 }
 

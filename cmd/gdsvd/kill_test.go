@@ -24,6 +24,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // spilling does not fit into tightMemory, which is little more than the least ingest works with.
@@ -33,6 +34,7 @@ const tightMemory = "48MiB"
 
 // A process killed at any moment leaves no store or a complete one, and the next one cleans up after it.
 func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
+	t.Parallel()
 	file := ratings(t, spilling)
 	work := t.TempDir()
 	store := filepath.Join(work, "m.csr")
@@ -54,8 +56,8 @@ func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
 
 	r := rand.New(rand.NewPCG(1, 2))
 	kills := 20
-	if raceDetector {
-		kills = 6 // processes under it are ten times slower
+	if raceDetector || !longtest.On() {
+		kills = 6 // processes under the race detector are ten times slower
 	}
 	complete := 0
 	for killed := 0; killed < kills; {
@@ -237,6 +239,7 @@ func TestSignalStopsSVD(t *testing.T) {
 // A long run killed at any moment and continued, again and again, ends with
 // the files of one that was left alone.
 func TestKilledSVDGoesOn(t *testing.T) {
+	t.Parallel()
 	store := filepath.Join(t.TempDir(), "m.csr")
 	must(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1}), "-o", store)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -331,6 +334,7 @@ func said(err error) error {
 // An ingest killed at any moment and resumed, again and again, ends with the
 // bytes of one that was left alone.
 func TestKilledIngestGoesOn(t *testing.T) {
+	t.Parallel()
 	file := ratings(t, spilling)
 	args := func(store string) []string {
 		return []string{"ingest", "-q", file, "-o", store, "--memory", tightMemory, "--checkpoint-every", "1ms", "--resume"}

@@ -66,6 +66,7 @@ func states(t *testing.T, url string) (all []live.State) {
 
 // A run of another process is shown while it goes on, when it has been killed, and when it has finished.
 func TestWatchAnotherProcess(t *testing.T) {
+	t.Parallel()
 	store := filepath.Join(t.TempDir(), "m.csr")
 	must(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 400, Items: 200, Ratings: 20000, Seed: 3}), "-o", store)
 	folder := t.TempDir()

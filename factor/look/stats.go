@@ -3,6 +3,7 @@ package look
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -161,13 +162,8 @@ func (s *side) stats(store *csr.Store, axis csr.Axis) (SideStats, error) {
 }
 
 func (s *side) quantiles() []Quantile {
-	q, all := []Quantile{}, make([]int64, 0, len(s.lengths))
-	for length := range s.lengths {
-		all = append(all, length)
-	}
-	slices.Sort(all)
-	passed := int64(0) // lines of lengths up to this one
-	for _, length := range all {
+	q, passed := []Quantile{}, int64(0) // lines of lengths up to this one
+	for _, length := range slices.Sorted(maps.Keys(s.lengths)) {
 		passed += s.lengths[length]
 		for len(q) < len(shares) && float64(passed) >= shares[len(q)]*float64(s.n) {
 			q = append(q, Quantile{shares[len(q)], length})

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -222,12 +222,11 @@ func areWhole(bins []bar) bool {
 
 // lengthBins are lengths as bins, each from its own to the next number, without those of 0.
 func lengthBins(lengths map[int64]int64) (all []bar) {
-	for length, n := range lengths {
+	for _, length := range slices.Sorted(maps.Keys(lengths)) {
 		if length > 0 {
-			all = append(all, bar{float64(length), float64(length + 1), n})
+			all = append(all, bar{float64(length), float64(length + 1), lengths[length]})
 		}
 	}
-	slices.SortFunc(all, func(a, b bar) int { return cmp.Compare(a.lo, b.lo) })
 	return all
 }
 

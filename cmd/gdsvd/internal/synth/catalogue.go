@@ -146,6 +146,10 @@ type drawKey struct {
 	item int32
 }
 
+func (a drawKey) compare(b drawKey) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.item, b.item))
+}
+
 // drawByKeys chooses n items in one pass: the n smallest of independent
 // exponential variates divided by the weights are a sample without replacement
 // (Efraimidis and Spirakis, Inf. Proc. Letters 97 (2006)).
@@ -158,7 +162,7 @@ func (c *catalogue) drawByKeys(r *rand.Rand, u *user, n int) {
 			c.keys = append(c.keys, drawKey{r.ExpFloat64() / w, int32(i)})
 		}
 	}
-	slices.SortFunc(c.keys, func(a, b drawKey) int { return cmp.Compare(a.key, b.key) })
+	slices.SortFunc(c.keys, drawKey.compare)
 	for _, k := range c.keys[:n] {
 		c.add(k.item)
 	}

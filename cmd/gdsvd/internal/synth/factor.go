@@ -1,7 +1,6 @@
 package synth
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -71,25 +70,21 @@ func (f Factor) pattern(r *rand.Rand) []int {
 	for i := range max(f.Rows, f.Cols) {
 		taken[rowOrder[i%f.Rows]*f.Cols+colOrder[i%f.Cols]] = true
 	}
-	type key struct {
-		key  float64
-		cell int
-	}
-	keys := make([]key, 0, f.Rows*f.Cols-len(taken))
+	keys := make([]drawKey, 0, f.Rows*f.Cols-len(taken))
 	for i := range f.Rows {
 		for j := range f.Cols {
 			if cell := i*f.Cols + j; !taken[cell] {
-				keys = append(keys, key{r.ExpFloat64() / (rowWeight[i] * colWeight[j]), cell})
+				keys = append(keys, drawKey{r.ExpFloat64() / (rowWeight[i] * colWeight[j]), int32(cell)})
 			}
 		}
 	}
-	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.cell, b.cell)) })
+	slices.SortFunc(keys, drawKey.compare)
 	cells := make([]int, 0, f.NNZ)
 	for cell := range taken {
 		cells = append(cells, cell)
 	}
 	for _, k := range keys[:f.NNZ-len(taken)] {
-		cells = append(cells, k.cell)
+		cells = append(cells, int(k.item))
 	}
 	slices.Sort(cells)
 	return cells
