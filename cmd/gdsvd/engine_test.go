@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -77,6 +78,17 @@ func TestEngines(t *testing.T) {
 	sameVectors(t, local, bucket)
 	if left := server.Paths(); len(left) > 0 || len(server.Requests()) == 0 {
 		t.Errorf("after %d requests a bucket has %v", len(server.Requests()), left)
+	}
+	metrics := filepath.Join(t.TempDir(), "run.prom")
+	on(append(workerEngine(t), "--metrics-file", metrics)...)
+	text, err := os.ReadFile(metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`gdsvd_tasks\{.*\} [1-9]`, `gdsvd_task_retries\{.*\} 0`, `gdsvd_task_workers\{.*\} 2`, `gdsvd_task_read_bytes\{.*\} [1-9]`} {
+		if !regexp.MustCompile(want).Match(text) {
+			t.Errorf("no %s in %s", want, text)
+		}
 	}
 	view, _ := on("--engine", "local", "--view", "log1p | center=columns")
 	seen, r := on(append(workerEngine(t), "--view", "log1p | center=columns")...)

@@ -21,6 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream/remote"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -217,15 +218,23 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, end(err)) }()
+	stage := live.Stage{Name: "before the first pass"}
 	p := ui.Passes{Display: a.display, After: func(e solver.Event, now factor.Outlook) {
-		rec.Pass(factor.EventOf(e), live.Stage{Name: ui.StageOf(e), Share: now.Done, Left: now.Left.Seconds()})
+		stage = live.Stage{Name: ui.StageOf(e), Share: now.Done, Left: now.Left.Seconds(), Tasks: stage.Tasks}
+		rec.Pass(factor.EventOf(e), stage)
 	}}
+	if o.Remote != nil {
+		o.Remote.Told = func(s remote.Stats) { // while a pass goes on
+			stage.Tasks = &live.Tasks{Given: s.Tasks, Retries: s.Retries, Workers: s.Workers, Read: s.Read}
+			rec.Stage(stage)
+		}
+	}
 	defer a.display.End()
 	o.Methods, o.FS, o.Log, o.CheckpointShare = a.methods, a.fsys, a.display.Logger(), a.share
 	o.Pass, o.Between, o.Writing = p.Pass, p.Between, a.doing.Writing
 	o.Measuring = func(done, total int64) {
 		a.display.Update(ui.State{Done: done, Total: total, Bytes: true, Text: "statistics of the view"})
-		rec.Stage(live.Stage{Name: "statistics of the view", Unit: "bytes", Done: done, Total: total})
+		rec.Stage(live.Stage{Name: "statistics of the view", Unit: "bytes", Done: done, Total: total, Tasks: stage.Tasks})
 	}
 	o.Planned = func(m factor.Memory) error {
 		if m.Files > 0 {
@@ -238,7 +247,7 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 		heap.CollectLate(inside)
 		a.display.Begin("svd")
 		rec.Describe(func(about *live.About) { about.Parts = heap.Parts(m) })
-		rec.Stage(live.Stage{Name: "before the first pass"})
+		rec.Stage(stage)
 		return nil
 	}
 	return factor.Run(cmd.Context(), store, o)

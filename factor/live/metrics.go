@@ -36,6 +36,15 @@ func last(of func(p *factor.Event) float64) func(s *State) float64 {
 	}
 }
 
+func ofTasks(of func(t *Tasks) float64) func(s *State) float64 {
+	return func(s *State) float64 {
+		if s.Tasks == nil {
+			return math.NaN()
+		}
+		return of(s.Tasks)
+	}
+}
+
 func metrics() []metric {
 	return []metric{
 		{"gdsvd_up", "Whether the run is going on: 1 or 0.", func(s *State) float64 {
@@ -84,6 +93,10 @@ func metrics() []metric {
 		{"gdsvd_resident_memory_peak_bytes", "Largest resident memory of the process so far.", func(s *State) float64 { return known(s.PeakRSS) }},
 		{"gdsvd_memory_budget_bytes", "Memory that the run is to stay within.", func(s *State) float64 { return known(s.Budget) }},
 		{"gdsvd_memory_planned_bytes", "Memory that the run has planned.", func(s *State) float64 { return known(s.Planned()) }},
+		{"gdsvd_tasks", "Tasks given to the engine of a run.", ofTasks(func(t *Tasks) float64 { return float64(t.Given) })},
+		{"gdsvd_task_retries", "Tasks given to the engine again.", ofTasks(func(t *Tasks) float64 { return float64(t.Retries) })},
+		{"gdsvd_task_workers", "Workers of the engine that have ended tasks lately.", ofTasks(func(t *Tasks) float64 { return float64(t.Workers) })},
+		{"gdsvd_task_read_bytes", "Bytes of the store that tasks have read.", ofTasks(func(t *Tasks) float64 { return float64(t.Read) })},
 		{"gdsvd_workers", "Threads that multiply, parse or sort.", func(s *State) float64 { return known(s.Workers) }},
 	}
 }

@@ -76,6 +76,15 @@ type Stage struct {
 	Entries int64   `json:"entries,omitempty"`
 	Left    float64 `json:"left_seconds,omitempty"` // about; 0: not known
 	Share   float64 `json:"share,omitempty"`        // of the whole run, from 0 to 1; 0: not known
+	Tasks   *Tasks  `json:"tasks,omitempty"`        // of a run with an engine
+}
+
+// Tasks is what those of an engine have come to.
+type Tasks struct {
+	Given   int   `json:"given"`
+	Retries int   `json:"retries"` // of them, again
+	Workers int   `json:"workers"` // that have ended tasks lately
+	Read    int64 `json:"read"`    // bytes of the store
 }
 
 // State is what is known of a run at a moment.

@@ -208,6 +208,10 @@ func liveFacts(s *live.State) (all []fact) {
 	if s.RSS > 0 && s.Status == live.Running {
 		add("rss", "memory", memory.FormatSize(s.RSS)+ofTotal(cmp.Or(s.Planned(), s.Budget), memory.FormatSize))
 	}
+	if t := s.Tasks; t != nil {
+		add("tasks", "tasks", fmt.Sprintf("%d, %d of them again, on %d workers", t.Given, t.Retries, t.Workers))
+		add("task-read", "read by tasks", memory.FormatSize(t.Read))
+	}
 	if s.Workers > 0 {
 		add("workers", "workers", fmt.Sprint(s.Workers))
 	}

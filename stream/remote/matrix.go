@@ -27,6 +27,7 @@ type Options struct {
 	Wait   time.Duration // before the second try, twice as long before every other; 0: 200 ms
 	FS     vfs.FS        // nil: the operating system's
 	Log    *slog.Logger  // nil: nothing is logged
+	Told   func(Stats)   // is called when a task has ended, one call at a time; nil: nothing is
 
 	// PieceSize bounds the pieces of a sum, in bytes; 0: 32 MiB. The bits do not depend on it.
 	PieceSize int64
@@ -44,8 +45,10 @@ type Subject struct {
 
 // Stats is what the tasks of a run have come to.
 type Stats struct {
-	Tasks   int // that were given to the engine
-	Retries int // of them, again
+	Tasks   int   // that were given to the engine
+	Retries int   // of them, again
+	Workers int   // that have ended tasks of this pass or the one before
+	Read    int64 // bytes of the store
 }
 
 // Matrix is a solver.Matrix whose passes are tasks. Its methods must not be called concurrently with one another.
@@ -62,6 +65,7 @@ type Matrix struct {
 	pass    int
 	numbers map[string]int64 // of each piece that tasks make
 	stats   Stats
+	workers map[string]int // the last pass of each
 }
 
 // blocks are those of a group, and their rows.
@@ -90,7 +94,7 @@ func New(s Subject, o Options) (_ *Matrix, err error) {
 		}
 	}
 	o.Tries, o.Wait, o.PieceSize = cmp.Or(o.Tries, 5), cmp.Or(o.Wait, 200*time.Millisecond), cmp.Or(o.PieceSize, usualPiece)
-	m := &Matrix{subject: s, opt: o, groups: split(s.Store, o.Groups), numbers: map[string]int64{}}
+	m := &Matrix{subject: s, opt: o, groups: split(s.Store, o.Groups), numbers: map[string]int64{}, workers: map[string]int{}}
 	if m.store, err = filepath.Abs(s.Store.Path()); err != nil {
 		return nil, err
 	}

@@ -115,6 +115,7 @@ func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
 		if r.read != nil {
 			r.read(a.Read)
 		}
+		r.count(a)
 		e := r.check(a)
 		switch {
 		case e == nil:
@@ -154,6 +155,25 @@ func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
 		lack.why = err
 	}
 	return lack
+}
+
+// count adds an answer to what is told of tasks.
+func (m *Matrix) count(a Answer) {
+	m.stats.Read += a.Read
+	if a.Worker != "" {
+		m.workers[a.Worker] = m.pass
+	}
+	m.stats.Workers = 0
+	for name, pass := range m.workers {
+		if pass < m.pass-1 {
+			delete(m.workers, name)
+			continue
+		}
+		m.stats.Workers++
+	}
+	if m.opt.Told != nil {
+		m.opt.Told(m.stats)
+	}
 }
 
 // check is the error that an answer tells, and one of a worker that computes otherwise than the others.

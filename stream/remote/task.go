@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -72,7 +73,8 @@ type Answer struct {
 	Piece string `json:"piece,omitempty"` // that is damaged, and has to be made again
 	// Kernel names the instructions that the worker computes with. Sums of one run are all of the same.
 	Kernel string `json:"kernel,omitempty"`
-	Read   int64  `json:"read,omitempty"` // bytes of the store
+	Read   int64  `json:"read,omitempty"`   // bytes of the store
+	Worker string `json:"worker,omitempty"` // host and process
 }
 
 // Kind is that of an error that no other worker would mend.
@@ -118,6 +120,8 @@ func cut(rows, i, n int) int { return int(int64(rows) * int64(i) / int64(n)) }
 
 // Do does a task. The Answer has no ID.
 func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
+	host, _ := os.Hostname() // or the process alone tells workers apart
+	a.Worker = fmt.Sprintf("%s:%d", host, os.Getpid())
 	err := w.do(ctx, t, &a)
 	if err != nil {
 		a.Error, a.Kind = err.Error(), kindOf(err)

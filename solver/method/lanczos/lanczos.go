@@ -90,8 +90,9 @@ func (k Krylov) probe(rank int) int { return max(k.Columns, min(rank, k.Basis/2)
 
 // New implements Method.
 func (k Krylov) New(r method.Run) method.Recurrence {
-	arena := iterate.Arena(r)
-	return &lanczos{Block: iterate.NewBlock(arena), method: k.fit(r.Rank), want: r.Rank, orth: orthogonality{arena: arena}}
+	return &lanczos{
+		Block: iterate.NewBlock(r.Arena), method: k.fit(r.Rank), want: r.Rank, orth: orthogonality{arena: r.Arena},
+	}
 }
 
 // lanczos is the state of Krylov.

@@ -1,0 +1,39 @@
+package factor
+
+import (
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream/remote"
+)
+
+// On paper: of 10¹¹ entries on 32 machines a forecast says where the time goes; more workers never take longer, dearer passes
+// never less, and no number of groups is better than the best.
+func TestForecast(t *testing.T) {
+	store := csr.Outline{Path: "m.csr", Rows: 1e9, Cols: 1e6, NNZ: 1e11, Values: csr.Values{Coding: csr.Float64}, Size: 4e11}.Plan()
+	defer store.Close()
+	e, err := Explain(t.Context(), store, Options{Rank: 50, Dir: t.TempDir() + "/out", Memory: 64 << 30, Workers: 16, Remote: &remote.Options{Groups: 96}, PassCost: 1 << 25})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bucket := range []bool{false, true} {
+		at := e.Forecast(32, e.Engine.Groups, 0.03, bucket)
+		t.Logf("bucket %t: %+v", bucket, at)
+		best := e.Best(32, store.NumBlocks(), 0.03, bucket)
+		t.Logf("best: %+v", best)
+		if at.Passes < 2 || at.Limit == "" || !(at.Total > 0) {
+			t.Errorf("%+v", at)
+		}
+		if more := e.Forecast(64, 96, 0.03, bucket); more.Total > at.Total {
+			t.Errorf("64 workers take %g s, 32 %g", more.Total, at.Total)
+		}
+		if dear := e.Forecast(32, 96, 3, bucket); dear.Total < at.Total {
+			t.Errorf("dear passes take %g s, cheap ones %g", dear.Total, at.Total)
+		}
+		for _, groups := range []int{32, 64, 96, 128, 256} {
+			if f := e.Forecast(32, groups, 0.03, bucket); f.Total < best.Total {
+				t.Errorf("%d groups take %g s, the best %g", groups, f.Total, best.Total)
+			}
+		}
+	}
+}
