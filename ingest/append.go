@@ -62,7 +62,6 @@ type AppendError struct{ Why string }
 
 func (e *AppendError) Error() string { return e.Why + "; ingest all inputs anew" }
 
-// A base is a store that is appended to.
 type base struct {
 	path    string
 	source  map[string]any
@@ -75,7 +74,6 @@ type base struct {
 	roles   *partRoles
 }
 
-// openBase looks at the manifest of a store.
 func openBase(path string, fsys vfs.FS) (*base, error) {
 	s, err := csr.Open(path, csr.OpenOptions{FS: fsys})
 	if err != nil {

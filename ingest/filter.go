@@ -78,7 +78,6 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// within tells whether a time is one of those kept.
 func (f Filter) within(t format.Time) bool {
 	return (f.Since.IsZero() || t >= format.Time(f.Since.UnixMicro())) && (f.Until.IsZero() || t < format.Time(f.Until.UnixMicro()))
 }
@@ -206,7 +205,6 @@ func ParseHoldout(s string) (h Holdout, err error) {
 	return h, nil
 }
 
-// kind is the rule that is set.
 func (h Holdout) kind() heldout.Kind {
 	switch {
 	case h.Random != 0:
@@ -262,7 +260,6 @@ func (h Holdout) validate() error {
 	return nil
 }
 
-// times tells whether the times of entries decide.
 func (h Holdout) times() bool { return h.kind() > heldout.Random }
 
 func (h Holdout) shaping() [][2]string {

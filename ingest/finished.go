@@ -153,7 +153,6 @@ func (in inputs) size() (total int64) {
 	return total
 }
 
-// files are the inputs and those beside them, for a journal.
 func (in inputs) files() []input.ID {
 	files := slices.Clone(in.ids)
 	for _, side := range sides {

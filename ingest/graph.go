@@ -26,10 +26,8 @@ const (
 	Undirected
 )
 
-var graphNames = []string{"none", "directed", "undirected"}
-
 // String is the name of the option.
-func (g Graph) String() string { return nameOf(graphNames, int(g)) }
+func (g Graph) String() string { return format.NameOf(g, "none", "directed", "undirected") }
 
 // SelfLoops says what becomes of an edge from a node to itself.
 type SelfLoops uint8
@@ -43,10 +41,8 @@ const (
 	LoopsError
 )
 
-var loopsNames = []string{"keep", "drop", "error"}
-
 // String is the name of the option.
-func (l SelfLoops) String() string { return nameOf(loopsNames, int(l)) }
+func (l SelfLoops) String() string { return format.NameOf(l, "keep", "drop", "error") }
 
 var (
 	errLoop      = errors.New("an edge from a node to itself")

@@ -134,7 +134,6 @@ type restored struct {
 func (r *restored) Error() string { return r.text }
 func (r *restored) Unwrap() error { return r.kind }
 
-// shaping are the options that the store depends on.
 func (o Options) shaping() [][2]string {
 	shard := o.ShardSize
 	if shard <= 0 {

@@ -256,7 +256,6 @@ func (a *axes) lengths() format.Shape {
 	return format.Shape{Rows: int64(a.users.Len()), Cols: int64(a.items.Len())}
 }
 
-// size is the bytes of the dictionaries.
 func (a *axes) size() (n int64) {
 	for _, one := range a.all() {
 		n += one.Size()
@@ -264,7 +263,6 @@ func (a *axes) size() (n int64) {
 	return n
 }
 
-// generations is the number of lists of ids.
 func (a *axes) generations() (n int) {
 	for _, one := range a.all() {
 		n += one.Generations()

@@ -39,10 +39,10 @@ const (
 	Max
 )
 
-var duplicatesNames = []string{"error", "sum", "mean", "first", "last", "max"}
-
 // String is the name of the option.
-func (d Duplicates) String() string { return nameOf(duplicatesNames, int(d)) }
+func (d Duplicates) String() string {
+	return format.NameOf(d, "error", "sum", "mean", "first", "last", "max")
+}
 
 // Orientation says which side of the user's matrix lies along the stored rows.
 type Orientation uint8
@@ -56,10 +56,8 @@ const (
 	OrientCols
 )
 
-var orientationNames = []string{"auto", "rows", "cols"}
-
 // String is the name of the option.
-func (o Orientation) String() string { return nameOf(orientationNames, int(o)) }
+func (o Orientation) String() string { return format.NameOf(o, "auto", "rows", "cols") }
 
 // Transposes decides whether a rows × cols matrix is stored transposed.
 func (o Orientation) Transposes(rows, cols int64) bool {
@@ -70,13 +68,6 @@ func (o Orientation) Transposes(rows, cols int64) bool {
 		return true
 	}
 	return cols > rows
-}
-
-func nameOf(names []string, i int) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return fmt.Sprintf("unknown(%d)", i)
 }
 
 // auto is the name for recognising the format.
@@ -263,7 +254,6 @@ func (o Options) siftedGraph() error {
 	return nil
 }
 
-// readsTimes tells whether the times of entries are needed.
 func (o Options) readsTimes() bool { return o.Filter.times() || o.Holdout.times() }
 
 func (o Options) sifting(s format.Shape) (n int64) {

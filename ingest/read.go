@@ -293,7 +293,6 @@ func (r *reading) take(ctx context.Context, j *job) error {
 	return r.save()
 }
 
-// judge decides whether the batch's errors are tolerated.
 func (r *reading) judge(j *job) error {
 	b := &j.batch
 	j.src.tally.Add(b.Tally)

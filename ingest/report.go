@@ -141,7 +141,6 @@ func (m *meter) close() {
 	m.began = now
 }
 
-// set says how far the stage is.
 func (m *meter) set(done, entries int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -116,7 +116,6 @@ func (g *pipeline) restore(e *entries, j *journal) error {
 	return nil
 }
 
-// due tells whether the ingest should be saved now.
 func (g *pipeline) due(e *entries) bool {
 	return e.spool.InFiles && g.scratch.Durable &&
 		(time.Since(g.last) >= g.o.CheckpointEvery || g.scratch.Unsynced() >= g.plan.unsynced)

@@ -60,7 +60,6 @@ func (g *sifted) room(need int64, what string) error {
 	return nil
 }
 
-// filter leaves out rows and columns with too few entries.
 func (g *sifted) filter(ctx context.Context) (err error) {
 	if g.pack.Rows > math.MaxUint32 {
 		return fmt.Errorf("filter the entries of %d rows: %w", g.pack.Rows, format.ErrUnsupported)
@@ -139,10 +138,8 @@ func timeValue(t format.Time) float64 {
 
 func timeOf(v float64) format.Time { return format.Time(math.Float64bits(v)) - timeZero }
 
-// isTime tells whether an entry of pairs is the time.
 func isTime(key uint64) bool { return key&1 == 1 }
 
-// unpaired is the place of a key of the spool.
 func (g *ordered) unpaired(key uint64) uint64 {
 	if g.o.Holdout.times() {
 		return key >> 1

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -333,20 +334,12 @@ func (s *sniffer) extrapolate(ctx context.Context, names []string) error {
 
 func (s *sniffer) agree() {
 	d := s.d
-	first := d.Inputs[0].flags
-	for _, flag := range first {
-		same := true
-		for _, in := range d.Inputs[1:] {
-			found := false
-			for _, f := range in.flags {
-				found = found || f == flag
-			}
-			same = same && found
-		}
-		if same {
-			d.Flags = append(d.Flags, flag)
-		} else {
+	for _, flag := range d.Inputs[0].flags {
+		lacks := func(in InputDescription) bool { return !slices.Contains(in.flags, flag) }
+		if slices.ContainsFunc(d.Inputs, lacks) {
 			d.Warnings = append(d.Warnings, "the inputs differ in --"+flag.Name+": it is recognised for each of them")
+		} else {
+			d.Flags = append(d.Flags, flag)
 		}
 	}
 }

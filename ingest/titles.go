@@ -88,7 +88,6 @@ func attach(ctx context.Context, names []string, report *Report, o request, p pl
 	return nil
 }
 
-// A titler finds the titles of the ids of a store.
 type titler struct {
 	ctx   context.Context
 	o     request

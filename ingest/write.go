@@ -261,7 +261,6 @@ func (r *rowBuilder) add(part []extsort.Entry, times []format.Time) error {
 	return nil
 }
 
-// flush ends the row being put together.
 func (r *rowBuilder) flush() error {
 	if len(r.cols) == 0 {
 		return nil

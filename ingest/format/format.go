@@ -200,12 +200,7 @@ const (
 )
 
 // String is "auto", "yes" or "no".
-func (h Header) String() string {
-	if names := []string{"auto", "yes", "no"}; int(h) < len(names) {
-		return names[h]
-	}
-	return fmt.Sprintf("unknown(%d)", uint8(h))
-}
+func (h Header) String() string { return NameOf(h, "auto", "yes", "no") }
 
 // IndexBase says what number the first column has in index:value pairs.
 type IndexBase uint8
@@ -220,9 +215,12 @@ const (
 )
 
 // String is "auto", "0" or "1".
-func (b IndexBase) String() string {
-	if names := []string{"auto", "0", "1"}; int(b) < len(names) {
-		return names[b]
+func (b IndexBase) String() string { return NameOf(b, "auto", "0", "1") }
+
+// NameOf is the name of a choice among those of all, which count from 0.
+func NameOf[T ~uint8](choice T, names ...string) string {
+	if int(choice) < len(names) {
+		return names[choice]
 	}
-	return fmt.Sprintf("unknown(%d)", uint8(b))
+	return fmt.Sprintf("unknown(%d)", uint8(choice))
 }

@@ -157,7 +157,6 @@ type scan struct {
 
 func (s *scan) next(c byte) bool { return len(s.rest) > 0 && s.rest[0] == c }
 
-// after is the number of n digits behind c.
 func (s *scan) after(c byte, n int) int {
 	if !s.next(c) {
 		s.bad = true

@@ -100,7 +100,6 @@ type Info struct {
 // Identified tells whether a change would show.
 func (i Info) Identified() bool { return i.ETag != "" || !i.Modified.IsZero() }
 
-// same tells whether an answer is about the same object.
 func (i Info) same(now Info) bool {
 	switch {
 	case i.Size >= 0 && now.Size >= 0 && i.Size != now.Size:

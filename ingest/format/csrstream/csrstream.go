@@ -66,7 +66,6 @@ type header struct {
 	bare       bool   // payloads have no sum
 }
 
-// byID tells whether keys are ids rather than indices.
 func (h *header) byID() bool { return h.rowKeys != "" }
 
 // check holds types and shape to the rules of FORMAT.md.
@@ -126,7 +125,6 @@ func parseFrame(b []byte) (frame, error) {
 	return f, nil
 }
 
-// A reader reads a stream, a frame a chunk.
 type reader struct {
 	in *format.Input
 	header
@@ -219,7 +217,6 @@ func (p *reader) verify(c *format.Chunk) (frame, error) {
 	return f, err
 }
 
-// Seek goes on at a frame.
 func (p *reader) Seek(to format.Position) error {
 	err := p.in.Skip(to.Byte - p.at)
 	p.at = to.Byte

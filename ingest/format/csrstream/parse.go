@@ -18,7 +18,6 @@ type payload struct {
 	colsAt  int // in the frame
 }
 
-// Parse turns a frame into a batch.
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	f, err := p.verify(c)
 	if err != nil {

@@ -82,7 +82,6 @@ func (t *table) positional(header, movieLens, events bool) (roles.Assignment, er
 	return a, nil
 }
 
-// labels are the names of the columns, or their numbers.
 func (t *table) labels(header bool) []string {
 	if header {
 		return t.first

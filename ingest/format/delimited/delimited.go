@@ -55,7 +55,6 @@ const movieLens = "movielens"
 type reader struct {
 	*text.Lines
 	given             Options
-	file              string
 	sep               separator
 	detected          struct{ sep, header bool } // rather than given
 	fields            int                        // in every line
@@ -65,7 +64,6 @@ type reader struct {
 	roles             roles.Assignment
 	names             [3]string
 	header            []byte // the line with names, or nil
-	want              string
 	movieLens         bool
 	noVectors         bool    // fast lines are read in plain Go
 	size              []int64 // of a Matrix Market file that has lost its banner, perhaps; see Check
@@ -101,7 +99,6 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	return nil
 }
 
-// Timed: a column may be that of times.
 func (p *reader) Timed() {}
 
 func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
@@ -114,34 +111,34 @@ func (p *reader) Check(t format.Tally, c *format.Chunk, _ *format.Batch) error {
 	if c != nil || p.size == nil || behind < 1 || behind != p.size[2] {
 		return nil
 	}
-	return &format.ParseError{File: p.file, Line: 1, Text: p.first, Err: fmt.Errorf("%w: this looks like the size line of a Matrix Market file without its banner", format.ErrHeader),
+	return &format.ParseError{File: p.In.Name, Line: 1, Text: p.first, Err: fmt.Errorf("%w: this looks like the size line of a Matrix Market file without its banner", format.ErrHeader),
 		Want: "the banner, or the format named"}
 }
 
 // line appends the entry of one line to b, or nothing and tells why.
 func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 	if l[0] == text.BOM[0] && bytes.HasPrefix(l, []byte(text.BOM)) {
-		return p.fail(line, -1, "", l, fmt.Errorf("%w: a byte order mark within the text", text.ErrJoined))
+		return p.Fail(line, -1, "", l, fmt.Errorf("%w: a byte order mark within the text", text.ErrJoined))
 	}
 	base, col, err := p.sep.split(l, f)
 	if err != nil {
-		return p.fail(line, col, "", l[col:], err)
+		return p.Fail(line, col, "", l[col:], err)
 	}
 	if len(f.spans) != p.fields {
-		return p.fail(line, -1, "", l, fmt.Errorf("%w: %d instead of %d", text.ErrFields, len(f.spans), p.fields))
+		return p.Fail(line, -1, "", l, fmt.Errorf("%w: %d instead of %d", text.ErrFields, len(f.spans), p.fields))
 	}
 	user, item := f.spans[p.user], f.spans[p.item]
 	if user.A == user.B {
-		return p.fail(line, user.Col, p.names[0], nil, text.ErrEmptyField)
+		return p.Fail(line, user.Col, p.names[0], nil, text.ErrEmptyField)
 	}
 	if item.A == item.B {
-		return p.fail(line, item.Col, p.names[1], nil, text.ErrEmptyField)
+		return p.Fail(line, item.Col, p.names[1], nil, text.ErrEmptyField)
 	}
 	v := 1.0
 	if p.value >= 0 {
 		s := f.spans[p.value]
 		if s.A == s.B {
-			return p.fail(line, s.Col, p.names[2], nil, text.ErrEmptyField)
+			return p.Fail(line, s.Col, p.names[2], nil, text.ErrEmptyField)
 		}
 		if v, err = text.ParseFloat(base[s.A:s.B]); err != nil {
 			if bytes.Equal(l, p.header) {
@@ -152,7 +149,7 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 			}
 			is, ok := truth(base[s.A:s.B])
 			if !ok || !p.truths {
-				return p.fail(line, s.Col, p.names[2], base[s.A:s.B], err)
+				return p.Fail(line, s.Col, p.names[2], base[s.A:s.B], err)
 			}
 			v = is
 		}
@@ -160,7 +157,7 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 	if p.stamp >= 0 && p.stamp < len(f.spans) {
 		s := f.spans[p.stamp]
 		if _, ok := format.ParseID(base[s.A:s.B]); !ok {
-			return p.fail(line, s.Col, "timestamp", base[s.A:s.B], text.ErrInteger)
+			return p.Fail(line, s.Col, "timestamp", base[s.A:s.B], text.ErrInteger)
 		}
 	}
 	var at format.Time
@@ -170,23 +167,23 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 			if bytes.Equal(l, p.header) {
 				return nil // as above
 			}
-			return p.fail(line, s.Col, "time", base[s.A:s.B], err)
+			return p.Fail(line, s.Col, "time", base[s.A:s.B], err)
 		}
 	}
 	userID, itemID := base[user.A:user.B], base[item.A:item.B]
 	u, userInt := integer(&b.Row, userID)
 	i, itemInt := integer(&b.Col, itemID)
 	if !userInt && noID(userID, p.integers[0]) {
-		return p.fail(line, user.Col, p.names[0], userID, errNoID)
+		return p.Fail(line, user.Col, p.names[0], userID, errNoID)
 	}
 	if !itemInt && noID(itemID, p.integers[1]) {
-		return p.fail(line, item.Col, p.names[1], itemID, errNoID)
+		return p.Fail(line, item.Col, p.names[1], itemID, errNoID)
 	}
 	if p.value < 0 && (!userInt && !b.Row.IsText || !itemInt && !b.Col.IsText || len(l) == len(p.header)) {
 		if again, err := p.joined(l, base, f.spans); again {
 			return nil
 		} else if err != nil {
-			return p.fail(line, -1, "", l, err)
+			return p.Fail(line, -1, "", l, err)
 		}
 	}
 	put(&b.Row, userID, u, userInt)
@@ -206,7 +203,6 @@ func integer(k *format.Keys, id []byte) (n int64, ok bool) {
 	return format.ParseID(id)
 }
 
-// put adds an id of which integer has told n and isInt.
 func put(k *format.Keys, id []byte, n int64, isInt bool) {
 	if isInt {
 		k.AddInt(n)
@@ -233,7 +229,6 @@ func isNoID(s []byte, amongIntegers bool) bool {
 	return isMissing(string(s)) || slices.Contains([]string{"nan", "<na>", "#n/a", "(null)", "undefined"}, strings.ToLower(string(s)))
 }
 
-// truth is the number of a truth value.
 func truth(s []byte) (v float64, ok bool) {
 	if bytes.EqualFold(s, []byte("true")) {
 		return 1, true
@@ -271,8 +266,4 @@ var numbersJoined = regexp.MustCompile(`^[-0-9.]+[,;|\t][-0-9.,;|\t]+$`)
 
 func isDecimalComma(s []byte) bool {
 	return bytes.IndexByte(s, ',') >= 0 && isNumber(string(bytes.ReplaceAll(s, []byte{','}, nil)))
-}
-
-func (p *reader) fail(line int64, col int, field string, what []byte, err error) error {
-	return &format.ParseError{File: p.file, Line: line, Column: col + 1, Field: field, Text: text.Shorten(what), Err: err, Want: p.want}
 }

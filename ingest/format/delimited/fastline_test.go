@@ -79,7 +79,7 @@ func fastLayouts() []*reader {
 	var all []*reader
 	for _, sep := range []string{"::", ",", "\t", "ab", "a1", "."} {
 		for fields := 2; fields <= 4; fields++ {
-			p := &reader{file: "f", sep: newSeparator(sep), fields: fields, item: 1, value: 2, stamp: -1, time: -1}
+			p := &reader{Lines: &text.Lines{In: &format.Input{Name: "f"}}, sep: newSeparator(sep), fields: fields, item: 1, value: 2, stamp: -1, time: -1}
 			if fields == 2 {
 				p.value = -1
 			}

@@ -13,7 +13,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// A table is the first lines of delimited text, cut into fields.
 type table struct {
 	line    []byte   // the first of them
 	first   []string // its fields

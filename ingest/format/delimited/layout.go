@@ -15,21 +15,11 @@ import (
 // comments and the header. A text before this one has a layout with which this one must
 // agree, and which a part without a header continues.
 func (o Options) open(in *format.Input) (format.Reader, error) {
-	lines, err := text.NewLines(in)
+	lines, sample, err := text.Begin(in, "one entry a line")
 	if err != nil {
 		return nil, err
 	}
-	p := &reader{Lines: lines, given: o, file: in.Name, stamp: -1, time: -1, movieLens: in.Format == movieLens}
-	head, whole, err := p.Peek()
-	sample := text.Take(head, whole)
-	switch {
-	case sample.Long != nil && err == nil:
-		return nil, p.TooLong(sample.Long)
-	case len(sample.Lines) == 0 && err != nil:
-		return nil, err
-	case len(sample.Lines) == 0:
-		return nil, &format.ParseError{File: in.Name, Err: format.ErrEmpty, Want: "one entry a line"}
-	}
+	p := &reader{Lines: lines, given: o, stamp: -1, time: -1, movieLens: in.Format == movieLens}
 	for range sample.Before {
 		if _, err := p.ReadLine(); err != nil {
 			return nil, err
@@ -37,9 +27,9 @@ func (o Options) open(in *format.Input) (format.Reader, error) {
 	}
 	line := p.Line()
 	if err := p.recognise(sample, in); err != nil {
-		e := &format.ParseError{File: p.file, Line: line, Text: text.Shorten(sample.Lines[0]), Err: err}
+		e := &format.ParseError{File: p.In.Name, Line: line, Text: text.Shorten(sample.Lines[0]), Err: err}
 		if errors.Is(err, text.ErrFields) {
-			e.Want = p.want
+			e.Want = p.Want
 		}
 		return nil, e
 	}
@@ -157,7 +147,6 @@ func (s separator) rank(sample [][]byte) int {
 	return min(first, 3) - 1
 }
 
-// cut splits a line into copies of its fields.
 func (p *reader) cut(l []byte) ([]string, error) {
 	var f fields
 	base, _, err := p.sep.split(l, &f)
@@ -177,9 +166,9 @@ func (p *reader) cut(l []byte) ([]string, error) {
 
 // layOut finds out whether there is a header, and which column is which.
 func (p *reader) layOut(t *table, in *format.Input, prev *reader) error {
-	p.want = "two or more fields separated by " + p.sep.String()
+	p.Want = "two or more fields separated by " + p.sep.String()
 	if p.movieLens {
-		p.want = p.sep.join([]string{"user", "item", "rating"}) + "[" + p.sep.join([]string{"", "timestamp"}) + "]"
+		p.Want = p.sep.join([]string{"user", "item", "rating"}) + "[" + p.sep.join([]string{"", "timestamp"}) + "]"
 	}
 	switch {
 	case p.movieLens && (p.fields < 3 || p.fields > 4):
@@ -201,7 +190,6 @@ func (p *reader) layOut(t *table, in *format.Input, prev *reader) error {
 	return nil
 }
 
-// isHeader decides whether the first line holds names.
 func (p *reader) isHeader(t *table, in *format.Input, prev *reader) (bool, error) {
 	switch {
 	case p.given.Header != format.HeaderAuto:
@@ -225,7 +213,6 @@ func (p *reader) isHeader(t *table, in *format.Input, prev *reader) (bool, error
 	return header, err
 }
 
-// columns decides which field is which.
 func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) error {
 	names := t.first
 	if !header && t.comment != nil && roles.Known(t.comment) {
@@ -242,11 +229,11 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 		err = p.otherFields(prev)
 	case prev != nil:
 		p.roles = prev.roles
-		err = p.roles.Explain(t.labels(header), "as in "+prev.file)
+		err = p.roles.Explain(t.labels(header), "as in "+prev.In.Name)
 		p.roles.Words, p.roles.Times = prev.roles.Words, prev.roles.Times
 		if err == nil && !prev.dated && p.timed(t, header) {
 			err = fmt.Errorf("%w: column %d holds dates or times here, and values in %s (--columns %s reads them as values)", text.ErrParts, p.roles.Value+1,
-				prev.file, roles.Numbered([]int{p.roles.Row, p.roles.Col, p.roles.Value}))
+				prev.In.Name, roles.Numbered([]int{p.roles.Row, p.roles.Col, p.roles.Value}))
 		}
 	default:
 		p.roles, err = t.positional(header, p.movieLens, in.Events)
@@ -276,7 +263,6 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 	return nil
 }
 
-// timed tells whether the values of a sample look like moments.
 func (p *reader) timed(t *table, header bool) bool {
 	return p.roles.Value >= 0 && t.all(p.roles.Value, header, isTime)
 }
@@ -292,7 +278,7 @@ func (p *reader) chosen(t *table, header bool, in *format.Input, prev *reader) (
 	a, err := roles.Given(names, in.Columns)
 	if err != nil && prev != nil && prev.fields == p.fields { // a part without header
 		a = prev.roles
-		err = a.Explain(t.labels(false), "as in "+prev.file)
+		err = a.Explain(t.labels(false), "as in "+prev.In.Name)
 	}
 	return a, err
 }
@@ -304,7 +290,7 @@ func (p *reader) agree(header bool, prev *reader) error {
 	case (r.Value < 0) != (before.Value < 0):
 		return nil // ingest tells
 	case header && prev.header == nil && r.Words != [3]string{} && before.Words == [3]string{} && [3]int{r.Row, r.Col, r.Value} != [3]int{before.Row, before.Col, before.Value}:
-		return fmt.Errorf("%w: its header has the columns in another order than %s, which has no header (--columns with numbers says which they are)", text.ErrParts, prev.file)
+		return fmt.Errorf("%w: its header has the columns in another order than %s, which has no header (--columns with numbers says which they are)", text.ErrParts, prev.In.Name)
 	case (!header || prev.header == nil) && p.fields != prev.fields:
 		return p.otherFields(prev)
 	}
@@ -313,7 +299,7 @@ func (p *reader) agree(header bool, prev *reader) error {
 
 // otherFields refuses a part whose lines have another number of fields than the one before.
 func (p *reader) otherFields(prev *reader) error {
-	return fmt.Errorf("%w: this part has %d fields, %s has %d", text.ErrParts, p.fields, prev.file, prev.fields)
+	return fmt.Errorf("%w: this part has %d fields, %s has %d", text.ErrParts, p.fields, prev.In.Name, prev.fields)
 }
 
 // name settles what messages call the fields and the form of a line.
@@ -345,5 +331,5 @@ func (p *reader) name(first []string, header bool, in *format.Input) {
 	if len(all) > most {
 		all = append(all[:most], "…")
 	}
-	p.want = p.sep.join(all)
+	p.Want = p.sep.join(all)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// A separator cuts lines into fields.
 type separator struct {
 	text   string // "::", ",", …; unused for blanks
 	blanks bool   // any run of blanks and tabs
@@ -167,7 +166,6 @@ func (p *reader) Describe() format.Description {
 	return d
 }
 
-// flag is the separator as --sep takes it.
 func (s separator) flag() string {
 	switch {
 	case s.blanks:

@@ -26,7 +26,6 @@ import (
 // Format is JSON lines.
 var Format = format.Format{Name: "jsonl", Sniff: sniff, Open: open}
 
-// sniff wants a first line that is a whole object.
 func sniff(h format.Head) bool {
 	if h.Chosen {
 		return false
@@ -60,28 +59,17 @@ type reader struct {
 	keys  []string // of user, item and perhaps value and time
 	value int      // place of the value among them, or −1
 	time  int      // that of the time, or −1
-	want  string
 }
 
 // maxKeys is how many keys are read at most.
 const maxKeys = 4
 
 func open(in *format.Input) (format.Reader, error) {
-	lines, err := text.NewLines(in)
+	lines, s, err := text.Begin(in, "one object a line")
 	if err != nil {
 		return nil, err
 	}
 	p := &reader{Lines: lines}
-	head, whole, err := lines.Peek()
-	s := text.Take(head, whole)
-	switch {
-	case s.Long != nil && err == nil:
-		return nil, lines.TooLong(s.Long)
-	case len(s.Lines) == 0 && err != nil:
-		return nil, err
-	case len(s.Lines) == 0:
-		return nil, &format.ParseError{File: in.Name, Err: format.ErrEmpty, Want: "one object a line"}
-	}
 	if err := p.assign(s.Lines, in); err != nil {
 		pe := &format.ParseError{File: in.Name, Line: int64(1 + s.Before), Text: text.Shorten(s.Lines[0]), Err: err}
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -129,11 +117,11 @@ func (p *reader) assign(sample [][]byte, in *format.Input) (err error) {
 		}
 		p.time, p.keys = len(p.keys), append(p.keys, names[at])
 	}
-	p.want = "{"
+	p.Want = "{"
 	for i, key := range p.keys {
-		p.want += strings.Repeat(", ", min(i, 1)) + strconv.Quote(key) + ": …"
+		p.Want += strings.Repeat(", ", min(i, 1)) + strconv.Quote(key) + ": …"
 	}
-	p.want += "}"
+	p.Want += "}"
 	return nil
 }
 
@@ -143,7 +131,7 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 		if err == nil {
 			return nil
 		}
-		err.File, err.Line, err.Want = p.In.Name, line, p.want
+		err.File, err.Line, err.Want = p.In.Name, line, p.Want
 		return err
 	})
 	return nil
@@ -152,7 +140,6 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 // Check has nothing to do: a line is right or wrong by itself.
 func (p *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 
-// Timed: a key may be that of times.
 func (p *reader) Timed() {}
 
 func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
@@ -208,7 +195,6 @@ func (p *reader) line(l []byte, b *format.Batch) *format.ParseError {
 	return nil
 }
 
-// take keeps a value if its key is wanted.
 func (p *reader) take(got *[maxKeys]value, key []byte, v value) {
 	for i, k := range p.keys {
 		if string(key) == k {
@@ -283,7 +269,6 @@ func (v *value) float() (float64, error) {
 	return text.ParseFloat(v.text)
 }
 
-// Describe tells the roles of the keys.
 func (p *reader) Describe() format.Description {
 	time := -1
 	if p.time >= 0 {

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// each visits the keys and values of an object.
 func each(l []byte, visit func(key []byte, v value)) error {
 	var any json.RawMessage
 	if err := json.Unmarshal(l, &any); err != nil {

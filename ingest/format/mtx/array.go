@@ -23,7 +23,6 @@ func (p *reader) top(j int64) int64 {
 	return 0
 }
 
-// place is where value k is.
 func (p *reader) place(k int64) (i, j int64) {
 	if !p.symmetric {
 		return k % p.rows, k / p.rows

@@ -43,7 +43,6 @@ type reader struct {
 	symmetric    bool // or skew
 	skew         bool
 	array        bool
-	want         string
 }
 
 func open(in *format.Input) (format.Reader, error) {
@@ -113,12 +112,12 @@ func (p *reader) banner(l string) error {
 	p.skew = symmetry == "skew-symmetric"
 	p.symmetric = symmetry != "general"
 	p.array = kind == "array"
-	p.want = "row column value"
+	p.Want = "row column value"
 	if p.array {
-		p.want = "value"
+		p.Want = "value"
 	}
 	if p.pattern {
-		p.want = "row column"
+		p.Want = "row column"
 	}
 	return nil
 }
@@ -182,7 +181,7 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 		}
 		v, err := 0.0, error(nil)
 		if len(spans) != 1 {
-			err = p.fail(line, -1, "", l, fmt.Errorf("%w: %d instead of 1", text.ErrFields, len(spans)))
+			err = p.Fail(line, -1, "", l, fmt.Errorf("%w: %d instead of 1", text.ErrFields, len(spans)))
 		} else {
 			v, err = p.value(l, line, spans[0])
 		}
@@ -205,7 +204,7 @@ func (p *reader) line(l []byte, spans []text.Span, line int64, b *format.Batch) 
 		n = 2
 	}
 	if len(spans) != n {
-		return p.fail(line, -1, "", l, fmt.Errorf("%w: %d instead of %d", text.ErrFields, len(spans), n))
+		return p.Fail(line, -1, "", l, fmt.Errorf("%w: %d instead of %d", text.ErrFields, len(spans), n))
 	}
 	i, err := p.index(l, line, spans[0], "row", p.rows)
 	if err != nil {
@@ -252,7 +251,7 @@ func (p *reader) value(l []byte, line int64, s text.Span) (v float64, err error)
 		v, err = text.ParseFloat(l[s.A:s.B])
 	}
 	if err != nil {
-		err = p.fail(line, s.Col, "value", l[s.A:s.B], err)
+		err = p.Fail(line, s.Col, "value", l[s.A:s.B], err)
 	}
 	return v, err
 }
@@ -264,12 +263,12 @@ func (p *reader) index(l []byte, line int64, s text.Span, field string, n int64)
 	if !ok {
 		digits := bytes.TrimLeft(t, "-")
 		if len(digits) == len(t) || len(bytes.Trim(digits, "0123456789")) > 0 {
-			return 0, p.fail(line, s.Col, field, t, text.ErrInteger)
+			return 0, p.Fail(line, s.Col, field, t, text.ErrInteger)
 		}
 		i = 0 // a negative number
 	}
 	if i < 1 || i > n {
-		return 0, p.fail(line, s.Col, field, t, fmt.Errorf("%w: 1 to %d", text.ErrIndex, n))
+		return 0, p.Fail(line, s.Col, field, t, fmt.Errorf("%w: 1 to %d", text.ErrIndex, n))
 	}
 	return i - 1, nil
 }
@@ -282,17 +281,13 @@ const lower, upper = 0, 1
 func (p *reader) triangle(i, j, line int64, l []byte, b *format.Batch) error {
 	switch {
 	case i == j && p.skew:
-		return p.fail(line, -1, "", l, fmt.Errorf("%w: a skew-symmetric matrix has no diagonal", text.ErrTriangle))
+		return p.Fail(line, -1, "", l, fmt.Errorf("%w: a skew-symmetric matrix has no diagonal", text.ErrTriangle))
 	case i > j && b.Tally.First[lower] == 0:
 		b.Tally.First[lower] = line
 	case i < j && b.Tally.First[upper] == 0:
 		b.Tally.First[upper] = line
 	}
 	return nil
-}
-
-func (p *reader) fail(line int64, col int, field string, what []byte, err error) error {
-	return &format.ParseError{File: p.In.Name, Line: line, Column: col + 1, Field: field, Text: text.Shorten(what), Err: err, Want: p.want}
 }
 
 // Check holds what is true only of all batches together: the triangle and the
@@ -316,7 +311,6 @@ func (p *reader) Check(t format.Tally, c *format.Chunk, b *format.Batch) error {
 	return text.FirstError(over, both)
 }
 
-// Symmetric tells whether the other triangle is added.
 func (p *reader) Symmetric() (mirrored, skew bool) { return p.symmetric, p.skew }
 
 // Locate is the line of an entry; an expanded one has that of the entry it mirrors.

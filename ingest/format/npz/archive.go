@@ -15,7 +15,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// An archive is a zip file of arrays.
 type archive struct {
 	name  string // of the input
 	z     *zip.Reader
@@ -189,7 +188,6 @@ func (m *member) read(b []byte) error {
 	return nil
 }
 
-// skip goes n bytes on.
 func (m *member) skip(n int64) error {
 	k, err := io.CopyN(io.Discard, m.r, n)
 	m.at += k
@@ -211,7 +209,6 @@ func (m *member) end() error {
 	return nil
 }
 
-// ints reads all elements of a short array.
 func (m *member) ints(most int64) ([]int64, error) {
 	n := m.len()
 	if n > most {

@@ -163,7 +163,6 @@ func (r *reader) openData() (err error) {
 	return nil
 }
 
-// position is the place of an entry's value.
 func (r *reader) position(entry, row int64) format.Position {
 	return format.Position{Part: r.data.name, Byte: r.data.head.Size + entry*int64(r.data.kind.Size), Row: row}
 }
@@ -250,7 +249,6 @@ func (r *reader) Seek(at format.Position) error {
 	return r.p.take(r.at, func(int64, int64) {})
 }
 
-// Describe tells the number of entries and the kind of the matrix.
 func (r *reader) Describe() format.Description {
 	kind := "CSR"
 	switch {

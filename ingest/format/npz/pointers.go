@@ -60,7 +60,6 @@ func (p *pointers) next() (int64, error) {
 	return v, nil
 }
 
-// step goes to the next line.
 func (p *pointers) step() error {
 	end, err := p.next()
 	switch {

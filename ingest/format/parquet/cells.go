@@ -21,7 +21,6 @@ type cells struct {
 
 type row []cells
 
-// cells cuts a chunk into its columns.
 func (p *reader) cells(c *format.Chunk) row {
 	all, n := make(row, len(p.fields)), int(c.End.Byte-c.Begin.Byte)
 	rest := c.Data
@@ -52,7 +51,6 @@ func (p *reader) cells(c *format.Chunk) row {
 
 func (s *cells) end(word int) int { return int(binary.LittleEndian.Uint32(s.ends[4*word:])) }
 
-// word is a distinct text.
 func (s *cells) word(word int) []byte {
 	begin := 0
 	if word > 0 {

@@ -339,7 +339,6 @@ func (c *column) take(p *page) error {
 	return nil
 }
 
-// cost is the bytes that reading a page takes.
 func (c *column) cost(p *page) int64 {
 	const number, index = 8, 4
 	n, size := int64(p.values), int64(p.size)
@@ -370,7 +369,6 @@ func (c *column) cost(p *page) int64 {
 	return b + number*n
 }
 
-// read reads a page whose header has been read.
 func (c *column) read(p *page) error {
 	if err := c.take(p); err != nil {
 		return err
@@ -517,7 +515,6 @@ func (c *column) uncompress(b []byte, size int) (_ []byte, err error) {
 	return c.plain, err
 }
 
-// close lets go of what reading a column took.
 func (c *column) close() {
 	if c.zstd != nil {
 		c.zstd.Close()

@@ -37,7 +37,6 @@ type field struct {
 	most     int // bytes of the texts of a page
 }
 
-// fieldsOf are the columns at the top of a schema.
 func fieldsOf(schema []element) (all []*field, err error) {
 	leaf := 0
 	for i, end := 1, 0; i < len(schema); i = end {
@@ -128,7 +127,6 @@ func (f *field) numeric() bool {
 	return f.kind == integer || f.kind == natural || f.kind == number || f.kind == decimal
 }
 
-// can tells whether a column can hold ids, times, or values.
 func (f *field) can() bool {
 	switch {
 	case f.isTime:
@@ -167,7 +165,6 @@ var (
 // maxText is the longest text of an id, a value or a time. In a format of lines it is the longest line.
 const maxText = format.ChunkBytes - 1
 
-// text makes an id, a value or a time of a text.
 func (f *field) text(raw []byte) (s part) {
 	switch {
 	case len(raw) > maxText:

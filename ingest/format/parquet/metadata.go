@@ -64,7 +64,6 @@ type group struct {
 	chunks []chunk
 }
 
-// A footer is what stands at the end of a file.
 type footer struct {
 	rows   int64
 	schema []element

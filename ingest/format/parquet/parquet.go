@@ -42,7 +42,6 @@ func sniff(h format.Head) bool {
 // ErrDamaged is the error about a file that is not as Parquet has it.
 var ErrDamaged = errors.New("damaged Parquet file")
 
-// A reader reads the rows of one file in order.
 type reader struct {
 	in      *format.Input
 	groups  []group
@@ -95,7 +94,6 @@ var errCount = errors.New("the row groups have not as many rows as the footer sa
 // readBuffer is the bytes read at a time of each column.
 const readBuffer = 1 << 16
 
-// assign finds the columns.
 func (p *reader) assign(schema []element) error {
 	all, err := fieldsOf(schema)
 	if err != nil {
@@ -162,7 +160,6 @@ func (p *reader) timeOf(all []*field, names []string) (at int, err error) {
 	return p.a.Time(names)
 }
 
-// Timed: a column may be that of times.
 func (p *reader) Timed() {}
 
 func (p *reader) fail(err error) error { return &format.ParseError{File: p.in.Name, Err: err} }
@@ -345,7 +342,6 @@ func (p *reader) Locate(c *format.Chunk, n int) format.Position {
 	return at
 }
 
-// Describe tells the roles of the columns and the number of rows.
 func (p *reader) Describe() format.Description {
 	time := -1
 	if p.fields[len(p.fields)-1].isTime {

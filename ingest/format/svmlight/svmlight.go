@@ -52,8 +52,6 @@ func sniff(h format.Head) bool {
 	return found
 }
 
-const want = "label index:value …"
-
 // A reader counts the rows while it cuts chunks.
 type reader struct {
 	text.Counted
@@ -76,7 +74,7 @@ func (o Options) open(in *format.Input) (format.Reader, error) {
 	if head, whole, _ := p.Peek(); p.base == format.BaseAuto {
 		p.base = toldBase(head, whole)
 	}
-	lines.Longest = longest
+	lines.Longest, lines.Want = longest, "label index:value …"
 	if in.Window > 0 {
 		lines.Longest = int(min(in.Window/longLines, longest))
 	}
@@ -208,21 +206,21 @@ func (p *reader) other(l []byte, a, i, colon int, line int64, first bool, b *for
 	case first && colon < 0:
 		for part := range bytes.SplitSeq(field, []byte{','}) {
 			if _, err := text.ParseFloat(part); err != nil {
-				return p.fail(line, a, "label", field, err)
+				return p.Fail(line, a, "label", field, err)
 			}
 		}
 		b.Tally.LeftOut[labels]++
 	case bytes.HasPrefix(field, []byte("qid:")):
 		if _, err := text.ParseInteger(field[len("qid:"):]); err != nil {
-			return p.fail(line, a, "query id", field, err)
+			return p.Fail(line, a, "query id", field, err)
 		}
 		b.Tally.LeftOut[queries]++
 	case colon < 0:
-		return p.fail(line, a, "", field, fmt.Errorf("%w: neither a label nor index:value", text.ErrFields))
+		return p.Fail(line, a, "", field, fmt.Errorf("%w: neither a label nor index:value", text.ErrFields))
 	case len(bytes.Trim(l[a:colon], "0123456789")) == 0 && colon > a:
-		return p.fail(line, a, "index", field, fmt.Errorf("%w: %d at most", text.ErrIndex, int64(math.MaxUint32-1)))
+		return p.Fail(line, a, "index", field, fmt.Errorf("%w: %d at most", text.ErrIndex, int64(math.MaxUint32-1)))
 	default:
-		return p.fail(line, a, "index", field, text.ErrInteger)
+		return p.Fail(line, a, "index", field, text.ErrInteger)
 	}
 	return nil
 }
@@ -231,18 +229,13 @@ func (p *reader) other(l []byte, a, i, colon int, line int64, first bool, b *for
 func (p *reader) wrong(l []byte, a, i, colon int, line int64, err error) error {
 	switch {
 	case bytes.IndexByte(l[colon+1:i], ':') >= 0:
-		return p.fail(line, a, "", l[a:i], fmt.Errorf("%w: field:index:value is the format of LIBFFM, which is not read", text.ErrFields))
+		return p.Fail(line, a, "", l[a:i], fmt.Errorf("%w: field:index:value is the format of LIBFFM, which is not read", text.ErrFields))
 	case colon+1 == i:
-		return p.fail(line, a, "value", l[a:i], text.ErrEmptyField)
+		return p.Fail(line, a, "value", l[a:i], text.ErrEmptyField)
 	}
-	return p.fail(line, a, "", l[a:i], err)
+	return p.Fail(line, a, "", l[a:i], err)
 }
 
-func (p *reader) fail(line int64, col int, field string, what []byte, err error) error {
-	return &format.ParseError{File: p.In.Name, Line: line, Column: col + 1, Field: field, Text: text.Shorten(what), Err: err, Want: want}
-}
-
-// Check declares the shape behind the last chunk.
 func (p *reader) Check(t format.Tally, c *format.Chunk, _ *format.Batch) error {
 	if c != nil {
 		return nil
@@ -269,5 +262,4 @@ func (p *reader) Check(t format.Tally, c *format.Chunk, _ *format.Batch) error {
 	return nil
 }
 
-// Locate is the line of an entry.
 func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }

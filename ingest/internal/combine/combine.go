@@ -91,7 +91,6 @@ func single(part []extsort.Entry) int {
 	return n
 }
 
-// another takes a further value at the open place.
 func (c *Combiner) another(v float64) {
 	once := int64(1)
 	if c.Pairs && c.place.Key&1 == 1 || c.Lower != nil && c.Lower(c.place.Key) {

@@ -56,7 +56,6 @@ func (k *Packer) InRow(e []Entry) int {
 	return n
 }
 
-// bitsFor is how many bits number n things.
 func bitsFor(n int64) int { return bits.Len64(uint64(max(n, 1) - 1)) }
 
 // A Remap turns temporary ids of one generation of users and one of items into keys.

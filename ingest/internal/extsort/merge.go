@@ -158,7 +158,6 @@ func (m *Merger) readChained(dst []Entry) (n int, err error) {
 	return n, nil
 }
 
-// advance moves cursor i to its next entry.
 func (m *Merger) advance(i int) error {
 	c := &m.cursors[i]
 	if c.pos == len(c.buf) {

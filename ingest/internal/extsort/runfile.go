@@ -234,7 +234,6 @@ func (c *Coder) index(e []Entry) {
 	}
 }
 
-// A blockHead is what a block begins with.
 type blockHead struct {
 	at              int // of the keys
 	n, keys, values int

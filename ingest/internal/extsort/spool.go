@@ -124,7 +124,6 @@ func (s *Spool) Add(keys []uint64, vals []float64) error {
 	return nil
 }
 
-// addLoose adds at least one entry and returns how many.
 func (s *Spool) addLoose(keys []uint64, vals []float64) (int, error) {
 	if len(s.cur) == cap(s.cur) {
 		if err := s.seal(); err != nil {
@@ -186,7 +185,6 @@ func (s *Spool) keep() {
 	s.cur, s.packed = nil, nil
 }
 
-// filling is the bytes of the run being filled.
 func (s *Spool) filling() int64 {
 	return int64(cap(s.cur))*EntryBytes + int64(cap(s.packed))*PackedBytes
 }

@@ -38,7 +38,6 @@ func (c *Curve) At(n float64) (low, likely, high float64) {
 	return low, math.Sqrt(low * high), high
 }
 
-// inOrder extrapolates things that come in order.
 func (c *Curve) inOrder(n float64, all mark) (low, likely, high float64) {
 	least, most := all.distinct/all.entries, all.distinct/all.entries
 	from := mark{}

@@ -39,13 +39,12 @@ func (a *Axis) SettleKnown(k *Known) error {
 	}
 	a.order, a.Text = a.dict.order(false), a.dict.isText
 	a.now = make([]uint32, len(a.order))
-	at, count := 0, int64(0)
-	var own ID
+	at, fresh, count := 0, 0, int64(0)
 	k.inserts = k.inserts[:0]
 	before := func(old *ID) (same bool) { // takes what is before old, or old itself
 		for at < len(a.order) {
-			own = a.dict.id(a.order[at])
-			c := 1
+			t, c := a.order[at], 1
+			own := a.dict.id(t)
 			if old != nil {
 				c = -cmp.Compare(own.Int, old.Int)
 				if a.Text {
@@ -55,12 +54,14 @@ func (a *Axis) SettleKnown(k *Known) error {
 			if c < 0 {
 				return false
 			}
-			a.now[a.order[at]] = uint32(count + int64(len(k.inserts)))
+			a.now[t] = uint32(count + int64(len(k.inserts)))
 			at++
 			if c == 0 {
 				return true
 			}
 			k.inserts = append(k.inserts, count)
+			a.order[fresh] = t
+			fresh++
 		}
 		return false
 	}
@@ -70,6 +71,7 @@ func (a *Axis) SettleKnown(k *Known) error {
 		return nil
 	})
 	before(nil)
+	a.order = a.order[:fresh] // of new ids, as inserts
 	a.N, a.known = count+int64(len(k.inserts)), k
 	if err == nil && a.N > maxIDs {
 		err = errTooMany()
@@ -78,25 +80,10 @@ func (a *Axis) SettleKnown(k *Known) error {
 }
 
 func (a *Axis) eachKnown(visit func(*ID) error) error {
-	at, n, count := 0, 0, int64(0)
-	isNew := make([]bool, 0, len(a.order)) // of the order: it is no known one
-	last := int64(-1)
-	for i := range a.order {
-		rank := int64(a.now[a.order[i]])
-		isNew = append(isNew, n < len(a.known.inserts) && a.known.inserts[n]+int64(n) == rank && rank > last)
-		last = rank
-		if isNew[i] {
-			n++
-		}
-	}
-	n = 0
+	n, count := 0, int64(0)
 	insert := func() error {
 		for ; n < len(a.known.inserts) && a.known.inserts[n] <= count; n++ {
-			for !isNew[at] {
-				at++
-			}
-			r := a.dict.id(a.order[at])
-			at++
+			r := a.dict.id(a.order[n])
 			if err := visit(&r); err != nil {
 				return err
 			}

@@ -256,7 +256,6 @@ func (d *Dictionary) natural(order []uint32) bool {
 	return !d.isText && n > 0 && d.ints.at(int(order[0])) == 0 && d.ints.at(int(order[n-1])) == int64(n-1)
 }
 
-// id is that of a temporary id.
 func (d *Dictionary) id(t uint32) (r ID) {
 	if d.isText {
 		r.Text = d.text.at(int(t))

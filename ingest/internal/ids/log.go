@@ -36,7 +36,6 @@ type LogState struct {
 // logBuffer is how many bytes of a log are read and written at a time.
 const logBuffer = 1 << 18
 
-// save appends the ids that are new in the dictionary.
 func (l *log) save(s *scratch.Dir, d *Dictionary) error {
 	if l.state.N == d.N {
 		return nil

@@ -109,7 +109,6 @@ func (f Files) Size(ctx context.Context, name string) (int64, error) {
 	return fi.Size(), nil
 }
 
-// An opened file or object.
 type opened struct {
 	io.Reader
 	io.Closer
@@ -121,7 +120,6 @@ type random interface {
 	Size() (int64, error)
 }
 
-// A localFile is random access to a file.
 type localFile struct{ vfs.File }
 
 func (f localFile) Size() (int64, error) {

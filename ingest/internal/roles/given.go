@@ -99,7 +99,6 @@ func ByName(columns []string) bool {
 	return false
 }
 
-// isNumber tells whether a text chooses a column by number.
 func isNumber(s string) bool {
 	_, ok := text.ParseIndex([]byte(s))
 	return ok

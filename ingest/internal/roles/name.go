@@ -43,7 +43,6 @@ type Name struct {
 	head string // the first word
 }
 
-// why is the reason for a role.
 func (n Name) why() string { return "named " + strconv.Quote(n.Word) }
 
 // ReadAll reads all names of a table. Some mean something only beside others.

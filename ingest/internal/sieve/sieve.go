@@ -122,7 +122,6 @@ func (s *Sieve) EndPass() (again bool) {
 	return false
 }
 
-// settle numbers what is left.
 func (s *Sieve) settle() {
 	rows, cols := s.pack.Rows, int64(0)
 	if s.rows != nil {

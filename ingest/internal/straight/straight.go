@@ -146,7 +146,6 @@ func (w *Writer) Pour(emit func(row int64, cols []uint32, vals []float64) error)
 	return stats, clearDir(w.o.FS, dir)
 }
 
-// pour visits the rows of a store that have entries.
 func pour(s *csr.Store, emit func(row int64, cols []uint32, vals []float64) error) error {
 	b := s.Scratch()
 	var cols []uint32

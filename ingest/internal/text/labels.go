@@ -53,7 +53,6 @@ func (l *Labels) Next() (format.Label, error) {
 
 func (l *Labels) Close() error { return l.close() }
 
-// field is field n of a line, empty if there is none.
 func field(line []byte, n int) []byte {
 	for ; n > 0; n-- {
 		i := bytes.IndexByte(line, '\t')

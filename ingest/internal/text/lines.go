@@ -37,7 +37,8 @@ const BOM = "\xef\xbb\xbf"
 // Lines cuts an input into chunks of whole lines and knows their positions. It is
 // the Next and Seek of a format.Reader.
 type Lines struct {
-	In *format.Input
+	In   *format.Input
+	Want string // the form of a line, for Fail
 	// Longest is how many bytes a line has at most, if more than a chunk: the capacity of chunks grows.
 	Longest int
 	next    format.Position // behind what has been given out
@@ -60,6 +61,30 @@ func NewLines(in *format.Input) (*Lines, error) {
 		return nil, err
 	}
 	return l, nil // an error will be met again, by then with its line known
+}
+
+// Begin is NewLines with the first lines, of which there have to be some.
+func Begin(in *format.Input, want string) (*Lines, Sample, error) {
+	l, err := NewLines(in)
+	if err != nil {
+		return nil, Sample{}, err
+	}
+	head, whole, err := l.Peek()
+	s := Take(head, whole)
+	switch {
+	case s.Long != nil && err == nil:
+		err = l.TooLong(s.Long)
+	case len(s.Lines) == 0 && err == nil:
+		err = &format.ParseError{File: in.Name, Err: format.ErrEmpty, Want: want}
+	case len(s.Lines) > 0:
+		err = nil // it will be met again
+	}
+	return l, s, err
+}
+
+// Fail is the error about a field of a line that begins at a byte, or with −1 about all of it; what is the text.
+func (l *Lines) Fail(line int64, at int, field string, what []byte, err error) error {
+	return &format.ParseError{File: l.In.Name, Line: line, Column: at + 1, Field: field, Text: Shorten(what), Err: err, Want: l.Want}
 }
 
 // Line is the number of the next line.
