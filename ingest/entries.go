@@ -212,7 +212,7 @@ func (e *entries) adjust() error {
 // turn begins a generation of the ids that take most.
 func (e *entries) turn() error {
 	a := e.larger()
-	if a.Empty() {
+	if a.Len() == 0 {
 		return &budget.Error{Need: e.o.Memory + minSpace, Budget: e.o.Memory, What: "no room is left for ids"}
 	}
 	if e.o.KeepOrder {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/roles"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/ingest/internal/titles"
 )
 
@@ -129,18 +129,9 @@ func readable(ctx context.Context, o request, p plan) error {
 			continue
 		}
 		r, err := t.openFile(name)
-		if err != nil {
-			return err
+		if err == nil {
+			err = text.ReadLabels(r, func(int64, format.Label) error { return ctx.Err() })
 		}
-		for err == nil {
-			if _, err = r.Next(); err == nil {
-				err = ctx.Err()
-			}
-		}
-		if err == io.EOF {
-			err = nil
-		}
-		err = errors.Join(err, r.Close())
 		if err != nil {
 			return err
 		}

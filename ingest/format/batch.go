@@ -41,6 +41,8 @@ func (b *Batch) Refuse(err error) bool {
 // Keep leaves out the entries for which keep is false.
 func (b *Batch) Keep(keep func(n int) bool) {
 	kept := 0
+	b.Row.code()
+	b.Col.code()
 	for n := range b.Val {
 		if !keep(n) {
 			continue
@@ -65,12 +67,14 @@ func (b *Batch) Mirror(single func(n int) bool) {
 	if row.IsText || col.IsText {
 		row.ToText()
 		col.ToText()
+		row.code()
+		col.code()
 		words := slices.Clone(row.words)
 		for _, w := range col.words {
 			words = append(words, span{w[0] + uint32(len(row.text)), w[1] + uint32(len(row.text))})
 		}
-		m.Row = Keys{IsText: true, text: slices.Concat(row.text, col.text), words: words}
-		m.Col = Keys{IsText: true, text: slices.Clone(m.Row.text), words: slices.Clone(words)} // each is used again by itself
+		m.Row = Keys{IsText: true, coded: true, text: slices.Concat(row.text, col.text), words: words}
+		m.Col = Keys{IsText: true, coded: true, text: slices.Clone(m.Row.text), words: slices.Clone(words)} // each is used again by itself
 	}
 	add := func(n int, swapped bool) {
 		one, other := &m.Row, &m.Col
@@ -102,6 +106,7 @@ type Keys struct {
 	IsText bool
 	text   []byte
 	words  []span   // in text
+	coded  bool     // else key i is word i
 	codes  []uint32 // the word of each key
 }
 
@@ -109,11 +114,16 @@ type Keys struct {
 type span [2]uint32
 
 // Len is the number of keys.
-func (k *Keys) Len() int { return len(k.Ints) + len(k.codes) }
+func (k *Keys) Len() int {
+	if k.coded {
+		return len(k.codes)
+	}
+	return len(k.Ints) + len(k.words)
+}
 
 // Reset removes all keys.
 func (k *Keys) Reset() {
-	k.Ints, k.IsText, k.text, k.words, k.codes = k.Ints[:0], false, k.text[:0], k.words[:0], k.codes[:0]
+	k.Ints, k.IsText, k.text, k.words, k.coded, k.codes = k.Ints[:0], false, k.text[:0], k.words[:0], false, k.codes[:0]
 }
 
 // Add appends an id.
@@ -150,8 +160,21 @@ func (k *Keys) end() {
 	if n := len(k.words); n > 0 {
 		begin = k.words[n-1][1]
 	}
-	k.codes = append(k.codes, uint32(len(k.words)))
+	if k.coded {
+		k.codes = append(k.codes, uint32(len(k.words)))
+	}
 	k.words = append(k.words, span{begin, uint32(len(k.text))})
+}
+
+// code gives texts their codes.
+func (k *Keys) code() {
+	if k.coded || !k.IsText {
+		return
+	}
+	k.coded, k.codes = true, slices.Grow(k.codes[:0], len(k.words))
+	for i := range k.words {
+		k.codes = append(k.codes, uint32(i))
+	}
 }
 
 // AddWords appends the ids that are each one of n words, as codes of 4 bytes tell, to no others. The words are in the order in which they come up first.
@@ -174,14 +197,14 @@ func (k *Keys) AddWords(n int, word func(int) []byte, codes []byte) {
 	for i := range n {
 		k.AddText(word(i))
 	}
-	k.codes = k.codes[:0]
-	for ; len(codes) > 0; codes = codes[4:] {
+	for k.coded = true; len(codes) > 0; codes = codes[4:] {
 		k.codes = append(k.codes, binary.LittleEndian.Uint32(codes))
 	}
 }
 
 // AddAgain appends the last key n times more.
 func (k *Keys) AddAgain(n int) {
+	k.code()
 	if k.IsText {
 		k.codes = again(k.codes, n)
 	} else {
@@ -228,12 +251,23 @@ func (k *Keys) ToText() {
 }
 
 // Text is key i of texts.
-func (k *Keys) Text(i int) []byte { return k.word(int(k.codes[i])) }
+func (k *Keys) Text(i int) []byte {
+	if k.coded {
+		i = int(k.codes[i])
+	}
+	return k.word(i)
+}
 
 func (k *Keys) word(i int) []byte { return k.text[k.words[i][0]:k.words[i][1]] }
 
 // Number appends the number of each key of texts to dst: what number gives for its text, asked once for each word when it first comes up.
 func (k *Keys) Number(dst []uint32, number func(text []byte) uint32) []uint32 {
+	if !k.coded {
+		for i := range k.words {
+			dst = append(dst, number(k.word(i)))
+		}
+		return dst
+	}
 	known := make([]uint32, len(k.words)) // one more
 	for _, code := range k.codes {
 		if known[code] == 0 {

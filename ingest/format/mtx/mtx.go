@@ -57,7 +57,8 @@ func open(in *format.Input) (format.Reader, error) {
 		return nil, err
 	}
 	if err := p.banner(string(l)); err != nil {
-		return nil, &format.ParseError{File: p.In.Name, Line: 1, Text: text.Shorten(l), Err: err, Want: want}
+		p.Want = want
+		return nil, p.Fail(1, -1, "", l, err)
 	}
 	for {
 		line := p.Line()

@@ -64,8 +64,6 @@ type run struct {
 	runInfo
 }
 
-func (r *run) inFile() bool { return r.mem == nil && r.packed == nil }
-
 // New makes a spool whose files go to a directory. If keys are pairs of
 // temporary ids, one in each half, it may be tight.
 func New(b Budget, dir *scratch.Dir, tight bool, held func() int64) *Spool {
@@ -292,18 +290,15 @@ func (s *Spool) addTo(w *runWriter, r *run) error {
 	return nil
 }
 
-// close lets memory go; the files stay until the scratch is removed.
-func (s *Spool) close() { s.cur, s.packed, s.runs = nil, nil, nil }
-
-// Drop is close for a spool whose files are not needed.
+// Drop lets memory go, and removes the files.
 func (s *Spool) Drop() error {
 	var err error
 	for _, r := range s.runs {
-		if r.inFile() {
+		if r.mem == nil && r.packed == nil {
 			err = errors.Join(err, s.dir.RemoveFile(r.name))
 		}
 	}
-	s.close()
+	s.cur, s.packed, s.runs = nil, nil, nil
 	return err
 }
 

@@ -130,9 +130,6 @@ func (a *Axis) Number(c *format.Keys) (n int, was uint32) {
 // Len is the number of ids of the generation being numbered.
 func (a *Axis) Len() int { return a.dict.N }
 
-// Empty tells whether the generation being numbered has no ids.
-func (a *Axis) Empty() bool { return a.dict.N == 0 }
-
 // Turn writes the dictionary to a list and begins the next generation.
 func (a *Axis) Turn(s *scratch.Dir) error {
 	gen := uint32(len(a.closed))

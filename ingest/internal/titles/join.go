@@ -11,6 +11,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
 // A Join walks the ids of an axis and a list of titles in any order together. The list
@@ -125,36 +126,24 @@ func (j *Join) load() (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, list.Close()) }()
 	j.kept, j.size, j.whole = nil, 0, true
 	limit := (*titled)(nil) // titles above it are for the next time
-	for n := 1; ; n++ {
-		l, err := list.Next()
-		if err == io.EOF {
-			break
+	err = text.ReadLabels(list, func(n int64, l format.Label) error {
+		if n%(1<<14) == 1<<14-1 && j.Ctx.Err() != nil {
+			return j.Ctx.Err()
 		}
-		if err == nil && n%(1<<14) == 0 {
-			err = j.Ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		x := titled{title: string(l.Title)}
+		x, ok := titled{title: string(l.Title)}, true
 		if j.Text {
 			x.id = string(l.ID)
 		} else {
-			var ok bool
 			x.num, ok = format.ParseID(l.ID)
-			if !ok {
-				continue
-			}
 		}
-		if j.begun && x.compare(&j.above) <= 0 {
-			continue
+		if !ok || j.begun && x.compare(&j.above) <= 0 {
+			return nil
 		}
 		if limit != nil && x.compare(limit) > 0 {
 			j.whole = false
-			continue
+			return nil
 		}
 		j.kept = append(j.kept, x)
 		j.size += int64(len(x.id)+len(x.title)) + titledBytes
@@ -164,6 +153,10 @@ func (j *Join) load() (err error) {
 			}
 			limit = j.shorten()
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	j.settle()
 	j.begun = true
