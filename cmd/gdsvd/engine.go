@@ -25,8 +25,7 @@ type engineOptions struct {
 }
 
 // engineModules are the engines that a program in Python speaks to: what stands before "://" in --engine, or before "-local".
-// The last is a client that a process of Python has already.
-var engineModules = []string{"dask", "ray", "spark", "bridge"}
+var engineModules = []string{"dask", "ray", "spark"}
 
 func (o *engineOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()

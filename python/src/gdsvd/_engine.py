@@ -102,7 +102,7 @@ def engine(client: Any, shared: str | os.PathLike[str] | None, groups: int = 0) 
         from .engines.bridge import served
 
         submitter = importlib.import_module(f".engines.{known}", __package__).submitter
-        with served(submitter(client, program())) as name:
+        with served(known, submitter(client, program())) as name:
             yield Engine(client, [f"--engine={name}", *flags], folder)
 
 

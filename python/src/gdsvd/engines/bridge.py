@@ -1,4 +1,4 @@
-"""``python -m gdsvd.engines.bridge bridge://SOCKET PROGRAM``: tasks of standard input, done by a client that another process has."""
+"""Tasks of standard input, done by a client that another process has: the address of an engine is that of its socket, ``dask://bridge:SOCKET``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from multiprocessing.connection import Client, Connection, Listener
 from ._child import serve
 
 
-def main(name: str, _: str) -> None:
-    """Carries lines between the pipes of this process and the socket."""
-    with Client(name.partition("://")[2]) as to:
+def bridged(name: str) -> bool:
+    """Carries lines between the pipes of this process and a socket, if the name of an engine has one."""
+    at = name.partition("://bridge:")[2]
+    if not at:
+        return False
+    with Client(at) as to:
 
         def answers() -> None:
             for line in _lines(to):
@@ -25,6 +28,7 @@ def main(name: str, _: str) -> None:
         threading.Thread(target=answers, daemon=True).start()
         for line in sys.stdin:
             to.send_bytes(line.encode())
+    return True
 
 
 def _lines(of: Connection) -> Iterator[str]:
@@ -34,8 +38,8 @@ def _lines(of: Connection) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def served(submit: Callable[..., None]) -> Iterator[str]:
-    """The name of an engine whose tasks are submitted by this process, as long as the block goes on."""
+def served(kind: str, submit: Callable[..., None]) -> Iterator[str]:
+    """The name of an engine of a kind whose tasks are submitted by this process, as long as the block goes on."""
     over = threading.Event()
 
     def accept() -> None:
@@ -47,12 +51,8 @@ def served(submit: Callable[..., None]) -> Iterator[str]:
         waits = threading.Thread(target=accept, daemon=True)
         waits.start()
         try:
-            yield f"bridge://{listener.address}"
+            yield f"{kind}://bridge:{listener.address}"
         finally:
             over.set()
             Client(listener.address).close()  # for the one that waits to accept
             waits.join()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

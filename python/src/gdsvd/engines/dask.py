@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._child import ask, ended, piped
+from .bridge import bridged
 
 
 def do(line: str, program: str) -> str:
@@ -37,6 +38,8 @@ def submitter(client: Any, program: str) -> Callable[..., None]:
 
 
 def main(name: str, program: str) -> None:
+    if bridged(name):
+        return
     from distributed import Client, LocalCluster
 
     if name == "dask-local":

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._child import Task, ask, half, piped, together
+from .bridge import bridged
 
 
 def do(batches: Iterator[Any], lines: list[str], program: str, slots: int) -> Iterator[Any]:
     """Does the tasks of a partition in a worker of Spark, one of so many of an executor, whose JVM has half of its memory."""
     import pyarrow
-    import pyspark as typed
+    from pyspark import TaskContext
 
-    pyspark: Any = typed
-    threads = pyspark.TaskContext.get().cpus()
+    threads = int(getattr(TaskContext.get(), "cpus")())
     for batch in batches:
         answers = [ask(lines[i], program, half(slots // threads), threads) for i in batch.column(0).to_pylist()]
         yield pyarrow.RecordBatch.from_pydict({"answer": answers})
@@ -40,6 +40,8 @@ def submitter(spark: Any, program: str) -> Callable[..., None]:
 
 
 def main(name: str, program: str) -> None:
+    if bridged(name):
+        return
     from pyspark.sql import SparkSession
 
     if "local" in name:
