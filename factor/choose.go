@@ -42,7 +42,7 @@ func (t *task) choose(ctx context.Context, before outState) (c *Choice, say func
 	t.Method = canonical(chosen.Method, t.Rank)
 	c = &Choice{Flags: flagsOf(chosen.Method), Why: chosen.Why, Reason: t.reason(chosen)}
 	more := int64(0)
-	if chosen.Why == cost.ByMemory {
+	if chosen.Why == cost.ByMemory || chosen.Outside || chosen.PassBytes > 0 {
 		more = t.dear(chosen)
 	}
 	if more > 0 {
