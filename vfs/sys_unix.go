@@ -47,3 +47,12 @@ func OpenFiles() int {
 	}
 	return int(r.Cur)
 }
+
+// AddressSpace is how many bytes of addresses the process may take, math.MaxInt64 if no limit is known.
+func AddressSpace() int64 {
+	var r unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &r); err != nil || uint64(r.Cur) > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(r.Cur)
+}

@@ -29,3 +29,6 @@ func freeSpace(name string) (int64, error) {
 
 // OpenFiles is how many files the process may have open, math.MaxInt32 if no limit is known.
 func OpenFiles() int { return math.MaxInt32 }
+
+// AddressSpace is how many bytes of addresses the process may take, math.MaxInt64 if no limit is known.
+func AddressSpace() int64 { return math.MaxInt64 }

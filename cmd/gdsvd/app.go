@@ -88,7 +88,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		defer close(quiet)
 		a.doing.Linger(ctx, ended, a.patience, a.say)
 	}()
-	err := ui.EnoughFiles(ui.SomeFiles)
+	err := cmp.Or(ui.EnoughFiles(ui.SomeFiles), ui.EnoughAddresses())
 	if err == nil {
 		root := a.rootCommand()
 		strictly(root)

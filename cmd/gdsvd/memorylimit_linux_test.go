@@ -181,3 +181,17 @@ func TestVectorsInFilesWithinAKernelLimit(t *testing.T) {
 		t.Errorf("%d bytes were resident, %d in files, with a budget of %d", r.PeakRSS, r.VectorFiles, e.Budget)
 	}
 }
+
+// Too few addresses are refused in one line, where Go's runtime can begin at all.
+func TestTooFewAddresses(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector takes terabytes of addresses")
+	}
+	cmd := process(t, "version")
+	cmd.Args = []string{"sh", "-c", `ulimit -v 1800000 && exec "$0" version`, cmd.Path}
+	cmd.Path = "/bin/sh"
+	out, err := cmd.CombinedOutput()
+	if text := string(out); err == nil || cmd.ProcessState.ExitCode() != ui.ExitError || strings.Count(text, "\n") != 1 || !strings.Contains(text, "ulimit -v") {
+		t.Errorf("%v: %s", err, text)
+	}
+}

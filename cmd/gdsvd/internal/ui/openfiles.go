@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -17,6 +18,19 @@ const (
 func EnoughFiles(need int) error {
 	if limit := vfs.OpenFiles(); limit < need {
 		return fmt.Errorf("this process may have %d files open at a time, it needs %d: raise the limit (ulimit -n)", limit, need)
+	}
+	return nil
+}
+
+// someAddresses is what Go's runtime takes with the threads of a run, of which next to nothing is memory; with less than
+// about half of it the runtime cannot begin, and says so in many lines.
+const someAddresses = 1800 << 20
+
+// EnoughAddresses refuses what would end in the middle in a dump of the runtime.
+func EnoughAddresses() error {
+	if limit := vfs.AddressSpace(); limit < someAddresses {
+		return fmt.Errorf("this process may take %s of addresses, it needs %s, and the size of the store besides: raise the limit (ulimit -v); --memory limits what it keeps in memory",
+			memory.FormatSize(limit), memory.FormatSize(someAddresses))
 	}
 	return nil
 }

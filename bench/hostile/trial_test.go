@@ -1,4 +1,4 @@
-package main
+package hostile
 
 import (
 	"bytes"
@@ -28,6 +28,7 @@ type Trial struct {
 	Kind    string  // what is attacked: a row of the table
 	Outcome Outcome // what has come of it
 	What    string  // one line about it, empty if right
+	Trials  int     // how many there were in it, if more than one
 	Seconds float64 // what the attack measures, if it measures time
 
 	ctx      context.Context
