@@ -16,9 +16,6 @@
 // else included. A choice is stopped when its first run has taken -give-up times
 // what the best has so far, auto never, and is not run again.
 //
-// With -add the rounds are added to those in OUT.json, so that they can be taken
-// at different times, and with -only they are of the choices that match.
-//
 // With -rate a run is throttled to that number of bytes a second of reading and to
 // -memory, page cache included, by a control group of its own, and begins with a
 // cold cache: the store is read from the disk in every pass. That takes Linux,
@@ -31,17 +28,12 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"log"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,8 +52,7 @@ type options struct {
 	rounds    int
 	giveUp    float64
 	rate      int64
-	all, add  bool
-	only      *regexp.Regexp
+	all       bool
 	seed      uint64
 }
 
@@ -69,7 +60,7 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("auto: ")
 	var o options
-	var program, ks, only string
+	var program, ks string
 	flag.StringVar(&program, "gdsvd", "gdsvd", "the `PROGRAM` to measure")
 	flag.StringVar(&o.out, "o", "auto", "write OUT.json and OUT.md to `OUT`")
 	flag.StringVar(&ks, "k", "10,50", "numbers of triplets")
@@ -78,30 +69,24 @@ func main() {
 	flag.Int64Var(&o.memory, "memory", 0, "memory budget of the runs in `BYTES` (0: as gdsvd finds it)")
 	flag.Int64Var(&o.rate, "rate", 0, "bytes a second that the disk delivers")
 	flag.BoolVar(&o.all, "all", false, "the methods of one vector too")
-	flag.BoolVar(&o.add, "add", false, "add to what is in OUT.json")
-	flag.StringVar(&only, "only", "", "run only choices whose flags match `REGEXP`")
 	flag.StringVar(&o.note, "note", "", "what was measured, where: the first line of OUT.md")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the orders")
 	flag.Parse()
 	o.gdsvd = &harness.Program{Path: program}
-	var err error
-	if o.only, err = regexp.Compile(only); err != nil {
-		log.Fatal(err)
-	}
-	all, err := earlier(o)
-	if err != nil {
-		log.Fatal(err)
-	}
+	var all []comparison
 	for _, store := range flag.Args() {
 		for text := range strings.SplitSeq(ks, ",") {
 			k, err := strconv.Atoi(text)
 			if err != nil {
 				log.Fatal(err)
 			}
-			c := of(&all, o, store, k)
+			c := comparison{
+				Store: filepath.Base(store), K: k, Memory: o.memory, Rate: o.rate, Runs: append([]entry{{Flags: auto}}, grid(k, o.all)...),
+			}
 			if err := c.compare(o, store); err != nil {
 				log.Fatal(err)
 			}
+			all = append(all, c)
 			if err := write(o, all); err != nil {
 				log.Fatal(err)
 			}
@@ -135,32 +120,6 @@ type entry struct {
 
 const auto = "--method auto"
 
-// earlier is what is there already.
-func earlier(o options) (all []comparison, err error) {
-	data, err := os.ReadFile(o.out + ".json")
-	if !o.add || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return all, json.Unmarshal(data, &all)
-}
-
-// of is the comparison for a store and k, a new one if there is none.
-func of(all *[]comparison, o options, store string, k int) *comparison {
-	name := filepath.Base(store)
-	i := slices.IndexFunc(*all, func(c comparison) bool {
-		return c.Store == name && c.K == k && c.Memory == o.memory && c.Rate == o.rate
-	})
-	if i < 0 {
-		i = len(*all)
-		runs := append([]entry{{Flags: auto}}, grid(k, o.all)...)
-		*all = append(*all, comparison{Store: name, K: k, Memory: o.memory, Rate: o.rate, Runs: runs})
-	}
-	return &(*all)[i]
-}
-
 // grid are the fixed choices.
 func grid(k int, all bool) []entry {
 	var g []entry
@@ -188,14 +147,10 @@ func grid(k int, all bool) []entry {
 // compare adds rounds.
 func (c *comparison) compare(o options, store string) error {
 	for round := range o.rounds {
-		taken := 0
-		for _, e := range c.Runs {
-			taken = max(taken, len(e.Seconds))
-		}
-		r := rand.New(rand.NewPCG(o.seed, uint64(taken)))
+		r := rand.New(rand.NewPCG(o.seed, uint64(round)))
 		for _, i := range r.Perm(len(c.Runs)) {
 			e := &c.Runs[i]
-			if e.Failed != "" || e.Given > 0 || !o.only.MatchString(e.Flags) {
+			if e.Failed != "" || e.Given > 0 {
 				continue
 			}
 			if err := c.run(o, store, e); err != nil {
