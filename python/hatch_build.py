@@ -40,7 +40,7 @@ class Program(BuildHookInterface):
         self.made = tempfile.mkdtemp()
         name = "gdsvd.exe" if goos == "windows" else "gdsvd"
         program = os.path.join(self.made, name)
-        subprocess.run(["go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w", "-o", program, "./cmd/gdsvd"], cwd=source, env=env, check=True)
+        subprocess.run(["go", "build", "-trimpath", "-tags=nethttpomithttp2", "-buildvcs=auto", "-ldflags=-s -w", "-o", program, "./cmd/gdsvd"], cwd=source, env=env, check=True)
         build = os.path.join(self.made, "build.json")
         with open(build, "w") as f:
             json.dump(self.described(program), f)
