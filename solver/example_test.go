@@ -4,17 +4,26 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"slices"
 
-	"github.com/gdsvd/gdsvd/internal/solvertest"
+	"github.com/james-bowman/sparse"
+
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/solver/method/power"
+	"github.com/gdsvd/gdsvd/stream"
 )
 
 // The two leading triplets of a matrix in memory, by gradient descent.
 func ExampleSVD() {
-	a := solvertest.NewDense(solvertest.Diagonal(6, 4, 3, 2, 1))
+	// The diagonal matrix of 3, 2 and 1, 6×4.
+	m := sparse.NewCSR(6, 4, []int{0, 1, 2, 3, 3, 3, 3}, []int{0, 1, 2}, []float64{3, 2, 1})
+	a, err := stream.FromSparse(m, stream.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
 	res, err := solver.SVD(context.Background(), a, solver.Settings{
 		Rank:   2,
 		Method: gd.Descent{Eta: 0.5},
@@ -29,7 +38,13 @@ func ExampleSVD() {
 
 // The same by the power method, keeping the left vectors.
 func ExampleSettings_left() {
-	a := solvertest.NewDense(solvertest.Diagonal(6, 4, 3, 2, 1))
+	// The diagonal matrix of 3, 2 and 1, 6×4.
+	m := sparse.NewCSR(6, 4, []int{0, 1, 2, 3, 3, 3, 3}, []int{0, 1, 2}, []float64{3, 2, 1})
+	a, err := stream.FromSparse(m, stream.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
 	left := solver.NewDenseRows(6, 2)
 	res, err := solver.SVD(context.Background(), a, solver.Settings{
 		Rank:   2,
@@ -48,7 +63,17 @@ func ExampleSettings_left() {
 // Eigenvectors as found with the deflation of the paper: what the deflated
 // operator sees of their error, and what it is.
 func ExampleEigen() {
-	a := solvertest.NewDense(solvertest.DominantThenCluster(30, 12, 1))
+	// The diagonal matrix of 31.6 and eleven values from 1.003 down to 1.
+	m := sparse.NewDOK(30, 12)
+	m.Set(0, 0, 31.6)
+	for i := 1; i < 12; i++ {
+		m.Set(i, i, 1.003-0.0003*float64(i-1))
+	}
+	a, err := stream.FromSparse(m.ToCSR(), stream.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
 	res, err := solver.Eigen(context.Background(), solver.GramOf(a), solver.Settings{
 		Rank:      2,
 		Method:    gd.Descent{},
@@ -67,8 +92,13 @@ func ExampleEigen() {
 // Values whose squares are below the rounding errors of the Gram operator: it
 // finds them up to those errors, the dilation finds them.
 func ExampleSettings_dilation() {
+	m := sparse.NewCSR(20, 4, append([]int{0, 1, 2, 3}, slices.Repeat([]int{4}, 17)...), []int{0, 1, 2, 3}, []float64{1, 1e-4, 1e-8, 1e-10})
+	a, err := stream.FromSparse(m, stream.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
 	for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
-		a := solvertest.NewDense(solvertest.WithValues(20, 4, 1, 1, 1e-4, 1e-8, 1e-10))
 		res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: gd.Descent{}, Operator: operator, Tol: 1e-14})
 		if err != nil {
 			log.Fatal(err)
@@ -82,8 +112,18 @@ func ExampleSettings_dilation() {
 
 // The eigenpairs of a symmetric positive semidefinite matrix, here a kernel.
 func ExampleSettings_symmetric() {
-	kernel := solvertest.Hilbert(8)
-	res, err := solver.SVD(context.Background(), solvertest.NewDense(kernel), solver.Settings{
+	m := sparse.NewDOK(8, 8)
+	for i := range 8 {
+		for j := range 8 {
+			m.Set(i, j, 1/float64(i+j+1))
+		}
+	}
+	kernel, err := stream.FromSparse(m.ToCSR(), stream.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer kernel.Close()
+	res, err := solver.SVD(context.Background(), kernel, solver.Settings{
 		Rank:     2,
 		Method:   momentum.Nesterov{},
 		Operator: solver.Symmetric,

@@ -133,3 +133,19 @@ func TestPaperRuleOfScaled(t *testing.T) {
 		}
 	}
 }
+
+// TestResultString: a result prints as a table, also one of which nothing is known.
+func TestResultString(t *testing.T) {
+	r := &Result{Sigma: []float64{3, 0.5}, Residuals: []float64{1e-9, 2e-3}, Converged: 1, Status: PassLimit, Stats: Stats{Passes: 7}}
+	const table = "   i  sigma             residual\n   1  3                 1.0e-09\n   2  0.5               2.0e-03\npass-limit: 1 of 2 within the tolerance, 7 passes"
+	if got := r.String(); got != table {
+		t.Errorf("got\n%s\nwant\n%s", got, table)
+	}
+	r.Lambda = []float64{-3, 0.5}
+	if got := r.String(); !strings.Contains(got, "lambda") || !strings.Contains(got, "   1  -3 ") {
+		t.Errorf("eigenpairs print as\n%s", got)
+	}
+	if got := (&Result{Status: Cancelled}).String(); !strings.HasSuffix(got, "cancelled: 0 of 0 within the tolerance, 0 passes") {
+		t.Errorf("an empty result prints as\n%s", got)
+	}
+}

@@ -1,7 +1,9 @@
 package solver
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -81,6 +83,21 @@ type Result struct {
 	Outside Outside
 	Status  Status
 	Stats   Stats
+}
+
+// String returns a table of the values and their residuals, and a line of what has come of the run.
+func (r *Result) String() string {
+	var b strings.Builder
+	values, name := r.Sigma, "sigma"
+	if r.Lambda != nil {
+		values, name = r.Lambda, "lambda"
+	}
+	fmt.Fprintf(&b, "%4s  %-16s  residual\n", "i", name)
+	for i, v := range values[:min(len(values), len(r.Residuals))] {
+		fmt.Fprintf(&b, "%4d  %-16.10g  %.1e\n", i+1, v, r.Residuals[i])
+	}
+	fmt.Fprintf(&b, "%v: %d of %d within the tolerance, %d passes", r.Status, r.Converged, len(values), r.Stats.Passes)
+	return b.String()
 }
 
 // EigenResult of Eigen: k leading eigenpairs of G as the method found them.

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/james-bowman/sparse"
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
@@ -29,6 +30,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/solver/method/power"
+	"github.com/gdsvd/gdsvd/stream"
 )
 
 // TestResume cuts runs of every kind of ending and continues them.
@@ -516,14 +518,20 @@ func TestCheckpointVersion8(t *testing.T) {
 // ExampleCheckpointer saves a run to a file after every pass and goes on from
 // the last one.
 func ExampleCheckpointer() {
-	a := solvertest.NewDense(solvertest.WithValues(30, 12, 6, 9, 7, 5, 3))
+	m := sparse.NewCSR(5, 4, []int{0, 1, 2, 3, 4, 4}, []int{0, 1, 2, 3}, []float64{9, 7, 5, 3})
+	a, err := stream.FromSparse(m, stream.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer a.Close()
 	set := solver.Settings{Rank: 2, Method: power.Iteration{}}
 	file := new(toFile)
 	set.Checkpointer = file
 
 	ctx, interrupt := context.WithCancel(context.Background())
-	a.Hook = func(pass int) error {
-		if pass == 20 {
+	set.Observer = func(e solver.Event) error {
+		if e.Pass == 19 {
 			interrupt()
 		}
 		return nil
@@ -531,7 +539,7 @@ func ExampleCheckpointer() {
 	res, err := solver.SVD(ctx, a, set)
 	fmt.Println(res.Status, err)
 
-	a.Hook = nil
+	set.Observer = nil
 	set.Resume, err = solver.ReadCheckpoint(&file.content, int64(file.content.Len()))
 	if err != nil {
 		fmt.Println(err)

@@ -117,7 +117,7 @@ func (r *run) newJudge(warm bool) judge.Judge {
 
 // terms are what a recurrence is told.
 func (r *run) terms() method.Run {
-	return method.Run{Arena: r.arena, Rank: r.s.Rank, Paper: r.s.Stop == StopPaper, Indefinite: r.s.Operator == Dilation}
+	return method.Run{Memory: r.arena, Rank: r.s.Rank, Paper: r.s.Stop == StopPaper, Indefinite: r.s.Operator == Dilation}
 }
 
 // accept decides about the Ritz pairs of a pass as a block: those that are wanted

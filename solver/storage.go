@@ -89,14 +89,6 @@ func (d *DenseRows) slice(first int64, rows *mat.Dense) *mat.Dense {
 // Space is where the tall blocks of a run lie, all that grows with n, when memory is too
 // small for even one of them: in files that are mapped into memory.
 //
-//	Make(numbers int) ([]float64, error) // room for that many, zeros at first
-//	Fetch(x []float64)                   // a part of it is gone through next
-//	Evict(x []float64)                   // a part need not stay in memory; its contents stay
-//	Free(x []float64)                    // what Make has returned is not touched any more
-//	Err() error                          // that may have cost contents
-//
-// Fetch and Evict leave alone what is not a part of what Make has returned.
-//
 // The bits of the results are those of a run in memory. What is done between two passes
 // goes through the rows of some blocks from the first to the last, a window at a time: the
 // next one is fetched, and the one that has been passed is evicted. About 16 MiB are in
@@ -110,7 +102,18 @@ func (d *DenseRows) slice(first int64, rows *mat.Dense) *mat.Dense {
 // then. What the Space could not keep is an error of the run.
 //
 // A Space is safe for concurrent use, also by several runs at once.
-type Space = tallskinny.Space
+type Space interface {
+	// Make returns room for that many float64s, zeros at first.
+	Make(numbers int) ([]float64, error)
+	// Fetch says that x is gone through next. It leaves alone what is no part of what Make has returned, as Evict does.
+	Fetch(x []float64)
+	// Evict says that x need not stay in memory. Its contents stay.
+	Evict(x []float64)
+	// Free gives back what Make has returned. It is not touched any more.
+	Free(x []float64)
+	// Err returns the error that may have cost contents, if there was one.
+	Err() error
+}
 
 // SpaceFootprint splits RunFootprint for a run with a Space: what lies there, which
 // is all that grows with n, the window of it that is in memory, and what else is.

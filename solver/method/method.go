@@ -5,8 +5,6 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Method is one algorithm with its parameters. It owns a recurrence and nothing
@@ -24,10 +22,26 @@ type Method interface {
 
 // Run is what a recurrence is told about the run that it belongs to.
 type Run struct {
-	Arena      *tallskinny.Arena // for its blocks; nil is ordinary memory
-	Rank       int               // triplets wanted
-	Paper      bool              // the stop rule is that of the paper: Ritz pairs report changes
-	Indefinite bool              // the operator has eigenvalues as low as −λ₁
+	Memory     Memory // for its blocks; nil is ordinary memory
+	Rank       int    // triplets wanted
+	Paper      bool   // the stop rule is that of the paper: Ritz pairs report changes
+	Indefinite bool   // the operator has eigenvalues as low as −λ₁
+}
+
+// Memory is where the blocks of a run lie: ordinary memory, or the files of a Space.
+type Memory interface {
+	// Dense returns an r×c block of zeros.
+	Dense(r, c int) *mat.Dense
+	// Free gives blocks back.
+	Free(blocks ...*mat.Dense)
+}
+
+// Found is the span of the vectors that have been found and locked.
+type Found interface {
+	// Dimension returns that of the space which others are kept out of.
+	Dimension() int
+	// Orthonormalise makes x a unit vector orthogonal to it, or reports that x lies in it: then x is useless.
+	Orthonormalise(x []float64) bool
 }
 
 // Recurrence is a running method, driven by reverse communication: the driver
@@ -71,7 +85,7 @@ type Recurrence interface {
 	Lock(j int) bool
 	// Avoid is called before Next: random vectors that are drawn on the way must be
 	// orthogonal to what has been found, now and later.
-	Avoid(found *tallskinny.Basis)
+	Avoid(found Found)
 	// Aim is called before Next where it may cost something to say how good the
 	// Ritz pairs are. missing says by what factor the largest residual of those among
 	// the Ritz pairs that are wanted exceeds what will be accepted; without a call the Ritz pairs of every pass are wanted.
@@ -96,7 +110,7 @@ func (Alone) Vectors() func(blas64.General) { return nil }
 func (Alone) Lock(int) bool { return false }
 
 // Avoid implements Recurrence.
-func (Alone) Avoid(*tallskinny.Basis) {}
+func (Alone) Avoid(Found) {}
 
 // Aim implements Recurrence.
 func (Alone) Aim(func([]RitzPair) float64) {}

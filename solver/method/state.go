@@ -32,8 +32,9 @@ type Part struct {
 
 // Restore calls state, that of a recurrence that has been made by New, with the parts of
 // one with vectors of length n, which it owns from then on.
-func Restore(a *tallskinny.Arena, n int, parts []Part, state func(*State)) error {
-	s := &State{Parts: parts, arena: a, n: n, restoring: true, places: make(map[string]int, len(parts))}
+func Restore(m Memory, n int, parts []Part, state func(*State)) error {
+	s := &State{Parts: parts, n: n, restoring: true, places: make(map[string]int, len(parts))}
+	s.arena, _ = m.(*tallskinny.Arena)
 	for i, p := range parts {
 		s.places[p.Name] = i
 	}

@@ -27,7 +27,7 @@ func NewBlock(a *tallskinny.Arena) Block {
 
 func (b *Block) Start(z *mat.Dense) { b.X, b.QR.Key = z, z.At(0, 0) }
 
-func (b *Block) Avoid(found *tallskinny.Basis) { b.QR.Found = found }
+func (b *Block) Avoid(found method.Found) { b.QR.Found, _ = found.(*tallskinny.Basis) }
 
 func (b *Block) Next() *mat.Dense {
 	if !b.started {

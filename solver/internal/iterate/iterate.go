@@ -22,6 +22,12 @@ type TwoTerm struct {
 	pair    [1]method.RitzPair
 }
 
+// Arena is that of a run; nil, ordinary memory, if a driver that is not of this module has made it.
+func Arena(r method.Run) *tallskinny.Arena {
+	a, _ := r.Memory.(*tallskinny.Arena)
+	return a
+}
+
 func (t *TwoTerm) Start(z *mat.Dense) {
 	n, _ := z.Dims()
 	t.X, t.Last = z, t.Arena.Dense(n, 1)

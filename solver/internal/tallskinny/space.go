@@ -4,19 +4,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Space is where the tall blocks of a run lie. See solver.Space.
+// Space is solver.Space.
 type Space interface {
-	// Make returns room for that many float64s, zeros at first.
 	Make(numbers int) ([]float64, error)
-	// Fetch says that x, a part of what Make has returned, is gone through next: it
-	// may be brought into memory meanwhile.
 	Fetch(x []float64)
-	// Evict says that x, a part of what Make has returned, need not stay in
-	// memory. Its contents stay.
 	Evict(x []float64)
-	// Free gives back what Make has returned. It is not touched any more.
 	Free(x []float64)
-	// Err returns the error that may have cost contents, if there was one.
 	Err() error
 }
 

@@ -66,7 +66,7 @@ func (b Descent) Traits(k int) method.Traits {
 
 // New implements Method.
 func (b Descent) New(r method.Run) method.Recurrence {
-	return &descent{Block: iterate.NewBlock(r.Arena)}
+	return &descent{Block: iterate.NewBlock(iterate.Arena(r))}
 }
 
 // width returns the number of columns of the block.

@@ -5,14 +5,25 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/gdsvd/gdsvd/internal/solvertest"
+	"github.com/james-bowman/sparse"
+
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/stream"
 )
 
 // All vectors at once: the passes do not grow with their number.
 func ExampleDescent() {
-	a := solvertest.NewDense(solvertest.WithValues(60, 40, 1, 9, 8, 7, 6, 5, 4, 3, 2, 1))
+	// The diagonal matrix of 9, 8, … 1.
+	m := sparse.NewDOK(60, 40)
+	for i := range 9 {
+		m.Set(i, i, float64(9-i))
+	}
+	a, err := stream.FromSparse(m.ToCSR(), stream.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
 	res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: block.Descent{Oversample: 4}})
 	if err != nil {
 		log.Fatal(err)

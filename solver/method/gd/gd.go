@@ -40,7 +40,7 @@ func (g Descent) Traits(int) method.Traits {
 
 // New implements Method.
 func (g Descent) New(r method.Run) method.Recurrence {
-	return &descent{iterate.TwoTerm{Arena: r.Arena, Paper: r.Paper}, iterate.Eta(g.Eta).Value}
+	return &descent{iterate.TwoTerm{Arena: iterate.Arena(r), Paper: r.Paper}, iterate.Eta(g.Eta).Value}
 }
 
 // descent is the state of a run.

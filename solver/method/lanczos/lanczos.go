@@ -90,9 +90,8 @@ func (k Krylov) probe(rank int) int { return max(k.Columns, min(rank, k.Basis/2)
 
 // New implements Method.
 func (k Krylov) New(r method.Run) method.Recurrence {
-	return &lanczos{
-		Block: iterate.NewBlock(r.Arena), method: k.fit(r.Rank), want: r.Rank, orth: orthogonality{arena: r.Arena},
-	}
+	arena := iterate.Arena(r)
+	return &lanczos{Block: iterate.NewBlock(arena), method: k.fit(r.Rank), want: r.Rank, orth: orthogonality{arena: arena}}
 }
 
 // lanczos is the state of Krylov.

@@ -6,15 +6,27 @@ import (
 	"log"
 	"testing"
 
+	"github.com/james-bowman/sparse"
+
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/stream"
 )
 
 // The fewest passes: a basis of all that has been multiplied, here at most 20
 // vectors, from which it restarts.
 func ExampleKrylov() {
-	a := solvertest.NewDense(solvertest.WithValues(60, 40, 1, 9, 8, 7, 6, 5, 4, 3, 2, 1))
+	// The diagonal matrix of 9, 8, … 1.
+	m := sparse.NewDOK(60, 40)
+	for i := range 9 {
+		m.Set(i, i, float64(9-i))
+	}
+	a, err := stream.FromSparse(m.ToCSR(), stream.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
 	res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: lanczos.Krylov{Columns: 2, Basis: 20}})
 	if err != nil {
 		log.Fatal(err)

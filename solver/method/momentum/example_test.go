@@ -5,20 +5,26 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/gdsvd/gdsvd/internal/solvertest"
+	"github.com/james-bowman/sparse"
+
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/stream"
 )
 
 // ten has the values 10, 9.9, … a small gap for each of them.
-func ten() *solvertest.Dense {
-	sigma := make([]float64, 30)
-	for i := range sigma {
-		sigma[i] = 10 - 0.1*float64(i)
+func ten() solver.Matrix {
+	m := sparse.NewDOK(60, 30)
+	for i := range 30 {
+		m.Set(i, i, 10-0.1*float64(i))
 	}
-	return solvertest.NewDense(solvertest.WithValues(60, 30, 1, sigma...))
+	a, err := stream.FromSparse(m.ToCSR(), stream.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return a
 }
 
 // Momentum found automatically, against none.
@@ -38,7 +44,13 @@ func ExampleNesterov() {
 
 // The heavy ball with the momentum and the stop rule of the paper.
 func ExamplePolyak() {
-	a := solvertest.NewDense(solvertest.Diagonal(6, 4, 3, 2, 1))
+	// The diagonal matrix of 3, 2 and 1, 6×4.
+	m := sparse.NewCSR(6, 4, []int{0, 1, 2, 3, 3, 3, 3}, []int{0, 1, 2}, []float64{3, 2, 1})
+	a, err := stream.FromSparse(m, stream.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
 	res, err := solver.SVD(context.Background(), a, solver.Settings{
 		Rank:      2,
 		Method:    momentum.Polyak{Beta: 0.4},
@@ -56,7 +68,13 @@ func ExamplePolyak() {
 // The scheme of the paper's theorem, with μ a quarter of the relative gap 1 − 4/9
 // of the first pair; that of the second is larger.
 func ExampleNesterovGeneral() {
-	a := solvertest.NewDense(solvertest.Diagonal(6, 4, 3, 2, 1))
+	// The diagonal matrix of 3, 2 and 1, 6×4.
+	m := sparse.NewCSR(6, 4, []int{0, 1, 2, 3, 3, 3, 3}, []int{0, 1, 2}, []float64{3, 2, 1})
+	a, err := stream.FromSparse(m, stream.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
 	res, err := solver.SVD(context.Background(), a, solver.Settings{
 		Rank:   2,
 		Method: momentum.NesterovGeneral{Mu: 0.13},

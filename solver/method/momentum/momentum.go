@@ -36,7 +36,7 @@ type momentumParams struct {
 }
 
 func (p momentumParams) recurrence(r method.Run) method.Recurrence {
-	return &momentum{TwoTerm: iterate.TwoTerm{Arena: r.Arena, Paper: r.Paper}, params: p}
+	return &momentum{TwoTerm: iterate.TwoTerm{Arena: iterate.Arena(r), Paper: r.Paper}, params: p}
 }
 
 func (m *momentum) Start(z *mat.Dense) {

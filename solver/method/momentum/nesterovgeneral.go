@@ -65,7 +65,7 @@ func (g NesterovGeneral) Traits(int) method.Traits {
 // New implements Method.
 func (g NesterovGeneral) New(r method.Run) method.Recurrence {
 	const enter = 0.1
-	return &general{TwoTerm: iterate.TwoTerm{Arena: r.Arena, Paper: r.Paper}, method: g, enter: enter}
+	return &general{TwoTerm: iterate.TwoTerm{Arena: iterate.Arena(r), Paper: r.Paper}, method: g, enter: enter}
 }
 
 // general is the state of NesterovGeneral. What it multiplies is y, or x during gradient

@@ -35,7 +35,7 @@ func (Iteration) Traits(int) method.Traits {
 
 // New implements Method.
 func (Iteration) New(r method.Run) method.Recurrence {
-	p := &power{TwoTerm: iterate.TwoTerm{Arena: r.Arena, Paper: r.Paper}, delta: math.Inf(1)}
+	p := &power{TwoTerm: iterate.TwoTerm{Arena: iterate.Arena(r), Paper: r.Paper}, delta: math.Inf(1)}
 	if r.Indefinite {
 		return &shifted{power: p}
 	}
