@@ -16,29 +16,20 @@ import (
 // random vectors of the seed and not over matrices. It takes the vectors that were
 // found for singular vectors, which they are to within their residuals.
 //
-// A residual says that a triplet is singular, never that it is among the k leading
-// ones: in the span of given vectors everything may be singular, and nothing
-// leading. Result.Outside says how large a value can be that was missed: none beyond
-// those found is above its Bound, but for its Probability.
+// A residual says that a triplet is singular, never that it is among the k leading ones: in the span of given vectors
+// everything may be singular, and nothing leading. The evidence comes from random vectors. A space that has grown from a
+// random block, after enough products for its largest Ritz values to have settled, can have overlooked a larger
+// eigenvalue only if the block was nearly orthogonal to its eigenvector, and how probable that is is known (method.Evidence). Or the
+// bound is √(‖A‖²_F − Σσ²), which is never wrong, where that is small enough. A block has no part in more dimensions of an
+// eigenspace than it has columns: where as many copies of the least value have been found, the bound is no less than that value.
 //
-// The evidence comes from random vectors. A space that has grown from a random
-// block, after enough products for its largest Ritz values to have settled, can have
-// overlooked a larger eigenvalue only if the block was nearly orthogonal to its
-// eigenvector, and how probable that is is known: see Evidence. It
-// is Krylov's own space, at no cost at fine tolerances, which a few restarts leave as it is (solver/method: Evidence).
-// Or the bound is √(‖A‖²_F − Σσ²), which is never wrong, where that is small enough. A block has no part in more
-// dimensions of an eigenspace than it has columns: where as many copies of the least value have been
-// found, there may be more, and the bound is no less than that value.
-//
-// No run under StopResidual is Converged without evidence (Outside.Leading): a bound within 2·Tol·σ₁ of the
-// least value found, or below what the operator can see; but one with the Plain deflation that
-// began at random vectors, in which nothing can be told apart from what has been found. Krylov goes on for a few passes if its residuals
-// are too large for evidence. Given vectors it mixes with random ones in its first block, whose
-// space is evidence of that part, and Block has at least max(2, k/10) random columns in its own. For other methods than Krylov, and where that space was restarted more often, the
-// deflated operator is multiplied with random vectors orthogonal to those found, as many as the method has columns and at
-// least max(2, k/10), as long as it takes (PhaseOutside). Should something larger turn up, what has
-// been found is forgotten and the search begins from random vectors. A limit that ends the
-// run before that makes its status that of the limit, whatever the residuals are.
+// No run under StopResidual is Converged without evidence, but one with the Plain deflation that began at random vectors, in
+// which nothing can be told apart from what has been found. Krylov's own space is the evidence, through a few restarts and at no
+// cost at fine tolerances; it goes on for a few passes if its residuals are too large. Given vectors it mixes with random ones
+// in its first block, and Block has at least max(2, k/10) random columns in its own. For other methods, and where Krylov's space was restarted more
+// often, the deflated operator is multiplied with random vectors orthogonal to those found, as many as the method has columns and
+// at least max(2, k/10), as long as it takes (PhaseOutside). Should something larger turn up, what has been found is
+// forgotten and the search begins from random vectors. A limit that ends the run before that makes its status that of the limit.
 //
 // Values at roundoff are set to exactly 0, and their left vectors, which A does
 // not determine, complete the others to an orthonormal set.

@@ -14,33 +14,21 @@ import (
 // DefaultTol is the tolerance used when Settings.Tol is zero.
 const DefaultTol = 1e-8
 
-// Deflation is the way in which found vectors V with values Λ are kept from
-// being found again. Neither changes the operator nor costs a pass.
+// Deflation is the way in which found vectors V with values Λ are kept from being found again. Neither changes the
+// operator nor costs a pass.
 //
-// Found vectors must be kept from being found again. Algorithm 1 subtracts:
-// M_{ℓ+1} = M_ℓ − λ̂ v̂v̂ᵀ. This is Plain, applied as a correction of each
-// product. Its weakness is that v̂ is not quite an eigenvector: with an error ρ
-// = Mv̂ − λ̂v̂ the subtraction leaves behind a coupling of v̂ and the rest, which
-// tilts later vectors and which the residual computed with the deflated
-// operator does not contain. On a matrix with σ₁ = 31.6 and a cluster at 1,
-// vectors that look accurate to 10⁻⁶ are wrong by 2·10⁻³.
+// Algorithm 1 subtracts, M_{ℓ+1} = M_ℓ − λ̂ v̂v̂ᵀ, which is Plain. But v̂ is not quite an eigenvector: an error
+// ρ = Mv̂ − λ̂v̂ leaves a coupling of v̂ and the rest, which tilts later vectors and does not show in their residuals. With
+// σ₁ = 31.6 and a cluster at 1, vectors that look accurate to 10⁻⁶ are wrong by 2·10⁻³. Projected, the default, keeps V
+// orthonormal: the coupling is of the size of the residual.
 //
-// Projected works with (I−VVᵀ)G(I−VVᵀ) and keeps V orthonormal. It costs the
-// same and no pass, the coupling is of the size of the residual and no more,
-// and it is the default.
-//
-// Block and Krylov find their vectors together and need deflation only where
-// they go on after a first group. A space grown from b vectors contains b copies
-// of a repeated eigenvalue and no more; where Krylov has found as many, it looks
-// for others from random vectors before the search is over.
+// Block and Krylov find their vectors together and need deflation only where they go on after a first group.
 type Deflation uint8
 
 const (
 	// Projected works with (I−VVᵀ)G(I−VVᵀ).
 	Projected Deflation = iota
-	// Plain works with G − VΛVᵀ as Algorithms 1 and 2 of the paper do. Errors
-	// of found vectors leak into later ones without showing in the residual
-	// the deflated operator sees.
+	// Plain works with G − VΛVᵀ as Algorithms 1 and 2 of the paper do.
 	Plain
 )
 
@@ -54,34 +42,26 @@ func (d Deflation) String() string {
 
 // StopRule decides when a vector is good enough.
 //
-// A vector v of unit norm with λ = vᵀGv and σ = √λ is the right half of a
-// triplet with u = Av/σ, whose left equation holds exactly and whose right one
-// is off by ‖Gv − λv‖/σ. StopResidual accepts v when this is at most half of
-// Tol·σ₁, and costs nothing, since Gv is what the recurrence has just asked
-// for. Vectors that are found together are accepted together, and if no other
-// was deflated before, at 0.9 of Tol·σ₁: nothing is hidden from them. The
-// start is scaled so that ‖x₀‖² = ‖Mz‖: multiplying A by a power of two then
-// changes the exponents of the results and nothing else. (In the Dilation and with a
-// Symmetric A some iterates are as long as √σ; there that holds for powers of four.)
+// A unit vector v with λ = vᵀGv and σ = √λ is the right half of a triplet with u = Av/σ, whose left equation holds exactly
+// and whose right one is off by ‖Gv − λv‖/σ. StopResidual accepts v when this is at most half of Tol·σ₁, or 0.9 of it
+// where all vectors are found together: nothing is hidden from them. Multiplying A by a power of two changes the
+// exponents of the results and nothing else (a power of four for the Dilation and a Symmetric A, where some iterates are as long as √σ).
 //
-// StopPaper is the rule of Algorithms 1 and 2: the changes of v and of λ in the
-// last step are at most Tol. It is absolute, hence not invariant under scaling,
-// and says nothing about the error; it is there to reproduce the paper.
+// StopPaper is the rule of Algorithms 1 and 2: the changes of v and of λ in the last step are at most Tol. It is
+// absolute, and says nothing about the error.
 //
-// Products carry rounding errors of a few ε·λ₁ (ε = 2⁻⁵²). A vector whose
-// residual gets there, or stops improving near it, is accepted as it is; an
-// operator whose products are no larger is zero, and any orthonormal vectors
-// complete the result. The Gram operator squares the condition: a σ below about
-// 10⁻⁸σ₁ is invisible to it.
+// Products carry rounding errors of a few ε·λ₁ (ε = 2⁻⁵²). A vector whose residual gets there, or stops improving near it, is
+// accepted as it is; an operator whose products are no larger is zero, and any orthonormal vectors complete the result. The
+// Gram operator squares the condition: a σ below about 10⁻⁸σ₁ is invisible to it. A method of one vector at a time
+// accepts one as it is, too, that would take millions of passes more: the certificate separates the vectors of a cluster that is found whole.
 type StopRule uint8
 
 const (
 	// StopResidual accepts a vector when its residual relative to σ₁ is at
 	// most Tol, and certifies the triplets by a finishing pass.
 	StopResidual StopRule = iota
-	// StopPaper is the rule of Algorithms 1 and 2 with ε = Tol, absolute and
-	// therefore dependent on the scale of the matrix. It is there to reproduce
-	// the paper; the certificate is computed but nothing is done about it.
+	// StopPaper is the rule of Algorithms 1 and 2 with ε = Tol, to reproduce the paper: the certificate is
+	// computed but nothing is done about it.
 	StopPaper
 )
 
