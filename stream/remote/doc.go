@@ -3,7 +3,8 @@
 //
 // [Matrix] is a [solver.Matrix]. It cuts the blocks of a store into groups of about as many entries, and each pass is a
 // [Task] a group: a record of names and no numbers. Numbers are in pieces, files of one folder that the driver and all
-// workers see under the same path. A [Worker] makes the pieces of a task from those that the task names and from the store.
+// workers see under the same path, or objects of a bucket of S3. Reads for the statistics of a view are tasks, too ([Matrix.Measure]),
+// and so are the sweeps that make left vectors ([Left]). A [Worker] makes the pieces of a task from those that the task names and from the store.
 //
 // # Same bits
 //
