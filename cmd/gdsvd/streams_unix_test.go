@@ -23,11 +23,27 @@ func shell(t *testing.T, script string, args ...string) (stderr string, code int
 	if err != nil {
 		t.Fatal(err)
 	}
+	return shellOf(t, self, script, args...)
+}
+
+// built is the program as it is given away: what tests alone import has files open before main begins.
+func built(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "gdsvd")
+	if out, err := exec.Command("go", "build", "-o", name, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return name
+}
+
+// shellOf runs a script in which gdsvd is the given program.
+func shellOf(t *testing.T, self, script string, args ...string) (stderr string, code int) {
+	t.Helper()
 	cmd := exec.Command("sh", append([]string{"-c", `gdsvd() { "$self" "$@"; }; ` + script, "sh"}, args...)...)
 	cmd.Env = append(os.Environ(), runMain+"=1", "self="+self)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	err = cmd.Run()
+	err := cmd.Run()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
@@ -107,7 +123,7 @@ func TestFewOpenFiles(t *testing.T) {
 	if shards := len(names(t, store)); shards < 30 {
 		t.Fatalf("%d files are not many", shards)
 	}
-	out := filepath.Join(t.TempDir(), "out")
+	out, program := filepath.Join(t.TempDir(), "out"), built(t)
 	for script, want := range map[string]string{
 		`ulimit -n 24; gdsvd check "$1"`:                       "",
 		`ulimit -n 24; gdsvd info "$1"`:                        "",
@@ -116,7 +132,7 @@ func TestFewOpenFiles(t *testing.T) {
 		`ulimit -n 15; gdsvd svd -q "$1" -k 2 -o "$2" --force`: "gdsvd: this process may have 15 files open at a time, it needs 16: raise the limit (ulimit -n)\n",
 		`ulimit -n 7; gdsvd info "$1"`:                         "gdsvd: this process may have 7 files open at a time, it needs 16: raise the limit (ulimit -n)\n",
 	} {
-		stderr, code := shell(t, script, store, out)
+		stderr, code := shellOf(t, program, script, store, out)
 		if want == "" && code != ui.ExitOK || want != "" && code != ui.ExitError || stderr != want {
 			t.Errorf("%s: exit %d, %q, want %q", script, code, stderr, want)
 		}
@@ -129,18 +145,18 @@ func TestFewOpenFilesForVectors(t *testing.T) {
 	store := long(t, 130000, 110000)
 	flags := []string{"-k", "3", "--method", "krylov", "--block", "1", "--basis", "10", "--max-passes", "14"}
 	memory, _ := tightly(t, store, flags)
-	out := filepath.Join(t.TempDir(), "out")
+	out, program := filepath.Join(t.TempDir(), "out"), built(t)
 	run := ` gdsvd svd -q "$1" -o "$2" --force --memory "$3" ` + strings.Join(flags, " ")
-	if stderr, code := shell(t, `ulimit -n 63;`+run, store, out, memory); code != ui.ExitError ||
+	if stderr, code := shellOf(t, program, `ulimit -n 63;`+run, store, out, memory); code != ui.ExitError ||
 		stderr != "gdsvd: this process may have 63 files open at a time, it needs 64: raise the limit (ulimit -n)\n" {
 		t.Errorf("with 63: exit %d, %q", code, stderr)
 	}
-	if stderr, code := shell(t, `ulimit -n 64;`+run, store, out, memory); code != ui.ExitNotConverged || strings.Contains(stderr, "open files") {
+	if stderr, code := shellOf(t, program, `ulimit -n 64;`+run, store, out, memory); code != ui.ExitNotConverged || strings.Contains(stderr, "open files") {
 		t.Errorf("with 64: exit %d, %q", code, stderr)
 	}
 	again := filepath.Join(t.TempDir(), "again")
 	wider, _ := tightly(t, store, append(flags, "--init", out)) // blocks are wider with given starts
-	if stderr, code := shell(t, `ulimit -n 64;`+run+` --init "$4"`, store, again, wider, out); code != ui.ExitOK && code != ui.ExitNotConverged {
+	if stderr, code := shellOf(t, program, `ulimit -n 64;`+run+` --init "$4"`, store, again, wider, out); code != ui.ExitOK && code != ui.ExitNotConverged {
 		t.Errorf("with 64 and start vectors: exit %d, %q", code, stderr)
 	}
 }
