@@ -155,7 +155,7 @@ func (l *longRows) Resize(k int) error {
 	return l.create(k)
 }
 
-// create makes the file for so many vectors.
+// create makes the file for k vectors.
 func (l *longRows) create(k int) (err error) {
 	l.long, err = npy.Create(l.fsys, (*output)(l).path(l.longFile), l.longRows, int64(k))
 	return err

@@ -148,7 +148,7 @@ type Settings struct {
 	Observer func(Event) error
 	// Between is told about once a second what the run has cost, on its goroutine, by
 	// work between passes that goes over vectors in a Space: steps, restarts, locking and
-	// finishing may take longer than passes. Nil is nobody.
+	// finishing may take longer than passes. Nil means none.
 	Between func(Stats)
 	// Deadline, unless zero, ends the search: no pass of a recurrence begins
 	// at or after it. What has been found by then is finished and certified,
@@ -157,8 +157,8 @@ type Settings struct {
 	Deadline time.Time
 	// Clock tells the time for Deadline; nil means time.Now.
 	Clock func() time.Time
-	// Checkpointer saves the run from time to time; nil means that nobody
-	// does.
+	// Checkpointer saves the run from time to time; nil means
+	// never.
 	Checkpointer Checkpointer
 	// Resume is a checkpoint to go on from; nil means to begin. All settings
 	// that determine the result must be those of the run that was saved;

@@ -108,7 +108,7 @@ func (a *readAhead) stop() {
 	a.moved.Broadcast()
 }
 
-// close gives back what a pass that failed has left. Nobody else is at it any more.
+// close gives back what a failed pass has left. It is called after the last worker has returned.
 func (a *readAhead) close() {
 	for _, s := range a.spans {
 		a.src.Release(s.from, s.to)

@@ -101,7 +101,7 @@ func (m *osMapping) Advise(a Advice, off, n int64) error {
 }
 
 // pages are those of b[off:off+n]. The last one is taken in unless goes says that they are not
-// needed any more: whoever reads what follows has it in memory already, or is about to.
+// needed any more: the reader of what follows has it in memory already, or is about to.
 func pages(b []byte, off, n int64, goes bool) ([]byte, error) {
 	if off < 0 || n < 0 || off > int64(len(b)) || n > int64(len(b))-off {
 		return nil, fs.ErrInvalid

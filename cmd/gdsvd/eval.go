@@ -49,7 +49,7 @@ one beside the training store, they are folded in by four fifths of their entrie
 
 --lists judges recommendations of any program by the metrics of lists: files as recommend writes them, or of
 any format of ingest with named columns: row and column (or user and item), ids as in the training store, and
-rank or, without it, score. The users are those of the models: who is not in the file has an empty list.` + "\n" + ui.ExitHelp,
+rank or, without it, score. The users are those of the models: a user missing from the file has an empty list.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd ingest ratings.dat -o ratings.csr --holdout random:0.2
   gdsvd eval --train ratings.csr --test ratings.csr.test --views recsys,none -k 10,50
   gdsvd eval --train ratings.csr --test ratings.csr.test --views bias=both --metrics rmse,mae

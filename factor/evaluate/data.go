@@ -34,10 +34,10 @@ func heldOut(seed uint64, user int64, share float64) bool {
 	return float64(mix.Next(mix.Next(seed)+uint64(user)*mix.Golden)>>11)*0x1p-53 < share
 }
 
-// Targets is the share of the entries of a user who is folded in that are judged by, where there is no test store.
+// Targets is the share of a folded-in user's entries that are judged by, where there is no test store.
 const Targets = 0.2
 
-// target tells whether an entry of a user who is folded in is one to judge by, and no part of the history.
+// target tells whether an entry of a folded-in user is one to judge by, and not part of the history.
 func target(seed uint64, user int64, col uint32) bool {
 	return float64(mix.Next(mix.Next(mix.Next(seed)+uint64(user)*mix.Golden)+uint64(col)*mix.Golden)>>11)*0x1p-53 < Targets
 }

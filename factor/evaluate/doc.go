@@ -39,7 +39,7 @@
 //
 // # Other programs
 //
-// A List is judged by the users that the models are judged by; who is not in it has an empty list. A column that the
+// A List is judged by the users that the models are judged by; a user it lacks has an empty list. A column that the
 // user has an entry in is no hit. Vectors score and predict by their inner products.
 // Ids that the training store does not have are errors.
 //

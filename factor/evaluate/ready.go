@@ -125,7 +125,7 @@ func (e *evaluation) match(ctx context.Context, name string, store *csr.Store, a
 	return err
 }
 
-// readyList judges a list by the users that the models are judged by: who is not in it has an empty one.
+// readyList judges a list by the users that the models are judged by: a user it lacks has an empty one.
 func (e *evaluation) readyList(ctx context.Context, l *ready) error {
 	longest, short, again := 0, 0, 0
 	m := e.model(&Model{Name: l.Name})

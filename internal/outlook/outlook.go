@@ -145,7 +145,7 @@ func (it *Iteration) passes(m Moment) (passes float64, known bool) {
 	return here + it.each(m, it.found+open, it.spent+int(stage+here), open)*float64(missing-open), known
 }
 
-// steady tells whether a search for one triplet has gained so many digits that the rest follows from them.
+// steady tells whether a search for one triplet has gained enough digits to extrapolate the rest.
 func (it *Iteration) steady(m Moment) bool {
 	const enough = 0.25 // of the digits
 	return math.Log10(m.Residual) < enough*math.Log10(m.Tol)

@@ -33,7 +33,7 @@ func Display(name string) string {
 		return name
 	}
 	query := ""
-	// In the keys of a bucket ? is a wildcard, but nobody writes = behind it.
+	// In the keys of a bucket ? is a wildcard; one with = behind it begins a query.
 	if i := strings.IndexByte(rest, '?'); i >= 0 && (!strings.EqualFold(scheme, "s3") || strings.Contains(rest[i:], "=")) {
 		rest, query = rest[:i], hidden
 	}
@@ -123,8 +123,8 @@ func isBucket(s string) bool {
 	return len(s) > 2 && len(s) < 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == "" && !strings.Contains(s, "..")
 }
 
-// permitted refuses what is not encrypted, but for this machine itself: whoever is on the way could read and
-// change the matrix, and nobody would know.
+// permitted refuses what is not encrypted, but for this machine itself: a host on the way could read and
+// change the matrix unnoticed.
 func permitted(u *url.URL) error {
 	host := u.Hostname()
 	ip, err := netip.ParseAddr(host)

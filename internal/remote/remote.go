@@ -65,7 +65,7 @@ func New(o Options) *Client {
 	return c
 }
 
-// Close ends the connections that nobody uses.
+// Close ends idle connections.
 func (c *Client) Close() {
 	if c.own != nil {
 		c.own.CloseIdleConnections()

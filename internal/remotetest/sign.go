@@ -14,7 +14,7 @@ import (
 // forbids tells why a request may not be answered: the code of an error of S3, or "". The signature is that of
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html.
 func (s *Server) forbids(r *http.Request) string {
-	if s.Secrets == nil || r.URL.Query().Has("X-Amz-Signature") { // who has a signed URL has it from somewhere
+	if s.Secrets == nil || r.URL.Query().Has("X-Amz-Signature") { // a signed URL needs no header
 		return ""
 	}
 	fields := map[string]string{}

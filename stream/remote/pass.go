@@ -136,7 +136,7 @@ func (m *Matrix) name(kind string, group, part int) string {
 	return fmt.Sprintf("%06d-%s-%05d-%05d", m.pass, kind, group, part)
 }
 
-// makes names a piece of so many numbers that a task of the pass makes.
+// makes names a piece of the given count of float64s that a task of the pass makes.
 func (r *pass) makes(kind string, group, part int, numbers int64) string {
 	name := r.name(kind, group, part)
 	r.names, r.numbers[name] = append(r.names, name), numbers

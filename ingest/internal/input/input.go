@@ -64,7 +64,7 @@ func (f *File) Close() error {
 }
 
 // Ahead is how many bytes have been read from the file but not by a format; if it
-// is compressed, about so many.
+// is compressed, the number is approximate.
 func (f *File) Ahead() int64 {
 	raw, ahead := int64(f.buffer.Buffered()), int64(f.r.Buffered())
 	if f.Compression != "" && f.read > 0 {

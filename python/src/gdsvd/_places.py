@@ -16,7 +16,7 @@ from typing import Any
 from ._errors import GdsvdError
 
 PREFIX = "gdsvd-tmp-"
-STALE = 60  # seconds without a change, after which a folder that nobody holds is of a process that was killed
+STALE = 60  # seconds without a change, after which a folder without a lock holder is of a process that was killed
 
 
 @contextlib.contextmanager
@@ -48,7 +48,7 @@ def workplace(needed: int | None = None, beside: str | os.PathLike[str] | None =
 
 
 def _hold(folder: str | os.PathLike[str]) -> int | None:
-    """Lock a folder until the descriptor that is returned is closed, or the process ends; None if another has it, or nobody can."""
+    """Lock a folder until the descriptor that is returned is closed, or the process ends; None if another has it, or the file system has no locks."""
     if sys.platform == "win32":
         return None
     import fcntl
@@ -76,7 +76,7 @@ def _sweep(parent: str, prefix: str) -> None:
 
 
 def _fits(shm: str, needed: int | None) -> bool:
-    """Whether so many bytes are no more than a third of what is free in a file system in memory, and in memory."""
+    """Whether n bytes are no more than a third of what is free in a file system in memory, and in memory."""
     if needed is None or not sys.platform.startswith("linux") or not os.access(shm, os.W_OK) or "TMPDIR" in os.environ:
         return False
     try:

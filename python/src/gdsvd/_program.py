@@ -91,7 +91,7 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
         If this process or the program is interrupted. The program has stopped then.
     """
     bars = wanted(progress)
-    # The log is what ends a run whose caller was killed: nobody reads the next line of it.
+    # The log is what ends a run whose caller was killed: its next line has no reader.
     with _started(["--log-format=json", *args], feed is not None) as child:
         assert child.stderr
         watch, child.stderr = Watch(child.stderr, bars), None  # type: ignore[arg-type]
@@ -168,7 +168,7 @@ def _started(args: list[Any], fed: bool) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _reaped(child: subprocess.Popen[bytes], patience: float) -> None:
-    """Wait for a program that was told to stop; after so many seconds it is ended."""
+    """Wait for a program that was told to stop; after a limit in seconds it is ended."""
     try:
         child.wait(patience)
     except (subprocess.TimeoutExpired, KeyboardInterrupt):

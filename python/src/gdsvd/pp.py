@@ -213,7 +213,7 @@ def highly_variable_genes(
         batches = np.zeros(data.shape[0], int) if batch_key is None else np.asarray(data.obs[batch_key])
         table, counts = _hvg.seurat_v3(rows_of(data, layer), batches, data.var_names, *rest)
     if check_values and not counts:
-        warnings.warn(f"flavor={flavor!r} is for raw counts, but there are values that are none", stacklevel=2)
+        warnings.warn(f"flavor={flavor!r} is for raw counts, but some values are not counts", stacklevel=2)
     if batch_key is None:
         table = table.drop(columns="highly_variable_nbatches")
     if is_path(data) or not inplace:

@@ -4,7 +4,7 @@
 
 package simd
 
-// groupsAVX2 reads up to so many full groups, at least 1, from size bytes, and stops before one that it does not take; see Groups.
+// groupsAVX2 reads up to n full groups, at least 1, from size bytes, and stops before one that it does not take; see Groups.
 //
 //go:noescape
 func groupsAVX2(dst *uint32, src *byte, groups int, size int, t *[26][17]uint32) (done int, used int)

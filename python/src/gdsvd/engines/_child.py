@@ -51,7 +51,7 @@ def ask(line: str, program: str, memory: int, threads: int) -> str:
 
 
 def half(slots: int) -> int:
-    """Half of the bytes that a process may have as one of so many, 0 for one a processor: of its own limit, or of that of the machine or container."""
+    """Half of the bytes that a process may have as one of n, 0 for one a processor: of its own limit, or of that of the machine or container."""
     processors = os.cpu_count() or 1
     try:
         own = int(os.environ.get("PYSPARK_EXECUTOR_MEMORY_MB", "0")) << 20  # Spark has divided it

@@ -12,7 +12,7 @@ from .bridge import bridged
 
 
 def do(batches: Iterator[Any], lines: list[str], program: str, slots: int) -> Iterator[Any]:
-    """Does the tasks of a partition in a worker of Spark, one of so many of an executor, whose JVM has half of its memory."""
+    """Does the tasks of a partition in a worker of Spark, one of several of an executor, whose JVM has half of its memory."""
     import pyarrow
     from pyspark import TaskContext
 
@@ -23,7 +23,7 @@ def do(batches: Iterator[Any], lines: list[str], program: str, slots: int) -> It
 
 
 def submitter(spark: Any, program: str) -> Callable[..., None]:
-    """Submits tasks to a session: those that come together are one job of so many partitions, which any executor may do."""
+    """Submits tasks to a session: those that come together are one job with a partition each, which any executor may do."""
     slots = int(spark.conf.get("spark.executor.cores", "0"))
 
     def job(tasks: list[Task]) -> None:

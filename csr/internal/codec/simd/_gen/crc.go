@@ -101,7 +101,7 @@ func crc(far, near Mem, src Register, take func(i int) VecVirtual, advance func(
 	Store(state.As32(), ReturnIndex(0))
 }
 
-// foldBy are the two factors that move 16 bytes by so many: x^(8·bytes+64) mod P for the first half, which
+// foldBy are the two factors that move 16 bytes by that number of bytes: x^(8·bytes+64) mod P for the first half, which
 // stands 64 bits before the second, and x^(8·bytes). In CRC-32C the lowest bit of a word is the
 // highest power. A product of words of 64 such bits is one of 127, so that it comes out with one power
 // too many; a factor of 32 bits, put into the low half of its word, has 32 too many.

@@ -37,7 +37,7 @@ const (
 // when all are done, and if not they are put somewhere into the group all the same.
 func groupsAVX2() {
 	TEXT("groupsAVX2", NOSPLIT, fmt.Sprintf("func(dst *uint32, src *byte, groups, size int, t *[%d][17]uint32) (done, used int)", maxWidth+1))
-	Doc("groupsAVX2 reads up to so many full groups, at least 1, from size bytes, and stops before one that it does not take; see Groups.")
+	Doc("groupsAVX2 reads up to n full groups, at least 1, from size bytes, and stops before one that it does not take; see Groups.")
 	Pragma("noescape")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	groups, left := Load(Param("groups"), GP64()), Load(Param("size"), GP64())
