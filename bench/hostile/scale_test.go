@@ -30,7 +30,11 @@ var scale = Attack{
 		}
 		m := &matrix{rows: a.rows, cols: a.cols, kind: a.kind, definite: a.definite}
 		for _, x := range a.entries {
-			if v := need(scaled(x.v, decade)); v != 0 {
+			v := need(scaled(x.v, decade))
+			if x.v != 0 && math.Abs(v) < 0x1p-1022 { // rounded to a multiple of 2^-1074: what was semidefinite need not be so any more
+				m.definite = false
+			}
+			if v != 0 {
 				m.entries = append(m.entries, entry{x.i, x.j, v})
 			}
 		}
