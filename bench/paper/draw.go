@@ -32,7 +32,7 @@ func (l *lab) figures(records []*Record) (names []string, err error) {
 	add("gap-seconds", 8.2*vg.Inch, gapChart(gap, 0, seconds, "Run time against the gap, rank 2", "run time [s]", true))
 	add("gap-momentum", 8.2*vg.Inch, gapChart(in(records, "momentum", "", ""), 1, passes, "What momentum does to the law of the gap", "iterations", false))
 	size := in(records, "size", "", "")
-	add("size", 11.5*vg.Inch, sizeChart(size, "implicit"), sizeChart(size, "store"))
+	add("size", 11.5*vg.Inch, sizeChart(size, "implicit", "Rank 1, by its factors"), sizeChart(size, "store", "Rank 1, n² entries in a store"))
 	for _, d := range datasets {
 		runs := in(records, "passes", d.name, "")
 		left := passesChart(runs, d.name+", by passes", "passes over the matrix", func(p Point) float64 { return float64(p.Passes) })
@@ -49,7 +49,7 @@ func (l *lab) figures(records []*Record) (names []string, err error) {
 // gapChart draws a quantity over the gap: mean, and band and extremes over the
 // orders if asked for, otherwise with the slopes in the legend.
 func gapChart(records []*Record, family int, f func(*Record) float64, title, y string, spreads bool) chart {
-	c := chart{title: title, x: "gap σ₁−σ₂  (σ₁ = 1)", y: y, logX: true, logY: true, legend: true}
+	c := chart{title: title, x: "gap σ₁−σ₂  (σ₁ = 1)", y: y}
 	for _, m := range gapFamilies[family].methods {
 		mine := in(records, gapFamilies[family].name, "", m.name)
 		if len(mine) == 0 {
@@ -72,31 +72,32 @@ func gapChart(records []*Record, family int, f func(*Record) float64, title, y s
 	return c
 }
 
-func sizeChart(records []*Record, matrix string) chart {
-	c := chart{x: "order n", y: "run time [s]", logX: true, logY: true, legend: true}
-	c.title = map[string]string{"implicit": "Rank 1, by its factors", "store": "Rank 1, n² entries in a store"}[matrix]
-	for _, m := range tableMethods {
+// curves are those of the methods for which add finds points.
+func curves(methods []algorithm, add func(cv *curve)) (all []curve) {
+	for _, m := range methods {
 		cv := curve{method: m.name}
-		for _, r := range in(records, "size", matrix, m.name) {
-			cv.x, cv.y = append(cv.x, float64(r.Rows)), append(cv.y, r.Seconds)
-		}
+		add(&cv)
 		if len(cv.x) > 0 {
-			c.curves = append(c.curves, cv)
+			all = append(all, cv)
 		}
 	}
-	return c
+	return all
+}
+
+func sizeChart(records []*Record, matrix, title string) chart {
+	return chart{title: title, x: "order n", y: "run time [s]", curves: curves(tableMethods, func(cv *curve) {
+		for _, r := range in(records, "size", matrix, cv.method) {
+			cv.x, cv.y = append(cv.x, float64(r.Rows)), append(cv.y, r.Seconds)
+		}
+	})}
 }
 
 func passesChart(records []*Record, title, x string, f func(Point) float64) chart {
-	c := chart{title: title, x: x, y: "mean residual", logX: true, logY: true, legend: true}
-	for _, m := range passMethods {
-		for _, r := range in(records, "passes", "", m.name) {
-			cv := curve{method: m.name}
+	return chart{title: title, x: x, y: "mean residual", curves: curves(passMethods, func(cv *curve) {
+		for _, r := range in(records, "passes", "", cv.method) {
 			for _, p := range r.Points {
 				cv.x, cv.y = append(cv.x, f(p)), append(cv.y, p.Mean)
 			}
-			c.curves = append(c.curves, cv)
 		}
-	}
-	return c
+	})}
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image/color"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -75,11 +77,9 @@ type curve struct {
 	low, high, least, most []float64
 }
 
-// chart describes a plot.
+// chart describes a plot with logarithmic axes.
 type chart struct {
 	title, x, y string
-	logX, logY  bool
-	legend      bool
 	curves      []curve
 }
 
@@ -112,44 +112,24 @@ func (c chart) plot() (*plot.Plot, error) {
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{225}, color.Gray{225}
 	p.Add(grid)
 	for _, cv := range c.curves {
-		if err := cv.scaled(c.logX, c.logY).addTo(p, c.legend); err != nil {
+		if err := cv.addTo(p); err != nil {
 			return nil, fmt.Errorf("curve %s: %w", cv.method, err)
 		}
 	}
-	for axis, log := range map[*plot.Axis]bool{&p.X: c.logX, &p.Y: c.logY} {
-		if log {
-			axis.Tick.Marker = powersOfTen{}
-			margin := 0.02 * (axis.Max - axis.Min)
-			axis.Min, axis.Max = axis.Min-margin, axis.Max+margin
-		}
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Tick.Marker = powersOfTen{}
+		margin := 0.02 * (axis.Max - axis.Min)
+		axis.Min, axis.Max = axis.Min-margin, axis.Max+margin
 	}
 	return p, nil
 }
 
-// scaled returns the curve on logarithmic axes.
-func (cv curve) scaled(logX, logY bool) curve {
-	if logX {
-		cv.x = logarithms(cv.x)
-	}
-	if logY {
-		cv.y = logarithms(cv.y)
-		cv.low, cv.high, cv.least, cv.most = logarithms(cv.low), logarithms(cv.high), logarithms(cv.least), logarithms(cv.most)
-	}
-	return cv
-}
-
-func logarithms(x []float64) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = math.Log10(v)
-	}
-	return y
-}
-
-func (cv curve) addTo(p *plot.Plot, legend bool) error {
+func (cv curve) addTo(p *plot.Plot) error {
 	l := looks[cv.method]
 	if len(cv.low) > 0 {
-		band, err := plotter.NewPolygon(append(points(cv.x, cv.high), backwards(points(cv.x, cv.low))...))
+		low := points(cv.x, cv.low)
+		slices.Reverse(low)
+		band, err := plotter.NewPolygon(append(points(cv.x, cv.high), low...))
 		if err != nil {
 			return err
 		}
@@ -175,29 +155,17 @@ func (cv curve) addTo(p *plot.Plot, legend bool) error {
 	line.LineStyle = draw.LineStyle{Color: l.color, Width: vg.Points(1.8), Dashes: l.dash}
 	marks.GlyphStyle = draw.GlyphStyle{Color: l.color, Radius: vg.Points(3), Shape: l.mark}
 	p.Add(line, marks)
-	if name := cv.name; legend {
-		if name == "" {
-			name = cv.method
-		}
-		p.Legend.Add(name, line, marks)
-	}
+	p.Legend.Add(cmp.Or(cv.name, cv.method), line, marks)
 	return nil
 }
 
+// points are those of a curve on logarithmic axes.
 func points(x, y []float64) plotter.XYs {
 	xys := make(plotter.XYs, len(x))
 	for i := range x {
-		xys[i] = plotter.XY{X: x[i], Y: y[i]}
+		xys[i] = plotter.XY{X: math.Log10(x[i]), Y: math.Log10(y[i])}
 	}
 	return xys
-}
-
-func backwards(xys plotter.XYs) plotter.XYs {
-	out := make(plotter.XYs, 0, len(xys))
-	for i := len(xys) - 1; i >= 0; i-- {
-		out = append(out, xys[i])
-	}
-	return out
 }
 
 // powersOfTen ticks an axis of decimal logarithms.

@@ -24,9 +24,7 @@ const (
 
 // factored is the matrix M = UΣVᵀ, known by its factors.
 type factored struct {
-	u, v  *mat.Dense // orthonormal columns
-	sigma []float64  // descending
-
+	triplets
 	long, coefficients []float64
 }
 
@@ -35,7 +33,7 @@ var _ solver.Operator = (*factored)(nil)
 // newFactored returns an n×n matrix with the given values and vectors that are
 // uniform on the orthonormal ones. Equal n and seed give equal vectors.
 func newFactored(n int, seed uint64, sigma []float64) *factored {
-	return &factored{u: haar(n, len(sigma), seed, streamLeft), v: haar(n, len(sigma), seed, streamRight), sigma: sigma}
+	return &factored{triplets: triplets{haar(n, len(sigma), seed, streamLeft), haar(n, len(sigma), seed, streamRight), sigma}}
 }
 
 // haar returns d orthonormal vectors with n entries, uniformly distributed: the

@@ -41,54 +41,71 @@ var tableMethods = []algorithm{
 	{"krylov", lanczos.Krylov{}, false},
 }
 
-// found is a factorisation as a method returns it.
-type found struct {
-	u, v     *mat.Dense
-	sigma    []float64
-	residual float64 // largest certified one, 0 if there is no certificate
-	status   solver.Status
-	stats    solver.Stats
-	seconds  float64
-}
-
-// find computes k triplets of a and takes the time.
-func (m algorithm) find(ctx context.Context, a solver.Matrix, k int, seed uint64) (*found, error) {
+// settings are those that the method finds k triplets with.
+func (m algorithm) settings(k int, seed uint64) solver.Settings {
 	if m.paper {
-		return m.findAsPaper(ctx, a, k, seed)
+		return paperSettings(m.Method, k, seed)
 	}
-	left := solver.NewDenseRows(int(a.Info().Rows), k)
-	begin := time.Now()
-	res, err := solver.SVD(ctx, a, solver.Settings{Rank: k, Method: m.Method, Tol: epsilon, Seed: seed, Left: left})
-	if err := ended(ctx, err); err != nil {
-		return nil, err
-	}
-	return &found{
-		left.Dense, res.Right, res.Sigma, floats.Max(res.Residuals),
-		res.Status, res.Stats, time.Since(begin).Seconds(),
-	}, nil
-}
-
-// findAsPaper runs Algorithm 1 or 2 with MᵀM in the place of its matrix, and
-// gets the vectors of the other side by one product more, as the paper does.
-func (m algorithm) findAsPaper(ctx context.Context, a solver.Matrix, k int, seed uint64) (*found, error) {
-	begin := time.Now()
-	res, err := solver.Eigen(ctx, solver.GramOf(a), paperSettings(m, k, seed))
-	if err := ended(ctx, err); err != nil {
-		return nil, err
-	}
-	f := &found{v: res.Vectors, sigma: roots(res.Values), status: res.Status, stats: res.Stats}
-	left := solver.NewDenseRows(int(a.Info().Rows), k)
-	if _, err := a.Run(ctx, solver.Pass{X: f.v, RowsOut: solver.Rows{Block: left.Dense}}); err != nil {
-		return nil, err
-	}
-	f.u = left.Dense
-	divideColumns(f.u, f.sigma)
-	f.seconds = time.Since(begin).Seconds()
-	return f, nil
+	return solver.Settings{Rank: k, Method: m.Method, Tol: epsilon, Seed: seed}
 }
 
 func paperSettings(m method.Method, k int, seed uint64) solver.Settings {
 	return solver.Settings{Rank: k, Method: m, Stop: solver.StopPaper, Deflation: solver.Plain, Tol: epsilon, Seed: seed}
+}
+
+// solve fills r with what a method makes of a problem.
+func (r *Record) solve(ctx context.Context, p *problem, m algorithm, k int, seed uint64) error {
+	r.describe(p, k)
+	left := solver.NewDenseRows(int(r.Rows), k)
+	s := m.settings(k, seed)
+	if m.paper {
+		return r.solveGram(ctx, solver.GramOf(p.a), s, p.triplets, func(v *mat.Dense, sigma []float64) (*mat.Dense, error) {
+			_, err := p.a.Run(ctx, solver.Pass{X: v, RowsOut: solver.Rows{Block: left.Dense}})
+			divideColumns(left.Dense, sigma)
+			return left.Dense, err
+		})
+	}
+	s.Left = left
+	begin := time.Now()
+	res, err := solver.SVD(ctx, p.a, s)
+	if err := ended(ctx, err); err != nil {
+		return err
+	}
+	r.Residual = floats.Max(res.Residuals)
+	r.fill(begin, res.Status, res.Stats, triplets{left.Dense, res.Right, res.Sigma}, p.triplets)
+	return nil
+}
+
+// solveGram fills r with what a method makes of MᵀM in the place of its matrix, as the paper has it.
+// The vectors of the other side take one product more: left.
+func (r *Record) solveGram(ctx context.Context, gram solver.Operator, s solver.Settings, truth triplets, left func(v *mat.Dense, sigma []float64) (*mat.Dense, error)) error {
+	begin := time.Now()
+	res, err := solver.Eigen(ctx, gram, s)
+	if err := ended(ctx, err); err != nil {
+		return err
+	}
+	got := triplets{v: res.Vectors, sigma: roots(res.Values)}
+	if got.u, err = left(got.v, got.sigma); err != nil {
+		return err
+	}
+	r.fill(begin, res.Status, res.Stats, got, truth)
+	return nil
+}
+
+// describe enters the matrix.
+func (r *Record) describe(p *problem, k int) {
+	info := p.a.Info()
+	r.Rows, r.Cols, r.Bytes, r.Rank = info.Rows, int64(info.Cols), p.bytes, k
+}
+
+// fill enters what a solve has cost and given: ε_Σ and ε_{U,V} against the truth.
+func (r *Record) fill(begin time.Time, status solver.Status, stats solver.Stats, got, truth triplets) {
+	r.Seconds = time.Since(begin).Seconds()
+	r.Status, r.Passes, r.Products = status.String(), stats.Passes, stats.Products
+	for i, s := range got.sigma {
+		r.ErrSigma = max(r.ErrSigma, math.Abs(s-truth.sigma[i]))
+	}
+	r.ErrVectors = max(projectorError(truth.u, got.u), projectorError(truth.v, got.v))
 }
 
 // ended turns the cancellation of a run, which the solver does not call an
@@ -107,14 +124,6 @@ func roots(lambda []float64) []float64 {
 		s[i] = math.Sqrt(max(l, 0))
 	}
 	return s
-}
-
-// errors returns ε_Σ and ε_{U,V} against the truth.
-func (f *found) errors(u, v *mat.Dense, sigma []float64) (errSigma, errVectors float64) {
-	for i, s := range f.sigma {
-		errSigma = max(errSigma, math.Abs(s-sigma[i]))
-	}
-	return errSigma, max(projectorError(u, f.u), projectorError(v, f.v))
 }
 
 // projectorError returns ‖UUᵀ − ÛÛᵀ‖_F for a U with orthonormal columns and any
@@ -146,10 +155,4 @@ func record(experiment, matrix, name string, parts ...any) *Record {
 		key += fmt.Sprintf("/%v", p)
 	}
 	return &Record{Key: key, Experiment: experiment, Matrix: matrix, Method: name}
-}
-
-// fill enters what a solve has cost and given.
-func (r *Record) fill(f *found) {
-	r.Status, r.Passes, r.Products = f.status.String(), f.stats.Passes, f.stats.Products
-	r.Seconds, r.Residual = f.seconds, f.residual
 }

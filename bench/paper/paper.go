@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -54,14 +55,14 @@ type Config struct {
 	// What the report says about its origin.
 	Commit, Machine, Note string
 
-	// Progress, unless nil, is called before each case and after the last.
+	// Progress is called before each case and after the last.
 	Progress func(done, total int, what string)
 }
 
-// task is one case: what the journal calls it, and how to get its record.
+// task is one case: its record, and what fills it.
 type task struct {
-	key string
-	run func(ctx context.Context) (*Record, error)
+	*Record
+	run func(ctx context.Context) error
 }
 
 // Run runs the cases that the journal in c.Dir does not have yet, and writes
@@ -80,44 +81,31 @@ func Run(ctx context.Context, c Config) (err error) {
 	ran := l.runAll(ctx, tasks)
 	err = errors.Join(ran, l.release(), l.report(tasks))
 	if err == nil {
-		err = l.removeStores()
+		err = os.RemoveAll(l.storeDir())
 	}
 	return err
 }
 
 func (l *lab) tasks() []task {
-	var all []task
-	for _, some := range [][]task{l.tableTasks(), l.passesTasks(), l.realTasks(), l.sizeTasks(), l.gapTasks()} {
-		all = append(all, some...)
-	}
-	return all
+	return slices.Concat(l.tableTasks(), l.passesTasks(), l.realTasks(), l.sizeTasks(), l.gapTasks())
 }
 
 func (l *lab) runAll(ctx context.Context, tasks []task) error {
 	for i, t := range tasks {
-		if l.journal.records[t.key] != nil {
+		if l.journal.records[t.Key] != nil {
 			continue
 		}
-		l.progress(i, len(tasks), t.key)
-		r, err := t.run(ctx)
+		l.Progress(i, len(tasks), t.Key)
+		err := ended(ctx, t.run(ctx))
 		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = l.journal.add(r)
+			err = l.journal.add(t.Record)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", t.key, err)
+			return fmt.Errorf("%s: %w", t.Key, err)
 		}
 	}
-	l.progress(len(tasks), len(tasks), "report")
+	l.Progress(len(tasks), len(tasks), "report")
 	return nil
-}
-
-func (l *lab) progress(done, total int, what string) {
-	if l.Progress != nil {
-		l.Progress(done, total, what)
-	}
 }
 
 // lab is a run under way.
@@ -130,11 +118,16 @@ type lab struct {
 	heldKey string
 }
 
+// triplets are the leading ones of a matrix.
+type triplets struct {
+	u, v  *mat.Dense
+	sigma []float64 // descending
+}
+
 // problem is a matrix and what is known about it.
 type problem struct {
+	triplets
 	a      solver.Matrix
-	u, v   *mat.Dense // singular vectors
-	sigma  []float64
 	bytes  int64 // of its store
 	closer func() error
 }

@@ -23,7 +23,7 @@ import (
 func tiny(l *lab) []task {
 	return slices.DeleteFunc(l.tasks(), func(t task) bool {
 		return !slices.ContainsFunc([]string{"/50/0", "size/implicit/gd/100", "size/store/power/300", "gap/rank 2/gd η=½/50/", "momentum/rank 2/polyak, best β/50/1"}, func(part string) bool {
-			return strings.Contains(t.key, part)
+			return strings.Contains(t.Key, part)
 		})
 	})
 }

@@ -79,8 +79,7 @@ func inPasses(d dataset) []Scale { return d.passes }
 // storesName is a directory in that of the run, for as long as it is not over.
 const storesName = "stores"
 
-func (l *lab) storeDir() string    { return filepath.Join(l.Dir, storesName) }
-func (l *lab) removeStores() error { return os.RemoveAll(l.storeDir()) }
+func (l *lab) storeDir() string { return filepath.Join(l.Dir, storesName) }
 
 // open returns a dataset as a problem without a known solution, ingesting it if
 // that has not been done.
@@ -93,30 +92,28 @@ func (l *lab) open(ctx context.Context, d dataset) (*problem, error) {
 			}
 		}
 		p, err := openProblem(name, stream.Options{})
-		if err == nil {
-			err = p.decode(ctx)
+		if err == nil { // a pass, so that the first method does not pay for decoding what stays decoded
+			n := p.a.Info().Cols
+			_, err = p.a.Run(ctx, solver.Pass{X: mat.NewDense(n, 1, nil), Sum: mat.NewDense(n, 1, nil)})
 		}
 		return p, err
 	})
 }
 
-// decode makes a pass, so that the first method does not pay for decoding what
-// stays decoded.
-func (p *problem) decode(ctx context.Context) error {
-	n := p.a.Info().Cols
-	_, err := p.a.Run(ctx, solver.Pass{X: mat.NewDense(n, 1, nil), Sum: mat.NewDense(n, 1, nil)})
-	return err
-}
-
 func (l *lab) realTasks() []task { return l.crossed("real", inTable, tableMethods, l.realCase) }
 
 // crossed are the tasks of an experiment with every matrix that it is on, and every method.
-func (l *lab) crossed(experiment string, on func(dataset) []Scale, methods []algorithm, run func(context.Context, dataset, algorithm) (*Record, error)) (tasks []task) {
+func (l *lab) crossed(experiment string, on func(dataset) []Scale, methods []algorithm, run func(context.Context, *Record, *problem, algorithm) error) (tasks []task) {
 	all, _ := l.available(on)
 	for _, d := range all {
 		for _, m := range methods {
-			tasks = append(tasks, task{record(experiment, d.name, m.name).Key, func(ctx context.Context) (*Record, error) {
-				return run(ctx, d, m)
+			r := record(experiment, d.name, m.name)
+			tasks = append(tasks, task{r, func(ctx context.Context) error {
+				p, err := l.open(ctx, d)
+				if err != nil {
+					return err
+				}
+				return run(ctx, r, p, m)
 			}})
 		}
 	}
@@ -125,18 +122,13 @@ func (l *lab) crossed(experiment string, on func(dataset) []Scale, methods []alg
 
 // realCase solves a real matrix by one method and compares the result with that
 // of another, to a smaller tolerance.
-func (l *lab) realCase(ctx context.Context, d dataset, m algorithm) (*Record, error) {
-	p, err := l.open(ctx, d)
-	if err != nil {
-		return nil, err
-	}
+func (l *lab) realCase(ctx context.Context, r *Record, p *problem, m algorithm) error {
 	if p.sigma == nil {
 		if err := p.refer(ctx, realRank); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	r := record("real", d.name, m.name)
-	return r, r.solve(ctx, p, m, realRank, l.Seed)
+	return r.solve(ctx, p, m, realRank, l.Seed)
 }
 
 // refer computes what takes the place of the truth where it is not known.
@@ -150,7 +142,7 @@ func (p *problem) refer(ctx context.Context, k int) error {
 	if worst := floats.Max(res.Residuals); worst > 10*tol {
 		return fmt.Errorf("reference has residuals up to %.2g", worst)
 	}
-	p.u, p.v, p.sigma = left.Dense, res.Right, res.Sigma
+	p.triplets = triplets{left.Dense, res.Right, res.Sigma}
 	return nil
 }
 
@@ -171,14 +163,9 @@ func (l *lab) passesTasks() []task { return l.crossed("passes", inPasses, passMe
 // passesCase runs a method to its end, and again with fewer and fewer passes to
 // see what there would have been. The time of a number of passes is that at which
 // the first run had made them.
-func (l *lab) passesCase(ctx context.Context, d dataset, m algorithm) (*Record, error) {
-	p, err := l.open(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	r := record("passes", d.name, m.name)
-	r.Rows, r.Cols, r.Bytes, r.Rank = p.a.Info().Rows, int64(p.a.Info().Cols), p.bytes, realRank
-	s := solver.Settings{Rank: realRank, Method: m.Method, Tol: epsilon, Seed: l.Seed}
+func (l *lab) passesCase(ctx context.Context, r *Record, p *problem, m algorithm) error {
+	r.describe(p, realRank)
+	s := m.settings(realRank, l.Seed)
 	times, begin := map[int]float64{}, time.Now()
 	s.Observer = func(e solver.Event) error {
 		times[e.Pass] = time.Since(begin).Seconds()
@@ -187,7 +174,7 @@ func (l *lab) passesCase(ctx context.Context, d dataset, m algorithm) (*Record, 
 	for first := true; first || s.MaxPasses >= 2; first = false {
 		res, err := solver.SVD(ctx, p.a, s)
 		if err := ended(ctx, err); err != nil {
-			return nil, err
+			return err
 		}
 		if first {
 			r.Status, r.Passes, r.Products = res.Status.String(), res.Stats.Passes, res.Stats.Products
@@ -198,7 +185,7 @@ func (l *lab) passesCase(ctx context.Context, d dataset, m algorithm) (*Record, 
 		s.MaxPasses = fewer(s.MaxPasses)
 	}
 	slices.Reverse(r.Points)
-	return r, nil
+	return nil
 }
 
 // fewer returns the passes of the next shorter run: close together where there

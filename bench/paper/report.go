@@ -1,7 +1,7 @@
 package main
 
 import (
-	"embed"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,18 +15,17 @@ import (
 )
 
 //go:embed report.md.tmpl
-var reportTemplate embed.FS
+var reportTemplate string
 
 // report writes everything that follows from the records there are.
 func (l *lab) report(tasks []task) error {
 	var records []*Record
 	missing := map[string]int{}
 	for _, t := range tasks {
-		if r := l.journal.records[t.key]; r != nil {
+		if r := l.journal.records[t.Key]; r != nil {
 			records = append(records, r)
 		} else {
-			experiment, _, _ := strings.Cut(t.key, "/")
-			missing[experiment]++
+			missing[t.Experiment]++
 		}
 	}
 	s := l.summarise(records, missing)
@@ -168,7 +167,7 @@ func (l *lab) writeSummary(s *Summary) error {
 }
 
 func (l *lab) writeReport(s *Summary) error {
-	t, err := template.New("report.md.tmpl").Funcs(template.FuncMap{
+	t, err := template.New("report").Funcs(template.FuncMap{
 		"sci": scientific, "meanstd": meanStd, "count": meanCount, "methods": methodsOf, "find": findLine, "groups": groupsOf,
 		"has": func(name string) bool { return slices.Contains(s.Figures, name) },
 		"slope": func(m map[string]float64, name string) string {
@@ -178,7 +177,7 @@ func (l *lab) writeReport(s *Summary) error {
 			return "–"
 		},
 		"ratio": ratioOf, "worst": worstOf, "paper": paperNumbers, "bytes": megabytes,
-	}).ParseFS(reportTemplate, "report.md.tmpl")
+	}).Parse(reportTemplate)
 	if err != nil {
 		return err
 	}
@@ -218,25 +217,20 @@ func findLine(all []Line, group, method string) *Line {
 // ratioOf is the ratio of a quantity of two methods, summed over all groups in
 // which both have been run.
 func ratioOf(all []Line, quantity, a, b string) string {
-	var sums [2]float64
+	mean := func(l *Line) float64 { return l.Passes.Mean }
+	if quantity == "seconds" {
+		mean = func(l *Line) float64 { return l.Seconds.Mean }
+	}
+	var sumA, sumB float64
 	for _, g := range groupsOf(all) {
-		pair := [2]*Line{findLine(all, g, a), findLine(all, g, b)}
-		if pair[0] == nil || pair[1] == nil {
-			continue
-		}
-		for i, l := range pair {
-			switch quantity {
-			case "passes":
-				sums[i] += l.Passes.Mean
-			case "seconds":
-				sums[i] += l.Seconds.Mean
-			}
+		if x, y := findLine(all, g, a), findLine(all, g, b); x != nil && y != nil {
+			sumA, sumB = sumA+mean(x), sumB+mean(y)
 		}
 	}
-	if sums[1] == 0 {
+	if sumB == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.3g", sums[0]/sums[1])
+	return fmt.Sprintf("%.3g", sumA/sumB)
 }
 
 // worstOf is the largest ε_{U,V} of a method in some groups.
@@ -294,11 +288,5 @@ var paperTable = map[string]map[string][3]string{
 	},
 }
 
-// paperNumbers returns what the paper has for a group and method, dashes if
-// nothing.
-func paperNumbers(group, method string) [3]string {
-	if p, ok := paperTable[group][method]; ok {
-		return p
-	}
-	return [3]string{"", "", ""}
-}
+// paperNumbers returns what the paper has for a group and method, if anything.
+func paperNumbers(group, method string) [3]string { return paperTable[group][method] }

@@ -9,56 +9,38 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
 // storeMemory is the memory that passes over a stored rank-1 matrix may take.
 const storeMemory = 64 << 20
 
-// Orders of the rank-1 matrices, known by their factors and as a store of n²
-// entries.
-func (l *lab) implicitSizes() []int { return []int{100, 1000, 10_000, 100_000} }
-
-func (l *lab) storeSizes() []int {
+// sizeTasks are about rank-1 matrices known by their factors, and as a store of n² entries.
+func (l *lab) sizeTasks() (tasks []task) {
+	add := func(matrix string, run func(ctx context.Context, r *Record, n int, m algorithm) error, orders ...int) {
+		for _, n := range orders {
+			for _, m := range tableMethods {
+				r := record("size", matrix, m.name, n)
+				tasks = append(tasks, task{r, func(ctx context.Context) error { return run(ctx, r, n, m) }})
+			}
+		}
+	}
+	add("implicit", l.implicitCase, 100, 1000, 10_000, 100_000)
 	if l.Scale == Small {
-		return []int{300, 1000}
-	}
-	return []int{1000, 3000, 10_000}
-}
-
-func (l *lab) sizeTasks() []task {
-	var tasks []task
-	for _, n := range l.implicitSizes() {
-		for _, m := range tableMethods {
-			tasks = append(tasks, task{record("size", "implicit", m.name, n).Key, func(ctx context.Context) (*Record, error) {
-				return l.implicitCase(ctx, n, m)
-			}})
-		}
-	}
-	for _, n := range l.storeSizes() {
-		for _, m := range tableMethods {
-			tasks = append(tasks, task{record("size", "store", m.name, n).Key, func(ctx context.Context) (*Record, error) {
-				return l.storeCase(ctx, n, m)
-			}})
-		}
+		add("store", l.storeCase, 300, 1000)
+	} else {
+		add("store", l.storeCase, 1000, 3000, 10_000)
 	}
 	return tasks
 }
 
 func (l *lab) rankOne(n int) *factored { return newFactored(n, l.Seed+uint64(n), []float64{1}) }
 
-func (l *lab) implicitCase(ctx context.Context, n int, m algorithm) (*Record, error) {
-	r := record("size", "implicit", m.name, n)
-	r.Rows, r.Cols, r.Rank = int64(n), int64(n), 1
-	s := paperSettings(m.Method, 1, l.Seed)
-	if !m.paper {
-		s = solver.Settings{Rank: 1, Method: m.Method, Tol: epsilon, Seed: l.Seed}
-	}
-	return r, r.solveImplicit(ctx, l.rankOne(n), s)
+func (l *lab) implicitCase(ctx context.Context, r *Record, n int, m algorithm) error {
+	return r.solveImplicit(ctx, l.rankOne(n), m.settings(1, l.Seed))
 }
 
-func (l *lab) storeCase(ctx context.Context, n int, m algorithm) (*Record, error) {
+func (l *lab) storeCase(ctx context.Context, r *Record, n int, m algorithm) error {
 	f := l.rankOne(n)
 	p, err := l.hold(fmt.Sprint("size", n), func() (*problem, error) {
 		name := filepath.Join(l.storeDir(), fmt.Sprintf("rank-1-%d.csr", n))
@@ -67,15 +49,14 @@ func (l *lab) storeCase(ctx context.Context, n int, m algorithm) (*Record, error
 		}
 		p, err := openProblem(name, stream.Options{Memory: storeMemory, Width: maxColumns, Rank: 1})
 		if err == nil {
-			p.u, p.v, p.sigma = f.u, f.v, f.sigma
+			p.triplets = f.triplets
 		}
 		return p, err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := record("size", "store", m.name, n)
-	return r, r.solve(ctx, p, m, 1, l.Seed)
+	return r.solve(ctx, p, m, 1, l.Seed)
 }
 
 // maxColumns is the widest block that a method of the table multiplies here.

@@ -86,7 +86,7 @@ func (n levels) Colors() []color.Color {
 func trajectory() (*plot.Plot, error) {
 	m := pictureMatrix()
 	p := newPlot("Gradient descent (η = ½) on g(x) = ¼‖M − xxᵀ‖²", "x₁", "x₂")
-	least := square(diagonal(pictureValues[1:])) / 4 // g at the minima
+	least := pictureValues[1] * pictureValues[1] / 4 // g at the minima
 	var heights []float64
 	for i := range 14 {
 		heights = append(heights, least+0.02*math.Pow(1.75, float64(i)))
@@ -114,10 +114,6 @@ func trajectory() (*plot.Plot, error) {
 	}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -pictureReach, pictureReach, -pictureReach, pictureReach
 	return p, nil
-}
-
-func diagonal(values []float64) *mat.Dense {
-	return mat.DenseCopyOf(mat.NewDiagDense(len(values), values))
 }
 
 // addStationary names the points where the gradient is zero: ±√λ₁u₁, which are
