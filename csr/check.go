@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -89,22 +88,19 @@ func (c *checker) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := readTruth(c.FS, c.path, m.Fingerprint); err != nil {
-		if err := c.problem(err); err != nil {
-			return err
-		}
+	_, err = readTruth(c.FS, c.path, m.Fingerprint)
+	if err := c.problem(err); err != nil {
+		return err
 	}
 	for _, a := range []Axis{RowAxis, ColAxis} {
-		if err := checkTitles(c.FS, c.path, m, a); err != nil {
-			if err := c.problem(err); err != nil {
-				return err
-			}
+		if err := c.problem(checkTitles(c.FS, c.path, m, a)); err != nil {
+			return err
 		}
 	}
 	return c.strays()
 }
 
-// problem records what belongs into the report and passes on the rest.
+// problem records what belongs into the report and passes on the rest, nil too.
 func (c *checker) problem(err error) error {
 	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrVersion) {
 		c.report.Problems = append(c.report.Problems, err)
@@ -214,23 +210,18 @@ func (c *checker) ids(ctx context.Context, a Axis) (err error) {
 			return ctx.Err()
 		}
 	}
-	if r.Err() != nil {
-		return c.problem(r.Err())
-	}
-	return nil
+	return c.problem(r.Err())
 }
 
 // strays warns of files that do not belong to the store.
 func (c *checker) strays() error {
-	entries, err := c.FS.ReadDir(c.path)
+	names, err := c.manifest.strays(c.FS, c.path)
 	if err != nil {
 		return fmt.Errorf("check store: %w", err)
 	}
-	ours := append(c.manifest.files(), manifestName, truthName, RowAxis.titles(), ColAxis.titles())
-	slices.Sort(ours)
-	for _, e := range entries {
-		if _, ok := slices.BinarySearch(ours, e.Name()); !ok {
-			c.report.Warnings = append(c.report.Warnings, fmt.Sprintf("%s does not belong to the store", e.Name()))
+	for _, name := range names {
+		if name != manifestName {
+			c.report.Warnings = append(c.report.Warnings, name+" does not belong to the store")
 		}
 	}
 	return nil

@@ -69,7 +69,13 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 			}
 		}
 	default:
-		return dst, e.codes(dst[had:], vals)
+		at := e.recent.codes(dst[had:], vals, func(v float64) (byte, bool) {
+			k, ok := slices.BinarySearch(e.table, v)
+			return byte(k), ok
+		})
+		if at >= 0 {
+			return dst, notInTable(vals[at] + 0)
+		}
 	}
 	return dst, nil
 }
@@ -120,10 +126,10 @@ func putFloats32(b []byte, vals []float64) bool {
 // notSingle is the error about the first value that is not a finite float32.
 func notSingle(vals []float64) error {
 	for _, v := range vals {
-		if !finite(v) {
-			return checkFinite([]float64{v})
+		if err := checkFinite([]float64{v}); err != nil {
+			return err
 		}
-		if float64(float32(v)) != v {
+		if notFloat32(v) {
 			return fmt.Errorf("%w: %v cannot be written as float32", ErrCoding, v)
 		}
 	}
@@ -135,12 +141,8 @@ func carried(bits uint64) uint64 { return bits&expMask + 1<<52 }
 
 // checkFinite refuses NaN and infinite values.
 func checkFinite(vals []float64) error {
-	carry, rest := uint64(0), vals
-	for ; len(rest) >= 4; rest = rest[4:] {
-		v := (*[4]float64)(rest)
-		carry |= carried(math.Float64bits(v[0])) | carried(math.Float64bits(v[1])) | carried(math.Float64bits(v[2])) | carried(math.Float64bits(v[3]))
-	}
-	for _, v := range rest {
+	carry := uint64(0)
+	for _, v := range vals {
 		carry |= carried(math.Float64bits(v))
 	}
 	if carry>>63 == 0 {
@@ -151,18 +153,6 @@ func checkFinite(vals []float64) error {
 }
 
 func notInTable(v float64) error { return fmt.Errorf("%w: %v is not in the value table", ErrCoding, v) }
-
-// codes finds each of vals in the table.
-func (e *valueEncoder) codes(dst []byte, vals []float64) error {
-	at := e.recent.codes(dst, vals, func(v float64) (byte, bool) {
-		k, ok := slices.BinarySearch(e.table, v)
-		return byte(k), ok
-	})
-	if at >= 0 {
-		return notInTable(vals[at] + 0)
-	}
-	return nil
-}
 
 // finishValues turns what append gathered for a block into its final bytes, in place.
 func finishValues(c Coding, b []byte) []byte {

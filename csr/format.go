@@ -51,30 +51,19 @@ func addCRC(sum uint32, b []byte) uint32 { return codec.CRC(cpu.Best(), sum, b) 
 func shardName(i int) string { return fmt.Sprintf("shard-%06d.csr", i) }
 
 // shardHeader is the header of a shard, FORMAT.md "Header".
-type shardHeader struct {
-	version  uint32
-	shard    uint32
-	cols     uint64
-	firstRow uint64
-	coding   Coding
-	table    []float64
-}
-
-func (h *shardHeader) append(dst []byte) []byte {
-	start := len(dst)
-	dst = append(dst, shardMagic...)
-	dst = le.AppendUint32(dst, h.version)
-	dst = le.AppendUint32(dst, h.shard)
-	dst = le.AppendUint64(dst, h.cols)
-	dst = le.AppendUint64(dst, h.firstRow)
-	dst = append(dst, byte(h.coding.number()), 0)
-	dst = le.AppendUint16(dst, uint16(len(h.table)))
-	dst = append(dst, make([]byte, headerSize-36)...)
-	for _, v := range h.table {
-		dst = le.AppendUint64(dst, math.Float64bits(v))
+func shardHeader(shard int, cols, firstRow int64, v Values) []byte {
+	h := le.AppendUint32([]byte(shardMagic), Version)
+	h = le.AppendUint32(h, uint32(shard))
+	h = le.AppendUint64(h, uint64(cols))
+	h = le.AppendUint64(h, uint64(firstRow))
+	h = append(h, byte(v.Coding.number()), 0)
+	h = le.AppendUint16(h, uint16(len(v.Table)))
+	h = append(h, make([]byte, headerSize-36)...)
+	for _, x := range v.Table {
+		h = le.AppendUint64(h, math.Float64bits(x))
 	}
-	le.PutUint32(dst[start+60:], headerCRC(dst[start:]))
-	return dst
+	le.PutUint32(h[60:], headerCRC(h))
+	return h
 }
 
 // headerCRC covers everything in the header but the crc itself.

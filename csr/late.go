@@ -34,7 +34,8 @@ func (l *late) append(f *filling, vals []float64) error {
 	if !l.values.full {
 		had := len(f.values)
 		f.values = withRoom(f.values, len(vals), BlockNNZ)[:had+len(vals)]
-		if l.values.codes(f.values[had:], vals) {
+		// Where a value is not finite or does not fit any more full is set.
+		if l.values.recent.codes(f.values[had:], vals, l.values.code) < 0 {
 			return nil
 		}
 		f.raw = withRoom(f.raw[:0], had, BlockNNZ)[:had]
@@ -137,13 +138,7 @@ type learner struct {
 	recent recentCodes
 }
 
-// codes sets dst to the codes of values. It is false where it meets a value that is not finite or does not fit any more:
-// full is set then.
-func (l *learner) codes(dst []byte, vals []float64) bool {
-	return l.recent.codes(dst, vals, l.code) < 0
-}
-
-// code is that of one value.
+// code is that of a value, which gets one if it has none.
 func (l *learner) code(v float64) (code byte, ok bool) {
 	k, found := slices.BinarySearch(l.table, v)
 	if !found {
@@ -157,7 +152,7 @@ func (l *learner) code(v float64) (code byte, ok bool) {
 	return l.codeOf[k], true
 }
 
-// decode is the inverse of codes.
+// decode gives the values of codes.
 func (l *learner) decode(dst []float64, codes []byte) {
 	var values [maxDict]float64
 	for k, code := range l.codeOf {

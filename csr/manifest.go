@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // ManifestName is the name of the file that makes a directory a store.
@@ -105,19 +106,19 @@ func decodeManifest(store string, b []byte) (*Manifest, error) {
 	if err := recogniseManifest(store, b); err != nil {
 		return nil, err
 	}
-	if err := checkSeal(b); err != nil {
-		return nil, err
-	}
 	m := new(Manifest)
-	if err := decodeStrictly(b, m); err != nil {
+	if err := unseal(b, m); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// decodeStrictly decodes JSON that has no field unknown to v, and checks what it
+// unseal verifies the crc at the end of b, JSON that has no field unknown to v, decodes it, and checks what it
 // says. Errors are *codec.Damage.
-func decodeStrictly(b []byte, v interface{ validate() error }) error {
+func unseal(b []byte, v interface{ validate() error }) error {
+	if at, err := durable.CheckSeal(b); err != nil {
+		return codec.Damaged(at, "%v", err)
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
@@ -151,15 +152,6 @@ func recogniseManifest(store string, b []byte) error {
 		return codec.Damaged(0, "no version in it")
 	case *head.Version != Version:
 		return wrongVersion(store, manifestName, *head.Version)
-	}
-	return nil
-}
-
-// checkSeal verifies the crc at the end of b. Errors are *codec.Damage.
-func checkSeal(b []byte) error {
-	at, err := durable.CheckSeal(b)
-	if err != nil {
-		return codec.Damaged(at, "%v", err)
 	}
 	return nil
 }
@@ -278,33 +270,34 @@ func fingerprint(m *Manifest, blocks []blockMeta) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// files are the names of all files of the store but the manifest, in order.
-func (m *Manifest) files() []string {
-	var names []string
+// strays are the names in the directory of the store that are not of its files; the manifest comes last and is one of them.
+func (m *Manifest) strays(fsys vfs.FS, dir string) ([]string, error) {
+	ours := map[string]bool{truthName: true, RowAxis.titles(): true, ColAxis.titles(): true}
 	for _, s := range m.Shards {
-		names = append(names, s.Name)
+		ours[s.Name] = true
 	}
 	for _, a := range []Axis{RowAxis, ColAxis} {
-		if f := m.IDs.axis(a); f != nil {
-			names = append(names, f.File)
+		ours[a.file()] = m.IDs.axis(a) != nil
+	}
+	var names []string
+	entries, err := fsys.ReadDir(dir)
+	for _, e := range entries {
+		if !ours[e.Name()] {
+			names = append(names, e.Name())
 		}
 	}
-	return names
+	return names, err
 }
 
 // writeManifest puts the manifest in its place, after making sure that the
 // directory holds nothing else than the store.
 func (w *Writer) writeManifest() error {
-	entries, err := w.fs.ReadDir(w.dir)
+	strays, err := w.manifest.strays(w.fs, w.dir)
 	if err != nil {
 		return fmt.Errorf("commit store: %w", err)
 	}
-	files := append(w.manifest.files(), truthName, RowAxis.titles(), ColAxis.titles())
-	slices.Sort(files)
-	for _, e := range entries {
-		if _, ours := slices.BinarySearch(files, e.Name()); !ours {
-			return fmt.Errorf("commit store: %s does not belong in it", filepath.Join(w.dir, e.Name()))
-		}
+	if len(strays) > 0 {
+		return fmt.Errorf("commit store: %s does not belong in it", filepath.Join(w.dir, strays[0]))
 	}
 	b, err := w.manifest.encode()
 	if err != nil {

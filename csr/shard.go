@@ -113,11 +113,7 @@ func (l *shardLoader) frame(s *shard, i int) (bool, error) {
 
 // header compares the header with what it must be, and returns the crc it must have.
 func (l *shardLoader) header(h []byte, info *ShardInfo, i int) (uint32, error) {
-	want := shardHeader{
-		version: Version, shard: uint32(i), cols: uint64(l.manifest.Cols), firstRow: uint64(info.FirstRow),
-		coding: l.manifest.Values.Coding, table: l.manifest.Values.Table,
-	}
-	good := want.append(nil)
+	good := shardHeader(i, l.manifest.Cols, info.FirstRow, l.manifest.Values)
 	sum := headerCRC(good)
 	at := 0
 	for at < len(h) && h[at] == good[at] {

@@ -32,19 +32,17 @@ func replaceable(fsys vfs.FS, path string) error {
 	}
 	isStore := len(entries) == 0
 	for _, e := range entries {
-		name := e.Name()
+		name, regular := e.Name(), e.Type().IsRegular()
 		switch {
-		case !e.Type().IsRegular():
-			return fmt.Errorf("%w: %s in it is not of a store; it is left alone", ErrNotStore, name)
-		case name == manifestName:
+		case regular && name == manifestName:
 			ours, err := mentionsFormat(fsys, filepath.Join(path, name))
 			if err != nil {
 				return err
 			}
 			isStore = isStore || ours
-		case strings.HasPrefix(name, "shard-") && strings.HasSuffix(name, ".csr"):
+		case regular && strings.HasPrefix(name, "shard-") && strings.HasSuffix(name, ".csr"):
 			isStore = true
-		case name == RowAxis.file() || name == ColAxis.file() || name == truthName || slices.Contains(titleFiles(), name):
+		case regular && (name == RowAxis.file() || name == ColAxis.file() || name == truthName || slices.Contains(titleFiles(), name)):
 		default:
 			return fmt.Errorf("%w: %s in it is not of a store; it is left alone", ErrNotStore, name)
 		}

@@ -95,11 +95,8 @@ func readTruth(fsys vfs.FS, path, fingerprint string) (*Truth, error) {
 
 // decodeTruth parses and checks the truth about the store with the fingerprint. Errors are *codec.Damage.
 func decodeTruth(b []byte, fingerprint string) (*Truth, error) {
-	if err := checkSeal(b); err != nil {
-		return nil, err
-	}
 	t := new(Truth)
-	if err := decodeStrictly(b, t); err != nil {
+	if err := unseal(b, t); err != nil {
 		return nil, err
 	}
 	if t.Fingerprint != fingerprint {

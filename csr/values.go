@@ -109,10 +109,13 @@ type ValueStats struct {
 // Add takes values of the matrix. A value that is not finite, which
 // [Writer.AppendRow] will refuse, forces Float64.
 func (s *ValueStats) Add(vals ...float64) {
-	for i, v := range vals {
-		if s.wide {
-			s.addWide(vals[i:])
-			return
+	for _, v := range vals {
+		if s.wide { // too many for a table
+			if s.notSingle {
+				return
+			}
+			s.notSingle = notFloat32(v) || !finite(v)
+			continue
 		}
 		v += 0 // −0 becomes 0
 		key := valueKey(v)
@@ -124,16 +127,6 @@ func (s *ValueStats) Add(vals ...float64) {
 		if finite(v) {
 			*slot = key
 		}
-	}
-}
-
-// addWide is Add once there are too many values for a table.
-func (s *ValueStats) addWide(vals []float64) {
-	for _, v := range vals {
-		if s.notSingle {
-			return
-		}
-		s.notSingle = notFloat32(v) || !finite(v)
 	}
 }
 
@@ -194,18 +187,12 @@ func (s *ValueStats) Merge(o *ValueStats) {
 
 // Values is the smallest coding that holds every value added.
 func (s *ValueStats) Values() Values {
-	switch {
+	table := slices.Clone(s.seen)
+	switch n := len(table); {
 	case s.wide && s.notSingle:
 		return Values{Coding: Float64}
 	case s.wide:
 		return Values{Coding: Float32}
-	}
-	return valuesOf(slices.Clone(s.seen))
-}
-
-// valuesOf is the smallest coding with a table.
-func valuesOf(table []float64) Values {
-	switch n := len(table); {
 	case n == 0:
 		return Values{Coding: Constant, Table: []float64{0}}
 	case n == 1:

@@ -74,12 +74,6 @@ func withRoom[T any](s []T, n, block int) []T {
 	return append(make([]T, 0, max(block, len(s)+n)), s...)
 }
 
-// encode makes the bytes of the block. It may run beside everything else.
-func (f *filling) encode(coding Coding) {
-	f.encodePlaces()
-	f.finish(coding)
-}
-
 // encodePlaces makes the bytes of the block that come before its values.
 func (f *filling) encodePlaces() {
 	if f.buf == nil { // two bytes a number are more than most take
@@ -100,7 +94,10 @@ func (w *Writer) flushBlock() error {
 	f.rows, f.nnz = len(f.lens), len(f.gaps)
 	f.firstRow, f.squares = w.manifest.Rows-int64(f.rows), w.squares
 	coding := w.opts.Values.Coding
-	encode := func() { f.encode(coding) }
+	encode := func() { // may run beside everything else
+		f.encodePlaces()
+		f.finish(coding)
+	}
 	if w.late != nil {
 		encode = w.late.encode(f)
 	}
@@ -199,11 +196,7 @@ func (w *Writer) openShard(firstRow int64) error {
 	if err != nil {
 		return writing(err)
 	}
-	h := shardHeader{
-		version: Version, shard: uint32(i), cols: uint64(w.opts.Cols), firstRow: uint64(firstRow),
-		coding: w.opts.Values.Coding, table: w.opts.Values.Table,
-	}
-	b := h.append(nil)
+	b := shardHeader(i, w.opts.Cols, firstRow, w.opts.Values)
 	w.shard = &shardWriter{out: out, header: headerCRC(b), firstBlock: len(w.blocks), firstRow: firstRow}
 	_, err = out.Write(b)
 	return writing(err)
