@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -116,7 +115,7 @@ type generatedStore struct {
 }
 
 // replaceFile writes a file beside its place and moves it there when it is complete.
-func replaceFile(fsys vfs.FS, name string, force bool, write func(io.Writer) error) (err error) {
+func replaceFile(fsys vfs.FS, name string, force bool, write func(io.Writer) error) error {
 	old, err := fsys.Lstat(name)
 	switch {
 	case err == nil && old.IsDir():
@@ -124,17 +123,7 @@ func replaceFile(fsys vfs.FS, name string, force bool, write func(io.Writer) err
 	case err == nil && !force:
 		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 	}
-	lock, err := fsys.Lock(name + ".lock")
-	switch {
-	case errors.Is(err, vfs.ErrLocked):
-		return fmt.Errorf("create %s: %w that is writing it", name, err)
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("create %s: make the directory %s first: %w", name, filepath.Dir(name), fs.ErrNotExist)
-	case err != nil:
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	return durable.Replace(fsys, name, name+vfs.PartialSuffix, func(f vfs.File) error { return write(f) })
+	return durable.Publish(fsys, name, func(f vfs.File) error { return write(f) })
 }
 
 // storeForceHelp is about the flag of commands that make a store.

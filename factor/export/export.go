@@ -118,7 +118,7 @@ func (o *Options) prepare() (err error) {
 
 // replace makes the file, whole.
 func (o *Options) replace(report *Report, write func(io.Writer) error) error {
-	err := durable.Replace(o.FS, o.File, o.File+vfs.PartialSuffix, func(f vfs.File) error {
+	err := durable.Publish(o.FS, o.File, func(f vfs.File) error {
 		out := &counter{w: bufio.NewWriterSize(f, 1<<18)}
 		err := write(out)
 		report.Bytes = out.n

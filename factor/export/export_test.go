@@ -192,9 +192,9 @@ func TestRefuses(t *testing.T) {
 		`"W" is nothing to export: want one of U, V, US, VS, sigma`:    {What: "W", File: file},
 		"x.bin: what format it is to have its extension does not tell": {What: "U", File: filepath.Join(dir, "x.bin")},
 		`format "hdf5" is not known: want one of npy,`:                 {What: "U", File: file, Format: "hdf5"},
-		"already exists": {What: "U", File: there},
-		"a directory":    {What: "U", File: dir, Format: "npy", Replace: true},
-		"no such file":   {What: "U", File: filepath.Join(dir, "none", "x.npy")},
+		"already exists":     {What: "U", File: there},
+		"a directory":        {What: "U", File: dir, Format: "npy", Replace: true},
+		"make the directory": {What: "U", File: filepath.Join(dir, "none", "x.npy")},
 	} {
 		if _, err := export.Write(t.Context(), r, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", o, err, want)

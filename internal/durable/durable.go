@@ -6,7 +6,9 @@ package durable
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -41,6 +43,21 @@ func Replace(fsys vfs.FS, name, tmp string, write func(vfs.File) error) error {
 		}
 	}
 	return err
+}
+
+// Publish is Replace for a file that another process may be told to write too: one of them is refused. What a dead one has left goes.
+func Publish(fsys vfs.FS, name string, write func(vfs.File) error) (err error) {
+	lock, err := fsys.Lock(name + ".lock")
+	switch {
+	case errors.Is(err, vfs.ErrLocked):
+		return fmt.Errorf("create %s: %w that is writing it", name, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("create %s: make the directory %s first: %w", name, filepath.Dir(name), fs.ErrNotExist)
+	case err != nil:
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	return Replace(fsys, name, name+vfs.PartialSuffix, write)
 }
 
 // Bytes returns a function for WriteFile and Replace that writes b.
