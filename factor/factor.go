@@ -117,8 +117,9 @@ func readFrom(open func() (*Factor, error), first int64, rows *mat.Dense) error 
 // open several times at once.
 type array struct {
 	File
-	of   *Result // nil: of a projection or an alignment
-	seen []atomic.Bool
+	of    *Result // nil: of a projection or an alignment
+	first atomic.Pointer[fs.FileInfo]
+	seen  []atomic.Bool // pieces of the file that was opened first
 }
 
 // newArray is that of a listed file whose sums are as many as it has pieces.
@@ -132,18 +133,19 @@ func newArray(of *Result, f File) (*array, error) {
 // open opens the file in a directory: what is read from it is verified.
 func (a *array) open(fsys vfs.FS, dir string) (*npy.Matrix, error) {
 	m, err := a.opened(fsys, dir)
-	return m, a.of.orReplaced(err)
+	return m, a.of.OrReplaced(err)
 }
 
-// orReplaced is the error of reading a file of the result, if it is not that another process has replaced the result.
-func (r *Result) orReplaced(err error) error {
-	if r == nil || !errors.Is(err, csr.ErrCorrupt) {
+// OrReplaced is an error of reading files of the result, unless they are those of another result: one that
+// another process has put into its place since it was opened.
+func (r *Result) OrReplaced(err error) error {
+	if r == nil || !errors.Is(err, csr.ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if now, bad := OpenFS(r.fs, r.dir); bad != nil || now.CRC == r.CRC {
 		return err
 	}
-	return says(nil, "%s: another process has replaced the result meanwhile; run the command again", r.dir)
+	return says(nil, "%s was replaced by another process while it was being read; run the command again", r.dir)
 }
 
 func (a *array) opened(fsys vfs.FS, dir string) (*npy.Matrix, error) {
@@ -161,7 +163,11 @@ func (a *array) opened(fsys vfs.FS, dir string) (*npy.Matrix, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	m, err := npy.New(&verified{File: f, array: a, held: -1})
+	v := &verified{File: f, array: a, seen: a.seen, held: -1}
+	if a.first.CompareAndSwap(nil, &info); !vfs.SameFile(*a.first.Load(), info) {
+		v.seen = make([]atomic.Bool, len(a.seen)) // of another file in its place nothing has been compared
+	}
+	m, err := npy.New(v)
 	if errors.Is(err, npy.ErrFormat) {
 		err = damagedResult(path, "%v", err)
 	}
@@ -173,6 +179,7 @@ func (a *array) opened(fsys vfs.FS, dir string) (*npy.Matrix, error) {
 type verified struct {
 	vfs.File
 	*array
+	seen  []atomic.Bool
 	piece []byte // number held; nil: none yet
 	held  int64  // −1: none
 }
@@ -220,7 +227,7 @@ func (v *verified) verify(b []byte, i int64) error {
 		return err
 	}
 	if got := crc.Sum(crc.Of(b)); got != v.Pieces[i] {
-		return v.of.orReplaced(says(csr.ErrCorrupt, "bytes %d to %d have the checksum %v, not %v: the file is damaged; remove the result and compute it again", begin, begin+int64(len(b)), got, v.Pieces[i]))
+		return v.of.OrReplaced(says(csr.ErrCorrupt, "bytes %d to %d have the checksum %v, not %v: the file is damaged; remove the result and compute it again", begin, begin+int64(len(b)), got, v.Pieces[i]))
 	}
 	v.seen[i].Store(true)
 	return nil

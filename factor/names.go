@@ -107,7 +107,7 @@ func (r *Result) names(ctx context.Context, name layout.Side, side *SideIDs, cou
 		return nil, says(nil, "%s has no ids of its %s, nor their vectors: it was made with %v %s; compute it again with %v %s", r.dir, name, Option("Vectors"), made, Option("Vectors"), want)
 	}
 	n, err := OpenNames(ctx, r.fs, r.dir, side, r.Files, count)
-	return n, r.orReplaced(err)
+	return n, r.OrReplaced(err)
 }
 
 // OpenNames opens what WriteNames has written of count rows or columns.

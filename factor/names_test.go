@@ -386,12 +386,19 @@ func TestReplacedMeanwhile(t *testing.T) {
 	store := named(t, strings.Fields("a b c d e f"), strings.Fields("x y z w"))
 	dir := filepath.Join(t.TempDir(), "out")
 	r := run(t, store, factor.Options{Rank: 2, Dir: dir})
+	u := mat.NewDense(6, 2, nil)
+	if err := r.ReadU(0, u); err != nil {
+		t.Fatal(err)
+	}
 	for _, other := range []factor.Options{{Rank: 2, Seed: 1, Tol: 1e-3}, {Rank: 3}, {Rank: 2, Vectors: factor.Left}} {
 		other.Dir, other.Replace = dir, true
 		run(t, store, other)
 		err := r.ReadV(0, mat.NewDense(4, 2, nil))
-		if errors.Is(err, csr.ErrCorrupt) || err == nil && other.Rank > 2 || err != nil && !strings.Contains(err.Error(), "another process has replaced the result") {
+		if errors.Is(err, csr.ErrCorrupt) || err == nil && other.Rank > 2 || err != nil && !strings.Contains(err.Error(), "was replaced by another process while it was being read; run the command again") {
 			t.Errorf("%+v: %v", other, err)
+		}
+		if now := mat.NewDense(6, 2, nil); r.ReadU(0, now) == nil && !mat.Equal(now, u) {
+			t.Errorf("%+v: its U is taken for that of the result that was opened", other)
 		}
 	}
 	if err := r.ReadV(0, mat.NewDense(4, 2, nil)); err == nil {

@@ -92,3 +92,7 @@ func ReadFile(fsys FS, name string, limit int64) (_ []byte, err error) {
 		}
 	}
 }
+
+// SameFile tells whether what Stat says of two openings of a name is of one file that has not been written to between them. It may
+// be false where it is.
+func SameFile(a, b fs.FileInfo) bool { return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) }

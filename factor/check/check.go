@@ -82,6 +82,11 @@ func Result(ctx context.Context, dir string, o Options) (_ *Report, err error) {
 	if err := c.run(ctx); err != nil {
 		return nil, err
 	}
+	if len(c.report.Problems) > 0 {
+		if err := c.stated.OrReplaced(csr.ErrCorrupt); !errors.Is(err, csr.ErrCorrupt) {
+			return nil, err
+		}
+	}
 	if o.Store != "" && len(c.report.Problems) == 0 {
 		if c.report.Measured, err = c.measure(ctx); err != nil {
 			return nil, err

@@ -35,5 +35,5 @@ func readEvents(ctx context.Context, r *factor.Result) (_ []factor.Event, err er
 	if errors.Is(err, live.ErrEvents) {
 		err = fmt.Errorf("%w: %s: line %d: %w: the file is damaged; remove the result and compute it again", csr.ErrCorrupt, path, line, err)
 	}
-	return events, err
+	return events, r.OrReplaced(err)
 }

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+)
+
+// TestResultReplacedWhileRead: svd --force on a result that a command has opened and not yet read: the command says that it
+// was replaced, not that it is damaged, and writes nothing.
+func TestResultReplacedWhileRead(t *testing.T) {
+	store, dir := ingested(t, tall), t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(t, "svd", "-q", store, "-k", "2", "-o", at("other.svd"))
+	for _, c := range []string{
+		"recommend A --store S -n 1 -o OUT.csv",
+		"topics A",
+		"export A --what US -o OUT.csv",
+		"report A --no-store -o OUT.html",
+		"project A S -o OUT",
+		"align A --to B -o OUT",
+		"align B --to A -o OUT",
+		"svd S -k 2 --init A -o OUT",
+		"check A",
+	} {
+		must(t, "svd", "-q", store, "-k", "2", "-o", at("a.svd"), "--force")
+		args := strings.Fields(strings.NewReplacer(" A", " "+at("a.svd"), " B", " "+at("other.svd"), " S", " "+store, " OUT", " "+at("out")).Replace(c))
+		replaced := false
+		var stdout, stderr bytes.Buffer
+		a := newApp(strings.NewReader(""), &stdout, &stderr)
+		a.interval, a.fsys = time.Hour, &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+			if o.Kind == vfstest.OpOpen && filepath.Dir(o.Name) == at("a.svd") && filepath.Base(o.Name) != "result.json" && !replaced {
+				replaced = true
+				must(t, "svd", "-q", store, "-k", "3", "--seed", "1", "-o", at("a.svd"), "--force")
+			}
+			return nil
+		}}
+		code := a.run(t.Context(), append(args, "-q"))
+		want := at("a.svd") + " was replaced by another process while it was being read; run the command again\n"
+		if code != ui.ExitError || !replaced || stdout.Len() > 0 || !strings.HasSuffix(stderr.String(), want) || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s: exit %d, replaced %v: %q %q", c, code, replaced, stdout.String(), stderr.String())
+		}
+		if left, _ := filepath.Glob(at("*out*")); len(left) > 0 {
+			t.Errorf("%s: there is %v", c, left)
+		}
+	}
+}
