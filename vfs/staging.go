@@ -246,5 +246,9 @@ func (s *Staging) Abort() error {
 	if s.keep {
 		return s.lock.Close()
 	}
-	return errors.Join(s.fs.RemoveAll(s.Dir()), s.lock.Close())
+	err := s.fs.RemoveAll(s.Dir())
+	if err != nil {
+		err = fmt.Errorf("%s is left for the next run to remove: %w", s.Dir(), err)
+	}
+	return errors.Join(err, s.lock.Close())
 }

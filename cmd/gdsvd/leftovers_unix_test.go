@@ -3,13 +3,18 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -91,4 +96,60 @@ func TestLeftoversOfGenerateRatings(t *testing.T) {
 	}
 	defer lock.Close()
 	fails(t, ui.ExitError, `r.dat: locked by another process \(\d+, gdsvd.test( [a-z]+)?\) that is writing it`, append(args, "--force")...)
+}
+
+// What cannot be removed is named, and the next command on the same target removes it, unless its maker is alive.
+func TestLeftoversAreNamedAndRemoved(t *testing.T) {
+	store, work := ingested(t, tall), t.TempDir()
+	at := func(name string) string { return filepath.Join(work, name) }
+	must(t, "svd", "-q", store, "-k", "2", "-o", at("a.svd"))
+	text, err := os.ReadFile(ratings(t, tall))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(at("new.dat"), text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, left string
+		args, next []string
+	}{
+		{"project", ".gdsvd-new-project", []string{"project", at("a.svd"), at("new.dat")}, []string{"project", at("a.svd"), at("new.dat"), "--force"}},
+		{"project of a store then", ".gdsvd-new-project of a store then", []string{"project", at("a.svd"), at("new.dat")}, []string{"project", at("a.svd"), store, "--force"}},
+		{"svd", ".gdsvd-input-svd", []string{"svd", "-", "-k", "2"}, []string{"svd", "-", "-k", "2", "--force"}},
+		{"svd of a store then", ".gdsvd-input-svd of a store then", []string{"svd", "-", "-k", "2"}, []string{"svd", store, "-k", "2", "--force"}},
+	} {
+		left := at(c.left + ".partial")
+		var stdout, stderr bytes.Buffer
+		a := newApp(bytes.NewReader(text), &stdout, &stderr)
+		begun := 0
+		a.interval, a.fsys = time.Hour, &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+			if o.Kind == vfstest.OpRemoveAll && o.Name == left {
+				begun++
+				if begun > 1 { // the first is of what an earlier run has left
+					return syscall.EIO
+				}
+			}
+			return nil
+		}}
+		code := a.run(t.Context(), append(c.args, "-q", "-o", at(c.name)))
+		if code != ui.ExitError || !strings.Contains(stderr.String(), left+" is left for the next run to remove: ") || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s: exit %d: %q", c.name, code, stderr.String())
+		}
+		if _, err := os.Stat(left); err != nil {
+			t.Fatal(err)
+		}
+		if o := gdsvdIn(t, t.Context(), string(text), append(c.next, "-q", "-o", at(c.name))...); o.code != ui.ExitOK {
+			t.Errorf("%s: exit %d: %s", c.name, o.code, o.stderr)
+		}
+		if all, _ := filepath.Glob(at(".gdsvd*")); len(all) > 0 {
+			t.Errorf("%s: at the end there are %v", c.name, all)
+		}
+	}
+	lock, err := vfs.OS().Lock(at(".gdsvd-new-project.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	fails(t, ui.ExitError, "locked by another process", "project", at("a.svd"), at("new.dat"), "-q", "-o", at("project"), "--force")
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/foldin"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 func (a *app) projectCommand() *cobra.Command {
@@ -80,8 +80,9 @@ columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + 
 
 // withNew calls do with a store, or with one that is made of files for as long as that takes.
 func (a *app) withNew(cmd *cobra.Command, inputs []string, o foldin.Options, do func(*csr.Store) error) (err error) {
+	beside := besideOut(o.Dir, "new")
 	made, err := a.holds(inputs[0], csr.ManifestName)
-	if err != nil {
+	if err = errors.Join(err, vfs.Sweep(a.fsys, beside, useless)); err != nil {
 		return err
 	}
 	if made && len(inputs) == 1 {
@@ -91,16 +92,16 @@ func (a *app) withNew(cmd *cobra.Command, inputs []string, o foldin.Options, do 
 		}
 		return errors.Join(do(store), store.Close())
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(o.Dir), ".gdsvd-new-*")
+	stage, err := vfs.Stage(a.fsys, beside, false, nil, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, stage.Abort()) }()
 	orient := ingest.OrientRows
 	if o.Columns {
 		orient = ingest.OrientCols
 	}
-	path := filepath.Join(dir, "new.csr")
+	path := filepath.Join(stage.Dir(), "new.csr")
 	_, err = a.ingest(cmd, inputs, path, ingest.Options{Memory: o.Memory, Workers: o.Workers, Orient: orient, CheckpointEvery: -1})
 	if ambiguity := (*format.AmbiguityError)(nil); errors.As(err, &ambiguity) {
 		return fmt.Errorf("%w; gdsvd ingest has these flags: project the store that it makes", err)

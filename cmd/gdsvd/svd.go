@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 
@@ -192,6 +191,9 @@ func (a *app) compute(cmd *cobra.Command, path string, o svdOptions) error {
 	if o.explain {
 		return a.explain(cmd, path, o.Options)
 	}
+	if err := vfs.Sweep(a.fsys, besideOut(o.Dir, "input"), useless); err != nil {
+		return err
+	}
 	r, err := a.svd(cmd, path, o.Options)
 	if r == nil {
 		return err
@@ -308,17 +310,17 @@ func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 		return &fs.PathError{Op: "create", Path: o.Dir, Err: fs.ErrExist}
 	}
 	o.CheckpointEvery = -1
-	dir, err := os.MkdirTemp(filepath.Dir(o.Dir), ".gdsvd-input-")
+	stage, err := vfs.Stage(a.fsys, besideOut(o.Dir, "input"), false, nil, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, stage.Abort()) }()
 	in := ingest.Options{Memory: o.Memory, ShardSize: csr.DefaultShard}
 	if in.Memory == 0 {
 		in.Memory = ingest.DefaultMemory
 	}
 	defer heap.CollectLate(heap.Garbage / 8)()
-	store := filepath.Join(dir, "store")
+	store := filepath.Join(stage.Dir(), "store")
 	kept := a.fsys
 	a.fsys = unsynced{kept}
 	_, err = a.ingest(cmd, []string{"-"}, store, in)
@@ -329,6 +331,16 @@ func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 	runtime.GC() // what the ingest leaves is used again: pages that the system has to give take longer than this
 	return a.compute(cmd, store, o)
 }
+
+// besideOut is where a command makes a store for as long as it runs, beside OUT and named after it: what a run that died has
+// left there goes with the next one.
+func besideOut(out, what string) string {
+	out = filepath.Clean(out)
+	return filepath.Join(filepath.Dir(out), ".gdsvd-"+what+"-"+filepath.Base(out))
+}
+
+// useless is of what lies besideOut, to vfs.Sweep.
+func useless(string) bool { return true }
 
 // unsynced is a file system for what no other process is going to need: nothing is made durable.
 type unsynced struct{ vfs.FS }
