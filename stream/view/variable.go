@@ -41,7 +41,7 @@ func (m *moments) highlyVariable(flavor string, n int, rows, rounding float64, p
 	all := m.sum
 	m.sum, m.square = nil, nil
 	buffer := make([]float64, 0, len(all))
-	normalise(flavor, all, buffer, rounding)
+	slacks := normalise(flavor, all, buffer, rounding)
 	ordered := buffer
 	for _, x := range all {
 		if !math.IsNaN(x.lo) {
@@ -54,8 +54,19 @@ func (m *moments) highlyVariable(flavor string, n int, rows, rounding float64, p
 		return 0
 	}
 	least := ordered[max(0, len(ordered)-n)]
+	// slack is what rounding may have done to a normalised dispersion.
+	slack := func(x sum) float64 {
+		size := math.Abs(x.lo)
+		return (slacks[int(x.hi)] + rounding*size) * (1 + size)
+	}
+	lowest := 0.0
+	for _, x := range all {
+		if x.lo == least {
+			lowest = max(lowest, slack(x))
+		}
+	}
 	for j, x := range all {
-		if x.lo >= least || equal(x.lo, least, rounding) {
+		if x.lo >= least || least-x.lo <= lowest+slack(x) {
 			keep(j)
 			kept++
 		}
@@ -86,8 +97,9 @@ func equal(x, y, rounding float64) bool {
 }
 
 // normalise makes the dispersions, lo, those less the centre of their bin of means, hi, and over its spread. A mean
-// becomes the number of its bin.
-func normalise(flavor string, all []sum, buffer []float64, rounding float64) {
+// becomes the number of its bin, and slacks has what rounding may do to a dispersion at the centre of each bin: a small
+// spread magnifies it. Both columns of a bin of two are as far from its centre, and share their place with those of other bins.
+func normalise(flavor string, all []sum, buffer []float64, rounding float64) (slacks []float64) {
 	means := buffer
 	for k, x := range all {
 		if math.IsNaN(x.hi) {
@@ -97,7 +109,7 @@ func normalise(flavor string, all []sum, buffer []float64, rounding float64) {
 		means = append(means, x.hi)
 	}
 	if len(means) == 0 {
-		return
+		return nil
 	}
 	slices.Sort(means)
 	edges := percentiles(means)
@@ -109,7 +121,8 @@ func normalise(flavor string, all []sum, buffer []float64, rounding float64) {
 			return x.hi <= edges[i] || equal(x.hi, edges[i], rounding)
 		}))
 	}
-	for bin := range len(edges) + 1 {
+	slacks = make([]float64, len(edges)+1)
+	for bin := range slacks {
 		in := buffer
 		for _, x := range all {
 			if x.hi == float64(bin) && !math.IsNaN(x.lo) {
@@ -120,12 +133,16 @@ func normalise(flavor string, all []sum, buffer []float64, rounding float64) {
 		if flavor != seurat {
 			centre, spread = medianAndMAD(in, rounding)
 		}
+		if spread > 0 {
+			slacks[bin] = rounding * (1 + 2*math.Abs(centre)) / spread
+		}
 		for k, x := range all {
 			if x.hi == float64(bin) {
 				all[k].lo = distance(x.lo, centre, rounding) / spread
 			}
 		}
 	}
+	return slacks
 }
 
 // distance is x−y, 0 where rounding may be all there is between them.
