@@ -140,7 +140,7 @@ func (x *arrays) values() ([]float64, error) {
 		m.Transpose()
 	}
 	if m.Cols != 1 || m.Rows > maxTriplets {
-		return nil, fmt.Errorf("%s: shape %s: want a list of singular values", m.Name(), m.Shape())
+		return nil, fmt.Errorf("%s: shape %s: want a list of singular values: %w", m.Name(), m.Shape(), npy.ErrFormat)
 	}
 	col := mat.NewDense(int(m.Rows), 1, nil)
 	err := m.ReadRows(0, 0, col)
