@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -69,28 +70,18 @@ func ReadFile(fsys FS, name string, limit int64) (_ []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tooLarge := func(size int64) error {
-		return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has %d bytes or more, at most %d are read: %w", size, limit, ErrTooLarge)}
-	}
-	if fi.Size() > limit {
-		return nil, tooLarge(fi.Size())
-	}
-	// One byte more, to see the end without growing.
-	b := make([]byte, 0, fi.Size()+1)
-	for {
-		n, err := f.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		switch {
-		case err == io.EOF:
-			return b, nil
-		case err != nil:
+	var b bytes.Buffer
+	size := fi.Size()
+	if size <= limit { // it may grow, or be of a system that tells no sizes
+		b.Grow(int(size) + bytes.MinRead) // to see the end without growing
+		if size, err = b.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
 			return nil, err
-		case int64(len(b)) > limit: // it has grown, or is of a system that tells no sizes
-			return nil, tooLarge(int64(len(b)))
-		case len(b) == cap(b):
-			b = append(b, 0)[:len(b)]
 		}
 	}
+	if size > limit {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has %d bytes or more, at most %d are read: %w", size, limit, ErrTooLarge)}
+	}
+	return b.Bytes(), nil
 }
 
 // SameFile tells whether what Stat says of two openings of a name is of one file that has not been written to between them. It may

@@ -123,22 +123,22 @@ func (s *Staging) prepare(goOn func(dir string) (bool, error)) (err error) {
 // recover puts back the target of a writer that died while it replaced it.
 func (s *Staging) recover() error {
 	parked := s.Dir() + oldSuffix
-	if _, err := s.fs.Lstat(parked); err == nil {
-		// Killed inside exchangeByRenames: before its second step the target
-		// is missing and this is it.
-		_, err := s.fs.Lstat(s.target)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = s.fs.Rename(parked, s.target)
-		} else if err == nil {
-			err = s.fs.RemoveAll(parked)
-		}
-		if err != nil {
-			return err
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	_, err := s.fs.Lstat(parked)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	return nil
+	// Killed inside exchangeByRenames: before its second step the target is missing and this is it.
+	_, err = s.fs.Lstat(s.target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.fs.Rename(parked, s.target)
+	}
+	if err != nil {
+		return err
+	}
+	return s.fs.RemoveAll(parked)
 }
 
 // targetExists tells whether there is something to be replaced; it is an error
