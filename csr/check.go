@@ -143,27 +143,27 @@ func (c *checker) shard(ctx context.Context, i int) (err error) {
 				return err
 			}
 			b := &s.blocks[k]
-			if need := decodedSize(c.manifest, int64(b.rows), int64(b.nnz)); b.nnz > BlockNNZ {
-				if room := available(); room > 0 && need > room {
+			if b.nnz > BlockNNZ {
+				need, room := decodedSize(c.manifest, int64(b.rows), int64(b.nnz)), available()
+				if room > 0 && need > room {
 					return fmt.Errorf("check store: %s: block %d of %s: its %d entries take %s of memory, %s are available",
 						c.path, k, info.Name, b.nnz, memory.FormatSize(need), memory.FormatSize(room))
 				}
 			}
-			if err := c.block(s, k, &dst, dec); err != nil {
+			if err := c.block(s, b, &dst, dec); err != nil {
 				return err
 			}
-			frame -= int64(s.blocks[k].size)
+			frame -= int64(b.size)
 		}
 	}
 	c.advance(frame)
 	return nil
 }
 
-func (c *checker) block(s *shard, k int, dst *Block, dec *valueDecoder) error {
-	b := &s.blocks[k]
+func (c *checker) block(s *shard, b *blockMeta, dst *Block, dec *valueDecoder) error {
 	if err := b.decode(s.m.Bytes()[b.offset:], dst, c.manifest.Cols, dec); err != nil {
 		c.incomplete = true
-		if err := c.problem(describe(c.FS, c.path, s, k, b.offset, err)); err != nil {
+		if err := c.problem(describe(c.FS, c.path, s, b, err)); err != nil {
 			return err
 		}
 	}

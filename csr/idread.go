@@ -41,7 +41,6 @@ type IDReader struct {
 	saved int64 // bytes of shared prefixes
 	buf   []byte
 	err   error
-	done  bool
 }
 
 // openIDs opens a file of ids and checks its header and count.
@@ -129,17 +128,13 @@ func (r *IDReader) Count() int64 { return r.info.Count }
 // Next moves to the next id. It returns false after the last, or on an error.
 // The checksum of the file is compared after the last.
 func (r *IDReader) Next() bool {
-	if r.err != nil || r.done {
-		return false
-	}
-	if r.n == r.info.Count {
-		r.done = true
-		if r.f != nil {
-			r.err = r.end()
-		}
+	if r.err != nil || r.n > r.info.Count {
 		return false
 	}
 	switch {
+	case r.n == r.info.Count && r.f == nil:
+	case r.n == r.info.Count:
+		r.err = r.end()
 	case r.f == nil:
 		r.num++
 	case r.info.Kind == IntIDs:
@@ -148,7 +143,7 @@ func (r *IDReader) Next() bool {
 		r.err = r.nextString()
 	}
 	r.n++
-	return r.err == nil
+	return r.err == nil && r.n <= r.info.Count
 }
 
 func (r *IDReader) nextInt() error {

@@ -3,15 +3,17 @@ package csr
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // neumaier is a compensated sum of squares (A. Neumaier, ZAMM 54 (1974) 39–51,
 // improved Kahan–Babuška): no summand is negative, nor is the sum.
 type neumaier struct{ sum, c float64 }
 
-// plusSquare adds v². It returns the sum, which stays in registers in a loop.
+// plusSquare adds v². It returns the sum, which stays in registers in a loop. The conversion
+// forbids fusing the square into a later sum, so that every machine gets the same bits.
 func (n neumaier) plusSquare(v float64) neumaier {
-	x := square(v)
+	x := float64(v * v)
 	t := n.sum + x
 	if n.sum >= x {
 		n.c += (n.sum - t) + x
@@ -24,10 +26,6 @@ func (n neumaier) plusSquare(v float64) neumaier {
 
 func (n neumaier) value() float64 { return n.sum + n.c }
 
-// square is v², rounded: the conversion forbids fusing it into a later sum,
-// so that every machine gets the same bits.
-func square(v float64) float64 { return float64(v * v) }
-
 // squares is Σv² of any finite values: the sum of (factor·v)² with a factor that
 // keeps the squares in the range of float64 (FORMAT.md, "Sum of squares"). The zero value is ready.
 type squares struct {
@@ -35,12 +33,14 @@ type squares struct {
 	level int // into levels: that of the largest value so far
 }
 
-// levels are the ranges of the largest magnitude of the values.
-var levels = [...]struct {
+type level struct {
 	below    float64 // all of them
 	factor   float64
 	exponent int // Σv² is the sum times two to the power of it
-}{
+}
+
+// levels are the ranges of the largest magnitude of the values.
+var levels = [...]level{
 	{0x1p-400, 0x1p600, -1200},
 	{0x1p400, 1, 0},
 	{math.Inf(1), 0x1p-600, 1200},
@@ -100,12 +100,7 @@ func (s scaledSum) String() string {
 
 // levelOf is the level of an exponent, or −1.
 func levelOf(exponent int) int {
-	for i, l := range levels {
-		if l.exponent == exponent {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(levels[:], func(l level) bool { return l.exponent == exponent })
 }
 
 // startOf is where a sum begins that is to be compared with one of the exponent:

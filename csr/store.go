@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
@@ -366,7 +367,7 @@ func (s *Store) DecodeBlock(i int, dst *Block) error {
 	err := b.decode(data, dst, s.manifest.Cols, s.dec)
 	letGo()
 	if err != nil {
-		return s.blockError(i, err)
+		return describe(s.fs, s.path, s.shards[s.shardOf[i]], b, err)
 	}
 	return nil
 }
@@ -393,26 +394,17 @@ func (b *blockMeta) decode(data []byte, dst *Block, cols int64, dec *valueDecode
 	return err
 }
 
-// blockError says where in the store a block's damage is. Blocks are numbered
+// describe says where in the store a block's damage is. Blocks are numbered
 // within their shard.
-func (s *Store) blockError(i int, err error) error {
-	sh := s.shards[s.shardOf[i]]
-	first := i
-	for first > 0 && s.shardOf[first-1] == s.shardOf[i] {
-		first--
-	}
-	return describe(s.fs, s.path, sh, i-first, s.blocks[i].offset, err)
-}
-
-func describe(fsys vfs.FS, store string, sh *shard, block int, offset int64, err error) error {
-	section := fmt.Sprintf("block %d", block)
+func describe(fsys vfs.FS, store string, sh *shard, b *blockMeta, err error) error {
+	section := fmt.Sprintf("block %d", slices.Index(sh.blocks, *b))
 	var bad *codec.Damage
 	var fault *fault.Error
 	switch {
 	case errors.As(err, &bad):
 		return &corruptError{Store: store, File: sh.name, Section: section, Offset: bad.At, Err: err}
 	case errors.As(err, &fault):
-		return faultError(fsys, store, sh, section, offset)
+		return faultError(fsys, store, sh, section, b.offset)
 	}
 	return err
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // views are what is measured; the first is the store itself.
-var views = []string{"", "tfidf", "center=columns", "scale=columns", "recsys", "single-cell", "bm25", "bias=both", "ppmi"}
+var views = []string{"(none)", "tfidf", "center=columns", "scale=columns", "recsys", "single-cell", "bm25", "bias=both", "ppmi"}
 
 func main() {
 	rounds := flag.Int("rounds", 15, "measure each `N` times")
@@ -44,14 +44,6 @@ type contender struct {
 	name  string
 	m     *stream.Matrix
 	times []float64
-}
-
-// product measures one.
-func (c *contender) product(y, x *mat.Dense) error {
-	start := harness.ProcessorSeconds()
-	_, err := c.m.Run(context.Background(), solver.Pass{X: x, Sum: y})
-	c.times = append(c.times, harness.ProcessorSeconds()-start)
-	return err
 }
 
 func measure(path string, rounds, workers int) (err error) {
@@ -75,11 +67,11 @@ func measure(path string, rounds, workers int) (err error) {
 // compare measures the views in turn: the ratio is the median of those of the rounds.
 func compare(w *tabwriter.Writer, store *csr.Store, o stream.Options, l, rounds int) error {
 	var all []*contender
-	for _, name := range views {
+	for i, name := range views {
 		c := &contender{name: name}
 		var src stream.Source = store
 		var err error
-		if name != "" {
+		if i > 0 {
 			p, err := view.Parse(name)
 			if err != nil {
 				return err
@@ -99,11 +91,12 @@ func compare(w *tabwriter.Writer, store *csr.Store, o stream.Options, l, rounds 
 	solver.Gaussian(x, 0, 1, 1)
 	for round := range rounds + 1 {
 		for _, c := range all {
-			if err := c.product(y, x); err != nil {
+			start := harness.ProcessorSeconds()
+			if _, err := c.m.Run(context.Background(), solver.Pass{X: x, Sum: y}); err != nil {
 				return err
 			}
-			if round == 0 {
-				c.times = c.times[:0] // the first reads the store
+			if round > 0 { // the first reads the store
+				c.times = append(c.times, harness.ProcessorSeconds()-start)
 			}
 		}
 	}
@@ -116,11 +109,7 @@ func compare(w *tabwriter.Writer, store *csr.Store, o stream.Options, l, rounds 
 		if o.Once {
 			passes = "streaming"
 		}
-		name := c.name
-		if name == "" {
-			name = "(none)"
-		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%.1f\t%.2f\t%.2f\t\n", name, l, passes, 1e3*slices.Min(c.times), slices.Min(c.times)/slices.Min(all[0].times), harness.Median(ratios))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%.1f\t%.2f\t%.2f\t\n", c.name, l, passes, 1e3*slices.Min(c.times), slices.Min(c.times)/slices.Min(all[0].times), harness.Median(ratios))
 	}
 	return nil
 }

@@ -52,18 +52,15 @@ func appendLow(dst []byte, vals []uint32, b uint) []byte {
 	dst = slices.Grow(dst, size+8) // the last word may be longer than what is left
 	to := dst[had : had+size+8]
 	mask := uint64(1)<<b - 1
-	if b <= 8 {
+	if b <= 16 {
 		for ; len(vals) >= 8; vals, to = vals[8:], to[b:] {
 			v := (*[8]uint32)(vals)
 			low := uint64(v[0])&mask | (uint64(v[1])&mask)<<(b&63) | (uint64(v[2])&mask)<<(2*b&63) | (uint64(v[3])&mask)<<(3*b&63)
 			high := uint64(v[4])&mask | (uint64(v[5])&mask)<<(b&63) | (uint64(v[6])&mask)<<(2*b&63) | (uint64(v[7])&mask)<<(3*b&63)
-			le.PutUint64(to, low|high<<(4*b&63))
-		}
-	} else if b <= 16 {
-		for ; len(vals) >= 8; vals, to = vals[8:], to[b:] {
-			v := (*[8]uint32)(vals)
-			low := uint64(v[0])&mask | (uint64(v[1])&mask)<<(b&63) | (uint64(v[2])&mask)<<(2*b&63) | (uint64(v[3])&mask)<<(3*b&63)
-			high := uint64(v[4])&mask | (uint64(v[5])&mask)<<(b&63) | (uint64(v[6])&mask)<<(2*b&63) | (uint64(v[7])&mask)<<(3*b&63)
+			if b <= 8 {
+				le.PutUint64(to, low|high<<(4*b&63))
+				continue
+			}
 			le.PutUint64(to, low)
 			// If b is odd, the four of high begin within the byte in which the four of low end.
 			le.PutUint64(to[b/2:], low>>(4*(b-1)&63)&(15*uint64(b&1))|high<<(4*(b&1)))
