@@ -17,6 +17,10 @@ func TestResultReplacedWhileRead(t *testing.T) {
 	store, dir := ingested(t, tall), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	must(t, "svd", "-q", store, "-k", "2", "-o", at("other.svd"))
+	replacing := map[string][]string{
+		"a.svd": {"svd", "-q", store, "-k", "3", "--seed", "1", "--force"},
+		"p":     {"project", "-q", at("other.svd"), store, "--whiten", "--force"},
+	}
 	for _, c := range []string{
 		"recommend A --store S -n 1 -o OUT.csv",
 		"topics A",
@@ -27,21 +31,27 @@ func TestResultReplacedWhileRead(t *testing.T) {
 		"align B --to A -o OUT",
 		"svd S -k 2 --init A -o OUT",
 		"check A",
+		"export P --what X -o OUT.csv",
 	} {
 		must(t, "svd", "-q", store, "-k", "2", "-o", at("a.svd"), "--force")
-		args := strings.Fields(strings.NewReplacer(" A", " "+at("a.svd"), " B", " "+at("other.svd"), " S", " "+store, " OUT", " "+at("out")).Replace(c))
+		must(t, "project", "-q", at("a.svd"), store, "-o", at("p"), "--force")
+		name := "a.svd"
+		if strings.Contains(c, " P") {
+			name = "p"
+		}
+		args := strings.Fields(strings.NewReplacer(" A", " "+at("a.svd"), " B", " "+at("other.svd"), " P", " "+at("p"), " S", " "+store, " OUT", " "+at("out")).Replace(c))
 		replaced := false
 		var stdout, stderr bytes.Buffer
 		a := newApp(strings.NewReader(""), &stdout, &stderr)
 		a.interval, a.fsys = time.Hour, &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
-			if o.Kind == vfstest.OpOpen && filepath.Dir(o.Name) == at("a.svd") && filepath.Base(o.Name) != "result.json" && !replaced {
+			if o.Kind == vfstest.OpOpen && filepath.Dir(o.Name) == at(name) && filepath.Ext(o.Name) != ".json" && !replaced {
 				replaced = true
-				must(t, "svd", "-q", store, "-k", "3", "--seed", "1", "-o", at("a.svd"), "--force")
+				must(t, append(replacing[name], "-o", at(name))...)
 			}
 			return nil
 		}}
 		code := a.run(t.Context(), append(args, "-q"))
-		want := at("a.svd") + " was replaced by another process while it was being read; run the command again\n"
+		want := at(name) + " was replaced by another process while it was being read; run the command again\n"
 		if code != ui.ExitError || !replaced || stdout.Len() > 0 || !strings.HasSuffix(stderr.String(), want) || strings.Count(stderr.String(), "\n") != 1 {
 			t.Errorf("%s: exit %d, replaced %v: %q %q", c, code, replaced, stdout.String(), stderr.String())
 		}

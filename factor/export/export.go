@@ -28,8 +28,10 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
+	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -85,7 +87,35 @@ const Array = "X"
 
 // WriteArray writes the array X of a projection or an alignment to a file. o.What is Array.
 func WriteArray(ctx context.Context, dir string, o Options) (*Report, error) {
-	return write(ctx, dir, o, func(o Options) (*table, error) { return openArray(ctx, dir, o) })
+	var d description
+	r, err := write(ctx, dir, o, func(given Options) (*table, error) {
+		o.FS = given.FS
+		return openArray(ctx, dir, &d, given)
+	})
+	if errors.Is(err, csr.ErrCorrupt) && d.CRC != 0 {
+		var now description
+		if now.read(o.FS, dir) == nil && now.CRC != d.CRC {
+			err = fmt.Errorf("%s was replaced by another process while it was being read; run the command again", dir)
+		}
+	}
+	return r, err
+}
+
+// description is what export needs of that of a projection or an alignment.
+type description struct {
+	Rows  int64         `json:"rows"`
+	K     int           `json:"k"`
+	IDs   factor.IDs    `json:"ids"`
+	Files []factor.File `json:"files"`
+	CRC   crc.Sum       `json:"crc"`
+}
+
+func (d *description) read(fsys vfs.FS, dir string) error {
+	err := folder.Projection().Read(fsys, dir, d)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = folder.Alignment().Read(fsys, dir, d)
+	}
+	return err
 }
 
 func write(ctx context.Context, dir string, o Options, open func(Options) (*table, error)) (_ *Report, err error) {
@@ -201,20 +231,11 @@ func open(ctx context.Context, r *factor.Result, o Options) (_ *table, err error
 }
 
 // openArray opens what packages foldin and align have written.
-func openArray(ctx context.Context, dir string, o Options) (*table, error) {
+func openArray(ctx context.Context, dir string, d *description, o Options) (*table, error) {
 	if o.What != Array {
 		return nil, fmt.Errorf("%q: of %s only %s can be exported", o.What, dir, Array)
 	}
-	var d struct {
-		Rows  int64         `json:"rows"`
-		K     int           `json:"k"`
-		IDs   factor.IDs    `json:"ids"`
-		Files []factor.File `json:"files"`
-	}
-	err := folder.Projection().Read(o.FS, dir, &d)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = folder.Alignment().Read(o.FS, dir, &d)
-	}
+	err := d.read(o.FS, dir)
 	if err != nil {
 		return nil, err
 	}
