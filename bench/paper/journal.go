@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,46 +63,40 @@ var ErrOtherRun = errors.New("the directory holds a run with other settings")
 // openJournal opens or begins the journal in dir. identity describes the
 // settings that records depend on.
 func openJournal(dir, identity string) (*journal, error) {
-	f, err := os.OpenFile(filepath.Join(dir, journalName), os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(filepath.Join(dir, journalName), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, err
 	}
 	j := &journal{f, map[string]*Record{}}
-	whole, err := j.load(identity)
-	if err == nil {
-		err = f.Truncate(whole) // a line that was cut off by a crash goes
-	}
-	if err == nil {
-		_, err = f.Seek(whole, io.SeekStart)
-	}
-	if err == nil && whole == 0 {
-		err = json.NewEncoder(f).Encode(identity)
-	}
-	if err != nil {
+	if err := j.load(identity); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", f.Name(), err), f.Close())
 	}
 	return j, nil
 }
 
-// load reads the whole lines of a journal and returns their length.
-func (j *journal) load(identity string) (whole int64, err error) {
-	for in := bufio.NewReader(j.file); ; {
-		line, err := in.ReadBytes('\n')
-		switch had, r := "", new(Record); {
-		case err == io.EOF:
-			return whole, nil
-		case err != nil:
-			return 0, err
-		case whole > 0:
-			if err := json.Unmarshal(line, r); err != nil {
-				return 0, err
-			}
-			j.records[r.Key] = r
-		case json.Unmarshal(line, &had) != nil || had != identity:
-			return 0, ErrOtherRun
-		}
-		whole += int64(len(line))
+// load reads the whole lines of a journal, or begins it. A line that was cut off by a crash goes.
+func (j *journal) load(identity string) error {
+	data, err := io.ReadAll(j.file)
+	if err != nil {
+		return err
 	}
+	whole := data[:bytes.LastIndexByte(data, '\n')+1]
+	head, lines, begun := bytes.Cut(whole, []byte("\n"))
+	had := ""
+	if begun && (json.Unmarshal(head, &had) != nil || had != identity) {
+		return ErrOtherRun
+	}
+	for line := range bytes.Lines(lines) {
+		r := new(Record)
+		if err := json.Unmarshal(line, r); err != nil {
+			return err
+		}
+		j.records[r.Key] = r
+	}
+	if err := j.file.Truncate(int64(len(whole))); err != nil || begun {
+		return err
+	}
+	return json.NewEncoder(j.file).Encode(identity)
 }
 
 func (j *journal) add(r *Record) error {
