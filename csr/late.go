@@ -77,7 +77,7 @@ func (l *late) encode(f *filling) func() {
 // hold keeps what is encoded of a block; its buffers are free.
 func (l *late) hold(f *filling) {
 	h := newFilling()
-	h.firstRow, h.rows, h.nnz, h.squares, h.own = f.firstRow, f.rows, f.nnz, f.squares, f.own
+	h.firstRow, h.rows, h.nnz, h.own = f.firstRow, f.rows, f.nnz, f.own
 	h.buf, h.values = bytes.Clone(f.buf), bytes.Clone(f.values)
 	l.held = append(l.held, h)
 	l.bytes += int64(len(h.buf)+len(h.values)) + fillingBytes

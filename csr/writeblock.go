@@ -11,8 +11,7 @@ import (
 // A filling is a block on its way from rows to bytes.
 type filling struct {
 	firstRow  int64
-	rows, nnz int     // once it is full
-	squares   squares // sum up to the end of the block
+	rows, nnz int // once it is full
 	lens      []uint32
 	gaps      []uint32
 	values    []byte        // encoded; Dict4 takes a byte each until it is finished
@@ -92,7 +91,7 @@ func (f *filling) finish(coding Coding) {
 func (w *Writer) flushBlock() error {
 	f := w.filling
 	f.rows, f.nnz = len(f.lens), len(f.gaps)
-	f.firstRow, f.squares = w.manifest.Rows-int64(f.rows), w.squares
+	f.firstRow = w.manifest.Rows - int64(f.rows)
 	coding := w.opts.Values.Coding
 	encode := func() { // may run beside everything else
 		f.encodePlaces()
@@ -170,7 +169,6 @@ func (w *Writer) writeBlock(f *filling) error {
 	}
 	w.blocks = append(w.blocks, b)
 	w.manifest.MaxBlock.include(&b)
-	w.shard.squares = f.squares
 	if w.shard.out.Size() >= w.opts.ShardSize {
 		return w.closeShard()
 	}
@@ -182,8 +180,6 @@ type shardWriter struct {
 	out        *durable.File
 	header     uint32 // its crc
 	firstBlock int
-	firstRow   int64
-	squares    squares // sum up to the end of the last block
 }
 
 // openShard makes sure there is a shard to write a block to.
@@ -197,7 +193,7 @@ func (w *Writer) openShard(firstRow int64) error {
 		return writing(err)
 	}
 	b := shardHeader(i, w.opts.Cols, firstRow, w.opts.Values)
-	w.shard = &shardWriter{out: out, header: headerCRC(b), firstBlock: len(w.blocks), firstRow: firstRow}
+	w.shard = &shardWriter{out: out, header: headerCRC(b), firstBlock: len(w.blocks)}
 	_, err = out.Write(b)
 	return writing(err)
 }
@@ -208,7 +204,7 @@ func (w *Writer) closeShard() error {
 		return nil
 	}
 	s := w.shard
-	info := ShardInfo{Name: shardName(len(w.manifest.Shards)), FirstRow: s.firstRow}
+	info := ShardInfo{Name: shardName(len(w.manifest.Shards)), FirstRow: w.blocks[s.firstBlock].firstRow}
 	var footer []byte
 	for i := range w.blocks[s.firstBlock:] {
 		b := &w.blocks[s.firstBlock+i]

@@ -10,7 +10,6 @@ import (
 // File is a new file that is written forward, through a buffer. It becomes durable while it is
 // being written, so that Close has little to wait for.
 type File struct {
-	name string
 	f    vfs.File
 	buf  *bufio.Writer
 	size int64
@@ -29,11 +28,11 @@ func Create(fsys vfs.FS, name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{name: name, f: f, buf: bufio.NewWriterSize(f, 1<<18)}, nil
+	return &File{f: f, buf: bufio.NewWriterSize(f, 1<<18)}, nil
 }
 
 // Name is the name the file was made with.
-func (w *File) Name() string { return w.name }
+func (w *File) Name() string { return w.f.Name() }
 
 // Size is the number of bytes written.
 func (w *File) Size() int64 { return w.size }
