@@ -32,6 +32,7 @@ func appendPlan(t testing.TB, store string, inputs []string, out string, o Optio
 // TestAppendIsIngestingAll: whatever is split off, the bytes are those of an ingest of all
 // inputs at once: with new rows and columns, other kinds of ids, and another orientation.
 func TestAppendIsIngestingAll(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	count := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -198,6 +199,7 @@ func TestAppendRefuses(t *testing.T) {
 // TestAppendAfterDeath: wherever it dies, the store is the old one or the new one, whole, and
 // an append that is resumed ends with the bytes of one without a break.
 func TestAppendAfterDeath(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name          string
 		texts, titles bool

@@ -17,6 +17,7 @@ import (
 // TestListsOfIDsGiveTheSameStore: whether ids fit in memory or go through
 // lists, and how many, does not change a byte.
 func TestListsOfIDsGiveTheSameStore(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
 	integer := func(i int) string { return fmt.Sprint(r.IntN(900)*37 - 5000) }
 	text := func(i int) string { return fmt.Sprintf("%x", r.IntN(900)*0x9e37) }
@@ -71,6 +72,7 @@ func TestListsOfIDsGiveTheSameStore(t *testing.T) {
 
 // TestDuplicateInListsIsNamed: ids that are not in memory are found for the message.
 func TestDuplicateInListsIsNamed(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	for i := range 2000 {
 		fmt.Fprintf(&b, "u%d,%d,1\n", i*7%2000, i)

@@ -324,6 +324,7 @@ func TestCSRStreamIsTheMatrix(t *testing.T) {
 
 // TestCSRStreamAfterDeath: frames that have been taken are not read again.
 func TestCSRStreamAfterDeath(t *testing.T) {
+	t.Parallel()
 	var entries []triple
 	h := streamHeader{colKeys: "u4", values: "f8", rows: 400, cols: 7919}
 	var b bytes.Buffer

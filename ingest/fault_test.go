@@ -71,6 +71,7 @@ func faultInput(t *testing.T) string {
 // TestEveryFaultSurfaces fails each file operation in turn: the error comes
 // back, and the target is either what it was or the complete new store.
 func TestEveryFaultSurfaces(t *testing.T) {
+	t.Parallel()
 	in := faultInput(t)
 	for _, dup := range []Duplicates{DuplicatesError, Sum} {
 		count := func() int {
@@ -168,6 +169,7 @@ func TestFullDisk(t *testing.T) {
 // TestDeathLeavesOldOrNewStore kills the process at every operation; the next
 // ingest of the same target succeeds and leaves nothing behind.
 func TestDeathLeavesOldOrNewStore(t *testing.T) {
+	t.Parallel()
 	in, before := faultInput(t), write(t, "old", "1,1,1\n")
 	step := 3
 	if !longtest.On() {

@@ -49,6 +49,7 @@ func naiveGraph(edges []triple, o Options) []triple {
 
 // TestGraphs: one set of nodes, whatever way an edge is given and wherever it is sorted.
 func TestGraphs(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 4))
 	for kind, node := range []func(int) string{func(i int) string { return fmt.Sprint(i * 3) }, either} {
 		var edges []triple
@@ -111,6 +112,7 @@ func TestGraphs(t *testing.T) {
 
 // TestGraphsResume: an ingest with one axis is saved and goes on.
 func TestGraphsResume(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
 	in := write(t, "in", lines(300, func(int) string { return fmt.Sprintf("%s %s", either(r.IntN(90)), either(r.IntN(90))) }))
 	u := unlucky{"graph", []string{in}, Options{Graph: Undirected, Duplicates: First}, crowded()}

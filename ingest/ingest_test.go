@@ -68,6 +68,7 @@ var sumsInManifest = regexp.MustCompile(`"input_sums": \[[^]]*\]|"crc": "[0-9a-f
 // TestStoreDependsOnEntriesAlone: the same bytes for any order of the input,
 // number of workers, memory and way to spill.
 func TestStoreDependsOnEntriesAlone(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, strs := range []bool{false, true} {
 		for _, dup := range []Duplicates{DuplicatesError, Sum, Mean, Max} {

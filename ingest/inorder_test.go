@@ -94,6 +94,7 @@ func bothWays(t testing.TB, in string, o Options, held int64) (rep *Report) {
 
 // TestInOrderIsTheSame: entries in the order of the store, or nearly so, make the store, or the error, that they make out of order.
 func TestInOrderIsTheSame(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	straightOnes := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -238,6 +239,7 @@ func TestInOrderStops(t *testing.T) {
 
 // TestInOrderFaults: whichever operation fails, with entries in order or after all not, it is told and nothing is left.
 func TestInOrderFaults(t *testing.T) {
+	t.Parallel()
 	step := 4
 	if longtest.On() {
 		step = 1

@@ -98,6 +98,7 @@ func TestJSONLinesParts(t *testing.T) {
 
 // TestJSONLinesAfterDeath: lines that have been taken are not read again.
 func TestJSONLinesAfterDeath(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(2, 3))
 	var b strings.Builder
 	for i, k := range r.Perm(9000)[:300] {

@@ -47,6 +47,7 @@ func either(i int) string {
 // TestIDsBesideIndices: row i of the input has id i of the file, whatever the order of the
 // ids, and rows without entries keep theirs; in memory, by way of the disk, with the ids in lists, and after deaths.
 func TestIDsBesideIndices(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
 		name         string

@@ -237,6 +237,7 @@ func randomNPZ(n, cols int) (npzFile, []triple) {
 }
 
 func TestNPZResumes(t *testing.T) {
+	t.Parallel()
 	f, want := randomNPZ(300, 60)
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		u := &unlucky{"npz", []string{write(t, "in", string(f.bytes(t, method)))}, Options{Orient: OrientRows}, tiny()}

@@ -88,6 +88,7 @@ func TestPairDependsOnEntriesAlone(t *testing.T) {
 // TestPairAfterDeath kills an ingest at many operations, at every one of the last ones. Where it leaves half a pair, the next
 // one is refused, and one that resumes makes both stores, as they are without a death.
 func TestPairAfterDeath(t *testing.T) {
+	t.Parallel()
 	in := write(t, "log", strings.Join(timed(rand.New(rand.NewPCG(4, 4)), 120), "\n"))
 	for name, p := range map[string]plan{"memory": mustPlan(t), "disk": tiny()} {
 		p.Run, p.First = 64, 64

@@ -91,6 +91,7 @@ func (u *unlucky) run(t *testing.T, out string, n int) (rep *Report, died bool, 
 // TestResumeAfterDeath kills an ingest at many operations and resumes it, again
 // and again: the store has the bytes of one that nobody has killed.
 func TestResumeAfterDeath(t *testing.T) {
+	t.Parallel()
 	for _, u := range unluckyCases(t) {
 		t.Run(u.name, func(t *testing.T) {
 			whole := target(t)
@@ -172,6 +173,7 @@ func interruptedAt(t *testing.T, u *unlucky, out, stage string) *csr.UnfinishedE
 // TestResumeAfterTwoDeaths kills an ingest that was resumed while it wrote the store, at each of its last operations: the
 // third one has what the first has saved, although the second has saved nothing but that it was about to publish.
 func TestResumeAfterTwoDeaths(t *testing.T) {
+	t.Parallel()
 	u := unluckyCases(t)[0]
 	whole := target(t)
 	if _, _, err := u.run(t, whole, -1); err != nil {
@@ -447,6 +449,7 @@ func FuzzJournal(f *testing.F) {
 // TestResumeWithDamagedFiles: a temporary file that was cut, changed, or is gone
 // makes the ingest begin anew: the store is that of an ingest without a break.
 func TestResumeWithDamagedFiles(t *testing.T) {
+	t.Parallel()
 	for _, u := range unluckyCases(t) {
 		if u.name != "text" && u.name != "lists of ids" {
 			continue
