@@ -3,6 +3,10 @@ package csr
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 var (
@@ -87,3 +91,48 @@ func (e *ResumeError) Error() string {
 
 // Unwrap returns why.
 func (e *ResumeError) Unwrap() error { return e.Err }
+
+// replaced tells whether an error of opening or reading a file says that something
+// else is in its place.
+func replaced(err error) bool {
+	return errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, vfs.ErrTooLarge)
+}
+
+// missing says that a file of the store is not there, or something else in its
+// place; other errors pass on.
+func missing(err error, store, file string) error {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &corruptError{Store: store, File: file, Section: "file", Offset: -1, Err: errors.New("missing")}
+	case replaced(err) && errors.As(err, &path):
+		return &corruptError{Store: store, File: file, Section: "file", Offset: -1, Err: path.Err}
+	}
+	return fmt.Errorf("open store: %w", err)
+}
+
+// explainMissing turns the failure to open a manifest into what the user
+// needs to know.
+func explainMissing(fsys vfs.FS, path string, err error) error {
+	fi, statErr := fsys.Stat(path)
+	switch {
+	case errors.Is(statErr, fs.ErrNotExist):
+		if _, err := fsys.Stat(path + vfs.PartialSuffix); err == nil {
+			return fmt.Errorf("open store: %w; %s is there: its making has not finished or was interrupted: wait for it, resume it or begin anew",
+				statErr, path+vfs.PartialSuffix)
+		}
+		return fmt.Errorf("open store: %w", statErr)
+	case statErr != nil:
+		return fmt.Errorf("open store: %w", statErr)
+	case !fi.IsDir():
+		return fmt.Errorf("open store: %s: %w: it is a file; a store is a directory made by \"gdsvd ingest\"", path, ErrNotStore)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("open store: %w", err)
+	case filepath.Ext(path) == vfs.PartialSuffix:
+		return fmt.Errorf("open store: %s: %w: half-written: its making has not finished or was interrupted: wait for it, resume it or begin anew", path, ErrNotStore)
+	}
+	if _, err := fsys.Stat(filepath.Join(path, shardName(0))); err == nil {
+		return missing(fs.ErrNotExist, path, manifestName)
+	}
+	return fmt.Errorf("open store: %s: %w: no %s in it; make a store with \"gdsvd ingest\"", path, ErrNotStore, manifestName)
+}

@@ -176,17 +176,6 @@ func free(o Options) error {
 	return nil
 }
 
-type counter struct {
-	w *bufio.Writer
-	n int64
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	return n, err
-}
-
 type table struct {
 	what    string
 	rows    int64

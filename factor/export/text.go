@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strconv"
@@ -97,4 +98,16 @@ func newMatrixMarket(t *table, out io.Writer, workers int) (*text, error) {
 		return b
 	}
 	return &text{out: out, workers: workers, rows: rowsOf(textBytes, t.k), line: line}, err
+}
+
+// counter counts the bytes it hands on.
+type counter struct {
+	w *bufio.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
 }
