@@ -10,7 +10,7 @@ const (
 	bucketRate = 1e8
 )
 
-// S3 answers so many requests a second for a prefix: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html.
+// putsASecond and getsASecond are the requests a second that S3 answers for a prefix: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html.
 const (
 	putsASecond = 3500
 	getsASecond = 5500

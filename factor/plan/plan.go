@@ -136,7 +136,7 @@ func (o Options) checkpoints() float64 {
 	return every.Seconds()
 }
 
-// expected is what a process that may take so many bytes at most has at its peak.
+// expected is the peak, in bytes, of a process whose budget is total.
 func expected(total Range) Range {
 	of := func(total, used float64) float64 { return min(total, held+used*max(0, total-reserved)) }
 	return Range{of(total.Low, usedLow), of(total.Likely, usedLikely), total.High}

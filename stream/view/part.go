@@ -98,7 +98,7 @@ func (v *View) room(r read, rows int64) int64 {
 	return r.need.bytes(v.src.Cols(), rows, rank)
 }
 
-// Fits tells by a *stream.BudgetError if so many sums of read i do not fit in the budget.
+// Fits returns a *stream.BudgetError if the given count of sums of read i does not fit in the budget.
 func (v *View) Fits(o stream.Options, i int, sums int64) error {
 	_, err := v.fits(o, sums*v.room(v.read(i), v.src.Rows()))
 	return err
