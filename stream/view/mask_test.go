@@ -128,7 +128,8 @@ func referenceHVG(flavor string, n int, columns [][]float64) []float64 {
 	}
 	least := order[max(0, len(order)-n)]
 	for j := range by {
-		if norm[j] == least || !less(norm[j], least) && !math.IsNaN(norm[j]) {
+		infinite := math.IsInf(norm[j], 0) || math.IsInf(least, 0)
+		if norm[j] >= least || !infinite && !less(norm[j], least) && !math.IsNaN(norm[j]) {
 			by[j] = 1
 		}
 	}
@@ -274,6 +275,44 @@ func TestHighlyVariable(t *testing.T) {
 						t.Errorf("seed %d, %s, transposed %t: %v, want %v", seed, text, transposed, got, want)
 					}
 				}
+			}
+		}
+	}
+}
+
+// A column off the centre of a bin without spread is infinitely far from it: above or below all others, never equal to them.
+func TestInfiniteDispersions(t *testing.T) {
+	const rows = 100
+	a := mat.NewDense(rows, rows-1, nil)
+	for j := range rows - 1 {
+		for i := range j + 1 {
+			a.Set(i, j, 60/float64(rows-j-1)) // variance/mean is the same for all j
+		}
+		if m := (j + 1) % 5; m < 2 {
+			a.Set(0, j, a.At(0, j)*(1+float64(((j+1)*7)%13-5)/10))
+		}
+	}
+	for _, c := range []struct{ n, kept, sum, sumOfSquares int }{
+		{1, 25, 1317, 90583}, {5, 25, 1317, 90583}, {30, 36, 1763, 114837}, {35, 36, 1763, 114837},
+	} {
+		text := fmt.Sprintf("keep=columns,hvg:%d,flavor:cell_ranger", c.n)
+		for _, transposed := range []bool{false, true} {
+			kept := keptBy(t, a, transposed, text, 0)
+			sum, squares := 0, 0
+			for _, j := range kept {
+				sum, squares = sum+j, squares+j*j
+			}
+			if len(kept) != c.kept || sum != c.sum || squares != c.sumOfSquares {
+				t.Errorf("%s, transposed %t: %d columns, %d, %d: %v", text, transposed, len(kept), sum, squares, kept)
+			}
+			var want []int
+			for j, k := range referenceHVG(cellRanger, c.n, along("columns", a)) {
+				if k == 1 {
+					want = append(want, j)
+				}
+			}
+			if !slices.Equal(kept, want) {
+				t.Errorf("%s, transposed %t: %v, want %v", text, transposed, kept, want)
 			}
 		}
 	}

@@ -57,6 +57,9 @@ func (m *moments) highlyVariable(flavor string, n int, rows, rounding float64, p
 	// slack is what rounding may have done to a normalised dispersion.
 	slack := func(x sum) float64 {
 		size := math.Abs(x.lo)
+		if math.IsInf(size, 0) {
+			return 0 // off the centre of a bin without spread
+		}
 		return (slacks[int(x.hi)] + rounding*size) * (1 + size)
 	}
 	lowest := 0.0
