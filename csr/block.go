@@ -67,12 +67,10 @@ func (b *Block) value(p uint32) float64 {
 	return b.Table[0]
 }
 
-// empty drops the contents of b but keeps its memory.
 func (b *Block) empty() {
 	b.RowPtr, b.Col16, b.Col, b.Code, b.Val = b.RowPtr[:0], b.Col16[:0], b.Col[:0], b.Code[:0], b.Val[:0]
 }
 
-// resized returns s with length n, its contents undefined.
 func resized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

@@ -44,7 +44,6 @@ func Check(ctx context.Context, path string, o CheckOptions) (*CheckReport, erro
 	return c.report, err
 }
 
-// checker is one run of Check.
 type checker struct {
 	CheckOptions
 	path     string
@@ -179,7 +178,6 @@ func (c *checker) block(s *shard, b *blockMeta, dst *Block, dec *valueDecoder) e
 	return nil
 }
 
-// totals checks what the manifest says about the whole.
 func (c *checker) totals() error {
 	if c.incomplete {
 		return nil
@@ -213,7 +211,6 @@ func (c *checker) ids(ctx context.Context, a Axis) (err error) {
 	return c.problem(r.Err())
 }
 
-// strays warns of files that do not belong to the store.
 func (c *checker) strays() error {
 	names, err := c.manifest.strays(c.FS, c.path)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// valueEncoder turns values into the bytes of their coding.
 type valueEncoder struct {
 	coding Coding
 	table  []float64
@@ -123,7 +122,6 @@ func putFloats32(b []byte, vals []float64) bool {
 	return differ == 0
 }
 
-// notSingle is the error about the first value that is not a finite float32.
 func notSingle(vals []float64) error {
 	for _, v := range vals {
 		if err := checkFinite([]float64{v}); err != nil {
@@ -139,7 +137,6 @@ func notSingle(vals []float64) error {
 // carried has the highest bit set if the exponent of a float64, given by its bits, is all ones: it is Inf or NaN.
 func carried(bits uint64) uint64 { return bits&expMask + 1<<52 }
 
-// checkFinite refuses NaN and infinite values.
 func checkFinite(vals []float64) error {
 	carry := uint64(0)
 	for _, v := range vals {

@@ -53,7 +53,6 @@ func wrongVersion(store, file string, found int64) error {
 	return fmt.Errorf("store %s: %s: %w %d, this program reads version %d: %s", store, file, ErrVersion, found, Version, do)
 }
 
-// writing is the error of writing a file of a store.
 func writing(err error) error {
 	if err == nil {
 		return nil

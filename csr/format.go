@@ -45,7 +45,6 @@ var le = binary.LittleEndian
 
 func crcOf(b []byte) uint32 { return addCRC(0, b) }
 
-// addCRC continues a checksum by b.
 func addCRC(sum uint32, b []byte) uint32 { return codec.CRC(cpu.Best(), sum, b) }
 
 func shardName(i int) string { return fmt.Sprintf("shard-%06d.csr", i) }

@@ -43,7 +43,6 @@ type IDReader struct {
 	err   error
 }
 
-// openIDs opens a file of ids and checks its header and count.
 func openIDs(fsys vfs.FS, store string, info *IDFile) (*IDReader, error) {
 	f, err := fsys.Open(filepath.Join(store, info.File))
 	if err != nil {
@@ -83,7 +82,6 @@ func (r *IDReader) corrupt(at int64, err error) error {
 	return &corruptError{Store: r.store, File: r.info.File, Section: "ids", Offset: at, Err: err}
 }
 
-// room is how many bytes of payload are left.
 func (r *IDReader) room() int64 { return r.info.Size - idsTrailerSize - r.pos }
 
 // fill reads exactly len(b) bytes into the crc.
@@ -100,7 +98,6 @@ func (r *IDReader) fill(b []byte) error {
 	return fmt.Errorf("read ids: %w", err)
 }
 
-// uvarint reads one from the payload.
 func (r *IDReader) uvarint() (uint64, error) {
 	b, err := r.in.Peek(int(max(0, min(binary.MaxVarintLen64, r.room()))))
 	if err != nil && err != io.EOF {
@@ -191,7 +188,6 @@ func (r *IDReader) nextString() error {
 	return nil
 }
 
-// end checks what follows the last id.
 func (r *IDReader) end() error {
 	if r.room() != 0 {
 		return r.corrupt(r.pos, fmt.Errorf("%d bytes after the last id", r.room()))

@@ -14,7 +14,6 @@ import (
 // Axis is one side of the stored matrix A.
 type Axis uint8
 
-// The two sides of A.
 const (
 	RowAxis Axis = iota
 	ColAxis
@@ -32,7 +31,6 @@ func (a Axis) file() string { return a.String() + ".ids" }
 // IDKind is the type of the external ids of an axis: its name in the manifest.
 type IDKind string
 
-// The kinds of ids.
 const (
 	IntIDs    IDKind = "int"    // int64
 	StringIDs IDKind = "string" // bytes
@@ -41,7 +39,6 @@ const (
 // IDOrder is the order of the ids of an axis: its name in the manifest.
 type IDOrder string
 
-// The orders of ids.
 const (
 	Ascending IDOrder = ""      // integers by value, strings by bytes
 	Given     IDOrder = "given" // any; ids are names of rows or columns that have an order of their own

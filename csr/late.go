@@ -85,12 +85,10 @@ func (l *late) hold(f *filling) {
 	l.notSingle = l.notSingle || f.own == Float64
 }
 
-// ripe tells whether there is nothing to wait for.
 func (l *late) ripe() bool {
 	return l.values.full && (l.notSingle || l.entries >= enoughSingles) || l.bytes > l.limit
 }
 
-// coding is the smallest coding that has all values so far.
 func (l *late) coding() Values {
 	stats := ValueStats{seen: l.values.table, wide: l.values.full, notSingle: l.notSingle || slices.ContainsFunc(l.values.table, notFloat32)}
 	return stats.Values()
@@ -152,7 +150,6 @@ func (l *learner) code(v float64) (code byte, ok bool) {
 	return l.codeOf[k], true
 }
 
-// decode gives the values of codes.
 func (l *learner) decode(dst []float64, codes []byte) {
 	var values [maxDict]float64
 	for k, code := range l.codeOf {
@@ -192,7 +189,6 @@ func (w *Writer) settleValues() error {
 	return nil
 }
 
-// setValues makes v the coding of the store.
 func (w *Writer) setValues(v Values) {
 	v.Table = append([]float64{}, v.Table...) // never null in JSON
 	if missing := w.opts.Missing; missing != 0 && slices.Contains(v.Table, missing) {

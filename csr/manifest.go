@@ -97,7 +97,6 @@ func (f *IDFiles) axis(a Axis) *IDFile {
 	return f.Cols
 }
 
-// encode renders the manifest with its crc.
 func (m *Manifest) encode() ([]byte, error) { return durable.Seal(m, &m.CRC) }
 
 // decodeManifest parses and checks a manifest on its own, without the files it
@@ -156,7 +155,6 @@ func recogniseManifest(store string, b []byte) error {
 	return nil
 }
 
-// validate checks that the fields agree with each other and with the limits.
 func (m *Manifest) validate() error {
 	switch {
 	case m.Rows < 0 || m.Rows > MaxRows || m.Cols < 0 || m.Cols > MaxCols:
@@ -190,7 +188,6 @@ func (m *Manifest) validate() error {
 	return nil
 }
 
-// sum is what the manifest says of Σv².
 func (m *Manifest) sum() scaledSum { return scaledSum{m.SumSquares, m.SumExponent} }
 
 // tooMany: more entries than a rows × cols matrix has, or than the format allows.

@@ -20,7 +20,6 @@ type shard struct {
 	pages  *readahead.File
 }
 
-// extent is where blocks from first to last begin and end.
 func extent(first, last *blockMeta) (begin, end int64) {
 	return first.offset, last.offset + int64(last.size)
 }

@@ -46,7 +46,6 @@ var levels = [...]level{
 	{math.Inf(1), 0x1p-600, 1200},
 }
 
-// plus adds the squares of finite values.
 func (q squares) plus(vals []float64) squares {
 	n, l := q.neumaier, levels[q.level]
 	for _, v := range vals {
@@ -85,10 +84,8 @@ func (q squares) scaled(v Values) scaledSum {
 	return s
 }
 
-// zeros tells that all values are 0.
 func (v Values) zeros() bool { return v.Coding == Constant && v.Table[0] == 0 }
 
-// fits tells whether the root is a float64.
 func (s scaledSum) fits() bool { return finite(math.Ldexp(math.Sqrt(s.sum), s.exponent/2)) }
 
 func (s scaledSum) String() string {

@@ -88,7 +88,6 @@ func (s *Store) load() error {
 	return nil
 }
 
-// idsSize checks the size of a file of ids and returns it.
 func (s *Store) idsSize(a Axis) (int64, error) {
 	info := s.manifest.IDs.axis(a)
 	if info == nil {
@@ -127,7 +126,6 @@ func (s *Store) gather() {
 	}
 }
 
-// checkTotals compares what the manifest says about all blocks with the blocks.
 func checkTotals(m *Manifest, blocks []blockMeta) error {
 	var largest MaxBlock
 	for i := range blocks {
@@ -142,8 +140,6 @@ func checkTotals(m *Manifest, blocks []blockMeta) error {
 	return nil
 }
 
-// readManifest reads and checks the manifest of the store at path; it also
-// returns its size.
 func readManifest(fsys vfs.FS, path string) (*Manifest, int64, error) {
 	b, err := vfs.ReadFile(fsys, filepath.Join(path, manifestName), maxManifest)
 	if replaced(err) {

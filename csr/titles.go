@@ -77,7 +77,6 @@ func (w *Writer) writeTitles() error {
 	return writing(err)
 }
 
-// A titleWriter writes a file of titles forward.
 type titleWriter struct {
 	count, n, known int64
 	at              int64
@@ -253,7 +252,6 @@ func (t *Titles) At(i int64) (string, error) {
 	return t.block[i%titlesBlock], nil
 }
 
-// decode reads a block and checks it.
 func (t *Titles) decode(b int64) error {
 	at, end := t.offset(b), t.end
 	if (b+1)*titlesRecord < int64(len(t.index)) {
@@ -284,7 +282,6 @@ func (t *Titles) decode(b int64) error {
 // Close closes the file.
 func (t *Titles) Close() error { return t.close() }
 
-// checkTitles reads all titles of an axis, if it has any.
 func checkTitles(fsys vfs.FS, path string, m *Manifest, axis Axis) (err error) {
 	t, err := openTitles(fsys, path, m, axis)
 	if t == nil || err != nil {

@@ -15,8 +15,7 @@ import (
 
 const (
 	truthName = "truth.json"
-	// maxTruth bounds what a reader loads into memory.
-	maxTruth = 64 << 20
+	maxTruth  = 64 << 20
 )
 
 // Truth is what is known beforehand about the singular values of a made

@@ -26,7 +26,6 @@ var codings = [...]Coding{Constant, Dict4, Dict8, Float32, Float64}
 
 func (c Coding) number() int { return slices.Index(codings[:], c) }
 
-// maxTable is the number of table entries the coding allows.
 func (c Coding) maxTable() int {
 	switch c {
 	case Constant:
@@ -85,13 +84,11 @@ func (v Values) validate() error {
 	return nil
 }
 
-// finite: neither NaN nor infinite.
 func finite(v float64) bool { return math.Float64bits(v)&expMask != expMask }
 
 // expMask selects the exponent of a float64; all ones there means Inf or NaN.
 const expMask = 0x7ff << 52
 
-// maxDict is the largest dictionary.
 const maxDict = 256
 
 // ValueStats finds the coding for a stream of values. The zero value is ready.
@@ -162,7 +159,6 @@ func (s *ValueStats) add(v float64) {
 	s.seen = slices.Insert(s.seen, i, v)
 }
 
-// notFloat32 tells that v does not survive float32.
 func notFloat32(v float64) bool { return float64(float32(v)) != v }
 
 // StatsOf are statistics that have led to v: going on with them leads to the

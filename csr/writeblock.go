@@ -87,7 +87,6 @@ func (f *filling) finish(coding Coding) {
 	f.crc = addCRC(crcOf(f.buf), f.values)
 }
 
-// flushBlock encodes the block being filled and begins another.
 func (w *Writer) flushBlock() error {
 	f := w.filling
 	f.rows, f.nnz = len(f.lens), len(f.gaps)
@@ -149,7 +148,6 @@ func (w *Writer) settle(n int) error {
 	return nil
 }
 
-// writeBlock writes an encoded block.
 func (w *Writer) writeBlock(f *filling) error {
 	size := int64(len(f.buf) + len(f.values))
 	if size > maxBlockSize {
@@ -175,7 +173,6 @@ func (w *Writer) writeBlock(f *filling) error {
 	return nil
 }
 
-// shardWriter is the shard being written.
 type shardWriter struct {
 	out        *durable.File
 	header     uint32 // its crc
@@ -198,7 +195,6 @@ func (w *Writer) openShard(firstRow int64) error {
 	return writing(err)
 }
 
-// closeShard writes footer and trailer of the open shard, if any.
 func (w *Writer) closeShard() error {
 	if w.shard == nil {
 		return nil

@@ -103,7 +103,6 @@ func (b *base) open(fsys vfs.FS) (*csr.Store, error) {
 	return s, err
 }
 
-// same makes sure that it is still the one that was looked at.
 func (b *base) same(fsys vfs.FS) error {
 	s, err := b.open(fsys)
 	if err != nil {
@@ -126,7 +125,6 @@ func (o request) inPlace(out string) bool { return o.base != nil && o.base.path 
 // spooledBytes is about what an entry of a store takes in temporary files.
 const spooledBytes = 6
 
-// addTo adds the store to an estimate of what is appended.
 func (b *base) addTo(e *Estimate, p plan) {
 	if b == nil {
 		return
@@ -193,7 +191,6 @@ func (b *base) options(o Options) (Options, error) {
 	return o, nil
 }
 
-// set sets an option by its name among the shaping ones.
 func (o *Options) set(name, value string) (err error) {
 	switch name {
 	case "format":
@@ -266,7 +263,6 @@ func (b *base) before(origin map[string]any) {
 // As long as its ids keep their order and its rows stay rows, a store that is appended to is not
 // sorted anew: its entries are merged with the new ones as they are written.
 
-// merges tells whether the store appended to is merged rather than read as an input.
 func (o request) merges() bool { return o.base != nil && !o.base.spooled }
 
 func (g *ordered) knownIDs(s *csr.Store, side format.Side) *ids.Known {
@@ -321,7 +317,6 @@ func (g *ordered) settleMerged() (err error) {
 	return nil
 }
 
-// openCursor walks the entries of the store appended to, with their keys of now.
 func (g *ordered) openCursor() (*stored.Cursor, error) {
 	s, err := g.o.base.open(g.o.FS)
 	if err != nil {

@@ -103,7 +103,6 @@ func (g *ordered) settle(ctx context.Context) (err error) {
 	return nil
 }
 
-// by is what entries are sorted by.
 func (g *ordered) by() extsort.Order {
 	d := g.o.Duplicates
 	bits := g.pack.Bits

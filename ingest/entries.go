@@ -112,7 +112,6 @@ func (e *entries) held() int64 {
 	return e.size() + e.o.sifting(e.lengths())
 }
 
-// count is how many have been read.
 func (e *entries) count() int64 {
 	if e.straight != nil {
 		return e.straight.N
@@ -225,7 +224,6 @@ func (e *entries) turn() error {
 	return e.spool.Turn(e.users.Generations(), e.items.Generations())
 }
 
-// pour spools what has been written into the store.
 func (e *entries) pour() error {
 	w := e.straight
 	e.straight = nil

@@ -82,7 +82,6 @@ func (g *ordered) duplicateError(ctx context.Context, c *combine.Combiner) error
 	return e
 }
 
-// A locator finds the positions of the entries with some keys.
 type locator struct {
 	row, col []byte // as texts
 	o        request

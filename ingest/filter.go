@@ -70,7 +70,6 @@ func (f Filter) shaping() [][2]string {
 	}
 }
 
-// stamp is the text of a moment, empty for none.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -148,7 +147,6 @@ func (f Filter) nth(c *format.Chunk, src *source, n int) int {
 	return 0
 }
 
-// nothingWithin is the error for an input of which all entries are outside of the times.
 func (f Filter) nothingWithin(outside span) error {
 	what := ""
 	if !f.Since.IsZero() {
@@ -160,7 +158,6 @@ func (f Filter) nothingWithin(outside span) error {
 	return fmt.Errorf("%w%s: the times of all %d go from %v to %v", format.ErrEmpty, what, outside.N, outside.Least, outside.Most)
 }
 
-// finite: neither NaN nor infinite.
 func finite(v float64) bool { return math.Abs(v) <= math.MaxFloat64 }
 
 // TestSuffix is added to the name of a store for the one of the entries held out of it.

@@ -50,7 +50,6 @@ var (
 	errSkew      = errors.New("a skew-symmetric matrix is no undirected graph")
 )
 
-// square refuses an input of a declared shape that cannot be the graph.
 func (o Options) square(src *source) error {
 	if o.Graph == NoGraph || src.shape == nil || src.shape.Rows == src.shape.Cols {
 		return nil

@@ -66,7 +66,6 @@ func ingest(ctx context.Context, inputs []string, out string, o request, p plan)
 	return report, nil
 }
 
-// run makes the store, or finds that it is there.
 func run(ctx context.Context, names []string, out string, o request, p plan) (*Report, error) {
 	if o.Resume {
 		for _, look := range []func(context.Context, request, []string, string) (*Report, error){finished, complete} {
@@ -176,7 +175,6 @@ func (g *pipeline) begin(ctx context.Context) (*entries, error) {
 	return e, err
 }
 
-// run goes through the stages.
 func (g *pipeline) run(ctx context.Context, e *entries) (err error) {
 	defer func() { err = errors.Join(err, e.close(err != nil)) }()
 	if g.resumed == nil || g.resumed.Step == stepRead {
@@ -195,7 +193,6 @@ func (g *pipeline) run(ctx context.Context, e *entries) (err error) {
 	return publish(ctx, left, func(store, test *csr.Writer) error { return g.saveCommit(left, store, test) })
 }
 
-// read has the entries of all inputs read, and sees that there are some.
 func (g *pipeline) read(ctx context.Context, e *entries) error {
 	g.meter.begin(StageRead, g.in.size())
 	err := read(ctx, e, g.resumed == nil, func() error {

@@ -15,7 +15,6 @@ func (o request) straightens() bool {
 	return o.base == nil && o.Graph == NoGraph && !o.sifts() && !o.readsTimes()
 }
 
-// openStraight begins the store of entries that may be in order.
 func (r *reading) openStraight(ctx context.Context, s format.Shape) error {
 	k, err := r.o.packer(s)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
-// file is the file of ids of a side, if one is given.
 func (o Options) file(side format.Side) string {
 	if side == format.RowSide {
 		return o.RowIDs
@@ -36,7 +35,6 @@ func (t *task) labels(ctx context.Context, src *source, side format.Side) (forma
 	return nil, nil
 }
 
-// openLabels begins to read the file of ids of a side.
 func (o request) openLabels(ctx context.Context, window int64, side format.Side) (format.IDs, error) {
 	f, err := o.opener(window).Open(ctx, o.file(side))
 	if err != nil {
@@ -129,7 +127,6 @@ func (r *reading) number(ctx context.Context, src *source, labels format.IDs, si
 	return err
 }
 
-// errRepeated refuses an id that two rows or columns have.
 var errRepeated = errors.New("an id that another has")
 
 // repeated is the error for two equal ids of a side, of the indices i < j, with the lines of both.
@@ -151,7 +148,6 @@ func (t *task) repeated(ctx context.Context, src *source, side format.Side, i, j
 	})
 }
 
-// settleNamed ranks the ids of the sides that have them.
 func (g *ordered) settleNamed(ctx context.Context) error {
 	for i, a := range g.all() {
 		side := sides[i]
@@ -248,7 +244,6 @@ func (a *axes) of(s format.Side) *ids.Axis {
 // named tells whether there are ids for indices of some side.
 func (a *axes) named() bool { return a.shape != nil && (a.users.Any() || a.items.Any()) }
 
-// lengths are the rows and columns so far.
 func (a *axes) lengths() format.Shape {
 	if a.shape != nil {
 		return *a.shape

@@ -70,7 +70,6 @@ func (o Orientation) Transposes(rows, cols int64) bool {
 	return cols > rows
 }
 
-// auto is the name for recognising the format.
 const auto = "auto"
 
 // SpoolSuffix is added to the name of a store for the directory of what does
@@ -169,7 +168,6 @@ type request struct {
 	ids    [2]int64      // how many these are, and others given, of a format that has to know
 }
 
-// readLabels begins to read a file of ids.
 type readLabels func(in *format.Input, close func() error) (format.IDs, error)
 
 func (o Options) withDefaults() request {

@@ -37,7 +37,6 @@ type part struct {
 	stats csr.ValueStats
 }
 
-// take leaves the entries of a part in a row.
 func (p *part) take(held []bool, cols []uint32, vals []float64) ([]uint32, []float64) {
 	n := 0
 	for i, h := range held {

@@ -73,7 +73,6 @@ const (
 	fewestFiles = otherFiles + 4
 )
 
-// within keeps to a limit of open files.
 func (p plan) within(files int) (plan, error) {
 	if files < fewestFiles {
 		return p, fmt.Errorf("no more than %d files may be open at a time; %d are needed (ulimit -n %d)", files, fewestFiles, fewestFiles)
@@ -258,7 +257,6 @@ func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*form
 	return t, nil
 }
 
-// scale extrapolates to inputs of the given bytes on disk.
 func (s *sample) scale(total int64, p plan) *Estimate {
 	return s.of(float64(s.entries)*float64(total)/float64(s.disk), p)
 }

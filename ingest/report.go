@@ -49,7 +49,6 @@ type Seconds struct {
 	Write float64 `json:"write"`
 }
 
-// describe completes the report from the published store.
 func (t *task) describe() error {
 	rep := t.report
 	sec := t.meter.seconds

@@ -85,7 +85,6 @@ func finished(_ context.Context, o request, _ []string, out string) (*Report, er
 	return t.report, s.Remove()
 }
 
-// restore brings entries to where the journal says.
 func (g *pipeline) restore(e *entries, j *journal) error {
 	e.record, e.shape = j.record, j.Shape
 	if j.Values != nil {
@@ -154,7 +153,6 @@ func (g *pipeline) save(e *entries, step string) error {
 	return nil
 }
 
-// saving waits for the save under way.
 func (g *pipeline) saving() error {
 	busy := g.busy
 	if busy == nil {

@@ -147,7 +147,6 @@ func (g *ordered) unpaired(key uint64) uint64 {
 	return key
 }
 
-// An untimer takes pairs apart.
 type untimer struct {
 	open  extsort.Entry // waits for its time
 	times []format.Time

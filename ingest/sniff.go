@@ -77,7 +77,6 @@ const (
 	mostSniffed = 64
 	// sniffChunks is how many chunks of all inputs together are parsed, one of each at least.
 	sniffChunks = 32
-	// mostTriples is how many entries are shown.
 	mostTriples = 5
 )
 
@@ -160,7 +159,6 @@ func (s *sample) add(b *format.Batch, declared *format.Shape) {
 	s.cols.Mark(s.entries, s.top[1])
 }
 
-// look counts places that come again.
 func (s *sample) look(key uint64) {
 	if s.seen == nil {
 		return
@@ -287,7 +285,6 @@ const sortSeconds = 15e-9
 // spoolRate is about how many bytes of temporary files are written, or read, in a second.
 const spoolRate = 200e6
 
-// extrapolate goes from the sample to all inputs.
 func (s *sniffer) extrapolate(ctx context.Context, names []string) error {
 	d, n, exact, bytes, more := s.d, 0.0, true, int64(0), int64(0)
 	whole := len(d.Inputs) == len(names)
@@ -344,7 +341,6 @@ func (s *sniffer) agree() {
 	}
 }
 
-// warn says what will be met.
 func (s *sniffer) warn() {
 	d := s.d
 	say := func(text string, args ...any) { d.Warnings = append(d.Warnings, fmt.Sprintf(text, args...)) }

@@ -96,7 +96,6 @@ type titler struct {
 	most  int64 // bytes of titles in memory
 }
 
-// known are the titles that an input itself has.
 func (t *titler) known(src *source) (known [2]titles.Source, err error) {
 	reader, ok := src.reader.(format.Identified)
 	for _, side := range sides {

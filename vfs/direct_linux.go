@@ -97,7 +97,6 @@ type ioControl struct {
 	_         [16]byte
 }
 
-// begin begins to read into b.
 func (b *Buffer) begin(fd int, size int, off int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,7 +13,6 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// heldLock is a lock file that is removed when it is let go.
 type heldLock struct{ f *flock.Flock }
 
 // lock takes the lock file. Because holders remove the file, the lock may have

@@ -119,7 +119,6 @@ func digits(b []byte) bool {
 	return len(b) > 0
 }
 
-// parseISO reads a date and perhaps a time of the day and its zone.
 func parseISO(b []byte) (Time, bool) {
 	s := scan{rest: b}
 	year, month, day := s.number(4), s.after('-', 2), s.after('-', 2)
@@ -149,7 +148,6 @@ func parseISO(b []byte) (Time, bool) {
 	return Time(t.Unix()*1e6 + int64(micro) - int64(zone)*60e6), true
 }
 
-// A scan reads numbers of fixed lengths.
 type scan struct {
 	rest []byte
 	bad  bool

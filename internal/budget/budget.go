@@ -43,7 +43,6 @@ func (l *Ledger) Take(name string, bytes int64) { *l = append(*l, Part{name, byt
 // TakeOutside adds a part that is not on Go's heap: mapped pages, code.
 func (l *Ledger) TakeOutside(name string, bytes int64) { *l = append(*l, Part{name, bytes, false}) }
 
-// Total is the sum of the parts in bytes.
 func (l Ledger) Total() int64 {
 	total := int64(0)
 	for _, p := range l {

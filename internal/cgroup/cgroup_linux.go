@@ -111,7 +111,6 @@ func (g *Group) Command(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// Usage is what the group has come to so far.
 func (g *Group) Usage() (u Usage, err error) {
 	data, err := os.ReadFile(filepath.Join(g.dirs[0], g.peak))
 	if err == nil {

@@ -15,13 +15,11 @@ var table = crc32.MakeTable(crc32.Castagnoli)
 // ErrMismatch is the error about bytes that do not have the checksum they should have.
 var ErrMismatch = errors.New("checksum mismatch")
 
-// Of returns the CRC-32C of b.
 func Of(b []byte) uint32 { return crc32.Checksum(b, table) }
 
 // Update returns the CRC-32C of the bytes that sum is of, followed by b. The CRC-32C of no bytes is 0.
 func Update(sum uint32, b []byte) uint32 { return crc32.Update(sum, table, b) }
 
-// New returns a hash.Hash32 that computes the CRC-32C of what is written to it.
 func New() hash.Hash32 { return crc32.New(table) }
 
 // Read returns the CRC-32C of all that r has. visit is called with what has been read; an error of it ends the reading.
@@ -49,10 +47,8 @@ type Sum uint32
 
 func (s Sum) String() string { return fmt.Sprintf("%08x", uint32(s)) }
 
-// MarshalText implements encoding.TextMarshaler.
 func (s Sum) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (s *Sum) UnmarshalText(b []byte) error {
 	v, err := strconv.ParseUint(string(b), 16, 32)
 	if err != nil || Sum(v).String() != string(b) {

@@ -8,7 +8,6 @@ const Piece = 1 << 20
 // Pieces are the checksums of the pieces of a file, in order. In JSON they are one string of eight hexadecimal digits each.
 type Pieces []Sum
 
-// MarshalText implements encoding.TextMarshaler.
 func (p Pieces) MarshalText() ([]byte, error) {
 	text := make([]byte, 0, 8*len(p))
 	for _, s := range p {
@@ -17,7 +16,6 @@ func (p Pieces) MarshalText() ([]byte, error) {
 	return text, nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (p *Pieces) UnmarshalText(text []byte) error {
 	if len(text)%8 != 0 {
 		return fmt.Errorf("checksums of %d digits, want a multiple of 8", len(text))

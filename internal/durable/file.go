@@ -31,13 +31,10 @@ func Create(fsys vfs.FS, name string) (*File, error) {
 	return &File{f: f, buf: bufio.NewWriterSize(f, 1<<18)}, nil
 }
 
-// Name is the name the file was made with.
 func (w *File) Name() string { return w.f.Name() }
 
-// Size is the number of bytes written.
 func (w *File) Size() int64 { return w.size }
 
-// Write implements io.Writer.
 func (w *File) Write(b []byte) (int, error) {
 	n, err := w.buf.Write(b)
 	w.size += int64(n)
@@ -79,7 +76,6 @@ func (w *File) beginSync() {
 	go func() { done <- w.f.Sync() }()
 }
 
-// endSync waits for the sync under way.
 func (w *File) endSync() {
 	if w.syncing != nil {
 		w.syncErr = errors.Join(w.syncErr, <-w.syncing)

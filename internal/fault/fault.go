@@ -17,7 +17,6 @@ func (e *Error) Error() string {
 	return "memory fault in a mapped file: the disk did not deliver its bytes, or it was cut: try again"
 }
 
-// Unwrap returns the runtime's own error.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Guard runs fn and turns a memory fault in it, which would end the process,

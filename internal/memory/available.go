@@ -37,7 +37,6 @@ func procTotal(root fs.FS) int64 {
 	return least(limits)
 }
 
-// machine lists what meminfo says under the names.
 func machine(root fs.FS, names ...string) (limits []int64) {
 	for _, name := range names {
 		if n, ok := meminfo(root, name); ok {
@@ -123,7 +122,6 @@ func groupHeadroom(root fs.FS, dir string) (int64, bool) {
 	return max(leastHeadroom, limit-max(0, used)), true
 }
 
-// groupLimit is the limit of one control group.
 func groupLimit(root fs.FS, dir string) (int64, bool) {
 	return groupNumber(root, dir, "memory.max", "memory.limit_in_bytes")
 }

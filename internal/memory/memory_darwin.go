@@ -5,7 +5,6 @@ import "golang.org/x/sys/unix"
 // Available is the machine's memory in bytes; 0 if unknown.
 func Available() int64 { return Total() }
 
-// Total is the same.
 func Total() int64 {
 	n, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {

@@ -36,10 +36,8 @@ type Header struct {
 	Size    int64 // bytes of the header
 }
 
-// maxText is the longest dictionary read.
 const maxText = math.MaxUint16
 
-// ReadHeader reads the header of an array.
 func ReadHeader(r io.Reader) (*Header, error) {
 	h := new(Header)
 	read := func(n int) ([]byte, error) {
@@ -147,7 +145,6 @@ type Type struct {
 	Big  bool
 }
 
-// TypeOf is the type that a header describes.
 func TypeOf(descr string) (Type, error) {
 	t := Type{}
 	if len(descr) == 3 {
@@ -169,7 +166,6 @@ func TypeOf(descr string) (Type, error) {
 	return t, nil
 }
 
-// Integer tells whether the numbers are integers.
 func (t Type) Integer() bool { return t.Kind == 'i' || t.Kind == 'u' }
 
 // Floats decodes len(dst) numbers to the nearest float64.

@@ -17,8 +17,7 @@ import (
 // dimension is one column. It is not safe for concurrent use.
 type Matrix struct {
 	Rows, Cols int64
-	// Dims is the number of dimensions in the file.
-	Dims int
+	Dims       int
 
 	f          vfs.File
 	data, size int64 // offset of the first entry; bytes of the file
@@ -93,13 +92,10 @@ func (m *Matrix) Shape() string {
 	return fmt.Sprintf("%d×%d", m.Rows, m.Cols)
 }
 
-// Size is the size of the file in bytes.
 func (m *Matrix) Size() int64 { return m.size }
 
-// Name is the name of the file.
 func (m *Matrix) Name() string { return m.f.Name() }
 
-// Transpose makes the array its transpose.
 func (m *Matrix) Transpose() { m.Rows, m.Cols, m.down, m.over = m.Cols, m.Rows, m.over, m.down }
 
 // ReadRows fills rows with rows first, first+1, … from a column on.
@@ -240,5 +236,4 @@ func (m *Matrix) finite(first int64, b []byte) error {
 	return nil
 }
 
-// Close closes the file.
 func (m *Matrix) Close() error { return m.f.Close() }

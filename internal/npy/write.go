@@ -56,7 +56,6 @@ type Array struct {
 	next int64 // −1: rows were written out of order
 }
 
-// Sum is the size and the checksums of a file.
 type Sum = crc.Summer
 
 // Create makes a new file holding a rows×cols array.
@@ -131,7 +130,6 @@ func (a *Array) summed(off int64, chunk []byte) {
 	a.next = row + int64(len(chunk))/(8*a.cols)
 }
 
-// ReadRows fills rows with rows first, first+1, … of the array.
 func (a *Array) ReadRows(first int64, rows *mat.Dense) error {
 	m := Matrix{Rows: a.rows, Cols: a.cols, f: a.f, data: int64(len(a.head)), item: 8, down: a.cols, over: 1, buf: a.buf}
 	err := m.ReadRows(first, 0, rows)
@@ -159,7 +157,6 @@ func (a *Array) Finish() (Sum, error) {
 	return s, err
 }
 
-// sumOf reads the checksums of a file back.
 func sumOf(f vfs.File, size int64) (s Sum, err error) {
 	if _, err = io.Copy(&s, io.NewSectionReader(f, 0, size)); err != nil {
 		err = fmt.Errorf("read %s: %w", f.Name(), err)

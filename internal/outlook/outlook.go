@@ -39,7 +39,6 @@ type Iteration struct {
 	done    float64
 }
 
-// Moment is what is known after a pass.
 type Moment struct {
 	Pass          int           // passes so far
 	Elapsed       time.Duration // of the run, with those that it continues
@@ -53,7 +52,6 @@ type Moment struct {
 // point is how many digits a residual has gained after a number of passes of a stage.
 type point struct{ passes, digits float64 }
 
-// Outlook is what an Iteration makes of a Moment.
 type Outlook struct {
 	Done float64       // share of the time of the run, from 0 to 1; it never falls
 	Left time.Duration // 0 if that cannot be said
@@ -90,7 +88,6 @@ func (it *Iteration) Observe(m Moment) Outlook {
 	return o
 }
 
-// next begins a stage.
 func (it *Iteration) next(pass int) { it.began, it.points = pass, it.points[:0] }
 
 // time measures passes: the first one reads and decodes what later ones find in

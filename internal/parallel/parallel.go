@@ -65,7 +65,6 @@ func Each(n, parts int, f func(worker, part int)) {
 	})
 }
 
-// job is the work of one Do.
 type job struct {
 	f    func(worker int)
 	at   atomic.Int64 // helpers that run f; less than 0 when the job is closed

@@ -6,7 +6,6 @@ import (
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
-// File is a mapped file of blocks.
 type File struct {
 	m          vfs.Mapping
 	begin, end int64 // of all blocks
@@ -23,7 +22,6 @@ func NewFile(m vfs.Mapping, begin, end int64) *File {
 	return f
 }
 
-// readAhead says whether the kernel is to read ahead in the map.
 func (f *File) readAhead(on bool) {
 	if on == f.sequential {
 		return

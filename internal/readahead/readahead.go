@@ -69,7 +69,6 @@ func (p *Reader) Prefetch(f *File, from, to int, begin, end int64) {
 	p.spans = append(p.spans, sp)
 }
 
-// populate reads a span through the page cache.
 func (p *Reader) populate(sp *span) {
 	defer close(sp.mapped)
 	// Only a hint.

@@ -57,7 +57,6 @@ func (o *Object) Info() Info { return o.info }
 // Size is that of the object; −1: not known.
 func (o *Object) Size() (int64, error) { return o.info.Size, nil }
 
-// Close ends all connections.
 func (o *Object) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,7 +68,6 @@ func (o *Object) Close() error {
 	return nil
 }
 
-// Read reads on.
 func (o *Object) Read(p []byte) (int, error) {
 	n, err := o.some(p, o.pos)
 	o.pos += int64(n)
@@ -259,7 +257,6 @@ func (s *stream) last(err error) error {
 	return nil
 }
 
-// drop gives the answer up.
 func (s *stream) drop() {
 	if s.body != nil {
 		s.body.Close() // all bytes that count have been read, or it has failed

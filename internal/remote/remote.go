@@ -65,7 +65,6 @@ func New(o Options) *Client {
 	return c
 }
 
-// Close ends idle connections.
 func (c *Client) Close() {
 	if c.own != nil {
 		c.own.CloseIdleConnections()
@@ -215,7 +214,6 @@ type unavailable struct{ err error }
 func (u *unavailable) Error() string   { return u.err.Error() + "; given up after several tries" }
 func (u *unavailable) Unwrap() []error { return []error{ErrUnavailable, u.err} }
 
-// A refusal is an answer with a status that is an error.
 type refusal struct {
 	text string
 	kind error // of package fs, or nil

@@ -197,7 +197,6 @@ func (c *Client) follow(t target, resp *http.Response) (target, error) {
 	return target{url: to}, nil
 }
 
-// mostError is how much of the page of an error is read.
 const mostError = 1 << 14
 
 func refused(resp *http.Response, remedy string) error {

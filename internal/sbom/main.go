@@ -65,7 +65,6 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn"`
 }
 
-// write writes the bill of materials of a program to a new file, or over an old one.
 func write(program, file string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {

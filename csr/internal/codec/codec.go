@@ -21,7 +21,6 @@ type Damage struct {
 
 func (d *Damage) Error() string { return d.Msg }
 
-// Damaged returns a *Damage.
 func Damaged[T int | int64](at T, format string, args ...any) error {
 	return &Damage{int64(at), fmt.Sprintf(format, args...)}
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
-// column is what a column index is decoded to.
 type column interface{ uint16 | uint32 }
 
 // someGaps is how many gaps are unpacked before they are added up: they stay in the first cache.

@@ -10,7 +10,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
-// groupLen is the number of values in a full group of packed numbers.
 const groupLen = simd.GroupLen
 
 // AppendPacked appends the packed form of vals (FORMAT.md, "Packed numbers").
@@ -46,7 +45,6 @@ func appendGroup(dst []byte, vals []uint32) []byte {
 	return dst
 }
 
-// appendLow appends the low b bits of each value.
 func appendLow(dst []byte, vals []uint32, b uint) []byte {
 	had, size := len(dst), (len(vals)*int(b)+7)/8
 	dst = slices.Grow(dst, size+8) // the last word may be longer than what is left
@@ -184,7 +182,6 @@ func unpackGroup(dst []uint32, buf []byte, size int) (int, error) {
 // slack is how many bytes beyond those of the numbers it reads unpackPlain may touch.
 const slack = 8
 
-// unpackLow reads len(dst) numbers of b bits from buf[:low].
 func unpackLow(dst []uint32, buf []byte, low int, b uint) {
 	switch {
 	case b == 0:

@@ -6,7 +6,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
-// CRC continues a CRC-32C by b.
 func CRC(l cpu.Level, sum uint32, b []byte) uint32 {
 	n, sum := simd.CRC(l, sum, b)
 	return crc.Update(sum, b[n:])
@@ -23,7 +22,6 @@ type Summed struct {
 	Done  int
 }
 
-// UpTo continues the crc up to end.
 func (s *Summed) UpTo(end int) {
 	s.CRC = CRC(s.Level, s.CRC, s.Data[s.Done:end])
 	s.Done = end

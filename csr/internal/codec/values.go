@@ -96,7 +96,6 @@ func decodeFloats(dst []float64, block *Summed, size int, decode func(l cpu.Leve
 	return nil
 }
 
-// Floats32 decodes values of four bytes, the rest of block.
 func Floats32(dst []float64, block *Summed) error { return decodeFloats(dst, block, 4, decodeFloat32) }
 
 // Floats64 decodes values of eight bytes, the rest of block, most of them together with the crc if there

@@ -17,7 +17,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// Format is the csr-stream.
 var Format = format.Format{
 	Name:  "csr-stream",
 	Sniff: func(h format.Head) bool { return bytes.HasPrefix(h.Bytes, []byte(magic)) },
@@ -68,7 +67,6 @@ type header struct {
 
 func (h *header) byID() bool { return h.rowKeys != "" }
 
-// check holds types and shape to the rules of FORMAT.md.
 func (h *header) check() error {
 	keys := []string{"i4", "u4", "i8", "u8"}
 	if h.byID() {

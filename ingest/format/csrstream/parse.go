@@ -9,7 +9,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// A payload is that of a frame, cut into its parts.
 type payload struct {
 	rowKeys []byte // with ids
 	lens    []byte
@@ -75,7 +74,6 @@ func numpy(t string) npy.Type {
 	return n
 }
 
-// outside tells whether rows of a frame are not in the declared shape.
 func (p *reader) outside(f *frame) bool {
 	return f.first > uint64(p.rows) || uint64(f.rows) > uint64(p.rows)-f.first
 }
@@ -116,9 +114,8 @@ func (p *reader) cutPayload(f *frame, data []byte) (s payload, err error) {
 }
 
 var (
-	errSize = fmt.Errorf("%w: the frame is not as long as its rows and entries", format.ErrHeader)
-	errSum  = fmt.Errorf("%w: the lengths of the rows do not add up to the entries of the frame", format.ErrCount)
-	// errIndex is the error of a key beyond the declared shape.
+	errSize  = fmt.Errorf("%w: the frame is not as long as its rows and entries", format.ErrHeader)
+	errSum   = fmt.Errorf("%w: the lengths of the rows do not add up to the entries of the frame", format.ErrCount)
 	errIndex = errors.New("index outside the declared shape")
 	errEmpty = errors.New("an empty id")
 )

@@ -74,7 +74,6 @@ func (p *reader) vectors(src []byte, b *format.Batch) (taken int, lines int64) {
 	}
 }
 
-// windows is fast in plain Go.
 func (p *reader) windows(src []byte, b *format.Batch) (taken int, lines int64) {
 	sep := fieldEnd{first: p.sep.text[0], last: p.sep.text[len(p.sep.text)-1], size: uint(len(p.sep.text))}
 	users, items, vals, times := b.Row.Ints, b.Col.Ints, b.Val, b.Time
@@ -126,7 +125,6 @@ type fieldEnd struct {
 	size        uint
 }
 
-// has tells whether the separator is next.
 func (l *window) has(e fieldEnd, s spot) bool {
 	return l[s.at&63] == e.first && l[(s.at+e.size-1)&63] == e.last
 }
@@ -209,5 +207,4 @@ func (l *window) word(at, n uint) uint64 {
 	return (x&0x000000ff000000ff*(100+1000000<<32) + x>>16&0x000000ff000000ff*(1+10000<<32)) >> 32
 }
 
-// pow10Int are the powers of ten that a point moves digits by.
 var pow10Int = [16]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14}

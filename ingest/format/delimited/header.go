@@ -257,7 +257,6 @@ func (t *table) digitsAlike() bool {
 	return false
 }
 
-// unclear says that the first line can be names or data.
 func (t *table) unclear(names string) error {
 	return &format.AmbiguityError{Readings: []format.Reading{
 		{Text: "the first line is " + names, Flag: "--header yes"},

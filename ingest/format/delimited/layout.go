@@ -164,7 +164,6 @@ func (p *reader) cut(l []byte) ([]string, error) {
 	return all, nil
 }
 
-// layOut finds out whether there is a header, and which column is which.
 func (p *reader) layOut(t *table, in *format.Input, prev *reader) error {
 	p.Want = "two or more fields separated by " + p.sep.String()
 	if p.movieLens {

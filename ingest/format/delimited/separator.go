@@ -40,7 +40,6 @@ func (s separator) String() string {
 	return `"` + s.text + `"`
 }
 
-// join writes names as they would stand in a line.
 func (s separator) join(names []string) string {
 	switch {
 	case s.blanks:
@@ -98,7 +97,6 @@ func splitText(line, sep []byte, spans []text.Span) []text.Span {
 	}
 }
 
-// trimSpan is line[a:b] without blanks at its ends.
 func trimSpan(line []byte, a, b int) text.Span {
 	for a < b && (line[a] == ' ' || line[a] == '\t') {
 		a++

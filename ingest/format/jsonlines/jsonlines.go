@@ -23,7 +23,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Format is JSON lines.
 var Format = format.Format{Name: "jsonl", Sniff: sniff, Open: open}
 
 func sniff(h format.Head) bool {
@@ -61,7 +60,6 @@ type reader struct {
 	time  int      // that of the time, or −1
 }
 
-// maxKeys is how many keys are read at most.
 const maxKeys = 4
 
 func open(in *format.Input) (format.Reader, error) {
@@ -144,7 +142,6 @@ func (p *reader) Timed() {}
 
 func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
 
-// line appends the entry of one line, or tells why it has none.
 func (p *reader) line(l []byte, b *format.Batch) *format.ParseError {
 	var got [maxKeys]value
 	if !p.flat(l, &got) {
@@ -256,7 +253,6 @@ func (v *value) moment() (format.Time, error) {
 	return format.ParseTime(v.text)
 }
 
-// float makes a value of the matrix of a value.
 func (v *value) float() (float64, error) {
 	switch {
 	case v.kind == boolean && v.text[0] == 't':

@@ -17,7 +17,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Format is that of the Matrix Market exchange formats.
 var Format = format.Format{Name: "mtx", Sniff: hasBanner, Open: open}
 
 // bannerWord begins every Matrix Market file (R. F. Boisvert, R. Pozo, K. A.
@@ -230,7 +229,6 @@ func (p *reader) line(l []byte, spans []text.Span, line int64, b *format.Batch) 
 	return nil
 }
 
-// add adds an entry, and the one it mirrors.
 func (p *reader) add(i, j int64, v float64, b *format.Batch) {
 	b.Row.AddInt(i)
 	b.Col.AddInt(j)

@@ -85,7 +85,6 @@ func (a *archive) listed() string {
 	return strings.Join(names, ", ")
 }
 
-// names are those of the arrays, in order.
 func (a *archive) names() []string {
 	var names []string
 	for _, f := range a.z.File {
@@ -95,10 +94,8 @@ func (a *archive) names() []string {
 	return names
 }
 
-// suffix is added to the name of an array for that of the member.
 const suffix = ".npy"
 
-// A member is an array that is read from its beginning to its end.
 type member struct {
 	*archive
 	name string

@@ -19,7 +19,6 @@ import (
 // Format is an archive of NumPy arrays that are a sparse matrix.
 var Format = format.Format{Name: "npz", Sniff: sniff, Open: open}
 
-// sniff tells whether the first member of an archive is an array.
 func sniff(h format.Head) bool {
 	const fixed, magic = 30, "PK\x03\x04"
 	if len(h.Bytes) < fixed || string(h.Bytes[:len(magic)]) != magic {
@@ -118,7 +117,6 @@ func (r *reader) openCompressed() (err error) {
 	return err
 }
 
-// openCOO opens row and col, or the two halves of coords.
 func (r *reader) openCOO() (err error) {
 	if names := r.names(); !slices.Contains(names, "row") && slices.Contains(names, "coords") {
 		return r.openCoords()

@@ -20,7 +20,6 @@ type pointers struct {
 	used   int64   // pointers
 }
 
-// pointerBlock is how many pointers are read at a time.
 const pointerBlock = 1 << 12
 
 func (a *archive) openPointers(lines, n int64) (*pointers, error) {

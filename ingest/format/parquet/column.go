@@ -140,7 +140,6 @@ func (c *column) skip(n int64) error {
 	return nil
 }
 
-// advance goes n rows of the page on.
 func (c *column) advance(n int) {
 	if c.whole {
 		c.value += n
@@ -152,7 +151,6 @@ func (c *column) advance(n int) {
 	c.at += n
 }
 
-// fill makes sure that there is a next row.
 func (c *column) fill() error {
 	for c.at == c.rows {
 		p, err := c.header()

@@ -10,7 +10,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// Encodings of pages.
 const (
 	encPlain       = 0
 	encPlainDict   = 2
@@ -305,7 +304,6 @@ func delta(n int, b []byte, add func(int64)) (rest []byte, err error) {
 	return t.b, nil
 }
 
-// bitsAt is the number of a width at a bit.
 func bitsAt(b []byte, at, width int) (x uint64) {
 	for got := 0; got < width; {
 		c := uint64(b[at/8]) >> (at % 8)

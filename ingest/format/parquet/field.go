@@ -23,7 +23,6 @@ const (
 	decimal // of bytes
 )
 
-// A field is a column at the top of the schema.
 type field struct {
 	element
 	leaf     int // place among the leaves
@@ -155,7 +154,6 @@ func (s *part) add(k *format.Keys) {
 	}
 }
 
-// What can be wrong with an id.
 var (
 	errNoID  = errors.New("not an integer, as an id has to be")
 	errEmpty = text.ErrEmptyField
@@ -241,7 +239,6 @@ func scaled(m *big.Int, scale int) (float64, error) {
 // float64, and beyond the 800 digits that strconv.ParseFloat can scale.
 const mostDecimal = 330
 
-// decimalOf reads a big-endian number in two's complement.
 func decimalOf(b []byte, scale int) (float64, error) {
 	for len(b) > 1 && (b[0] == 0 && b[1] < 0x80 || b[0] == 0xff && b[1] >= 0x80) {
 		b = b[1:]

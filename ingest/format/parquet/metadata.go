@@ -36,7 +36,6 @@ const (
 
 var codecNames = [...]string{"none", "snappy", "gzip", "LZO", "Brotli", "LZ4", "zstd", "LZ4_RAW"}
 
-// An element is one of the schema, a column or a group of such.
 type element struct {
 	name      string
 	phys      int
@@ -50,7 +49,6 @@ type element struct {
 	unit      int // of timestamps: 1 milliseconds, 2 microseconds, 3 nanoseconds; 0: not known
 }
 
-// A chunk is what the footer says about a column of a row group.
 type chunk struct {
 	phys, codec int
 	values      int64

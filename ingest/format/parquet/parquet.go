@@ -29,7 +29,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Format is Apache Parquet.
 var Format = format.Format{Name: "parquet", Sniff: sniff, Open: open}
 
 const magic = "PAR1"
@@ -54,7 +53,6 @@ type reader struct {
 	window  window
 }
 
-// maxFields is how many columns are read at most.
 const maxFields = 4
 
 func open(in *format.Input) (format.Reader, error) {
@@ -91,7 +89,6 @@ func open(in *format.Input) (format.Reader, error) {
 
 var errCount = errors.New("the row groups have not as many rows as the footer says")
 
-// readBuffer is the bytes read at a time of each column.
 const readBuffer = 1 << 16
 
 func (p *reader) assign(schema []element) error {
@@ -134,7 +131,6 @@ func (p *reader) assign(schema []element) error {
 	return nil
 }
 
-// unfit is the error about a column of a type that part i of an entry cannot have.
 func unfit(f *field, i int) error {
 	remedy := "--columns chooses others"
 	if f.isTime && f.phys == physInt96 {
@@ -319,7 +315,6 @@ var errNull = errors.New("null")
 
 const remedy = "drop such rows first, or leave them out with --max-bad-lines"
 
-// groupOf is the row group of a row counted from 1.
 func (p *reader) groupOf(row int64) int {
 	return slices.IndexFunc(p.groups, func(g group) bool {
 		row -= g.rows

@@ -17,7 +17,6 @@ type thrift struct {
 	room  int64 // bytes for the items that keep keeps
 }
 
-// Types of the compact protocol.
 const (
 	thriftStop   = 0
 	thriftTrue   = 1
@@ -63,7 +62,6 @@ func (t *thrift) int() int64 {
 	return int64(n>>1) ^ -int64(n&1)
 }
 
-// int32 reads an integer that has to fit.
 func (t *thrift) int32() int {
 	n := t.int()
 	if n < math.MinInt32 || n > math.MaxInt32 {

@@ -23,7 +23,6 @@ const Magic = "\x6c\x1b"
 
 const headerBytes = 3
 
-// Format is a .bed file.
 var Format = format.Format{Name: "plink", Sniff: sniff, Open: open,
 	Beside: &format.Beside{Suffix: ".bed", Files: [...]string{format.RowSide: ".fam", format.ColSide: ".bim"}, Labels: Labels},
 }
@@ -73,7 +72,6 @@ func open(in *format.Input) (format.Reader, error) {
 	return r, in.Declare(format.Shape{Rows: samples, Cols: variants, Missing: Missing})
 }
 
-// size is the error of a file of another size than its samples and variants have.
 func (r *reader) size(n, samples, variants int64) error {
 	err := format.ErrTruncated
 	if n > r.end {
@@ -144,7 +142,6 @@ func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	return nil
 }
 
-// other names the file that has a line for each genotype of a line.
 func (r *reader) other() string {
 	if r.bySample {
 		return ".bim"

@@ -45,7 +45,6 @@ func unsupported(what, do string) error {
 	return fmt.Errorf("this is %s: %w; %s", what, format.ErrUnsupported, do)
 }
 
-// A kind of file is recognised by its content, never by its name.
 type kind struct {
 	magic string // first bytes; a "?" stands for any byte
 	name  string

@@ -52,7 +52,6 @@ func sniff(h format.Head) bool {
 	return found
 }
 
-// A reader counts the rows while it cuts chunks.
 type reader struct {
 	text.Counted
 	base     format.IndexBase // told by the user or a comment, or BaseAuto
@@ -84,7 +83,6 @@ func (o Options) open(in *format.Input) (format.Reader, error) {
 func (p *reader) Omits() [2]string { return [...]string{labels: "labels", queries: "query ids"} }
 
 const (
-	// longest is how many bytes a row has at most.
 	longest = 64 << 20
 	// longLines is the part of Input.Window that one row may take: eight chunks are under way, each
 	// with a batch that is six times as large for pairs of four bytes.
@@ -225,7 +223,6 @@ func (p *reader) other(l []byte, a, i, colon int, line int64, first bool, b *for
 	return nil
 }
 
-// wrong says what is the matter with a pair that begins with an index.
 func (p *reader) wrong(l []byte, a, i, colon int, line int64, err error) error {
 	switch {
 	case bytes.IndexByte(l[colon+1:i], ':') >= 0:

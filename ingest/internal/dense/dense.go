@@ -84,7 +84,6 @@ func (r *Reader) Next(c *format.Chunk) error {
 	return nil
 }
 
-// Seek goes on at an element.
 func (r *Reader) Seek(at format.Position) error {
 	n := at.Byte - r.Header
 	skip := n - r.at
@@ -95,7 +94,6 @@ func (r *Reader) Seek(at format.Position) error {
 	return r.In.Skip(skip)
 }
 
-// Check has nothing to do: Next counts.
 func (r *Reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 
 // load reads a chunk that Next has only cut off.
@@ -126,7 +124,6 @@ func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 	}
 	all := b.Val[:n]
 	r.Type.Floats(all, c.Data)
-	// The matrix is walked in lines: rows, or columns.
 	length := r.Cols
 	if r.ByColumn {
 		length = r.Rows

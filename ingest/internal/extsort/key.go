@@ -11,7 +11,6 @@ type Entry struct {
 	Val float64
 }
 
-// EntryBytes is the bytes of an entry in memory that is not packed.
 const EntryBytes = 16
 
 // A Packer packs a place of the user's matrix into a key: stored row above stored column.
@@ -41,7 +40,6 @@ func (k *Packer) Key(row, col int64) uint64 {
 	return uint64(row)<<k.ColBits | uint64(col)
 }
 
-// Stored unpacks a key.
 func (k *Packer) Stored(key uint64) (row int64, col uint32) {
 	return int64(key >> k.ColBits), uint32(key & (1<<k.ColBits - 1))
 }

@@ -210,10 +210,8 @@ func (m *Merger) refill(c *cursor) error {
 	return in.close()
 }
 
-// packedBlock is how many entries are unpacked at a time.
 const packedBlock = 1 << 10
 
-// packed takes the next packed entries of the run, n at most.
 func (c *cursor) packed(n int) []uint64 {
 	if c.run == nil {
 		return nil
@@ -236,7 +234,6 @@ func (m *Merger) Close() error {
 	return err
 }
 
-// before tells whether the head of cursor a goes before that of b.
 func (m *Merger) before(a, b int) bool {
 	x, y := m.heads[a], m.heads[b]
 	if x.Key != y.Key {
@@ -290,7 +287,6 @@ func (s *Spool) Reduce(ctx context.Context, by Order, saved func() error, done f
 	return nil
 }
 
-// ReduceWork is how many entries reduce will write.
 func (s *Spool) ReduceWork() (n int64) {
 	if !s.InFiles || follow(s.runs) {
 		return 0
@@ -313,7 +309,6 @@ func (s *Spool) ReduceWork() (n int64) {
 	return n
 }
 
-// mergeGroup makes one run of runs lo … hi−1.
 func (s *Spool) mergeGroup(ctx context.Context, lo, hi int, by Order, saved func() error, done func(int)) (err error) {
 	group := slices.Clone(s.runs[lo:hi])
 	f, err := s.dir.Create("run")

@@ -48,7 +48,6 @@ func (t *valueTable) pack(dst, keys []uint64, vals []float64) int {
 	return len(keys)
 }
 
-// code finds a value, or else adds it while there is room.
 func (t *valueTable) code(bits uint64) (code uint8, ok bool) {
 	k := slices.Index(t.bits[:t.n], bits)
 	if k < 0 {

@@ -98,7 +98,6 @@ type runWriter struct {
 	coder *Coder
 }
 
-// runBuffer is how many bytes are written at a time.
 const runBuffer = 1 << 18
 
 func newRunWriter(f vfs.File, info runInfo, c *Coder) *runWriter {

@@ -69,7 +69,6 @@ func sortItems[T item](s *sorter, e []T, scratch *[]T, value func(T) float64) {
 	}
 }
 
-// inOrder tells whether keys do not descend.
 func inOrder[T item](e []T) bool {
 	before := uint64(0)
 	for i := range e {

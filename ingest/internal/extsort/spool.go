@@ -73,10 +73,8 @@ func New(b Budget, dir *scratch.Dir, tight bool, held func() int64) *Spool {
 // Loose tells an empty spool that keys are not pairs of temporary ids.
 func (s *Spool) Loose() { s.tight = false }
 
-// Runs is how many runs there are.
 func (s *Spool) Runs() int { return len(s.runs) }
 
-// Files are the names of the files of runs.
 func (s *Spool) Files() (names []string) {
 	for _, r := range s.runs {
 		names = append(names, r.name)
@@ -84,7 +82,6 @@ func (s *Spool) Files() (names []string) {
 	return names
 }
 
-// Spilled is the bytes written to files.
 func (s *Spool) Spilled() int64 { return s.spilled.Load() }
 
 // Restore fills an empty spool with the runs of files, of an ingest that was interrupted.
@@ -104,7 +101,6 @@ func (s *Spool) Restore(files []string, users, items, most int, spilled int64) e
 	return nil
 }
 
-// Add adds entries.
 func (s *Spool) Add(keys []uint64, vals []float64) error {
 	for len(keys) > 0 {
 		n, err := 0, error(nil)
@@ -138,7 +134,6 @@ func (s *Spool) addLoose(keys []uint64, vals []float64) (int, error) {
 	return n, nil
 }
 
-// seal ends the run being filled and begins another.
 func (s *Spool) seal() error {
 	if s.InFiles {
 		return s.Flush()
@@ -174,7 +169,6 @@ func (s *Spool) full(more int64) bool {
 	return b > s.budget.Keep || b+s.sortBytes() > s.budget.Space-s.held()
 }
 
-// keep adds the run being filled, if there is anything in it, to those in memory.
 func (s *Spool) keep() {
 	if n := len(s.cur) + len(s.packed); n > 0 {
 		s.addRun(run{mem: s.cur, packed: s.packed, runInfo: runInfo{n: n, users: s.users, items: s.items}})
@@ -302,7 +296,6 @@ func (s *Spool) Drop() error {
 	return err
 }
 
-// FileBytes is the bytes of the runs in files.
 func (s *Spool) FileBytes() (n int64) {
 	for _, r := range s.runs {
 		n += r.bytes

@@ -19,13 +19,11 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// A Triple is an entry, its keys as texts.
 type Triple struct {
 	Row, Col string
 	Val      float64
 }
 
-// Compare orders triples by row, column and value.
 func Compare(a, b Triple) int {
 	return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Val, b.Val))
 }

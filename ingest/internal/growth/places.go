@@ -19,7 +19,6 @@ type Places struct {
 	last       uint64
 }
 
-// Add takes the place of the next entry.
 func (p *Places) Add(row, col uint32) {
 	if at := uint64(row)<<32 | uint64(col); p.n > 0 && at <= p.last {
 		p.descents++

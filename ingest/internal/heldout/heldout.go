@@ -15,7 +15,6 @@ import (
 type Kind uint8
 
 const (
-	// None holds out nothing.
 	None Kind = iota
 	// Random holds out each entry with the probability Fraction, by a hash of its ids and the seed.
 	Random
@@ -43,7 +42,6 @@ type Splitter struct {
 	held   []bool
 }
 
-// Mark tells which entries of a row are held out.
 func (s *Splitter) Mark(row int64, cols []uint32, times []format.Time) ([]bool, error) {
 	s.held = slices.Grow(s.held[:0], len(cols))[:len(cols)]
 	switch s.Kind {
@@ -84,7 +82,6 @@ func (s *Splitter) markLast(row int64, cols []uint32, times []format.Time) {
 	}
 }
 
-// A Moment is the time of an entry and where it is.
 type Moment struct {
 	Time format.Time
 	At   int64
@@ -121,7 +118,6 @@ func (s *Splitter) draws(row, col uint64) bool {
 	return float64(h>>11)/(1<<53) < s.Fraction
 }
 
-// Hash is that of a text.
 func Hash(id []byte) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for _, c := range id {
@@ -138,17 +134,14 @@ type Hashes struct {
 	now  uint64
 }
 
-// NewHashes asks for hashes in order.
 func NewHashes(all iter.Seq2[uint64, error]) *Hashes {
 	h := &Hashes{}
 	h.next, h.stop = iter.Pull2(all)
 	return h
 }
 
-// Stop ends what is asked.
 func (h *Hashes) Stop() { h.stop() }
 
-// At is the hash of id n.
 func (h *Hashes) At(n int64) (uint64, error) {
 	for h.n <= n {
 		now, err, ok := h.next()

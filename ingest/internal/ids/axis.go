@@ -39,7 +39,6 @@ type Axis struct {
 	log    log      // of dict's ids, for a resume
 	temp   []uint32 // of a batch
 
-	// Of a settled axis.
 	order []uint32 // temporary ids in ascending order of ids, if there are no lists
 	names List     // ids in ascending order, if there are lists
 	ranks *rankReader
@@ -61,10 +60,8 @@ func (a *Axis) Size() int64 {
 	return held
 }
 
-// Generations is how many generations of ids are in lists.
 func (a *Axis) Generations() int { return len(a.closed) }
 
-// State is what a journal keeps of an axis.
 type State struct {
 	Closed []List
 	Log    LogState
@@ -73,7 +70,6 @@ type State struct {
 // State is that of now, valid once Save has been called and the files are durable.
 func (a *Axis) State() State { return State{a.closed, a.log.state} }
 
-// Files are the names of the files of a state.
 func (st State) Files() []string {
 	names := []string{st.Log.Name}
 	for _, l := range st.Closed {
@@ -82,7 +78,6 @@ func (st State) Files() []string {
 	return names
 }
 
-// Save writes new ids of the dictionary to its log.
 func (a *Axis) Save(s *scratch.Dir) error { return a.log.save(s, a.dict) }
 
 // Logs is the open log, or nil, and the logs that are of no use once the next journal is written.
@@ -92,7 +87,6 @@ func (a *Axis) Logs() (open vfs.File, old []string) {
 	return a.log.f, old
 }
 
-// Restore brings a new axis to a state.
 func (a *Axis) Restore(s *scratch.Dir, st State) error {
 	a.closed = st.Closed
 	for _, l := range st.Closed {
@@ -110,7 +104,6 @@ func (a *Axis) Restore(s *scratch.Dir, st State) error {
 // Held is the bytes of the generation being numbered.
 func (a *Axis) Held() int64 { return a.dict.Size() }
 
-// Any tells whether there are ids.
 func (a *Axis) Any() bool { return len(a.closed) > 0 || a.dict.N > 0 }
 
 // Number numbers further ids in the order given, each of which is to be new. It returns
@@ -184,7 +177,6 @@ func (a *Axis) Settle(ctx context.Context, s *scratch.Dir, b extsort.Budget, hel
 	return a.rank(ctx, s, lists, b, held, m)
 }
 
-// ListWidth is how many lists are merged at a time.
 func ListWidth(b extsort.Budget) int {
 	return int(max(2, min(b.Space/4/(2*listBuffer), int64(b.FanIn))))
 }

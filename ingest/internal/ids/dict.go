@@ -44,7 +44,6 @@ type Dictionary struct {
 // maxIDs is the largest number of ids a slot can number.
 const maxIDs = 1<<32 - 2
 
-// NewDictionary makes an empty one.
 func NewDictionary() *Dictionary {
 	return &Dictionary{slots: make([]uint64, 1024), seed: maphash.MakeSeed(), salt: rand.Uint64()}
 }
@@ -122,7 +121,6 @@ func (d *Dictionary) addInt(id int64) uint32 {
 	return d.last
 }
 
-// addDirect is addInt for an id below len(direct).
 func (d *Dictionary) addDirect(id int64) uint32 {
 	t := d.direct[id]
 	if t == 0 {

@@ -33,7 +33,6 @@ type List struct {
 	CRC   uint32
 }
 
-// An ID is one id of a list: an integer, or a text.
 type ID struct {
 	Int       int64
 	Text      []byte
@@ -47,7 +46,6 @@ func (r *ID) name(text bool) string {
 	return strconv.FormatInt(r.Int, 10)
 }
 
-// listBuffer is how many bytes of a list are read and written at a time.
 const listBuffer = 1 << 15
 
 // maxIDBytes is more than the longest id: no line may be longer than a chunk.
@@ -304,7 +302,6 @@ func (a *Axis) rank(ctx context.Context, s *scratch.Dir, lists []List, b extsort
 	return err
 }
 
-// A rankReader gives the ranks of one generation after the other.
 type rankReader struct {
 	spool *extsort.Spool
 	m     *extsort.Merger

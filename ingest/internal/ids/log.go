@@ -33,7 +33,6 @@ type LogState struct {
 	CRC   uint32
 }
 
-// logBuffer is how many bytes of a log are read and written at a time.
 const logBuffer = 1 << 18
 
 func (l *log) save(s *scratch.Dir, d *Dictionary) error {
@@ -78,7 +77,6 @@ func appendIntText(dst []byte, n int64) []byte {
 	return dst
 }
 
-// forget begins anew: the dictionary is empty again.
 func (l *log) forget(s *scratch.Dir) error {
 	l.outdate()
 	f := l.f

@@ -121,7 +121,6 @@ func (g *blockGuard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// check refuses a block that begins here if its dictionary is larger than the window.
 func (g *blockGuard) check() error {
 	if dict := xzDictionary(g.br); dict > g.window {
 		return fmt.Errorf("%w: its dictionary takes %d MiB, --memory %dMiB reads it", errWindow, dict>>20, dict>>17)

@@ -28,7 +28,6 @@ func DisplayName(input string) string {
 	return remote.Display(input)
 }
 
-// BaseName is the last element of the name of an input.
 func BaseName(input string) string {
 	if remote.Is(input) {
 		return remote.Base(input)
@@ -130,7 +129,6 @@ func (f localFile) Size() (int64, error) {
 	return fi.Size(), nil
 }
 
-// open opens a file or an object, which ends with ctx.
 func (f Files) open(ctx context.Context, name string) (*opened, error) {
 	if remote.Is(name) {
 		o, err := f.Net.Open(ctx, name)

@@ -106,7 +106,6 @@ func (in Files) contentSum(ctx context.Context, name string, size int64) (_ stri
 	return fmt.Sprintf("%08x", sum.Sum32()), nil
 }
 
-// Changed tells whether an input is another one than before.
 func (id ID) Changed(before ID) bool {
 	return id.Size != before.Size || !id.Modified.Equal(before.Modified) || before.Sum != "" && id.Sum != before.Sum
 }

@@ -73,7 +73,6 @@ func (f *File) Ahead() int64 {
 	return raw + ahead
 }
 
-// Uncompressed is how many bytes have been read.
 func (f *File) Uncompressed() int64 { return f.read - int64(f.r.Buffered()) }
 
 // At gives random access to a file that is not compressed, and its size; else nil.
@@ -88,10 +87,8 @@ func (f *File) At() (io.ReaderAt, int64, error) {
 	return &countingReaderAt{f}, size, nil
 }
 
-// Peek is the next n bytes.
 func (f *File) Peek(n int) ([]byte, error) { return f.r.Peek(n) }
 
-// ReadSlice reads up to a delimiter.
 func (f *File) ReadSlice(delimiter byte) ([]byte, error) { return f.r.ReadSlice(delimiter) }
 
 // Read reads past the buffer of r, once that is empty.
@@ -215,7 +212,6 @@ func isBzip2(head []byte) bool {
 	return block == bzip2Magic[4:] || block == "\x17\x72\x45\x38\x50\x90"
 }
 
-// failed is an error of a read, with the name of the input.
 func (in *File) failed(err error) error {
 	if pe := (*fs.PathError)(nil); err == nil || err == io.EOF || errors.As(err, &pe) && pe.Path == in.Name {
 		return err

@@ -89,7 +89,6 @@ func Find(column string, names []string) (int, error) {
 	return 0, fmt.Errorf("%w: no column %q", format.ErrHeader, column)
 }
 
-// ByName tells whether a column is chosen by its name.
 func ByName(columns []string) bool {
 	for _, s := range columns {
 		if !isNumber(s) && s != "" {

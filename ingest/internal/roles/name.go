@@ -35,7 +35,6 @@ func init() {
 	}
 }
 
-// A Name is what the name of a column says.
 type Name struct {
 	Role Role
 	Word string // the one that counts, in the singular: "user" of "userIds"

@@ -18,7 +18,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// A Role is what a column of a table holds.
 type Role uint8
 
 // Roles. The name of a column may tell none.
@@ -31,7 +30,6 @@ const (
 	Aside      // a running number or an id of something else: never a value
 )
 
-// String is "row", "column", "value", "time"; "unused" for others.
 func (r Role) String() string {
 	if names := []string{"unused", "row", "column", "value", "time"}; int(r) < len(names) {
 		return names[r]
@@ -56,8 +54,7 @@ type Assignment struct {
 	// Words are those of the names that made them row, column and value, in the
 	// singular: "user" of "userIds". They are empty where position decided. Parts of one
 	// matrix have the same.
-	Words [3]string
-	// Columns say the role of every field and why.
+	Words   [3]string
 	Columns []format.Column
 }
 
@@ -181,7 +178,6 @@ func (t *table) measured(a *Assignment) error {
 	}}
 }
 
-// A table is what Assign decides about.
 type table struct {
 	fields []Field
 	names  []string
@@ -208,7 +204,6 @@ func (t *table) ofRole(want Role, other []int) []int {
 	return append(rest, other...)
 }
 
-// plainly tells whether there are fields of a role with plain names.
 func (t *table) plainly(cols []int) bool { return len(cols) > 0 && t.read[cols[0]].rank == plain }
 
 // unassigned: names tell neither rows nor columns.
@@ -335,7 +330,6 @@ func needsQuotes(c rune) bool {
 	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-.:/@+%", c)
 }
 
-// Numbered are columns as --columns takes them by number.
 func Numbered(cols []int) string {
 	args := make([]string, len(cols))
 	for i, c := range cols {

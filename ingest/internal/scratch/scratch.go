@@ -27,7 +27,6 @@ type Dir struct {
 	unsynced []vfs.File
 }
 
-// Unsynced is how many files are complete but not yet durable.
 func (d *Dir) Unsynced() int { return len(d.unsynced) }
 
 // TakeUnsynced hands these files over to who makes them durable and closes them.
@@ -37,7 +36,6 @@ func (d *Dir) TakeUnsynced() []vfs.File {
 	return files
 }
 
-// Make makes the directory, unless it is there.
 func (d *Dir) Make() error {
 	if d.Made {
 		return nil
@@ -76,7 +74,6 @@ func (d *Dir) Complete(f vfs.File) error {
 	return nil
 }
 
-// Close lets go what is open.
 func (d *Dir) Close() error {
 	var err error
 	for _, f := range d.unsynced {
@@ -86,10 +83,8 @@ func (d *Dir) Close() error {
 	return err
 }
 
-// Path is that of a file of the directory.
 func (d *Dir) Path(name string) string { return filepath.Join(d.Name, name) }
 
-// RemoveFile removes one file.
 func (d *Dir) RemoveFile(name string) error { return d.FS.Remove(d.Path(name)) }
 
 // Remove removes the directory, the journal last: as long as anything is left, it
@@ -126,7 +121,6 @@ func (d *Dir) Look() (journal bool, err error) {
 	return journal, nil
 }
 
-// Sweep removes all files but those to keep.
 func (d *Dir) Sweep(keep map[string]bool) error {
 	entries, err := d.FS.ReadDir(d.Name)
 	if err != nil {

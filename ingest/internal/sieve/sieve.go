@@ -59,10 +59,8 @@ func New(pack extsort.Packer, perRow, perCol int64, least *float64, declared boo
 	return s
 }
 
-// Bytes is what the sieve of a matrix holds.
 func Bytes(p extsort.Packer) int64 { return p.Rows/8 + 4*p.Cols }
 
-// Add gives the next entries of a pass.
 func (s *Sieve) Add(part []extsort.Entry) {
 	for _, e := range part {
 		row, col := s.pack.Stored(e.Key)
@@ -142,12 +140,10 @@ func (s *Sieve) settle() {
 	s.Left.Transposed = s.pack.Transposed
 }
 
-// HasRow tells whether a row is left.
 func (s *Sieve) HasRow(row int64) bool {
 	return s.rows == nil || s.rows[row/64]>>(row%64)&1 == 1
 }
 
-// HasCol tells whether a column is left.
 func (s *Sieve) HasCol(col int64) bool { return s.cols[col] != gone }
 
 // A Sifter leaves out entries in ascending order and gives the others their places in the matrix that is left.

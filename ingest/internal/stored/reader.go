@@ -69,7 +69,6 @@ func (r *Reader) Close() error {
 // Symmetric: the entries of an undirected graph are both there.
 func (r *Reader) Symmetric() (mirrored, skew bool) { return r.mirrored, false }
 
-// Next is the next part of a block.
 func (r *Reader) Next(c *format.Chunk) error {
 	block := int(r.next / r.parts)
 	if block >= r.s.NumBlocks() {
@@ -150,7 +149,6 @@ func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 // Check finds nothing wrong: the store has been checked where it was decoded.
 func (r *Reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 
-// Seek goes on behind a part.
 func (r *Reader) Seek(p format.Position) error {
 	r.next = p.Byte
 	return nil

@@ -14,7 +14,6 @@ import (
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
-// A Writer writes rows in ascending order.
 type Writer struct {
 	*csr.Writer
 	Source map[string]any // of the store, to be completed until it is sealed

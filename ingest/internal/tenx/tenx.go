@@ -26,19 +26,16 @@ type Listing struct {
 	Join        func(...string) string
 }
 
-// A Folder has the paths of its files.
 type Folder struct {
 	Matrix, Features, Barcodes string // "": there is none
 
 	name, matrix, prefix string
 }
 
-// Refused is an error about a folder.
 func Refused(name, what string, args ...any) error {
 	return &fs.PathError{Op: "read", Path: input.DisplayName(name), Err: fmt.Errorf(what, args...)}
 }
 
-// Lacks is the error for a folder without a file of ids.
 func (f *Folder) Lacks(what string) error {
 	return Refused(f.name, "beside %s there is no %s.tsv; a folder of 10x has features.tsv (or genes.tsv) and barcodes.tsv; name the matrix to read it without ids: %s",
 		f.matrix, f.prefix+what, f.Matrix)

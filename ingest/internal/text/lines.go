@@ -87,7 +87,6 @@ func (l *Lines) Fail(line int64, at int, field string, what []byte, err error) e
 	return &format.ParseError{File: l.In.Name, Line: line, Column: at + 1, Field: field, Text: Shorten(what), Err: err, Want: l.Want}
 }
 
-// Line is the number of the next line.
 func (l *Lines) Line() int64 { return l.next.Line }
 
 // Peek is the beginning of what is left; whole means that it is all there is.
@@ -163,7 +162,6 @@ func (l *Lines) Next(c *format.Chunk) error {
 	return nil
 }
 
-// Seek goes on at the end of a chunk.
 func (l *Lines) Seek(p format.Position) error {
 	err := l.In.Skip(p.Byte - l.next.Byte)
 	l.next = p
@@ -240,7 +238,6 @@ func CutLine(text []byte) (line, rest []byte) {
 	return line, rest
 }
 
-// Blank tells whether a line holds nothing but blanks.
 func Blank(l []byte) bool {
 	for _, c := range l {
 		if c != ' ' && c != '\t' {
@@ -268,13 +265,11 @@ func (l *Counted) Next(c *format.Chunk) error {
 	return nil
 }
 
-// Seek goes on at the end of a chunk.
 func (l *Counted) Seek(at format.Position) error {
 	l.Row = at.Row
 	return l.Lines.Seek(at)
 }
 
-// CountLines is how many lines of a text there are that count.
 func CountLines(text []byte, comment byte) (n int64) {
 	for len(text) > 0 {
 		if Counts(text, comment) {
@@ -306,10 +301,8 @@ func Counts(text []byte, comment byte) bool {
 	return false
 }
 
-// maxText is how much of an offending text an error repeats.
 const maxText = 60
 
-// Shorten makes an offending text fit an error.
 func Shorten(b []byte) string {
 	if len(b) <= maxText {
 		return string(b)
@@ -344,7 +337,6 @@ type Sample struct {
 	Long    []byte   // what there is of the first of them, if it is longer than the head
 }
 
-// sampleLines is how many lines a sample has, at most.
 const sampleLines = 50
 
 // Take takes a sample of the beginning of a text. A comment is a line that begins with

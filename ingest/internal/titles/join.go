@@ -75,7 +75,6 @@ func (j *Join) walk(yield func(string) bool) error {
 	})
 }
 
-// IDsOf visits the ids of an axis of a store, numbers or texts.
 func IDsOf(s *csr.Store, axis csr.Axis, visit func(num int64, text string) error) (err error) {
 	r, err := s.IDs(axis)
 	if err != nil {
@@ -250,7 +249,6 @@ type chainedTitles struct {
 	next Source
 }
 
-// Next is the next of the first, then of the second.
 func (c *chainedTitles) Next() (format.Label, error) {
 	l, err := c.IDs.Next()
 	if err != io.EOF || c.next == nil {

@@ -36,7 +36,6 @@ type Reader struct {
 // maxLines is how many lines a record has at most: each is a new beginning of what takes it apart.
 const maxLines = 1000
 
-// want is what a line should be.
 const want = "id and title, separated by a comma, semicolon, tab, | or ::"
 
 // Open reads the layout of a file. The Reader closes it, and so does Open if it fails.
@@ -146,7 +145,6 @@ func isTitle(name string) bool {
 	return false
 }
 
-// Next is the next id with its title.
 func (r *Reader) Next() (format.Label, error) {
 	var label format.Label
 	var line []byte

@@ -11,7 +11,6 @@ import (
 // tastes is the number of groups of users who look for the same items.
 const tastes = 8
 
-// item is what ratings depend on.
 type item struct {
 	bias    float64
 	factors [factors]float64
@@ -63,7 +62,6 @@ func newCatalogue(r *rand.Rand, n int) *catalogue {
 	return c
 }
 
-// user is what a user's choices and ratings depend on.
 type user struct {
 	main, second int // tastes
 	bias         float64
@@ -93,7 +91,6 @@ func newUser(r *rand.Rand) *user {
 	return u
 }
 
-// rate draws the user's rating of an item.
 func (u *user) rate(r *rand.Rand, it *item) float64 {
 	x := meanRating + u.bias + it.bias + ratingNoise*r.NormFloat64()
 	for f := range factors {

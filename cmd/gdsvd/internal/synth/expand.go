@@ -42,7 +42,6 @@ type WriteOptions struct {
 	Progress func(stage Stage, done, total int64)
 }
 
-// Stage is what Write is at.
 type Stage string
 
 // The stages, in order: singular values of an Expansion's base, entries written.
@@ -175,7 +174,6 @@ func (e *Expansion) values(ctx context.Context, factor *mat.Dense) (csr.Values, 
 	return stats.Values(), nil
 }
 
-// expander writes the rows of an expansion.
 type expander struct {
 	base *csr.Store
 	w    *csr.Writer

@@ -27,7 +27,6 @@ func DefaultFactorValues() []float64 { return []float64{0.5, 1} }
 // maxFactorCells bounds the factor, which is decomposed densely.
 const maxFactorCells = 1 << 22
 
-// Validate reports why there is no such factor.
 func (f Factor) Validate() error {
 	switch {
 	case f.Rows < 1 || f.Cols < 1 || f.Rows > maxFactorCells || f.Cols > maxFactorCells || f.Rows*f.Cols > maxFactorCells:
@@ -105,7 +104,6 @@ type entries struct {
 	val []float64
 }
 
-// sparseRows lists the entries of m row by row.
 func sparseRows(m *mat.Dense) []entries {
 	rows, _ := m.Dims()
 	all := make([]entries, rows)

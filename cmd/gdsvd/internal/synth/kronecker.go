@@ -31,10 +31,8 @@ func NewKronecker(users, items int, seed uint64) *Kronecker {
 	return k
 }
 
-// Dims is the shape of the ratings matrix.
 func (k *Kronecker) Dims() (users, items int) { return k.product.Dims() }
 
-// NNZ is the number of ratings.
 func (k *Kronecker) NNZ() int { return nonzeros(k.product) }
 
 func nonzeros(m *mat.Dense) int {
@@ -99,7 +97,6 @@ func (k *Kronecker) WriteRatings(w io.Writer) error {
 	return out.Flush()
 }
 
-// appendRating adds one line of a MovieLens 10M file.
 func appendRating(b []byte, user, item int, rating float64, timestamp int64) []byte {
 	b = strconv.AppendInt(b, int64(user), 10)
 	b = append(b, "::"...)

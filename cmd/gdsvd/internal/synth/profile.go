@@ -28,7 +28,6 @@ type Profile struct {
 // ProfileKind is how values depend on their place i, from 0, among r.
 type ProfileKind string
 
-// The kinds.
 const (
 	Exponential ProfileKind = "exponential" // Decay^i
 	Polynomial  ProfileKind = "polynomial"  // (i+1)^−Power
@@ -38,7 +37,6 @@ const (
 	Repeated    ProfileKind = "repeated"    // Decay^g, each Group times
 )
 
-// ProfileKinds lists them.
 func ProfileKinds() []ProfileKind {
 	return []ProfileKind{Exponential, Polynomial, Linear, TwoValues, Clustered, Repeated}
 }
@@ -80,10 +78,8 @@ func kindNames() string {
 	return strings.Join(names, ", ")
 }
 
-// grouped tells whether the values come in groups.
 func (p Profile) grouped() bool { return p.Kind == Clustered || p.Kind == Repeated }
 
-// value is value i of r.
 func (p Profile) value(i, r int64) float64 { return max(p.Least, p.shape(i, r)) }
 
 // shape is value without the floor.

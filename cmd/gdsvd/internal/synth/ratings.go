@@ -26,15 +26,12 @@ type Ratings struct {
 	Seed         uint64
 }
 
-// MinPerUser is the least number of ratings of a user.
 const MinPerUser = 20
 
-// MovieLens10M has the shape of MovieLens 10M.
 func MovieLens10M(seed uint64) Ratings {
 	return Ratings{Users: 69878, Items: 10677, Ratings: 10000054, Seed: seed}
 }
 
-// Validate reports why no such file exists.
 func (g Ratings) Validate() error {
 	switch {
 	case g.Users < 1 || g.Items < MinPerUser:
@@ -68,7 +65,6 @@ const (
 	streamUser
 )
 
-// source returns the random numbers of one purpose and index.
 func (g Ratings) source(purpose, index uint64) *rand.PCG {
 	return rand.NewPCG(mix.Next(g.Seed+mix.Next(purpose)), mix.Next(index))
 }

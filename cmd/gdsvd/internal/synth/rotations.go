@@ -2,7 +2,6 @@ package synth
 
 import "github.com/gdsvd/gdsvd/internal/mix"
 
-// entry is one entry of a sparse vector.
 type entry struct {
 	at  int64
 	val float64
@@ -81,7 +80,6 @@ func (l *layer) apply(x []entry, transposed bool) []entry {
 	return x
 }
 
-// rotate applies layers in order.
 func rotate(layers []layer, x []entry) []entry {
 	for i := range layers {
 		x = layers[i].apply(x, false)

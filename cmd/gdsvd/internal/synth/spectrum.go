@@ -44,7 +44,6 @@ type Spectrum struct {
 // maxLayers bounds the entries of a row to 4096.
 const maxLayers = 12
 
-// Validate reports why there is no such matrix.
 func (s Spectrum) Validate() error {
 	switch {
 	case s.Rows < 1 || s.Cols < 1:
@@ -147,7 +146,6 @@ type rotated struct {
 	colLayers        []layer
 }
 
-// Streams of random numbers.
 const (
 	streamRows = iota + 0x7370656374
 	streamCols
@@ -212,7 +210,6 @@ func (r *rotated) blockRows() int64 {
 	return min(csr.BlockRows, csr.BlockNNZ/r.width)
 }
 
-// NumBlocks is how many blocks of rows there are.
 func (r *rotated) NumBlocks() int { return int((r.rows + r.blockRows() - 1) / r.blockRows()) }
 
 // Block describes block i with the most entries it can have.
@@ -222,7 +219,6 @@ func (r *rotated) Block(i int) csr.BlockInfo {
 	return csr.BlockInfo{FirstRow: first, Rows: int(rows), NNZ: int(rows * r.width)}
 }
 
-// DecodeBlock makes the rows of block i.
 func (r *rotated) DecodeBlock(i int, dst *csr.Block) error {
 	info := r.Block(i)
 	*dst = csr.Block{FirstRow: info.FirstRow, RowPtr: append(dst.RowPtr[:0], 0), Col: dst.Col[:0], Val: dst.Val[:0]}

@@ -24,8 +24,7 @@ const (
 	maxKnown = 4096
 	// denseSide: a base of which no side is longer is decomposed densely.
 	denseSide = 400
-	// truthTol is the tolerance for the values of a large base.
-	truthTol = 1e-11
+	truthTol  = 1e-11
 )
 
 // truth computes the leading singular values of factor ⊗ base.
@@ -97,7 +96,6 @@ func (e *Expansion) denseBase() ([]float64, error) {
 	return dense(a), nil
 }
 
-// solveBase computes k certified leading triplets of a store.
 func solveBase(ctx context.Context, base *csr.Store, k int, o *WriteOptions) (_ *solver.Result, err error) {
 	method := lanczos.Krylov{Columns: 16}
 	about := method.Traits(k)

@@ -106,7 +106,6 @@ func Float32(l cpu.Level, dst []float64, src []byte) (n int, finite bool) {
 	return n, !float32AVX2(&dst[0], &src[0], n)
 }
 
-// Float64 is Float32 for values of eight bytes.
 func Float64(l cpu.Level, dst []float64, src []byte) (n int, finite bool) {
 	n = min(len(dst), len(src)/8) &^ 7
 	if l < cpu.AVX2 || n == 0 {

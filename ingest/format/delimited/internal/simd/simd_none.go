@@ -2,5 +2,4 @@
 
 package simd
 
-// Lines takes none.
 func Lines([]byte, string, bool, []int64, []int64, []float64) (taken, lines int) { return 0, 0 }
