@@ -23,7 +23,7 @@ import (
 // The journal of an ingest lies in its scratch: sealed JSON, replaced as a whole.
 const (
 	journalHalf    = scratch.Journal + ".half"
-	journalVersion = 2
+	journalVersion = 3
 )
 
 const (

@@ -64,7 +64,7 @@ func (a *Axis) Generations() int { return len(a.closed) }
 
 type State struct {
 	Closed []List
-	Log    LogState
+	Log    List
 }
 
 // State is that of now, valid once Save has been called and the files are durable.
@@ -84,7 +84,10 @@ func (a *Axis) Save(s *scratch.Dir) error { return a.log.save(s, a.dict) }
 func (a *Axis) Logs() (open vfs.File, old []string) {
 	old = a.log.old
 	a.log.old = nil
-	return a.log.f, old
+	if a.log.w != nil {
+		open = a.log.w.f
+	}
+	return open, old
 }
 
 func (a *Axis) Restore(s *scratch.Dir, st State) error {
@@ -94,11 +97,8 @@ func (a *Axis) Restore(s *scratch.Dir, st State) error {
 			return err
 		}
 	}
-	if err := st.Log.load(s, a.dict); err != nil {
-		return err
-	}
 	a.log.state = st.Log
-	return nil
+	return readLog(s, st.Log, a.dict)
 }
 
 // Held is the bytes of the generation being numbered.
@@ -137,7 +137,7 @@ func (a *Axis) Turn(s *scratch.Dir) error {
 			return errors.Join(err, w.f.Close())
 		}
 	}
-	list, err := w.end(s)
+	list, err := w.end(s.Complete) // for a journal to name it
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func listAsText(s *scratch.Dir, l List) (List, error) {
 			return l, errors.Join(err, w.f.Close())
 		}
 	}
-	return w.endPassing()
+	return w.end(vfs.File.Close)
 }
 
 // mergeSome puts the merge of the first lists, width of them, behind the others.
@@ -238,7 +238,7 @@ func mergeSome(s *scratch.Dir, ctx context.Context, lists []List, width int, m M
 	if err := mergeLists(s, ctx, lists[:width], m, w.add); err != nil {
 		return nil, errors.Join(err, w.f.Close())
 	}
-	merged, err := w.endPassing()
+	merged, err := w.end(vfs.File.Close)
 	return append(slices.Clone(lists[width:]), merged), err
 }
 

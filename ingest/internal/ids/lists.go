@@ -86,28 +86,12 @@ func (l *listWriter) add(r *ID) error {
 	return nil
 }
 
-// end hands the complete file over to the scratch, for a journal to name it.
-func (l *listWriter) end(s *scratch.Dir) (List, error) {
-	if err := l.flush(); err != nil {
-		return l.list, err
-	}
-	return l.list, s.Complete(l.f)
-}
-
-// endPassing closes a file that an ingest makes anew when it is resumed.
-func (l *listWriter) endPassing() (List, error) {
-	if err := l.flush(); err != nil {
-		return l.list, err
-	}
-	return l.list, l.f.Close()
-}
-
-// flush writes what is still in the buffer; it closes the file if that fails.
-func (l *listWriter) flush() error {
+// end hands the complete file over, or closes it if that fails.
+func (l *listWriter) end(to func(vfs.File) error) (List, error) {
 	if err := l.w.Flush(); err != nil {
-		return errors.Join(fmt.Errorf("spill ids: %w", err), l.f.Close())
+		return l.list, errors.Join(fmt.Errorf("spill ids: %w", err), l.f.Close())
 	}
-	return nil
+	return l.list, to(l.f)
 }
 
 type listReader struct {
@@ -295,7 +279,7 @@ func (a *Axis) rank(ctx context.Context, s *scratch.Dir, lists []List, b extsort
 	if err != nil {
 		return errors.Join(err, w.f.Close())
 	}
-	if a.names, err = w.endPassing(); err != nil {
+	if a.names, err = w.end(vfs.File.Close); err != nil {
 		return err
 	}
 	a.ranks, err = newRankReader(ctx, spool, 32+bits.Len(uint(len(a.closed))))
