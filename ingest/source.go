@@ -84,7 +84,7 @@ func (src *source) open(o request, window int64, prev *source) (err error) {
 	if src.reader, err = f.Open(in); err != nil {
 		return err
 	}
-	if _, timed := src.reader.(format.Timed); in.Times && (!timed || src.shape != nil) {
+	if in.Times && (!f.Timed || src.shape != nil) {
 		return &format.ParseError{File: in.Name, Err: fmt.Errorf("input of format %s: %w; those of text, JSON lines and Parquet can, and a random hold-out needs none", in.Format, format.ErrNoTimes)}
 	}
 	if prev != nil && src.shape != nil {

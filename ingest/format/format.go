@@ -38,6 +38,8 @@ type Format struct {
 	Sniff func(Head) bool
 	// Open reads what stands before the entries.
 	Open func(*Input) (Reader, error)
+	// Timed: entries may have times.
+	Timed bool
 	// Beside, unless nil, are files that belong to an input of the format.
 	Beside *Beside
 }
@@ -75,7 +77,7 @@ type Input struct {
 	// Events: an entry is the number of lines at its place, and no column is its value. Whatever
 	// values a batch has, ingest takes 1.
 	Events bool
-	// Times asks for Batch.Time: Open fails if there will be none. See Timed.
+	// Times asks for Batch.Time: Open fails if there will be none. See Format.Timed.
 	Times bool
 	// Before is the Reader of the input before this one, of whatever format, or nil.
 	Before Reader

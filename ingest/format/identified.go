@@ -42,12 +42,6 @@ type Label struct {
 	Line  int64  // from 1
 }
 
-// Timed is a Reader of a format whose entries may have times.
-type Timed interface {
-	Reader
-	Timed()
-}
-
 // Omitting is a Reader that leaves out what is no part of the matrix.
 type Omitting interface {
 	Reader

@@ -43,12 +43,14 @@ type Options struct {
 
 // Format is any text of one entry a line; it takes whatever no other format has taken.
 func Format(o Options) format.Format {
-	return format.Format{Name: "delimited", Sniff: func(format.Head) bool { return true }, Open: o.open}
+	return format.Format{Name: "delimited", Sniff: func(format.Head) bool { return true }, Open: o.open, Timed: true}
 }
 
 // MovieLens is user, item, rating and an optional integer timestamp, separated
 // by "::" (ratings.dat), tabs (u.data) or commas (ratings.csv, with a header).
-func MovieLens(o Options) format.Format { return format.Format{Name: movieLens, Open: o.open} }
+func MovieLens(o Options) format.Format {
+	return format.Format{Name: movieLens, Open: o.open, Timed: true}
+}
 
 const movieLens = "movielens"
 
@@ -98,8 +100,6 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	}
 	return nil
 }
-
-func (p *reader) Timed() {}
 
 func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
 

@@ -66,23 +66,10 @@ func (s separator) split(line []byte, f *fields) (base []byte, col int, err erro
 		f.spans = text.SplitBlanks(line, f.spans)
 	case s.quotes && bytes.IndexByte(line, '"') >= 0:
 		return s.splitQuoted(line, f)
-	case len(s.text) == 1:
-		f.spans = splitByte(line, s.text[0], f.spans)
 	default:
 		f.spans = splitText(line, []byte(s.text), f.spans)
 	}
 	return line, 0, nil
-}
-
-func splitByte(line []byte, sep byte, spans []text.Span) []text.Span {
-	a := 0
-	for i, c := range line {
-		if c == sep {
-			spans = append(spans, trimSpan(line, a, i))
-			a = i + 1
-		}
-	}
-	return append(spans, trimSpan(line, a, len(line)))
 }
 
 func splitText(line, sep []byte, spans []text.Span) []text.Span {

@@ -53,11 +53,7 @@ func open(in *format.Input) (format.Reader, error) {
 		}
 		cols = int64(lo)
 	}
-	r, err := dense.New(dense.Reader{In: in, Header: int64(len(magic) + len(dims)), Rows: rows, Cols: cols, Type: types[magic[2]]})
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	return dense.New(dense.Reader{In: in, Header: int64(len(magic) + len(dims)), Rows: rows, Cols: cols, Type: types[magic[2]]})
 }
 
 func readHeader(in *format.Input, b []byte) error {

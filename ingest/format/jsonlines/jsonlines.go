@@ -23,7 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-var Format = format.Format{Name: "jsonl", Sniff: sniff, Open: open}
+var Format = format.Format{Name: "jsonl", Sniff: sniff, Open: open, Timed: true}
 
 func sniff(h format.Head) bool {
 	if h.Chosen {
@@ -137,8 +137,6 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 
 // Check has nothing to do: a line is right or wrong by itself.
 func (p *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
-
-func (p *reader) Timed() {}
 
 func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
 

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -22,13 +21,12 @@ var Format = format.Format{Name: "npy",
 
 func open(in *format.Input) (format.Reader, error) {
 	fail := func(err error) (format.Reader, error) { return nil, &format.ParseError{File: in.Name, Err: err} }
-	failing := &failingReader{r: in}
-	h, err := npy.ReadHeader(failing)
-	if failing.err != nil {
-		return nil, failing.err
+	h, err := npy.ReadHeader(in)
+	if errors.Is(err, npy.ErrFormat) {
+		return fail(fmt.Errorf("%w: %s", format.ErrHeader, told(err)))
 	}
 	if err != nil {
-		return fail(fmt.Errorf("%w: %s", format.ErrHeader, told(err)))
+		return nil, err
 	}
 	if strings.Contains(h.Descr, "O") {
 		return fail(fmt.Errorf("an array of Python objects: %w; save a sparse matrix with scipy.sparse.save_npz", format.ErrUnsupported))
@@ -40,25 +38,8 @@ func open(in *format.Input) (format.Reader, error) {
 	if len(h.Shape) != 2 {
 		return fail(fmt.Errorf("an array of %d dimensions: %w; a matrix has 2: numpy.save(file, x.reshape(rows, -1))", len(h.Shape), format.ErrUnsupported))
 	}
-	r, err := dense.New(dense.Reader{In: in, Header: h.Size, Rows: h.Shape[0], Cols: h.Shape[1], ByColumn: h.Fortran, Type: t})
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	return dense.New(dense.Reader{In: in, Header: h.Size, Rows: h.Shape[0], Cols: h.Shape[1], ByColumn: h.Fortran, Type: t})
 }
 
 // told is what an error of package npy says, without its kind.
 func told(err error) string { return strings.TrimSuffix(err.Error(), ": "+npy.ErrFormat.Error()) }
-
-type failingReader struct {
-	r   io.Reader
-	err error
-}
-
-func (f *failingReader) Read(p []byte) (int, error) {
-	n, err := f.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		f.err = err
-	}
-	return n, err
-}

@@ -72,14 +72,20 @@ func open(in *format.Input) (format.Reader, error) {
 	}
 	switch kind {
 	case "csr", "csc":
-		err = r.openCompressed()
+		if r.minor, err = r.vector("indices", true); err == nil {
+			r.n = r.minor.len()
+			r.p, err = r.openPointers(r.lines, r.n)
+		}
 	case "coo":
 		err = r.openCOO()
 	default:
 		return fail(fmt.Errorf("a sparse matrix of kind %q: %w; save x.tocsr()", kind, format.ErrUnsupported))
 	}
 	if err == nil {
-		err = r.openData()
+		r.data, err = r.vector("data", false)
+	}
+	if err == nil && r.data.len() != r.n {
+		err = r.fail(r.data.name, 0, fmt.Errorf("%w: %d values for %d indices", format.ErrCount, r.data.len(), r.n))
 	}
 	if err != nil {
 		return nil, err
@@ -106,15 +112,6 @@ func (a *archive) shape() ([]int64, error) {
 		return nil, a.fail(m.name, 0, fmt.Errorf("%w: shape %d × %d", format.ErrHeader, s[0], s[1]))
 	}
 	return s, nil
-}
-
-func (r *reader) openCompressed() (err error) {
-	if r.minor, err = r.vector("indices", true); err != nil {
-		return err
-	}
-	r.n = r.minor.len()
-	r.p, err = r.openPointers(r.lines, r.n)
-	return err
 }
 
 func (r *reader) openCOO() (err error) {
@@ -149,16 +146,6 @@ func (r *reader) openCoords() (err error) {
 		r.n, *half = m.head.Shape[1], m
 	}
 	return r.minor.skip(r.n * int64(r.minor.kind.Size))
-}
-
-func (r *reader) openData() (err error) {
-	if r.data, err = r.vector("data", false); err != nil {
-		return err
-	}
-	if r.data.len() != r.n {
-		return r.fail(r.data.name, 0, fmt.Errorf("%w: %d values for %d indices", format.ErrCount, r.data.len(), r.n))
-	}
-	return nil
 }
 
 func (r *reader) position(entry, row int64) format.Position {
@@ -270,7 +257,7 @@ func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	if r.byColumn {
 		lines, across = across, lines
 	}
-	*across, b.Val = room(*across, n), room(b.Val, n)
+	*across, b.Val = slices.Grow((*across)[:0], int(n))[:n], slices.Grow(b.Val[:0], int(n))[:n]
 	r.minor.kind.Ints(*across, c.Data)
 	if err := r.inside(*across, r.minor, r.across, first); err != nil {
 		return err
@@ -284,7 +271,7 @@ func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	}
 	rest := c.Data[n*(minor+data):]
 	if r.major != nil {
-		*lines = room(*lines, n)
+		*lines = slices.Grow((*lines)[:0], int(n))[:n]
 		r.major.kind.Ints(*lines, rest)
 		return r.inside(*lines, r.major, r.lines, first)
 	}
@@ -327,14 +314,6 @@ func (r *reader) inside(indices []int64, m *member, most, first int64) error {
 		}
 	}
 	return nil
-}
-
-// room is a slice of n elements, in the place of another if that is large enough.
-func room[T any](s []T, n int64) []T {
-	if int64(cap(s)) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }
 
 // Locate is the place of the value of entry n.

@@ -64,7 +64,7 @@ func (c *column) begin(f *field, k chunk, in *format.Input, rows int64, w *windo
 		return fmt.Errorf("encrypted, or in another file: %w", format.ErrUnsupported)
 	case k.phys != f.phys || k.values != rows || start < 4 || k.bytes < 0 || start > in.Size || k.bytes > in.Size-start:
 		return errors.New("the footer contradicts itself")
-	case !readable(k.codec):
+	case !slices.Contains([]int{codecNone, codecSnappy, codecGzip, codecBrotli, codecZstd, codecLZ4}, k.codec):
 		name := fmt.Sprint("codec ", k.codec)
 		if k.codec > 0 && k.codec < len(codecNames) {
 			name = codecNames[k.codec]

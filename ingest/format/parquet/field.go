@@ -122,14 +122,12 @@ func newField(e element, leaf int) *field {
 	return f
 }
 
-func (f *field) numeric() bool {
-	return f.kind == integer || f.kind == natural || f.kind == number || f.kind == decimal
-}
-
 func (f *field) can() bool {
 	switch {
+	case f.isTime && f.unit == unitNone:
+		return f.phys != physBool && f.scale == 0 && f.kind >= integer && f.kind <= texts
 	case f.isTime:
-		return f.canTime()
+		return f.unit != unitOther
 	case f.nested || f.unit != unitNone || f.kind == other:
 		return false
 	case f.isID:
@@ -284,16 +282,6 @@ func unitOf(e element) timeUnit {
 		return unitOther
 	}
 	return unitNone
-}
-
-func (f *field) canTime() bool {
-	switch f.unit {
-	case unitOther:
-		return false
-	case unitNone:
-		return f.phys != physBool && f.scale == 0 && f.kind >= integer && f.kind <= texts
-	}
-	return true
 }
 
 // moment makes a time of a number: one of the unit of its column, or as format.TimeOf has it.

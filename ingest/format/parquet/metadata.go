@@ -104,8 +104,12 @@ func readFooter(in *format.Input) (*footer, error) {
 	if _, err := in.At.ReadAt(b, in.Size-8-n); err != nil && err != io.EOF {
 		return nil, err
 	}
-	t := &thrift{b: b, room: room}
-	f := t.footer()
+	t, f := &thrift{b: b, room: room}, new(footer)
+	t.fields(slots{
+		{2, func() { f.schema = keep(t, f.schema, t.element()) }},
+		{3, &f.rows},
+		{4, func() { f.groups = keep(t, f.groups, t.group()) }},
+	})
 	if t.err == errRoom {
 		return nil, errLargeFooter(n)
 	}
@@ -115,16 +119,6 @@ func readFooter(in *format.Input) (*footer, error) {
 
 func errLargeFooter(n int64) error {
 	return fmt.Errorf("a footer of %d bytes: %w within this memory budget; a larger --memory reads it, or write it with fewer row groups or columns", n, format.ErrUnsupported)
-}
-
-func (t *thrift) footer() *footer {
-	f := new(footer)
-	t.fields(slots{
-		{2, func() { f.schema = keep(t, f.schema, t.element()) }},
-		{3, &f.rows},
-		{4, func() { f.groups = keep(t, f.groups, t.group()) }},
-	})
-	return f
 }
 
 func (t *thrift) element() element {

@@ -156,14 +156,6 @@ func (c *column) data(p *page, b []byte) error {
 	return nil
 }
 
-func readable(codec int) bool {
-	switch codec {
-	case codecNone, codecSnappy, codecGzip, codecBrotli, codecZstd, codecLZ4:
-		return true
-	}
-	return false
-}
-
 func (c *column) uncompress(b []byte, size int) (_ []byte, err error) {
 	if size < 0 || size > maxPage {
 		return nil, errShort

@@ -29,7 +29,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-var Format = format.Format{Name: "parquet", Sniff: sniff, Open: open}
+var Format = format.Format{Name: "parquet", Sniff: sniff, Open: open, Timed: true}
 
 const magic = "PAR1"
 
@@ -100,7 +100,8 @@ func (p *reader) assign(schema []element) error {
 	var of []roles.Field
 	for _, f := range all {
 		names = append(names, f.name)
-		of = append(of, roles.Field{Name: f.name, Numeric: f.numeric(), Empty: f.nested || f.unit != unitNone && roles.Read(f.name).Role != roles.Time})
+		numeric := slices.Contains([]kind{integer, natural, number, decimal}, f.kind)
+		of = append(of, roles.Field{Name: f.name, Numeric: numeric, Empty: f.nested || f.unit != unitNone && roles.Read(f.name).Role != roles.Time})
 	}
 	lost := -1
 	if p.a, lost, err = roles.Choose(of, p.in.Columns, p.in.Events); err != nil {
@@ -155,8 +156,6 @@ func (p *reader) timeOf(all []*field, names []string) (at int, err error) {
 	}
 	return p.a.Time(names)
 }
-
-func (p *reader) Timed() {}
 
 func (p *reader) fail(err error) error { return &format.ParseError{File: p.in.Name, Err: err} }
 

@@ -25,8 +25,8 @@ type Reader struct {
 }
 
 // New declares the shape and begins to read. A plain file that has not the size it should have is refused.
-func New(r Reader) (*Reader, error) {
-	fail := func(err error) (*Reader, error) { return nil, &format.ParseError{File: r.In.Name, Err: err} }
+func New(r Reader) (format.Reader, error) {
+	fail := func(err error) (format.Reader, error) { return nil, &format.ParseError{File: r.In.Name, Err: err} }
 	hi, lo := bits.Mul64(uint64(r.Rows), uint64(r.Cols))
 	over, total := bits.Mul64(lo, uint64(r.Type.Size))
 	if hi != 0 || over != 0 || total >= 1<<62 {

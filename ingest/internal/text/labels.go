@@ -54,20 +54,13 @@ func (l *Labels) Next() (format.Label, error) {
 func (l *Labels) Close() error { return l.close() }
 
 func field(line []byte, n int) []byte {
-	for ; n > 0; n-- {
-		i := bytes.IndexByte(line, '\t')
-		if i < 0 {
-			return nil
+	for part := range bytes.SplitSeq(line, []byte{'\t'}) {
+		if n == 0 {
+			return part
 		}
-		line = line[i+1:]
+		n--
 	}
-	if n < 0 {
-		return nil
-	}
-	if i := bytes.IndexByte(line, '\t'); i >= 0 {
-		line = line[:i]
-	}
-	return line
+	return nil
 }
 
 // ReadLabels gives visit all labels with their numbers from 0, and closes them.
