@@ -69,7 +69,7 @@ func (c *checker) run(ctx context.Context) error {
 		c.total += s.Size
 	}
 	for _, a := range []Axis{RowAxis, ColAxis} {
-		if f := m.IDs.axis(a); f != nil {
+		if f := m.IDs.Of(a); f != nil {
 			c.total += f.Size
 		}
 	}
@@ -193,7 +193,7 @@ func (c *checker) totals() error {
 }
 
 func (c *checker) ids(ctx context.Context, a Axis) (err error) {
-	info := c.manifest.IDs.axis(a)
+	info := c.manifest.IDs.Of(a)
 	if info == nil {
 		return nil
 	}

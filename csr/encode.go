@@ -138,15 +138,12 @@ func notSingle(vals []float64) error {
 func carried(bits uint64) uint64 { return bits&expMask + 1<<52 }
 
 func checkFinite(vals []float64) error {
-	carry := uint64(0)
 	for _, v := range vals {
-		carry |= carried(math.Float64bits(v))
+		if !finite(v) {
+			return fmt.Errorf("value %v is not finite", v)
+		}
 	}
-	if carry>>63 == 0 {
-		return nil
-	}
-	i := slices.IndexFunc(vals, func(v float64) bool { return !finite(v) })
-	return fmt.Errorf("value %v is not finite", vals[i])
+	return nil
 }
 
 func notInTable(v float64) error { return fmt.Errorf("%w: %v is not in the value table", ErrCoding, v) }

@@ -16,7 +16,7 @@ import (
 
 // IDs reads the ids of an axis in order. Without a file they are 0 … n−1.
 func (s *Store) IDs(axis Axis) (*IDReader, error) {
-	if info := s.manifest.IDs.axis(axis); info != nil {
+	if info := s.manifest.IDs.Of(axis); info != nil {
 		return openIDs(s.fs, s.path, info)
 	}
 	return &IDReader{info: IDFile{Kind: IntIDs, Count: s.manifest.axisLen(axis)}, num: -1}, nil

@@ -90,12 +90,8 @@ type IDFile struct {
 	CRC   crc.Sum `json:"crc"`
 }
 
-func (f *IDFiles) axis(a Axis) *IDFile {
-	if a == RowAxis {
-		return f.Rows
-	}
-	return f.Cols
-}
+// Of is the file of an axis, or nil.
+func (f IDFiles) Of(a Axis) *IDFile { return [...]*IDFile{f.Rows, f.Cols}[a] }
 
 func (m *Manifest) encode() ([]byte, error) { return durable.Seal(m, &m.CRC) }
 
@@ -106,10 +102,7 @@ func decodeManifest(store string, b []byte) (*Manifest, error) {
 		return nil, err
 	}
 	m := new(Manifest)
-	if err := unseal(b, m); err != nil {
-		return nil, err
-	}
-	return m, nil
+	return m, unseal(b, m)
 }
 
 // unseal verifies the crc at the end of b, JSON that has no field unknown to v, decodes it, and checks what it
@@ -177,7 +170,7 @@ func (m *Manifest) validate() error {
 		return err
 	}
 	for _, a := range []Axis{RowAxis, ColAxis} {
-		f := m.IDs.axis(a)
+		f := m.IDs.Of(a)
 		if f == nil {
 			continue
 		}
@@ -219,12 +212,7 @@ func (m *Manifest) validateShards() error {
 	return nil
 }
 
-func (m *Manifest) axisLen(a Axis) int64 {
-	if a == RowAxis {
-		return m.Rows
-	}
-	return m.Cols
-}
+func (m *Manifest) axisLen(a Axis) int64 { return [...]int64{m.Rows, m.Cols}[a] }
 
 // fingerprint hashes what FORMAT.md "Fingerprint" lists.
 func fingerprint(m *Manifest, blocks []blockMeta) string {
@@ -274,7 +262,7 @@ func (m *Manifest) strays(fsys vfs.FS, dir string) ([]string, error) {
 		ours[s.Name] = true
 	}
 	for _, a := range []Axis{RowAxis, ColAxis} {
-		ours[a.file()] = m.IDs.axis(a) != nil
+		ours[a.file()] = m.IDs.Of(a) != nil
 	}
 	var names []string
 	entries, err := fsys.ReadDir(dir)

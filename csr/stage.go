@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/vfs"
@@ -33,6 +32,7 @@ func replaceable(fsys vfs.FS, path string) error {
 	isStore := len(entries) == 0
 	for _, e := range entries {
 		name, regular := e.Name(), e.Type().IsRegular()
+		whole := strings.TrimSuffix(name, ".tmp") // of titles
 		switch {
 		case regular && name == manifestName:
 			ours, err := mentionsFormat(fsys, filepath.Join(path, name))
@@ -42,7 +42,7 @@ func replaceable(fsys vfs.FS, path string) error {
 			isStore = isStore || ours
 		case regular && strings.HasPrefix(name, "shard-") && strings.HasSuffix(name, ".csr"):
 			isStore = true
-		case regular && (name == RowAxis.file() || name == ColAxis.file() || name == truthName || slices.Contains(titleFiles(), name)):
+		case regular && (name == RowAxis.file() || name == ColAxis.file() || name == truthName || whole == RowAxis.titles() || whole == ColAxis.titles()):
 		default:
 			return fmt.Errorf("%w: %s in it is not of a store; it is left alone", ErrNotStore, name)
 		}

@@ -89,7 +89,7 @@ func (s *Store) load() error {
 }
 
 func (s *Store) idsSize(a Axis) (int64, error) {
-	info := s.manifest.IDs.axis(a)
+	info := s.manifest.IDs.Of(a)
 	if info == nil {
 		return 0, nil
 	}

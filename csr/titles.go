@@ -31,14 +31,6 @@ const (
 
 func (a Axis) titles() string { return a.String() + ".titles" }
 
-// titleFiles are the names a store may have for titles, unfinished ones included.
-func titleFiles() (names []string) {
-	for _, a := range []Axis{RowAxis, ColAxis} {
-		names = append(names, a.titles(), a.titles()+".tmp")
-	}
-	return names
-}
-
 // WriteTitles puts names for people beside the store: one for each row or column of A in
 // order, "" where there is none. Those that are there already are replaced in one step. The
 // matrix and its fingerprint are what they were.

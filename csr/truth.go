@@ -85,21 +85,13 @@ func readTruth(fsys vfs.FS, path, fingerprint string) (*Truth, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read truth: %w", err)
 	}
-	t, err := decodeTruth(b, fingerprint)
+	t := new(Truth)
+	err = unseal(b, t)
+	if err == nil && t.Fingerprint != fingerprint {
+		err = codec.Damaged(0, "it is about another matrix, with fingerprint %.80q", t.Fingerprint)
+	}
 	if bad := (*codec.Damage)(nil); errors.As(err, &bad) {
 		return nil, &corruptError{Store: path, File: truthName, Section: "truth", Offset: bad.At, Err: err}
 	}
 	return t, err
-}
-
-// decodeTruth parses and checks the truth about the store with the fingerprint. Errors are *codec.Damage.
-func decodeTruth(b []byte, fingerprint string) (*Truth, error) {
-	t := new(Truth)
-	if err := unseal(b, t); err != nil {
-		return nil, err
-	}
-	if t.Fingerprint != fingerprint {
-		return nil, codec.Damaged(0, "it is about another matrix, with fingerprint %.80q", t.Fingerprint)
-	}
-	return t, nil
 }

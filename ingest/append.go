@@ -103,14 +103,6 @@ func (b *base) open(fsys vfs.FS) (*csr.Store, error) {
 	return s, err
 }
 
-func (b *base) same(fsys vfs.FS) error {
-	s, err := b.open(fsys)
-	if err != nil {
-		return err
-	}
-	return s.Close()
-}
-
 // repeated is how many entries were merged into others; of an undirected graph, edges.
 func (b *base) repeated() int64 {
 	if options, _ := b.source["options"].(map[string]any); options["graph"] == Undirected.String() {
@@ -266,11 +258,8 @@ func (b *base) before(origin map[string]any) {
 func (o request) merges() bool { return o.base != nil && !o.base.spooled }
 
 func (g *ordered) knownIDs(s *csr.Store, side format.Side) *ids.Known {
-	axis, file := (&titler{store: s}).axis(side), s.Manifest().IDs.Rows
-	n := s.Rows()
-	if axis == csr.ColAxis {
-		file, n = s.Manifest().IDs.Cols, s.Cols()
-	}
+	axis := axisOf(s, side)
+	file, n := s.Manifest().IDs.Of(axis), [...]int64{s.Rows(), s.Cols()}[axis]
 	return &ids.Known{N: n, Text: file != nil && file.Kind == csr.StringIDs, Each: func(visit func(*ids.ID) error) error {
 		s, err := g.o.base.open(g.o.FS)
 		if err != nil {

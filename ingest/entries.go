@@ -147,7 +147,7 @@ func (e *entries) addKeys(b *format.Batch) error {
 	cols := b.Col.Ints[:len(b.Val)]
 	if named || e.shape.Late {
 		for i, row := range b.Row.Ints[:len(b.Val)] {
-			e.pairs[i] = lateKey(row, cols[i])
+			e.pairs[i] = uint64(row)<<32 | uint64(cols[i])
 		}
 		return e.spool.Add(e.pairs, b.Val)
 	}

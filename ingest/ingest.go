@@ -115,7 +115,11 @@ func attempt(ctx context.Context, names []string, out string, o request, p plan)
 	}
 	defer func() { err = errors.Join(err, t.staging.Abort()) }() // nothing after Commit
 	if o.base != nil {
-		if err := o.base.same(o.FS); err != nil {
+		s, err := o.base.open(o.FS)
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

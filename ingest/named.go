@@ -17,12 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
-func (o Options) file(side format.Side) string {
-	if side == format.RowSide {
-		return o.RowIDs
-	}
-	return o.ColIDs
-}
+func (o Options) file(side format.Side) string { return [...]string{o.RowIDs, o.ColIDs}[side] }
 
 // labels begins to read the ids of a side of an input of a declared shape; nil: there are none.
 func (t *task) labels(ctx context.Context, src *source, side format.Side) (format.IDs, error) {
@@ -203,9 +198,6 @@ func (g *ordered) remapIndices(int, int) (_ *extsort.Remap, err error) {
 	return m, nil
 }
 
-// lateKey is the key of a place as long as the shape is not known, and beside ids.
-func lateKey(row, col int64) uint64 { return uint64(row)<<32 | uint64(col) }
-
 // packer makes the keys of a matrix as it is going to be stored.
 func (o Options) packer(s format.Shape) (extsort.Packer, error) {
 	k := extsort.NewPacker(s.Rows, s.Cols, o.Orient.Transposes(s.Rows, s.Cols))
@@ -234,12 +226,7 @@ func (a *axes) all() []*ids.Axis {
 	return []*ids.Axis{a.users, a.items}
 }
 
-func (a *axes) of(s format.Side) *ids.Axis {
-	if s == format.RowSide {
-		return a.users
-	}
-	return a.items
-}
+func (a *axes) of(s format.Side) *ids.Axis { return [...]*ids.Axis{a.users, a.items}[s] }
 
 // named tells whether there are ids for indices of some side.
 func (a *axes) named() bool { return a.shape != nil && (a.users.Any() || a.items.Any()) }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -229,19 +230,11 @@ func (o Options) validate() error {
 
 // ValidateSifting tells what is wrong with Filter and Holdout.
 func (o Options) ValidateSifting() error {
-	if err := o.Filter.validate(); err != nil {
+	if err := cmp.Or(o.Filter.validate(), o.Holdout.validate()); err != nil {
 		return err
 	}
-	if err := o.Holdout.validate(); err != nil {
-		return err
-	}
-	return o.siftedGraph()
-}
-
-// siftedGraph refuses what would leave no graph, or part the two entries of an edge.
-func (o Options) siftedGraph() error {
 	f := o.Filter
-	switch {
+	switch { // of a graph: what would leave none, or part the two entries of an edge
 	case o.Graph == Undirected && f.MinPerRow != f.MinPerCol:
 		return fmt.Errorf("keep rows with %d and columns with %d entries of an undirected graph: want equally many, they are the same nodes", f.MinPerRow, f.MinPerCol)
 	case o.Graph == Directed && max(f.MinPerRow, f.MinPerCol) > 0:

@@ -138,8 +138,6 @@ func timeValue(t format.Time) float64 {
 
 func timeOf(v float64) format.Time { return format.Time(math.Float64bits(v)) - timeZero }
 
-func isTime(key uint64) bool { return key&1 == 1 }
-
 func (g *ordered) unpaired(key uint64) uint64 {
 	if g.o.Holdout.times() {
 		return key >> 1
@@ -156,7 +154,7 @@ func (u *untimer) split(part []extsort.Entry) ([]extsort.Entry, []format.Time) {
 	places := part[:0]
 	u.times = u.times[:0]
 	for _, e := range part {
-		if !isTime(e.Key) {
+		if e.Key&1 == 0 {
 			u.open = extsort.Entry{Key: e.Key >> 1, Val: e.Val}
 			continue
 		}

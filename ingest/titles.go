@@ -51,7 +51,7 @@ func attach(ctx context.Context, names []string, report *Report, o request, p pl
 		}
 		known[side] = t.file(name)
 		if o.base != nil { // beside those of before
-			had, err := titles.Of(t.store, t.axis(side))
+			had, err := titles.Of(t.store, axisOf(t.store, side))
 			if err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func attach(ctx context.Context, names []string, report *Report, o request, p pl
 			continue
 		}
 		j := t.join(side, known[side])
-		if err := t.store.WriteTitles(t.axis(side), j.Each()); err != nil {
+		if err := t.store.WriteTitles(axisOf(t.store, side), j.Each()); err != nil {
 			return err
 		}
 		if side == format.RowSide {
@@ -150,9 +150,9 @@ func (t *titler) openFile(name string) (*titles.Reader, error) {
 	return titles.Open(&format.Input{Name: f.Name, Stream: f}, f.Close)
 }
 
-// axis is that of the store on which a side of the user's matrix lies.
-func (t *titler) axis(side format.Side) csr.Axis {
-	rows, cols := csr.Orient(t.store, csr.RowAxis, csr.ColAxis)
+// axisOf is that of a store on which a side of the user's matrix lies.
+func axisOf(s *csr.Store, side format.Side) csr.Axis {
+	rows, cols := csr.Orient(s, csr.RowAxis, csr.ColAxis)
 	return [...]csr.Axis{format.RowSide: rows, format.ColSide: cols}[side]
 }
 
@@ -202,11 +202,8 @@ func (t *titler) side(name string) (format.Side, error) {
 }
 
 func (t *titler) join(side format.Side, open titles.Source) *titles.Join {
-	axis, ids := t.axis(side), t.store.Manifest().IDs
-	file := ids.Rows
-	if axis == csr.ColAxis {
-		file = ids.Cols
-	}
+	axis := axisOf(t.store, side)
+	file := t.store.Manifest().IDs.Of(axis)
 	return &titles.Join{
 		Ctx: t.ctx, Most: t.most, Open: open, Text: file != nil && file.Kind == csr.StringIDs, Any: file != nil && file.Order != csr.Ascending,
 		EachID: func(visit func(int64, string) error) error { return titles.IDsOf(t.store, axis, visit) },
@@ -224,10 +221,10 @@ func (g *ordered) keepTitles(ctx context.Context, w *csr.Writer) (closing func()
 	if err != nil {
 		return closing, err
 	}
-	before, now := &titler{store: old}, [2]csr.Axis{}
+	var now [2]csr.Axis
 	now[format.RowSide], now[format.ColSide] = csr.Exchanged(g.pack.Transposed, csr.RowAxis, csr.ColAxis)
 	for i, a := range g.all() {
-		open, err := titles.Of(old, before.axis(sides[i]))
+		open, err := titles.Of(old, axisOf(old, sides[i]))
 		if err != nil {
 			return old.Close, err
 		}

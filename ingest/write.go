@@ -105,8 +105,10 @@ func (g *sifted) fill(ctx context.Context, p *part, staging *vfs.Staging, source
 	if err := w.End(g.left.Rows); err != nil {
 		return nil, err
 	}
-	if err := g.writeIDs(ctx, w.Writer); err != nil {
-		return nil, err
+	for _, axis := range []csr.Axis{csr.RowAxis, csr.ColAxis} {
+		if err := g.writeAxis(ctx, w.Writer, axis); err != nil {
+			return nil, err
+		}
 	}
 	g.report.SpilledBytes = g.spool.Spilled()
 	return w.Writer, nil
@@ -124,13 +126,6 @@ const rowCost = 64
 // longestRow is how many entries of a row fit in half of what the sort used.
 func (e *entries) longestRow() int {
 	return int(max(csr.BlockNNZ, (e.plan.Space-e.held())/2/rowCost))
-}
-
-func (g *sifted) writeIDs(ctx context.Context, w *csr.Writer) error {
-	if err := g.writeAxis(ctx, w, csr.RowAxis); err != nil {
-		return err
-	}
-	return g.writeAxis(ctx, w, csr.ColAxis)
 }
 
 // writeAxis writes the ids of a stored side, if there are any, unless they are 0 … n−1.

@@ -98,12 +98,7 @@ type Shape struct {
 }
 
 // Of is the length of a side.
-func (s *Shape) Of(side Side) int64 {
-	if side == RowSide {
-		return s.Rows
-	}
-	return s.Cols
-}
+func (s *Shape) Of(side Side) int64 { return [...]int64{s.Rows, s.Cols}[side] }
 
 // A Stream is the uncompressed content of an input. Its errors need no more
 // words; those that are a *ParseError lack the line.

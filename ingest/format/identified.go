@@ -9,12 +9,7 @@ const (
 )
 
 // String is "rows" or "columns".
-func (s Side) String() string {
-	if s == RowSide {
-		return "rows"
-	}
-	return "columns"
-}
+func (s Side) String() string { return NameOf(s, "rows", "columns") }
 
 // Identified is a Reader that has declared a shape and knows the ids of its rows or
 // columns. Its keys are indices nevertheless: row i of the input has the id number i.

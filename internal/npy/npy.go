@@ -173,8 +173,8 @@ func (t Type) Floats(dst []float64, b []byte) {
 	b = b[:len(dst)*t.Size]
 	u16, u32, u64 := t.order()
 	switch {
-	case t.Kind == 'f' && t.Size == 8 && !t.Big:
-		for ; len(dst) >= 4; dst, b = dst[4:], b[32:] { // the checks of bounds would take longer than the rest
+	case t.Kind == 'f' && t.Size == 8:
+		for ; !t.Big && len(dst) >= 4; dst, b = dst[4:], b[32:] { // the checks of bounds would take longer than the rest
 			d, s := (*[4]float64)(dst), (*[32]byte)(b)
 			d[0] = math.Float64frombits(binary.LittleEndian.Uint64(s[:]))
 			d[1] = math.Float64frombits(binary.LittleEndian.Uint64(s[8:]))
@@ -182,28 +182,20 @@ func (t Type) Floats(dst []float64, b []byte) {
 			d[3] = math.Float64frombits(binary.LittleEndian.Uint64(s[24:]))
 		}
 		for i := range dst {
-			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
-		}
-	case t.Kind == 'f' && t.Size == 8:
-		for i := range dst {
 			dst[i] = math.Float64frombits(u64(b[8*i:]))
 		}
 	case t.Kind == 'f' && t.Size == 2:
 		for i := range dst {
 			dst[i] = half(u16(b[2*i:]))
 		}
-	case t.Kind == 'f' && !t.Big:
-		for ; len(dst) >= 4; dst, b = dst[4:], b[16:] {
+	case t.Kind == 'f':
+		for ; !t.Big && len(dst) >= 4; dst, b = dst[4:], b[16:] {
 			d, s := (*[4]float64)(dst), (*[16]byte)(b)
 			d[0] = float64(math.Float32frombits(binary.LittleEndian.Uint32(s[:])))
 			d[1] = float64(math.Float32frombits(binary.LittleEndian.Uint32(s[4:])))
 			d[2] = float64(math.Float32frombits(binary.LittleEndian.Uint32(s[8:])))
 			d[3] = float64(math.Float32frombits(binary.LittleEndian.Uint32(s[12:])))
 		}
-		for i := range dst {
-			dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
-		}
-	case t.Kind == 'f':
 		for i := range dst {
 			dst[i] = float64(math.Float32frombits(u32(b[4*i:])))
 		}

@@ -146,20 +146,16 @@ func (a *Array) Finish() (Sum, error) {
 		err = fmt.Errorf("write %s: %d bytes instead of %d: rows are missing", a.f.Name(), info.Size(), size)
 	}
 	if err == nil && a.next != a.rows {
-		s, err = sumOf(a.f, size)
+		s = Sum{}
+		if _, err = io.Copy(&s, io.NewSectionReader(a.f, 0, size)); err != nil {
+			err = fmt.Errorf("read %s: %w", a.f.Name(), err)
+		}
 	}
 	if err == nil {
 		err = a.f.Sync()
 	}
 	if cerr := a.f.Close(); err == nil {
 		err = cerr
-	}
-	return s, err
-}
-
-func sumOf(f vfs.File, size int64) (s Sum, err error) {
-	if _, err = io.Copy(&s, io.NewSectionReader(f, 0, size)); err != nil {
-		err = fmt.Errorf("read %s: %w", f.Name(), err)
 	}
 	return s, err
 }

@@ -58,7 +58,8 @@ func (p *Places) Bytes(n, rows, cols float64, transposed bool) float64 {
 	}
 	s.read(r, c)
 	each := s.bytes()
-	if times := n / rows / (float64(len(r)) / float64(distinct(r))); times < 1/unlike || times > unlike {
+	different := len(slices.Compact(slices.Clone(r))) // no line comes again
+	if times := n / rows / (float64(len(r)) / float64(different)); times < 1/unlike || times > unlike {
 		s.pool, s.gaps = c, s.gaps[:0]
 		s.draw(r, times)
 		each = (each + s.bytes()) / 2
@@ -72,16 +73,6 @@ func (s *synthesis) bytes() float64 {
 
 // unlike is how many times the mean length of some rows that of others must be to matter.
 const unlike = 1.2
-
-// distinct is how many lines there are, of which none comes again.
-func distinct(lines []uint32) (n int) {
-	for i, line := range lines {
-		if i == 0 || line != lines[i-1] {
-			n++
-		}
-	}
-	return n
-}
 
 // whole tells whether no line comes again once another one has begun.
 func whole(lines []uint32) bool {

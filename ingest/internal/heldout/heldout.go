@@ -128,19 +128,17 @@ func Hash(id []byte) uint64 {
 
 // Hashes are those of the ids of a side, asked for in ascending order.
 type Hashes struct {
+	Stop func() // ends what is asked
 	next func() (uint64, error, bool)
-	stop func()
 	n    int64 // asked for so far
 	now  uint64
 }
 
 func NewHashes(all iter.Seq2[uint64, error]) *Hashes {
 	h := &Hashes{}
-	h.next, h.stop = iter.Pull2(all)
+	h.next, h.Stop = iter.Pull2(all)
 	return h
 }
-
-func (h *Hashes) Stop() { h.stop() }
 
 func (h *Hashes) At(n int64) (uint64, error) {
 	for h.n <= n {

@@ -79,23 +79,18 @@ func Find(column string, names []string) (int, error) {
 		}
 		return int(n) - 1, nil
 	}
-	for _, equal := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
-		for i, s := range names {
-			if equal(s, column) {
-				return i, nil
-			}
-		}
+	at := slices.Index(names, column)
+	if at < 0 {
+		at = slices.IndexFunc(names, func(s string) bool { return strings.EqualFold(s, column) })
 	}
-	return 0, fmt.Errorf("%w: no column %q", format.ErrHeader, column)
+	if at < 0 {
+		return 0, fmt.Errorf("%w: no column %q", format.ErrHeader, column)
+	}
+	return at, nil
 }
 
 func ByName(columns []string) bool {
-	for _, s := range columns {
-		if !isNumber(s) && s != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(columns, func(s string) bool { return !isNumber(s) && s != "" })
 }
 
 func isNumber(s string) bool {

@@ -187,16 +187,12 @@ func singular(word string) string {
 			continue
 		}
 		stem += plural[1]
-		if r := roleOfWord[stem]; r != None && r != Time || slices.Contains(baskets, stem) || slices.Contains(groups, stem) || isPaired(stem) {
+		paired := slices.ContainsFunc(pairs, func(p [2]string) bool { return p[0] == stem || p[1] == stem })
+		if r := roleOfWord[stem]; r != None && r != Time || slices.Contains(baskets, stem) || slices.Contains(groups, stem) || paired {
 			return stem
 		}
 	}
 	return word
-}
-
-// isPaired tells whether a word means something beside another.
-func isPaired(word string) bool {
-	return slices.ContainsFunc(pairs, func(p [2]string) bool { return p[0] == word || p[1] == word })
 }
 
 // tokensOf cuts a name into its words, in lower case: "User-ID", "userId" and

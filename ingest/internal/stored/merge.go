@@ -9,7 +9,7 @@ import (
 
 // A Cursor walks the entries of the store appended to, with their keys of now.
 type Cursor struct {
-	s     *csr.Store
+	*csr.Store
 	pack  extsort.Packer
 	row   func() int64
 	cols  []uint32
@@ -20,18 +20,16 @@ type Cursor struct {
 
 // NewCursor begins to walk a store. The rows and columns that its own have now are told by row, in order, and cols.
 func NewCursor(s *csr.Store, pack extsort.Packer, row func() int64, cols []uint32) *Cursor {
-	return &Cursor{s: s, pack: pack, row: row, cols: cols, d: s.Scratch()}
+	return &Cursor{Store: s, pack: pack, row: row, cols: cols, d: s.Scratch()}
 }
-
-func (c *Cursor) Close() error { return c.s.Close() }
 
 // fill decodes the next block that has entries; buf is empty behind the last.
 func (c *Cursor) fill() error {
-	for c.buf = c.buf[:0]; len(c.buf) == 0 && c.block < c.s.NumBlocks(); c.block++ {
-		if err := c.s.DecodeBlock(c.block, c.d); err != nil {
+	for c.buf = c.buf[:0]; len(c.buf) == 0 && c.block < c.NumBlocks(); c.block++ {
+		if err := c.DecodeBlock(c.block, c.d); err != nil {
 			return err
 		}
-		c.buf = slices.Grow(c.buf, c.s.Block(c.block).NNZ)
+		c.buf = slices.Grow(c.buf, c.Block(c.block).NNZ)
 		for i := range c.d.Rows() {
 			row := uint64(c.row()) << c.pack.ColBits
 			for col, v := range c.d.Row(i) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -106,29 +107,25 @@ func firstPlaces(lines [][]byte, sep string) (sum int) {
 }
 
 func (r *Reader) columns(names []string) {
-	title := -1
-	for i, n := range names {
-		if title < 0 && isTitle(n) {
-			title = i
-		}
-	}
+	title := slices.IndexFunc(names, isTitle)
 	if title < 0 {
 		return
 	}
 	id := -1
 	for i, n := range names {
 		role := roles.Read(n).Role
-		if id < 0 && i != title && !isTitle(n) && (role == roles.Row || role == roles.Col || strings.EqualFold(n, "id")) {
-			id, r.Role = i, role
+		named := role == roles.Row || role == roles.Col
+		if id >= 0 || isTitle(n) || !named && !strings.EqualFold(n, "id") {
+			continue
+		}
+		if id = i; named {
+			r.Role = role
 		}
 	}
 	if id < 0 && title == 0 {
 		id = 1
 	}
 	r.id, r.title = max(id, 0), title
-	if r.Role != roles.Row && r.Role != roles.Col {
-		r.Role = roles.None
-	}
 }
 
 func isTitle(name string) bool {

@@ -112,13 +112,49 @@ func (e *Expansion) Write(ctx context.Context, path string, o WriteOptions) (err
 	if err := w.SetTruth(truth); err != nil {
 		return err
 	}
-	x := expander{base: e.Base, w: w, tick: func() { o.Progress(StageWrite, w.NNZ(), nnz) }}
-	for _, row := range sparseRows(factor) {
-		if err := x.copies(ctx, row); err != nil {
+	var c []uint32
+	var v []float64
+	for _, f := range sparseRows(factor) {
+		err := e.blocks(ctx, func(b *csr.Block) error {
+			for r := range b.Rows() {
+				c, v = c[:0], v[:0]
+				for k, j := range f.col {
+					shift := uint32(int64(j) * e.Base.Cols()) // < csr.MaxCols, as Dims has made sure
+					for col, val := range b.Row(r) {
+						c, v = append(c, shift+col), append(v, f.val[k]*val)
+					}
+				}
+				if err := w.AppendRow(c, v); err != nil {
+					return err
+				}
+			}
+			o.Progress(StageWrite, w.NNZ(), nnz)
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return w.Commit()
+}
+
+// blocks visits those of the base in order.
+func (e *Expansion) blocks(ctx context.Context, visit func(b *csr.Block) error) error {
+	var b csr.Block
+	for i := range e.Base.NumBlocks() {
+		err := ctx.Err()
+		if err == nil {
+			err = e.Base.DecodeBlock(i, &b)
+		}
+		if err == nil {
+			err = visit(&b)
+		}
+		if err != nil {
+			return err
+		}
+		e.Base.Release(i, i+1)
+	}
+	return nil
 }
 
 func (e *Expansion) source() map[string]any {
@@ -156,62 +192,13 @@ func (e *Expansion) values(ctx context.Context, factor *mat.Dense) (csr.Values, 
 		}
 		return stats.Values(), nil
 	}
-	var b csr.Block
-	for i := range e.Base.NumBlocks() {
-		if err := ctx.Err(); err != nil {
-			return csr.Values{}, err
-		}
-		if err := e.Base.DecodeBlock(i, &b); err != nil {
-			return csr.Values{}, err
-		}
+	err := e.blocks(ctx, func(b *csr.Block) error {
 		for _, v := range b.Entries() {
 			if err := add(v); err != nil {
-				return csr.Values{}, err
-			}
-		}
-		e.Base.Release(i, i+1)
-	}
-	return stats.Values(), nil
-}
-
-type expander struct {
-	base *csr.Store
-	w    *csr.Writer
-	tick func()
-
-	block csr.Block
-	cols  []uint32
-	vals  []float64
-}
-
-// copies writes the rows that come from one row of the factor.
-func (x *expander) copies(ctx context.Context, row entries) error {
-	for i := range x.base.NumBlocks() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := x.base.DecodeBlock(i, &x.block); err != nil {
-			return err
-		}
-		for r := range x.block.Rows() {
-			if err := x.row(row, r); err != nil {
 				return err
 			}
 		}
-		x.base.Release(i, i+1)
-		x.tick()
-	}
-	return nil
-}
-
-func (x *expander) row(f entries, r int) error {
-	x.cols, x.vals = x.cols[:0], x.vals[:0]
-	for k, j := range f.col {
-		shift := uint32(int64(j) * x.base.Cols()) // < csr.MaxCols, as Dims has made sure
-		for c, v := range x.block.Row(r) {
-			x.cols = append(x.cols, shift+c)
-			x.vals = append(x.vals, f.val[k]*v)
-		}
-	}
-	return x.w.AppendRow(x.cols, x.vals)
+		return nil
+	})
+	return stats.Values(), err
 }

@@ -68,7 +68,7 @@ func (e *Expansion) baseValues(ctx context.Context, o *WriteOptions) (sigma []fl
 		return nil, true, 0, nil
 	}
 	if max(e.Base.Rows(), e.Base.Cols()) <= denseSide {
-		sigma, err := e.denseBase()
+		sigma, err := e.denseBase(ctx)
 		return sigma, true, denseSide * 0x1p-50, err
 	}
 	least := min(e.Base.Rows(), e.Base.Cols())
@@ -80,20 +80,17 @@ func (e *Expansion) baseValues(ctx context.Context, o *WriteOptions) (sigma []fl
 	return res.Sigma, int64(k) == least, slices.Max(res.Residuals), nil
 }
 
-func (e *Expansion) denseBase() ([]float64, error) {
+func (e *Expansion) denseBase(ctx context.Context) ([]float64, error) {
 	a := mat.NewDense(int(e.Base.Rows()), int(e.Base.Cols()), nil)
-	var b csr.Block
-	for i := range e.Base.NumBlocks() {
-		if err := e.Base.DecodeBlock(i, &b); err != nil {
-			return nil, err
-		}
+	err := e.blocks(ctx, func(b *csr.Block) error {
 		for r := range b.Rows() {
 			for c, v := range b.Row(r) {
 				a.Set(int(b.FirstRow)+r, int(c), v)
 			}
 		}
-	}
-	return dense(a), nil
+		return nil
+	})
+	return dense(a), err
 }
 
 func solveBase(ctx context.Context, base *csr.Store, k int, o *WriteOptions) (_ *solver.Result, err error) {

@@ -22,9 +22,7 @@ const (
 func crcs() {
 	far, near := foldBy("fold", foldBytes), foldBy("join", 64)
 
-	TEXT("crcAVX512", NOSPLIT, "func(state uint32, src *byte, n int) uint32")
-	Doc("crcAVX512 continues a CRC-32C, not complemented, by n bytes, a positive multiple of FoldBytes.")
-	Pragma("noescape")
+	kernel("crcAVX512", "func(state uint32, src *byte, n int) uint32", "continues a CRC-32C, not complemented, by n bytes, a positive multiple of FoldBytes.")
 	src := Load(Param("src"), GP64())
 	crc(far, near, src, func(i int) VecVirtual {
 		x := ZMM()
@@ -34,9 +32,7 @@ func crcs() {
 	VZEROUPPER()
 	RET()
 
-	TEXT("float64CRCAVX512", NOSPLIT, "func(state uint32, src *byte, n int, dst *float64) (next uint32, over bool)")
-	Doc("float64CRCAVX512 is crcAVX512 that copies the bytes, which are values, and tells whether one is not finite.")
-	Pragma("noescape")
+	kernel("float64CRCAVX512", "func(state uint32, src *byte, n int, dst *float64) (next uint32, over bool)", "is crcAVX512 that copies the bytes, which are values, and tells whether one is not finite.")
 	src, dst := Load(Param("src"), GP64()), Load(Param("dst"), GP64())
 	expo, one, over := ZMM(), ZMM(), ZMM()
 	VPTERNLOGQ(Imm(0xff), one, one, one) // all ones

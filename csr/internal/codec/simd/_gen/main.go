@@ -24,6 +24,21 @@ func main() {
 	Generate()
 }
 
+// kernel begins a function.
+func kernel(name, signature, doc string) {
+	TEXT(name, NOSPLIT, signature)
+	Doc(name + " " + doc)
+	Pragma("noescape")
+}
+
+// next goes on by so many bytes of dst and src, and values, until none are left.
+func next(dst, src, n Register, dstBytes, srcBytes, values uint64) {
+	ADDQ(Imm(srcBytes), src)
+	ADDQ(Imm(dstBytes), dst)
+	SUBQ(Imm(values), n)
+	JNZ(LabelRef("loop"))
+}
+
 // Constants of package simd and of the format.
 const (
 	maxWidth = 25
@@ -36,9 +51,7 @@ const (
 // and a shift and a mask cut it out. Then the exceptions, one by one: whether they were sound is known
 // when all are done, and if not they are put somewhere into the group all the same.
 func groupsAVX2() {
-	TEXT("groupsAVX2", NOSPLIT, fmt.Sprintf("func(dst *uint32, src *byte, groups, size int, t *[%d][17]uint32) (done, used int)", maxWidth+1))
-	Doc("groupsAVX2 reads up to n full groups, at least 1, from size bytes, and stops before one that it does not take; see Groups.")
-	Pragma("noescape")
+	kernel("groupsAVX2", fmt.Sprintf("func(dst *uint32, src *byte, groups, size int, t *[%d][17]uint32) (done, used int)", maxWidth+1), "reads up to n full groups, at least 1, from size bytes, and stops before one that it does not take; see Groups.")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	groups, left := Load(Param("groups"), GP64()), Load(Param("size"), GP64())
 	width, exceptions, highs := GP64(), GP64(), GP64()
@@ -174,9 +187,8 @@ func lowBits(dst, src, width Register) {
 // of the 256 patterns of marks where the row of each word began, negative for those before.
 func sumRowsAVX2(bits int) {
 	name, size := fmt.Sprintf("sumRows%dAVX2", bits), uint8(bits/8)
-	TEXT(name, NOSPLIT, fmt.Sprintf("func(col *uint%d, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int32)", bits))
-	Doc(name + " turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 numbers after the last.")
-	Pragma("noescape")
+	kernel(name, fmt.Sprintf("func(col *uint%d, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int32)", bits),
+		"turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 numbers after the last.")
 	col, gaps := Load(Param("col"), GP64()), Load(Param("gaps"), GP64())
 	n, s := Load(Param("n"), GP64()), Load(Param("s"), GP64())
 	marks := Load(Param("marks"), GP64())
@@ -275,9 +287,7 @@ func markRows(n, s, marks Register) {
 func nibblesAVX2() {
 	low := GLOBL("nibbles", RODATA|NOPTR)
 	DATA(0, U32(0x0f0f0f0f))
-	TEXT("nibblesAVX2", NOSPLIT, "func(dst, src *byte, n int, top *[32]byte)")
-	Doc("nibblesAVX2 spreads n nibbles, a positive multiple of 32, to bytes. The greatest of them is in top.")
-	Pragma("noescape")
+	kernel("nibblesAVX2", "func(dst, src *byte, n int, top *[32]byte)", "spreads n nibbles, a positive multiple of 32, to bytes. The greatest of them is in top.")
 	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
 	mask, top := YMM(), YMM()
 	VPBROADCASTD(low, mask)
@@ -290,19 +300,18 @@ func nibblesAVX2() {
 	VPAND(mask, x, x)
 	VPMAXUB(x, top, top)
 	VMOVDQU(x, Mem{Base: dst})
-	ADDQ(Imm(16), src)
-	ADDQ(Imm(32), dst)
-	SUBQ(Imm(32), n)
-	JNZ(LabelRef("loop"))
+	next(dst, src, n, 32, 16, 32)
+	storeTop(top)
+}
+
+func storeTop(top VecVirtual) {
 	VMOVDQU(top, Mem{Base: Load(Param("top"), GP64())})
 	VZEROUPPER()
 	RET()
 }
 
 func bytesAVX2() {
-	TEXT("bytesAVX2", NOSPLIT, "func(dst, src *byte, n int, top *[32]byte)")
-	Doc("bytesAVX2 copies n bytes, a positive multiple of 32. The greatest of them is in top.")
-	Pragma("noescape")
+	kernel("bytesAVX2", "func(dst, src *byte, n int, top *[32]byte)", "copies n bytes, a positive multiple of 32. The greatest of them is in top.")
 	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
 	x, top := YMM(), YMM()
 	VPXOR(top, top, top)
@@ -310,22 +319,15 @@ func bytesAVX2() {
 	VMOVDQU(Mem{Base: src}, x)
 	VPMAXUB(x, top, top)
 	VMOVDQU(x, Mem{Base: dst})
-	ADDQ(Imm(32), src)
-	ADDQ(Imm(32), dst)
-	SUBQ(Imm(32), n)
-	JNZ(LabelRef("loop"))
-	VMOVDQU(top, Mem{Base: Load(Param("top"), GP64())})
-	VZEROUPPER()
-	RET()
+	next(dst, src, n, 32, 32, 32)
+	storeTop(top)
 }
 
 // The float kernels add one to each exponent: it carries into the sign bit of
 // over for infinities and NaNs only.
 
 func float32AVX2() {
-	TEXT("float32AVX2", NOSPLIT, "func(dst *float64, src *byte, n int) (over bool)")
-	Doc("float32AVX2 converts n values, a positive multiple of 8, and tells whether one is not finite.")
-	Pragma("noescape")
+	kernel("float32AVX2", "func(dst *float64, src *byte, n int) (over bool)", "converts n values, a positive multiple of 8, and tells whether one is not finite.")
 	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
 	expo, one, over := YMM(), YMM(), YMM()
 	VPCMPEQD(one, one, one)
@@ -345,19 +347,14 @@ func float32AVX2() {
 	VCVTPS2PD(x.AsX(), hi)
 	VMOVUPD(lo, Mem{Base: dst})
 	VMOVUPD(hi, Mem{Base: dst, Disp: 32})
-	ADDQ(Imm(32), src)
-	ADDQ(Imm(64), dst)
-	SUBQ(Imm(8), n)
-	JNZ(LabelRef("loop"))
+	next(dst, src, n, 64, 32, 8)
 	bits := GP32()
 	VMOVMSKPS(over, bits)
 	storeAny(bits, 0)
 }
 
 func float64AVX2() {
-	TEXT("float64AVX2", NOSPLIT, "func(dst *float64, src *byte, n int) (over bool)")
-	Doc("float64AVX2 copies n values, a positive multiple of 8, and tells whether one is not finite.")
-	Pragma("noescape")
+	kernel("float64AVX2", "func(dst *float64, src *byte, n int) (over bool)", "copies n values, a positive multiple of 8, and tells whether one is not finite.")
 	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
 	expo, one, over := YMM(), YMM(), YMM()
 	VPCMPEQD(one, one, one)
@@ -375,10 +372,7 @@ func float64AVX2() {
 		VPOR(t, over, over)
 		VMOVDQU(x, Mem{Base: dst, Disp: 32 * i})
 	}
-	ADDQ(Imm(64), src)
-	ADDQ(Imm(64), dst)
-	SUBQ(Imm(8), n)
-	JNZ(LabelRef("loop"))
+	next(dst, src, n, 64, 64, 8)
 	bits := GP32()
 	VMOVMSKPD(over, bits)
 	storeAny(bits, 0)
