@@ -97,14 +97,14 @@ func (s *endingSpace) Evict(x []float64) {
 
 // keeper keeps the last checkpoint of a run in an endingSpace.
 type keeper struct {
-	solvertest.Checkpoints
+	checkpoints
 	space *endingSpace
 }
 
 func (k *keeper) Save(write func(io.Writer) error) error {
 	k.space.saving.Store(true)
 	defer k.space.saving.Store(false)
-	return k.Checkpoints.Save(write)
+	return k.checkpoints.Save(write)
 }
 
 // A run with vectors in files that is cancelled in a sweep over them ends with the windows
@@ -158,10 +158,10 @@ func TestCancelledSweepEnds(t *testing.T) {
 				continue
 			}
 			saved := keep.Saved[len(keep.Saved)-1]
-			if res, cut, again := run(solvertest.Resume(t, set, saved), 3); res.Status != solver.Cancelled || cut.after > columns*tile || len(again.Saved) > 0 || cut.Blocks() != 0 {
+			if res, cut, again := run(resumedFrom(t, set, saved), 3); res.Status != solver.Cancelled || cut.after > columns*tile || len(again.Saved) > 0 || cut.Blocks() != 0 {
 				t.Errorf("%s: cancelled while it reads a checkpoint: %v, %d numbers more, %d checkpoints, %d blocks are left", c.method.Traits(1).Name, res.Status, cut.after, len(again.Saved), cut.Blocks())
 			}
-			got, _, _ := run(solvertest.Resume(t, set, saved), 0)
+			got, _, _ := run(resumedFrom(t, set, saved), 0)
 			if !slices.Equal(got.Sigma, want.Sigma) || !mat.Equal(got.Right, want.Right) || got.Stats.Passes != want.Stats.Passes {
 				t.Errorf("%s: cancelled in window %d of %d and continued: other bits", c.method.Traits(1).Name, at, space.windows)
 			}

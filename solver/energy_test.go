@@ -245,7 +245,7 @@ func TestEnergyInit(t *testing.T) {
 func TestEnergyResume(t *testing.T) {
 	a := solvertest.WithValues(80, 40, 2, spectra()["slow"]...)
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 2, Basis: 40}, block.Descent{Columns: 6}, momentum.Polyak{}} {
-		solvertest.CheckResume(t, a, solver.Settings{Energy: 0.6, Rank: 30, Tol: 1e-6, Method: m}, 4)
+		checkResume(t, a, solver.Settings{Energy: 0.6, Rank: 30, Tol: 1e-6, Method: m}, 4)
 	}
 }
 

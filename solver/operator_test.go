@@ -128,9 +128,9 @@ func TestOperatorsResume(t *testing.T) {
 		for _, m := range []method.Method{power.Iteration{}, momentum.Nesterov{}, momentum.Polyak{Beta: 0.5}, momentum.NesterovGeneral{}} {
 			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
 				set := solver.Settings{Rank: 4, Method: m, Operator: operator, Deflation: d, Tol: 1e-6}
-				solvertest.CheckResume(t, s, set, 4)
+				checkResume(t, s, set, 4)
 				set.Init = solvertest.Random(9, 2, 5)
-				solvertest.CheckResume(t, s, set, 4)
+				checkResume(t, s, set, 4)
 			}
 		}
 	}
@@ -148,15 +148,15 @@ func TestOperatorsResume(t *testing.T) {
 		t.Errorf("%d certificates, %v: not the case to test", certificates, err)
 	}
 	set.Observer = nil
-	solvertest.CheckResume(t, a, set, 30)
+	checkResume(t, a, set, 30)
 	// Another operator is another run.
-	all := new(solvertest.Checkpoints)
+	all := new(checkpoints)
 	set.Checkpointer = all
 	if _, err := solver.SVD(t.Context(), solvertest.NewDense(s), set); err != nil {
 		t.Fatal(err)
 	}
 	set.Operator, set.Checkpointer = solver.Gram, nil
-	_, err := solver.SVD(t.Context(), solvertest.NewDense(s), solvertest.Resume(t, set, all.Saved[0]))
+	_, err := solver.SVD(t.Context(), solvertest.NewDense(s), resumedFrom(t, set, all.Saved[0]))
 	if mismatch := new(solver.MismatchError); !errors.As(err, &mismatch) {
 		t.Errorf("a checkpoint of the dilation is continued with the Gram operator: %v", err)
 	}

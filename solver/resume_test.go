@@ -63,7 +63,7 @@ func TestResume(t *testing.T) {
 					rows, cols, sigma, set.Rank, set.Method, set.Method, set.Tol, set.Deflation, set.Operator, set.MaxPasses, set.Init != nil)
 			}
 		}()
-		solvertest.CheckResume(t, a, set, 3)
+		checkResume(t, a, set, 3)
 	})
 }
 
@@ -73,27 +73,27 @@ func TestResumeRounds(t *testing.T) {
 		a := solvertest.WithValues(30, 12, seed, 5, 4, 3, 2, 1.5, 1)
 		for _, m := range []method.Method{optimist{power.Iteration{}}, hopeless{power.Iteration{}}, optimist{subspace{guard: 1}}} {
 			set := solver.Settings{Rank: 4, Seed: seed, Method: m, Tol: 1e-5}
-			solvertest.CheckResume(t, a, set, 40)
+			checkResume(t, a, set, 40)
 			set.Init = solvertest.Random(12, 3, seed)
-			solvertest.CheckResume(t, a, set, 10)
+			checkResume(t, a, set, 10)
 		}
 		// Residuals that end at roundoff, or never mean anything.
 		stuck := solver.Settings{Rank: 3, Seed: seed, Method: power.Iteration{}, Tol: 1e-18}
-		solvertest.CheckResume(t, solvertest.WithValues(20, 9, 15, 5, 4, 3, 2, 1), stuck, 10)
+		checkResume(t, solvertest.WithValues(20, 9, 15, 5, 4, 3, 2, 1), stuck, 10)
 		stuck.Stop = solver.StopPaper
-		solvertest.CheckResume(t, solvertest.WithValues(20, 9, 15, 5, 4, 3, 2, 1), stuck, 20)
+		checkResume(t, solvertest.WithValues(20, 9, 15, 5, 4, 3, 2, 1), stuck, 20)
 		decades := solvertest.WithValues(30, 8, 13, 1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11)
-		solvertest.CheckResume(t, decades, solver.Settings{Rank: 8, Seed: seed, Method: gd.Descent{}}, 40)
+		checkResume(t, decades, solver.Settings{Rank: 8, Seed: seed, Method: gd.Descent{}}, 40)
 		// A scout that ends without evidence is not sent again.
 		one := solver.Settings{Rank: 1, Seed: seed, Method: momentum.Polyak{}, Operator: solver.Dilation, Tol: 1e-7, MaxPasses: 8}
-		solvertest.CheckResume(t, solvertest.WithValues(1, 1, seed, 1), one, 8)
+		checkResume(t, solvertest.WithValues(1, 1, seed, 1), one, 8)
 		// Start vectors in the null space.
 		set := solver.Settings{Rank: 4, Seed: seed, Method: power.Iteration{}, Tol: 1e-3, Stop: solver.StopPaper}
 		set.Init = mat.NewDense(12, 4, nil)
 		for i := range 4 {
 			set.Init.Set(11-i, i, 1)
 		}
-		solvertest.CheckResume(t, solvertest.Diagonal(14, 12, 3, 2, 1), set, 40)
+		checkResume(t, solvertest.Diagonal(14, 12, 3, 2, 1), set, 40)
 	}
 }
 
@@ -109,7 +109,7 @@ func example(t testing.TB) (a *mat.Dense, set solver.Settings, full *solver.Resu
 	t.Helper()
 	a = solvertest.WithValues(30, 12, 6, 9, 7, 5, 3, 1, 0.5)
 	set = solver.Settings{Rank: 4, Seed: 3, Tol: 1e-6, Method: gd.Descent{Eta: 0.9}}
-	all := new(solvertest.Checkpoints)
+	all := new(checkpoints)
 	watched := set
 	watched.Checkpointer = all
 	full, err := solver.SVD(t.Context(), ratings(a), watched)
@@ -131,7 +131,7 @@ func TestResumeElsewhere(t *testing.T) {
 		}
 		return res
 	}
-	last := func(c *solvertest.Checkpoints) []byte { return c.Saved[len(c.Saved)-1] }
+	last := func(c *checkpoints) []byte { return c.Saved[len(c.Saved)-1] }
 	same := func(t *testing.T, got *solver.Result) {
 		t.Helper()
 		if !slices.Equal(got.Sigma, full.Sigma) || !mat.Equal(got.Right, full.Right) || got.Stats.Passes != full.Stats.Passes {
@@ -139,13 +139,13 @@ func TestResumeElsewhere(t *testing.T) {
 		}
 	}
 	t.Run("more passes", func(t *testing.T) {
-		all := new(solvertest.Checkpoints)
+		all := new(checkpoints)
 		limited := set
 		limited.Checkpointer, limited.MaxPasses = all, full.Stats.Passes/2
 		if res := run(t, ratings(a), limited); res.Status != solver.PassLimit || !res.Certified {
 			t.Fatalf("%v", res.Status)
 		}
-		same(t, run(t, ratings(a), solvertest.Resume(t, set, last(all))))
+		same(t, run(t, ratings(a), resumedFrom(t, set, last(all))))
 	})
 	t.Run("fault", func(t *testing.T) {
 		for at := 2; at <= full.Stats.Passes; at += 5 {
@@ -163,11 +163,11 @@ func TestResumeElsewhere(t *testing.T) {
 			if _, err := solver.SVD(t.Context(), d, faulty); !errors.Is(err, fault) {
 				t.Fatal(err)
 			}
-			same(t, run(t, ratings(a), solvertest.Resume(t, set, last(&saved.Checkpoints))))
+			same(t, run(t, ratings(a), resumedFrom(t, set, last(&saved.checkpoints))))
 		}
 	})
 	t.Run("costs", func(t *testing.T) {
-		all := new(solvertest.Checkpoints)
+		all := new(checkpoints)
 		watched := set
 		watched.Checkpointer = all
 		m := metered{ratings(a)}
@@ -176,7 +176,7 @@ func TestResumeElsewhere(t *testing.T) {
 		}
 		m = metered{ratings(a)}
 		m.Passes = 3 // used before
-		res, err := solver.SVD(t.Context(), m, solvertest.Resume(t, set, all.Saved[9]))
+		res, err := solver.SVD(t.Context(), m, resumedFrom(t, set, all.Saved[9]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestResumeElsewhere(t *testing.T) {
 }
 
 // quiet is a Checkpointer that saves only when it must.
-type quiet struct{ solvertest.Checkpoints }
+type quiet struct{ checkpoints }
 
 func (*quiet) Due(solver.Stats) bool { return false }
 
@@ -195,7 +195,7 @@ func (*quiet) Due(solver.Stats) bool { return false }
 func TestResumeEigen(t *testing.T) {
 	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
 	set := solver.Settings{Rank: 3, Tol: 1e-6, Method: power.Iteration{}}
-	all := new(solvertest.Checkpoints)
+	all := new(checkpoints)
 	set.Checkpointer = all
 	want, err := solver.Eigen(t.Context(), solver.GramOf(ratings(a)), set)
 	if err != nil {
@@ -203,7 +203,7 @@ func TestResumeEigen(t *testing.T) {
 	}
 	set.Checkpointer = nil
 	for i, saved := range all.Saved {
-		got, err := solver.Eigen(t.Context(), solver.GramOf(ratings(a)), solvertest.Resume(t, set, saved))
+		got, err := solver.Eigen(t.Context(), solver.GramOf(ratings(a)), resumedFrom(t, set, saved))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestResumeEigen(t *testing.T) {
 		}
 	}
 	var mismatch *solver.MismatchError
-	_, err = solver.SVD(t.Context(), ratings(a), solvertest.Resume(t, set, all.Saved[0]))
+	_, err = solver.SVD(t.Context(), ratings(a), resumedFrom(t, set, all.Saved[0]))
 	if !errors.As(err, &mismatch) {
 		t.Errorf("SVD goes on from eigenpairs: %v", err)
 	}
@@ -237,13 +237,13 @@ func TestMismatch(t *testing.T) {
 	} {
 		other, d := set, ratings(a)
 		c.change(&other, d)
-		_, err := solver.SVD(t.Context(), d, solvertest.Resume(t, other, saved))
+		_, err := solver.SVD(t.Context(), d, resumedFrom(t, other, saved))
 		var mismatch *solver.MismatchError
 		if !errors.As(err, &mismatch) || *mismatch != (solver.MismatchError{Setting: c.name, Checkpoint: c.was, Run: c.is}) {
 			t.Errorf("%s: got %v", c.name, err)
 		}
 	}
-	_, err := solver.SVD(t.Context(), ratings(solvertest.Random(31, 12, 1)), solvertest.Resume(t, set, saved))
+	_, err := solver.SVD(t.Context(), ratings(solvertest.Random(31, 12, 1)), resumedFrom(t, set, saved))
 	if want := "checkpoint was made with shape 30×12 matrix, this run has shape 31×12 matrix"; err == nil || err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
@@ -345,7 +345,7 @@ func FuzzCheckpoint(f *testing.F) {
 	saved := make([][][]byte, len(methods))
 	for i, m := range methods {
 		set.Method = m
-		watched, all := set, new(solvertest.Checkpoints)
+		watched, all := set, new(checkpoints)
 		watched.Checkpointer = all
 		if _, err := solver.SVD(f.Context(), ratings(a), watched); err != nil {
 			f.Fatal(err)
@@ -505,7 +505,7 @@ func TestCheckpointVersion8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := solver.SVD(t.Context(), ratings(a), solvertest.Resume(t, set, data))
+	res, err := solver.SVD(t.Context(), ratings(a), resumedFrom(t, set, data))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,17 +99,17 @@ func TestScaledResume(t *testing.T) {
 				continue
 			}
 			for _, p := range []int{-900, 600} {
-				solvertest.CheckResume(t, times(a, p), solver.Settings{Rank: 3, Method: m, Operator: operator, Tol: 1e-6}, 3)
+				checkResume(t, times(a, p), solver.Settings{Rank: 3, Method: m, Operator: operator, Tol: 1e-6}, 3)
 			}
 		}
 	}
-	all := new(solvertest.Checkpoints)
+	all := new(checkpoints)
 	set := solver.Settings{Rank: 3, Method: power.Iteration{}, Checkpointer: all}
 	if _, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); err != nil {
 		t.Fatal(err)
 	}
 	set.Checkpointer = nil
-	_, err := solver.SVD(t.Context(), solvertest.NewDense(times(a, 600)), solvertest.Resume(t, set, all.Saved[0]))
+	_, err := solver.SVD(t.Context(), solvertest.NewDense(times(a, 600)), resumedFrom(t, set, all.Saved[0]))
 	if mismatch := new(solver.MismatchError); !errors.As(err, &mismatch) || mismatch.Setting != "shape" {
 		t.Errorf("a checkpoint of another scale: %v", err)
 	}

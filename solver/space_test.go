@@ -65,7 +65,7 @@ func TestSpace(t *testing.T) {
 		}
 		want, wantU := run(set)
 		space := &spoiling{}
-		checkpoints := &solvertest.Checkpoints{}
+		checkpoints := &checkpoints{}
 		set.Space, set.Checkpointer = space, checkpoints
 		res, u := run(set)
 		same("with a space", res, want, u, wantU, space)
@@ -77,7 +77,7 @@ func TestSpace(t *testing.T) {
 			space = &spoiling{}
 			again := set
 			again.Space = space
-			res, u = run(solvertest.Resume(t, again, checkpoints.Saved[at]))
+			res, u = run(resumedFrom(t, again, checkpoints.Saved[at]))
 			same("resumed", res, want, u, wantU, space)
 		}
 

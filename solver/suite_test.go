@@ -376,7 +376,7 @@ func (s suite) resume(t *testing.T) {
 				if r == solver.StopPaper {
 					limit = 100 // a block method never meets it
 				}
-				solvertest.CheckResume(t, a, solver.Settings{
+				checkResume(t, a, solver.Settings{
 					Rank: 5, Method: s.method, Deflation: d, Stop: r, Tol: 1e-5, Seed: 3, MaxPasses: limit,
 				}, 8)
 			}
@@ -386,7 +386,7 @@ func (s suite) resume(t *testing.T) {
 		full := first.Stats.Passes
 		for limit := 1; limit < full; limit += 1 + full/7 {
 			set.MaxPasses = limit
-			solvertest.CheckResume(t, a, set, 2)
+			checkResume(t, a, set, 2)
 		}
 	}
 }

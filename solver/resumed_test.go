@@ -1,4 +1,4 @@
-package solvertest
+package solver_test
 
 import (
 	"bytes"
@@ -11,24 +11,25 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// Checkpoints is a Checkpointer that keeps every checkpoint a run can make.
-type Checkpoints struct {
+// checkpoints is a Checkpointer that keeps every checkpoint a run can make.
+type checkpoints struct {
 	Passes []int    // after which they were made
 	Saved  [][]byte // the checkpoints
 	at     int
 }
 
 // Due implements solver.Checkpointer.
-func (c *Checkpoints) Due(s solver.Stats) bool {
+func (c *checkpoints) Due(s solver.Stats) bool {
 	c.at = s.Passes
 	return true
 }
 
 // Save implements solver.Checkpointer.
-func (c *Checkpoints) Save(write func(io.Writer) error) error {
+func (c *checkpoints) Save(write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return err
@@ -39,7 +40,7 @@ func (c *Checkpoints) Save(write func(io.Writer) error) error {
 }
 
 // last returns the last checkpoint, nil if there is none.
-func (c *Checkpoints) last() []byte {
+func (c *checkpoints) last() []byte {
 	if len(c.Saved) == 0 {
 		return nil
 	}
@@ -47,12 +48,12 @@ func (c *Checkpoints) last() []byte {
 }
 
 // never is a Checkpointer that saves only when a run ends early.
-type never struct{ Checkpoints }
+type never struct{ checkpoints }
 
 func (*never) Due(solver.Stats) bool { return false }
 
-// Resume returns set with the checkpoint to go on from.
-func Resume(t testing.TB, set solver.Settings, saved []byte) solver.Settings {
+// resumedFrom returns set with the checkpoint to go on from.
+func resumedFrom(t testing.TB, set solver.Settings, saved []byte) solver.Settings {
 	t.Helper()
 	if saved == nil {
 		return set
@@ -72,7 +73,7 @@ type outcome struct {
 }
 
 // factorise runs SVD with left vectors kept, if there are any.
-func factorise(ctx context.Context, t testing.TB, a *Dense, set solver.Settings) outcome {
+func factorise(ctx context.Context, t testing.TB, a *solvertest.Dense, set solver.Settings) outcome {
 	t.Helper()
 	rows, _ := a.A.Dims()
 	left := solver.NewDenseRows(rows, set.Rank)
@@ -98,25 +99,25 @@ func (o outcome) same(p outcome) bool {
 		o.Stats.Passes == p.Stats.Passes && o.Stats.Products == p.Stats.Products
 }
 
-// CheckResume checks that a run of set on a can be saved and continued after
+// checkResume checks that a run of set on a can be saved and continued after
 // any pass, and cancelled in any pass and continued, and is then the run that
 // was not: with the same bits, in as many passes. It tries about as many passes
 // as said, spread over the run and drawn anew for every seed.
-func CheckResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
+func checkResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 	t.Helper()
 	draw := rand.New(rand.NewPCG(set.Seed, 1))
-	want := factorise(t.Context(), t, NewDense(a), set)
+	want := factorise(t.Context(), t, solvertest.NewDense(a), set)
 
-	all := new(Checkpoints)
+	all := new(checkpoints)
 	watched := set
 	watched.Checkpointer = all
-	if got := factorise(t.Context(), t, NewDense(a), watched); !got.same(want) {
+	if got := factorise(t.Context(), t, solvertest.NewDense(a), watched); !got.same(want) {
 		t.Error("a run that is saved differs from one that is not")
 	}
 	for _, i := range sample(draw, len(all.Saved), tries) {
 		saved := all.Saved[i]
-		d := NewDense(a)
-		got := factorise(t.Context(), t, d, Resume(t, set, saved))
+		d := solvertest.NewDense(a)
+		got := factorise(t.Context(), t, d, resumedFrom(t, set, saved))
 		if !got.same(want) {
 			t.Fatalf("saved after pass %d of %d: the continued run ends with %v after %d passes, want %v; σ %v, want %v",
 				all.Passes[i], want.Stats.Passes, got.Status, got.Stats.Passes, want.Status, got.Sigma, want.Sigma)
@@ -133,7 +134,7 @@ func CheckResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 		if later := cancelIn(t, a, set, saved, again); later != nil {
 			saved = later
 		}
-		if got := factorise(t.Context(), t, NewDense(a), Resume(t, set, saved)); !got.same(want) {
+		if got := factorise(t.Context(), t, solvertest.NewDense(a), resumedFrom(t, set, saved)); !got.same(want) {
 			t.Fatalf("cancelled in passes %d and %d of %d: the continued run ends with %v after %d passes, want %v",
 				at, again, want.Stats.Passes, got.Status, got.Stats.Passes, want.Status)
 		}
@@ -158,8 +159,8 @@ func cancelIn(t *testing.T, a *mat.Dense, set solver.Settings, saved []byte, pas
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	set = Resume(t, set, saved)
-	d := NewDense(a)
+	set = resumedFrom(t, set, saved)
+	d := solvertest.NewDense(a)
 	if set.Resume != nil {
 		d.Passes = set.Resume.Passes()
 	}
