@@ -25,13 +25,7 @@
 // takes is the median over the passes of the iteration, without the first one,
 // which fills memory.
 //
-// Then the store of -budget-nnz entries is decomposed under each of -budgets,
-// and sigma, U and V must be the same bits.
-//
-// What must not depend on the size is measured too: opening a store, gdsvd info,
-// and gdsvd svd --explain.
-//
-// -flat leaves out the regime limit and the budgets: what is left shows whether an
+// -flat leaves out the regime limit: what is left shows whether an
 // entry costs the same at every size, in memory, streamed, and from the disk.
 //
 // -columns measures another series instead: passes over -nnz entries in the same rows and
@@ -64,7 +58,6 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
-	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // options is the command line.
@@ -77,8 +70,6 @@ type options struct {
 	regimes                 []string
 	method                  []string // flags of the regimes with a fixed one
 	rank                    int
-	budgets                 []int64
-	budgetNNZ               float64
 	makeOnly, unlimited     bool
 	inColumns               bool
 }
@@ -104,7 +95,7 @@ func main() {
 
 func parse(args []string) (*options, error) {
 	var o options
-	var regimes, method, budgets string
+	var regimes, method string
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
 	f.StringVar(&o.program, "gdsvd", "", "the `PROGRAM` to measure (none: built from this source)")
 	f.StringVar(&o.base, "base", "", "the `STORE` to make copies of (none: one is made up)")
@@ -122,27 +113,15 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&regimes, "regimes", strings.Join(allRegimes, ","), "regimes to measure")
 	f.StringVar(&method, "method", "--method krylov --block 4", "flags of the regimes other than limit")
 	f.IntVar(&o.rank, "k", 10, "number of triplets")
-	f.StringVar(&budgets, "budgets", "256MiB,1GiB,16GiB", "budgets under which the bits must be the same; empty: none")
-	f.Float64Var(&o.budgetNNZ, "budget-nnz", 1e8, "entries of the store for that, at most -nnz")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
 	if f.NArg() > 0 || o.largest < 1 || o.rank < 1 {
 		return nil, errors.New("want a positive -nnz and -k, and no arguments")
 	}
-	for text := range strings.SplitSeq(budgets, ",") {
-		if text == "" {
-			continue
-		}
-		n, err := memory.ParseSize(text)
-		if err != nil {
-			return nil, err
-		}
-		o.budgets = append(o.budgets, n)
-	}
 	o.regimes, o.method = strings.Split(regimes, ","), strings.Fields(method)
 	if *flat {
-		o.regimes, o.budgets = fixed, nil
+		o.regimes = fixed
 	}
 	for _, r := range o.regimes {
 		if !slices.Contains(allRegimes, r) {
@@ -200,16 +179,6 @@ func run(o *options) (err error) {
 		if o.makeOnly {
 			continue
 		}
-		if !r.hasConstants(store.NNZ) {
-			c, err := o.constants(store)
-			if err != nil {
-				return err
-			}
-			r.Constants = append(r.Constants, *c)
-			if err := r.write(o.out); err != nil {
-				return err
-			}
-		}
 		for _, regime := range o.regimes {
 			if r.has(store.NNZ, regime) {
 				continue
@@ -226,11 +195,6 @@ func run(o *options) (err error) {
 			if err := r.write(o.out); err != nil {
 				return err
 			}
-		}
-	}
-	if !o.makeOnly && o.only == 0 && len(o.budgets) > 0 && r.Budgets == nil {
-		if r.Budgets, err = o.underBudgets(); err != nil {
-			return err
 		}
 	}
 	if o.makeOnly {

@@ -16,12 +16,9 @@ import (
 
 // report is NAME.json.
 type report struct {
-	K       int      `json:"k"`
-	CPUs    int      `json:"cpus"`
-	Rows    []row    `json:"runs"`
-	Budgets *budgets `json:"budgets,omitempty"`
-	// Constants is by size.
-	Constants []constant `json:"constants,omitempty"`
+	K    int   `json:"k"`
+	CPUs int   `json:"cpus"`
+	Rows []row `json:"runs"`
 }
 
 // openReport reads what was measured before.
@@ -44,12 +41,7 @@ func (r *report) has(nnz int64, regime string) bool {
 	return slices.ContainsFunc(r.Rows, func(w row) bool { return w.NNZ == nnz && w.Regime == regime })
 }
 
-func (r *report) hasConstants(nnz int64) bool {
-	return slices.ContainsFunc(r.Constants, func(c constant) bool { return c.NNZ == nnz })
-}
-
 func (r *report) write(name string) error {
-	slices.SortFunc(r.Constants, func(a, b constant) int { return cmp.Compare(a.NNZ, b.NNZ) })
 	slices.SortStableFunc(r.Rows, func(a, b row) int {
 		if c := slices.Index(allRegimes, a.Regime) - slices.Index(allRegimes, b.Regime); c != 0 {
 			return c
@@ -80,28 +72,6 @@ func (r *report) markdown() string {
 			fmt.Fprintf(&b, "\n%s: %.2f to %.2f ns an entry, a ratio of %.2f\n", regime, low, high, high/low)
 		}
 	}
-	if len(r.Constants) > 0 {
-		b.WriteString("\nMilliseconds, the first time after the store was dropped from the page cache, and again (`--explain` without the time it measures the machine for):\n\n" +
-			"| entries | blocks | open, first | again | `info`, first | again | `svd --explain`, first | again |\n|---|---|---|---|---|---|---|---|\n")
-		for _, c := range r.Constants {
-			fmt.Fprintf(&b, "| %.3g | %d |", float64(c.NNZ), c.Blocks)
-			for _, t := range []timing{c.Open, c.Info, c.Explain} {
-				fmt.Fprintf(&b, " %.3g | %.3g |", 1e3*t.First, 1e3*t.Again)
-			}
-			b.WriteString("\n")
-		}
-	}
-	if u := r.Budgets; u != nil {
-		same := "all three files are the same bits"
-		if !u.Same {
-			same = "**the bits differ**"
-		}
-		fmt.Fprintf(&b, "\n%.3g entries under several budgets: %s\n\n| budget | peak RSS | a pass reads | s/pass | sigma.npy | U.npy | V.npy |\n|---|---|---|---|---|---|---|\n", float64(u.NNZ), same)
-		for _, w := range u.Runs {
-			fmt.Fprintf(&b, "| %s | %s | %.0f %% | %.3g | %.12s | %.12s | %.12s |\n", mib(w.Memory), mib(w.PeakRSS), 100*float64(w.ReadPass)/float64(w.Bytes),
-				w.Pass, w.Files["sigma.npy"], w.Files["U.npy"], w.Files["V.npy"])
-		}
-	}
 	return b.String()
 }
 
@@ -126,9 +96,6 @@ func (r *report) verdict() error {
 		if w.Wrong != "" {
 			all = append(all, fmt.Errorf("%.3g entries, %s: %s", float64(w.NNZ), w.Regime, w.Wrong))
 		}
-	}
-	if r.Budgets != nil && !r.Budgets.Same {
-		all = append(all, errors.New("the bits depend on the budget"))
 	}
 	return errors.Join(all...)
 }

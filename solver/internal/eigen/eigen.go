@@ -51,7 +51,7 @@ func (w *Solver) Symmetric(a blas64.General, tail int) (values []float64, vector
 	w.d, e, w.q = w.reduce(s)
 	var z blas64.General
 	converged := false
-	const alone = 32 // order below which that is not worth a helper
+	const alone = 32 // order below which that is not worth another goroutine
 	parallel.Each(min(2, w.workers(), 1+n/alone), 2, func(_, part int) {
 		if part == 0 {
 			converged = w.turns.diagonalise(w.d, e)

@@ -74,7 +74,7 @@ const strip = 32
 
 // apply applies the rotations to the rows of z.
 func (r *rotations) apply(most int, z blas64.General) {
-	const alone = 1 << 18 // rotated pairs of numbers that are not worth a helper
+	const alone = 1 << 18 // rotated pairs of numbers that are not worth another goroutine
 	strips := (z.Cols + strip - 1) / strip
 	workers := min(most, 1+len(r.cs)/2*z.Cols/alone)
 	parallel.Each(workers, strips, func(_, i int) {

@@ -49,8 +49,7 @@ func (a *Arena) EachChunk(n int, u uses, f func(segment, first, rows int)) {
 	a.Sweep(n, ChunkRows, math.MaxInt32, u, func(_, s, first, rows int) { f(s, first, rows) })
 }
 
-// To hand work to a helper that is awake takes as long as this number of multiply-adds; one
-// that is not is not waited for.
+// To hand work to another goroutine takes as long as about this number of multiply-adds.
 const worthSharing = 1 << 15
 
 // InCache returns the rows of a chunk of which all columns are to stay in a cache

@@ -1,0 +1,65 @@
+package view_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// BenchmarkViews measures Gram products of the stores that GDSVD_STORES lists and of views of them, resident and streaming, by
+// one worker: the time of a view over that of its store is what the view costs.
+func BenchmarkViews(b *testing.B) {
+	paths := os.Getenv("GDSVD_STORES")
+	if paths == "" {
+		b.Skip("GDSVD_STORES is not set")
+	}
+	for _, path := range filepath.SplitList(paths) {
+		store, err := csr.Open(path, csr.OpenOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer store.Close()
+		for _, name := range []string{"", "tfidf", "center=columns", "scale=columns", "recsys", "single-cell", "bm25", "bias=both", "ppmi"} {
+			src := stream.Source(store)
+			if name != "" {
+				p, err := view.Parse(name)
+				if err != nil {
+					b.Fatal(err)
+				}
+				across, _ := csr.Orient(store, false, true)
+				if src, err = view.New(b.Context(), store, p, across, stream.Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for _, passes := range []string{"resident", "streaming"} {
+				for _, l := range []int{4, 16} {
+					m, err := stream.NewFrom(src, stream.Options{Workers: 1, Width: l, Once: passes == "streaming"})
+					if err != nil {
+						b.Fatal(err)
+					}
+					x, y := mat.NewDense(int(store.Cols()), l, nil), mat.NewDense(int(store.Cols()), l, nil)
+					solver.Gaussian(x, 0, 1, 1)
+					product := func() {
+						if _, err := m.Run(b.Context(), solver.Pass{X: x, Sum: y}); err != nil {
+							b.Fatal(err)
+						}
+					}
+					product() // reads the store
+					b.Run(fmt.Sprintf("%s/%s/%s/l=%d", filepath.Base(path), name, passes, l), func(b *testing.B) {
+						for b.Loop() {
+							product()
+						}
+					})
+				}
+			}
+		}
+	}
+}
