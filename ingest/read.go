@@ -172,7 +172,7 @@ func (r *reading) cut(ctx context.Context, i int, src *source, l lanes) error {
 		switch err := src.reader.Next(&j.chunk); {
 		case err == nil:
 			j.at = place{Input: i, Offset: j.chunk.End.Byte, Line: j.chunk.End.Line, Row: j.chunk.End.Row, Disk: r.diskRead(src)}
-			src.shared = src.shared || len(j.chunk.Data) == 0
+			src.shared = src.shared || len(j.chunk.Data) == 0 && j.chunk.Held == nil
 			l.order <- j
 			l.work <- j
 		case err == io.EOF:

@@ -1,7 +1,6 @@
 package format
 
 import (
-	"encoding/binary"
 	"slices"
 	"strconv"
 )
@@ -177,8 +176,8 @@ func (k *Keys) code() {
 	}
 }
 
-// AddWords appends the ids that are each one of n words, as codes of 4 bytes tell, to no others. The words are in the order in which they come up first.
-func (k *Keys) AddWords(n int, word func(int) []byte, codes []byte) {
+// AddWords appends the ids that are each one of n words, as codes tell, to no others. The words are in the order in which they come up first.
+func (k *Keys) AddWords(n int, word func(int) []byte, codes []uint32) {
 	ints := make([]int64, n)
 	k.IsText = false
 	for i := range ints {
@@ -189,17 +188,15 @@ func (k *Keys) AddWords(n int, word func(int) []byte, codes []byte) {
 		}
 	}
 	if !k.IsText {
-		for ; len(codes) > 0; codes = codes[4:] {
-			k.Ints = append(k.Ints, ints[binary.LittleEndian.Uint32(codes)])
+		for _, code := range codes {
+			k.Ints = append(k.Ints, ints[code])
 		}
 		return
 	}
 	for i := range n {
 		k.AddText(word(i))
 	}
-	for k.coded = true; len(codes) > 0; codes = codes[4:] {
-		k.codes = append(k.codes, binary.LittleEndian.Uint32(codes))
-	}
+	k.coded, k.codes = true, append(k.codes, codes...)
 }
 
 // AddAgain appends the last key n times more.

@@ -154,6 +154,7 @@ func (p Position) String() string {
 // A Chunk is a piece of an input: whole lines, or a range of elements.
 type Chunk struct {
 	Data       []byte
+	Held       any // what Next has made for Parse instead of Data; it may use that of an earlier chunk again
 	Begin, End Position
 }
 

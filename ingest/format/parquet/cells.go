@@ -1,78 +1,85 @@
 package parquet
 
 import (
-	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// cells are the values of a column in a chunk. There they are a byte that is 1 if some are null; numbers of 8 bytes, or the number
-// of distinct texts, the end of each, which of them each row has, of 4 bytes, and the texts; and, if some are null, a
-// byte for each row that tells it of this one.
+// cells are the values of a column in a chunk: numbers, or distinct texts and which of them each row has.
 type cells struct {
 	*field
-	nulls []byte // nil: none
-	nums  []byte
-	ends  []byte
-	codes []byte
-	data  []byte
+	values
+	codes []uint32
+	nulls []bool // of each row; empty: none is null
 }
 
+// A row is what Next puts into a chunk: the cells of each column.
 type row []cells
 
-func (p *reader) cells(c *format.Chunk) row {
-	all, n := make(row, len(p.fields)), int(c.End.Byte-c.Begin.Byte)
-	rest := c.Data
-	take := func(n int) []byte {
-		part := rest[:n]
-		rest = rest[n:]
-		return part
-	}
-	for i, f := range p.fields {
-		s := &all[i]
-		s.field = f
-		hasNulls := take(1)[0] == 1
-		if f.kind <= number {
-			s.nums = take(8 * n)
-		} else {
-			words := int(binary.LittleEndian.Uint32(take(4)))
-			s.ends, s.codes = take(4*words), take(4*n)
-			if words > 0 {
-				s.data = take(s.end(words - 1))
+// put makes cells of the next n rows, texts of those that have been gathered. Of one that is too long there is no more than what
+// tells it so.
+func (c *column) put(s *cells, n int) error {
+	*s = cells{c.field, values{s.nums[:0], s.data[:0], s.ends[:0]}, s.codes[:0], s.nulls[:0]}
+	numbers := c.kind <= number
+	if !numbers && n > 0 {
+		s.codes = append(s.codes, c.codes[:n]...)
+		words := min(len(c.words), int(slices.Max(s.codes))+1) // none if all are null
+		for _, place := range c.words[:words] {
+			text := c.values().text(place)
+			if err := s.add(text[:min(len(text), maxText+1)]); err != nil {
+				return err
 			}
 		}
-		if hasNulls {
-			s.nulls = take(n)
+	}
+	for done := 0; done < n; {
+		if err := c.fill(); err != nil {
+			return err
 		}
+		k, all := min(n-done, c.rows-c.at), c.values()
+		switch {
+		case !c.whole:
+			if len(s.nulls) == 0 {
+				s.nulls = append(s.nulls, make([]bool, n)...)
+			}
+			row := done
+			c.each(k, func(place uint32, null bool) {
+				s.nulls[row] = null
+				row++
+				if numbers && null {
+					s.nums = append(s.nums, 0)
+				} else if numbers {
+					s.nums = append(s.nums, all.nums[place])
+				}
+			})
+		case numbers && c.indexed:
+			for _, place := range c.index[c.value : c.value+k] {
+				s.nums = append(s.nums, all.nums[place])
+			}
+		case numbers:
+			s.nums = append(s.nums, all.nums[c.value:c.value+k]...)
+		}
+		c.advance(k)
+		done += k
 	}
-	return all
-}
-
-func (s *cells) end(word int) int { return int(binary.LittleEndian.Uint32(s.ends[4*word:])) }
-
-func (s *cells) word(word int) []byte {
-	begin := 0
-	if word > 0 {
-		begin = s.end(word - 1)
-	}
-	return s.data[begin:s.end(word)]
+	return nil
 }
 
 func (s *cells) part(i int) part {
 	switch {
-	case s.nulls != nil && s.nulls[i] == 1:
+	case len(s.nulls) > 0 && s.nulls[i]:
 		return part{err: errNull}
-	case s.nums != nil:
-		return s.number(binary.LittleEndian.Uint64(s.nums[8*i:]))
+	case s.kind <= number:
+		return s.number(s.nums[i])
 	}
-	return s.text(s.word(int(binary.LittleEndian.Uint32(s.codes[4*i:]))))
+	return s.field.text(s.values.text(s.codes[i]))
 }
 
 // sound tells whether all cells are ids and values as they are, without times.
 func (r row) sound() bool {
 	for i := range r {
-		if s := &r[i]; s.nulls != nil || s.isTime || !s.clean() {
+		if s := &r[i]; len(s.nulls) > 0 || s.isTime || !s.clean() {
 			return false
 		}
 	}
@@ -82,22 +89,22 @@ func (r row) sound() bool {
 func (s *cells) clean() bool {
 	switch {
 	case s.kind == texts && s.isID:
-		for word := range len(s.ends) / 4 {
-			if n := len(s.word(word)); n == 0 || n > maxText {
+		for word := range s.ends {
+			if n := len(s.values.text(uint32(word))); n == 0 || n > maxText {
 				return false
 			}
 		}
 		return true
 	case s.kind == natural && s.isID:
 		all := uint64(0)
-		for b := s.nums; len(b) > 0; b = b[8:] {
-			all |= binary.LittleEndian.Uint64(b)
+		for _, bits := range s.nums {
+			all |= bits
 		}
 		return all <= math.MaxInt64
 	case s.kind == number && !s.isID:
 		sum := 0.0 // of differences that are 0, or NaN
-		for b := s.nums; len(b) > 0; b = b[8:] {
-			x := math.Float64frombits(binary.LittleEndian.Uint64(b))
+		for _, bits := range s.nums {
+			x := math.Float64frombits(bits)
 			sum += x - x
 		}
 		return sum == 0
@@ -107,17 +114,17 @@ func (s *cells) clean() bool {
 
 func (s *cells) ids(k *format.Keys) {
 	if s.kind == texts {
-		k.AddWords(len(s.ends)/4, s.word, s.codes)
+		k.AddWords(len(s.ends), func(word int) []byte { return s.values.text(uint32(word)) }, s.codes)
 		return
 	}
-	for b := s.nums; len(b) > 0; b = b[8:] {
-		k.Ints = append(k.Ints, int64(binary.LittleEndian.Uint64(b)))
+	for _, bits := range s.nums {
+		k.Ints = append(k.Ints, int64(bits))
 	}
 }
 
-func (s *cells) values(to *format.Batch) {
-	for b := s.nums; len(b) > 0; b = b[8:] {
-		switch bits := binary.LittleEndian.Uint64(b); s.kind {
+func (s *cells) addValues(to *format.Batch) {
+	for _, bits := range s.nums {
+		switch s.kind {
 		case number:
 			to.AddValue(math.Float64frombits(bits))
 		case natural:

@@ -2,7 +2,6 @@ package parquet
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +48,6 @@ type column struct {
 	// Of texts of the next rows: the distinct ones, by their places among the values, and which of them each row has.
 	words, codes []uint32
 	seen         []uint32 // of each value of a dictionary: one more than its code; all are 0 between two chunks
-	nulls        []byte
 }
 
 func (c *column) begin(f *field, k chunk, in *format.Input, rows int64, w *window) error {
@@ -228,89 +226,4 @@ func (c *column) gather(n, room int) int {
 		}
 	}
 	return len(c.codes)
-}
-
-// append puts the next n rows behind b, texts among those that have been gathered: see cells.
-func (c *column) append(b []byte, n int) ([]byte, error) {
-	flag := len(b)
-	b = append(b, 0)
-	nulls := c.nulls[:0]
-	numbers := c.kind <= number
-	if !numbers {
-		b = c.appendTexts(b, c.codes[:n])
-	}
-	for done := 0; done < n; {
-		if err := c.fill(); err != nil {
-			return b, err
-		}
-		k := min(n-done, c.rows-c.at)
-		switch {
-		case !c.whole:
-			if len(nulls) == 0 {
-				nulls = append(nulls, make([]byte, n)...)
-			}
-			all, row := c.values(), done
-			c.each(k, func(place uint32, null bool) {
-				bits := uint64(0)
-				if null {
-					nulls[row] = 1
-				} else if numbers {
-					bits = all.nums[place]
-				}
-				if numbers {
-					b = binary.LittleEndian.AppendUint64(b, bits)
-				}
-				row++
-			})
-		case numbers:
-			b = c.appendNumbers(b, k)
-		}
-		c.advance(k)
-		done += k
-	}
-	if len(nulls) > 0 {
-		b[flag] = 1
-		b = append(b, nulls...)
-	}
-	c.nulls = nulls
-	return b, nil
-}
-
-// appendNumbers puts the next n numbers of the page, all of which are there, behind b.
-func (c *column) appendNumbers(b []byte, n int) []byte {
-	at := len(b)
-	b = slices.Grow(b, 8*n)[:at+8*n]
-	to := b[at:]
-	if c.indexed {
-		for i, place := range c.index[c.value : c.value+n] {
-			binary.LittleEndian.PutUint64(to[8*i:], c.dict.nums[place])
-		}
-		return b
-	}
-	for i, bits := range c.page.nums[c.value : c.value+n] {
-		binary.LittleEndian.PutUint64(to[8*i:], bits)
-	}
-	return b
-}
-
-// appendTexts puts the first texts that have been gathered behind b. Of one that is too long there is no more than what tells it so.
-func (c *column) appendTexts(b []byte, codes []uint32) []byte {
-	words := 0
-	if len(c.words) > 0 {
-		words = int(slices.Max(codes)) + 1
-	}
-	all, end := c.values(), uint32(0)
-	b = binary.LittleEndian.AppendUint32(b, uint32(words))
-	for _, place := range c.words[:words] {
-		end += uint32(min(len(all.text(place)), maxText+1))
-		b = binary.LittleEndian.AppendUint32(b, end)
-	}
-	for _, code := range codes {
-		b = binary.LittleEndian.AppendUint32(b, code)
-	}
-	for _, place := range c.words[:words] {
-		s := all.text(place)
-		b = append(b, s[:min(len(s), maxText+1)]...)
-	}
-	return b
 }

@@ -218,9 +218,13 @@ func (p *reader) Next(c *format.Chunk) (err error) {
 			n = p.columns[i].gather(n, room)
 		}
 	}
-	c.Data = c.Data[:0]
+	all, ok := c.Held.(row)
+	if !ok || len(all) != len(p.fields) {
+		all = make(row, len(p.fields))
+		c.Held = all
+	}
 	for i, f := range p.fields {
-		if c.Data, err = p.columns[i].append(c.Data, n); err != nil {
+		if err := p.columns[i].put(&all[i], n); err != nil {
 			return failed(f, err)
 		}
 	}
@@ -262,7 +266,7 @@ func (p *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { retur
 
 // Parse makes entries of the columns of a chunk: of whole columns where nothing is wrong, else of one row after the other.
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
-	rows := p.cells(c)
+	rows := c.Held.(row)
 	n := int(c.End.Byte - c.Begin.Byte)
 	if rows.sound() {
 		b.Lines, b.Tally.Entries = int64(n), int64(n)
@@ -275,7 +279,7 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 			}
 			return nil
 		}
-		rows[2].values(b)
+		rows[2].addValues(b)
 		return nil
 	}
 	for i := range n {
@@ -322,7 +326,7 @@ func (p *reader) groupOf(row int64) int {
 }
 
 func (p *reader) Locate(c *format.Chunk, n int) format.Position {
-	at, cells := c.Begin, p.cells(c)
+	at, cells := c.Begin, c.Held.(row)
 	for i := 0; at.Byte < c.End.Byte; i++ {
 		var b format.Batch
 		if p.entry(cells, i, at.Line, &b) == nil {
