@@ -39,7 +39,7 @@ func order(ctx context.Context, e *entries, saved func() error) (*ordered, error
 	}
 	g.meter.begin(stageSort, total)
 	by := g.by()
-	g.o.Log.Debug("sort", "rows", g.pack.Rows, "cols", g.pack.Cols, "transposed", g.pack.Transposed, "runs", g.spool.Runs())
+	g.o.Log.Debug("sort", "rows", g.pack.Rows, "cols", g.pack.Cols, "transposed", g.pack.Transposed, "runs", len(g.spool.Files()))
 	remap := g.remap
 	switch {
 	case g.named() || g.shape != nil && g.shape.Late:

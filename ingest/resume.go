@@ -117,7 +117,7 @@ func (g *pipeline) restore(e *entries, j *journal) error {
 
 func (g *pipeline) due(e *entries) bool {
 	return e.spool.InFiles && g.scratch.Durable &&
-		(time.Since(g.last) >= g.o.CheckpointEvery || g.scratch.Unsynced() >= g.plan.unsynced)
+		(time.Since(g.last) >= g.o.CheckpointEvery || len(g.scratch.Unsynced) >= g.plan.unsynced)
 }
 
 // save begins to write the journal of what has been done so far; no file it
@@ -130,23 +130,21 @@ func (g *pipeline) save(e *entries, step string) error {
 		return err
 	}
 	err := e.spool.Flush()
+	var logs []vfs.File
+	var old []string
 	for _, a := range e.all() {
-		err = errors.Join(err, a.Save(g.scratch))
+		log, gone, failed := a.Save(g.scratch)
+		if log != nil {
+			logs = append(logs, log)
+		}
+		old, err = append(old, gone...), errors.Join(err, failed)
 	}
 	if err != nil {
 		return err
 	}
 	j := g.picture(e, step)
-	files := g.scratch.TakeUnsynced()
-	var logs []vfs.File
-	var old []string
-	for _, a := range e.all() {
-		log, gone := a.Logs()
-		if log != nil {
-			logs = append(logs, log)
-		}
-		old = append(old, gone...)
-	}
+	files := g.scratch.Unsynced
+	g.scratch.Unsynced = nil
 	g.last = time.Now()
 	g.busy = make(chan error, 1)
 	go func(done chan<- error) { done <- persist(g.scratch, j, files, logs, old) }(g.busy)

@@ -1,6 +1,8 @@
+// Package csrtest builds small stores for tests.
 package csrtest
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -36,17 +38,19 @@ func Write(t testing.TB, path string, cols int64, rows [][]Entry, o csr.CreateOp
 func write(path string, cols int64, rows [][]Entry, o csr.CreateOptions) (err error) {
 	o.Cols = cols
 	if o.Values.Coding == "" {
-		o.Values = coding(rows)
+		var s csr.ValueStats
+		for _, row := range rows {
+			for _, e := range row {
+				s.Add(e.Val)
+			}
+		}
+		o.Values = s.Values()
 	}
 	w, err := csr.Create(path, o)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if abortErr := w.Abort(); err == nil {
-			err = abortErr
-		}
-	}()
+	defer func() { err = errors.Join(err, w.Abort()) }()
 	var c []uint32
 	var v []float64
 	for _, row := range rows {
@@ -59,17 +63,6 @@ func write(path string, cols int64, rows [][]Entry, o csr.CreateOptions) (err er
 		}
 	}
 	return w.Commit()
-}
-
-// coding is the coding the entries want.
-func coding(rows [][]Entry) csr.Values {
-	var s csr.ValueStats
-	for _, row := range rows {
-		for _, e := range row {
-			s.Add(e.Val)
-		}
-	}
-	return s.Values()
 }
 
 // Open opens a store that is closed when the test ends.

@@ -73,16 +73,8 @@ func scrub(err error) error {
 	for i, w := range words {
 		words[i] = Display(w)
 	}
-	return &scrubbed{strings.Join(words, " "), err}
+	return &told{strings.Join(words, " "), err}
 }
-
-type scrubbed struct {
-	text string
-	err  error
-}
-
-func (s *scrubbed) Error() string { return s.text }
-func (s *scrubbed) Unwrap() error { return s.err }
 
 // A target is what a name stands for: an object of a bucket, or else a URL.
 type target struct {

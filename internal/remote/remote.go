@@ -193,7 +193,7 @@ func (c *Client) pause(ctx context.Context, name string, n, times int, err error
 		return failed(name, err)
 	}
 	if n+1 >= times {
-		return failed(name, &unavailable{p.err})
+		return failed(name, &told{p.err.Error() + "; given up after several tries", errors.Join(ErrUnavailable, p.err)})
 	}
 	wait := min(c.o.Pause<<n, longestPause)
 	wait = max(wait/2+rand.N(wait/2+1), min(p.after, 3*longestPause)) // many who were refused at a time do not come at a time again
@@ -208,18 +208,14 @@ func (c *Client) pause(ctx context.Context, name string, n, times int, err error
 	}
 }
 
-// unavailable is ErrUnavailable, told as what has happened last.
-type unavailable struct{ err error }
-
-func (u *unavailable) Error() string   { return u.err.Error() + "; given up after several tries" }
-func (u *unavailable) Unwrap() []error { return []error{ErrUnavailable, u.err} }
-
-type refusal struct {
+// told is an error in other words.
+type told struct {
 	text string
-	kind error // of package fs, or nil
+	err  error // may be nil
 }
 
-func (r *refusal) Error() string { return r.text }
-func (r *refusal) Unwrap() error { return r.kind }
+func (t *told) Error() string { return t.text }
+func (t *told) Unwrap() error { return t.err }
 
+// kinds are the errors of package fs that answers with a status are.
 var kinds = map[int]error{http.StatusNotFound: fs.ErrNotExist, http.StatusGone: fs.ErrNotExist, http.StatusUnauthorized: fs.ErrPermission, http.StatusForbidden: fs.ErrPermission}

@@ -209,7 +209,7 @@ func refused(resp *http.Response, remedy string) error {
 	if remedy != "" {
 		text += ": " + remedy
 	}
-	err := &refusal{strings.TrimSpace(text), kinds[resp.StatusCode]}
+	err := &told{strings.TrimSpace(text), kinds[resp.StatusCode]}
 	switch resp.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // or a date: no wish

@@ -73,8 +73,6 @@ func New(b Budget, dir *scratch.Dir, tight bool, held func() int64) *Spool {
 // Loose tells an empty spool that keys are not pairs of temporary ids.
 func (s *Spool) Loose() { s.tight = false }
 
-func (s *Spool) Runs() int { return len(s.runs) }
-
 func (s *Spool) Files() (names []string) {
 	for _, r := range s.runs {
 		names = append(names, r.name)

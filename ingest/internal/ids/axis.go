@@ -78,16 +78,15 @@ func (st State) Files() []string {
 	return names
 }
 
-func (a *Axis) Save(s *scratch.Dir) error { return a.log.save(s, a.dict) }
-
-// Logs is the open log, or nil, and the logs that are of no use once the next journal is written.
-func (a *Axis) Logs() (open vfs.File, old []string) {
-	old = a.log.old
-	a.log.old = nil
+// Save writes new ids of the dictionary to its log. It returns the open log, or nil, and the logs that are of no use once the next
+// journal is written.
+func (a *Axis) Save(s *scratch.Dir) (open vfs.File, old []string, err error) {
+	err = a.log.save(s, a.dict)
+	old, a.log.old = a.log.old, nil
 	if a.log.w != nil {
 		open = a.log.w.f
 	}
-	return open, old
+	return open, old, err
 }
 
 func (a *Axis) Restore(s *scratch.Dir, st State) error {

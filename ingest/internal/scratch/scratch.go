@@ -24,16 +24,7 @@ type Dir struct {
 	Durable bool // files are to outlive the process
 	Most    int  // files that are complete but not yet durable, at most
 
-	unsynced []vfs.File
-}
-
-func (d *Dir) Unsynced() int { return len(d.unsynced) }
-
-// TakeUnsynced hands these files over to who makes them durable and closes them.
-func (d *Dir) TakeUnsynced() []vfs.File {
-	files := d.unsynced
-	d.unsynced = nil
-	return files
+	Unsynced []vfs.File // complete but not yet durable: what makes them so takes and closes them
 }
 
 func (d *Dir) Make() error {
@@ -67,19 +58,19 @@ func (d *Dir) Complete(f vfs.File) error {
 	if !d.Durable {
 		return f.Close()
 	}
-	if len(d.unsynced) >= d.Most {
+	if len(d.Unsynced) >= d.Most {
 		return errors.Join(f.Sync(), f.Close())
 	}
-	d.unsynced = append(d.unsynced, f)
+	d.Unsynced = append(d.Unsynced, f)
 	return nil
 }
 
 func (d *Dir) Close() error {
 	var err error
-	for _, f := range d.unsynced {
+	for _, f := range d.Unsynced {
 		err = errors.Join(err, f.Close())
 	}
-	d.unsynced = nil
+	d.Unsynced = nil
 	return err
 }
 

@@ -1,2 +1,0 @@
-// Package csrtest builds small stores for tests.
-package csrtest
