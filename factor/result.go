@@ -326,3 +326,6 @@ func isResult(fsys vfs.FS, dir string) error {
 	}
 	return nil
 }
+
+// Dims returns the numbers of rows and columns of the user's matrix.
+func Dims(store *csr.Store) (rows, cols int64) { return csr.Orient(store, store.Rows(), store.Cols()) }

@@ -1,12 +1,25 @@
+// Package check verifies result directories and measures their triplets on the matrix again.
+//
+// [Result] reads every file of a directory that package factor, foldin or align has written, or of singular values and
+// vectors in NumPy's format that another program has: checksums, shapes, numbers that are not finite, ids in order, what
+// result.json states of itself, and the checkpoint of an unfinished run. With Options.Store it measures, in one read where
+// the memory allows it, the residuals ‖Av−σu‖/σ₁ and ‖Aᵀu−σv‖/σ₁ and max|VᵀV−I|, and compares them with what the result
+// states or with Options.Tol.
+//
+// What is wrong with a result is in the [Report]; the error is for what kept it from being checked. [Report.Err] is the error
+// of a result that is damaged (csr.ErrCorrupt), not what it states, or not converged (factor.ErrNotConverged).
 package check
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
@@ -91,4 +104,59 @@ func differs(got, said factor.File) (from, to int64, is, was crc.Sum) {
 		}
 	}
 	return 0, got.Size, got.CRC, said.CRC
+}
+
+// folder verifies a projection or an alignment: its description, the files that this lists, and that numbers are finite.
+func (c *checker) folder(ctx context.Context, kind folder.Kind) error {
+	if c.Store != "" {
+		return fmt.Errorf("%s is %s, which is not measured on a store: check it alone", c.dir, kind.What)
+	}
+	var stated struct {
+		Rows  int64         `json:"rows"`
+		K     int64         `json:"k"`
+		Files []factor.File `json:"files"`
+	}
+	if err := kind.Read(c.FS, c.dir, &stated); err != nil {
+		if system := (*fs.PathError)(nil); errors.As(err, &system) {
+			return err
+		}
+		c.report.Problems = append(c.report.Problems, err)
+		return nil
+	}
+	c.report.Sealed = true
+	c.report.what = "%[1]s is sound: its files are as " + kind.File + " says, %[2]s read"
+	for _, f := range stated.Files {
+		c.total += f.Size
+	}
+	if !slices.ContainsFunc(stated.Files, func(f factor.File) bool { return f.Name == folder.Vectors }) {
+		c.wrong(kind.File, "files: %s is not listed", folder.Vectors)
+	}
+	read := map[string]factor.File{}
+	if c.has(folder.Vectors) {
+		f, err := c.vectors(ctx, kind, stated.Rows, stated.K)
+		if err != nil {
+			return err
+		}
+		if f.Size > 0 {
+			read[folder.Vectors] = f
+		}
+	}
+	return c.sealed(ctx, kind.File, stated.Files, read)
+}
+
+// vectors reads X, of rows × k finite numbers. What cannot be read as an array has the size 0.
+func (c *checker) vectors(ctx context.Context, kind folder.Kind, rows, k int64) (f factor.File, err error) {
+	m, err := npy.Open(c.FS, filepath.Join(c.dir, folder.Vectors))
+	if err != nil {
+		return f, c.problem(err)
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	if m.Rows != rows || m.Cols != k {
+		c.wrong(folder.Vectors, "shape: %s, %s says %d × %d", m.Shape(), kind.File, rows, k)
+	}
+	sums, err := c.scan(ctx, m)
+	if err != nil {
+		return f, c.problem(fmt.Errorf("%s: %w", m.Name(), err))
+	}
+	return sums, nil
 }

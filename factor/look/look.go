@@ -1,3 +1,12 @@
+// Package look shows what is in a store, or in a view of it, without a factorisation.
+//
+// [Peek] returns some rows with the ids and titles of rows and columns. [Summarise] reads the store once, besides what the
+// view takes, for counts, sums, means and variances of all rows and columns, and can write them to a directory: a table and
+// arrays of NumPy for each side, and stats.json, which is a [Stats].
+//
+// Rows and columns are those of the user's matrix, whichever way it is stored. What is found has the same bits for any number
+// of workers and any budget that can work. A directory appears in one step when it is complete, and replaces only one of its
+// kind, if StatsOptions.Replace permits it.
 package look
 
 import (
@@ -144,3 +153,43 @@ func indexOf(store *csr.Store, axis csr.Axis, id string) (_ int64, err error) {
 }
 
 func says(format string, args ...any) error { return &factor.Error{Format: format, Args: args} }
+
+// Matrix is the entries of a store as a view makes them.
+type Matrix struct {
+	look  *look
+	drops bool // there is a view, which may have made entries 0
+}
+
+// OpenMatrix measures the view of a store whose rows are to be read a number of times. A view that fills the matrix, as centring does,
+// is refused: it has no entries alone.
+func OpenMatrix(ctx context.Context, store *csr.Store, o Options, reads int) (*Matrix, error) {
+	l, err := newLook(ctx, store, o, reads)
+	if err != nil {
+		return nil, err
+	}
+	if _, rank, _ := l.view.Sides(); rank > 0 {
+		return nil, says("%v %s: it fills the matrix, so that there are not only entries to write: leave out the step that centres", factor.Option("View"), l.pipeline())
+	}
+	return &Matrix{look: l, drops: len(l.View) > 0}, nil
+}
+
+// EachRow calls each for the rows of the store in order, which are the columns of the user's matrix where the store is transposed, with
+// their entries by ascending column. Those that the view has made 0 are left out. The slices are valid until each returns.
+func (m *Matrix) EachRow(ctx context.Context, each func(row int64, cols []uint32, vals []float64) error) error {
+	err := m.look.view.EachRow(ctx, m.look.options(0), func(row int64, cols []uint32, vals []float64) error {
+		if m.drops {
+			n := 0
+			for i, v := range vals {
+				if v != 0 {
+					cols[n], vals[n], n = cols[i], v, n+1
+				}
+			}
+			cols, vals = cols[:n], vals[:n]
+		}
+		return each(row, cols, vals)
+	})
+	return m.look.told(ctx, err)
+}
+
+// Memory is the budget in bytes.
+func (m *Matrix) Memory() int64 { return m.look.Memory }

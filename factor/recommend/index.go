@@ -2,13 +2,17 @@ package recommend
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/panel"
+	"github.com/gdsvd/gdsvd/internal/parallel"
 )
 
 // Sizes of the products: scores of queryRows rows and tileCols columns are in the second-level cache until they
@@ -144,4 +148,243 @@ func multiplies(numbers []float64) (x float64, ok bool) {
 		}
 	}
 	return 0, true
+}
+
+// Item is a column (or, of a search for rows, a row) and its score.
+type Item struct {
+	Index uint32
+	Score float64
+}
+
+// top keeps the first n Items of all it is offered, by before: a heap whose root is the last of them.
+type top struct {
+	items []Item  // of capacity n
+	from  float64 // the length of what the query was made of, if it is known
+	grid  float64 // scores are the same whose nearest multiples of it are; 0: that are equal
+}
+
+// newHeaps returns what makes some empty heaps of n Items each, in memory that is used again.
+func newHeaps(n int) func(count int) []top {
+	var heaps []top
+	var items []Item
+	return func(count int) []top {
+		if len(heaps) < count {
+			heaps, items = make([]top, count), make([]Item, count*n)
+		}
+		for i := range count {
+			heaps[i] = top{items: items[i*n : i*n : (i+1)*n]}
+		}
+		return heaps[:count]
+	}
+}
+
+// tie is the grid of scores, relative to the length of what they are made of: scores that differ by the rounding of the
+// vectors, as those that are 0 by the definition do, are a tie on every machine.
+const tie = 0x1p-36
+
+// place is a score as far as it counts.
+func (t *top) place(score float64) float64 {
+	if t.grid == 0 {
+		return score
+	}
+	return math.Round(score / t.grid)
+}
+
+// before puts the larger score first and, of a tie, the smaller number.
+func (t *top) before(a, b Item) bool {
+	if math.Abs(a.Score-b.Score) > t.grid {
+		return a.Score > b.Score
+	}
+	x, y := t.place(a.Score), t.place(b.Score)
+	return x > y || x == y && a.Index < b.Index
+}
+
+// least is a score below which no Item is kept.
+func (t *top) least() float64 {
+	if len(t.items) < cap(t.items) {
+		return math.Inf(-1)
+	}
+	return t.items[0].Score - t.grid
+}
+
+// takes tells whether an Item would be kept.
+func (t *top) takes(x Item) bool {
+	return len(t.items) < cap(t.items) || t.before(x, t.items[0])
+}
+
+// add keeps an Item that is taken.
+func (t *top) add(x Item) {
+	if len(t.items) < cap(t.items) {
+		t.items = append(t.items, x)
+		for i := len(t.items) - 1; i > 0; {
+			up := (i - 1) / 2
+			if !t.before(t.items[up], t.items[i]) {
+				return
+			}
+			t.items[i], t.items[up] = t.items[up], t.items[i]
+			i = up
+		}
+		return
+	}
+	n, i := len(t.items), 0
+	for {
+		down := 2*i + 1
+		if down >= n {
+			break
+		}
+		if down+1 < n && t.before(t.items[down], t.items[down+1]) {
+			down++
+		}
+		if t.before(t.items[down], x) {
+			break
+		}
+		t.items[i] = t.items[down]
+		i = down
+	}
+	t.items[i] = x
+}
+
+// sort puts the Items in order; nothing may be added after it.
+func (t *top) sort() {
+	slices.SortFunc(t.items, func(a, b Item) int {
+		if t.before(a, b) {
+			return -1
+		}
+		return 1 // no two are equal
+	})
+}
+
+// segments are n vectors of k numbers, some of which are in memory at a time.
+type segments struct {
+	n     int64
+	k     int
+	read  func(first int64, rows *mat.Dense) error
+	among []uint32 // the vectors that are searched, ascending; nil: all
+	zeros bool     // those that are 0 are searched, too
+
+	size    int // of a segment
+	workers []*searcher
+
+	buffer  *mat.Dense // for the vectors of a segment
+	vectors *mat.Dense // those in memory, from first on; nil: none
+	first   int64
+	index   *index // of these
+}
+
+// rowsCached is how many rows are taken at a time where all vectors are in memory.
+const rowsCached = 1 << 14
+
+// plan divides a budget, of which something is taken: half of the rest is for the vectors, and a quarter for rows
+// that take row bytes each. left is the rest.
+func (s *segments) plan(most, taken, row int64, workers int) (rows int, left int64, err error) {
+	vector := int64(2*8*s.k + 48) // itself, and what an index has of it
+	var l budget.Ledger
+	l.TakeOutside("runtime", budget.Runtime)
+	l.Take("garbage", budget.Garbage)
+	l.Take("kept", taken)
+	l.Take("searchers", int64(workers)*searcherBytes(s.k))
+	if left, err = l.Left(most, 4*max(tileCols*vector, queryRows*row)+4<<20); err != nil {
+		return 0, 0, err
+	}
+	s.size = int(min(s.n, left/2/vector))
+	rows = int(left / 4 / row)
+	if int64(s.size) == s.n {
+		rows = min(rows, rowsCached)
+	}
+	for range workers {
+		s.workers = append(s.workers, newSearcher(s.k))
+	}
+	return rows, left, nil
+}
+
+// each calls f with one segment in memory after the other, with an index of it if that is wanted.
+func (s *segments) each(ctx context.Context, index bool, f func() error) error {
+	for first := int64(0); first < s.n; first += int64(s.size) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.load(first, index); err != nil {
+			return err
+		}
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *segments) load(first int64, index bool) error {
+	if s.vectors == nil || s.first != first {
+		n := int(min(s.n-first, int64(s.size)))
+		if s.buffer == nil {
+			s.buffer = mat.NewDense(n, s.k, nil)
+		}
+		s.vectors, s.index = nil, nil
+		vectors := s.buffer.Slice(0, n, 0, s.k).(*mat.Dense)
+		if err := s.read(first, vectors); err != nil {
+			return err
+		}
+		for i := range n {
+			if x, ok := multiplies(vectors.RawRowView(i)); !ok {
+				return fmt.Errorf("vector %d has the number %v: scores need numbers up to %g", first+int64(i), x, largest)
+			}
+		}
+		s.vectors, s.first = vectors, first
+	}
+	if index && s.index == nil {
+		s.index = newIndex(s.vectors, uint32(s.first), s.searched())
+	}
+	return nil
+}
+
+// searched are the vectors in memory that are searched.
+func (s *segments) searched() (ids []uint32) {
+	n, _ := s.vectors.Dims()
+	from, to := uint32(s.first), uint32(s.first+int64(n)-1)
+	if s.among == nil {
+		ids = make([]uint32, n)
+		for i := range ids {
+			ids[i] = from + uint32(i)
+		}
+	} else {
+		a, _ := slices.BinarySearch(s.among, from)
+		b, found := slices.BinarySearch(s.among, to)
+		if found {
+			b++
+		}
+		ids = slices.Clone(s.among[a:b])
+	}
+	if !s.zeros {
+		ids = slices.DeleteFunc(ids, func(id uint32) bool { return norm(s.vectors.RawRowView(int(id-from))) == 0 })
+	}
+	return ids
+}
+
+// search finds the best vectors for each query, and puts them in order when it has been through all of them.
+func (s *segments) search(ctx context.Context, queries *mat.Dense, heaps []top, without func(query int, id uint32) bool) error {
+	err := s.each(ctx, true, func() error {
+		return s.parts(ctx, len(heaps), func(worker, from, to int) {
+			s.index.search(s.workers[worker], queries.Slice(from, to, 0, s.k).(*mat.Dense), heaps[from:to], func(query int, id uint32) bool {
+				return without(from+query, id)
+			})
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return s.parts(ctx, len(heaps), func(_, from, to int) {
+		for i := from; i < to; i++ {
+			heaps[i].sort()
+		}
+	})
+}
+
+// parts calls f with parts of n rows on all workers.
+func (s *segments) parts(ctx context.Context, n int, f func(worker, from, to int)) error {
+	parallel.Each(len(s.workers), (n+queryRows-1)/queryRows, func(worker, part int) {
+		if ctx.Err() == nil {
+			f(worker, part*queryRows, min(n, (part+1)*queryRows))
+		}
+	})
+	return ctx.Err()
 }

@@ -1,6 +1,33 @@
+// Package recommend finds, for rows of a factorised matrix, the columns with the highest scores, and rows and columns
+// that are like one another.
+//
+// # Scores
+//
+// Of a factorisation A ≈ U·Σ·Vᵀ with k triplets the score of row i and column j is, by Model, the element of the
+// approximation,
+//
+//	s_ij = u_iᵀ Σ v_j,
+//
+// and by History that of the row as it is projected on the right vectors,
+//
+//	s_ij = (Σ_l h_il v_l)ᵀ v_j,
+//
+// h_i being the entries of the row, or 1 for each that the first step "binary" of the view keeps. The two are the same where
+// the matrix has no view. Where a view weights columns, as "recsys" does, V belongs to the weighted matrix and History
+// scores the plain row with it: Nikolakopoulos, Kalantzis, Gallopoulos and Garofalakis, "EigenRec: generalizing PureSVD for
+// effective and efficient top-N recommendations", Knowledge and Information Systems 58 (2019).
+//
+// # Contract
+//
+// What is found are the N columns with the highest scores, not an approximation of them; of a tie those with
+// the smaller numbers. Scores are a tie if their nearest multiples of 2⁻³⁶·‖h‖ are the same, h being the entries by History and
+// U_i·Σ by Model, so that rounding decides nothing. The bits are the same for any number of workers and any budget. Memory
+// is bounded by Options.Memory: rows are taken in blocks, and columns in blocks, too, where V is larger than memory. Rows without
+// entries have no recommendations.
 package recommend
 
 import (
+	"context"
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
@@ -69,4 +96,58 @@ func (f *Factorisation) scoring(s Scoring) Scoring {
 		return History
 	}
 	return Model
+}
+
+// Predictions is the factorisation whose scores by Model are the entries that a completion (package complete) predicts:
+// μ + b_i + c_j + Σ_s u_is σ_s v_js, of two triplets more than it has, (μ + b_i)·1 and 1·c_j. Of other results it is
+// that of Of.
+func Predictions(ctx context.Context, r *factor.Result) (*Factorisation, error) {
+	f, err := Of(r)
+	if err != nil || r.Completion == nil {
+		return f, err
+	}
+	f.completed = true
+	rows, err := r.RowBiases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cols, err := r.ColBiases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mean := float64(r.Completion.Mean)
+	of := func(biases []float64, i int64) float64 {
+		if biases == nil {
+			return 0
+		}
+		return biases[i]
+	}
+	f.Sigma = append(f.Sigma, 1, 1)
+	f.U = with(r.ReadU, r.K, func(i int64) (float64, float64) { return mean + of(rows, i), 1 })
+	f.V = with(r.ReadV, r.K, func(j int64) (float64, float64) { return 1, of(cols, j) })
+	return f, nil
+}
+
+// with reads vectors of k columns and two more.
+func with(read func(int64, *mat.Dense) error, k int, more func(i int64) (float64, float64)) func(int64, *mat.Dense) error {
+	return func(first int64, rows *mat.Dense) error {
+		n, _ := rows.Dims()
+		if err := read(first, rows.Slice(0, n, 0, k).(*mat.Dense)); err != nil {
+			return err
+		}
+		for i := range n {
+			a, b := more(first + int64(i))
+			rows.Set(i, k, a)
+			rows.Set(i, k+1, b)
+		}
+		return nil
+	}
+}
+
+// notOf is the error of what is not for completions.
+func notOf(r *factor.Result, what string) error {
+	if r.Completion == nil {
+		return nil
+	}
+	return fmt.Errorf("%s is a completion: %s is for results of gdsvd svd, in which missing entries are zeros", r.Dir(), what)
 }

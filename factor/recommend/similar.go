@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -128,4 +129,187 @@ func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64
 		done(len(of))
 		return len(of), nil
 	})
+}
+
+// Topic is the strongest rows or columns of one component: those with the largest and the smallest numbers in its
+// singular vector, the strongest first. Positive ones have numbers above 0 and Negative ones below. Which of the two signs a
+// component has means nothing: it is that of both of its vectors.
+type Topic struct {
+	Positive, Negative []Item // Score is the number in the vector
+}
+
+// Topics finds the n strongest, or all if there are fewer, of each sign for each component, of equal ones those that come first.
+func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(done, total int64)) ([]Topic, error) {
+	k := len(v.Sigma)
+	n, err := v.atMost(n, v.N)
+	if err != nil {
+		return nil, err
+	}
+	s := segments{n: v.N, k: k}
+	if _, _, err := s.plan(cmp.Or(budget, factor.DefaultMemory()), int64(k)*int64(n)*32, 1, 0); err != nil {
+		return nil, err
+	}
+	all := make([][2]top, k)
+	for j := range all {
+		for sign := range all[j] {
+			all[j][sign].items = make([]Item, 0, n)
+		}
+	}
+	const part = 1 << 13
+	rows := mat.NewDense(int(min(part, s.size)), k, nil)
+	for first := int64(0); first < v.N; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m := int(min(v.N-first, int64(rows.RawMatrix().Rows)))
+		window := rows.Slice(0, m, 0, k).(*mat.Dense)
+		if err := v.Read(first, window); err != nil {
+			return nil, err
+		}
+		for i := range m {
+			if x, ok := multiplies(window.RawRowView(i)); !ok {
+				return nil, fmt.Errorf("vector %d has the number %v", first+int64(i), x)
+			}
+			for j, x := range window.RawRowView(i) {
+				all[j][0].offer(uint32(first)+uint32(i), x)
+				all[j][1].offer(uint32(first)+uint32(i), -x)
+			}
+		}
+		first += int64(m)
+		if progress != nil {
+			progress(first, v.N)
+		}
+	}
+	topics := make([]Topic, k)
+	for j := range all {
+		for sign := range all[j] {
+			all[j][sign].sort()
+		}
+		topics[j].Positive, topics[j].Negative = all[j][0].items, all[j][1].items
+		for i := range topics[j].Negative {
+			topics[j].Negative[i].Score *= -1
+		}
+	}
+	return topics, nil
+}
+
+// offer adds a number above 0, and above what rounding may leave of it.
+func (t *top) offer(index uint32, x float64) {
+	if x > rounding && t.takes(Item{index, x}) {
+		t.add(Item{index, x})
+	}
+}
+
+// Query is a row that the matrix does not have: values in columns, which ascend.
+type Query struct {
+	Cols   []uint32
+	Values []float64
+}
+
+// QueryOf counts words: the entry of a column is how often its number is in the list.
+func QueryOf(cols []int64) (q Query) {
+	cols = slices.Clone(cols)
+	slices.Sort(cols)
+	for _, c := range cols {
+		if n := len(q.Cols); n > 0 && q.Cols[n-1] == uint32(c) {
+			q.Values[n-1]++
+			continue
+		}
+		q.Cols, q.Values = append(q.Cols, uint32(c)), append(q.Values, 1)
+	}
+	return q
+}
+
+// Find ranks the rows of a result by their likeness with a query: latent semantic indexing (Deerwester, Dumais, Furnas,
+// Landauer and Harshman, Journal of the American Society for Information Science 41, 1990). The query is folded in as
+// x = bᵀV, b being what the view of the result makes of its row, and the score of row i is
+//
+//	cos(x, Σu_i) = xᵀ(Σu_i) / (‖x‖·‖Σu_i‖).
+//
+// The best come first; of equal ones, those with the smaller numbers.
+func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]Item, error) {
+	if err := notOf(r, "a query"); err != nil {
+		return nil, err
+	}
+	f, err := Of(r)
+	if err != nil {
+		return nil, err
+	}
+	v := f.Lines()
+	if o.N, err = v.atMost(o.N, v.N); err != nil {
+		return nil, err
+	}
+	s := &segments{n: v.N, k: len(v.Sigma), read: v.units}
+	window, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), 0, int64(8*s.k), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
+	if err != nil {
+		return nil, err
+	}
+	x, length, err := fold(ctx, r, q, window)
+	if err != nil {
+		return nil, err
+	}
+	for j := range x {
+		x[j] /= length
+	}
+	heaps := []top{{items: make([]Item, 0, o.N)}}
+	err = s.search(ctx, mat.NewDense(1, s.k, x), heaps, func(int, uint32) bool { return false })
+	return heaps[0].items, err
+}
+
+// fold is x = bᵀV, and its length. V is read window rows at a time.
+func fold(ctx context.Context, r *factor.Result, q Query, window int) (x []float64, length float64, err error) {
+	v, err := r.OpenV() // as many rows as the result says, before anything is made that large
+	if err != nil {
+		return nil, 0, err
+	}
+	defer v.Close()
+	steps, err := r.Pipeline(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	b := slices.Clone(q.Values)
+	var p [2]float64
+	var base [][]float64
+	if len(steps) > 0 {
+		fitted, err := r.Fit(ctx, steps, false)
+		if err != nil {
+			return nil, 0, err
+		}
+		if p, err = fitted.Line(0, q.Cols, q.Values, b); err != nil {
+			return nil, 0, err
+		}
+		base = fitted.Q()
+	}
+	x = make([]float64, r.K)
+	rows := mat.NewDense(int(min(r.Cols, int64(window))), r.K, nil)
+	add := func(weight float64, row []float64) {
+		for j, y := range row {
+			x[j] += weight * y
+		}
+	}
+	for i, c := range q.Cols {
+		if err := v.ReadRows(int64(c), rows.Slice(0, 1, 0, r.K).(*mat.Dense)); err != nil {
+			return nil, 0, err
+		}
+		add(b[i], rows.RawRowView(0))
+	}
+	for first := int64(0); len(base) > 0 && first < r.Cols; first += int64(window) {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		part := rows.Slice(0, int(min(r.Cols-first, int64(window))), 0, r.K).(*mat.Dense)
+		if err := v.ReadRows(first, part); err != nil {
+			return nil, 0, err
+		}
+		for i := range part.RawMatrix().Rows {
+			for t, column := range base {
+				add(p[t]*column[first+int64(i)], part.RawRowView(i))
+			}
+		}
+	}
+	length = norm(x)
+	if !(length > rounding*norm(b)) || math.IsInf(length, 0) {
+		err = fmt.Errorf("the query has nothing in common with the %d components of %s: its projection has the length %.3g; take other words, or more components", r.K, r.Dir(), length)
+	}
+	return x, length, err
 }

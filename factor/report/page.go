@@ -1,6 +1,9 @@
 package report
 
 import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html"
 	"math"
@@ -203,3 +206,43 @@ pre{padding:.7rem;background:var(--card);border:1px solid var(--line);border-rad
 --c0:#1f5fbf;--c1:#c04f00;--c2:#0a7f5a;--c3:#a8327f;--c4:#7a6a00;--c5:#5b4bb5;--c6:#0b7f94;--c7:#b3261e;--c8:#4e7d1f;--c9:#8a5a2b;--ca:#7b8494}
 body{font-size:10pt;padding:0}.pair{grid-template-columns:1fr 1fr;gap:.6rem}figure{padding:.3rem}svg text{font-size:15px}details::details-content{content-visibility:visible;block-size:auto}summary,#contents{display:none}figure,tr,.topic{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible;max-height:none}thead th{position:static}}
 `
+
+// Sorts is the script that makes headings of tables buttons, which sort by their column. It declares sortTables, to be
+// called for the tables that there are, and again when their lines are replaced. It has none of the characters that HTML
+// and XML read differently in a script.
+//
+//go:embed sorts.js
+var Sorts string
+
+// inline is the script of a page that needs no other file.
+func inline() string { return Sorts + "sortTables();\n" }
+
+// policy is what the page may do: show its own style and run its own script, nothing else.
+func policy() markup {
+	sum := sha256.Sum256([]byte(inline()))
+	return markedUp("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'", base64.StdEncoding.EncodeToString(sum[:]))
+}
+
+// table begins a table whose headings sort it. label names it, caption stands above it unless it is "".
+func (p *page) table(id, label string, long bool, caption markup, heads ...markup) {
+	class := markup("scroll")
+	if long {
+		class += " long"
+	}
+	p.f("<div class=\"%s\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table id=\"%s\" class=\"sorts\" aria-label=\"%s\">", class, label, id, label)
+	if caption != "" {
+		p.f("<caption>%s</caption>", caption)
+	}
+	p.WriteString("<thead><tr>")
+	for _, h := range heads {
+		side := markup("")
+		switch h {
+		case "run", "command", "status", "state", "cluster":
+			side = ` class="text"`
+		}
+		p.f(`<th scope="col"%s>%s</th>`, side, h)
+	}
+	p.WriteString("</tr></thead><tbody>\n")
+}
+
+func (p *page) endTable() { p.WriteString("</tbody></table></div>\n") }

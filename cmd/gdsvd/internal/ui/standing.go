@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -135,4 +136,117 @@ func flagText(v any) (string, error) {
 	default:
 		return "", errors.New("want a text, a number, true, false or a list of them")
 	}
+}
+
+const variablePrefix = "GDSVD_"
+
+// Variable is the environment variable that sets a flag.
+func Variable(flag string) string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Settable reports whether the environment and configuration files can set a flag: those that
+// end the command at once can only be given.
+func Settable(f *pflag.Flag) bool { return f.Name != "help" && f.Name != "version" }
+
+// Flags returns the flags of a command and of those below it, by their names, that can be set.
+// A name means the same in all commands.
+func Flags(cmd *cobra.Command) map[string]*pflag.Flag {
+	flags := map[string]*pflag.Flag{}
+	var add func(*cobra.Command)
+	add = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if Settable(f) {
+				flags[f.Name] = f
+			}
+		})
+		for _, c := range cmd.Commands() {
+			if c.Name() != "completion" && c.Name() != "help" {
+				add(c)
+			}
+		}
+	}
+	add(cmd)
+	return flags
+}
+
+// otherVariables mean something to the benchmarks and to the Python package, none of them a flag.
+const otherVariables = " GDSVD_STORES GDSVD_DATA GDSVD_BINARY GDSVD_PYTHON "
+
+// Misspelt finds in an environment the variables that are no flag's and look as if they were meant
+// to be, and what each may have meant.
+func Misspelt(environ []string, flags map[string]*pflag.Flag) (said []string, meant []string) {
+	names := slices.Sorted(maps.Keys(flags))
+	for _, line := range slices.Sorted(slices.Values(environ)) {
+		name, _, _ := strings.Cut(line, "=")
+		rest, ours := strings.CutPrefix(name, variablePrefix)
+		if !ours || rest == "" || strings.Contains(otherVariables, " "+name+" ") {
+			continue
+		}
+		best, least := "", min(2, len(rest)/3)+1
+		for _, flag := range names {
+			d := edits(name, Variable(flag))
+			if d > 0 && strings.EqualFold(flags[flag].Shorthand, rest) {
+				best, least = Variable(flag), 1
+			} else if d < least {
+				best, least = Variable(flag), d
+			}
+		}
+		if best != "" && least > 0 {
+			said, meant = append(said, name), append(meant, best)
+		}
+	}
+	return said, meant
+}
+
+// edits is the number of letters to insert, delete or replace that makes b of a (Levenshtein 1966).
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := corner
+			if a[i] != b[j] {
+				change++
+			}
+			corner = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// AsksForJSON looks for --json on a command line that was not understood as a whole.
+func AsksForJSON(args []string) bool {
+	on, err := strconv.ParseBool(lastOf(args, "json", true))
+	return err == nil && on
+}
+
+// AsksForJSONLog looks for --log-format json.
+func AsksForJSONLog(args []string) bool { return lastOf(args, "log-format", false) == "json" }
+
+// lastOf is the value of a flag as far as it can be told from a command line that may be wrong,
+// and from the environment.
+func lastOf(args []string, flag string, truth bool) string {
+	last := os.Getenv(Variable(flag))
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	for i, arg := range args {
+		value, found := strings.CutPrefix(arg, "--"+flag+"=")
+		switch {
+		case found:
+			last = value
+		case arg != "--"+flag:
+		case truth:
+			last = "true"
+		case i+1 < len(args):
+			last = args[i+1]
+		}
+	}
+	return last
 }

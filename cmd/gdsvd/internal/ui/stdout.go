@@ -7,6 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
 // Output is standard output: what commands print their results on. It keeps its
@@ -90,3 +97,110 @@ type stdoutError struct{ err error }
 
 func (e *stdoutError) Error() string { return "standard output: " + e.err.Error() }
 func (e *stdoutError) Unwrap() error { return e.err }
+
+// Columns is the width of lines where no terminal says another one.
+const Columns = 80
+
+// Fold breaks lines longer than width at spaces. What follows is indented like the beginning of the line, or, where two columns stand
+// side by side, like the second one. Words are never broken: a line with a longer one stays too long. Shorter lines stay as they are.
+func Fold(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, ended := strings.CutSuffix(line, "\n")
+		fold(&b, line, width)
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// Prose is Fold for texts with paragraphs of several lines: where one of them is too long they are filled anew, unless some are indented or
+// stand in columns.
+func Prose(text string, width int) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		lines := strings.Split(strings.Trim(p, "\n"), "\n")
+		long, plain := false, true
+		for _, line := range lines {
+			long = long || utf8.RuneCountInString(line) > width
+			plain = plain && !strings.HasPrefix(line, " ") && !strings.Contains(line, "  ")
+		}
+		if long && plain {
+			filled := strings.Join(lines, " ")
+			paragraphs[i] = strings.Replace(p, strings.Trim(p, "\n"), filled, 1)
+		}
+	}
+	return Fold(strings.Join(paragraphs, "\n\n"), width)
+}
+
+func fold(b *strings.Builder, line string, width int) {
+	if utf8.RuneCountInString(line) <= width {
+		b.WriteString(line)
+		return
+	}
+	indent := hanging(line, width)
+	line = line[max(0, len(line)-len(strings.TrimLeft(line, " "))-width/2):]
+	at := len(line) - len(strings.TrimLeft(line, " "))
+	b.WriteString(line[:at])
+	gap := 0 // spaces since the last word
+	begun := false
+	for word := range strings.SplitSeq(line[at:], " ") {
+		if word == "" {
+			gap++
+			continue
+		}
+		n := utf8.RuneCountInString(word)
+		switch {
+		case !begun:
+		case at+1+gap+n > width && at > indent:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			at = indent
+		default:
+			b.WriteString(strings.Repeat(" ", 1+gap))
+			at += 1 + gap
+		}
+		b.WriteString(word)
+		at, gap, begun = at+n, 0, true
+	}
+}
+
+// hanging is the column at which the second and further lines of a long one begin.
+func hanging(line string, width int) int {
+	text := strings.TrimLeft(line, " ")
+	indent := len(line) - len(text)
+	if i := strings.Index(text, "  "); i > 0 {
+		second := strings.TrimLeft(text[i:], " ")
+		if at := utf8.RuneCountInString(line[:len(line)-len(second)]); second != "" && at <= width*2/3 {
+			return at
+		}
+	}
+	return min(indent, width/2)
+}
+
+// narrowest is the least width that lines are broken for.
+const narrowest = 30
+
+// IsTerminal tells whether what is written to w is shown on a terminal.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Width is that of a terminal, Columns of anything else.
+func Width(w io.Writer) int {
+	if f, ok := w.(*os.File); ok && IsTerminal(w) {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return max(width, narrowest)
+		}
+	}
+	return Columns
+}
+
+// Harmless is a text with escapes in the place of what a terminal obeys rather than shows, but for ends of lines and
+// tabs: names come from files.
+func Harmless(s string) string {
+	return escape.Runes(strings.ToValidUTF8(s, string(utf8.RuneError)), func(r rune) bool {
+		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
+	})
+}
