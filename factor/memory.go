@@ -67,7 +67,7 @@ func (p *placement) reads() int { return (p.options.Width + p.plan.Together - 1)
 // room is what a run leaves for the matrix.
 func (p *placement) room() cost.Room {
 	resident := float64(p.plan.Resident) / float64(max(1, p.plan.Blocks))
-	return cost.Room{Fits: true, Resident: resident, Outside: p.files > 0, Lent: p.plan.Lent, Reads: p.reads()}
+	return cost.Room{Fits: true, Resident: resident, Outside: p.files > 0, Reads: p.reads()}
 }
 
 // onTheWay is what rows take on their way to a file.

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Matrix is an N×n matrix A known only through passes over its rows. N is usually
@@ -36,9 +34,6 @@ type Info struct {
 	// sparse part of a centred matrix: rounding errors are relative to it. 0 is Norm.
 	Terms    float64
 	MaxWidth int // most columns of a pass; 0 is any number
-	// Lends is the most columns of a pass with an empty Sum, which the matrix then makes
-	// a block of its own memory. 0: it makes none.
-	Lends int
 	// ID names the matrix in checkpoints, which are refused for a matrix of another
 	// name, and is a part of what random vectors are drawn from (Settings.Seed). Empty if it has none.
 	ID string
@@ -63,9 +58,7 @@ type Pass struct {
 	RowsIn Rows
 	// RowsOut receives the y_i.
 	RowsOut Rows
-	// Sum (n×l) is set to Σ a_i z_iᵀ. The z_i are those of RowsOut to the last bit. In a
-	// pass with X and Sum alone, l a power of two up to Info.Lends, it may be an empty
-	// block: it is made to lie in memory of the matrix, where it stays until the next pass.
+	// Sum (n×l) is set to Σ a_i z_iᵀ. The z_i are those of RowsOut to the last bit.
 	Sum *mat.Dense
 	// R (l×l) is set to the upper triangular factor R of a QR factorisation of the
 	// N×l matrix W of the y_i, with singular values accurate to a modest multiple of ε‖W‖,
@@ -113,9 +106,7 @@ func (p Pass) Columns(of Info) int {
 		}
 	}
 	check(p.X, int64(of.Cols))
-	if p.Sum == nil || !p.Sum.IsEmpty() || !p.mayBorrow(of) {
-		check(p.Sum, int64(of.Cols))
-	}
+	check(p.Sum, int64(of.Cols))
 	check(p.RowsIn.Block, of.Rows)
 	check(p.RowsOut.Block, of.Rows)
 	check(p.R, -1)
@@ -125,14 +116,6 @@ func (p Pass) Columns(of Info) int {
 	}
 	return l
 }
-
-// mayBorrow reports whether Sum may be empty.
-func (p Pass) mayBorrow(of Info) bool {
-	return p.X != nil && p.RowsIn.None() && p.RowsOut.None() && p.R == nil && of.lends(tallskinny.Width(p.X))
-}
-
-// lends reports whether the matrix makes an empty Sum of l columns.
-func (i Info) lends(l int) bool { return l <= i.Lends && l&(l-1) == 0 }
 
 // Cost is what a pass has taken. Zeros where the Matrix does not know.
 type Cost struct {

@@ -153,19 +153,14 @@ func (r *run) notFinite() error {
 }
 
 // product returns the product with x of the deflated operator, in y if y, that of an
-// earlier pass, has the shape of x. The block is the matrix's own where it lends one.
+// earlier pass, has the shape of x.
 func (r *run) product(y, x *mat.Dense) (*mat.Dense, error) {
 	n, l := x.Dims()
-	g, ok := r.op.(gram)
-	written := l
-	switch {
-	case ok && g.a.Info().lends(l):
-		y, written = &mat.Dense{}, 0
-	case y == nil || tallskinny.Width(y) != l:
+	if y == nil || tallskinny.Width(y) != l {
 		r.arena.Free(y)
 		y = r.arena.Dense(n, l)
 	}
-	return y, r.passes.make(func() error { return r.deflated.Apply(r.passes.ctx, y, x) }, n, l, written)
+	return y, r.passes.make(func() error { return r.deflated.Apply(r.passes.ctx, y, x) }, n, l, l)
 }
 
 // release gives the blocks of the recurrence back and forgets it.

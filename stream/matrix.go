@@ -71,9 +71,6 @@ func NewFrom(src Source, o Options) (*Matrix, error) {
 	if o.Memory > 0 {
 		m.info.MaxWidth = o.Width
 	}
-	if plan.Lent {
-		m.info.Lends = min(o.Width, kernel.MaxPanel)
-	}
 	return m, nil
 }
 

@@ -88,7 +88,6 @@ type Plan struct {
 	Resident int    // blocks kept decoded after the first pass
 	Window   int64  // most decoded bytes in flight during a pass
 	Together int    // columns that such a product takes in one read
-	Lent     bool   // its result stays in the accumulators (solver.Info.Lends)
 	Group    int    // columns that a finishing pass takes in one read, with a Space; 0: all of them
 	most     int    // columns of a read that has not all columns of its pass, 0 without a Space
 	Parts    []Part // bytes by purpose; their sum is at most Budget
@@ -201,7 +200,6 @@ func makePlan(src Source, o Options) (Plan, error) {
 	mapped := readahead.Lag + o.Mapped
 	if o.Space != nil {
 		numbers, ends = p.outside(n, o), 0
-		p.Lent = true // in memory it would spare no more than a copy of the result
 	}
 	part := func() int64 { // of rows of W, the columns of such a read
 		if o.Space == nil {
@@ -256,7 +254,6 @@ func makePlan(src Source, o Options) (Plan, error) {
 			break
 		}
 		p.Together = kernel.Columns(p.Together - 1)
-		p.Lent = false
 		numbers = p.outside(n, o)
 	}
 	p.Window, p.spans = decoded*int64(p.Workers), spans(largest.Size, p.Workers, ahead)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -149,12 +148,8 @@ func (r *reading) pack(ctx context.Context, numbers int) {
 	})
 }
 
-// unpack sets the columns of Sum to the sums of the lanes. An empty Sum becomes the
-// first lane, which is one panel.
+// unpack sets the columns of Sum to the sums of the lanes.
 func (r *reading) unpack(ctx context.Context, numbers int) {
-	if r.pass.Sum.IsEmpty() {
-		r.pass.Sum.SetRawMatrix(blas64.General{Rows: r.info.Cols, Cols: r.l, Stride: r.l, Data: r.sums.lane[0]})
-	}
 	raw := r.pass.Sum.RawMatrix()
 	r.sums.addLow()
 	r.inParallel(raw.Rows, numbers, func(first, end int) {

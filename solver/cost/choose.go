@@ -39,8 +39,6 @@ type Room struct {
 	Cached bool
 	// Outside is whether the vectors lie in files (solver.Settings.Space).
 	Outside bool
-	// Lent is whether products stay in memory nevertheless (Info.Lends).
-	Lent bool
 	// Reads is how often a pass reads the matrix, a few columns at a time; 0 is
 	// once.
 	Reads int
@@ -250,9 +248,6 @@ func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
 	if e.Outside {
 		// Graphs, whose vectors are the long ones, take more passes than ratings do.
 		const graphs = 1.25
-		if e.Lent {
-			c.Read, c.Written = c.Read-c.Product.Read, c.Written-c.Product.Written
-		}
 		e.VectorsRead, e.VectorsWritten = int64(8*n*graphs*c.Read), int64(8*n*graphs*c.Written)
 		dense += float64(e.VectorsRead+e.VectorsWritten) / outsideRate
 	}

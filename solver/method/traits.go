@@ -99,10 +99,8 @@ type Effort struct {
 	Passes        float64 // the certificate included
 	Flops         float64 // between passes
 	Read, Written float64 // columns of n float64s that a run goes over
-	// Product is what of these are columns of products that have just been made.
-	Product struct{ Read, Written float64 }
-	Others  int // passes that look for more copies of values, beside Passes
-	Beside  int // columns of each of those
+	Others        int     // passes that look for more copies of values, beside Passes
+	Beside        int     // columns of each of those
 }
 
 // Single describes a method of one vector at a time that holds that number of vectors

@@ -42,11 +42,7 @@ func (g *group) begin() (err error) {
 	if g.R != "" {
 		g.pass.R = mat.NewDense(l, l, nil)
 	}
-	switch {
-	case len(g.Sum) == 0:
-	case g.mayBorrow() && l <= info.Lends:
-		g.pass.Sum = new(mat.Dense) // lies in the accumulators
-	default:
+	if len(g.Sum) > 0 {
 		g.pass.Sum = mat.NewDense(info.Cols, l, nil)
 	}
 	return nil

@@ -162,7 +162,6 @@ func (m *Matrix) Close() (err error) {
 // Info implements solver.Matrix.
 func (m *Matrix) Info() solver.Info {
 	i := m.subject.Info
-	i.Lends = 0
 	i.ID = fmt.Sprintf("%s in %d groups", i.ID, len(m.groups))
 	return i
 }

@@ -174,30 +174,17 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 	return errors.Join(err, m.Close(), g.publish(err))
 }
 
-// matrix is that of a group, whose plan leaves room for X and, unless it lies in the accumulators, for the sum of the task.
-func (w *Worker) matrix(src stream.Source, t Task) (m *stream.Matrix, err error) {
+// matrix is that of a group, whose plan leaves room for X and for the sum of the task.
+func (w *Worker) matrix(src stream.Source, t Task) (*stream.Matrix, error) {
 	block := 8 * src.Cols() * int64(t.Columns)
 	o := stream.Options{Memory: w.Memory, Reserve: w.Reserve, Workers: w.Workers, Width: t.Columns, Rank: t.Columns, Once: true}
 	if t.X != "" {
 		o.Reserve += block
 	}
-	if len(t.Sum) > 0 && !t.mayBorrow() {
+	if len(t.Sum) > 0 {
 		o.Reserve += block
 	}
-	m, err = stream.NewFrom(src, o)
-	if err == nil && t.mayBorrow() && t.Columns > m.Info().Lends {
-		o.Reserve += block
-		err = m.Close()
-		if err == nil {
-			m, err = stream.NewFrom(src, o)
-		}
-	}
-	return m, err
-}
-
-// mayBorrow tells whether the sum may lie in the accumulators: see solver.Info.Lends.
-func (t Task) mayBorrow() bool {
-	return len(t.Sum) > 0 && t.In == "" && t.Out == "" && t.R == "" && t.Columns&(t.Columns-1) == 0
+	return stream.NewFrom(src, o)
 }
 
 // addUp does a task with Add.

@@ -81,7 +81,6 @@ func (k Krylov) effort(w method.Workload) method.Effort {
 		Read:    passes*(7*b+mean/4) + restarts*(3*m+2*kept) + math.Min(m, columns) + 16*rank + 12*b,
 		Written: passes*3*b + restarts*kept + 12*rank + 8*b,
 	}
-	e.Product.Read, e.Product.Written = passes*3*b, passes*2*b
 	if k.Columns == 1 && w.Rank > 1 {
 		// Every value may have a second copy, which one vector does not see. To be sure
 		// that none has takes three passes or so.
