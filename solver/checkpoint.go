@@ -80,7 +80,6 @@ type setting struct {
 	Value string `json:"value"`
 }
 
-// shapes are those of all parts, in their order.
 func (h *header) shapes() []checkpoint.Shape {
 	if h.Recurrence == nil {
 		return h.Parts

@@ -42,7 +42,6 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	return res, nil
 }
 
-// eigen is Eigen. The largest eigenvalue must be a number.
 func (e scale) eigen(ctx context.Context, arena *tallskinny.Arena, op Operator, s Settings) (*EigenResult, error) {
 	s.Observer = e.observer(s.Observer)
 	res, err := eigenvectors(ctx, arena, op, s)
@@ -72,7 +71,6 @@ func eigenvectors(ctx context.Context, arena *tallskinny.Arena, op Operator, s S
 	return res, err
 }
 
-// eigenvectors runs r from its beginning to its result.
 func (r *run) eigenvectors() (*EigenResult, error) {
 	if _, err := r.begin(); err != nil {
 		return nil, err
@@ -122,7 +120,6 @@ func (r *run) eigenpairs() *EigenResult {
 	return res
 }
 
-// measure fills in the residuals by one pass.
 func (r *run) measure(res *EigenResult) (Status, error) {
 	k := len(res.Values)
 	y := r.arena.Dense(r.n, k)

@@ -68,7 +68,6 @@ func (r *run) missing(pairs []method.RitzPair) int {
 	return most
 }
 
-// enough reports whether nothing is left to be found.
 func (r *run) enough() bool { return r.missing(nil) == 0 }
 
 // sufficient is how many of the leading triplets of the certificate are asked for: all of

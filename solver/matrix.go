@@ -124,7 +124,6 @@ type Cost struct {
 	Wait      time.Duration // for data
 }
 
-// add adds another cost.
 func (c *Cost) add(d Cost) {
 	c.BytesRead += d.BytesRead
 	c.Multiply += d.Multiply

@@ -30,7 +30,6 @@ func Residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64
 	return scale(a.Info().Exponent).residuals(ctx, a, t)
 }
 
-// residuals is Residuals.
 func (e scale) residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64, err error) {
 	sigma := make([]float64, len(t.Sigma))
 	for i, s := range t.Sigma {

@@ -85,7 +85,6 @@ func operatorOf(arena *tallskinny.Arena, a Matrix, s Settings) (Operator, error)
 	return gram{a}, nil
 }
 
-// describe names the problem for checkpoints.
 func describe(a Matrix, s Settings) string {
 	i, o := a.Info(), s.Operator
 	shape := fmt.Sprintf("%d×%d matrix%v", i.Rows, i.Cols, scale(i.Exponent))

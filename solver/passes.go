@@ -133,7 +133,6 @@ func (r *rounds) another(worst float64) bool {
 	return improved
 }
 
-// cost returns the costs so far.
 func (p *passes) cost() Stats {
 	s, total := p.stats, time.Since(p.began)
 	s.Total += total
@@ -152,7 +151,6 @@ func (p *passes) cost() Stats {
 	return s
 }
 
-// finishing runs f as part of finishing.
 func (p *passes) finishing(f func() error) error {
 	t, before := time.Now(), p.wall
 	err := f()

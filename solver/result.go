@@ -120,7 +120,6 @@ type EigenResult struct {
 	Stats     Stats
 }
 
-// result assembles what the certificate says.
 func (f *factorisation) result(st Status, orthLeft float64) *Result {
 	c := f.cert
 	res := &Result{
@@ -146,7 +145,6 @@ func (f *factorisation) result(st Status, orthLeft float64) *Result {
 	return res
 }
 
-// cutShort assembles what is known when the run was cancelled.
 func (f *factorisation) cutShort(st Status) *Result {
 	switch {
 	case f.arena.Outside() || f.s.Which.signed() && f.cert == nil:

@@ -34,7 +34,6 @@ func (r *run) settings() []setting {
 	return all
 }
 
-// rank says how many triplets are wanted.
 func (s *Settings) rank() string {
 	if s.Energy == 0 {
 		return strconv.Itoa(s.Rank)
@@ -176,7 +175,6 @@ func (r *run) restore(version int, parts []method.Part) error {
 	return method.Restore(r.arena, r.n, parts, r.work.rec.State)
 }
 
-// version is that of the parts of the recurrence.
 func (r *run) version() int {
 	if r.work.block.Scout {
 		return scout.Version

@@ -51,7 +51,6 @@ type work struct {
 	judge judge.Judge
 }
 
-// newRun returns a run on op that has not begun.
 func newRun(ctx context.Context, arena *tallskinny.Arena, op Operator, shape string, s Settings) *run {
 	r := &run{
 		arena: arena, s: s, about: s.Method.Traits(s.Rank), asked: s.Deflation, op: op, shape: shape, n: op.Dim(),
@@ -113,7 +112,6 @@ func (r *run) begin() (given bool, err error) {
 	return r.outside.Wanted, nil
 }
 
-// project makes the deflation projected.
 func (r *run) project() {
 	if r.s.Deflation == Plain {
 		r.found.Orthonormalise()

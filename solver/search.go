@@ -115,7 +115,6 @@ func (r *run) newJudge(warm bool) judge.Judge {
 	return judge.Judge{Paper: r.s.Stop == StopPaper, Tol: r.found.Tol, Exponent: e, Linear: r.found.Linear, Warm: warm, Single: single}
 }
 
-// terms are what a recurrence is told.
 func (r *run) terms() method.Run {
 	return method.Run{Memory: r.arena, Rank: r.s.Rank, Paper: r.s.Stop == StopPaper, Indefinite: r.s.Operator == Dilation}
 }

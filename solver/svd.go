@@ -37,7 +37,6 @@ func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 	return res, nil
 }
 
-// svd is SVD.
 func (e scale) svd(ctx context.Context, arena *tallskinny.Arena, a Matrix, s Settings) (*Result, error) {
 	s.Observer = e.observer(s.Observer)
 	res, err := svd(ctx, arena, a, s)

@@ -34,7 +34,6 @@ func stripes(workers, p int, n int64) int {
 	return int(min(int64(4*(workers+p-1)/p), max(1, n/64)))
 }
 
-// lanes is the number of accumulators of a pass of width l.
 func (m *Matrix) lanes(l int) int { return lanes(m.src.Cols(), l, m.plan.tasks(), m.plan.nnz) }
 
 // accumulator prepares the sums of a pass of width l, in p lanes, in the given memory.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
-
 )
 
 // memorySpace is a Space in memory that counts what is made and knows which of

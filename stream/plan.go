@@ -160,7 +160,6 @@ func spansMemory(src Source, workers, ahead int) int64 {
 	return all*readahead.SpanMemory + int64(workers)*max(0, largest-readahead.SpanBytes)
 }
 
-// tasks is the number of tasks of the matrix.
 func (p Plan) tasks() int { return p.Blocks * p.parts }
 
 // Kernel names the instructions that products are computed with: see Plan.

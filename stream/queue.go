@@ -48,7 +48,6 @@ type batch struct {
 	shared   bool // another worker is at the same lane
 }
 
-// take returns what a worker is to do next.
 func (q *queue) take(ctx context.Context, worker int) (batch, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -100,7 +99,6 @@ func (q *queue) handOut(k int) batch {
 // laneOf is the lane of the first task of a block.
 func (q *queue) laneOf(block int) int { return block * q.m.plan.parts % len(q.lane) }
 
-// done says that a batch is finished.
 func (q *queue) done(t batch) {
 	if !t.whole {
 		return

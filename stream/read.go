@@ -30,7 +30,6 @@ type reading struct {
 	earlier []float64
 }
 
-// run makes the reads of a pass.
 func (m *Matrix) run(ctx context.Context, p solver.Pass, l int) error {
 	p.RowsIn, p.RowsOut = withoutGaps(p.RowsIn, (*solver.DenseRows).ReadRows), withoutGaps(p.RowsOut, (*solver.DenseRows).WriteRows)
 	r := reading{Matrix: m, pass: p, l: l, exact: m.src.Rows() < manyRows*int64(l)}
@@ -40,7 +39,6 @@ func (m *Matrix) run(ctx context.Context, p solver.Pass, l int) error {
 	return r.run(ctx)
 }
 
-// run makes the reads.
 func (r *reading) run(ctx context.Context) error {
 	blocks := 0 // of n float64s a column
 	if r.pass.X != nil {
@@ -82,16 +80,13 @@ func withoutGaps(r solver.Rows, f func(*solver.DenseRows, int64, *mat.Dense) err
 	return solver.Rows{Func: func(first int64, rows *mat.Dense) error { return f(d, first, rows) }}
 }
 
-// wantsRows tells whether rows of A·X are wanted.
 func (r *reading) wantsRows() bool { return !r.pass.RowsOut.None() || r.pass.R != nil }
 
-// columns is how many columns this read has.
 func (r *reading) columns() int { return r.end - r.first }
 
 // whole tells whether they are, and this is the last read, which has all their columns.
 func (r *reading) whole() bool { return r.wantsRows() && r.end == r.l }
 
-// read makes the read for columns first … end−1.
 func (r *reading) read(ctx context.Context, first, end int) error {
 	r.first, r.end = first, end
 	size := r.info.Cols * kernel.Width(r.columns())
@@ -148,7 +143,6 @@ func (r *reading) pack(ctx context.Context, numbers int) {
 	})
 }
 
-// unpack sets the columns of Sum to the sums of the lanes.
 func (r *reading) unpack(ctx context.Context, numbers int) {
 	raw := r.pass.Sum.RawMatrix()
 	r.sums.addLow()

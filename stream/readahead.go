@@ -28,7 +28,6 @@ type span struct {
 	left     int // have not been decoded
 }
 
-// newReadAhead is for a pass that reads blocks from first on.
 func newReadAhead(src Source, room, first int) *readAhead {
 	a := &readAhead{src: src, room: room, next: first, end: src.NumBlocks()}
 	a.moved.L = &a.mu
@@ -74,7 +73,6 @@ func (a *readAhead) advance() {
 	}
 }
 
-// read begins to read the next span.
 func (a *readAhead) read() {
 	to := spanEnd(a.src, a.next)
 	a.src.Prefetch(a.next, to)

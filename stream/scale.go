@@ -33,7 +33,6 @@ type scaling struct {
 	table    atomic.Pointer[scaledTable]
 }
 
-// newScaling is that of a source.
 func newScaling(src Source) (*scaling, error) {
 	m, exponent := src.Norm()
 	if norm := math.Ldexp(m, exponent); !(norm >= 0 && norm <= math.MaxFloat64) {
@@ -43,7 +42,6 @@ func newScaling(src Source) (*scaling, error) {
 	return &scaling{exponent: e, half: math.Ldexp(1, -e/2)}, nil
 }
 
-// of returns a number scaled.
 func (s *scaling) of(v float64) float64 { return v * s.half * s.half }
 
 // scale scales the values of a block that has just been decoded.

@@ -41,7 +41,6 @@ type rowSides struct {
 	p []float64
 }
 
-// newSides are those of a source.
 func newSides(src Source, plan Plan) *sides {
 	s, ok := src.(Sided)
 	if !ok {
@@ -200,7 +199,6 @@ func (s *sides) columns(dst []float64, stride, l, from, to int, low [][]float64)
 	}
 }
 
-// columnsOf is columns first … end−1 of c.
 func columnsOf(c [][]float64, first, end int) (some [][]float64) {
 	for _, row := range c {
 		some = append(some, row[first:end])

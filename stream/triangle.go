@@ -63,7 +63,6 @@ func (m *Matrix) newFactors(k int, exact bool) *factors {
 	return f
 }
 
-// gram is the memory of a k×k block.
 func (t *tsqr) gram() blas64.General {
 	return blas64.General{Rows: t.k, Cols: t.k, Stride: t.k, Data: t.stack[:t.k*t.k]}
 }

@@ -25,7 +25,6 @@ func newTSQR(k int) *tsqr {
 	return &tsqr{k: k, stack: make([]float64, stackRows(k)*k), tau: make([]float64, k)}
 }
 
-// add appends the rows in w, row-major with k columns.
 func (t *tsqr) add(w []float64) {
 	for len(w) > 0 {
 		n := copy(t.stack[t.rows*t.k:], w)
@@ -37,7 +36,6 @@ func (t *tsqr) add(w []float64) {
 	}
 }
 
-// factor replaces the stack by its R factor.
 func (t *tsqr) factor() {
 	if t.rows == 0 {
 		return

@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// visit does what the pass wants of a task.
 func (r *reading) visit(worker int, u *task) error {
 	own := r.pass.RowsIn.None() // Sum is of the rows of A·X
 	if own && r.x != nil && !r.wantsRows() {
@@ -66,7 +65,6 @@ func (r *reading) multiply(worker int, u *task, y []float64) []float64 {
 	return w
 }
 
-// some returns the columns of this read of rows z.
 func (r *reading) some(worker int, z []float64) []float64 {
 	l := r.columns()
 	if l == r.l {
@@ -111,7 +109,6 @@ func (r *reading) earlierRows(first int, b *csr.Block) []float64 {
 	return r.earlier[at : at+int64(b.Rows()*r.group)]
 }
 
-// inPlace is a task's rows of a block, nil without one.
 func inPlace(x *mat.Dense, b *csr.Block) []float64 {
 	if x == nil {
 		return nil

@@ -19,7 +19,6 @@ func (m *Matrix) guard(f func() error) error {
 	return fault.Guard(f)
 }
 
-// keep remembers an error for the end of the pass.
 func (m *Matrix) keep(err error) {
 	if err != nil {
 		m.fault.CompareAndSwap(nil, &err)
@@ -54,14 +53,12 @@ func (m *Matrix) eachWindow(ctx context.Context, x *mat.Dense, first, end int, f
 	}
 }
 
-// fetchRows says that rows of x come next.
 func (m *Matrix) fetchRows(x *mat.Dense, from, to int) {
 	if m.opt.Space != nil && from < to {
 		m.opt.Space.Fetch(between(x, from, to))
 	}
 }
 
-// drop says that x need not stay in memory.
 func (m *Matrix) drop(x []float64) {
 	if m.opt.Space != nil && len(x) > 0 {
 		m.opt.Space.Evict(x)

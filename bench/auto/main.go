@@ -120,7 +120,6 @@ type entry struct {
 
 const auto = "--method auto"
 
-// grid are the fixed choices.
 func grid(k int, all bool) []entry {
 	var g []entry
 	add := func(format string, args ...any) {

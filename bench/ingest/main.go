@@ -95,7 +95,6 @@ func parse(args []string) (_ *config, program string, err error) {
 	return &c, program, nil
 }
 
-// clean removes what the run has made.
 func (c *config) clean() error {
 	var err error
 	for _, pattern := range []string{"part-*.dat", "killed.csr*", "again.csr*"} {

@@ -48,7 +48,6 @@ type ingestion struct {
 	ingest.Report
 }
 
-// measure does all of it.
 func (c *config) measure(ctx context.Context) (r *report, err error) {
 	r = &report{
 		Date: time.Now().UTC().Format(time.DateOnly), Processor: harness.Processor(), Cores: runtime.NumCPU(),
@@ -171,7 +170,6 @@ func (c *config) ingest(ctx context.Context, g *cgroup.Group, files []string, st
 	return i, run.Decode(i)
 }
 
-// same compares two directories.
 func same(a, b string) (bool, error) {
 	entries, err := os.ReadDir(a)
 	if err != nil {

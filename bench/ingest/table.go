@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// table is the report for people.
 func (r *report) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d cores of %s. %.2f GB of text, %d million ratings in %d files, `--memory %s`, in a control group of %d MiB (page cache included).\n\n",

@@ -73,7 +73,6 @@ func (f *factored) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	return ctx.Err()
 }
 
-// multiply sets y = pΣqᵀx.
 func (f *factored) multiply(p, q *mat.Dense, y, x blas64.General) {
 	c := blas64.General{Rows: len(f.sigma), Cols: x.Cols, Stride: x.Cols, Data: f.coefficients}
 	product(blas.Trans, q.RawMatrix(), x, c)
@@ -83,7 +82,6 @@ func (f *factored) multiply(p, q *mat.Dense, y, x blas64.General) {
 	product(blas.NoTrans, p.RawMatrix(), c, y)
 }
 
-// product sets y = op(a)·x.
 func product(op blas.Transpose, a, x, y blas64.General) {
 	if x.Cols == 1 && x.Stride == 1 && y.Stride == 1 {
 		blas64.Gemv(op, 1, a, blas64.Vector{N: x.Rows, Inc: 1, Data: x.Data}, 0, blas64.Vector{N: y.Rows, Inc: 1, Data: y.Data})
@@ -161,7 +159,6 @@ var decays = []struct {
 	}},
 }
 
-// values returns f(1), …, f(d).
 func values(d int, f func(i float64) float64) []float64 {
 	s := make([]float64, d)
 	for i := range s {
@@ -170,7 +167,6 @@ func values(d int, f func(i float64) float64) []float64 {
 	return s
 }
 
-// leading returns the first k columns of a block.
 func leading(m *mat.Dense, k int) *mat.Dense {
 	rows, _ := m.Dims()
 	return m.Slice(0, rows, 0, k).(*mat.Dense)

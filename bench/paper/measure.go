@@ -92,7 +92,6 @@ func (r *Record) solveGram(ctx context.Context, gram solver.Operator, s solver.S
 	return nil
 }
 
-// describe enters the matrix.
 func (r *Record) describe(p *problem, k int) {
 	info := p.a.Info()
 	r.Rows, r.Cols, r.Bytes, r.Rank = info.Rows, int64(info.Cols), p.bytes, k
@@ -117,7 +116,6 @@ func ended(ctx context.Context, err error) error {
 	return ctx.Err()
 }
 
-// roots returns the singular values of eigenvalues of MᵀM.
 func roots(lambda []float64) []float64 {
 	s := make([]float64, len(lambda))
 	for i, l := range lambda {
@@ -148,7 +146,6 @@ func projectorError(u, hat *mat.Dense) float64 {
 
 func square(m *mat.Dense) float64 { f := mat.Norm(m, 2); return f * f }
 
-// record begins the record of a case.
 func record(experiment, matrix, name string, parts ...any) *Record {
 	key := experiment + "/" + matrix + "/" + name
 	for _, p := range parts {

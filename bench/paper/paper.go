@@ -32,7 +32,6 @@ func (s Scale) String() string {
 	return "small"
 }
 
-// set reads a scale as String writes it.
 func (s *Scale) set(text string) error {
 	for _, scale := range []Scale{Small, Full} {
 		if text == scale.String() {

@@ -188,7 +188,6 @@ func (l *lab) writeReport(s *Summary) error {
 	return os.WriteFile(filepath.Join(l.Dir, "report.md"), []byte(b.String()), 0o666)
 }
 
-// groupsOf returns the groups of lines in order.
 func groupsOf(all []Line) []string {
 	var names []string
 	for _, l := range all {
@@ -199,7 +198,6 @@ func groupsOf(all []Line) []string {
 	return names
 }
 
-// methodsOf returns the lines of a group.
 func methodsOf(all []Line, group string) []Line {
 	return slices.DeleteFunc(slices.Clone(all), func(l Line) bool { return l.Group != group })
 }
@@ -233,7 +231,6 @@ func ratioOf(all []Line, quantity, a, b string) string {
 	return fmt.Sprintf("%.3g", sumA/sumB)
 }
 
-// worstOf is the largest ε_{U,V} of a method in some groups.
 func worstOf(all []Line, method string, groups ...string) string {
 	worst := 0.0
 	for _, l := range all {

@@ -62,7 +62,6 @@ func (l *lab) storeCase(ctx context.Context, r *Record, n int, m algorithm) erro
 // maxColumns is the widest block that a method of the table multiplies here.
 const maxColumns = 16
 
-// writeStore writes the entries of a matrix of rank 1.
 func (f *factored) writeStore(ctx context.Context, name string) (err error) {
 	n, _ := f.v.Dims()
 	u, v := f.u.RawMatrix().Data, f.v.RawMatrix().Data
@@ -90,7 +89,6 @@ func (f *factored) writeStore(ctx context.Context, name string) (err error) {
 	return w.Commit()
 }
 
-// openProblem opens a store for passes.
 func openProblem(name string, o stream.Options) (*problem, error) {
 	store, err := csr.Open(name, csr.OpenOptions{})
 	if err != nil {

@@ -31,7 +31,6 @@ func spreadOf(records []*Record, f func(*Record) float64) spread {
 	return s
 }
 
-// passes, seconds, … are what spreads are of.
 func passes(r *Record) float64  { return float64(r.Passes) }
 func seconds(r *Record) float64 { return r.Seconds }
 
@@ -46,7 +45,6 @@ func in(records []*Record, experiment, matrix, method string) []*Record {
 	return some
 }
 
-// byGap groups records by their gap, the largest first.
 func byGap(records []*Record) [][]*Record {
 	groups := map[float64][]*Record{}
 	for _, r := range records {

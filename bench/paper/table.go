@@ -32,7 +32,6 @@ func (l *lab) tableTasks() []task {
 	return tasks
 }
 
-// tableCase solves one matrix of rank ⌊log n⌋ by one method.
 func (l *lab) tableCase(ctx context.Context, r *Record, decay, n, draw int, m algorithm) error {
 	k := int(math.Log(float64(n)))
 	seed := l.Seed + uint64(1000*n+10*draw+decay)

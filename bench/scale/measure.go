@@ -96,7 +96,6 @@ func (o *options) measure(s *harness.Store, regime string) (*row, error) {
 	return r, os.RemoveAll(out)
 }
 
-// decompose runs gdsvd svd and fills in what came of it.
 func (o *options) decompose(s *harness.Store, r *row, out string, flags []string) (err error) {
 	if err := s.Forget(); err != nil {
 		return err
@@ -144,7 +143,6 @@ func (o *options) group(r *row) (*cgroup.Group, error) {
 	return g, err
 }
 
-// nanoseconds is what a pass takes an entry.
 func (r *row) nanoseconds() float64 { return r.Pass * 1e9 / float64(r.NNZ) }
 
 // available is the memory that the machine has left, or no limit where it does not tell.

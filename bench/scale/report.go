@@ -21,7 +21,6 @@ type report struct {
 	Rows []row `json:"runs"`
 }
 
-// openReport reads what was measured before.
 func openReport(o *options) (*report, error) {
 	r := &report{K: o.rank, CPUs: runtime.NumCPU()}
 	data, err := os.ReadFile(o.out + ".json")

@@ -19,7 +19,6 @@ import (
 // and more goods.
 const factorCols = 4
 
-// store makes the store of about n entries, unless it is there.
 func (o *options) store(n float64) (*harness.Store, error) {
 	path := filepath.Join(o.dir, fmt.Sprintf("kron-%.3g.csr", n))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

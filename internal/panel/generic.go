@@ -5,7 +5,6 @@ import "math"
 // generic takes any tile of up to four columns.
 var generic = set{lanes: 1, rows: 1, cross: crossGeneric, product: productGeneric, rotate: rotateGeneric}
 
-// crossGeneric implements set.cross.
 func crossGeneric(c, y, v []float64, _, ldy, ldv, rows, _, q int) int {
 	switch q {
 	case 3:
@@ -27,7 +26,6 @@ func crossGeneric(c, y, v []float64, _, ldy, ldv, rows, _, q int) int {
 	return 1
 }
 
-// productGeneric implements set.product.
 func productGeneric(y, v, d []float64, _, _, _, q, p, nv int) int {
 	switch p {
 	case 3:
@@ -49,7 +47,6 @@ func productGeneric(y, v, d []float64, _, _, _, q, p, nv int) int {
 	return 1
 }
 
-// rotateGeneric implements set.rotate.
 func rotateGeneric(z, cs []float64, first, ld, cols int) int {
 	at := first * max(ld, -ld)
 	for i := 0; i < len(cs); i += 2 {

@@ -89,7 +89,6 @@ func (c Case) Values() []float64 {
 	return Singular(c.A)
 }
 
-// values returns f(0), f(1), …, f(n−1).
 func values(n int, f func(i float64) float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -132,7 +131,6 @@ func kronecker() *mat.Dense {
 	return tensor(tensor(Diagonal(2, 2, 3, 2), Diagonal(3, 2, 2, 1)), swap)
 }
 
-// spread puts zero rows and columns between those of a.
 func spread(a *mat.Dense) *mat.Dense {
 	rows, cols := a.Dims()
 	b := mat.NewDense(2*rows+1, 2*cols+1, nil)

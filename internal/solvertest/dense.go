@@ -115,7 +115,6 @@ func (d *Dense) exchange(p solver.Pass, y *mat.Dense, l int) (z *mat.Dense, err 
 	return z, nil
 }
 
-// factor sets r to the R factor of y.
 func factor(r, y *mat.Dense) {
 	var qr mat.QR
 	var full mat.Dense
@@ -128,7 +127,6 @@ func factor(r, y *mat.Dense) {
 	r.Copy(full.Slice(0, k, 0, k))
 }
 
-// rows are rows from … to−1 of x.
 func rows(x *mat.Dense, from, to int) *mat.Dense {
 	_, k := x.Dims()
 	return x.Slice(from, to, 0, k).(*mat.Dense)
@@ -156,7 +154,6 @@ func (d *Dense) product(x *mat.Dense) *mat.Dense {
 	return w
 }
 
-// multiply sets dst = op(a)·x.
 func multiply(dst *mat.Dense, t blas.Transpose, a, x *mat.Dense) {
 	xr, dr := x.RawMatrix(), dst.RawMatrix()
 	if xr.Cols == 1 {

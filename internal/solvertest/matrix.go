@@ -50,7 +50,6 @@ func newMatrixCheck(t *testing.T, m solver.Matrix, a *mat.Dense) *matrixCheck {
 	return &matrixCheck{m: m, a: scaled, full: a, info: i}
 }
 
-// run makes a pass and fails the test if it does.
 func (c *matrixCheck) run(t *testing.T, p solver.Pass) {
 	t.Helper()
 	if _, err := c.m.Run(t.Context(), p); err != nil {
@@ -238,7 +237,6 @@ func (c *matrixCheck) errors(t *testing.T) {
 	c.passes(t, 2)
 }
 
-// misuse gives blocks of the wrong shape, and too few.
 func (c *matrixCheck) misuse(t *testing.T) {
 	rows, n := c.a.Dims()
 	x, y := mat.NewDense(n, 2, nil), solver.Rows{Block: mat.NewDense(rows, 2, nil)}

@@ -43,7 +43,6 @@ type process struct {
 	stderr  tail
 }
 
-// start starts the program.
 func (c *Command) start() (*process, error) {
 	p := &process{cmd: exec.Command(c.Args[0], c.Args[1:]...), answers: make(chan Answer, 1<<10)}
 	p.cmd.Stderr, p.cmd.WaitDelay = &p.stderr, time.Second // what it has started may keep its stderr open
@@ -97,7 +96,6 @@ func (p *process) say(line []byte, timeout time.Duration) error {
 	return err
 }
 
-// end kills the program.
 func (p *process) end() {
 	_ = p.cmd.Process.Kill() // an error means that it has ended
 	_, _ = p.in.Close(), p.out.Close()
@@ -183,7 +181,6 @@ func (s *slot) fill() (some bool, err error) {
 	return some, nil
 }
 
-// wait waits for an answer of the process.
 func (s *slot) wait(ctx context.Context) error {
 	p := s.procs[s.at]
 	var late <-chan time.Time
@@ -257,7 +254,6 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// last is the last line.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

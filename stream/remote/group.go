@@ -17,7 +17,6 @@ type group struct {
 	out  *writer
 }
 
-// begin makes the pass of the task.
 func (g *group) begin() (err error) {
 	info, l := g.m.Info(), g.Columns
 	if g.X != "" {
@@ -72,7 +71,6 @@ func (g *group) publish(failed error) error {
 	return nil
 }
 
-// end closes what is open.
 func (g *group) end() {
 	g.in.close()
 	if g.out != nil {

@@ -127,7 +127,6 @@ func (l *Left) Copy(ctx context.Context, write func(first int64, rows *mat.Dense
 	return l.made.complete(ctx, l.stages(), l.made.collect)
 }
 
-// turn does a task with Turn.
 func (f folder) turn(ctx context.Context, workers int, t Task) error {
 	if t.Rows < 1 {
 		return refusal{fmt.Errorf("a sweep over %d rows", t.Rows)}

@@ -57,7 +57,6 @@ func (f folder) sums(name string, s *view.Sums) error {
 	return s.Each(r.read)
 }
 
-// measure does a task of a read for the statistics of a view.
 func (w *Worker) measure(ctx context.Context, f folder, store *csr.Store, t Task) error {
 	p, err := pipelineOf(t.View.Pipeline)
 	if err != nil {

@@ -131,7 +131,6 @@ func (m *Matrix) taskOf(group int) Task {
 	return Task{Version: version, Dir: m.run.dir, Store: m.store, Fingerprint: m.subject.Store.Fingerprint(), From: g.from, To: g.to}
 }
 
-// name names a piece of the pass.
 func (m *Matrix) name(kind string, group, part int) string {
 	return fmt.Sprintf("%06d-%s-%05d-%05d", m.pass, kind, group, part)
 }
@@ -149,7 +148,6 @@ func (r *pass) rowsOf(p int) int {
 	return cut(n, p+1, r.parts) - cut(n, p, r.parts)
 }
 
-// made are the pieces that a task makes.
 func (t Task) made() []string {
 	all := slices.Clone(t.Sum)
 	for _, name := range []string{t.Out, t.R} {
@@ -160,7 +158,6 @@ func (t Task) made() []string {
 	return all
 }
 
-// putInputs makes the pieces that tasks read.
 func (r *pass) putInputs(ctx context.Context) error {
 	if r.x != "" {
 		r.inputs = append(r.inputs, r.x)
@@ -306,7 +303,6 @@ func (r *pass) handOut(i int) error {
 	})
 }
 
-// clear removes the pieces of the pass.
 func (r *pass) clear() (err error) {
 	for _, name := range r.inputs {
 		err = errors.Join(err, r.run.take(name))
@@ -314,7 +310,6 @@ func (r *pass) clear() (err error) {
 	return errors.Join(err, r.forget(nil))
 }
 
-// forget removes the pieces that tasks have made, but for some.
 func (r *pass) forget(but map[string]bool) (err error) {
 	r.names = slices.DeleteFunc(r.names, func(name string) bool {
 		if but[name] {

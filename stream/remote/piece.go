@@ -50,7 +50,6 @@ func (f folder) has(name string, numbers int64) bool {
 	return err == nil && size == 8*numbers+int64(trailerSize)
 }
 
-// take removes a piece, if it is there.
 func (f folder) take(name string) error { return f.remove(f.path(name)) }
 
 // writer writes a piece.
@@ -94,7 +93,6 @@ func (w *writer) flush() error {
 	return err
 }
 
-// rows writes rows from … to−1 of x.
 func (w *writer) rows(x *mat.Dense, from, to int) error {
 	raw := x.RawMatrix()
 	for i := from; i < to; i++ {
@@ -125,12 +123,10 @@ func (w *writer) discard() {
 	}
 }
 
-// put writes a piece of rows from … to−1 of x.
 func (f folder) put(name string, x *mat.Dense, from, to int) error {
 	return f.make(name, func(w *writer) error { return w.rows(x, from, to) })
 }
 
-// putNumbers writes a piece of parts, one after the other.
 func (f folder) putNumbers(name string, parts ...[]float64) error {
 	return f.make(name, func(w *writer) error {
 		for _, x := range parts {
@@ -142,7 +138,6 @@ func (f folder) putNumbers(name string, parts ...[]float64) error {
 	})
 }
 
-// make writes a piece.
 func (f folder) make(name string, fill func(*writer) error) error {
 	w, err := f.create(name)
 	if err != nil {
@@ -184,7 +179,6 @@ func (f folder) open(name string, numbers int64) (*reader, error) {
 	return r, nil
 }
 
-// read fills x with the next numbers.
 func (r *reader) read(x []float64) error {
 	some := len(x) > 0
 	for len(x) > 0 {
@@ -208,7 +202,6 @@ func (r *reader) read(x []float64) error {
 	return nil
 }
 
-// check compares the trailer with what was read.
 func (r *reader) check() error {
 	end := make([]byte, trailerSize)
 	if _, err := io.ReadFull(r.file, end); err != nil {
@@ -220,7 +213,6 @@ func (r *reader) check() error {
 	return nil
 }
 
-// trailer is the end of a piece with a checksum.
 func trailer(sum uint32) []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte(pieceMagic), sum), 0, 0, 0, 0)
 }
@@ -236,7 +228,6 @@ type rowReader struct {
 	at      int64 // the row that in is at
 }
 
-// read fills rows with those from first on.
 func (r *rowReader) read(first int64, rows *mat.Dense) (err error) {
 	n, l := rows.Dims()
 	if r.in == nil || first != r.at {
@@ -256,7 +247,6 @@ func (r *rowReader) close() {
 	}
 }
 
-// get reads a piece of as many numbers as x has.
 func (f folder) get(name string, x []float64) error {
 	r, err := f.open(name, int64(len(x)))
 	if err != nil {
@@ -266,7 +256,6 @@ func (f folder) get(name string, x []float64) error {
 	return r.read(x)
 }
 
-// add reads a piece and adds it to x, or sets x to it.
 func (f folder) add(name string, numbers int64, set bool, row func(at int64) []float64) error {
 	r, err := f.open(name, numbers)
 	if err != nil {

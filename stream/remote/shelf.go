@@ -36,7 +36,6 @@ const (
 	runPrefix = "gdsvd-run-"
 )
 
-// inBucket tells whether a path is one of S3.
 func inBucket(path string) bool { return strings.HasPrefix(path, "s3://") }
 
 // disk is a file system that driver and workers share.

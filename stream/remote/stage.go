@@ -71,7 +71,6 @@ func (m *missing) Error() string {
 
 func (m *missing) Unwrap() error { return m.why }
 
-// attempt is one try.
 func (r *pass) attempt(ctx context.Context, stages [][]Task, try int, collect func(context.Context) error) error {
 	for _, tasks := range stages {
 		if err := r.stage(ctx, tasks, try); err != nil {

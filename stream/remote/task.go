@@ -187,7 +187,6 @@ func (w *Worker) matrix(src stream.Source, t Task) (*stream.Matrix, error) {
 	return stream.NewFrom(src, o)
 }
 
-// addUp does a task with Add.
 func (f folder) addUp(t Task) error {
 	x := make([]float64, t.Rows*t.Columns)
 	for i, name := range t.Add {

@@ -234,7 +234,6 @@ func runCoded[C column](ops []op, col []C, code []uint8, table, logs *[256]float
 	run(ops[1:], len(ops)-1, col, r)
 }
 
-// full tells whether no value is 0.
 func full(x []float64) bool {
 	for _, v := range x {
 		if v == 0 {

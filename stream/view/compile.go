@@ -69,7 +69,6 @@ func (c *compiler) dims() (rows, cols float64) {
 	return float64(n), float64(k)
 }
 
-// op adds an op and returns its number.
 func (c *compiler) op(o op) int {
 	o.step, o.rounding = c.step, c.rounding
 	if o.kind.makes() {
@@ -80,13 +79,11 @@ func (c *compiler) op(o op) int {
 	return len(c.ops) - 1
 }
 
-// stage adds a stage before the next op.
 func (c *compiler) stage(n need, done func(*sums)) {
 	n.rounding = c.rounding
 	c.stages = append(c.stages, stage{len(c.ops), n, done, false, c.step})
 }
 
-// mapped adds an op that changes each value by itself.
 func (c *compiler) mapped(f func(float64) float64) { c.op(op{kind: mapValues, f: f}) }
 
 // factors multiplies each row or column of the user with a function of its statistic.
@@ -102,7 +99,6 @@ func (c *compiler) factors(axis string, name string, s stat, f func(float64) flo
 	c.tells(at, axis, name)
 }
 
-// each applies f to numbers.
 func each(x []float64, f func(float64) float64) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {

@@ -27,7 +27,6 @@ func (p Pipeline) Imputes() bool {
 // AbsentIsZero tells whether an element that is not known is 0 in what the pipeline makes of the matrix.
 func (p Pipeline) AbsentIsZero() bool { return len(p) > 0 && p[0].Name == pattersonStep.name }
 
-// missing makes missing entries NaN.
 func (c *compiler) missing() {
 	src, ok := c.src.(interface{ Missing() (float64, bool) })
 	if !ok {

@@ -31,7 +31,6 @@ func NewMask(kept []bool) *Mask {
 	return &Mask{kept, hex.EncodeToString(h[:16])}
 }
 
-// count is the number of columns kept.
 func (m *Mask) count() (n int) {
 	for _, k := range m.kept {
 		if k {
@@ -105,10 +104,8 @@ func parseDrop(s *Step, a *args) {
 	s.X = a.numberOf(n, "N is a number above 0", positive)
 }
 
-// hvg tells whether the step keeps the most variable columns.
 func (s Step) hvg() bool { return s.Mode == seurat || s.Mode == cellRanger }
 
-// across is the other axis.
 func across(axis string) string {
 	if axis == "rows" {
 		return "columns"
@@ -116,7 +113,6 @@ func across(axis string) string {
 	return "rows"
 }
 
-// masks tells whether the step makes columns or rows empty.
 func (s Step) masks() bool { return s.kind().masks }
 
 // lists tells whether the step keeps what is in a list that Pipeline.Resolve has to find.

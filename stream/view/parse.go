@@ -92,7 +92,6 @@ func (f field) trimmed() field {
 	return field{strings.TrimRight(left, " \t\r"), f.at + len(f.text) - len(left)}
 }
 
-// separated cuts a line into steps.
 func separated(line string) (fields []field) {
 	from := 0
 	for i, c := range line {
@@ -110,7 +109,6 @@ func (f field) cut(sep string) (before, after field, found bool) {
 	return field{a, f.at}.trimmed(), field{b, f.at + len(a) + len(sep)}.trimmed(), found
 }
 
-// parseStep reads a step or a preset.
 func parseStep(f field) (Pipeline, *parseError) {
 	if f.text == "" {
 		return nil, f.bad("a step is missing; %s", known())
@@ -164,7 +162,6 @@ func Words() (steps, names []string) {
 	return steps, slices.Sorted(maps.Keys(presets))
 }
 
-// known lists what there is.
 func known() string {
 	steps, names := Words()
 	return "steps: " + strings.Join(steps, " ") + "; presets: " + strings.Join(names, " ")
@@ -258,5 +255,4 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 func positive(x float64) bool    { return x > 0 }
 func notNegative(x float64) bool { return x >= 0 }
 
-// text is the one form of a number.
 func text(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

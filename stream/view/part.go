@@ -16,7 +16,6 @@ type read struct {
 	last   bool
 }
 
-// read is read i of Reads.
 func (v *View) read(i int) read {
 	r, n := read{at: len(v.ops), need: need{norm: true}, last: i == v.Reads()-1}, -1
 	for _, s := range v.stages {

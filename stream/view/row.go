@@ -62,7 +62,6 @@ func (k opKind) ofValues() bool {
 	return k != times && k != colFactor && k != colOffset && k != rowMask && k != lift
 }
 
-// makes tells whether an op makes a column of P and Q.
 func (k opKind) makes() bool { return k == rowOffset || k == colOffset || k == lift || k == correspond }
 
 // stat is a number that belongs to the entries of a row or column.
@@ -76,7 +75,6 @@ const (
 	largest             // magnitude
 )
 
-// of returns the statistic of values of a rounding.
 func (s stat) of(val []float64, rounding float64) float64 {
 	x := 0.0
 	switch s {
@@ -163,7 +161,6 @@ func (r *row) scale(d float64, values bool) {
 	}
 }
 
-// keeps records a number that belongs to the row.
 func (r *row) keeps(o *op, x float64) {
 	if r.record && o.keep != nil {
 		o.keep[r.at] = x
@@ -278,7 +275,6 @@ func run[C column](ops []op, values int, col []C, r *row) {
 	}
 }
 
-// runBias subtracts biases from the values that are not 0.
 func runBias[C column](o *op, col []C, r *row) {
 	val, b := r.val, 0.0
 	if o.local {

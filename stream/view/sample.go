@@ -188,7 +188,6 @@ func columnAt(b *csr.Block, i uint32) int64 {
 	return int64(b.Col[i])
 }
 
-// columns returns columns of the source, in one read.
 func (v *View) columns(ctx context.Context, o stream.Options, at []int64, most int) ([]Line, error) {
 	lines := make([]Line, len(at))
 	for i, j := range at {

@@ -40,7 +40,6 @@ func (c *compiler) tells(i int, axis, name string) {
 	}
 }
 
-// number is a statistic of one number.
 func (c *compiler) number(name string, x *float64) {
 	c.tell(name, 1, func() []float64 { return []float64{*x} }, func(v []float64) { *x = v[0] })
 	c.statistics[len(c.statistics)-1].Number = true

@@ -79,7 +79,6 @@ func asPositive(_ Step, low, _ float64) (float64, float64) {
 	return least, none
 }
 
-// kind returns what is known of the step.
 func (s Step) kind() *kind {
 	for _, k := range kinds {
 		if k.name == s.Name {
@@ -100,7 +99,6 @@ func (s Step) String() string {
 // is tells whether a property that a kind may have holds for the step.
 func (s Step) is(property func(Step) bool) bool { return property != nil && property(s) }
 
-// fills tells whether the step makes zeros other numbers.
 func (s Step) fills() bool { return s.is(s.kind().fills) }
 
 // bounds are those of what the step makes of entries within bounds.
@@ -193,7 +191,6 @@ func (s Step) dense() string {
 	return s.kind().dense
 }
 
-// check finds steps that cannot follow those before them.
 func (p Pipeline) check() error {
 	var since *Step
 	masked := map[string]*Step{} // by axis

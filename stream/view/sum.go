@@ -13,7 +13,6 @@ func (s *sum) add(x float64) {
 	s.hi = t
 }
 
-// plus adds another sum.
 func (s *sum) plus(t sum) {
 	s.add(t.hi)
 	s.lo += t.lo
@@ -50,7 +49,6 @@ func (s sum) mean(n, size, rounding float64) float64 {
 	return m
 }
 
-// over is the sum divided by n.
 func (s sum) over(n float64) float64 {
 	q := s.value() / n
 	r := s // what the quotient leaves

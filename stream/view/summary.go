@@ -91,7 +91,6 @@ func numbersFrom(s sum, squares float64, n int64) Numbers {
 	return Numbers{Sum: s.value(), Mean: s.over(float64(n)), Variance: squares / float64(n)}
 }
 
-// numbersOf computes the numbers of the rows of a block.
 func numbersOf[C column](all *op, l *lane, ptr []uint32, cols []C, n int) {
 	first := ptr[0]
 	for i := range l.numbers {

@@ -100,7 +100,6 @@ func newSums(n need, cols int, rows int64, q [][]float64, qq [][]sum) *sums {
 	return s
 }
 
-// stat returns a statistic of each column.
 func (s *sums) stat(of stat) []float64 {
 	switch of {
 	case count:
@@ -122,7 +121,6 @@ func (s *sums) stat(of stat) []float64 {
 	return x
 }
 
-// all is the sum of all entries.
 func (s *sums) all() float64 {
 	return settled(s.entire.value(), s.magnitude, s.need.rounding)
 }
@@ -208,7 +206,6 @@ func addRows[C column](s *sums, ptr []uint32, cols []C, val []float64, p [][2]fl
 	}
 }
 
-// addMoments adds a row to the moments of columns.
 func addMoments[C column](s *sums, col []C, val []float64) {
 	for k, c := range col {
 		j := int64(c)
@@ -276,7 +273,6 @@ func (s *sums) finish() {
 	}
 }
 
-// products returns QᵀQ and the sums of the columns of Q.
 func products(q [][]float64) (qq [][]sum, qs []sum) {
 	for t := range q {
 		var s sum

@@ -17,13 +17,11 @@ func newMoments(n int64) *moments {
 	return &moments{make([]sum, n), make([]sum, n)}
 }
 
-// add adds an entry of a column.
 func (m *moments) add(j int, f float64) {
 	m.sum[j].add(f)
 	m.square[j].addProduct(f, f)
 }
 
-// itself and expm1 are what moments are of.
 func itself(v float64) float64 { return v }
 func expm1(v float64) float64  { return math.Expm1(v) }
 

@@ -103,7 +103,6 @@ func (s isa) tile(mr, nv int) tile {
 	return t
 }
 
-// vector is vector v of the row at base.
 func (s isa) vector(base Mem, v int) Mem { return base.Offset(8 * s.lanes * v) }
 
 // masked loads or stores the last vector of a row under a mask: a k register,

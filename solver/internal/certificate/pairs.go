@@ -121,7 +121,6 @@ func (r *ritz) solve(h blas64.General, k int) blas64.General {
 	return d.RawMatrix()
 }
 
-// residuals returns ‖Av − λv‖ of each pair.
 func (r *ritz) residuals() []float64 {
 	r.sums.Reset(r.v.Rows, 1, r.v.Cols)
 	r.arena.EachChunk(r.v.Rows, tallskinny.Reads(r.v, r.av), func(seg, first, rows int) {
@@ -206,7 +205,6 @@ func dense(x blas64.General) *mat.Dense {
 	return &d
 }
 
-// add adds alpha·x·dᵀ to y.
 func (r *ritz) add(y blas64.General, alpha float64, x, d blas64.General) {
 	f := panel.Pack(alpha, d)
 	r.arena.EachChunk(y.Rows, tallskinny.Reads(x, y).Writes(y), func(_, i, rows int) {

@@ -61,7 +61,6 @@ func Shapes(parts []method.Part) (all []Shape) {
 	return all
 }
 
-// count returns how many numbers parts of these shapes have.
 func count(shapes []Shape) (total uint64, err error) {
 	for _, s := range shapes {
 		hi, lo := bits.Mul64(uint64(s.Rows), uint64(s.Cols))
@@ -120,7 +119,6 @@ func Write(w io.Writer, a *tallskinny.Arena, header any, parts []method.Part) er
 	return checksum()
 }
 
-// eachSlice calls f with the numbers of x in their order.
 func eachSlice(a *tallskinny.Arena, x *mat.Dense, f func([]float64)) {
 	g := x.RawMatrix()
 	a.EachTile(g.Rows, tallskinny.Reads(g), func(from, to int) {

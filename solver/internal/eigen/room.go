@@ -10,7 +10,6 @@ type room struct {
 	most int
 }
 
-// reset makes room for as much as has been in use before.
 func (w *room) reset() {
 	w.used = 0
 	if w.most > len(w.data) {
@@ -18,7 +17,6 @@ func (w *room) reset() {
 	}
 }
 
-// zeros returns a matrix of zeros.
 func (w *room) zeros(rows, cols int) blas64.General {
 	x := blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols)}
 	from, size := w.used, rows*cols

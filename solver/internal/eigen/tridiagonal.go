@@ -72,7 +72,6 @@ func (r *rotations) diagonalise(d, e []float64) bool {
 // first-level cache from the first one to the last.
 const strip = 32
 
-// apply applies the rotations to the rows of z.
 func (r *rotations) apply(most int, z blas64.General) {
 	const alone = 1 << 18 // rotated pairs of numbers that are not worth another goroutine
 	strips := (z.Cols + strip - 1) / strip

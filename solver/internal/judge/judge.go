@@ -112,7 +112,6 @@ func (j *Judge) Verdict(i int, c method.RitzPair, lambda1, noise float64) Verdic
 	return Floor
 }
 
-// met reports whether the stop rule is met.
 func (j *Judge) met(c method.RitzPair, lambda1 float64) bool {
 	if j.Paper {
 		return c.DeltaVector <= j.Tol && c.DeltaValue <= math.Ldexp(j.Tol, -j.Exponent)

@@ -58,10 +58,8 @@ func (i *Interruption) Error() string { return i.err.Error() }
 // Unwrap returns the error of the context.
 func (i *Interruption) Unwrap() error { return i.err }
 
-// ended reports whether loops are to end early.
 func (a *Arena) ended() bool { return a.ctx != nil && !a.Saving && a.ctx.Err() != nil }
 
-// endEarly ends a loop with a panic if it is to end early.
 func (a *Arena) endEarly() {
 	if a.ended() {
 		panic(&Interruption{a.ctx.Err()})

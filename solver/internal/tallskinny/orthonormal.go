@@ -95,7 +95,6 @@ func (q *BlockQR) Ready(y blas64.General) {
 	}
 }
 
-// orthonormal reports whether columns with this Gram matrix are.
 func orthonormal(gram blas64.General) bool {
 	limit := enough * math.Sqrt(float64(gram.Rows))
 	for i := range gram.Rows {

@@ -77,7 +77,6 @@ func (p *Panels) Take(cols int) *mat.Dense {
 	return p.alloc(p.N, cols)
 }
 
-// give takes back a block that is not needed any more.
 func (p *Panels) give(x *mat.Dense) {
 	if w := Width(x); w == p.block || w == p.Wide {
 		p.spare = append(p.spare, x)

@@ -238,7 +238,6 @@ func Single(x []float64) blas64.General {
 	return blas64.General{Rows: len(x), Cols: 1, Stride: 1, Data: x}
 }
 
-// clearRows sets x to zero.
 func clearRows(x blas64.General) {
 	for i := range x.Rows {
 		clear(x.Data[i*x.Stride:][:x.Cols])

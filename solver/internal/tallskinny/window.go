@@ -51,7 +51,6 @@ func (u uses) Writes(x ...blas64.General) uses {
 	return u
 }
 
-// outSpan adds a span that is written.
 func (u uses) outSpan(s Span) uses {
 	for _, b := range s {
 		u = u.Writes(b.X)

@@ -69,7 +69,6 @@ func (b Descent) New(r method.Run) method.Recurrence {
 	return &descent{Block: iterate.NewBlock(iterate.Arena(r))}
 }
 
-// width returns the number of columns of the block.
 func (b Descent) width(missing int) int {
 	switch {
 	case b.Columns > 0:

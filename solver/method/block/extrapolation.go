@@ -30,5 +30,4 @@ func (c *extrapolation) observe(residuals []float64) []float64 {
 	return next
 }
 
-// reset forgets everything.
 func (c *extrapolation) reset() { c.last, c.ratio = nil, nil }

@@ -146,7 +146,6 @@ func (m *momentum) fromAhead(c *method.RitzPair, y, my, out []float64) {
 	}
 }
 
-// beta returns the momentum of this step.
 func (m *momentum) beta() float64 {
 	p := m.params
 	beta := p.beta

@@ -163,7 +163,6 @@ func (m *general) step(c *method.RitzPair, y, my, out []float64) {
 	})
 }
 
-// constants returns α and 1/μ.
 func (m *general) constants() (alpha, perMu float64) {
 	const share, least = 0.99, 1e-12 // of the most that is allowed
 	mu, rho := m.method.Mu, m.method.Rho

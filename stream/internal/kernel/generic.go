@@ -34,7 +34,6 @@ const (
 	addRows                  // adds their products with the rows of in to the panel out
 )
 
-// generic does an operation for a panel of a width.
 func generic(op operation, out, in []float64, width int, lo, hi []uint32, b Rows) {
 	switch narrow, ones := len(b.Col16) > 0, make([]first, b.entries()); {
 	case narrow && len(b.Code) > 0:
@@ -52,7 +51,6 @@ func generic(op operation, out, in []float64, width int, lo, hi []uint32, b Rows
 	}
 }
 
-// genericFor is generic for one form of the entries.
 func genericFor[C column, V value](op operation, out, in []float64, width int, lo, hi []uint32, cols []C, vals []V, table *[256]float64) {
 	switch op {
 	case mulRows:
@@ -62,7 +60,6 @@ func genericFor[C column, V value](op operation, out, in []float64, width int, l
 	}
 }
 
-// mulEach is mulRows.
 func mulEach[C column, V value](w, x []float64, width int, lo, hi []uint32, cols []C, vals []V, table *[256]float64) {
 	for r := range lo {
 		col, val := cols[lo[r]:hi[r]], vals[lo[r]:hi[r]]
@@ -83,7 +80,6 @@ func mulEach[C column, V value](w, x []float64, width int, lo, hi []uint32, cols
 	}
 }
 
-// addEach is addRows.
 func addEach[C column, V value](y, w []float64, width int, lo, hi []uint32, cols []C, vals []V, table *[256]float64) {
 	for r := range lo {
 		col, val := cols[lo[r]:hi[r]], vals[lo[r]:hi[r]]

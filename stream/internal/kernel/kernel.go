@@ -61,7 +61,6 @@ type Rows struct {
 // Len is the number of rows.
 func (b Rows) Len() int { return len(b.Ptr) - 1 }
 
-// entries is the number of entries of the block.
 func (b Rows) entries() int { return len(b.Col16) + len(b.Col) }
 
 // check panics where the slices of b contradict one another: the kernels do not look.

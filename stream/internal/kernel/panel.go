@@ -58,7 +58,6 @@ func Width(l int) int {
 	return total
 }
 
-// panels gives the panels of an l-column block of size numbers.
 func panels(l, size int) iter.Seq[panel] {
 	if size%Width(l) != 0 {
 		panic(fmt.Sprintf("kernel: a block of %d columns cannot have %d numbers", l, size))
@@ -78,7 +77,6 @@ func panels(l, size int) iter.Seq[panel] {
 	}
 }
 
-// of is the panel's part of a block.
 func (p panel) of(x []float64) []float64 { return x[p.from : p.from+p.n*p.width] }
 
 // gather sets dst, in the panel's width, to its columns of the row-major src of the given stride.

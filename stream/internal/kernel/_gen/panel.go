@@ -24,7 +24,6 @@ func (p panel) vector() VecVirtual {
 	return XMM()
 }
 
-// row is as many registers as hold a row.
 func (p panel) row() []VecVirtual {
 	v := make([]VecVirtual, p.vectors)
 	for i := range v {
@@ -35,7 +34,6 @@ func (p panel) row() []VecVirtual {
 
 func (p panel) zero(v VecVirtual) { VXORPD(v.AsX(), v.AsX(), v.AsX()) } // clears all of v
 
-// move loads or stores a vector.
 func (p panel) move(from, to Op) {
 	if p.lanes == 1 {
 		VMOVSD(from, to)
@@ -44,7 +42,6 @@ func (p panel) move(from, to Op) {
 	VMOVUPD(from, to)
 }
 
-// broadcast sets all of v to the number at m.
 func (p panel) broadcast(m Mem, v VecVirtual) {
 	switch p.lanes {
 	case 1:
@@ -56,7 +53,6 @@ func (p panel) broadcast(m Mem, v VecVirtual) {
 	}
 }
 
-// fma adds a·b to sum.
 func (p panel) fma(a, b, sum Op) {
 	if p.lanes == 1 {
 		VFMADD231SD(a, b, sum)
@@ -65,7 +61,6 @@ func (p panel) fma(a, b, sum Op) {
 	VFMADD231PD(a, b, sum)
 }
 
-// accumulate adds v to sum.
 func (p panel) accumulate(v, sum VecVirtual) {
 	if p.lanes == 1 {
 		VADDSD(v, sum, sum)
@@ -91,7 +86,6 @@ func (d dense) offset(col GPVirtual) {
 	}
 }
 
-// at is vector k of the row at an offset.
 func (d dense) at(offset Register, k int) Mem {
 	m := Mem{Base: d.base, Index: offset, Scale: 1, Disp: 8 * d.lanes * k}
 	if d.width == 1 {

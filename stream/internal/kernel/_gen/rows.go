@@ -40,7 +40,6 @@ type rows struct {
 	sooner           GPVirtual // col, moved by the entries that are prefetched ahead, or 0
 }
 
-// argument loads an argument of the kernel.
 func argument(name string) Register { return Load(Param(name), GP64()) }
 
 func loadRows(f form) rows {
