@@ -42,9 +42,17 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	return res, nil
 }
 
-func (e scale) eigen(ctx context.Context, arena *tallskinny.Arena, op Operator, s Settings) (*EigenResult, error) {
+// The largest eigenvalue must be a number.
+func (e scale) eigen(ctx context.Context, arena *tallskinny.Arena, op Operator, s Settings) (res *EigenResult, err error) {
 	s.Observer = e.observer(s.Observer)
-	res, err := eigenvectors(ctx, arena, op, s)
+	r := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator%v", op.Dim(), op.Dim(), e), s)
+	err = tallskinny.UntilEnd(func() error {
+		res, err = r.eigenvectors()
+		return err
+	})
+	if early := (*tallskinny.Interruption)(nil); errors.As(err, &early) {
+		res, err = r.unfinishedPairs(r.passes.cancelled()), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -56,19 +64,6 @@ func (e scale) eigen(ctx context.Context, arena *tallskinny.Arena, op Operator, 
 		return nil, fmt.Errorf("eigenvalue %.3g·2^%d is beyond the range of numbers: %w", first, 2*int(e), ErrScale)
 	}
 	return res, nil
-}
-
-func eigenvectors(ctx context.Context, arena *tallskinny.Arena, op Operator, s Settings) (*EigenResult, error) {
-	r := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator%v", op.Dim(), op.Dim(), scaleOf(op)), s)
-	var res *EigenResult
-	err := tallskinny.UntilEnd(func() (err error) {
-		res, err = r.eigenvectors()
-		return err
-	})
-	if early := (*tallskinny.Interruption)(nil); errors.As(err, &early) {
-		return r.unfinishedPairs(r.passes.cancelled()), nil
-	}
-	return res, err
 }
 
 func (r *run) eigenvectors() (*EigenResult, error) {

@@ -27,10 +27,7 @@ type Triplets struct {
 // orthonormal is for Orthogonality to say. One of Right and Left must be there.
 // A residual that is not 0 but smaller than every number is the smallest.
 func Residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64, err error) {
-	return scale(a.Info().Exponent).residuals(ctx, a, t)
-}
-
-func (e scale) residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64, err error) {
+	e := scale(a.Info().Exponent)
 	sigma := make([]float64, len(t.Sigma))
 	for i, s := range t.Sigma {
 		sigma[i] = math.Ldexp(s, -int(e))

@@ -170,48 +170,33 @@ type Settings struct {
 // operator and its rows.
 func (s Settings) normalised(op Operator, rows int64) Settings {
 	n := op.Dim()
-	maxRank := min(rows, int64(n))
-	if s.Rank < 1 || int64(s.Rank) > maxRank {
-		panic("solver: rank must be at least 1 and at most the smaller dimension")
-	}
-	if s.Energy != 0 && !(s.Energy > 0 && s.Energy < 1) {
-		panic("solver: energy must be a share between 0 and 1")
-	}
-	if _, ok := s.Left.(Resizer); s.Energy > 0 && s.Left != nil && !ok {
-		panic("solver: the store of left vectors of an unknown number of triplets must be a Resizer")
-	}
-	if s.Tol < 0 || math.IsNaN(s.Tol) || math.IsInf(s.Tol, 0) {
-		panic("solver: tolerance must be finite and not negative")
-	}
-	if s.Workers < 0 {
-		panic("solver: negative number of workers")
-	}
-	if s.MaxPasses < 0 {
-		panic("solver: negative limit of passes")
-	}
-	if s.Deflation > Plain {
-		panic("solver: unknown deflation")
-	}
-	if s.Stop > StopPaper {
-		panic("solver: unknown stop rule")
+	_, resizes := s.Left.(Resizer)
+	for _, c := range []struct {
+		wrong bool
+		why   string
+	}{
+		{s.Rank < 1 || int64(s.Rank) > min(rows, int64(n)), "rank must be at least 1 and at most the smaller dimension"},
+		{s.Energy != 0 && !(s.Energy > 0 && s.Energy < 1), "energy must be a share between 0 and 1"},
+		{s.Energy > 0 && s.Left != nil && !resizes, "the store of left vectors of an unknown number of triplets must be a Resizer"},
+		{!(s.Tol >= 0 && s.Tol <= math.MaxFloat64), "tolerance must be finite and not negative"},
+		{s.Workers < 0, "negative number of workers"},
+		{s.MaxPasses < 0, "negative limit of passes"},
+		{s.Deflation > Plain, "unknown deflation"},
+		{s.Stop > StopPaper, "unknown stop rule"},
+		{s.Operator > Symmetric, "unknown operator"},
+		{s.Which > SmallestAlgebraic || s.Which.signed() && (s.Operator != Symmetric || s.Left != nil), "signed eigenpairs are those of the symmetric operator and have no left vectors"},
+		{s.Which.signed() && s.Energy > 0, "energy is captured by singular values, not by signed eigenvalues"},
+		{math.IsNaN(s.Shift) || math.IsInf(s.Shift, 0) || s.Shift != 0 && !s.Which.shifted(), "a shift is finite, and for the largest or smallest algebraic eigenvalues"},
+	} {
+		if c.wrong {
+			panic("solver: " + c.why)
+		}
 	}
 	if s.Init != nil {
 		checkInit(s.Init, n)
 	}
 	if s.Tol == 0 {
 		s.Tol = DefaultTol
-	}
-	if s.Operator > Symmetric {
-		panic("solver: unknown operator")
-	}
-	if s.Which > SmallestAlgebraic || s.Which.signed() && (s.Operator != Symmetric || s.Left != nil) {
-		panic("solver: signed eigenpairs are those of the symmetric operator and have no left vectors")
-	}
-	if s.Which.signed() && s.Energy > 0 {
-		panic("solver: energy is captured by singular values, not by signed eigenvalues")
-	}
-	if math.IsNaN(s.Shift) || math.IsInf(s.Shift, 0) || s.Shift != 0 && !s.Which.shifted() {
-		panic("solver: a shift is finite, and for the largest or smallest algebraic eigenvalues")
 	}
 	if s.Method == nil {
 		s.Method = s.chosen(op, rows)

@@ -39,7 +39,19 @@ func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 
 func (e scale) svd(ctx context.Context, arena *tallskinny.Arena, a Matrix, s Settings) (*Result, error) {
 	s.Observer = e.observer(s.Observer)
-	res, err := svd(ctx, arena, a, s)
+	op, err := operatorOf(arena, a, s)
+	if err != nil {
+		return nil, err
+	}
+	f := &factorisation{run: newRun(ctx, arena, op, describe(a, s), s), a: a}
+	var res *Result
+	err = tallskinny.UntilEnd(func() error {
+		res, err = f.factorise()
+		return err
+	})
+	if early := (*tallskinny.Interruption)(nil); errors.As(err, &early) {
+		res, err = f.unfinished(f.passes.cancelled()), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -56,23 +68,6 @@ func (e scale) svd(ctx context.Context, arena *tallskinny.Arena, a Matrix, s Set
 		res.Outside.Bound = e.bound(res.Outside.Bound)
 	}
 	return res, nil
-}
-
-func svd(ctx context.Context, arena *tallskinny.Arena, a Matrix, s Settings) (*Result, error) {
-	op, err := operatorOf(arena, a, s)
-	if err != nil {
-		return nil, err
-	}
-	f := &factorisation{run: newRun(ctx, arena, op, describe(a, s), s), a: a}
-	var res *Result
-	err = tallskinny.UntilEnd(func() error {
-		res, err = f.factorise()
-		return err
-	})
-	if early := (*tallskinny.Interruption)(nil); errors.As(err, &early) {
-		return f.unfinished(f.passes.cancelled()), nil
-	}
-	return res, err
 }
 
 // factorise is SVD from the beginning to the result:
