@@ -10,7 +10,6 @@
 // comes up again in each year, ids are far more than in one part, no pair of
 // user and film is there twice, and runs of entries overlap: they have to be merged.
 //
-// The text may be made first, with -keep -kill 0, and used later, with -text.
 // With -again the text is ingested once more without a break, and the two
 // stores are compared byte by byte. It writes NAME.json and NAME.md.
 package main
@@ -29,15 +28,14 @@ import (
 
 // config is the command line.
 type config struct {
-	dir, out    string
-	gdsvd       *harness.Program
-	size        int64 // of the text
-	memory      string
-	limit       int64   // of the group of processes
-	kill        float64 // when this share of the text has been read
-	part        int64   // ratings of a file
-	again, keep bool
-	text        string // directory of files to ingest instead
+	dir, out string
+	gdsvd    *harness.Program
+	size     int64 // of the text
+	memory   string
+	limit    int64   // of the group of processes
+	kill     float64 // when this share of the text has been read
+	part     int64   // ratings of a file
+	again    bool
 }
 
 func main() {
@@ -62,9 +60,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if err := os.MkdirAll(c.dir, 0o777); err != nil {
 		return err
 	}
-	if !c.keep {
-		defer func() { err = errors.Join(err, c.clean()) }()
-	}
+	defer func() { err = errors.Join(err, c.clean()) }()
 	r, err := c.measure(ctx)
 	if err != nil {
 		return err
@@ -81,8 +77,6 @@ func parse(args []string) (_ *config, program string, err error) {
 	f.Float64Var(&c.kill, "kill", 0.5, "kill the ingest when so much of the text has been read (0: not)")
 	f.Int64Var(&c.part, "part", 10000054, "ratings of a file, users and films in proportion")
 	f.BoolVar(&c.again, "again", false, "ingest once more without a break and compare")
-	f.BoolVar(&c.keep, "keep", false, "do not remove text and store")
-	f.StringVar(&c.text, "text", "", "ingest the text that -keep has left in this `directory` instead of making one")
 	f.StringVar(&c.dir, "dir", filepath.Join(os.TempDir(), "gdsvd-ingest"), "`directory` for text and store, made if it is missing")
 	f.StringVar(&program, "gdsvd", "", "the `program`; built if not given")
 	f.StringVar(&c.out, "o", "ingest", "`name` of the tables, without .json and .md")

@@ -53,7 +53,7 @@ func (c *config) measure(ctx context.Context) (r *report, err error) {
 		Date: time.Now().UTC().Format(time.DateOnly), Processor: harness.Processor(), Cores: runtime.NumCPU(),
 		Memory: c.memory, Limit: c.limit,
 	}
-	files, size, err := c.theText(ctx)
+	files, size, err := c.makeText(ctx, c.size, c.part)
 	if err != nil {
 		return nil, fmt.Errorf("make the text: %w", err)
 	}
@@ -96,24 +96,6 @@ func (c *config) measure(ctx context.Context) (r *report, err error) {
 	}
 	r.Same, err = same(store, whole)
 	return r, err
-}
-
-// theText makes the text or finds it.
-func (c *config) theText(ctx context.Context) (files []string, size int64, err error) {
-	if c.text == "" {
-		return c.makeText(ctx, c.size, c.part)
-	}
-	if files, err = filepath.Glob(filepath.Join(c.text, "part-*.dat")); err != nil || len(files) == 0 {
-		return nil, 0, fmt.Errorf("there is none in %s", c.text)
-	}
-	for _, name := range files {
-		fi, err := os.Stat(name)
-		if err != nil {
-			return nil, 0, err
-		}
-		size += fi.Size()
-	}
-	return files, size, nil
 }
 
 // arguments are those of gdsvd ingest of the files.

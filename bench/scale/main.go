@@ -28,10 +28,6 @@
 // -flat leaves out the regime limit: what is left shows whether an
 // entry costs the same at every size, in memory, streamed, and from the disk.
 //
-// -columns measures another series instead: passes over -nnz entries in the same rows and
-// 15 thousand, 60 thousand, 200 thousand and 1 million columns, with 4, 8 and 16 columns
-// of x, one worker and two; NAME-columns.json and NAME-columns.md have it.
-//
 // -store measures the regime limit alone, on a store of known values. With one whose vectors are larger than memory the
 // tables have what their files take, too:
 //
@@ -71,7 +67,6 @@ type options struct {
 	method                  []string // flags of the regimes with a fixed one
 	rank                    int
 	makeOnly, unlimited     bool
-	inColumns               bool
 }
 
 // headroom is how much larger than its budget the cgroup of a run is: room for
@@ -105,7 +100,6 @@ func parse(args []string) (*options, error) {
 	f.Float64Var(&o.largest, "nnz", 1e8, "entries of the largest store")
 	f.Float64Var(&o.only, "only", 0, "measure the store of this many entries only")
 	flat := f.Bool("flat", false, "measure passes only, in the regimes with a fixed method")
-	f.BoolVar(&o.inColumns, "columns", false, "measure passes over -nnz entries in 15 thousand to 1 million columns instead, with one worker and with two")
 	f.BoolVar(&o.makeOnly, "make", false, "make the stores and stop")
 	f.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
 	harness.SizeVar(f, &o.memory, "memory", "512MiB", "budget of the regime limit")
@@ -152,9 +146,6 @@ func run(o *options) (err error) {
 	}
 	o.gdsvd.Log = os.Stderr
 	defer func() { err = errors.Join(err, o.gdsvd.Close()) }()
-	if o.inColumns {
-		return o.columns()
-	}
 	r, err := openReport(o)
 	if err != nil {
 		return err

@@ -30,8 +30,10 @@ func (o *options) store(n float64) (*harness.Store, error) {
 }
 
 func (o *options) makeStore(path string, n float64) error {
-	if err := o.makeBase(); err != nil {
-		return err
+	if o.base == "" {
+		if err := o.madeUp(); err != nil {
+			return err
+		}
 	}
 	base, err := csr.Open(o.base, csr.OpenOptions{})
 	if err != nil {
@@ -53,24 +55,17 @@ func (o *options) makeStore(path string, n float64) error {
 		"--rows", strconv.Itoa(factorRows), "--cols", strconv.Itoa(factorCols), "--nnz", strconv.Itoa(copies))
 }
 
-// makeBase makes up ratings in the shape of MovieLens 1M, unless a base is given.
-func (o *options) makeBase() (err error) {
-	if o.base == "" {
-		o.base, err = o.madeUp("base", 1000209)
-	}
-	return err
-}
-
-// madeUp ingests ratings of the users and films of MovieLens 1M as NAME.csr, unless it is there.
-func (o *options) madeUp(name string, ratings int) (string, error) {
-	store, text := filepath.Join(o.dir, name+".csr"), filepath.Join(o.dir, name+".dat")
-	if _, err := os.Stat(store); err == nil {
-		return store, nil
+// madeUp ingests ratings in the shape of MovieLens 1M as the base, unless that is there.
+func (o *options) madeUp() error {
+	text := filepath.Join(o.dir, "base.dat")
+	o.base = filepath.Join(o.dir, "base.csr")
+	if _, err := os.Stat(o.base); err == nil {
+		return nil
 	}
 	ctx := context.Background()
-	err := o.gdsvd.Do(ctx, "generate", "ratings", "-o", text, "--users", "6040", "--items", "3706", "--ratings", strconv.Itoa(ratings))
+	err := o.gdsvd.Do(ctx, "generate", "ratings", "-o", text, "--users", "6040", "--items", "3706", "--ratings", "1000209")
 	if err == nil {
-		err = errors.Join(o.gdsvd.Do(ctx, "ingest", text, "-o", store), os.Remove(text))
+		err = errors.Join(o.gdsvd.Do(ctx, "ingest", text, "-o", o.base), os.Remove(text))
 	}
-	return store, err
+	return err
 }
