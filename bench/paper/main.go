@@ -3,9 +3,7 @@
 //
 //	go run ./bench/paper [-scale small|full] [-data DIR] [-ml10m FILE] -o DIR
 //
-// [Run] is one run: a list of cases, each one solve or a few, whose records go
-// to a journal as they are finished. A run that is interrupted goes on from its
-// journal when the same command is given again. At its end the records become tables
+// [Run] is one run: a list of cases, each one solve or a few, whose records go into tables
 // (CSV), figures (SVG and PNG), paper.json, and report.md, which explains all of it.
 //
 // Scale small takes less than a minute, full less than two hours. Real data that are
@@ -44,7 +42,7 @@ func main() {
 	report := filepath.Join(c.Dir, "report.md")
 	switch err := Run(ctx, c); {
 	case errors.Is(err, context.Canceled):
-		log.Printf("interrupted; %s has what was done, and the same command goes on", report)
+		log.Printf("interrupted; %s has what was done", report)
 		os.Exit(130)
 	case err != nil:
 		log.Fatal(err)
@@ -56,7 +54,7 @@ func main() {
 func parse(args []string) (Config, error) {
 	var c Config
 	f := flag.NewFlagSet("paper", flag.ContinueOnError)
-	f.Func("scale", "how much to run: `small or full` (default small)", c.Scale.set)
+	f.StringVar(&c.Scale, "scale", Small, "how much to run: `small or full`")
 	f.StringVar(&c.Dir, "o", "", "`DIR` for the report")
 	f.StringVar(&c.Data, "data", os.Getenv("GDSVD_DATA"), "`DIR` of real data: movielens/ml-1m, mnist, snap, …")
 	f.StringVar(&c.ML10M, "ml10m", "", "ratings.dat of MovieLens 10M (scale full)")
@@ -68,6 +66,8 @@ func parse(args []string) (Config, error) {
 	switch {
 	case f.NArg() > 0:
 		return c, fmt.Errorf("argument %q is not understood: everything is a flag", f.Arg(0))
+	case c.Scale != Small && c.Scale != Full:
+		return c, fmt.Errorf("scale %q: choose small or full", c.Scale)
 	case c.Dir == "":
 		return c, errors.New("no DIR to write to: give one with -o")
 	}

@@ -13,40 +13,20 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// Scale is how much of the paper is rerun.
-type Scale uint8
-
+// The scales: how much of the paper is rerun.
 const (
 	// Small takes some ten seconds: small matrices, gaps down to 10⁻³, and of
 	// the real data MovieLens 100K only.
-	Small Scale = iota
+	Small = "small"
 	// Full is everything that the paper reports.
-	Full
+	Full = "full"
 )
-
-// String returns "small" or "full".
-func (s Scale) String() string {
-	if s == Full {
-		return "full"
-	}
-	return "small"
-}
-
-func (s *Scale) set(text string) error {
-	for _, scale := range []Scale{Small, Full} {
-		if text == scale.String() {
-			*s = scale
-			return nil
-		}
-	}
-	return errors.New("choose small or full")
-}
 
 // Config says what to run and where. Scale, Seed, ML10M and what is found in Data
 // determine all results but the seconds.
 type Config struct {
-	Scale Scale
-	Dir   string // for the journal and all outputs; made if it does not exist
+	Scale string
+	Dir   string // for all outputs; made if it does not exist
 	Data  string // directory of real data, laid out as datasets says; may be empty
 	ML10M string // ratings.dat of MovieLens 10M; may be empty
 	Seed  uint64
@@ -64,19 +44,14 @@ type task struct {
 	run func(ctx context.Context) error
 }
 
-// Run runs the cases that the journal in c.Dir does not have yet, and writes
-// the report of all it has then, also when it was interrupted: the error is that
-// of the context in this case. The report says which cases are missing.
+// Run runs all cases and writes the report of those that have ended, also when it was
+// interrupted: the error is that of the context in this case. The report says which cases are missing.
 func Run(ctx context.Context, c Config) (err error) {
 	if err := os.MkdirAll(filepath.Join(c.Dir, storesName), 0o777); err != nil {
 		return err
 	}
-	l := &lab{Config: c}
+	l := &lab{Config: c, records: map[string]*Record{}}
 	tasks := l.tasks()
-	if l.journal, err = openJournal(c.Dir, fmt.Sprintf("gdsvd bench paper, scale %v, seed %d", c.Scale, c.Seed)); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.journal.close()) }()
 	ran := l.runAll(ctx, tasks)
 	err = errors.Join(ran, l.release(), l.report(tasks))
 	if err == nil {
@@ -91,17 +66,11 @@ func (l *lab) tasks() []task {
 
 func (l *lab) runAll(ctx context.Context, tasks []task) error {
 	for i, t := range tasks {
-		if l.journal.records[t.Key] != nil {
-			continue
-		}
 		l.Progress(i, len(tasks), t.Key)
-		err := ended(ctx, t.run(ctx))
-		if err == nil {
-			err = l.journal.add(t.Record)
-		}
-		if err != nil {
+		if err := ended(ctx, t.run(ctx)); err != nil {
 			return fmt.Errorf("%s: %w", t.Key, err)
 		}
+		l.records[t.Key] = t.Record
 	}
 	l.Progress(len(tasks), len(tasks), "report")
 	return nil
@@ -110,7 +79,7 @@ func (l *lab) runAll(ctx context.Context, tasks []task) error {
 // lab is a run under way.
 type lab struct {
 	Config
-	journal *journal
+	records map[string]*Record // of the tasks that have ended
 
 	// The matrix in use: successive cases share one.
 	held    *problem

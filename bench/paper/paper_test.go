@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -34,13 +33,9 @@ func runTiny(t *testing.T, dir string, cancelAfter int) (*lab, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	l := &lab{Config: Config{Dir: dir, Commit: "c0ffee", Machine: "a machine"}}
+	l := &lab{Config: Config{Dir: dir, Commit: "c0ffee", Machine: "a machine"}, records: map[string]*Record{}}
 	tasks := tiny(l)
 	if err := os.MkdirAll(l.storeDir(), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	var err error
-	if l.journal, err = openJournal(dir, "tiny"); err != nil {
 		t.Fatal(err)
 	}
 	done := 0
@@ -49,8 +44,8 @@ func runTiny(t *testing.T, dir string, cancelAfter int) (*lab, error) {
 			cancel()
 		}
 	}
-	err = l.runAll(ctx, tasks)
-	for _, e := range []error{l.release(), l.report(tasks), l.journal.close()} {
+	err := l.runAll(ctx, tasks)
+	for _, e := range []error{l.release(), l.report(tasks)} {
 		if e != nil {
 			t.Fatal(e)
 		}
@@ -58,38 +53,26 @@ func runTiny(t *testing.T, dir string, cancelAfter int) (*lab, error) {
 	return l, err
 }
 
-// TestInterrupted interrupts a run, finds a report of what is done, goes on, and
-// has the counts of a run without a break.
+// TestInterrupted interrupts a run, finds a report of what is done, and has the
+// counts of a run without a break.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	l, err := runTiny(t, dir, 12)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("interrupted run: %v", err)
 	}
-	if n := len(l.journal.records); n != 11 {
+	if n := len(l.records); n != 11 {
 		t.Errorf("%d records, want 11", n)
 	}
 	if text := read(t, dir, "report.md"); !strings.Contains(text, "This report is incomplete") {
 		t.Error("the report does not say that it is incomplete")
 	}
-	// What a crash has cut off is done again.
-	name := filepath.Join(dir, journalName)
-	data, err := os.ReadFile(name)
+	whole, err := runTiny(t, dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(name, data[:len(data)-7], 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if l, err = runTiny(t, dir, 0); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := runTiny(t, t.TempDir(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, want := range whole.journal.records {
-		got := l.journal.records[key]
+	for key, want := range l.records {
+		got := whole.records[key]
 		if got == nil || got.Passes != want.Passes || got.ErrSigma != want.ErrSigma || got.ErrVectors != want.ErrVectors {
 			t.Errorf("%s: %+v, want %+v", key, got, want)
 		}
@@ -140,24 +123,6 @@ func checkOutputs(t *testing.T, dir string) {
 	}
 	if rows := strings.Count(read(t, dir, "table.csv"), "\n"); rows != 1+len(decays)*len(tableMethods) {
 		t.Errorf("table.csv has %d lines", rows)
-	}
-}
-
-// TestOtherRun keeps runs with other settings apart.
-func TestOtherRun(t *testing.T) {
-	dir := t.TempDir()
-	j, err := openJournal(dir, "one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := j.close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := openJournal(dir, "other"); !errors.Is(err, ErrOtherRun) {
-		t.Errorf("error %v, want ErrOtherRun", err)
-	}
-	if _, err := openJournal(filepath.Join(dir, "nowhere"), "one"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("error %v, want fs.ErrNotExist", err)
 	}
 }
 

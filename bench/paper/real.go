@@ -33,15 +33,15 @@ type dataset struct {
 	slug  string   // of its files
 	files []string // where it may lie in the directory of data
 	// The scales at which it is in the table and in "what a pass buys".
-	table, passes []Scale
+	table, passes []string
 }
 
 var datasets = []dataset{
-	{"MovieLens 100K", "movielens-100k", []string{"movielens/ml-100k/u.data", "ml-100k/u.data"}, []Scale{Small, Full}, []Scale{Small}},
-	{"MovieLens 1M", "movielens-1m", []string{"movielens/ml-1m/ratings-notimestamp.dat.gz", "movielens/ml-1m/ratings.dat", "ml-1m/ratings.dat"}, []Scale{Full}, []Scale{Full}},
-	{"MovieLens 10M", "movielens-10m", nil, []Scale{Full}, nil},
-	{"MNIST", "mnist", []string{"mnist/train-images-idx3-ubyte.gz", "mnist/train-images-idx3-ubyte"}, []Scale{Full}, []Scale{Full}},
-	{"soc-Slashdot0902", "soc-slashdot", []string{"snap/soc-Slashdot0902.mtx.gz", "soc-Slashdot0902/soc-Slashdot0902.mtx"}, nil, []Scale{Full}},
+	{"MovieLens 100K", "movielens-100k", []string{"movielens/ml-100k/u.data", "ml-100k/u.data"}, []string{Small, Full}, []string{Small}},
+	{"MovieLens 1M", "movielens-1m", []string{"movielens/ml-1m/ratings-notimestamp.dat.gz", "movielens/ml-1m/ratings.dat", "ml-1m/ratings.dat"}, []string{Full}, []string{Full}},
+	{"MovieLens 10M", "movielens-10m", nil, []string{Full}, nil},
+	{"MNIST", "mnist", []string{"mnist/train-images-idx3-ubyte.gz", "mnist/train-images-idx3-ubyte"}, []string{Full}, []string{Full}},
+	{"soc-Slashdot0902", "soc-slashdot", []string{"snap/soc-Slashdot0902.mtx.gz", "soc-Slashdot0902/soc-Slashdot0902.mtx"}, nil, []string{Full}},
 }
 
 // where returns the file of a dataset, "" if it is not there.
@@ -60,7 +60,7 @@ func (l *lab) where(d dataset) string {
 
 // available returns the datasets of an experiment that can be had, and the names
 // of those that cannot.
-func (l *lab) available(scales func(dataset) []Scale) (all []dataset, missing []string) {
+func (l *lab) available(scales func(dataset) []string) (all []dataset, missing []string) {
 	for _, d := range datasets {
 		switch {
 		case !slices.Contains(scales(d), l.Scale):
@@ -73,8 +73,8 @@ func (l *lab) available(scales func(dataset) []Scale) (all []dataset, missing []
 	return all, missing
 }
 
-func inTable(d dataset) []Scale  { return d.table }
-func inPasses(d dataset) []Scale { return d.passes }
+func inTable(d dataset) []string  { return d.table }
+func inPasses(d dataset) []string { return d.passes }
 
 // storesName is a directory in that of the run, for as long as it is not over.
 const storesName = "stores"
@@ -103,7 +103,7 @@ func (l *lab) open(ctx context.Context, d dataset) (*problem, error) {
 func (l *lab) realTasks() []task { return l.crossed("real", inTable, tableMethods, l.realCase) }
 
 // crossed are the tasks of an experiment with every matrix that it is on, and every method.
-func (l *lab) crossed(experiment string, on func(dataset) []Scale, methods []algorithm, run func(context.Context, *Record, *problem, algorithm) error) (tasks []task) {
+func (l *lab) crossed(experiment string, on func(dataset) []string, methods []algorithm, run func(context.Context, *Record, *problem, algorithm) error) (tasks []task) {
 	all, _ := l.available(on)
 	for _, d := range all {
 		for _, m := range methods {

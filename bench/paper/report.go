@@ -22,7 +22,7 @@ func (l *lab) report(tasks []task) error {
 	var records []*Record
 	missing := map[string]int{}
 	for _, t := range tasks {
-		if r := l.journal.records[t.Key]; r != nil {
+		if r := l.records[t.Key]; r != nil {
 			records = append(records, r)
 		} else {
 			missing[t.Experiment]++
@@ -121,7 +121,7 @@ func byGapName(r *Record) string { return fmt.Sprintf("%.3g", r.Gap) }
 
 func (l *lab) summarise(records []*Record, missing map[string]int) *Summary {
 	s := &Summary{
-		Scale: l.Scale.String(), Seed: l.Seed, Commit: l.Commit, Machine: l.Machine, Note: l.Note,
+		Scale: l.Scale, Seed: l.Seed, Commit: l.Commit, Machine: l.Machine, Note: l.Note,
 		Go: fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH), Missing: missing,
 		GapSlopes: map[string]float64{}, GapSlopesBest: map[string]float64{}, GapSlopesPaper: map[string]float64{},
 		Table:    lines(records, "table", byMatrix),
