@@ -1,8 +1,6 @@
 package factor
 
 import (
-	"github.com/gdsvd/gdsvd/factor/internal/layout"
-
 	"cmp"
 	"errors"
 	"io"
@@ -11,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -161,7 +160,6 @@ func (c *checkpoints) save(write func(io.Writer) error) (err error) {
 	return c.FS.SyncDir(c.Dir)
 }
 
-// makeDir makes OUT if it is missing, and says so.
 func (c *checkpoints) makeDir() (made bool, err error) {
 	if _, err := c.FS.Stat(c.Dir); !errors.Is(err, fs.ErrNotExist) {
 		return false, err

@@ -89,7 +89,6 @@ func (t *task) dear(c cost.Choice) int64 {
 	return (yes + 1<<20 - 1) >> 20 << 20
 }
 
-// recorded takes the method from the checkpoint.
 func (t *task) recorded() (*Choice, error) {
 	saved, err := openCheckpoint(t.FS, t.Dir)
 	if err != nil {
@@ -105,7 +104,6 @@ func (t *task) recorded() (*Choice, error) {
 	return &Choice{Flags: flagsOf(t.Method), Why: "checkpoint", Reason: "the run goes on with the method it began with"}, nil
 }
 
-// reason says in a sentence why a method was chosen.
 func (t *task) reason(c cost.Choice) string {
 	switch {
 	case c.Why == cost.ByRule:

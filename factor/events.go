@@ -110,14 +110,6 @@ type eventLog struct {
 // eventBuffer is how much may wait before it is written.
 const eventBuffer = 1 << 16
 
-func newEventLog(fsys vfs.FS, name string) (*eventLog, error) {
-	f, err := fsys.Create(name)
-	if err != nil {
-		return nil, err
-	}
-	return &eventLog{file: f}, nil
-}
-
 // Write takes a line; it never fails.
 func (l *eventLog) Write(line []byte) (int, error) {
 	l.waiting = append(l.waiting, line...)
@@ -199,7 +191,6 @@ func (c *countedFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// observer records the passes of a run in out and tells of them.
 func (t *task) observer(out *output) func(solver.Event) error {
 	expected := cost.EstimateOf(t.problem(t.planned), t.machine(), t.Method)
 	iteration := outlook.Iteration{
@@ -210,10 +201,10 @@ func (t *task) observer(out *output) func(solver.Event) error {
 		if err := out.lines.Encode(EventOf(e)); err != nil {
 			return err
 		}
-		t.Pass(e, Outlook(iteration.Observe(outlook.Moment{
+		t.Pass(e, iteration.Observe(outlook.Moment{
 			Pass: e.Pass, Elapsed: e.Stats.Total, Rank: e.Rank, Locked: e.Locked,
 			Open: e.Open, More: e.More, Residual: e.Worst, Tol: e.Goal, Finished: e.Phase == solver.PhaseFinish,
-		})))
+		}))
 		return nil
 	}
 }

@@ -1,6 +1,7 @@
 package factor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -49,14 +50,6 @@ type ViewPlan struct {
 	Steps    []view.Effect `json:"steps"`
 }
 
-// valuesOf returns the least and the greatest value of a store, as far as its manifest knows.
-func valuesOf(store *csr.Store) (low, high float64) {
-	if table := store.Manifest().Values.Table; len(table) > 0 {
-		return table[0], table[len(table)-1]
-	}
-	return math.Inf(-1), math.Inf(1)
-}
-
 // Estimate is what a run with a method is expected to take.
 type Estimate struct {
 	Flags     []string `json:"flags"`
@@ -90,7 +83,10 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	e := &Explanation{NNZ: store.NNZ(), K: t.Rank, Energy: t.Energy, Which: t.which(), Tol: t.Tol, FirstBytes: p.Encoded, Engine: engine}
 	e.Rows, e.Cols = Dims(store)
 	if t.view != nil {
-		low, high := valuesOf(store)
+		low, high := math.Inf(-1), math.Inf(1) // unless the manifest knows
+		if table := store.Manifest().Values.Table; len(table) > 0 {
+			low, high = table[0], table[len(table)-1]
+		}
 		e.View = &ViewPlan{t.View.String(), t.view.Reads(), t.view.Effects(low, high)}
 	}
 	if e.Choice, _, err = t.choose(ctx, before); err != nil {
@@ -171,7 +167,12 @@ const (
 // run is expected to take long enough, the table as measured here.
 func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Speed, error) {
 	here := t.machine()
-	widths := t.probeWidths()
+	var widths []int // for which there is memory
+	for _, l := range []int{1, 4, 16} {
+		if n := t.store.Cols(); int64(l) <= n && 16*n*int64(l) <= t.Memory/8 {
+			widths = append(widths, l)
+		}
+	}
 	fromDisk := e.PassBytes > 0 && !e.Cached // at a speed that is not known
 	if e.Total < worthMeasuring && !fromDisk || len(widths) == 0 || t.store.NNZ() == 0 {
 		return here, nil, nil
@@ -187,17 +188,13 @@ func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Sp
 		return here, nil, err
 	}
 	here = here.Adjusted(t.store.Cols(), widths, probe.Multiply)
-	if planned { // what inventing blocks has taken tells nothing
-		return here, &Speed{Seconds: time.Since(start).Seconds(), Decode: here.Decode, Widths: widths, Multiply: probe.Multiply}, nil
+	speed := &Speed{Widths: widths, Multiply: probe.Multiply}
+	if !planned { // what inventing blocks has taken tells nothing
+		here.Decode, speed.Bandwidth = probe.Decode, probe.Bandwidth
+		here.Bandwidth = cmp.Or(probe.Bandwidth, here.Bandwidth) // what was looked at may have been in memory
 	}
-	here.Decode = probe.Decode
-	if probe.Bandwidth > 0 { // or what was looked at happened to be in memory
-		here.Bandwidth = probe.Bandwidth
-	}
-	return here, &Speed{
-		Seconds: time.Since(start).Seconds(), Bandwidth: probe.Bandwidth, Decode: probe.Decode,
-		Widths: widths, Multiply: probe.Multiply,
-	}, nil
+	speed.Seconds, speed.Decode = time.Since(start).Seconds(), here.Decode
+	return here, speed, nil
 }
 
 // invented is a planned store of random entries, to measure products with.
@@ -237,16 +234,6 @@ func (s invented) DecodeBlock(i int, dst *csr.Block) error {
 // Prefetch and Release have nothing to read.
 func (s invented) Prefetch(int, int) {}
 func (s invented) Release(int, int)  {}
-
-// probeWidths are the widths to measure for which there is memory.
-func (t *task) probeWidths() (widths []int) {
-	for _, l := range []int{1, 4, 16} {
-		if n := t.store.Cols(); int64(l) <= n && 16*n*int64(l) <= t.Memory/8 {
-			widths = append(widths, l)
-		}
-	}
-	return widths
-}
 
 func (t *task) machine() cost.Machine {
 	m := cost.Reference()

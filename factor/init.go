@@ -145,7 +145,6 @@ func (t *task) places(ctx context.Context, from *Result, rows int64) (_ *places,
 	return p, nil
 }
 
-// match finds all places at once.
 func (p *places) match(ctx context.Context, rows int64) error {
 	p.any = make([]int64, rows)
 	for i := range p.any {

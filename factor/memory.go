@@ -46,8 +46,7 @@ type placement struct {
 }
 
 func (p *placement) memory() Memory {
-	m := memoryOf(p.plan)
-	m.Files, m.Window = p.files, p.window
+	m := Memory{Budget: p.plan.Budget, Parts: p.plan.Parts, Resident: p.plan.ResidentBytes, Files: p.files, Window: p.window}
 	if p.files > 0 {
 		m.Reads, m.LastReads = p.reads(), 1
 		if p.plan.Group > 0 {
@@ -57,11 +56,6 @@ func (p *placement) memory() Memory {
 	return m
 }
 
-func memoryOf(p stream.Plan) Memory {
-	return Memory{Budget: p.Budget, Parts: p.Parts, Resident: p.ResidentBytes}
-}
-
-// reads is how often a pass reads the store.
 func (p *placement) reads() int { return (p.options.Width + p.plan.Together - 1) / p.plan.Together }
 
 // room is what a run leaves for the matrix.
@@ -85,8 +79,7 @@ type task struct {
 
 // newTask is a task with the options that were left to the package.
 func newTask(store *csr.Store, o Options) *task {
-	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
-	return &task{Options: o.withDefaults(), store: store, read: source.New(store, rows, cols)}
+	return &task{Options: o.withDefaults(), store: store, read: source.New(store)}
 }
 
 // fit finds the place for a run with a method. The error is that of the least

@@ -150,7 +150,6 @@ func ofLines(path string, err error) error {
 	return err
 }
 
-// line is line i of a file.
 func line(x *lines.File, i int64) (string, error) {
 	text, err := x.At(i)
 	return text, ofLines(x.Name(), err)
@@ -269,7 +268,6 @@ func (n *Names) lookUp(id string) (int64, error) {
 	return -1, nil
 }
 
-// only is i if its line is the one.
 func (n *Names) only(i int64, err error, is func(string) bool) (int64, error) {
 	if err != nil || i == n.count {
 		return -1, err

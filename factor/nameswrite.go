@@ -73,7 +73,7 @@ func (n *Names) Copy(ctx context.Context, fsys vfs.FS, dir string) (side *SideID
 		from *lines.File
 		name string
 		at   func(int64) (string, error)
-	}{{n.ids, n.side.File, n.ID}, {n.titles, n.titlesFile(), n.Title}} {
+	}{{n.ids, n.side.File, n.ID}, {n.titles, cmp.Or(n.side.Titles, new(Text)).File, n.Title}} {
 		if c.from == nil {
 			continue
 		}
@@ -84,13 +84,6 @@ func (n *Names) Copy(ctx context.Context, fsys vfs.FS, dir string) (side *SideID
 		files = append(files, File{Name: c.name, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
 	}
 	return &of, files, nil
-}
-
-func (n *Names) titlesFile() string {
-	if n.side.Titles == nil {
-		return ""
-	}
-	return n.side.Titles.File
 }
 
 // kindOf finds out whether ids are consecutive numbers, and whether they ascend.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/budget"
+	"github.com/gdsvd/gdsvd/internal/outlook"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/all"
@@ -69,10 +70,7 @@ type Options struct {
 }
 
 // Outlook is how far a run is and how long it will still take.
-type Outlook struct {
-	Done float64       // share of the time of the run, from 0 to 1; it never falls
-	Left time.Duration // 0 if that cannot be said
-}
+type Outlook = outlook.Outlook
 
 // DefaultMemory is 60 % of the memory that the process may have, in bytes, or 1 GiB where that is not known.
 func DefaultMemory() int64 { return budget.Default() }

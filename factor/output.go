@@ -1,9 +1,6 @@
 package factor
 
 import (
-	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/factor/internal/layout"
-
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,8 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
-	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/npy"
@@ -75,9 +73,11 @@ func newOutput(t *task, before outState, tasks *remote.Matrix) (_ *output, err e
 			return nil, err
 		}
 	}
-	if o.events, err = newEventLog(t.FS, o.path(layout.Events)); err != nil {
+	file, err := t.FS.Create(o.path(layout.Events))
+	if err != nil {
 		return nil, err
 	}
+	o.events = &eventLog{file: file}
 	o.lines = json.NewEncoder(o.events)
 	return o, nil
 }
@@ -155,7 +155,6 @@ func (l *longRows) Resize(k int) error {
 	return l.create(k)
 }
 
-// create makes the file for k vectors.
 func (l *longRows) create(k int) (err error) {
 	l.long, err = npy.Create(l.fsys, (*output)(l).path(l.longFile), l.longRows, int64(k))
 	return err
@@ -200,8 +199,10 @@ func (o *output) writeFiles(res *solver.Result, act *activity) error {
 		sigma.Name, values = LambdaFile, res.Lambda
 	}
 	var others errgroup.Group
+	log := o.events
+	o.events = nil
 	others.Go(func() (err error) {
-		events.Size, events.CRC, err = o.finishEvents()
+		events.Size, events.CRC, err = log.finish()
 		return err
 	})
 	others.Go(func() error { return sigma.of(npy.WriteVector(o.fsys, o.path(sigma.Name), values)) })
@@ -263,12 +264,6 @@ func (o *output) passed(rows *mat.Dense) {
 		o.space.Fetch(x[len(x):min(cap(x), 2*len(x))])
 		o.space.Evict(x)
 	}
-}
-
-func (o *output) finishEvents() (int64, crc.Sum, error) {
-	events := o.events
-	o.events = nil
-	return events.finish()
 }
 
 // abort removes what was written. After commit it does nothing.

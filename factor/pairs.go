@@ -103,13 +103,6 @@ type Target struct {
 	Smallest bool    `json:"smallest"` // no fewer triplets reach it, if none is missing (Outside)
 }
 
-func newTarget(t *solver.Target) *Target {
-	if t == nil {
-		return nil
-	}
-	return &Target{t.Share, Number(t.Before), Number(t.Error), t.Reached, t.Smallest}
-}
-
 func (t *task) maxRank() int {
 	if t.Energy == 0 {
 		return 0

@@ -245,7 +245,6 @@ func (t *task) startFrom(ctx context.Context, out *output, before outState, set 
 	return done, nil
 }
 
-// finish writes what has come out of a run.
 func (t *task) finish(r *Result, out *output, keeper *checkpoints, before outState, res *solver.Result) (*Result, error) {
 	if found := slices.ContainsFunc(res.Residuals, func(r float64) bool { return r < 1 }); res.Status == solver.Cancelled && (before.result && !before.estimates || !found) {
 		return nil, keeper.nothingWritten(before, res.Stats.Passes)
@@ -356,10 +355,13 @@ func (t *task) newResult(res *solver.Result) *Result {
 		Energy: Number(res.Energy), Floor: numbers(res.Floor),
 		Outside: Outside{res.Outside.Steps, Number(res.Outside.Bound), res.Outside.Probability, res.Outside.Leading}, Passes: res.Stats.Passes, Products: res.Stats.Products,
 		BytesRead: res.Stats.BytesRead, Seconds: newSeconds(res.Stats), PeakRSS: memory.PeakRSS(), Seed: t.Seed,
-		Target: newTarget(res.Target), Settings: t.settings(), Store: StoreRef{Path: t.store.Path(), Fingerprint: t.store.Fingerprint()},
+		Settings: t.settings(), Store: StoreRef{Path: t.store.Path(), Fingerprint: t.store.Fingerprint()},
 		dir: t.Dir, fs: t.FS,
 	}
 	r.Rows, r.Cols = Dims(t.store)
+	if g := res.Target; g != nil {
+		r.Target = &Target{g.Share, Number(g.Before), Number(g.Error), g.Reached, g.Smallest}
+	}
 	if res.Lambda != nil {
 		r.Sigma, r.Lambda, r.Norm = nil, numbers(res.Lambda), Number(res.Norm)
 	}

@@ -73,7 +73,6 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	return a
 }
 
-// show makes the display of the program.
 func (a *app) show(o ui.DisplayOptions) {
 	a.display = ui.NewDisplay(a.stderr, o)
 	a.shown.Store(a.display)
@@ -102,17 +101,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		err = a.stdout.Err // of a help text
 	}
-	code := a.exitCode(err)
+	code := ui.ExitCode(err)
+	if a.partialOK && onlyPartial(err) {
+		code = ui.ExitOK
+	}
 	a.report(err, code, args)
 	return code
-}
-
-// exitCode is what the process ends with.
-func (a *app) exitCode(err error) int {
-	if a.partialOK && onlyPartial(err) {
-		return ui.ExitOK
-	}
-	return ui.ExitCode(err)
 }
 
 // onlyPartial reports whether nothing is wrong but that a result falls short of its tolerance.
@@ -165,7 +159,10 @@ variable, the variable over the file of --config.
 			a.show(ui.DisplayOptions{
 				Terminal: a.terminal, Quiet: a.quiet, JSON: a.jsonLog, Interval: a.interval, Level: a.level, Doing: a.doing.Beside,
 			})
-			a.sayMisspelt(cmd)
+			said, meant := ui.Misspelt(os.Environ(), ui.Flags(cmd.Root()))
+			for i, name := range said {
+				a.display.Logger().Warn("a variable of the environment sets no flag", "variable", name, "meant", meant[i])
+			}
 			return ui.CheckShared(cmd)
 		},
 	}
@@ -187,8 +184,8 @@ variable, the variable over the file of --config.
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "print the result, or the error, as one JSON object on standard output")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no log, only results and errors")
-	ui.ChoiceFlag(root, f, &a.level, "log-level", "", slog.LevelInfo, levels, "least level to log")
-	ui.ChoiceFlag(root, f, &a.jsonLog, "log-format", "", false, []ui.Choice[bool]{{Name: "text", Value: false}, {Name: "json", Value: true}},
+	ui.ChoiceFlag(root, f, &a.level, "log-level", slog.LevelInfo, levels, "least level to log")
+	ui.ChoiceFlag(root, f, &a.jsonLog, "log-format", false, []ui.Choice[bool]{{Name: "text", Value: false}, {Name: "json", Value: true}},
 		"progress, warnings and errors, on standard error, as text or one JSON object a line")
 	f.StringVar(&a.configFile, "config", "", "read flags from the JSON object in `FILE`; flags given here win")
 
@@ -291,7 +288,6 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// directories completes an argument with the names of directories.
 func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
@@ -330,14 +326,6 @@ func (a *app) report(err error, code int, args []string) {
 	a.display.Final(text, code, time.Since(a.began))
 	if text != "" && (a.json || ui.AsksForJSON(args)) && !a.stdout.Begun {
 		_ = a.printJSON(failure{text, code}) // that it fails is known, or said by the exit code
-	}
-}
-
-// sayMisspelt warns of variables that set nothing although they seem meant to.
-func (a *app) sayMisspelt(cmd *cobra.Command) {
-	said, meant := ui.Misspelt(os.Environ(), ui.Flags(cmd.Root()))
-	for i, name := range said {
-		a.display.Logger().Warn("a variable of the environment sets no flag", "variable", name, "meant", meant[i])
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// storeReport and resultReport are what gdsvd check prints.
 type storeReport struct {
 	Store    string   `json:"store"`
 	OK       bool     `json:"ok"`

@@ -46,7 +46,6 @@ temporary directory and takes a few seconds.`,
 	return cmd
 }
 
-// demoResult is what gdsvd demo prints.
 type demoResult struct {
 	Users    int             `json:"users"`
 	Items    int             `json:"items"`

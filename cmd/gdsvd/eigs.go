@@ -54,10 +54,10 @@ The smallest eigenvalues of a Laplacian I − D^-1/2 A D^-1/2 belong to the larg
 	}
 	f := cmd.Flags()
 	f.IntVarP(&o.Rank, "rank", "k", 0, "number `K` of eigenpairs")
-	ui.ChoiceFlag(cmd, f, &o.Which, "which", "", solver.LargestMagnitude,
+	ui.ChoiceFlag(cmd, f, &o.Which, "which", solver.LargestMagnitude,
 		ui.Named(solver.LargestMagnitude, solver.LargestAlgebraic, solver.SmallestAlgebraic), "eigenvalues to find: largest in magnitude, largest, smallest")
 	f.Float64Var(&o.Shift, "shift", 0, "search for LA in A + `C`·I and for SA in C·I − A, which has no negative eigenvalues (0: C is ‖A‖_F, which is always enough); krylov is as fast with any C, other methods are slower the larger it is")
-	ui.ChoiceFlag(cmd, f, &o.Vectors, "vectors", "", factor.Right, ui.Named(factor.Right, factor.None), "vectors to write")
+	ui.ChoiceFlag(cmd, f, &o.Vectors, "vectors", factor.Right, ui.Named(factor.Right, factor.None), "vectors to write")
 	a.runFlags(cmd, &o)
 	return cmd
 }

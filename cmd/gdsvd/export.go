@@ -101,8 +101,8 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 		},
 	}
 	f := cmd.Flags()
-	ui.ChoiceFlag(cmd, f, &o.What, "what", "", "", words(append(export.Tables(), export.Array, export.Matrix, "recs")), "export; of a STORE the matrix (recs: see gdsvd recommend)")
-	ui.ChoiceFlag(cmd, f, &o.Format, "format", "", "", words(export.Formats()), "write (without it: what the extension of FILE says)")
+	ui.ChoiceFlag(cmd, f, &o.What, "what", "", words(append(export.Tables(), export.Array, export.Matrix, "recs")), "export; of a STORE the matrix (recs: see gdsvd recommend)")
+	ui.ChoiceFlag(cmd, f, &o.Format, "format", "", words(export.Formats()), "write (without it: what the extension of FILE says)")
 	addLookFlags(f, &of)
 	completeView(cmd)
 	f.StringVarP(&o.File, "out", "o", "", "the `FILE` to write")
@@ -137,7 +137,6 @@ func words(names []string) (all []ui.Choice[string]) {
 	return all
 }
 
-// openResult opens the result that a command works on.
 func (a *app) openResult(ctx context.Context, dir string) (*factor.Result, error) {
 	r, err := factor.OpenFS(a.fsys, dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -93,7 +93,6 @@ func (a *app) generateRatings(ctx context.Context, g synth.Ratings, out string, 
 	})
 }
 
-// generatedRatings is the --json form of what generate ratings has made.
 type generatedRatings struct {
 	File    string `json:"file"`
 	Users   int    `json:"users"`
@@ -102,7 +101,6 @@ type generatedRatings struct {
 	Seed    uint64 `json:"seed"`
 }
 
-// generatedStore is the --json form of what generate kron and generate spectrum have made.
 type generatedStore struct {
 	Store       string  `json:"store"`
 	Fingerprint string  `json:"fingerprint"`
@@ -129,7 +127,6 @@ func replaceFile(fsys vfs.FS, name string, force bool, write func(io.Writer) err
 // storeForceHelp is about the flag of commands that make a store.
 const storeForceHelp = "replace an existing store, in one step at the end"
 
-// printMade says what a store that has been generated is like, unless there is an error.
 func (a *app) printMade(path string, err error) error {
 	if err != nil {
 		return err
@@ -205,15 +202,11 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, base.Close()) }()
-	return a.printMade(o.out, a.expand(ctx, base, o))
-}
-
-func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error {
 	defer heap.Limit(heap.Unplanned(a.budget(o.memory)))()
 	var stage synth.Stage
 	defer a.display.End()
 	e := synth.Expansion{Factor: o.factor, Base: base}
-	return e.Write(ctx, o.out, synth.WriteOptions{
+	err = e.Write(ctx, o.out, synth.WriteOptions{
 		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Memory: o.memory,
 		Progress: func(s synth.Stage, done, total int64) {
 			if s != stage {
@@ -227,6 +220,8 @@ func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error
 			a.display.Update(ui.State{Done: done, Total: total, Text: text, Attrs: []slog.Attr{attr}})
 		},
 	})
+	a.display.End()
+	return a.printMade(o.out, err)
 }
 
 type spectrumOptions struct {
@@ -284,7 +279,7 @@ Equal flags give equal stores. Memory does not grow with the size.`,
 	f.StringVarP(&o.out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
 	f.Int64Var(&m.Rows, "rows", 0, "rows of the matrix")
 	f.Int64Var(&m.Cols, "cols", 0, "columns of the matrix")
-	ui.ChoiceFlag(cmd, f, &p.Kind, "values", "", synth.Exponential, kinds, "kind of singular values")
+	ui.ChoiceFlag(cmd, f, &p.Kind, "values", synth.Exponential, kinds, "kind of singular values")
 	f.Float64Var(&p.Decay, "decay", 0.9, "factor from one value or group to the next, of exponential, clustered and repeated")
 	f.Float64Var(&p.Power, "power", 1, "exponent of polynomial")
 	f.Float64Var(&p.Gap, "gap", 0.1, "relative difference of the two values of gap")

@@ -85,8 +85,8 @@ It takes the flags of ingest and those of svd.` + "\n" + ui.ExitHelp
 	f.DurationVar(&o.engine.pass, "pass-cost", usualPassCost, "with --engine: what a pass takes beside its work")
 	f.Lookup("workers").Usage += "; with --engine: workers of the engine"
 	f.Float64Var(&o.Tol, "tol", 1e-8, "tolerance of the stop rule")
-	ui.ChoiceFlag(cmd, f, &o.Vectors, "vectors", "", factor.Both, ui.Named(factor.Both, factor.Left, factor.Right, factor.None), "vectors to write")
-	ui.ChoiceFlag(cmd, f, &format, "export", "", "parquet", words(append([]string{"none"}, export.Formats()...)), "format that U and V are exported to")
+	ui.ChoiceFlag(cmd, f, &o.Vectors, "vectors", factor.Both, ui.Named(factor.Both, factor.Left, factor.Right, factor.None), "vectors to write")
+	ui.ChoiceFlag(cmd, f, &format, "export", "parquet", words(append([]string{"none"}, export.Formats()...)), "format that U and V are exported to")
 	return cmd
 }
 
@@ -222,7 +222,6 @@ func (w *way) commands(r *planned, made []string) {
 	}
 }
 
-// printPlan prints a plan as a table of steps and the commands.
 func (a *app) printPlan(out *show.Printer, r *planned) {
 	out.Printf("matrix  %s × %s, %s entries\n", howMany(r.Rows), howMany(r.Cols), howMany(r.Entries))
 	out.Printf("method  %s\n", strings.Join(r.Flags[1:], " "))
@@ -252,7 +251,6 @@ func (a *app) printPlan(out *show.Printer, r *planned) {
 	}
 }
 
-// printTasks says what the passes take on an engine.
 func printTasks(out *show.Printer, r *planned) {
 	f := r.Tasks
 	if f == nil {

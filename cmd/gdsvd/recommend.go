@@ -74,7 +74,7 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 	f.IntVarP(&o.N, "number", "n", 20, "recommend `N` columns to each row at most")
 	f.BoolVar(&o.excludeSeen, "exclude-seen", true, "leave out columns that the row has an entry in")
 	f.StringVar(&o.candidates, "candidates", "", "recommend only columns whose ids `FILE` has, one a line")
-	ui.ChoiceFlag(cmd, f, &o.By, "scores", "", recommend.Auto, scorings, "what scores are")
+	ui.ChoiceFlag(cmd, f, &o.By, "scores", recommend.Auto, scorings, "what scores are")
 	o.add(f)
 	addBudgetFlags(f, &o.Memory, &o.Workers)
 	return cmd
@@ -244,7 +244,6 @@ func (o *listFile) write(fsys vfs.FS, of, to recommend.Side, all func(take func(
 	})
 }
 
-// recommended is the --json form of the recommendations of a file.
 type recommended struct {
 	File string `json:"file"`
 	*recommend.Summary
@@ -329,7 +328,6 @@ func printRanking(out *show.Printer, what, of string, r ranking) {
 	}
 }
 
-// allRankings is the --json form of rankings.
 type allRankings struct {
 	Rankings []ranking `json:"rankings"`
 }

@@ -139,31 +139,20 @@ func (a *app) storeOf(r *factor.Result, o *pageFlags) (err error) {
 
 func (a *app) writePage(of string, o *pageFlags, write func(io.Writer) error) error {
 	a.display.Begin("report")
-	n := counted{}
-	err := replaceFile(a.fsys, o.out, o.force, func(w io.Writer) error {
-		n.Writer = w
-		return write(&n)
-	})
+	page := writtenPage{File: o.out, Of: of}
+	err := replaceFile(a.fsys, o.out, o.force, write)
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = a.fsys.Stat(o.out); err == nil {
+			page.Bytes = info.Size()
+		}
+	}
 	a.display.End()
-	return a.print(writtenPage{o.out, of, n.n}, err, func(out *show.Printer) {
-		out.Printf("%s: a page about %s, %d bytes\n", o.out, of, n.n)
-	})
+	return a.print(page, err, func(out *show.Printer) { out.Printf("%s: a page about %s, %d bytes\n", o.out, of, page.Bytes) })
 }
 
-// writtenPage is the --json form of a page that has been written.
 type writtenPage struct {
 	File  string `json:"file"`
 	Of    string `json:"of"` // the store or result
-	Bytes int    `json:"bytes"`
-}
-
-type counted struct {
-	io.Writer
-	n int
-}
-
-func (c *counted) Write(b []byte) (int, error) {
-	n, err := c.Writer.Write(b)
-	c.n += n
-	return n, err
+	Bytes int64  `json:"bytes"`
 }

@@ -95,7 +95,6 @@ func (a *app) similar(cmd *cobra.Command, r *named, o recommend.SimilarOptions, 
 	return a.print(s, err, func(out *show.Printer) { out.Printf("%s: %d similar ones of %d %ss\n", s.File, s.Items, s.Of, what) })
 }
 
-// similarFound is the --json form of what similar has written to a file.
 type similarFound struct {
 	File  string `json:"file"`
 	Of    int64  `json:"of"` // rows or columns that there are similar ones for

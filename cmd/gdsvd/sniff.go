@@ -2,13 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -48,19 +46,23 @@ func dryOnly(cmd *cobra.Command) {
 	}
 }
 
-// sniffResult is the --json form of an ingest.Description.
 type sniffResult struct {
 	*ingest.Description
 	Command []string `json:"command"` // that says explicitly what has been recognised
 }
 
-// sniff prints what ingest would make of inputs.
 func (a *app) sniff(cmd *cobra.Command, inputs []string, out string, o ingest.Options) error {
 	o.FS, o.Stdin, o.Transport, o.Log = a.fsys, a.stdin, a.net, a.display.Logger()
 	d, err := ingest.Sniff(cmd.Context(), inputs, o)
 	if ambiguity := (*format.AmbiguityError)(nil); errors.As(err, &ambiguity) {
 		err = toldIngest(cmd, err)
-		return errors.Join(a.printReadings(ambiguity, explicitCommand(a.ingestCommand(), cmd.Flags(), inputs, out, nil), err), err)
+		command := shellLine(explicitCommand(a.ingestCommand(), cmd.Flags(), inputs, out, nil))
+		printed := a.print(sniffReadings{failure{ui.Message(err), ui.ExitUsage}, ambiguity.Readings}, nil, func(out *show.Printer) {
+			for _, r := range ambiguity.Readings {
+				out.Printf("reading\t%s\n\t%s %s\n", r.Text, command, r.Flag)
+			}
+		})
+		return errors.Join(printed, err)
 	}
 	if err != nil {
 		return toldIngest(cmd, err)
@@ -70,10 +72,7 @@ func (a *app) sniff(cmd *cobra.Command, inputs []string, out string, o ingest.Op
 		d.Warnings = append(d.Warnings, full.Error())
 	}
 	r := sniffResult{d, explicitCommand(a.ingestCommand(), cmd.Flags(), inputs, out, d.Flags)}
-	if a.json {
-		return a.printJSON(r)
-	}
-	return a.printSniffed(r, o.Memory)
+	return a.print(r, nil, func(out *show.Printer) { printSniffed(out, r, o.Memory) })
 }
 
 // sniffReadings is the --json form of what an ambiguous input can be: that of a failure, and the flag for each reading.
@@ -82,26 +81,7 @@ type sniffReadings struct {
 	Readings []format.Reading `json:"readings"`
 }
 
-// printReadings prints the readings of an ambiguous input, each with the command that chooses it.
-func (a *app) printReadings(e *format.AmbiguityError, command []string, err error) error {
-	if a.json {
-		return a.printJSON(sniffReadings{failure{ui.Message(err), ui.ExitUsage}, e.Readings})
-	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	for _, r := range e.Readings {
-		fmt.Fprintf(w, "reading\t%s\n\t%s %s\n", r.Text, shellLine(command), r.Flag)
-	}
-	return w.Flush()
-}
-
-// shellLine is a command as a shell takes it.
-func shellLine(command []string) string {
-	var words []string
-	for _, s := range command {
-		words = append(words, quoted(s))
-	}
-	return strings.Join(words, " ")
-}
+func shellLine(command []string) string { return shellLines(command, math.MaxInt) }
 
 // storeName is the store of inputs, unless one is given.
 func storeName(out string, inputs []string) string {
@@ -153,31 +133,27 @@ func unsigned(word string) string {
 	return ingest.DisplayName(word)
 }
 
-// shownInputs is how many inputs are printed.
 const shownInputs = 8
 
-func (a *app) printSniffed(r sniffResult, budget int64) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+func printSniffed(w *show.Printer, r sniffResult, budget int64) {
 	for i, in := range r.Inputs {
 		if i == shownInputs {
-			fmt.Fprintf(w, "\tand %s\n", show.Plural(r.Of-shownInputs, "more input"))
+			w.Printf("\tand %s\n", show.Plural(r.Of-shownInputs, "more input"))
 			break
 		}
 		printInput(w, in, i > 0 && slices.Equal(in.Columns, r.Inputs[i-1].Columns))
 	}
 	for i, t := range r.First {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", first(i == 0, "entries"), t.Row, t.Col, strconv.FormatFloat(t.Value, 'g', -1, 64))
+		w.Printf("%s\t%s\t%s\t%s\n", first(i == 0, "entries"), t.Row, t.Col, strconv.FormatFloat(t.Value, 'g', -1, 64))
 	}
 	printEstimate(w, r, budget)
 	for _, text := range r.Warnings {
-		fmt.Fprintf(w, "warning\t%s\n", text)
+		w.Printf("warning\t%s\n", text)
 	}
-	fmt.Fprintf(w, "\n%s\n", shellLine(r.Command))
-	return w.Flush()
+	w.Printf("\n%s\n", shellLine(r.Command))
 }
 
-// printInput prints what one input is.
-func printInput(w io.Writer, in ingest.InputDescription, sameColumns bool) {
+func printInput(w *show.Printer, in ingest.InputDescription, sameColumns bool) {
 	line := []string{in.Name}
 	if in.Bytes >= 0 {
 		line = append(line, memory.FormatSize(in.Bytes))
@@ -185,7 +161,7 @@ func printInput(w io.Writer, in ingest.InputDescription, sameColumns bool) {
 	if in.Compression != "" {
 		line = append(line, "compressed by "+in.Compression)
 	}
-	fmt.Fprintf(w, "input\t%s\n", strings.Join(line, ", "))
+	w.Printf("input\t%s\n", strings.Join(line, ", "))
 	line = []string{in.Format}
 	if in.Separator != "" {
 		line = append(line, "fields separated by "+in.Separator)
@@ -196,22 +172,22 @@ func printInput(w io.Writer, in ingest.InputDescription, sameColumns bool) {
 	case "no":
 		line = append(line, "without a header")
 	}
-	fmt.Fprintf(w, "format\t%s\n", strings.Join(line, ", "))
+	w.Printf("format\t%s\n", strings.Join(line, ", "))
 	for i, c := range in.Columns {
 		if !sameColumns {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", first(i == 0, "columns"), c.Name, c.Role, c.Why)
+			w.Printf("%s\t%s\t%s\t%s\n", first(i == 0, "columns"), c.Name, c.Role, c.Why)
 		}
 	}
 	for _, note := range in.Notes {
-		fmt.Fprintf(w, "note\t%s\n", note)
+		w.Printf("note\t%s\n", note)
 	}
 }
 
-func printEstimate(w io.Writer, r sniffResult, budget int64) {
+func printEstimate(w *show.Printer, r sniffResult, budget int64) {
 	if r.ShapeKnown {
-		fmt.Fprintf(w, "shape\t%d × %d\n", r.Rows, r.Cols)
+		w.Printf("shape\t%d × %d\n", r.Rows, r.Cols)
 	} else if r.Rows > 0 {
-		fmt.Fprintf(w, "shape\tat least %d × %d\n", r.Rows, r.Cols)
+		w.Printf("shape\tat least %d × %d\n", r.Rows, r.Cols)
 	}
 	if r.Entries == 0 {
 		return
@@ -220,14 +196,14 @@ func printEstimate(w io.Writer, r sniffResult, budget int64) {
 	if r.Exact {
 		about = ""
 	}
-	fmt.Fprintf(w, "number\t%s%d entries, from a sample of %d\n", about, r.Entries, r.Sampled)
-	fmt.Fprintf(w, "memory\tabout %s, of --memory %s\n", memory.FormatSize(min(r.Memory, budget)), memory.FormatSize(budget))
-	fmt.Fprintf(w, "disk\tabout %s for the store, %s for temporary files\n", memory.FormatSize(max(r.Store, 1<<10)), memory.FormatSize(r.Spool))
+	w.Printf("number\t%s%d entries, from a sample of %d\n", about, r.Entries, r.Sampled)
+	w.Printf("memory\tabout %s, of --memory %s\n", memory.FormatSize(min(r.Memory, budget)), memory.FormatSize(budget))
+	w.Printf("disk\tabout %s for the store, %s for temporary files\n", memory.FormatSize(max(r.Store, 1<<10)), memory.FormatSize(r.Spool))
 	if r.Seconds < 1 {
-		fmt.Fprintf(w, "time\tless than a second\n")
+		w.Printf("time\tless than a second\n")
 		return
 	}
-	fmt.Fprintf(w, "time\tabout %s, at the speed of the sample\n", show.Clock(r.Seconds))
+	w.Printf("time\tabout %s, at the speed of the sample\n", show.Clock(r.Seconds))
 }
 
 // first is a text where it is wanted.

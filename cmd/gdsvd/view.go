@@ -224,7 +224,6 @@ func printStats(out *show.Printer, s *look.Stats) {
 	}
 }
 
-// printSide prints how long the rows or columns are, and the longest.
 func printSide(out *show.Printer, what string, s look.SideStats) {
 	if len(s.Quantiles) == 0 {
 		return

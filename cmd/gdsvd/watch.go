@@ -131,7 +131,6 @@ func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, 
 	}, nil
 }
 
-// aboutRun describes a factorisation of a store.
 func aboutRun(cmd *cobra.Command, store *csr.Store, path string, o factor.Options) live.About {
 	about := live.About{
 		Command: cmd.Name(), Out: o.Dir, Store: path, NNZ: store.NNZ(), Rank: o.Rank, Tol: o.Tol, Budget: o.Memory,

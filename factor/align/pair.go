@@ -59,7 +59,6 @@ func (v *vectors) close() error {
 	return errors.Join(v.factor.Close(), v.names.Close())
 }
 
-// load returns a window of rows from first on.
 func (v *vectors) load(first int64) (*mat.Dense, error) {
 	if v.part != nil && v.first == first {
 		return v.part, nil
@@ -76,7 +75,6 @@ func (v *vectors) load(first int64) (*mat.Dense, error) {
 	return part, nil
 }
 
-// row returns row i.
 func (v *vectors) row(i int64) ([]float64, error) {
 	part, err := v.load(i / v.rows * v.rows)
 	if err != nil {
@@ -85,7 +83,6 @@ func (v *vectors) row(i int64) ([]float64, error) {
 	return part.RawRowView(int(i - v.first)), nil
 }
 
-// pair is the two results that are compared.
 type pair struct {
 	o           Options
 	k           int

@@ -76,24 +76,15 @@ func Holds(fsys vfs.FS, dir string) bool {
 	return result
 }
 
-func (x *arrays) close() error {
-	var errs []error
-	for _, m := range []*npy.Matrix{x.sigma, x.u, x.v} {
-		if m != nil {
-			errs = append(errs, m.Close())
-		}
-	}
-	return errors.Join(errs...)
+func (x *arrays) all() []*npy.Matrix {
+	return slices.DeleteFunc([]*npy.Matrix{x.sigma, x.u, x.v}, func(m *npy.Matrix) bool { return m == nil })
 }
 
-// size is that of all files.
-func (x *arrays) size() (n int64) {
-	for _, m := range []*npy.Matrix{x.sigma, x.u, x.v} {
-		if m != nil {
-			n += m.Size()
-		}
+func (x *arrays) close() (err error) {
+	for _, m := range x.all() {
+		err = errors.Join(err, m.Close())
 	}
-	return n
+	return err
 }
 
 // open opens the arrays that are there. problem is told what cannot be read as an array.
@@ -133,7 +124,6 @@ func (x *arrays) signed() bool {
 	return x.sigma != nil && strings.ToLower(filepath.Base(x.sigma.Name())) == factor.LambdaFile
 }
 
-// values reads the singular values, or the eigenvalues.
 func (x *arrays) values() ([]float64, error) {
 	m := x.sigma
 	if m.Rows == 1 && m.Cols > 1 { // a row

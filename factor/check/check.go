@@ -51,7 +51,6 @@ type Report struct {
 	status string // that result.json states; "" if there is none
 }
 
-// checker is one check of a result directory.
 type checker struct {
 	Options
 	dir     string
@@ -119,7 +118,9 @@ func (c *checker) run(ctx context.Context) (err error) {
 	if err := c.arrays.open(c.FS, c.dir, c.entries, c.problem); err != nil {
 		return err
 	}
-	c.total = c.arrays.size()
+	for _, m := range c.arrays.all() {
+		c.total += m.Size()
+	}
 	steps := []func(context.Context) error{c.contents, c.names, c.shapes, c.statements, c.checkpoint}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -174,7 +175,6 @@ func (c *checker) warn(name, format string, args ...any) {
 	c.report.Warnings = append(c.report.Warnings, text)
 }
 
-// advance shows that bytes have been read.
 func (c *checker) advance(n int) {
 	c.report.Bytes += int64(n)
 	c.Progress(c.report.Bytes, max(c.total, c.report.Bytes))
@@ -304,7 +304,6 @@ func (c *checker) checkpoint(ctx context.Context) error {
 	return nil
 }
 
-// verify verifies a file of a checkpoint.
 func (c *checker) verify(ctx context.Context, path string) (err error) {
 	visit := func(b []byte) error { c.advance(len(b)); return ctx.Err() }
 	f, err := c.FS.Open(path)

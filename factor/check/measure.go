@@ -57,7 +57,6 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 		return nil, fmt.Errorf("%s is a result of another store: its fingerprint is %s (%s), that of %s is %s",
 			c.dir, r.Store.Fingerprint, r.Store.Path, c.Store, store.Fingerprint())
 	}
-	rowAxis, colAxis := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	rows, cols := factor.Dims(store)
 	if err := x.fits(rows, cols, int64(len(c.values))); err != nil {
 		return nil, fmt.Errorf("%w: it is not a result of %s", err, c.Store)
@@ -66,7 +65,7 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 	if err := c.orthogonality(ctx, m); err != nil {
 		return nil, err
 	}
-	t := &triplets{Options: c.Options, store: source.New(store, rowAxis, colAxis), values: c.values}
+	t := &triplets{Options: c.Options, store: source.New(store), values: c.values}
 	if x.signed() {
 		if x.v == nil {
 			return nil, fmt.Errorf("%s holds no V.npy: its eigenpairs cannot be measured", c.dir)
@@ -313,7 +312,6 @@ func (t *triplets) some(ctx context.Context, m *stream.Matrix, from, to int) err
 	return err
 }
 
-// split makes eigenvalues singular values and signs.
 func (t *triplets) split() {
 	values := t.values
 	t.values, t.signs = make([]float64, len(values)), make([]float64, len(values))

@@ -27,10 +27,7 @@ import (
 // contents reads every file once: checksums where result.json has them, and entries that are not finite.
 func (c *checker) contents(ctx context.Context) error {
 	sums := map[string]factor.File{}
-	for _, m := range []*npy.Matrix{c.arrays.sigma, c.arrays.u, c.arrays.v} {
-		if m == nil {
-			continue
-		}
+	for _, m := range c.arrays.all() {
 		f, err := c.scan(ctx, m)
 		if err != nil {
 			if err := c.problem(fmt.Errorf("%s: %w", m.Name(), err)); err != nil {

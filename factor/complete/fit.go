@@ -169,7 +169,9 @@ func Fit(ctx context.Context, src stream.Source, o Options) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.room(src); err != nil {
+	once := o.reading(src, o.beside(src)) // planned before anything is made
+	once.Once = true
+	if _, err := stream.PlanFor(src, once); err != nil {
 		return nil, err
 	}
 	s := o.Start
@@ -199,14 +201,6 @@ func Fit(ctx context.Context, src stream.Source, o Options) (*State, error) {
 	return s, nil
 }
 
-// enough tells whether the entries that the first round has found are of use: those in Ω, and those out of it.
-func (f *fit) enough(in, out int64) error {
-	if !f.Full && (in == 0 || out == 0) {
-		return fmt.Errorf("complete: %d of %d entries are held out to choose λ by, which tells nothing: give a λ, or hold out another share", out, in+out)
-	}
-	return nil
-}
-
 type fit struct {
 	Options
 	*State
@@ -229,7 +223,6 @@ func newState(src stream.Source, o Options) *State {
 	return s
 }
 
-// begin starts a phase.
 func (f *fit) begin(p Phase) { f.Phase, f.At, f.F = p, 0, math.Inf(1) }
 
 // next decides what follows on a round in which the largest singular value of B was top and F fell by the share fell.

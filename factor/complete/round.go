@@ -3,6 +3,7 @@ package complete
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"runtime"
 
@@ -58,14 +59,6 @@ func (o Options) held(src stream.Source) int64 { return 8 * src.Cols() * (2*int6
 
 // beside is the bytes of a round beside a State: BᵀW, and what becomes of it.
 func (o Options) beside(src stream.Source) int64 { return 3 * 8 * src.Cols() * int64(o.Rank) }
-
-// room tells whether a round stays within the budget, before anything is made.
-func (o Options) room(src stream.Source) error {
-	s := o.reading(src, o.beside(src))
-	s.Once = true
-	_, err := stream.PlanFor(src, s)
-	return err
-}
 
 func (f *fit) round(ctx context.Context) error {
 	k, n := f.Rank, int(f.src.Cols())
@@ -237,10 +230,8 @@ func (f *fit) means(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if first {
-		if err := f.enough(all.in, all.out); err != nil {
-			return err
-		}
+	if first && !f.Full && (all.in == 0 || all.out == 0) {
+		return fmt.Errorf("complete: %d of %d entries are held out to choose λ by, which tells nothing: give a λ, or hold out another share", all.out, all.in+all.out)
 	}
 	f.Count, f.RMSE, f.Held = all.in, math.Sqrt(share(all.squares, float64(all.in))), math.NaN()
 	was := f.F
@@ -258,12 +249,11 @@ func (f *fit) means(ctx context.Context) error {
 		return ErrDiverged
 	}
 	if !first && was-f.F <= meansTol*f.F || f.At == meansRounds || f.Columns == nil {
-		switch {
-		case !f.Full:
-			f.begin(Top)
-		default:
-			f.begin(Final)
+		next := Top
+		if f.Full {
+			next = Final
 		}
+		f.begin(next)
 	}
 	return nil
 }

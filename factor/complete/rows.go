@@ -26,7 +26,6 @@ type model struct {
 	heldSeed uint64
 }
 
-// held tells whether an entry is held out.
 func (m *model) held(row int64, col uint32) bool {
 	return m.heldOut > 0 && mix.Next(mix.Next(m.heldSeed^uint64(row))^uint64(col)) < m.heldOut
 }

@@ -24,7 +24,6 @@ const stateMagic = "gdsvd-completion/1\n"
 // maxHeader bounds the line of JSON.
 const maxHeader = 1 << 16
 
-// savedState is the line of a saved state.
 type savedState struct {
 	Of      string `json:"of"` // what the state belongs to
 	N, K    int

@@ -58,7 +58,6 @@ func (c *columns) mean() float64 {
 	return c.sum / c.entries
 }
 
-// batchRows is how many rows are read at a time.
 const batchRows = 1 << 13
 
 // eachBatch calls f with some of the rows after the other, and their entries in the stores that are read.
@@ -75,7 +74,6 @@ func eachBatch(ctx context.Context, rows []int64, total int64, entries int64, re
 	})
 }
 
-// sumColumns sums up what the training has.
 func (e *evaluation) sumColumns(ctx context.Context) error {
 	e.columns = columns{counts: make([]float64, e.cols), sums: make([]float64, e.cols)}
 	return eachBatch(ctx, nil, e.rows, e.entries, []*history.Reader{e.train}, func(rows []int64, of []*history.Rows) error {
@@ -109,7 +107,6 @@ func (o offset) column(j uint32) float64 {
 	return 0
 }
 
-// row is the bias of a row with these entries.
 func (o offset) row(cols []uint32, vals []float64) float64 {
 	if !o.ofRows || len(cols) == 0 {
 		return 0

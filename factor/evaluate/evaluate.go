@@ -95,7 +95,6 @@ type evaluation struct {
 	report        *Report
 }
 
-// damping is that of the baseline.
 const damping = 5
 
 // Run trains a factorisation of the training store for each view, and judges it, with as many of its triplets as each
@@ -255,7 +254,6 @@ func (e *evaluation) baselines(ctx context.Context) error {
 	return e.rate(ctx, offset{&e.columns, true, true, damping}, nil, nil, []*Model{biases})
 }
 
-// view trains a factorisation and judges it with each rank.
 func (e *evaluation) view(ctx context.Context, v View) error {
 	most := slices.Max(e.Ranks)
 	dir := filepath.Join(e.Dir, fmt.Sprintf("%d.svd", len(e.report.Models)))

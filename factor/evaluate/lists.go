@@ -31,7 +31,6 @@ func (c *columns) popularity(first int64, rows *mat.Dense) error {
 	return nil
 }
 
-// list judges the lists of a model.
 func (e *evaluation) list(ctx context.Context, m *Model, f *recommend.Factorisation, by recommend.Scoring) error {
 	o := recommend.Options{
 		N: e.longest, Rows: e.users, By: by, Keep: e.history, Memory: e.Memory, Reserve: 16*e.cols + 24*e.entries + e.held, Workers: e.Workers,
@@ -101,7 +100,6 @@ func (e *evaluation) finish() {
 	}
 }
 
-// score is metric i of a model.
 func (m *Model) score(i int, metric Metric, cols int64) Score {
 	none := factor.Number(math.NaN())
 	s := Score{metric.String(), none, none, none}

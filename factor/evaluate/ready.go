@@ -195,7 +195,7 @@ func (l *ready) items(ctx context.Context, row int64) ([]recommend.Item, error) 
 	})
 	for i := 1; l.Ranked && i < len(l.best); i++ {
 		if x := l.best[i].Score; x == l.best[i-1].Score {
-			return nil, fmt.Errorf("%s: row %s has two columns of rank %g: want each rank once", l.Name, source.New(l.Store, csr.RowAxis, csr.ColAxis).IDOf(csr.RowAxis, l.place[row]), -x)
+			return nil, fmt.Errorf("%s: row %s has two columns of rank %g: want each rank once", l.Name, source.New(l.Store).IDOf(csr.RowAxis, l.place[row]), -x)
 		}
 	}
 	return l.best, nil

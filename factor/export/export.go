@@ -160,7 +160,6 @@ func (o *Options) replace(report *Report, write func(io.Writer) error) error {
 	return err
 }
 
-// free tells whether a file may be written.
 func free(o Options) error {
 	info, err := o.FS.Stat(o.File)
 	switch {
@@ -267,10 +266,8 @@ func (t *table) close() error {
 
 func (t *table) titled() bool { return t.names != nil && t.names.Titled() }
 
-// ints tells whether the ids are integers.
 func (t *table) ints() bool { return t.names == nil || t.names.Ints() }
 
-// window is some rows of a table.
 type window struct {
 	first  int64
 	x      *mat.Dense
@@ -344,7 +341,6 @@ type encoder interface {
 	close() error
 }
 
-// encoder begins a file of the format of o.
 func (t *table) encoder(ctx context.Context, out io.Writer, o Options) (encoder, error) {
 	switch o.Format {
 	case "npy", "npy32":

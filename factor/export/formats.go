@@ -59,7 +59,6 @@ func (x *text) write(w *window) error {
 
 func number(b []byte, x float64) []byte { return strconv.AppendFloat(b, x, 'g', -1, 64) }
 
-// newText begins a table with a separator.
 func newText(t *table, out io.Writer, o Options, separator byte) (*text, error) {
 	var head []byte
 	if t.idName != "" {
@@ -108,7 +107,6 @@ func newMatrixMarket(t *table, out io.Writer, workers int) (*text, error) {
 	return &text{out: out, workers: workers, rows: rowsOf(textBytes, t.k), line: line}, err
 }
 
-// counter counts the bytes it hands on.
 type counter struct {
 	w *bufio.Writer
 	n int64

@@ -74,7 +74,6 @@ type Projection struct {
 	Dir string `json:"-"`
 }
 
-// projecting is one call of Project.
 type projecting struct {
 	o Options
 	*Projection

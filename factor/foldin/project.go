@@ -81,7 +81,6 @@ func (p *projecting) load(first int64) (*mat.Dense, error) {
 	return part, nil
 }
 
-// each calls f with one window of the vectors after the other.
 func (p *projecting) each(ctx context.Context, f func(first int64, part *mat.Dense)) error {
 	for first := int64(0); first < p.n; first += int64(p.window.RawMatrix().Rows) {
 		if err := ctx.Err(); err != nil {
@@ -122,7 +121,6 @@ func (p *projecting) add(ctx context.Context) error {
 
 func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
 
-// write writes X, some lines at a time.
 func (p *projecting) write(ctx context.Context, out *folder.Folder) (err error) {
 	var by []float64
 	if p.o.Whiten {

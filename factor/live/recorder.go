@@ -26,8 +26,7 @@ const (
 	beatEvery  = 2 * time.Second // a line comes at least as often
 )
 
-// Recorder records a run. Its methods may be called from several goroutines; they wait for no file, but for End. A nil
-// *Recorder records nothing.
+// Recorder records a run. Its methods may be called from several goroutines; they wait for no file, but for End.
 type Recorder struct {
 	fs    vfs.FS
 	name  string
@@ -65,9 +64,6 @@ func Record(fsys vfs.FS, about About) *Recorder {
 
 // Describe changes what is known about the run.
 func (r *Recorder) Describe(change func(*About)) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change(&r.state.About)
@@ -76,9 +72,6 @@ func (r *Recorder) Describe(change func(*About)) {
 
 // Stage notes how far the run is. It is cheap enough to be called often.
 func (r *Recorder) Stage(s Stage) {
-	if r == nil {
-		return
-	}
 	r.begin()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,9 +81,6 @@ func (r *Recorder) Stage(s Stage) {
 
 // Pass notes a pass, and how far the run is with it.
 func (r *Recorder) Pass(e factor.Event, s Stage) {
-	if r == nil {
-		return
-	}
 	r.begin()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,9 +104,6 @@ func (r *Recorder) State() *State {
 
 // End ends the record, whose file goes: only a process that is killed leaves it.
 func (r *Recorder) End(status Status, message string) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	r.state.apply(&line{T: r.seconds(), End: status, Message: message})
 	r.mu.Unlock()

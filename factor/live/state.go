@@ -136,7 +136,6 @@ type line struct {
 	Message string        `json:"message,omitempty"`
 }
 
-// apply takes over what a line says.
 func (s *State) apply(l *line) {
 	if l.About != nil {
 		s.About = *l.About

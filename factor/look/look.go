@@ -49,8 +49,7 @@ func newLook(ctx context.Context, store *csr.Store, o Options, reads int) (*look
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	o.FS = cmp.Or(o.FS, vfs.OS())
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
-	src := source.New(store, rows, cols)
+	src := source.New(store)
 	if !o.View.Imputes() {
 		if err := store.NoMissing(); err != nil {
 			return nil, err

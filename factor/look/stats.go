@@ -232,7 +232,6 @@ func (o *statsOutput) write(axis csr.Axis, lines []view.Numbers) error {
 	return o.sides[axis].write(lines)
 }
 
-// commit publishes the directory.
 func (o *statsOutput) commit(r *Stats) (err error) {
 	if o == nil {
 		return nil

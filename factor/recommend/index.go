@@ -207,12 +207,10 @@ func (t *top) least() float64 {
 	return t.items[0].Score - t.grid
 }
 
-// takes tells whether an Item would be kept.
 func (t *top) takes(x Item) bool {
 	return len(t.items) < cap(t.items) || t.before(x, t.items[0])
 }
 
-// add keeps an Item that is taken.
 func (t *top) add(x Item) {
 	if len(t.items) < cap(t.items) {
 		t.items = append(t.items, x)

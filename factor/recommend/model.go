@@ -143,11 +143,3 @@ func with(read func(int64, *mat.Dense) error, k int, more func(i int64) (float64
 		return nil
 	}
 }
-
-// notOf is the error of what is not for completions.
-func notOf(r *factor.Result, what string) error {
-	if r.Completion == nil {
-		return nil
-	}
-	return fmt.Errorf("%s is a completion: %s is for results of gdsvd svd, in which missing entries are zeros", r.Dir(), what)
-}

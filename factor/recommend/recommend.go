@@ -102,7 +102,6 @@ func newRun(ctx context.Context, f *Factorisation, store *csr.Store, o Options) 
 	return r, nil
 }
 
-// each goes through the rows, some at a time.
 func (r *run) each(ctx context.Context, emit func(int64, []Item) error) error {
 	heaps := newHeaps(r.N)
 	done := progress(r.Progress, r.Options.Rows, r.Factorisation.Rows)
@@ -150,7 +149,6 @@ func progress(tell func(done, total int64), list []int64, total int64) func(n in
 	}
 }
 
-// search fills the heaps of some rows.
 func (r *run) search(ctx context.Context, rows []int64, seen *history.Rows, heaps []top) error {
 	queries := mat.NewDense(len(rows), r.columns.k, nil)
 	if err := r.queries(ctx, queries, rows, seen, heaps); err != nil {
@@ -176,7 +174,6 @@ func (r *run) queries(ctx context.Context, q *mat.Dense, rows []int64, seen *his
 	return nil
 }
 
-// readSome reads the vectors with these numbers.
 func readSome(read func(int64, *mat.Dense) error, numbers []int64, to *mat.Dense) error {
 	_, k := to.Dims()
 	for from := 0; from < len(numbers); {

@@ -228,8 +228,8 @@ func QueryOf(cols []int64) (q Query) {
 //
 // The best come first; of equal ones, those with the smaller numbers.
 func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]Item, error) {
-	if err := notOf(r, "a query"); err != nil {
-		return nil, err
+	if r.Completion != nil {
+		return nil, fmt.Errorf("%s is a completion: a query is for results of gdsvd svd, in which missing entries are zeros", r.Dir())
 	}
 	f, err := Of(r)
 	if err != nil {

@@ -172,7 +172,6 @@ func valuesFile(r *factor.Result) string {
 	return factor.SigmaFile
 }
 
-// completion begins the section of a completion.
 func (p *page) completion(r *factor.Result) {
 	c := r.Completion
 	p.section("Fit", "Missing entries are predicted, not taken as zeros: Z = U·Σ·Vᵀ minimises half the squared error on the entries there are, plus λ times the sum of the singular values of Z.")

@@ -189,7 +189,6 @@ type chart struct {
 	x, y axis
 }
 
-// newChart draws axes, with a grid.
 func newChart(about string, x, y axis) *chart {
 	c := &chart{x: x, y: y}
 	c.x.from, c.x.to = leftMargin, chartWidth-rightMargin
@@ -300,7 +299,6 @@ func (p *page) figure(c *chart, caption markup) {
 	p.f("<figure>%s</svg><figcaption>%s</figcaption></figure>\n", markup(c.svg.String()), caption)
 }
 
-// key is what a colour means.
 func key(colour int, what markup) markup {
 	return markedUp(`<span class="keyed"><span class="key" style="background:var(--c%x)"></span>%s</span> `, colour, what)
 }

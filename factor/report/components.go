@@ -29,7 +29,6 @@ func (v *vectors) close() error {
 	return v.names.Close()
 }
 
-// has tells whether a result lists a file.
 func has(r *factor.Result, name string) bool {
 	return slices.ContainsFunc(r.Files, func(f factor.File) bool { return f.Name == name })
 }
@@ -93,7 +92,6 @@ func (v *vectors) nameAt(i int64) (markup, error) {
 	return nameOf(n), err
 }
 
-// items lists the strongest of a sign.
 func (p *page) items(v *vectors, sign string, items []recommend.Item) error {
 	p.f("<div><p>%s %s</p><ol>", sign, v.many)
 	for _, item := range items {
@@ -107,7 +105,6 @@ func (p *page) items(v *vectors, sign string, items []recommend.Item) error {
 	return nil
 }
 
-// topics shows what is strongest in the components.
 func (p *page) topics(r *factor.Result, sides []*vectors) error {
 	n := 0
 	for _, v := range sides {

@@ -63,7 +63,6 @@ func estimated(r *factor.Result) float64 {
 	return max(least/10, leastResidual)
 }
 
-// matrixOf names what residuals are of.
 func matrixOf(r *factor.Result) string {
 	if r.View != nil {
 		return "the view of the matrix"

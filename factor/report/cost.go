@@ -40,7 +40,6 @@ func (p *page) amounts(about string, all []amount, caption markup) {
 	p.figure(&c, caption)
 }
 
-// costs draws where time and memory have gone.
 func (p *page) costs(r *factor.Result) {
 	p.section("Cost", "")
 	facts := []fact{{"method", escaped(r.Method)}}

@@ -23,7 +23,6 @@ type LiveOptions struct {
 // refreshEvery is the time, in seconds, after which a page without scripts loads itself again.
 const refreshEvery = 5
 
-// liveHead begins a page that is kept up to date.
 func (p *page) liveHead(title, name string, o LiveOptions) {
 	more := markedUp("<noscript><meta http-equiv=\"refresh\" content=\"%d\"/></noscript>\n", refreshEvery)
 	if o.Script != "" {

@@ -111,7 +111,6 @@ func count(n int64) string {
 	return s
 }
 
-// fact is a line of a list of facts.
 type fact struct {
 	name  string
 	value markup
@@ -141,7 +140,6 @@ func (p *page) open(title, name string) {
 	p.head(title, name, markedUp("<meta http-equiv=\"Content-Security-Policy\" content=\"%s\"/>\n", policy()))
 }
 
-// head begins a page, with what else its head has.
 func (p *page) head(title, name string, more markup) {
 	p.f(`<!DOCTYPE html>
 <html lang="en">

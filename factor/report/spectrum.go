@@ -47,7 +47,6 @@ func elbow(values []float64) int {
 
 func pairs(r *factor.Result) bool { return r.Settings.Which != "" }
 
-// valueName is the letter for the values of a result.
 func valueName(r *factor.Result) string {
 	if pairs(r) {
 		return "λ"

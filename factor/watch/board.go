@@ -36,8 +36,6 @@ type board struct {
 	pages map[string][]byte // of these states
 }
 
-func newBoard(source Source) *board { return &board{source: source} }
-
 // states are those of all runs, not older than freshFor. It is called with the lock held.
 func (b *board) states() ([]*live.State, error) {
 	if now := time.Now(); b.read.IsZero() || now.Sub(b.read) >= freshFor {

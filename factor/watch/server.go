@@ -114,7 +114,7 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	if addr, ok := l.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && o.Token == "" { // localhost may be anything
 		return nil, errors.Join(fmt.Errorf("listen on %s, which is %s: %w", o.Listen, addr, ErrNoToken), l.Close())
 	}
-	s := &Server{o: o, board: newBoard(o.Source), listen: newGate(l, cmp.Or(o.rate, MaxRate)), slots: make(chan struct{}, MaxStreams), ended: make(chan error, 1)}
+	s := &Server{o: o, board: &board{source: o.Source}, listen: newGate(l, cmp.Or(o.rate, MaxRate)), slots: make(chan struct{}, MaxStreams), ended: make(chan error, 1)}
 	s.host = strings.ToLower(host)
 	ctx, s.stop = context.WithCancel(ctx)
 	s.http = http.Server{
@@ -300,7 +300,6 @@ func (g *gate) Accept() (net.Conn, error) {
 	return g.Listener.Accept()
 }
 
-// Close ends Accept.
 func (g *gate) Close() error {
 	g.shut()
 	return g.Listener.Close()

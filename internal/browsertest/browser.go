@@ -31,10 +31,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
-// longest is how long a step in the browser may take.
 const longest = time.Minute
 
-// names are those under which Chromium is installed.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "headless-shell"}
 
 // Browser is a running browser.

@@ -24,10 +24,8 @@ type Rows struct {
 	Vals []float64
 }
 
-// Len is the number of rows.
 func (r *Rows) Len() int { return len(r.Ptr) - 1 }
 
-// Row returns the columns and values of row i.
 func (r *Rows) Row(i int) ([]uint32, []float64) {
 	return r.Cols[r.Ptr[i]:r.Ptr[i+1]], r.Vals[r.Ptr[i]:r.Ptr[i+1]]
 }
@@ -236,11 +234,13 @@ func Each(list []int64, total, most int64, f func(of []int64) (int, error)) erro
 	}
 	for done := int64(0); done < total; {
 		n := min(total-done, most)
-		of := list
-		if list == nil {
-			of = all(done, n)
-		} else {
+		var of []int64
+		if list != nil {
 			of = list[done : done+n]
+		} else {
+			for i := range n {
+				of = append(of, done+i)
+			}
 		}
 		dealt, err := f(of)
 		if err != nil {
@@ -249,13 +249,4 @@ func Each(list []int64, total, most int64, f func(of []int64) (int, error)) erro
 		done += int64(dealt)
 	}
 	return nil
-}
-
-// all are the numbers of n rows from first on.
-func all(first, n int64) []int64 {
-	rows := make([]int64, n)
-	for i := range rows {
-		rows[i] = first + int64(i)
-	}
-	return rows
 }

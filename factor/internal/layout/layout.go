@@ -55,12 +55,10 @@ func (s Side) Titles() string { return string(s) + ".titles" }
 // ViewPrefix begins the names of files with statistics of a view.
 const ViewPrefix = "view-"
 
-// OfView tells whether a file is a statistic of a view.
 func OfView(name string) bool {
 	return strings.HasPrefix(name, ViewPrefix) && strings.HasSuffix(name, ".npy")
 }
 
-// OfNames tells whether a file has ids or titles.
 func OfNames(name string) bool {
 	switch name {
 	case Rows.IDs(), Rows.Titles(), Cols.IDs(), Cols.Titles():
@@ -69,7 +67,6 @@ func OfNames(name string) bool {
 	return false
 }
 
-// OfCheckpoint tells whether a file belongs to a checkpoint.
 func OfCheckpoint(name string) bool {
 	switch strings.TrimSuffix(name, Half) {
 	case Checkpoint, CheckpointEvents, CheckpointView:

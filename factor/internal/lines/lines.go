@@ -178,10 +178,8 @@ func (x *File) read(b []byte, at int64) error {
 	return err
 }
 
-// Name is that of the file.
 func (x *File) Name() string { return x.f.Name() }
 
-// Count is the number of lines.
 func (x *File) Count() int64 { return x.count }
 
 // At returns line i, 0 ≤ i < Count.
@@ -259,5 +257,4 @@ func (x *File) Find(atLeast func(line string) bool) (n int64, err error) {
 	return first + int64(i), err
 }
 
-// Close closes the file.
 func (x *File) Close() error { return x.f.Close() }

@@ -14,7 +14,6 @@ import (
 
 const magic = "PAR1"
 
-// Type is that of a column.
 type Type uint8
 
 // The types; their numbers are those of the format.
@@ -26,7 +25,6 @@ const (
 	String  Type = 6 // UTF-8, or bytes if a value is not
 )
 
-// Column of a table.
 type Column struct {
 	Name string
 	Type Type
@@ -258,7 +256,6 @@ const (
 	utf8Type = 0 // ConvertedType
 )
 
-// pageHeader describes a data page.
 func pageHeader(size, values int, crc uint32) []byte {
 	t := new(thrift)
 	t.begin()

@@ -56,7 +56,7 @@ func TestListWithinMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := New(store, csr.RowAxis, csr.ColAxis)
+	src := New(store)
 	if _, err := src.Keep(vfs.OS(), p, 8*1004, slog.New(slog.DiscardHandler)); err != nil {
 		t.Error(err)
 	}

@@ -29,8 +29,9 @@ type Source struct {
 	progress atomic.Pointer[func(done, total int64)] // may be nil
 }
 
-// New is a source of a store, of which the user's rows and columns are these axes.
-func New(store *csr.Store, rows, cols csr.Axis) *Source {
+// New is a source of a store.
+func New(store *csr.Store) *Source {
+	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	return &Source{Store: store, rows: rows, cols: cols}
 }
 

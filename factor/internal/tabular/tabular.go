@@ -21,7 +21,6 @@ const (
 	Float      // numbers in text are read as the same float64
 )
 
-// Column of a table.
 type Column struct {
 	Name string
 	Kind Kind
@@ -39,7 +38,6 @@ type Value struct {
 // Bytes is about what a Value takes in memory.
 func (v *Value) Bytes() int { return 80 + len(v.Text) + len(v.made) }
 
-// Writer writes a table.
 type Writer struct {
 	w         io.Writer
 	columns   []Column
@@ -180,7 +178,6 @@ func (t *Writer) group(line []*Value) error {
 	return t.end()
 }
 
-// end writes the row group.
 func (t *Writer) end() error {
 	var values []parquet.Values
 	for c, g := range t.of {

@@ -20,7 +20,7 @@ import (
 type Method struct {
 	list   []method.Method // there are, in the order in which help lists them
 	name   methodName
-	values map[string]float64 // of flags that are not at their default
+	values map[string]*float64 // of all settings
 }
 
 type methodName string
@@ -41,45 +41,6 @@ func (o *Method) settings() (all []method.Setting) {
 	return all
 }
 
-// value is that of a flag.
-func (o *Method) value(s method.Setting) float64 {
-	if v, ok := o.values[s.Name]; ok {
-		return v
-	}
-	return s.Default
-}
-
-// settingFlag is the flag of a setting.
-type settingFlag struct {
-	o *Method
-	s method.Setting
-}
-
-func (f settingFlag) String() string {
-	if f.o == nil {
-		return "0" // what pflag compares with
-	}
-	return strconv.FormatFloat(f.o.value(f.s), 'g', -1, 64)
-}
-
-func (f settingFlag) Type() string {
-	if f.s.Whole {
-		return "int"
-	}
-	return "float64"
-}
-
-func (f settingFlag) Set(text string) error {
-	v, err := strconv.ParseFloat(text, 64)
-	if f.s.Whole {
-		var n int64
-		n, err = strconv.ParseInt(text, 0, 64)
-		v = float64(n)
-	}
-	f.o.values[f.s.Name] = v
-	return err
-}
-
 // Add adds --method and the settings of the methods of a list.
 func (o *Method) Add(cmd *cobra.Command, list []method.Method) {
 	o.list = list
@@ -88,14 +49,23 @@ func (o *Method) Add(cmd *cobra.Command, list []method.Method) {
 	for _, m := range o.list {
 		names = append(names, ui.Named(methodName(m.Traits(1).Name))...)
 	}
-	ui.ChoiceFlag(cmd, f, &o.name, "method", "", autoMethod, names, "algorithm")
-	o.values = map[string]float64{}
+	ui.ChoiceFlag(cmd, f, &o.name, "method", autoMethod, names, "algorithm")
+	o.values = map[string]*float64{}
 	for _, s := range o.settings() {
 		help := s.Help + " of " + o.takers(s.Name)
 		if s.Default == 0 {
 			help += " (0: found automatically)"
 		}
-		f.Var(settingFlag{o, s}, s.Name, help)
+		kind, read := "float64", func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
+		if s.Whole {
+			kind, read = "int", func(text string) (float64, error) {
+				n, err := strconv.ParseInt(text, 0, 64)
+				return float64(n), err
+			}
+		}
+		value := s.Default
+		o.values[s.Name] = &value
+		f.Var(ui.Parsed(&value, kind, read, func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }), s.Name, help)
 	}
 }
 
@@ -119,7 +89,7 @@ func takes(t method.Traits, setting string) bool {
 // Those that the environment or a file sets for another method wait for it.
 func (o *Method) Check(cmd *cobra.Command, operator solver.OperatorKind, standing ui.Standing) (method.Method, error) {
 	for _, s := range o.settings() {
-		v := o.value(s)
+		v := *o.values[s.Name]
 		_, waits := standing[s.Name]
 		switch {
 		case v == s.Default:
@@ -134,8 +104,13 @@ func (o *Method) Check(cmd *cobra.Command, operator solver.OperatorKind, standin
 	if o.name == autoMethod {
 		return nil, nil
 	}
-	made := o.solverMethod()
-	t := made.Traits(1)
+	t := o.named().Traits(1)
+	values := make([]float64, len(t.Settings))
+	for i, s := range t.Settings {
+		values[i] = *o.values[s.Name]
+	}
+	made := t.With(values)
+	t = made.Traits(1)
 	if operator == solver.Dilation && !t.Indefinite {
 		return nil, ui.Usagef(cmd, "--operator dilation has negative eigenvalues, which --method %s cannot work with; take one that finds one vector at a time", o.name)
 	}
@@ -158,14 +133,4 @@ func (o *Method) named() method.Method {
 		panic(fmt.Sprintf("gdsvd: no method %q", o.name)) // --method takes the names of the list only
 	}
 	return o.list[i]
-}
-
-// solverMethod is the algorithm that the flags describe.
-func (o *Method) solverMethod() method.Method {
-	t := o.named().Traits(1)
-	values := make([]float64, len(t.Settings))
-	for i, s := range t.Settings {
-		values[i] = o.value(s)
-	}
-	return t.With(values)
 }

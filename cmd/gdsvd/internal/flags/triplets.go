@@ -16,21 +16,15 @@ import (
 // capture.
 type Triplets struct{ Of *factor.Options }
 
-// String implements pflag.Value.
 func (t Triplets) String() string {
-	switch {
-	case t.Of == nil:
-		return "0" // what pflag compares with
-	case t.Of.Energy > 0:
+	if t.Of.Energy > 0 {
 		return strconv.FormatFloat(t.Of.Energy, 'g', -1, 64)
 	}
 	return strconv.Itoa(t.Of.Rank)
 }
 
-// Type implements pflag.Value.
 func (Triplets) Type() string { return "K" }
 
-// Set implements pflag.Value.
 func (t Triplets) Set(text string) error {
 	if n, err := strconv.ParseInt(text, 0, 0); err == nil || errors.Is(err, strconv.ErrRange) {
 		t.Of.Rank, t.Of.Energy = int(n), 0

@@ -48,7 +48,7 @@ func Explanation(out *Printer, e *factor.Explanation) {
 		out.Printf("checkpoint\tup to %s more on the disk, none in memory\n", memory.FormatSize(e.Files))
 	}
 	if m := e.Measured; m != nil {
-		out.Printf("measured\t%.2g ns an entry to decode; %v ns to multiply with %v columns", m.Decode, rounded(m.Multiply), m.Widths)
+		out.Printf("measured\t%.2g ns an entry to decode; %.2g ns to multiply with %v columns", m.Decode, m.Multiply, m.Widths)
 		if m.Bandwidth > 0 {
 			out.Printf("; reading %s/s", memory.FormatSize(int64(m.Bandwidth)))
 		}
@@ -65,7 +65,6 @@ func wanted(e *factor.Explanation) string {
 	return fmt.Sprintf("as few triplets as capture %s of the energy, %d at most,", percent.Text(e.Energy, 1, 'g', 6), e.K)
 }
 
-// viewPlan prints what the steps of a view do.
 func viewPlan(out *Printer, v *factor.ViewPlan) {
 	if v == nil {
 		return
@@ -102,14 +101,6 @@ func considered(out *Printer, e *factor.Explanation) {
 		out.Printf("%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, strings.Join(c.Flags[1:], " "), c.Passes, c.Products,
 			memory.FormatSize(c.PassBytes), memory.FormatSize(c.Memory), Clock(c.Multiply), Clock(c.Dense), Clock(c.Read), total)
 	}
-}
-
-// rounded writes numbers to two digits.
-func rounded(x []float64) (text []string) {
-	for _, v := range x {
-		text = append(text, fmt.Sprintf("%.2g", v))
-	}
-	return text
 }
 
 func times(n int) string {

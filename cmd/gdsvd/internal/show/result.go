@@ -46,8 +46,11 @@ func Result(out *Printer, r *factor.Result, dir string) {
 		out.Printf("… and %d more in %s\n", more, filepath.Join(dir, file))
 	}
 	out.Printf("\n%s: %d of %d %s within %.3g of %s", r.Status, r.Converged, r.K, things(r.Settings.Which), r.Settings.Tol, of)
-	if r.Certified {
-		out.Printf(", measured on %s", measuredOn(r.View != nil))
+	switch {
+	case r.Certified && r.View != nil:
+		out.Printf(", measured on the view of the matrix")
+	case r.Certified:
+		out.Printf(", measured on the original matrix")
 	}
 	if v := r.View; v != nil {
 		out.Printf("\nview: %s; norm %.10g", v.Pipeline, v.Norm)
@@ -98,20 +101,11 @@ func onTarget(r *factor.Result) string {
 	return fmt.Sprintf("%s; with one triplet fewer it is %.10g %%, which the residuals do not tell from it\n", asked, 100*t.Before)
 }
 
-// things are what a result has.
 func things(which string) string {
 	if which != "" {
 		return "eigenpairs"
 	}
 	return "triplets"
-}
-
-// measuredOn names the matrix that residuals are of.
-func measuredOn(view bool) string {
-	if view {
-		return "the view of the matrix"
-	}
-	return "the original matrix"
 }
 
 // ofView says what the energy is of, if not of the stored matrix.

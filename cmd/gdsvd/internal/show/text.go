@@ -35,7 +35,6 @@ type Printer struct {
 	err error
 }
 
-// NewPrinter returns a Printer.
 func NewPrinter(to io.Writer) *Printer {
 	p := &Printer{to: to}
 	p.w.Init(to, 0, 0, 2, ' ', 0)

@@ -109,7 +109,6 @@ func StageOf(e solver.Event) string {
 	return "passes"
 }
 
-// Pass shows a pass.
 func (p *Passes) Pass(e solver.Event, now factor.Outlook) {
 	residual, doing := e.Worst, ""
 	if factor.EventOf(e).Searching() {

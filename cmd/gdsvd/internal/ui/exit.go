@@ -36,20 +36,6 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 damaged store, result or checkpoin
 // ErrProblems: check has printed what is wrong with a store.
 var ErrProblems = fmt.Errorf("problems found: %w", csr.ErrCorrupt)
 
-// Outcome is an error that says in a whole sentence how a run ended; kind is what decides the
-// exit code.
-func Outcome(kind error, format string, args ...any) error {
-	return &outcome{fmt.Sprintf(format, args...), kind}
-}
-
-type outcome struct {
-	text string
-	kind error
-}
-
-func (o *outcome) Error() string { return o.text }
-func (o *outcome) Unwrap() error { return o.kind }
-
 // usageError is a mistake on the command line of a command.
 type usageError struct {
 	command string // "gdsvd svd"
@@ -90,10 +76,7 @@ func ExitCode(err error) int {
 
 // Message is the one line that is said about an error.
 func Message(err error) string {
-	var (
-		told *outcome
-		said *factor.Error
-	)
+	var said *factor.Error
 	text := err.Error()
 	if errors.As(err, &said) {
 		text = strings.Replace(text, said.Error(), said.Say(FlagOf), 1)
@@ -102,7 +85,7 @@ func Message(err error) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):
 		text += " (raise the limit: ulimit -n)"
-	case said != nil || errors.As(err, &told):
+	case said != nil:
 	case errors.Is(err, context.Canceled):
 		text = "interrupted; nothing is written"
 	case errors.Is(err, fs.ErrExist) && !errors.Is(err, vfs.ErrStays):
@@ -134,7 +117,7 @@ func Unfinished(err error) error {
 	case unfinished.Err == nil:
 		return fmt.Errorf("%s holds an unfinished %s: --resume goes on from it, --force begins anew", unfinished.Dir, unfinished.What)
 	case errors.Is(err, context.Canceled):
-		return Outcome(err, "interrupted; %s holds what is done: --resume goes on from there", unfinished.Dir)
+		return &factor.Error{Kind: err, Format: "interrupted; %s holds what is done: --resume goes on from there", Args: []any{unfinished.Dir}}
 	}
 	return fmt.Errorf("%w; %s holds what is done: --resume goes on from there", unfinished.Err, unfinished.Dir)
 }

@@ -3,6 +3,7 @@ package ui
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,51 +53,49 @@ func Named[T fmt.Stringer](values ...T) []Choice[T] {
 }
 
 // ChoiceFlag adds a flag that takes one of the choices, lists them in its help and completes them.
-func ChoiceFlag[T comparable](cmd *cobra.Command, f *pflag.FlagSet, p *T, name, short string, preset T, choices []Choice[T], help string) {
+func ChoiceFlag[T comparable](cmd *cobra.Command, f *pflag.FlagSet, p *T, name string, preset T, choices []Choice[T], help string) {
 	*p = preset
-	v := &choiceValue[T]{p, choices}
-	f.VarP(v, name, short, help+": "+v.names(" or "))
+	var names []string
+	for _, c := range choices {
+		names = append(names, c.Name)
+	}
+	f.Var(Parsed(p, "name", func(s string) (T, error) {
+		if i := slices.Index(names, s); i >= 0 {
+			return choices[i].Value, nil
+		}
+		return *p, fmt.Errorf("choose %s", List(" or ", names))
+	}, func(x T) string {
+		if i := slices.IndexFunc(choices, func(c Choice[T]) bool { return c.Value == x }); i >= 0 {
+			return names[i]
+		}
+		return ""
+	}), name, help+": "+List(" or ", names))
 	if err := cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return strings.Split(v.names(", "), ", "), cobra.ShellCompDirectiveNoFileComp
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}); err != nil {
-		panic(err) // the flag was added two lines above
+		panic(err) // the flag was added above
 	}
 }
 
-type choiceValue[T comparable] struct {
-	p       *T
-	choices []Choice[T]
+// Parsed is the value of a flag that one function reads and another writes.
+func Parsed[T any](p *T, kind string, read func(string) (T, error), write func(T) string) pflag.Value {
+	return parsed[T]{p, kind, read, write}
 }
 
-func (v *choiceValue[T]) Set(s string) error {
-	for _, c := range v.choices {
-		if c.Name == s {
-			*v.p = c.Value
-			return nil
-		}
-	}
-	return fmt.Errorf("choose %s", v.names(" or "))
+type parsed[T any] struct {
+	p     *T
+	kind  string
+	read  func(string) (T, error)
+	write func(T) string
 }
 
-func (v *choiceValue[T]) String() string {
-	for _, c := range v.choices {
-		if c.Value == *v.p {
-			return c.Name
-		}
-	}
-	return ""
+func (v parsed[T]) Set(s string) (err error) {
+	*v.p, err = v.read(s)
+	return err
 }
 
-func (v *choiceValue[T]) Type() string { return "name" }
-
-// names joins the names with commas, the last one with last.
-func (v *choiceValue[T]) names(last string) string {
-	var all []string
-	for _, c := range v.choices {
-		all = append(all, c.Name)
-	}
-	return List(last, all)
-}
+func (v parsed[T]) String() string { return v.write(*v.p) }
+func (v parsed[T]) Type() string   { return v.kind }
 
 // List joins words with commas, the last one with last.
 func List(last string, words []string) string {
@@ -108,36 +107,22 @@ func List(last string, words []string) string {
 
 // Size is the value of a flag that takes a number of bytes (memory.ParseSize); 0 stands for
 // "auto" where that is allowed.
-func Size(bytes *int64, auto bool) pflag.Value { return sizeValue{bytes, auto} }
-
-type sizeValue struct {
-	p    *int64
-	auto bool
+func Size(bytes *int64, auto bool) pflag.Value {
+	return Parsed(bytes, "size", func(s string) (int64, error) {
+		if auto && s == "auto" {
+			return 0, nil
+		}
+		return memory.ParseSize(s)
+	}, func(n int64) string {
+		switch {
+		case n != 0:
+			return strings.ReplaceAll(memory.FormatSize(n), " ", "")
+		case auto:
+			return "auto"
+		}
+		return ""
+	})
 }
-
-func (v sizeValue) Set(s string) error {
-	if v.auto && s == "auto" {
-		*v.p = 0
-		return nil
-	}
-	n, err := memory.ParseSize(s)
-	if err == nil {
-		*v.p = n
-	}
-	return err
-}
-
-func (v sizeValue) String() string {
-	switch {
-	case *v.p != 0:
-		return strings.ReplaceAll(memory.FormatSize(*v.p), " ", "")
-	case v.auto:
-		return "auto"
-	}
-	return ""
-}
-
-func (v sizeValue) Type() string { return "size" }
 
 // CheckShared finds what is wrong with flags that mean the same in every command that has them.
 func CheckShared(cmd *cobra.Command) error {

@@ -15,10 +15,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/outlook"
 )
 
-// barEvery is how often the bar is drawn anew.
 const barEvery = 100 * time.Millisecond
 
-// DisplayOptions of a Display.
 type DisplayOptions struct {
 	Terminal bool          // draw a bar
 	Quiet    bool          // no bar, no log
@@ -55,7 +53,6 @@ type Display struct {
 	beat    sync.WaitGroup
 }
 
-// NewDisplay returns a display that writes to w.
 func NewDisplay(w io.Writer, o DisplayOptions) *Display {
 	if o.Interval == 0 {
 		o.Interval = 5 * time.Second
@@ -198,7 +195,6 @@ func (s State) After(t time.Duration) State {
 	return s
 }
 
-// eta is how the time left is written.
 func (s *State) eta() string {
 	if s.About {
 		return "~" + Short(s.ETA)

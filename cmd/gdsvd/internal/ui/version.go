@@ -22,7 +22,6 @@ type Version struct {
 	time time.Time // of the revision; zero if unknown
 }
 
-// ReadVersion returns the version of the program.
 func ReadVersion() Version {
 	v := Version{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, StoreFormat: csr.Version}
 	info, ok := debug.ReadBuildInfo()
@@ -45,7 +44,6 @@ func ReadVersion() Version {
 	return v
 }
 
-// String says which version this is.
 func (v Version) String() string {
 	text := v.Version
 	if v.Revision != "" {
