@@ -175,7 +175,7 @@ func (t *task) estimate(ctx context.Context) (*Estimate, error) {
 	if hint := s.mayBeGraph(); hint != "" && t.o.base == nil {
 		t.o.Log.Warn(hint)
 	}
-	e := s.scale(t.in.size(), t.plan)
+	e := s.of(float64(s.entries)*float64(t.in.size())/float64(s.disk), t.plan)
 	t.o.base.addTo(e, t.plan)
 	return e, nil
 }
@@ -255,10 +255,6 @@ func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*form
 		s.add(b, src.shape)
 	}
 	return t, nil
-}
-
-func (s *sample) scale(total int64, p plan) *Estimate {
-	return s.of(float64(s.entries)*float64(total)/float64(s.disk), p)
 }
 
 // shapeOf is what the shape of a matrix of n entries is, and the ranges that its rows and columns are in.

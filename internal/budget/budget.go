@@ -79,10 +79,8 @@ func (e *Error) Error() string {
 		}
 		why = "MiB: " + strings.Join(parts, ", ")
 	}
-	return fmt.Sprintf("memory budget of %.1f MiB is too small: at least %.1f MiB are needed (%s)", mib(e.Budget), roundedUp(e.Need), why)
+	need := math.Ceil(10*mib(e.Need)) / 10 // written with one digit, it is no less
+	return fmt.Sprintf("memory budget of %.1f MiB is too small: at least %.1f MiB are needed (%s)", mib(e.Budget), need, why)
 }
-
-// roundedUp is a number of bytes in MiB that, written with one digit, is no less.
-func roundedUp(n int64) float64 { return math.Ceil(10*mib(n)) / 10 }
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }

@@ -17,50 +17,30 @@ const leastHeadroom = 1 << 20
 // without swapping (MemAvailable), or what the control groups of the process
 // leave of it if that is less. 0 if nothing could be read.
 func procAvailable(root fs.FS) int64 {
-	limits := machine(root, "MemAvailable:", "MemTotal:")
-	for _, dir := range memoryGroups(root) {
-		if n, ok := groupHeadroom(root, dir); ok {
-			limits = append(limits, n)
-		}
-	}
-	return least(limits)
+	return least(root, groupHeadroom, "MemAvailable:", "MemTotal:")
 }
 
 // procTotal is what there is in all, in use or not.
-func procTotal(root fs.FS) int64 {
-	limits := machine(root, "MemTotal:")
+func procTotal(root fs.FS) int64 { return least(root, groupLimit, "MemTotal:") }
+
+// least is the least of some lines of /proc/meminfo, "Name:   123 kB", and of what each control group tells; 0 of none.
+func least(root fs.FS, group func(root fs.FS, dir string) (int64, bool), lines ...string) int64 {
+	var limits []int64
+	info, _ := fs.ReadFile(root, "proc/meminfo") // without it there are no lines
+	for _, name := range lines {
+		if n, ok := statLine(info, name, 1<<10); ok {
+			limits = append(limits, n)
+		}
+	}
 	for _, dir := range memoryGroups(root) {
-		if n, ok := groupLimit(root, dir); ok {
+		if n, ok := group(root, dir); ok {
 			limits = append(limits, n)
 		}
 	}
-	return least(limits)
-}
-
-func machine(root fs.FS, names ...string) (limits []int64) {
-	for _, name := range names {
-		if n, ok := meminfo(root, name); ok {
-			limits = append(limits, n)
-		}
-	}
-	return limits
-}
-
-// least is 0 of none.
-func least(limits []int64) int64 {
 	if len(limits) == 0 {
 		return 0
 	}
 	return slices.Min(limits)
-}
-
-// meminfo reads one "Name:   123 kB" line of /proc/meminfo.
-func meminfo(root fs.FS, name string) (int64, bool) {
-	data, err := fs.ReadFile(root, "proc/meminfo")
-	if err != nil {
-		return 0, false
-	}
-	return statLine(data, name, 1<<10)
 }
 
 // statLine finds the line that begins with name and returns its number times unit.

@@ -49,13 +49,6 @@ func (w *cacheWatch) notice(from int) {
 	w.last = from
 }
 
-// remember takes a span that has been read through the cache as a witness.
-func (w *cacheWatch) remember(sp *span) {
-	if len(w.witnesses) < maxWitnesses {
-		w.witnesses = append(w.witnesses, sp)
-	}
-}
-
 // cacheFull tells whether what is missing in the page cache is to be read past it.
 func (w *cacheWatch) cacheFull() bool {
 	for k := 0; k < min(someWitnesses, len(w.witnesses)) && !w.full; k++ {

@@ -75,7 +75,9 @@ func (p *Reader) populate(sp *span) {
 	_ = sp.file.m.Advise(vfs.Populate, sp.begin, sp.end-sp.begin)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.remember(sp)
+	if len(p.witnesses) < maxWitnesses {
+		p.witnesses = append(p.witnesses, sp)
+	}
 }
 
 // readDirect begins to read a span into a buffer, past the page cache. It reports

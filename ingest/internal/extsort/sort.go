@@ -46,10 +46,6 @@ func (s *sorter) sort(e []Entry) {
 	sortItems(s, e, &s.scratch, func(x Entry) float64 { return x.Val })
 }
 
-func (s *sorter) sortPacked(e []uint64, values *valueTable) {
-	sortItems(s, e, &s.packedScratch, values.value)
-}
-
 // sortItems sorts e stably by key: least significant digit first radix sort
 // (Knuth, TAOCP vol. 3, §5.2.5) over the bits that keys have. Entries in order,
 // as most ratings files have them, cost one look.

@@ -79,7 +79,7 @@ func (s *Spool) sort(ctx context.Context, lo, hi, workers int, remap *Remap, by 
 func (s *Spool) sortRun(ctx context.Context, r *run, remap *Remap, w *sorter) error {
 	if r.packed != nil {
 		remap.packed(r.packed)
-		w.sortPacked(r.packed, &s.values)
+		sortItems(w, r.packed, &w.packedScratch, s.values.value)
 		r.sorted, r.least, r.most = true, r.packed[0]>>codeBits, r.packed[len(r.packed)-1]>>codeBits
 		return nil
 	}

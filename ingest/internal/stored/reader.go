@@ -2,7 +2,6 @@
 package stored
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
 	"sync"
@@ -15,15 +14,15 @@ import (
 // partNNZ is how many entries of a block of a store are a chunk.
 const partNNZ = 1 << 14
 
-// A Reader reads a store as an input of ids. A chunk is a part of a block; its data
-// are the ids of the rows of the block. Position.Byte counts parts.
+// A Reader reads a store as an input of ids. A chunk is a part of a block; it holds
+// the ids of the rows of the block. Position.Byte counts parts.
 type Reader struct {
 	s        *csr.Store
 	rows     *csr.IDReader
 	parts    int64 // of each block
 	next     int64
-	ids      []byte // of the rows of the block of next
-	named    int    // blocks of which the ids of rows have been read
+	ids      *format.Keys // of the rows of the block of next
+	named    int          // blocks of which the ids of rows have been read
 	cols     format.Keys
 	mirrored bool
 	free     sync.Pool
@@ -41,11 +40,7 @@ func Open(fs vfs.FS, path string, mirrored bool) (*Reader, error) {
 	cols, err := s.IDs(csr.ColAxis)
 	if err == nil {
 		for cols.Next() {
-			if cols.Kind() == csr.IntIDs {
-				r.cols.AddInt(cols.Int())
-			} else {
-				r.cols.AddText([]byte(cols.String()))
-			}
+			addID(&r.cols, cols)
 		}
 		err = errors.Join(cols.Err(), cols.Close())
 	}
@@ -56,6 +51,14 @@ func Open(fs vfs.FS, path string, mirrored bool) (*Reader, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return r, nil
+}
+
+func addID(k *format.Keys, r *csr.IDReader) {
+	if r.Kind() == csr.IntIDs {
+		k.AddInt(r.Int())
+	} else {
+		k.AddText([]byte(r.String()))
+	}
 }
 
 func (r *Reader) Close() error {
@@ -75,30 +78,18 @@ func (r *Reader) Next(c *format.Chunk) error {
 		return io.EOF
 	}
 	for ; r.named <= block; r.named++ {
-		if err := r.nameRows(r.s.Block(r.named).Rows); err != nil {
-			return err
+		r.ids = new(format.Keys) // workers read that of before
+		for range r.s.Block(r.named).Rows {
+			if !r.rows.Next() {
+				return errors.Join(errors.New("read ids: too few"), r.rows.Err())
+			}
+			addID(r.ids, r.rows)
 		}
 	}
-	c.Data = append(c.Data[:0], r.ids...)
+	c.Held = r.ids
 	c.Begin.Byte = r.next
 	r.next++
 	c.End.Byte = r.next
-	return nil
-}
-
-func (r *Reader) nameRows(rows int) error {
-	r.ids = r.ids[:0]
-	for range rows {
-		if !r.rows.Next() {
-			return errors.Join(errors.New("read ids: too few"), r.rows.Err())
-		}
-		if r.rows.Kind() == csr.IntIDs {
-			r.ids = binary.AppendVarint(r.ids, r.rows.Int())
-		} else {
-			id := r.rows.String()
-			r.ids = append(binary.AppendUvarint(r.ids, uint64(len(id))), id...)
-		}
-	}
 	return nil
 }
 
@@ -112,31 +103,18 @@ func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 	}
 	nnz := int64(r.s.Block(block).NNZ)
 	lo, hi, n := nnz*part/r.parts, nnz*(part+1)/r.parts, int64(0)
-	rest := c.Data
+	row, other := csr.Orient(r.s, &b.Row, &b.Col)
 	for i := range d.Rows() {
-		var id int64
-		var text []byte
-		if r.rows.Kind() == csr.IntIDs {
-			v, k := binary.Varint(rest)
-			id, rest = v, rest[k:]
-		} else {
-			v, k := binary.Uvarint(rest)
-			text, rest = rest[k:k+int(v)], rest[k+int(v):]
-		}
 		taken := false
-		row, other := csr.Orient(r.s, &b.Row, &b.Col)
 		for col, v := range d.Row(i) {
 			n++
 			if n <= lo || n > hi {
 				continue
 			}
-			switch {
-			case taken:
+			if taken {
 				row.AddAgain(1)
-			case r.rows.Kind() == csr.IntIDs:
-				row.AddInt(id)
-			default:
-				row.AddText(text)
+			} else {
+				row.AddOf(c.Held.(*format.Keys), i)
 			}
 			taken = true
 			other.AddOf(&r.cols, int(col))

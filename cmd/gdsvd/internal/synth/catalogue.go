@@ -3,7 +3,6 @@ package synth
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 )
@@ -100,12 +99,6 @@ func (u *user) rate(r *rand.Rand, it *item) float64 {
 		return min(5, max(1, math.Round(x)))
 	}
 	return min(5, max(0.5, math.Round(2*x)/2))
-}
-
-// clock moves the user's time on and returns it: most ratings of a user are given in one sitting.
-func (u *user) clock(r *rand.Rand) int64 {
-	u.time += int64(r.Uint32() >> 27)
-	return u.time
 }
 
 // choose sets c.chosen to n distinct items for the user, among them the
@@ -210,11 +203,4 @@ func (t aliasTable) draw(r *rand.Rand) int32 {
 		return int32(i)
 	}
 	return t[i].other
-}
-
-// mulDiv is ⌊a·b/c⌋ for a < c, none negative, without overflow.
-func mulDiv(a, b, c int64) int64 {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	q, _ := bits.Div64(hi, lo, uint64(c))
-	return int64(q)
 }

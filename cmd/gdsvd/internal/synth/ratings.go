@@ -89,7 +89,9 @@ func (g Ratings) Write(ctx context.Context, w io.Writer, progress func(done int6
 		usr := newUser(r)
 		cat.choose(r, usr, n, &mandate)
 		for _, item := range cat.chosen {
-			buf = appendRating(buf, userIDs(u), itemIDs(int(item)), usr.rate(r, &cat.items[item]), usr.clock(r))
+			rating := usr.rate(r, &cat.items[item])
+			usr.time += int64(r.Uint32() >> 27) // most ratings of a user are given in one sitting
+			buf = appendRating(buf, userIDs(u), itemIDs(int(item)), rating, usr.time)
 		}
 		done += int64(n)
 		if len(buf) >= 1<<17 || u == g.Users-1 {
@@ -173,8 +175,9 @@ type mandatory struct {
 // take calls add for the items that fall on the next n ratings.
 func (m *mandatory) take(n int, add func(item int32)) {
 	m.slot += int64(n)
+	each, rest := m.ratings/m.items, m.ratings%m.items
 	// Item i falls on rating ⌊i·ratings/items⌋: distinct ratings, as items ≤ ratings.
-	for m.item < m.items && mulDiv(m.item, m.ratings, m.items) < m.slot {
+	for m.item < m.items && m.item*each+m.item*rest/m.items < m.slot {
 		add(int32(m.item))
 		m.item++
 	}
