@@ -30,7 +30,6 @@ type Object struct {
 	Modified time.Time
 }
 
-// A Request is one that has been made.
 type Request struct {
 	Path, Query string
 	Method      string
@@ -59,20 +58,16 @@ type Server struct {
 }
 
 // New starts a server, over TLS, that ends with the test.
-func New(t testing.TB) *Server { return start(t, true) }
+func New(t testing.TB) *Server { return start(t, (*httptest.Server).StartTLS) }
 
 // NewPlain starts one without TLS.
-func NewPlain(t testing.TB) *Server { return start(t, false) }
+func NewPlain(t testing.TB) *Server { return start(t, (*httptest.Server).Start) }
 
-func start(t testing.TB, secure bool) *Server {
+func start(t testing.TB, begin func(*httptest.Server)) *Server {
 	s := &Server{Page: 1000, objects: map[string]Object{}}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that end early are meant to
-	if secure {
-		s.StartTLS()
-	} else {
-		s.Start()
-	}
+	begin(s.Server)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -90,14 +85,12 @@ func (s *Server) Put(path string, data []byte, tag int) {
 	s.PutObject(path, Object{data, fmt.Sprintf(`"tag-%d"`, tag), time.Date(2024, 1, 2, 3, 4, tag, 0, time.UTC)})
 }
 
-// PutObject serves an object under a path.
 func (s *Server) PutObject(path string, o Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.objects[path] = o
 }
 
-// Object is what is served under a path.
 func (s *Server) Object(path string) (o Object, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,21 +98,18 @@ func (s *Server) Object(path string) (o Object, ok bool) {
 	return o, ok
 }
 
-// Paths are those of the objects that there are.
 func (s *Server) Paths() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.objects))
 }
 
-// Requests are those made so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Sent is the bytes of objects sent so far.
 func (s *Server) Sent() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +185,6 @@ type counter struct {
 	s *Server
 }
 
-// Write writes and counts.
 func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.ResponseWriter.Write(p)
 	c.s.mu.Lock()
@@ -210,7 +199,6 @@ type Cut struct {
 	Left int
 }
 
-// Write writes up to the end.
 func (c *Cut) Write(p []byte) (int, error) {
 	if len(p) <= c.Left {
 		c.Left -= len(p)
@@ -221,7 +209,6 @@ func (c *Cut) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// Flush sends what has been written.
 func (c *Cut) Flush() { c.ResponseWriter.(http.Flusher).Flush() }
 
 // list answers a ListObjectsV2, as https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html has it.
