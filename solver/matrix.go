@@ -193,12 +193,8 @@ func scaleOf(op Operator) scale { return scale(infoOf(op).Exponent) }
 // scale is the exponent e of a Matrix (Info.Exponent). A run
 // deals with 2^−e·A alone; what it is told and tells about A passes methods of scale.
 //
-// Squares of values beyond 10¹⁵⁴ or below 10⁻¹⁶⁰ are no numbers any more, though σ is.
-// A Matrix of such values multiplies with 2^−e·A instead, where e = Info.Exponent is
-// a function of ‖A‖_F alone: that is exact. A run deals with 2^−e·A throughout, its
-// certificate and checkpoints included, and σ is multiplied by 2^e where it leaves the
-// run, in events and results. So any A of which ‖A‖_F is a float64 is solved like any
-// other, subnormal values included. A σ that is smaller than the smallest number is 0.
+// Squares of values beyond 10¹⁵⁴ or below 10⁻¹⁶⁰ are no numbers any more, though σ is: in events and results σ is multiplied
+// by 2^e. A σ that is smaller than the smallest number is 0.
 type scale int
 
 // sigma is a singular value of A, given that of 2^−e·A. It is at most ‖A‖_F, which

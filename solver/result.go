@@ -42,14 +42,8 @@ type Result struct {
 	// positive, the first such entry on ties (unless Settings.SignLeft).
 	// Nil if the run was cancelled and has a Space: then nothing is known but the Status.
 	Right *mat.Dense
-	// Residuals holds, if Certified,
-	//
-	//	max(‖A v_i − σ_i u_i‖, ‖Aᵀ u_i − σ_i v_i‖) / σ₁
-	//
-	// as measured on the original matrix. The true one is at most twice that
-	// plus Floor[i]. By Weyl's theorem some singular value lies within the
-	// residual, times σ₁, of Sigma[i]. Otherwise they are estimates from the
-	// Gram operator, 1 where nothing is known.
+	// Residuals holds, if Certified, the r_i as measured on the original matrix, and
+	// otherwise estimates from the Gram operator, 1 where nothing is known.
 	//
 	// For σ_i = 0 the vector u_i completes the left vectors; if they are not
 	// kept, only ‖A v_i‖ counts.

@@ -43,11 +43,4 @@
 // example, and are gone through window by window. With memory for the sums of fewer
 // columns than a pass has, the matrix is read several times, for some columns each. The bits
 // are those of all columns together.
-//
-// # Cost
-//
-// For each entry and each 16 columns, a resident pass reads the 2 to 12 decoded bytes
-// from memory, and from the caches a row of X and a row of the sums, which it also
-// writes. A streaming pass decodes besides, and reads the store in spans of up to 2 MiB, one ahead of
-// those that are being decoded. BenchmarkStore and bench/scale/results/disk-dict4.md have the numbers.
 package stream

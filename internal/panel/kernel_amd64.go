@@ -4,32 +4,20 @@
 
 package panel
 
-// crossAVX2 adds yᵀv to c for one of the tiles.
-//
 //go:noescape
 func crossAVX2(tile int, rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
 
-// productAVX2 adds v·d to y for groups of rows of one of the tiles.
-//
 //go:noescape
 func productAVX2(tile int, groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
 
-// rotateAVX2 rotates one vector or several.
-//
 //go:noescape
 func rotateAVX2(tile int, n int, cs *float64, z *float64, ld int)
 
-// crossAVX512 adds yᵀv to c for one of the tiles.
-//
 //go:noescape
 func crossAVX512(tile int, rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
 
-// productAVX512 adds v·d to y for groups of rows of one of the tiles.
-//
 //go:noescape
 func productAVX512(tile int, groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
 
-// rotateAVX512 rotates one vector or several.
-//
 //go:noescape
 func rotateAVX512(tile int, n int, cs *float64, z *float64, ld int)

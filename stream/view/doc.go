@@ -39,11 +39,4 @@
 //
 // [View.Summarise] sums up rows and columns of a view, and [View.FirstRows] and [View.Row] show
 // some; [Identity] has them do so of a source as it is.
-//
-// # Cost
-//
-// Steps that change values one by one change the table of values of a store, once. Diagonal
-// matrices are multiplied with the vectors, and P·Qᵀ takes 2 multiplications a row. Steps
-// that mix rows and columns (bm25, ppmi, bias) make the values anew when a block is
-// decoded, and take 8 bytes an entry where blocks stay in memory.
 package view

@@ -57,9 +57,9 @@ func main() {
 		for _, nv := range []int{1, rotated} {
 			rotate = append(rotate, func() { set.rotate(nv) })
 		}
-		kernel("cross"+set.name, "adds yᵀv to c for one of the tiles", "rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64", cross)
-		kernel("product"+set.name, "adds v·d to y for groups of rows of one of the tiles", "groups, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64", product)
-		kernel("rotate"+set.name, "rotates one vector or several", "n int, cs *float64, z *float64, ld int", rotate)
+		kernel("cross"+set.name, "rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64", cross)
+		kernel("product"+set.name, "groups, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64", product)
+		kernel("rotate"+set.name, "n int, cs *float64, z *float64, ld int", rotate)
 	}
 	Generate()
 }
@@ -70,10 +70,9 @@ var at int
 func label(name string) string { return fmt.Sprintf("%s%d", name, at) }
 
 // kernel writes a function that goes to the tile of the given number.
-func kernel(name, does, params string, tiles []func()) {
+func kernel(name, params string, tiles []func()) {
 	TEXT(name, NOSPLIT, "func(tile int, "+params+")")
 	Pragma("noescape")
-	Doc(name + " " + does + ".")
 	which := Load(Param("tile"), GP64())
 	for at = len(tiles) - 1; at > 0; at-- { // the largest, which have the most work, first
 		CMPQ(which, U8(uint8(at)))

@@ -43,6 +43,15 @@ func (t *TwoTerm) Free() { t.Arena.Free(t.X, t.Last) }
 
 func (t *TwoTerm) Next() *mat.Dense { return t.X }
 
+// Vector is that whose residual is known, or under the paper's rule the iterate after it, as Algorithm 1 has it.
+func (t *TwoTerm) Vector(dst []float64, _ int) {
+	from := t.Last
+	if t.Paper {
+		from = t.X
+	}
+	t.Arena.Normalise(dst, tallskinny.Column(from))
+}
+
 // Advance is Absorb for a step that sets next to the iterate after x, given mx = Mx, and
 // completes c, the Ritz pair of x.
 func (t *TwoTerm) Advance(y *mat.Dense, step func(c *method.RitzPair, x, mx, next []float64)) []method.RitzPair {

@@ -12,13 +12,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/parallel"
 )
 
-// Products of tall blocks, n×l row-major with l ≪ n, which is what a block
-// method does between two passes.
-//
-// Package panel multiplies them. Rows are cut into segments, which run in
-// parallel, and these into chunks that stay in the cache while several products
-// use them. Both depend on n alone, and sums over rows are added up in order: the
-// bits do not depend on the machine.
 const (
 	ChunkRows   = 128           // unless a sweep has its own
 	segmentRows = 4 * ChunkRows // at least, if there is more than one

@@ -19,16 +19,7 @@
 // first value that the block has no room for. Its memory is three blocks. lanczos.Krylov
 // keeps what it has multiplied in a basis and takes the best vectors from there. No method
 // needs fewer products or, with the same width, fewer passes; a wide block takes few passes
-// and many products, a narrow one the reverse:
-//
-//	passes (products)   MovieLens 1M, k=10   k=50          MNIST, k=10
-//	Krylov, b = 2       23 (54)
-//	Krylov, b = 4       16 (70)
-//	Krylov, b = 16      11 (170)             25 (434)      10 (154)
-//	block               15 (290)             33 (2034)     16 (310)
-//	Nesterov            626 (635)
-//
-// (tolerance 10⁻⁸, certificate included, block with l = 20 and 62). Between two passes
+// and many products, a narrow one the reverse (docs/methods.md). Between two passes
 // Krylov takes 4njb operations, with j vectors in the basis, and block about 12nl², where a
 // pass takes 4·nnz for every column: most of the time if a column of A has ten entries, as
 // in the adjacency matrix of a sparse graph. Then take b small.

@@ -5,7 +5,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/iterate"
-	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
@@ -59,14 +58,4 @@ func (d *descent) step(c *method.RitzPair, x, mx, next []float64) {
 	if d.Paper {
 		iterate.PaperChanges(d.Arena, c, x, xx, next)
 	}
-}
-
-// Vector returns the vector whose residual is known, or under the paper's
-// rule the iterate after it, as Algorithm 1 does.
-func (d *descent) Vector(dst []float64, _ int) {
-	if d.Paper {
-		d.Arena.Normalise(dst, tallskinny.Column(d.X))
-		return
-	}
-	d.Arena.Normalise(dst, tallskinny.Column(d.Last))
 }

@@ -213,15 +213,10 @@ func (m *momentum) change(c *method.RitzPair, x, next []float64) {
 	}
 }
 
-// Vector returns the vector whose residual is known, or under the paper's rule
-// the iterate after it.
-func (m *momentum) Vector(dst []float64, _ int) {
-	from := m.Last
-	switch {
-	case m.Paper && m.params.ahead && m.T > 1:
-		from = m.x
-	case m.Paper:
-		from = m.X
+func (m *momentum) Vector(dst []float64, j int) {
+	if m.Paper && m.params.ahead && m.T > 1 {
+		m.Arena.Normalise(dst, tallskinny.Column(m.x)) // X is beyond the iterate
+		return
 	}
-	m.Arena.Normalise(dst, tallskinny.Column(from))
+	m.TwoTerm.Vector(dst, j)
 }

@@ -206,12 +206,10 @@ func (m *general) astray(c *method.RitzPair, length float64) bool {
 	return true
 }
 
-// Vector returns the vector whose residual is known, or under the paper's rule
-// the iterate after it.
-func (m *general) Vector(dst []float64, _ int) {
+func (m *general) Vector(dst []float64, j int) {
 	if m.Paper {
-		m.Arena.Normalise(dst, tallskinny.Column(m.x))
+		m.Arena.Normalise(dst, tallskinny.Column(m.x)) // X is y
 		return
 	}
-	m.Arena.Normalise(dst, tallskinny.Column(m.Last))
+	m.TwoTerm.Vector(dst, j)
 }

@@ -4,72 +4,44 @@
 
 package kernel
 
-// mul1AVX2 sets rows of w of width 1 to the products of sparse rows with x.
-//
 //go:noescape
 func mul1AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add1AVX2 adds the products of transposed sparse rows with rows of w of width 1 to y.
-//
 //go:noescape
 func add1AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// mul2AVX2 sets rows of w of width 2 to the products of sparse rows with x.
-//
 //go:noescape
 func mul2AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add2AVX2 adds the products of transposed sparse rows with rows of w of width 2 to y.
-//
 //go:noescape
 func add2AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// mul4AVX2 sets rows of w of width 4 to the products of sparse rows with x.
-//
 //go:noescape
 func mul4AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add4AVX2 adds the products of transposed sparse rows with rows of w of width 4 to y.
-//
 //go:noescape
 func add4AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// mul8AVX2 sets rows of w of width 8 to the products of sparse rows with x.
-//
 //go:noescape
 func mul8AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add8AVX2 adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
 //go:noescape
 func add8AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// mul16AVX2 sets rows of w of width 16 to the products of sparse rows with x.
-//
 //go:noescape
 func mul16AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add16AVX2 adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
 //go:noescape
 func add16AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// mul8AVX512 sets rows of w of width 8 to the products of sparse rows with x.
-//
 //go:noescape
 func mul8AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add8AVX512 adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
 //go:noescape
 func add8AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// mul16AVX512 sets rows of w of width 16 to the products of sparse rows with x.
-//
 //go:noescape
 func mul16AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add16AVX512 adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
 //go:noescape
 func add16AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)

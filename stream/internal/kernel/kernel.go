@@ -24,12 +24,6 @@
 // compiler does (arm64, ppc64, riscv64, s390x, not amd64), so its last bits
 // differ from theirs and from one architecture to another. Each level is within
 // 4·(nnz(a_r)+2)·ε·Σ|a||x| of the plain loops, elementwise.
-//
-// # Files
-//
-// This file is the contract; panel.go the layout; level_amd64.go the choice of
-// kernels; generic.go the portable kernels; ref.go the plain loops, which
-// are the oracle of the tests; avx_amd64.s the kernels that _gen generates.
 package kernel
 
 //go:generate go run -C _gen . -out ../avx_amd64.s -stubs ../avx_amd64.go -pkg kernel

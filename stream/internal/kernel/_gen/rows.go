@@ -211,10 +211,9 @@ func (r rows) prefetch(d dense, n int) {
 }
 
 // kernel writes a function for a panel, with the code for each form of the entries one behind the other.
-func kernel(name, out, in, doc string, body func(f form)) {
+func kernel(name, out, in string, body func(f form)) {
 	TEXT(name, NOSPLIT, fmt.Sprintf("func(%s, %s *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last, form int)", out, in))
 	Pragma("noescape")
-	Doc(name + " " + doc)
 	which := argument("form")
 	for i, f := range forms[1:] {
 		CMPQ(which, U8(i+1))
@@ -229,8 +228,7 @@ func kernel(name, out, in, doc string, body func(f form)) {
 }
 
 func mul(l level, width int) {
-	doc := fmt.Sprintf("sets rows of w of width %d to the products of sparse rows with x.", width)
-	kernel(fmt.Sprintf("mul%d%s", width, l.name), "w", "x", doc, func(f form) {
+	kernel(fmt.Sprintf("mul%d%s", width, l.name), "w", "x", func(f form) {
 		w := argument("w")
 		x := dense{newPanel(l, width), argument("x")}
 		r := loadRows(f)
@@ -265,8 +263,7 @@ func mul(l level, width int) {
 }
 
 func add(l level, width int) {
-	doc := fmt.Sprintf("adds the products of transposed sparse rows with rows of w of width %d to y.", width)
-	kernel(fmt.Sprintf("add%d%s", width, l.name), "y", "w", doc, func(f form) {
+	kernel(fmt.Sprintf("add%d%s", width, l.name), "y", "w", func(f form) {
 		y := dense{newPanel(l, width), argument("y")}
 		w := argument("w")
 		r := loadRows(f)
