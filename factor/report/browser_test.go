@@ -19,14 +19,13 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest"
-	"github.com/gdsvd/gdsvd/internal/browsertest"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/block"
 )
 
 // views are how every page is checked: on a desk, a tablet and a telephone, light and dark, on paper.
-var views = []browsertest.View{{Width: 1280}, {Width: 800}, {Width: 390, Dark: true}, {Width: 720, Print: true, Dark: true}}
+var views = []View{{Width: 1280}, {Width: 800}, {Width: 390, Dark: true}, {Width: 720, Print: true, Dark: true}}
 
 // matrix is a store of n × m entries, those that are 0 left out.
 func matrix(t testing.TB, n, m int, of func(i, j int) float64) *csr.Store {
@@ -184,7 +183,7 @@ func saved(t testing.TB, page string) string {
 }
 
 // looked checks a page in all views and keeps pictures of it.
-func looked(t *testing.T, b *browsertest.Browser, name, page string) {
+func looked(t *testing.T, b *Browser, name, page string) {
 	if len(page) >= MaxBytes {
 		t.Errorf("%d bytes", len(page))
 	}
@@ -195,19 +194,19 @@ func looked(t *testing.T, b *browsertest.Browser, name, page string) {
 		p.Picture(name)
 	}
 	// Without scripts it has all of its text.
-	text := browsertest.Value[string](p, "document.querySelector('main').innerText")
-	p.Show(browsertest.View{Width: 1280, NoScripts: true})
+	text := Value[string](p, "document.querySelector('main').innerText")
+	p.Show(View{Width: 1280, NoScripts: true})
 	p.Load()
 	p.Check()
 	p.Show(views[len(views)-1])
-	if without := browsertest.Value[string](p, "document.querySelector('main').innerText"); without != text || len(text) < 200 {
+	if without := Value[string](p, "document.querySelector('main').innerText"); without != text || len(text) < 200 {
 		t.Errorf("without scripts the text is another one: %d bytes, not %d", len(without), len(text))
 	}
 }
 
 // Pages are read without hindrance whatever is in them, ask for nothing, and run no script but their own.
 func TestBrowserOddPages(t *testing.T) {
-	b := browsertest.Start(t)
+	b := Start(t)
 	for name, page := range oddPages {
 		t.Run(name, func(t *testing.T) { looked(t, b, name, page(t)) })
 	}
@@ -215,11 +214,11 @@ func TestBrowserOddPages(t *testing.T) {
 
 // The certificate sorts by click and by keys; all that can be reached is reached by Tab, and shows it.
 func TestBrowserSorts(t *testing.T) {
-	b := browsertest.Start(t)
-	p := b.Open(t, saved(t, manyTriplets(400)), browsertest.View{Width: 1280})
-	browsertest.Value[bool](p, "document.querySelector('details').open = true")
-	before := browsertest.Value[[]string](p, "[...document.querySelectorAll('nav a, summary')].map(e => e.innerText)")
-	heads := browsertest.Value[[]string](p, "[...document.querySelectorAll('th')].map(e => e.innerText)")
+	b := Start(t)
+	p := b.Open(t, saved(t, manyTriplets(400)), View{Width: 1280})
+	Value[bool](p, "document.querySelector('details').open = true")
+	before := Value[[]string](p, "[...document.querySelectorAll('nav a, summary')].map(e => e.innerText)")
+	heads := Value[[]string](p, "[...document.querySelectorAll('th')].map(e => e.innerText)")
 	focus := p.Focus()
 	for i, head := range heads {
 		heads[i] = strings.TrimRight(head, "\u2009↑") // the mark of the order that there is
@@ -229,7 +228,7 @@ func TestBrowserSorts(t *testing.T) {
 	}
 	// state is the heading that is sorted by, how, and what its column begins and ends with.
 	state := func() string {
-		return browsertest.Value[string](p, `(() => {
+		return Value[string](p, `(() => {
 			const on = [...document.querySelectorAll('[aria-sort]')], rows = [...document.querySelectorAll('tbody tr')];
 			const cell = row => row.cells[on[0].cellIndex]?.textContent ?? 'none';
 			return [on.length, on[0].textContent, on[0].ariaSort, cell(rows[0]), cell(rows[1]), cell(rows.at(-1))].join(' ');
@@ -252,7 +251,7 @@ func TestBrowserSorts(t *testing.T) {
 	is("Space", "1 residual descending 4.0e-10 4.0e-10 none")
 	p.Click("th:nth-child(1) button")
 	is("a click on i", "1 i ascending 1 2 400")
-	if got := browsertest.Value[string](p, "document.querySelectorAll('tbody tr')[300].innerText"); !strings.HasPrefix(got, "301…") {
+	if got := Value[string](p, "document.querySelectorAll('tbody tr')[300].innerText"); !strings.HasPrefix(got, "301…") {
 		t.Errorf("what is left out is not where it was: %q", got)
 	}
 	p.Picture("sorted")
@@ -283,7 +282,7 @@ func TestBrowserRealData(t *testing.T) {
 	if data == "" {
 		t.Skip("GDSVD_DATA is not set: it names the folder of real data sets")
 	}
-	b := browsertest.Start(t)
+	b := Start(t)
 	for name, of := range map[string]struct {
 		input, titles, view string
 		rank                int

@@ -1,4 +1,4 @@
-package browsertest
+package report
 
 import (
 	"fmt"
@@ -10,11 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const sound = `<!DOCTYPE html><html lang="en"><head><meta name="viewport" content="width=device-width"><title>t</title></head><body style="background:#fff;color:#000"><main><h1>Sound</h1>%s</main></body></html>`
 
