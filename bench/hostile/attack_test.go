@@ -17,7 +17,7 @@ type Attack struct {
 }
 
 // attacks are all there are, in the order of the report.
-var attacks = []Attack{flips, pipes, kills, disk, descriptors, memory, scale, random, warm, bits, stop, suites}
+var attacks = []Attack{flips, pipes, kills, disk, descriptors, memory, scale, random, warm, bits, stop, pairs, suites}
 
 // find returns the attacks of a comma-separated list, all for an empty one.
 func find(names string) ([]Attack, error) {
