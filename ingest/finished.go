@@ -55,7 +55,7 @@ func complete(ctx context.Context, o request, names []string, out string) (*Repo
 	if n, ok := had["bad_lines"].(float64); ok {
 		t.report.BadLines = int64(n)
 	}
-	return t.report, s.Remove() // a kill may have left its scratch with nothing, or no journal, in it
+	return t.report, nil
 }
 
 // sourceOf is what a store says it was made from, and when that was.

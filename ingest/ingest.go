@@ -71,7 +71,7 @@ func run(ctx context.Context, names []string, out string, o request, p plan) (*R
 		for _, look := range []func(context.Context, request, []string, string) (*Report, error){finished, complete} {
 			done, err := look(ctx, o, names, out)
 			if done != nil && err == nil {
-				err = vfs.Sweep(o.FS, out, func(string) bool { return false })
+				err = tidy(o, out)
 			}
 			if done != nil || err != nil {
 				return done, err
@@ -94,6 +94,18 @@ func run(ctx context.Context, names []string, out string, o request, p plan) (*R
 	}
 }
 
+// tidy removes what an ingest that died has left beside its finished store. What lies there while another one writes is that one's.
+func tidy(o request, out string) error {
+	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
+	if _, err := s.Look(); err != nil {
+		return err
+	}
+	if !s.Made {
+		return vfs.Sweep(o.FS, out, func(string) bool { return false })
+	}
+	return vfs.Locked(o.FS, out, s.Remove)
+}
+
 // A task is what the stages of an ingest are given: what is asked for, and where. They write into the report what they have
 // found, and read nothing from it.
 type task struct {
@@ -113,7 +125,8 @@ func attempt(ctx context.Context, names []string, out string, o request, p plan)
 	if t.staging, err = csr.Stage(o.FS, out, o.Force || o.inPlace(out)); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, t.staging.Abort()) }() // nothing after Commit
+	t.staging.Hold() // until the scratch is gone
+	defer func() { err = errors.Join(err, t.staging.Abort()) }()
 	if o.base != nil {
 		s, err := o.base.open(o.FS)
 		if err == nil {

@@ -82,7 +82,7 @@ func finished(_ context.Context, o request, _ []string, out string) (*Report, er
 	if err := t.describe(); err != nil {
 		return nil, err
 	}
-	return t.report, s.Remove()
+	return t.report, nil
 }
 
 func (g *pipeline) restore(e *entries, j *journal) error {

@@ -29,6 +29,7 @@ type Staging struct {
 	replaceable func(path string) error
 	lock        io.Closer
 	keep        bool // Abort leaves the directory
+	hold        bool // Commit leaves the lock to Abort
 	done        bool
 }
 
@@ -82,18 +83,24 @@ func Sweep(fsys FS, target string, useless func(dir string) bool) (err error) {
 	if noLock != nil && noDir != nil {
 		return nil
 	}
-	lock, err := fsys.Lock(s.target + lockSuffix)
-	if err != nil {
-		if errors.Is(err, ErrLocked) {
-			return nil
+	return Locked(fsys, target, func() error {
+		if noDir == nil && useless(s.Dir()) {
+			return fsys.RemoveAll(s.Dir())
 		}
+		return nil
+	})
+}
+
+// Locked calls f while it has the lock of target's writer. Where another process is writing target, it does nothing.
+func Locked(fsys FS, target string, f func() error) error {
+	lock, err := fsys.Lock(filepath.Clean(target) + lockSuffix)
+	if errors.Is(err, ErrLocked) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	if noDir == nil && useless(s.Dir()) {
-		return fsys.RemoveAll(s.Dir())
-	}
-	return nil
+	return errors.Join(f(), lock.Close())
 }
 
 func (s *Staging) prepare(goOn func(dir string) (bool, error)) (err error) {
@@ -193,6 +200,9 @@ func (s *Staging) Target() string { return s.target }
 // now on Abort and a Commit that fails only let the lock go.
 func (s *Staging) Keep() { s.keep = true }
 
+// Hold has Commit keep the lock, for what else of the writer lies beside the target; Abort then lets it go.
+func (s *Staging) Hold() { s.hold = true }
+
 // Commit publishes the directory under its final name and removes what it
 // replaces. When it fails, everything written is removed, but for Keep; if it had already
 // been published (only durability or the removal of the old one failed) it
@@ -205,6 +215,9 @@ func (s *Staging) Commit() error {
 		return errors.Join(err, s.Abort())
 	}
 	s.done = true
+	if s.hold {
+		return nil
+	}
 	return s.lock.Close()
 }
 
@@ -237,13 +250,14 @@ func (s *Staging) publish() error {
 }
 
 // Abort removes everything written, but for Keep, and lets the lock go. After
-// Commit or Abort it does nothing.
+// Commit, but for Hold, or Abort it does nothing.
 func (s *Staging) Abort() error {
-	if s.done {
+	if s.done && !s.hold {
 		return nil
 	}
-	s.done = true
-	if s.keep {
+	published := s.done
+	s.done, s.hold = true, false
+	if s.keep || published {
 		return s.lock.Close()
 	}
 	err := s.fs.RemoveAll(s.Dir())

@@ -287,3 +287,36 @@ func TestSweep(t *testing.T) {
 		t.Errorf("while another writes: %v, lock %v, directory %v", err, there(target+".lock"), there(target+vfs.PartialSuffix))
 	}
 }
+
+// What lies beside the target is its writer's until the lock goes: with Hold only after what Commit does not know of.
+func TestHold(t *testing.T) {
+	for _, hold := range []bool{false, true} {
+		target := filepath.Join(t.TempDir(), "x")
+		s, err := vfs.Stage(vfs.OS(), target, false, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hold {
+			s.Hold()
+		}
+		if err := s.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		called := func() (yes bool) {
+			t.Helper()
+			if err := vfs.Locked(vfs.OS(), target, func() error { yes = true; return nil }); err != nil {
+				t.Error(err)
+			}
+			return yes
+		}
+		if called() == hold {
+			t.Errorf("hold %v: after Commit the lock is free %v", hold, !hold)
+		}
+		if err := errors.Join(s.Abort(), s.Abort()); err != nil || !called() {
+			t.Errorf("hold %v: after Abort: %v, or the lock is held", hold, err)
+		}
+		if _, err := os.Stat(target); err != nil {
+			t.Errorf("hold %v: %v", hold, err)
+		}
+	}
+}
