@@ -147,7 +147,6 @@ type Resizer interface {
 	Resize(k int) error
 }
 
-// Resize implements Resizer.
 func (d *DenseRows) Resize(k int) error {
 	n, _ := d.Dense.Dims()
 	d.Dense = NewDenseRows(n, k).Dense

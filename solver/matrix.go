@@ -124,12 +124,6 @@ type Cost struct {
 	Wait      time.Duration // for data
 }
 
-func (c *Cost) add(d Cost) {
-	c.BytesRead += d.BytesRead
-	c.Multiply += d.Multiply
-	c.Wait += d.Wait
-}
-
 // metered is a Matrix that adds up what its passes have cost: where it does not know
 // the times, all of the pass is multiplication.
 type metered struct {
@@ -143,7 +137,9 @@ func (m *metered) Run(ctx context.Context, p Pass) (Cost, error) {
 	if c.Multiply+c.Wait == 0 {
 		c.Multiply = time.Since(start)
 	}
-	m.cost.add(c)
+	m.cost.BytesRead += c.BytesRead
+	m.cost.Multiply += c.Multiply
+	m.cost.Wait += c.Wait
 	return c, err
 }
 

@@ -158,8 +158,6 @@ func (f *factorisation) interrupted(st Status) *Result {
 	return res
 }
 
-// uncertified assembles what is known when the run was cancelled before any
-// certificate.
 func (f *factorisation) uncertified(st Status) *Result {
 	f.estimates()
 	f.lower()

@@ -15,8 +15,6 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// settings lists all that determines the result of the run, what tells most
-// first.
 func (r *run) settings() []setting {
 	all := []setting{
 		{"matrix", infoOf(r.op).ID},

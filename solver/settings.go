@@ -166,8 +166,6 @@ type Settings struct {
 	Resume *Checkpoint
 }
 
-// normalised returns s with defaults filled in, after checking it against the
-// operator and its rows.
 func (s Settings) normalised(op Operator, rows int64) Settings {
 	n := op.Dim()
 	_, resizes := s.Left.(Resizer)

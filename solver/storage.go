@@ -66,13 +66,11 @@ func rowsIn(s RowStore) Rows {
 // NewDenseRows returns an n×k block of zeros as a RowStore.
 func NewDenseRows(n, k int) *DenseRows { return &DenseRows{Dense: mat.NewDense(n, k, nil)} }
 
-// WriteRows implements RowStore.
 func (d *DenseRows) WriteRows(first int64, rows *mat.Dense) error {
 	d.slice(first, rows).Copy(rows)
 	return nil
 }
 
-// ReadRows implements RowStore.
 func (d *DenseRows) ReadRows(first int64, rows *mat.Dense) error {
 	rows.Copy(d.slice(first, rows))
 	return nil

@@ -74,7 +74,6 @@ func NewFrom(src Source, o Options) (*Matrix, error) {
 	return m, nil
 }
 
-// Info implements solver.Matrix.
 func (m *Matrix) Info() solver.Info { return m.info }
 
 // Plan tells how the passes use memory.

@@ -200,8 +200,6 @@ func (c *comparison) best() (best float64) {
 	return best
 }
 
-// rank puts auto first and then the others, those without a result last, and
-// compares.
 func (c *comparison) rank() {
 	key := func(e entry) float64 {
 		switch {

@@ -63,8 +63,6 @@ func measure(o options, store string, k int, flags string, limit time.Duration) 
 	return run{seconds: done.Seconds, passes: result.Passes, choice: result.Choice}, err
 }
 
-// throttle makes a group with the memory and the rate of reading of o, and takes
-// the store out of the page cache.
 func throttle(store string, o options) (*cgroup.Group, error) {
 	s, err := harness.OpenStore(store, 0)
 	if err != nil {

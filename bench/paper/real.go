@@ -81,8 +81,6 @@ const storesName = "stores"
 
 func (l *lab) storeDir() string { return filepath.Join(l.Dir, storesName) }
 
-// open returns a dataset as a problem without a known solution, ingesting it if
-// that has not been done.
 func (l *lab) open(ctx context.Context, d dataset) (*problem, error) {
 	return l.hold(d.slug, func() (*problem, error) {
 		name := filepath.Join(l.storeDir(), d.slug+".csr")
@@ -120,8 +118,6 @@ func (l *lab) crossed(experiment string, on func(dataset) []string, methods []al
 	return tasks
 }
 
-// realCase solves a real matrix by one method and compares the result with that
-// of another, to a smaller tolerance.
 func (l *lab) realCase(ctx context.Context, r *Record, p *problem, m algorithm) error {
 	if p.sigma == nil {
 		if err := p.refer(ctx, realRank); err != nil {

@@ -81,8 +81,6 @@ func (n levels) Colors() []color.Color {
 	return all
 }
 
-// trajectory draws the paper's first figure: gradient descent with η = ½ on the
-// landscape of a 2×2 matrix, from several points.
 func trajectory() (*plot.Plot, error) {
 	m := pictureMatrix()
 	p := newPlot("Gradient descent (η = ½) on g(x) = ¼‖M − xxᵀ‖²", "x₁", "x₂")

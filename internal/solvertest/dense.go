@@ -58,7 +58,6 @@ func (d *Dense) Info() solver.Info {
 	}
 }
 
-// Run implements solver.Matrix.
 func (d *Dense) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
 	l := p.Columns(d.Info())
 	if err := d.begin(ctx); err != nil {

@@ -103,19 +103,14 @@ type Recurrence interface {
 // ends when its vector is accepted, draws nothing at random, and has no evidence.
 type Alone struct{}
 
-// Vectors implements Recurrence.
 func (Alone) Vectors() func(blas64.General) { return nil }
 
-// Lock implements Recurrence.
 func (Alone) Lock(int) bool { return false }
 
-// Avoid implements Recurrence.
 func (Alone) Avoid(Found) {}
 
-// Aim implements Recurrence.
 func (Alone) Aim(func([]RitzPair) float64) {}
 
-// Evidence implements Recurrence.
 func (Alone) Evidence(int) (Evidence, bool) { return Evidence{}, false }
 
 // Free implements Recurrence, for one whose blocks are not of the arena.

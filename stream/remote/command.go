@@ -103,7 +103,6 @@ func (p *process) end() {
 	}
 }
 
-// Run implements Engine.
 func (c *Command) Run(ctx context.Context, tasks []Task, answer func(Answer)) error {
 	for len(c.procs) < max(1, c.Processes) {
 		c.procs = append(c.procs, nil)

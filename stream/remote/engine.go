@@ -28,7 +28,6 @@ var _ Engine = (*Local)(nil)
 
 func (*Local) Name() string { return "local" }
 
-// Run implements Engine.
 func (e *Local) Run(ctx context.Context, tasks []Task, answer func(Answer)) error {
 	var g errgroup.Group
 	g.SetLimit(max(1, e.Parallel))

@@ -62,7 +62,6 @@ func (l *Left) stages() [][]Task {
 	return [][]Task{l.before.first, l.made.first}
 }
 
-// SweepLeft implements solver.LeftSweeper.
 func (l *Left) SweepLeft(ctx context.Context, s solver.LeftSweep) (sums *solver.LeftSums, err error) {
 	m, k := l.m, l.made.l
 	m.pass++

@@ -159,7 +159,6 @@ func (m *Matrix) Close() (err error) {
 	return err
 }
 
-// Info implements solver.Matrix.
 func (m *Matrix) Info() solver.Info {
 	i := m.subject.Info
 	i.ID = fmt.Sprintf("%s in %d groups", i.ID, len(m.groups))

@@ -23,7 +23,13 @@ func (f *final) Unwrap() error { return f.kind }
 func (r *pass) complete(ctx context.Context, stages [][]Task, collect func(context.Context) error) error {
 	wait := r.opt.Wait
 	for try := 1; ; try++ {
-		err := r.attempt(ctx, stages, try, collect)
+		var err error
+		for i := 0; i < len(stages) && err == nil; i++ {
+			err = r.stage(ctx, stages[i], try)
+		}
+		if err == nil {
+			err = collect(ctx)
+		}
 		var stop *final
 		var bad *badPiece
 		switch {
@@ -70,15 +76,6 @@ func (m *missing) Error() string {
 }
 
 func (m *missing) Unwrap() error { return m.why }
-
-func (r *pass) attempt(ctx context.Context, stages [][]Task, try int, collect func(context.Context) error) error {
-	for _, tasks := range stages {
-		if err := r.stage(ctx, tasks, try); err != nil {
-			return err
-		}
-	}
-	return collect(ctx)
-}
 
 // lacks is a piece that a task has not made, "" if there is none.
 func (r *pass) lacks(t Task) string {

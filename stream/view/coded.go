@@ -209,7 +209,7 @@ func runCoded[C column](ops []op, col []C, code []uint8, table, logs *[256]float
 			table[k] = v + l
 			near[k] = o.near(v, s, v+l)
 		}
-	case o.kind == bias && o.col != nil && full(table[:used]):
+	case o.kind == bias && o.col != nil && !slices.Contains(table[:used], 0):
 		b := o.c
 		if o.local && n > 0 {
 			s := 0.0
@@ -232,15 +232,6 @@ func runCoded[C column](ops []op, col []C, code []uint8, table, logs *[256]float
 	}
 	lookUpLess(r.val, code, table, near[:used], col, o.col, o.kind == ppmi)
 	run(ops[1:], len(ops)-1, col, r)
-}
-
-func full(x []float64) bool {
-	for _, v := range x {
-		if v == 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // lookUpLess is lookUp less a number of each column: 0 where near that, and where below it if it is to be positive.

@@ -187,10 +187,8 @@ func (v *View) Columns() (e []float64, q [][]float64) {
 	return e, slices.Repeat([][]float64{e}, v.rank)
 }
 
-// Sides implements stream.Sided.
 func (v *View) Sides() (scaled bool, rank int, bytes int64) { return v.scaled, v.rank, v.bytes() }
 
-// DecodedSize implements stream.Source.
 func (v *View) DecodedSize(rows, nnz int64) int64 {
 	size := v.src.DecodedSize(rows, nnz)
 	const some = 1 << 20
@@ -201,7 +199,6 @@ func (v *View) DecodedSize(rows, nnz int64) int64 {
 	return size
 }
 
-// Scratch implements stream.Source.
 func (v *View) Scratch() *csr.Block {
 	b := v.src.Scratch()
 	if v.anew() && cap(b.Val) == 0 {
@@ -262,7 +259,6 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 	return nil
 }
 
-// RowSides implements stream.Sided.
 func (v *View) RowSides(b *csr.Block, d, p []float64) {
 	l := v.rows.Get().(*lane)
 	defer v.rows.Put(l)

@@ -48,7 +48,6 @@ type size struct {
 	text string // as it was given
 }
 
-// Set implements flag.Value.
 func (s *size) Set(text string) error {
 	n, err := memory.ParseSize(text)
 	if err == nil {
@@ -57,5 +56,4 @@ func (s *size) Set(text string) error {
 	return err
 }
 
-// String implements flag.Value.
 func (s *size) String() string { return s.text }

@@ -138,8 +138,6 @@ func (s isa) mask() masked {
 	}
 }
 
-// edge moves the rows of a tile from or to memory, the last vector under the
-// mask.
 func (s isa) edge(t tile, row func(m int) Mem, mask masked, store bool) {
 	for m := range t {
 		for v, x := range t[m] {

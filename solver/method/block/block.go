@@ -47,7 +47,6 @@ var _ method.Method = Descent{}
 
 const mostColumns = 1e6
 
-// Traits implements Method.
 func (b Descent) Traits(k int) method.Traits {
 	return method.Traits{
 		Name: "block",
@@ -64,7 +63,6 @@ func (b Descent) Traits(k int) method.Traits {
 	}
 }
 
-// New implements Method.
 func (b Descent) New(r method.Run) method.Recurrence {
 	return &descent{Block: iterate.NewBlock(iterate.Arena(r))}
 }

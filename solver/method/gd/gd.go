@@ -27,7 +27,6 @@ type Descent struct {
 
 var _ method.Method = Descent{}
 
-// Traits implements Method.
 func (g Descent) Traits(int) method.Traits {
 	t := method.Single("gd", 3, 360) // x, the next one, and the product
 	t.Settings = []method.Setting{iterate.Eta(g.Eta)}
@@ -37,7 +36,6 @@ func (g Descent) Traits(int) method.Traits {
 	return t
 }
 
-// New implements Method.
 func (g Descent) New(r method.Run) method.Recurrence {
 	return &descent{iterate.TwoTerm{Arena: iterate.Arena(r), Paper: r.Paper}, iterate.Eta(g.Eta).Value}
 }

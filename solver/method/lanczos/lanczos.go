@@ -48,7 +48,6 @@ type Krylov struct {
 
 var _ method.Method = Krylov{}
 
-// Traits implements Method.
 func (k Krylov) Traits(rank int) method.Traits {
 	k = k.fit(rank)
 	return method.Traits{
@@ -88,7 +87,6 @@ func (k Krylov) fit(rank int) Krylov {
 // fit the basis.
 func (k Krylov) probe(rank int) int { return max(k.Columns, min(rank, k.Basis/2)) }
 
-// New implements Method.
 func (k Krylov) New(r method.Run) method.Recurrence {
 	arena := iterate.Arena(r)
 	return &lanczos{Block: iterate.NewBlock(arena), method: k.fit(r.Rank), want: r.Rank, orth: orthogonality{arena: arena}}

@@ -36,7 +36,6 @@ type Nesterov struct {
 
 var _ method.Method = Nesterov{}
 
-// Traits implements Method.
 func (n Nesterov) Traits(int) method.Traits {
 	t := method.Single("nesterov", 5, 80) // as Polyak, and the point gone ahead to
 	t.Settings = []method.Setting{iterate.Eta(n.Eta), betaSetting(n.Beta)}
@@ -49,7 +48,6 @@ func (n Nesterov) Traits(int) method.Traits {
 	return t
 }
 
-// New implements Method.
 func (n Nesterov) New(r method.Run) method.Recurrence { return n.params().recurrence(r) }
 
 func (n Nesterov) params() momentumParams {

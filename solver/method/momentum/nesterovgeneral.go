@@ -50,7 +50,6 @@ type NesterovGeneral struct {
 
 var _ method.Method = NesterovGeneral{}
 
-// Traits implements Method.
 func (g NesterovGeneral) Traits(int) method.Traits {
 	t := method.Single("nesterov-general", 6, 220) // the five vectors of the scheme and the product
 	t.Settings = []method.Setting{
@@ -62,7 +61,6 @@ func (g NesterovGeneral) Traits(int) method.Traits {
 	return t
 }
 
-// New implements Method.
 func (g NesterovGeneral) New(r method.Run) method.Recurrence {
 	const enter = 0.1
 	return &general{TwoTerm: iterate.TwoTerm{Arena: iterate.Arena(r), Paper: r.Paper}, method: g, enter: enter}

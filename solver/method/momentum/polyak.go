@@ -31,7 +31,6 @@ type Polyak struct {
 
 var _ method.Method = Polyak{}
 
-// Traits implements Method.
 func (p Polyak) Traits(int) method.Traits {
 	t := method.Single("polyak", 4, 85) // two iterates, a product kept for choosing β, and the product
 	t.Settings = []method.Setting{iterate.Eta(p.Eta), betaSetting(p.Beta)}
@@ -40,7 +39,6 @@ func (p Polyak) Traits(int) method.Traits {
 	return t
 }
 
-// New implements Method.
 func (p Polyak) New(r method.Run) method.Recurrence {
 	return momentumParams{eta: iterate.Eta(p.Eta).Value, beta: p.Beta}.recurrence(r)
 }

@@ -24,7 +24,6 @@ type Iteration struct{}
 
 var _ method.Method = Iteration{}
 
-// Traits implements Method.
 func (Iteration) Traits(int) method.Traits {
 	t := method.Single("power", 3, 180) // x, the next one, and the product
 	t.With = func([]float64) method.Method { return Iteration{} }
@@ -33,7 +32,6 @@ func (Iteration) Traits(int) method.Traits {
 	return t
 }
 
-// New implements Method.
 func (Iteration) New(r method.Run) method.Recurrence {
 	p := &power{TwoTerm: iterate.TwoTerm{Arena: iterate.Arena(r), Paper: r.Paper}, delta: math.Inf(1)}
 	if r.Indefinite {
