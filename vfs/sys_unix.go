@@ -40,18 +40,22 @@ func syncDir(name string) error {
 }
 
 // OpenFiles is how many files the process may have open, math.MaxInt32 if no limit is known.
-func OpenFiles() int {
-	var r unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil || uint64(r.Cur) > math.MaxInt32 {
-		return math.MaxInt32
-	}
-	return int(r.Cur)
-}
+func OpenFiles() int { return int(min(limit(unix.RLIMIT_NOFILE), math.MaxInt32)) }
 
 // AddressSpace is how many bytes of addresses the process may take, math.MaxInt64 if no limit is known.
-func AddressSpace() int64 {
+func AddressSpace() int64 { return limit(unix.RLIMIT_AS) }
+
+// Threads is how many processes and threads the user may have, math.MaxInt64 if no limit is known.
+func Threads() int64 {
+	if os.Geteuid() == 0 {
+		return math.MaxInt64
+	}
+	return limit(unix.RLIMIT_NPROC)
+}
+
+func limit(resource int) int64 {
 	var r unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_AS, &r); err != nil || uint64(r.Cur) > math.MaxInt64 {
+	if err := unix.Getrlimit(resource, &r); err != nil || uint64(r.Cur) > math.MaxInt64 {
 		return math.MaxInt64
 	}
 	return int64(r.Cur)

@@ -32,3 +32,6 @@ func OpenFiles() int { return math.MaxInt32 }
 
 // AddressSpace is how many bytes of addresses the process may take, math.MaxInt64 if no limit is known.
 func AddressSpace() int64 { return math.MaxInt64 }
+
+// Threads is how many processes and threads the user may have, math.MaxInt64 if no limit is known.
+func Threads() int64 { return math.MaxInt64 }

@@ -87,7 +87,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		defer close(quiet)
 		a.doing.Linger(ctx, ended, a.patience, a.say)
 	}()
-	err := cmp.Or(ui.EnoughFiles(ui.SomeFiles), ui.EnoughAddresses())
+	err := cmp.Or(ui.EnoughFiles(ui.SomeFiles), ui.EnoughForRuntime())
 	if err == nil {
 		root := a.rootCommand()
 		strictly(root)

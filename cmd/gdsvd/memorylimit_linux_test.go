@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -192,6 +193,35 @@ func TestTooFewAddresses(t *testing.T) {
 	cmd.Path = "/bin/sh"
 	out, err := cmd.CombinedOutput()
 	if text := string(out); err == nil || cmd.ProcessState.ExitCode() != ui.ExitError || strings.Count(text, "\n") != 1 || !strings.Contains(text, "ulimit -v") {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// Too few threads are refused in one line; root has as many as it likes, so that another user is taken.
+func TestTooFewThreads(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector has threads of its own")
+	}
+	dir, err := os.MkdirTemp("", "gdsvd-threads-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	cmd := process(t, "version")
+	program := filepath.Join(dir, "gdsvd")
+	text, err := os.ReadFile(cmd.Path)
+	if err == nil {
+		err = errors.Join(os.WriteFile(program, text, 0o755), os.Chmod(dir, 0o755))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}
+	}
+	cmd.Args, cmd.Path = []string{"sh", "-c", `ulimit -u 15 2>/dev/null || ulimit -p 15; exec "$0" version`, program}, "/bin/sh"
+	out, err := cmd.CombinedOutput()
+	if text := string(out); err == nil || cmd.ProcessState.ExitCode() != ui.ExitError || strings.Count(text, "\n") != 1 || !strings.Contains(text, "ulimit -u") {
 		t.Errorf("%v: %s", err, text)
 	}
 }

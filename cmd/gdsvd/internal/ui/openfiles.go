@@ -22,15 +22,21 @@ func EnoughFiles(need int) error {
 	return nil
 }
 
-// someAddresses is what Go's runtime takes with the threads of a run, of which next to nothing is memory; with less than
+// What Go's runtime takes with the threads of a run: addresses, of which next to nothing is memory, and the threads. With less than
 // about half of it the runtime cannot begin, and says so in many lines.
-const someAddresses = 1800 << 20
+const (
+	someAddresses = 1800 << 20
+	someThreads   = 16
+)
 
-// EnoughAddresses refuses what would end in the middle in a dump of the runtime.
-func EnoughAddresses() error {
+// EnoughForRuntime refuses what would end in the middle in a dump of the runtime.
+func EnoughForRuntime() error {
 	if limit := vfs.AddressSpace(); limit < someAddresses {
 		return fmt.Errorf("this process may take %s of addresses, it needs %s, and the size of the store besides: raise the limit (ulimit -v); --memory limits what it keeps in memory",
 			memory.FormatSize(limit), memory.FormatSize(someAddresses))
+	}
+	if limit := vfs.Threads(); limit < someThreads {
+		return fmt.Errorf("this user may have %d processes and threads, gdsvd needs %d besides those that run: raise the limit (ulimit -u)", limit, someThreads)
 	}
 	return nil
 }
