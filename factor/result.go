@@ -238,13 +238,11 @@ func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, damagedResult(name, "%.200v", err)
 	}
-	switch head.Format {
-	case layout.Format:
-		if at, err := durable.CheckSeal(text); err != nil {
-			return nil, damagedResult(name, "byte %d: %v", at, err)
-		}
-	default:
+	if head.Format != layout.Format {
 		return nil, says(csr.ErrCorrupt, "%s: format %.60q, want %q: it is damaged, or of another version or program; compute the result again", name, head.Format, layout.Format)
+	}
+	if at, err := durable.CheckSeal(text); err != nil {
+		return nil, damagedResult(name, "byte %d: %v", at, err)
 	}
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {

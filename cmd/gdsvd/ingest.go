@@ -251,7 +251,7 @@ func (a *app) printIngest(report *ingest.Report) error {
 		r.FirstBad = append(r.FirstBad, err.Error())
 	}
 	if a.json {
-		return a.printJSON(r)
+		return a.stdout.PrintJSON(r)
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "store\t%s\n", r.Store)

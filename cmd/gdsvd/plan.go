@@ -43,8 +43,7 @@ func (a *app) planCommand() *cobra.Command {
 			}
 			in.Workers = 0
 			o.Remote, o.PassCost = &remote.Options{Groups: cmp.Or(o.engine.groups, 3*workers)}, o.engine.pass
-		}
-		if o.engine.name == "" {
+		} else {
 			workers = 0
 		}
 		w := way{workers: workers, bucket: strings.HasPrefix(o.engine.shared, "s3://"), app: a, cmd: cmd, inputs: inputs, out: out, ingest: in, factor: o.Options, format: format}

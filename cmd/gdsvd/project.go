@@ -196,3 +196,30 @@ func printAlignment(out *show.Printer, r *align.Alignment) {
 	out.Printf("neighbours %.3g %% of the %d nearest have changed (%d rows looked at)\n", 100*r.Changed, r.Neighbours, r.Sample)
 	out.Printf("%s of %s, turned, is in %s\n", r.What, r.New, r.Dir)
 }
+
+// besideOut is where a command makes a store for as long as it runs, beside OUT and named after it: what a run that died has
+// left there goes with the next one.
+func besideOut(out, what string) string {
+	out = filepath.Clean(out)
+	return filepath.Join(filepath.Dir(out), ".gdsvd-"+what+"-"+filepath.Base(out))
+}
+
+// useless is of what lies besideOut, to vfs.Sweep.
+func useless(string) bool { return true }
+
+// unsynced is a file system for what no other process is going to need: nothing is made durable.
+type unsynced struct{ vfs.FS }
+
+func (u unsynced) Create(name string) (vfs.File, error) {
+	f, err := u.FS.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return unsyncedFile{f}, nil
+}
+
+func (unsynced) SyncDir(string) error { return nil }
+
+type unsyncedFile struct{ vfs.File }
+
+func (unsyncedFile) Sync() error { return nil }

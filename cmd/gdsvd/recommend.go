@@ -318,7 +318,7 @@ func (a *app) rankings(what, of string, names, others *factor.Names, all func(ta
 	if err = cmp.Or(err, out.End(), to.Flush()); err != nil || !a.json {
 		return err
 	}
-	return a.printJSON(allRankings{append([]ranking{}, found...)})
+	return a.stdout.PrintJSON(allRankings{append([]ranking{}, found...)})
 }
 
 func printRanking(out *show.Printer, what, of string, r ranking) {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
@@ -64,8 +63,7 @@ says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
 		},
 	}
 	f := cmd.Flags()
-	addLookFlags(f, &of)
-	completeView(cmd)
+	addLookFlags(cmd, &of)
 	f.IntVar(&o.Head, "head", 5, "print the first `N` rows that have entries")
 	f.StringVar(&rows, "rows", "", "print these `ROWS` instead: ids with commas between them, or a file with one a line")
 	f.IntVar(&o.Entries, "entries", 20, "print at most `N` entries of each row")
@@ -140,8 +138,10 @@ type lookFlags struct {
 	view string
 }
 
-func addLookFlags(f *pflag.FlagSet, o *lookFlags) {
+func addLookFlags(cmd *cobra.Command, o *lookFlags) {
+	f := cmd.Flags()
 	f.StringVar(&o.view, "view", "", "look at what steps make of the matrix, such as 'lsi' or 'log1p | center=columns', or `PIPELINE` in a file as @FILE")
+	completeView(cmd)
 	f.IntVar(&o.Workers, "workers", 0, "read with `N` threads (0: all processors); what is found does not depend on it")
 	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within, such as 512M or 2GiB; auto takes 60 % of what is available")
 }
@@ -204,8 +204,7 @@ variances are those of all elements, zeros included, and divided by their number
 		},
 	}
 	f := cmd.Flags()
-	addLookFlags(f, &of)
-	completeView(cmd)
+	addLookFlags(cmd, &of)
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
 	f.BoolVar(&o.Replace, "force", false, "replace statistics that are there, in one step at the end")
 	return cmd

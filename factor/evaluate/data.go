@@ -170,10 +170,10 @@ func (e *evaluation) open(ctx context.Context, train, test *csr.Store) (err erro
 			return err
 		}
 	}
-	if e.train, err = history.New(ctx, train, o); err != nil {
+	if e.train, err = history.New(ctx, train, false, o); err != nil {
 		return err
 	}
-	if e.test, err = history.New(ctx, test, o); err != nil {
+	if e.test, err = history.New(ctx, test, false, o); err != nil {
 		return err
 	}
 	e.train.Keep = e.history

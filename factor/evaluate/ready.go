@@ -97,7 +97,7 @@ func (e *evaluation) align(ctx context.Context, name string, store *csr.Store, n
 	if err != nil {
 		return nil, err
 	}
-	if r.reader, err = history.New(ctx, store, o); err == nil {
+	if r.reader, err = history.New(ctx, store, false, o); err == nil {
 		r.reader.Zeros = true
 	}
 	return r, err

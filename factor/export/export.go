@@ -143,7 +143,18 @@ func (o *Options) prepare() (err error) {
 			return err
 		}
 	}
-	return free(*o)
+	info, err := o.FS.Stat(o.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return vfs.Regular(o.File, info)
+	case !o.Replace:
+		return &fs.PathError{Op: "create", Path: o.File, Err: fs.ErrExist}
+	}
+	return nil
 }
 
 // replace makes the file, whole.
@@ -158,21 +169,6 @@ func (o *Options) replace(report *Report, write func(io.Writer) error) error {
 		err = o.FS.SyncDir(filepath.Dir(o.File))
 	}
 	return err
-}
-
-func free(o Options) error {
-	info, err := o.FS.Stat(o.File)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return vfs.Regular(o.File, info)
-	case !o.Replace:
-		return &fs.PathError{Op: "create", Path: o.File, Err: fs.ErrExist}
-	}
-	return nil
 }
 
 type table struct {

@@ -193,7 +193,10 @@ func (w *entries) table() (err error) {
 			if !ids.Next() {
 				return tabular.Value{}, errors.Join(ids.Err(), fmt.Errorf("ids: %w", io.ErrUnexpectedEOF))
 			}
-			return valueOf(ids), nil
+			if ids.Kind() == csr.IntIDs {
+				return tabular.Value{Int: ids.Int()}, nil
+			}
+			return tabular.Value{Text: ids.String()}, nil
 		}
 	}
 	var id, other, value tabular.Value // of a row of the store, and of a column
@@ -257,12 +260,4 @@ func kindOf(r *csr.IDReader) tabular.Kind {
 		return tabular.Int
 	}
 	return tabular.Text
-}
-
-// valueOf is the current id of a reader.
-func valueOf(r *csr.IDReader) tabular.Value {
-	if r.Kind() == csr.IntIDs {
-		return tabular.Value{Int: r.Int()}
-	}
-	return tabular.Value{Text: r.String()}
 }

@@ -102,9 +102,7 @@ const nowhere = math.MaxUint32
 
 // Project folds the rows of a store, or its columns, into a result and writes them to a directory.
 func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options) (_ *Projection, err error) {
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS())
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
 	}
@@ -247,8 +245,11 @@ func (p *projecting) fit(ctx context.Context) error {
 // deviations are what components are divided by.
 func (p *projecting) deviations() ([]float64, error) {
 	by := p.result.Values()
-	root := 1.0
-	if v := p.result.View; v != nil && v.Observations > 1 && v.Observations == p.observed() && !p.o.History {
+	root, lines := 1.0, p.result.Rows
+	if p.o.Columns {
+		lines = p.result.Cols
+	}
+	if v := p.result.View; v != nil && v.Observations > 1 && v.Observations == lines && !p.o.History {
 		root = math.Sqrt(float64(v.Observations - 1))
 	}
 	for j := range by {
@@ -258,14 +259,6 @@ func (p *projecting) deviations() ([]float64, error) {
 		by[j] /= root
 	}
 	return by, nil
-}
-
-// observed is how many lines the matrix has.
-func (p *projecting) observed() int64 {
-	if p.o.Columns {
-		return p.result.Cols
-	}
-	return p.result.Rows
 }
 
 // valueError names the line and the entry that a step makes no number.

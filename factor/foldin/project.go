@@ -47,7 +47,7 @@ func (p *projecting) plan(ctx context.Context) (err error) {
 	}
 	p.window = mat.NewDense(int(min(p.n, p.left/2/(8*k))), p.K, nil)
 	p.first = -1
-	p.reader, err = history.NewOf(ctx, p.store, p.o.Columns, stream.Options{Memory: p.o.Memory, Workers: p.o.Workers, Reserve: p.o.Memory - p.left/4 - budget.Runtime - budget.Garbage})
+	p.reader, err = history.New(ctx, p.store, p.o.Columns, stream.Options{Memory: p.o.Memory, Workers: p.o.Workers, Reserve: p.o.Memory - p.left/4 - budget.Runtime - budget.Garbage})
 	if err != nil {
 		return err
 	}
@@ -132,12 +132,6 @@ func (p *projecting) write(ctx context.Context, out *folder.Folder) (err error) 
 	if err != nil {
 		return err
 	}
-	finished := false
-	defer func() {
-		if !finished {
-			err = errors.Join(err, array.Discard())
-		}
-	}()
 	most, entries := p.budget()
 	done := int64(0)
 	err = history.Each(nil, p.lines, most, func(numbers []int64) (int, error) {
@@ -158,9 +152,8 @@ func (p *projecting) write(ctx context.Context, out *folder.Folder) (err error) 
 		return lines.Len(), err
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, array.Discard())
 	}
-	finished = true
 	sum, err := array.Finish()
 	p.Files = append(p.Files, factor.File{Name: folder.Vectors, Size: sum.Size, CRC: sum.CRC, Pieces: sum.Pieces})
 	p.o.Progress(p.lines, p.lines)
@@ -197,10 +190,8 @@ func (p *projecting) project(ctx context.Context, from int64, lines *history.Row
 			}
 		}
 	})
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(errs...); err != nil {
+		return nil, err
 	}
 	err := p.each(ctx, func(first int64, v *mat.Dense) {
 		end := first + int64(v.RawMatrix().Rows)

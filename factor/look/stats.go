@@ -96,7 +96,7 @@ func Summarise(ctx context.Context, store *csr.Store, o StatsOptions) (_ *Stats,
 	if err != nil {
 		return nil, err
 	}
-	sides := [2]*side{newSide(), newSide()}
+	sides := [2]*side{{lengths: map[int64]int64{}}, {lengths: map[int64]int64{}}}
 	long, short := sides[csr.RowAxis], sides[csr.ColAxis]
 	s, err := l.view.Summarise(ctx, l.options(reserve(store)), func(x []view.Numbers) error {
 		long.add(x)
@@ -143,8 +143,6 @@ type numbered struct {
 	at int64
 	view.Numbers
 }
-
-func newSide() *side { return &side{lengths: map[int64]int64{}} }
 
 func (s *side) add(lines []view.Numbers) {
 	for _, x := range lines {

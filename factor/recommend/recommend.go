@@ -95,7 +95,7 @@ func newRun(ctx context.Context, f *Factorisation, store *csr.Store, o Options) 
 		return nil, err
 	}
 	r.entries = left / 8 / (2 * history.EntryBytes)
-	if r.reader, err = history.New(ctx, store, stream.Options{Memory: r.Memory, Workers: r.Workers, Reserve: r.Memory - left*3/8 - budget.Runtime - budget.Garbage}); err != nil {
+	if r.reader, err = history.New(ctx, store, false, stream.Options{Memory: r.Memory, Workers: r.Workers, Reserve: r.Memory - left*3/8 - budget.Runtime - budget.Garbage}); err != nil {
 		return nil, err
 	}
 	r.reader.Keep = o.Keep

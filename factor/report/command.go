@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,12 +90,7 @@ func ofRun(r *factor.Result, number func(float64) string) (words []string) {
 		add(r.Choice.Flags...)
 	} else {
 		add("--method", s.Method)
-		names := make([]string, 0, len(s.OfMethod))
-		for name := range s.OfMethod {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(s.OfMethod)) {
 			add("--"+name, number(s.OfMethod[name]))
 		}
 	}

@@ -29,10 +29,6 @@ func (v *vectors) close() error {
 	return v.names.Close()
 }
 
-func has(r *factor.Result, name string) bool {
-	return slices.ContainsFunc(r.Files, func(f factor.File) bool { return f.Name == name })
-}
-
 // openVectors opens the vectors of a side, nil if the result has none. Of its components the first few are read.
 func openVectors(ctx context.Context, r *factor.Result, rows bool, components int) (*vectors, error) {
 	v := &vectors{one: "column", many: "columns"}
@@ -44,7 +40,7 @@ func openVectors(ctx context.Context, r *factor.Result, rows bool, components in
 	}
 	v.Sigma = r.Values()
 	v.Sigma = v.Sigma[:min(len(v.Sigma), max(components, 2))]
-	if len(r.Files) > 0 && !has(r, file) || v.N == 0 || len(v.Sigma) == 0 {
+	if len(r.Files) > 0 && !slices.ContainsFunc(r.Files, func(f factor.File) bool { return f.Name == file }) || v.N == 0 || len(v.Sigma) == 0 {
 		return nil, nil
 	}
 	if side != nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -25,18 +26,13 @@ func (p *page) convergence(r *factor.Result, events []factor.Event) {
 		p.rounds(events)
 		return
 	}
-	iterating, waits := false, false
-	for _, e := range events {
-		iterating = iterating || !e.Searching()
-		waits = waits || e.Seconds.Total > 0
-	}
-	if !iterating {
+	if !slices.ContainsFunc(events, func(e factor.Event) bool { return !e.Searching() }) {
 		return
 	}
 	p.section("Convergence", "")
 	p.WriteString("<div class=\"pair\">\n")
 	p.residuals(r, events, counting("passes", 0, 1), func(e factor.Event) float64 { return float64(e.Pass) })
-	if waits {
+	if slices.ContainsFunc(events, func(e factor.Event) bool { return e.Seconds.Total > 0 }) {
 		p.residuals(r, events, linear("seconds", 0, 1), func(e factor.Event) float64 { return e.Seconds.Total })
 	}
 	p.WriteString("</div>\n")

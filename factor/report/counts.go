@@ -212,12 +212,7 @@ func wholeBars(bins []bar) (all []bar, x axis) {
 
 // areWhole tells whether bins are of single whole numbers that are so near to one another that they can be counted together.
 func areWhole(bins []bar) bool {
-	for _, b := range bins {
-		if b.lo != b.hi || b.lo != math.Trunc(b.lo) || math.Abs(b.lo) > 1e9 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(bins, func(b bar) bool { return b.lo != b.hi || b.lo != math.Trunc(b.lo) || math.Abs(b.lo) > 1e9 })
 }
 
 // lengthBins are lengths as bins, each from its own to the next number, without those of 0.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,10 +118,7 @@ func (l *labels) rank(names []string, sizes []int64) {
 		order = append(order, k)
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		if sizes[a] != sizes[b] {
-			return int(max(-1, min(1, sizes[b]-sizes[a])))
-		}
-		return strings.Compare(names[a], names[b])
+		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), strings.Compare(names[a], names[b]))
 	})
 	own := order[:min(len(order), mostColoured)]
 	if len(order) == mostColoured+1 {

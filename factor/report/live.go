@@ -185,8 +185,7 @@ func liveFacts(s *live.State) (all []fact) {
 		add("left", "still takes about", lasting(left))
 	}
 	if p := s.Last; p != nil {
-		rounds := s.Command == "complete"
-		if rounds {
+		if s.Command == "complete" {
 			add("pass", "round", fmt.Sprint(p.Pass))
 			add("phase", "phase", cut(p.Phase, nameLength))
 			all = append(all, valued("lambda", "λ", exact(p.Lambda, "%.4g")), valued("rmse", "root mean square error", exact(p.RMSE, "%.4f")))

@@ -123,7 +123,7 @@ func Write(ctx context.Context, w io.Writer, r *factor.Result, o Options) (err e
 	}
 	p.open(kind, filepath.Base(filepath.Clean(r.Dir())))
 	sentence, good := state(r)
-	p.f("<p class=\"%s\">%s.</p>\n", map[bool]string{true: "state", false: "state bad"}[good], sentence)
+	p.f("<p class=\"%s\">%s.</p>\n", stateClass(good), sentence)
 	p.WriteString(contents)
 	p.facts(matrixFacts(r))
 	if o.Store != nil {

@@ -50,12 +50,8 @@ type Reader struct {
 
 // New returns a Reader that decodes with o.Workers within o.Memory bytes, of which o.Reserve is taken. A store that
 // has the columns of the user's matrix as its rows is read once for the lengths of the rows.
-func New(ctx context.Context, store *csr.Store, o stream.Options) (*Reader, error) {
-	return NewOf(ctx, store, false, o)
-}
-
-// NewOf is New, for the columns of the user's matrix if columns is true: these are then called rows here.
-func NewOf(ctx context.Context, store *csr.Store, columns bool, o stream.Options) (*Reader, error) {
+// If columns is true what it reads are the columns of the user's matrix, which are then called rows here.
+func New(ctx context.Context, store *csr.Store, columns bool, o stream.Options) (*Reader, error) {
 	r := &Reader{store: store, options: o}
 	r.across, _ = csr.Orient(store, columns, !columns)
 	if !r.across {

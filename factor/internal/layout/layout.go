@@ -1,7 +1,10 @@
 // Package layout names the files of a result directory, and its format.
 package layout
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Format is what the field format of Result says.
 const Format = "gdsvd-result/3"
@@ -60,26 +63,15 @@ func OfView(name string) bool {
 }
 
 func OfNames(name string) bool {
-	switch name {
-	case Rows.IDs(), Rows.Titles(), Cols.IDs(), Cols.Titles():
-		return true
-	}
-	return false
+	return slices.Contains([]string{Rows.IDs(), Rows.Titles(), Cols.IDs(), Cols.Titles()}, name)
 }
 
 func OfCheckpoint(name string) bool {
-	switch strings.TrimSuffix(name, Half) {
-	case Checkpoint, CheckpointEvents, CheckpointView:
-		return true
-	}
-	return false
+	return slices.Contains([]string{Checkpoint, CheckpointEvents, CheckpointView}, strings.TrimSuffix(name, Half))
 }
 
 // OfResult tells whether a file is one that a run makes in its directory.
 func OfResult(name string) bool {
-	switch name {
-	case Sigma, Lambda, Left, Right, Events, Result, RowBiases, ColBiases:
-		return true
-	}
-	return OfCheckpoint(name) || OfView(name) || OfNames(name)
+	own := []string{Sigma, Lambda, Left, Right, Events, Result, RowBiases, ColBiases}
+	return slices.Contains(own, name) || OfCheckpoint(name) || OfView(name) || OfNames(name)
 }

@@ -3,14 +3,19 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -133,4 +138,97 @@ func (o *Method) named() method.Method {
 		panic(fmt.Sprintf("gdsvd: no method %q", o.name)) // --method takes the names of the list only
 	}
 	return o.list[i]
+}
+
+// Triplets is the flag -k: a number of triplets, or the share of the energy that they are to
+// capture.
+type Triplets struct{ Of *factor.Options }
+
+func (t Triplets) String() string {
+	if t.Of.Energy > 0 {
+		return strconv.FormatFloat(t.Of.Energy, 'g', -1, 64)
+	}
+	return strconv.Itoa(t.Of.Rank)
+}
+
+func (Triplets) Type() string { return "K" }
+
+func (t Triplets) Set(text string) error {
+	if n, err := strconv.ParseInt(text, 0, 0); err == nil || errors.Is(err, strconv.ErrRange) {
+		t.Of.Rank, t.Of.Energy = int(n), 0
+		return err // which ui.FlagError says in its words
+	}
+	number, percent := strings.CutSuffix(text, "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	all := 1.0
+	if percent {
+		all = 100
+	}
+	switch share := x / all; {
+	case err != nil:
+		return errors.New("want a whole number of triplets, or the share of the energy that they are to capture, such as 0.9 or 90%")
+	case share > 0 && share < 1:
+		t.Of.Rank, t.Of.Energy = 0, share
+		return nil
+	case x == 1:
+		return errors.New("it may be one triplet, which is -k 1, or all of the energy, which takes every triplet whose value is not 0: give their number, or a share below 1, such as 0.9999")
+	case share == 1:
+		return errors.New("all of the energy takes every triplet whose value is not 0: give their number, or a share below 100%, such as 99.99%")
+	}
+	return fmt.Errorf("it is no whole number of triplets, and no share of the energy, which is between 0 and %v", all)
+}
+
+// CheckTriplets finds what is wrong with -k and --max-k, which is most.
+func CheckTriplets(cmd *cobra.Command, o *factor.Options, most int) error {
+	bounded := cmd.Flags().Changed("max-k")
+	switch {
+	case !cmd.Flags().Changed("rank"):
+		return ui.Usagef(cmd, "how many triplets? give their number with -k, or the share of the energy that they are to capture, such as -k 0.9")
+	case o.Energy == 0 && o.Rank < 1:
+		return ui.Usagef(cmd, "-k %d: at least 1 triplet is wanted", o.Rank)
+	case bounded && most < 1:
+		return ui.Usagef(cmd, "--max-k %d: at least 1 triplet is wanted", most)
+	case bounded && o.Energy == 0:
+		return ui.Usagef(cmd, "--max-k %d is for a share of the energy, such as -k 0.9; -k %d is the number of triplets", most, o.Rank)
+	case o.Energy > 0:
+		o.Rank = most
+	}
+	return nil
+}
+
+// Sift adds the flags of what is left out of a matrix and held out of it.
+func Sift(f *pflag.FlagSet, o *ingest.Options) {
+	f.Int64Var(&o.Filter.MinPerRow, "min-per-row", 0, "leave out rows with fewer than `N` entries, and so on until all that is left has enough")
+	f.Int64Var(&o.Filter.MinPerCol, "min-per-col", 0, "leave out columns with fewer than `N` entries, likewise")
+	f.Var(ui.Parsed(&o.Filter.MinValue, "X", parseNumber, writeNumber), "min-value", "leave out entries below `X`, duplicates combined")
+	moment := func(p *time.Time) pflag.Value { return ui.Parsed(p, "TIME", ingest.ParseTime, writeTime) }
+	f.Var(moment(&o.Filter.Since), "since", "leave out lines before a `TIME`: a date, a datetime of ISO 8601, or seconds since 1970")
+	f.Var(moment(&o.Filter.Until), "until", "leave out lines from a `TIME` on")
+	seed := ui.Parsed(&o.Holdout.Seed, "S", func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) }, func(n uint64) string { return strconv.FormatUint(n, 10) })
+	holdout := ui.Parsed(&o.Holdout, "WHICH", func(s string) (ingest.Holdout, error) {
+		h, err := ingest.ParseHoldout(s)
+		h.Seed = o.Holdout.Seed
+		return h, err
+	}, ingest.Holdout.String)
+	f.Var(holdout, "holdout", "write a second store, STORE.test, of entries held out: `WHICH` is random:0.2 (of all), last:1 (the newest of each row), time:0.1 (the newest of all) or after:2019-07-28")
+	f.Var(seed, "holdout-seed", "seed `S` of a random hold-out")
+}
+
+func parseNumber(s string) (*float64, error) {
+	x, err := strconv.ParseFloat(s, 64)
+	return &x, err
+}
+
+func writeNumber(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*x, 'g', -1, 64)
+}
+
+func writeTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
 }
