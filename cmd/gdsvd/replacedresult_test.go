@@ -32,6 +32,7 @@ func TestResultReplacedWhileRead(t *testing.T) {
 		"svd S -k 2 --init A -o OUT",
 		"check A",
 		"export P --what X -o OUT.csv",
+		"check P",
 	} {
 		must(t, "svd", "-q", store, "-k", "2", "-o", at("a.svd"), "--force")
 		must(t, "project", "-q", at("a.svd"), store, "-o", at("p"), "--force")

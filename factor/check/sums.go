@@ -112,6 +112,7 @@ func (c *checker) folder(ctx context.Context, kind folder.Kind) error {
 		Rows  int64         `json:"rows"`
 		K     int64         `json:"k"`
 		Files []factor.File `json:"files"`
+		CRC   crc.Sum       `json:"crc"`
 	}
 	if err := kind.Read(c.FS, c.dir, &stated); err != nil {
 		if system := (*fs.PathError)(nil); errors.As(err, &system) {
@@ -138,7 +139,14 @@ func (c *checker) folder(ctx context.Context, kind folder.Kind) error {
 			read[folder.Vectors] = f
 		}
 	}
-	return c.sealed(ctx, kind.File, stated.Files, read)
+	if err := c.sealed(ctx, kind.File, stated.Files, read); err != nil || len(c.report.Problems) == 0 {
+		return err
+	}
+	now := stated
+	if err := kind.Read(c.FS, c.dir, &now); err == nil && now.CRC != stated.CRC {
+		return folder.Replaced(c.dir)
+	}
+	return nil
 }
 
 // vectors reads X, of rows × k finite numbers. What cannot be read as an array has the size 0.

@@ -95,7 +95,7 @@ func WriteArray(ctx context.Context, dir string, o Options) (*Report, error) {
 	if errors.Is(err, csr.ErrCorrupt) && d.CRC != 0 {
 		var now description
 		if now.read(o.FS, dir) == nil && now.CRC != d.CRC {
-			err = fmt.Errorf("%s was replaced by another process while it was being read; run the command again", dir)
+			err = folder.Replaced(dir)
 		}
 	}
 	return r, err

@@ -58,6 +58,11 @@ func (k Kind) Read(fsys vfs.FS, dir string, v any) error {
 	return k.is(fsys, dir)
 }
 
+// Replaced is the error of a reader of a directory that another process has put another one into the place of.
+func Replaced(dir string) error {
+	return fmt.Errorf("%s was replaced by another process while it was being read; run the command again", dir)
+}
+
 // Folder is a directory that is being written, beside its place.
 type Folder struct {
 	Kind
