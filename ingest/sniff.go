@@ -290,8 +290,6 @@ func (s *sniffer) extrapolate(ctx context.Context, names []string) error {
 	whole := len(d.Inputs) == len(names)
 	for _, in := range d.Inputs {
 		whole = whole && in.whole
-	}
-	for _, in := range d.Inputs {
 		n += in.entries
 		bytes += max(0, in.Bytes)
 		exact = exact && in.exact

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"container/heap"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -161,8 +160,6 @@ func (r *listReader) next() (bool, error) {
 	return true, nil
 }
 
-func (r *listReader) close() error { return r.f.Close() }
-
 // compare orders ids, and equal ones by generation.
 func (r *ID) compare(o *ID, text bool) int {
 	var c int
@@ -180,10 +177,11 @@ func (r *ID) compare(o *ID, text bool) int {
 // mergeLists gives emit the records of lists in ascending order of ids, and
 // tells a meter, unless nil, how many. A record is valid during the call only.
 func mergeLists(s *scratch.Dir, ctx context.Context, lists []List, m Meter, emit func(*ID) error) (err error) {
-	h := &listHeap{text: len(lists) > 0 && lists[0].Text}
+	var readers []*listReader // that with the least id first
+	byID := func(a, b *listReader) int { return a.cur.compare(&b.cur, lists[0].Text) }
 	defer func() {
-		for _, r := range h.readers {
-			err = errors.Join(err, r.close())
+		for _, r := range readers {
+			err = errors.Join(err, r.f.Close())
 		}
 	}()
 	for _, l := range lists {
@@ -196,15 +194,15 @@ func mergeLists(s *scratch.Dir, ctx context.Context, lists []List, m Meter, emit
 		}
 		switch ok, err := r.next(); {
 		case err != nil || !ok:
-			if err := errors.Join(err, r.close()); err != nil {
+			if err := errors.Join(err, r.f.Close()); err != nil {
 				return err
 			}
 		default:
-			h.readers = append(h.readers, r)
+			readers = append(readers, r)
 		}
 	}
-	heap.Init(h)
-	for n := 1; len(h.readers) > 0; n++ {
+	slices.SortFunc(readers, byID)
+	for n := 1; len(readers) > 0; n++ {
 		if n%ctxEvery == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -213,7 +211,7 @@ func mergeLists(s *scratch.Dir, ctx context.Context, lists []List, m Meter, emit
 				m.Add(ctxEvery)
 			}
 		}
-		r := h.readers[0]
+		r := readers[0]
 		if err := emit(&r.cur); err != nil {
 			return err
 		}
@@ -221,35 +219,18 @@ func mergeLists(s *scratch.Dir, ctx context.Context, lists []List, m Meter, emit
 		if err != nil {
 			return err
 		}
-		if ok {
-			heap.Fix(h, 0)
+		if !ok {
+			readers = readers[1:]
+			if err := r.f.Close(); err != nil {
+				return err
+			}
 			continue
 		}
-		heap.Pop(h)
-		if err := r.close(); err != nil {
-			return err
-		}
+		i, _ := slices.BinarySearchFunc(readers[1:], r, byID)
+		copy(readers, readers[1:i+1])
+		readers[i] = r
 	}
 	return nil
-}
-
-// listHeap has the reader with the least id first.
-type listHeap struct {
-	readers []*listReader
-	text    bool
-}
-
-func (h *listHeap) Len() int { return len(h.readers) }
-func (h *listHeap) Less(i, j int) bool {
-	return h.readers[i].cur.compare(&h.readers[j].cur, h.text) < 0
-}
-func (h *listHeap) Swap(i, j int) { h.readers[i], h.readers[j] = h.readers[j], h.readers[i] }
-func (h *listHeap) Push(x any)    { h.readers = append(h.readers, x.(*listReader)) }
-func (h *listHeap) Pop() any {
-	last := len(h.readers) - 1
-	r := h.readers[last]
-	h.readers = h.readers[:last]
-	return r
 }
 
 // rank numbers the ids of lists, writes each id once to names, and sorts the
