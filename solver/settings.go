@@ -33,12 +33,7 @@ const (
 )
 
 // String returns "projected" or "plain".
-func (d Deflation) String() string {
-	if d == Plain {
-		return "plain"
-	}
-	return "projected"
-}
+func (d Deflation) String() string { return [...]string{"projected", "plain"}[d] }
 
 // StopRule decides when a vector is good enough.
 //
@@ -66,12 +61,7 @@ const (
 )
 
 // String returns "residual" or "paper".
-func (r StopRule) String() string {
-	if r == StopPaper {
-		return "paper"
-	}
-	return "residual"
-}
+func (r StopRule) String() string { return [...]string{"residual", "paper"}[r] }
 
 // Settings of a run. The zero value of every field but Rank is usable.
 //
