@@ -19,13 +19,17 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/look"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	longtest.InMemory()
+	goleak.VerifyTestMain(m)
+}
 
 // random makes a store of a random matrix with three entries a row.
 func random(t *testing.T, rows, cols int, seed uint64) *csr.Store {

@@ -25,11 +25,15 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/budget"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	longtest.InMemory()
+	goleak.VerifyTestMain(m)
+}
 
 func gzipped(t testing.TB, parts ...[]byte) []byte {
 	t.Helper()

@@ -1,0 +1,12 @@
+package csr
+
+import (
+	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/longtest"
+)
+
+func TestMain(m *testing.M) {
+	longtest.InMemory()
+	m.Run()
+}
