@@ -239,6 +239,25 @@ func TestKilledRunIsDescribed(t *testing.T) {
 	}
 }
 
+// A run that was stopped with a result says that there is a checkpoint, and what goes on from it; one that has converged does not.
+func TestStoppedRunIsDescribed(t *testing.T) {
+	store := ingested(t, tall)
+	dir := stopped(t, store, "-k", "3", "--max-passes", "4")
+	want := "a checkpoint is in " + dir + ": gdsvd svd " + store + " -o " + dir + " --resume, with the flags that it had, goes on from there\n"
+	if out := must(t, "info", dir); !strings.Contains(out, want) {
+		t.Errorf("info: %s\nwant %s", out, want)
+	}
+	if out := gdsvd(t, "check", dir); !strings.Contains(out.stdout, want) {
+		t.Errorf("check: %+v\nwant %s", out, want)
+	}
+	whole, _ := factorised(t, store, "-k", "3")
+	for _, command := range []string{"info", "check"} {
+		if out := must(t, command, whole); strings.Contains(out, "checkpoint") {
+			t.Errorf("%s: %s", command, out)
+		}
+	}
+}
+
 // A run over an old result leaves its checkpoint beside it, and --force begins
 // anew over whatever there is.
 func TestForceAndCheckpoints(t *testing.T) {

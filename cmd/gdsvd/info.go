@@ -64,7 +64,10 @@ With --titles each is followed by a tab and what people call it, if that is know
 				if err != nil {
 					return err
 				}
-				return a.printResult(r, path)
+				return a.print(r, nil, func(out *show.Printer) {
+					show.Result(out, r, path)
+					out.Printf("%s", a.goesOn(r, path))
+				})
 			}
 			store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys, Missing: true})
 			if errors.Is(err, csr.ErrNotStore) && !errors.Is(err, fs.ErrNotExist) {
