@@ -1,6 +1,7 @@
 package factor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/npy"
+	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -134,6 +136,25 @@ func newArray(of *Result, f File) (*array, error) {
 func (a *array) open(fsys vfs.FS, dir string) (*npy.Matrix, error) {
 	m, err := a.opened(fsys, dir)
 	return m, a.of.OrReplaced(err)
+}
+
+// Continue is a line that names the checkpoint beside a result that has not converged, and the command that goes on
+// with it; "" if there is none.
+func (r *Result) Continue() string {
+	if r.fs == nil || r.Status == solver.Converged.String() {
+		return ""
+	}
+	if _, err := r.fs.Stat(filepath.Join(r.dir, layout.Checkpoint)); err != nil {
+		return ""
+	}
+	command := "svd"
+	if r.Completion != nil {
+		command = "complete"
+	} else if r.Settings.Which != "" {
+		command = "eigs"
+	}
+	return fmt.Sprintf("a checkpoint is in %s: gdsvd %s %s -o %s --resume, with the flags that it had, goes on from there",
+		r.dir, command, cmp.Or(r.Store.Path, "STORE"), r.dir)
 }
 
 // OrReplaced is an error of reading files of the result, unless they are those of another result: one that

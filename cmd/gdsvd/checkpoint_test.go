@@ -250,6 +250,11 @@ func TestStoppedRunIsDescribed(t *testing.T) {
 	if out := gdsvd(t, "check", dir); !strings.Contains(out.stdout, want) {
 		t.Errorf("check: %+v\nwant %s", out, want)
 	}
+	page := filepath.Join(t.TempDir(), "page.html")
+	must(t, "report", dir, "-q", "-o", page)
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), strings.TrimSpace(want)) {
+		t.Errorf("report: %v, it does not say that %s", err, want)
+	}
 	whole, _ := factorised(t, store, "-k", "3")
 	for _, command := range []string{"info", "check"} {
 		if out := must(t, command, whole); strings.Contains(out, "checkpoint") {

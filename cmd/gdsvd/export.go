@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -174,21 +173,6 @@ func (a *app) runOf(ctx context.Context, dir string) string {
 			s.Command, at, s.Command, cmp.Or(s.Store, "STORE"), dir)
 	}
 	return fmt.Sprintf("gdsvd %s ended%s without one, and without a checkpoint to go on from", s.Command, at)
-}
-
-// goesOn names the checkpoint beside a result that has not converged, and the command that goes on with it; "" if there is none.
-func (a *app) goesOn(r *factor.Result, dir string) string {
-	if _, err := a.fsys.Stat(filepath.Join(dir, "checkpoint")); err != nil || r.Status == "converged" {
-		return ""
-	}
-	command := "svd"
-	if r.Completion != nil {
-		command = "complete"
-	} else if r.Settings.Which != "" {
-		command = "eigs"
-	}
-	return fmt.Sprintf("a checkpoint is in %s: gdsvd %s %s -o %s --resume, with the flags that it had, goes on from there\n",
-		dir, command, cmp.Or(r.Store.Path, "STORE"), dir)
 }
 
 // rows shows how many rows have been dealt with. It may be called from any goroutine.

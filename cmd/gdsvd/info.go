@@ -66,7 +66,9 @@ With --titles each is followed by a tab and what people call it, if that is know
 				}
 				return a.print(r, nil, func(out *show.Printer) {
 					show.Result(out, r, path)
-					out.Printf("%s", a.goesOn(r, path))
+					if line := r.Continue(); line != "" {
+						out.Printf("%s\n", line)
+					}
 				})
 			}
 			store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys, Missing: true})

@@ -124,6 +124,9 @@ func Write(ctx context.Context, w io.Writer, r *factor.Result, o Options) (err e
 	p.open(kind, filepath.Base(filepath.Clean(r.Dir())))
 	sentence, good := state(r)
 	p.f("<p class=\"%s\">%s.</p>\n", stateClass(good), sentence)
+	if line := r.Continue(); line != "" {
+		p.f("<p>%s.</p>\n", escaped(cut("It goes on: "+line, 4*textLength)))
+	}
 	p.WriteString(contents)
 	p.facts(matrixFacts(r))
 	if o.Store != nil {
