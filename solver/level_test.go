@@ -54,7 +54,7 @@ func TestClusters(t *testing.T) {
 // TestSlowRuns: runs that converge, however slowly, are not taken for those that do not.
 func TestSlowRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 23))
-	trials := 20
+	trials := 5
 	if longtest.On() {
 		trials = 100
 	}

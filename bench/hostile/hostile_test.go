@@ -64,7 +64,7 @@ func TestHostile(t *testing.T) {
 	}
 	share := 1
 	if !longtest.On() {
-		share = 4
+		share = 12
 	}
 	all := newReport(o)
 	for _, a := range chosen {

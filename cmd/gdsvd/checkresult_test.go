@@ -97,7 +97,7 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 			}
 			for i := range good {
 				// All of what has a structure, a part of the rest.
-				if structure := i < 128 || i >= len(good)-32 || file == factor.ResultFile; !structure && i%41 != 0 || short && i%11 != 0 {
+				if structure := i < 128 || i >= len(good)-32 || file == factor.ResultFile; !structure && i%41 != 0 || short && i%43 != 0 {
 					continue
 				}
 				b := bytes.Clone(good)
