@@ -161,8 +161,8 @@ func (a *app) checkResult(ctx context.Context, dir string, o check.Options) erro
 		if len(r.Problems) == 0 {
 			out.Printf("%s\n", report.Sound())
 		}
-		if made, err := factor.OpenFS(a.fsys, dir); err == nil && made.Continue() != "" {
-			out.Printf("%s\n", made.Continue())
+		if line := report.Continue(); line != "" {
+			out.Printf("%s\n", line)
 		}
 	})
 	return errors.Join(err, verdict)

@@ -47,8 +47,8 @@ type Report struct {
 	Warnings []string     //
 	Measured *Measurement // with Options.Store
 
-	what   string // there is
-	status string // that result.json states; "" if there is none
+	what   string         // there is
+	stated *factor.Result // by result.json; nil if there is none, or none that can be read
 }
 
 type checker struct {
@@ -113,7 +113,7 @@ func (c *checker) run(ctx context.Context) (err error) {
 		c.wrong(description, "it is missing beside %s", beside)
 	}
 	if c.stated != nil {
-		c.report.Sealed, c.report.status = true, c.stated.Status
+		c.report.Sealed, c.report.stated = true, c.stated
 	}
 	if err := c.arrays.open(c.FS, c.dir, c.entries, c.problem); err != nil {
 		return err
@@ -372,6 +372,14 @@ func (c *checker) kind() string {
 // Sound says what is known of a result without problems.
 func (r *Report) Sound() string { return fmt.Sprintf(r.what, r.Dir, memory.FormatSize(r.Bytes)) }
 
+// Continue is what factor.Result.Continue says of the result; "" if there is none.
+func (r *Report) Continue() string {
+	if r.stated == nil {
+		return ""
+	}
+	return r.stated.Continue()
+}
+
 // Err is the error of a result that is damaged or not what it states, or nil.
 func (r *Report) Err() error {
 	switch n := len(r.Problems); {
@@ -379,8 +387,8 @@ func (r *Report) Err() error {
 		return says(csr.ErrCorrupt, "%s: 1 problem found; compute what is damaged again", r.Dir)
 	case n > 1:
 		return says(csr.ErrCorrupt, "%s: %d problems found; compute what is damaged again", r.Dir, n)
-	case r.Measured == nil && r.status != "" && r.status != solver.Converged.String():
-		return says(factor.ErrNotConverged, "%s is whole, but has not converged: its status is %.60q", r.Dir, r.status)
+	case r.Measured == nil && r.stated != nil && r.stated.Status != "" && r.stated.Status != solver.Converged.String():
+		return says(factor.ErrNotConverged, "%s is whole, but has not converged: its status is %.60q", r.Dir, r.stated.Status)
 	case r.Measured == nil:
 		return nil
 	}

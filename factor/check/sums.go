@@ -142,11 +142,7 @@ func (c *checker) folder(ctx context.Context, kind folder.Kind) error {
 	if err := c.sealed(ctx, kind.File, stated.Files, read); err != nil || len(c.report.Problems) == 0 {
 		return err
 	}
-	now := stated
-	if err := kind.Read(c.FS, c.dir, &now); err == nil && now.CRC != stated.CRC {
-		return folder.Replaced(c.dir)
-	}
-	return nil
+	return folder.OrReplaced(c.FS, c.dir, stated.CRC, nil)
 }
 
 // vectors reads X, of rows × k finite numbers. What cannot be read as an array has the size 0.

@@ -93,10 +93,7 @@ func WriteArray(ctx context.Context, dir string, o Options) (*Report, error) {
 		return openArray(ctx, dir, &d, given)
 	})
 	if errors.Is(err, csr.ErrCorrupt) && d.CRC != 0 {
-		var now description
-		if now.read(o.FS, dir) == nil && now.CRC != d.CRC {
-			err = folder.Replaced(dir)
-		}
+		err = folder.OrReplaced(o.FS, dir, d.CRC, err)
 	}
 	return r, err
 }
@@ -108,14 +105,6 @@ type description struct {
 	IDs   factor.IDs    `json:"ids"`
 	Files []factor.File `json:"files"`
 	CRC   crc.Sum       `json:"crc"`
-}
-
-func (d *description) read(fsys vfs.FS, dir string) error {
-	err := folder.Projection().Read(fsys, dir, d)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = folder.Alignment().Read(fsys, dir, d)
-	}
-	return err
 }
 
 func write(ctx context.Context, dir string, o Options, open func(Options) (*table, error)) (_ *Report, err error) {
@@ -219,7 +208,7 @@ func openArray(ctx context.Context, dir string, d *description, o Options) (*tab
 	if o.What != Array {
 		return nil, fmt.Errorf("%q: of %s only %s can be exported", o.What, dir, Array)
 	}
-	err := d.read(o.FS, dir)
+	err := folder.Read(o.FS, dir, d)
 	if err != nil {
 		return nil, err
 	}

@@ -58,8 +58,24 @@ func (k Kind) Read(fsys vfs.FS, dir string, v any) error {
 	return k.is(fsys, dir)
 }
 
-// Replaced is the error of a reader of a directory that another process has put another one into the place of.
-func Replaced(dir string) error {
+// Read decodes the description of a projection or an alignment into v.
+func Read(fsys vfs.FS, dir string, v any) error {
+	err := Projection().Read(fsys, dir, v)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = Alignment().Read(fsys, dir, v)
+	}
+	return err
+}
+
+// OrReplaced is an error of reading the files of a directory whose description had the checksum, unless another process has
+// put another directory into its place since.
+func OrReplaced(fsys vfs.FS, dir string, was crc.Sum, err error) error {
+	var now struct {
+		CRC crc.Sum `json:"crc"`
+	}
+	if bad := Read(fsys, dir, &now); bad != nil || now.CRC == was {
+		return err
+	}
 	return fmt.Errorf("%s was replaced by another process while it was being read; run the command again", dir)
 }
 

@@ -31,7 +31,7 @@ func kernel(name, signature, doc string) {
 	Pragma("noescape")
 }
 
-// next goes on by so many bytes of dst and src, and values, until none are left.
+// next ends a loop over n values: it moves dst and src by their bytes of one step and begins again while values are left.
 func next(dst, src, n Register, dstBytes, srcBytes, values uint64) {
 	ADDQ(Imm(srcBytes), src)
 	ADDQ(Imm(dstBytes), dst)
