@@ -40,21 +40,21 @@ type CompleteOptions struct {
 // Completion is what a result says of the fit that its U·Σ·Vᵀ is the Z of (package complete).
 // A missing entry is predicted as Mean + the biases of its row and column + the one of Z.
 type Completion struct {
-	Lambda        Number `json:"lambda"`
-	Chosen        bool   `json:"chosen"` // λ was chosen by the error on entries held out
-	HeldOut       Number `json:"held_out_rmse"`
-	Holdout       Number `json:"holdout"` // share of the entries held out for that
-	Biases        bool   `json:"biases"`
-	Damping       Number `json:"damping"`
-	Mean          Number `json:"mean"`
-	Rounds        int    `json:"rounds"`
-	RMSE          Number `json:"rmse"`      // on all entries
-	Objective     Number `json:"objective"` // F
-	Bound         Number `json:"bound"`     // no Z of any rank has a smaller F
-	Gap           Number `json:"gap"`       // (F − bound)/F
-	Stationarity  Number `json:"stationarity"`
+	Lambda        Number `json:"lambda"`         // weight of the nuclear norm
+	Chosen        bool   `json:"chosen"`         // whether λ was chosen by the error on held-out entries
+	HeldOut       Number `json:"held_out_rmse"`  // root mean square error on held-out entries
+	Holdout       Number `json:"holdout"`        // share of the entries that are held out to choose λ
+	Biases        bool   `json:"biases"`         // whether the means of rows and columns are subtracted
+	Damping       Number `json:"damping"`        // damping of the means of rows and columns
+	Mean          Number `json:"mean"`           // mean of all entries
+	Rounds        int    `json:"rounds"`         // number of rounds of the iteration
+	RMSE          Number `json:"rmse"`           // root mean square error on all entries that were fitted
+	Objective     Number `json:"objective"`      // value of the objective F
+	Bound         Number `json:"bound"`          // lower bound on F over all matrices Z of any rank
+	Gap           Number `json:"gap"`            // (F − bound)/F
+	Stationarity  Number `json:"stationarity"`   // how far the result is from a stationary point of F
 	Residual      Number `json:"residual"`       // σ₁ of the residual on the stored entries
-	ResidualBound Number `json:"residual_bound"` // it is at most this
+	ResidualBound Number `json:"residual_bound"` // upper bound on `completion.residual`
 }
 
 // RowBiases and ColBiases are those of a completion, nil without.

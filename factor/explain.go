@@ -20,52 +20,50 @@ import (
 
 // Explanation is how a run would go. Passes and times are estimates, memory is planned.
 type Explanation struct {
-	Rows int64 `json:"rows"`
-	Cols int64 `json:"cols"`
-	NNZ  int64 `json:"nnz"`
-	K    int   `json:"k"`
-	// Which is LM, LA or SA of eigenpairs.
-	Which string  `json:"which,omitempty"`
-	Tol   float64 `json:"tol"`
-	// Energy is the share that as few triplets as possible are to capture, K at most: Plan is for K of them, and
-	// Least for one. How many it takes is not known before.
+	Rows  int64   `json:"rows"`            // number of rows of the matrix
+	Cols  int64   `json:"cols"`            // number of columns of the matrix
+	NNZ   int64   `json:"nnz"`             // number of stored entries
+	K     int     `json:"k"`               // number of triplets
+	Which string  `json:"which,omitempty"` // which eigenvalues: "LM" (largest magnitude), "LA" (largest) or "SA" (smallest); absent for singular values
+	Tol   float64 `json:"tol"`             // tolerance
+	// share of the energy that is asked for; `plan` is then the estimate for `k` triplets, the largest number that is computed, and `least` that for one triplet
 	Energy     float64   `json:"energy,omitempty"`
-	Least      *Estimate `json:"least,omitempty"`
-	Plan       Estimate  `json:"plan"`
-	Choice     *Choice   `json:"choice,omitempty"` // nil: the method was given
-	Start      string    `json:"start,omitempty"`  // what becomes of given start vectors
-	View       *ViewPlan `json:"view,omitempty"`
-	FirstBytes int64     `json:"first_pass_bytes"` // of the store; later passes read Plan.PassBytes
-	Workers    int       `json:"workers"`
+	Least      *Estimate `json:"least,omitempty"`  // estimate for one triplet
+	Plan       Estimate  `json:"plan"`             // estimate of the run
+	Choice     *Choice   `json:"choice,omitempty"` // how the method was chosen; absent if it was given
+	Start      string    `json:"start,omitempty"`  // how the vectors of `--init` are used, in words; absent without `--init`
+	View       *ViewPlan `json:"view,omitempty"`   // what the view does
+	FirstBytes int64     `json:"first_pass_bytes"` // bytes that the first pass reads; later ones read `plan.pass_bytes`
+	Workers    int       `json:"workers"`          // number of threads
 	Memory
-	Engine     *Engine    `json:"engine,omitempty"`
-	Measured   *Speed     `json:"measured,omitempty"`   // on this machine, for the estimates
-	Considered []Estimate `json:"considered,omitempty"` // fastest first, those that fit before those that do not
+	Engine   *Engine `json:"engine,omitempty"`   // the engine; absent without `--engine`
+	Measured *Speed  `json:"measured,omitempty"` // speeds that were measured on this machine for the estimates
+	// the methods that were considered: first those that fit into the budget, then the others, the fastest first in each
+	Considered []Estimate `json:"considered,omitempty"`
 }
 
 // ViewPlan is what the steps of a view do.
 type ViewPlan struct {
-	Pipeline string        `json:"pipeline"`
-	Reads    int           `json:"reads"` // of the store, for statistics, beside the passes
-	Steps    []view.Effect `json:"steps"`
+	Pipeline string        `json:"pipeline"` // the steps in canonical form
+	Reads    int           `json:"reads"`    // number of times that the store is read for statistics, in addition to the passes
+	Steps    []view.Effect `json:"steps"`    // what each step does
 }
 
 // Estimate is what a run with a method is expected to take.
 type Estimate struct {
-	Flags     []string `json:"flags"`
-	Passes    int      `json:"passes"`
-	Products  int64    `json:"products"`
-	PassBytes int64    `json:"pass_bytes"`
-	Memory    int64    `json:"memory"` // of the method's own vectors
-	Fits      bool     `json:"fits"`
-	// Of vectors in files, by passes and between them, as in Result.
-	VectorsRead  int64   `json:"vectors_read,omitempty"`
-	VectorsWrote int64   `json:"vectors_written,omitempty"`
-	Read         float64 `json:"read"` // seconds, as are the next
-	Multiply     float64 `json:"multiply"`
-	Dense        float64 `json:"dense"`
-	Beside       float64 `json:"beside,omitempty"` // that passes of an engine take beside their work
-	Total        float64 `json:"total"`            // less than the sum: reading goes on meanwhile
+	Flags        []string `json:"flags"`                     // flags of the method
+	Passes       int      `json:"passes"`                    // number of passes over the matrix
+	Products     int64    `json:"products"`                  // number of columns that are multiplied by the matrix
+	PassBytes    int64    `json:"pass_bytes"`                // bytes read by each pass after the first
+	Memory       int64    `json:"memory"`                    // bytes of the method's own vectors
+	Fits         bool     `json:"fits"`                      // whether the method fits into the budget
+	VectorsRead  int64    `json:"vectors_read,omitempty"`    // bytes of vectors in files that are read
+	VectorsWrote int64    `json:"vectors_written,omitempty"` // bytes of vectors in files that are written
+	Read         float64  `json:"read"`                      // seconds of reading
+	Multiply     float64  `json:"multiply"`                  // seconds of products
+	Dense        float64  `json:"dense"`                     // seconds of dense linear algebra between passes
+	Beside       float64  `json:"beside,omitempty"`          // seconds that all passes on an engine take in addition to their work, included in `total`; absent without an engine
+	Total        float64  `json:"total"`                     // seconds in total; less than the sum, as reading and computing overlap
 }
 
 // Explain says how Run would go with the same options, on a store or what is planned of one (csr.Outline). It measures the machine for about a
@@ -147,11 +145,11 @@ func newEstimate(e cost.Estimate) Estimate {
 // Speed is what Explain has measured on this machine. It enters the estimates of
 // times, never the choice.
 type Speed struct {
-	Seconds   float64   `json:"seconds"`             // that it has taken
-	Bandwidth float64   `json:"bandwidth,omitempty"` // bytes a second; absent if reading costs nothing
-	Decode    float64   `json:"decode"`              // nanoseconds an entry, as are the next
-	Widths    []int     `json:"widths"`
-	Multiply  []float64 `json:"multiply"`
+	Seconds   float64   `json:"seconds"`             // seconds that the measurement took
+	Bandwidth float64   `json:"bandwidth,omitempty"` // bytes read per second; absent if reading takes no time
+	Decode    float64   `json:"decode"`              // nanoseconds to decode an entry
+	Widths    []int     `json:"widths"`              // widths, in columns, of the products that were measured
+	Multiply  []float64 `json:"multiply"`            // nanoseconds per entry of a product, one number for each of `widths`
 }
 
 const (

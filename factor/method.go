@@ -23,12 +23,12 @@ import (
 
 // Memory is how a run divides its budget.
 type Memory struct {
-	Budget    int64         `json:"budget"`
-	Parts     []stream.Part `json:"memory"`
+	Budget    int64         `json:"budget"`                  // memory budget in bytes
+	Parts     []stream.Part `json:"memory"`                  // planned memory, one element for each purpose
 	Files     int64         `json:"vector_files,omitempty"`  // bytes of vectors in files beside the result
-	Window    int64         `json:"vector_window,omitempty"` // bytes of them in memory at a time
-	Reads     int           `json:"reads,omitempty"`         // of the store by a pass, if vectors are in files
-	LastReads int           `json:"last_reads,omitempty"`    // and by the finishing pass
+	Window    int64         `json:"vector_window,omitempty"` // largest part of the vectors in files that is in memory at the same time, in bytes
+	Reads     int           `json:"reads,omitempty"`         // number of times that a pass reads the store, if vectors are in files
+	LastReads int           `json:"last_reads,omitempty"`    // number of times that the last pass reads the store, if vectors are in files
 	Resident  int64         `json:"-"`                       // bytes of Parts that stay until the end
 }
 
@@ -127,10 +127,10 @@ func (t *task) fit(method method.Method) (placement, error) {
 
 // Choice is how the method of a run was chosen.
 type Choice struct {
-	Flags  []string `json:"flags"` // that make exactly this run again
-	Why    string   `json:"why"`   // table, memory, rule or checkpoint
-	Reason string   `json:"reason"`
-	Table  []string `json:"table,omitempty"` // the flags of the choice where memory holds everything, if that was given up
+	Flags  []string `json:"flags"`           // flags that repeat this run exactly
+	Why    string   `json:"why"`             // what decided: "table", "memory", "rule" or "checkpoint"
+	Reason string   `json:"reason"`          // the reason, in a sentence
+	Table  []string `json:"table,omitempty"` // flags of the method that would be chosen with more memory; absent if memory did not change the choice
 }
 
 // worthSaying is how long a run must be expected to take for its method to be told

@@ -20,24 +20,24 @@ import (
 
 // IDs say in result.json what the ids of rows and columns are. Those of a side without vectors are absent.
 type IDs struct {
-	Rows *SideIDs `json:"rows,omitempty"`
-	Cols *SideIDs `json:"cols,omitempty"`
+	Rows *SideIDs `json:"rows,omitempty"` // ids of the rows
+	Cols *SideIDs `json:"cols,omitempty"` // ids of the columns
 }
 
 // SideIDs say what the ids of one side are: those of a range are First, First+1, …; others are in a text.
 type SideIDs struct {
-	Kind  string      `json:"kind"`            // "range", "int" or "string"
-	Order csr.IDOrder `json:"order,omitempty"` // absent: ascending
-	First int64       `json:"first,omitempty"`
+	Kind  string      `json:"kind"`            // "range" (consecutive integers), "int" or "string"
+	Order csr.IDOrder `json:"order,omitempty"` // "given" if the ids are in the order of an input read with `--keep-order`; absent if they are ascending
+	First int64       `json:"first,omitempty"` // the first id of a range
 	Text
-	Titles *Text `json:"titles,omitempty"` // what people call them, one a line
+	Titles *Text `json:"titles,omitempty"` // file with the titles, one per line
 }
 
 // Text is a file with a line for each row or column. If it is escaped, \\, \n and \r in it stand for a
 // backslash, the end of a line and a carriage return.
 type Text struct {
-	File    string `json:"file,omitempty"`
-	Escaped bool   `json:"escaped,omitempty"`
+	File    string `json:"file,omitempty"`    // name of the file
+	Escaped bool   `json:"escaped,omitempty"` // whether line breaks and backslashes in the file are escaped
 }
 
 // Kinds of ids.
@@ -49,9 +49,9 @@ const (
 
 // Name says which row or column something is about.
 type Name struct {
-	Index int64  `json:"index"`           // from 0
-	ID    any    `json:"id"`              // an int64 or a string
-	Title string `json:"title,omitempty"` // what people call it, if that is known
+	Index int64  `json:"index"`           // index of the row or column, from 0
+	ID    any    `json:"id"`              // id of the row or column: an integer or a string
+	Title string `json:"title,omitempty"` // title, if there is one
 }
 
 // String is the id, and the title in brackets, in one line of characters that can be seen: what moves a cursor or turns

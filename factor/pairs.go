@@ -96,11 +96,11 @@ func (t *task) pairsError(err error) error {
 
 // Target is what has become of Options.Energy: see solver.Target.
 type Target struct {
-	Share    float64 `json:"share"`    // that was asked for
-	Before   Number  `json:"before"`   // the share that all triplets but the last capture
-	Error    Number  `json:"error"`    // how much more as many triplets may capture, by the residuals
-	Reached  bool    `json:"reached"`  // Result.Energy is the share asked for, at least
-	Smallest bool    `json:"smallest"` // no fewer triplets reach it, if none is missing (Outside)
+	Share    float64 `json:"share"`    // the share that was asked for
+	Before   Number  `json:"before"`   // the share that the triplets without the last one capture
+	Error    Number  `json:"error"`    // upper bound, from the residuals, on how much larger the share of the exact leading triplets is
+	Reached  bool    `json:"reached"`  // whether `energy` is at least the share asked for
+	Smallest bool    `json:"smallest"` // whether no smaller number of triplets reaches the share; this holds only if `outside` shows that no triplet is missing
 }
 
 func (t *task) maxRank() int {

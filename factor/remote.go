@@ -9,11 +9,11 @@ import (
 
 // Engine is what a result says of the engine that made its passes.
 type Engine struct {
-	Name    string `json:"name"`
-	Groups  int    `json:"groups"`  // that the matrix was cut into; the bits depend on it
-	Tasks   int    `json:"tasks"`   // that the engine was given
-	Retries int    `json:"retries"` // of them, again
-	// PassSeconds is what a pass takes beside its work, as it was measured or given for the choice of the method; absent if there was none.
+	Name    string `json:"name"`    // name of the engine
+	Groups  int    `json:"groups"`  // number of groups that the matrix is divided into; the last digits of the result depend on it
+	Tasks   int    `json:"tasks"`   // number of tasks given to the engine; 0 in a plan
+	Retries int    `json:"retries"` // number of tasks that were given to the engine again; 0 in a plan
+	// seconds that a pass takes in addition to its work, as given or as measured to choose the method; absent if there was no choice
 	PassSeconds float64 `json:"pass_seconds,omitempty"`
 }
 
@@ -94,23 +94,23 @@ const (
 
 // Forecast is what a run whose passes are tasks is expected to take. Seconds are of a pass, but for Total.
 type Forecast struct {
-	Workers int     `json:"workers"` // each as fast as this machine
-	Groups  int     `json:"groups"`
-	Width   int     `json:"width"` // columns of a pass
-	Passes  int     `json:"passes"`
-	Read    int64   `json:"pass_read"` // bytes of the shared folder, as is the next
-	Written int64   `json:"pass_written"`
-	Gets    int64   `json:"pass_gets"` // requests, as is the next, if it is in a bucket
-	Puts    int64   `json:"pass_puts"`
-	GetRate float64 `json:"gets_a_second"` // of at most 5,500 for a prefix
-	PutRate float64 `json:"puts_a_second"` // of at most 3,500
-	Fixed   float64 `json:"fixed"`
-	Shared  float64 `json:"shared"`
-	Work    float64 `json:"work"`
-	Dense   float64 `json:"dense"`
-	Left    float64 `json:"left"` // seconds of left vectors, once
-	Total   float64 `json:"total"`
-	Limit   string  `json:"limit"` // what takes longest: fixed, shared, work, dense, left or requests
+	Workers int     `json:"workers"`       // number of workers of the engine, each assumed to be as fast as this machine
+	Groups  int     `json:"groups"`        // number of groups that the blocks of rows are divided into; a pass has one task for each group
+	Width   int     `json:"width"`         // number of columns that a pass multiplies by the matrix
+	Passes  int     `json:"passes"`        // number of passes
+	Read    int64   `json:"pass_read"`     // bytes that a pass reads from the shared folder
+	Written int64   `json:"pass_written"`  // bytes that a pass writes to the shared folder
+	Gets    int64   `json:"pass_gets"`     // read requests to the bucket per pass
+	Puts    int64   `json:"pass_puts"`     // write and delete requests to the bucket per pass
+	GetRate float64 `json:"gets_a_second"` // read requests per second; a bucket serves at most 5,500 per second for a prefix
+	PutRate float64 `json:"puts_a_second"` // write and delete requests per second; a bucket serves at most 3,500 per second for a prefix
+	Fixed   float64 `json:"fixed"`         // seconds per pass that do not depend on the amount of work
+	Shared  float64 `json:"shared"`        // seconds per pass of reading and writing the shared folder
+	Work    float64 `json:"work"`          // seconds per pass of products with the matrix
+	Dense   float64 `json:"dense"`         // seconds of dense linear algebra between passes
+	Left    float64 `json:"left"`          // seconds of computing the left vectors, once at the end
+	Total   float64 `json:"total"`         // seconds in total
+	Limit   string  `json:"limit"`         // what takes the largest part of the time: work, shared, fixed, dense, left or requests
 }
 
 // Forecast says how the run would go with a number of workers and groups.

@@ -62,45 +62,45 @@ func numbers(x []float64) []Number {
 // Result is a factorisation in a result directory. Its fields are those of result.json, see
 // RESULT.md; U and V are those of the user's matrix, whichever way it is stored.
 type Result struct {
-	Format        string        `json:"format"`
-	Rows          int64         `json:"rows"`
-	Cols          int64         `json:"cols"`
-	NNZ           int64         `json:"nnz"`
-	K             int           `json:"k"`
-	Method        string        `json:"method"`
-	Status        string        `json:"status"`
-	Certified     bool          `json:"certified"` // the residuals are measured, not estimated
-	Converged     int           `json:"converged"` // triplets whose certified residual and floor are at most the tolerance
-	Rank          int           `json:"rank"`      // values above roundoff
-	Sigma         []Number      `json:"sigma,omitempty"`
-	Lambda        []Number      `json:"lambda,omitempty"` // of eigenpairs, which have no sigma
-	Norm          Number        `json:"norm,omitempty"`   // of eigenpairs: what residuals are relative to
-	Residual      []Number      `json:"residual"`
-	Floor         []Number      `json:"floor,omitempty"` // what rounding may hide of each residual; absent if not certified
-	Clusters      [][2]int      `json:"clusters"`        // ranges of values closer than their residuals
-	Orthogonality Orthogonality `json:"orthogonality"`
-	Energy        Number        `json:"energy"`
-	Target        *Target       `json:"target,omitempty"` // of a run with Options.Energy
-	Outside       Outside       `json:"outside"`
-	Passes        int           `json:"passes"`
-	Products      int64         `json:"products"`
-	BytesRead     int64         `json:"bytes_read"`
-	Seconds       Seconds       `json:"seconds"`
-	VectorFiles   int64         `json:"vector_files,omitempty"` // most bytes of vectors in files beside OUT; absent if in memory
-	VectorsRead   int64         `json:"vectors_read,omitempty"` // bytes of vectors in files that the run has gone over; absent if in memory
-	VectorsWrote  int64         `json:"vectors_written,omitempty"`
-	PeakRSS       int64         `json:"peak_rss"` // measured; what was planned comes next
-	Memory        []stream.Part `json:"memory,omitempty"`
-	Seed          uint64        `json:"seed"`
-	Settings      Settings      `json:"settings"`
-	Choice        *Choice       `json:"choice,omitempty"` // of --method auto
-	Store         StoreRef      `json:"store"`
-	Engine        *Engine       `json:"engine,omitempty"`     // that made the passes; absent: the process itself
-	View          *View         `json:"view,omitempty"`       // of the store, that the result is of; absent: the store itself
-	Completion    *Completion   `json:"completion,omitempty"` // of the entries that are missing, by Complete; absent: of Run
-	IDs           IDs           `json:"ids,omitzero"`         // of rows and columns
-	Files         []File        `json:"files,omitempty"`      // the others of the directory
-	CRC           crc.Sum       `json:"crc"`                  // of result.json; the last field
+	Format        string        `json:"format"`                    // name of the format
+	Rows          int64         `json:"rows"`                      // number of rows of the matrix
+	Cols          int64         `json:"cols"`                      // number of columns of the matrix
+	NNZ           int64         `json:"nnz"`                       // number of stored entries
+	K             int           `json:"k"`                         // number of triplets
+	Method        string        `json:"method"`                    // name of the method
+	Status        string        `json:"status"`                    // how the run ended, such as "converged"
+	Certified     bool          `json:"certified"`                 // whether the residuals are measured rather than estimated
+	Converged     int           `json:"converged"`                 // number of triplets whose certified residual and floor are at most the tolerance
+	Rank          int           `json:"rank"`                      // number of singular values that are larger than the rounding error
+	Sigma         []Number      `json:"sigma,omitempty"`           // the singular values, descending
+	Lambda        []Number      `json:"lambda,omitempty"`          // the eigenvalues, of a result of gdsvd eigs, which has no `sigma`
+	Norm          Number        `json:"norm,omitempty"`            // the norm that the residuals of eigenpairs are divided by
+	Residual      []Number      `json:"residual"`                  // relative residual of each triplet
+	Floor         []Number      `json:"floor,omitempty"`           // bound on the rounding error of each residual; absent if the result is not certified
+	Clusters      [][2]int      `json:"clusters"`                  // ranges [first, end) of indices of singular values that are closer to one another than their residuals
+	Orthogonality Orthogonality `json:"orthogonality"`             // deviation of the vectors from orthonormality
+	Energy        Number        `json:"energy"`                    // share of ‖A‖²_F that the triplets capture
+	Target        *Target       `json:"target,omitempty"`          // the share of the energy that was asked for; absent if K was given
+	Outside       Outside       `json:"outside"`                   // what is known about singular values that are not in the result
+	Passes        int           `json:"passes"`                    // number of passes over the matrix
+	Products      int64         `json:"products"`                  // number of columns that were multiplied by the matrix
+	BytesRead     int64         `json:"bytes_read"`                // bytes read from the store
+	Seconds       Seconds       `json:"seconds"`                   // seconds of the run, by activity
+	VectorFiles   int64         `json:"vector_files,omitempty"`    // largest size of the files of vectors beside OUT, in bytes; absent if the vectors are in memory
+	VectorsRead   int64         `json:"vectors_read,omitempty"`    // bytes of vectors read from files; absent if the vectors are in memory
+	VectorsWrote  int64         `json:"vectors_written,omitempty"` // bytes of vectors written to files
+	PeakRSS       int64         `json:"peak_rss"`                  // peak resident memory of the process, measured
+	Memory        []stream.Part `json:"memory,omitempty"`          // planned memory, one element for each purpose
+	Seed          uint64        `json:"seed"`                      // seed of the random numbers
+	Settings      Settings      `json:"settings"`                  // flags of the run, and their values
+	Choice        *Choice       `json:"choice,omitempty"`          // what `--method auto` chose
+	Store         StoreRef      `json:"store"`                     // the store
+	Engine        *Engine       `json:"engine,omitempty"`          // the engine that ran the passes; absent if the process itself ran them
+	View          *View         `json:"view,omitempty"`            // the view of the store that was factorised; absent if it was the store itself
+	Completion    *Completion   `json:"completion,omitempty"`      // the completion of missing entries; absent in results of other commands than `complete`
+	IDs           IDs           `json:"ids,omitzero"`              // the ids of rows and columns
+	Files         []File        `json:"files,omitempty"`           // the other files of the directory, with sizes and checksums
+	CRC           crc.Sum       `json:"crc"`                       // checksum of result.json, its last field
 
 	dir    string
 	fs     vfs.FS
@@ -109,35 +109,35 @@ type Result struct {
 
 // File is a file of a result.
 type File struct {
-	Name   string     `json:"name"`
-	Size   int64      `json:"size"`
-	CRC    crc.Sum    `json:"crc"`
-	Pieces crc.Pieces `json:"pieces,omitempty"` // of a .npy file, of each MiB
+	Name   string     `json:"name"`             // name of the file
+	Size   int64      `json:"size"`             // size in bytes
+	CRC    crc.Sum    `json:"crc"`              // checksum (CRC-32C)
+	Pieces crc.Pieces `json:"pieces,omitempty"` // checksums of the MiBs of a `.npy` file, in order, 8 hex digits each
 }
 
 // Orthogonality is max|UᵀU−I| and max|VᵀV−I|, null for vectors that were not computed.
 type Orthogonality struct {
-	U Number `json:"u"`
-	V Number `json:"v"`
+	U Number `json:"u"` // largest element of UᵀU − I
+	V Number `json:"v"` // largest element of VᵀV − I
 }
 
 // Outside says what may be missing: no singular value beyond those found is larger than
 // bound, unless that is wrong, which it is with at most the given probability.
 type Outside struct {
-	Steps       int     `json:"steps"` // products with random vectors outside of those found; 0: bound is that of the remaining energy
-	Bound       Number  `json:"bound"`
-	Probability float64 `json:"probability"`
-	Leading     bool    `json:"leading"` // bound leaves no room for a value that was missed
+	Steps       int     `json:"steps"`       // number of products with random vectors orthogonal to the triplets found; 0 if the bound follows from the remaining energy
+	Bound       Number  `json:"bound"`       // upper bound on every singular value that is not in the result
+	Probability float64 `json:"probability"` // upper bound on the probability that `outside.bound` is wrong
+	Leading     bool    `json:"leading"`     // whether the bound shows that no singular value larger than those of the result is missing
 }
 
 // Seconds is where the time of a run has gone.
 type Seconds struct {
-	Total         float64 `json:"total"`
-	Multiply      float64 `json:"multiply"`
-	Orthogonalise float64 `json:"orthogonalise"`
-	Wait          float64 `json:"wait"`
-	Finish        float64 `json:"finish"`
-	Checkpoint    float64 `json:"checkpoint"`
+	Total         float64 `json:"total"`         // seconds in total
+	Multiply      float64 `json:"multiply"`      // seconds of products with the matrix
+	Orthogonalise float64 `json:"orthogonalise"` // seconds of orthogonalising vectors
+	Wait          float64 `json:"wait"`          // seconds of waiting for the disk
+	Finish        float64 `json:"finish"`        // seconds of computing the certificate and the left vectors
+	Checkpoint    float64 `json:"checkpoint"`    // seconds of writing checkpoints
 }
 
 func newSeconds(s solver.Stats) Seconds {
@@ -149,21 +149,21 @@ func newSeconds(s solver.Stats) Seconds {
 
 // Settings are those that a run was made with.
 type Settings struct {
-	Method    string  `json:"method"`
-	Operator  string  `json:"operator"`
-	Which     string  `json:"which,omitempty"` // LM, LA or SA: the result is of eigenpairs
-	Shift     float64 `json:"shift,omitempty"` // absent: that of the solver
-	Deflation string  `json:"deflation"`
-	Stop      string  `json:"stop"`
-	Tol       float64 `json:"tol"`
-	Energy    float64 `json:"energy,omitempty"`   // the share of the energy that was asked for, instead of a number of triplets,
-	MaxRank   int     `json:"max_rank,omitempty"` // and the most triplets of which it was asked
-	MaxPasses int     `json:"max_passes"`         // 0: no limit
-	Vectors   string  `json:"vectors"`
-	Workers   int     `json:"workers"`
-	Memory    int64   `json:"memory"`
-	Init      string  `json:"init,omitempty"`       // the result that start vectors are from
-	TimeLimit float64 `json:"time_limit,omitempty"` // seconds
+	Method    string  `json:"method"`               // name of the method
+	Operator  string  `json:"operator"`             // operator that is iterated: "gram" (AᵀA), "dilation", or "symmetric" for eigenpairs
+	Which     string  `json:"which,omitempty"`      // which eigenvalues: "LM", "LA" or "SA"; absent for singular values
+	Shift     float64 `json:"shift,omitempty"`      // shift of the operator; absent if the solver chose it
+	Deflation string  `json:"deflation"`            // how triplets that were found are kept out: "projected" or "plain"
+	Stop      string  `json:"stop"`                 // stopping rule: "residual" or "paper"
+	Tol       float64 `json:"tol"`                  // tolerance
+	Energy    float64 `json:"energy,omitempty"`     // share of the energy that was asked for; absent if a number of triplets was
+	MaxRank   int     `json:"max_rank,omitempty"`   // largest number of triplets to reach `settings.energy` with
+	MaxPasses int     `json:"max_passes"`           // largest number of passes; 0 if there is no limit
+	Vectors   string  `json:"vectors"`              // vectors that are written: "both", "left", "right" or "none"
+	Workers   int     `json:"workers"`              // number of threads
+	Memory    int64   `json:"memory"`               // memory budget in bytes
+	Init      string  `json:"init,omitempty"`       // result that the start vectors are from
+	TimeLimit float64 `json:"time_limit,omitempty"` // limit of the time in seconds
 	// OfMethod are the Settings of the method but those it finds itself, by name. In
 	// JSON they are fields like the others.
 	OfMethod map[string]float64 `json:"-"`
@@ -200,8 +200,8 @@ func (s *Settings) UnmarshalJSON(text []byte) error {
 
 // StoreRef is the store that a result is of.
 type StoreRef struct {
-	Path        string `json:"path"`
-	Fingerprint string `json:"fingerprint"`
+	Path        string `json:"path"`        // path of the store
+	Fingerprint string `json:"fingerprint"` // fingerprint of the matrix, 64 hex digits
 }
 
 // Matrix is the fingerprint of the matrix that the result is of: the store, a view of it, or, of a name of

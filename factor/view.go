@@ -27,24 +27,23 @@ import (
 
 // View is what a result says of the view of the store that it is of.
 type View struct {
-	Pipeline    string `json:"pipeline"`    // all of it, in canonical form
-	Fingerprint string `json:"fingerprint"` // of the store and the pipeline
-	Norm        Number `json:"norm"`        // ‖B‖_F
-	Reads       int    `json:"reads"`       // of the store, for statistics, beside the passes
-	// Observations are the rows if all columns have the mean 0, or the columns if all rows have,
-	// Variance is σ²/(Observations−1) of each triplet, and VarianceRatio σ²/‖B‖²_F. Absent otherwise.
+	Pipeline    string `json:"pipeline"`    // the pipeline in canonical form
+	Fingerprint string `json:"fingerprint"` // fingerprint of the store and the pipeline
+	Norm        Number `json:"norm"`        // ‖B‖_F, where B is the view of the matrix
+	Reads       int    `json:"reads"`       // number of times that the store is read for statistics, in addition to the passes
+	// number of rows if every column of B has mean 0, or number of columns if every row has; absent otherwise
 	Observations  int64           `json:"observations,omitempty"`
-	Variance      []Number        `json:"explained_variance,omitempty"`
-	VarianceRatio []Number        `json:"explained_variance_ratio,omitempty"`
-	Statistics    []ViewStatistic `json:"statistics,omitempty"`
+	Variance      []Number        `json:"explained_variance,omitempty"`       // variance of each component, σ²/(observations − 1); absent without `observations`
+	VarianceRatio []Number        `json:"explained_variance_ratio,omitempty"` // share of the variance of each component, σ²/‖B‖²_F; absent without `observations`
+	Statistics    []ViewStatistic `json:"statistics,omitempty"`               // statistics that the steps have measured
 }
 
 // ViewStatistic is a number that a step has measured, or the file with one for each column.
 type ViewStatistic struct {
-	Step  string  `json:"step"`
-	Name  string  `json:"name"`
-	File  string  `json:"file,omitempty"`
-	Value *Number `json:"value,omitempty"`
+	Step  string  `json:"step"`            // name of the step
+	Name  string  `json:"name"`            // name of the statistic
+	File  string  `json:"file,omitempty"`  // name of the file, if the statistic is a vector
+	Value *Number `json:"value,omitempty"` // value, if the statistic is one number
 }
 
 // pipeline is that of the view that a result is of, "" of none.

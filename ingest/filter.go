@@ -31,12 +31,12 @@ type Filter struct {
 
 // Filtered counts what a Filter has left out.
 type Filtered struct {
-	Outside int64 `json:"outside_times"`   // lines outside of the times
-	Small   int64 `json:"below_min_value"` // entries of the matrix below the least value
-	Entries int64 `json:"entries"`         // other entries: of rows and columns with too few
-	Rows    int64 `json:"rows"`            // that have vanished, as the next
-	Cols    int64 `json:"cols"`
-	Passes  int   `json:"passes"` // over the entries, until all that was left had enough
+	Outside int64 `json:"outside_times"`   // number of lines with a time outside of `--since` and `--until`
+	Small   int64 `json:"below_min_value"` // number of entries below `--min-value`
+	Entries int64 `json:"entries"`         // number of entries removed because their row or column has too few entries
+	Rows    int64 `json:"rows"`            // number of rows removed
+	Cols    int64 `json:"cols"`            // number of columns removed
+	Passes  int   `json:"passes"`          // number of rounds of removal until every remaining row and column has enough entries
 }
 
 func (f Filter) times() bool { return !f.Since.IsZero() || !f.Until.IsZero() }

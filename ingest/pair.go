@@ -21,13 +21,13 @@ import (
 
 // Heldout is what a Holdout has done.
 type Heldout struct {
-	Store       string    `json:"store"`
-	NNZ         int64     `json:"nnz"`
-	Bytes       int64     `json:"bytes"`
-	Fingerprint string    `json:"fingerprint"`
-	From        time.Time `json:"from,omitzero"` // of a holdout by time: the moment from which on entries are held out
-	Rows        int64     `json:"empty_rows"`    // of the user's matrix: how many have all their entries held out
-	Cols        int64     `json:"empty_cols"`
+	Store       string    `json:"store"`         // the store
+	NNZ         int64     `json:"nnz"`           // number of stored entries
+	Bytes       int64     `json:"bytes"`         // size of the store in bytes
+	Fingerprint string    `json:"fingerprint"`   // fingerprint of the matrix, 64 hex digits
+	From        time.Time `json:"from,omitzero"` // time from which on entries are held out, if they are held out by time
+	Rows        int64     `json:"empty_rows"`    // number of rows whose entries are all held out
+	Cols        int64     `json:"empty_cols"`    // number of columns whose entries are all held out
 }
 
 // A part of a matrix goes to a store of its own: what is held out of it, or the rest.

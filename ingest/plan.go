@@ -134,11 +134,11 @@ func (t *task) checkSpace(ctx context.Context, have int64) error {
 
 // An Estimate is made from a sample of the inputs before they are read.
 type Estimate struct {
-	Entries int64 `json:"entries"`
-	Spool   int64 `json:"spool_bytes"` // of temporary files, 0 if none will be needed
-	Store   int64 `json:"store_bytes"`
-	Memory  int64 `json:"-"` // bytes that it would take without temporary files
-	Peak    int64 `json:"-"` // bytes that it is expected to take
+	Entries int64 `json:"entries"`     // estimated number of entries
+	Spool   int64 `json:"spool_bytes"` // estimated bytes of temporary files; 0 if none are needed
+	Store   int64 `json:"store_bytes"` // estimated bytes of the store
+	Memory  int64 `json:"-"`           // bytes that it would take without temporary files
+	Peak    int64 `json:"-"`           // bytes that it is expected to take
 }
 
 const (

@@ -11,42 +11,43 @@ import (
 
 // Report is what an ingest did; its JSON form is what gdsvd ingest --json prints.
 type Report struct {
-	Store        string           `json:"store"`
-	Finished     bool             `json:"finished,omitempty"` // it was there already; what is not told by the store is 0
-	Format       string           `json:"-"`                  // recognised
-	Fingerprint  string           `json:"fingerprint"`
-	Rows         int64            `json:"rows"` // in the user's orientation, as is the next
-	Cols         int64            `json:"cols"`
-	NNZ          int64            `json:"nnz"`
-	Transposed   bool             `json:"transposed"`    // the store holds the transpose
-	Bytes        int64            `json:"bytes"`         // of the store
-	InputBytes   int64            `json:"input_bytes"`   // uncompressed
-	SpilledBytes int64            `json:"spilled_bytes"` // entries written to temporary files, rewriting included
-	Spool        int64            `json:"spool_bytes"`   // that the runs took before they were merged
-	Runs         int              `json:"runs"`          // sorted, most at a time
-	IDLists      int              `json:"id_lists"`      // sorted lists of ids that did not fit in memory
-	Resumes      int              `json:"resumes"`       // times it was interrupted and resumed
-	Estimate     Estimate         `json:"estimate"`
-	Lines        int64            `json:"lines"`
-	BadLines     int64            `json:"bad_lines"`
-	FirstBad     []error          `json:"-"`                    // up to 10 tolerated *ParseErrors
-	Duplicates   int64            `json:"duplicates"`           // entries merged into another one; of an undirected graph, edges
-	SelfLoops    int64            `json:"self_loops,omitempty"` // edges from a node to itself, kept or not
-	RowTitles    int64            `json:"row_titles,omitempty"` // rows that have a title, of those given now
-	ColTitles    int64            `json:"col_titles,omitempty"`
-	Titled       bool             `json:"-"`                  // the input has titles of its own
-	LeftOut      map[string]int64 `json:"left_out,omitempty"` // what the input has beside the matrix, as labels, and how many
-	Filtered     Filtered         `json:"filtered,omitzero"`
-	Heldout      *Heldout         `json:"held_out,omitempty"` // nil: nothing
-	Seconds      Seconds          `json:"seconds"`
+	Store        string   `json:"store"`              // the store
+	Finished     bool     `json:"finished,omitempty"` // whether the store existed before the command; if it did, fields that the store does not record are 0
+	Format       string   `json:"-"`                  // recognised
+	Fingerprint  string   `json:"fingerprint"`        // fingerprint of the matrix, 64 hex digits
+	Rows         int64    `json:"rows"`               // number of rows of the matrix
+	Cols         int64    `json:"cols"`               // number of columns of the matrix
+	NNZ          int64    `json:"nnz"`                // number of stored entries
+	Transposed   bool     `json:"transposed"`         // whether the store holds the transpose of the matrix
+	Bytes        int64    `json:"bytes"`              // size of the store in bytes
+	InputBytes   int64    `json:"input_bytes"`        // bytes of the inputs, uncompressed
+	SpilledBytes int64    `json:"spilled_bytes"`      // bytes of entries written to temporary files; entries that are written twice count twice
+	Spool        int64    `json:"spool_bytes"`        // bytes of the sorted runs before they were merged
+	Runs         int      `json:"runs"`               // largest number of sorted runs that exist at the same time
+	IDLists      int      `json:"id_lists"`           // number of sorted lists of ids that did not fit in memory
+	Resumes      int      `json:"resumes"`            // number of times that the ingest was interrupted and resumed
+	Estimate     Estimate `json:"estimate"`           // estimates made before the ingest
+	Lines        int64    `json:"lines"`              // number of lines read
+	BadLines     int64    `json:"bad_lines"`          // number of lines that were left out because they could not be read
+	FirstBad     []error  `json:"-"`                  // up to 10 tolerated *ParseErrors
+	// number of entries merged into another entry with the same row and column; of an undirected graph, number of edges merged
+	Duplicates int64            `json:"duplicates"`
+	SelfLoops  int64            `json:"self_loops,omitempty"` // number of edges from a node to itself, whether they are kept or not
+	RowTitles  int64            `json:"row_titles,omitempty"` // number of rows that have a title
+	ColTitles  int64            `json:"col_titles,omitempty"` // number of columns that have a title
+	Titled     bool             `json:"-"`                    // the input has titles of its own
+	LeftOut    map[string]int64 `json:"left_out,omitempty"`   // what the input contains in addition to the matrix, such as labels: the number of items of each kind
+	Filtered   Filtered         `json:"filtered,omitzero"`    // what the filters removed
+	Heldout    *Heldout         `json:"held_out,omitempty"`   // the entries held out; absent if there are none
+	Seconds    Seconds          `json:"seconds"`              // seconds of the ingest, by activity
 }
 
 // Seconds is where the time of an ingest has gone.
 type Seconds struct {
-	Total float64 `json:"total"`
-	Read  float64 `json:"read"`
-	Sort  float64 `json:"sort"` // ranking the ids included, and sifting
-	Write float64 `json:"write"`
+	Total float64 `json:"total"` // seconds in total
+	Read  float64 `json:"read"`  // seconds of reading and parsing
+	Sort  float64 `json:"sort"`  // seconds of sorting entries, ranking ids and filtering
+	Write float64 `json:"write"` // seconds of writing the store
 }
 
 func (t *task) describe() error {

@@ -17,42 +17,39 @@ import (
 
 // A Description is what Sniff has found out about inputs.
 type Description struct {
-	Inputs []InputDescription `json:"inputs"` // those looked at, see Sniff
-	Of     int                `json:"of"`     // inputs there are
-	// Rows and Cols are those of a declared shape, or of all entries; else those of the sample: there
-	// may be more.
-	Rows       int64 `json:"rows"`
-	Cols       int64 `json:"cols"`
-	ShapeKnown bool  `json:"shape_known"`
-	// What the shape will be: the same as Rows and Cols if it is known, else a range and what is likely.
-	Likely   [2]int64   `json:"likely_shape"`
-	RowRange Range      `json:"rows_range"`
-	ColRange Range      `json:"cols_range"`
-	First    []Triple   `json:"first"`        // entries
-	Sampled  int64      `json:"sampled"`      // entries
-	Entries  int64      `json:"entries"`      // estimated; 0: the size of the input is not known
-	Exact    bool       `json:"exact"`        // all have been read, or are declared
-	Memory   int64      `json:"memory_bytes"` // that it would take without temporary files, estimated
-	Peak     int64      `json:"peak_bytes"`   // that it is expected to take within Options.Memory
-	Spool    int64      `json:"spool_bytes"`  // of temporary files within Options.Memory, estimated; entries in the order of the store need none
-	Store    int64      `json:"store_bytes"`  // estimated
-	Values   csr.Values `json:"-"`            // of the sample
-	Seconds  float64    `json:"seconds"`      // estimated, at the speed of the sample
-	Warnings []string   `json:"warnings"`
-	// Flags of gdsvd ingest say what has been recognised: with them nothing is left to be.
-	Flags []format.Flag `json:"flags"`
+	Inputs     []InputDescription `json:"inputs"`       // the inputs that were examined: all of them, or the first 64
+	Of         int                `json:"of"`           // number of inputs, examined or not
+	Rows       int64              `json:"rows"`         // number of rows: as the input declares it, or as counted when all entries were read, or else that of the sample
+	Cols       int64              `json:"cols"`         // number of columns, determined like `rows`
+	ShapeKnown bool               `json:"shape_known"`  // whether `rows` and `cols` are the shape of the whole matrix
+	Likely     [2]int64           `json:"likely_shape"` // the likely number of rows and of columns; equal to `rows` and `cols` if the shape is known
+	RowRange   Range              `json:"rows_range"`   // range of the number of rows
+	ColRange   Range              `json:"cols_range"`   // range of the number of columns
+	First      []Triple           `json:"first"`        // the first entries of the sample
+	Sampled    int64              `json:"sampled"`      // number of entries in the sample
+	Entries    int64              `json:"entries"`      // estimated number of entries; 0 if the size of the input is not known
+	Exact      bool               `json:"exact"`        // whether `entries` is exact, because all entries were read or the input declares their number
+	Memory     int64              `json:"memory_bytes"` // estimated memory of an ingest that makes no temporary files
+	Peak       int64              `json:"peak_bytes"`   // estimated peak memory of an ingest that keeps within `--memory`
+	// estimated size of the temporary files of an ingest that keeps within `--memory`; entries that come in the order of the store need none
+	Spool    int64         `json:"spool_bytes"`
+	Store    int64         `json:"store_bytes"` // estimated bytes of the store
+	Values   csr.Values    `json:"-"`           // of the sample
+	Seconds  float64       `json:"seconds"`     // estimated seconds of the ingest, at the speed of the sample
+	Warnings []string      `json:"warnings"`    // the warnings that the ingest will print
+	Flags    []format.Flag `json:"flags"`       // flags of gdsvd ingest that state what was recognised
 }
 
 // An InputDescription is what Sniff has found out about one input.
 type InputDescription struct {
-	Name        string          `json:"name"`
-	Format      string          `json:"format"`
-	Compression string          `json:"compression"` // "": none
-	Bytes       int64           `json:"bytes"`       // on disk; −1: not known
-	Separator   string          `json:"separator"`   // in words; "": there is none
-	Header      string          `json:"header"`      // "yes", "no"; "": there cannot be one
-	Columns     []format.Column `json:"columns"`
-	Notes       []string        `json:"notes"`
+	Name        string          `json:"name"`        // name of the input
+	Format      string          `json:"format"`      // the format that was recognised
+	Compression string          `json:"compression"` // compression; "" if there is none
+	Bytes       int64           `json:"bytes"`       // size on the disk in bytes; −1 if it is not known
+	Separator   string          `json:"separator"`   // separator of fields, in words; "" if there is none
+	Header      string          `json:"header"`      // whether there is a header: "yes", "no", or "" for a format without headers
+	Columns     []format.Column `json:"columns"`     // the columns of the input, with their roles
+	Notes       []string        `json:"notes"`       // notes about the input
 	flags       []format.Flag
 	entries     float64 // 0: not known
 	exact       bool
@@ -61,15 +58,15 @@ type InputDescription struct {
 
 // A Range is from the least to the most that something is expected to be.
 type Range struct {
-	Low  int64 `json:"low"`
-	High int64 `json:"high"`
+	Low  int64 `json:"low"`  // smallest value that is expected
+	High int64 `json:"high"` // largest value that is expected
 }
 
 // A Triple is an entry as it has been read. Where keys are indices they count from 1.
 type Triple struct {
-	Row   string  `json:"row"`
-	Col   string  `json:"col"`
-	Value float64 `json:"value"`
+	Row   string  `json:"row"`   // id of the row, or its index from 1
+	Col   string  `json:"col"`   // id of the column, or its index from 1
+	Value float64 `json:"value"` // the value
 }
 
 const (

@@ -16,23 +16,23 @@ import (
 )
 
 type storeReport struct {
-	Store    string   `json:"store"`
-	OK       bool     `json:"ok"`
-	Quick    bool     `json:"quick"`
-	Blocks   int      `json:"blocks"`
-	Bytes    int64    `json:"bytes"`
-	Problems []string `json:"problems"`
-	Warnings []string `json:"warnings"`
+	Store    string   `json:"store"`    // the store
+	OK       bool     `json:"ok"`       // whether the store is free of damage, as far as it was read
+	Quick    bool     `json:"quick"`    // whether the blocks were skipped (`--quick`)
+	Blocks   int      `json:"blocks"`   // number of blocks read
+	Bytes    int64    `json:"bytes"`    // number of bytes read
+	Problems []string `json:"problems"` // the damage found
+	Warnings []string `json:"warnings"` // what is unusual but not damage
 }
 
 type resultReport struct {
-	Result   string             `json:"result"`
-	OK       bool               `json:"ok"`
-	Sealed   bool               `json:"sealed"` // there are checksums, and they were compared
-	Bytes    int64              `json:"bytes"`  // of files that were read
-	Problems []string           `json:"problems"`
-	Warnings []string           `json:"warnings"`
-	Measured *check.Measurement `json:"measured,omitempty"` // with --store
+	Result   string             `json:"result"`             // directory of the result
+	OK       bool               `json:"ok"`                 // whether the result is free of damage
+	Sealed   bool               `json:"sealed"`             // whether the result has checksums; if it has, they were compared
+	Bytes    int64              `json:"bytes"`              // number of bytes read
+	Problems []string           `json:"problems"`           // the damage found
+	Warnings []string           `json:"warnings"`           // what is unusual but not damage
+	Measured *check.Measurement `json:"measured,omitempty"` // what was measured with `--store`; absent without it
 }
 
 func (a *app) checkCommand() *cobra.Command {

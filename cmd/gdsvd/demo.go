@@ -47,16 +47,16 @@ temporary directory and takes a few seconds.`,
 }
 
 type demoResult struct {
-	Users    int             `json:"users"`
-	Items    int             `json:"items"`
-	Ratings  int             `json:"ratings"`
-	Sigma    []factor.Number `json:"sigma"`
-	Known    []float64       `json:"known"`
-	Error    []float64       `json:"relative_error"`
-	Residual []factor.Number `json:"residual"`
-	Worst    float64         `json:"worst_relative_error"`
-	Passes   int             `json:"passes"`
-	Seconds  float64         `json:"seconds"`
+	Users    int             `json:"users"`                // number of users, which are the rows
+	Items    int             `json:"items"`                // number of items, which are the columns
+	Ratings  int             `json:"ratings"`              // number of ratings, which are the entries
+	Sigma    []factor.Number `json:"sigma"`                // the singular values, descending
+	Known    []float64       `json:"known"`                // the singular values that are known by construction
+	Error    []float64       `json:"relative_error"`       // relative error of each singular value
+	Residual []factor.Number `json:"residual"`             // relative residual of each triplet
+	Worst    float64         `json:"worst_relative_error"` // largest relative error of a singular value
+	Passes   int             `json:"passes"`               // number of passes over the matrix
+	Seconds  float64         `json:"seconds"`              // seconds of the run
 }
 
 func (a *app) demo(cmd *cobra.Command, keep string) (err error) {

@@ -94,22 +94,22 @@ func (a *app) generateRatings(ctx context.Context, g synth.Ratings, out string, 
 }
 
 type generatedRatings struct {
-	File    string `json:"file"`
-	Users   int    `json:"users"`
-	Items   int    `json:"items"`
-	Ratings int64  `json:"ratings"`
-	Seed    uint64 `json:"seed"`
+	File    string `json:"file"`    // name of the file
+	Users   int    `json:"users"`   // number of users, which are the rows
+	Items   int    `json:"items"`   // number of items, which are the columns
+	Ratings int64  `json:"ratings"` // number of ratings, which are the entries
+	Seed    uint64 `json:"seed"`    // seed of the random numbers
 }
 
 type generatedStore struct {
-	Store       string  `json:"store"`
-	Fingerprint string  `json:"fingerprint"`
-	Rows        int64   `json:"rows"`
-	Cols        int64   `json:"cols"`
-	NNZ         int64   `json:"nnz"`
-	Bytes       int64   `json:"bytes"`
-	Known       int     `json:"known"`       // singular values known
-	KnownError  float64 `json:"known_error"` // of them, at most
+	Store       string  `json:"store"`       // the store
+	Fingerprint string  `json:"fingerprint"` // fingerprint of the matrix, 64 hex digits
+	Rows        int64   `json:"rows"`        // number of rows of the matrix
+	Cols        int64   `json:"cols"`        // number of columns of the matrix
+	NNZ         int64   `json:"nnz"`         // number of stored entries
+	Bytes       int64   `json:"bytes"`       // size of the store in bytes
+	Known       int     `json:"known"`       // number of singular values that are known
+	KnownError  float64 `json:"known_error"` // bound on the error of the known values
 }
 
 // replaceFile writes a file beside its place and moves it there when it is complete.

@@ -99,27 +99,27 @@ With --titles each is followed by a tab and what people call it, if that is know
 
 // storeInfo is what gdsvd info prints about a store, in the user's orientation.
 type storeInfo struct {
-	Format        string         `json:"format"`
-	Version       int            `json:"version"`
-	Path          string         `json:"path"`
-	Rows          int64          `json:"rows"`
-	Cols          int64          `json:"cols"`
-	NNZ           int64          `json:"nnz"`
-	Density       factor.Number  `json:"density"`
-	Transposed    bool           `json:"transposed"` // the user's columns are stored as rows
-	Coding        string         `json:"coding"`
-	Values        []float64      `json:"values"`            // all values that occur, if they are few
-	Missing       *float64       `json:"missing,omitempty"` // that of entries that are not known
-	RowIDs        string         `json:"row_ids"`
-	ColIDs        string         `json:"col_ids"`
-	Norm          factor.Number  `json:"norm"`        // ‖A‖; null if it is not known
-	Squares       factor.Number  `json:"sum_squares"` // its square; null if that is no number
-	Bytes         int64          `json:"bytes"`
-	BytesPerEntry factor.Number  `json:"bytes_per_entry"`
-	Shards        int            `json:"shards"`
-	Blocks        int            `json:"blocks"`
-	Fingerprint   string         `json:"fingerprint"`
-	Source        map[string]any `json:"source"`
+	Format        string         `json:"format"`            // name of the format
+	Version       int            `json:"version"`           // version of the format
+	Path          string         `json:"path"`              // path of the store
+	Rows          int64          `json:"rows"`              // number of rows of the matrix
+	Cols          int64          `json:"cols"`              // number of columns of the matrix
+	NNZ           int64          `json:"nnz"`               // number of stored entries
+	Density       factor.Number  `json:"density"`           // stored entries divided by rows × columns
+	Transposed    bool           `json:"transposed"`        // whether the columns of the matrix are stored as rows
+	Coding        string         `json:"coding"`            // how the values are coded
+	Values        []float64      `json:"values"`            // the distinct values of the entries, if they are few
+	Missing       *float64       `json:"missing,omitempty"` // the value that stands for missing entries; absent if there is none
+	RowIDs        string         `json:"row_ids"`           // kind of the ids of the rows: "int", "string" or "index"
+	ColIDs        string         `json:"col_ids"`           // kind of the ids of the columns
+	Norm          factor.Number  `json:"norm"`              // ‖A‖_F; null if it is not known
+	Squares       factor.Number  `json:"sum_squares"`       // ‖A‖²_F; null if it overflows
+	Bytes         int64          `json:"bytes"`             // size of the store in bytes
+	BytesPerEntry factor.Number  `json:"bytes_per_entry"`   // bytes of the store per entry
+	Shards        int            `json:"shards"`            // number of files of entries
+	Blocks        int            `json:"blocks"`            // number of blocks of rows; one block is decoded at a time
+	Fingerprint   string         `json:"fingerprint"`       // fingerprint of the matrix, 64 hex digits
+	Source        map[string]any `json:"source"`            // what the store was made from
 }
 
 func newStoreInfo(s *csr.Store) *storeInfo {

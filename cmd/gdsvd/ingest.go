@@ -236,10 +236,10 @@ func stageOfIngest(p ingest.Progress) live.Stage {
 
 type ingestResult struct {
 	*ingest.Report
-	FirstBad      []string      `json:"first_bad_lines"`
-	BytesPerEntry factor.Number `json:"bytes_per_entry"`
-	MBPerSecond   factor.Number `json:"mb_per_second"`
-	PeakRSS       int64         `json:"peak_rss"`
+	FirstBad      []string      `json:"first_bad_lines"` // the first ten lines that could not be read
+	BytesPerEntry factor.Number `json:"bytes_per_entry"` // bytes of the store per entry
+	MBPerSecond   factor.Number `json:"mb_per_second"`   // megabytes (10⁶ bytes) of input per second
+	PeakRSS       int64         `json:"peak_rss"`        // peak resident memory of the process
 }
 
 func (a *app) printIngest(report *ingest.Report) error {

@@ -1,9 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -22,122 +30,261 @@ import (
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// documents are what the sections of docs/json.md are about: the structs that commands print.
-var documents = map[string]any{
-	"error":                               failure{},
-	"sniff":                               sniffResult{},
-	"sniff, of an ambiguous input":        sniffReadings{},
-	"plan":                                planned{},
-	"ingest and append":                   ingestResult{},
-	"svd, eigs, complete, info OUT":       factor.Result{},
-	"svd --explain":                       factor.Explanation{},
-	"info STORE":                          storeInfo{},
-	"view":                                look.Peeked{},
-	"stats":                               look.Stats{},
-	"check STORE":                         storeReport{},
-	"check OUT":                           resultReport{},
-	"report":                              writtenPage{},
-	"export":                              export.Report{},
-	"project":                             foldin.Projection{},
-	"align":                               align.Alignment{},
-	"recommend -o":                        recommended{},
-	"similar -o":                          similarFound{},
-	"recommend, similar and query":        allRankings{},
-	"topics":                              allTopics{},
-	"eval":                                evaluate.Report{},
-	"demo":                                demoResult{},
-	"generate ratings":                    generatedRatings{},
-	"generate kron and generate spectrum": generatedStore{},
-	"watch":                               watched{},
-	"man":                                 madePages{},
-	"worker":                              remote.Answer{},
-	"version":                             ui.Version{},
+// jsonPage is a page of docs about what --json prints.
+type jsonPage struct {
+	file, title, intro string
+	documents          []jsonDocument
 }
 
-// fieldsOf adds the names of the fields of a type as JSON has them, those inside with dots, [] for lists and * for the keys of maps.
-func fieldsOf(t reflect.Type, prefix string, depth int, add func(string)) {
-	marshaler, text := reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()
-	if t.Kind() != reflect.Pointer && prefix != "" && (t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler) || t.Implements(text)) {
-		return
-	}
-	if depth > 12 {
-		return
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		fieldsOf(t.Elem(), prefix, depth+1, add)
-	case reflect.Slice, reflect.Array:
-		fieldsOf(t.Elem(), prefix+"[]", depth+1, add)
-	case reflect.Map:
-		fieldsOf(t.Elem(), prefix+".*", depth+1, add)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			switch {
-			case name == "-" || !f.IsExported() && !f.Anonymous:
-				continue
-			case f.Anonymous && name == "":
-				fieldsOf(f.Type, prefix, depth+1, add)
-				continue
-			case name == "":
-				name = f.Name
-			}
-			path := strings.TrimPrefix(prefix+"."+name, ".")
-			add(path)
-			fieldsOf(f.Type, path, depth+1, add)
-		}
-	}
+// jsonDocument is what a section is about: a struct that commands print.
+type jsonDocument struct {
+	title string
+	of    any
 }
 
-// documented are the fields that the sections of docs/json.md have.
-func documented(t *testing.T) map[string][]string {
+var jsonPages = []jsonPage{
+	{"json.md", "JSON", jsonIntro, []jsonDocument{
+		{"error", failure{}},
+		{"demo", demoResult{}},
+		{"generate ratings", generatedRatings{}},
+		{"generate kron and generate spectrum", generatedStore{}},
+		{"watch", watched{}},
+		{"worker", remote.Answer{}},
+		{"man", madePages{}},
+		{"version", ui.Version{}},
+	}},
+	{"json-ingest.md", "JSON about files", "", []jsonDocument{
+		{"sniff", sniffResult{}},
+		{"sniff, of an ambiguous input", sniffReadings{}},
+		{"ingest and append", ingestResult{}},
+	}},
+	{"json-stores.md", "JSON about stores", "", []jsonDocument{
+		{"info STORE", storeInfo{}},
+		{"view", look.Peeked{}},
+		{"stats", look.Stats{}},
+		{"check STORE", storeReport{}},
+	}},
+	{"json-results.md", "JSON about results", "`result.json` of a result has the fields of *svd* without `schema` ([RESULT.md](../factor/RESULT.md)).\n" +
+		"`settings` has, beside the fields below, those of the method by the names of its flags. What is common to all is in [json.md](json.md).\n", []jsonDocument{
+		{"svd, eigs, complete, info OUT", factor.Result{}},
+	}},
+	{"json-plans.md", "JSON about plans", "", []jsonDocument{
+		{"plan", planned{}},
+		{"svd --explain", factor.Explanation{}},
+	}},
+	{"json-uses.md", "JSON about what results are used for", "", []jsonDocument{
+		{"check OUT", resultReport{}},
+		{"report", writtenPage{}},
+		{"export", export.Report{}},
+		{"project", foldin.Projection{}},
+		{"align", align.Alignment{}},
+		{"recommend -o", recommended{}},
+		{"similar -o", similarFound{}},
+		{"recommend, similar and query", allRankings{}},
+		{"topics", allTopics{}},
+		{"eval", evaluate.Report{}},
+	}},
+}
+
+const jsonIntro = "With `--json` a command prints one JSON object on standard output, and nothing else; progress and messages stay on standard\n" +
+	"error. The first field of the object is\n\n    \"schema\": \"gdsvd/1\"\n\n" +
+	"The number changes when a field is removed or its meaning changes. It does not change when a field is added: a reader ignores fields\n" +
+	"that it does not know. An optional field is absent when it has no value. Numbers that are not finite are `null`. Sizes are in bytes\n" +
+	"and times in seconds unless the field says otherwise. Indices count from 0.\n\n" +
+	"A command that fails prints the object of the section *error*. A run that stops before it has converged still prints its result;\n" +
+	"the exit code tells that it has not converged. `gdsvd info STORE --ids` prints a list of ids, which is not an object and has no\n" +
+	"`schema`. `gdsvd help` and `gdsvd completion` print text.\n\n" +
+	"Each section is about what the commands in its title print. `x[]` is an element of the list `x`, `x.*` the value of any key of the object\n" +
+	"`x`, and `x.y` the field `y` of the object `x`. An object that occurs in several places has a section of its own, named like its type in Go.\n" +
+	"These pages are made of the declarations of those types.\n"
+
+// document returns the object of a section.
+func document(t *testing.T, title string) reflect.Type {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "json.md"))
-	if err != nil {
-		t.Fatal(err)
+	for _, p := range jsonPages {
+		for _, d := range p.documents {
+			if d.title == title {
+				return reflect.TypeOf(d.of)
+			}
+		}
 	}
-	all, section := map[string][]string{}, ""
-	for line := range strings.Lines(string(b)) {
-		line = strings.TrimSpace(line)
-		if title, ok := strings.CutPrefix(line, "## "); ok {
-			section = title
+	t.Fatalf("no page has a section %s", title)
+	return nil
+}
+
+// jsonField is a field of a struct as JSON has it.
+type jsonField struct {
+	name, key string // key is package.Type.Field
+	of        reflect.Type
+}
+
+// fieldsOf are the fields of a struct, those of embedded ones included.
+func fieldsOf(t reflect.Type) (all []jsonField) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported() && !f.Anonymous:
+		case f.Anonymous && name == "":
+			all = append(all, fieldsOf(f.Type)...)
+		default:
+			all = append(all, jsonField{cmp.Or(name, f.Name), t.PkgPath() + "." + t.Name() + "." + f.Name, f.Type})
 		}
-		cells := strings.Split(line, "|")
-		if len(cells) < 4 || !strings.HasPrefix(cells[1], " `") {
-			continue
-		}
-		if strings.TrimSpace(cells[2]) == "" {
-			t.Errorf("%s: %s has no meaning", section, cells[1])
-		}
-		all[section] = append(all[section], strings.Trim(cells[1], " `"))
 	}
 	return all
 }
 
-// TestJSONIsDocumented: docs/json.md has each field of each document that a command prints, and no other.
-func TestJSONIsDocumented(t *testing.T) {
-	said := documented(t)
-	for section, v := range documents {
-		var has []string
-		fieldsOf(reflect.TypeOf(v), "", 0, func(name string) { has = append(has, name) })
-		if len(has) == 0 {
-			t.Errorf("%s has no fields", section)
+// inside is the struct that a value consists of, nil if JSON has no such fields, and what stands behind the name of the value: [] for lists and
+// * for the keys of maps.
+func inside(t reflect.Type) (of reflect.Type, path string) {
+	marshaler, text := reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()
+	for {
+		if t.Kind() != reflect.Pointer && t != reflect.TypeFor[factor.Settings]() &&
+			(t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler) || t.Implements(text)) {
+			return nil, ""
 		}
-		for _, name := range has {
-			if !slices.Contains(said[section], name) {
-				t.Errorf("%s: %s is not documented", section, name)
+		switch t.Kind() {
+		case reflect.Pointer:
+		case reflect.Slice, reflect.Array:
+			path += "[]"
+		case reflect.Map:
+			path += ".*"
+		case reflect.Struct:
+			return t, path
+		default:
+			return nil, ""
+		}
+		t = t.Elem()
+	}
+}
+
+// sentences are what the sources say about each field of each struct, by package.Type.Field.
+func sentences(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(name))
+		if err != nil {
+			return err
+		}
+		in := path.Join("github.com/gdsvd/gdsvd", filepath.ToSlash(dir))
+		if in == "github.com/gdsvd/gdsvd/cmd/gdsvd" {
+			in = reflect.TypeFor[failure]().PkgPath()
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
 			}
-		}
-		for _, name := range said[section] {
-			if !slices.Contains(has, name) {
-				t.Errorf("%s: there is no %s", section, name)
+			if s, ok := spec.Type.(*ast.StructType); ok {
+				for _, f := range s.Fields.List {
+					for _, name := range f.Names {
+						all[in+"."+spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(f.Doc.Text()+f.Comment.Text()), " ")
+					}
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var updatePages = flag.Bool("update", false, "write the pages of docs that are made of the sources")
+
+// TestJSONIsDocumented: the pages are those that the declarations of what commands print make.
+func TestJSONIsDocumented(t *testing.T) {
+	said := sentences(t)
+	uses := map[reflect.Type]int{}
+	sections := map[reflect.Type]string{} // PAGE#ANCHOR
+	var count func(t reflect.Type)
+	count = func(t reflect.Type) {
+		for _, f := range fieldsOf(t) {
+			if of, _ := inside(f.of); of != nil {
+				if uses[of]++; uses[of] == 1 {
+					count(of)
+				}
 			}
 		}
 	}
-	for section := range said {
-		if documents[section] == nil {
-			t.Errorf("%s: it is not known what prints it", section)
+	called := func(t reflect.Type) string { return strings.TrimPrefix(t.String(), "main.") }
+	anchor := func(title string) string {
+		return strings.NewReplacer(" ", "-", ",", "", ".", "").Replace(strings.ToLower(title))
+	}
+	for _, p := range jsonPages {
+		for _, d := range p.documents {
+			of, _ := inside(reflect.TypeOf(d.of))
+			uses[of]++
+			sections[of] = p.file + "#" + anchor(d.title)
+			count(of)
+		}
+	}
+	for _, p := range jsonPages {
+		var page strings.Builder
+		fmt.Fprintf(&page, "# %s\n\n%s", p.title, p.intro)
+		if p.file == jsonPages[0].file {
+			page.WriteString("\n")
+			for _, other := range jsonPages[1:] {
+				fmt.Fprintf(&page, "- [%s](%s)\n", other.title, other.file)
+			}
+		}
+		if p.intro == "" {
+			page.WriteString("What is common to all is in [json.md](json.md).\n")
+		}
+		var later []reflect.Type
+		var rows func(of reflect.Type, prefix string)
+		rows = func(of reflect.Type, prefix string) {
+			for _, f := range fieldsOf(of) {
+				text := said[f.key]
+				if text == "" {
+					t.Errorf("the declaration of %s does not say what it is", f.key)
+				}
+				part, path := inside(f.of)
+				if part != nil && uses[part] > 1 {
+					if sections[part] == "" {
+						sections[part] = p.file + "#" + anchor(called(part))
+						later = append(later, part)
+					}
+					text += fmt.Sprintf(": [%s](%s)", called(part), strings.TrimPrefix(sections[part], p.file))
+					part = nil
+				}
+				fmt.Fprintf(&page, "`%s` | %s\n", prefix+f.name, strings.ReplaceAll(text, "|", `\|`))
+				if part != nil {
+					rows(part, prefix+f.name+path+".")
+				}
+			}
+		}
+		section := func(title string, of reflect.Type) {
+			fmt.Fprintf(&page, "\n## %s\n\nfield | meaning\n---|---\n", title)
+			rows(of, "")
+		}
+		for _, d := range p.documents {
+			section(d.title, reflect.TypeOf(d.of))
+		}
+		for ; len(later) > 0; later = later[1:] {
+			section(called(later[0]), later[0])
+		}
+		name := filepath.Join("..", "..", "docs", p.file)
+		if *updatePages {
+			if err := os.WriteFile(name, []byte(page.String()), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if has, err := os.ReadFile(name); err != nil || string(has) != page.String() {
+			t.Errorf("docs/%s is not what the sources say: go test ./cmd/gdsvd -run TestJSONIsDocumented -update (%v)", p.file, err)
 		}
 	}
 }
@@ -148,13 +295,15 @@ func TestJSONOfEachCommand(t *testing.T) {
 	each = func(cmd *cobra.Command) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "gdsvd ")
 		found := false
-		for section := range documents {
-			for word := range strings.SplitSeq(strings.ReplaceAll(section, " and ", ", "), ", ") {
-				found = found || word == name || strings.HasPrefix(word, name+" ")
+		for _, p := range jsonPages {
+			for _, d := range p.documents {
+				for word := range strings.SplitSeq(strings.ReplaceAll(d.title, " and ", ", "), ", ") {
+					found = found || word == name || strings.HasPrefix(word, name+" ")
+				}
 			}
 		}
 		if cmd.HasParent() && cmd.RunE != nil && !cmd.HasSubCommands() && !found {
-			t.Errorf("%s is in no section of docs/json.md", name)
+			t.Errorf("%s is in no section about JSON", name)
 		}
 		for _, c := range cmd.Commands() {
 			each(c)
@@ -169,7 +318,6 @@ func TestJSONDocuments(t *testing.T) {
 	out, _ := factorised(t, store, "-k", "3")
 	work := t.TempDir()
 	at := func(name string) string { return filepath.Join(work, name) }
-	said := documented(t)
 	for _, c := range []struct {
 		section string
 		args    []string
@@ -205,8 +353,9 @@ func TestJSONDocuments(t *testing.T) {
 			t.Errorf("%v: schema %v", c.args, v["schema"])
 		}
 		delete(v, "schema")
+		fields := fieldsOf(document(t, c.section))
 		for name := range v {
-			if !slices.Contains(said[c.section], name) {
+			if !slices.ContainsFunc(fields, func(f jsonField) bool { return f.name == name }) {
 				t.Errorf("%v: %q is not in %s", c.args, name, c.section)
 			}
 		}

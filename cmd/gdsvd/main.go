@@ -332,8 +332,8 @@ func (a *app) print(v any, err error, text func(out *show.Printer)) error {
 
 // failure is what is on standard output under --json when a command has no result to print.
 type failure struct {
-	Error string `json:"error"`
-	Exit  int    `json:"exit"`
+	Error string `json:"error"` // what is wrong
+	Exit  int    `json:"exit"`  // exit code
 }
 
 // report says on standard error, and under --json on standard output if nothing is

@@ -30,8 +30,8 @@ in one step. The same program writes the same bytes.`,
 }
 
 type madePages struct {
-	Directory string   `json:"directory"`
-	Pages     []string `json:"pages"`
+	Directory string   `json:"directory"` // directory of the pages
+	Pages     []string `json:"pages"`     // names of the pages
 }
 
 func (a *app) man(root *cobra.Command, dir string) error {

@@ -90,9 +90,9 @@ It takes the flags of ingest and those of svd.` + "\n" + ui.ExitHelp
 }
 
 type planned struct {
-	Inputs []string `json:"inputs"`
-	Store  string   `json:"store"`  // that is planned for, or there
-	Exists bool     `json:"exists"` // it is there: there is no step ingest
+	Inputs []string `json:"inputs"` // the inputs, as on the command line
+	Store  string   `json:"store"`  // path of the store
+	Exists bool     `json:"exists"` // whether the store exists; if it does, there is no step `ingest`
 	*plan.Way
 }
 

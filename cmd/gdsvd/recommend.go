@@ -245,7 +245,7 @@ func (o *listFile) write(fsys vfs.FS, of, to recommend.Side, all func(take func(
 }
 
 type recommended struct {
-	File string `json:"file"`
+	File string `json:"file"` // name of the file
 	*recommend.Summary
 }
 
@@ -261,7 +261,7 @@ func left(s *recommend.Summary) (text string) {
 
 type scored struct {
 	factor.Name
-	Score float64 `json:"score"`
+	Score float64 `json:"score"` // score; that of the best is the largest
 }
 
 // scoredOf names items. kept has names, which come again and again; it is filled up to a size.
@@ -287,7 +287,7 @@ func scoredOf(names *factor.Names, items []recommend.Item, kept map[uint32]facto
 // ranking is something with what is best for it.
 type ranking struct {
 	factor.Name
-	Best []scored `json:"best"`
+	Best []scored `json:"best"` // the best ones, best first
 }
 
 // rankings prints a table for each ranking that all hands over, or one JSON object of all. what has them, and of is what they are of.
@@ -329,5 +329,5 @@ func printRanking(out *show.Printer, what, of string, r ranking) {
 }
 
 type allRankings struct {
-	Rankings []ranking `json:"rankings"`
+	Rankings []ranking `json:"rankings"` // a ranking for each row or column that is asked for
 }

@@ -152,7 +152,7 @@ func (a *app) writePage(of string, o *pageFlags, write func(io.Writer) error) er
 }
 
 type writtenPage struct {
-	File  string `json:"file"`
-	Of    string `json:"of"` // the store or result
-	Bytes int64  `json:"bytes"`
+	File  string `json:"file"`  // name of the file
+	Of    string `json:"of"`    // path of the store or result that the page shows
+	Bytes int64  `json:"bytes"` // size of the file
 }

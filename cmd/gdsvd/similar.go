@@ -96,9 +96,9 @@ func (a *app) similar(cmd *cobra.Command, r *named, o recommend.SimilarOptions, 
 }
 
 type similarFound struct {
-	File  string `json:"file"`
-	Of    int64  `json:"of"` // rows or columns that there are similar ones for
-	Items int64  `json:"items"`
+	File  string `json:"file"`  // name of the file
+	Of    int64  `json:"of"`    // number of rows or columns for which similar ones are listed
+	Items int64  `json:"items"` // number of similar rows or columns in total
 }
 
 func (a *app) topicsCommand() *cobra.Command {
@@ -136,19 +136,19 @@ go with one another, and the two signs of a component may be exchanged.` + "\n" 
 }
 
 type sideTopic struct {
-	Positive []scored `json:"positive"`
-	Negative []scored `json:"negative"`
+	Positive []scored `json:"positive"` // those with the largest elements in the singular vector
+	Negative []scored `json:"negative"` // those with the smallest elements in the singular vector
 }
 
 type allTopics struct {
-	Topics []topic `json:"topics"`
+	Topics []topic `json:"topics"` // the topics, one for each component
 }
 
 type topic struct {
-	Component int           `json:"component"` // from 1
-	Sigma     factor.Number `json:"sigma"`
-	Rows      *sideTopic    `json:"rows,omitempty"` // nil: the result has no U
-	Columns   *sideTopic    `json:"columns,omitempty"`
+	Component int           `json:"component"`         // number of the component, counted from 1
+	Sigma     factor.Number `json:"sigma"`             // singular value of the component
+	Rows      *sideTopic    `json:"rows,omitempty"`    // the strongest rows; absent if the result has no U
+	Columns   *sideTopic    `json:"columns,omitempty"` // the strongest columns
 }
 
 func (a *app) topics(ctx context.Context, r *named, n int, memory int64) ([]topic, error) {

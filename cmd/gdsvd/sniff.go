@@ -48,7 +48,7 @@ func dryOnly(cmd *cobra.Command) {
 
 type sniffResult struct {
 	*ingest.Description
-	Command []string `json:"command"` // that says explicitly what has been recognised
+	Command []string `json:"command"` // the gdsvd ingest command with these flags
 }
 
 func (a *app) sniff(cmd *cobra.Command, inputs []string, out string, o ingest.Options) error {
@@ -78,7 +78,7 @@ func (a *app) sniff(cmd *cobra.Command, inputs []string, out string, o ingest.Op
 // sniffReadings is the --json form of what an ambiguous input can be: that of a failure, and the flag for each reading.
 type sniffReadings struct {
 	failure
-	Readings []format.Reading `json:"readings"`
+	Readings []format.Reading `json:"readings"` // the ways in which the input can be read
 }
 
 func shellLine(command []string) string { return shellLines(command, math.MaxInt) }

@@ -85,7 +85,7 @@ func (a *app) watch(cmd *cobra.Command, path string) error {
 }
 
 type watched struct {
-	URL string `json:"url"`
+	URL string `json:"url"` // address of the page
 }
 
 func (a *app) serve(cmd *cobra.Command, source watch.Source, path string) (*watch.Server, error) {

@@ -45,28 +45,25 @@ type Options struct {
 
 // Alignment is what Align has found and written: the fields of alignment.json.
 type Alignment struct {
-	Format string `json:"format"`
-	New    string `json:"new"`
-	Old    string `json:"old"`
-	What   string `json:"what"`
-	Rows   int64  `json:"rows"` // of X
-	K      int    `json:"k"`
-	// Common ids are those that both results have; Fresh ones only the new, Gone ones only the old.
-	Common int64 `json:"common"`
-	Fresh  int64 `json:"fresh"`
-	Gone   int64 `json:"gone"`
-	// Before and After are ‖A − B‖_F and ‖AR − B‖_F over ‖B‖_F.
-	Before factor.Number `json:"before"`
-	After  factor.Number `json:"after"`
-	// Angles are the principal ones in degrees, ascending.
-	Angles []factor.Number `json:"angles"`
-	// Changed is the share of the nearest rows, by cosine and among those with common ids, that are others than before.
+	Format string          `json:"format"` // name of the format
+	New    string          `json:"new"`    // the result that is aligned
+	Old    string          `json:"old"`    // the result that it is aligned to
+	What   string          `json:"what"`   // the vectors that are compared
+	Rows   int64           `json:"rows"`   // number of rows of X
+	K      int             `json:"k"`      // number of vectors
+	Common int64           `json:"common"` // number of ids that both results have
+	Fresh  int64           `json:"fresh"`  // number of ids that only the new result has
+	Gone   int64           `json:"gone"`   // number of ids that only the old result has
+	Before factor.Number   `json:"before"` // ‖A − B‖_F/‖B‖_F of the new vectors A and the old vectors B
+	After  factor.Number   `json:"after"`  // ‖AR − B‖_F/‖B‖_F after the rotation R
+	Angles []factor.Number `json:"angles"` // principal angles between the two subspaces in degrees, ascending
+	// share of the nearest neighbours that differ between the results; neighbours are found by cosine among rows with common ids
 	Changed    factor.Number `json:"changed_neighbours"`
-	Neighbours int           `json:"neighbours"`
-	Sample     int           `json:"sample"`
-	IDs        factor.IDs    `json:"ids"` // of the rows of X, as in the result.json of a result
-	Files      []factor.File `json:"files"`
-	CRC        crc.Sum       `json:"crc"`
+	Neighbours int           `json:"neighbours"` // number of nearest neighbours that are compared for each id
+	Sample     int           `json:"sample"`     // number of ids whose neighbours are compared
+	IDs        factor.IDs    `json:"ids"`        // ids of the rows of X, in the form of result.json
+	Files      []factor.File `json:"files"`      // files of the directory
+	CRC        crc.Sum       `json:"crc"`        // checksum of this object
 
 	Dir string `json:"-"`
 }

@@ -45,26 +45,26 @@ type Options struct {
 
 // Report is what Run has found.
 type Report struct {
-	Train   string   `json:"train"`
-	Test    string   `json:"test"`
-	Rows    int64    `json:"rows"`
-	Cols    int64    `json:"cols"`
-	Users   int64    `json:"users"`           // with entries in both stores or, if only ratings are judged, in the test store
-	NoTrain int64    `json:"users_not_train"` // with relevant entries of the test store only, who are left out
-	Folded  float64  `json:"folded_in,omitempty"`
-	Targets float64  `json:"targets,omitempty"` // share of the entries of the users who are folded in, without a test store
-	Seed    uint64   `json:"seed"`
-	Models  []*Model `json:"models"`
-	Notes   []string `json:"notes"` // that people should know
+	Train   string   `json:"train"`               // store of the training entries
+	Test    string   `json:"test"`                // store of the held-out entries
+	Rows    int64    `json:"rows"`                // number of rows of the matrix
+	Cols    int64    `json:"cols"`                // number of columns of the matrix
+	Users   int64    `json:"users"`               // number of users that are evaluated: those with entries in both stores or, if only ratings are evaluated, in the test store
+	NoTrain int64    `json:"users_not_train"`     // number of users with relevant entries in the test store but none in the training store, which are left out
+	Folded  float64  `json:"folded_in,omitempty"` // share of the users that are left out of the training and folded in afterwards
+	Targets float64  `json:"targets,omitempty"`   // share of the entries of folded-in users that are held out as targets; 0 if there is a test store
+	Seed    uint64   `json:"seed"`                // seed of the random numbers
+	Models  []*Model `json:"models"`              // the models that were compared
+	Notes   []string `json:"notes"`               // notes about the comparison
 }
 
 // Model is a model with its metrics.
 type Model struct {
-	Name     string  `json:"model"`
-	View     string  `json:"view,omitempty"`
-	K        int     `json:"k,omitempty"` // number of triplets
-	Baseline bool    `json:"baseline,omitempty"`
-	Scores   []Score `json:"scores"`
+	Name     string  `json:"model"`              // name of the model
+	View     string  `json:"view,omitempty"`     // view of the store
+	K        int     `json:"k,omitempty"`        // number of triplets
+	Baseline bool    `json:"baseline,omitempty"` // whether the model is a baseline
+	Scores   []Score `json:"scores"`             // the metrics and their values
 
 	terms   int     // of the sum that predicts a value
 	ratios  []ratio // of each metric
@@ -73,10 +73,10 @@ type Model struct {
 
 // Score is a metric of a model; no number where the metric makes no sense.
 type Score struct {
-	Metric string        `json:"metric"`
-	Value  factor.Number `json:"value"`
-	Low    factor.Number `json:"low"` // of the interval that has 95 % of the replicates
-	High   factor.Number `json:"high"`
+	Metric string        `json:"metric"` // name of the metric
+	Value  factor.Number `json:"value"`  // value of the metric
+	Low    factor.Number `json:"low"`    // lower end of the interval that contains 95 % of the bootstrap replicates
+	High   factor.Number `json:"high"`   // upper end of the interval that contains 95 % of the bootstrap replicates
 }
 
 type evaluation struct {

@@ -51,15 +51,15 @@ type Options struct {
 
 // Report is what Write has written.
 type Report struct {
-	Result  string `json:"result"`
-	What    string `json:"what"`
-	Format  string `json:"format"`
-	File    string `json:"file"`
-	Rows    int64  `json:"rows"`
-	Columns int    `json:"columns"` // of numbers
-	IDs     bool   `json:"ids"`     // are in the file
-	Titles  bool   `json:"titles"`
-	Bytes   int64  `json:"bytes"`
+	Result  string `json:"result"`  // directory of the result
+	What    string `json:"what"`    // name of what was exported: U, V, US, VS, sigma or X
+	Format  string `json:"format"`  // format of the file
+	File    string `json:"file"`    // name of the file
+	Rows    int64  `json:"rows"`    // number of rows in the file
+	Columns int    `json:"columns"` // number of columns in the file, without those of ids and titles
+	IDs     bool   `json:"ids"`     // whether ids are in the file
+	Titles  bool   `json:"titles"`  // whether titles are in the file
+	Bytes   int64  `json:"bytes"`   // size of the file
 }
 
 // Tables lists what can be exported.

@@ -52,24 +52,23 @@ type Options struct {
 
 // Projection is what Project has written: the fields of projection.json.
 type Projection struct {
-	Format string          `json:"format"`
-	Result string          `json:"result"`
-	Matrix string          `json:"matrix"` // fingerprint of what the result is of
-	Store  factor.StoreRef `json:"store"`
-	Side   string          `json:"side"` // "rows" or "columns"
-	By     string          `json:"by"`   // "model" or "history"
-	Whiten bool            `json:"whiten"`
-	Rows   int64           `json:"rows"` // of X: rows of the store, or its columns
-	K      int             `json:"k"`
-	Empty  int64           `json:"empty"` // rows without an entry that the matrix has a column for
-	// Known and Unknown columns (or rows) of the store are those that the matrix has, and has not.
-	Known          int64         `json:"known"`
-	Unknown        int64         `json:"unknown"`
-	UnknownIDs     []string      `json:"unknown_ids"`     // the first ten of them
-	UnknownEntries int64         `json:"unknown_entries"` // that are left out
-	IDs            factor.IDs    `json:"ids"`             // of the rows of X, as in the result.json of a result
-	Files          []factor.File `json:"files"`
-	CRC            crc.Sum       `json:"crc"`
+	Format         string          `json:"format"`          // name of the format
+	Result         string          `json:"result"`          // directory of the result that the rows or columns are projected onto
+	Matrix         string          `json:"matrix"`          // fingerprint of the matrix of the result
+	Store          factor.StoreRef `json:"store"`           // the store
+	Side           string          `json:"side"`            // "rows" or "columns"
+	By             string          `json:"by"`              // "model" if rows are transformed by the view, "history" if they are taken by their entries
+	Whiten         bool            `json:"whiten"`          // whether components are divided by their standard deviations
+	Rows           int64           `json:"rows"`            // number of rows of X; each is a row or column of the store
+	K              int             `json:"k"`               // number of components
+	Empty          int64           `json:"empty"`           // number of rows without an entry in a column that the matrix has
+	Known          int64           `json:"known"`           // number of columns (or rows) of the store that the matrix has
+	Unknown        int64           `json:"unknown"`         // number of columns (or rows) of the store that the matrix does not have
+	UnknownIDs     []string        `json:"unknown_ids"`     // the first ten unknown ids
+	UnknownEntries int64           `json:"unknown_entries"` // number of entries in unknown columns, which are left out
+	IDs            factor.IDs      `json:"ids"`             // ids of the rows of X, in the form of result.json
+	Files          []factor.File   `json:"files"`           // files of the directory
+	CRC            crc.Sum         `json:"crc"`             // checksum of this object
 
 	Dir string `json:"-"`
 }

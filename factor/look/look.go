@@ -209,28 +209,28 @@ type PeekOptions struct {
 
 // Peeked is what Peek has seen of a matrix.
 type Peeked struct {
-	Store string      `json:"store"`
-	View  string      `json:"view,omitempty"`
-	Rows  int64       `json:"rows"`
-	Cols  int64       `json:"cols"`
-	Lines []PeekedRow `json:"lines"`
+	Store string      `json:"store"`          // the store
+	View  string      `json:"view,omitempty"` // the view
+	Rows  int64       `json:"rows"`           // number of rows of the matrix
+	Cols  int64       `json:"cols"`           // number of columns of the matrix
+	Lines []PeekedRow `json:"lines"`          // the rows that are shown
 }
 
 // PeekedRow is a row of the user's matrix. Empty elements have no entry: they are between Low and
 // High, which are 0 unless the view has filled the matrix.
 type PeekedRow struct {
 	factor.Name
-	Count   int64         `json:"count"` // of entries
-	Entries []PeekedEntry `json:"entries"`
-	Empty   int64         `json:"empty"`
-	Low     factor.Number `json:"low"`
-	High    factor.Number `json:"high"`
+	Count   int64         `json:"count"`   // number of entries
+	Entries []PeekedEntry `json:"entries"` // entries of the row
+	Empty   int64         `json:"empty"`   // number of elements without an entry
+	Low     factor.Number `json:"low"`     // smallest value of an element without an entry: 0 unless the view fills the matrix
+	High    factor.Number `json:"high"`    // largest value of an element without an entry
 }
 
 // PeekedEntry is an entry with its column.
 type PeekedEntry struct {
 	factor.Name
-	Value factor.Number `json:"value"`
+	Value factor.Number `json:"value"` // value of the entry
 }
 
 // Peek shows some rows of the matrix of a store as its view makes them. Where the store is transposed it is read as a

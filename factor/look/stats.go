@@ -32,42 +32,41 @@ type StatsOptions struct {
 
 // Stats is what Summarise has found, of the user's matrix as its view makes it.
 type Stats struct {
-	Format string `json:"format"`
-	Store  string `json:"store"`
-	View   string `json:"view,omitempty"`
-	Matrix string `json:"fingerprint"` // of the store
-	// Entries are those that are not 0, Sum and Mean are of all elements.
-	Entries int64         `json:"entries"`
-	Sum     factor.Number `json:"sum"`
-	Mean    factor.Number `json:"mean"`
-	Norm    factor.Number `json:"norm"`
-	Rows    SideStats     `json:"rows"`
-	Cols    SideStats     `json:"cols"`
-	Dir     string        `json:"out,omitempty"`
-	Files   []string      `json:"files,omitempty"`
+	Format  string        `json:"format"`          // name of the format
+	Store   string        `json:"store"`           // the store
+	View    string        `json:"view,omitempty"`  // the view
+	Matrix  string        `json:"fingerprint"`     // fingerprint of the store
+	Entries int64         `json:"entries"`         // number of elements that are not 0
+	Sum     factor.Number `json:"sum"`             // sum of all elements
+	Mean    factor.Number `json:"mean"`            // mean of all elements
+	Norm    factor.Number `json:"norm"`            // square root of the sum of squares of all elements
+	Rows    SideStats     `json:"rows"`            // statistics of the rows
+	Cols    SideStats     `json:"cols"`            // statistics of the columns
+	Dir     string        `json:"out,omitempty"`   // directory with one file for the rows and one for the columns
+	Files   []string      `json:"files,omitempty"` // names of the files in the directory
 }
 
 // SideStats describe the lengths of all rows or columns: how many entries they have.
 type SideStats struct {
-	Number    int64       `json:"number"`
-	Empty     int64       `json:"empty"` // of them have no entry
-	Quantiles []Quantile  `json:"quantiles"`
-	Largest   []LineStats `json:"largest"` // the ten longest; of equals, those that come first
+	Number    int64       `json:"number"`    // number of rows or columns
+	Empty     int64       `json:"empty"`     // number of rows or columns without an entry
+	Quantiles []Quantile  `json:"quantiles"` // quantiles of the number of entries of a row or column
+	Largest   []LineStats `json:"largest"`   // the ten rows or columns with the most entries; of those with equally many, the ones with lower indices
 }
 
 // Quantile is the least length that a share of the lines does not exceed: "inverted_cdf" of numpy.
 type Quantile struct {
-	Share  float64 `json:"share"`
-	Length int64   `json:"length"`
+	Share  float64 `json:"share"`  // share of the rows or columns, between 0 and 1
+	Length int64   `json:"length"` // number of entries that this share of the rows or columns does not exceed
 }
 
 // LineStats are the numbers of a row or column, Sum, Mean and Variance those of all its elements.
 type LineStats struct {
 	factor.Name
-	Count    int64         `json:"count"` // of entries that are not 0
-	Sum      factor.Number `json:"sum"`
-	Mean     factor.Number `json:"mean"`
-	Variance factor.Number `json:"variance"` // divided by the number of elements
+	Count    int64         `json:"count"`    // number of entries that are not 0
+	Sum      factor.Number `json:"sum"`      // sum of the elements
+	Mean     factor.Number `json:"mean"`     // mean of the elements, those without an entry included
+	Variance factor.Number `json:"variance"` // variance of the elements, divided by their number
 }
 
 const (

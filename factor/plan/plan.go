@@ -21,9 +21,9 @@ import (
 
 // Range is what something is expected to be, and the least and the most that it can well be.
 type Range struct {
-	Low    float64 `json:"low"`
-	Likely float64 `json:"likely"`
-	High   float64 `json:"high"`
+	Low    float64 `json:"low"`    // smallest value that is expected
+	Likely float64 `json:"likely"` // value that is most likely
+	High   float64 `json:"high"`   // largest value that is expected
 }
 
 // Exactly is a Range of one number.
@@ -47,12 +47,14 @@ func (r Range) max(o Range) Range {
 
 // A Step is a part of the way.
 type Step struct {
-	Name      string     `json:"step"` // ingest, view, svd, export or total
-	Seconds   Range      `json:"seconds"`
-	Kept      Range      `json:"kept_bytes"`      // on the disk, from then on
-	Temporary Range      `json:"temporary_bytes"` // on the disk besides, at most, while it lasts
-	Memory    Range      `json:"memory_bytes"`    // of the process at its peak; 0: that of the next step
-	Commands  [][]string `json:"commands"`        // for a program to fill in; none: it is part of the next step
+	Name    string `json:"step"`       // "ingest", "view", "svd" or "export"; "total" for all of them together
+	Seconds Range  `json:"seconds"`    // seconds that the step takes
+	Kept    Range  `json:"kept_bytes"` // bytes that the step leaves on the disk
+	// largest size of the files that the step makes while it runs and removes at its end, in bytes; of the total: largest size of all files at any moment, less `kept_bytes`
+	Temporary Range `json:"temporary_bytes"`
+	// peak memory of the process during the step, in bytes; 0 if the next step includes it; of the total: that of the step that takes most
+	Memory   Range      `json:"memory_bytes"`
+	Commands [][]string `json:"commands"` // commands that run the step; empty if it is part of the next step, and for the total
 }
 
 const (
@@ -295,31 +297,30 @@ type Options struct {
 
 // Way is what it takes to go from an input to an exported result.
 type Way struct {
-	Rows    Range            `json:"rows"`
-	Cols    Range            `json:"cols"`
-	Entries Range            `json:"entries"`
-	K       int              `json:"k"`
-	Flags   []string         `json:"flags"` // of the method
-	Why     string           `json:"why"`   // it was chosen; "": it was given
-	Passes  Range            `json:"passes"`
-	Memory  int64            `json:"memory"` // budget in bytes
-	Least   Least            `json:"least_memory"`
-	Free    *int64           `json:"free_bytes,omitempty"` // of the disk of the store; absent where that cannot be told
-	Steps   []Step           `json:"steps"`
-	Total   Step             `json:"total"` // temporary_bytes: beyond kept_bytes when the disk is at its fullest
-	Machine *factor.Speed    `json:"machine,omitempty"`
-	View    *factor.ViewPlan `json:"view,omitempty"`
-	Says    []string         `json:"warnings"`
-	// Tasks is how the passes of the step svd would go on an engine, and Best with the number of groups that is best; absent without one.
-	Tasks *factor.Forecast `json:"tasks,omitempty"`
-	Best  *factor.Forecast `json:"best,omitempty"`
+	Rows    Range            `json:"rows"`                 // number of rows of the matrix
+	Cols    Range            `json:"cols"`                 // number of columns of the matrix
+	Entries Range            `json:"entries"`              // number of stored entries
+	K       int              `json:"k"`                    // number of triplets
+	Flags   []string         `json:"flags"`                // flags of gdsvd svd that choose the method
+	Why     string           `json:"why"`                  // why the method was chosen; "" if it was given
+	Passes  Range            `json:"passes"`               // number of passes over the matrix
+	Memory  int64            `json:"memory"`               // memory budget in bytes
+	Least   Least            `json:"least_memory"`         // the smallest budgets that work, in bytes
+	Free    *int64           `json:"free_bytes,omitempty"` // free bytes of the disk that holds the store; absent where the system does not tell them
+	Steps   []Step           `json:"steps"`                // the steps, in the order in which they run
+	Total   Step             `json:"total"`                // totals over the steps
+	Machine *factor.Speed    `json:"machine,omitempty"`    // speeds that were measured on this machine
+	View    *factor.ViewPlan `json:"view,omitempty"`       // what the view does
+	Says    []string         `json:"warnings"`             // what may go wrong
+	Tasks   *factor.Forecast `json:"tasks,omitempty"`      // forecast of the passes on an engine; absent without `--engine`
+	Best    *factor.Forecast `json:"best,omitempty"`       // the same forecast with the number of groups that takes the least time
 }
 
 // Least is the least memory that works, in bytes.
 type Least struct {
-	Ingest int64 `json:"ingest"` // 0: there is no such step
-	SVD    Range `json:"svd"`
-	All    int64 `json:"all"` // enough for each step, whatever the shape turns out to be
+	Ingest int64 `json:"ingest"` // smallest budget of the ingest; 0 if there is no such step
+	SVD    Range `json:"svd"`    // smallest budget of the run
+	All    int64 `json:"all"`    // a budget that is enough for every step and every shape within the ranges of `rows`, `cols` and `entries`
 }
 
 // MemoryError says that a step does not work within a budget.

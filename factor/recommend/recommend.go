@@ -34,10 +34,10 @@ type Options struct {
 
 // Summary counts what Rows has found.
 type Summary struct {
-	Rows  int64 `json:"rows"`  // that there are recommendations for
-	Empty int64 `json:"empty"` // that have no entries, and no recommendations
-	Short int64 `json:"short"` // that have fewer than N
-	Items int64 `json:"items"` // of all rows
+	Rows  int64 `json:"rows"`  // number of rows that have recommendations
+	Empty int64 `json:"empty"` // number of rows without entries, which have no recommendations
+	Short int64 `json:"short"` // number of rows that have fewer than N recommendations
+	Items int64 `json:"items"` // number of recommendations in total
 }
 
 // Rows finds the columns with the highest scores for rows of the matrix of a store. emit is called with each row that has

@@ -75,8 +75,8 @@ type AmbiguityError struct{ Readings []Reading }
 
 // A Reading is a way to read an input and the flag of gdsvd ingest that chooses it.
 type Reading struct {
-	Text string `json:"reading"`
-	Flag string `json:"flag"`
+	Text string `json:"reading"` // what the input contains according to this reading
+	Flag string `json:"flag"`    // flag of gdsvd ingest that chooses this reading
 }
 
 // Error is one line: "ambiguous: the first line is the names of columns (--header yes), or it is an entry (--header no)".

@@ -75,15 +75,15 @@ type Description struct {
 
 // A Flag is a flag of gdsvd ingest without its dashes.
 type Flag struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+	Name  string `json:"name"`  // name of the flag
+	Value string `json:"value"` // value of the flag
 }
 
 // A Column is what has been found out about a column of a table.
 type Column struct {
-	Name string `json:"name"` // in the input, or what stands for it
+	Name string `json:"name"` // name in the input, or a description if the input has no name for it
 	Role string `json:"role"` // "row", "column", "value", "time", or "unused"
-	Why  string `json:"why"`
+	Why  string `json:"why"`  // why the column has this role
 	// Word is that of the name which tells the role: "user" of "userIds"; empty if something else
 	// tells it. Parts of one matrix have the same.
 	Word string `json:"-"`

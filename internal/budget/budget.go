@@ -29,9 +29,9 @@ func Default() int64 {
 
 // Part is one line of a ledger.
 type Part struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
-	Heap  bool   `json:"heap"` // part of Go's heap
+	Name  string `json:"name"`  // what the memory is for
+	Bytes int64  `json:"bytes"` // bytes of the part
+	Heap  bool   `json:"heap"`  // whether the part is in Go's heap
 }
 
 // Ledger is what a step takes, part by part.

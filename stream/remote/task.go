@@ -66,15 +66,14 @@ type View struct {
 
 // Answer is how a task has ended.
 type Answer struct {
-	ID    int    `json:"id"` // of the task among those that an engine was given
-	Error string `json:"error,omitempty"`
-	// Kind is empty for an error that may be none on another worker, or the next time. The others end the run.
-	Kind  Kind   `json:"kind,omitempty"`
-	Piece string `json:"piece,omitempty"` // that is damaged, and has to be made again
-	// Kernel names the instructions that the worker computes with. Sums of one run are all of the same.
-	Kernel string `json:"kernel,omitempty"`
-	Read   int64  `json:"read,omitempty"`   // bytes of the store
-	Worker string `json:"worker,omitempty"` // host and process
+	ID    int    `json:"id"`              // id of the task
+	Error string `json:"error,omitempty"` // why the task failed; absent if it succeeded
+	// kind of an error that every other worker would meet too: "corrupt" (the store is damaged), "memory" (`--memory` is too small), "value" (a step of the view makes a value that is not a number) or "refused" (the task cannot be done); absent if the task may be tried again
+	Kind   Kind   `json:"kind,omitempty"`
+	Piece  string `json:"piece,omitempty"`  // name of a file of the shared folder that is damaged and has to be made again
+	Kernel string `json:"kernel,omitempty"` // instruction set that the worker computes with; all workers of a run use the same
+	Read   int64  `json:"read,omitempty"`   // bytes of the store that the task read
+	Worker string `json:"worker,omitempty"` // host and process that ran the task
 }
 
 // Kind is that of an error that no other worker would mend.

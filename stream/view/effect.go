@@ -7,13 +7,12 @@ import (
 
 // Effect is what a step does, as far as that is known before anything is read.
 type Effect struct {
-	Step    string `json:"step"`
-	Reads   int    `json:"reads"`   // of the store, for its statistics
-	Pattern string `json:"pattern"` // of what is not 0
-	Entries string `json:"entries"` // how many there are, beside those of before
-	// Low and High bound the values of entries; infinite where no bound is known.
-	Low  bound `json:"low"`
-	High bound `json:"high"`
+	Step    string `json:"step"`    // name of the step
+	Reads   int    `json:"reads"`   // number of times that the store is read for the statistics of the step
+	Pattern string `json:"pattern"` // which elements are not 0 after the step, in words
+	Entries string `json:"entries"` // how many entries there are after the step, in words
+	Low     bound  `json:"low"`     // lower bound of the values of entries; null if none is known
+	High    bound  `json:"high"`    // upper bound of the values of entries; null if none is known
 }
 
 // bound is a number whose JSON form is null when it is infinite.

@@ -11,13 +11,13 @@ import (
 
 // Version is what the program knows of its build.
 type Version struct {
-	Version     string `json:"version"`
-	Revision    string `json:"revision"` // of the version control; empty if unknown
-	Modified    bool   `json:"modified"` // the tree had changes
-	Go          string `json:"go"`
-	OS          string `json:"os"`
-	Arch        string `json:"arch"`
-	StoreFormat int    `json:"store_format"`
+	Version     string `json:"version"`      // version of the program
+	Revision    string `json:"revision"`     // revision in version control; empty if unknown
+	Modified    bool   `json:"modified"`     // whether the working tree had uncommitted changes
+	Go          string `json:"go"`           // version of Go that built the program
+	OS          string `json:"os"`           // operating system
+	Arch        string `json:"arch"`         // architecture
+	StoreFormat int    `json:"store_format"` // version of the format of stores
 
 	time time.Time // of the revision; zero if unknown
 }
