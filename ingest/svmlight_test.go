@@ -153,43 +153,17 @@ func TestSVMLightPlaces(t *testing.T) {
 	}
 }
 
-// TestSVMLightIDs: row i has id i of its file and column j id j of its file, in memory, by way of the disk, with the ids in
-// lists, and after deaths; columns that no row uses are there if they have an id, and every index needs one.
+// TestSVMLightIDs: row i has id i of its file and column j id j of its file, whether columns count from 0 or 1, in memory, by way of the
+// disk, with the ids in lists, and after deaths; columns that no row uses are there if they have an id, and every index needs one.
 func TestSVMLightIDs(t *testing.T) {
 	content := svmText(400, 130) + "1 0:0\n"
-	rows, cols, _, entries, _ := naiveSVMLight(content)
-	var x, y strings.Builder
-	rowID, colID := make([]string, rows), make([]string, cols+3)
-	for i, p := range rand.New(rand.NewPCG(1, 1)).Perm(int(rows)) {
-		rowID[i] = either(p)
-		fmt.Fprintln(&x, rowID[i])
-	}
-	for j := range colID {
-		colID[j] = gene(len(colID) - j)
-		fmt.Fprintln(&y, colID[j])
-	}
-	for k, e := range entries {
-		i, _ := strconv.Atoi(e.Row)
-		j, _ := strconv.Atoi(e.Col)
-		entries[k].Row, entries[k].Col = rowID[i], colID[j]
-	}
-	slices.SortFunc(entries, compareTriples)
-	u := unlucky{"ids", []string{write(t, "in", content)}, Options{RowIDs: write(t, "rows", x.String()), ColIDs: write(t, "cols", y.String())}, crowded()}
-	whole, spilled := target(t), target(t)
-	rep := mustIngest(t, u.inputs, whole, u.o)
-	if got := contents(t, whole); rep.Rows != rows || rep.Cols != cols+3 || !slices.Equal(got, entries) {
-		t.Fatalf("%d × %d, want %d × %d; or other entries", rep.Rows, rep.Cols, rows, cols+3)
-	}
-	rep, _, err := u.run(t, spilled, -1)
-	if err != nil || rep.SpilledBytes == 0 || rep.IDLists == 0 || fingerprint(t, spilled) != fingerprint(t, whole) {
-		t.Errorf("with lists of ids: %+v, %v", rep, err)
-	}
-	resumesAfterDeath(t, &u, spilled, rep)
-
+	u, rep, spilled := svmLightIDs(t, content)
+	resumesAfterDeath(t, u, spilled, rep)
+	svmLightIDs(t, strings.ReplaceAll(content, " 0:", " 131:"))
 	from1 := write(t, "from1", "1 1:5 2:6\n")
 	out := target(t)
-	mustIngest(t, []string{from1}, out, Options{ColIDs: write(t, "words", "tea\nsalt\n"), KeepOrder: true})
-	if got := contents(t, out); !slices.Equal(got, []triple{{"0", "salt", 6}, {"0", "tea", 5}}) {
+	mustIngest(t, []string{from1}, out, Options{ColIDs: write(t, "words", "tea\nsalt\n"), RowIDs: write(t, "ids", "d\n"), KeepOrder: true})
+	if got := contents(t, out); !slices.Equal(got, []triple{{"d", "salt", 6}, {"d", "tea", 5}}) {
 		t.Errorf("columns from 1, in their order: %v", got)
 	}
 	for name, c := range map[string]struct{ o, part string }{
@@ -209,6 +183,42 @@ func TestSVMLightIDs(t *testing.T) {
 	if _, err := Ingest(t.Context(), []string{from1}, target(t), Options{Features: 2, ColIDs: write(t, "ids", "a\nb\nc\n")}); !errors.Is(err, format.ErrCount) {
 		t.Errorf("more ids than --features: %v", err)
 	}
+}
+
+func svmLightIDs(t *testing.T, content string) (*unlucky, *Report, string) {
+	t.Helper()
+	rows, cols, zero, entries, _ := naiveSVMLight(content)
+	first := 0
+	if !zero {
+		first, cols = 1, cols-1
+	}
+	var x, y strings.Builder
+	rowID, colID := make([]string, rows), make([]string, cols+3)
+	for i, p := range rand.New(rand.NewPCG(1, 1)).Perm(int(rows)) {
+		rowID[i] = either(p)
+		fmt.Fprintln(&x, rowID[i])
+	}
+	for j := range colID {
+		colID[j] = gene(len(colID) - j)
+		fmt.Fprintln(&y, colID[j])
+	}
+	for k, e := range entries {
+		i, _ := strconv.Atoi(e.Row)
+		j, _ := strconv.Atoi(e.Col)
+		entries[k].Row, entries[k].Col = rowID[i], colID[j-first]
+	}
+	slices.SortFunc(entries, compareTriples)
+	u := unlucky{"ids", []string{write(t, "in", content)}, Options{RowIDs: write(t, "rows", x.String()), ColIDs: write(t, "cols", y.String())}, crowded()}
+	whole, spilled := target(t), target(t)
+	rep := mustIngest(t, u.inputs, whole, u.o)
+	if got := contents(t, whole); rep.Rows != rows || rep.Cols != cols+3 || !slices.Equal(got, entries) {
+		t.Fatalf("%d × %d, want %d × %d; or other entries", rep.Rows, rep.Cols, rows, cols+3)
+	}
+	rep, _, err := u.run(t, spilled, -1)
+	if err != nil || rep.SpilledBytes == 0 || rep.IDLists == 0 || fingerprint(t, spilled) != fingerprint(t, whole) {
+		t.Errorf("with lists of ids: %+v, %v", rep, err)
+	}
+	return &u, rep, spilled
 }
 
 // svmText is n rows of up to 9 features of many, with comments between them.

@@ -60,7 +60,7 @@ func bitsFor(n int64) int { return bits.Len64(uint64(max(n, 1) - 1)) }
 type Remap struct {
 	Users, Items []uint32 // ranks; nil: temporary ids are ranks
 	Pack         Packer
-	First        int64 // taken off items, where a side has no ranks
+	First        int64 // taken off items
 	// Pairs tells that of each entry there are two: temporary ids of items and keys have one bit
 	// more, the lowest, which is 0 in the first and 1 in the second. No run is packed.
 	Pairs bool
@@ -78,7 +78,7 @@ func (m *Remap) entries(e []Entry) {
 		}
 		return
 	}
-	if m.Users == nil || m.Items == nil {
+	if m.Users == nil || m.Items == nil || m.First != 0 {
 		for i := range e {
 			e[i].Key = m.key(e[i].Key>>32, uint64(uint32(e[i].Key)))
 		}
@@ -91,7 +91,7 @@ func (m *Remap) entries(e []Entry) {
 	}
 }
 
-// key is that of a pair of temporary ids, where one side at least has no ranks.
+// key is that of a pair of temporary ids, where one side at least has no ranks or the first item is not 0.
 func (m *Remap) key(user, item uint64) uint64 {
 	item -= uint64(m.First)
 	if m.Users != nil {

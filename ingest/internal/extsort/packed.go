@@ -111,7 +111,7 @@ func (s *Spool) loosen() error {
 }
 
 func (m *Remap) packed(e []uint64) {
-	if m.Users == nil || m.Items == nil {
+	if m.Users == nil || m.Items == nil || m.First != 0 {
 		for i, x := range e {
 			e[i] = m.key(x>>(packedIDBits+codeBits), x>>codeBits&packedID)<<codeBits | x&packedCode
 		}
