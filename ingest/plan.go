@@ -199,8 +199,8 @@ type sample struct {
 	rows, cols, ids growth.Curve
 	seen            map[uint64]struct{} // places; nil: not looked at
 	repeated        int64               // entries at a place that has been seen
-	reading         float64             // seconds, of one goroutine
-	parsing         float64             // seconds, of as many as there are
+	reading         []float64           // seconds of each chunk, of one goroutine
+	parsing         []float64           // seconds of each chunk, of as many as there are
 }
 
 func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*source, error) {
@@ -239,8 +239,8 @@ func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*form
 		if err != nil {
 			return t, err
 		}
-		s.reading += read.Sub(begun).Seconds()
-		s.parsing += time.Since(read).Seconds()
+		s.reading = append(s.reading, read.Sub(begun).Seconds())
+		s.parsing = append(s.parsing, time.Since(read).Seconds())
 		if s.o.Events {
 			ones(b.Val)
 		}

@@ -276,8 +276,17 @@ func (s *sniffer) show(src *source, b *format.Batch) {
 	}
 }
 
-// sortSeconds is what an entry takes to be sorted and written, beside being read and parsed.
-const sortSeconds = 15e-9
+const (
+	sortSeconds  = 15e-9  // to sort and write an entry that has been parsed
+	idSeconds    = 400e-9 // to number an id and write its name
+	startSeconds = 0.02   // of a process that makes a store
+)
+
+// median is that of some numbers, which it sorts: a machine that is busy, or the first touch of memory, slows some chunks down, not most.
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return x[len(x)/2]
+}
 
 // spoolRate is about how many bytes of temporary files are written, or read, in a second.
 const spoolRate = 200e6
@@ -315,11 +324,13 @@ func (s *sniffer) extrapolate(ctx context.Context, names []string) error {
 	e := s.of(n, s.plan)
 	d.Values = s.stats.Values()
 	d.Entries, d.Exact, d.Memory, d.Peak, d.Spool, d.Store = int64(n+0.5), exact, e.Memory, e.Peak, e.Spool, e.Store
-	d.Seconds = n*((s.reading+s.parsing/float64(s.o.Workers))/float64(s.entries)+sortSeconds) + 2*float64(e.Spool)/spoolRate
+	chunks := float64(len(s.parsing)) * n / float64(s.entries)
+	d.Seconds = chunks*(median(s.reading)+median(s.parsing)/float64(s.o.Workers)) + n*sortSeconds + 2*float64(e.Spool)/spoolRate + startSeconds
 	d.Likely, d.RowRange, d.ColRange = [2]int64{d.Rows, d.Cols}, Range{d.Rows, d.Rows}, Range{d.Cols, d.Cols}
 	if !d.ShapeKnown {
 		likely, ranges := s.shapeOf(n)
 		d.Likely, d.RowRange, d.ColRange = [2]int64{int64(likely[0] + 0.5), int64(likely[1] + 0.5)}, ranges[0], ranges[1]
+		d.Seconds += idSeconds * (likely[0] + likely[1])
 	}
 	return nil
 }

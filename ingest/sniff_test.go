@@ -61,6 +61,15 @@ func TestSniffEstimates(t *testing.T) {
 	}
 }
 
+// TestMedian: chunks that the machine has held up do not count.
+func TestMedian(t *testing.T) {
+	for want, x := range map[float64][]float64{1: {40, 1, 1, 1, 7}, 2: {3, 2, 1}, 5: {5}} {
+		if got := median(x); got != want {
+			t.Errorf("%v: %v, want %v", x, got, want)
+		}
+	}
+}
+
 // TestSniffsSpool: entries in the order of the store take no temporary files whatever the memory; others take what is estimated,
 // and the store is within a quarter of what is estimated too.
 func TestSniffsSpool(t *testing.T) {
