@@ -32,10 +32,15 @@ func (r *Result) OpenV() (*Factor, error) { return r.factor(layout.Right, r.Cols
 
 func (r *Result) factor(name string, rows int64) (*Factor, error) {
 	a := r.arrays[name]
-	if a == nil {
-		return nil, says(fs.ErrNotExist, "%s holds no %s: it was made with %v %s or interrupted", r.dir, name, Option("Vectors"), r.Settings.Vectors)
+	switch {
+	case a != nil:
+		return a.factor(r.fs, r.dir, rows, r.K)
+	case r.Lambda != nil && name == layout.Left:
+		return nil, says(fs.ErrNotExist, "%s holds no %s: eigenvectors are in %s alone", r.dir, name, layout.Right)
+	case r.Settings.Vectors == Both.String():
+		return nil, says(fs.ErrNotExist, "%s holds no %s: the run was interrupted before it was made", r.dir, name)
 	}
-	return a.factor(r.fs, r.dir, rows, r.K)
+	return nil, says(fs.ErrNotExist, "%s holds no %s: it was made with %v %s", r.dir, name, Option("Vectors"), r.Settings.Vectors)
 }
 
 // OpenFactor opens one of the files of a directory, an array of rows × k numbers. What is read from it is verified.

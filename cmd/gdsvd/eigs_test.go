@@ -107,6 +107,7 @@ func TestEigs(t *testing.T) {
 		if got, want := names(t, dir), []string{rightFile, "cols.ids", eventsFile, factor.LambdaFile, factor.ResultFile}; !slices.Equal(got, want) {
 			t.Errorf("files %v, want %v", got, want)
 		}
+		fails(t, ui.ExitError, `holds no U.npy: eigenvectors are in V.npy alone`, "export", dir, "--what", "U", "-o", filepath.Join(t.TempDir(), "u.csv"))
 		// The same bits for any number of workers, and with the check of what was written.
 		other, _ := pairsOf(t, store, "-k", "5", "--which", which, "--workers", "3")
 		same(t, which, filepath.Join(dir, factor.LambdaFile), filepath.Join(other, factor.LambdaFile))

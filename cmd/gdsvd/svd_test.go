@@ -346,6 +346,7 @@ func TestInterruptedSVD(t *testing.T) {
 	if !strings.Contains(o.stdout, "residual (estimated)") {
 		t.Errorf("the estimates are not called so:\n%s", o.stdout)
 	}
+	fails(t, ui.ExitError, `holds no U.npy: the run was interrupted before it was made`, "export", dir, "--what", "U", "-o", filepath.Join(t.TempDir(), "u.csv"))
 
 	// A finished result is not given up for an interrupted one.
 	must(t, "svd", "-q", store, "-k", "1", "-o", dir, "--force")
