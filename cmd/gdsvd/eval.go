@@ -73,7 +73,7 @@ rank or, without it, score. The users are those of the models: a user missing fr
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.train, "train", "", "the `STORE` to train with")
+	f.StringVar(&o.train, "train", "", "the `STORE` to train with (without it: the one that the first of --results names)")
 	f.StringVar(&o.test, "test", "", "the `STORE` of what was held out (default that of --train with "+ingest.TestSuffix+")")
 	f.StringArrayVar(&o.views, "views", []string{"recsys"}, "`VIEWS` to compare, with commas between them; none is the store as it is")
 	f.StringSliceVar(&o.results, "results", nil, "`OUT,…` to judge, of svd or complete and of the training store, instead of views or with those that are named")
@@ -89,6 +89,14 @@ rank or, without it, score. The users are those of the models: a user missing fr
 }
 
 func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
+	for _, dir := range o.results {
+		r, err := a.openResult(cmd.Context(), dir)
+		if err != nil {
+			return err
+		}
+		o.Results = append(o.Results, r)
+		o.train = cmp.Or(o.train, a.storePath(r))
+	}
 	switch {
 	case o.train == "":
 		return ui.Usagef(cmd, "no STORE to train with: give one with --train")
@@ -171,13 +179,6 @@ func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, test.Close()) }()
-	}
-	for _, dir := range o.results {
-		r, err := a.openResult(cmd.Context(), dir)
-		if err != nil {
-			return err
-		}
-		o.Results = append(o.Results, r)
 	}
 	if o.Dir, err = os.MkdirTemp("", "gdsvd-eval-"); err != nil {
 		return err

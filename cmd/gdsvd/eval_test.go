@@ -62,6 +62,29 @@ func TestEvalResults(t *testing.T) {
 	fails(t, ui.ExitError, "trained with all users", "eval", "--train", file("m.csr"), "--results", file("svd"), "--folds", "users:0.2", "--views", "recsys", "-k", "2")
 }
 
+// The store that a result names is found from the folder where both were made and from another one.
+func TestStoreOfResult(t *testing.T) {
+	at := t.TempDir()
+	t.Chdir(at)
+	must(t, "generate", "ratings", "-q", "-o", "r.dat", "--users", "80", "--items", "30", "--ratings", "1700")
+	must(t, "ingest", "-q", "r.dat", "-o", "m.csr", "--holdout", "random:0.2")
+	must(t, "svd", "-q", "m.csr", "-k", "3", "-o", "svd")
+	for _, dir := range []string{"svd", filepath.Join(at, "svd")} {
+		if filepath.IsAbs(dir) {
+			t.Chdir(t.TempDir())
+		}
+		must(t, "recommend", dir, "--rows", "all", "-o", "recs.csv", "-q")
+		if text := must(t, "eval", "-q", "--results", dir, "--metrics", "rmse"); !strings.Contains(text, "svd, k = 3 ") {
+			t.Errorf("eval: %s", text)
+		}
+		if o := gdsvd(t, "report", dir, "-o", "page.html"); o.code != ui.ExitOK || strings.Contains(o.stderr, "not there") {
+			t.Errorf("report: %+v", o)
+		}
+	}
+	must(t, "ingest", "-q", filepath.Join(at, "r.dat"), "-o", "m.csr") // another one of that name
+	fails(t, ui.ExitError, "is a result of another store", "eval", "--results", filepath.Join(at, "svd"), "--test", filepath.Join(at, "m.csr.test"))
+}
+
 // A list that recommend writes of a result has the metrics of the result, whatever its format and columns, the order of its lines, the
 // kind of its ids, and the side that the stores have as their rows.
 func TestEvalLists(t *testing.T) {

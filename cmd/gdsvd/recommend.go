@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -155,9 +157,20 @@ func (a *app) numbersOf(names *factor.Names, what, flag, text string) ([]int64, 
 	return numbers, nil
 }
 
+// storePath is where the store lies that a result names: if nothing is at its path and that is relative, it is seen from beside the result.
+func (a *app) storePath(r *factor.Result) string {
+	beside := filepath.Join(filepath.Dir(r.Dir()), r.Store.Path)
+	if _, err := a.fsys.Stat(r.Store.Path); errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(r.Store.Path) {
+		if _, err := a.fsys.Stat(beside); err == nil {
+			return beside
+		}
+	}
+	return r.Store.Path
+}
+
 func (a *app) recommend(cmd *cobra.Command, r *named, o *recommendFlags) (err error) {
 	ctx := cmd.Context()
-	store, err := a.openStore(cmp.Or(o.store, r.Store.Path))
+	store, err := a.openStore(cmp.Or(o.store, a.storePath(r.Result)))
 	if err != nil && o.store == "" {
 		return fmt.Errorf("%w (the store that the result names; --store names where it is now)", err)
 	}

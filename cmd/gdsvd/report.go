@@ -118,7 +118,7 @@ func (a *app) storeOf(r *factor.Result, o *pageFlags) (err error) {
 		o.Store, err = a.openStore(o.store)
 		return err
 	}
-	o.Store, err = csr.Open(r.Store.Path, csr.OpenOptions{FS: a.fsys})
+	o.Store, err = csr.Open(a.storePath(r), csr.OpenOptions{FS: a.fsys})
 	if err == nil && recommend.Belongs(r, o.Store) != nil {
 		err = errors.Join(fs.ErrNotExist, o.Store.Close())
 	}
