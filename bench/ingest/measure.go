@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
@@ -172,4 +176,111 @@ func same(a, b string) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// countries and what separates the ids of one from those of the next, and
+// films of one year from those of the next.
+const (
+	countries = 8
+	userStep  = 72000
+	filmStep  = 66000
+)
+
+// makeText writes files of ratings until they have size bytes together.
+func (c *config) makeText(ctx context.Context, size, ratings int64) (files []string, bytesMade int64, err error) {
+	share := float64(ratings) / 10000054
+	part := filepath.Join(c.dir, "part.dat")
+	err = c.gdsvd.Do(ctx, "generate", "ratings", "-q", "-o", part, "--force", "--seed", "1", "--ratings", strconv.FormatInt(ratings, 10),
+		"--users", strconv.Itoa(int(69878*share)), "--items", strconv.Itoa(max(400, int(10677*share))))
+	if err != nil {
+		return nil, 0, err
+	}
+	base, err := os.ReadFile(part)
+	if err := errors.Join(err, os.Remove(part)); err != nil {
+		return nil, 0, err
+	}
+	for n := 0; bytesMade < size; n++ {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		name := filepath.Join(c.dir, fmt.Sprintf("part-%03d.dat", n))
+		users, films := int64(n%countries)*userStep, int64(n/countries)*filmStep
+		made, err := writePart(name, base, users, films, size-bytesMade)
+		if err != nil {
+			return nil, 0, err
+		}
+		files, bytesMade = append(files, name), bytesMade+made
+	}
+	return files, bytesMade, nil
+}
+
+// writePart writes a text with its users and films renumbered, or the
+// beginning of it that has size bytes.
+func writePart(name string, base []byte, users, films, size int64) (made int64, err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 1<<20)
+	var line []byte
+	for len(base) > 0 && made < size {
+		user, rest := number(base)
+		film, rest := number(rest[2:])
+		end := bytes.IndexByte(rest, '\n') + 1
+		line = strconv.AppendInt(line[:0], user+users, 10)
+		line = append(line, "::"...)
+		line = strconv.AppendInt(line, film+films, 10)
+		line = append(line, rest[:end]...)
+		base = rest[end:]
+		made += int64(len(line))
+		if _, err := w.Write(line); err != nil {
+			return 0, err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return 0, err
+	}
+	return made, f.Close()
+}
+
+// number reads the digits that text begins with.
+func number(text []byte) (n int64, rest []byte) {
+	i := 0
+	for ; text[i] >= '0' && text[i] <= '9'; i++ {
+		n = n*10 + int64(text[i]-'0')
+	}
+	return n, text[i:]
+}
+
+func (r *report) table() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d cores of %s. %.2f GB of text, %d million ratings in %d files, `--memory %s`, in a control group of %d MiB (page cache included).\n\n",
+		r.Date, r.Cores, r.Processor, float64(r.Bytes)/1e9, r.Ratings/1e6, r.Files, r.Memory, r.Limit>>20)
+	b.WriteString("| | |\n|---|---|\n")
+	row := func(what, format string, args ...any) {
+		fmt.Fprintf(&b, "| %s | %s |\n", what, fmt.Sprintf(format, args...))
+	}
+	x := r.Resumed
+	wall := x.Wall
+	if r.Killed != nil {
+		wall += r.Killed.Seconds
+		row("killed (SIGKILL) after", "%.1f s, with %.2f GB of text saved", r.Killed.Seconds, float64(r.Killed.Saved)/1e9)
+		row("resumed, to the end", "%.1f s", x.Wall)
+	}
+	row("in all", "%.1f s, %.0f MB/s of text", wall, float64(r.Bytes)/1e6/wall)
+	if r.Again != nil {
+		a := r.Again
+		row("without a break", "%.1f s, %.0f MB/s of text: read %.1f s, sort %.1f s, write %.1f s", a.Wall, float64(r.Bytes)/1e6/a.Wall, a.Seconds.Read, a.Seconds.Sort, a.Seconds.Write)
+		row("the two stores are equal byte by byte", "%v", r.Same)
+	}
+	row("matrix", "%d × %d, %d entries", x.Rows, x.Cols, x.NNZ)
+	row("sorted runs", "%d, %.2f GB, %.2f bytes per entry", x.Runs, float64(x.Spool)/1e9, float64(x.Spool)/float64(x.NNZ))
+	row("written to temporary files", "%.2f GB", float64(x.SpilledBytes)/1e9)
+	row("estimated before", "%.2f GB of temporary files, %.2f GB of store", float64(x.Estimate.Spool)/1e9, float64(x.Estimate.Store)/1e9)
+	row("store", "%.2f GB, %.2f bytes per rating", float64(x.Bytes)/1e9, float64(x.Bytes)/float64(x.NNZ))
+	row("most memory of the process", "%d MiB", x.PeakRSS>>20)
+	row("most memory of the group", "%d MiB, %d processes killed for want of it", r.Group.Peak>>20, r.Group.Killed)
+	row("`gdsvd check`", "no problems, %.1f s", r.Check)
+	return b.String()
 }

@@ -2,11 +2,53 @@ package main
 
 import (
 	"cmp"
+	"encoding/csv"
+	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/stat"
 )
+
+// Record is what one case has given. Fields that mean nothing for its experiment
+// are zero.
+type Record struct {
+	Key        string  `json:"key"`
+	Experiment string  `json:"experiment"`
+	Matrix     string  `json:"matrix"`
+	Rows       int64   `json:"rows,omitempty"`
+	Cols       int64   `json:"cols,omitempty"`
+	Bytes      int64   `json:"bytes,omitempty"` // of the store
+	Rank       int     `json:"k,omitempty"`
+	Gap        float64 `json:"gap,omitempty"` // σ₁−σ₂
+	A          float64 `json:"a,omitempty"`   // parameters drawn for the values
+	B          float64 `json:"b,omitempty"`
+	Rejected   int     `json:"rejected,omitempty"` // draws of them that were refused
+
+	Method   string  `json:"method"`
+	Beta     float64 `json:"beta,omitempty"` // the best of those tried
+	Status   string  `json:"status"`
+	Passes   int     `json:"passes"` // products with the whole matrix
+	Products int64   `json:"products"`
+	Seconds  float64 `json:"seconds"`
+
+	ErrSigma   float64 `json:"err_sigma"`          // ε_Σ
+	ErrVectors float64 `json:"err_vectors"`        // ε_{U,V}
+	Residual   float64 `json:"residual,omitempty"` // the largest that was certified
+
+	Points []Point `json:"points,omitempty"`
+}
+
+// Point is what a run that is stopped early has to show.
+type Point struct {
+	Passes  int     `json:"passes"`
+	Seconds float64 `json:"seconds"`
+	Worst   float64 `json:"worst"` // largest residual of the k triplets
+	Mean    float64 `json:"mean"`  // their geometric mean
+}
 
 // spread is the distribution of a quantity over the cases of an experiment.
 type spread struct {
@@ -76,4 +118,55 @@ func gapSlope(records []*Record) float64 {
 	}
 	_, slope := stat.LinearRegression(x, y, nil, false)
 	return slope
+}
+
+// writeTables writes the records of each experiment as CSV. Lengths are in
+// seconds, sizes in bytes.
+func (l *lab) writeTables(records []*Record) error {
+	by := map[string][]*Record{}
+	for _, r := range records {
+		by[r.Experiment] = append(by[r.Experiment], r)
+	}
+	var err error
+	for experiment, some := range by {
+		rows := [][]string{recordHeader}
+		for _, r := range some {
+			rows = append(rows, r.row())
+		}
+		err = errors.Join(err, writeCSV(filepath.Join(l.Dir, experiment+".csv"), rows))
+	}
+	if some := by["passes"]; some != nil {
+		rows := [][]string{{"matrix", "method", "passes", "seconds", "worst_residual", "mean_residual"}}
+		for _, r := range some {
+			for _, p := range r.Points {
+				rows = append(rows, []string{r.Matrix, r.Method, strconv.Itoa(p.Passes), number(p.Seconds), number(p.Worst), number(p.Mean)})
+			}
+		}
+		err = errors.Join(err, writeCSV(filepath.Join(l.Dir, "passes-points.csv"), rows))
+	}
+	return err
+}
+
+var recordHeader = []string{
+	"matrix", "rows", "cols", "store_bytes", "k", "gap", "a", "b", "method", "beta", "status",
+	"passes", "products", "seconds", "err_sigma", "err_vectors", "residual",
+}
+
+func (r *Record) row() []string {
+	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return []string{
+		r.Matrix, whole(r.Rows), whole(r.Cols), whole(r.Bytes), strconv.Itoa(r.Rank), number(r.Gap), number(r.A), number(r.B),
+		r.Method, number(r.Beta), r.Status, strconv.Itoa(r.Passes), whole(r.Products), number(r.Seconds),
+		number(r.ErrSigma), number(r.ErrVectors), number(r.Residual),
+	}
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+
+func writeCSV(name string, rows [][]string) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(csv.NewWriter(f).WriteAll(rows), f.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -211,4 +212,133 @@ func (p *Reader) Release(f *File, from, to int, begin, end int64) {
 		<-sp.mapped // pages that come later would stay
 	}
 	f.Release(begin, end)
+}
+
+type File struct {
+	m          vfs.Mapping
+	begin, end int64 // of all blocks
+	// sequential is whether the kernel reads ahead in the map. Guarded by the Reader.
+	sequential bool
+	// released is where the blocks end that were released since the first one was.
+	released atomic.Int64
+}
+
+// NewFile returns a file whose blocks lie from begin to end. The kernel reads ahead in it.
+func NewFile(m vfs.Mapping, begin, end int64) *File {
+	f := &File{m: m, begin: begin, end: end}
+	f.readAhead(true)
+	return f
+}
+
+func (f *File) readAhead(on bool) {
+	if on == f.sequential {
+		return
+	}
+	f.sequential = on
+	advice := vfs.Random
+	if on {
+		advice = vfs.Sequential
+	}
+	// Only a hint.
+	_ = f.m.Advise(advice, 0, int64(len(f.m.Bytes())))
+}
+
+// releaseBehind is how many bytes before a block are released along with it. A
+// fault in one page of a file maps its neighbours as well, on Linux those of the
+// same 64 KiB; at the beginning of a block these belong to one that has been
+// released before, and would stay mapped for good. It is long enough to catch
+// up also with blocks that were released out of order.
+const releaseBehind = 1<<20 + Lag
+
+// lateBy is how far behind others a block may be released: a pass adds blocks to
+// each of a few sums in order, so that none is left behind by more.
+const lateBy = 16 << 20
+
+// Release gives back the pages of blocks from begin to end and of what stands
+// before them, and after the last one of all those to the end of the file. Each call interrupts the other
+// processors, so that there is one in Lag bytes, and one for blocks that are
+// released later than some after them; that one gives back also what their reader may
+// have mapped, meanwhile, of those after them.
+func (f *File) Release(begin, end int64) {
+	size := int64(len(f.m.Bytes()))
+	from, to := max(0, begin-releaseBehind), end
+	done := f.released.Load()
+	if begin+lateBy < done || begin == f.begin && done == size { // the next pass
+		done = min(done, begin)
+		f.released.Store(done)
+	}
+	switch {
+	case end == f.end:
+		to = size
+	case begin < done:
+		to = max(to, min(done, to+releaseBehind))
+	case to-done < Lag:
+		return
+	}
+	f.released.Store(max(f.released.Load(), to))
+	// Only a hint.
+	_ = f.m.Advise(vfs.DontNeed, from, to-from)
+}
+
+const (
+	// retryPasses is after how many passes what the page cache could not hold is
+	// read through it once more: what needed the memory may be gone.
+	retryPasses = 8
+
+	// maxWitnesses is how many spans are remembered; someWitnesses of them are looked
+	// at before another one is read. The kernel does not always take the first page first.
+	maxWitnesses, someWitnesses = 64, 8
+)
+
+// cacheWatch finds out whether the page cache can hold what is read through it.
+//
+// A pass that is larger than the page cache finds nothing in it of what it has
+// read through it: each page makes way for one that comes after it, before the next
+// pass needs it. So from the moment in which one of the first blocks that were read
+// through the cache (the witnesses) is found missing, what is missing is read past
+// it, into buffers. That costs a fraction, and leaves in the cache what is there.
+type cacheWatch struct {
+	full      bool
+	witnesses []*span // in the order in which they were read
+	asked     int     // how many of them, again and again
+	last      int     // the block that Prefetch was last called with
+	passes    int
+}
+
+// cached tells whether bytes from begin to end are in the page cache, going by
+// some of them: what is read together also goes together.
+func (f *File) cached(begin, end int64) (cached bool, err error) {
+	const step = 256 << 10
+	for at := begin; at < end; at += step {
+		if cached, err = f.m.Cached(at); !cached || err != nil {
+			return false, err
+		}
+	}
+	return f.m.Cached(end - 1)
+}
+
+// notice sees when a pass begins. Witnesses say nothing about the blocks of one
+// that does not read them any more.
+func (w *cacheWatch) notice(from int) {
+	if from < w.last {
+		w.passes++
+		if w.passes%retryPasses == 0 || len(w.witnesses) > 0 && w.witnesses[0].from < from {
+			w.full, w.witnesses = false, nil
+		}
+	}
+	w.last = from
+}
+
+// cacheFull tells whether what is missing in the page cache is to be read past it.
+func (w *cacheWatch) cacheFull() bool {
+	for k := 0; k < min(someWitnesses, len(w.witnesses)) && !w.full; k++ {
+		sp := w.witnesses[0] // the likeliest, then others in turn
+		if k > 0 {
+			w.asked++
+			sp = w.witnesses[w.asked%len(w.witnesses)]
+		}
+		cached, err := sp.file.m.Cached((sp.begin + sp.end) / 2)
+		w.full = !cached && err == nil
+	}
+	return w.full
 }

@@ -8,14 +8,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gdsvd/gdsvd/internal/cgroup"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // Program is a gdsvd.
@@ -107,3 +112,74 @@ func (r *Run) Decode(v any) error {
 	}
 	return nil
 }
+
+// Commit names the commit of the source in the current directory, and says if files under
+// version control differ from it; "unknown" outside a checkout.
+func Commit() string {
+	out, err := exec.Command("git", "describe", "--always", "--abbrev=12", "--dirty= with changes", "--exclude=*").Output()
+	if name := strings.TrimSpace(string(out)); err == nil && name != "" {
+		return name
+	}
+	return "unknown"
+}
+
+// Machine names the processors of this machine, their number and their model.
+func Machine() string { return fmt.Sprintf("%d processors (%s)", runtime.NumCPU(), Processor()) }
+
+// Processor is the model of the processor where Linux tells it, otherwise the architecture.
+func Processor() string {
+	info, _ := os.ReadFile("/proc/cpuinfo") // without it the model is unknown
+	for line := range strings.Lines(string(info)) {
+		if model, found := strings.CutPrefix(line, "model name"); found {
+			return strings.Trim(model, "\t :\n")
+		}
+	}
+	return runtime.GOARCH
+}
+
+// Write writes a report as NAME.json, and as NAME.md for people.
+func Write(name string, report any, markdown string) error {
+	data, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(name+".json", append(data, '\n'), 0o666),
+		os.WriteFile(name+".md", []byte(markdown), 0o666))
+}
+
+// Median of at least one number.
+func Median(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// SizeVar defines a flag for a size like 20GB or 512MiB.
+func SizeVar(f *flag.FlagSet, p *int64, name, value, usage string) {
+	s := &size{n: p}
+	if value != "" {
+		if err := s.Set(value); err != nil {
+			panic("harness: " + err.Error())
+		}
+	}
+	f.Var(s, name, usage)
+}
+
+// size is the value of such a flag.
+type size struct {
+	n    *int64
+	text string // as it was given
+}
+
+func (s *size) Set(text string) error {
+	n, err := memory.ParseSize(text)
+	if err == nil {
+		*s.n, s.text = n, text
+	}
+	return err
+}
+
+func (s *size) String() string { return s.text }

@@ -1,7 +1,18 @@
+// Package tallskinny is the algebra of blocks of n rows and few columns, row by row,
+// which is what a method does between two passes: products, orthonormalisation (QR),
+// bases of Lanczos processes (Panels) and of found vectors (Basis), and the singular
+// values of small factors (Jacobi).
+//
+// An Arena allocates the blocks of one run, in memory or in a Space of files that are
+// mapped, and runs the loops over their rows. Rows are cut into segments, which run in
+// parallel, and these into chunks that stay in the cache while several products use
+// them. Both depend on n alone, and sums over rows are added up in order: the bits do
+// not depend on the number of workers, nor on where a block lies.
 package tallskinny
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -11,6 +22,9 @@ import (
 	"unsafe"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/internal/fault"
+	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 )
 
 // Arena allocates the tall blocks of one run, n×k numbers in memory or in the Space of
@@ -207,4 +221,97 @@ func (a *Arena) Most() int {
 		return a.Threads
 	}
 	return runtime.GOMAXPROCS(0)
+}
+
+// Space is solver.Space.
+type Space interface {
+	Make(numbers int) ([]float64, error)
+	Fetch(x []float64)
+	Evict(x []float64)
+	Free(x []float64)
+	Err() error
+}
+
+// TileRows is the number of rows that one loop over vectors covers before it says
+// that it has passed them. Sums are formed tile by tile. More rows would be no faster, and what is in memory
+// of many vectors is in proportion.
+const TileRows = 1 << 12
+
+// EachTile calls f with the tiles of n rows in order, a loop that goes over what u says.
+func (a *Arena) EachTile(n int, u uses, f func(from, to int)) {
+	over := a.Over(n, u)
+	over.Fetch(0, min(n, TileRows))
+	for from := 0; from < n; from += TileRows {
+		if len(over.planes) > 0 {
+			a.endEarly()
+		}
+		to := min(n, from+TileRows)
+		over.Fetch(to, min(n, to+TileRows))
+		f(from, to)
+		over.Evict(from, to)
+		a.tell()
+	}
+}
+
+func Width(x *mat.Dense) int { _, l := x.Dims(); return l }
+
+// Bytes returns those of count vectors of length n.
+func Bytes(n, count int) int64 { return 8 * int64(n) * int64(count) }
+
+// What a run that has panicked returns.
+var (
+	ErrFault     = errors.New("memory fault in the vectors of the run")
+	ErrBreakdown = errors.New("numerical breakdown")
+)
+
+// Breakdown is what algorithms panic with that numbers have defeated: it becomes an
+// error of the run, which wraps errBreakdown.
+type Breakdown string
+
+// Guarded runs f, which returns the vectors that are to stay, and makes errors of
+// what a run panics with: breakdowns, and with a Space no room, and faults of memory
+// that is mapped.
+func (a *Arena) Guarded(f func() (*mat.Dense, error)) (err error) {
+	var keep *mat.Dense
+	attempt := func() (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = broken(p)
+			}
+		}()
+		keep, err = f()
+		return err
+	}
+	if !a.Outside() {
+		return attempt()
+	}
+	defer func() {
+		var stays []float64
+		if keep != nil && err == nil {
+			stays = keep.RawMatrix().Data
+		}
+		a.Close(stays)
+	}()
+	err = fault.Guard(attempt)
+	if bad := (*fault.Error)(nil); errors.As(err, &bad) {
+		return fmt.Errorf("%w: %w", ErrFault, bad)
+	}
+	if err == nil {
+		err = a.space.Err()
+	}
+	return err
+}
+
+// broken returns the error of a breakdown or of a Space without room, and panics again
+// with anything else.
+func broken(p any) error {
+	switch p := p.(type) {
+	case *SpaceError:
+		return p
+	case Breakdown:
+		return fmt.Errorf("%s: %w", string(p), ErrBreakdown)
+	case eigen.Failure:
+		return fmt.Errorf("%w: %w", p, ErrBreakdown)
+	}
+	panic(p)
 }

@@ -2,10 +2,18 @@ package tallskinny
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/internal/mix"
+	"github.com/gdsvd/gdsvd/internal/panel"
+	"github.com/gdsvd/gdsvd/internal/parallel"
 )
 
 // Epsilon is the distance from 1 to the next larger float64.
@@ -114,4 +122,184 @@ func Multiply(dst blas64.General, alpha float64, t blas.Transpose, a, x blas64.G
 		return
 	}
 	blas64.Gemm(t, blas.NoTrans, alpha, a, x, beta, dst)
+}
+
+// ColumnOf copies column j of x to dst, and setColumn back.
+func (a *Arena) ColumnOf(dst []float64, x blas64.General, j int) {
+	a.EachChunk(len(dst), Reads(x).Writing(dst), func(_, first, rows int) {
+		for i := first; i < first+rows; i++ {
+			dst[i] = x.Data[i*x.Stride+j]
+		}
+	})
+}
+
+func (a *Arena) SetColumn(x blas64.General, j int, src []float64) {
+	a.EachTile(len(src), Reading(src).Read(x).Writes(x), func(from, to int) {
+		for i := from; i < to; i++ {
+			x.Data[i*x.Stride+j] = src[i]
+		}
+	})
+}
+
+// Shift moves the columns of x from j on to the front and puts zeros behind.
+func (a *Arena) Shift(x blas64.General, j int) {
+	a.EachTile(x.Rows, Reads(x).Writes(x), func(from, to int) {
+		for i := from; i < to; i++ {
+			row := x.Data[i*x.Stride:][:x.Cols]
+			clear(row[copy(row, row[j:]):])
+		}
+	})
+}
+
+// Larger puts the entries of row into big that are larger in magnitude.
+func Larger(big, row []float64) {
+	for j, v := range row {
+		if math.Abs(v) > math.Abs(big[j]) {
+			big[j] = v
+		}
+	}
+}
+
+// SignColumns makes the entry of largest magnitude of every column positive, the
+// first one on ties, and reports of which columns it changed the sign.
+func (a *Arena) SignColumns(m *mat.Dense) (changed []bool) {
+	var s Sums
+	x := m.RawMatrix()
+	s.Reset(x.Rows, 1, x.Cols)
+	a.EachChunk(x.Rows, Reads(x), func(seg, first, rows int) {
+		big := s.Of(seg).Data
+		for i := first; i < first+rows; i++ {
+			Larger(big, x.Data[i*x.Stride:][:x.Cols])
+		}
+	})
+	big, any := s.Of(0).Data, false
+	for seg := 1; seg < Segments(x.Rows); seg++ {
+		Larger(big, s.Of(seg).Data)
+	}
+	changed = make([]bool, x.Cols)
+	for j, v := range big {
+		changed[j], big[j] = v < 0, 1
+		if v < 0 {
+			any, big[j] = true, -1
+		}
+	}
+	if !any {
+		return changed
+	}
+	a.EachChunk(x.Rows, Reads(x).Writes(x), func(_, first, rows int) {
+		for i := first; i < first+rows; i++ {
+			for j, f := range big {
+				x.Data[i*x.Stride+j] *= f
+			}
+		}
+	})
+	return changed
+}
+
+func (a *Arena) ScaleColumn(m *mat.Dense, j int, f float64) {
+	rows, _ := m.Dims()
+	a.EachTile(rows, Reads(m.RawMatrix()).Writes(m.RawMatrix()), func(from, to int) {
+		for i := from; i < to; i++ {
+			m.Set(i, j, f*m.At(i, j))
+		}
+	})
+}
+
+func (a *Arena) GramOf(x *mat.Dense) *mat.Dense {
+	var s Sums
+	g := a.Cross(&s, x.RawMatrix(), x.RawMatrix())
+	return mat.NewDense(g.Rows, g.Cols, g.Data[:g.Rows*g.Cols])
+}
+
+// Largest returns the magnitude of the largest entry of x, which are finite.
+func (a *Arena) Largest(x blas64.General) float64 {
+	var s Sums
+	s.Reset(x.Rows, 1, 1)
+	a.EachChunk(x.Rows, Reads(x), func(seg, first, rows int) {
+		most := s.Of(seg).Data[0]
+		for i := first; i < first+rows; i++ {
+			for _, v := range x.Data[i*x.Stride:][:x.Cols] {
+				v = math.Abs(v)
+				if v > most {
+					most = v
+				}
+			}
+		}
+		s.Of(seg).Data[0] = most
+	})
+	return slices.Max(s.data)
+}
+
+// Finite reports whether all entries of a block that owns its storage are. The
+// sum of a NaN or an infinity with anything is not.
+func (a *Arena) Finite(y *mat.Dense) bool {
+	g := y.RawMatrix()
+	var s Sums
+	s.Reset(g.Rows, 1, 1)
+	a.EachChunk(g.Rows, Reads(g), func(seg, first, rows int) {
+		s.Of(seg).Data[0] += floats.Sum(g.Data[first*g.Cols : (first+rows)*g.Cols])
+	})
+	return AllFinite(s.Total().Data)
+}
+
+func AllFinite(x []float64) bool {
+	sum := floats.Sum(x)
+	return !math.IsNaN(sum) && !math.IsInf(sum, 0)
+}
+
+// Orthogonality returns max|VᵀV − I|.
+func Orthogonality(gram *mat.Dense) float64 {
+	k, _ := gram.Dims()
+	worst := 0.0
+	for i := range k {
+		for j := range k {
+			want := 0.0
+			if i == j {
+				want = 1
+			}
+			worst = max(worst, math.Abs(gram.At(i, j)-want))
+		}
+	}
+	return worst
+}
+
+// Times returns x·yᵀ.
+func (a *Arena) Times(x, y *mat.Dense) *mat.Dense {
+	r, _ := x.Dims()
+	c, _ := y.Dims()
+	p := mat.NewDense(r, c, nil)
+	f := packed.Get().(*panel.Factor)
+	defer packed.Put(f)
+	f.Pack(1, y.RawMatrix())
+	const together = 16
+	parts := (r + together - 1) / together
+	workers := 1
+	if r*c*Width(y) >= worthSharing {
+		workers = a.Most()
+	}
+	parallel.Each(workers, parts, func(_, i int) {
+		rows := min(together, r-i*together)
+		panel.AddProduct(RowsOf(p.RawMatrix(), i*together, rows), RowsOf(x.RawMatrix(), i*together, rows), *f)
+	})
+	return p
+}
+
+// packed are factors whose memory is used again.
+var packed = sync.Pool{New: func() any { return new(panel.Factor) }}
+
+// Gaussian is Gaussian for a block of the arena.
+func (a *Arena) Gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
+	n, cols := dst.Dims()
+	hi, lo := mix.Next(seed), mix.Next(stream)
+	a.EachChunk(n, uses{}.Writes(dst.RawMatrix()), func(_, at, rows int) {
+		var pcg rand.PCG
+		normal := rand.New(&pcg)
+		for i := at; i < at+rows; i++ {
+			pcg.Seed(hi, mix.Next(lo+uint64(first+int64(i))))
+			row := dst.RawRowView(i)[:cols]
+			for j := range row {
+				row[j] = normal.NormFloat64()
+			}
+		}
+	})
 }

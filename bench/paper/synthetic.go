@@ -2,17 +2,156 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"path/filepath"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/solver/method/power"
+	"github.com/gdsvd/gdsvd/stream"
 )
+
+// tableSizes are the orders of the matrices of rank ⌊log n⌋, and draws how many
+// there are of each order and decay.
+func (l *lab) tableSizes() (sizes []int, draws int) {
+	if l.Scale == Small {
+		return []int{50, 75, 100, 200}, 1
+	}
+	return []int{50, 75, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}, 3
+}
+
+func (l *lab) tableTasks() []task {
+	sizes, draws := l.tableSizes()
+	var tasks []task
+	for d := range decays {
+		for _, n := range sizes {
+			for draw := range draws {
+				for _, m := range tableMethods {
+					r := record("table", decays[d].name, m.name, n, draw)
+					tasks = append(tasks, task{r, func(ctx context.Context) error { return l.tableCase(ctx, r, d, n, draw, m) }})
+				}
+			}
+		}
+	}
+	return tasks
+}
+
+func (l *lab) tableCase(ctx context.Context, r *Record, decay, n, draw int, m algorithm) error {
+	k := int(math.Log(float64(n)))
+	seed := l.Seed + uint64(1000*n+10*draw+decay)
+	s := decays[decay].draw(rand.New(rand.NewPCG(seed, streamDraw)), k)
+	p, err := l.hold(fmt.Sprint("table", decay, n, draw), func() (*problem, error) {
+		f := newFactored(n, seed, s.sigma)
+		a, err := f.dense()
+		if err != nil {
+			return nil, err
+		}
+		return &problem{a: a, triplets: f.triplets, closer: a.Close}, nil
+	})
+	if err != nil {
+		return err
+	}
+	r.A, r.B, r.Rejected = s.a, s.b, s.rejected
+	return r.solve(ctx, p, m, k, seed)
+}
+
+// storeMemory is the memory that passes over a stored rank-1 matrix may take.
+const storeMemory = 64 << 20
+
+// sizeTasks are about rank-1 matrices known by their factors, and as a store of n² entries.
+func (l *lab) sizeTasks() (tasks []task) {
+	add := func(matrix string, run func(ctx context.Context, r *Record, n int, m algorithm) error, orders ...int) {
+		for _, n := range orders {
+			for _, m := range tableMethods {
+				r := record("size", matrix, m.name, n)
+				tasks = append(tasks, task{r, func(ctx context.Context) error { return run(ctx, r, n, m) }})
+			}
+		}
+	}
+	add("implicit", l.implicitCase, 100, 1000, 10_000, 100_000)
+	if l.Scale == Small {
+		add("store", l.storeCase, 300, 1000)
+	} else {
+		add("store", l.storeCase, 1000, 3000, 10_000)
+	}
+	return tasks
+}
+
+func (l *lab) rankOne(n int) *factored { return newFactored(n, l.Seed+uint64(n), []float64{1}) }
+
+func (l *lab) implicitCase(ctx context.Context, r *Record, n int, m algorithm) error {
+	return r.solveImplicit(ctx, l.rankOne(n), m.settings(1, l.Seed))
+}
+
+func (l *lab) storeCase(ctx context.Context, r *Record, n int, m algorithm) error {
+	f := l.rankOne(n)
+	p, err := l.hold(fmt.Sprint("size", n), func() (*problem, error) {
+		name := filepath.Join(l.storeDir(), fmt.Sprintf("rank-1-%d.csr", n))
+		if err := f.writeStore(ctx, name); err != nil {
+			return nil, err
+		}
+		p, err := openProblem(name, stream.Options{Memory: storeMemory, Width: maxColumns, Rank: 1})
+		if err == nil {
+			p.triplets = f.triplets
+		}
+		return p, err
+	})
+	if err != nil {
+		return err
+	}
+	return r.solve(ctx, p, m, 1, l.Seed)
+}
+
+// maxColumns is the widest block that a method of the table multiplies here.
+const maxColumns = 16
+
+func (f *factored) writeStore(ctx context.Context, name string) (err error) {
+	n, _ := f.v.Dims()
+	u, v := f.u.RawMatrix().Data, f.v.RawMatrix().Data
+	row, cols := make([]float64, n), make([]uint32, n)
+	for j := range cols {
+		cols[j] = uint32(j)
+	}
+	var stats csr.ValueStats
+	for _, x := range v { // one row has more different values than a dictionary
+		stats.Add(f.sigma[0] * u[0] * x)
+	}
+	w, err := csr.Create(name, csr.CreateOptions{Cols: int64(n), Values: stats.Values(), Force: true})
+	if err != nil {
+		return err
+	}
+	for _, x := range u {
+		floats.ScaleTo(row, f.sigma[0]*x, v)
+		if err = w.AppendRow(cols, row); err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return errors.Join(err, w.Abort())
+		}
+	}
+	return w.Commit()
+}
+
+func openProblem(name string, o stream.Options) (*problem, error) {
+	store, err := csr.Open(name, csr.OpenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	a, err := stream.New(store, o)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return &problem{a: a, bytes: store.Size(), closer: func() error { return errors.Join(a.Close(), store.Close()) }}, nil
+}
 
 // gapMethod is a line of a gap figure. One with a search tries β around the one
 // that theory says is best, and keeps the fastest.
