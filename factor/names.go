@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -277,6 +278,50 @@ func (n *Names) only(i int64, err error, is func(string) bool) (int64, error) {
 		return -1, err
 	}
 	return i, nil
+}
+
+// ByTitle is the number of the row or column with a title, or else of the only one whose title begins with the text, whatever
+// the case of its letters; −1 if there is none. The error lists several, with what they are: "row" or "column".
+func ByTitle(count int64, titleOf func(int64) (string, error), nameOf func(int64) (Name, error), what, text string) (int64, error) {
+	if text == "" {
+		return -1, nil
+	}
+	const listed = 5
+	var exact, begin []int64
+	folded := strings.ToLower(text)
+	for i := range count {
+		title, err := titleOf(i)
+		switch {
+		case err != nil:
+			return -1, err
+		case title == text:
+			exact = append(exact, i)
+		case strings.HasPrefix(strings.ToLower(title), folded):
+			begin = append(begin, i)
+		}
+	}
+	if len(exact) > 0 {
+		begin = exact
+	}
+	switch len(begin) {
+	case 0:
+		return -1, nil
+	case 1:
+		return begin[0], nil
+	}
+	var all []string
+	for _, i := range begin[:min(listed, len(begin))] {
+		name, err := nameOf(i)
+		if err != nil {
+			return -1, err
+		}
+		all = append(all, fmt.Sprint(name))
+	}
+	more := ""
+	if len(begin) > listed {
+		more = fmt.Sprintf(" and %d more", len(begin)-listed)
+	}
+	return -1, fmt.Errorf("%s %q is the title of several: %s%s; give the id of one", what, text, strings.Join(all, ", "), more)
 }
 
 // Verify makes sure that ids are of their kind, and that they ascend or are said not to.

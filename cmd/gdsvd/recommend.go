@@ -142,12 +142,12 @@ func (a *app) numbersOf(names *factor.Names, what, flag, text string) ([]int64, 
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) > 1 && strings.Join(ids, ",") == text { // a title may have a comma
-		if n, err := recommend.Titled(names, what, text); err == nil && n >= 0 {
+	numbers, err := recommend.Numbers(names, what, ids)
+	if err != nil && len(ids) > 1 && strings.Join(ids, ",") == text { // a title may have a comma
+		if n, err := recommend.Number(names, what, text); err == nil && n >= 0 {
 			return []int64{n}, nil
 		}
 	}
-	numbers, err := recommend.Numbers(names, what, ids)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}

@@ -258,6 +258,18 @@ func TestTitlesOfSeveral(t *testing.T) {
 	if text := must(t, "similar", out, "--col", "Dune"); !strings.HasPrefix(text, "column 30 (Dune)") {
 		t.Errorf("an exact title:\n%s", text)
 	}
+	for _, words := range [][]string{{"dune ii"}, {"Dune II", "40"}, {"40"}} {
+		if text := must(t, append([]string{"query", "-q", out, "-n", "1"}, words...)...); !strings.Contains(text, "bob") {
+			t.Errorf("query %q:\n%s", words, text)
+		}
+	}
+	fails(t, ui.ExitError, `column "emma" is the title of several`, "query", out, "emma")
+	people := write(t, dir, "people.csv", "ann,Ann Lee\nbob,Bob\ncy,Bobby\n")
+	must(t, "ingest", "-q", filepath.Join(dir, "in.csv"), "-o", store, "--resume", "--row-titles", people)
+	if text := must(t, "view", store, "--rows", "ann lee,Bob"); !strings.Contains(text, "row ann (Ann Lee)") || !strings.Contains(text, "row bob (Bob)") || strings.Contains(text, "cy") {
+		t.Errorf("view by titles:\n%s", text)
+	}
+	fails(t, ui.ExitError, `row "bo" is the title of several: bob \(Bob\), cy \(Bobby\); give the id of one`, "view", store, "--rows", "bo")
 }
 
 func TestViewsOf(t *testing.T) {

@@ -215,8 +215,8 @@ as often as it is given, and finds the rows that are most like it: latent semant
 rows are documents. The row is made what the view of the result makes of it, with what that has measured
 of the matrix (idf, means), and projected: x = bᵀV. The score of row i is cos(x, Σu_i).
 
-Words are given as one argument, or several; an argument that is an id with blanks is that
-id. Words that are no ids are left out, with a warning.` + "\n" + ui.ExitHelp,
+Words are given as one argument, or several; an argument that is an id with blanks, or a title, is
+one word. Words that are no ids are left out, with a warning.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd svd documents.csr -k 200 --view lsi -o documents.svd
   gdsvd query documents.svd "human computer interaction"`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -247,7 +247,7 @@ id. Words that are no ids are left out, with a warning.` + "\n" + ui.ExitHelp,
 // wordsOf finds the columns that words name, each as often as it is there, and the words that name none.
 func wordsOf(names *factor.Names, args []string) (cols []int64, unknown []string, err error) {
 	find := func(word string) (bool, error) {
-		i, err := names.Index(word)
+		i, err := recommend.Number(names, "column", word)
 		if i >= 0 {
 			cols = append(cols, i)
 		}

@@ -65,7 +65,7 @@ says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
 	f := cmd.Flags()
 	addLookFlags(cmd, &of)
 	f.IntVar(&o.Head, "head", 5, "print the first `N` rows that have entries")
-	f.StringVar(&rows, "rows", "", "print these `ROWS` instead: ids with commas between them, or a file with one a line")
+	f.StringVar(&rows, "rows", "", "print these `ROWS` instead: ids or titles with commas between them, or a file with one a line")
 	f.IntVar(&o.Entries, "entries", 20, "print at most `N` entries of each row")
 	return cmd
 }

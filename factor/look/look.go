@@ -132,23 +132,28 @@ func namesOf(store *csr.Store, axis csr.Axis, at []int64) (_ map[int64]factor.Na
 	return names, nil
 }
 
-// indexOf is the number of the row or column with an id, −1 if there is none.
-func indexOf(store *csr.Store, axis csr.Axis, id string) (_ int64, err error) {
+// rowOf is the number of the row with an id or a title, −1 if there is none. The axis is that of the rows.
+func rowOf(store *csr.Store, axis csr.Axis, id string) (_ int64, err error) {
 	r, err := store.IDs(axis)
 	if err != nil {
 		return -1, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	number, bad := strconv.ParseInt(id, 10, 64)
-	if bad != nil && r.Kind() == csr.IntIDs {
-		return -1, nil
-	}
 	for at := int64(0); r.Next(); at++ {
-		if r.Kind() == csr.IntIDs && r.Int() == number || r.Kind() != csr.IntIDs && r.String() == id {
+		if r.Kind() == csr.IntIDs && bad == nil && r.Int() == number || r.Kind() != csr.IntIDs && r.String() == id {
 			return at, nil
 		}
 	}
-	return -1, r.Err()
+	titles, err := store.Titles(axis)
+	if titles == nil || r.Err() != nil {
+		return -1, cmp.Or(r.Err(), err)
+	}
+	defer func() { err = errors.Join(err, titles.Close()) }()
+	return factor.ByTitle(titles.Count(), titles.At, func(i int64) (factor.Name, error) {
+		names, err := namesOf(store, axis, []int64{i})
+		return names[i], err
+	}, "row", id)
 }
 
 func says(format string, args ...any) error { return &factor.Error{Format: format, Args: args} }
@@ -247,7 +252,7 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	var wanted []int64
 	for _, id := range o.Rows {
-		row, err := indexOf(store, rows, id)
+		row, err := rowOf(store, rows, id)
 		if err != nil {
 			return nil, err
 		}
