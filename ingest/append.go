@@ -19,26 +19,8 @@ import (
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
-// Append merges the entries of more inputs into a store, and publishes the result at out, or in
-// its place if out is "". The result has the bytes of an ingest of all inputs at once, those of
-// the store first; its manifest tells of all of them. Until then, and after any error or
-// cancellation, the store is what it was.
-//
-// The store is read once, or twice where duplicates are combined, and merged with the new entries. Where its
-// order does not stay, as its ids were integers and some new ones are texts, or the other side
-// is the longer one now, or where new ids do not fit in memory, it is sorted anew.
-//
-// Options that shape the matrix are those the store was made with: others that are set
-// must be the same. Duplicates may be any policy if no two entries of the store
-// were at one place. What a store does not hold enough of is refused with an [*AppendError]: a mean of
-// values that are gone, sums that were rounded, entries left out by filters, indices of a declared shape.
-func Append(ctx context.Context, store string, inputs []string, out string, o Options) (*Report, error) {
-	r, out, err := appending(store, out, o)
-	if err != nil {
-		return nil, fmt.Errorf("append to %s: %w", store, err)
-	}
-	return r.ingest(ctx, append([]string{store}, inputs...), out)
-}
+// sumsKey is the name of the sums of the inputs in the source of a store.
+const sumsKey = "input_sums"
 
 func appending(store, out string, o Options) (request, string, error) {
 	r := o.withDefaults()
@@ -318,4 +300,38 @@ func (g *ordered) openCursor() (*stored.Cursor, error) {
 		now[i] = uint32(next())
 	}
 	return stored.NewCursor(s, g.pack, rows.Walk(), now), nil
+}
+
+// keepTitles has a store that is written keep the titles of the one appended to. They are walked
+// when it is sealed; closing is for afterwards.
+func (g *ordered) keepTitles(ctx context.Context, w *csr.Writer) (closing func() error, err error) {
+	closing = func() error { return nil }
+	if g.o.base == nil {
+		return closing, nil
+	}
+	old, err := g.o.base.open(g.o.FS)
+	if err != nil {
+		return closing, err
+	}
+	var now [2]csr.Axis
+	now[format.RowSide], now[format.ColSide] = csr.Exchanged(g.pack.Transposed, csr.RowAxis, csr.ColAxis)
+	for i, a := range g.all() {
+		open, err := titles.Of(old, axisOf(old, sides[i]))
+		if err != nil {
+			return old.Close, err
+		}
+		if open == nil {
+			continue
+		}
+		j := &titles.Join{Ctx: ctx, Most: g.plan.Space / 8, Open: open, Text: a.Text, EachID: func(visit func(int64, string) error) error {
+			return a.Each(g.scratch, func(id *ids.ID) error {
+				if a.Text {
+					return visit(0, string(id.Text))
+				}
+				return visit(id.Int, "")
+			})
+		}}
+		w.SetTitles(now[sides[i]], j.Each())
+	}
+	return old.Close, nil
 }

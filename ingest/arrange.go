@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -224,4 +225,38 @@ func (g *ordered) combine(ctx context.Context, read func([]extsort.Entry) (int, 
 		return g.duplicateError(ctx, c)
 	}
 	return nil
+}
+
+// duplicateError names the place and, by reading the inputs once more, the first two lines that fill it.
+func (g *ordered) duplicateError(ctx context.Context, c *combine.Combiner) error {
+	e := &duplicateError{Count: c.Duplicates, Places: c.Places, Entries: g.given()}
+	key := g.unpaired(c.Repeated)
+	e.Row, e.Col = g.place(key)
+	if slices.Contains(g.in.names, "-") {
+		return e
+	}
+	i, j := g.userPlace(key)
+	_, row := g.name(g.scratch, format.RowSide, i)
+	_, col := g.name(g.scratch, format.ColSide, j)
+	l := &locator{row: []byte(row), col: []byte(col), o: g.o}
+	l.either = g.o.Graph == Undirected && row != col
+	open := g.o.opener(g.plan.window)
+	var prev *source
+	for _, name := range g.in.names {
+		src, err := openSource(ctx, open, name, g.o, prev)
+		if err != nil {
+			break
+		}
+		err = l.search(ctx, src)
+		_ = src.Close() // only read; the place is known anyway
+		if err != nil || len(l.found) >= 2 {
+			break
+		}
+		prev = src
+	}
+	if len(l.found) >= 2 {
+		e.FirstFile, e.First = l.files[0], l.found[0]
+		e.SecondFile, e.Second = l.files[1], l.found[1]
+	}
+	return e
 }

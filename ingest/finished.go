@@ -114,9 +114,6 @@ func idsKey(side format.Side) string { return side.String() + "_ids" }
 // combinedKey is the name of the number of entries combined with others in the source of a store that does not have all.
 const combinedKey = "combined"
 
-// sumsKey is the name of the sums of the inputs in the source of a store.
-const sumsKey = "input_sums"
-
 // Inputs are what an ingest is of, and what tells whether another one is of the same.
 type inputs struct {
 	names  []string

@@ -7,42 +7,9 @@ import (
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/roles"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
-
-// Graph says whether entries are edges between nodes, rows and columns being the same.
-type Graph uint8
-
-const (
-	// NoGraph: rows and columns have ids of their own.
-	NoGraph Graph = iota
-	// Directed has an entry in the row of the first node of an edge and the column of the second.
-	Directed
-	// Undirected has two entries for an edge, (i, j) and (j, i), of one value. An edge that the
-	// input gives in both directions is given twice, and Options.Duplicates says what
-	// becomes of that; a symmetric Matrix Market file gives each once.
-	Undirected
-)
-
-// String is the name of the option.
-func (g Graph) String() string { return format.NameOf(g, "none", "directed", "undirected") }
-
-// SelfLoops says what becomes of an edge from a node to itself.
-type SelfLoops uint8
-
-const (
-	// LoopsKept has one entry on the diagonal for it.
-	LoopsKept SelfLoops = iota
-	// LoopsDropped leaves it out; the node remains if it has another edge.
-	LoopsDropped
-	// LoopsError refuses it.
-	LoopsError
-)
-
-// String is the name of the option.
-func (l SelfLoops) String() string { return format.NameOf(l, "keep", "drop", "error") }
 
 var (
 	errLoop      = errors.New("an edge from a node to itself")
@@ -126,21 +93,6 @@ func arePairs(r format.Reader) bool {
 		}
 	}
 	return found == 2
-}
-
-// mayBeGraph says what makes a graph of lines that may be edges: half of the ids of either side, or more, are on the other, too.
-// It is empty where that is not so, or there are too many ids to see.
-func (s *sample) mayBeGraph() string {
-	const few, many = 8, 1 << 17
-	least, most := min(s.users.N, s.items.N), max(s.users.N, s.items.N)
-	if !s.pairs || s.o.Graph != NoGraph || least < few || most > many {
-		return ""
-	}
-	n := ids.Shared(s.users, s.items)
-	if 2*n < most {
-		return ""
-	}
-	return fmt.Sprintf("%d ids are both of rows and of columns: if the lines are edges of a graph, --graph directed or --graph undirected makes one set of nodes of them", n)
 }
 
 // nameOfKey is key n as the input has it; indices are counted from 1.

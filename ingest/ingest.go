@@ -106,18 +106,6 @@ func tidy(o request, out string) error {
 	return vfs.Locked(o.FS, out, s.Remove)
 }
 
-// A task is what the stages of an ingest are given: what is asked for, and where. They write into the report what they have
-// found, and read nothing from it.
-type task struct {
-	o                    request
-	plan                 plan
-	in                   inputs
-	staging, testStaging *vfs.Staging // of the store, and of what is held out; nil: nothing is
-	scratch              *scratch.Dir
-	meter                *meter
-	report               *Report
-}
-
 // attempt goes on from what an ingest before has left, or begins one. Damaged
 // temporary files are removed.
 func attempt(ctx context.Context, names []string, out string, o request, p plan) (_ *Report, err error) {
@@ -232,4 +220,25 @@ func (g *pipeline) read(ctx context.Context, e *entries) error {
 		return err
 	}
 	return g.saveNow(e, stepSort)
+}
+
+// Append merges the entries of more inputs into a store, and publishes the result at out, or in
+// its place if out is "". The result has the bytes of an ingest of all inputs at once, those of
+// the store first; its manifest tells of all of them. Until then, and after any error or
+// cancellation, the store is what it was.
+//
+// The store is read once, or twice where duplicates are combined, and merged with the new entries. Where its
+// order does not stay, as its ids were integers and some new ones are texts, or the other side
+// is the longer one now, or where new ids do not fit in memory, it is sorted anew.
+//
+// Options that shape the matrix are those the store was made with: others that are set
+// must be the same. Duplicates may be any policy if no two entries of the store
+// were at one place. What a store does not hold enough of is refused with an [*AppendError]: a mean of
+// values that are gone, sums that were rounded, entries left out by filters, indices of a declared shape.
+func Append(ctx context.Context, store string, inputs []string, out string, o Options) (*Report, error) {
+	r, out, err := appending(store, out, o)
+	if err != nil {
+		return nil, fmt.Errorf("append to %s: %w", store, err)
+	}
+	return r.ingest(ctx, append([]string{store}, inputs...), out)
 }

@@ -11,10 +11,6 @@ import (
 // Entries of indices that come in the order of the store are not spooled: they are written into it as
 // they come. With the first that does not, those written go to the spool, and the others follow them.
 
-func (o request) straightens() bool {
-	return o.base == nil && o.Graph == NoGraph && !o.sifts() && !o.readsTimes()
-}
-
 func (r *reading) openStraight(ctx context.Context, s format.Shape) error {
 	k, err := r.o.packer(s)
 	if err != nil {

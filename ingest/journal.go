@@ -235,3 +235,22 @@ func (j *journal) files() map[string]bool {
 	}
 	return keep
 }
+
+// A record is what has been counted and learnt by reading, as a journal keeps it.
+type record struct {
+	Place      place // behind what has been taken
+	Format     string
+	Lines, Bad int64
+	LeftOut    map[string]int64 `json:",omitempty"`
+	Outside    span             // of entries that a Filter has left out
+	FirstBad   badLines
+	InputBytes int64
+	Roles      *partRoles `json:",omitempty"` // of the columns of the first input
+	Titled     bool       `json:",omitempty"` // the input has titles
+	Loops      int64      `json:",omitempty"` // edges from a node to itself
+}
+
+func (r *record) tell(to *Report) {
+	to.Format, to.Lines, to.BadLines, to.FirstBad, to.InputBytes = r.Format, r.Lines, r.Bad, r.FirstBad, r.InputBytes
+	to.LeftOut, to.Titled, to.SelfLoops, to.Filtered.Outside = r.LeftOut, r.Titled, r.Loops, r.Outside.N
+}

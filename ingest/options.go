@@ -17,10 +17,23 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/ingest/internal/sieve"
 	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/vfs"
 )
+
+// A task is what the stages of an ingest are given: what is asked for, and where. They write into the report what they have
+// found, and read nothing from it.
+type task struct {
+	o                    request
+	plan                 plan
+	in                   inputs
+	staging, testStaging *vfs.Staging // of the store, and of what is held out; nil: nothing is
+	scratch              *scratch.Dir
+	meter                *meter
+	report               *Report
+}
 
 // Duplicates says what becomes of several entries at one place of the matrix.
 type Duplicates uint8
@@ -159,6 +172,38 @@ type Options struct {
 	// Log receives decisions (format, separator, orientation, spilling) at level debug; nil means none.
 	Log *slog.Logger
 }
+
+// Graph says whether entries are edges between nodes, rows and columns being the same.
+type Graph uint8
+
+const (
+	// NoGraph: rows and columns have ids of their own.
+	NoGraph Graph = iota
+	// Directed has an entry in the row of the first node of an edge and the column of the second.
+	Directed
+	// Undirected has two entries for an edge, (i, j) and (j, i), of one value. An edge that the
+	// input gives in both directions is given twice, and Options.Duplicates says what
+	// becomes of that; a symmetric Matrix Market file gives each once.
+	Undirected
+)
+
+// String is the name of the option.
+func (g Graph) String() string { return format.NameOf(g, "none", "directed", "undirected") }
+
+// SelfLoops says what becomes of an edge from a node to itself.
+type SelfLoops uint8
+
+const (
+	// LoopsKept has one entry on the diagonal for it.
+	LoopsKept SelfLoops = iota
+	// LoopsDropped leaves it out; the node remains if it has another edge.
+	LoopsDropped
+	// LoopsError refuses it.
+	LoopsError
+)
+
+// String is the name of the option.
+func (l SelfLoops) String() string { return format.NameOf(l, "keep", "drop", "error") }
 
 // A request is the options of one ingest, defaults filled in, and what belongs to it alone.
 type request struct {

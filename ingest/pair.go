@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"math/bits"
 	"strconv"
@@ -18,17 +17,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/vfs"
 )
-
-// Heldout is what a Holdout has done.
-type Heldout struct {
-	Store       string    `json:"store"`         // the store
-	NNZ         int64     `json:"nnz"`           // number of stored entries
-	Bytes       int64     `json:"bytes"`         // size of the store in bytes
-	Fingerprint string    `json:"fingerprint"`   // fingerprint of the matrix, 64 hex digits
-	From        time.Time `json:"from,omitzero"` // time from which on entries are held out, if they are held out by time
-	Rows        int64     `json:"empty_rows"`    // number of rows whose entries are all held out
-	Cols        int64     `json:"empty_cols"`    // number of columns whose entries are all held out
-}
 
 // A part of a matrix goes to a store of its own: what is held out of it, or the rest.
 type part struct {
@@ -128,28 +116,6 @@ func stagePair(o request, out string) (*vfs.Staging, error) {
 		return nil, &csr.UnfinishedError{What: "ingest", Dir: out + SpoolSuffix}
 	}
 	return csr.Stage(o.FS, out+TestSuffix, o.Force || half)
-}
-
-// describePair completes the report on the store of what is held out of a finished one. It is fs.ErrNotExist
-// if there is none, or one of another store.
-func (t *task) describePair() error {
-	if t.o.Holdout.kind() == heldout.None {
-		return nil
-	}
-	name := t.report.Store + TestSuffix
-	s, err := csr.Open(name, csr.OpenOptions{FS: t.o.FS, Missing: true})
-	if err != nil {
-		return fmt.Errorf("open the store of what is held out: %w", err)
-	}
-	if t.report.Heldout == nil {
-		t.report.Heldout = &Heldout{}
-	}
-	h := t.report.Heldout
-	h.Store, h.NNZ, h.Bytes, h.Fingerprint = name, s.NNZ(), s.Size(), s.Fingerprint()
-	if of := s.Manifest().Source[trainKey]; of != t.report.Fingerprint {
-		return errors.Join(&fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("it is held out of another store: %w", fs.ErrNotExist)}, s.Close())
-	}
-	return s.Close()
 }
 
 // hashIDs begins to hash the ids of a stored side that are left.

@@ -338,3 +338,18 @@ func LeastMemory() int64 {
 	}
 	return 0
 }
+
+// mayBeGraph says what makes a graph of lines that may be edges: half of the ids of either side, or more, are on the other, too.
+// It is empty where that is not so, or there are too many ids to see.
+func (s *sample) mayBeGraph() string {
+	const few, many = 8, 1 << 17
+	least, most := min(s.users.N, s.items.N), max(s.users.N, s.items.N)
+	if !s.pairs || s.o.Graph != NoGraph || least < few || most > many {
+		return ""
+	}
+	n := ids.Shared(s.users, s.items)
+	if 2*n < most {
+		return ""
+	}
+	return fmt.Sprintf("%d ids are both of rows and of columns: if the lines are edges of a graph, --graph directed or --graph undirected makes one set of nodes of them", n)
+}

@@ -307,3 +307,7 @@ func (r *reading) judge(j *job) error {
 	}
 	return text.FirstError(whole, bad)
 }
+
+func (o request) straightens() bool {
+	return o.base == nil && o.Graph == NoGraph && !o.sifts() && !o.readsTimes()
+}

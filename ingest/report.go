@@ -1,13 +1,19 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"sync"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 )
+
+// trainKey is the name of the fingerprint, in the source of a store of what is held out, of the store with the rest.
+const trainKey = "held_out_of"
 
 // Report is what an ingest did; its JSON form is what gdsvd ingest --json prints.
 type Report struct {
@@ -167,4 +173,37 @@ func (m *meter) send(now time.Time) {
 	if m.observe != nil {
 		m.observe(m.p)
 	}
+}
+
+// describePair completes the report on the store of what is held out of a finished one. It is fs.ErrNotExist
+// if there is none, or one of another store.
+func (t *task) describePair() error {
+	if t.o.Holdout.kind() == heldout.None {
+		return nil
+	}
+	name := t.report.Store + TestSuffix
+	s, err := csr.Open(name, csr.OpenOptions{FS: t.o.FS, Missing: true})
+	if err != nil {
+		return fmt.Errorf("open the store of what is held out: %w", err)
+	}
+	if t.report.Heldout == nil {
+		t.report.Heldout = &Heldout{}
+	}
+	h := t.report.Heldout
+	h.Store, h.NNZ, h.Bytes, h.Fingerprint = name, s.NNZ(), s.Size(), s.Fingerprint()
+	if of := s.Manifest().Source[trainKey]; of != t.report.Fingerprint {
+		return errors.Join(&fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("it is held out of another store: %w", fs.ErrNotExist)}, s.Close())
+	}
+	return s.Close()
+}
+
+// Heldout is what a Holdout has done.
+type Heldout struct {
+	Store       string    `json:"store"`         // the store
+	NNZ         int64     `json:"nnz"`           // number of stored entries
+	Bytes       int64     `json:"bytes"`         // size of the store in bytes
+	Fingerprint string    `json:"fingerprint"`   // fingerprint of the matrix, 64 hex digits
+	From        time.Time `json:"from,omitzero"` // time from which on entries are held out, if they are held out by time
+	Rows        int64     `json:"empty_rows"`    // number of rows whose entries are all held out
+	Cols        int64     `json:"empty_cols"`    // number of columns whose entries are all held out
 }

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -113,18 +112,6 @@ func (g *sifted) places(ctx context.Context, emit func(part []extsort.Entry, tim
 		}
 		return emit(part, times)
 	})
-}
-
-func (g *sifted) matrixRows(ctx context.Context, emit func(row int64, cols []uint32, vals []float64, times []format.Time) error) error {
-	rows := rowBuilder{pack: g.left, most: g.longestRow(), emit: emit}
-	err := g.places(ctx, rows.add)
-	if err == nil {
-		err = rows.flush()
-	}
-	if me := (*budget.Error)(nil); errors.As(err, &me) {
-		me.Budget, me.Need = g.o.Memory, g.o.Memory+2*rowCost*g.left.Cols
-	}
-	return err
 }
 
 // With times, an entry is two in the spool: key and value, then key and time, both keys with a

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/roles"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
@@ -208,38 +207,4 @@ func (t *titler) join(side format.Side, open titles.Source) *titles.Join {
 		Ctx: t.ctx, Most: t.most, Open: open, Text: file != nil && file.Kind == csr.StringIDs, Any: file != nil && file.Order != csr.Ascending,
 		EachID: func(visit func(int64, string) error) error { return titles.IDsOf(t.store, axis, visit) },
 	}
-}
-
-// keepTitles has a store that is written keep the titles of the one appended to. They are walked
-// when it is sealed; closing is for afterwards.
-func (g *ordered) keepTitles(ctx context.Context, w *csr.Writer) (closing func() error, err error) {
-	closing = func() error { return nil }
-	if g.o.base == nil {
-		return closing, nil
-	}
-	old, err := g.o.base.open(g.o.FS)
-	if err != nil {
-		return closing, err
-	}
-	var now [2]csr.Axis
-	now[format.RowSide], now[format.ColSide] = csr.Exchanged(g.pack.Transposed, csr.RowAxis, csr.ColAxis)
-	for i, a := range g.all() {
-		open, err := titles.Of(old, axisOf(old, sides[i]))
-		if err != nil {
-			return old.Close, err
-		}
-		if open == nil {
-			continue
-		}
-		j := &titles.Join{Ctx: ctx, Most: g.plan.Space / 8, Open: open, Text: a.Text, EachID: func(visit func(int64, string) error) error {
-			return a.Each(g.scratch, func(id *ids.ID) error {
-				if a.Text {
-					return visit(0, string(id.Text))
-				}
-				return visit(id.Int, "")
-			})
-		}}
-		w.SetTitles(now[sides[i]], j.Each())
-	}
-	return old.Close, nil
 }

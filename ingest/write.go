@@ -60,9 +60,6 @@ func publish(ctx context.Context, g *sifted, saved func(store, test *csr.Writer)
 	return store.Commit()
 }
 
-// trainKey is the name of the fingerprint, in the source of a store of what is held out, of the store with the rest.
-const trainKey = "held_out_of"
-
 // fill writes a store of all entries that are left, or of a part of them.
 func (g *sifted) fill(ctx context.Context, p *part, staging *vfs.Staging, source map[string]any) (_ *csr.Writer, err error) {
 	stats := &g.final
@@ -262,5 +259,17 @@ func (r *rowBuilder) flush() error {
 	}
 	err := r.emit(r.row, r.cols, r.vals, r.times)
 	r.cols, r.vals, r.times = r.cols[:0], r.vals[:0], r.times[:0]
+	return err
+}
+
+func (g *sifted) matrixRows(ctx context.Context, emit func(row int64, cols []uint32, vals []float64, times []format.Time) error) error {
+	rows := rowBuilder{pack: g.left, most: g.longestRow(), emit: emit}
+	err := g.places(ctx, rows.add)
+	if err == nil {
+		err = rows.flush()
+	}
+	if me := (*budget.Error)(nil); errors.As(err, &me) {
+		me.Budget, me.Need = g.o.Memory, g.o.Memory+2*rowCost*g.left.Cols
+	}
 	return err
 }

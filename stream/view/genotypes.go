@@ -131,19 +131,3 @@ func alleles(mean float64) float64 {
 	}
 	return 1 / math.Sqrt(v)
 }
-
-// meanOfKnown is the mean of the known values of a row of n elements, the others of which are 0.
-func meanOfKnown(val []float64, n int) float64 {
-	s, known := 0.0, float64(n)
-	for _, v := range val {
-		if v != v {
-			known--
-		} else {
-			s += v
-		}
-	}
-	if known == 0 {
-		return 0
-	}
-	return s / known
-}

@@ -29,9 +29,6 @@ func (e *ValueError) Say(row, col string) string {
 	return fmt.Sprintf("view: %v makes %v in %s, %s, %v", e.Step, e.Value, row, col, e.Becomes)
 }
 
-// Squares of values outside of this range may leave that of a float64.
-const smallest, greatest = 0x1p-100, 0x1p100
-
 // Measure reads the source for the statistics of the view and for ‖B‖_F. Until it has returned
 // nil nothing can be made of a View but a plan. o.Reserve is memory that others have.
 func (v *View) Measure(ctx context.Context, o stream.Options) error {
@@ -364,4 +361,11 @@ func (v *View) Recall(measured [][]float64) error {
 	v.last, v.measured = nil, true
 	v.prepare(len(v.ops))
 	return nil
+}
+
+// Numbers describe a row or column. Mean and Variance are those of all its elements, the ones
+// without an entry included, and 0 where there are none; Variance is divided by their number.
+type Numbers struct {
+	Count               int64 // of entries that are not 0: steps that fill do not change it
+	Sum, Mean, Variance float64
 }

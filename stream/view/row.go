@@ -2,6 +2,9 @@ package view
 
 import "math"
 
+// Squares of values outside of this range may leave that of a float64.
+const smallest, greatest = 0x1p-100, 0x1p100
+
 // op is what a step does to a row of the store.
 type op struct {
 	kind   opKind
@@ -377,4 +380,20 @@ func variance(squares, s sum, size, n, rounding float64) float64 {
 		return 0
 	}
 	return v
+}
+
+// meanOfKnown is the mean of the known values of a row of n elements, the others of which are 0.
+func meanOfKnown(val []float64, n int) float64 {
+	s, known := 0.0, float64(n)
+	for _, v := range val {
+		if v != v {
+			known--
+		} else {
+			s += v
+		}
+	}
+	if known == 0 {
+		return 0
+	}
+	return s / known
 }

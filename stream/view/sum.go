@@ -55,3 +55,11 @@ func (s sum) over(n float64) float64 {
 	r.addProduct(-q, n)
 	return q + r.value()/n
 }
+
+// logSum is the logarithm of the sum of a row or column, and 0 where there is nothing in it.
+func logSum(x float64) float64 {
+	if x == 0 {
+		return 0
+	}
+	return math.Log(x)
+}

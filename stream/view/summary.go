@@ -10,13 +10,6 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Numbers describe a row or column. Mean and Variance are those of all its elements, the ones
-// without an entry included, and 0 where there are none; Variance is divided by their number.
-type Numbers struct {
-	Count               int64 // of entries that are not 0: steps that fill do not change it
-	Sum, Mean, Variance float64
-}
-
 // Summary is what Summarise has summed up.
 type Summary struct {
 	Columns []Numbers // of the source

@@ -6,6 +6,21 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
+// need is what is summed up in a read.
+type need struct {
+	stats   [largest + 1]bool // of each column of the store
+	squares bool              // of each column, with P·Qᵀ, and its sum
+	totals  bool              // of each row
+	norm    bool              // ‖B‖²
+	known   bool              // of each column: what is a number, and how much is not
+
+	rounding float64 // of the values: see View.rounding
+	flat     int     // 1 + the column of P of the centring of the columns of the store, 0 without
+
+	moments func(float64) float64 // of f of the entries of each of the user's columns,
+	byRow   bool                  // which are rows of the store
+}
+
 // sums is what a read sums up of a matrix S + P·Qᵀ, in the order of its rows.
 type sums struct {
 	need need

@@ -213,11 +213,3 @@ func (c *compiler) ppmi(s Step) {
 	c.tells(at, "columns", "log-sum")
 	c.number("log-total", &all)
 }
-
-// logSum is the logarithm of the sum of a row or column, and 0 where there is nothing in it.
-func logSum(x float64) float64 {
-	if x == 0 {
-		return 0
-	}
-	return math.Log(x)
-}
