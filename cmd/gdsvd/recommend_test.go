@@ -266,7 +266,7 @@ func TestTitlesOfSeveral(t *testing.T) {
 	fails(t, ui.ExitError, `column "emma" is the title of several`, "query", out, "emma")
 	people := write(t, dir, "people.csv", "ann,Ann Lee\nbob,Bob\ncy,Bobby\n")
 	must(t, "ingest", "-q", filepath.Join(dir, "in.csv"), "-o", store, "--resume", "--row-titles", people)
-	if text := must(t, "view", store, "--rows", "ann lee,Bob"); !strings.Contains(text, "row ann (Ann Lee)") || !strings.Contains(text, "row bob (Bob)") || strings.Contains(text, "cy") {
+	if text := must(t, "view", "-q", store, "--rows", "ann lee,Bob"); !strings.Contains(text, "row ann (Ann Lee)") || !strings.Contains(text, "row bob (Bob)") || strings.Contains(text, "cy") {
 		t.Errorf("view by titles:\n%s", text)
 	}
 	fails(t, ui.ExitError, `row "bo" is the title of several: bob \(Bob\), cy \(Bobby\); give the id of one`, "view", store, "--rows", "bo")
