@@ -1,6 +1,55 @@
+// Package stream makes passes over a sparse matrix within a memory budget: each
+// pass reads every block of rows once, in file order.
+//
+// [Matrix] is a [solver.Matrix] over the blocks of a [Source]: a store ([New]), a matrix in
+// memory ([FromSparse]), or one that is made as it is read ([NewFrom]). A
+// [solver.Pass] says what is wanted of a read; no product of A with itself is formed.
+//
+// A [Sided] source has diagonal and low-rank factors about its blocks, which passes apply to the vectors
+// (package view).
+//
+// # Same bits
+//
+// Rows are added in tasks: blocks or, of a matrix of few blocks, equal parts of
+// them. The sum over tasks is split into a fixed number of lanes: lane k of P adds
+// the tasks k, k+P, … in ascending order into its own accumulator, and
+// the lanes are added in order at the end. Tasks and P are functions of
+// the matrix and of the number of columns (see parts and lanes). Workers only decide when a
+// task is decoded and who adds it, the budget only what is decoded again in the next pass.
+// So results are identical bit by bit for any number of workers, any budget and any
+// size of shards.
+//
+// The instructions of the machine ([Plan.Kernel]) can change the last bits: amd64 processors
+// with AVX2 and FMA and those with AVX-512 give the same; amd64 processors without and builds
+// with the tag noasm give others; and so do other architectures, whose compilers fuse
+// multiply-add as they see fit.
+//
+// # Scale
+//
+// Where ‖A‖_F is below 2⁻¹⁰⁰ or above 2¹⁰⁰, squares of values may leave the range of a
+// float64. All products are then those of 2^−e·A (solver.Info.Exponent), whose norm is
+// near 1: a table of values is multiplied by 2^−e once, other values when they are
+// decoded. That is exact. Other matrices are left as they are.
+//
+// # Memory
+//
+// [New] plans before anything is read: accumulators, scratch for the blocks in
+// flight, both allocated once and as large as they get, spans of the store that are read
+// ahead, some garbage, and, with what is left of the budget, blocks kept decoded from the first
+// pass on, at 2 to 12 bytes an entry (csr.Block). A budget that cannot work
+// is refused with the numbers ([BudgetError]).
+//
+// Where even the vectors are too large, they lie in a solver.Space, in files for
+// example, and are gone through window by window. With memory for the sums of fewer
+// columns than a pass has, the matrix is read several times, for some columns each. The bits
+// are those of all columns together.
 package stream
 
-import "github.com/gdsvd/gdsvd/csr"
+import (
+	"context"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
 
 // Source is a matrix cut into blocks of rows, which a pass reads: a [csr.Store],
 // or anything that can make them. The blocks are in ascending order of rows and
@@ -33,3 +82,88 @@ type Source interface {
 }
 
 var _ Source = (*csr.Store)(nil)
+
+// Range returns blocks from … to−1 of src as a matrix of their own, with their rows numbered from 0: what one of several
+// processes reads of a matrix. Norm, Terms and MaxBlock stay those of src, so that all ranges are scaled alike and their
+// sums add up to those of src. The range is Sided if src is.
+func Range(src Source, from, to int) Source {
+	r := rangeOf{Source: src, from: from, to: to}
+	if from < to {
+		r.first = src.Block(from).FirstRow
+		last := src.Block(to - 1)
+		r.rows = last.FirstRow + int64(last.Rows) - r.first
+	}
+	if s, ok := src.(Sided); ok {
+		return &sidedRange{rangeOf: r, all: s}
+	}
+	return &r
+}
+
+type rangeOf struct {
+	Source
+	from, to    int
+	first, rows int64
+}
+
+func (r *rangeOf) Rows() int64           { return r.rows }
+func (r *rangeOf) NumBlocks() int        { return r.to - r.from }
+func (r *rangeOf) Prefetch(from, to int) { r.Source.Prefetch(r.from+from, r.from+to) }
+func (r *rangeOf) Release(from, to int)  { r.Source.Release(r.from+from, r.from+to) }
+
+func (r *rangeOf) Block(i int) csr.BlockInfo {
+	b := r.Source.Block(r.from + i)
+	b.FirstRow -= r.first
+	return b
+}
+
+func (r *rangeOf) DecodeBlock(i int, dst *csr.Block) error {
+	err := r.Source.DecodeBlock(r.from+i, dst)
+	dst.FirstRow -= r.first
+	return err
+}
+
+// sidedRange is a range of a Sided source, which knows its rows by their numbers there.
+type sidedRange struct {
+	rangeOf
+	all Sided
+}
+
+var _ Sided = (*sidedRange)(nil)
+
+func (r *sidedRange) Sides() (scaled bool, rank int, bytes int64) { return r.all.Sides() }
+func (r *sidedRange) Columns() (e []float64, q [][]float64)       { return r.all.Columns() }
+func (r *sidedRange) Terms() float64                              { return r.all.Terms() }
+
+func (r *sidedRange) RowSides(b *csr.Block, d, p []float64) {
+	there := *b
+	there.FirstRow += r.first
+	r.all.RowSides(&there, d, p)
+}
+
+// Scan reads every block of a source once, for sums over its entries. compute is called
+// with rows of it, their values as they are, by any of o.Workers goroutines, add with the same rows, by the same
+// one, when it has been called with all rows before them. o.Reserve is what the two need.
+// The error is a *BudgetError when the budget cannot work.
+func Scan(ctx context.Context, src Source, o Options, compute, add func(worker int, b *csr.Block) error) error {
+	o.Once, o.Space = true, nil
+	m, err := NewFrom(src, o)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	m.scaling = &scaling{half: 1} // what is summed up is of the values themselves, not of products
+	turn := newSequencer(1)
+	return m.eachTask(ctx, inOrder, []*sequencer{turn}, func(worker int, u *task) error {
+		if err := compute(worker, &u.block); err != nil {
+			return err
+		}
+		if !turn.enter(u.i) {
+			return context.Canceled // the pass has failed; eachTask returns the reason
+		}
+		err := add(worker, &u.block)
+		if err == nil {
+			turn.leave(u.i)
+		}
+		return err
+	})
+}

@@ -147,7 +147,8 @@ func (p *page) head(title, name string, more markup) {
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
 %s<title>%s %s</title>
-<style>%s</style>
+<style>
+%s</style>
 </head>
 <body>
 <header><p class="kind">gdsvd · %s</p><h1><bdi>%s</bdi></h1></header>
@@ -160,50 +161,10 @@ func (p *page) close() { p.f("</main>\n<script>%s</script>\n</body>\n</html>\n",
 // closeLive ends a page of liveHead, which has a script of its own.
 func (p *page) closeLive() { p.WriteString("</main>\n</body>\n</html>\n") }
 
-// What prints comes last, for it overrides the rest.
-const style = `
-:root{color-scheme:light dark;--bg:#fff;--fg:#1b2230;--dim:#566173;--line:#d5dbe5;--card:#f6f8fb;--good:#1a6f3c;--bad:#a3480b;
---c0:#1f5fbf;--c1:#c04f00;--c2:#0a7f5a;--c3:#a8327f;--c4:#7a6a00;--c5:#5b4bb5;--c6:#0b7f94;--c7:#b3261e;--c8:#4e7d1f;--c9:#8a5a2b;--ca:#7b8494}
-@media (prefers-color-scheme:dark){:root{--bg:#12161d;--fg:#e4e9f1;--dim:#9aa6b8;--line:#323b49;--card:#1a202a;--good:#6fd196;--bad:#f2a65e;
---c0:#7db0ff;--c1:#ff9c52;--c2:#4fd0a0;--c3:#f08bcc;--c4:#d9c64a;--c5:#aa9cff;--c6:#55cfe3;--c7:#ff857a;--c8:#a3d465;--c9:#d5a273;--ca:#8a93a3}}
-*{box-sizing:border-box}
-body{margin:0 auto;padding:1.2rem;max-width:68rem;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
-h1{font-size:1.6rem;line-height:1.2;margin:.1rem 0 1rem}h2{font-size:1.2rem;margin:2.2rem 0 .5rem;padding-top:.7rem;border-top:1px solid var(--line)}
-h3{font-size:1rem;margin:0 0 .3rem}p{margin:.4rem 0}.kind{color:var(--dim);margin:0}.dim{color:var(--dim);font-size:.88em}
-.state{padding:.6rem .9rem;background:var(--card);border-left:.3rem solid var(--good)}.state.bad{border-color:var(--bad)}
-dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,20rem),1fr));gap:.1rem 2rem;margin:.6rem 0}
-dl div{border-bottom:1px solid var(--line);padding:.2rem 0}dt{color:var(--dim);font-size:.85rem}dd{margin:0}
-.pair{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr));gap:1rem}
-figure{margin:0;max-width:40rem;padding:.6rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;min-width:0}
-figure:not(:has(svg)){align-self:start}figcaption{color:var(--dim);font-size:.88rem}svg{display:block;width:100%;height:auto}
-svg text{font:13px system-ui,sans-serif;fill:var(--dim)}svg .name{fill:var(--fg)}
-.g{stroke:var(--line);fill:none;stroke-width:1}.m{stroke:var(--fg);fill:none;stroke-dasharray:5 4}.l{fill:none;stroke-width:1.7;stroke-linejoin:round}
-.key{print-color-adjust:exact;display:inline-block;width:.8em;height:.8em;border-radius:.15em;margin:0 .3em 0 0}.keyed{display:inline-block;margin-right:.8em}
-progress{display:block;width:100%;height:1.1rem;accent-color:var(--c0)}nav{margin:.2rem 0}a{color:var(--c0)}
-.number{font-variant-numeric:tabular-nums}#connection{color:var(--bad);min-height:1.5em;margin:0}
-#contents a{display:inline-block;padding:.2rem 0;margin-right:1rem}summary{cursor:pointer;color:var(--c0);padding:.3rem 0}
-.pair:has(>figure:nth-child(3)){grid-template-columns:repeat(auto-fill,minmax(min(100%,20rem),1fr))}
-@media (min-width:46rem){.pair:has(>figure:nth-child(3)) svg text{font-size:17px}}
-.over{paint-order:stroke;stroke:var(--card);stroke-width:4px;stroke-linejoin:round}.good{color:var(--good)}.wrong{color:var(--bad)}
-.scroll{overflow-x:auto;background:linear-gradient(to right,var(--bg) 40%,transparent) 0 0/3rem 100%,linear-gradient(to left,var(--bg) 40%,transparent) 100% 0/3rem 100%,
-linear-gradient(to right,var(--line),transparent) 0 0/.8rem 100%,linear-gradient(to left,var(--line),transparent) 100% 0/.8rem 100%;background-repeat:no-repeat;background-attachment:local,local,scroll,scroll}.long{overflow-y:auto;max-height:40rem}
-:focus-visible{outline:2px solid var(--c0);outline-offset:2px}
-table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--dim);padding:.3rem 0}
-th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}thead th{position:sticky;top:0;background:var(--bg);color:var(--dim);font-weight:600}
-th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--c0);outline-offset:2px}th button:hover{color:var(--fg)}
-[aria-sort] button{color:var(--fg)}[aria-sort=ascending] button::after{content:"\2009↑"}[aria-sort=descending] button::after{content:"\2009↓"}
-.text{text-align:left;white-space:normal}th.text,td.text{min-width:6rem}.joined{text-align:left;border-left:.25rem solid var(--c1)}.joined.odd{border-color:var(--line) var(--line) var(--line) var(--c5)}
-.topics{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}
-.topic{padding:.6rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;min-width:0}
-.signs{display:grid;grid-template-columns:1fr 1fr;gap:.3rem 1rem;font-size:.88rem}.signs ol{margin:0;padding:0;list-style:none}
-.signs li{display:flex;justify-content:space-between;gap:.6rem;border-bottom:1px solid var(--line)}.signs li>:first-child{min-width:0}.score{font-variant-numeric:tabular-nums;white-space:nowrap}
-.signs p{color:var(--dim)}
-pre{padding:.7rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.88rem}
-@media (max-width:30rem){body{padding:.8rem}#now dl{grid-template-columns:1fr 1fr;gap:.1rem 1rem}.signs{grid-template-columns:1fr}table{font-size:.8rem}th,td{padding:.2rem .25rem}svg text{font-size:15px}}
-@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--dim:#444;--line:#bbb;--card:#fff;--good:#1a6f3c;--bad:#a3480b;
---c0:#1f5fbf;--c1:#c04f00;--c2:#0a7f5a;--c3:#a8327f;--c4:#7a6a00;--c5:#5b4bb5;--c6:#0b7f94;--c7:#b3261e;--c8:#4e7d1f;--c9:#8a5a2b;--ca:#7b8494}
-body{font-size:10pt;padding:0}.pair{grid-template-columns:1fr 1fr;gap:.6rem}figure{padding:.3rem}svg text{font-size:15px}details::details-content{content-visibility:visible;block-size:auto}summary,#contents{display:none}figure,tr,.topic{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible;max-height:none}thead th{position:static}}
-`
+// style is that of the page. What prints comes last, for it overrides the rest.
+//
+//go:embed style.css
+var style string
 
 // Sorts is the script that makes headings of tables buttons, which sort by their column. It declares sortTables, to be
 // called for the tables that there are, and again when their lines are replaced. It has none of the characters that HTML

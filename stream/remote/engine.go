@@ -1,8 +1,45 @@
+// Package remote makes the passes over a matrix by tasks, which an engine runs wherever it likes: goroutines ([Local]),
+// programs at the other end of a pipe ([Command]), and through them Dask or Ray.
+//
+// [Matrix] is a [solver.Matrix]. It cuts the blocks of a store into groups of about as many entries, and each pass is a
+// [Task] a group: a record of names and no numbers. Numbers are in pieces, files of one folder that the driver and all
+// workers see under the same path, or objects of a bucket of S3. Reads for the statistics of a view are tasks, too ([Matrix.Measure]),
+// and so are the sweeps that make left vectors ([Left]). A [Worker] makes the pieces of a task from those that the task names and from the store.
+//
+// # Same bits
+//
+// What a group adds up is a function of the group (package stream), and sums of groups are formed in the order of the
+// groups. So results depend on the matrix and the number of groups alone: not on the engine, the number of workers, or
+// tasks that were done twice. The number of groups is a part of solver.Info.ID. Workers with instructions that round
+// differently are refused: see [Answer].
+//
+// # Pieces
+//
+// A piece is some float64s, little endian, and a trailer of 16 bytes: "gdsvdpc1", the CRC-32C of the name of its run, "/",
+// its own name and the numbers, as 4 bytes little endian, and 4 zero bytes. It is written under a name of its own and renamed:
+// it is whole, or not there. Every run has a folder with a random name, so that nothing that an earlier run has left
+// is taken for a piece of this one, and every pass has names of its own.
+// Pieces last as long as the pass, and are not synced to the disk: what a crash leaves of one is not taken for it.
+//
+// # Faults
+//
+// An engine is not believed. After every stage all pieces must be there with the right size, and each reader of one checks its
+// CRC-32C. A task of which pieces are missing is given to the engine again, some times, and so is one whose piece turns out
+// to be damaged. An error that no other worker would mend, such as a damaged shard, ends the run at once (Answer.Kind).
 package remote
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"os/exec"
+	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -51,4 +88,248 @@ func (e *Local) Run(ctx context.Context, tasks []Task, answer func(Answer)) erro
 		answer(a)
 	}
 	return context.Cause(ctx)
+}
+
+// Command is an engine of programs at the other end of a pipe: each reads tasks from its standard input, a line of JSON each,
+// and answers on its standard output as Worker.Serve does, in any order. They go on from one stage to the next. One that ends
+// or does not answer is replaced; what it had to do has failed, and may be tried again.
+type Command struct {
+	Args      []string
+	Label     string        // what Name returns
+	Processes int           // 0: one
+	Window    int           // tasks that a process has at a time; 0: all
+	Timeout   time.Duration // a process that answers nothing for so long while it has tasks is killed; 0: none is
+
+	procs []*process // nil where none runs
+}
+
+var _ Engine = (*Command)(nil)
+
+func (c *Command) Name() string { return c.Label }
+
+// process is a program that runs.
+type process struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     io.Closer
+	answers chan Answer // closed when it has ended
+	err     error       // why, then
+	stderr  tail
+}
+
+func (c *Command) start() (*process, error) {
+	p := &process{cmd: exec.Command(c.Args[0], c.Args[1:]...), answers: make(chan Answer, 1<<10)}
+	p.cmd.Stderr, p.cmd.WaitDelay = &p.stderr, time.Second // what it has started may keep its stderr open
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.in, p.out = in, out
+	go p.listen(out)
+	return p, nil
+}
+
+// listen passes on what the program says until it ends.
+func (p *process) listen(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, longestLine)
+	var err error
+	for err == nil && lines.Scan() {
+		var a Answer
+		if err = json.Unmarshal(lines.Bytes(), &a); err != nil {
+			err = fmt.Errorf("its standard output is no answer: %.80q", lines.Bytes())
+			_ = p.cmd.Process.Kill() // an error means that it has ended
+			break
+		}
+		p.answers <- a
+	}
+	err = errors.Join(err, p.cmd.Wait())
+	if err == nil {
+		err = errors.New("it has ended")
+	}
+	if said := p.stderr.last(); said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	p.err = fmt.Errorf("worker %s: %w", p.cmd.Path, err)
+	close(p.answers)
+}
+
+// say writes a line to the program, which has so much time to read it, unless that is 0.
+func (p *process) say(line []byte, timeout time.Duration) error {
+	if timeout > 0 {
+		defer time.AfterFunc(timeout, func() { _ = p.cmd.Process.Kill() }).Stop()
+	}
+	_, err := p.in.Write(line)
+	return err
+}
+
+func (p *process) end() {
+	_ = p.cmd.Process.Kill() // an error means that it has ended
+	_, _ = p.in.Close(), p.out.Close()
+	for range p.answers {
+	}
+}
+
+func (c *Command) Run(ctx context.Context, tasks []Task, answer func(Answer)) error {
+	for len(c.procs) < max(1, c.Processes) {
+		c.procs = append(c.procs, nil)
+	}
+	queue := make(chan int, len(tasks))
+	for i := range tasks {
+		queue <- i
+	}
+	close(queue)
+	var one sync.Mutex
+	var g errgroup.Group
+	for i := range c.procs {
+		s := &slot{Command: c, at: i, tasks: tasks, queue: queue, open: map[int]bool{}, answer: func(a Answer) {
+			one.Lock()
+			defer one.Unlock()
+			answer(a)
+		}}
+		g.Go(func() error { return s.run(ctx) })
+	}
+	return g.Wait()
+}
+
+// slot is what goes on with one process in a Run.
+type slot struct {
+	*Command
+	at     int
+	tasks  []Task
+	queue  chan int
+	open   map[int]bool // tasks that the process has
+	answer func(Answer)
+}
+
+func (s *slot) run(ctx context.Context) error {
+	for {
+		more, err := s.fill()
+		if err != nil {
+			s.fail(err)
+			continue
+		}
+		if len(s.open) == 0 && !more {
+			return nil
+		}
+		if err := s.wait(ctx); err != nil {
+			s.fail(err)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// fill gives the process as many tasks as it may have, and tells whether there have been any.
+func (s *slot) fill() (some bool, err error) {
+	for s.Window == 0 || len(s.open) < s.Window {
+		i, ok := <-s.queue
+		if !ok {
+			return some, nil
+		}
+		some, s.open[i] = true, true
+		if s.procs[s.at] == nil {
+			p, err := s.start()
+			if err != nil {
+				return some, err
+			}
+			s.procs[s.at] = p
+		}
+		line, err := json.Marshal(request{i, s.tasks[i]})
+		if err == nil {
+			err = s.procs[s.at].say(append(line, '\n'), s.Timeout)
+		}
+		if err != nil {
+			return some, err
+		}
+	}
+	return some, nil
+}
+
+func (s *slot) wait(ctx context.Context) error {
+	p := s.procs[s.at]
+	var late <-chan time.Time
+	if s.Timeout > 0 {
+		timer := time.NewTimer(s.Timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case a, ok := <-p.answers:
+		if !ok {
+			return p.err
+		}
+		if s.open[a.ID] {
+			delete(s.open, a.ID)
+			s.answer(a)
+		}
+		return nil
+	case <-late:
+		return fmt.Errorf("worker %s: no answer for %v", p.cmd.Path, s.Timeout)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// fail ends the process, with which all tasks that it has fail.
+func (s *slot) fail(err error) {
+	if p := s.procs[s.at]; p != nil {
+		p.end()
+		s.procs[s.at] = nil
+		if fault := new(fs.PathError); errors.As(err, &fault) {
+			err = p.err // of writing to it: why it has ended says more
+		}
+	}
+	for i := range s.open {
+		delete(s.open, i)
+		s.answer(Answer{ID: i, Error: err.Error()})
+	}
+}
+
+// Close ends the programs: those that go on for more than patience after the end of their input are killed.
+func (c *Command) Close() error {
+	const patience = 5 * time.Second
+	for i, p := range c.procs {
+		if p == nil {
+			continue
+		}
+		_ = p.in.Close() // it reads no more, or has ended
+		kill := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
+		for range p.answers {
+		}
+		kill.Stop()
+		c.procs[i] = nil
+	}
+	return nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const tailSize = 2 << 10
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	t.text = t.text[max(0, len(t.text)-tailSize):]
+	return len(b), nil
+}
+
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := bytes.Split(bytes.TrimSpace(t.text), []byte("\n"))
+	return string(lines[len(lines)-1])
 }

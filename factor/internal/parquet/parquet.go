@@ -20,7 +20,6 @@ type Type uint8
 const (
 	Int32   Type = 1
 	Int64   Type = 2
-	Float32 Type = 4
 	Float64 Type = 5
 	String  Type = 6 // UTF-8, or bytes if a value is not
 )
@@ -44,23 +43,17 @@ type (
 	Int64s []int64
 	// Strings are the values of a String column.
 	Strings []string
-	// Float64s are the values of a Float64 or, rounded to it, a Float32 column: every Stride-th of X.
+	// Float64s are the values of a Float64 column: every Stride-th of X.
 	Float64s struct {
 		X      []float64
 		Stride int
-		Single bool
 	}
 )
 
-func (v Int32s) is(t Type) bool  { return t == Int32 }
-func (v Int64s) is(t Type) bool  { return t == Int64 }
-func (v Strings) is(t Type) bool { return t == String }
-func (v Float64s) is(t Type) bool {
-	if v.Single {
-		return t == Float32
-	}
-	return t == Float64
-}
+func (v Int32s) is(t Type) bool   { return t == Int32 }
+func (v Int64s) is(t Type) bool   { return t == Int64 }
+func (v Strings) is(t Type) bool  { return t == String }
+func (v Float64s) is(t Type) bool { return t == Float64 }
 
 // pageBytes is about how large a page becomes.
 const pageBytes = 1 << 20
@@ -88,11 +81,7 @@ func (v Strings) add(page []byte, i, n int) ([]byte, int) {
 
 func (v Float64s) add(page []byte, i, n int) ([]byte, int) {
 	for ; i < n && len(page) < pageBytes; i++ {
-		if x := v.X[i*v.Stride]; v.Single {
-			page = binary.LittleEndian.AppendUint32(page, math.Float32bits(float32(x)))
-		} else {
-			page = binary.LittleEndian.AppendUint64(page, math.Float64bits(x))
-		}
+		page = binary.LittleEndian.AppendUint64(page, math.Float64bits(v.X[i*v.Stride]))
 	}
 	return page, i
 }

@@ -29,7 +29,7 @@ func TestParquetDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		refused := func(what string, data []byte, must bool) {
-			_, _, err := formattest.Read(Format, data, false)
+			_, _, err := read(data, false)
 			if must && !errors.Is(err, ErrDamaged) && !errors.Is(err, format.ErrUnsupported) || err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}
@@ -52,7 +52,7 @@ func TestParquetDamage(t *testing.T) {
 func TestParquetPageSums(t *testing.T) {
 	rows, _ := formattest.ParquetRows(40)
 	for name, good := range map[string][]byte{"1": formattest.Parquet(t, rows, 20, pq.DataPageVersion(1)), "2": formattest.Parquet(t, rows, 20, pq.DataPageVersion(2), pq.Compression(&pq.Snappy))} {
-		want, _, err := formattest.Read(Format, good, false)
+		want, _, err := read(good, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestParquetPageSums(t *testing.T) {
 		for i := range pages {
 			bad := bytes.Clone(good)
 			bad[i] ^= 1 << (i % 8)
-			got, _, err := formattest.Read(Format, bad, false)
+			got, _, err := read(bad, false)
 			if err != nil && strings.Contains(err.Error(), "checksum") {
 				sums++
 			}
@@ -152,7 +152,7 @@ func TestParquetBombs(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _, err := formattest.Read(Format, onlyFooter(c.footer), false)
+		_, _, err := read(onlyFooter(c.footer), false)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, c.want) || strings.Contains(err.Error(), "\n") || took > 64<<20 {
 			t.Errorf("%s: %v, %d MiB", c.what, err, took>>20)
@@ -171,7 +171,7 @@ func TestParquetLongTexts(t *testing.T) {
 		for i := range rows {
 			rows[i].Item = int64(i)
 		}
-		if _, _, err := formattest.Read(Format, formattest.Parquet(t, rows[:9], len(rows), pq.DataPageStatistics(true)), false); !errors.Is(err, format.ErrUnsupported) {
+		if _, _, err := read(formattest.Parquet(t, rows[:9], len(rows), pq.DataPageStatistics(true)), false); !errors.Is(err, format.ErrUnsupported) {
 			t.Error(err)
 		}
 		data := formattest.Parquet(t, rows, len(rows), pq.DataPageStatistics(false))
@@ -217,10 +217,10 @@ func FuzzParquet(f *testing.F) {
 		C1, C2 float64
 	}{{"a", 1, 2}, {"b", 3, 4}}, 1))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if _, _, err := formattest.Read(Format, data, false); err != nil && strings.Contains(err.Error(), "\n") {
+		if _, _, err := read(data, false); err != nil && strings.Contains(err.Error(), "\n") {
 			t.Fatalf("error of several lines: %q", err)
 		}
-		if _, _, err := formattest.Read(Format, data, true); err != nil && strings.Contains(err.Error(), "\n") {
+		if _, _, err := read(data, true); err != nil && strings.Contains(err.Error(), "\n") {
 			t.Fatalf("error of several lines, with times: %q", err)
 		}
 		in := &format.Input{Name: "f", At: bytes.NewReader(data), Size: int64(len(data))}
@@ -229,4 +229,30 @@ func FuzzParquet(f *testing.F) {
 			t.Fatalf("error of several lines, of vectors: %q", err)
 		}
 	})
+}
+
+// read reads data as a plain file to its end, or to what cannot be read. With times, each entry must have one.
+func read(data []byte, times bool) (entries []formattest.Triple, at []format.Time, err error) {
+	r, err := Format.Open(&format.Input{Name: "in", At: bytes.NewReader(data), Size: int64(len(data)), Times: times, Window: 8 << 20})
+	if err != nil {
+		return nil, nil, err
+	}
+	for c := (&format.Chunk{Data: make([]byte, 0, 4<<10)}); ; {
+		var b format.Batch
+		b.Reset(0)
+		err := r.Next(c)
+		if err == io.EOF {
+			return entries, at, nil
+		}
+		if err == nil {
+			err = errors.Join(append([]error{r.Parse(c, &b)}, b.Errs...)...)
+		}
+		if err == nil && times && len(b.Time) != len(b.Val) {
+			err = fmt.Errorf("%d times of %d entries", len(b.Time), len(b.Val))
+		}
+		if err != nil {
+			return entries, at, err
+		}
+		entries, at = append(entries, formattest.Triples(&b)...), append(at, b.Time...)
+	}
 }

@@ -89,7 +89,7 @@ func TestParquetTimes(t *testing.T) {
 		{formattest.Parquet(t, []two{{1, 2, 3, 4}}, 9), nil, "--columns User,Item,,Phase), or"},
 		{formattest.Parquet(t, []none{{1, 2, 3}}, 9), nil, "no times can be read"},
 	} {
-		_, got, err := formattest.Read(Format, c.data, true)
+		_, got, err := read(c.data, true)
 		if c.says != "" {
 			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want %s", err, c.says)
@@ -98,7 +98,7 @@ func TestParquetTimes(t *testing.T) {
 			t.Errorf("%v, %v, want %v", got, err, c.want)
 		}
 	}
-	if got, _, err := formattest.Read(Format, formattest.Parquet(t, []old{{1, 2, deprecated.Int96{}}}, 9), false); err != nil || len(got) != 1 {
+	if got, _, err := read(formattest.Parquet(t, []old{{1, 2, deprecated.Int96{}}}, 9), false); err != nil || len(got) != 1 {
 		t.Errorf("an old time that is not asked for: %v, %v", got, err)
 	}
 }

@@ -1,13 +1,10 @@
-// Package formattest has what tests of formats and of ingest share: entries as texts, reading to the end, and files of
+// Package formattest has what tests of formats and of ingest share: entries as texts, and files of
 // Parquet made by another implementation.
 package formattest
 
 import (
 	"bytes"
 	"cmp"
-	"errors"
-	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -36,32 +33,6 @@ func Triples(b *format.Batch) (entries []Triple) {
 		entries = append(entries, Triple{string(b.Row.Text(i)), string(b.Col.Text(i)), v})
 	}
 	return entries
-}
-
-// Read reads data as a plain file to its end, or to what cannot be read. With times, each entry must have one.
-func Read(f format.Format, data []byte, times bool) (entries []Triple, at []format.Time, err error) {
-	r, err := f.Open(&format.Input{Name: "in", At: bytes.NewReader(data), Size: int64(len(data)), Times: times, Window: 8 << 20})
-	if err != nil {
-		return nil, nil, err
-	}
-	for c := (&format.Chunk{Data: make([]byte, 0, 4<<10)}); ; {
-		var b format.Batch
-		b.Reset(0)
-		err := r.Next(c)
-		if err == io.EOF {
-			return entries, at, nil
-		}
-		if err == nil {
-			err = errors.Join(append([]error{r.Parse(c, &b)}, b.Errs...)...)
-		}
-		if err == nil && times && len(b.Time) != len(b.Val) {
-			err = fmt.Errorf("%d times of %d entries", len(b.Time), len(b.Val))
-		}
-		if err != nil {
-			return entries, at, err
-		}
-		entries, at = append(entries, Triples(&b)...), append(at, b.Time...)
-	}
 }
 
 // Parquet is a file of rows as parquet-go writes it; each of groups rows is a row group.
