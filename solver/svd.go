@@ -1,12 +1,17 @@
 package solver
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // SVD computes the k leading singular triplets of a and certifies them: the
@@ -121,4 +126,141 @@ func (f *factorisation) factorise() (*Result, error) {
 		return nil, err
 	}
 	return f.finish(st)
+}
+
+// Eigen computes k leading eigenpairs of op. It returns the vectors as the
+// method found them, one after the other, and spends one last pass on measuring
+// them; it does not rotate or improve them as SVD does. Under StopResidual the
+// status is Converged only if all measured residuals are within the tolerance.
+//
+// The error is for faults: a pass that failed, an observer that wants to stop,
+// numbers out of range. A run that ended before convergence is not one; see
+// Status. Settings.Operator, Left, and SignLeft are ignored.
+func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
+	s.Operator, s.Energy = Gram, 0
+	if g, ok := op.(gram); ok {
+		op = gram{&metered{Matrix: g.a}}
+	}
+	var res *EigenResult
+	arena := tallskinny.NewArena(ctx, s.Space, s.Workers)
+	err := arena.Guarded(func() (_ *mat.Dense, err error) {
+		res, err = scaleOf(op).eigen(ctx, arena, op, s.normalised(op, int64(op.Dim())))
+		if err != nil {
+			return nil, err
+		}
+		return res.Vectors, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// The largest eigenvalue must be a number.
+func (e scale) eigen(ctx context.Context, arena *tallskinny.Arena, op Operator, s Settings) (res *EigenResult, err error) {
+	s.Observer = e.observer(s.Observer)
+	r := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator%v", op.Dim(), op.Dim(), e), s)
+	err = tallskinny.UntilEnd(func() error {
+		res, err = r.eigenvectors()
+		return err
+	})
+	if early := (*tallskinny.Interruption)(nil); errors.As(err, &early) {
+		res, err = r.unfinishedPairs(r.passes.cancelled()), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	first := res.Values[0]
+	for i, x := range res.Values {
+		res.Values[i] = math.Ldexp(x, 2*int(e))
+	}
+	if v := res.Values[0]; math.IsInf(v, 0) || v == 0 && first != 0 {
+		return nil, fmt.Errorf("eigenvalue %.3g·2^%d is beyond the range of numbers: %w", first, 2*int(e), ErrScale)
+	}
+	return res, nil
+}
+
+func (r *run) eigenvectors() (*EigenResult, error) {
+	if _, err := r.begin(); err != nil {
+		return nil, err
+	}
+	st, err := r.search(func() int { return 1 })
+	if err != nil {
+		return nil, err
+	}
+	r.estimates()
+	res := r.eigenpairs()
+	res.Status = st
+	if !r.passes.cut {
+		st, err = r.measure(res)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if r.passes.cut {
+		res.Status = st
+		for i := range res.Residuals {
+			res.Residuals[i] = math.NaN()
+		}
+	}
+	res.Stats = r.passes.cost()
+	return res, nil
+}
+
+// eigenpairs collects the locked pairs in descending order of value.
+func (r *run) eigenpairs() *EigenResult {
+	k := r.found.Len()
+	order := make([]int, k)
+	for i := range k {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.found.Values[j], r.found.Values[i]) })
+	res := &EigenResult{
+		Values:    make([]float64, k),
+		Vectors:   r.arena.Dense(r.n, k),
+		Residuals: make([]float64, k),
+		Seen:      make([]float64, k),
+	}
+	for j, i := range order {
+		res.Values[j], res.Seen[j] = r.found.Values[i], r.found.Seen[i]
+		r.arena.SetColumn(res.Vectors.RawMatrix(), j, r.found.Basis.Vector(i))
+	}
+	r.arena.SignColumns(res.Vectors)
+	return res
+}
+
+func (r *run) measure(res *EigenResult) (Status, error) {
+	k := len(res.Values)
+	y := r.arena.Dense(r.n, k)
+	err := r.passes.finishing(func() error {
+		return r.passes.make(func() error { return r.op.Apply(r.passes.ctx, y, res.Vectors) }, r.n, k, k)
+	})
+	if err != nil {
+		return r.passes.fault(err)
+	}
+	pairs := make([]method.RitzPair, k)
+	x, gx := tallskinny.Column(r.arena.Dense(r.n, 1)), tallskinny.Column(r.arena.Dense(r.n, 1))
+	for j := range pairs {
+		r.arena.CopyColumn(x, res.Vectors, j)
+		r.arena.CopyColumn(gx, y, j)
+		r.found.Lambda1 = max(r.found.Lambda1, r.arena.Norm2(gx))
+		r.arena.AddScaled(gx, -res.Values[j], x)
+		pairs[j] = method.RitzPair{Value: res.Values[j], Residual: r.arena.Norm2(gx)}
+	}
+	worst := 0
+	for j, c := range pairs {
+		res.Residuals[j] = r.found.Relative(c)
+		if res.Residuals[j] <= r.s.Tol {
+			res.Converged++
+		}
+		if res.Residuals[j] > res.Residuals[worst] {
+			worst = j
+		}
+	}
+	if res.Status == Converged && r.s.Stop == StopResidual && res.Converged < k {
+		res.Status = Stagnated
+	}
+	e := r.event(PhaseFinish, worst, method.RitzPair{Value: res.Values[worst]})
+	e.Residual = res.Residuals[worst]
+	return res.Status, r.observe(e)
 }

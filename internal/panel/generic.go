@@ -3,7 +3,7 @@ package panel
 import "math"
 
 // generic takes any tile of up to four columns.
-var generic = set{lanes: 1, rows: 1, cross: crossGeneric, product: productGeneric, rotate: rotateGeneric}
+var generic = set{lanes: 1, cross: crossGeneric, product: productGeneric, rotate: rotateGeneric}
 
 func crossGeneric(c, y, v []float64, _, ldy, ldv, rows, _, q int) int {
 	switch q {

@@ -12,8 +12,7 @@ const maxVectors = 3
 // set is a set of micro-kernels for tiles of vectors.
 type set struct {
 	lanes int // float64 in a vector
-	rows  int // of a tile at most
-	// cross adds yᵀv to c for p columns of y and q of v, p at most rows and q at
+	// cross adds yᵀv to c for p columns of y and q of v, q at
 	// most maxVectors·lanes, and returns how many columns of y it has done.
 	cross func(c, y, v []float64, ldc, ldy, ldv, rows, p, q int) int
 	// product adds v·d to y for p columns of y in nv vectors, and returns how

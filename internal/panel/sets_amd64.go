@@ -38,7 +38,7 @@ var (
 // The kernels check nothing: the last elements that they touch are read here.
 func vectors(lanes, most int, cross crossKernel, product productKernel, rotate rotateKernel, mask func(c int) *uint64) set {
 	return set{
-		lanes: lanes, rows: 1 << most,
+		lanes: lanes,
 		cross: func(c, y, v []float64, ldc, ldy, ldv, rows, p, q int) int {
 			log := 0
 			for log < most && 2<<log <= p {
