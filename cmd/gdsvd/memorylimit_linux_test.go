@@ -97,6 +97,74 @@ func TestIngestWithinAKernelLimit(t *testing.T) {
 	}
 }
 
+// Genotypes become a store, components and projections within a budget that a dense float64 matrix of them exceeds, under a limit of
+// 5 % more that the kernel enforces.
+func TestGenotypesWithinAKernelLimit(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector takes more memory than the limit leaves")
+	}
+	const budget = 48 << 20
+	samples, variants := 1000, 8000
+	if longtest.On() {
+		samples, variants = 4000, 20000
+	}
+	group := cgrouptest.New(t, "gdsvd-test-genotypes", budget+budget/20)
+	dir, r := t.TempDir(), rand.New(rand.NewPCG(2, 2))
+	at := func(name string) string { return filepath.Join(dir, name) }
+	bed := func(name string, samples, variants int) {
+		var fam, bim []byte
+		all := []byte("\x6c\x1b\x01")
+		for i := range samples {
+			fam = fmt.Appendf(fam, "f %s%d 0 0 0 -9\n", name, i)
+		}
+		for j := range variants {
+			bim = fmt.Appendf(bim, "1 rs%d 0 %d A G\n", j, j+1)
+			for i := 0; i < samples; i += 4 {
+				// Four samples of two populations; 3, 2, 1 and 0 are none, one, not called and two of A1.
+				b := byte(0)
+				for g := range 4 {
+					code := byte(3)
+					switch x := r.IntN(100) + 20*(j%2)*(g%2); {
+					case x < 3:
+						code = 1
+					case x > 90:
+						code = 0
+					case x > 60:
+						code = 2
+					}
+					b |= code << (2 * g)
+				}
+				all = append(all, b)
+			}
+		}
+		for suffix, text := range map[string][]byte{".bed": all, ".fam": fam, ".bim": bim} {
+			if err := os.WriteFile(at(name+suffix), text, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	bed("old", samples, variants)
+	bed("new", 100, variants*3/4)
+	printed := ""
+	for _, args := range [][]string{
+		{"ingest", at("old.bed"), "-o", at("store")},
+		{"svd", at("store"), "-k", "3", "--tol", "1e-3", "--view", "patterson", "-o", at("out")},
+		{"project", at("out"), at("new.bed"), "-o", at("x")},
+	} {
+		out, err := group.Command(process(t, append(args, "--memory", "48MiB")...)).CombinedOutput()
+		if usage, e := group.Usage(); err != nil || e != nil || usage.Killed > 0 {
+			t.Fatalf("%v: %v, %+v, %v\n%s", args, err, usage, e, out)
+		}
+		printed = string(out)
+	}
+	if got := resultOf(t, at("out")); got.PeakRSS <= 0 || got.PeakRSS > budget {
+		t.Errorf("%d bytes were resident of a budget of %d", got.PeakRSS, budget)
+	}
+	if !regexp.MustCompile(`columns of the matrix that are missing .* about 0\.7\d* to 0\.7\d* times`).MatchString(printed) {
+		t.Errorf("the shrinkage is not said: %s", printed)
+	}
+}
+
 // Under a limit that the kernel enforces a run is killed, goes on from its
 // checkpoint within the same limit, and ends with the bits of one that had all
 // the memory there is and no break.

@@ -14,7 +14,8 @@
 // rows with if the view weights columns.
 //
 // Columns of the store are those of the matrix with the same ids. Others are left out, and counted; more of them than known
-// ones are an error.
+// ones are an error. Columns that the store does not have are entries of 0; where the view has means for what is missing, as patterson
+// has, they add nothing to x, which is nearer to 0 for that: Projection says how much.
 package foldin
 
 import (
@@ -52,23 +53,24 @@ type Options struct {
 
 // Projection is what Project has written: the fields of projection.json.
 type Projection struct {
-	Format         string          `json:"format"`          // name of the format
-	Result         string          `json:"result"`          // directory of the result that the rows or columns are projected onto
-	Matrix         string          `json:"matrix"`          // fingerprint of the matrix of the result
-	Store          factor.StoreRef `json:"store"`           // the store
-	Side           string          `json:"side"`            // "rows" or "columns"
-	By             string          `json:"by"`              // "model" if rows are transformed by the view, "history" if they are taken by their entries
-	Whiten         bool            `json:"whiten"`          // whether components are divided by their standard deviations
-	Rows           int64           `json:"rows"`            // number of rows of X; each is a row or column of the store
-	K              int             `json:"k"`               // number of components
-	Empty          int64           `json:"empty"`           // number of rows without an entry in a column that the matrix has
-	Known          int64           `json:"known"`           // number of columns (or rows) of the store that the matrix has
-	Unknown        int64           `json:"unknown"`         // number of columns (or rows) of the store that the matrix does not have
-	UnknownIDs     []string        `json:"unknown_ids"`     // the first ten unknown ids
-	UnknownEntries int64           `json:"unknown_entries"` // number of entries in unknown columns, which are left out
-	IDs            factor.IDs      `json:"ids"`             // ids of the rows of X, in the form of result.json
-	Files          []factor.File   `json:"files"`           // files of the directory
-	CRC            crc.Sum         `json:"crc"`             // checksum of this object
+	Format         string          `json:"format"`              // name of the format
+	Result         string          `json:"result"`              // directory of the result that the rows or columns are projected onto
+	Matrix         string          `json:"matrix"`              // fingerprint of the matrix of the result
+	Store          factor.StoreRef `json:"store"`               // the store
+	Side           string          `json:"side"`                // "rows" or "columns"
+	By             string          `json:"by"`                  // "model" if rows are transformed by the view, "history" if they are taken by their entries
+	Whiten         bool            `json:"whiten"`              // whether components are divided by their standard deviations
+	Rows           int64           `json:"rows"`                // number of rows of X; each is a row or column of the store
+	K              int             `json:"k"`                   // number of components
+	Empty          int64           `json:"empty"`               // number of rows without an entry in a column that the matrix has
+	Known          int64           `json:"known"`               // number of columns (or rows) of the store that the matrix has
+	Unknown        int64           `json:"unknown"`             // number of columns (or rows) of the store that the matrix does not have
+	UnknownIDs     []string        `json:"unknown_ids"`         // the first ten unknown ids
+	UnknownEntries int64           `json:"unknown_entries"`     // number of entries in unknown columns, which are left out
+	Shrinkage      []float64       `json:"shrinkage,omitempty"` // by component, the share of the squares of its vector in columns of the store; absent where none is missing, or missing ones are 0 and not the mean
+	IDs            factor.IDs      `json:"ids"`                 // ids of the rows of X, in the form of result.json
+	Files          []factor.File   `json:"files"`               // files of the directory
+	CRC            crc.Sum         `json:"crc"`                 // checksum of this object
 
 	Dir string `json:"-"`
 }

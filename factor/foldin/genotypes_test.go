@@ -112,8 +112,13 @@ func TestGenotypes(t *testing.T) {
 	}
 	for c := range 4 {
 		res := factorised(t, alleles(t, g, ids, c%2 == 1), pipeline(t, "patterson"), k)
-		_, x := projected(t, res, alleles(t, other, newIDs, c > 1), foldin.Options{})
+		said, x := projected(t, res, alleles(t, other, newIDs, c > 1), foldin.Options{})
 		v := arrayOf(t, filepath.Join(res.Dir(), "V.npy"))
+		for f := range k { // the columns of V have length 1
+			if want := 1 - math.Pow(v.At(15, f), 2) - math.Pow(v.At(7, f), 2) - math.Pow(v.At(0, f), 2); math.Abs(said.Shrinkage[f]-want) > 1e-12 {
+				t.Errorf("case %d, component %d: %v is left, want %v", c, f, said.Shrinkage[f], want)
+			}
+		}
 		for i := range fresh {
 			for f := range k {
 				want := 0.0
@@ -129,8 +134,8 @@ func TestGenotypes(t *testing.T) {
 			}
 		}
 		// The matrix's own samples are where they are.
-		if _, own := projected(t, res, alleles(t, g, ids, false), foldin.Options{}); off(own, scaled(t, res, false)) > 1e-10 {
-			t.Errorf("case %d: the samples of the matrix are elsewhere", c)
+		if said, own := projected(t, res, alleles(t, g, ids, false), foldin.Options{}); off(own, scaled(t, res, false)) > 1e-10 || said.Shrinkage != nil {
+			t.Errorf("case %d: the samples of the matrix are elsewhere, or shrunk by %v", c, said.Shrinkage)
 		}
 	}
 	plain := factorised(t, ingested(t, ratings(9, 6), ingest.OrientRows), nil, 2)
@@ -141,5 +146,42 @@ func TestGenotypes(t *testing.T) {
 	some := g.Slice(0, n-1, 0, m).(*mat.Dense)
 	if _, err := foldin.Project(t.Context(), res, alleles(t, some, ids, false), foldin.Options{Dir: filepath.Join(t.TempDir(), "x"), Columns: true}); err == nil || !strings.Contains(err.Error(), "1 of 30 rows") {
 		t.Errorf("variants of other samples: %v", err)
+	}
+}
+
+// Scores of new samples of the same populations are nearer to 0 by what docs/genotypes.md says: by the factor of Lee, Zou and Wright
+// (2010) of independent variants, and by Shrinkage where variants are missing.
+func TestShrinkage(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	const n, m = 200, 2000
+	p, apart, ids := make([]float64, m), make([]float64, m), make([]string, m)
+	for j := range m {
+		p[j], apart[j], ids[j] = 0.2+0.6*r.Float64(), 0.08*(2*r.Float64()-1), fmt.Sprintf("rs%04d", j)
+	}
+	draw := func() *mat.Dense {
+		g := mat.NewDense(n, m, nil)
+		g.Apply(func(i, j int, _ float64) (a float64) {
+			for range 2 {
+				if r.Float64() < p[j]+apart[j]*float64(2*(i%2)-1) {
+					a++
+				}
+			}
+			return a
+		}, g)
+		return g
+	}
+	res := factorised(t, alleles(t, draw(), ids, false), pipeline(t, "patterson"), 1)
+	sigma, fresh := res.Values()[0], draw()
+	d, gamma := sigma*sigma/n, float64(m)/n
+	lambda := (d + 1 - gamma + math.Sqrt(math.Pow(d+1-gamma, 2)-4*d)) / 2 // d = lambda(1 + gamma/(lambda-1))
+	want := (lambda - 1) / (lambda + gamma - 1)
+	_, whole := projected(t, res, alleles(t, fresh, ids, false), foldin.Options{})
+	if left := mat.Norm(whole, 2) / sigma; math.Abs(left/want-1) > 0.05 || want > 0.8 {
+		t.Errorf("%v of the scores is left, want %v of a population value %v", left, want, lambda)
+	}
+	const there = m * 2 / 3
+	said, part := projected(t, res, alleles(t, fresh.Slice(0, n, 0, there).(*mat.Dense), ids[:there], false), foldin.Options{})
+	if left, want := mat.Norm(part, 2)/mat.Norm(whole, 2), said.Shrinkage[0]; math.Abs(left/want-1) > 0.05 || want > 0.75 {
+		t.Errorf("%v of the scores is left, want %v", left, want)
 	}
 }

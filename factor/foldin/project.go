@@ -51,7 +51,27 @@ func (p *projecting) plan(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := p.shrink(ctx); err != nil {
+		return err
+	}
 	return p.add(ctx)
+}
+
+// shrink computes what the columns that are there have of the squares of each vector.
+func (p *projecting) shrink(ctx context.Context) error {
+	if p.absent == nil {
+		return nil
+	}
+	p.Shrinkage = make([]float64, p.K)
+	return p.each(ctx, func(first int64, v *mat.Dense) {
+		for i := range v.RawMatrix().Rows {
+			for j, x := range v.RawRowView(i) {
+				if !p.absent[first+int64(i)] {
+					p.Shrinkage[j] += x * x
+				}
+			}
+		}
+	})
 }
 
 // budget is how many lines are taken at a time, and how many entries they may have. Where the store has them as its rows and all
