@@ -96,6 +96,60 @@ def test_results(tmp_path):
     assert [(r, c) for r, c in zip(best["row"].to_pylist(), best["column"].to_pylist())] == [(r, b["id"]) for r in plain for b in plain[r]]
 
 
+@pytest.mark.parametrize("kind", ["arrow", "zarr"])
+def test_export(tmp_path, kind):
+    """Vectors of either side, with numbers or texts as ids, times the values, in more blocks than one."""
+    n = (1 << 14) + 5
+    long = pa.table({"who": [f"ü{i:05}" for i in range(n)], "what": [i % 3 for i in range(n)], "n": [1.0 + i % 7 for i in range(n)]})
+    f = store(long, tmp_path).svd(2, tmp_path / "f")
+    for what, ids, vectors in (("US", f.rows, f.U * f.s), ("V", f.cols, f.V)):
+        out = f.export(tmp_path / f"{what}.{kind}", what)
+        if kind == "arrow":
+            table = pa.ipc.open_file(out).read_all()
+            there, found = table["id"].to_pylist(), np.array(table["vector"].to_pylist())
+        else:
+            group = pytest.importorskip("zarr").open_group(str(out), mode="r")
+            there, found = group["id"][:].tolist(), group[what][:]
+        assert there == list(ids)
+        np.testing.assert_array_equal(found, vectors)
+        with pytest.raises(FileExistsError, match="force=True"):
+            f.export(out, what)
+        f.export(out, what, force=True)
+    (tmp_path / "kept" / f"x.{kind}").mkdir(parents=True)
+    for bad, error, more in ((f"kept/x.{kind}", FileExistsError, {"force": True}), (f"s.{kind}", ValueError, {"what": "sigma"})):
+        with pytest.raises(error):
+            f.export(tmp_path / bad, **more)
+    assert not [p.name for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+def piped(stdin, *args):
+    return subprocess.run([sys.executable, "-m", "gdsvd", *args], input=stdin, capture_output=True)
+
+
+@pytest.mark.parametrize("new", [pa.ipc.new_stream, pa.ipc.new_file])
+def test_pipe(tmp_path, new):
+    """A stream and a file on standard input become the text of which the program makes the same store; what ends with an error makes none."""
+    sink = pa.BufferOutputStream()
+    wide = TABLE.append_column("more", TABLE["n"]).set_column(0, "who", TABLE["who"].dictionary_encode())
+    with new(sink, wide.schema) as w:
+        w.write_table(wide, max_chunksize=2)
+    data = sink.getvalue().to_pybytes()
+    text = piped(data, "arrow", "--row=who", "--col=what", "--value=n")
+    assert (text.returncode, text.stderr) == (0, b"")
+    out = tmp_path / "p.csr"
+    assert piped(text.stdout, "ingest", "-", "-o", out).returncode == 0
+    assert gdsvd.Store(out).fingerprint == store(TABLE, tmp_path).fingerprint
+    assert b"python -m gdsvd arrow" in piped(data, "ingest", "-", "-o", tmp_path / "none.csr").stderr
+    for bad, args, said in (
+        (data, [], b"name two or three"), (data, ["--row=who"], b"give both"), (data, ["--row=who", "--col=x"], b"no such column"),
+        (data[:-200] if new is pa.ipc.new_stream else data[:700], ["--row=who", "--col=what"], b""), (b"", [], b""), (b"a,b,1\n", [], b""),
+    ):  # fmt: skip
+        text = piped(bad, "arrow", *args)
+        assert text.returncode == 1 and said in text.stderr and text.stderr.startswith(b"gdsvd arrow: ") and text.stderr.count(b"\n") == 1, text
+        assert piped(text.stdout, "ingest", "-", "-o", tmp_path / "none.csr").returncode == 1
+    assert not (tmp_path / "none.csr").exists()
+
+
 def test_candidates(tmp_path):
     s = store(TABLE, tmp_path)
     f = s.svd(2, tmp_path / "f")

@@ -57,7 +57,7 @@ const (
 	h5py   = "make the store in Python with gdsvd.Store.from_h5ad or gdsvd.Store.from_10x_h5; of another file save the matrix with scipy.sparse.save_npz"
 	recode = "convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE | gdsvd ingest -"
 	export = "export it as CSV"
-	arrow  = "write it to a file as Parquet, or hand it over in Python: gdsvd.Store.from_table(pyarrow.ipc.open_stream(source), path, row=, col=, value=), or open_file"
+	arrow  = "the Python package makes text of it: python -m gdsvd arrow <FILE | gdsvd ingest -, or reads it: gdsvd.Store.from_table; or write it as Parquet"
 	twice  = "it is compressed twice: uncompress it once"
 )
 

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 import numpy as np
 
 from . import _soma
+from ._errors import ExistsError
 from ._frames import frame
 from ._input import flags, memory_flags
 from ._places import workplace
 from ._program import run
 from ._types import Array
+from ._vectors import BLOCK, write_vectors
+from ._zarr import is_zarr
 
 if TYPE_CHECKING:
     import pandas
 
 Path = Union[str, "os.PathLike[str]"]
-BLOCK = 1 << 14  # rows of vectors at a time
 
 
 class Alignment(NamedTuple):
@@ -122,19 +124,37 @@ class Uses:
         Parameters
         ----------
         out : path
-            ``.npy``, ``.npz``, ``.csv``, ``.tsv``, ``.parquet`` or ``.mtx``.
+            ``.npy``, ``.npz``, ``.csv``, ``.tsv``, ``.parquet`` or ``.mtx``; vectors also ``.arrow``, the table of `rows_table` in a file of
+            Arrow, by pyarrow, and ``.zarr``, a folder with an array of vectors and one of ids, by zarr.
         what : {"U", "V", "US", "VS", "sigma"}
             US and VS are times the singular values.
         **options
-            Flags of ``gdsvd export``: ``format="npy32"``, ``no_ids=True``, ``force=True``, …
+            Flags of ``gdsvd export``: ``format="npy32"``, ``no_ids=True``, ``force=True``, …; of Arrow and zarr ``force`` alone.
 
         Returns
         -------
         pathlib.Path
             Of the file.
         """
-        run("export", f"--what={what}", *flags(options), "-o", out, "--", self.path)
-        return pathlib.Path(out)
+        file = pathlib.Path(out)
+        if file.suffix in (".arrow", ".zarr") and "format" not in options:
+            self._export(file, what, **options)
+        else:
+            run("export", f"--what={what}", *flags(options), "-o", out, "--", self.path)
+        return file
+
+    def _export(self, out: pathlib.Path, what: str, force: bool = False) -> None:
+        if what not in ("U", "V", "US", "VS"):
+            raise ValueError(f"what = {what!r}: {out.suffix} files are of U, V, US or VS")
+        if out.exists() and not (force and (is_zarr(out) if out.suffix == ".zarr" else out.is_file())):
+            raise ExistsError(f"{out} is there already" + ("" if force else ": force=True replaces it"))
+        ids, vectors = (self.rows, self.U) if what[0] == "U" else (self.cols, self.V)
+        with workplace(beside=out) as tmp:
+            made = tmp / f"new{out.suffix}"
+            write_vectors(made, what, ids, vectors, self.s if what[1:] else np.ones_like(self.s))
+            if out.is_dir():
+                os.rename(out, tmp / "old")
+            os.replace(made, out)
 
     def align(self, old: Any, what: str = "V", out: Path | None = None, **options: Any) -> Alignment:
         """Turn the vectors of this result to where those of an old one with the same ids lay (orthogonal Procrustes).

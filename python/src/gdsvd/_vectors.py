@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ._errors import CorruptError, NotConverged
 from ._program import run
+from ._zarr import zarr
 
 if TYPE_CHECKING:
     import pyarrow
@@ -34,6 +36,34 @@ def vector_table(ids: Any, vectors: np.ndarray | None, side: str) -> pyarrow.Tab
     return pyarrow.table({"id": pyarrow.array(np.asarray(ids)), "vector": pyarrow.FixedSizeListArray.from_arrays(flat, vectors.shape[1])})
 
 
+def write_vectors(out: pathlib.Path, what: str, ids: Any, vectors: np.ndarray | None, scale: np.ndarray) -> None:
+    """Write ids and vectors times a number for each component, in blocks: a file of Arrow, or a folder of zarr.
+
+    Raises
+    ------
+    ValueError
+        If there are no such vectors.
+    """
+    if vectors is None:
+        raise ValueError(f"the result has no vectors to export as {what}")
+    blocks = ((i, np.asarray(vectors[i : i + BLOCK]) * scale) for i in range(0, len(vectors), BLOCK))
+    if out.suffix == ".arrow":
+        first = vector_table(ids[:1], vectors[:1], what)
+        import pyarrow
+
+        with pyarrow.ipc.new_file(os.fspath(out), first.schema) as file:
+            for i, block in blocks:
+                file.write_table(vector_table(ids[i : i + len(block)], block, what))
+        return
+    group, step, names = zarr().create_group(os.fspath(out)), min(BLOCK, len(vectors)), np.asarray(ids)
+    array = group.create_array(what, shape=vectors.shape, dtype=np.float64, chunks=(step, vectors.shape[1]), dimension_names=("id", "component"))
+    for i, block in blocks:
+        array[i : i + len(block)] = block
+    dtype = names.dtype if names.dtype.kind in "iu" else str
+    group.create_array("id", shape=names.shape, dtype=dtype, chunks=(step,), dimension_names=("id",))[:] = names
+
+
+BLOCK = 1 << 14  # rows of vectors at a time
 PIECE = 1 << 20  # bytes of a file that have a checksum of their own
 
 

@@ -28,17 +28,24 @@ def opened(path: str | os.PathLike[str]) -> Any:
     ValueError
         If the folder is that of an array.
     """
-    group = _zarr().open(os.fspath(path), mode="r", use_consolidated=False)
+    group = zarr().open(os.fspath(path), mode="r", use_consolidated=False)
     if hasattr(group, "dtype"):
         raise ValueError(f"{os.fspath(path)} is an array of zarr, not an AnnData: give zarr.open of it to gdsvd.svds")
     return group
 
 
-def _zarr() -> Any:
+def zarr() -> Any:
+    """The module zarr.
+
+    Raises
+    ------
+    ImportError
+        If zarr is not installed, or too old.
+    """
     try:
         import zarr
     except ImportError:
-        raise ImportError("folders of zarr are read by zarr: pip install zarr") from None
+        raise ImportError("folders of zarr are read and written by zarr: pip install zarr") from None
     if int(zarr.__version__.partition(".")[0]) < 3:
         raise ImportError(f"zarr {zarr.__version__} is too old: pip install 'zarr>=3'")
     return zarr
@@ -65,7 +72,7 @@ class Additions:
     def __init__(self, path: pathlib.Path, folder: pathlib.Path) -> None:
         self.path, self.folder, self.names = path, folder, list[str]()
         self.format = opened(path).metadata.zarr_format
-        self.group = _zarr().open_group(str(folder / "new"), mode="w", zarr_format=self.format)
+        self.group = zarr().open_group(str(folder / "new"), mode="w", zarr_format=self.format)
 
     def array(self, name: str, shape: tuple[int, int], dtype: Any, blocks: Iterator[np.ndarray]) -> None:
         """Make an array of blocks of rows."""
@@ -111,6 +118,5 @@ class Additions:
 
     def _consolidate(self) -> None:
         """Write the metadata of all elements together anew, where they are."""
-        zarr = _zarr()
-        if zarr.open_group(str(self.path), mode="r").metadata.consolidated_metadata is not None:
-            zarr.consolidate_metadata(str(self.path), zarr_format=self.format)
+        if zarr().open_group(str(self.path), mode="r").metadata.consolidated_metadata is not None:
+            zarr().consolidate_metadata(str(self.path), zarr_format=self.format)
