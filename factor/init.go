@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
+	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -58,16 +59,18 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 	m := mat.NewDense(int(n), k, data)
 	const window = 1 << 20 // numbers of a file that are in memory at a time
 	passed := 0
-	err = v.Each(ctx, k, func(i int64, row []float64) {
-		at := int(place.of(i))
-		if at < 0 {
-			return
-		}
-		m.SetRow(at, row)
-		if space != nil && (at-passed)*k >= window && place.any == nil {
-			space.Evict(data[passed*k : at*k])
-			passed = at
-		}
+	err = fault.Guard(func() error { // of a file in the space
+		return v.Each(ctx, k, func(i int64, row []float64) {
+			at := int(place.of(i))
+			if at < 0 {
+				return
+			}
+			m.SetRow(at, row)
+			if space != nil && (at-passed)*k >= window && place.any == nil {
+				space.Evict(data[passed*k : at*k])
+				passed = at
+			}
+		})
 	})
 	if space != nil {
 		space.Evict(data[passed*k:])

@@ -61,6 +61,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
+	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -322,6 +323,9 @@ func (c *checkpoints) nothingWritten(before outState, passes int) error {
 
 // afterFault adds to the error of a run what there is to be done about it.
 func (c *checkpoints) afterFault(err error) error {
+	if bad := (*fault.Error)(nil); errors.As(err, &bad) {
+		err = says(err, "vectors in %s: %v", c.Dir+vfs.PartialSuffix, bad)
+	}
 	if about := resumeError(err, c.Dir); about != nil {
 		return about
 	}

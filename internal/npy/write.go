@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -190,7 +191,7 @@ func writeAll(fsys vfs.FS, name string, head []byte, m *mat.Dense, passed func(*
 	}
 	for i, step := 0, max(1, chunkBytes/8/max(1, c)); i < r; i += step {
 		rows := m.Slice(i, min(r, i+step), 0, c).(*mat.Dense)
-		if err := a.WriteRows(int64(i), rows); err != nil {
+		if err := fault.Guard(func() error { return a.WriteRows(int64(i), rows) }); err != nil { // they may lie in a file
 			_ = a.Discard() // the write is the error to report
 			return Sum{}, err
 		}

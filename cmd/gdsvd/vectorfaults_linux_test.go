@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+)
+
+// cutVectors cuts the files of vectors in a directory that this process has open: pages that are not in memory
+// fault when they are touched, as those of a disk that does not deliver do.
+func cutVectors(t *testing.T, dir string) (cut int) {
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, fd := range fds {
+		name := filepath.Join("/proc/self/fd", fd.Name())
+		if of, err := os.Readlink(name); err == nil && strings.HasPrefix(of, dir) && strings.Contains(of, "vectors-") {
+			if err := os.Truncate(name, 0); err != nil {
+				t.Fatal(err)
+			}
+			cut++
+		}
+	}
+	return cut
+}
+
+// A disk that does not deliver vectors gives one line with the path and exit 1: while a checkpoint is written, in the
+// finishing pass, and when the vectors themselves are written.
+func TestVectorsThatAreNotDelivered(t *testing.T) {
+	store := long(t, 130000, 110000)
+	for _, m := range []string{"krylov", "block"} {
+		flags := []string{"--method", m, "-k", "3", "--max-passes", "6", "--partial-ok"}
+		memory, _ := tightly(t, store, flags)
+		for _, file := range []string{checkpointFile, "U.npy", "V.npy"} {
+			work, cut := t.TempDir(), 0
+			line := slices.Concat([]string{"svd", "-q", store, "--memory", memory, "-o", filepath.Join(work, "out")}, flags)
+			o := withFaults(t, &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+				if cut == 0 && strings.HasPrefix(o.Name, work) && strings.Contains(o.Name, file) {
+					cut = cutVectors(t, work)
+				}
+				return nil
+			}}, line...)
+			if cut == 0 || o.code != ui.ExitError || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, filepath.Join(work, "out")) || !strings.Contains(o.stderr, "the disk did not deliver") {
+				t.Errorf("%s, %d files cut at %s: exit %d\n%s", m, cut, file, o.code, o.stderr)
+			}
+		}
+	}
+}
