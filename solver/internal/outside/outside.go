@@ -178,13 +178,14 @@ func (w *Watch) Doubtful(before, copies int, warm bool) bool {
 	if before > 0 && len(last) > 0 && !warm && slices.Min(last) > least+f.Slack(least) {
 		return true // it has not come down to the least of those found before
 	}
+	apart := f.Apart(before)
 	for _, v := range last {
 		if v <= least+f.Slack(least) {
 			continue
 		}
 		equal := 0
 		for _, u := range last {
-			if math.Abs(u-v) <= f.Slack(v) {
+			if math.Abs(u-v) <= min(f.Slack(v), apart) {
 				equal++
 			}
 		}

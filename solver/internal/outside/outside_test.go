@@ -77,4 +77,12 @@ func TestCopies(t *testing.T) {
 			t.Errorf("doubtful of %v: %v", c.values, got)
 		}
 	}
+	w := watch(10, 9.9, 6)
+	w.Found.Tol = 0.01
+	if w.Doubtful(0, 2, false) {
+		t.Error("values that a coarse tolerance does not tell apart, and residuals do, are taken for copies")
+	}
+	if w.Found.Seen[1] = 0.01; !w.Doubtful(0, 2, false) {
+		t.Error("values that residuals do not tell apart are no copies")
+	}
 }
