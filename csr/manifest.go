@@ -18,6 +18,9 @@ import (
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
+// Checksum is a CRC-32C (RFC 3720, appendix B.4), in JSON and as text eight lower-case hex digits.
+type Checksum = crc.Sum
+
 // ManifestName is the name of the file that makes a directory a store.
 const ManifestName = "MANIFEST.json"
 
@@ -46,7 +49,7 @@ type Manifest struct {
 	IDs         IDFiles        `json:"ids"`
 	Fingerprint string         `json:"fingerprint"`
 	Source      map[string]any `json:"source"`
-	CRC         crc.Sum        `json:"crc"`
+	CRC         Checksum       `json:"crc"`
 }
 
 // MaxBlock holds the largest rows, entries and encoded bytes over all blocks
@@ -65,13 +68,13 @@ func (m *MaxBlock) include(b *blockMeta) {
 
 // ShardInfo describes one shard file.
 type ShardInfo struct {
-	Name     string  `json:"name"`
-	Size     int64   `json:"size"`
-	FirstRow int64   `json:"first_row"`
-	Rows     int64   `json:"rows"`
-	NNZ      int64   `json:"nnz"`
-	Blocks   int64   `json:"blocks"`
-	CRC      crc.Sum `json:"crc"`
+	Name     string   `json:"name"`
+	Size     int64    `json:"size"`
+	FirstRow int64    `json:"first_row"`
+	Rows     int64    `json:"rows"`
+	NNZ      int64    `json:"nnz"`
+	Blocks   int64    `json:"blocks"`
+	CRC      Checksum `json:"crc"`
 }
 
 // IDFiles describes the files of external ids; nil when the ids are 0 … n−1.
@@ -82,12 +85,12 @@ type IDFiles struct {
 
 // IDFile describes one file of external ids.
 type IDFile struct {
-	File  string  `json:"file"`
-	Kind  IDKind  `json:"kind"`
-	Order IDOrder `json:"order,omitempty"`
-	Count int64   `json:"count"`
-	Size  int64   `json:"size"`
-	CRC   crc.Sum `json:"crc"`
+	File  string   `json:"file"`
+	Kind  IDKind   `json:"kind"`
+	Order IDOrder  `json:"order,omitempty"`
+	Count int64    `json:"count"`
+	Size  int64    `json:"size"`
+	CRC   Checksum `json:"crc"`
 }
 
 // Of is the file of an axis, or nil.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
-	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -25,8 +24,8 @@ type Truth struct {
 	Complete bool      `json:"complete"` // all others are exactly 0
 	Error    float64   `json:"error"`    // no value is further off than Error·Sigma[0]
 
-	Fingerprint string  `json:"fingerprint"` // of the store that it is the truth about
-	CRC         crc.Sum `json:"crc"`
+	Fingerprint string   `json:"fingerprint"` // of the store that it is the truth about
+	CRC         Checksum `json:"crc"`
 }
 
 // SetTruth has the truth written beside the store on Commit; its Fingerprint

@@ -100,19 +100,22 @@ type Result struct {
 	Completion    *Completion   `json:"completion,omitempty"`      // the completion of missing entries; absent in results of other commands than `complete`
 	IDs           IDs           `json:"ids,omitzero"`              // the ids of rows and columns
 	Files         []File        `json:"files,omitempty"`           // the other files of the directory, with sizes and checksums
-	CRC           crc.Sum       `json:"crc"`                       // checksum of result.json, its last field
+	CRC           csr.Checksum  `json:"crc"`                       // checksum of result.json, its last field
 
 	dir    string
 	fs     vfs.FS
 	arrays map[string]*array // by name
 }
 
+// Pieces are the checksums of the MiBs of a file, in order.
+type Pieces = crc.Pieces
+
 // File is a file of a result.
 type File struct {
-	Name   string     `json:"name"`             // name of the file
-	Size   int64      `json:"size"`             // size in bytes
-	CRC    crc.Sum    `json:"crc"`              // checksum (CRC-32C)
-	Pieces crc.Pieces `json:"pieces,omitempty"` // checksums of the MiBs of a `.npy` file, in order, 8 hex digits each
+	Name   string       `json:"name"`             // name of the file
+	Size   int64        `json:"size"`             // size in bytes
+	CRC    csr.Checksum `json:"crc"`              // checksum (CRC-32C)
+	Pieces Pieces       `json:"pieces,omitempty"` // checksums of the MiBs of a `.npy` file, in order, 8 hex digits each
 }
 
 // Orthogonality is max|UᵀU−I| and max|VᵀV−I|, null for vectors that were not computed.

@@ -24,9 +24,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
-	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/jacobi"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -63,7 +63,7 @@ type Alignment struct {
 	Sample     int           `json:"sample"`     // number of ids whose neighbours are compared
 	IDs        factor.IDs    `json:"ids"`        // ids of the rows of X, in the form of result.json
 	Files      []factor.File `json:"files"`      // files of the directory
-	CRC        crc.Sum       `json:"crc"`        // checksum of this object
+	CRC        csr.Checksum  `json:"crc"`        // checksum of this object
 
 	Dir string `json:"-"`
 }

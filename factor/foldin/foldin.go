@@ -33,7 +33,6 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/history"
-	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/stream/view"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -70,7 +69,7 @@ type Projection struct {
 	Shrinkage      []float64       `json:"shrinkage,omitempty"` // by component, the share of the squares of its vector in columns of the store; absent where none is missing, or missing ones are 0 and not the mean
 	IDs            factor.IDs      `json:"ids"`                 // ids of the rows of X, in the form of result.json
 	Files          []factor.File   `json:"files"`               // files of the directory
-	CRC            crc.Sum         `json:"crc"`                 // checksum of this object
+	CRC            csr.Checksum    `json:"crc"`                 // checksum of this object
 
 	Dir string `json:"-"`
 }
