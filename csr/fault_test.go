@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -75,7 +76,7 @@ func versionAt(t *testing.T, path string) float64 {
 // as the one to fail, until it succeeds; after looks at what is there.
 func sweep(t *testing.T, existing bool, run func(n int, path string) (failed bool)) {
 	t.Helper()
-	for n := 0; ; n++ {
+	for n := 0; ; n += longtest.Pick(1, 19) {
 		path := filepath.Join(t.TempDir(), "x.csr")
 		if existing {
 			if err := writeFaulty(vfs.OS(), path, 1, false); err != nil {
@@ -177,7 +178,7 @@ func TestOpenSweep(t *testing.T) {
 	}
 	for name, run := range map[string]func(vfs.FS) error{"open": read, "check": check} {
 		t.Run(name, func(t *testing.T) {
-			for n := 0; ; n++ {
+			for n := 0; ; n += longtest.Pick(1, 7) {
 				fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(n)}
 				err := run(fsys)
 				if fsys.Count() <= n {

@@ -8,5 +8,6 @@ import (
 
 func TestMain(m *testing.M) {
 	longtest.InMemory()
+	longtest.Rapid()
 	m.Run()
 }

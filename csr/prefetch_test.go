@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/readahead"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -219,7 +220,7 @@ func TestCacheIsUsed(t *testing.T) {
 	path, m := writeSpans(t)
 	c := &cacheFS{FS: vfs.OS(), room: 1 << 30}
 	s := openWith(t, path, c)
-	for range 20 {
+	for range longtest.Pick(20, 3) {
 		pass(t, s, m)
 	}
 	if c.direct > 0 {

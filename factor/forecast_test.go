@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
@@ -16,7 +17,7 @@ func TestForecast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, bucket := range []bool{false, true} {
+	for _, bucket := range longtest.Pick([]bool{false, true}, []bool{true}) {
 		at := e.Forecast(32, e.Engine.Groups, 0.03, bucket)
 		t.Logf("bucket %t: %+v", bucket, at)
 		best := e.Best(32, store.NumBlocks(), 0.03, bucket)
@@ -30,7 +31,7 @@ func TestForecast(t *testing.T) {
 		if dear := e.Forecast(32, 96, 3, bucket); dear.Total < at.Total {
 			t.Errorf("dear passes take %g s, cheap ones %g", dear.Total, at.Total)
 		}
-		for _, groups := range []int{32, 64, 96, 128, 256} {
+		for _, groups := range longtest.Pick([]int{32, 64, 96, 128, 256}, []int{64}) {
 			if f := e.Forecast(32, groups, 0.03, bucket); f.Total < best.Total {
 				t.Errorf("%d groups take %g s, the best %g", groups, f.Total, best.Total)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -239,7 +240,7 @@ func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 		t.Fatalf("titles %s", named)
 	}
 	want, resumes := vfstest.Contents(t, whole), 0
-	for round := range 3 {
+	for round := range longtest.Pick(3, 1) {
 		store := begin()
 		for step := 40 + r.IntN(300); ; step = step*3/2 + 1 {
 			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}

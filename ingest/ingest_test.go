@@ -32,6 +32,7 @@ import (
 
 func TestMain(m *testing.M) {
 	longtest.InMemory()
+	longtest.Rapid()
 	goleak.VerifyTestMain(m)
 }
 

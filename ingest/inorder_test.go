@@ -240,10 +240,6 @@ func TestInOrderStops(t *testing.T) {
 // TestInOrderFaults: whichever operation fails, with entries in order or after all not, it is told and nothing is left.
 func TestInOrderFaults(t *testing.T) {
 	t.Parallel()
-	step := 4
-	if longtest.On() {
-		step = 1
-	}
 	for _, last := range []int64{70000, 3} {
 		var entries []indexed
 		for i := range int64(70000) {
@@ -262,7 +258,7 @@ func TestInOrderFaults(t *testing.T) {
 		if err != nil || count < 20 {
 			t.Fatal(count, err)
 		}
-		for n := 0; n < count; n += step {
+		for n := 0; n < count; n += longtest.Pick(1, 11) {
 			out := target(t)
 			_, err := faulty(out, vfstest.FailAt(n))
 			if !errors.Is(err, vfstest.ErrInjected) {

@@ -112,9 +112,9 @@ func TestPairAfterDeath(t *testing.T) {
 			t.Fatal(err)
 		}
 		halves, died := 0, true
-		for n := 0; died; n++ {
+		for n := 0; died; n += longtest.Pick(1, 2) {
 			if n < ops-40 {
-				n = min(n+ops/8, ops-40)
+				n = min(n+ops/longtest.Pick(8, 2), ops-40)
 			}
 			out := target(t)
 			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}

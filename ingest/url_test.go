@@ -17,11 +17,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	pq "github.com/parquet-go/parquet-go"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
@@ -32,11 +30,14 @@ import (
 func TestURLIsFile(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	text := strings.Join(ratings(r, 3000, true), "\n") + "\n"
-	rows, _ := formattest.ParquetRows(500)
+	table, err := os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	npz, _ := randomNPZ(3000, 40)
 	s := remotetest.New(t)
 	for name, data := range map[string][]byte{
-		"text": []byte(text), "gzip": gzipped(t, []byte(text[:5000]), []byte(text[5000:])), "parquet": formattest.Parquet(t, rows, 100),
+		"text": []byte(text), "gzip": gzipped(t, []byte(text[:5000]), []byte(text[5000:])), "parquet": table,
 		"npz": npz.bytes(t, 8), "npy": npyOf(50, 30), "mtx": []byte("%%MatrixMarket matrix coordinate real general\n3 4 2\n1 2 5\n3 4 1\n"),
 	} {
 		local, out := target(t), target(t)
@@ -100,44 +101,14 @@ func TestURLOfRealData(t *testing.T) {
 	}
 }
 
-// TestURLParquetReadsOnlyColumns: of a Parquet file the columns that make the matrix are asked for, and the end.
-func TestURLParquetReadsOnlyColumns(t *testing.T) {
-	type row struct {
-		User   int32  `parquet:"user"`
-		Review []byte `parquet:"review"`
-		Item   int32  `parquet:"item"`
-		Rating int32  `parquet:"rating"`
-	}
-	var rows []row
-	r := rand.NewChaCha8([32]byte{})
-	for i := range 4000 {
-		text := make([]byte, 1000)
-		_, _ = r.Read(text) // cannot fail
-		rows = append(rows, row{int32(i / 20), text, int32(i % 20), int32(i % 5)})
-	}
-	data := formattest.Parquet(t, rows, 1000, pq.Compression(&pq.Uncompressed))
-	s := remotetest.New(t)
-	s.Put("/reviews", data, 1)
-	out := target(t)
-	rep := mustIngest(t, []string{s.URL + "/reviews"}, out, Options{Transport: s.Transport(t), Columns: []string{"user", "item", "rating"}})
-	asked := int64(0)
-	for _, q := range s.Requests() {
-		var from, to int64
-		if _, err := fmt.Sscanf(q.Header.Get("Range"), "bytes=%d-%d", &from, &to); err != nil {
-			t.Fatal(err)
-		}
-		asked += to + 1 - from
-	}
-	if rep.NNZ != 4000 || len(data) < 4_000_000 || asked > 2_500_000 || s.Sent() > asked {
-		t.Errorf("%d entries; %d of %d bytes asked for in %d requests, %d sent", rep.NNZ, asked, len(data), len(s.Requests()), s.Sent())
-	}
-}
-
 // TestURLWithoutSize: what a server gives only as a stream of unknown length is read if its format permits it, and estimates nothing.
 func TestURLWithoutSize(t *testing.T) {
 	s := remotetest.New(t)
-	rows, _ := formattest.ParquetRows(50)
-	objects := map[string][]byte{"/text": []byte("1,2,3\n4,5,6\n"), "/parquet": formattest.Parquet(t, rows, 10)}
+	table, err := os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := map[string][]byte{"/text": []byte("1,2,3\n4,5,6\n"), "/parquet": table}
 	s.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
 		s.GiveWhole(w, remotetest.Object{Data: objects[r.URL.Path]}, false)
 		return true

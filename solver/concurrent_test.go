@@ -28,7 +28,7 @@ func TestConcurrentRunsOnOneSpace(t *testing.T) {
 	settings := func(i int) solver.Settings {
 		return solver.Settings{Rank: 3, Method: methods[i%len(methods)], Seed: uint64(i), MaxPasses: 15}
 	}
-	for _, runs := range []int{2, 4} {
+	for _, runs := range longtest.Pick([]int{2, 4}, []int{3}) {
 		space := &spoiling{}
 		got, errs := make([]*solver.Result, runs), make([]error, runs)
 		var wg sync.WaitGroup
@@ -59,10 +59,7 @@ func TestConcurrentRunsOnOneSpace(t *testing.T) {
 // The number of workers, of goroutines or of processors, changes no bit.
 func TestWorkersChangeNoBits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	processors, teams := []int{1, 2, 4}, []int{1, 2, 3, 8}
-	if !longtest.On() {
-		processors, teams = []int{1, 4}, []int{1, 3}
-	}
+	processors, teams := longtest.Pick([]int{1, 2, 4}, []int{4}), longtest.Pick([]int{1, 2, 3, 8}, []int{1, 3})
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 2, Basis: 12}, block.Descent{Columns: 5}, momentum.Nesterov{}} {
 		for _, n := range []int{3000, 40000} {
 			var want *solver.Result

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
@@ -19,7 +20,7 @@ func TestCopiesBesideAnEarlierRecurrence(t *testing.T) {
 			sigma = append(sigma, 1.3)
 		}
 		sigma = append(sigma, 1.1)
-		for seed := range uint64(8) {
+		for seed := range longtest.Pick(uint64(8), 1) {
 			a := solvertest.WithValues(49, n, seed, sigma...)
 			for b := 2; b <= 5; b++ {
 				set := solver.Settings{Rank: 10, Seed: seed, Tol: 1e-10, Method: lanczos.Krylov{Columns: b, Basis: 66}}
@@ -41,7 +42,7 @@ func TestCopiesWithPlainDeflation(t *testing.T) {
 	for i := range sigma {
 		sigma[i] = 2 - float64(i/19) // 19 times 2, 18 times 1
 	}
-	for seed := range uint64(8) {
+	for seed := range longtest.Pick(uint64(8), 1) {
 		a := solvertest.WithValues(37, 37, seed, sigma...)
 		set := solver.Settings{Rank: 32, Seed: seed, Tol: 1e-12, Method: lanczos.Krylov{Columns: 17}, Deflation: solver.Plain}
 		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -235,7 +236,7 @@ func TestNeverBelievesTheMethod(t *testing.T) {
 // TestHonest compares reported with true residuals over many matrices and
 // stages of convergence.
 func TestHonest(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range longtest.Pick(uint64(60), 9) {
 		rows, cols := 5+int(seed*11%40), 5+int(seed*5%13)
 		sigma := make([]float64, min(rows, cols))
 		for i := range sigma {

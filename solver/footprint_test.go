@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
@@ -24,10 +25,11 @@ import (
 // be far below it.
 func TestFootprint(t *testing.T) {
 	const n, k = 20000, 10
-	for _, m := range []method.Method{
-		gd.Descent{}, power.Iteration{}, momentum.Polyak{}, momentum.Nesterov{}, momentum.NesterovGeneral{},
-		block.Descent{}, block.Descent{Columns: 40}, lanczos.Krylov{Columns: 4, Basis: 40}, lanczos.Krylov{Columns: 10, Basis: 100},
-	} {
+	methods := []method.Method{
+		lanczos.Krylov{Columns: 4, Basis: 40}, momentum.Nesterov{}, block.Descent{},
+		block.Descent{Columns: 40}, gd.Descent{}, power.Iteration{}, momentum.Polyak{}, momentum.NesterovGeneral{}, lanczos.Krylov{Columns: 10, Basis: 100},
+	}
+	for _, m := range methods[:longtest.Pick(9, 3)] {
 		before := heap()
 		z := mat.NewDense(n, m.Traits(k).Width(k), nil)
 		solver.Gaussian(z, 0, 1, 1)
@@ -109,7 +111,8 @@ func (w *weighed) Run(_ context.Context, p solver.Pass) (solver.Cost, error) {
 // TestRunFootprint weighs whole runs during their passes.
 func TestRunFootprint(t *testing.T) {
 	const n, k = 8000, 10
-	for _, m := range []method.Method{power.Iteration{}, block.Descent{}, lanczos.Krylov{}, lanczos.Krylov{Columns: 1}} {
+	methods := []method.Method{lanczos.Krylov{}, power.Iteration{}, block.Descent{}, lanczos.Krylov{Columns: 1}}
+	for _, m := range methods[:longtest.Pick(4, 1)] {
 		before, a := heap(), &weighed{n: n}
 		if _, err := solver.SVD(t.Context(), a, solver.Settings{Rank: k, Method: m, MaxPasses: 60}); err != nil {
 			t.Fatal(err)

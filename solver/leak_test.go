@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -16,7 +17,7 @@ import (
 // (σ₁/σ_i)² as much, and the operator deflated as in the paper cannot see it.
 func TestLeak(t *testing.T) {
 	const tol = 1e-6
-	for seed := range uint64(4) {
+	for seed := range longtest.Pick(uint64(4), 1) {
 		a := solvertest.DominantThenCluster(40, 20, seed)
 		for _, m := range []method.Method{gd.Descent{}, power.Iteration{}} {
 			set := solver.Settings{Rank: 4, Tol: tol, Seed: seed, Method: m, Deflation: solver.Plain}

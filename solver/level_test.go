@@ -27,7 +27,7 @@ var single = map[string]method.Method{
 func TestClusters(t *testing.T) {
 	for name, m := range single {
 		t.Run(name, func(t *testing.T) {
-			for _, gap := range []float64{1e-7, 3e-8, 1e-8, 1e-9} {
+			for _, gap := range longtest.Pick([]float64{1e-7, 3e-8, 1e-8, 1e-9}, []float64{3e-8}) {
 				for k := 1; k <= 3; k++ {
 					t.Run(fmt.Sprint(gap, k), func(t *testing.T) {
 						a := solvertest.NewDense(solvertest.WithValues(12, 8, 3, 1, 1-gap, 1-2*gap, 0.6, 0.3, 0.1))
@@ -54,11 +54,7 @@ func TestClusters(t *testing.T) {
 // TestSlowRuns: runs that converge, however slowly, are not taken for those that do not.
 func TestSlowRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 23))
-	trials := 5
-	if longtest.On() {
-		trials = 100
-	}
-	for i := range trials {
+	for i := range longtest.Pick(100, 2) {
 		for name, m := range single {
 			sigma := []float64{1}
 			for len(sigma) < 6 {

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -191,7 +192,7 @@ func TestAutomaticMomentum(t *testing.T) {
 		slow[i] = 1 / math.Sqrt(float64(i+1))
 	}
 	for name, sigma := range map[string][]float64{"geometric": geometric, "slow": slow} {
-		for seed := range uint64(3) {
+		for seed := range longtest.Pick(uint64(3), 1) {
 			a := solvertest.WithValues(60, 45, seed, sigma...)
 			passes := func(m method.Method) int {
 				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 6, Seed: seed, Method: m})
@@ -223,7 +224,7 @@ func TestMomentumSettles(t *testing.T) {
 	for _, m := range []method.Method{momentum.Polyak{}, momentum.Nesterov{}} {
 		for _, gap := range []float64{1e-2, 1e-3, 1e-4, 1e-5} {
 			op := diagonal{100, []float64{1, 1 - gap}}
-			for seed := range uint64(40) {
+			for seed := range longtest.Pick(uint64(40), 4) {
 				res, err := solver.Eigen(t.Context(), op, solver.Settings{Rank: 1, Method: m, Seed: seed, MaxPasses: 20_000})
 				if err != nil {
 					t.Fatal(err)
@@ -263,8 +264,11 @@ var accelerated = []method.Method{
 // deflation of the paper on every hard case.
 func TestAcceleratedEnds(t *testing.T) {
 	for _, c := range solvertest.Cases() {
-		for _, m := range accelerated {
-			for _, rule := range []solver.StopRule{solver.StopResidual, solver.StopPaper} {
+		for _, m := range longtest.Pick(accelerated, []method.Method{momentum.Polyak{}, momentum.NesterovGeneral{}}) {
+			for i, rule := range []solver.StopRule{solver.StopResidual, solver.StopPaper} {
+				if !longtest.On() && i != len(c.Name)%2 {
+					continue
+				}
 				t.Run(fmt.Sprintf("%s/%T%+v/%v", c.Name, m, m, rule), func(t *testing.T) {
 					rows, _ := c.A.Dims()
 					left := solver.NewDenseRows(rows, c.K)

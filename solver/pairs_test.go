@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -340,7 +341,7 @@ func TestPairsResume(t *testing.T) {
 	for _, which := range whiches {
 		for _, m := range []method.Method{lanczos.Krylov{Columns: 1, Basis: 8}, lanczos.Krylov{Columns: 3}, block.Descent{}, power.Iteration{}} {
 			t.Run(fmt.Sprintf("%v/%T", which, m), func(t *testing.T) {
-				checkResume(t, a, solver.Settings{Rank: 3, Method: m, Operator: solver.Symmetric, Which: which, Tol: 1e-5}, 3)
+				checkResume(t, a, solver.Settings{Rank: 3, Method: m, Operator: solver.Symmetric, Which: which, Tol: 1e-5}, longtest.Pick(3, 0))
 			})
 		}
 	}

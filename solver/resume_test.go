@@ -22,6 +22,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -69,7 +70,7 @@ func TestResume(t *testing.T) {
 
 // TestResumeRounds cuts runs that the certificate has sent back to work.
 func TestResumeRounds(t *testing.T) {
-	for seed := range uint64(5) {
+	for seed := range longtest.Pick(uint64(5), 1) {
 		a := solvertest.WithValues(30, 12, seed, 5, 4, 3, 2, 1.5, 1)
 		for _, m := range []method.Method{optimist{power.Iteration{}}, hopeless{power.Iteration{}}, optimist{subspace{guard: 1}}} {
 			set := solver.Settings{Rank: 4, Seed: seed, Method: m, Tol: 1e-5}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // countingSpace counts the windows that have been passed, and ends the context in one of
@@ -61,7 +63,7 @@ func TestProductsEndWithTheirContext(t *testing.T) {
 			if all < 4 {
 				t.Fatalf("%s: %d windows only", name, all)
 			}
-			for at := int64(1); at <= all; at++ {
+			for at := int64(1); at <= all; at += longtest.Pick[int64](1, 7) {
 				ctx, cancel := context.WithCancel(t.Context())
 				space.windows = 0
 				space.at = at

@@ -18,6 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/cgroup"
 	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -78,6 +79,7 @@ func TestPassesWithinAKernelLimit(t *testing.T) {
 		}
 		return
 	}
+	longtest.Only(t)
 	group := cgrouptest.New(t, "gdsvd-test-passes", limitedBudget+16<<20)
 	path := writeLarge(t, 96<<20)
 	run := func(g *cgroup.Group) string {

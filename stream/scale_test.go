@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
@@ -90,14 +91,14 @@ func (m nameless) Info() solver.Info {
 func TestScale(t *testing.T) {
 	const k = 3
 	o := stream.Options{Width: 16, Rank: k}
-	for _, distinct := range []int{2, 100} {
+	for _, distinct := range longtest.Pick([]int{2, 100}, []int{2}) {
 		a := integers(30, distinct)
 		plain, err := stream.New(csrtest.FromDense(t, a, csr.CreateOptions{}), o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		unscaled := map[bool]*stream.Matrix{true: inMemory(t, a, 0, o), false: plain} // their norms are summed up in different ways
-		for _, p := range []int{-1074, -700, -102, 510, 1008} {
+		for _, p := range longtest.Pick([]int{-1074, -700, -102, 510, 1008}, []int{1008}) {
 			var b mat.Dense
 			b.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, p) }, a)
 			table, floats := csrtest.FromDense(t, &b, csr.CreateOptions{}), csrtest.FromDense(t, &b, csr.CreateOptions{Values: csr.Values{Coding: csr.Float64}})

@@ -51,7 +51,11 @@ func environment(t *testing.T) *Env {
 
 // A few trials of every attack, or as many as are asked for, and none is wrong, hung or crashed.
 func TestHostile(t *testing.T) {
-	e, o := environment(t), &asked
+	o := &asked
+	if !o.long && o.only == "" && o.trials == 0 {
+		longtest.Only(t)
+	}
+	e := environment(t)
 	chosen, err := find(o.only)
 	if err != nil {
 		t.Fatal(err)
@@ -62,14 +66,10 @@ func TestHostile(t *testing.T) {
 		}
 		return
 	}
-	share := 1
-	if !longtest.On() {
-		share = 12
-	}
 	all := newReport(o)
 	for _, a := range chosen {
 		t.Run(a.Name, func(t *testing.T) {
-			trials := (a.Short + share - 1) / share
+			trials := a.Short
 			if o.long {
 				trials = a.Long
 			}

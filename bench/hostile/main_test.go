@@ -1,10 +1,10 @@
 // Package hostile ill-treats gdsvd and judges what it does: it is right, it refuses
 // in one clear line, or it is counted as wrong, hung or crashed.
 //
-//	go test ./bench/hostile
+//	GDSVD_TEST_LONG=1 go test ./bench/hostile
 //	go test -timeout 0 -run TestHostile ./bench/hostile -long [-seed S] [-only flips,kills,…] [-report NAME]
 //
-// The first is the short form: a few trials of each attack. It builds the program of this source and drives it from outside:
+// The first takes a few trials of each attack. It builds the program of this source and drives it from outside:
 // it knows the store and the results only through their documents. Every attack is a series of
 // trials; a trial follows from the seed and its number alone, apart from the moment
 // at which a process is killed. What a trial has done wrong is done again by

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver/method/all"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -326,7 +327,7 @@ func TestCheckpointFaults(t *testing.T) {
 	store := ingested(t, tall)
 	flags := []string{"-k", "2", "--method", "power", "--tol", "1e-3"}
 	want, _ := factorised(t, store, flags...)
-	for n := range 40 { // several checkpoints
+	for n := 0; n < 40; n += longtest.Pick(1, 19) { // several checkpoints
 		dir := filepath.Join(t.TempDir(), "out")
 		count, hit := 0, false
 		f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
@@ -362,6 +363,7 @@ func TestCheckpointFaults(t *testing.T) {
 // A disk on which the record of the passes cannot be written for a while loses
 // nothing of it; one that stays full costs the result.
 func TestFullDiskAtEvents(t *testing.T) {
+	longtest.Only(t)
 	store := ingested(t, tall)
 	flags := []string{"-k", "5", "--method", "gd", "--tol", "1e-5"}
 	want, _ := factorised(t, store, flags...)
@@ -399,7 +401,7 @@ func TestDeathInCheckpoint(t *testing.T) {
 	store := ingested(t, tall)
 	flags := []string{"-k", "3", "--method", "power"}
 	want, _ := factorised(t, store, flags...)
-	for n := 0; n < 60; n += 1 + n/12 {
+	for n := 0; n < 60; n += longtest.Pick(1, 20) + n/12 {
 		work := t.TempDir()
 		dir := filepath.Join(work, "out")
 		count := 0

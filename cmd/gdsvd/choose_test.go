@@ -61,10 +61,14 @@ func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 		{ratings, "10GiB", "table", false}, {ratings, "100MiB", "table", false}, {ratings, "34MiB", "", false},
 		{long, "64MiB", "memory", true}, {long, "72MiB", "memory", true}, {long, "100MiB", "", true},
 	} {
+		processors, teams := []int{1, 2, 4}, []string{"1", "2", "3", "8"}
+		if !longtest.On() {
+			processors, teams = processors[1:], teams[2:]
+		}
 		var want []string
-		for _, procs := range []int{1, 2, 4} {
+		for _, procs := range processors {
 			runtime.GOMAXPROCS(procs)
-			for _, workers := range []string{"1", "2", "3", "8"} {
+			for _, workers := range teams {
 				var e factor.Explanation
 				decode(t, must(t, "svd", c.store, "-k", "6", "--workers", workers, "--memory", c.memory, "--explain", "--json"), &e)
 				if e.Choice == nil || c.why != "" && e.Choice.Why != c.why || (e.Files > 0) != c.files {
@@ -84,17 +88,14 @@ func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 // The number of workers and of processors changes no bit of a result whose vectors
 // lie in files.
 func TestWorkersChangeNoBitsInFiles(t *testing.T) {
+	longtest.Only(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	store := long(t, 150000, 150000)
 	flags := []string{"-k", "3", "--method", "krylov", "--block", "2", "--basis", "30", "--memory", "72MiB", "--max-passes", "40"}
-	processors, teams := []int{1, 2, 4}, []string{"1", "2", "3", "8"}
-	if !longtest.On() {
-		processors, teams = []int{1, 4}, []string{"1", "3"}
-	}
 	var want string
-	for _, procs := range processors {
+	for _, procs := range []int{1, 2, 4} {
 		runtime.GOMAXPROCS(procs)
-		for _, workers := range teams {
+		for _, workers := range []string{"1", "2", "3", "8"} {
 			dir, r := factorised(t, store, slices.Concat(flags, []string{"--workers", workers})...)
 			if r.VectorFiles == 0 || r.VectorsRead == 0 || r.VectorsWrote == 0 {
 				t.Fatalf("%d bytes of vectors in files, %d read, %d written", r.VectorFiles, r.VectorsRead, r.VectorsWrote)

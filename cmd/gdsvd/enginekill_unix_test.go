@@ -5,10 +5,13 @@ package main
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // A driver that is killed goes on from its checkpoint, with the bits of a run without a break. What it had in the shared folder goes.
 func TestKilledDriver(t *testing.T) {
+	longtest.Only(t)
 	store, dir := ingested(t, blocky), t.TempDir()
 	shared := filepath.Join(dir, "shared")
 	svd := func(out string) []string {

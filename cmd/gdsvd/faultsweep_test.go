@@ -46,7 +46,7 @@ var sweptRuns = map[string]sweptRun{
 func (c sweptRun) sweep(t *testing.T, store string, fault func(f *vfstest.FaultFS, o vfstest.Op) error, after func(at vfstest.Op, dir string, old map[string]string, o ran)) {
 	step := 1
 	if !longtest.On() || raceDetector {
-		step = 17
+		step = 61
 	}
 	for n := 0; ; n += step {
 		work := t.TempDir()

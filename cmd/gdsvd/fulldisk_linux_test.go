@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -67,6 +68,7 @@ func TestFullDisk(t *testing.T) {
 
 // A disk that others fill while the result is written gives one clear line.
 func TestResultOnASmallDisk(t *testing.T) {
+	longtest.Only(t)
 	store := ingested(t, spilling)
 	disk := smallDisk(t, 1<<20)
 	f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
@@ -155,6 +157,7 @@ func fill(t *testing.T, name string) {
 // An ingest that will not fit is refused before it begins; one that has filled
 // the disk goes on when there is room.
 func TestIngestOnASmallDisk(t *testing.T) {
+	longtest.Only(t)
 	most := spilling // of it is written after what is held in memory has been, and saved
 	most.Users, most.Ratings = 2*most.Users, 2*most.Ratings
 	file := ratings(t, most)
@@ -179,6 +182,7 @@ func TestIngestOnASmallDisk(t *testing.T) {
 
 // Of a store that a full disk has interrupted nothing is left; with room it has the bytes of another one.
 func TestGenerateOnASmallDisk(t *testing.T) {
+	longtest.Only(t)
 	for kind, args := range generated(t) {
 		want := filepath.Join(t.TempDir(), "m.csr")
 		must(t, append(slices.Clone(args), "-o", want)...)

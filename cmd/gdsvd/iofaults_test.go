@@ -133,7 +133,7 @@ func sweepIO(t *testing.T, source, line string) {
 		}
 		return hit, o
 	}
-	c.sweep(t, ioErrors, 4)
+	c.sweep(t, ioErrors, 1)
 }
 
 // faultCommand is a command of a sweep.

@@ -34,6 +34,7 @@ const tightMemory = "48MiB"
 
 // A process killed at any moment leaves no store or a complete one, and the next one cleans up after it.
 func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	file := ratings(t, spilling)
 	work := t.TempDir()
@@ -56,7 +57,7 @@ func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
 
 	r := rand.New(rand.NewPCG(1, 2))
 	kills := 20
-	if raceDetector || !longtest.On() {
+	if raceDetector {
 		kills = 6 // processes under the race detector are ten times slower
 	}
 	complete := 0
@@ -244,8 +245,8 @@ func TestKilledSVDGoesOn(t *testing.T) {
 	must(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1}), "-o", store)
 	r := rand.New(rand.NewPCG(3, 4))
 	kills := map[string]int{"auto": 4, "power": 10, "nesterov": 4, "block": 4, "krylov": 4}
-	if raceDetector {
-		kills = map[string]int{"block": 3} // processes under it are much slower
+	if raceDetector || !longtest.On() {
+		kills = map[string]int{"block": 1} // processes under it are much slower
 	}
 	for method, kills := range kills {
 		flags := []string{"-q", store, "-k", "6", "--tol", "1e-12", "--method", method}
@@ -334,6 +335,7 @@ func said(err error) error {
 // An ingest killed at any moment and resumed, again and again, ends with the
 // bytes of one that was left alone.
 func TestKilledIngestGoesOn(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	file := ratings(t, spilling)
 	args := func(store string) []string {

@@ -26,6 +26,7 @@ import (
 // stays, under a limit that the kernel enforces: 5 % more than the budget, the
 // page cache included.
 func TestSmallestBudget(t *testing.T) {
+	longtest.Only(t)
 	if raceDetector {
 		t.Skip("the race detector takes more memory than the limit leaves")
 	}
@@ -40,9 +41,6 @@ func TestSmallestBudget(t *testing.T) {
 	}{
 		{square, []string{"-k", "6"}}, {tall, []string{"-k", "50"}}, {square, []string{"-k", "30", "--method", "krylov", "--block", "8"}},
 		{square, []string{"-k", "12", "--method", "block"}}, {square, []string{"-k", "3", "--method", "nesterov"}},
-	}
-	if !longtest.On() {
-		cases = cases[:2]
 	}
 	for _, c := range cases {
 		store, flags := c.store, c.flags
@@ -78,6 +76,7 @@ func TestSmallestBudget(t *testing.T) {
 
 // An ingest without --memory takes no more than the kernel lets it have.
 func TestIngestWithinAKernelLimit(t *testing.T) {
+	longtest.Only(t)
 	if raceDetector {
 		t.Skip("the race detector takes more memory than the limit leaves")
 	}
@@ -169,6 +168,7 @@ func TestGenotypesWithinAKernelLimit(t *testing.T) {
 // checkpoint within the same limit, and ends with the bits of one that had all
 // the memory there is and no break.
 func TestResumeWithinAKernelLimit(t *testing.T) {
+	longtest.Only(t)
 	if raceDetector {
 		t.Skip("the race detector takes more memory than the limit leaves")
 	}

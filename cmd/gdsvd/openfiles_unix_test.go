@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // limited is process with a limit of open files.
@@ -29,6 +30,7 @@ func limited(t *testing.T, files int, args ...string) *exec.Cmd {
 // An ingest that sorts on the disk works with few open files, saved from time to
 // time or not; with too few it says so in one line.
 func TestIngestWithFewOpenFiles(t *testing.T) {
+	longtest.Only(t)
 	file := ratings(t, spilling)
 	work := t.TempDir()
 	whole := filepath.Join(work, "whole.csr")

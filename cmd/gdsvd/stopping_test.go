@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -116,7 +117,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 		if code != ui.ExitOK || all < 4 {
 			t.Fatalf("%v: exit %d after %d reads", args, code, all)
 		}
-		for at := 1; at <= all; at += max(1, all/40) {
+		for at := 1; at <= all; at += max(1, all/longtest.Pick(40, 6)) {
 			// A chunk of one file, or what a worker of a pass has taken.
 			if _, more, code := reads(at); more > 1<<20 || code != ui.ExitInterrupted && at < all-1 {
 				t.Errorf("%v: cancelled in read %d of %d: %d bytes more, exit %d", args, at, all, more, code)

@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // shell runs a script in which gdsvd is the program, in a process of its own.
@@ -118,6 +119,7 @@ func TestClosedOutput(t *testing.T) {
 // TestFewOpenFiles: shards are mapped, not held open: a store has as many as it likes.
 // What has too few files to open is refused before it begins.
 func TestFewOpenFiles(t *testing.T) {
+	longtest.Only(t)
 	store := filepath.Join(t.TempDir(), "many.csr")
 	must(t, "generate", "spectrum", "-q", "--rows", "2000000", "--cols", "60", "--layers", "1", "--rank", "4", "--shard-size", "1KiB", "-o", store)
 	if shards := len(names(t, store)); shards < 30 {
@@ -142,6 +144,7 @@ func TestFewOpenFiles(t *testing.T) {
 // TestFewOpenFilesForVectors: a run that keeps vectors in files, of which each is one
 // descriptor, is refused where it might run out of them, and runs where it says it does.
 func TestFewOpenFilesForVectors(t *testing.T) {
+	longtest.Only(t)
 	store := long(t, 130000, 110000)
 	flags := []string{"-k", "3", "--method", "krylov", "--block", "1", "--basis", "10", "--max-passes", "14"}
 	memory, _ := tightly(t, store, flags)

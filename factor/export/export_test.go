@@ -156,7 +156,9 @@ func TestFormats(t *testing.T) {
 		for format, separator := range map[string]rune{"csv": ',', "tsv": '\t'} {
 			sameNumbers(format, recordsOf(t, exported(t, r, what, format), separator, want))
 		}
-		sameNumbers("parquet", parquetOf(t, exported(t, r, what, "parquet"), want))
+		if parquetOf != nil {
+			sameNumbers("parquet", parquetOf(t, exported(t, r, what, "parquet"), want))
+		}
 		sameNumbers("mtx", matrixOf(t, exported(t, r, what, "mtx"), rows, k))
 	}
 }
@@ -268,7 +270,7 @@ func TestArray(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x := mat.NewDense(int(r.Cols), r.K, parquetOf(t, b, want)); !mat.EqualApprox(x, want.x, 1e-14) {
+	if parquetOf != nil && !mat.EqualApprox(mat.NewDense(int(r.Cols), r.K, parquetOf(t, b, want)), want.x, 1e-14) {
 		t.Error("other numbers")
 	}
 	if _, err := export.WriteArray(t.Context(), dir, export.Options{What: "X", File: filepath.Join(t.TempDir(), "x.npz")}); err != nil {

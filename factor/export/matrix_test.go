@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	other "github.com/parquet-go/parquet-go"
-
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/factor/look"
@@ -70,7 +68,7 @@ func cells(t *testing.T, transposed bool) (*csr.Store, map[[2]int]float64) {
 	return csrtest.Open(t, path, csr.OpenOptions{}), want
 }
 
-// written reads the entries of a matrix of a format, with other programs' readers where there are some.
+// written reads the entries of a matrix of a format, with other programs' readers where there are some; nil is one that is not there.
 func written(t *testing.T, file []byte, format string, transposed bool) map[[2]string]float64 {
 	t.Helper()
 	got := map[[2]string]float64{}
@@ -95,18 +93,10 @@ func written(t *testing.T, file []byte, format string, transposed bool) map[[2]s
 			put(l[0], l[1], v)
 		}
 	case "parquet":
-		rows := other.NewReader(bytes.NewReader(file))
-		for {
-			line := map[string]any{}
-			err := rows.Read(&line)
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			put(fmt.Sprint(line["row"]), fmt.Sprint(line["column"]), line["value"].(float64))
+		if parquetCells == nil {
+			return nil
 		}
+		parquetCells(t, file, put)
 	case "mtx":
 		lines := strings.Split(strings.TrimSpace(string(file)), "\n")
 		if lines[0] != "%%MatrixMarket matrix coordinate real general" || !strings.HasSuffix(lines[1], fmt.Sprint(" ", len(lines)-2)) {
@@ -196,7 +186,7 @@ func TestMatrix(t *testing.T) {
 					if err != nil || int64(len(b)) != r.Bytes || r.IDs != named {
 						t.Fatalf("%+v, %v", r, err)
 					}
-					if got := written(t, b, format, transposed); fmt.Sprint(got) != fmt.Sprint(want) {
+					if got := written(t, b, format, transposed); got != nil && fmt.Sprint(got) != fmt.Sprint(want) {
 						t.Errorf("%s, transposed %t, view %v, bare %t: %d entries, want %d, or others", format, transposed, p, bare, len(got), len(want))
 					}
 				}

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	other "github.com/parquet-go/parquet-go"
-
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
@@ -136,36 +134,11 @@ func recordsOf(t *testing.T, b []byte, separator rune, want expected) (x []float
 	return x
 }
 
-func parquetOf(t *testing.T, b []byte, want expected) (x []float64) {
-	t.Helper()
-	f, err := other.OpenFile(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := other.NewReader(f)
-	defer r.Close()
-	rows := make([]other.Row, 1)
-	for i := range want.ids {
-		if n, err := r.ReadRows(rows); n != 1 {
-			t.Fatal(err)
-		}
-		row := rows[0]
-		if row[0].String() != want.ids[i] {
-			t.Errorf("row %d: id %v, want %q", i, row[0], want.ids[i])
-		}
-		row = row[1:]
-		if want.titles != nil {
-			if row[0].String() != want.titles[i] {
-				t.Errorf("row %d: title %v, want %q", i, row[0], want.titles[i])
-			}
-			row = row[1:]
-		}
-		for _, v := range row {
-			x = append(x, v.Double())
-		}
-	}
-	return x
-}
+// parquetOf and parquetCells read files of Parquet as parquet-go does, in builds with -tags alltests.
+var (
+	parquetOf    func(t *testing.T, b []byte, want expected) []float64
+	parquetCells func(t *testing.T, file []byte, put func(row, col string, v float64))
+)
 
 func matrixOf(t *testing.T, b []byte, rows, k int) (x []float64) {
 	t.Helper()

@@ -1,3 +1,5 @@
+//go:build alltests
+
 package report_test
 
 import (

@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"go.uber.org/goleak"
 
 	"github.com/gdsvd/gdsvd/factor"
@@ -133,9 +131,8 @@ func TestPages(t *testing.T) {
 		}
 	}
 	_, text := get(t, s, "/metrics", nil)
-	p := expfmt.NewTextParser(model.LegacyValidation)
-	if f, err := p.TextToMetricFamilies(strings.NewReader(text)); err != nil || len(f["gdsvd_up"].GetMetric()) != 2 {
-		t.Errorf("%v, %v", f["gdsvd_up"], err)
+	if strings.Count(text, "\ngdsvd_up{") != 2 { // the format is tested in live
+		t.Errorf("%s", text)
 	}
 	var all []live.State
 	if _, body := get(t, s, "/api/runs", nil); json.Unmarshal([]byte(body), &all) != nil || len(all) != 2 || all[0].Last.Pass != 3 {

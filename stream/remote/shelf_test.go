@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
@@ -76,6 +77,9 @@ func TestBucket(t *testing.T) {
 			return false
 		},
 	} {
+		if !longtest.On() && what != "quiet" {
+			continue
+		}
 		t.Run(what, func(t *testing.T) {
 			s := s3(t, before)
 			e := processes(t, "")
