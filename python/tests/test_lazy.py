@@ -40,6 +40,8 @@ def test_delayed():
     parts = [dask.delayed(lambda i: A[i : i + 10])(i) for i in range(0, 50, 10)]
     with pytest.raises(TypeError, match="A is a Delayed of Dask.*compute"):
         gdsvd.svds(parts[0], 3)
+    with pytest.raises(TypeError, match="A is a Delayed of Dask.*an iterator of Delayed"):
+        gdsvd.svds(parts, 3)
     np.testing.assert_allclose(gdsvd.svds(iter(parts), 3)[1], WANT)
 
 
@@ -67,6 +69,29 @@ def test_arrays_of_other_packages():
             return A.tocoo()
 
     np.testing.assert_allclose(gdsvd.svds(Coo(), 3)[1], WANT)
+
+
+class Cells:
+    """As an AnnData."""
+
+    X, obsm = A, {}
+
+
+class Stream:
+    """As what hands over a table as a stream of Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        raise AssertionError("it has been read")
+
+
+def test_estimators_say_what_to_do():
+    for call in (gdsvd.PCA(2).fit, gdsvd.TruncatedSVD(2).fit(A).transform):
+        with pytest.raises(ValueError, match=r"X is a table with named columns, which can be read in two ways.*Store.from_table"):
+            call(Stream())
+        with pytest.raises(TypeError, match="A is an AnnData: give its X, or the whole to gdsvd.pp.pca"):
+            call(Cells())
+    with pytest.raises(TypeError, match="A is an AnnData"):
+        gdsvd.svds(Cells(), 2)
 
 
 @pytest.mark.parametrize("thing", [object(), {"a": 1}, lambda: A])

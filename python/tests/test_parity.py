@@ -51,6 +51,8 @@ def test_export(store, tmp_path):
     with pytest.raises(FileExistsError):
         f.export(tmp_path / "u.csv")
     np.testing.assert_array_equal(np.load(f.export(tmp_path / "v.npy", "V")), f.V)
+    t, whole = pd.read_csv(store.export(tmp_path / "m.csv", view="multiply=2")), store.view(n=1000, entries=1000)
+    assert list(t.columns) == ["row", "column", "value"] and len(t) == len(whole) == store.info["nnz"] and t.value.sum() == 2 * whole.value.sum()
 
 
 def test_align(store, tmp_path):
@@ -101,6 +103,10 @@ def test_evaluate(table, tmp_path):
     assert list(t.columns) == ["model", "view", "k", "baseline", "metric", "value", "low", "high"]
     assert set(t.metric) == {"rmse", "recall@3"} and set(t.k[~t.baseline]) == {1, 2} and (t.dropna().low <= t.dropna().high).all()
     assert t.equals(train.evaluate(gdsvd.Store(str(train.path) + ".test"), views=["none"], k=(1, 2), metrics="rmse,recall@3"))
+    f = train.svd(2, tmp_path / "f")
+    judged = train.evaluate(results=[f], metrics=["rmse", "recall@3"])
+    assert f"{f.path}, k = 2" in set(judged.model) and "recsys, k = 2" not in set(judged.model)
+    assert judged[~judged.baseline].value.tolist() == t[t.k == 2].value.tolist()
     with pytest.raises(FileNotFoundError):
         train.evaluate(tmp_path / "none", k=1)
 

@@ -23,6 +23,9 @@ var scaleStep = kind{
 	name: "scale", usage: "scale=columns[,ddof:0|1]",
 	parse: func(s *Step, a *args) {
 		s.Axis = a.word("", "columns")
+		if f, ok := a.option("max"); ok {
+			a.fail(f, "scale=columns | clip=-%[1]s,%[1]s bounds what is scaled, before any centring, after which every zero would have to be computed", f.text)
+		}
 		if f, ok := a.option("ddof"); ok {
 			s.X = a.numberOf(f, "ddof is 0 or 1", func(x float64) bool { return x == 0 || x == 1 })
 		}

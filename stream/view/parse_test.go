@@ -59,6 +59,7 @@ func TestParseErrors(t *testing.T) {
 		{"pca=3", 1, 1, "preset pca takes nothing after it; it is center=columns"},
 		{"normalize", 1, 1, "one of rows, columns is missing; want normalize="},
 		{"normalize=rows,l3", 1, 16, `"l3": unknown parameter`},
+		{"scale=columns,max:10", 1, 19, `"10": scale=columns | clip=-10,10 bounds what is scaled, before any centring`},
 		{"normalize=rows,total:0", 1, 22, "T is a number above 0"},
 		{"normalize=rows,,l2", 1, 1, "a parameter is missing"},
 		{"clip=1,2", 1, 6, "LO is a number not above 0"},

@@ -13,7 +13,7 @@ from ._components import centred, upright
 from ._errors import ConvergenceWarning, NotConverged
 from ._factorization import Factorization
 from ._input import is_number, memory_flags, path_of
-from ._lazy import lazy
+from ._lazy import matrix_of
 from ._places import workplace
 from ._sklearn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, check_is_fitted, check_random_state, validate_data
 from ._svds import decompose, pipeline
@@ -78,7 +78,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         -------
         ndarray, shape (n_samples, n_components)
         """
-        X = lazy(X) or X
+        X = matrix_of(X)
         self._advise()
         if not _streams(X):
             X = validate_data(self, X, accept_sparse=True, dtype=[np.float64, np.float32])
@@ -161,7 +161,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ndarray, shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        X = lazy(X) or X
+        X = matrix_of(X)
         if hasattr(X, "__next__"):
             return np.concatenate([np.empty((0, len(self.components_)))] + [self._projected(block) for block in X])
         if _streams(X):

@@ -137,13 +137,14 @@ def memory_flags(memory: str | int | None) -> list[str]:
 
 
 def flags(options: dict[str, Any]) -> list[str]:
-    """Keyword arguments as flags of the program: ``min_per_row=5`` is ``--min-per-row=5``."""
-    out = []
-    for name, value in options.items():
-        if value is not None:
-            text = str(value).lower() if isinstance(value, bool) else os.fspath(value) if is_path(value) else str(value)
-            out.append(f"--{name.replace('_', '-')}={text}")
-    return out
+    """Keyword arguments as flags of the program: ``min_per_row=5`` is ``--min-per-row=5``, and of a list the items have commas between them."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, (list, tuple)):
+            return ",".join(map(text, value))
+        return str(value).lower() if isinstance(value, bool) else os.fsdecode(path_of(value) or str(value))
+
+    return [f"--{name.replace('_', '-')}={text(value)}" for name, value in options.items() if value is not None]
 
 
 def ingest(

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import _hdf5
+from ._tables import refuse
 from ._zarr import is_zarr
 
 
@@ -41,9 +42,11 @@ def lazy(a: Any) -> Blocks | None:
     ValueError
         If it has not two dimensions.
     """
-    package, _, module = type(a).__module__.partition(".")
+    package, _, module = type(a[0] if isinstance(a, (list, tuple)) and a else a).__module__.partition(".")
     if package == "dask" and module.startswith("delayed"):  # it has any attribute that is asked for
         raise TypeError("A is a Delayed of Dask: give what its compute() returns, or an iterator of Delayed, one for each block of rows")
+    if hasattr(a, "obsm") and hasattr(a, "X"):
+        raise TypeError("A is an AnnData: give its X, or the whole to gdsvd.pp.pca")
     if hasattr(a, "__dask_graph__") and hasattr(a, "chunks"):
         _two(a)
         return Blocks(_of_dask(a), None if any(np.isnan(n) for n in a.shape) else (int(a.shape[0]), int(a.shape[1])))
@@ -57,6 +60,14 @@ def lazy(a: Any) -> Blocks | None:
         shape, blocks = _hdf5.matrix(a)
         return Blocks(blocks, shape)
     return None
+
+
+def matrix_of(X: Any) -> Any:
+    """Its blocks of rows, as of `lazy`, or what it is; a table of which NumPy makes no array is refused."""
+    blocks = lazy(X)
+    if blocks is None and not hasattr(X, "__array__"):
+        refuse(X, "X", "gdsvd.Store.from_table(X, path, ")
+    return blocks or X
 
 
 def _two(a: Any) -> None:

@@ -88,11 +88,33 @@ class Looks:
         found = ({**e, "row": line["id"], "col": e["id"], "value": float(e["value"])} for line in said["lines"] for e in line["entries"])
         return frame(found, ["row", "col", "value"], ("title",))
 
+    def export(self, out: Any, *, view: str | list[str] | None = None, memory: str | int = "auto", **options: Any) -> pathlib.Path:
+        """Write the matrix to a file for other programs, in the format of its extension.
+
+        Parameters
+        ----------
+        out : path
+            ``.npz`` (for `scipy.sparse.load_npz`), ``.mtx``, or with ids ``.csv``, ``.tsv`` or ``.parquet``.
+        view : str or list of str, optional
+            Write what steps make of the matrix.
+        memory : str or int
+            What the program stays within.
+        **options
+            Flags of ``gdsvd export``: ``force=True``, ``format="csv"``, …
+
+        Returns
+        -------
+        pathlib.Path
+            Of the file.
+        """
+        run("export", *pipeline(view), *memory_flags(memory), *flags(options), "-o", out, "--", self.path)
+        return pathlib.Path(out)
+
     def evaluate(
         self,
         test: Any = None,
         *,
-        views: str | Iterable[str] = ("recsys",),
+        views: str | Iterable[str] | None = None,
         k: int | Iterable[int] = (10, 50, 100),
         metrics: str | Iterable[str] | None = None,
         memory: str | int = "auto",
@@ -106,7 +128,7 @@ class Looks:
         test : Store or path, optional
             The store of what was held out; without, that which ``holdout="random:0.2"`` has made beside this store.
         views : iterable of str
-            Views to compare; ``"none"`` is the store as it is.
+            Views to compare; ``"none"`` is the store as it is. Without, ``"recsys"``, or no view beside what `options` have to judge.
         k : int or iterable of int
             Numbers of triplets.
         metrics : iterable of str, optional
@@ -114,7 +136,7 @@ class Looks:
         memory, progress
             As for `svd`.
         **options
-            Flags of ``gdsvd eval``: ``folds="users:0.1"``, ``relevant=4``, ``seed=1``.
+            Flags of ``gdsvd eval``: ``results=[f]``, ``lists=["recs.csv"]``, ``folds="users:0.1"``, ``relevant=4``, ``seed=1``.
 
         Returns
         -------
