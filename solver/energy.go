@@ -99,26 +99,6 @@ func (f *factorisation) short() bool {
 	return f.s.Energy > 0 && len(f.cert.Sigma) < f.s.Rank && !f.reached()
 }
 
-// trim certifies the triplets of the certificate that are asked for alone, if there are others.
-// The status is Converged, or that of a limit that leaves no pass for it.
-func (f *factorisation) trim() (Status, error) {
-	keep := f.sufficient()
-	if keep == len(f.cert.Sigma) {
-		return Converged, nil
-	}
-	limit := f.passes.may(f.reserve() - 1)
-	if limit != NotTerminated && !f.passes.cut {
-		return limit, nil
-	}
-	next, o := f.found.Eigenvalue(f.cert.Sigma[keep]), f.outside.Bound
-	f.relock(nil, keep)
-	if o.Known {
-		o.Value = max(o.Value, next)
-	}
-	f.outside.Bound = o
-	return Converged, f.certify()
-}
-
 // target says what has become of Settings.Energy.
 func (f *factorisation) target() *Target {
 	c := f.cert

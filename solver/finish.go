@@ -367,3 +367,23 @@ func Orthogonality(ctx context.Context, workers int, n int64, k int, source func
 	}
 	return tallskinny.Orthogonality(sums.Gram), nil
 }
+
+// trim certifies the triplets of the certificate that are asked for alone, if there are others.
+// The status is Converged, or that of a limit that leaves no pass for it.
+func (f *factorisation) trim() (Status, error) {
+	keep := f.sufficient()
+	if keep == len(f.cert.Sigma) {
+		return Converged, nil
+	}
+	limit := f.passes.may(f.reserve() - 1)
+	if limit != NotTerminated && !f.passes.cut {
+		return limit, nil
+	}
+	next, o := f.found.Eigenvalue(f.cert.Sigma[keep]), f.outside.Bound
+	f.relock(nil, keep)
+	if o.Known {
+		o.Value = max(o.Value, next)
+	}
+	f.outside.Bound = o
+	return Converged, f.certify()
+}

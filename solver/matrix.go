@@ -209,18 +209,19 @@ func (e scale) bound(x float64) float64 {
 	return s
 }
 
-// observer sees events about A.
-func (e scale) observer(o func(Event) error) func(Event) error {
-	return func(ev Event) error {
-		ev.Sigma = e.signed(ev.Sigma)
-		return o(ev)
-	}
-}
-
 // String says it in the description of a problem, by which checkpoints know it.
 func (e scale) String() string {
 	if e == 0 {
 		return ""
 	}
 	return fmt.Sprintf(", times 2^%d", -int(e))
+}
+
+// RowStore holds a tall N×k block outside the solver: a file, or memory
+// (DenseRows). The solver writes W = A·V to it row by row and turns it, chunk
+// by chunk and in place, into the left singular vectors. Chunks are read and
+// written in ascending order within a sweep; rows always has k columns.
+type RowStore interface {
+	WriteRows(first int64, rows *mat.Dense) error
+	ReadRows(first int64, rows *mat.Dense) error
 }

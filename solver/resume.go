@@ -16,12 +16,6 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// factorisation is a run on a Matrix with its finishing passes.
-type factorisation struct {
-	*run
-	a Matrix
-}
-
 // reserve is the number of passes to keep back: the certificate, and the
 // product that measures completed left vectors if there may be any.
 func (f *factorisation) reserve() int {

@@ -318,3 +318,15 @@ func (r *run) release() {
 	}
 	r.work = work{}
 }
+
+// factorisation is a run on a Matrix with its finishing passes.
+type factorisation struct {
+	*run
+	a Matrix
+}
+
+// starts are the start vectors to come.
+type starts struct {
+	warm  [][]float64 // given ones that are still to be used
+	drawn uint64      // start blocks so far
+}

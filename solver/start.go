@@ -40,12 +40,6 @@ func randomKey(seed uint64, id string) uint64 {
 	return binary.LittleEndian.Uint64(h[:])
 }
 
-// starts are the start vectors to come.
-type starts struct {
-	warm  [][]float64 // given ones that are still to be used
-	drawn uint64      // start blocks so far
-}
-
 // startWidth returns the width of the start block of the next recurrence.
 func (r *run) startWidth() int {
 	t := r.about

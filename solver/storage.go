@@ -10,15 +10,6 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// RowStore holds a tall N×k block outside the solver: a file, or memory
-// (DenseRows). The solver writes W = A·V to it row by row and turns it, chunk
-// by chunk and in place, into the left singular vectors. Chunks are read and
-// written in ascending order within a sweep; rows always has k columns.
-type RowStore interface {
-	WriteRows(first int64, rows *mat.Dense) error
-	ReadRows(first int64, rows *mat.Dense) error
-}
-
 // LeftSweeper is a RowStore that makes the sweeps by which W becomes the left vectors itself, where its rows lie: the
 // solver then neither reads nor writes them, and a Matrix knows the store by Rows.Store.
 type LeftSweeper interface {

@@ -264,3 +264,11 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 	e.Residual = res.Residuals[worst]
 	return res.Status, r.observe(e)
 }
+
+// observer sees events about A.
+func (e scale) observer(o func(Event) error) func(Event) error {
+	return func(ev Event) error {
+		ev.Sigma = e.signed(ev.Sigma)
+		return o(ev)
+	}
+}
