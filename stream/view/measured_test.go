@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -92,6 +93,26 @@ func TestRecallRefuses(t *testing.T) {
 		other[i] = append(slices.Clone(parts[i]), 1)
 		if err := Plan(inMemory(a, false), p, false).Recall(other); err == nil {
 			t.Errorf("part %d has a number more, and nothing is said", i)
+		}
+	}
+}
+
+// What sums take is what they are planned to.
+func TestSumsAsPlanned(t *testing.T) {
+	const cols, rows = 1 << 16, 50
+	for name, n := range map[string]need{
+		"squares": {squares: true}, "total": ofStat(total), "lengths": ofStat(length1, length2), "count": ofStat(count, largest), "moments": {moments: itself}, "known": {known: true},
+	} {
+		for rank := range 3 {
+			q := make([][]float64, rank)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			s := newSums(n, cols, rows, q, nil)
+			runtime.ReadMemStats(&after)
+			if made, planned := after.TotalAlloc-before.TotalAlloc, n.bytes(cols, rows, rank); made > uint64(planned)+1<<16 {
+				t.Errorf("%s, rank %d: %d bytes are made, %d planned", name, rank, made, planned)
+			}
+			runtime.KeepAlive(s)
 		}
 	}
 }

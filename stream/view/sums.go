@@ -59,7 +59,7 @@ func (n need) bytes(cols, rows int64, rank int) (b int64) {
 		}
 	}
 	if n.squares {
-		b += (48 + 16*int64(rank)) * cols
+		b += (32 + 16*int64(min(rank, 1)+rank)) * cols
 	}
 	if n.totals {
 		b += 8 * rows
@@ -107,7 +107,10 @@ func newSums(n need, cols int, rows int64, q [][]float64, qq [][]sum) *sums {
 		s.moments = newMoments(n.columns(int64(cols), rows))
 	}
 	if n.squares {
-		s.sum, s.squares, s.own = make([]sum, cols), make([]sum, cols), make([]sum, cols)
+		s.sum, s.own = make([]sum, cols), make([]sum, cols)
+		if s.squares = s.own; len(q) > 0 {
+			s.squares = make([]sum, cols)
+		}
 		for range q {
 			s.cross = append(s.cross, make([]sum, cols))
 		}
