@@ -1,10 +1,12 @@
-"""Principal components of a made-up cohort by gdsvd, plink2 and scikit-allel: seconds, memory, and how far they are from a dense oracle.
+"""Principal components of a made-up cohort by gdsvd, PCAone, plink2 and scikit-allel: seconds, memory, and how far they are from a dense oracle.
 
-    python3 compare.py GDSVD PLINK2 [SAMPLES VARIANTS [FOLDER]]
+    python3 compare.py GDSVD PCAONE PLINK2 [SAMPLES VARIANTS [FOLDER]]
 
-Needs numpy, and scikit-allel for its part; PLINK2 may be "-". Four populations (F = 0.05), 3 % of the genotypes missing.
+Needs numpy; scikit-allel takes part where it is installed, PCAONE and PLINK2 unless they are "-". Four populations (F = 0.05), 3 % of the
+genotypes missing. All have two threads.
 """
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -80,34 +82,41 @@ np.save(sys.argv[2], coords)
 
 
 def main():
-    gdsvd, plink2 = sys.argv[1:3]
-    n, m = (int(x) for x in sys.argv[3:5]) if len(sys.argv) > 4 else (2000, 50000)
-    with tempfile.TemporaryDirectory(dir=sys.argv[5] if len(sys.argv) > 5 else None) as folder:
+    gdsvd, pcaone, plink2 = sys.argv[1:4]
+    n, m = (int(x) for x in sys.argv[4:6]) if len(sys.argv) > 5 else (2000, 50000)
+    with tempfile.TemporaryDirectory(dir=sys.argv[6] if len(sys.argv) > 6 else None) as folder:
         path = os.path.join(folder, "cohort")
         g = cohort(n, m, path)
         print(f"{n} samples, {m} variants, {os.path.getsize(path + '.bed') / 2**20:.1f} MiB of .bed")
         sigma, u = oracle(g)
 
         def say(name, used, values, vectors):
-            print(f"{name:24} {used[0]:7.2f} s {used[1]:7.2f} CPU s {used[2]:8.1f} MiB   values {values:.1e}   space of 3 {angle(u[:, :3], vectors[:, :3]):.1e}", flush=True)
+            print(f"{name:36} {used[0]:7.2f} s {used[1]:7.2f} CPU s {used[2]:8.1f} MiB   values {values:.1e}   space of 3 {angle(u[:, :3], vectors[:, :3]):.1e}", flush=True)
 
         ingest = run(gdsvd, "ingest", path + ".bed", "-o", path + ".csr")
-        print(f"{'gdsvd ingest':24} {ingest[0]:7.2f} s {ingest[1]:7.2f} CPU s {ingest[2]:8.1f} MiB   store {sum(f.stat().st_size for f in os.scandir(path + '.csr')) / 2**20:.1f} MiB", flush=True)
-        for tol in "1e-4", "1e-10":
-            out = f"{path}{tol}.svd"
-            used = run(gdsvd, "svd", path + ".csr", "-k", str(K), "--view", "patterson", "--tol", tol, "-o", out)
+        print(f"{'gdsvd ingest':36} {ingest[0]:7.2f} s {ingest[1]:7.2f} CPU s {ingest[2]:8.1f} MiB   store {sum(f.stat().st_size for f in os.scandir(path + '.csr')) / 2**20:.1f} MiB", flush=True)
+        for more in ["--tol", "1e-4"], ["--tol", "1e-10"], ["--tol", "1e-4", "--memory", "64MiB"]:
+            out = f"{path}{more[1]}{len(more)}.svd"
+            used = run(gdsvd, "svd", path + ".csr", "-k", str(K), "--view", "patterson", *more, "-o", out)
             result = json.load(open(out + "/result.json"))
-            say(f"gdsvd svd --tol {tol}", used, np.abs(np.array(result["sigma"]) / sigma - 1).max(), np.load(out + "/U.npy"))
+            say(" ".join(["gdsvd svd", *more]), used, np.abs(np.array(result["sigma"]) / sigma - 1).max(), np.load(out + "/U.npy"))
+        # By default with all in memory; in blocks, of 0.1 GB at most; and by Arnoldi's method, whose tolerance is 1e-6.
+        for more in ([], ["-m", "0.1"], ["-d", "0"]) if pcaone != "-" else ():
+            used = run(pcaone, "-b", path, "-k", str(K), "-n", "2", "-o", path + ".pcaone", *more)
+            values, vectors = (np.loadtxt(f"{path}.pcaone.{what}") for what in ("sigvals", "eigvecs"))
+            say(" ".join(["PCAone", *more]), used, np.abs(values / values[0] / (sigma / sigma[0]) - 1).max(), vectors)
         if plink2 != "-":
             used = run(plink2, "--bfile", path, "--pca", str(K), "--threads", "2", "--out", path + ".plink")
             vectors = np.loadtxt(path + ".plink.eigenvec", comments="#", usecols=range(2, 2 + K))
             values = np.sqrt(np.loadtxt(path + ".plink.eigenval"))
             say("plink2 --pca", used, np.abs(values / values[0] / (sigma / sigma[0]) - 1).max(), vectors)
+        if not importlib.util.find_spec("allel"):
+            return
         np.save(path + ".npy", np.where(g < 0, 0, g))  # scikit-allel knows no missing genotypes, and scales by sqrt(p(1-p))
         used = run(sys.executable, "-c", ALLEL, path + ".npy", path + ".allel.npy")
         coords = np.load(path + ".allel.npy")
         full = oracle(np.where(g < 0, 0, g))
-        print(f"{'scikit-allel (missing: 0)':24} {used[0]:6.2f} s {used[1]:7.2f} CPU s {used[2]:8.1f} MiB   values {np.abs(np.linalg.norm(coords, axis=0) / full[0] / 2**0.5 - 1).max():.1e}   space of 3 {angle(full[1][:, :3], coords[:, :3]):.1e}")
+        print(f"{'scikit-allel (missing: 0)':36} {used[0]:7.2f} s {used[1]:7.2f} CPU s {used[2]:8.1f} MiB   values {np.abs(np.linalg.norm(coords, axis=0) / full[0] / 2**0.5 - 1).max():.1e}   space of 3 {angle(full[1][:, :3], coords[:, :3]):.1e}")
 
 
 main()

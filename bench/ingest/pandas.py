@@ -6,11 +6,13 @@ sparse matrix from the same ratings, in turn.
 Of gdsvd it is the whole process: start, reading, writing the store, making it
 durable. Of pandas it is the calls alone: reading, numbering the ids as gdsvd
 does (factorize, sorted), COO to CSR, in memory. pandas takes separators of one
-byte: "::" gives it two empty columns, which it is told to leave out. The second row is
-the same text with commas instead.
+byte: "::" gives it two empty columns, which it is told to leave out. The other rows are
+the same text with commas instead, and the same table as Parquet that pyarrow has written,
+for both, where it is installed.
 """
 
 import argparse
+import importlib.util
 import os
 import re
 import statistics
@@ -24,7 +26,8 @@ import sys, time
 import pandas as pd, scipy.sparse as sp
 name, sep, use = sys.argv[1], sys.argv[2], [int(c) for c in sys.argv[3].split(',')]
 t = time.perf_counter()
-d = pd.read_csv(name, sep=sep, header=None, usecols=use)
+d = pd.read_parquet(name) if sep == 'parquet' else pd.read_csv(name, sep=sep, header=None, usecols=use)
+d.columns = use
 users, _ = pd.factorize(d[use[0]], sort=True)
 items, _ = pd.factorize(d[use[1]], sort=True)
 m = sp.coo_matrix((d[use[2]].values, (users, items))).tocsr()
@@ -38,9 +41,16 @@ def pandas(name, sep, columns):
     return float(run.stdout)
 
 
-def gdsvd(program, name, store):
+WRITE = """
+import sys
+import pandas as pd
+pd.read_csv(sys.argv[1], header=None, usecols=[0, 1, 2], names=["user", "item", "rating"]).to_parquet(sys.argv[2], row_group_size=1 << 20)
+"""
+
+
+def gdsvd(program, name, store, *more):
     t = time.perf_counter()
-    subprocess.run([program, "ingest", "-q", name, "-o", store, "--force"], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([program, "ingest", "-q", name, "-o", store, "--force", *more], stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - t
 
 
@@ -61,11 +71,17 @@ def main():
         with open(a.ratings, "rb") as f, open(commas, "wb") as out:
             for line in f:
                 out.write(line.replace(b"::", b","))
-        ours, dat, csv = [], [], []
+        ours, dat, csv, ours_parquet, parquet = [], [], [], [], []
+        file = os.path.join(tmp, "ratings.parquet")
+        if importlib.util.find_spec("pyarrow"):
+            subprocess.run([sys.executable, "-c", WRITE, commas, file], check=True)
         for _ in range(a.n):
             ours.append(gdsvd(a.gdsvd, a.ratings, os.path.join(tmp, "store")))
             dat.append(pandas(a.ratings, ":", "0,2,4"))
             csv.append(pandas(commas, ",", "0,1,2"))
+            if os.path.exists(file):
+                ours_parquet.append(gdsvd(a.gdsvd, file, os.path.join(tmp, "store"), "--columns", "user,item,rating"))
+                parquet.append(pandas(file, "parquet", "0,1,2"))
     size = os.path.getsize(a.ratings)
 
     def row(what, seconds):
@@ -81,6 +97,8 @@ def main():
         row("pandas and SciPy", dat),
         row("the same, from commas", csv),
     ]
+    if parquet:
+        table += [row("gdsvd ingest of Parquet", ours_parquet), row("pandas and SciPy, from Parquet", parquet)]
     print("\n".join(table))
     if a.o:
         with open(a.o, "w") as f:
