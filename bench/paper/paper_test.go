@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -56,6 +57,7 @@ func runTiny(t *testing.T, dir string, cancelAfter int) (*lab, error) {
 // TestInterrupted interrupts a run, finds a report of what is done, and has the
 // counts of a run without a break.
 func TestInterrupted(t *testing.T) {
+	longtest.Only(t)
 	dir := t.TempDir()
 	l, err := runTiny(t, dir, 12)
 	if !errors.Is(err, context.Canceled) {

@@ -27,7 +27,7 @@ func TestSameBitsWhateverTheMachine(t *testing.T) {
 		passes, workerCounts = "4", []string{"1", "7"}
 	}
 	method := []string{"svd", "-k", "3", "--method", "krylov", "--block", "4"} // by name: a choice may depend on the budget
-	for _, orient := range []string{"rows", "cols"} {
+	for _, orient := range longtest.Pick([]string{"rows", "cols"}, []string{"cols"}) {
 		work := t.TempDir()
 		large, small := filepath.Join(work, "large.csr"), filepath.Join(work, "small.csr")
 		must(t, "ingest", "-q", file, "-o", large, "--orient", orient)
