@@ -276,15 +276,6 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 func putFloats64(b []byte, vals []float64) bool {
 	b = b[:8*len(vals)]
 	carry := uint64(0)
-	for ; len(vals) >= 4; vals, b = vals[4:], b[32:] { // the checks of bounds would take longer than the rest
-		v, to := (*[4]float64)(vals), (*[32]byte)(b)
-		u0, u1, u2, u3 := math.Float64bits(v[0]+0), math.Float64bits(v[1]+0), math.Float64bits(v[2]+0), math.Float64bits(v[3]+0)
-		le.PutUint64(to[:], u0)
-		le.PutUint64(to[8:], u1)
-		le.PutUint64(to[16:], u2)
-		le.PutUint64(to[24:], u3)
-		carry |= carried(u0) | carried(u1) | carried(u2) | carried(u3)
-	}
 	for i, v := range vals {
 		u := math.Float64bits(v + 0)
 		le.PutUint64(b[8*i:], u)
@@ -297,16 +288,6 @@ func putFloats64(b []byte, vals []float64) bool {
 func putFloats32(b []byte, vals []float64) bool {
 	b = b[:4*len(vals)]
 	differ := uint64(0) // the differences are 0, or not: those of Inf and NaN are NaN
-	for ; len(vals) >= 4; vals, b = vals[4:], b[16:] {
-		v, to := (*[4]float64)(vals), (*[16]byte)(b)
-		s0, s1, s2, s3 := float32(v[0]+0), float32(v[1]+0), float32(v[2]+0), float32(v[3]+0)
-		le.PutUint32(to[:], math.Float32bits(s0))
-		le.PutUint32(to[4:], math.Float32bits(s1))
-		le.PutUint32(to[8:], math.Float32bits(s2))
-		le.PutUint32(to[12:], math.Float32bits(s3))
-		differ |= math.Float64bits(float64(s0)-v[0]) | math.Float64bits(float64(s1)-v[1]) |
-			math.Float64bits(float64(s2)-v[2]) | math.Float64bits(float64(s3)-v[3])
-	}
 	for i, v := range vals {
 		s := float32(v + 0)
 		le.PutUint32(b[4*i:], math.Float32bits(s))

@@ -47,15 +47,7 @@ func (w *Writer) appendGaps(cols []uint32) error {
 func gapsOf(gaps, cols []uint32) bool {
 	gaps = gaps[:len(cols)]
 	last := int64(-1)
-	falls := int64(0)                                       // negative if a distance is
-	for ; len(cols) >= 4; gaps, cols = gaps[4:], cols[4:] { // the checks of bounds would take longer than the rest
-		g, c := (*[4]uint32)(gaps), (*[4]uint32)(cols)
-		c0, c1, c2, c3 := int64(c[0]), int64(c[1]), int64(c[2]), int64(c[3])
-		d0, d1, d2, d3 := c0-last-1, c1-c0-1, c2-c1-1, c3-c2-1
-		g[0], g[1], g[2], g[3] = uint32(d0), uint32(d1), uint32(d2), uint32(d3)
-		falls |= d0 | d1 | d2 | d3
-		last = c3
-	}
+	falls := int64(0) // negative if a distance is
 	for i, c := range cols {
 		d := int64(c) - last - 1
 		gaps[i] = uint32(d)

@@ -167,11 +167,6 @@ func unpackGroup(dst []uint32, buf []byte, size int) (int, error) {
 	if e == 0 {
 		return 2 + low, nil
 	}
-	if len(dst) == groupLen {
-		if n, ok := patchFull((*[groupLen]uint32)(dst), buf[2+low:size], b, e); ok {
-			return 2 + low + n, nil
-		}
-	}
 	n, err := patch(dst, buf[2+low:size], b, e)
 	if err != nil {
 		err.(*Damage).At += int64(2 + low)
@@ -233,34 +228,6 @@ func unpackPlain(dst []uint32, src []byte, b uint) {
 		dst[i] = uint32(le.Uint64(src[pos>>3:])>>(pos&7)) & mask
 		pos += b
 	}
-}
-
-// patchFull is patch for a full group, three times as fast because it looks for damage only
-// once it is through. It reports false if there is any, and leaves what it is to patch.
-func patchFull(dst *[groupLen]uint32, src []byte, b uint, e int) (int, bool) {
-	last, wrong, all := -1, 0, uint64(0)
-	positions, highs := src[:e], src[e:]
-	pos := 0
-	for _, p := range positions {
-		if pos >= len(highs) {
-			return 0, false
-		}
-		high := uint64(highs[pos])
-		pos++
-		if high >= 0x80 {
-			var n int
-			high, n = binary.Uvarint(highs[pos-1:])
-			if n <= 0 || highs[pos+n-2] == 0 {
-				return 0, false
-			}
-			pos += n - 1
-		}
-		wrong |= int(p) - last - 1 | int(high) - 1 // negative: not ascending, or zero
-		all |= high
-		last = int(p)
-		dst[p%groupLen] |= uint32(high) << (b & 31)
-	}
-	return e + pos, wrong >= 0 && last < groupLen && all>>(32-b) == 0
 }
 
 // patch puts the high bits of e exceptions into a group and returns the number
