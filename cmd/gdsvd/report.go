@@ -58,6 +58,8 @@ The same result, store and flags have the same page, byte by byte.` + "\n" + ui.
 				return ui.Usagef(cmd, "the name of the FILE of --labels is empty")
 			case o.Components < 1 || o.Components > report.MaxComponents:
 				return ui.Usagef(cmd, "--components %d: want 1 to %d", o.Components, report.MaxComponents)
+			case len(o.Names) > o.Components:
+				return ui.Usagef(cmd, "--names: %d names of %d components", len(o.Names), o.Components)
 			case o.Top < 1 || o.Top > report.MaxTop:
 				return ui.Usagef(cmd, "-n %d: want 1 to %d", o.Top, report.MaxTop)
 			}
@@ -69,6 +71,7 @@ The same result, store and flags have the same page, byte by byte.` + "\n" + ui.
 	f.StringVar(&o.store, "store", "", "the `STORE` that the result is of (without it: the one that the result names, if it is there)")
 	f.BoolVar(&o.noStore, "no-store", false, "do not read the store of the result")
 	f.StringVar(&o.Labels, "labels", "", "colour rows by the labels in `FILE`")
+	f.StringSliceVar(&o.Names, "names", nil, "call the first components by these `NAMES`, with commas between them")
 	f.IntVar(&o.Components, "components", 6, "show what is strongest in the first `N` components")
 	f.IntVarP(&o.Top, "number", "n", 8, "show `N` rows and columns of each sign at most")
 	f.BoolVar(&o.force, "force", false, "replace an existing FILE, in one step at the end")
@@ -85,7 +88,7 @@ func (a *app) page(cmd *cobra.Command, path string, o *pageFlags) (err error) {
 		return err
 	}
 	if isStore {
-		for _, flag := range []string{"store", "no-store", "labels", "components", "number"} {
+		for _, flag := range []string{"store", "no-store", "labels", "names", "components", "number"} {
 			if cmd.Flags().Changed(flag) {
 				return ui.Usagef(cmd, "--%s is for a result; %s is a store", flag, path)
 			}

@@ -101,7 +101,7 @@ func (p *page) items(v *vectors, sign string, items []recommend.Item) error {
 	return nil
 }
 
-func (p *page) topics(r *factor.Result, sides []*vectors) error {
+func (p *page) topics(r *factor.Result, sides []*vectors, names []string) error {
 	n := 0
 	for _, v := range sides {
 		n = max(n, len(v.topics))
@@ -116,7 +116,11 @@ func (p *page) topics(r *factor.Result, sides []*vectors) error {
 		if values[j] == 0 {
 			continue // its vectors are any that complete the others
 		}
-		p.f("<div class=\"topic\"><h3>Component %d <span class=\"dim\">%s = %s</span></h3><div class=\"signs\">\n", j+1, valueName(r), tickText(values[j]))
+		name := ""
+		if j < len(names) && names[j] != "" {
+			name = ": " + cut(names[j], nameLength)
+		}
+		p.f("<div class=\"topic\"><h3>Component %d%s <span class=\"dim\">%s = %s</span></h3><div class=\"signs\">\n", j+1, name, valueName(r), tickText(values[j]))
 		for _, v := range sides {
 			if j >= len(v.topics) {
 				continue

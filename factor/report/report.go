@@ -40,6 +40,7 @@ const pageBytes = 4 << 20
 type Options struct {
 	Store      *csr.Store              // of the result, to be read for histograms; nil: they are left out
 	Labels     string                  // a file with ids and labels of the rows, or of the columns of eigenpairs, for colours; "": none
+	Names      []string                // of the first components, shown with them; "": it has none
 	Components int                     // whose strongest rows and columns are shown; 0: 6. MaxComponents at most
 	Top        int                     // rows and columns of each sign; 0: 8. MaxTop at most
 	Memory     int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory
@@ -140,7 +141,7 @@ func Write(ctx context.Context, w io.Writer, r *factor.Result, o Options) (err e
 	if err := p.scatters(ctx, r, sides, o); err != nil {
 		return err
 	}
-	if err := p.topics(r, sides); err != nil {
+	if err := p.topics(r, sides, o.Names); err != nil {
 		return err
 	}
 	p.costs(r)

@@ -186,8 +186,11 @@ func parse(t testing.TB, page string) (p parsed) {
 func TestResultPage(t *testing.T) {
 	store := made(t, 60, 30, hostileName, hostileName)
 	r := factorised(t, store, factor.Options{Rank: 8})
-	page := written(t, r, Options{Store: store, Components: 8})
+	page := written(t, r, Options{Store: store, Components: 8, Names: []string{hostile[0], "", "Third"}})
 	p := parse(t, page)
+	if !strings.Contains(p.text, "Component 1: "+hostile[0]) || !strings.Contains(p.text, "Component 2 ") || !strings.Contains(p.text, "Component 3: Third ") {
+		t.Error("components are not named")
+	}
 	want := []string{"Entries", "Spectrum", "Convergence", "Certificate", "The first two components", "Strongest in the components", "Cost", "Make it again"}
 	if !slices.Equal(p.headings, want) {
 		t.Errorf("sections %q", p.headings)
@@ -221,7 +224,7 @@ func TestResultPage(t *testing.T) {
 		}
 	}
 	for workers, budget := range map[int]int64{1: 0, 3: 64 << 20} {
-		if again := written(t, r, Options{Store: store, Components: 8, Workers: workers, Memory: budget}); again != page {
+		if again := written(t, r, Options{Store: store, Components: 8, Names: []string{hostile[0], "", "Third"}, Workers: workers, Memory: budget}); again != page {
 			t.Errorf("another page with %d workers", workers)
 		}
 	}
