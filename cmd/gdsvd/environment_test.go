@@ -94,6 +94,9 @@ func TestEnvironmentMisspelt(t *testing.T) {
 	if o := gdsvd(t, "__complete", "svd", "--view", "log1p | c"); o.code != ui.ExitOK || !strings.Contains(o.stdout, "log1p | center\n") {
 		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
+	if o := gdsvd(t, "__complete", "eval", "--views", "recsys,log1p | c"); o.code != ui.ExitOK || !strings.Contains(o.stdout, "recsys,log1p | center\n") {
+		t.Errorf("views: %v", o)
+	}
 	if o := gdsvd(t, "__complete", "svd", "--method", ""); o.code != ui.ExitOK || !strings.HasPrefix(o.stdout, "auto\ngd\n") {
 		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}

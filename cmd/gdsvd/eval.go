@@ -76,6 +76,7 @@ rank or, without it, score. The users are those of the models: a user missing fr
 	f.StringVar(&o.train, "train", "", "the `STORE` to train with (without it: the one that the first of --results names)")
 	f.StringVar(&o.test, "test", "", "the `STORE` of what was held out (default that of --train with "+ingest.TestSuffix+")")
 	f.StringArrayVar(&o.views, "views", []string{"recsys"}, "`VIEWS` to compare, with commas between them; none is the store as it is")
+	completeView(cmd, "views", "|,")
 	f.StringSliceVar(&o.results, "results", nil, "`OUT,…` to judge, of svd or complete and of the training store, instead of views or with those that are named")
 	f.StringSliceVar(&o.lists, "lists", nil, "`FILE,…` of recommendations to judge, instead of views or with those that are named")
 	f.StringSliceVar(&o.vectors, "vectors", nil, "`ROWS.npy,COLS.npy` of another program to judge by inner products; ROWS.ids and COLS.ids have the ids of their vectors, one a line. Or ROWS.parquet,COLS.parquet with a column id")

@@ -70,8 +70,8 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 			switch {
 			case o.What == "recs":
 				return ui.Usagef(cmd, "--what recs: recommendations need the store, too: gdsvd recommend %s --store STORE -o FILE writes them", args[0])
-			case o.File == "":
-				return ui.Usagef(cmd, "no FILE to write: give one with -o")
+			case o.File == "" || o.File == "-":
+				return ui.Usagef(cmd, "no FILE to write: give one with -o; nothing is exported to standard output")
 			case o.Format == "":
 				if _, err := export.FormatOf(o.File); err != nil {
 					return ui.Usagef(cmd, "-o %v; --format names it", err)

@@ -75,7 +75,7 @@ It takes the flags of ingest and those of svd.` + "\n" + ui.ExitHelp
 	f.VarP(flags.Triplets{Of: &o.Options}, "rank", "k", "number `K` of triplets, or the share of the energy that as few as possible are to capture")
 	f.IntVar(&o.most, "max-k", factor.DefaultMaxRank, "with a share: at most `N` triplets, for which memory is planned")
 	f.StringVar(&o.view, "view", "", "what is factorised of the matrix: the `PIPELINE` of gdsvd svd --view")
-	completeView(cmd)
+	completeView(cmd, "view", "|")
 	f.StringVar(&o.keep, "keep-cols", "", "columns alone whose ids are in `FILE`, or hvg:N (a store only)")
 	o.method.Add(cmd, a.methods)
 	f.StringVar(&o.engine.name, "engine", "", "say what tasks of `ENGINE` would take, with --workers workers as fast as this machine")

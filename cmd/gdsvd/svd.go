@@ -115,7 +115,7 @@ func (a *app) runFlags(cmd *cobra.Command, o *svdOptions) {
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
 	f.StringVar(&o.view, "view", "", "factorise what steps make of the matrix: weights, scalings and centring, such as 'lsi', 'bm25', 'log1p | center=columns', or `PIPELINE` in a file as @FILE; none of it is stored, and no dense matrix is formed")
-	completeView(cmd)
+	completeView(cmd, "view", "|")
 	f.StringVar(&o.keep, "keep-cols", "", "factorise columns alone whose ids are in `FILE`, one a line, or those that vary most, as hvg:2000; the others are zero. The same as a step keep=columns,FILE of --view, before the first one that centres, or at its end")
 	o.method.Add(cmd, a.methods)
 	ui.ChoiceFlag(cmd, f, &o.Deflation, "deflation", solver.Projected,

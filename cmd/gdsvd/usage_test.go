@@ -81,7 +81,8 @@ func TestWrongUsage(t *testing.T) {
 
 		{[]string{"export", "out.svd", "-o", out}, `what is to be exported? give it with --what (see gdsvd export -h)`},
 		{[]string{"export", "out.svd", "--what", "W", "-o", out}, `invalid argument "W" for "--what" flag: choose U, V, US, VS, sigma, X, matrix or recs (see gdsvd export -h)`},
-		{[]string{"export", "out.svd", "--what", "U"}, `no FILE to write: give one with -o (see gdsvd export -h)`},
+		{[]string{"export", "out.svd", "--what", "U"}, `no FILE to write: give one with -o; nothing is exported to standard output (see gdsvd export -h)`},
+		{[]string{"export", "out.svd", "--what", "U", "-o", "-"}, `no FILE to write: give one with -o; nothing is exported to standard output (see gdsvd export -h)`},
 		{[]string{"export", "out.svd", "--what", "U", "-o", out + ".xls"}, `-o ` + out + `.xls: what format it is to have its extension does not tell: want one of npy, npy32, npz, csv, tsv, parquet, mtx; --format names it (see gdsvd export -h)`},
 		{[]string{"align", store, "-o", out}, `what is NEW to be aligned to? give the old result with --to (see gdsvd align -h)`},
 		{[]string{"align", store, "--to", store}, `no X to write: give one with -o (see gdsvd align -h)`},

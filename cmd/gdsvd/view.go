@@ -117,10 +117,10 @@ func (a *app) readView(cmd *cobra.Command, text string) (view.Pipeline, error) {
 	return p, nil
 }
 
-// completeView completes the last step of a pipeline in the shell.
-func completeView(cmd *cobra.Command) {
-	if err := cmd.RegisterFlagCompletionFunc("view", func(_ *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
-		before := strings.TrimSuffix(text, strings.TrimLeft(text[strings.LastIndex(text, "|")+1:], " "))
+// completeView completes the last step of a pipeline in the shell. What stands between steps, or pipelines, is one of the separators.
+func completeView(cmd *cobra.Command, flag, separators string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
+		before := strings.TrimSuffix(text, strings.TrimLeft(text[strings.LastIndexAny(text, separators)+1:], " "))
 		var all []string
 		steps, presets := view.Words()
 		for _, word := range append(presets, steps...) {
@@ -141,7 +141,7 @@ type lookFlags struct {
 func addLookFlags(cmd *cobra.Command, o *lookFlags) {
 	f := cmd.Flags()
 	f.StringVar(&o.view, "view", "", "look at what steps make of the matrix, such as 'lsi' or 'log1p | center=columns', or `PIPELINE` in a file as @FILE")
-	completeView(cmd)
+	completeView(cmd, "view", "|")
 	f.IntVar(&o.Workers, "workers", 0, "read with `N` threads (0: all processors); what is found does not depend on it")
 	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within, such as 512M or 2GiB; auto takes 60 % of what is available")
 }
