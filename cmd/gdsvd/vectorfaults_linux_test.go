@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
@@ -39,8 +40,11 @@ func TestVectorsThatAreNotDelivered(t *testing.T) {
 		memory, _ := tightly(t, store, flags)
 		for _, file := range []string{checkpointFile, "U.npy", "V.npy"} {
 			work, cut := t.TempDir(), 0
+			var mu sync.Mutex
 			line := slices.Concat([]string{"svd", "-q", store, "--memory", memory, "-o", filepath.Join(work, "out")}, flags)
 			o := withFaults(t, &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+				mu.Lock()
+				defer mu.Unlock()
 				if cut == 0 && strings.HasPrefix(o.Name, work) && strings.Contains(o.Name, file) {
 					cut = cutVectors(t, work)
 				}
