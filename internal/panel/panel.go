@@ -12,8 +12,8 @@ const maxVectors = 3
 // set is a set of micro-kernels for tiles of vectors.
 type set struct {
 	lanes int // float64 in a vector
-	// cross adds yᵀv to c for p columns of y and q of v, q at
-	// most maxVectors·lanes, and returns how many columns of y it has done.
+	// cross adds yᵀv to c for p columns of y and q of v, q at most
+	// maxVectors·lanes, and returns how many columns of y it has done.
 	cross func(c, y, v []float64, ldc, ldy, ldv, rows, p, q int) int
 	// product adds v·d to y for p columns of y in nv vectors, and returns how
 	// many rows it has done.
