@@ -2,6 +2,7 @@ package solver_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
@@ -67,6 +68,29 @@ func TestBoundAllowsForCopies(t *testing.T) {
 			}
 			if next := d[c.k]; res.Outside.Bound < next*(1-1e-12) || c.block > 4 && res.Outside.Bound > next*1.01 {
 				t.Errorf("%+v, seed %d: nothing is said to be above %v, the next value is %v", c, seed, res.Outside.Bound, next)
+			}
+		}
+	}
+}
+
+// As many copies of a value as a block has columns, and one value so close to it that residuals within the tolerance do not show
+// whether a vector is of the one or of the other, are more than the block sees.
+func TestCopiesBesideACloseValue(t *testing.T) {
+	for _, gap := range longtest.Pick([]float64{1e-6, 1e-7, 1e-8, 1e-9, 1e-10}, []float64{1e-8, 1e-10}) {
+		for _, tol := range longtest.Pick([]float64{1e-3, 10 * gap, gap, gap / 10}, []float64{gap}) {
+			for _, b := range []int{2, 4} {
+				sigma := slices.Repeat([]float64{1}, b)
+				sigma = append(sigma, 1-gap, 0.99, 0.98, 0.7)
+				for i := range 30 {
+					sigma = append(sigma, 0.6-0.02*float64(i))
+				}
+				for seed := range uint64(25) {
+					a := solvertest.WithValues(60, len(sigma), seed, sigma...)
+					res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: b + 2, Seed: seed, Tol: tol, Method: lanczos.Krylov{Columns: b}})
+					if err != nil || res.Status != solver.Converged || math.Abs(res.Sigma[b+1]-0.99) > tol+1e-12 {
+						t.Errorf("gap %g, tolerance %g, blocks of %d, seed %d: %v, error %v", gap, tol, b, seed, res, err)
+					}
+				}
 			}
 		}
 	}

@@ -79,7 +79,11 @@ func TestNothingIsMissing(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("GDSVD_TRIALS")); err == nil {
 		trials = n
 	}
+	failed := []int{4650, 26800, 33790} // once, for more copies of a value than a block sees
 	for i := range trials {
+		if i < len(failed) {
+			i = failed[i]
+		}
 		r := rand.New(rand.NewPCG(uint64(i), 23))
 		n := 24 + r.IntN(50)
 		a := hidden(r, n+r.IntN(20), n)

@@ -79,7 +79,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			over, r.outside.Doubt = r.checkMultiplicity(pairs)
 		} else {
 			accepted, over = r.accept(pairs)
-			r.outside.Doubt = r.enough() && r.outside.Doubtful(r.work.block.Before, r.about.Copies, r.work.judge.Warm)
+			r.outside.Doubt = r.enough() && r.outside.Doubtful(r.work.block, r.about.Copies, r.work.judge.Warm)
 			if r.outside.Doubt {
 				r.outside.Reset() // of copies it knows nothing
 			}

@@ -92,6 +92,10 @@ func (f *factorisation) factorise() (*Result, error) {
 		return nil, err
 	}
 	f.outside.Wanted = f.outside.Wanted || f.s.Stop == StopResidual && f.asked != Plain
+	if f.outside.Wanted && f.about.Copies > 0 {
+		const coarse = 1e-4 // vectors come nearer than that while a space from random ones grows until it has the evidence
+		f.found.Tol = min(f.found.Tol, coarse)
+	}
 	given = given && !(f.joined() && f.passes.may(f.reserve()) == NotTerminated)
 	st, err := f.inspect()
 	for err == nil && !f.passes.cut {

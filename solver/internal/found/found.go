@@ -178,18 +178,13 @@ func (p *Pairs) Slack(lambda float64) float64 {
 	return 2*p.Tol*p.Share()*math.Sqrt(max(lambda, 0)*p.Lambda1) + judge.NearFloor*tallskinny.Epsilon*p.Lambda1
 }
 
-// Apart is the difference from which on eigenvalues near those of the pairs from the first on are different ones, whatever
-// counts as equal: twice the norm of all residuals together, as seen when locked (Kahan 1967), and rounding.
-func (p *Pairs) Apart(first int) float64 {
-	norm := p.Noise
-	for i, seen := range p.Seen[first:] {
-		of := p.Lambda1
-		if !p.Linear {
-			of = math.Sqrt(max(p.Values[first+i], 0) * p.Lambda1)
-		}
-		norm = math.Hypot(norm, seen*p.Share()*of)
+// Pair returns pair i, with its residual as seen when locked.
+func (p *Pairs) Pair(i int) method.RitzPair {
+	of := p.Lambda1
+	if !p.Linear {
+		of = math.Sqrt(max(p.Values[i], 0) * p.Lambda1)
 	}
-	return 2*norm + judge.NearFloor*tallskinny.FloorFactor*tallskinny.Epsilon*p.Lambda1
+	return method.RitzPair{Value: p.Values[i], Residual: p.Seen[i] * p.Share() * of}
 }
 
 // State saves or restores all but the vectors. Their number is known.

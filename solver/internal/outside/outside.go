@@ -3,6 +3,7 @@
 package outside
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -84,7 +85,7 @@ func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) b
 		return e.Leak > judge.NearFloor*tallskinny.FloorFactor*tallskinny.Epsilon*e.Top
 	}
 	now := Bound{Known: true, Steps: e.Steps, Value: scout.UpperBound(e, delta), Probability: Probability}
-	now.Value = max(now.Value, copied(w.Found, leading, b, columns-b.Given))
+	now.Value = max(now.Value, w.copied(leading, b, columns))
 	if !w.Known || now.Value <= w.Value || !b.Scout {
 		w.Bound = now
 	}
@@ -95,24 +96,48 @@ func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) b
 // as its block has random columns, and 0 if not. There may be more of it, which the block says nothing of: vectors of the
 // eigenspace that are orthogonal to a block are always there if it has fewer columns than the space has dimensions.
 // (Copies of larger values are looked for: see Doubtful.)
-func copied(f *found.Pairs, leading []method.RitzPair, b Block, columns int) float64 {
-	own := slices.Clone(f.Values[b.Before:])
-	for _, c := range leading {
-		own = append(own, c.Value)
-	}
+func (w *Watch) copied(leading []method.RitzPair, b Block, columns int) float64 {
+	own := append(w.since(b), leading...)
 	if len(own) == 0 {
 		return 0
 	}
-	least, equal := slices.Min(own), 0
-	for _, v := range own {
-		if v <= least+f.Slack(least) {
-			equal++
-		}
-	}
-	if equal < columns {
+	least := slices.MinFunc(own, func(p, q method.RitzPair) int { return cmp.Compare(p.Value, q.Value) })
+	if w.equal(least, own, b, columns) < columns-b.Given {
 		return 0
 	}
-	return min(least, slices.Min(append(own, f.Values...)))
+	if w.Found.Len() == 0 {
+		return least.Value
+	}
+	return min(least.Value, w.Found.Least())
+}
+
+// since are the pairs that the recurrence with a start block has found.
+func (w *Watch) since(b Block) (own []method.RitzPair) {
+	for i := b.Before; i < w.Found.Len(); i++ {
+		own = append(own, w.Found.Pair(i))
+	}
+	return own
+}
+
+// equal counts the pairs that may be of one eigenspace with p: their values differ by no more than the tolerance, or than a
+// recurrence mixes. What it does not see of eigenvectors that are more than its block of l columns is orthogonal to the
+// block, in which each of them has a share of δ and none more than s: it is a mixture of several, and so are those
+// found, whose residuals are then at least δ/(s·√(l+1)) of the difference of the values.
+func (w *Watch) equal(p method.RitzPair, all []method.RitzPair, b Block, columns int) (n int) {
+	share := 1.0
+	if b.Part == 0 {
+		share /= math.Sqrt(float64(w.Found.Basis.N))
+	}
+	mixes := 0.0
+	if delta := w.leastShare(columns, b); delta > 0 {
+		mixes = share * math.Sqrt(float64(columns+1)) / delta
+	}
+	for _, q := range all {
+		if math.Abs(q.Value-p.Value) <= max(w.Found.Slack(p.Value), mixes*math.Hypot(p.Residual, q.Residual)) {
+			n++
+		}
+	}
+	return n
 }
 
 // leastShare is δ for a start block of the given columns, 0 if none of them is random.
@@ -169,31 +194,19 @@ func (b *Bound) State(s *method.State) {
 // recurrence has found, while smaller values have been locked in their place:
 // it has found as many copies of it as it can, or as many as were missing. warm says that its
 // start vectors were all given.
-func (w *Watch) Doubtful(before, copies int, warm bool) bool {
+func (w *Watch) Doubtful(b Block, copies int, warm bool) bool {
 	f := w.Found
 	if copies == 0 || f.Len() == f.Basis.N {
 		return false
 	}
-	least, last := f.Least(), f.Values[before:]
-	if before > 0 && len(last) > 0 && !warm && slices.Min(last) > least+f.Slack(least) {
+	least, last := f.Least(), w.since(b)
+	least += f.Slack(least)
+	if b.Before > 0 && len(last) > 0 && !warm && slices.Min(f.Values[b.Before:]) > least {
 		return true // it has not come down to the least of those found before
 	}
-	apart := f.Apart(before)
-	for _, v := range last {
-		if v <= least+f.Slack(least) {
-			continue
-		}
-		equal := 0
-		for _, u := range last {
-			if math.Abs(u-v) <= min(f.Slack(v), apart) {
-				equal++
-			}
-		}
-		if equal >= copies {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(last, func(p method.RitzPair) bool {
+		return p.Value > least && w.equal(p, last, b, copies) >= copies
+	})
 }
 
 // Telling is the residual with which the leading Ritz pair of a recurrence of a number of random columns is known

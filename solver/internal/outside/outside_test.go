@@ -73,16 +73,8 @@ func TestCopies(t *testing.T) {
 		values []float64
 		want   bool
 	}{{[]float64{10, 8, 6}, false}, {[]float64{10, 10, 6}, true}, {[]float64{10, 10 + 1e-10, 6}, true}, {[]float64{10, 6, 6}, false}} {
-		if got := watch(c.values...).Doubtful(0, 2, false); got != c.want {
+		if got := watch(c.values...).Doubtful(Block{}, 2, false); got != c.want {
 			t.Errorf("doubtful of %v: %v", c.values, got)
 		}
-	}
-	w := watch(10, 9.9, 6)
-	w.Found.Tol = 0.01
-	if w.Doubtful(0, 2, false) {
-		t.Error("values that a coarse tolerance does not tell apart, and residuals do, are taken for copies")
-	}
-	if w.Found.Seen[1] = 0.01; !w.Doubtful(0, 2, false) {
-		t.Error("values that residuals do not tell apart are no copies")
 	}
 }
