@@ -101,8 +101,8 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 		},
 	}
 	f := cmd.Flags()
-	ui.ChoiceFlag(cmd, f, &o.What, "what", "", words(append(export.Tables(), export.Array, export.Matrix, "recs")), "export; of a STORE the matrix (recs: see gdsvd recommend)")
-	ui.ChoiceFlag(cmd, f, &o.Format, "format", "", words(export.Formats()), "write (without it: what the extension of FILE says)")
+	ui.ChoiceFlag(f, &o.What, "what", "", words(append(export.Tables(), export.Array, export.Matrix, "recs")), "export; of a STORE the matrix (recs: see gdsvd recommend)")
+	ui.ChoiceFlag(f, &o.Format, "format", "", words(export.Formats()), "write (without it: what the extension of FILE says)")
 	addLookFlags(cmd, &of)
 	f.StringVarP(&o.File, "out", "o", "", "the `FILE` to write")
 	f.BoolVar(&o.Bare, "no-ids", false, "leave out ids and titles")

@@ -92,8 +92,8 @@ With --titles each is followed by a tab and what people call it, if that is know
 			return errors.Join(err, store.Close())
 		},
 	}
-	ui.ChoiceFlag(cmd, cmd.Flags(), &ids, "ids", noAxis, ui.Named(rowAxis, colAxis), "print the ids of one side of the matrix")
-	ui.ChoiceFlag(cmd, cmd.Flags(), &titles, "titles", noAxis, ui.Named(rowAxis, colAxis), "print the ids and titles of one side of the matrix")
+	ui.ChoiceFlag(cmd.Flags(), &ids, "ids", noAxis, ui.Named(rowAxis, colAxis), "print the ids of one side of the matrix")
+	ui.ChoiceFlag(cmd.Flags(), &titles, "titles", noAxis, ui.Named(rowAxis, colAxis), "print the ids and titles of one side of the matrix")
 	return cmd
 }
 

@@ -133,14 +133,14 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 			formats = append(formats, ui.Choice[string]{Name: f.Name, Value: f.Name})
 		}
 	}
-	ui.ChoiceFlag(cmd, f, &o.Format, "format", "auto", formats, "format of the input")
+	ui.ChoiceFlag(f, &o.Format, "format", "auto", formats, "format of the input")
 	f.StringVar(&o.Separator, "sep", "", `what separates fields, \t for a tab (default: detected)`)
 	f.StringSliceVar(&o.Columns, "columns", nil, "`user,item,value,time`: names in the header or numbers from 1; without value every entry is 1; time only for --since, --until and --holdout")
-	ui.ChoiceFlag(cmd, f, &o.Events, "value", false, []ui.Choice[bool]{{Name: "auto", Value: false}, {Name: "count", Value: true}},
+	ui.ChoiceFlag(f, &o.Events, "value", false, []ui.Choice[bool]{{Name: "auto", Value: false}, {Name: "count", Value: true}},
 		"what the value is; count: how often a pair occurs, as in logs")
-	ui.ChoiceFlag(cmd, f, &o.Header, "header", format.HeaderAuto,
+	ui.ChoiceFlag(f, &o.Header, "header", format.HeaderAuto,
 		ui.Named(format.HeaderAuto, format.HeaderYes, format.HeaderNo), "the first line names the columns")
-	ui.ChoiceFlag(cmd, f, &o.IndexBase, "index-base", format.BaseAuto,
+	ui.ChoiceFlag(f, &o.IndexBase, "index-base", format.BaseAuto,
 		ui.Named(format.BaseAuto, format.BaseZero, format.BaseOne), "number of the first column in svmlight rows; auto is 1, or 0 if that occurs")
 	f.Int64Var(&o.Features, "features", 0, "svmlight rows have `N` columns (0: as many as the largest index tells)")
 	f.BoolVar(&o.KeepOrder, "keep-order", false, "leave rows and columns that have ids in the order of the input, instead of in ascending order of the ids")
@@ -149,13 +149,13 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	f.StringVar(&o.Titles, "titles", "", "`FILE` of ids and what people call them, as movies.csv, kept beside the store (info --titles)")
 	f.StringVar(&o.RowTitles, "row-titles", "", "`FILE` of the titles of rows")
 	f.StringVar(&o.ColTitles, "col-titles", "", "`FILE` of the titles of columns")
-	ui.ChoiceFlag(cmd, f, &o.Duplicates, "duplicates", ingest.DuplicatesError,
+	ui.ChoiceFlag(f, &o.Duplicates, "duplicates", ingest.DuplicatesError,
 		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of several entries at one place")
-	ui.ChoiceFlag(cmd, f, &o.Graph, "graph", ingest.NoGraph,
+	ui.ChoiceFlag(f, &o.Graph, "graph", ingest.NoGraph,
 		ui.Named(ingest.NoGraph, ingest.Directed, ingest.Undirected), "entries are edges: one set of nodes, a square matrix; undirected ones stand in both triangles")
-	ui.ChoiceFlag(cmd, f, &o.SelfLoops, "self-loops", ingest.LoopsKept,
+	ui.ChoiceFlag(f, &o.SelfLoops, "self-loops", ingest.LoopsKept,
 		ui.Named(ingest.LoopsKept, ingest.LoopsDropped, ingest.LoopsError), "what becomes of an edge from a node to itself")
-	ui.ChoiceFlag(cmd, f, &o.Orient, "orient", ingest.OrientAuto,
+	ui.ChoiceFlag(f, &o.Orient, "orient", ingest.OrientAuto,
 		ui.Named(ingest.OrientAuto, ingest.OrientRows, ingest.OrientCols), "the side that is stored as rows; auto takes the longer one")
 	flags.Sift(f, &o)
 	f.Int64Var(&o.MaxBadLines, "max-bad-lines", 0, "leave out up to `N` lines that cannot be read")
@@ -343,7 +343,7 @@ to sums that were rounded, or to an input of a declared shape: the store does no
 	}
 	f := cmd.Flags()
 	f.StringVarP(&out, "out", "o", "", "the `STORE` to write; without it the STORE is replaced, in one step at the end")
-	ui.ChoiceFlag(cmd, f, &o.Duplicates, "duplicates", ingest.DuplicatesError,
+	ui.ChoiceFlag(f, &o.Duplicates, "duplicates", ingest.DuplicatesError,
 		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of an entry at a place that has one; the default is what the STORE was made with")
 	f.StringVar(&o.RowTitles, "row-titles", "", "`FILE` of the titles of rows")
 	f.StringVar(&o.ColTitles, "col-titles", "", "`FILE` of the titles of columns")

@@ -116,6 +116,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		root := a.rootCommand()
 		strictly(root)
+		if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+			ui.RegisterCompletions(root)
+		}
 		root.SetArgs(args)
 		err = root.ExecuteContext(ctx)
 	}
@@ -209,8 +212,8 @@ variable, the variable over the file of --config.
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "print the result, or the error, as one JSON object on standard output")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no log, only results and errors")
-	ui.ChoiceFlag(root, f, &a.level, "log-level", slog.LevelInfo, levels, "least level to log")
-	ui.ChoiceFlag(root, f, &a.jsonLog, "log-format", false, []ui.Choice[bool]{{Name: "text", Value: false}, {Name: "json", Value: true}},
+	ui.ChoiceFlag(f, &a.level, "log-level", slog.LevelInfo, levels, "least level to log")
+	ui.ChoiceFlag(f, &a.jsonLog, "log-format", false, []ui.Choice[bool]{{Name: "text", Value: false}, {Name: "json", Value: true}},
 		"progress, warnings and errors, on standard error, as text or one JSON object a line")
 	f.StringVar(&a.configFile, "config", "", "read flags from the JSON object in `FILE`; flags given here win")
 

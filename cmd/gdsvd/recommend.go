@@ -76,7 +76,7 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 	f.IntVarP(&o.N, "number", "n", 20, "recommend `N` columns to each row at most")
 	f.BoolVar(&o.excludeSeen, "exclude-seen", true, "leave out columns that the row has an entry in")
 	f.StringVar(&o.candidates, "candidates", "", "recommend only columns whose ids `FILE` has, one a line")
-	ui.ChoiceFlag(cmd, f, &o.By, "scores", recommend.Auto, scorings, "what scores are")
+	ui.ChoiceFlag(f, &o.By, "scores", recommend.Auto, scorings, "what scores are")
 	o.add(f)
 	addBudgetFlags(f, &o.Memory, &o.Workers)
 	return cmd

@@ -98,12 +98,12 @@ are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 	f := cmd.Flags()
 	f.VarP(flags.Triplets{Of: &o.Options}, "rank", "k", "number `K` of triplets, or the share of the energy ‖A‖²_F that as few as possible are to capture, such as 0.9 or 90%")
 	f.IntVar(&o.most, "max-k", factor.DefaultMaxRank, "with a share: at most `N` triplets, for which memory is planned")
-	ui.ChoiceFlag(cmd, f, &o.Operator, "operator", solver.Gram, ui.Named(solver.Gram, solver.Dilation, solver.Symmetric),
+	ui.ChoiceFlag(f, &o.Operator, "operator", solver.Gram, ui.Named(solver.Gram, solver.Dilation, solver.Symmetric),
 		"what the method multiplies by: AᵀA, [0 A; Aᵀ 0], or A itself if it is symmetric and semidefinite")
 	f.Float64Var(&o.Shift, "shift", 0, "with --operator symmetric: add `C` times the identity to what the method multiplies by, for an A with negative eigenvalues, and write the K largest eigenvalues of A with their signs (0: ‖A‖); see gdsvd eigs")
-	ui.ChoiceFlag(cmd, f, &o.Stop, "stop", solver.StopResidual,
+	ui.ChoiceFlag(f, &o.Stop, "stop", solver.StopResidual,
 		ui.Named(solver.StopResidual, solver.StopPaper), "stop rule: certified residual, or the paper's absolute one")
-	ui.ChoiceFlag(cmd, f, &o.Vectors, "vectors", factor.Both,
+	ui.ChoiceFlag(f, &o.Vectors, "vectors", factor.Both,
 		ui.Named(factor.Both, factor.Left, factor.Right, factor.None), "vectors to write")
 	o.engine.add(cmd)
 	a.runFlags(cmd, &o)
@@ -118,7 +118,7 @@ func (a *app) runFlags(cmd *cobra.Command, o *svdOptions) {
 	completeView(cmd, "view", "|")
 	f.StringVar(&o.keep, "keep-cols", "", "factorise columns alone whose ids are in `FILE`, one a line, or those that vary most, as hvg:2000; the others are zero. The same as a step keep=columns,FILE of --view, before the first one that centres, or at its end")
 	o.method.Add(cmd, a.methods)
-	ui.ChoiceFlag(cmd, f, &o.Deflation, "deflation", solver.Projected,
+	ui.ChoiceFlag(f, &o.Deflation, "deflation", solver.Projected,
 		ui.Named(solver.Projected, solver.Plain), "how found triplets are kept out")
 	f.Float64Var(&o.Tol, "tol", solver.DefaultTol, "tolerance of the stop rule: residual relative to the largest value")
 	f.IntVar(&o.MaxPasses, "max-passes", 0, "stop after `N` reads of the matrix (0: no limit)")
@@ -378,10 +378,10 @@ The smallest eigenvalues of a Laplacian I − D^-1/2 A D^-1/2 belong to the larg
 	}
 	f := cmd.Flags()
 	f.IntVarP(&o.Rank, "rank", "k", 0, "number `K` of eigenpairs")
-	ui.ChoiceFlag(cmd, f, &o.Which, "which", solver.LargestMagnitude,
+	ui.ChoiceFlag(f, &o.Which, "which", solver.LargestMagnitude,
 		ui.Named(solver.LargestMagnitude, solver.LargestAlgebraic, solver.SmallestAlgebraic), "eigenvalues to find: largest in magnitude, largest, smallest")
 	f.Float64Var(&o.Shift, "shift", 0, "search for LA in A + `C`·I and for SA in C·I − A, which has no negative eigenvalues (0: C is ‖A‖_F, which is always enough); krylov is as fast with any C, other methods are slower the larger it is")
-	ui.ChoiceFlag(cmd, f, &o.Vectors, "vectors", factor.Right, ui.Named(factor.Right, factor.None), "vectors to write")
+	ui.ChoiceFlag(f, &o.Vectors, "vectors", factor.Right, ui.Named(factor.Right, factor.None), "vectors to write")
 	a.runFlags(cmd, &o)
 	return cmd
 }

@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/spf13/cobra"
 
@@ -200,6 +203,20 @@ func TestCompletion(t *testing.T) {
 		if o.code != ui.ExitOK || o.stdout != c.want {
 			t.Errorf("completion of %q:\n%s\nwant\n%s", c.args, o.stdout, c.want)
 		}
+	}
+}
+
+// The process keeps nothing of a run that has ended, such as its flags in a table of the library: these tests have thousands.
+func TestEndedRunIsFreed(t *testing.T) {
+	run := func() weak.Pointer[app] {
+		a := newApp(strings.NewReader(""), io.Discard, io.Discard)
+		a.run(t.Context(), []string{"svd", "--help"})
+		return weak.Make(a)
+	}
+	ended := run()
+	runtime.GC()
+	if ended.Value() != nil {
+		t.Error("a run that has ended is still in memory")
 	}
 }
 

@@ -119,7 +119,7 @@ func (a *app) readView(cmd *cobra.Command, text string) (view.Pipeline, error) {
 
 // completeView completes the last step of a pipeline in the shell. What stands between steps, or pipelines, is one of the separators.
 func completeView(cmd *cobra.Command, flag, separators string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
+	ui.Complete(cmd.Flags().Lookup(flag), func(_ *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
 		before := strings.TrimSuffix(text, strings.TrimLeft(text[strings.LastIndexAny(text, separators)+1:], " "))
 		var all []string
 		steps, presets := view.Words()
@@ -127,9 +127,7 @@ func completeView(cmd *cobra.Command, flag, separators string) {
 			all = append(all, before+word)
 		}
 		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}); err != nil {
-		panic(err) // the flag was added by the caller
-	}
+	})
 }
 
 // lookFlags are the flags of the commands that look at a store or a view of it.

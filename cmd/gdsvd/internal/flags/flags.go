@@ -54,7 +54,7 @@ func (o *Method) Add(cmd *cobra.Command, list []method.Method) {
 	for _, m := range o.list {
 		names = append(names, ui.Named(methodName(m.Traits(1).Name))...)
 	}
-	ui.ChoiceFlag(cmd, f, &o.name, "method", autoMethod, names, "algorithm")
+	ui.ChoiceFlag(f, &o.name, "method", autoMethod, names, "algorithm")
 	o.values = map[string]*float64{}
 	for _, s := range o.settings() {
 		help := s.Help + " of " + o.takers(s.Name)

@@ -59,7 +59,7 @@ func Named[T fmt.Stringer](values ...T) []Choice[T] {
 }
 
 // ChoiceFlag adds a flag that takes one of the choices, lists them in its help and completes them.
-func ChoiceFlag[T comparable](cmd *cobra.Command, f *pflag.FlagSet, p *T, name string, preset T, choices []Choice[T], help string) {
+func ChoiceFlag[T comparable](f *pflag.FlagSet, p *T, name string, preset T, choices []Choice[T], help string) {
 	*p = preset
 	var names []string
 	for _, c := range choices {
@@ -76,10 +76,31 @@ func ChoiceFlag[T comparable](cmd *cobra.Command, f *pflag.FlagSet, p *T, name s
 		}
 		return ""
 	}), name, help+": "+List(" or ", names))
-	if err := cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	Complete(f.Lookup(name), func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return names, cobra.ShellCompDirectiveNoFileComp
-	}); err != nil {
-		panic(err) // the flag was added above
+	})
+}
+
+// Complete has the shell complete the value of a flag (RegisterCompletions).
+func Complete(f *pflag.Flag, by cobra.CompletionFunc) { f.Value = completed{f.Value, by} }
+
+type completed struct {
+	pflag.Value
+	by cobra.CompletionFunc
+}
+
+// RegisterCompletions registers what completes the flags of a command and of those below it. The library keeps that, and
+// so the commands, until the process ends: it is called for a line that a shell completes alone.
+func RegisterCompletions(cmd *cobra.Command) {
+	register := func(f *pflag.Flag) {
+		if c, ok := f.Value.(completed); ok {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, c.by) // no flag of a command is met twice
+		}
+	}
+	cmd.Flags().VisitAll(register)
+	cmd.PersistentFlags().VisitAll(register)
+	for _, below := range cmd.Commands() {
+		RegisterCompletions(below)
 	}
 }
 
