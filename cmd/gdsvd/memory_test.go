@@ -52,7 +52,7 @@ func tightly(t *testing.T, store string, flags []string) (memory string, e facto
 // the same: of runs that pass the limit of passes, of those that are resumed, and
 // of those with start vectors. Nothing but OUT is left.
 func TestVectorsInFiles(t *testing.T) {
-	store := long(t, 130000, 110000)
+	store := long(t, longtest.Pick(130000, 40000), longtest.Pick(110000, 33000))
 	methods := []string{
 		"--method krylov --block 1 --basis 10", "--method krylov --block 4 --basis 20", "--method block --block 5",
 		"--method power", "--method nesterov", "--method polyak", "--method gd", "--method nesterov-general",
@@ -120,7 +120,7 @@ func TestLeastBudgetWorks(t *testing.T) {
 
 // A disk that is full, wherever it fills up, gives one clear line and leaves nothing.
 func TestNoRoomForVectors(t *testing.T) {
-	store := long(t, 130000, 110000)
+	store := long(t, longtest.Pick(130000, 40000), longtest.Pick(110000, 33000))
 	flags := []string{"--method", "krylov", "--block", "1", "--basis", "10", "-k", "3"}
 	memory, _ := tightly(t, store, flags)
 	for _, after := range []int{0, 1, 4, 9} {
@@ -155,7 +155,7 @@ func TestNoRoomForVectors(t *testing.T) {
 }
 
 func TestExplainVectorsInFiles(t *testing.T) {
-	store := long(t, 130000, 110000)
+	store := long(t, longtest.Pick(130000, 40000), longtest.Pick(110000, 33000))
 	flags := []string{"--method", "krylov", "--block", "2", "--basis", "10", "-k", "3"}
 	memory, e := tightly(t, store, flags)
 	text := must(t, slices.Concat([]string{"svd", "-q", store, "--memory", memory, "--explain"}, flags)...)
