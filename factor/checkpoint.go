@@ -1,19 +1,74 @@
 package factor
 
 import (
+	"bufio"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/vfs"
 )
+
+// again is a line of a checkpoint.jsonl: Options.Command, and where it was given.
+type again struct {
+	Command []string `json:"command"`
+	Folder  string   `json:"folder"`
+}
+
+// Again is the command that goes on from the checkpoint in a directory, as a shell reads it: without the limit that has ended
+// its run by the status, from the folder where that was begun. What is not known is said in words.
+func Again(fsys vfs.FS, dir, status string) string {
+	a := again{}
+	if f, err := fsys.Open(filepath.Join(dir, layout.CheckpointEvents)); err == nil {
+		size, _ := checkEvents(f)
+		lines := bufio.NewScanner(io.NewSectionReader(f, 0, size))
+		lines.Buffer(nil, 1<<14) // an event is shorter, and a command that is not is no help
+		for lines.Scan() {
+			_ = json.Unmarshal(lines.Bytes(), &a) // other lines have no such fields
+		}
+		_ = f.Close()
+	}
+	return a.from(dir, status)
+}
+
+func (a again) from(dir, status string) string {
+	if len(a.Command) == 0 {
+		return "the same command with --resume"
+	}
+	limit := map[string]string{solver.PassLimit.String(): "--max-passes=", solver.TimeLimit.String(): "--time-limit="}[status]
+	words := slices.DeleteFunc(slices.Clone(a.Command), func(w string) bool { return limit != "" && strings.HasPrefix(w, limit) })
+	there := ""
+	if here, err := filepath.Abs("."); err != nil || here != a.Folder {
+		there = escape.Command("cd", a.Folder) + " && "
+		if abs, err := filepath.Abs(dir); err == nil {
+			dir = abs
+		}
+	}
+	return there + escape.Command(append(words, "-o", dir, "--resume")...)
+}
+
+// goingOn is what an error names as the way on from the checkpoint of a run that ends with a status.
+func (t *task) goingOn(status solver.Status) any {
+	if len(t.Command) == 0 {
+		return Option("Resume")
+	}
+	return t.again().from(t.Dir, status.String())
+}
+
+func (t *task) again() again {
+	here, _ := filepath.Abs(".") // not known is not said
+	return again{t.Command, here}
+}
 
 // outState is what lies at OUT when a run begins.
 type outState struct {

@@ -229,7 +229,7 @@ func (c *completion) interrupted(ctx context.Context, s *complete.State, err err
 	if !c.keep.saved {
 		return says(context.Canceled, "interrupted after %d rounds; nothing is written", s.Rounds)
 	}
-	return says(context.Canceled, "interrupted after %d rounds; a checkpoint is in %s: %v goes on from there", s.Rounds, c.Dir, Option("Resume"))
+	return says(context.Canceled, "interrupted after %d rounds; a checkpoint is in %s: %v goes on from there", s.Rounds, c.Dir, c.goingOn(solver.Cancelled))
 }
 
 // write writes U, the biases of the long side and the names.

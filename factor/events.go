@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,9 @@ func (o *output) recall(name string, passes int) error {
 		if e.Pass > passes {
 			return nil
 		}
+		if e.Pass == 0 {
+			continue // the line of Options.Command
+		}
 		if err := o.lines.Encode(json.RawMessage(lines.Bytes())); err != nil {
 			return err
 		}
@@ -105,6 +109,7 @@ type eventLog struct {
 	written int64
 	crc     uint32 // of what is written
 	waiting []byte
+	again   []byte // the last line of a checkpoint.jsonl before its checksum
 }
 
 // eventBuffer is how much may wait before it is written.
@@ -131,10 +136,11 @@ func (l *eventLog) copyTo(w io.Writer) error {
 	if _, err := io.Copy(w, io.NewSectionReader(l.file, 0, l.written)); err != nil {
 		return err
 	}
-	if _, err := w.Write(l.waiting); err != nil {
+	rest := slices.Concat(l.waiting, l.again)
+	if _, err := w.Write(rest); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, durable.SealedLine, crc.Sum(crc.Update(l.crc, l.waiting)))
+	_, err := fmt.Fprintf(w, durable.SealedLine, crc.Sum(crc.Update(l.crc, rest)))
 	return err
 }
 

@@ -1,7 +1,6 @@
 package factor
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -152,14 +151,7 @@ func (r *Result) Continue() string {
 	if _, err := r.fs.Stat(filepath.Join(r.dir, layout.Checkpoint)); err != nil {
 		return ""
 	}
-	command := "svd"
-	if r.Completion != nil {
-		command = "complete"
-	} else if r.Settings.Which != "" {
-		command = "eigs"
-	}
-	return fmt.Sprintf("a checkpoint is in %s: gdsvd %s %s -o %s --resume, with the flags that it had, goes on from there",
-		r.dir, command, cmp.Or(r.Store.Path, "STORE"), r.dir)
+	return fmt.Sprintf("a checkpoint is in %s: %s goes on from there", r.dir, Again(r.fs, r.dir, r.Status))
 }
 
 // OrReplaced is an error of reading files of the result, unless they are those of another result: one that

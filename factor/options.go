@@ -54,6 +54,10 @@ type Options struct {
 	// result has it: with it, the choice is the same again.
 	PassCost time.Duration
 
+	// Command are the words of a command line that goes on from a checkpoint if -o Dir --resume follows. It is kept in the
+	// checkpoint, for those who are told that there is one.
+	Command []string
+
 	CheckpointEvery time.Duration // save the run in Dir so often; 0: DefaultCheckpointEvery, negative: never
 	CheckpointShare float64       // of the time of the run that saving may take; 0: a tenth
 	TimeLimit       time.Duration // end the search after so much time; 0: no limit

@@ -78,6 +78,10 @@ func newOutput(t *task, before outState, tasks *remote.Matrix) (_ *output, err e
 		return nil, err
 	}
 	o.events = &eventLog{file: file}
+	if t.Command != nil {
+		line, _ := json.Marshal(t.again())
+		o.events.again = append(line, '\n')
+	}
 	o.lines = json.NewEncoder(o.events)
 	return o, nil
 }

@@ -296,10 +296,10 @@ func (t *task) earlyEnd(res *solver.Result, saved bool) error {
 	switch {
 	case res.Status == solver.Stagnated && res.Converged < len(res.Sigma) && about.Copies == 0 && about.Width(t.Rank) == 1:
 		format, args = format+"; the method krylov, or a run for more %v, tells apart values that are this close together", append(args, t.wanted())
-	case saved && res.Status == solver.PassLimit:
+	case saved && res.Status == solver.PassLimit && len(t.Command) == 0:
 		format, args = format+"; %v with a larger %v goes on from there", append(args, Option("Resume"), Option("MaxPasses"))
 	case saved:
-		format, args = format+"; %v goes on from there", append(args, Option("Resume"))
+		format, args = format+"; %v goes on from there", append(args, t.goingOn(res.Status))
 	}
 	return says(kind, format, args...)
 }
@@ -307,7 +307,7 @@ func (t *task) earlyEnd(res *solver.Result, saved bool) error {
 // nothingWritten is the error of a run that was cancelled before it had a result better than
 // what there is.
 func (c *checkpoints) nothingWritten(before outState, passes int) error {
-	format, args := "interrupted after %d passes; ", []any{passes, c.Dir, Option("Resume")}
+	format, args := "interrupted after %d passes; ", []any{passes, c.Dir, c.goingOn(solver.Cancelled)}
 	switch {
 	case c.saved && before.result:
 		format += "%s is left as it was, with a checkpoint: %v goes on from there"
@@ -341,7 +341,7 @@ func (c *checkpoints) afterFault(err error) error {
 	if now, e := inspectOut(c.FS, c.Dir); !c.saved || e != nil || !now.checkpoint {
 		return err
 	}
-	return says(err, "%v; a checkpoint is in %s: %v goes on from there", err, c.Dir, Option("Resume"))
+	return says(err, "%v; a checkpoint is in %s: %v goes on from there", err, c.Dir, c.goingOn(solver.Cancelled))
 }
 
 func (t *task) logPlan(p stream.Plan) {

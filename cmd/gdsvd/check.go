@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -161,7 +162,7 @@ func (a *app) checkResult(ctx context.Context, dir string, o check.Options) erro
 		if len(r.Problems) == 0 {
 			out.Printf("%s\n", report.Sound())
 		}
-		if line := report.Continue(); line != "" {
+		if line := cmp.Or(report.Continue(), a.runOf(ctx, dir)); line != "" {
 			out.Printf("%s\n", line)
 		}
 	})

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"errors"
+	"html"
 	"io/fs"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,7 +30,7 @@ var partFiles = []string{factor.SigmaFile, leftFile, rightFile}
 func stopped(t *testing.T, store string, flags ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
-	fails(t, ui.ExitNotConverged, "--resume with a larger --max-passes goes on from there", slices.Concat([]string{"svd", "-q", store, "-o", dir}, flags)...)
+	fails(t, ui.ExitNotConverged, "; gdsvd svd .* --resume goes on from there", slices.Concat([]string{"svd", "-q", store, "-o", dir}, flags)...)
 	return dir
 }
 
@@ -234,17 +236,26 @@ func TestKilledRunIsDescribed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := `^gdsvd: .*out holds no result: gdsvd svd was interrupted after pass 3; gdsvd svd STORE -o .*out --resume, with the flags that it had, goes on from the checkpoint\n$`
+	want := `^gdsvd: .*out holds no result: gdsvd svd was interrupted after pass 3; gdsvd svd .*m.csr --max-passes=4 --quiet=true --rank=3 -o .*out --resume goes on from the checkpoint\n$`
 	for _, args := range [][]string{{"info", dir}, {"report", dir, "-o", filepath.Join(t.TempDir(), "x.html")}, {"export", dir, "--what", "V", "-o", filepath.Join(t.TempDir(), "v.npy")}, {"recommend", dir, "--rows", "1"}} {
 		fails(t, ui.ExitError, want, args...)
 	}
 }
 
-// A run that was stopped with a result says that there is a checkpoint, and what goes on from it; one that has converged does not.
+// A run that was stopped with a result says that there is a checkpoint, and the command that goes on from it, which does as it
+// stands, from another folder, too; a run that has converged does not.
 func TestStoppedRunIsDescribed(t *testing.T) {
 	store := ingested(t, tall)
-	dir := stopped(t, store, "-k", "3", "--max-passes", "4")
-	want := "a checkpoint is in " + dir + ": gdsvd svd " + store + " -o " + dir + " --resume, with the flags that it had, goes on from there\n"
+	view := "log1p\n  center=columns"
+	whole, _ := factorised(t, store, "-k", "3", "--seed", "5", "--view", view)
+	t.Chdir(filepath.Dir(store))
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := stopped(t, filepath.Base(store), "-k", "3", "--seed", "5", "--view", view, "--max-passes", "4", "--memory", "70000001", "--force", "--listen", "127.0.0.1:0", "--token", "not-to-be-told")
+	command := "gdsvd svd m.csr --memory=70000001 --quiet=true --rank=3 --seed=5 '--view=log1p|  center=columns' -o " + dir + " --resume"
+	want := "a checkpoint is in " + dir + ": " + command + " goes on from there\n"
 	if out := must(t, "info", dir); !strings.Contains(out, want) {
 		t.Errorf("info: %s\nwant %s", out, want)
 	}
@@ -253,10 +264,28 @@ func TestStoppedRunIsDescribed(t *testing.T) {
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
 	must(t, "report", dir, "-q", "-o", page)
-	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), strings.TrimSpace(want)) {
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(html.UnescapeString(string(text)), strings.TrimSpace(want)) {
 		t.Errorf("report: %v, it does not say that %s", err, want)
 	}
-	whole, _ := factorised(t, store, "-k", "3")
+	t.Chdir(t.TempDir())
+	command = "cd " + here + " && " + command
+	if out := must(t, "info", dir); !strings.Contains(out, ": "+command+" goes on from there\n") {
+		t.Errorf("info in another folder: %s\nwant %s", out, command)
+	}
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	words, err := exec.Command(sh, "-c", `gdsvd() { pwd; printf '%s\n' "$@"; }; `+command).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Split(strings.TrimSuffix(string(words), "\n"), "\n")
+	t.Chdir(at[0])
+	must(t, at[1:]...)
+	for _, f := range partFiles {
+		same(t, f, filepath.Join(whole, f), filepath.Join(dir, f))
+	}
 	for _, command := range []string{"info", "check"} {
 		if out := must(t, command, whole); strings.Contains(out, "checkpoint") {
 			t.Errorf("%s: %s", command, out)
@@ -444,7 +473,7 @@ func TestFaultLeavesCheckpoint(t *testing.T) {
 	}}
 	args := append([]string{"svd", "-q", store, "-o", dir}, flags...)
 	o := withFaults(t, f, args...)
-	if o.code != ui.ExitError || !strings.HasSuffix(o.stderr, "no space left on device; a checkpoint is in "+dir+": --resume goes on from there\n") {
+	if o.code != ui.ExitError || !strings.HasSuffix(o.stderr, "no space left on device; a checkpoint is in "+dir+": gdsvd svd "+store+" --checkpoint-every=1ns --method=power --quiet=true --rank=3 -o "+dir+" --resume goes on from there\n") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	must(t, append(args, "--resume")...)

@@ -96,6 +96,7 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	o.Command = again(cmd, path)
 	rec, end, err := a.record(cmd, aboutRun(cmd, store, path, o.Options))
 	if err != nil {
 		return nil, err

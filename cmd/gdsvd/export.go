@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,8 +168,7 @@ func (a *app) runOf(ctx context.Context, dir string) string {
 	case s.Status == live.Running:
 		return fmt.Sprintf("gdsvd %s is at work%s; gdsvd watch %s shows it", s.Command, at, dir)
 	case s.Checkpoint:
-		return fmt.Sprintf("gdsvd %s was interrupted%s; gdsvd %s %s -o %s --resume, with the flags that it had, goes on from the checkpoint",
-			s.Command, at, s.Command, cmp.Or(s.Store, "STORE"), dir)
+		return fmt.Sprintf("gdsvd %s was interrupted%s; %s goes on from the checkpoint", s.Command, at, factor.Again(a.fsys, dir, ""))
 	}
 	return fmt.Sprintf("gdsvd %s ended%s without one, and without a checkpoint to go on from", s.Command, at)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/factor/plan"
 	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
@@ -297,7 +298,7 @@ func shellLines(command []string, width int) string {
 	var b strings.Builder
 	at := 0
 	for i, word := range command {
-		word = quoted(word)
+		word = escape.Command(word)
 		switch n := len([]rune(word)); {
 		case i == 0:
 			at = n

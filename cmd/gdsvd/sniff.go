@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
@@ -56,7 +56,7 @@ func (a *app) sniff(cmd *cobra.Command, inputs []string, out string, o ingest.Op
 	d, err := ingest.Sniff(cmd.Context(), inputs, o)
 	if ambiguity := (*format.AmbiguityError)(nil); errors.As(err, &ambiguity) {
 		err = toldIngest(cmd, err)
-		command := shellLine(explicitCommand(a.ingestCommand(), cmd.Flags(), inputs, out, nil))
+		command := escape.Command(explicitCommand(a.ingestCommand(), cmd.Flags(), inputs, out, nil)...)
 		printed := a.print(sniffReadings{failure{ui.Message(err), ui.ExitUsage}, ambiguity.Readings}, nil, func(out *show.Printer) {
 			for _, r := range ambiguity.Readings {
 				out.Printf("reading\t%s\n\t%s %s\n", r.Text, command, r.Flag)
@@ -80,8 +80,6 @@ type sniffReadings struct {
 	failure
 	Readings []format.Reading `json:"readings"` // the ways in which the input can be read
 }
-
-func shellLine(command []string) string { return shellLines(command, math.MaxInt) }
 
 // storeName is the store of inputs, unless one is given.
 func storeName(out string, inputs []string) string {
@@ -117,6 +115,9 @@ func givenFlags(of *cobra.Command, given *pflag.FlagSet, not func(name string) b
 			return
 		}
 		value := strings.ReplaceAll(f.Value.String(), "\t", `\t`)
+		if f.Name == "view" {
+			value = strings.ReplaceAll(f.Value.String(), "\n", "|") // a command in a message is one line
+		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
 		}
@@ -150,7 +151,7 @@ func printSniffed(w *show.Printer, r sniffResult, budget int64) {
 	for _, text := range r.Warnings {
 		w.Printf("warning\t%s\n", text)
 	}
-	w.Printf("\n%s\n", shellLine(r.Command))
+	w.Printf("\n%s\n", escape.Command(r.Command...))
 }
 
 func printInput(w *show.Printer, in ingest.InputDescription, sameColumns bool) {
@@ -212,12 +213,4 @@ func first(wanted bool, s string) string {
 		return s
 	}
 	return ""
-}
-
-// quoted is a word as a shell takes it.
-func quoted(s string) string {
-	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$`*?[]{}()<>|&;!#~") {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -215,6 +215,7 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	o.Command = again(cmd, path)
 	rec, end, err := a.record(cmd, aboutRun(cmd, store, path, o))
 	if err != nil {
 		return nil, err

@@ -268,7 +268,7 @@ func TestForceLeavesStrangersAlone(t *testing.T) {
 func TestNotConverged(t *testing.T) {
 	store := ingested(t, tall)
 	dir := filepath.Join(t.TempDir(), "out")
-	o := fails(t, ui.ExitNotConverged, `^gdsvd: pass limit reached before convergence after \d+ passes: \d of 4 triplets are within 1e-08, the worst residual is .*; the result is in .*out; --resume with a larger --max-passes goes on from there\n$`,
+	o := fails(t, ui.ExitNotConverged, `^gdsvd: pass limit reached before convergence after \d+ passes: \d of 4 triplets are within 1e-08, the worst residual is .*; the result is in .*out; gdsvd svd .*m.csr --json=true --method=gd --quiet=true --rank=4 -o .*out --resume goes on from there\n$`,
 		"svd", "-q", store, "-k", "4", "-o", dir, "--method", "gd", "--max-passes", "12", "--json")
 	r := resultOf(t, dir)
 	if r.Status != "pass-limit" || r.Passes > 12 || r.Converged == 4 || len(r.Sigma) != 4 || !r.Certified {
@@ -333,7 +333,7 @@ func TestInterruptedSVD(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	args := []string{"svd", store, "-k", "20", "-o", dir, "--tol", "1e-14", "--method", "gd"}
 	o := interrupt(t, args...)
-	if o.code != ui.ExitInterrupted || !strings.Contains(o.stderr, "gdsvd: interrupted after ") || !strings.HasSuffix(o.stderr, "not certified, are in "+dir+"; --resume goes on from there\n") {
+	if o.code != ui.ExitInterrupted || !strings.Contains(o.stderr, "gdsvd: interrupted after ") || !strings.HasSuffix(o.stderr, "not certified, are in "+dir+"; gdsvd svd "+store+" --method=gd --rank=20 --tol=1e-14 -o "+dir+" --resume goes on from there\n") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	r := resultOf(t, dir)
@@ -351,7 +351,7 @@ func TestInterruptedSVD(t *testing.T) {
 	// A finished result is not given up for an interrupted one.
 	must(t, "svd", "-q", store, "-k", "1", "-o", dir, "--force")
 	o = interrupt(t, append(args, "--force")...)
-	if o.code != ui.ExitInterrupted || !strings.Contains(o.stderr, "is left as it was, with a checkpoint: --resume goes on from there") {
+	if o.code != ui.ExitInterrupted || !strings.Contains(o.stderr, "is left as it was, with a checkpoint: gdsvd svd") {
 		t.Errorf("exit %d\n%s", o.code, o.stderr)
 	}
 	if r := resultOf(t, dir); r.Status != "converged" {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -129,6 +130,13 @@ func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, 
 		rec.End(ended(err))
 		return errors.Join(written(), closed())
 	}, nil
+}
+
+// again are the words that run a command on a store again, for factor.Options.Command.
+func again(cmd *cobra.Command, path string) []string {
+	own := []string{"config", "explain", "force", "listen", "resume", "token"}
+	return append([]string{"gdsvd", cmd.Name(), unsigned(path)},
+		givenFlags(cmd, cmd.Flags(), func(name string) bool { return slices.Contains(own, name) })...)
 }
 
 func aboutRun(cmd *cobra.Command, store *csr.Store, path string, o factor.Options) live.About {

@@ -8,19 +8,9 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/complete"
+	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/solver"
 )
-
-// quoted is a word as a POSIX shell reads it.
-func quoted(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,@%+", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
 
 // again is the command that makes a result again, word by word.
 func again(r *factor.Result) []string {
@@ -116,12 +106,8 @@ func ofRun(r *factor.Result, number func(float64) string) (words []string) {
 }
 
 func (p *page) command(title string, words []string, note markup) {
-	line := make([]string, len(words))
-	for i, w := range words {
-		line[i] = quoted(w)
-	}
 	p.section(title, "")
-	p.f("<pre>%s</pre>\n", cut(strings.Join(line, " "), 4*textLength))
+	p.f("<pre>%s</pre>\n", cut(escape.Command(words...), 4*textLength))
 	if note != "" {
 		p.f("<p class=\"dim\">%s</p>\n", note)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -237,15 +238,11 @@ func TestTicks(t *testing.T) {
 // A shell reads quoted words as they are.
 func TestQuoted(t *testing.T) {
 	words := []string{"plain", "", "two words", `it's "x" $HOME \ *`, "log1p | center=columns", "é;rm", "--view"}
-	var line []string
-	for _, w := range words {
-		line = append(line, quoted(w))
-	}
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip("no sh to read them with")
 	}
-	out, err := exec.Command(sh, "-c", `printf '%s\n' `+strings.Join(line, " ")).Output()
+	out, err := exec.Command(sh, "-c", `printf '%s\n' `+escape.Command(words...)).Output()
 	if err != nil || string(out) != strings.Join(words, "\n")+"\n" {
 		t.Errorf("%v: %q", err, out)
 	}

@@ -1,4 +1,4 @@
-// Package escape makes characters of a text visible, and formulas texts.
+// Package escape makes characters of a text visible, formulas texts, and words what a shell takes for one.
 package escape
 
 import (
@@ -43,4 +43,15 @@ func Formula(text string) string {
 		return text
 	}
 	return "'" + text
+}
+
+// Command is a command as a POSIX shell reads it.
+func Command(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if quoted[i] = w; w == "" || strings.ContainsAny(w, " \t\n'\"\\$`*?[]{}()<>|&;!#~") {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
 }

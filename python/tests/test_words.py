@@ -17,6 +17,7 @@ SAID = {
     "give one with ingest --holdout, or --folds users:0.1": 'give one with ingest holdout, or folds="users:0.1"',
     "a.csr is a store, not a result: gdsvd svd makes one of it": "a.csr is a store, not a result: Store.svd makes one of it",
     "or curl URL | gdsvd ingest -": "or curl URL | python -m gdsvd ingest -",
+    "in x; cd /a && gdsvd svd s.csr --rank=3 '--view=a | b' -o x --resume goes on from there": "in x; resume=True goes on from there",
     "a file a--b-k 3.csv": "a file a--b-k 3.csv",
 }
 

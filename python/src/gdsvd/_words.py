@@ -57,6 +57,7 @@ def translated(text: str) -> str:
         return f"there is no option {unknown[1].replace('-', '_')}; the options are those of 'python -m gdsvd {unknown[2]} --help'"
     text = re.sub(r" \(see gdsvd [\w ]+ -h\)$", "", text)
     text = re.sub(r'invalid argument ("(?:[^"\\]|\\.)*") for "(?:-\w, )?--([\w-]+)" flag', lambda m: f"{_name(m[2])}={m[1]}", text)
+    text = re.sub(r"(?:cd \S+ && )?gdsvd [a-z]+ \S.* --resume(?= goes on)", "--resume", text)
     parts = re.split(r'("(?:[^"\\]|\\.)*")', text)
     parts[::2] = [_commands(FLAG.sub(_argument, part)) for part in parts[::2]]
     return "".join(parts)

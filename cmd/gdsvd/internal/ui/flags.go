@@ -143,7 +143,11 @@ func Size(bytes *int64, auto bool) pflag.Value {
 	}, func(n int64) string {
 		switch {
 		case n != 0:
-			return strings.ReplaceAll(memory.FormatSize(n), " ", "")
+			text := strings.ReplaceAll(memory.FormatSize(n), " ", "")
+			if rounded, err := memory.ParseSize(text); err != nil || rounded != n {
+				return strconv.FormatInt(n, 10)
+			}
+			return text
 		case auto:
 			return "auto"
 		}
