@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"archive/zip"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,6 +55,9 @@ func TestTenX(t *testing.T) {
 		rep := mustIngest(t, []string{in}, out, Options{})
 		if got := contents(t, out); rep.Format != "mtx" || rep.Rows != 3 || rep.Cols != 2 || !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, %v", c.name, rep, got)
+		}
+		if got, want := fmt.Sprint(titledOf(t, out, format.RowSide)), "map[ENSG1:A ENSG2:B ENSG3:C]"; got != want || rep.RowTitles != 3 {
+			t.Errorf("%s: titles %s, %d, want %s", c.name, got, rep.RowTitles, want)
 		}
 		stores = append(stores, rep.Fingerprint)
 		if d, err := Sniff(t.Context(), []string{in}, Options{}); err != nil || d.Inputs[0].Format != "mtx" {

@@ -27,7 +27,7 @@ func attach(ctx context.Context, names []string, report *Report, o request, p pl
 			err = fmt.Errorf("the store %s is complete (--resume leaves it as it is), but for its titles: %w", report.Store, err)
 		}
 	}()
-	t := &titler{ctx: ctx, o: o, most: p.Space / 2}
+	t := &titler{ctx: ctx, o: o, most: p.Space / 2, window: p.window}
 	t.open = o.opener(p.window)
 	var known [2]titles.Source
 	if own {
@@ -93,15 +93,20 @@ type titler struct {
 	open  input.Opener
 	store *csr.Store
 	most  int64 // bytes of titles in memory
+
+	window int64 // of a file that is read
 }
 
 func (t *titler) known(src *source) (known [2]titles.Source, err error) {
 	reader, ok := src.reader.(format.Identified)
 	for _, side := range sides {
-		if !ok || t.o.file(side) != "" {
+		find := func() (format.IDs, error) { return reader.IDs(side) }
+		if t.o.labels[side] != nil {
+			find = func() (format.IDs, error) { return t.o.openLabels(t.ctx, t.window, side) }
+		} else if !ok || t.o.file(side) != "" {
 			continue
 		}
-		ids, err := reader.IDs(side)
+		ids, err := find()
 		if err != nil {
 			return known, err
 		}
@@ -109,7 +114,7 @@ func (t *titler) known(src *source) (known [2]titles.Source, err error) {
 			continue
 		}
 		if first, err := ids.Next(); err == nil && len(first.Title) > 0 {
-			known[side] = func() (format.IDs, error) { return reader.IDs(side) }
+			known[side] = find
 		}
 		if err := ids.Close(); err != nil {
 			return known, err

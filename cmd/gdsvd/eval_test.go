@@ -172,6 +172,13 @@ func TestEvalVectors(t *testing.T) {
 		}
 		write(t, at, "bad.parquet", "PAR1, or so")
 		fails(t, ui.ExitError, `bad.parquet: damaged Parquet file`, judge("bad.parquet", "mv.parquet")...)
+		lists, err := os.ReadFile(filepath.Join("testdata", "vectors-list.parquet"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, at, "list.parquet", string(lists))
+		fails(t, ui.ExitError, `column "vec": lists are not read: give their numbers as columns, such as c1, c2, or as NAME.npy beside NAME.ids`,
+			judge("mu.npy", "list.parquet")...)
 		must(t, "export", "-q", file("m.svd"), "--what", "V", "--no-ids", "-o", file("bare.parquet"))
 		fails(t, ui.ExitError, `bare.parquet: want a column called id, of integers or texts, and columns of floating-point numbers`, judge("mu.npy", "bare.parquet")...)
 		fails(t, ui.ExitError, `"a word" of the rows of .*m.csr has no vector: want one for each`, judge("lessu.npy", "mv.npy")...)

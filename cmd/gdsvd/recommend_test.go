@@ -264,6 +264,15 @@ func TestTitlesOfSeveral(t *testing.T) {
 		}
 	}
 	fails(t, ui.ExitError, `column "emma" is the title of several`, "query", out, "emma")
+	_, byID := factorised(t, store, "-k", "2", "--keep-cols", write(t, dir, "ids", "10\n30\n40\n"))
+	_, byTitle := factorised(t, store, "-k", "2", "--keep-cols", write(t, dir, "mixed", "Dune\nDune II\n10\n"))
+	if byID.View.Fingerprint != byTitle.View.Fingerprint || byID.View.Fingerprint == "" {
+		t.Errorf("a list of titles is the view %+v, of ids %+v", byTitle.View, byID.View)
+	}
+	fails(t, ui.ExitError, `"Emma" is the title of several columns, such as that with the id 20: a list that keeps them names them by ids`,
+		"svd", store, "-k", "2", "-o", out+"2", "--keep-cols", write(t, dir, "several", "Emma\nDune\n"))
+	fails(t, ui.ExitError, `2 of 3 ids, such as "Du" in line 1, are not among the columns of .*: give ids as the file that was ingested has them, or whole titles, one a line`,
+		"svd", store, "-k", "2", "-o", out+"2", "--keep-cols", write(t, dir, "begin", "Du\nDun\n40\n"))
 	people := write(t, dir, "people.csv", "ann,Ann Lee\nbob,Bob\ncy,Bobby\n")
 	must(t, "ingest", "-q", filepath.Join(dir, "in.csv"), "-o", store, "--resume", "--row-titles", people)
 	if text := must(t, "view", "-q", store, "--rows", "ann lee,Bob"); !strings.Contains(text, "row ann (Ann Lee)") || !strings.Contains(text, "row bob (Bob)") || strings.Contains(text, "cy") {

@@ -299,6 +299,21 @@ func (p *page) figure(c *chart, caption markup) {
 	p.f("<figure>%s</svg><figcaption>%s</figcaption></figure>\n", markup(c.svg.String()), caption)
 }
 
+// dashes are those of curves of the same colour.
+var dashes = [...]string{"", "7 3", "2 3", "8 2 2 2"}
+
+func dash(n int) markup {
+	if n %= len(dashes); n > 0 {
+		return markedUp(`stroke-dasharray="%s"`, dashes[n])
+	}
+	return ""
+}
+
+// stroke is the key of a curve with a dash.
+func stroke(colour int, dash, what markup) markup {
+	return markedUp(`<span class="keyed"><svg class="stroke" viewBox="0 0 24 8" aria-hidden="true"><path class="l" style="stroke:var(--c%x)" %s d="M0 4H24"/></svg>%s</span> `, colour, dash, what)
+}
+
 func key(colour int, what markup) markup {
 	return markedUp(`<span class="keyed"><span class="key" style="background:var(--c%x)"></span>%s</span> `, colour, what)
 }

@@ -111,7 +111,7 @@ func (p *page) residuals(r *factor.Result, events []factor.Event, over axis, x f
 	over.hi = max(last, 1e-3)
 	c := newChart("Residuals by "+what, over, y)
 	for i, triplet := range of {
-		c.line(curves[triplet], i%8, `stroke-opacity="0.75"`)
+		c.line(curves[triplet], i%8, markedUp(`stroke-opacity="0.75" %s`, dash(i/8)))
 	}
 	c.line(worst, 10, "")
 	c.line(search, 9, `stroke-dasharray="2 3"`)
@@ -121,8 +121,8 @@ func (p *page) residuals(r *factor.Result, events []factor.Event, over axis, x f
 	}
 	caption := markedUp("Residuals by %s. ", what)
 	if len(of) > 1 {
-		for i, triplet := range of[:min(len(of), 8)] {
-			caption += key(i, markedUp("%d", triplet+1))
+		for i, triplet := range of[:min(len(of), 8*len(dashes))] {
+			caption += stroke(i%8, dash(i/8), markedUp("%d", triplet+1))
 		}
 		caption += markedUp("are the triplets that curves are of, %d in all. ", len(of))
 	} else {

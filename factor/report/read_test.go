@@ -94,7 +94,7 @@ func TestLengthsShareScales(t *testing.T) {
 func TestRunIsRead(t *testing.T) {
 	s := &live.State{Status: live.Running, RSS: 30 << 20, PeakRSS: 40 << 20}
 	s.Tol, s.Budget, s.Parts = 1e-8, 8<<30, []stream.Part{{Name: "vectors", Bytes: 60 << 20}}
-	for i := range 6 {
+	for i := range 27 { // nine curves, of eight colours
 		s.Passes.Events = append(s.Passes.Events, factor.Event{Phase: solver.PhaseIterate, Pass: i + 1, Triplet: i / 3, Residual: 0.1})
 	}
 	var b strings.Builder
@@ -102,7 +102,8 @@ func TestRunIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"30.0 MiB of 60.0 MiB", "the budget is 8.00 GiB", `var(--c0)"></span>1</span>`, `var(--c1)"></span>2</span>`, `class="name over"`} {
+	for _, want := range []string{"30.0 MiB of 60.0 MiB", "the budget is 8.00 GiB", `var(--c0)"  d="M0 4H24"/></svg>1</span>`, `var(--c1)"  d="M0 4H24"/></svg>2</span>`,
+		`var(--c0)" stroke-dasharray="7 3" d="M0 4H24"/></svg>9</span>`, `var(--c0)" stroke-opacity="0.75" stroke-dasharray="7 3" d="M`, `class="name over"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not on the page", want)
 		}

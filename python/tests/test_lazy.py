@@ -43,6 +43,9 @@ def test_delayed():
     with pytest.raises(TypeError, match="A is a Delayed of Dask.*an iterator of Delayed"):
         gdsvd.svds(parts, 3)
     np.testing.assert_allclose(gdsvd.svds(iter(parts), 3)[1], WANT)
+    for table in (parts[0], parts):
+        with pytest.raises(TypeError, match=r"a Delayed of Dask is no table.*compute\(\) for part in parts"):
+            gdsvd.Store.from_table(table, "a.csr", row="u", col="i", value="v")
 
 
 def test_arrays_on_the_disk(tmp_path):

@@ -1,5 +1,5 @@
 // Package source reads a store for package factor and the packages below it: it shows how much has been read, finds
-// the rows and columns that a view keeps by their ids, and says errors of a view in ids.
+// the rows and columns that a view keeps by their ids or titles, and says errors of a view in ids.
 package source
 
 import (
@@ -155,7 +155,7 @@ func (s *Source) Keep(fsys vfs.FS, p view.Pipeline, memory int64, log *slog.Logg
 			return nil, fmt.Errorf("%v: the file has no ids: give one a line", p[step])
 		case 2*unknown > ids:
 			id, line := l.first()
-			return nil, fmt.Errorf("%v: %d of %d ids, such as %q in line %d, are not among the %s of %s: give ids as the file that was ingested has them, one a line", p[step], unknown, ids, id, line, p[step].Axis, s.Path())
+			return nil, fmt.Errorf("%v: %d of %d ids, such as %q in line %d, are not among the %s of %s: give ids as the file that was ingested has them, or whole titles, one a line", p[step], unknown, ids, id, line, p[step].Axis, s.Path())
 		case unknown > 0:
 			log.Warn("some ids of a list are not in the store, and are left out", "list", file, "unknown", unknown, "ids", ids)
 		}
@@ -206,7 +206,7 @@ func (l *list) first() (id string, line int) {
 	return string(l.id(first)), 1 + bytes.Count(l.text[:first], []byte("\n"))
 }
 
-// find tells which of the user's columns or rows have ids in the list.
+// find tells which of the user's columns or rows have ids in the list, or titles as a whole if no id is the same.
 func (l *list) find(s *Source, of string) (kept []bool, err error) {
 	axis, n := s.cols, s.Cols()
 	if of == "rows" {
@@ -222,12 +222,42 @@ func (l *list) find(s *Source, of string) (kept []bool, err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	kept = make([]bool, n)
 	for at := 0; r.Next(); at++ {
-		id := []byte(r.String())
-		i, in := slices.BinarySearchFunc(l.at, id, func(at uint32, id []byte) int { return bytes.Compare(l.id(at), id) })
-		if in {
+		if i, in := l.search(r.String()); in {
 			kept[at], l.found[i] = true, true
 			l.known++
 		}
 	}
-	return kept, r.Err()
+	titles, err := s.Titles(axis)
+	if titles == nil || cmp.Or(r.Err(), err) != nil || l.known == len(l.at) {
+		return kept, cmp.Or(r.Err(), err)
+	}
+	defer func() { err = errors.Join(err, titles.Close()) }()
+	titled := make([]bool, len(l.at))
+	for at := range titles.Count() {
+		title, err := titles.At(at)
+		if err != nil {
+			return nil, err
+		}
+		i, in := l.search(title)
+		switch {
+		case !in || l.found[i]:
+		case titled[i]:
+			users := csr.ColAxis
+			if of == "rows" {
+				users = csr.RowAxis
+			}
+			return nil, fmt.Errorf("%q is the title of several %s, such as that with the id %s: a list that keeps them names them by ids", title, of, s.IDOf(users, at))
+		default:
+			kept[at], titled[i] = true, true
+			l.known++
+		}
+	}
+	for i := range titled {
+		l.found[i] = l.found[i] || titled[i]
+	}
+	return kept, nil
+}
+
+func (l *list) search(id string) (int, bool) {
+	return slices.BinarySearchFunc(l.at, []byte(id), func(at uint32, id []byte) int { return bytes.Compare(l.id(at), id) })
 }

@@ -3,6 +3,7 @@ package parquet
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -33,6 +34,9 @@ func Vectors(in *format.Input, begin func(rows int64, k int) error, visit func(i
 		}
 	}
 	k := len(fields) - 1
+	if i := slices.IndexFunc(all, func(f *field) bool { return f.nested }); fields[0] != nil && k == 0 && i >= 0 {
+		return p.fail(fmt.Errorf("column %q: lists are not read: give their numbers as columns, such as c1, c2, or as NAME.npy beside NAME.ids, which has the ids one a line", all[i].name))
+	}
 	if fields[0] == nil || k == 0 {
 		return p.fail(errors.New("want a column called id, of integers or texts, and columns of floating-point numbers, as gdsvd export writes them"))
 	}

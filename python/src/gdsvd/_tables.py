@@ -15,7 +15,15 @@ HANDS_OVER = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "colle
 
 
 def is_table(a: Any) -> bool:
-    """Whether it is a table with names of columns, or hands over one as Arrow does, or later, such as a relation of DuckDB or a LazyFrame of polars."""
+    """Whether it is a table with names of columns, or hands over one as Arrow does, or later, such as a relation of DuckDB or a LazyFrame of polars.
+
+    Raises
+    ------
+    TypeError
+        If it is a Delayed of Dask, which has any attribute that is asked for.
+    """
+    if type(a).__module__.startswith("dask.delayed"):
+        raise TypeError("a Delayed of Dask is no table before it is computed: give what its compute() returns, or (part.compute() for part in parts)")
     return any(hasattr(a, name) for name in HANDS_OVER) or hasattr(a, "columns") and hasattr(a, "iloc")
 
 
