@@ -22,7 +22,7 @@ import (
 
 // cancelling is a matrix whose context ends in a certain product.
 type cancelling struct {
-	*solvertest.Dense
+	*denseMatrix
 	left   int // products until then
 	cancel func()
 	at     func()
@@ -30,14 +30,14 @@ type cancelling struct {
 
 func (c *cancelling) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
 	if p.R != nil || p.RowsIn.Func != nil {
-		return c.Dense.Run(ctx, p)
+		return c.denseMatrix.Run(ctx, p)
 	}
 	if c.left--; c.left < 0 {
 		c.cancel()
 		c.at()
 		return solver.Cost{}, ctx.Err()
 	}
-	return c.Dense.Run(ctx, p)
+	return c.denseMatrix.Run(ctx, p)
 }
 
 // A run with vectors in files that is cancelled in a pass goes over none of them any more.
@@ -52,7 +52,7 @@ func TestCancelledRunLeavesItsSpaceAlone(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			space := &spoiling{}
 			var dropped int
-			m := &cancelling{Dense: solvertest.NewDense(a), left: passes, cancel: cancel, at: func() { dropped = space.Dropped }}
+			m := &cancelling{denseMatrix: newDense(a), left: passes, cancel: cancel, at: func() { dropped = space.Dropped }}
 			res, err := solver.SVD(ctx, m, solver.Settings{Rank: 3, Tol: 1e-14, Seed: 1, Method: method, Space: space, Left: solver.NewDenseRows(90, 3)})
 			cancel()
 			if err != nil {
@@ -120,7 +120,7 @@ func TestCancelledSweepEnds(t *testing.T) {
 		space := &endingSpace{at: at, cancel: cancel}
 		keep := &keeper{space: space}
 		set.Space, set.Checkpointer, set.Left = space, keep, solver.NewDenseRows(8, rank)
-		res, err := solver.SVD(ctx, solvertest.NewDense(a), set)
+		res, err := solver.SVD(ctx, newDense(a), set)
 		if err != nil {
 			t.Fatalf("cancelled in window %d: %v", at, err)
 		}
@@ -174,7 +174,7 @@ func TestCancelledSweepEnds(t *testing.T) {
 func TestCancelledSweepEndsEigen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	space := &endingSpace{at: 99, cancel: cancel}
-	res, err := solver.Eigen(ctx, solver.GramOf(solvertest.NewDense(solvertest.Random(8, 1<<16, 5))), solver.Settings{Rank: 3, Space: space})
+	res, err := solver.Eigen(ctx, solver.GramOf(newDense(solvertest.Random(8, 1<<16, 5))), solver.Settings{Rank: 3, Space: space})
 	if err != nil || res.Status != solver.Cancelled || res.Vectors != nil || len(res.Values) != 3 || res.Seen[2] != 1 || !math.IsNaN(res.Residuals[0]) || space.Blocks() != 0 {
 		t.Errorf("%+v, error %v, %d blocks are left", res, err, space.Blocks())
 	}

@@ -25,7 +25,7 @@ func TestCopiesBesideAnEarlierRecurrence(t *testing.T) {
 			a := solvertest.WithValues(49, n, seed, sigma...)
 			for b := 2; b <= 5; b++ {
 				set := solver.Settings{Rank: 10, Seed: seed, Tol: 1e-10, Method: lanczos.Krylov{Columns: b, Basis: 66}}
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				res, err := solver.SVD(t.Context(), newDense(a), set)
 				if err != nil || res.Status != solver.Converged {
 					t.Fatalf("%d columns, seed %d, blocks of %d: %v, error %v", n, seed, b, res, err)
 				}
@@ -46,7 +46,7 @@ func TestCopiesWithPlainDeflation(t *testing.T) {
 	for seed := range longtest.Pick(uint64(8), 1) {
 		a := solvertest.WithValues(37, 37, seed, sigma...)
 		set := solver.Settings{Rank: 32, Seed: seed, Tol: 1e-12, Method: lanczos.Krylov{Columns: 17}, Deflation: solver.Plain}
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		res, err := solver.SVD(t.Context(), newDense(a), set)
 		if err != nil || res.Status != solver.Converged || math.Abs(res.Sigma[18]-2) > 1e-11 {
 			t.Errorf("seed %d: %v, error %v", seed, res, err)
 		}
@@ -59,7 +59,7 @@ func TestBoundAllowsForCopies(t *testing.T) {
 	d := []float64{3, 3, 3, 3, 2, 1, 1, 1, 0.5, 0.25, 0.125}
 	for _, c := range []struct{ k, block int }{{1, 1}, {2, 1}, {2, 2}, {3, 2}, {4, 4}, {4, 5}, {5, 5}} {
 		for seed := range uint64(3) {
-			res, err := solver.SVD(t.Context(), solvertest.NewDense(solvertest.Diagonal(11, 11, d...)), solver.Settings{Rank: c.k, Method: lanczos.Krylov{Columns: c.block}, Seed: seed})
+			res, err := solver.SVD(t.Context(), newDense(solvertest.Diagonal(11, 11, d...)), solver.Settings{Rank: c.k, Method: lanczos.Krylov{Columns: c.block}, Seed: seed})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,10 +86,36 @@ func TestCopiesBesideACloseValue(t *testing.T) {
 				}
 				for seed := range uint64(25) {
 					a := solvertest.WithValues(60, len(sigma), seed, sigma...)
-					res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: b + 2, Seed: seed, Tol: tol, Method: lanczos.Krylov{Columns: b}})
+					res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: b + 2, Seed: seed, Tol: tol, Method: lanczos.Krylov{Columns: b}})
 					if err != nil || res.Status != solver.Converged || math.Abs(res.Sigma[b+1]-0.99) > tol+1e-12 {
 						t.Errorf("gap %g, tolerance %g, blocks of %d, seed %d: %v, error %v", gap, tol, b, seed, res, err)
 					}
+				}
+			}
+		}
+	}
+}
+
+// TestKrylovRepeated hides copies of values: more than the block is wide, in a
+// space far too large for breakdown to bring them to light.
+func TestKrylovRepeated(t *testing.T) {
+	sigma := []float64{10, 10, 10, 10, 10, 9, 9, 9, 8, 7, 7, 6}
+	for i := range 100 {
+		sigma = append(sigma, 5.5-0.05*float64(i))
+	}
+	a := solvertest.WithValues(140, 120, 1, sigma...)
+	for _, b := range []int{1, 2, 3, 5} {
+		for _, k := range []int{1, 2, 3, 6, 9, 11, 12} {
+			for seed := range uint64(3) {
+				set := solver.Settings{Rank: k, Seed: seed, Method: lanczos.Krylov{Columns: b}}
+				res, err := solver.SVD(t.Context(), newDense(a), set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				solvertest.Check(t, a, set, res, nil)
+				solvertest.CheckValues(t, res, sigma, set.Tol)
+				if res.Status != solver.Converged {
+					t.Errorf("%d columns, k %d, seed %d: %v", b, k, seed, res.Status)
 				}
 			}
 		}

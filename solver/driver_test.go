@@ -142,7 +142,7 @@ func TestGoesOn(t *testing.T) {
 				}
 				return nil
 			}
-			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+			res, err := solver.SVD(t.Context(), newDense(a), set)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,14 +163,14 @@ func TestGoesOn(t *testing.T) {
 func TestGoingOnWithinLimits(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 1, 5, 4, 3, 2, 1.5, 1)
 	set := solver.Settings{Rank: 4, Method: optimist{power.Iteration{}}}
-	full, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+	full, err := solver.SVD(t.Context(), newDense(a), set)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for limit := full.Stats.Passes - 40; limit < full.Stats.Passes+3; limit++ {
 		left := solver.NewDenseRows(30, 4)
 		set.MaxPasses, set.Left = limit, left
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		res, err := solver.SVD(t.Context(), newDense(a), set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestGoingOnWithinLimits(t *testing.T) {
 		}
 
 		ctx, cancel := context.WithCancel(t.Context())
-		d := solvertest.NewDense(a)
+		d := newDense(a)
 		d.Hook = func(pass int) error {
 			if pass == limit {
 				cancel()
@@ -223,7 +223,7 @@ func TestNeverBelievesTheMethod(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 1, 5, 4.9, 4.8, 4.7, 4.6, 4.5)
 	left := solver.NewDenseRows(30, 4)
 	set := solver.Settings{Rank: 4, Method: hopeless{power.Iteration{}}, Left: left}
-	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+	res, err := solver.SVD(t.Context(), newDense(a), set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestHonest(t *testing.T) {
 			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
 				left := solver.NewDenseRows(rows, k)
 				set := solver.Settings{Rank: k, Method: gd.Descent{}, Seed: seed, MaxPasses: limit, Deflation: d, Left: left, Tol: math.Pow10(-int(seed%9) - 2)}
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				res, err := solver.SVD(t.Context(), newDense(a), set)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -259,15 +259,15 @@ func TestHonest(t *testing.T) {
 }
 
 // metered is a matrix that knows its costs.
-type metered struct{ *solvertest.Dense }
+type metered struct{ *denseMatrix }
 
 func (m metered) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
-	_, err := m.Dense.Run(ctx, p)
+	_, err := m.denseMatrix.Run(ctx, p)
 	return solver.Cost{BytesRead: 10, Multiply: time.Second, Wait: time.Minute}, err
 }
 
 func TestStats(t *testing.T) {
-	m := metered{solvertest.NewDense(solvertest.WithValues(20, 10, 1, 4, 2, 1))}
+	m := metered{newDense(solvertest.WithValues(20, 10, 1, 4, 2, 1))}
 	m.Passes = 7 // used before
 	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 2, Method: gd.Descent{}})
 	if err != nil {

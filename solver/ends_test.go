@@ -65,7 +65,7 @@ func (s suite) events(t *testing.T) {
 			}
 			return nil
 		}
-		d := solvertest.NewDense(solvertest.WithValues(20, 10, 7, 4, 2, 1))
+		d := newDense(solvertest.WithValues(20, 10, 7, 4, 2, 1))
 		if res, err := solver.SVD(t.Context(), d, set); !errors.Is(err, stop) || res != nil || d.Passes != at {
 			t.Fatalf("observer's error at pass %d of %d: got %v after %d passes", at, len(seen), err, d.Passes)
 		}
@@ -78,7 +78,7 @@ func (s suite) cancel(t *testing.T) {
 	full, _ := s.solve(t, a, solver.Settings{Rank: 5})
 	for at := 1; at <= full.Stats.Passes; at++ {
 		ctx, cancel := context.WithCancel(t.Context())
-		d := solvertest.NewDense(a)
+		d := newDense(a)
 		d.Hook = func(pass int) error {
 			if pass == at {
 				cancel()
@@ -121,7 +121,7 @@ func checkPartial(t *testing.T, a *mat.Dense, res *solver.Result) {
 func (s suite) deadline(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
-	d := solvertest.NewDense(solvertest.Random(20, 10, 1))
+	d := newDense(solvertest.Random(20, 10, 1))
 	res, err := solver.SVD(ctx, d, solver.Settings{Rank: 5, Method: s.method, Operator: s.o.operator})
 	if err != nil || res.Status != solver.TimeLimit || d.Passes != 0 {
 		t.Fatalf("past the deadline: %v, %v, %d passes", res, err, d.Passes)
@@ -135,7 +135,7 @@ func (s suite) faults(t *testing.T) {
 	fault := errors.New("disk on fire")
 	full, _ := s.solve(t, a, solver.Settings{Rank: 5})
 	for at := 1; at <= full.Stats.Passes; at++ {
-		d := solvertest.NewDense(a)
+		d := newDense(a)
 		d.Hook = func(pass int) error {
 			if pass == at {
 				return fault
@@ -150,7 +150,7 @@ func (s suite) faults(t *testing.T) {
 	for at := 1; ; at++ {
 		store := &failingRows{DenseRows: solver.NewDenseRows(20, 5), left: at, err: fault}
 		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.operator, Left: store}
-		_, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		_, err := solver.SVD(t.Context(), newDense(a), set)
 		if store.left > 0 {
 			if err != nil {
 				t.Errorf("without a fault: %v", err)
@@ -210,7 +210,7 @@ func (s suite) breakdown(t *testing.T) {
 		{math.SmallestNonzeroFloat64, nil},
 	} {
 		t.Run(fmt.Sprint(c.entry), func(t *testing.T) {
-			d := solvertest.NewDense(solvertest.Diagonal(6, 6, c.entry))
+			d := newDense(solvertest.Diagonal(6, 6, c.entry))
 			res, err := solver.SVD(t.Context(), d, solver.Settings{Rank: 1, Method: s.method, Operator: s.o.operator, MaxPasses: 100})
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
@@ -219,5 +219,29 @@ func (s suite) breakdown(t *testing.T) {
 				t.Errorf("σ = %g, %v", res.Sigma[0], res.Status)
 			}
 		})
+	}
+}
+
+// Every choice finds what there is, in matrices of all kinds and shapes.
+func TestChosenMethodsConverge(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5, 17, 40} {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = 1 / float64(1+i)
+		}
+		a := solvertest.WithValues(n+3, n, 7, values...)
+		for _, k := range []int{1, (n + 1) / 2, n} {
+			for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
+				res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: k, Operator: operator})
+				if err != nil || res.Status != solver.Converged {
+					t.Fatalf("n %d, k %d, %v: %v, %v", n, k, operator, res, err)
+				}
+				for i, s := range res.Sigma {
+					if math.Abs(s-values[i]) > 1e-12 {
+						t.Errorf("n %d, k %d, %v: value %d is %v, want %v", n, k, operator, i, s, values[i])
+					}
+				}
+			}
+		}
 	}
 }

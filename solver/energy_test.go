@@ -42,7 +42,7 @@ func byEnergy(t *testing.T, a *mat.Dense, set solver.Settings) *solver.Result {
 	}
 	u := solver.NewDenseRows(rows, 1)
 	set.Left = u
-	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+	res, err := solver.SVD(t.Context(), newDense(a), set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestEnergyPasses(t *testing.T) {
 	a := solvertest.WithValues(500, 200, 1, sigma...)
 	solve := func(set solver.Settings) *solver.Result {
 		set.Method = lanczos.Krylov{Columns: 8}
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		res, err := solver.SVD(t.Context(), newDense(a), set)
 		if err != nil || res.Status != solver.Converged {
 			t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func TestEnergyInit(t *testing.T) {
 	a := solvertest.WithValues(80, 40, 2, spectra()["decay"]...)
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 2}, block.Descent{}, momentum.Nesterov{}} {
 		for _, given := range []int{1, 3, 12} {
-			first, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: given})
+			first, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: given})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +254,7 @@ func TestEnergyPassLimit(t *testing.T) {
 	for limit := 1; limit < 12; limit++ {
 		u := solver.NewDenseRows(80, 1)
 		set := solver.Settings{Energy: 0.9, Rank: 40, Method: lanczos.Krylov{Columns: 2}, MaxPasses: limit, Left: u}
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		res, err := solver.SVD(t.Context(), newDense(a), set)
 		if err != nil || res.Status != solver.PassLimit || res.Stats.Passes > limit || !res.Certified || res.Target == nil {
 			t.Fatalf("limit %d: %+v, %v", limit, res, err)
 		}
@@ -272,7 +272,7 @@ func TestEnergyMisuse(t *testing.T) {
 					t.Errorf("energy %v is accepted", energy)
 				}
 			}()
-			_, _ = solver.SVD(t.Context(), solvertest.NewDense(solvertest.Diagonal(3, 3, 1)), solver.Settings{Rank: 3, Energy: energy})
+			_, _ = solver.SVD(t.Context(), newDense(solvertest.Diagonal(3, 3, 1)), solver.Settings{Rank: 3, Energy: energy})
 		}()
 	}
 }

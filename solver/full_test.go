@@ -21,7 +21,7 @@ func TestScoutOfLittleRoom(t *testing.T) {
 			before = e.Stats.Products
 			return nil
 		}
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(solvertest.WithValues(3, 3, 1, 3, 1e-9, 1e-9)), set)
+		res, err := solver.SVD(t.Context(), newDense(solvertest.WithValues(3, 3, 1, 3, 1e-9, 1e-9)), set)
 		if err != nil || res.Status != solver.Converged || columns != c.columns {
 			t.Errorf("%d of 3 triplets: %v, error %v, a scout of %d columns, want %d", c.k, res.Status, err, columns, c.columns)
 		}

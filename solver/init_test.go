@@ -40,7 +40,7 @@ func TestInitInvariant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, tol := range []float64{1e-2, 1e-5, 1e-8, 1e-10} {
 				set := solver.Settings{Rank: 2, Method: m, Init: init, Tol: tol}
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				res, err := solver.SVD(t.Context(), newDense(a), set)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -51,7 +51,7 @@ func TestInitInvariant(t *testing.T) {
 				}
 				// One pass shows that the vectors are singular, and cannot show more.
 				set.MaxPasses = 1
-				res, err = solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				res, err = solver.SVD(t.Context(), newDense(a), set)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -132,7 +132,7 @@ func TestInitNeverMisleads(t *testing.T) {
 					Rank: k, Method: m, Init: init, Left: left, Tol: tol, Seed: rapid.Uint64().Draw(t, "seed"), MaxPasses: 20_000,
 					Deflation: rapid.SampledFrom([]solver.Deflation{solver.Projected, solver.Plain}).Draw(t, "deflation"),
 				}
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				res, err := solver.SVD(t.Context(), newDense(a), set)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -179,7 +179,7 @@ func TestInitSavesPasses(t *testing.T) {
 	after.Add(after, before)
 	for _, tol := range []float64{1e-4, 1e-8} {
 		solve := func(a, init *mat.Dense) *solver.Result {
-			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: k, Method: lanczos.Krylov{}, Init: init, Tol: tol})
+			res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: k, Method: lanczos.Krylov{}, Init: init, Tol: tol})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,10 +18,10 @@ import (
 func TestLeak(t *testing.T) {
 	const tol = 1e-6
 	for seed := range longtest.Pick(uint64(4), 1) {
-		a := solvertest.DominantThenCluster(40, 20, seed)
+		a := dominantThenCluster(40, 20, seed)
 		for _, m := range []method.Method{gd.Descent{}, power.Iteration{}} {
 			set := solver.Settings{Rank: 4, Tol: tol, Seed: seed, Method: m, Deflation: solver.Plain}
-			plain, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(a)), set)
+			plain, err := solver.Eigen(t.Context(), solver.GramOf(newDense(a)), set)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,7 +37,7 @@ func TestLeak(t *testing.T) {
 			}
 
 			set.Deflation = solver.Projected
-			projected, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(a)), set)
+			projected, err := solver.Eigen(t.Context(), solver.GramOf(newDense(a)), set)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,11 +55,11 @@ func TestLeak(t *testing.T) {
 // left behind, and that it is honest about it.
 func TestLeakHealed(t *testing.T) {
 	for seed := range uint64(4) {
-		a := solvertest.DominantThenCluster(30, 12, seed)
+		a := dominantThenCluster(30, 12, seed)
 		for _, d := range []solver.Deflation{solver.Plain, solver.Projected} {
 			left := solver.NewDenseRows(30, 4)
 			set := solver.Settings{Rank: 4, Tol: 1e-6, Seed: seed, Method: power.Iteration{}, Deflation: d, Left: left}
-			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+			res, err := solver.SVD(t.Context(), newDense(a), set)
 			if err != nil {
 				t.Fatal(err)
 			}

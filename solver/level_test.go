@@ -30,7 +30,7 @@ func TestClusters(t *testing.T) {
 			for _, gap := range longtest.Pick([]float64{1e-7, 3e-8, 1e-8, 1e-9}, []float64{3e-8}) {
 				for k := 1; k <= 3; k++ {
 					t.Run(fmt.Sprint(gap, k), func(t *testing.T) {
-						a := solvertest.NewDense(solvertest.WithValues(12, 8, 3, 1, 1-gap, 1-2*gap, 0.6, 0.3, 0.1))
+						a := newDense(solvertest.WithValues(12, 8, 3, 1, 1-gap, 1-2*gap, 0.6, 0.3, 0.1))
 						tol := gap / 100
 						res, err := solver.SVD(t.Context(), a, solver.Settings{Rank: k, Method: m, Tol: tol, MaxPasses: 3e6})
 						if err != nil {
@@ -67,7 +67,7 @@ func TestSlowRuns(t *testing.T) {
 			}
 			k := 1 + r.IntN(3)
 			set := solver.Settings{Rank: k, Method: m, Tol: math.Pow(10, -5-4*r.Float64()), Seed: uint64(i)}
-			res, err := solver.SVD(t.Context(), solvertest.NewDense(solvertest.WithValues(8, 6, uint64(i), sigma...)), set)
+			res, err := solver.SVD(t.Context(), newDense(solvertest.WithValues(8, 6, uint64(i), sigma...)), set)
 			if err != nil {
 				t.Fatal(err)
 			}

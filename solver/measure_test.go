@@ -10,7 +10,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -61,7 +60,7 @@ func TestResidualsMeasured(t *testing.T) {
 					v.Mul(a.T(), u)
 					unitColumns(v)
 				}
-				left, right, err := solver.Residuals(t.Context(), solvertest.NewDense(a), given)
+				left, right, err := solver.Residuals(t.Context(), newDense(a), given)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -110,7 +110,7 @@ func TestNothingIsMissing(t *testing.T) {
 		if i%10 > 4 {
 			s.Tol = 1e-3
 		}
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), s)
+		res, err := solver.SVD(t.Context(), newDense(a), s)
 		if err != nil {
 			t.Fatalf("trial %d: %v", i, err)
 		}
@@ -164,7 +164,7 @@ func TestNoMatrixIsMadeForASeed(t *testing.T) {
 		id    string
 		found bool
 	}{{0, "", false}, {0, "mine", true}, {other, "mine", true}, {other, "other", false}, {other, "", true}} {
-		a := solvertest.NewDense(blind(c.key))
+		a := newDense(blind(c.key))
 		a.ID = c.id
 		for _, m := range []method.Method{lanczos.Krylov{}, lanczos.Krylov{Columns: 4}, block.Descent{}} {
 			res, err := solver.SVD(t.Context(), a, solver.Settings{Rank: 3, Tol: 1e-3, Method: m})

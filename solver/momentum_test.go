@@ -195,7 +195,7 @@ func TestAutomaticMomentum(t *testing.T) {
 		for seed := range longtest.Pick(uint64(3), 1) {
 			a := solvertest.WithValues(60, 45, seed, sigma...)
 			passes := func(m method.Method) int {
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 6, Seed: seed, Method: m})
+				res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 6, Seed: seed, Method: m})
 				if err != nil || res.Status != solver.Converged {
 					t.Fatalf("%v, %v", res.Status, err)
 				}
@@ -263,7 +263,7 @@ var accelerated = []method.Method{
 // TestAcceleratedEnds runs the accelerated methods with the rules and the
 // deflation of the paper on every hard case.
 func TestAcceleratedEnds(t *testing.T) {
-	for _, c := range solvertest.Cases() {
+	for _, c := range hardCases() {
 		for _, m := range longtest.Pick(accelerated, []method.Method{momentum.Polyak{}, momentum.NesterovGeneral{}}) {
 			for i, rule := range []solver.StopRule{solver.StopResidual, solver.StopPaper} {
 				if !longtest.On() && i != len(c.Name)%2 {
@@ -273,7 +273,7 @@ func TestAcceleratedEnds(t *testing.T) {
 					rows, _ := c.A.Dims()
 					left := solver.NewDenseRows(rows, c.K)
 					set := solver.Settings{Rank: c.K, Method: m, Deflation: solver.Plain, Stop: rule, Left: left, Tol: c.Tol, MaxPasses: 300_000}
-					res, err := solver.SVD(t.Context(), solvertest.NewDense(c.A), set)
+					res, err := solver.SVD(t.Context(), newDense(c.A), set)
 					if err != nil {
 						t.Fatal(err)
 					}

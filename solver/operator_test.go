@@ -22,7 +22,7 @@ import (
 
 // gramless is a Matrix whose Gram operator must not be used.
 type gramless struct {
-	*solvertest.Dense
+	*denseMatrix
 	t testing.TB
 }
 
@@ -30,7 +30,7 @@ func (g gramless) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
 	if p.Sum != nil && p.RowsIn.None() && p.R == nil {
 		g.t.Error("the Gram operator is used")
 	}
-	return g.Dense.Run(ctx, p)
+	return g.denseMatrix.Run(ctx, p)
 }
 
 // TestSmallValues finds values over twelve decades, most of which the Gram
@@ -52,7 +52,7 @@ func TestSmallValues(t *testing.T) {
 			rows, _ := c.a.Dims()
 			left := solver.NewDenseRows(rows, 13)
 			set := solver.Settings{Rank: 13, Method: m, Operator: c.operator, Left: left, MaxPasses: 100_000}
-			res, err := solver.SVD(t.Context(), gramless{solvertest.NewDense(c.a), t}, set)
+			res, err := solver.SVD(t.Context(), gramless{newDense(c.a), t}, set)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestOperatorsAgree(t *testing.T) {
 			for _, deflation := range []solver.Deflation{solver.Projected, solver.Plain} {
 				left := solver.NewDenseRows(12, 8)
 				set := solver.Settings{Rank: 8, Method: m, Operator: operator, Deflation: deflation, Left: left, MaxPasses: 100_000}
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(s), set)
+				res, err := solver.SVD(t.Context(), newDense(s), set)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -146,7 +146,7 @@ func TestOperatorsResume(t *testing.T) {
 		}
 		return nil
 	}
-	if res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); err != nil || res.Status != solver.Converged || certificates < 2 {
+	if res, err := solver.SVD(t.Context(), newDense(a), set); err != nil || res.Status != solver.Converged || certificates < 2 {
 		t.Errorf("%d certificates, %v: not the case to test", certificates, err)
 	}
 	set.Observer = nil
@@ -154,11 +154,11 @@ func TestOperatorsResume(t *testing.T) {
 	// Another operator is another run.
 	all := new(checkpoints)
 	set.Checkpointer = all
-	if _, err := solver.SVD(t.Context(), solvertest.NewDense(s), set); err != nil {
+	if _, err := solver.SVD(t.Context(), newDense(s), set); err != nil {
 		t.Fatal(err)
 	}
 	set.Operator, set.Checkpointer = solver.Gram, nil
-	_, err := solver.SVD(t.Context(), solvertest.NewDense(s), resumedFrom(t, set, all.Saved[0]))
+	_, err := solver.SVD(t.Context(), newDense(s), resumedFrom(t, set, all.Saved[0]))
 	if mismatch := new(solver.MismatchError); !errors.As(err, &mismatch) {
 		t.Errorf("a checkpoint of the dilation is continued with the Gram operator: %v", err)
 	}
@@ -178,7 +178,7 @@ func TestSymmetricRefuses(t *testing.T) {
 		"not finite":       {solvertest.Diagonal(3, 3, math.NaN()), solver.ErrBreakdown},
 	} {
 		for _, m := range []method.Method{gd.Descent{}, momentum.Nesterov{}, lanczos.Krylov{}} {
-			res, err := solver.SVD(t.Context(), solvertest.NewDense(c.a), solver.Settings{Rank: 1, Method: m, Operator: solver.Symmetric})
+			res, err := solver.SVD(t.Context(), newDense(c.a), solver.Settings{Rank: 1, Method: m, Operator: solver.Symmetric})
 			if !errors.Is(err, c.want) || res != nil {
 				t.Errorf("%s, %s: %v", name, m.Traits(1).Name, err)
 			}
@@ -190,17 +190,17 @@ func TestSymmetricRefuses(t *testing.T) {
 		for i := range 30 {
 			near.Set(i, 7, near.At(i, 7)*(1+1e-15))
 		}
-		if _, err := solver.SVD(t.Context(), solvertest.NewDense(near), solver.Settings{Rank: 3, Operator: solver.Symmetric}); err != nil {
+		if _, err := solver.SVD(t.Context(), newDense(near), solver.Settings{Rank: 3, Operator: solver.Symmetric}); err != nil {
 			t.Errorf("scaled by %g: %v", f, err)
 		}
 	}
 }
 
 // endless is a matrix of more rows than an int counts beside its columns.
-type endless struct{ *solvertest.Dense }
+type endless struct{ *denseMatrix }
 
 func (e endless) Info() solver.Info {
-	i := e.Dense.Info()
+	i := e.denseMatrix.Info()
 	i.Rows = math.MaxInt
 	return i
 }
@@ -208,7 +208,7 @@ func (e endless) Info() solver.Info {
 // TestOperatorsRefuse gives a matrix that has no dilation, and methods that cannot use one.
 func TestOperatorsRefuse(t *testing.T) {
 	a := solvertest.Diagonal(3, 3, 2, 1)
-	if _, err := solver.SVD(t.Context(), endless{solvertest.NewDense(a)}, solver.Settings{Rank: 1, Operator: solver.Dilation}); !errors.Is(err, solver.ErrOperator) {
+	if _, err := solver.SVD(t.Context(), endless{newDense(a)}, solver.Settings{Rank: 1, Operator: solver.Dilation}); !errors.Is(err, solver.ErrOperator) {
 		t.Errorf("dilation of an order beyond int: %v", err)
 	}
 	for _, m := range []method.Method{subspace{}, block.Descent{}, lanczos.Krylov{}} {
@@ -218,7 +218,7 @@ func TestOperatorsRefuse(t *testing.T) {
 					t.Errorf("%s does not panic", m.Traits(1).Name)
 				}
 			}()
-			_, _ = solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 1, Method: m, Operator: solver.Dilation})
+			_, _ = solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 1, Method: m, Operator: solver.Dilation})
 		}()
 	}
 	if f := solver.OperatorKind(3); f.String() != "gram" && f.String() == solver.Dilation.String() {
@@ -237,7 +237,7 @@ func TestInspection(t *testing.T) {
 		phases = append(phases, e.Phase)
 		return nil
 	}}
-	d := solvertest.NewDense(a)
+	d := newDense(a)
 	res, err := solver.SVD(t.Context(), d, set)
 	if err != nil || res.Stats.Passes != len(phases) || d.Passes != len(phases) {
 		t.Fatalf("%v: %d events", err, len(phases))
@@ -248,14 +248,14 @@ func TestInspection(t *testing.T) {
 	set.Observer = nil
 	for limit := 1; limit < 6; limit++ {
 		set.MaxPasses = limit
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		res, err := solver.SVD(t.Context(), newDense(a), set)
 		if err != nil || !res.Certified || res.Stats.Passes > limit {
 			t.Errorf("limit %d: %v, %+v", limit, err, res)
 		}
 	}
 	for at := 1; at <= len(phases); at++ {
 		ctx, cancel := context.WithCancel(t.Context())
-		d := solvertest.NewDense(a)
+		d := newDense(a)
 		d.Hook = func(pass int) error {
 			if pass == at {
 				cancel()
@@ -268,7 +268,7 @@ func TestInspection(t *testing.T) {
 		}
 		cancel()
 		fault := errors.New("disk on fire")
-		d = solvertest.NewDense(a)
+		d = newDense(a)
 		d.Hook = func(pass int) error {
 			if pass == at {
 				return fault

@@ -43,7 +43,7 @@ func TestEventsOfOthers(t *testing.T) {
 			before = e
 			return nil
 		}
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(c.a), set)
+		res, err := solver.SVD(t.Context(), newDense(c.a), set)
 		if err != nil || res.Status != solver.Converged {
 			t.Fatalf("%v, error %v", res, err)
 		}

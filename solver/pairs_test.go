@@ -193,7 +193,7 @@ func TestPairs(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%v/k=%d", name, which, k), func(t *testing.T) {
 					set := solver.Settings{Rank: k, Operator: solver.Symmetric, Which: which, Seed: 7}
-					res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+					res, err := solver.SVD(t.Context(), newDense(a), set)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -217,7 +217,7 @@ func TestPairsOfEveryMethod(t *testing.T) {
 					if which.String() != "LM" {
 						set.Shift = 10
 					}
-					res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+					res, err := solver.SVD(t.Context(), newDense(a), set)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -236,7 +236,7 @@ func TestPairsShift(t *testing.T) {
 		if shift == 1e3 {
 			set.Method = lanczos.Krylov{}
 		}
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		res, err := solver.SVD(t.Context(), newDense(a), set)
 		if shift < 9 {
 			if !errors.Is(err, solver.ErrNotDefinite) {
 				t.Errorf("shift %v: %v, want %v", shift, err, solver.ErrNotDefinite)
@@ -264,7 +264,7 @@ func TestPairsShiftTooLarge(t *testing.T) {
 				if math.IsInf(set.Shift, 0) || set.Shift == 0 {
 					continue
 				}
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(scaled), set)
+				res, err := solver.SVD(t.Context(), newDense(scaled), set)
 				if math.Abs(c) > 1e7 {
 					if !errors.Is(err, solver.ErrShift) || !strings.Contains(err.Error(), "too large") {
 						t.Errorf("%v, shift %v·‖A‖: %v, want %v", which, c, err, solver.ErrShift)
@@ -284,14 +284,14 @@ func TestPairsScale(t *testing.T) {
 	a := withEigenvalues(3, 5, -4.5, 4, -3, 2, 1, 0.5, -0.25, 0, -1)
 	for _, which := range whiches {
 		set := solver.Settings{Rank: 3, Operator: solver.Symmetric, Which: which}
-		want, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		want, err := solver.SVD(t.Context(), newDense(a), set)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range []int{-900, -20, 20, 900} {
 			big := mat.DenseCopyOf(a)
 			big.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, p) }, a)
-			got, err := solver.SVD(t.Context(), solvertest.NewDense(big), set)
+			got, err := solver.SVD(t.Context(), newDense(big), set)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -316,7 +316,7 @@ func TestPairsRefuse(t *testing.T) {
 	a.Set(2, 4, a.At(2, 4)+1e-6)
 	for _, which := range whiches {
 		set := solver.Settings{Rank: 1, Operator: solver.Symmetric, Which: which}
-		_, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		_, err := solver.SVD(t.Context(), newDense(a), set)
 		var at *solver.AsymmetryError
 		if !errors.As(err, &at) || !errors.Is(err, solver.ErrNotSymmetric) {
 			t.Fatalf("%v: %v", which, err)
@@ -324,11 +324,11 @@ func TestPairsRefuse(t *testing.T) {
 		if min(at.Row, at.Col) != 2 || max(at.Row, at.Col) != 4 || at.Entry != a.At(at.Row, at.Col) || at.Mirror != a.At(at.Col, at.Row) {
 			t.Errorf("%v: %+v", which, at)
 		}
-		if _, err = solver.SVD(t.Context(), solvertest.NewDense(solvertest.Random(5, 4, 1)), set); !errors.Is(err, solver.ErrNotSymmetric) {
+		if _, err = solver.SVD(t.Context(), newDense(solvertest.Random(5, 4, 1)), set); !errors.Is(err, solver.ErrNotSymmetric) {
 			t.Errorf("%v: %v of a rectangular matrix", which, err)
 		}
 		set.MaxPasses = 1 // no pass for the check: the certificate has to see it
-		if _, err = solver.SVD(t.Context(), solvertest.NewDense(mat.NewDense(2, 2, []float64{0, 1, -1, 0})), solver.Settings{
+		if _, err = solver.SVD(t.Context(), newDense(mat.NewDense(2, 2, []float64{0, 1, -1, 0})), solver.Settings{
 			Rank: 2, Operator: solver.Symmetric, Which: which, MaxPasses: 1,
 		}); !errors.Is(err, solver.ErrNotSymmetric) {
 			t.Errorf("%v: %v in one pass", which, err)
@@ -357,7 +357,7 @@ func TestPairsInit(t *testing.T) {
 	}
 	for _, which := range whiches {
 		for _, m := range []method.Method{lanczos.Krylov{}, power.Iteration{}} {
-			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{
+			res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{
 				Rank: 3, Method: m, Operator: solver.Symmetric, Which: which, Init: init, MaxPasses: 100_000,
 			})
 			if err != nil {
@@ -390,7 +390,7 @@ func TestPairsOfGraphs(t *testing.T) {
 	} {
 		for seed := range uint64(5) {
 			for _, b := range []int{0, 1, 2} {
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(c.a), solver.Settings{
+				res, err := solver.SVD(t.Context(), newDense(c.a), solver.Settings{
 					Rank: len(c.want), Method: lanczos.Krylov{Columns: b}, Operator: solver.Symmetric, Which: c.which, Seed: seed, Tol: 1e-10,
 				})
 				if err != nil {

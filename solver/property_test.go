@@ -67,7 +67,7 @@ func TestAnyMatrix(t *testing.T) {
 		if rapid.Bool().Draw(t, "limited") {
 			set.MaxPasses = rapid.IntRange(1, 200).Draw(t, "limit")
 		}
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		res, err := solver.SVD(t.Context(), newDense(a), set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,11 +93,11 @@ func TestTranspose(t *testing.T) {
 	for seed := range uint64(10) {
 		a := solvertest.WithValues(14, 9, seed, 5, 4, 3, 2, 1)
 		left, leftT := solver.NewDenseRows(14, 3), solver.NewDenseRows(9, 3)
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 3, Left: left})
+		res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 3, Left: left})
 		if err != nil {
 			t.Fatal(err)
 		}
-		resT, err := solver.SVD(t.Context(), solvertest.NewDense(mat.DenseCopyOf(a.T())), solver.Settings{Rank: 3, Left: leftT, SignLeft: true})
+		resT, err := solver.SVD(t.Context(), newDense(mat.DenseCopyOf(a.T())), solver.Settings{Rank: 3, Left: leftT, SignLeft: true})
 		if err != nil {
 			t.Fatal(err)
 		}

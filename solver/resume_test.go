@@ -99,8 +99,8 @@ func TestResumeRounds(t *testing.T) {
 }
 
 // ratings is a matrix of this name.
-func ratings(a *mat.Dense) *solvertest.Dense {
-	d := solvertest.NewDense(a)
+func ratings(a *mat.Dense) *denseMatrix {
+	d := newDense(a)
 	d.ID = "ratings 7"
 	return d
 }
@@ -124,7 +124,7 @@ func example(t testing.TB) (a *mat.Dense, set solver.Settings, full *solver.Resu
 // allowed, and those that a fault has ended.
 func TestResumeElsewhere(t *testing.T) {
 	a, set, full, _ := example(t)
-	run := func(t *testing.T, d *solvertest.Dense, set solver.Settings) *solver.Result {
+	run := func(t *testing.T, d *denseMatrix, set solver.Settings) *solver.Result {
 		t.Helper()
 		res, err := solver.SVD(t.Context(), d, set)
 		if err != nil {
@@ -225,16 +225,16 @@ func TestMismatch(t *testing.T) {
 	a, set, _, saved := example(t)
 	for _, c := range []struct {
 		name, was, is string
-		change        func(*solver.Settings, *solvertest.Dense)
+		change        func(*solver.Settings, *denseMatrix)
 	}{
-		{"seed", "3", "4", func(s *solver.Settings, _ *solvertest.Dense) { s.Seed = 4 }},
-		{"rank", "4", "5", func(s *solver.Settings, _ *solvertest.Dense) { s.Rank = 5 }},
-		{"method", "gd", "power", func(s *solver.Settings, _ *solvertest.Dense) { s.Method = power.Iteration{} }},
-		{"eta", "0.9", "0.8", func(s *solver.Settings, _ *solvertest.Dense) { s.Method = gd.Descent{Eta: 0.8} }},
-		{"tolerance", "1e-06", "1e-08", func(s *solver.Settings, _ *solvertest.Dense) { s.Tol = 0 }},
-		{"deflation", "projected", "plain", func(s *solver.Settings, _ *solvertest.Dense) { s.Deflation = solver.Plain }},
-		{"stop rule", "residual", "paper", func(s *solver.Settings, _ *solvertest.Dense) { s.Stop = solver.StopPaper }},
-		{"matrix", "ratings 7", "ratings 8", func(_ *solver.Settings, d *solvertest.Dense) { d.ID = "ratings 8" }},
+		{"seed", "3", "4", func(s *solver.Settings, _ *denseMatrix) { s.Seed = 4 }},
+		{"rank", "4", "5", func(s *solver.Settings, _ *denseMatrix) { s.Rank = 5 }},
+		{"method", "gd", "power", func(s *solver.Settings, _ *denseMatrix) { s.Method = power.Iteration{} }},
+		{"eta", "0.9", "0.8", func(s *solver.Settings, _ *denseMatrix) { s.Method = gd.Descent{Eta: 0.8} }},
+		{"tolerance", "1e-06", "1e-08", func(s *solver.Settings, _ *denseMatrix) { s.Tol = 0 }},
+		{"deflation", "projected", "plain", func(s *solver.Settings, _ *denseMatrix) { s.Deflation = solver.Plain }},
+		{"stop rule", "residual", "paper", func(s *solver.Settings, _ *denseMatrix) { s.Stop = solver.StopPaper }},
+		{"matrix", "ratings 7", "ratings 8", func(_ *solver.Settings, d *denseMatrix) { d.ID = "ratings 8" }},
 	} {
 		other, d := set, ratings(a)
 		c.change(&other, d)
@@ -383,7 +383,7 @@ func TestCheckpointStreams(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return err
 	}}
-	_, err := solver.SVD(t.Context(), solvertest.NewDense(big), solver.Settings{Rank: 2, Method: power.Iteration{}, Checkpointer: probe, MaxPasses: 20})
+	_, err := solver.SVD(t.Context(), newDense(big), solver.Settings{Rank: 2, Method: power.Iteration{}, Checkpointer: probe, MaxPasses: 20})
 	if err != nil {
 		t.Fatal(err)
 	}

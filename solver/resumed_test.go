@@ -11,7 +11,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -73,7 +72,7 @@ type outcome struct {
 }
 
 // factorise runs SVD with left vectors kept, if there are any.
-func factorise(ctx context.Context, t testing.TB, a *solvertest.Dense, set solver.Settings) outcome {
+func factorise(ctx context.Context, t testing.TB, a *denseMatrix, set solver.Settings) outcome {
 	t.Helper()
 	rows, _ := a.A.Dims()
 	left := solver.NewDenseRows(rows, set.Rank)
@@ -106,17 +105,17 @@ func (o outcome) same(p outcome) bool {
 func checkResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 	t.Helper()
 	draw := rand.New(rand.NewPCG(set.Seed, 1))
-	want := factorise(t.Context(), t, solvertest.NewDense(a), set)
+	want := factorise(t.Context(), t, newDense(a), set)
 
 	all := new(checkpoints)
 	watched := set
 	watched.Checkpointer = all
-	if got := factorise(t.Context(), t, solvertest.NewDense(a), watched); !got.same(want) {
+	if got := factorise(t.Context(), t, newDense(a), watched); !got.same(want) {
 		t.Error("a run that is saved differs from one that is not")
 	}
 	for _, i := range sample(draw, len(all.Saved), tries) {
 		saved := all.Saved[i]
-		d := solvertest.NewDense(a)
+		d := newDense(a)
 		got := factorise(t.Context(), t, d, resumedFrom(t, set, saved))
 		if !got.same(want) {
 			t.Fatalf("saved after pass %d of %d: the continued run ends with %v after %d passes, want %v; σ %v, want %v",
@@ -134,7 +133,7 @@ func checkResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 		if later := cancelIn(t, a, set, saved, again); later != nil {
 			saved = later
 		}
-		if got := factorise(t.Context(), t, solvertest.NewDense(a), resumedFrom(t, set, saved)); !got.same(want) {
+		if got := factorise(t.Context(), t, newDense(a), resumedFrom(t, set, saved)); !got.same(want) {
 			t.Fatalf("cancelled in passes %d and %d of %d: the continued run ends with %v after %d passes, want %v",
 				at, again, want.Stats.Passes, got.Status, got.Stats.Passes, want.Status)
 		}
@@ -160,7 +159,7 @@ func cancelIn(t *testing.T, a *mat.Dense, set solver.Settings, saved []byte, pas
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	set = resumedFrom(t, set, saved)
-	d := solvertest.NewDense(a)
+	d := newDense(a)
 	if set.Resume != nil {
 		d.Passes = set.Resume.Passes()
 	}

@@ -46,7 +46,7 @@ func TestSymmetricScale(t *testing.T) {
 			n, _ := c.a.Dims()
 			run := func(p int) (*solver.Result, *mat.Dense) {
 				left := solver.NewDenseRows(n, 3)
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(times(c.a, p)), solver.Settings{
+				res, err := solver.SVD(t.Context(), newDense(times(c.a, p)), solver.Settings{
 					Rank: 3, Method: m, Operator: solver.Symmetric, Left: left, MaxPasses: 100_000,
 				})
 				if err != nil {
@@ -83,7 +83,7 @@ func TestScaledRefusals(t *testing.T) {
 		{mat.NewDense(2, 2, []float64{0, 1e200, -1e200, 0}), "‖A‖ is 1.41e+200; entry (1, 0) is -1e+200 and entry (0, 1) is 1e+200, counted from 0: matrix is not symmetric"},
 		{mat.NewDense(1, 1, []float64{-3e200}), "it has an eigenvalue of at most -3e+200: matrix is not positive semidefinite"},
 	} {
-		_, err := solver.SVD(t.Context(), solvertest.NewDense(c.a), solver.Settings{Rank: 1, Operator: solver.Symmetric})
+		_, err := solver.SVD(t.Context(), newDense(c.a), solver.Settings{Rank: 1, Operator: solver.Symmetric})
 		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("got %v, want … %s", err, c.want)
 		}
@@ -106,11 +106,11 @@ func TestScaledResume(t *testing.T) {
 	}
 	all := new(checkpoints)
 	set := solver.Settings{Rank: 3, Method: power.Iteration{}, Checkpointer: all}
-	if _, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); err != nil {
+	if _, err := solver.SVD(t.Context(), newDense(a), set); err != nil {
 		t.Fatal(err)
 	}
 	set.Checkpointer = nil
-	_, err := solver.SVD(t.Context(), solvertest.NewDense(times(a, 600)), resumedFrom(t, set, all.Saved[0]))
+	_, err := solver.SVD(t.Context(), newDense(times(a, 600)), resumedFrom(t, set, all.Saved[0]))
 	if mismatch := new(solver.MismatchError); !errors.As(err, &mismatch) || mismatch.Setting != "shape" {
 		t.Errorf("a checkpoint of another scale: %v", err)
 	}
@@ -126,7 +126,7 @@ func TestScaledReports(t *testing.T) {
 				var events [2][]float64
 				var results [2]*solver.Result
 				var cancelled [2]*solver.Result
-				for i, d := range []*solvertest.Dense{solvertest.NewDense(a), solvertest.NewDense(times(a, p))} {
+				for i, d := range []*denseMatrix{newDense(a), newDense(times(a, p))} {
 					set := solver.Settings{Rank: 3, Method: m, MaxPasses: limit, Observer: func(e solver.Event) error {
 						events[i] = append(events[i], e.Sigma)
 						return nil
@@ -173,7 +173,7 @@ func TestScaledReports(t *testing.T) {
 // TestScaledInit goes on from vectors, whatever their length.
 func TestScaledInit(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 3, 5, 4, 3, 2, 1)
-	first, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 3})
+	first, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestScaledInit(t *testing.T) {
 		for _, m := range everyMethod {
 			set := solver.Settings{Rank: 3, Method: m, Init: times(first.Right, p)}
 			q := min(1000, max(-1000, -p))
-			res, err := solver.SVD(t.Context(), solvertest.NewDense(times(a, q)), set)
+			res, err := solver.SVD(t.Context(), newDense(times(a, q)), set)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,7 +196,7 @@ func TestScaledInit(t *testing.T) {
 func TestEigenScale(t *testing.T) {
 	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
 	run := func(p int) (*solver.EigenResult, error) {
-		return solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(times(a, p))), solver.Settings{Rank: 3})
+		return solver.Eigen(t.Context(), solver.GramOf(newDense(times(a, p))), solver.Settings{Rank: 3})
 	}
 	want, err := run(0)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestSpace(t *testing.T) {
 		run := func(set solver.Settings) (*solver.Result, *mat.Dense) {
 			left := solver.NewDenseRows(rows, set.Rank)
 			set.Left = left
-			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+			res, err := solver.SVD(t.Context(), newDense(a), set)
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestSpace(t *testing.T) {
 			return
 		}
 		set.Space, set.Left = space, solver.NewDenseRows(rows, set.Rank)
-		if _, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); !errors.Is(err, errNoRoom) {
+		if _, err := solver.SVD(t.Context(), newDense(a), set); !errors.Is(err, errNoRoom) {
 			rt.Errorf("room for %d blocks of %d: %v", space.Limit, made, err)
 		}
 		if space.Blocks() > 0 {
@@ -115,7 +115,7 @@ func (f *faulty) Err() error {
 func TestSpaceThatLoses(t *testing.T) {
 	a := solvertest.WithValues(30, 20, 1, 9, 5, 4, 3, 2, 1)
 	space := &faulty{after: 5}
-	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 3, Method: power.Iteration{}, Space: space})
+	res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 3, Method: power.Iteration{}, Space: space})
 	if !errors.Is(err, errLost) || res != nil {
 		t.Errorf("%v, %v", res, err)
 	}

@@ -137,7 +137,7 @@ func (s suite) solve(t testing.TB, a *mat.Dense, set solver.Settings) (*solver.R
 	rows, _ := a.Dims()
 	left := solver.NewDenseRows(rows, set.Rank)
 	set.Left = left
-	d := solvertest.NewDense(a)
+	d := newDense(a)
 	res, err := solver.SVD(t.Context(), d, set)
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func (s suite) solve(t testing.TB, a *mat.Dense, set solver.Settings) (*solver.R
 }
 
 func (s suite) cases(t *testing.T) {
-	for _, c := range solvertest.Cases() {
+	for _, c := range hardCases() {
 		if c.K == 200 && !s.o.many && !longtest.On() {
 			continue
 		}
@@ -175,7 +175,7 @@ func (s suite) leftVariants(t *testing.T) {
 		solvertest.Check(t, a, set, res, u)
 
 		set = solver.Settings{Rank: 4, Method: s.method, Operator: s.o.operator, MaxPasses: s.o.maxPasses}
-		bare, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		bare, err := solver.SVD(t.Context(), newDense(a), set)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -176,7 +176,7 @@ func TestPaperRuleScale(t *testing.T) {
 	passes := func(scale float64, rule solver.StopRule) int {
 		var scaled mat.Dense
 		scaled.Scale(scale, a)
-		res, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(&scaled)), solver.Settings{Rank: 3, Stop: rule, Tol: 1e-8})
+		res, err := solver.Eigen(t.Context(), solver.GramOf(newDense(&scaled)), solver.Settings{Rank: 3, Stop: rule, Tol: 1e-8})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func TestResidualIsMeasured(t *testing.T) {
 			for _, limit := range []int{6, 30, 2000} {
 				left := solver.NewDenseRows(rows, k)
 				set := solver.Settings{Rank: k, Method: power.Iteration{}, Operator: form, Left: left, Seed: seed, Tol: 1e-13, MaxPasses: limit}
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				res, err := solver.SVD(t.Context(), newDense(a), set)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -104,7 +104,7 @@ func TestResidualIsMeasured(t *testing.T) {
 func TestTinyValuesAreNoCluster(t *testing.T) {
 	sigma := []float64{1, 1e-3, 1e-10, 1e-11, 1e-12}
 	a := solvertest.WithValues(20, 10, 3, sigma...)
-	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 5, Method: power.Iteration{}, Operator: solver.Dilation, Tol: 1e-12})
+	res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 5, Method: power.Iteration{}, Operator: solver.Dilation, Tol: 1e-12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestTinyValuesAreNoCluster(t *testing.T) {
 		t.Errorf("σ = %.3g with residuals %.3g and floors %.3g: clusters %v", res.Sigma, res.Residuals, res.Floor, res.Clusters)
 	}
 	equal := solvertest.WithValues(20, 10, 3, 2, 2, 1)
-	res, err = solver.SVD(t.Context(), solvertest.NewDense(equal), solver.Settings{Rank: 3, Method: block.Descent{}})
+	res, err = solver.SVD(t.Context(), newDense(equal), solver.Settings{Rank: 3, Method: block.Descent{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestTinyValuesAreNoCluster(t *testing.T) {
 // poisoned is a matrix one of whose passes brings a number that is none, or one that
 // is too large.
 type poisoned struct {
-	*solvertest.Dense
+	*denseMatrix
 	at    int
 	value float64
 }
@@ -148,7 +148,7 @@ func (p *poisoned) Run(ctx context.Context, pass solver.Pass) (solver.Cost, erro
 			return out(first, rows)
 		}
 	}
-	cost, err := p.Dense.Run(ctx, pass)
+	cost, err := p.denseMatrix.Run(ctx, pass)
 	switch {
 	case pass.R != nil && p.at%2 == 1:
 		p.spoil(pass.R)
@@ -179,7 +179,7 @@ func TestPoisonedPasses(t *testing.T) {
 							if at > 12 {
 								at += at / 4
 							}
-							p := &poisoned{Dense: solvertest.NewDense(a), at: at, value: value}
+							p := &poisoned{denseMatrix: newDense(a), at: at, value: value}
 							set := solver.Settings{Rank: 7, Method: m, Operator: form, Init: init, Left: solver.NewDenseRows(20, 7), MaxPasses: 2000}
 							if form == solver.Symmetric {
 								set.Left = solver.NewDenseRows(14, 7)
@@ -225,7 +225,7 @@ func TestCompletionIsMeasuredWithinPassLimit(t *testing.T) {
 			}
 			for _, limit := range []int{2, 3, 5, 8, 12, 30} {
 				left := solver.NewDenseRows(n, k)
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(&a), solver.Settings{
+				res, err := solver.SVD(t.Context(), newDense(&a), solver.Settings{
 					Method: m, Operator: op, Rank: k, MaxPasses: limit, Seed: 6, Left: left,
 				})
 				if err != nil {

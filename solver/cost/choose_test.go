@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -202,30 +201,6 @@ func TestChoiceBySpecialRules(t *testing.T) {
 	for _, e := range cost.Choose(p).Considered {
 		if e.Passes < 2 || e.Total <= 0 || e.Total > 24*time.Hour || e.Products < int64(p.Rank) {
 			t.Errorf("estimate %+v", e)
-		}
-	}
-}
-
-// Every choice finds what there is, in matrices of all kinds and shapes.
-func TestChosenMethodsConverge(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 5, 17, 40} {
-		values := make([]float64, n)
-		for i := range values {
-			values[i] = 1 / float64(1+i)
-		}
-		a := solvertest.WithValues(n+3, n, 7, values...)
-		for _, k := range []int{1, (n + 1) / 2, n} {
-			for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: k, Operator: operator})
-				if err != nil || res.Status != solver.Converged {
-					t.Fatalf("n %d, k %d, %v: %v, %v", n, k, operator, res, err)
-				}
-				for i, s := range res.Sigma {
-					if math.Abs(s-values[i]) > 1e-12 {
-						t.Errorf("n %d, k %d, %v: value %d is %v, want %v", n, k, operator, i, s, values[i])
-					}
-				}
-			}
 		}
 	}
 }

@@ -1,20 +1,17 @@
-// Package solvertest holds what tests of solvers and of matrices share: matrices that
-// break solvers (Cases), matrices with exactly known singular values, an in-memory
-// solver.Matrix that counts its passes and can be made to fail (Dense), and independent
-// checks of a result (Check), of a solver.Matrix (CheckMatrix) and of resuming
-// (CheckResume). The suite that every method must pass is in suite_test.go of solver.
-package solvertest
+package solver_test
 
 import (
 	"math"
+	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// Case is one matrix of the suite.
-type Case struct {
+// hardCase is one matrix of the suite.
+type hardCase struct {
 	Name string
 	A    *mat.Dense
 	K    int
@@ -31,52 +28,52 @@ type Case struct {
 	Unreachable bool
 }
 
-// Cases returns the matrices that break solvers, in sizes for methods that find
+// hardCases are the matrices that break solvers, in sizes for methods that find
 // one vector at a time.
-func Cases() []Case {
-	cases := []Case{
-		{Name: "random tall", A: Random(60, 12, 1), K: 4, Rank: 4},
-		{Name: "random wide", A: Random(12, 60, 2), K: 4, Rank: 4},
-		{Name: "all of a tall one", A: Random(20, 7, 3), K: 7, Rank: 7},
-		{Name: "all of a wide one", A: Random(7, 20, 4), K: 7, Rank: 7},
-		{Name: "all of a square one", A: WithValues(8, 8, 5, 8, 7, 6, 5, 4, 3, 2, 1), K: 8, Sigma: []float64{8, 7, 6, 5, 4, 3, 2, 1}, Rank: 8},
+func hardCases() []hardCase {
+	cases := []hardCase{
+		{Name: "random tall", A: solvertest.Random(60, 12, 1), K: 4, Rank: 4},
+		{Name: "random wide", A: solvertest.Random(12, 60, 2), K: 4, Rank: 4},
+		{Name: "all of a tall one", A: solvertest.Random(20, 7, 3), K: 7, Rank: 7},
+		{Name: "all of a wide one", A: solvertest.Random(7, 20, 4), K: 7, Rank: 7},
+		{Name: "all of a square one", A: solvertest.WithValues(8, 8, 5, 8, 7, 6, 5, 4, 3, 2, 1), K: 8, Sigma: []float64{8, 7, 6, 5, 4, 3, 2, 1}, Rank: 8},
 		{Name: "single entry", A: constant(1, 1, -3), K: 1, Sigma: []float64{3}, Rank: 1},
-		{Name: "single row", A: Random(1, 9, 6), K: 1, Rank: 1},
-		{Name: "single column", A: Random(9, 1, 7), K: 1, Rank: 1},
+		{Name: "single row", A: solvertest.Random(1, 9, 6), K: 1, Rank: 1},
+		{Name: "single column", A: solvertest.Random(9, 1, 7), K: 1, Rank: 1},
 		{Name: "zero", A: mat.NewDense(6, 4, nil), K: 3, Sigma: []float64{0}, Rank: 0},
 		{Name: "zero single row", A: mat.NewDense(1, 4, nil), K: 1, Sigma: []float64{0}, Rank: 0},
 		{Name: "zero all", A: mat.NewDense(4, 4, nil), K: 4, Sigma: []float64{0}, Rank: 0},
-		{Name: "identity", A: Diagonal(9, 9, ones(9)...), K: 5, Sigma: ones(5), Rank: 5},
-		{Name: "identity all", A: Diagonal(6, 6, ones(6)...), K: 6, Sigma: ones(6), Rank: 6},
-		{Name: "negative identity", A: Diagonal(5, 5, -1, -1, -1, -1, -1), K: 5, Sigma: ones(5), Rank: 5},
+		{Name: "identity", A: solvertest.Diagonal(9, 9, ones(9)...), K: 5, Sigma: ones(5), Rank: 5},
+		{Name: "identity all", A: solvertest.Diagonal(6, 6, ones(6)...), K: 6, Sigma: ones(6), Rank: 6},
+		{Name: "negative identity", A: solvertest.Diagonal(5, 5, -1, -1, -1, -1, -1), K: 5, Sigma: ones(5), Rank: 5},
 		{Name: "ones", A: constant(5, 6, 1), K: 3, Sigma: []float64{math.Sqrt(30), 0, 0}, Rank: 1},
 		{Name: "ones tall", A: constant(6, 5, 1), K: 3, Sigma: []float64{math.Sqrt(30), 0, 0}, Rank: 1},
 		{Name: "ones square", A: constant(5, 5, 1), K: 3, Sigma: []float64{5, 0, 0}, Rank: 1},
 		{Name: "ones all", A: constant(5, 6, 1), K: 5, Sigma: []float64{math.Sqrt(30)}, Rank: 1},
-		{Name: "rank 3", A: WithValues(80, 40, 8, 3, 2, 1), K: 6, Sigma: []float64{3, 2, 1}, Rank: 3},
+		{Name: "rank 3", A: solvertest.WithValues(80, 40, 8, 3, 2, 1), K: 6, Sigma: []float64{3, 2, 1}, Rank: 3},
 		{Name: "rank 3 product", A: product(80, 3, 40), K: 5, Rank: 3},
-		{Name: "repeated", A: WithValues(30, 12, 9, 4, 4, 4, 2, 2, 1, 1, 1), K: 6, Sigma: []float64{4, 4, 4, 2, 2, 1}, Rank: 6},
+		{Name: "repeated", A: solvertest.WithValues(30, 12, 9, 4, 4, 4, 2, 2, 1, 1, 1), K: 6, Sigma: []float64{4, 4, 4, 2, 2, 1}, Rank: 6},
 		{Name: "repeated exactly", A: kronecker(), K: 8, Sigma: []float64{6, 6, 4, 4, 3, 3, 2, 2}, Rank: 8},
-		{Name: "repeated at the edge", A: WithValues(20, 20, 10, 5, 3, 3, 3, 3), K: 3, Sigma: []float64{5, 3, 3}, Rank: 3},
-		{Name: "empty rows and columns", A: spread(Random(9, 5, 11)), K: 7, Rank: 5},
-		{Name: "single stored entry", A: single(), K: 3, Sigma: []float64{2}, Rank: 1},
-		{Name: "six decades", A: WithValues(20, 7, 12, decades(7)...), K: 7, Sigma: decades(7), Rank: 7},
-		{Name: "twelve decades", A: WithValues(30, 13, 13, decades(13)...), K: 13, Sigma: decades(13), Rank: 13, Unreachable: true},
-		{Name: "twelve decades, leading four", A: WithValues(30, 13, 13, decades(13)...), K: 4, Sigma: decades(4), Rank: 4},
-		{Name: "powers of 100", A: WithValues(12, 7, 18, powers(7)...), K: 7, Sigma: powers(7), Rank: 7, Unreachable: true},
-		{Name: "powers of 100, leading three", A: WithValues(12, 7, 18, powers(7)...), K: 3, Sigma: powers(3), Rank: 3},
+		{Name: "repeated at the edge", A: solvertest.WithValues(20, 20, 10, 5, 3, 3, 3, 3), K: 3, Sigma: []float64{5, 3, 3}, Rank: 3},
+		{Name: "empty rows and columns", A: spread(solvertest.Random(9, 5, 11)), K: 7, Rank: 5},
+		{Name: "single stored entry", A: oneEntry(), K: 3, Sigma: []float64{2}, Rank: 1},
+		{Name: "six decades", A: solvertest.WithValues(20, 7, 12, decades(7)...), K: 7, Sigma: decades(7), Rank: 7},
+		{Name: "twelve decades", A: solvertest.WithValues(30, 13, 13, decades(13)...), K: 13, Sigma: decades(13), Rank: 13, Unreachable: true},
+		{Name: "twelve decades, leading four", A: solvertest.WithValues(30, 13, 13, decades(13)...), K: 4, Sigma: decades(4), Rank: 4},
+		{Name: "powers of 100", A: solvertest.WithValues(12, 7, 18, powers(7)...), K: 7, Sigma: powers(7), Rank: 7, Unreachable: true},
+		{Name: "powers of 100, leading three", A: solvertest.WithValues(12, 7, 18, powers(7)...), K: 3, Sigma: powers(3), Rank: 3},
 		{Name: "Grcar", A: grcar(30), K: 4, Rank: 4},
 		{Name: "bidiagonal", A: bidiagonal(20, 22), K: 3, Sigma: bidiagonalValues(3, 20), Rank: 3},
-		{Name: "1 to 100", A: Diagonal(100, 100, values(100, func(i float64) float64 { return i + 1 })...), K: 3, Sigma: []float64{100, 99, 98}, Rank: 3},
-		{Name: "200 of 210 equal ones", A: WithValues(212, 210, 19, ones(210)...), K: 200, Sigma: ones(200), Rank: 200},
+		{Name: "1 to 100", A: solvertest.Diagonal(100, 100, values(100, func(i float64) float64 { return i + 1 })...), K: 3, Sigma: []float64{100, 99, 98}, Rank: 3},
+		{Name: "200 of 210 equal ones", A: solvertest.WithValues(212, 210, 19, ones(210)...), K: 200, Sigma: ones(200), Rank: 200},
 		{Name: "Läuchli 1e-3", A: läuchli(6, 1e-3), K: 6, Sigma: lauchliValues(6, 1e-3), Rank: 6},
 		{Name: "Läuchli 1e-6", A: läuchli(6, 1e-6), K: 6, Sigma: lauchliValues(6, 1e-6), Rank: 6},
 		{Name: "Läuchli 1e-9", A: läuchli(6, 1e-9), K: 6, Sigma: lauchliValues(6, 1e-9), Rank: 6, Unreachable: true},
-		{Name: "Hilbert", A: Hilbert(10), K: 6, Rank: 6},
-		{Name: "Hilbert all", A: Hilbert(10), K: 10, Rank: 10, Unreachable: true},
+		{Name: "Hilbert", A: hilbert(10), K: 6, Rank: 6},
+		{Name: "Hilbert all", A: hilbert(10), K: 10, Rank: 10, Unreachable: true},
 		{Name: "Mikota", A: mikota(8), K: 8, Sigma: []float64{8, 7, 6, 5, 4, 3, 2, 1}, Rank: 8},
-		{Name: "dominant then cluster", A: DominantThenCluster(24, 9, 14), K: 3, Rank: 3, Tol: 1e-6},
-		{Name: "tolerance below roundoff", A: WithValues(20, 9, 15, 5, 4, 3, 2, 1), K: 3, Sigma: []float64{5, 4, 3}, Rank: 3, Tol: 1e-18, Unreachable: true},
+		{Name: "dominant then cluster", A: dominantThenCluster(24, 9, 14), K: 3, Rank: 3, Tol: 1e-6},
+		{Name: "tolerance below roundoff", A: solvertest.WithValues(20, 9, 15, 5, 4, 3, 2, 1), K: 3, Sigma: []float64{5, 4, 3}, Rank: 3, Tol: 1e-18, Unreachable: true},
 	}
 	for i := range cases {
 		if cases[i].Tol == 0 {
@@ -87,11 +84,11 @@ func Cases() []Case {
 }
 
 // Values returns the leading values of the case.
-func (c Case) Values() []float64 {
+func (c hardCase) Values() []float64 {
 	if c.Sigma != nil {
 		return c.Sigma
 	}
-	return Singular(c.A)
+	return solvertest.Singular(c.A)
 }
 
 func values(n int, f func(i float64) float64) []float64 {
@@ -126,14 +123,14 @@ func lauchliValues(n int, mu float64) []float64 {
 // product returns a matrix of rank r that is so up to rounding only.
 func product(rows, r, cols int) *mat.Dense {
 	var a mat.Dense
-	a.Mul(Random(rows, r, 16), Random(r, cols, 17))
+	a.Mul(solvertest.Random(rows, r, 16), solvertest.Random(r, cols, 17))
 	return &a
 }
 
 // kronecker returns an integer matrix whose values are twice each of 6, 4, 3, 2.
 func kronecker() *mat.Dense {
 	swap := mat.NewDense(2, 2, []float64{0, 1, -1, 0}) // 1, 1
-	return tensor(tensor(Diagonal(2, 2, 3, 2), Diagonal(3, 2, 2, 1)), swap)
+	return tensor(tensor(solvertest.Diagonal(2, 2, 3, 2), solvertest.Diagonal(3, 2, 2, 1)), swap)
 }
 
 func spread(a *mat.Dense) *mat.Dense {
@@ -147,48 +144,9 @@ func spread(a *mat.Dense) *mat.Dense {
 	return b
 }
 
-func single() *mat.Dense {
+func oneEntry() *mat.Dense {
 	a := mat.NewDense(50, 40, nil)
 	a.Set(17, 23, -2)
-	return a
-}
-
-// Random returns an N×n matrix of independent standard normal entries.
-func Random(rows, cols int, seed uint64) *mat.Dense {
-	a := mat.NewDense(rows, cols, nil)
-	solver.Gaussian(a, 0, seed, 1<<60)
-	return a
-}
-
-// WithValues returns an N×n matrix whose singular values are sigma, at most
-// min(N,n) of them, and zeros: H₁H₂·diag(sigma)·H₃H₄ with random Householder
-// reflections H, exact up to the rounding of their application.
-func WithValues(rows, cols int, seed uint64, sigma ...float64) *mat.Dense {
-	a := Diagonal(rows, cols, sigma...)
-	w := mat.NewDense(4, max(rows, cols), nil)
-	solver.Gaussian(w, 0, seed, 1<<61)
-	reflect(a, w.RawRowView(0)[:rows])
-	reflect(a, w.RawRowView(1)[:rows])
-	b := mat.DenseCopyOf(a.T())
-	reflect(b, w.RawRowView(2)[:cols])
-	reflect(b, w.RawRowView(3)[:cols])
-	return mat.DenseCopyOf(b.T())
-}
-
-// reflect sets a = (I − 2wwᵀ/wᵀw)·a.
-func reflect(a *mat.Dense, w []float64) {
-	v := mat.NewVecDense(len(w), w)
-	var c mat.VecDense
-	c.MulVec(a.T(), v)
-	a.RankOne(a, -2/mat.Dot(v, v), v, &c)
-}
-
-// Diagonal returns an N×n matrix with d on its diagonal and zeros elsewhere.
-func Diagonal(rows, cols int, d ...float64) *mat.Dense {
-	a := mat.NewDense(rows, cols, nil)
-	for i, v := range d {
-		a.Set(i, i, v)
-	}
 	return a
 }
 
@@ -222,9 +180,9 @@ func läuchli(n int, mu float64) *mat.Dense {
 	return a
 }
 
-// Hilbert returns the n×n matrix 1/(i+j+1), whose values fall from about 1 to
+// hilbert returns the n×n matrix 1/(i+j+1), whose values fall from about 1 to
 // below roundoff.
-func Hilbert(n int) *mat.Dense {
+func hilbert(n int) *mat.Dense {
 	a := mat.NewDense(n, n, nil)
 	for i := range n {
 		for j := range n {
@@ -282,13 +240,35 @@ func mikota(n int) *mat.Dense {
 	return a
 }
 
-// DominantThenCluster returns a matrix with one value 31.6 and the others
+// dominantThenCluster returns a matrix with one value 31.6 and the others
 // spread evenly over [1, 1.003], the hard case for deflation.
-func DominantThenCluster(rows, cols int, seed uint64) *mat.Dense {
+func dominantThenCluster(rows, cols int, seed uint64) *mat.Dense {
 	sigma := make([]float64, min(rows, cols))
 	sigma[0] = 31.6
 	for i := 1; i < len(sigma); i++ {
 		sigma[i] = 1.003 - 0.003*float64(i-1)/float64(max(len(sigma)-2, 1))
 	}
-	return WithValues(rows, cols, seed, sigma...)
+	return solvertest.WithValues(rows, cols, seed, sigma...)
+}
+
+// TestHardCases compares the constructions with what is known of them.
+func TestHardCases(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		a    *mat.Dense
+		want []float64
+		tol  float64
+	}{
+		{"Grcar", grcar(30), []float64{3.2215}, 5e-5},
+		{"bidiagonal", bidiagonal(20, 22), bidiagonalValues(20, 20), 1e-14},
+		{"Mikota", mikota(5), []float64{5, 4, 3, 2, 1}, 1e-14},
+		{"Läuchli", läuchli(4, 0.5), lauchliValues(4, 0.5), 1e-14},
+	} {
+		got := solvertest.Singular(c.a)
+		for i, w := range c.want {
+			if math.Abs(got[i]-w) > c.tol*c.want[0] {
+				t.Errorf("%s: σ[%d] = %.16g, want %.16g", c.name, i, got[i], w)
+			}
+		}
+	}
 }

@@ -1,19 +1,20 @@
-package solvertest
+package solver_test
 
 import (
 	"context"
 	"math"
+	"testing"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// Dense is a solver.Matrix in memory: the plainest correct one, to test methods
-// with and to compare other implementations against.
-type Dense struct {
+// denseMatrix is a solver.Matrix in memory: the plainest correct one, to test methods with.
+type denseMatrix struct {
 	A *mat.Dense
 	// Passes counts the passes begun.
 	Passes int
@@ -34,12 +35,12 @@ type Dense struct {
 // defaultChunk is the Chunk of 0.
 const defaultChunk = 7
 
-var _ solver.Matrix = (*Dense)(nil)
+var _ solver.Matrix = (*denseMatrix)(nil)
 
-// NewDense returns a as a solver.Matrix; a is not copied unless its norm is very
+// newDense returns a as a solver.Matrix; a is not copied unless its norm is very
 // large or small.
-func NewDense(a *mat.Dense) *Dense {
-	d := &Dense{A: a, scaled: a}
+func newDense(a *mat.Dense) *denseMatrix {
+	d := &denseMatrix{A: a, scaled: a}
 	if _, e := math.Frexp(mat.Norm(a, 2)); e < -100 || e > 100 {
 		d.exponent, d.scaled = e&^1, mat.DenseCopyOf(a)
 		d.scaled.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, -d.exponent) }, a)
@@ -50,7 +51,7 @@ func NewDense(a *mat.Dense) *Dense {
 
 // Info implements solver.Matrix. All entries are stored; Exponent is 0 for a norm from
 // 2⁻¹⁰⁰ to 2¹⁰⁰.
-func (d *Dense) Info() solver.Info {
+func (d *denseMatrix) Info() solver.Info {
 	rows, cols := d.A.Dims()
 	return solver.Info{
 		Rows: int64(rows), Cols: cols, NNZ: int64(rows) * int64(cols),
@@ -58,7 +59,7 @@ func (d *Dense) Info() solver.Info {
 	}
 }
 
-func (d *Dense) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
+func (d *denseMatrix) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
 	l := p.Columns(d.Info())
 	if err := d.begin(ctx); err != nil {
 		return solver.Cost{}, err
@@ -84,7 +85,7 @@ func (d *Dense) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
 }
 
 // exchange hands the rows of y to RowsOut and returns those of RowsIn, y if there are none.
-func (d *Dense) exchange(p solver.Pass, y *mat.Dense, l int) (z *mat.Dense, err error) {
+func (d *denseMatrix) exchange(p solver.Pass, y *mat.Dense, l int) (z *mat.Dense, err error) {
 	n, _ := d.A.Dims()
 	z = y
 	if p.RowsIn.Func != nil {
@@ -131,12 +132,12 @@ func rows(x *mat.Dense, from, to int) *mat.Dense {
 	return x.Slice(from, to, 0, k).(*mat.Dense)
 }
 
-func (d *Dense) begin(ctx context.Context) error {
+func (d *denseMatrix) begin(ctx context.Context) error {
 	d.Passes++
 	return d.half(ctx)
 }
 
-func (d *Dense) half(ctx context.Context) error {
+func (d *denseMatrix) half(ctx context.Context) error {
 	if d.Hook != nil {
 		if err := d.Hook(d.Passes); err != nil {
 			return err
@@ -145,7 +146,7 @@ func (d *Dense) half(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (d *Dense) product(x *mat.Dense) *mat.Dense {
+func (d *denseMatrix) product(x *mat.Dense) *mat.Dense {
 	_, k := x.Dims()
 	n, _ := d.A.Dims()
 	w := mat.NewDense(n, k, nil)
@@ -163,12 +164,9 @@ func multiply(dst *mat.Dense, t blas.Transpose, a, x *mat.Dense) {
 	blas64.Gemm(t, blas.NoTrans, 1, a.RawMatrix(), xr, 0, dr)
 }
 
-// Singular returns all min(N,n) singular values of a, descending, by LAPACK's
-// dense method as gonum has it.
-func Singular(a *mat.Dense) []float64 {
-	var svd mat.SVD
-	if !svd.Factorize(a, mat.SVDNone) {
-		panic("solvertest: dense SVD failed")
+// A matrix in memory is the one that it was made of.
+func TestDenseMatrix(t *testing.T) {
+	for _, c := range hardCases() {
+		t.Run(c.Name, func(t *testing.T) { solvertest.CheckMatrix(t, newDense(c.A), c.A) })
 	}
-	return svd.Values(nil)
 }
