@@ -63,7 +63,7 @@ func (c *checker) run(ctx context.Context) error {
 	if err != nil {
 		return c.problem(err)
 	}
-	c.manifest, c.squares = m, startOf(m.SumExponent)
+	c.manifest = m
 	c.total = size
 	for _, s := range m.Shards {
 		c.total += s.Size

@@ -78,13 +78,11 @@ type scaledSum struct {
 // exponent where nothing but zeros can be.
 func (q squares) scaled(v Values) scaledSum {
 	s := scaledSum{q.value(), levels[q.level].exponent}
-	if v.zeros() {
+	if v.Coding == Constant && v.Table[0] == 0 {
 		s.exponent = 0
 	}
 	return s
 }
-
-func (v Values) zeros() bool { return v.Coding == Constant && v.Table[0] == 0 }
 
 func (s scaledSum) fits() bool { return finite(math.Ldexp(math.Sqrt(s.sum), s.exponent/2)) }
 
@@ -98,13 +96,4 @@ func (s scaledSum) String() string {
 // levelOf is the level of an exponent, or −1.
 func levelOf(exponent int) int {
 	return slices.IndexFunc(levels[:], func(l level) bool { return l.exponent == exponent })
-}
-
-// startOf is where a sum begins that is to be compared with one of the exponent:
-// one without is a plain sum of squares, however small they are.
-func startOf(exponent int) squares {
-	if exponent == 0 {
-		return squares{level: levelOf(0)}
-	}
-	return squares{}
 }

@@ -68,25 +68,3 @@ func TestNormTooLarge(t *testing.T) {
 		}
 	}
 }
-
-// TestNormOfOldStores: a manifest without sum_exponent means what it meant when
-// there was none. Where the squares had underflowed, ‖A‖ is not known.
-func TestNormOfOldStores(t *testing.T) {
-	for _, c := range []struct {
-		val, sum, want float64
-	}{
-		{0x1p-410, 0x1p-820, 0x1p-410},               // would have an exponent today
-		{0x1p-520, 0x1p-1040, math.NaN()},            // may have lost digits
-		{1e-200, 0, math.NaN()},                      // has lost everything
-		{math.SmallestNonzeroFloat64, 0, math.NaN()}, // likewise
-	} {
-		path := filepath.Join(t.TempDir(), "x.csr")
-		m := &matrix{cols: 9, rows: []row{{[]uint32{3}, []float64{c.val}}}}
-		write(t, path, m, csr.CreateOptions{})
-		victim{t, path}.manifest(func(m *csr.Manifest) { m.SumSquares, m.SumExponent = c.sum, 0 })
-		requireSound(t, path)
-		if got := norm(open(t, path)); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
-			t.Errorf("one value %g: ‖A‖ = %g, want %g", c.val, got, c.want)
-		}
-	}
-}

@@ -208,16 +208,9 @@ func (s *Store) Transposed() bool { return s.manifest.Transposed }
 // Values is the value coding. The table must not be changed.
 func (s *Store) Values() Values { return s.manifest.Values }
 
-// Norm is ‖A‖_F = m·2^exponent, which is a float64, if with fewer digits than m
-// has. m is NaN where the writer, an earlier version of this package, has lost
-// digits of the sum of squares to underflow, which takes values below 10⁻¹⁴⁰.
+// Norm is ‖A‖_F = m·2^exponent, which is a float64, if with fewer digits than m has.
 func (s *Store) Norm() (m float64, exponent int) {
-	const exact = 0x1p-960 // no less: what underflows is far below the last digit
-	f := s.manifest
-	if f.SumExponent == 0 && f.SumSquares < exact && f.NNZ > 0 && !f.Values.zeros() {
-		return math.NaN(), 0
-	}
-	return math.Sqrt(f.SumSquares), f.SumExponent / 2
+	return math.Sqrt(s.manifest.SumSquares), s.manifest.SumExponent / 2
 }
 
 // Fingerprint names the matrix and its ids, however they were sharded or when

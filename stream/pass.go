@@ -41,12 +41,7 @@ type Matrix struct {
 // New plans passes over a store within the budget of o. The store must stay
 // open while the Matrix is used. The error is a *BudgetError when the budget
 // cannot work.
-func New(store *csr.Store, o Options) (*Matrix, error) {
-	if m, _ := store.Norm(); math.IsNaN(m) {
-		return nil, fmt.Errorf("store %s: its writer, an earlier version of gdsvd, could not sum up the squares of values so small: make the store again", store.Path())
-	}
-	return NewFrom(store, o)
-}
+func New(store *csr.Store, o Options) (*Matrix, error) { return NewFrom(store, o) }
 
 // NewFrom is New for a matrix that need not be stored.
 func NewFrom(src Source, o Options) (*Matrix, error) {

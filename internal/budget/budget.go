@@ -66,7 +66,7 @@ func (l Ledger) Left(budget, least int64) (int64, error) {
 // Error says that a memory budget cannot work.
 type Error struct {
 	Budget, Need int64  // bytes
-	Parts        Ledger // what is needed; empty: What says it
+	Parts        []Part // what is needed; empty: What says it
 	What         string // needs it
 }
 

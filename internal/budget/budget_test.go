@@ -17,7 +17,7 @@ func TestLedger(t *testing.T) {
 	}
 	_, err := l.Left(22<<20, 1<<20)
 	var e *Error
-	if !errors.As(err, &e) || e.Need != 45<<19 || e.Parts.Total() != e.Need {
+	if !errors.As(err, &e) || e.Need != 45<<19 || Ledger(e.Parts).Total() != e.Need {
 		t.Fatalf("%v", err)
 	}
 	if want := "memory budget of 22.0 MiB is too small: at least 22.5 MiB are needed (MiB: runtime 20.0, blocks 1.5, work 1.0)"; err.Error() != want {
