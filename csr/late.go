@@ -89,11 +89,6 @@ func (l *late) ripe() bool {
 	return l.values.full && (l.notSingle || l.entries >= enoughSingles) || l.bytes > l.limit
 }
 
-func (l *late) coding() Values {
-	stats := ValueStats{seen: l.values.table, wide: l.values.full, notSingle: l.notSingle || slices.ContainsFunc(l.values.table, notFloat32)}
-	return stats.Values()
-}
-
 // finish gives a block that was held its values in the coding of the store.
 func (l *late) finish(f *filling, v Values) {
 	switch {
@@ -178,7 +173,8 @@ func (w *Writer) settleValues() error {
 	}
 	l := w.late
 	w.late = nil
-	w.setValues(l.coding())
+	stats := ValueStats{seen: l.values.table, wide: l.values.full, notSingle: l.notSingle || slices.ContainsFunc(l.values.table, notFloat32)}
+	w.setValues(stats.Values())
 	v := w.opts.Values
 	for i, f := range l.held {
 		l.held[i] = nil

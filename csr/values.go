@@ -279,7 +279,7 @@ func putFloats64(b []byte, vals []float64) bool {
 	for i, v := range vals {
 		u := math.Float64bits(v + 0)
 		le.PutUint64(b[8*i:], u)
-		carry |= carried(u)
+		carry |= u&expMask + 1<<52 // into the highest bit, where the exponent is all ones: Inf or NaN
 	}
 	return carry>>63 == 0
 }
@@ -307,9 +307,6 @@ func notSingle(vals []float64) error {
 	}
 	return nil
 }
-
-// carried has the highest bit set if the exponent of a float64, given by its bits, is all ones: it is Inf or NaN.
-func carried(bits uint64) uint64 { return bits&expMask + 1<<52 }
 
 func checkFinite(vals []float64) error {
 	for _, v := range vals {

@@ -58,12 +58,6 @@ func (v *values) merge(stats *csr.ValueStats) {
 	v.stats.Merge(stats)
 }
 
-func (v *values) now() csr.Values {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.stats.Values()
-}
-
 func newEntries(t *task) *entries {
 	e := &entries{task: t}
 	e.users, e.items = ids.New(t.o.KeepOrder), ids.New(t.o.KeepOrder)

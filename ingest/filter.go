@@ -50,7 +50,7 @@ func (f Filter) validate() error {
 		return fmt.Errorf("keep rows with %d and columns with %d entries: want 0 or more", f.MinPerRow, f.MinPerCol)
 	case max(f.MinPerRow, f.MinPerCol) > math.MaxUint32:
 		return fmt.Errorf("keep rows with %d and columns with %d entries: want less than 2³²", f.MinPerRow, f.MinPerCol)
-	case f.MinValue != nil && !finite(*f.MinValue):
+	case f.MinValue != nil && !(math.Abs(*f.MinValue) <= math.MaxFloat64):
 		return fmt.Errorf("keep values from %v on: want a number", *f.MinValue)
 	case !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until):
 		return fmt.Errorf("keep entries since %s and until %s: want a beginning before the end", stamp(f.Since), stamp(f.Until))
@@ -158,8 +158,6 @@ func (f Filter) nothingWithin(outside span) error {
 	return fmt.Errorf("%w%s: the times of all %d go from %v to %v", format.ErrEmpty, what, outside.N, outside.Least, outside.Most)
 }
 
-func finite(v float64) bool { return math.Abs(v) <= math.MaxFloat64 }
-
 // TestSuffix is added to the name of a store for the one of the entries held out of it.
 const TestSuffix = ".test"
 
@@ -258,7 +256,3 @@ func (h Holdout) validate() error {
 }
 
 func (h Holdout) times() bool { return h.kind() > heldout.Random }
-
-func (h Holdout) shaping() [][2]string {
-	return [][2]string{{"hold out", h.String()}, {"seed of what is held out", strconv.FormatUint(h.Seed, 10)}}
-}

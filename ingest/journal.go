@@ -146,7 +146,9 @@ func (o Options) shaping() [][2]string {
 		{"index base", o.IndexBase.String()}, {"features", strconv.FormatInt(o.Features, 10)},
 		{"events", strconv.FormatBool(o.Events)},
 		{"graph", o.Graph.String()}, {"self-loops", o.SelfLoops.String()},
-	}, o.Filter.shaping(), o.Holdout.shaping(), [][2]string{{"order kept", strconv.FormatBool(o.KeepOrder)}})
+	}, o.Filter.shaping(), [][2]string{
+		{"hold out", o.Holdout.String()}, {"seed of what is held out", strconv.FormatUint(o.Holdout.Seed, 10)}, {"order kept", strconv.FormatBool(o.KeepOrder)},
+	})
 }
 
 // matches tells why an ingest of the inputs with the options cannot go on from

@@ -274,11 +274,6 @@ func (s *sample) shapeOf(n float64) (likely [2]float64, ranges [2]Range) {
 	return likely, ranges
 }
 
-// straight tells whether the sample is one of entries that go into the store as they come.
-func (s *sample) straight(p plan) bool {
-	return p.held > 0 && s.o.straightens() && s.shape != nil && !s.shape.Late && s.o.RowIDs == "" && s.o.ColIDs == "" && s.places.InOrder()
-}
-
 func (s *sample) of(n float64, p plan) *Estimate {
 	values := s.stats.Values()
 	value := float64(values.Coding.Size(uint64(s.entries))) / float64(s.entries)
@@ -303,7 +298,7 @@ func (s *sample) of(n float64, p plan) *Estimate {
 	base := p.total - p.Space
 	// Of little input the program and the runtime, and what it is in memory.
 	little := min(base, 18<<20+int64(64*n))
-	if s.straight(p) {
+	if p.held > 0 && s.o.straightens() && stored && s.o.RowIDs == "" && s.o.ColIDs == "" && s.places.InOrder() { // they go into the store as they come
 		e.Memory, e.Peak = base+minSpace, min(base+minSpace, 18<<20+int64(64*n))
 		return e
 	}

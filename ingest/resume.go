@@ -232,15 +232,15 @@ func (g *pipeline) picture(e *entries, step string) *journal {
 		j.Resumes = g.resumed.Resumes + 1
 	}
 	if e.shape != nil { // a late one is declared while the journal is written
-		shape := *e.shape
-		j.Shape = &shape
+		j.Shape = new(*e.shape)
 	}
 	if e.spool.InFiles {
 		j.Runs = e.spool.Files()
 	}
 	if g.o.Duplicates == DuplicatesError && e.spool.N > 0 {
-		v := e.values.now()
-		j.Values = &v
+		e.values.mu.Lock()
+		j.Values = new(e.values.stats.Values())
+		e.values.mu.Unlock()
 	}
 	return j
 }

@@ -140,7 +140,12 @@ func (s *sample) add(b *format.Batch, declared *format.Shape) {
 			s.places.Add(users[i], items[i])
 		}
 		e = append(e, extsort.Entry{Key: key, Val: v})
-		s.look(key)
+		if s.seen != nil {
+			if _, again := s.seen[key]; again {
+				s.repeated++
+			}
+			s.seen[key] = struct{}{}
+		}
 		if len(e) == extsort.BlockEntries || i == len(b.Val)-1 {
 			s.encoded += int64(len(s.coder.Encode(nil, e, false)))
 			e = e[:0]
@@ -154,17 +159,6 @@ func (s *sample) add(b *format.Batch, declared *format.Shape) {
 	}
 	s.rows.Mark(s.entries, s.top[0])
 	s.cols.Mark(s.entries, s.top[1])
-}
-
-func (s *sample) look(key uint64) {
-	if s.seen == nil {
-		return
-	}
-	n := len(s.seen)
-	s.seen[key] = struct{}{}
-	if len(s.seen) == n {
-		s.repeated++
-	}
 }
 
 // number gives temporary ids and counts the bytes of those that are new.

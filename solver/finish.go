@@ -22,9 +22,15 @@ func (f *factorisation) certify() error {
 		if err := f.resizeLeft(); err != nil {
 			return err
 		}
-		v := f.orthonormal()
-		return f.passes.make(func() error {
-			c, err := f.measured(v)
+		f.project() // the deflation is projected from here on, whatever was asked for: leaks would do no good
+		v := f.found.Basis.Block(f.arena.Dense(f.n, f.found.Len()))
+		return f.passes.make(func() (err error) {
+			var c *certificate.Certificate
+			if f.s.Which.signed() {
+				c, err = f.certifyPairs(v)
+			} else {
+				c, err = certify(f.passes.ctx, f.arena, f.a, v, f.s.Left)
+			}
 			if err == nil && f.cert != nil {
 				f.arena.Free(f.cert.Right, f.cert.Product)
 			}
@@ -36,22 +42,6 @@ func (f *factorisation) certify() error {
 		return err
 	}
 	return f.observe(f.finishEvent())
-}
-
-// orthonormal makes the locked vectors orthonormal, as those of the projected
-// deflation are already, and returns them as an n×k block. From here on the
-// deflation is projected whatever was asked for: leaks would do no good.
-func (f *factorisation) orthonormal() *mat.Dense {
-	f.project()
-	return f.found.Basis.Block(f.arena.Dense(f.n, f.found.Len()))
-}
-
-// measured is the certificate of an orthonormal block.
-func (f *factorisation) measured(v *mat.Dense) (*certificate.Certificate, error) {
-	if f.s.Which.signed() {
-		return f.certifyPairs(v)
-	}
-	return certify(f.passes.ctx, f.arena, f.a, v, f.s.Left)
 }
 
 // certify streams W = A·V to w, unless nil, and measures. w holds W

@@ -143,18 +143,12 @@ func (f *factorisation) cutShort(st Status) *Result {
 	switch {
 	case f.arena.Outside() || f.s.Which.signed() && f.cert == nil:
 		return f.unfinished(st)
-	case f.cert != nil:
-		return f.interrupted(st)
+	case f.cert == nil:
+		return f.uncertified(st)
 	}
-	return f.uncertified(st)
-}
-
-// interrupted assembles what is known when the run was cancelled after its
-// first certificate, which no longer belongs to what is in Left.
-func (f *factorisation) interrupted(st Status) *Result {
 	f.arena.SignColumns(f.cert.Right)
 	res := f.result(st, math.NaN())
-	res.Certified = false
+	res.Certified = false // it no longer belongs to what is in Left
 	return res
 }
 

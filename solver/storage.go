@@ -105,13 +105,8 @@ func SpaceFootprint(m method.Method, n, k int) (outside, window, inside int64) {
 	const many = 1 << 24
 	each := (RunFootprint(m, 2*many, k) - RunFootprint(m, many, k)) / many
 	outside = each * int64(n)
-	return outside, min(windows(each), outside), max(0, RunFootprint(m, n, k)-outside)
-}
-
-// windows is what the sweeps of a run have in memory of vectors that take so
-// many bytes a row, for any number of workers.
-func windows(each int64) int64 {
-	return max(tallskinny.WindowBytes, tallskinny.MaxSegments*each*tallskinny.LeastWindow) + each*tallskinny.TileRows
+	window = max(tallskinny.WindowBytes, tallskinny.MaxSegments*each*tallskinny.LeastWindow) + each*tallskinny.TileRows // for any number of workers
+	return outside, min(window, outside), max(0, RunFootprint(m, n, k)-outside)
 }
 
 // RunFootprint returns the bytes that SVD holds at most, for k triplets of a matrix with

@@ -256,13 +256,3 @@ func (m *Matrix) block(worker, i int) (*csr.Block, error) {
 	}
 	return into, nil
 }
-
-// firstRead is the first block that is not resident.
-func (m *Matrix) firstRead() int {
-	for i, b := range m.resident {
-		if b == nil {
-			return i
-		}
-	}
-	return len(m.resident)
-}

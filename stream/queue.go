@@ -29,7 +29,10 @@ type queue struct {
 
 // newQueue is the queue of a pass with the given number of lanes.
 func newQueue(m *Matrix, lanes int) *queue {
-	q := &queue{m: m, first: m.firstRead(), adding: make([]int, lanes)}
+	q := &queue{m: m, first: slices.Index(m.resident, nil), adding: make([]int, lanes)}
+	if q.first < 0 {
+		q.first = len(m.resident)
+	}
 	q.next = q.first
 	q.lane, q.workers, q.at = make([]int, lanes), make([]int, lanes), make([]int, m.plan.Workers)
 	for i := range q.lane {

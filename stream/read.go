@@ -45,7 +45,7 @@ func (r *reading) run(ctx context.Context) error {
 		blocks = 1
 	}
 	if r.pass.Sum != nil {
-		r.lanes = r.Matrix.lanes(r.l)
+		r.lanes = lanes(r.src.Cols(), r.l, r.Matrix.plan.tasks(), r.Matrix.plan.nnz)
 		blocks += r.lanes
 	}
 	if r.sides != nil && r.pass.X != nil {

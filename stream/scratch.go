@@ -49,20 +49,9 @@ func RowsInMemory(src Source, workers, columns int) int64 {
 	return 8 * int64(workers) * src.MaxBlock().Rows * int64(columns)
 }
 
-// scaledRows is the worker's room for as many numbers of D times rows of l columns.
-func (m *Matrix) scaledRows(worker, numbers, l int) []float64 {
-	return sized(&m.scratch[worker].scaled, numbers, m.plan.rows*l)
-}
-
 // part is the worker's room for as many numbers of some columns of products.
 func (m *Matrix) part(worker, numbers int) []float64 {
 	return sized(&m.scratch[worker].part, numbers, m.plan.rows*m.plan.most)
-}
-
-// cuts is the worker's room for two places in each row.
-func (m *Matrix) cuts(worker, rows int) (lo, hi []uint32) {
-	cuts := sized(&m.scratch[worker].cuts, 2*rows, 2*m.plan.rows)
-	return cuts[:rows], cuts[rows:]
 }
 
 // line is the numbers of a line of the processor's caches.

@@ -6,7 +6,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 )
 
 // Sided is a Source whose blocks are those of S in B = D·S·E + P·Qᵀ, of which the passes
@@ -199,18 +198,11 @@ func (s *sides) columns(dst []float64, stride, l, from, to int, low [][]float64)
 	}
 }
 
-func columnsOf(c [][]float64, first, end int) (some [][]float64) {
+// columnsOf puts columns first … end−1 of c into some.
+func columnsOf(c [][]float64, first, end int, some [][]float64) [][]float64 {
+	some = some[:0]
 	for _, row := range c {
 		some = append(some, row[first:end])
 	}
 	return some
-}
-
-// chunkOf is the columns of a chunk of c.
-func chunkOf(c [][]float64, k kernel.Chunk, into [][]float64) [][]float64 {
-	into = into[:0]
-	for _, row := range c {
-		into = append(into, row[k.First:k.First+k.Cols])
-	}
-	return into
 }

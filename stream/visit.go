@@ -13,7 +13,7 @@ import (
 func (r *reading) visit(worker int, u *task) error {
 	own := r.pass.RowsIn.None() // Sum is of the rows of A·X
 	if own && r.x != nil && !r.wantsRows() {
-		return r.sums.gram(worker, u, r.x, columnsOf(r.low, r.first, r.end))
+		return r.sums.gram(worker, u, r.x, columnsOf(r.low, r.first, r.end, nil))
 	}
 	var w, y []float64 // rows of A·X: the columns of this read, and all
 	if r.whole() {
@@ -60,7 +60,7 @@ func (r *reading) multiply(worker int, u *task, y []float64) []float64 {
 		w = r.part(worker, b.Rows()*l)
 	}
 	kernel.Mul(w, r.x, l, rowsOf(b))
-	u.sides.finish(w, l, columnsOf(r.low, r.first, r.end))
+	u.sides.finish(w, l, columnsOf(r.low, r.first, r.end, nil))
 	if l < r.l && y != nil {
 		setColumns(y, r.first, r.l, w, l)
 	}
@@ -187,8 +187,6 @@ func stripes(workers, p int, n int64) int {
 	return int(min(int64(4*(workers+p-1)/p), max(1, n/64)))
 }
 
-func (m *Matrix) lanes(l int) int { return lanes(m.src.Cols(), l, m.plan.tasks(), m.plan.nnz) }
-
 // accumulator prepares the sums of a pass of width l, in p lanes, in the given memory.
 func (m *Matrix) accumulator(memory []float64, l, p int) *accumulator {
 	size := m.info.Cols * kernel.Width(l)
@@ -234,7 +232,7 @@ func (a *accumulator) through(u *task, c [][]float64) func(kernel.Chunk) {
 	var of, to [][]float64
 	return func(k kernel.Chunk) {
 		s := u.sides.rows(k.Row, k.Row+len(k.W)/k.Width, len(low))
-		of, to = chunkOf(c, k, of), chunkOf(low, k, to)
+		of, to = columnsOf(c, k.First, k.First+k.Cols, of), columnsOf(low, k.First, k.First+k.Cols, to)
 		s.finish(k.W, k.Width, of)
 		s.back(to, k.W, k.W, k.Width)
 	}
@@ -245,7 +243,7 @@ func (a *accumulator) transposed(worker int, u *task, w []float64) error {
 	b := &u.block
 	z := w
 	if u.sides.d != nil {
-		w = a.m.scaledRows(worker, len(z), a.l)
+		w = sized(&a.m.scratch[worker].scaled, len(z), a.m.plan.rows*a.l)
 	}
 	low := func() {
 		if a.m.sides != nil {
@@ -255,7 +253,8 @@ func (a *accumulator) transposed(worker int, u *task, w []float64) error {
 	if len(a.turns) == 1 {
 		return a.inTurn(0, u.i, func(y []float64) { low(); kernel.MulTransAdd(y, w, a.l, rowsOf(b)) })
 	}
-	lo, hi := a.m.cuts(worker, b.Rows())
+	cuts := sized(&a.m.scratch[worker].cuts, 2*b.Rows(), 2*a.m.plan.rows)
+	lo, hi := cuts[:b.Rows()], cuts[b.Rows():]
 	copy(lo, b.RowPtr)
 	for s, end := range a.ends {
 		kernel.Split(hi, lo, rowsOf(b), end)
@@ -283,21 +282,15 @@ func (a *accumulator) inTurn(stripe, i int, f func(y []float64)) error {
 	y := a.lane[i%len(a.lane)]
 	if stripe == 0 && i < len(a.lane) {
 		clear(y) // the first of its lane
-		for _, g := range a.lows(i) {
-			clear(g)
+		if a.m.sides != nil {
+			for _, g := range a.low[i] {
+				clear(g)
+			}
 		}
 	}
 	f(y)
 	turn.leave(i)
 	return nil
-}
-
-// lows are the sums of PᵀY of a task's lane.
-func (a *accumulator) lows(i int) [][]float64 {
-	if a.m.sides == nil {
-		return nil
-	}
-	return a.low[i%len(a.lane)]
 }
 
 // addLow adds PᵀY of all lanes to that of the first, in order.

@@ -133,7 +133,14 @@ func (p *Reader) Bytes(i int, offset int64) (b []byte, letGo func()) {
 	} else if n, err := sp.buffer.Wait(); err == nil && sp.base+int64(n) >= sp.end {
 		b = sp.buffer.Bytes()[offset-sp.base : sp.end-sp.base]
 	}
-	return b, func() { p.letGo(sp, sp.buffer != nil && b == nil) }
+	return b, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		sp.users--
+		// After a failure nothing more is read past the cache: the map is there for it, and has the errors to be reported.
+		p.refused = p.refused || sp.buffer != nil && b == nil
+		p.recycle(sp)
+	}
 }
 
 // use finds the span that has block i, which stays until letGo.
@@ -147,16 +154,6 @@ func (p *Reader) use(i int) *span {
 		}
 	}
 	return nil
-}
-
-// letGo ends the use of a span. After a failure nothing more is read past the
-// cache: the map is there for it, and has the errors to be reported.
-func (p *Reader) letGo(sp *span, failed bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	sp.users--
-	p.refused = p.refused || failed
-	p.recycle(sp)
 }
 
 // end finds the span of exactly these blocks, and ends it; nil if there is none.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -219,7 +220,7 @@ func (c *compiler) keep(s Step) {
 	var set func() (keep func(j int))
 	wanted := need{moments: itself, byRow: c.local(s.Axis)}
 	if s.Mode == seurat {
-		wanted.moments = expm1
+		wanted.moments = math.Expm1
 	}
 	c.stage(wanted, func(sums *sums) {
 		some := slices.ContainsFunc(sums.moments.square, func(x sum) bool { return x.hi != 0 })

@@ -183,14 +183,6 @@ func (p Pipeline) Centred() string {
 // axes are those of the user's matrix.
 var axes = []string{"columns", "rows"}
 
-// dense says why the step cannot follow one that makes zeros other numbers; "": it can.
-func (s Step) dense() string {
-	if s.hvg() {
-		return ofEntries
-	}
-	return s.kind().dense
-}
-
 func (p Pipeline) check() error {
 	var since *Step
 	masked := map[string]*Step{} // by axis
@@ -199,7 +191,11 @@ func (p Pipeline) check() error {
 		if s.Name == imputeStep.name && i > 0 {
 			return fmt.Errorf("%v cannot follow %v: missing entries are those of the matrix itself; put it first", s, p[i-1])
 		}
-		if why := s.dense(); since != nil && why != "" {
+		why := s.kind().dense
+		if s.hvg() {
+			why = ofEntries
+		}
+		if since != nil && why != "" {
 			return fmt.Errorf("%v cannot follow %v: "+why+"; put it before", s, since, since)
 		}
 		for axis, mask := range masked {

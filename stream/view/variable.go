@@ -23,7 +23,6 @@ func (m *moments) add(j int, f float64) {
 }
 
 func itself(v float64) float64 { return v }
-func expm1(v float64) float64  { return math.Expm1(v) }
 
 // highlyVariable has the n columns kept, of a matrix of that number of rows, that have the highest normalised dispersion,
 // and all that share the lowest one, of those that take part. keeper is called before it is needed: what is worked out

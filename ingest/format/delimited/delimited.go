@@ -144,7 +144,7 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 			if bytes.Equal(l, p.header) {
 				return nil // files with one header each were joined
 			}
-			if isDecimalComma(base[s.A:s.B]) {
+			if number := strings.ReplaceAll(string(base[s.A:s.B]), ",", ""); len(number) < s.B-s.A && isNumber(number) {
 				err = fmt.Errorf("%w: it has a decimal comma", err)
 			}
 			is, ok := truth(base[s.A:s.B])
@@ -263,7 +263,3 @@ func (p *reader) joined(l, base []byte, spans []text.Span) (again bool, err erro
 }
 
 var numbersJoined = regexp.MustCompile(`^[-0-9.]+[,;|\t][-0-9.,;|\t]+$`)
-
-func isDecimalComma(s []byte) bool {
-	return bytes.IndexByte(s, ',') >= 0 && isNumber(string(bytes.ReplaceAll(s, []byte{','}, nil)))
-}

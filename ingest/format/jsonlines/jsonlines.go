@@ -167,8 +167,10 @@ func (p *reader) line(l []byte, b *format.Batch) *format.ParseError {
 			err = errNested
 		case i < 2:
 			err = v.id()
+		case i == p.time && (v.kind == boolean || v.bad):
+			err = format.ErrTime
 		case i == p.time:
-			at, err = v.moment()
+			at, err = format.ParseTime(v.text)
 		default:
 			val, err = v.float()
 		}
@@ -242,13 +244,6 @@ func (v *value) id() error {
 		return errNoID
 	}
 	return nil
-}
-
-func (v *value) moment() (format.Time, error) {
-	if v.kind == boolean || v.bad {
-		return 0, format.ErrTime
-	}
-	return format.ParseTime(v.text)
 }
 
 func (v *value) float() (float64, error) {

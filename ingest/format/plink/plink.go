@@ -69,17 +69,13 @@ func open(in *format.Input) (format.Reader, error) {
 	}
 	r.end = headerBytes + r.lines*r.stride
 	if in.At != nil && in.Size != r.end {
-		return nil, r.size(in.Size, samples, variants)
+		err := format.ErrTruncated
+		if in.Size > r.end {
+			err = format.ErrCount
+		}
+		return nil, r.fail(0, fmt.Errorf("%w: %d bytes, but %d samples and %d variants take %d: the .bed, .bim and .fam files are not of one another, or the .bed file is damaged", err, in.Size, samples, variants, r.end))
 	}
 	return r, in.Declare(format.Shape{Rows: samples, Cols: variants, Missing: Missing})
-}
-
-func (r *reader) size(n, samples, variants int64) error {
-	err := format.ErrTruncated
-	if n > r.end {
-		err = format.ErrCount
-	}
-	return r.fail(0, fmt.Errorf("%w: %d bytes, but %d samples and %d variants take %d: the .bed, .bim and .fam files are not of one another, or the .bed file is damaged", err, n, samples, variants, r.end))
 }
 
 func (r *reader) fail(at int64, err error) error {
@@ -122,14 +118,14 @@ func (r *reader) Next(c *format.Chunk) error {
 // Parse decodes bytes.
 func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	line, k := (c.Begin.Byte-headerBytes)/r.stride, (c.Begin.Byte-headerBytes)%r.stride
-	lines, across := &b.Col.Ints, &b.Row.Ints
+	lines, across, other := &b.Col.Ints, &b.Row.Ints, ".fam"
 	if r.bySample {
-		lines, across = across, lines
+		lines, across, other = across, lines, ".bim"
 	}
 	for i, bits := range c.Data {
 		n := min(4, r.across-4*k)
 		if bits>>(2*n) != 0 { // of a whole byte, nothing is left
-			return r.fail(c.Begin.Byte+int64(i), fmt.Errorf("%w: bits behind the last genotype of a line are not 0: the .bed and %s files are not of one another, or the .bed file is damaged", format.ErrCount, r.other()))
+			return r.fail(c.Begin.Byte+int64(i), fmt.Errorf("%w: bits behind the last genotype of a line are not 0: the .bed and %s files are not of one another, or the .bed file is damaged", format.ErrCount, other))
 		}
 		for g := range n {
 			if v := values[bits>>(2*g)&3]; v != 0 {
@@ -142,13 +138,6 @@ func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	}
 	b.Tally.Entries = int64(len(b.Val))
 	return nil
-}
-
-func (r *reader) other() string {
-	if r.bySample {
-		return ".bim"
-	}
-	return ".fam"
 }
 
 // Check has nothing to do.

@@ -298,7 +298,7 @@ func (a *Axis) Sorted() error {
 	}
 	r := a.ranks
 	a.ranks = nil
-	return r.close()
+	return errors.Join(r.m.Close(), r.spool.Drop())
 }
 
 // Close is Sorted for an ingest that ends before.
@@ -344,7 +344,10 @@ func (a *Axis) Each(s *scratch.Dir, visit func(*ID) error) error {
 	return nil
 }
 
-// Natural tells whether the ids are 0 … n−1 for certain: of ids that keep their order this is not asked.
+// Natural tells whether the ids are 0 … n−1 for certain, which a store does not write down: of ids that keep their order this is not asked.
 func (a *Axis) Natural() bool {
-	return !a.keep && a.known == nil && len(a.closed) == 0 && a.dict.natural(a.order)
+	if d, n := a.dict, len(a.order); !a.keep && a.known == nil && len(a.closed) == 0 && !d.isText && n > 0 {
+		return d.ints.at(int(a.order[0])) == 0 && d.ints.at(int(a.order[n-1])) == int64(n-1)
+	}
+	return false
 }

@@ -248,12 +248,6 @@ func ranks(order []uint32) []uint32 {
 	return r
 }
 
-// natural tells whether the ids are 0 … n−1, which a store does not write down.
-func (d *Dictionary) natural(order []uint32) bool {
-	n := len(order)
-	return !d.isText && n > 0 && d.ints.at(int(order[0])) == 0 && d.ints.at(int(order[n-1])) == int64(n-1)
-}
-
 func (d *Dictionary) id(t uint32) (r ID) {
 	if d.isText {
 		r.Text = d.text.at(int(t))

@@ -314,5 +314,3 @@ func (r *rankReader) next(gen int, n int64) ([]uint32, error) {
 	}
 	return ranks, nil
 }
-
-func (r *rankReader) close() error { return errors.Join(r.m.Close(), r.spool.Drop()) }

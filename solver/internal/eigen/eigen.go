@@ -145,9 +145,9 @@ func (w *room) reduce(s blas64.General) (d, e []float64, r reflections) {
 		// B − uwᵀ − wuᵀ, with w = τBu − ½τ²(uᵀBu)u.
 		m := len(u)
 		rest := blas64.General{Rows: m, Cols: m, Stride: n, Data: s.Data[(j+1)*n+j+1:]}
-		bu := row(p[:m])
+		bu := blas64.General{Rows: 1, Cols: m, Stride: m, Data: p[:m]}
 		clear(bu.Data)
-		panel.AddCross(bu, column(u), rest)
+		panel.AddCross(bu, blas64.General{Rows: m, Cols: 1, Stride: 1, Data: u}, rest)
 		half := 0.0
 		for i, x := range u {
 			half = math.FMA(x, bu.Data[i], half)
@@ -164,14 +164,6 @@ func (w *room) reduce(s blas64.General) (d, e []float64, r reflections) {
 	}
 	d[n-1] = s.Data[n*n-1]
 	return d, e, r
-}
-
-func row(x []float64) blas64.General {
-	return blas64.General{Rows: 1, Cols: len(x), Stride: len(x), Data: x}
-}
-
-func column(x []float64) blas64.General {
-	return blas64.General{Rows: len(x), Cols: 1, Stride: 1, Data: x}
 }
 
 // reflect makes x the vector u of a reflection that takes it to (β, 0, …, 0), and

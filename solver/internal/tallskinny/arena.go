@@ -146,22 +146,10 @@ func (a *Arena) Planes(n, width, count int) []float64 {
 	if err != nil {
 		panic(&SpaceError{err})
 	}
-	a.add(tallBlock{x, n, width})
-	return x
-}
-
-func (a *Arena) add(b tallBlock) {
 	a.change.Lock()
 	defer a.change.Unlock()
-	t := append(slices.Clone(a.Blocks()), b)
-	a.table.Store(&t)
-}
-
-// index returns that of the block that begins with x, −1 if there is none.
-func (a *Arena) index(x []float64) int {
-	return slices.IndexFunc(a.Blocks(), func(b tallBlock) bool {
-		return unsafe.SliceData(b.data) == unsafe.SliceData(x)
-	})
+	a.table.Store(new(append(slices.Clone(a.Blocks()), tallBlock{x, n, width})))
+	return x
 }
 
 // Release gives a block back that begins where x does; what lies in ordinary
@@ -172,13 +160,12 @@ func (a *Arena) Release(x []float64) {
 	}
 	a.change.Lock()
 	defer a.change.Unlock()
-	i := a.index(x)
+	i := slices.IndexFunc(a.Blocks(), func(b tallBlock) bool { return unsafe.SliceData(b.data) == unsafe.SliceData(x) })
 	if i < 0 {
 		return
 	}
 	b := a.Blocks()[i]
-	t := slices.Delete(slices.Clone(a.Blocks()), i, i+1)
-	a.table.Store(&t)
+	a.table.Store(new(slices.Delete(slices.Clone(a.Blocks()), i, i+1)))
 	a.space.Free(b.data)
 }
 

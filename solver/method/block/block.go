@@ -271,7 +271,7 @@ func (r *descent) Lock(j int) bool {
 		return false
 	}
 	q := r.X.RawMatrix()
-	r.ahead.reset()
+	r.ahead.last, r.ahead.ratio = nil, nil
 	r.Arena.Shift(q, j)
 	r.Arena.Shift(r.momentum.RawMatrix(), j)
 	x := r.Arena.Planes(n, 1, 1)

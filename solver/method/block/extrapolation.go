@@ -29,5 +29,3 @@ func (c *extrapolation) observe(residuals []float64) []float64 {
 	}
 	return next
 }
-
-func (c *extrapolation) reset() { c.last, c.ratio = nil, nil }

@@ -142,7 +142,9 @@ func (r *lanczos) State(s *method.State) {
 	s.Int("origin", &r.origin, 0, n)
 	s.Int("lead", &r.lead, 0, n)
 	s.Int("steps", &r.steps, -1, math.MaxInt32)
-	r.timing.state(s)
+	s.Int("waiting", &r.timing.passes, 0, maxWait)
+	s.Int("waited", &r.timing.since, 0, math.MaxInt32)
+	s.Float("gap", &r.timing.gap)
 	s.Pairs(&r.pairs)
 	if !s.OK() || !r.columns(s, n) || !r.cycles(s) {
 		return

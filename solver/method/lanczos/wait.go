@@ -44,9 +44,3 @@ func (t *timing) solved(pairs []method.RitzPair) {
 	}
 	t.gap, t.since = gap, 0
 }
-
-func (t *timing) state(s *method.State) {
-	s.Int("waiting", &t.passes, 0, maxWait)
-	s.Int("waited", &t.since, 0, math.MaxInt32)
-	s.Float("gap", &t.gap)
-}

@@ -86,7 +86,7 @@ func addEach[C column, V value](y, w []float64, width int, lo, hi []uint32, cols
 		w := w[r*width:][:width]
 		switch width {
 		case 16:
-			axpys16(sixteens(y), (*[16]float64)(w), col, val, table)
+			axpys16(unsafe.Slice((*[16]float64)(unsafe.Pointer(unsafe.SliceData(y))), len(y)/16), (*[16]float64)(w), col, val, table)
 		case 8:
 			axpys8(fours(y), (*[8]float64)(w), col, val, table)
 		case 4:
@@ -103,10 +103,6 @@ func addEach[C column, V value](y, w []float64, width int, lo, hi []uint32, cols
 // than a slice of x that becomes an array.
 func fours(x []float64) [][4]float64 {
 	return unsafe.Slice((*[4]float64)(unsafe.Pointer(unsafe.SliceData(x))), len(x)/4)
-}
-
-func sixteens(x []float64) [][16]float64 {
-	return unsafe.Slice((*[16]float64)(unsafe.Pointer(unsafe.SliceData(x))), len(x)/16)
 }
 
 // dots8 sets w_j = Σ_p val_p x[col_p, j], x in rows of stride fours. That the two

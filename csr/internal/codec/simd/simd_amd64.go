@@ -24,7 +24,7 @@ func init() {
 			if i >= 4 { // the high lane begins at the byte with the first bit of number 4
 				bit -= b / 2 * 8
 			}
-			lanes[b][i], lanes[b][8+i] = fourBytes(bit/8), uint32(bit%8)
+			lanes[b][i], lanes[b][8+i] = 0x03020100+0x01010101*uint32(bit/8), uint32(bit%8) // bytes bit/8 … bit/8+3
 		}
 		lanes[b][16] = 1<<b - 1
 	}
@@ -38,9 +38,6 @@ func init() {
 		}
 	}
 }
-
-// fourBytes is the part of a shuffle that takes bytes i … i+3.
-func fourBytes(i int) uint32 { return 0x03020100 + 0x01010101*uint32(i) }
 
 // Groups reads full groups of packed numbers from the front of src to the front
 // of dst, and returns how many numbers and how many bytes they take. It stops before the first group
