@@ -40,7 +40,6 @@ func (e *corruptError) Error() string {
 	return fmt.Sprintf("store %s: %s: %s: %v%s: the store is damaged; ingest it again", e.Store, e.File, e.Section, e.Err, at)
 }
 
-// Unwrap returns ErrCorrupt, and what is wrong.
 func (e *corruptError) Unwrap() []error { return []error{ErrCorrupt, e.Err} }
 
 // wrongVersion says that a file of a store was written in a format version this program does
@@ -75,7 +74,6 @@ func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("%v; %s holds what is done: it can be resumed", e.Err, e.Dir)
 }
 
-// Unwrap returns what has interrupted it.
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
 // ResumeError tells why an unfinished ingest cannot be resumed.
@@ -88,7 +86,6 @@ func (e *ResumeError) Error() string {
 	return fmt.Sprintf("%s cannot be resumed: %v; force a new %s", e.Dir, e.Err, e.What)
 }
 
-// Unwrap returns why.
 func (e *ResumeError) Unwrap() error { return e.Err }
 
 // replaced tells whether an error of opening or reading a file says that something

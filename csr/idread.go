@@ -219,7 +219,6 @@ func (r *IDReader) String() string {
 // Err is what stopped Next, nil after the last id.
 func (r *IDReader) Err() error { return r.err }
 
-// Close closes the file.
 func (r *IDReader) Close() error {
 	if r.f == nil {
 		return nil

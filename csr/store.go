@@ -341,12 +341,10 @@ func (b *blockMeta) decode(data []byte, dst *Block, cols int64, dec *valueDecode
 // within their shard.
 func describe(fsys vfs.FS, store string, sh *shard, b *blockMeta, err error) error {
 	section := fmt.Sprintf("block %d", slices.Index(sh.blocks, *b))
-	var bad *codec.Damage
-	var fault *fault.Error
-	switch {
-	case errors.As(err, &bad):
+	if bad, ok := errors.AsType[*codec.Damage](err); ok {
 		return &corruptError{Store: store, File: sh.name, Section: section, Offset: bad.At, Err: err}
-	case errors.As(err, &fault):
+	}
+	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return faultError(fsys, store, sh, section, b.offset)
 	}
 	return err

@@ -271,7 +271,6 @@ func (t *Titles) decode(b int64) error {
 	return nil
 }
 
-// Close closes the file.
 func (t *Titles) Close() error { return t.close() }
 
 func checkTitles(fsys vfs.FS, path string, m *Manifest, axis Axis) (err error) {

@@ -75,10 +75,8 @@ func sourceOf(o request, path string) (map[string]any, time.Time, error) {
 	return source, fi.ModTime(), nil
 }
 
-// sameOrigin tells why a store with the source, made at a time, is not of these
-// inputs and options: they are the same if names, sizes, sums (see input.ID) and
-// options are, and no input is younger than the store. Stores of before there were
-// sums have none.
+// sameOrigin tells why a store with the source, made at a time, is not of these inputs and options: they are the same if
+// names, sizes, sums (see input.ID) and options are, and no input is younger than the store.
 func (in inputs) sameOrigin(o request, had map[string]any, made time.Time) error {
 	origin := in.origin(o)
 	for _, side := range sides {

@@ -100,8 +100,8 @@ type savedError struct {
 }
 
 func saveError(err error) savedError {
-	var pe *format.ParseError
-	if !errors.As(err, &pe) {
+	pe, ok := errors.AsType[*format.ParseError](err)
+	if !ok {
 		return savedError{Err: err.Error()}
 	}
 	s := savedError{ParseError: *pe, Err: pe.Err.Error()}
@@ -162,11 +162,9 @@ func (j *journal) matches(inputs []input.ID, o Options) error {
 			return fmt.Errorf("%s has changed since", in.Name)
 		}
 	}
-	before := Options{}.shaping() // of options that were not there at its time
-	copy(before, j.Options)
 	for i, s := range o.shaping() {
-		if before[i] != s {
-			return fmt.Errorf("it had %s %q, this one has %q", s[0], before[i][1], s[1])
+		if was := j.Options[i]; was != s {
+			return fmt.Errorf("it had %s %q, this one has %q", s[0], was[1], s[1])
 		}
 	}
 	if o.Memory < j.Memory {
@@ -221,7 +219,7 @@ func parseJournal(b []byte) (*journal, error) {
 		return nil, fmt.Errorf("its journal has version %d, this program knows %d", v.Version, journalVersion)
 	}
 	j := new(journal)
-	if err := json.Unmarshal(b, j); err != nil || len(j.Options) == 0 {
+	if err := json.Unmarshal(b, j); err != nil || len(j.Options) != len(Options{}.shaping()) {
 		return nil, errJournal
 	}
 	return j, nil

@@ -53,7 +53,6 @@ const (
 	Max
 )
 
-// String is the name of the option.
 func (d Duplicates) String() string {
 	return format.NameOf(d, "error", "sum", "mean", "first", "last", "max")
 }
@@ -70,7 +69,6 @@ const (
 	OrientCols
 )
 
-// String is the name of the option.
 func (o Orientation) String() string { return format.NameOf(o, "auto", "rows", "cols") }
 
 // Transposes decides whether a rows × cols matrix is stored transposed.
@@ -187,7 +185,6 @@ const (
 	Undirected
 )
 
-// String is the name of the option.
 func (g Graph) String() string { return format.NameOf(g, "none", "directed", "undirected") }
 
 // SelfLoops says what becomes of an edge from a node to itself.
@@ -202,7 +199,6 @@ const (
 	LoopsError
 )
 
-// String is the name of the option.
 func (l SelfLoops) String() string { return format.NameOf(l, "keep", "drop", "error") }
 
 // A request is the options of one ingest, defaults filled in, and what belongs to it alone.

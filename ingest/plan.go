@@ -326,12 +326,9 @@ func (s *sample) of(n float64, p plan) *Estimate {
 
 // LeastMemory is the least Options.Memory that Ingest works with.
 func LeastMemory() int64 {
-	var small *budget.Error
 	_, err := newPlan(0, 1)
-	if errors.As(err, &small) {
-		return small.Need
-	}
-	return 0
+	small, _ := errors.AsType[*budget.Error](err) // what it always is
+	return small.Need
 }
 
 // mayBeGraph says what makes a graph of lines that may be edges: half of the ids of either side, or more, are on the other, too.

@@ -263,7 +263,6 @@ func (e *AsymmetryError) Error() string {
 		e.Distance, e.Norm, e.Row, e.Col, e.Entry, e.Col, e.Row, e.Mirror, ErrNotSymmetric)
 }
 
-// Unwrap returns ErrNotSymmetric.
 func (e *AsymmetryError) Unwrap() error { return ErrNotSymmetric }
 
 // checkSymmetric compares Ax with Aᵀx for a random x, in one read.

@@ -131,8 +131,7 @@ func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
 	if err != nil {
 		a.Error, a.Kind = err.Error(), kindOf(err)
 	}
-	var bad *badPiece
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*badPiece](err); ok {
 		a.Piece = bad.name
 	}
 	return a
@@ -303,7 +302,6 @@ func pipelineOf(text string) (view.Pipeline, error) {
 	})
 }
 
-// Close closes the store.
 func (w *Worker) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,7 +24,6 @@ type need struct {
 // sums is what a read sums up of a matrix S + P·Qᵀ, in the order of its rows.
 type sums struct {
 	need need
-	n    int
 
 	count, largest    []float64      // of each column
 	magnitudes        []float64      // of each column, if totals are wanted: what these may be the rounding of
@@ -82,7 +81,7 @@ func (n need) columns(cols, rows int64) int64 {
 }
 
 func newSums(n need, cols int, rows int64, q [][]float64, qq [][]sum) *sums {
-	s := &sums{need: n, n: cols, q: q, qq: qq}
+	s := &sums{need: n, q: q, qq: qq}
 	if n.stats[count] {
 		s.count = make([]float64, cols)
 	}

@@ -209,5 +209,4 @@ func (l *labels) Next() (format.Label, error) {
 	return label, nil
 }
 
-// Close closes the file.
 func (l *labels) Close() error { return l.close() }

@@ -165,7 +165,7 @@ type ID struct {
 	Name     string
 	Size     int64
 	Modified time.Time
-	Sum      string `json:",omitempty"` // absent in journals of before there were sums
+	Sum      string `json:",omitempty"` // absent where there is neither an ETag nor a way to read parts
 }
 
 const (

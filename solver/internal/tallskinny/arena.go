@@ -69,7 +69,6 @@ type Interruption struct{ err error }
 
 func (i *Interruption) Error() string { return i.err.Error() }
 
-// Unwrap returns the error of the context.
 func (i *Interruption) Unwrap() error { return i.err }
 
 func (a *Arena) ended() bool { return a.ctx != nil && !a.Saving && a.ctx.Err() != nil }
@@ -112,7 +111,6 @@ type SpaceError struct{ err error }
 
 func (e *SpaceError) Error() string { return fmt.Sprintf("make room for vectors: %v", e.err) }
 
-// Unwrap returns the error of the Space.
 func (e *SpaceError) Unwrap() error { return e.err }
 
 // NewArena returns an empty arena.
