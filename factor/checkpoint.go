@@ -171,7 +171,6 @@ type checkpoints struct {
 	fails bool          // the last attempt has failed
 }
 
-// Due implements solver.Checkpointer.
 func (c *checkpoints) Due(solver.Stats) bool {
 	return time.Since(c.last) >= max(c.CheckpointEvery, time.Duration(float64(c.cost)/c.CheckpointShare))
 }

@@ -44,11 +44,6 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 	defer func() { err = errors.Join(err, v.Close()) }()
 
 	n := t.store.Cols()
-	place, err := t.places(ctx, from, v.Rows)
-	if err != nil {
-		return nil, about(err)
-	}
-	defer func() { err = errors.Join(err, place.close()) }()
 	k := int(min(v.Cols, int64(columns)))
 	var data []float64
 	if space != nil {
@@ -56,32 +51,36 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 			return nil, says(err, "%v: %v", Option("Init"), err)
 		}
 	}
-	m := mat.NewDense(int(n), k, data)
+	m, row := mat.NewDense(int(n), k, data), mat.NewDense(1, k, nil)
 	const window = 1 << 20 // numbers of a file that are in memory at a time
-	passed := 0
+	passed, found := 0, 0
 	err = fault.Guard(func() error { // of a file in the space
-		return v.Each(ctx, k, func(i int64, row []float64) {
-			at := int(place.of(i))
+		return t.places(ctx, from, v.Rows, func(i, at int64) error {
 			if at < 0 {
-				return
+				return nil
 			}
-			m.SetRow(at, row)
-			if space != nil && (at-passed)*k >= window && place.any == nil {
-				space.Evict(data[passed*k : at*k])
-				passed = at
+			if err := (&Factor{v}).ReadRows(at, row); err != nil {
+				return err
 			}
+			m.SetRow(int(i), row.RawRowView(0))
+			found++
+			if to := int(i); space != nil && (to-passed)*k >= window {
+				space.Evict(data[passed*k : to*k])
+				passed = to
+			}
+			return nil
 		})
 	})
 	if space != nil {
 		space.Evict(data[passed*k:])
 	}
-	if err = errors.Join(err, place.err()); err != nil {
+	if err != nil {
 		return nil, about(err)
 	}
-	if was, is := from.pipeline(), t.View.String(); was != is {
+	if was, is := cmp.Or(from.View, new(View)).Pipeline, t.View.String(); was != is {
 		t.Log.Warn("the start vectors are of another view", "view", was, "of this run", is)
 	}
-	t.Log.Info("start vectors", "result", t.Init, "vectors", m.RawMatrix().Cols, "entries", place.found, "of", n, "start", t.start())
+	t.Log.Info("start vectors", "result", t.Init, "vectors", m.RawMatrix().Cols, "entries", found, "of", n, "start", t.start())
 	return m, nil
 }
 
@@ -98,103 +97,38 @@ func (t *task) start() string {
 	return "the vectors of " + t.Init
 }
 
-// places finds the columns of a store that rows of a result belong to.
-type places struct {
-	names *Names // of the result; nil: entries are taken to be in order
-	old   Sequence
-	now   *csr.IDReader
-	at    int64   // place of now
-	any   []int64 // the place of each, where ids are in any order; nil: they ascend
-	live  bool    // now has an id
-	found int64
-}
-
-// places compares ids, if the result has some; otherwise the entries are taken to be in order, and at the beginning.
-func (t *task) places(ctx context.Context, from *Result, rows int64) (_ *places, err error) {
+// places calls put with each column of the store, in order, and the row of the vectors of a result that has its id, −1 if there is none.
+func (t *task) places(ctx context.Context, from *Result, rows int64, put func(i, at int64) error) (err error) {
 	store := t.store
-	// The columns of this store are a side of the user's matrix.
-	_, names := csr.Orient(store, from.RowNames, from.ColNames)
-	_, side := csr.Orient(store, from.IDs.Rows, from.IDs.Cols)
-	switch {
-	case from.Store.Fingerprint == store.Fingerprint():
-		return &places{}, checkRows(rows, store.Cols())
-	case side == nil:
-		t.Log.Warn("the result of the start vectors has no ids; they are taken to be in the order of this store", "result", t.Init)
-		return &places{}, checkRows(rows, store.Cols())
-	}
-	p := &places{at: -1}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.close())
+	if from.Store.Fingerprint == store.Fingerprint() {
+		if rows != store.Cols() {
+			return fmt.Errorf("its vectors have %d entries, for %d in this store", rows, store.Cols())
 		}
-	}()
-	if p.names, err = names(ctx); err != nil {
-		return nil, err
-	}
-	p.old = p.names.All()
-	if p.now, err = store.IDs(csr.ColAxis); err != nil {
-		return nil, err
-	}
-	switch {
-	case p.names.Count() != rows:
-		return nil, fmt.Errorf("its vectors have %d entries, and it has %d ids", rows, p.names.Count())
-	case p.old.Kind() != p.now.Kind():
-		return nil, fmt.Errorf("its ids are of kind %v, those of this store of kind %v", p.old.Kind(), p.now.Kind())
-	}
-	if !p.old.Ordered() || !p.now.Ordered() {
-		return p, p.match(ctx, rows)
-	}
-	p.step()
-	return p, nil
-}
-
-func (p *places) match(ctx context.Context, rows int64) error {
-	p.any = make([]int64, rows)
-	for i := range p.any {
-		p.any[i] = -1
-	}
-	return p.names.Match(ctx, p.now, func(i, at int64) error {
-		if at >= 0 {
-			p.any[at] = i
-			p.found++
+		for i := range rows {
+			if err := cmp.Or(ended(ctx, i), put(i, i)); err != nil {
+				return err
+			}
 		}
 		return nil
-	})
-}
-
-func checkRows(rows, columns int64) error {
-	if rows > columns {
-		return fmt.Errorf("its vectors have %d entries, for %d in this store", rows, columns)
 	}
-	return nil
-}
-
-func (p *places) step() {
-	p.live = p.now.Next()
-	p.at++
-}
-
-// of returns the place of row i, −1 if it has none. Rows are asked for in
-// order where both lists of ids ascend.
-func (p *places) of(i int64) int64 {
-	if p.names == nil {
-		p.found++
-		return i
+	_, open := csr.Orient(store, from.RowNames, from.ColNames) // the columns of this store are a side of the user's matrix
+	names, err := open(ctx)
+	if err != nil {
+		return err
 	}
-	if p.any != nil {
-		return p.any[i]
+	defer func() { err = errors.Join(err, names.Close()) }()
+	now, err := store.IDs(csr.ColAxis)
+	if err != nil {
+		return err
 	}
-	if !p.old.Next() {
-		return -1
+	defer func() { err = errors.Join(err, now.Close()) }()
+	switch old := names.All(); {
+	case names.Count() != rows:
+		return fmt.Errorf("its vectors have %d entries, and it has %d ids", rows, names.Count())
+	case old.Kind() != now.Kind():
+		return fmt.Errorf("its ids are of kind %v, those of this store of kind %v", old.Kind(), now.Kind())
 	}
-	for p.live && compareIDs(p.now, p.old) < 0 {
-		p.step()
-	}
-	if !p.live || compareIDs(p.now, p.old) != 0 {
-		return -1
-	}
-	p.found++
-	return p.at
+	return names.Match(ctx, now, put)
 }
 
 // compareIDs compares the current ids of two sequences of one kind.
@@ -203,23 +137,6 @@ func compareIDs(a, b Sequence) int {
 		return cmp.Compare(a.Int(), b.Int())
 	}
 	return strings.Compare(a.String(), b.String())
-}
-
-func (p *places) err() error {
-	if p.names == nil {
-		return nil
-	}
-	return errors.Join(p.old.Err(), p.now.Err())
-}
-
-func (p *places) close() (err error) {
-	if p.now != nil {
-		err = p.now.Close()
-	}
-	if p.names != nil {
-		err = errors.Join(err, p.names.Close())
-	}
-	return err
 }
 
 // Sequence is ids in their order: a *csr.IDReader, or those of Names.

@@ -41,7 +41,6 @@ type Text struct {
 	Escaped bool   `json:"escaped,omitempty"` // whether line breaks and backslashes in the file are escaped
 }
 
-// Kinds of ids.
 const (
 	rangeIDs  = "range"
 	intIDs    = "int"
@@ -102,9 +101,6 @@ func (r *Result) names(ctx context.Context, name layout.Side, side *SideIDs, cou
 		if r.Lambda != nil {
 			want = Right.String() // eigenvectors
 		}
-		if made == want {
-			return nil, says(nil, "%s has no ids of its %s: it was made before results had ids; compute it again", r.dir, name)
-		}
 		return nil, says(nil, "%s has no ids of its %s, nor their vectors: it was made with %v %s; compute it again with %v %s", r.dir, name, Option("Vectors"), made, Option("Vectors"), want)
 	}
 	n, err := OpenNames(ctx, r.fs, r.dir, side, r.Files, count)
@@ -156,7 +152,6 @@ func line(x *lines.File, i int64) (string, error) {
 	return text, ofLines(x.Name(), err)
 }
 
-// Count is the number of rows or columns.
 func (n *Names) Count() int64 { return n.count }
 
 // Ints tells whether the ids are integers. Others are bytes.
@@ -165,7 +160,6 @@ func (n *Names) Ints() bool { return n.side.Kind != stringIDs }
 // Ordered tells whether the ids ascend: integers by value, others by bytes.
 func (n *Names) Ordered() bool { return n.side.Order == csr.Ascending || n.ids == nil }
 
-// Titled tells whether there are titles.
 func (n *Names) Titled() bool { return n.titles != nil }
 
 // ID is that of row or column i, 0 ≤ i < Count; decimal if it is an integer.
@@ -360,7 +354,6 @@ func (n *Names) Verify(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the files.
 func (n *Names) Close() error {
 	var errs []error
 	for _, f := range []*lines.File{n.ids, n.titles} {

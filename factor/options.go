@@ -122,7 +122,6 @@ const (
 	None
 )
 
-// String returns "both", "left", "right" or "none".
 func (v Vectors) String() string { return [...]string{"both", "left", "right", "none"}[v] }
 
 func (v Vectors) u() bool { return v == Both || v == Left }
@@ -146,7 +145,6 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Say(func(o Option) string { return "Options." + string(o) }) }
 
-// Unwrap returns what kind of error it is.
 func (e *Error) Unwrap() error { return e.Kind }
 
 // Say is the sentence in the words of a program that has names of its own for the options.

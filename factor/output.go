@@ -151,7 +151,6 @@ func (l *longRows) WriteRows(first int64, rows *mat.Dense) error {
 }
 func (l *longRows) ReadRows(first int64, rows *mat.Dense) error { return l.long.ReadRows(first, rows) }
 
-// Resize implements solver.Resizer.
 func (l *longRows) Resize(k int) error {
 	if err := errors.Join(l.long.Discard(), l.fsys.Remove((*output)(l).path(l.longFile))); err != nil {
 		return err

@@ -103,13 +103,6 @@ type Target struct {
 	Smallest bool    `json:"smallest"` // whether no smaller number of triplets reaches the share; this holds only if `outside` shows that no triplet is missing
 }
 
-func (t *task) maxRank() int {
-	if t.Energy == 0 {
-		return 0
-	}
-	return t.Rank
-}
-
 // asMany tells whether a result has the triplets that the task is for.
 func (t *task) asMany(r *Result) bool {
 	if t.Energy == 0 {

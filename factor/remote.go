@@ -73,13 +73,6 @@ func (t *task) placeTasks(place placement) error {
 	return nil
 }
 
-func (t *task) sayEngine(r *Result, tasks *remote.Matrix) {
-	if tasks != nil {
-		stats := tasks.Stats()
-		r.Engine = &Engine{t.Remote.Engine.Name(), tasks.Groups(), stats.Tasks, stats.Retries, t.PassCost.Seconds()}
-	}
-}
-
 // What a worker, or the driver, moves in a second through a shared folder, and through a bucket, in bytes.
 const (
 	folderRate = 1e9

@@ -222,7 +222,6 @@ func (r *Result) Matrix() string {
 // Open opens a result directory.
 func Open(dir string) (*Result, error) { return OpenFS(vfs.OS(), dir) }
 
-// Dir is the result directory.
 func (r *Result) Dir() string { return r.dir }
 
 // FS is the file system it is on.

@@ -152,7 +152,10 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	t.logPlan(m.Plan())
+	for _, part := range m.Plan().Parts {
+		t.Log.Debug("memory plan", "part", part.Name, "size", memory.FormatSize(part.Bytes))
+	}
+	t.Log.Debug("pass plan", "workers", m.Plan().Workers, "lanes", m.Plan().Lanes, "blocks", m.Plan().Blocks, "resident", m.Plan().Resident)
 	a := solver.Matrix(m)
 	if tasks != nil {
 		tasks.Describe(m.Info())
@@ -198,7 +201,10 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	t.sayTarget(r)
 	r.Memory, r.Choice, r.IDs = plan.Parts, choice, ids
 	t.sayView(r)
-	t.sayEngine(r, tasks)
+	if tasks != nil {
+		stats := tasks.Stats()
+		r.Engine = &Engine{t.Remote.Engine.Name(), tasks.Groups(), stats.Tasks, stats.Retries, t.PassCost.Seconds()}
+	}
 	return t.finish(r, out, keeper, before, res)
 }
 
@@ -344,13 +350,6 @@ func (c *checkpoints) afterFault(err error) error {
 	return says(err, "%v; a checkpoint is in %s: %v goes on from there", err, c.Dir, c.goingOn(solver.Cancelled))
 }
 
-func (t *task) logPlan(p stream.Plan) {
-	for _, part := range p.Parts {
-		t.Log.Debug("memory plan", "part", part.Name, "size", memory.FormatSize(part.Bytes))
-	}
-	t.Log.Debug("pass plan", "workers", p.Workers, "lanes", p.Lanes, "blocks", p.Blocks, "resident", p.Resident)
-}
-
 func (t *task) newResult(res *solver.Result) *Result {
 	r := &Result{
 		Format: layout.Format, NNZ: t.store.NNZ(), K: len(res.Sigma), Method: t.Method.Traits(t.Rank).Name,
@@ -359,8 +358,15 @@ func (t *task) newResult(res *solver.Result) *Result {
 		Energy: Number(res.Energy), Floor: numbers(res.Floor),
 		Outside: Outside{res.Outside.Steps, Number(res.Outside.Bound), res.Outside.Probability, res.Outside.Leading}, Passes: res.Stats.Passes, Products: res.Stats.Products,
 		BytesRead: res.Stats.BytesRead, Seconds: newSeconds(res.Stats), PeakRSS: memory.PeakRSS(), Seed: t.Seed,
-		Settings: t.settings(), Store: StoreRef{Path: t.store.Path(), Fingerprint: t.store.Fingerprint()},
-		dir: t.Dir, fs: t.FS,
+		Settings: Settings{
+			Method: t.Method.Traits(t.Rank).Name, Operator: t.Operator.String(), Which: t.which(), Shift: t.Shift, OfMethod: said(t.Method),
+			Deflation: t.Deflation.String(), Stop: t.Stop.String(), Tol: t.Tol, Energy: t.Energy, MaxPasses: t.MaxPasses,
+			Vectors: t.Vectors.String(), Workers: t.Workers, Memory: t.Memory, Init: t.Init, TimeLimit: t.TimeLimit.Seconds(),
+		},
+		Store: StoreRef{Path: t.store.Path(), Fingerprint: t.store.Fingerprint()}, dir: t.Dir, fs: t.FS,
+	}
+	if t.Energy > 0 {
+		r.Settings.MaxRank = t.Rank
 	}
 	r.Rows, r.Cols = Dims(t.store)
 	if g := res.Target; g != nil {
@@ -374,14 +380,4 @@ func (t *task) newResult(res *solver.Result) *Result {
 		r.Clusters = [][2]int{}
 	}
 	return r
-}
-
-func (t *task) settings() Settings {
-	return Settings{
-		Method: t.Method.Traits(t.Rank).Name, Operator: t.Operator.String(), Which: t.which(), Shift: t.Shift,
-		OfMethod:  said(t.Method),
-		Deflation: t.Deflation.String(), Stop: t.Stop.String(), Tol: t.Tol,
-		Energy: t.Energy, MaxRank: t.maxRank(), MaxPasses: t.MaxPasses, Vectors: t.Vectors.String(), Workers: t.Workers, Memory: t.Memory,
-		Init: t.Init, TimeLimit: t.TimeLimit.Seconds(),
-	}
 }

@@ -46,14 +46,6 @@ type ViewStatistic struct {
 	Value *Number `json:"value,omitempty"` // value, if the statistic is one number
 }
 
-// pipeline is that of the view that a result is of, "" of none.
-func (r *Result) pipeline() string {
-	if r.View == nil {
-		return ""
-	}
-	return r.View.Pipeline
-}
-
 // source is what is factorised: the store, or its view.
 func (t *task) source() stream.Source {
 	if t.view != nil {
@@ -80,8 +72,17 @@ func (t *task) planView() (err error) {
 
 // measureView reads the store for the statistics of the view, unless they are kept beside the checkpoint.
 func (t *task) measureView(ctx context.Context, before outState, tasks *remote.Matrix) (err error) {
-	if t.view == nil || t.recallView(before) {
+	if t.view == nil {
 		return nil
+	}
+	if t.Resume && before.checkpoint {
+		err := recallMeasured(t.FS, filepath.Join(t.Dir, layout.CheckpointView), t.view)
+		if t.recalled = err == nil; t.recalled {
+			return nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Log.Warn("what was measured for the view is measured again", "error", err)
+		}
 	}
 	o := stream.Options{Memory: t.Memory, Workers: t.Workers}
 	if tasks == nil {
@@ -111,7 +112,11 @@ func (t *task) sayView(r *Result) {
 	if n := r.View.Observations; n > 0 {
 		for _, s := range r.Sigma {
 			r.View.Variance = append(r.View.Variance, s*s/Number(max(1, n-1)))
-			r.View.VarianceRatio = append(r.View.VarianceRatio, share(s, Number(norm)))
+			share := Number(0) // (σ/norm)²
+			if norm != 0 {
+				share = s / Number(norm) * (s / Number(norm))
+			}
+			r.View.VarianceRatio = append(r.View.VarianceRatio, share)
 		}
 	}
 	for _, s := range t.view.Statistics() {
@@ -123,14 +128,6 @@ func (t *task) sayView(r *Result) {
 		}
 		r.View.Statistics = append(r.View.Statistics, say)
 	}
-}
-
-// share is (σ/norm)².
-func share(s, norm Number) Number {
-	if norm == 0 {
-		return 0
-	}
-	return s / norm * (s / norm)
 }
 
 func viewFile(p view.Pipeline, s view.Statistic) string {
@@ -182,8 +179,8 @@ func (r *Result) Pipeline(ctx context.Context) (view.Pipeline, error) {
 
 // explained tells whether an error says by itself what is to be done: damage of a file, or a file that cannot be read.
 func explained(err error) bool {
-	system := new(fs.PathError)
-	return errors.Is(err, csr.ErrCorrupt) || errors.As(err, &system)
+	_, system := errors.AsType[*fs.PathError](err)
+	return system || errors.Is(err, csr.ErrCorrupt)
 }
 
 func (r *Result) statistic(ctx context.Context, name string, n int64) ([]float64, error) {
@@ -292,41 +289,23 @@ func parseMeasured(from io.Reader, size int64, v *view.View) ([][]float64, error
 	if want := v.Lengths(); !slices.Equal(h.Lengths, want) {
 		return nil, fmt.Errorf("bytes 0 to %d: lengths %v, want %v", len(line), h.Lengths, want)
 	}
-	parts, numbers := make([][]float64, len(h.Lengths)), int64(0)
+	numbers := int64(0)
 	for _, n := range h.Lengths {
 		numbers += n
 	}
 	if want := int64(len(line)) + 8*numbers; size != want {
 		return nil, fmt.Errorf("it has %d bytes before its checksum, its first line calls for %d", size, want)
 	}
-	for i := range parts {
-		parts[i] = make([]float64, h.Lengths[i])
-		for j := range parts[i] {
-			b, err := r.Peek(8)
-			if err != nil {
-				return nil, err
-			}
-			parts[i][j] = math.Float64frombits(binary.LittleEndian.Uint64(b))
-			if _, err := r.Discard(8); err != nil {
+	parts := make([][]float64, len(h.Lengths))
+	for i, n := range h.Lengths {
+		parts[i] = make([]float64, n)
+		for some := range slices.Chunk(parts[i], viewBuffer/8) {
+			if err := binary.Read(r, binary.LittleEndian, some); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return parts, nil
-}
-
-// recallView takes what has been measured for the view from beside the checkpoint, and reports whether
-// it could.
-func (t *task) recallView(before outState) bool {
-	if !t.Resume || !before.checkpoint {
-		return false
-	}
-	err := recallMeasured(t.FS, filepath.Join(t.Dir, layout.CheckpointView), t.view)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Log.Warn("what was measured for the view is measured again", "error", err)
-	}
-	t.recalled = err == nil
-	return t.recalled
 }
 
 // saveView keeps what has been measured for the view beside the checkpoint.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/edsrzf/mmap-go"
 )
@@ -45,11 +46,13 @@ func (osFS) FreeSpace(name string) (int64, error)       { return freeSpace(name)
 func (osFS) Lock(name string) (io.Closer, error)        { return lock(name) }
 
 func (osFS) Exchange(a, b string) error {
-	err := exchange(a, b)
-	if errors.Is(err, errors.ErrUnsupported) {
+	switch err := exchange(a, b); {
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.EINVAL): // so says a file system that cannot
 		return exchangeByRenames(a, b)
+	case err != nil:
+		return &fs.PathError{Op: "exchange", Path: b, Err: err}
 	}
-	return err
+	return nil
 }
 
 // oldSuffix is added to the first name of an exchange by renames to park the

@@ -113,8 +113,7 @@ func fill(f *os.File, size int64) error {
 
 // bare takes the name of the file out of an error that will get another.
 func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

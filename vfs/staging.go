@@ -193,7 +193,6 @@ func onlyEmpty(fsys FS, path string) error {
 // Dir is the directory to write in. Everything in it is published by Commit.
 func (s *Staging) Dir() string { return s.target + PartialSuffix }
 
-// Target is where Commit will put the directory.
 func (s *Staging) Target() string { return s.target }
 
 // Keep has what is in the directory outlive the Staging, for Stage: from

@@ -113,7 +113,6 @@ type comparison struct {
 	Runs   []entry `json:"runs"`  // auto, and then the grid, fastest first
 }
 
-// entry is one choice.
 type entry struct {
 	Flags   string    `json:"flags"`
 	Seconds []float64 `json:"seconds"`
@@ -148,7 +147,6 @@ func grid(k int, all bool) []entry {
 	return g
 }
 
-// compare adds rounds.
 func (c *comparison) compare(o options, store string) error {
 	for round := range o.rounds {
 		r := rand.New(rand.NewPCG(o.seed, uint64(round)))
@@ -167,7 +165,6 @@ func (c *comparison) compare(o options, store string) error {
 	return nil
 }
 
-// run runs a choice once more.
 func (c *comparison) run(o options, store string, e *entry) error {
 	var limit time.Duration
 	if best := c.best(); best > 0 && e.Flags != auto && len(e.Seconds) == 0 {

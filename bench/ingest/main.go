@@ -26,7 +26,6 @@ import (
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
 )
 
-// config is the command line.
 type config struct {
 	dir, out string
 	gdsvd    *harness.Program

@@ -21,7 +21,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cgroup"
 )
 
-// A report is what has been measured.
 type report struct {
 	Date      string        `json:"date"`
 	Processor string        `json:"processor"`
@@ -146,7 +145,6 @@ func readSoFar(store string) int64 {
 	return j.Place.Disk
 }
 
-// ingest runs an ingest to its end.
 func (c *config) ingest(ctx context.Context, g *cgroup.Group, files []string, store string, flags ...string) (*ingestion, error) {
 	run, err := c.gdsvd.Run(ctx, g, c.arguments(files, store, flags...)...)
 	if err != nil {
@@ -168,8 +166,7 @@ func same(a, b string) (bool, error) {
 	for _, e := range entries {
 		cmp := exec.Command("cmp", "-s", filepath.Join(a, e.Name()), filepath.Join(b, e.Name()))
 		if err := cmp.Run(); err != nil {
-			var exit *exec.ExitError
-			if errors.As(err, &exit) && exit.ExitCode() == 1 {
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
 				return false, nil
 			}
 			return false, err

@@ -162,7 +162,6 @@ var looks = map[string]look{
 	"krylov, 16 columns": {green, dashed, frame},
 }
 
-// curve is a line of a figure.
 type curve struct {
 	method string // whose look it has; its name in the legend unless name is set
 	name   string
@@ -273,7 +272,10 @@ func (powersOfTen) Ticks(low, high float64) []plot.Tick {
 		for i := 1; i < 10; i++ {
 			t := plot.Tick{Value: float64(e) + math.Log10(float64(i))}
 			if i == 1 && e%every == 0 {
-				t.Label = powerOfTen(e)
+				t.Label = fmt.Sprintf("1e%d", e) // the font of the figures lacks some of the raised digits
+				if e >= -3 && e <= 4 {
+					t.Label = strconv.FormatFloat(math.Pow(10, float64(e)), 'f', -1, 64)
+				}
 			}
 			if t.Value >= low && t.Value <= high && (i == 1 || every == 1) {
 				ticks = append(ticks, t)
@@ -281,15 +283,6 @@ func (powersOfTen) Ticks(low, high float64) []plot.Tick {
 		}
 	}
 	return ticks
-}
-
-// powerOfTen is 0.01, 100, or 1e6. (The font of the figures lacks some of the
-// raised digits.)
-func powerOfTen(e int) string {
-	if e >= -3 && e <= 4 {
-		return strconv.FormatFloat(math.Pow(10, float64(e)), 'f', -1, 64)
-	}
-	return fmt.Sprintf("1e%d", e)
 }
 
 // save writes plots, side by side with the legend of the first to their right, to
@@ -338,9 +331,6 @@ func writeFigure(dir, name string, c vg.CanvasSizer, to io.WriterTo, plots []*pl
 	if err != nil {
 		return err
 	}
-	if _, err := to.WriteTo(f); err != nil {
-		_ = f.Close() // the first error is the one to tell
-		return err
-	}
-	return f.Close()
+	_, err = to.WriteTo(f)
+	return errors.Join(err, f.Close())
 }

@@ -13,6 +13,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -127,8 +128,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	l := &lab{Config: c, records: map[string]*Record{}}
 	tasks := l.tasks()
-	ran := l.runAll(ctx, tasks)
-	err = errors.Join(ran, l.release(), l.report(tasks))
+	err = errors.Join(l.runAll(ctx, tasks), l.release(), l.report(tasks))
 	if err == nil {
 		err = os.RemoveAll(l.storeDir())
 	}
@@ -136,13 +136,13 @@ func Run(ctx context.Context, c Config) (err error) {
 }
 
 func (l *lab) tasks() []task {
-	return slices.Concat(l.tableTasks(), l.passesTasks(), l.realTasks(), l.sizeTasks(), l.gapTasks())
+	return slices.Concat(l.tableTasks(), l.crossed("passes", inPasses, passMethods, l.passesCase), l.crossed("real", inTable, tableMethods, l.realCase), l.sizeTasks(), l.gapTasks())
 }
 
 func (l *lab) runAll(ctx context.Context, tasks []task) error {
 	for i, t := range tasks {
 		l.Progress(i, len(tasks), t.Key)
-		if err := ended(ctx, t.run(ctx)); err != nil {
+		if err := cmp.Or(t.run(ctx), ctx.Err()); err != nil {
 			return fmt.Errorf("%s: %w", t.Key, err)
 		}
 		l.records[t.Key] = t.Record

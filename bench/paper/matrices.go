@@ -15,7 +15,6 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Streams of random numbers.
 const (
 	streamLeft  = 1 << 40
 	streamRight = 2 << 40
@@ -56,7 +55,6 @@ func haar(n, d int, seed, stream uint64) *mat.Dense {
 	return q
 }
 
-// Dim returns the number of columns.
 func (f *factored) Dim() int { n, _ := f.v.Dims(); return n }
 
 // Apply sets dst = MᵀM·x, as a product with M and one with Mᵀ.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -68,7 +69,7 @@ func (r *Record) solve(ctx context.Context, p *problem, m algorithm, k int, seed
 	s.Left = left
 	begin := time.Now()
 	res, err := solver.SVD(ctx, p.a, s)
-	if err := ended(ctx, err); err != nil {
+	if err := cmp.Or(err, ctx.Err()); err != nil { // the solver does not call it an error that it was cancelled
 		return err
 	}
 	r.Residual = floats.Max(res.Residuals)
@@ -81,10 +82,13 @@ func (r *Record) solve(ctx context.Context, p *problem, m algorithm, k int, seed
 func (r *Record) solveGram(ctx context.Context, gram solver.Operator, s solver.Settings, truth triplets, left func(v *mat.Dense, sigma []float64) (*mat.Dense, error)) error {
 	begin := time.Now()
 	res, err := solver.Eigen(ctx, gram, s)
-	if err := ended(ctx, err); err != nil {
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
-	got := triplets{v: res.Vectors, sigma: roots(res.Values)}
+	got := triplets{v: res.Vectors}
+	for _, lambda := range res.Values {
+		got.sigma = append(got.sigma, math.Sqrt(max(lambda, 0)))
+	}
 	if got.u, err = left(got.v, got.sigma); err != nil {
 		return err
 	}
@@ -105,23 +109,6 @@ func (r *Record) fill(begin time.Time, status solver.Status, stats solver.Stats,
 		r.ErrSigma = max(r.ErrSigma, math.Abs(s-truth.sigma[i]))
 	}
 	r.ErrVectors = max(projectorError(truth.u, got.u), projectorError(truth.v, got.v))
-}
-
-// ended turns the cancellation of a run, which the solver does not call an
-// error, into one.
-func ended(ctx context.Context, err error) error {
-	if err != nil {
-		return err
-	}
-	return ctx.Err()
-}
-
-func roots(lambda []float64) []float64 {
-	s := make([]float64, len(lambda))
-	for i, l := range lambda {
-		s[i] = math.Sqrt(max(l, 0))
-	}
-	return s
 }
 
 // projectorError returns ‖UUᵀ − ÛÛᵀ‖_F for a U with orthonormal columns and any

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,8 +99,6 @@ func (l *lab) open(ctx context.Context, d dataset) (*problem, error) {
 	})
 }
 
-func (l *lab) realTasks() []task { return l.crossed("real", inTable, tableMethods, l.realCase) }
-
 // crossed are the tasks of an experiment with every matrix that it is on, and every method.
 func (l *lab) crossed(experiment string, on func(dataset) []string, methods []algorithm, run func(context.Context, *Record, *problem, algorithm) error) (tasks []task) {
 	all, _ := l.available(on)
@@ -132,7 +131,7 @@ func (p *problem) refer(ctx context.Context, k int) error {
 	const tol = 1e-12
 	left := solver.NewDenseRows(int(p.a.Info().Rows), k)
 	res, err := solver.SVD(ctx, p.a, solver.Settings{Rank: k, Method: lanczos.Krylov{Columns: 16}, Tol: tol, Seed: 1 << 32, Left: left})
-	if err := ended(ctx, err); err != nil {
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
 	if worst := floats.Max(res.Residuals); worst > 10*tol {
@@ -154,8 +153,6 @@ var passMethods = []algorithm{
 	{"krylov, 16 columns", lanczos.Krylov{Columns: 16}, false},
 }
 
-func (l *lab) passesTasks() []task { return l.crossed("passes", inPasses, passMethods, l.passesCase) }
-
 // passesCase runs a method to its end, and again with fewer and fewer passes to
 // see what there would have been. The time of a number of passes is that at which
 // the first run had made them.
@@ -169,7 +166,7 @@ func (l *lab) passesCase(ctx context.Context, r *Record, p *problem, m algorithm
 	}
 	for first := true; first || s.MaxPasses >= 2; first = false {
 		res, err := solver.SVD(ctx, p.a, s)
-		if err := ended(ctx, err); err != nil {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 		if first {
@@ -178,19 +175,14 @@ func (l *lab) passesCase(ctx context.Context, r *Record, p *problem, m algorithm
 			s.MaxPasses, s.Observer = r.Passes, nil
 		}
 		r.Points = append(r.Points, pointOf(res, times))
-		s.MaxPasses = fewer(s.MaxPasses)
+		if s.MaxPasses > 100 { // close together where there are few, and halved where it would take long
+			s.MaxPasses /= 2
+		} else {
+			s.MaxPasses = min(s.MaxPasses-1, s.MaxPasses*5/7)
+		}
 	}
 	slices.Reverse(r.Points)
 	return nil
-}
-
-// fewer returns the passes of the next shorter run: close together where there
-// are few, and halved where it would take long.
-func fewer(passes int) int {
-	if passes > 100 {
-		return passes / 2
-	}
-	return min(passes-1, passes*5/7)
 }
 
 // pointOf is the state of the triplets at the end of a run. A residual above 1

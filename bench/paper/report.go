@@ -31,7 +31,7 @@ func (l *lab) report(tasks []task) error {
 	s := l.summarise(records, missing)
 	names, err := l.figures(records)
 	s.Figures = names
-	return errors.Join(err, l.writeTables(records), l.writeSummary(s), l.writeReport(s))
+	return errors.Join(err, l.writeTables(records), l.writeReport(s))
 }
 
 // Summary is paper.json: what the report says, for programs.
@@ -158,17 +158,17 @@ func (l *lab) summarise(records []*Record, missing map[string]int) *Summary {
 	return s
 }
 
-func (l *lab) writeSummary(s *Summary) error {
+func (l *lab) writeReport(s *Summary) error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(l.Dir, "paper.json"), append(data, '\n'), 0o666)
-}
-
-func (l *lab) writeReport(s *Summary) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"sci": scientific, "meanstd": meanStd, "count": meanCount, "methods": methodsOf, "find": findLine, "groups": groupsOf,
+		"sci": scientific, "meanstd": meanStd, "find": findLine, "groups": groupsOf,
+		"count": func(s spread) string { return fmt.Sprintf("%.0f", s.Mean) },
+		"methods": func(all []Line, group string) []Line {
+			return slices.DeleteFunc(slices.Clone(all), func(l Line) bool { return l.Group != group })
+		},
 		"has": func(name string) bool { return slices.Contains(s.Figures, name) },
 		"slope": func(m map[string]float64, name string) string {
 			if v, ok := m[name]; ok {
@@ -176,7 +176,9 @@ func (l *lab) writeReport(s *Summary) error {
 			}
 			return "–"
 		},
-		"ratio": ratioOf, "worst": worstOf, "paper": paperNumbers, "bytes": megabytes,
+		"ratio": ratioOf, "worst": worstOf,
+		"paper": func(group, method string) [3]string { return paperTable[group][method] },
+		"bytes": func(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) },
 	}).Parse(reportTemplate)
 	if err != nil {
 		return err
@@ -185,7 +187,9 @@ func (l *lab) writeReport(s *Summary) error {
 	if err := t.Execute(&b, s); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(l.Dir, "report.md"), []byte(b.String()), 0o666)
+	return errors.Join(
+		os.WriteFile(filepath.Join(l.Dir, "paper.json"), append(data, '\n'), 0o666),
+		os.WriteFile(filepath.Join(l.Dir, "report.md"), []byte(b.String()), 0o666))
 }
 
 func groupsOf(all []Line) []string {
@@ -196,10 +200,6 @@ func groupsOf(all []Line) []string {
 		}
 	}
 	return names
-}
-
-func methodsOf(all []Line, group string) []Line {
-	return slices.DeleteFunc(slices.Clone(all), func(l Line) bool { return l.Group != group })
 }
 
 // findLine returns the line of a group and a method, nil if there is none.
@@ -260,10 +260,6 @@ func meanStd(s spread) string {
 	return scientific(s.Mean) + " (" + scientific(s.Std) + ")"
 }
 
-func meanCount(s spread) string { return fmt.Sprintf("%.0f", s.Mean) }
-
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
-
 // paperTable are the numbers of the paper's table: mean (std) of run time, ε_Σ,
 // and ε_{U,V}, for GDSVD and for the power method.
 var paperTable = map[string]map[string][3]string{
@@ -284,6 +280,3 @@ var paperTable = map[string]map[string][3]string{
 		"power": {"227.2 (509.6)", "1.8e-5 (3.1e-5)", "1.0e-7 (4.0e-8)"},
 	},
 }
-
-// paperNumbers returns what the paper has for a group and method, if anything.
-func paperNumbers(group, method string) [3]string { return paperTable[group][method] }

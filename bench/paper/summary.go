@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -92,12 +93,7 @@ func byGap(records []*Record) [][]*Record {
 	for _, r := range records {
 		groups[r.Gap] = append(groups[r.Gap], r)
 	}
-	var all [][]*Record
-	for _, g := range groups {
-		all = append(all, g)
-	}
-	slices.SortFunc(all, func(a, b []*Record) int { return cmp.Compare(b[0].Gap, a[0].Gap) })
-	return all
+	return slices.SortedFunc(maps.Values(groups), func(a, b []*Record) int { return cmp.Compare(b[0].Gap, a[0].Gap) })
 }
 
 // largestFitted is the largest gap that counts for a slope: above, the logarithm

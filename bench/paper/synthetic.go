@@ -20,18 +20,12 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// tableSizes are the orders of the matrices of rank ⌊log n⌋, and draws how many
-// there are of each order and decay.
-func (l *lab) tableSizes() (sizes []int, draws int) {
+// tableTasks are about matrices of rank ⌊log n⌋, some draws of each order n and decay.
+func (l *lab) tableTasks() (tasks []task) {
+	sizes, draws := []int{50, 75, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}, 3
 	if l.Scale == Small {
-		return []int{50, 75, 100, 200}, 1
+		sizes, draws = sizes[:4], 1
 	}
-	return []int{50, 75, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}, 3
-}
-
-func (l *lab) tableTasks() []task {
-	sizes, draws := l.tableSizes()
-	var tasks []task
 	for d := range decays {
 		for _, n := range sizes {
 			for draw := range draws {

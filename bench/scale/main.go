@@ -60,7 +60,6 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// options is the command line.
 type options struct {
 	gdsvd                   *harness.Program
 	program, base, dir, out string
@@ -129,17 +128,6 @@ func parse(args []string) (*options, error) {
 	return &o, nil
 }
 
-// sizes are the powers of ten from 10⁷ on up to the largest, and the largest.
-func (o *options) sizes() (all []float64) {
-	if o.only > 0 {
-		return []float64{o.only}
-	}
-	for n := 1e7; n < 0.99*o.largest; n *= 10 {
-		all = append(all, n)
-	}
-	return append(all, o.largest)
-}
-
 // run makes the stores, measures what is missing in the report, and writes it.
 func run(o *options) (err error) {
 	if err := errors.Join(os.MkdirAll(o.dir, 0o777), os.MkdirAll(filepath.Dir(o.out), 0o777)); err != nil {
@@ -166,7 +154,15 @@ func run(o *options) (err error) {
 		r.Rows = append(r.Rows, *row)
 		return errors.Join(r.write(o.out), r.verdict())
 	}
-	for _, n := range o.sizes() {
+	sizes := []float64{o.only}
+	if o.only == 0 { // the powers of ten from 10⁷ on up to the largest, and the largest
+		sizes = nil
+		for n := 1e7; n < 0.99*o.largest; n *= 10 {
+			sizes = append(sizes, n)
+		}
+		sizes = append(sizes, o.largest)
+	}
+	for _, n := range sizes {
 		store, err := o.store(n)
 		if err != nil {
 			return err

@@ -21,7 +21,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// The regimes.
 const (
 	limited   = "limit"
 	streaming = "streaming"
@@ -34,7 +33,6 @@ var fixed = []string{streaming, disk, resident}
 
 var allRegimes = append([]string{limited}, fixed...)
 
-// row is one run.
 type row struct {
 	Regime string `json:"regime"`
 	Rows   int64  `json:"rows"`
@@ -87,7 +85,7 @@ func (o *options) measure(s *harness.Store, regime string) (*row, error) {
 		}
 	case resident:
 		r.Memory = s.Decoded + s.Decoded/32 + 256<<20
-		if free := available(); r.Memory > free/4*3 {
+		if free := cmp.Or(memory.Available(), math.MaxInt64); r.Memory > free/4*3 { // not every system tells
 			return nil, nil
 		}
 	}
@@ -149,10 +147,6 @@ func (o *options) group(r *row) (*cgroup.Group, error) {
 
 func (r *row) nanoseconds() float64 { return r.Pass * 1e9 / float64(r.NNZ) }
 
-// available is the memory that the machine has left, or no limit where it does not tell.
-func available() int64 { return cmp.Or(memory.Available(), math.MaxInt64) }
-
-// report is NAME.json.
 type report struct {
 	K    int   `json:"k"`
 	CPUs int   `json:"cpus"`
@@ -180,10 +174,7 @@ func (r *report) has(nnz int64, regime string) bool {
 
 func (r *report) write(name string) error {
 	slices.SortStableFunc(r.Rows, func(a, b row) int {
-		if c := slices.Index(allRegimes, a.Regime) - slices.Index(allRegimes, b.Regime); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.NNZ, b.NNZ)
+		return cmp.Or(slices.Index(allRegimes, a.Regime)-slices.Index(allRegimes, b.Regime), cmp.Compare(a.NNZ, b.NNZ))
 	})
 	return harness.Write(name, r, r.markdown())
 }

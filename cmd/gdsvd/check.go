@@ -70,8 +70,13 @@ that says itself that it has not converged, and is as good as it says, exits wit
 		Args:              oneArgument("STORE or OUT"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkCheck(cmd, &o); err != nil {
-				return err
+			switch given := cmd.Flags().Changed; {
+			case o.Store == "" && given("store"):
+				return ui.Usagef(cmd, "--store: name a store")
+			case o.Store == "" && (given("tol") || given("memory") || given("workers")):
+				return ui.Usagef(cmd, "--tol, --memory and --workers are for a result that is measured: give its --store")
+			case given("tol") && !(o.Tol > 0 && o.Tol < 1):
+				return ui.Usagef(cmd, "--tol %v: want a tolerance between 0 and 1, both excluded", o.Tol)
 			}
 			if o.Store != "" || check.Holds(a.fsys, args[0]) {
 				if quick {
@@ -89,20 +94,6 @@ that says itself that it has not converged, and is as good as it says, exits wit
 	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within with --store; auto takes 60 % of what is available")
 	f.IntVar(&o.Workers, "workers", 0, "multiply with `N` threads with --store (0: all processors)")
 	return cmd
-}
-
-// checkCheck finds what is wrong with the flags before anything is opened.
-func checkCheck(cmd *cobra.Command, o *check.Options) error {
-	f := cmd.Flags()
-	switch {
-	case o.Store == "" && f.Changed("store"):
-		return ui.Usagef(cmd, "--store: name a store")
-	case o.Store == "" && (f.Changed("tol") || f.Changed("memory") || f.Changed("workers")):
-		return ui.Usagef(cmd, "--tol, --memory and --workers are for a result that is measured: give its --store")
-	case f.Changed("tol") && !(o.Tol > 0 && o.Tol < 1):
-		return ui.Usagef(cmd, "--tol %v: want a tolerance between 0 and 1, both excluded", o.Tol)
-	}
-	return nil
 }
 
 func (a *app) checkStore(ctx context.Context, path string, quick bool) error {
@@ -132,10 +123,8 @@ func (a *app) checkStore(ctx context.Context, path string, quick bool) error {
 }
 
 func (a *app) checkResult(ctx context.Context, dir string, o check.Options) error {
-	if o.Store != "" && o.Memory == 0 {
-		o.Memory = factor.DefaultMemory()
-	}
 	if o.Store != "" {
+		o.Memory = cmp.Or(o.Memory, factor.DefaultMemory())
 		defer heap.Limit(heap.Unplanned(o.Memory))()
 	}
 	o.FS, o.Log, o.Progress = a.fsys, a.display.Logger(), a.checked

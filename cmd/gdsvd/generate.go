@@ -150,13 +150,11 @@ func (a *app) printMade(path string, err error) error {
 type kronOptions struct {
 	factor    synth.Factor
 	base, out string
-	memory    int64
-	shardSize int64
-	force     bool
+	write     synth.WriteOptions
 }
 
 func (a *app) generateKronCommand() *cobra.Command {
-	o := kronOptions{memory: 1 << 30, shardSize: csr.DefaultShard}
+	o := kronOptions{write: synth.WriteOptions{FS: a.fsys, Memory: 1 << 30, ShardSize: csr.DefaultShard}}
 	cmd := &cobra.Command{
 		Use:   "kron --base STORE --rows R --cols C --nnz Z -o STORE",
 		Short: "Expand a store to any size, with known singular values",
@@ -190,9 +188,9 @@ Equal flags give equal stores. Memory does not grow with the size.`,
 	f.IntVar(&o.factor.NNZ, "nnz", 0, "entries of the factor")
 	f.Float64SliceVar(&o.factor.Values, "values", synth.DefaultFactorValues(), "`list` of numbers that the factor's entries are drawn from")
 	f.Uint64Var(&o.factor.Seed, "seed", 0, "seed of the random numbers")
-	f.Var(ui.Size(&o.memory, false), "memory", "memory to stay within while the values of the base are computed")
-	f.Var(ui.Size(&o.shardSize, false), "shard-size", "size of the files of the store")
-	f.BoolVar(&o.force, "force", false, storeForceHelp)
+	f.Var(ui.Size(&o.write.Memory, false), "memory", "memory to stay within while the values of the base are computed")
+	f.Var(ui.Size(&o.write.ShardSize, false), "shard-size", "size of the files of the store")
+	f.BoolVar(&o.write.Force, "force", false, storeForceHelp)
 	return cmd
 }
 
@@ -202,40 +200,37 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, base.Close()) }()
-	defer heap.Limit(heap.Unplanned(a.budget(o.memory)))()
+	defer heap.Limit(heap.Unplanned(a.budget(o.write.Memory)))()
 	var stage synth.Stage
 	defer a.display.End()
 	e := synth.Expansion{Factor: o.factor, Base: base}
-	err = e.Write(ctx, o.out, synth.WriteOptions{
-		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Memory: o.memory,
-		Progress: func(s synth.Stage, done, total int64) {
-			if s != stage {
-				stage = s
-				a.display.Begin("generate kron: " + string(s))
-			}
-			text, attr := fmt.Sprintf("%d entries", done), slog.Int64("entries", done)
-			if s == synth.StageTruth {
-				text, attr = fmt.Sprintf("pass %d over the base", done), slog.Int64("passes", done)
-			}
-			a.display.Update(ui.State{Done: done, Total: total, Text: text, Attrs: []slog.Attr{attr}})
-		},
-	})
+	o.write.Progress = func(s synth.Stage, done, total int64) {
+		if s != stage {
+			stage = s
+			a.display.Begin("generate kron: " + string(s))
+		}
+		text, attr := fmt.Sprintf("%d entries", done), slog.Int64("entries", done)
+		if s == synth.StageTruth {
+			text, attr = fmt.Sprintf("pass %d over the base", done), slog.Int64("passes", done)
+		}
+		a.display.Update(ui.State{Done: done, Total: total, Text: text, Attrs: []slog.Attr{attr}})
+	}
+	err = e.Write(ctx, o.out, o.write)
 	a.display.End()
 	return a.printMade(o.out, err)
 }
 
 type spectrumOptions struct {
-	matrix    synth.Spectrum
-	out       string
-	shardSize int64
-	force     bool
+	matrix synth.Spectrum
+	out    string
+	write  synth.WriteOptions
 }
 
 // decayingFloor is the least value of profiles that decay geometrically, unless another is given.
 const decayingFloor = 1e-3
 
 func (a *app) generateSpectrumCommand() *cobra.Command {
-	o := spectrumOptions{shardSize: csr.DefaultShard}
+	o := spectrumOptions{write: synth.WriteOptions{FS: a.fsys, ShardSize: csr.DefaultShard}}
 	m, p := &o.matrix, &o.matrix.Values
 	cmd := &cobra.Command{
 		Use:   "spectrum --rows R --cols C --values KIND -o STORE",
@@ -289,23 +284,21 @@ Equal flags give equal stores. Memory does not grow with the size.`,
 	f.Int64Var(&m.Rank, "rank", 0, "number of values that are not zero (0: as many as there can be)")
 	f.IntVar(&m.Layers, "layers", 4, "layers of rotations; a row has 2 to this power entries")
 	f.Uint64Var(&m.Seed, "seed", 0, "seed of the random numbers")
-	f.Var(ui.Size(&o.shardSize, false), "shard-size", "size of the files of the store")
-	f.BoolVar(&o.force, "force", false, storeForceHelp)
+	f.Var(ui.Size(&o.write.ShardSize, false), "shard-size", "size of the files of the store")
+	f.BoolVar(&o.write.Force, "force", false, storeForceHelp)
 	return cmd
 }
 
 func (a *app) generateSpectrum(ctx context.Context, o *spectrumOptions) error {
 	a.display.Begin("generate spectrum")
 	defer a.display.End()
-	err := o.matrix.Write(ctx, o.out, synth.WriteOptions{
-		FS: a.fsys, ShardSize: o.shardSize, Force: o.force,
-		Progress: func(_ synth.Stage, done, total int64) {
-			a.display.Update(ui.State{
-				Done: done, Total: total,
-				Text: fmt.Sprintf("%d rows", done), Attrs: []slog.Attr{slog.Int64("rows", done)},
-			})
-		},
-	})
+	o.write.Progress = func(_ synth.Stage, done, total int64) {
+		a.display.Update(ui.State{
+			Done: done, Total: total,
+			Text: fmt.Sprintf("%d rows", done), Attrs: []slog.Attr{slog.Int64("rows", done)},
+		})
+	}
+	err := o.matrix.Write(ctx, o.out, o.write)
 	a.display.End()
 	return a.printMade(o.out, err)
 }

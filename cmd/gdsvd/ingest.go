@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -147,8 +145,6 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	f.StringVar(&o.RowIDs, "rows-ids", "", "`FILE` of the ids of the rows of an input of indices, as Matrix Market and svmlight: one a line, in order")
 	f.StringVar(&o.ColIDs, "cols-ids", "", "`FILE` of the ids of its columns")
 	f.StringVar(&o.Titles, "titles", "", "`FILE` of ids and what people call them, as movies.csv, kept beside the store (info --titles)")
-	f.StringVar(&o.RowTitles, "row-titles", "", "`FILE` of the titles of rows")
-	f.StringVar(&o.ColTitles, "col-titles", "", "`FILE` of the titles of columns")
 	ui.ChoiceFlag(f, &o.Duplicates, "duplicates", ingest.DuplicatesError,
 		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of several entries at one place")
 	ui.ChoiceFlag(f, &o.Graph, "graph", ingest.NoGraph,
@@ -172,20 +168,18 @@ func (a *app) makingFlags(f *pflag.FlagSet, o *ingest.Options) {
 	f.Var(ui.Size(&o.Memory, false), "memory", "memory to stay within; without it 60 % of what is available if that is less")
 	f.Var(ui.Size(&o.ShardSize, false), "shard-size", "size of the files of the store")
 	f.IntVar(&o.Workers, "workers", 0, "parse and sort with `N` threads (0: all processors)")
+	f.StringVar(&o.RowTitles, "row-titles", "", "`FILE` of the titles of rows")
+	f.StringVar(&o.ColTitles, "col-titles", "", "`FILE` of the titles of columns")
 	a.recordFlags(f)
 	f.BoolVar(&o.IgnoreSpace, "ignore-space", false, "begin even if the disk seems too full for the temporary files and the store")
 }
 
 // toldIngest says what to do about an error in the words of the command line.
 func toldIngest(cmd *cobra.Command, err error) error {
-	var (
-		space     *ingest.SpaceError
-		ambiguity *format.AmbiguityError
-	)
-	switch {
-	case errors.As(err, &ambiguity):
+	if _, ok := errors.AsType[*format.AmbiguityError](err); ok {
 		return ui.Usage(cmd, err)
-	case errors.As(err, &space):
+	}
+	if _, ok := errors.AsType[*ingest.SpaceError](err); ok {
 		return fmt.Errorf("%w (--ignore-space begins nevertheless)", err)
 	}
 	return ui.Unfinished(err)
@@ -217,21 +211,14 @@ func (a *app) ingesting(cmd *cobra.Command, name, out string, o ingest.Options, 
 			Text:  fmt.Sprintf("%d entries", p.Entries),
 			Attrs: []slog.Attr{slog.Int64("entries", p.Entries)},
 		})
-		rec.Stage(stageOfIngest(p))
+		unit, known := map[string]string{ingest.StageRead: "bytes", "ids": "ids"}[p.Stage]
+		if !known {
+			unit = "entries"
+		}
+		rec.Stage(live.Stage{Name: p.Stage, Unit: unit, Done: p.Done, Total: p.Total, Entries: p.Entries})
 	}
 	defer a.display.End()
 	return run(cmd.Context(), o)
-}
-
-func stageOfIngest(p ingest.Progress) live.Stage {
-	unit := "entries"
-	switch p.Stage {
-	case ingest.StageRead:
-		unit = "bytes"
-	case "ids":
-		unit = "ids"
-	}
-	return live.Stage{Name: p.Stage, Unit: unit, Done: p.Done, Total: p.Total, Entries: p.Entries}
 }
 
 type ingestResult struct {
@@ -250,26 +237,24 @@ func (a *app) printIngest(report *ingest.Report) error {
 	for _, err := range report.FirstBad {
 		r.FirstBad = append(r.FirstBad, err.Error())
 	}
-	if a.json {
-		return a.stdout.PrintJSON(r)
-	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "store\t%s\n", r.Store)
-	fmt.Fprintf(w, "shape\t%d × %d, %d entries\n", r.Rows, r.Cols, r.NNZ)
-	fmt.Fprintf(w, "size\t%s%s\n", memory.FormatSize(r.Bytes), perEntry(r.Bytes, r.NNZ))
-	if !r.Finished {
-		fmt.Fprintf(w, "time\t%.2f s%s\n", r.Seconds.Total, known(", %.0f MB/s of input", r.MBPerSecond))
-	}
-	if r.RowTitles+r.ColTitles > 0 {
-		fmt.Fprintf(w, "titles\tof %d rows, %d columns\n", r.RowTitles, r.ColTitles)
-	}
-	fmt.Fprintf(w, "duplicates\t%d\n", r.Duplicates)
-	printSifted(w, report)
-	fmt.Fprintf(w, "bad lines\t%d\n", r.BadLines)
-	for _, what := range slices.Sorted(maps.Keys(r.LeftOut)) {
-		fmt.Fprintf(w, "left out\t%d %s\n", r.LeftOut[what], what)
-	}
-	if err := w.Flush(); err != nil {
+	err := a.print(r, nil, func(out *show.Printer) {
+		out.Printf("store\t%s\n", r.Store)
+		out.Printf("shape\t%d × %d, %d entries\n", r.Rows, r.Cols, r.NNZ)
+		out.Printf("size\t%s%s\n", memory.FormatSize(r.Bytes), perEntry(r.Bytes, r.NNZ))
+		if !r.Finished {
+			out.Printf("time\t%.2f s%s\n", r.Seconds.Total, known(", %.0f MB/s of input", r.MBPerSecond))
+		}
+		if r.RowTitles+r.ColTitles > 0 {
+			out.Printf("titles\tof %d rows, %d columns\n", r.RowTitles, r.ColTitles)
+		}
+		out.Printf("duplicates\t%d\n", r.Duplicates)
+		printSifted(out, report)
+		out.Printf("bad lines\t%d\n", r.BadLines)
+		for _, what := range slices.Sorted(maps.Keys(r.LeftOut)) {
+			out.Printf("left out\t%d %s\n", r.LeftOut[what], what)
+		}
+	})
+	if err != nil || a.json {
 		return err
 	}
 	for _, line := range r.FirstBad {
@@ -281,21 +266,21 @@ func (a *app) printIngest(report *ingest.Report) error {
 	return nil
 }
 
-func printSifted(w io.Writer, r *ingest.Report) {
+func printSifted(out *show.Printer, r *ingest.Report) {
 	f := r.Filtered
 	if f.Outside > 0 {
-		fmt.Fprintf(w, "left out\t%d entries outside of the times\n", f.Outside)
+		out.Printf("left out\t%d entries outside of the times\n", f.Outside)
 	}
 	if f.Passes > 0 {
-		fmt.Fprintf(w, "left out\t%d entries below the least value, %d rows and %d columns with too few, and %d entries of these\n", f.Small, f.Rows, f.Cols, f.Entries)
+		out.Printf("left out\t%d entries below the least value, %d rows and %d columns with too few, and %d entries of these\n", f.Small, f.Rows, f.Cols, f.Entries)
 	}
 	if h := r.Heldout; h != nil {
 		from := ""
 		if !h.From.IsZero() {
 			from = ", from " + h.From.Format(time.RFC3339Nano) + " on,"
 		}
-		fmt.Fprintf(w, "held out\t%d entries (%.2f %%)%s in %s\n", h.NNZ, 100*show.Ratio(float64(h.NNZ), float64(h.NNZ+r.NNZ)), from, h.Store)
-		fmt.Fprintf(w, "empty\t%d rows and %d columns have all their entries held out\n", h.Rows, h.Cols)
+		out.Printf("held out\t%d entries (%.2f %%)%s in %s\n", h.NNZ, 100*show.Ratio(float64(h.NNZ), float64(h.NNZ+r.NNZ)), from, h.Store)
+		out.Printf("empty\t%d rows and %d columns have all their entries held out\n", h.Rows, h.Cols)
 	}
 }
 
@@ -345,8 +330,6 @@ to sums that were rounded, or to an input of a declared shape: the store does no
 	f.StringVarP(&out, "out", "o", "", "the `STORE` to write; without it the STORE is replaced, in one step at the end")
 	ui.ChoiceFlag(f, &o.Duplicates, "duplicates", ingest.DuplicatesError,
 		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of an entry at a place that has one; the default is what the STORE was made with")
-	f.StringVar(&o.RowTitles, "row-titles", "", "`FILE` of the titles of rows")
-	f.StringVar(&o.ColTitles, "col-titles", "", "`FILE` of the titles of columns")
 	a.makingFlags(f, &o)
 	f.BoolVar(&o.Force, "force", false, "with -o, replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
 	f.BoolVar(&o.Resume, "resume", false, "go on where an append of these inputs was interrupted; if it is finished, only say so")

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/internal/durable"
 )
 
 // fewer drops the ratings that keep refuses, by number.
@@ -108,50 +107,20 @@ func TestInitFollowsIDs(t *testing.T) {
 	if o.code != ui.ExitOK || strings.Contains(o.stderr, "no ids") || !strings.Contains(o.stderr, "entries=37 of=40") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
-	withoutIDs(t, small)
-	inOrder := filepath.Join(t.TempDir(), "out")
-	o = gdsvd(t, "svd", whole, "-k", "3", "--method", "power", "-o", inOrder, "--init", small)
-	if o.code != ui.ExitOK || !strings.Contains(o.stderr, "the result of the start vectors has no ids") {
-		t.Fatalf("exit %d\n%s", o.code, o.stderr)
-	}
 	// The first pass, over the start vectors alone, shows how good they are.
-	if a, b := events(t, dir)[0], events(t, inOrder)[0]; a.Phase != "finish" || a.Sigma <= b.Sigma {
-		t.Errorf("by id: %+v; in order: %+v", a, b)
-	}
-}
-
-// withoutIDs makes of a result one from before there were ids.
-func withoutIDs(t *testing.T, dir string) {
-	t.Helper()
-	r, err := factor.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.IDs = factor.IDs{}
-	text, err := durable.Seal(r, &r.CRC)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, factor.ResultFile), text, 0o666)
-	}
-	if err != nil {
-		t.Fatal(err)
+	if a := events(t, dir)[0]; a.Phase != "finish" || float64(a.Sigma) < 0.9*float64(r.Sigma[0]) {
+		t.Errorf("%+v", a)
 	}
 }
 
 func TestInitRefused(t *testing.T) {
-	store, other := ingested(t, tall), ingested(t, wide)
+	store := ingested(t, tall)
 	long, _ := factorised(t, store, "-k", "2", "--vectors", "left")
 	of := func(init string) []string {
 		return []string{"svd", "-q", store, "-k", "2", "-o", filepath.Join(t.TempDir(), "out"), "--init", init}
 	}
 	fails(t, ui.ExitError, `--init .*no such file`, of(filepath.Join(t.TempDir(), "none"))...)
 	fails(t, ui.ExitError, `there is no V.npy, whose vectors this store needs: the result was made with --vectors left or interrupted`, of(long)...)
-	// V of the other has 90 entries, and it has no ids.
-	foreign, _ := factorised(t, other, "-k", "2")
-	withoutIDs(t, foreign)
-	o := gdsvd(t, of(foreign)...)
-	if o.code != ui.ExitError || !strings.Contains(o.stderr, "its vectors have 90 entries, for 40 in this store") {
-		t.Errorf("exit %d\n%s", o.code, o.stderr)
-	}
 	bad, _ := factorised(t, store, "-k", "2")
 	if err := os.Truncate(filepath.Join(bad, rightFile), 300); err != nil {
 		t.Fatal(err)

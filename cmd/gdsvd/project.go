@@ -87,29 +87,25 @@ func (a *app) withNew(cmd *cobra.Command, inputs []string, o foldin.Options, do 
 	if err = errors.Join(err, vfs.Sweep(a.fsys, beside, useless)); err != nil {
 		return err
 	}
-	if made && len(inputs) == 1 {
-		store, err := a.openSeen(inputs[0], true)
+	path := inputs[0]
+	if !made || len(inputs) > 1 {
+		var stage *vfs.Staging
+		if stage, err = vfs.Stage(a.fsys, beside, false, nil, nil); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stage.Abort()) }()
+		orient := ingest.OrientRows
+		if o.Columns {
+			orient = ingest.OrientCols
+		}
+		path = filepath.Join(stage.Dir(), "new.csr")
+		_, err = a.ingest(cmd, inputs, path, ingest.Options{Memory: o.Memory, Workers: o.Workers, Orient: orient, CheckpointEvery: -1})
+		if _, ok := errors.AsType[*format.AmbiguityError](err); ok {
+			return fmt.Errorf("%w; gdsvd ingest has these flags: project the store that it makes", err)
+		}
 		if err != nil {
 			return err
 		}
-		return errors.Join(do(store), store.Close())
-	}
-	stage, err := vfs.Stage(a.fsys, beside, false, nil, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stage.Abort()) }()
-	orient := ingest.OrientRows
-	if o.Columns {
-		orient = ingest.OrientCols
-	}
-	path := filepath.Join(stage.Dir(), "new.csr")
-	_, err = a.ingest(cmd, inputs, path, ingest.Options{Memory: o.Memory, Workers: o.Workers, Orient: orient, CheckpointEvery: -1})
-	if ambiguity := (*format.AmbiguityError)(nil); errors.As(err, &ambiguity) {
-		return fmt.Errorf("%w; gdsvd ingest has these flags: project the store that it makes", err)
-	}
-	if err != nil {
-		return err
 	}
 	store, err := a.openSeen(path, true)
 	if err != nil {

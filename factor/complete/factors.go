@@ -340,7 +340,6 @@ func (r *residual) DecodedSize(rows, nnz int64) int64 {
 	return r.Source.DecodedSize(rows, nnz) + (8*nnz+page-1)/page*page
 }
 
-// Scratch implements stream.Source.
 func (r *residual) Scratch() *csr.Block {
 	b := r.Source.Scratch()
 	if cap(b.Val) == 0 {
@@ -349,7 +348,6 @@ func (r *residual) Scratch() *csr.Block {
 	return b
 }
 
-// DecodeBlock implements stream.Source.
 func (r *residual) DecodeBlock(i int, dst *csr.Block) error {
 	kept := cap(dst.Val) == 0 // for good: it is to hold nothing that is not used
 	if err := r.Source.DecodeBlock(i, dst); err != nil {

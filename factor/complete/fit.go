@@ -92,7 +92,6 @@ const (
 	Done
 )
 
-// String returns "means", "top", "path", "final" or "done".
 func (p Phase) String() string { return [...]string{"means", "top", "path", "final", "done"}[p] }
 
 // State is all that a fit keeps between two rounds.

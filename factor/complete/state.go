@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -73,12 +73,8 @@ func (s *State) Save(w io.Writer, of string) error {
 	const part = 8 << 10
 	b := make([]byte, 0, 8*part)
 	for _, x := range s.floats(one) {
-		for len(x) > 0 {
-			now := x[:min(part, len(x))]
-			x, b = x[len(now):], b[:0]
-			for _, v := range now {
-				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-			}
+		for some := range slices.Chunk(x, part) {
+			b, _ = binary.Append(b[:0], binary.LittleEndian, some) // float64s have a size
 			if err := write(b); err != nil {
 				return err
 			}
@@ -140,17 +136,14 @@ func Load(r io.ReaderAt, size int64) (s *State, of string, err error) {
 	sum := crc.Of(start[:off])
 	b := make([]byte, 64<<10)
 	for _, x := range s.floats(one) {
-		for len(x) > 0 {
-			now := b[:min(len(b), 8*len(x))]
+		for some := range slices.Chunk(x, len(b)/8) {
+			now := b[:8*len(some)]
 			if _, err := r.ReadAt(now, off); err != nil {
 				return nil, "", err
 			}
 			sum = crc.Update(sum, now)
 			off += int64(len(now))
-			for i := range len(now) / 8 {
-				x[i] = math.Float64frombits(binary.LittleEndian.Uint64(now[8*i:]))
-			}
-			x = x[len(now)/8:]
+			_, _ = binary.Decode(now, binary.LittleEndian, some) // as many bytes as these have
 		}
 	}
 	if _, err := r.ReadAt(b[:4], off); err != nil {

@@ -43,7 +43,6 @@ type Options struct {
 	Progress func(what string, done, total float64) // may be nil
 }
 
-// Report is what Run has found.
 type Report struct {
 	Train   string   `json:"train"`               // store of the training entries
 	Test    string   `json:"test"`                // store of the held-out entries
@@ -238,7 +237,8 @@ func (e *evaluation) baselines(ctx context.Context) error {
 	if e.lists {
 		popularity := e.model(&Model{Name: "popularity", Baseline: true})
 		if err := e.list(ctx, popularity, &recommend.Factorisation{
-			Rows: e.rows, Cols: e.cols, Sigma: []float64{1}, U: ones, V: e.columns.popularity,
+			Rows: e.rows, Cols: e.cols, Sigma: []float64{1},
+			U: vectorOf(func(int64) float64 { return 1 }), V: vectorOf(func(j int64) float64 { return e.columns.counts[j] }),
 		}, recommend.Model); err != nil {
 			return err
 		}

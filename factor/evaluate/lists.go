@@ -15,20 +15,14 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-func ones(_ int64, rows *mat.Dense) error {
-	n, _ := rows.Dims()
-	for i := range n {
-		rows.Set(i, 0, 1)
+// vectorOf reads vectors of one number each.
+func vectorOf(number func(i int64) float64) func(first int64, rows *mat.Dense) error {
+	return func(first int64, rows *mat.Dense) error {
+		for i := range rows.RawMatrix().Rows {
+			rows.Set(i, 0, number(first+int64(i)))
+		}
+		return nil
 	}
-	return nil
-}
-
-func (c *columns) popularity(first int64, rows *mat.Dense) error {
-	n, _ := rows.Dims()
-	for i := range n {
-		rows.Set(i, 0, c.counts[first+int64(i)])
-	}
-	return nil
 }
 
 func (e *evaluation) list(ctx context.Context, m *Model, f *recommend.Factorisation, by recommend.Scoring) error {

@@ -263,8 +263,8 @@ func (p *projecting) deviations() ([]float64, error) {
 
 // valueError names the line and the entry that a step makes no number.
 func (p *projecting) valueError(err error) error {
-	var e *view.ValueError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*view.ValueError](err)
+	if !ok {
 		return err
 	}
 	rows, cols := csr.Orient(p.store, csr.RowAxis, csr.ColAxis)

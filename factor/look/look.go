@@ -88,14 +88,6 @@ func (l *look) told(ctx context.Context, err error) error {
 	return l.store.Named(err)
 }
 
-// pipeline is that of the view, "" of none.
-func (l *look) pipeline() string {
-	if len(l.View) == 0 {
-		return ""
-	}
-	return l.View.String()
-}
-
 // namesOf are the names of the rows or columns of a store with these numbers.
 func namesOf(store *csr.Store, axis csr.Axis, at []int64) (_ map[int64]factor.Name, err error) {
 	at = slices.Clone(at)
@@ -172,7 +164,7 @@ func OpenMatrix(ctx context.Context, store *csr.Store, o Options, reads int) (*M
 		return nil, err
 	}
 	if _, rank, _ := l.view.Sides(); rank > 0 {
-		return nil, says("%v %s: it fills the matrix, so that there are not only entries to write: leave out the step that centres", factor.Option("View"), l.pipeline())
+		return nil, says("%v %s: it fills the matrix, so that there are not only entries to write: leave out the step that centres", factor.Option("View"), l.View.String())
 	}
 	return &Matrix{look: l, drops: len(l.View) > 0}, nil
 }
@@ -195,7 +187,6 @@ func (m *Matrix) EachRow(ctx context.Context, each func(row int64, cols []uint32
 	return m.look.told(ctx, err)
 }
 
-// Memory is the budget in bytes.
 func (m *Matrix) Memory() int64 { return m.look.Memory }
 
 // The most rows and entries of each that Peek takes.
@@ -282,7 +273,7 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 	if err != nil {
 		return nil, l.told(ctx, err)
 	}
-	p := &Peeked{Store: store.Path(), View: l.pipeline()}
+	p := &Peeked{Store: store.Path(), View: l.View.String()}
 	p.Rows, p.Cols = factor.Dims(store)
 	return p, p.name(store, rows, cols, lines)
 }

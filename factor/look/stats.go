@@ -109,7 +109,7 @@ func Summarise(ctx context.Context, store *csr.Store, o StatsOptions) (_ *Stats,
 		return nil, err
 	}
 	norm, _ := l.view.Norm()
-	r := &Stats{Format: statsFormat, Store: store.Path(), View: l.pipeline(), Matrix: store.Fingerprint(), Entries: s.Count, Sum: factor.Number(s.Sum), Norm: factor.Number(norm), Dir: o.Dir}
+	r := &Stats{Format: statsFormat, Store: store.Path(), View: l.View.String(), Matrix: store.Fingerprint(), Entries: s.Count, Sum: factor.Number(s.Sum), Norm: factor.Number(norm), Dir: o.Dir}
 	if elements := float64(store.Rows()) * float64(store.Cols()); elements > 0 {
 		r.Mean = factor.Number(s.Sum / elements)
 	}
@@ -156,7 +156,7 @@ func (s *side) add(lines []view.Numbers) {
 }
 
 func (s *side) stats(store *csr.Store, axis csr.Axis) (SideStats, error) {
-	r := SideStats{Number: s.n, Empty: s.lengths[0], Quantiles: s.quantiles(), Largest: []LineStats{}}
+	r := SideStats{Number: s.n, Empty: s.lengths[0], Quantiles: Quantiles(s.lengths, shares...), Largest: []LineStats{}}
 	var at []int64
 	for _, x := range s.top {
 		at = append(at, x.at)
@@ -168,11 +168,15 @@ func (s *side) stats(store *csr.Store, axis csr.Axis) (SideStats, error) {
 	return r, err
 }
 
-func (s *side) quantiles() []Quantile {
-	q, passed := []Quantile{}, int64(0) // lines of lengths up to this one
-	for _, length := range slices.Sorted(maps.Keys(s.lengths)) {
-		passed += s.lengths[length]
-		for len(q) < len(shares) && float64(passed) >= shares[len(q)]*float64(s.n) {
+// Quantiles are those at ascending shares, of how many lines have a length; none of no lines.
+func Quantiles(lengths map[int64]int64, shares ...float64) []Quantile {
+	q, passed, all := []Quantile{}, int64(0), int64(0) // lines of lengths up to this one, and of all
+	for _, n := range lengths {
+		all += n
+	}
+	for _, length := range slices.Sorted(maps.Keys(lengths)) {
+		passed += lengths[length]
+		for len(q) < len(shares) && float64(passed) >= shares[len(q)]*float64(all) {
 			q = append(q, Quantile{shares[len(q)], length})
 		}
 	}

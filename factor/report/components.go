@@ -16,40 +16,29 @@ import (
 type vectors struct {
 	one, many string
 	recommend.Vectors
-	names  *factor.Names // nil: there are none
-	labels *labels       // nil: there are none
+	names  *factor.Names
+	labels *labels // nil: there are none
 	topics []recommend.Topic
 	view   *extent // nil: there are less than two components
-}
-
-func (v *vectors) close() error {
-	if v.names == nil {
-		return nil
-	}
-	return v.names.Close()
 }
 
 // openVectors opens the vectors of a side, nil if the result has none. Of its components the first few are read.
 func openVectors(ctx context.Context, r *factor.Result, rows bool, components int) (*vectors, error) {
 	v := &vectors{one: "column", many: "columns"}
 	v.N, v.Read = r.Cols, r.ReadV
-	file, side, open := "V.npy", r.IDs.Cols, r.ColNames
+	file, open := "V.npy", r.ColNames
 	if rows {
 		v.one, v.many, v.N, v.Read = "row", "rows", r.Rows, r.ReadU
-		file, side, open = "U.npy", r.IDs.Rows, r.RowNames
+		file, open = "U.npy", r.RowNames
 	}
 	v.Sigma = r.Values()
 	v.Sigma = v.Sigma[:min(len(v.Sigma), max(components, 2))]
-	if len(r.Files) > 0 && !slices.ContainsFunc(r.Files, func(f factor.File) bool { return f.Name == file }) || v.N == 0 || len(v.Sigma) == 0 {
+	if !slices.ContainsFunc(r.Files, func(f factor.File) bool { return f.Name == file }) || v.N == 0 || len(v.Sigma) == 0 {
 		return nil, nil
 	}
-	if side != nil {
-		var err error
-		if v.names, err = open(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return v, nil
+	var err error
+	v.names, err = open(ctx)
+	return v, err
 }
 
 // find goes over the vectors for the strongest of each component, and for where they lie.
@@ -79,23 +68,14 @@ func (v *vectors) find(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// nameAt is the name of row or column i, its number if it has none.
-func (v *vectors) nameAt(i int64) (markup, error) {
-	if v.names == nil {
-		return markedUp("number %d", i), nil
-	}
-	n, err := v.names.At(i)
-	return nameOf(n), err
-}
-
 func (p *page) items(v *vectors, sign string, items []recommend.Item) error {
 	p.f("<div><p>%s %s</p><ol>", sign, v.many)
 	for _, item := range items {
-		name, err := v.nameAt(int64(item.Index))
+		name, err := v.names.At(int64(item.Index))
 		if err != nil {
 			return err
 		}
-		p.f("<li><span>%s</span> <span class=\"dim score\">%s</span></li>", name, minus(fmt.Sprintf("%.3f", item.Score)))
+		p.f("<li><span>%s</span> <span class=\"dim score\">%s</span></li>", nameOf(name), minus(fmt.Sprintf("%.3f", item.Score)))
 	}
 	p.WriteString("</ol></div>\n")
 	return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -225,22 +226,6 @@ func lengthBins(lengths map[int64]int64) (all []bar) {
 	return all
 }
 
-// quantile is the least length that a share of the lines does not exceed.
-func quantile(lengths map[int64]int64, share float64) int64 {
-	all := append([]bar{{0, 1, lengths[0]}}, lengthBins(lengths)...)
-	lines, passed := int64(0), int64(0)
-	for _, b := range all {
-		lines += b.n
-	}
-	for _, b := range all {
-		passed += b.n
-		if b.n > 0 && float64(passed) >= share*float64(lines) {
-			return int64(b.lo)
-		}
-	}
-	return 0
-}
-
 // mostOf is the largest number of a bar, and the least above 0.
 func mostOf(bars []bar) (least, most int64) {
 	for _, b := range bars {
@@ -297,8 +282,8 @@ func (p *page) lengths(c *counts) {
 		all = append(all, s.bins...)
 	}
 	for _, s := range sides {
-		caption := markedUp("Entries of the %s: %s at least, median %s, %s at most", s.many,
-			count(quantile(s.of, 0)), count(quantile(s.of, 0.5)), count(quantile(s.of, 1)))
+		q := append(look.Quantiles(s.of, 0, 0.5, 1), make([]look.Quantile, 3)...) // zeros, where there are no lines
+		caption := markedUp("Entries of the %s: %s at least, median %s, %s at most", s.many, count(q[0].Length), count(q[1].Length), count(q[2].Length))
 		none := s.of[0]
 		switch {
 		case len(s.bins) == 1:

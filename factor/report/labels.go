@@ -29,10 +29,7 @@ const (
 // readLabels reads a file with lines of an id, a tab or, in a file without tabs in its first line, a comma, and a label. Its first line may be
 // a header.
 func readLabels(ctx context.Context, o Options, v *vectors) (_ *labels, err error) {
-	switch {
-	case v == nil || v.names == nil:
-		return nil, fmt.Errorf("%s: labels belong to ids, and the result has no vectors with ids", o.Labels)
-	case 2*v.N > o.Memory/2:
+	if 2*v.N > o.Memory/2 {
 		return nil, &budget.Error{Budget: o.Memory, Need: 4 * v.N, What: fmt.Sprintf("labels of %d %s", v.N, v.many)}
 	}
 	f, err := o.FS.Open(o.Labels)

@@ -19,6 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/live"
+	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/stream/view"
@@ -173,8 +174,8 @@ func TestFineBins(t *testing.T) {
 func TestQuantiles(t *testing.T) {
 	lengths := map[int64]int64{0: 3, 2: 4, 9: 3}
 	for share, want := range map[float64]int64{0: 0, 0.3: 0, 0.31: 2, 0.5: 2, 0.7: 2, 0.71: 9, 1: 9} {
-		if got := quantile(lengths, share); got != want {
-			t.Errorf("%v: %d, want %d", share, got, want)
+		if got := look.Quantiles(lengths, share); len(got) != 1 || got[0].Length != want {
+			t.Errorf("%v: %v, want %d", share, got, want)
 		}
 	}
 }
@@ -318,7 +319,7 @@ func FuzzLabels(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() {
-		if err := v.close(); err != nil {
+		if err := v.names.Close(); err != nil {
 			f.Error(err)
 		}
 	})

@@ -86,7 +86,7 @@ func Write(ctx context.Context, w io.Writer, r *factor.Result, o Options) (err e
 	var sides []*vectors
 	defer func() {
 		for _, v := range sides {
-			err = errors.Join(err, v.close())
+			err = errors.Join(err, v.names.Close())
 		}
 	}()
 	for _, rows := range []bool{true, false} {

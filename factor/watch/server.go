@@ -105,8 +105,7 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		var op *net.OpError
-		if errors.As(err, &op) {
+		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err
 		}
 		return nil, fmt.Errorf("listen on %s: %w", o.Listen, err)
@@ -132,7 +131,6 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Addr is the address that is listened to.
 func (s *Server) Addr() string { return s.listen.Addr().String() }
 
 // URL is the address of the first page, without the token.

@@ -146,21 +146,12 @@ type Type struct {
 }
 
 func TypeOf(descr string) (Type, error) {
-	t := Type{}
+	var t Type
 	if len(descr) == 3 {
 		t = Type{Kind: descr[1], Size: int(descr[2] - '0'), Big: descr[0] == '>'}
 	}
-	order := t.Size > 0 && strings.IndexByte("<>|", descr[0]) >= 0 && (descr[0] != '|' || t.Size == 1)
-	known := false
-	switch t.Kind {
-	case 'b':
-		known = t.Size == 1
-	case 'i', 'u':
-		known = t.Size == 1 || t.Size == 2 || t.Size == 4 || t.Size == 8
-	case 'f':
-		known = t.Size == 2 || t.Size == 4 || t.Size == 8
-	}
-	if !order || !known {
+	sizes := map[byte]string{'b': "1", 'i': "1248", 'u': "1248", 'f': "248"}[t.Kind]
+	if sizes == "" || strings.IndexByte(sizes, descr[2]) < 0 || strings.IndexByte("<>|", descr[0]) < 0 || descr[0] == '|' && t.Size > 1 {
 		return t, badly("its elements are %.20q; save them as numbers: numpy.save(file, x.astype('<f8'))", descr)
 	}
 	return t, nil
@@ -216,17 +207,26 @@ func (t Type) Floats(dst []float64, b []byte) {
 			dst[i] = float64(u64(b[8*i:]))
 		}
 	default:
-		for i := range dst {
-			switch t.Size {
-			case 2:
-				dst[i] = t.signed(int64(u16(b[2*i:])), 16)
-			case 4:
-				dst[i] = t.signed(int64(u32(b[4*i:])), 32)
-			default:
-				dst[i] = float64(int64(u64(b[8*i:])))
+		t.parts(len(dst), b, func(first int, part []int64) bool {
+			for i, n := range part {
+				dst[first+i] = float64(n)
 			}
+			return true
+		})
+	}
+}
+
+// parts decodes n integers, some at a time, for take, until it is false.
+func (t Type) parts(n int, b []byte, take func(first int, part []int64) bool) bool {
+	var some [256]int64
+	for first := 0; first < n; first += len(some) {
+		part := some[:min(len(some), n-first)]
+		t.Ints(part, b[first*t.Size:])
+		if !take(first, part) {
+			return false
 		}
 	}
+	return true
 }
 
 // half is a number of IEEE 754 binary16: a sign, an exponent of 5 bits and 10 bits behind the point.
@@ -241,14 +241,6 @@ func half(x uint16) float64 {
 		v = math.Float64frombits(0x7ff<<52 | m<<42)
 	}
 	return math.Copysign(math.Ldexp(v, exp-bias-digits), 1-2*float64(x>>15))
-}
-
-// signed is a number of the given bits, with its sign if it has one.
-func (t Type) signed(v int64, bits int) float64 {
-	if t.Kind == 'i' {
-		v = v << (64 - bits) >> (64 - bits)
-	}
-	return float64(v)
 }
 
 // order decodes the bytes of an element.
@@ -303,17 +295,13 @@ func (t Type) Indices(dst []uint32, b []byte) bool {
 		}
 		return t.Kind == 'u' || all < 1<<31
 	}
-	var some [256]int64
-	for len(dst) > 0 {
-		part := some[:min(len(some), len(dst))]
-		t.Ints(part, b)
+	return t.parts(len(dst), b, func(first int, part []int64) bool {
 		for i, n := range part {
 			if n < 0 || n > math.MaxUint32 {
 				return false
 			}
-			dst[i] = uint32(n)
+			dst[first+i] = uint32(n)
 		}
-		dst, b = dst[len(part):], b[len(part)*t.Size:]
-	}
-	return true
+		return true
+	})
 }

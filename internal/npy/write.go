@@ -1,6 +1,7 @@
 package npy
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -22,26 +23,16 @@ const (
 
 // HeaderOf returns the bytes before the data of an array of the given shape in C order, whose elements are descr, "<f8" for float64.
 func HeaderOf(descr string, shape ...int64) []byte {
-	dims := make([]string, len(shape))
-	for i, d := range shape {
-		dims[i] = fmt.Sprint(d)
-	}
-	tuple := strings.Join(dims, ", ")
-	if len(dims) == 1 {
+	tuple := strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", ", "), "[]")
+	if len(shape) == 1 {
 		tuple += ","
 	}
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, tuple)
 	// Magic, a version, a two-byte length, the dictionary, spaces and a newline fill whole alignments.
 	fixed := len(Magic) + 4
 	size := (fixed + len(dict) + 1 + alignment - 1) / alignment * alignment
-	b := make([]byte, 0, size)
-	b = append(append(b, Magic...), 1, 0)
-	b = binary.LittleEndian.AppendUint16(b, uint16(size-fixed))
-	b = append(b, dict...)
-	for len(b) < size-1 {
-		b = append(b, ' ')
-	}
-	return append(b, '\n')
+	b := binary.LittleEndian.AppendUint16([]byte(Magic+"\x01\x00"), uint16(size-fixed))
+	return fmt.Appendf(b, "%-*s\n", size-fixed-1, dict)
 }
 
 // Array is a rows×cols array in a file that is being written. Its rows may be
@@ -79,7 +70,7 @@ func create(fsys vfs.FS, name string, head []byte, rows, cols int64) (*Array, er
 		return nil, err
 	}
 	a := &Array{f: f, rows: rows, cols: cols, head: head}
-	a.begin()
+	_, _ = a.sum.Write(head)
 	return a, nil
 }
 
@@ -110,19 +101,14 @@ func (a *Array) WriteRows(first int64, rows *mat.Dense) error {
 	return nil
 }
 
-// begin leaves the checksums of the header.
-func (a *Array) begin() {
-	a.sum = Sum{}
-	_, _ = a.sum.Write(a.head)
-}
-
 // summed takes chunk, which is written at off, into the checksum: a sweep from the
 // first row to the last leaves that of the file.
 func (a *Array) summed(off int64, chunk []byte) {
 	row := (off - int64(len(a.head))) / (8 * a.cols)
 	switch {
 	case row == 0:
-		a.begin()
+		a.sum = Sum{}
+		_, _ = a.sum.Write(a.head)
 	case row != a.next:
 		a.next = -1
 		return
@@ -155,10 +141,7 @@ func (a *Array) Finish() (Sum, error) {
 	if err == nil {
 		err = a.f.Sync()
 	}
-	if cerr := a.f.Close(); err == nil {
-		err = cerr
-	}
-	return s, err
+	return s, cmp.Or(err, a.f.Close())
 }
 
 // Discard closes the array without finishing it; the file stays.

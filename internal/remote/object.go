@@ -157,7 +157,6 @@ type stream struct {
 	failed   error // met by the next read
 	failures int   // one after the other
 	since    int64 // at of the last
-	gap      []byte
 }
 
 // read reads at least one byte from off on, which is a little behind at, or fails.
@@ -194,10 +193,7 @@ func (s *stream) once(p []byte, off int64) (int, error) {
 	}
 	before := s.at < off
 	if before {
-		if s.gap == nil {
-			s.gap = make([]byte, 1<<14)
-		}
-		p = s.gap[:min(int64(len(s.gap)), off-s.at)]
+		p = make([]byte, min(1<<14, off-s.at))
 	}
 	if s.end >= 0 {
 		p = p[:min(int64(len(p)), s.end-s.at)]

@@ -188,8 +188,8 @@ func (c *Client) pause(ctx context.Context, name string, n, times int, err error
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var p *passing
-	if !errors.As(err, &p) {
+	p, ok := errors.AsType[*passing](err)
+	if !ok {
 		return failed(name, err)
 	}
 	if n+1 >= times {
@@ -198,10 +198,8 @@ func (c *Client) pause(ctx context.Context, name string, n, times int, err error
 	wait := min(c.o.Pause<<n, longestPause)
 	wait = max(wait/2+rand.N(wait/2+1), min(p.after, 3*longestPause)) // many who were refused at a time do not come at a time again
 	c.o.Log.Info("a request for an input has failed: it is made again", "input", Display(name), "why", p.err, "after", wait)
-	t := time.NewTimer(wait)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(wait):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -151,47 +151,60 @@ func fastest(a, b []float64) []float64 {
 	return b
 }
 
-// measure measures a store with n columns.
 func measure(ctx context.Context, n, nnz int) (c costs, err error) {
+	err = withRatings(n, nnz, func(store *csr.Store, pass passFunc) error {
+		for range rounds {
+			p, err := stream.Measure(ctx, store, widths, time.Second)
+			if err != nil {
+				return err
+			}
+			c.sample, c.decode = fastest(c.sample, p.Multiply), fastest(c.decode, []float64{p.Decode})
+		}
+		for _, l := range widths {
+			x, y := mat.NewDense(n, l, nil), mat.NewDense(n, l, nil)
+			solver.Gaussian(x, 0, 1, 1)
+			var all []float64
+			for spent := 0.0; len(all) < 2 || spent < enough; { // the first one reads the store or allocates
+				seconds, err := pass(ctx, x, y)
+				if err != nil {
+					return err
+				}
+				all, spent = append(all, seconds), spent+seconds
+			}
+			slices.Sort(all)
+			c.product = append(c.product, all[len(all)/10]*1e9/float64(nnz))
+		}
+		return nil
+	})
+	return c, err
+}
+
+// withRatings calls do with a store of ratings, for as long as it takes, and with what makes a pass over it and tells
+// the seconds of processors that it has taken.
+func withRatings(n, nnz int, do func(store *csr.Store, pass passFunc) error) error {
 	dir, err := os.MkdirTemp("", "gdsvd-calibrate-")
 	if err != nil {
-		return c, err
+		return err
 	}
 	defer os.RemoveAll(dir)
 	store, err := ratings(filepath.Join(dir, "m.csr"), n, nnz)
 	if err != nil {
-		return c, err
+		return err
 	}
 	defer store.Close()
-	for range rounds {
-		p, err := stream.Measure(ctx, store, widths, time.Second)
-		if err != nil {
-			return c, err
-		}
-		c.sample, c.decode = fastest(c.sample, p.Multiply), fastest(c.decode, []float64{p.Decode})
-	}
 	m, err := stream.New(store, stream.Options{Workers: workers})
 	if err != nil {
-		return c, err
+		return err
 	}
 	defer m.Close()
-	for _, l := range widths {
-		x, y := mat.NewDense(n, l, nil), mat.NewDense(n, l, nil)
-		solver.Gaussian(x, 0, 1, 1)
-		var all []float64
-		for spent := 0.0; len(all) < 2 || spent < enough; { // the first one reads the store or allocates
-			start := harness.ProcessorSeconds()
-			if _, err := m.Run(ctx, solver.Pass{X: x, Sum: y}); err != nil {
-				return c, err
-			}
-			all = append(all, harness.ProcessorSeconds()-start)
-			spent += all[len(all)-1]
-		}
-		slices.Sort(all)
-		c.product = append(c.product, all[len(all)/10]*1e9/float64(nnz))
-	}
-	return c, nil
+	return do(store, func(ctx context.Context, x, y *mat.Dense) (float64, error) {
+		start := harness.ProcessorSeconds()
+		_, err := m.Run(ctx, solver.Pass{X: x, Sum: y})
+		return harness.ProcessorSeconds() - start, err
+	})
 }
+
+type passFunc func(ctx context.Context, x, y *mat.Dense) (seconds float64, err error)
 
 // ratings makes an n×n store of about nnz entries: the popularity of columns falls with the power ⅔ of their rank,
 // and popular ones lie anywhere, as those of ids that tell nothing do.
@@ -229,31 +242,19 @@ func ratings(path string, n, nnz int) (*csr.Store, error) {
 // over a store with hardly anything else in it.
 func sums(ctx context.Context) (float64, error) {
 	const n, l = 1 << 19, 4
-	dir, err := os.MkdirTemp("", "gdsvd-calibrate-")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(dir)
-	store, err := ratings(filepath.Join(dir, "m.csr"), n, n/8)
-	if err != nil {
-		return 0, err
-	}
-	defer store.Close()
-	m, err := stream.New(store, stream.Options{Workers: workers})
-	if err != nil {
-		return 0, err
-	}
-	defer m.Close()
 	x, y := mat.NewDense(n, l, nil), mat.NewDense(n, l, nil)
 	best := math.Inf(1)
-	for range rounds {
-		start := harness.ProcessorSeconds()
-		if _, err := m.Run(ctx, solver.Pass{X: x, Sum: y}); err != nil {
-			return 0, err
+	err := withRatings(n, n/8, func(_ *csr.Store, pass passFunc) error {
+		for range rounds {
+			seconds, err := pass(ctx, x, y)
+			if err != nil {
+				return err
+			}
+			best = min(best, seconds)
 		}
-		best = min(best, harness.ProcessorSeconds()-start)
-	}
-	return best * 1e9 / workers / (n * l), nil
+		return nil
+	})
+	return best * 1e9 / workers / (n * l), err
 }
 
 // diagonal is an operator with eigenvalues that fall as those of ratings do.

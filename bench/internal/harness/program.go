@@ -23,7 +23,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// Program is a gdsvd.
 type Program struct {
 	Path string
 	// Log gets what it says while it runs; nil: what it says becomes part of the error of a run that fails.

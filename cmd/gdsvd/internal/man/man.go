@@ -199,25 +199,13 @@ func (p *page) seeAlso(cmd *cobra.Command) {
 
 func bold(s string) string { return `\fB` + escape(s) + `\fP` }
 
+var special = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, "\t", "    ")
+
 // escape has text stand as it is: groff_char(7). Letters beyond ASCII are given by number.
 func escape(s string) string {
 	var b strings.Builder
-	for _, r := range s {
+	for _, r := range special.Replace(s) {
 		switch {
-		case r == '\\':
-			b.WriteString(`\e`)
-		case r == '-':
-			b.WriteString(`\-`)
-		case r == '\'':
-			b.WriteString(`\(aq`)
-		case r == '`':
-			b.WriteString(`\(ga`)
-		case r == '^':
-			b.WriteString(`\(ha`)
-		case r == '~':
-			b.WriteString(`\(ti`)
-		case r == '\t':
-			b.WriteString("    ")
 		case r < ' ' || r == 0x7f:
 		case r > 0x7f:
 			fmt.Fprintf(&b, `\[u%04X]`, r)

@@ -16,7 +16,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/gdsvd/gdsvd/internal/mix"
 )
@@ -64,7 +63,7 @@ func (p Profile) validate(r int64) error {
 	decays := p.Kind == Exponential || p.grouped()
 	switch {
 	case !slices.Contains(ProfileKinds(), p.Kind):
-		return fmt.Errorf("values of kind %q: choose %s", p.Kind, kindNames())
+		return fmt.Errorf("values of kind %q: choose one of %q", p.Kind, ProfileKinds())
 	case decays && !open(p.Decay):
 		return fmt.Errorf("decay of %v: want more than 0 and less than 1", p.Decay)
 	case p.Kind == Polynomial && !(p.Power > 0 && p.Power <= 100):
@@ -82,14 +81,6 @@ func (p Profile) validate(r int64) error {
 		return fmt.Errorf("the least of %d values is %.3g: want a smaller rank, or a floor of %g or more", r, least, tiniest)
 	}
 	return nil
-}
-
-func kindNames() string {
-	var names []string
-	for _, k := range ProfileKinds() {
-		names = append(names, string(k))
-	}
-	return strings.Join(names, ", ")
 }
 
 func (p Profile) grouped() bool { return p.Kind == Clustered || p.Kind == Repeated }

@@ -1,6 +1,10 @@
 package synth
 
-import "github.com/gdsvd/gdsvd/internal/mix"
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/internal/mix"
+)
 
 type entry struct {
 	at  int64
@@ -24,10 +28,7 @@ const spacing = 5
 // powers of spacing from first on.
 func newLayers(n int64, first, count int, key uint64) []layer {
 	layers := make([]layer, count)
-	stride := int64(1)
-	for range first {
-		stride *= spacing
-	}
+	stride := int64(math.Pow(spacing, float64(first)))
 	for i := range layers {
 		k := mix.Finalise(key + uint64(first+i+1)*mix.Golden)
 		// Offsets keep the pairs of a layer from nesting in those of the next,

@@ -70,7 +70,6 @@ func (d *Doing) Beside() string {
 	return ""
 }
 
-// describe says how far the activity is.
 func (x *activity) describe(now time.Time) string {
 	switch {
 	case x == nil:

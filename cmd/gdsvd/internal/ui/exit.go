@@ -48,7 +48,6 @@ func Usage(cmd *cobra.Command, err error) error {
 	return &usageError{command: cmd.CommandPath(), err: err}
 }
 
-// Usagef is Usage with a format.
 func Usagef(cmd *cobra.Command, format string, args ...any) error {
 	return Usage(cmd, fmt.Errorf(format, args...))
 }
@@ -58,11 +57,11 @@ func (e *usageError) Unwrap() error { return e.err }
 
 // ExitCode maps an error to the code of the process: the only place that does.
 func ExitCode(err error) int {
-	var wrongUsage *usageError
+	_, wrongUsage := errors.AsType[*usageError](err)
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.As(err, &wrongUsage):
+	case wrongUsage:
 		return ExitUsage
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
@@ -77,16 +76,16 @@ func ExitCode(err error) int {
 
 // Message is the one line that is said about an error.
 func Message(err error) string {
-	var said *factor.Error
 	text := err.Error()
-	if errors.As(err, &said) {
+	said, ok := errors.AsType[*factor.Error](err)
+	if ok {
 		text = strings.Replace(text, said.Error(), said.Say(FlagOf), 1)
 	}
 	text = Harmless(strings.Join(slices.Compact(strings.Split(strings.TrimSpace(text), "\n")), "; "))
 	switch {
 	case errors.Is(err, syscall.EMFILE):
 		text += " (raise the limit: ulimit -n)"
-	case said != nil:
+	case ok:
 	case errors.Is(err, context.Canceled):
 		text = "interrupted; nothing is written"
 	case errors.Is(err, fs.ErrExist) && !errors.Is(err, vfs.ErrStays):
@@ -101,7 +100,6 @@ var optionFlags = map[factor.Option]string{
 	"Remote": "--engine", "Resume": "--resume", "Rows": "--rows", "Tol": "--tol", "View": "--view", "Vectors": "--vectors",
 }
 
-// FlagOf is the flag of an option.
 func FlagOf(o factor.Option) string { return optionFlags[o] }
 
 // Unfinished says what to do about an interrupted store or ingest in the words of the command line.
