@@ -304,7 +304,7 @@ func (p *Page) Focus() []string {
 		document.activeElement?.blur();
 		window.scrollTo(0, 0);
 		const can = [...document.querySelectorAll('a[href],button,input,select,textarea,summary,[tabindex]')].filter(e => e.tabIndex >= 0 && !e.disabled && e.getClientRects().length);
-		window.unfocused = new Map(can.map(e => [e, `+look+`]));
+		window.unfocused = new Map(can.map(e => [e, `+focus+`]));
 		return can.length;
 	})()`)
 	var names []string
@@ -317,7 +317,7 @@ func (p *Page) Focus() []string {
 			unfocused.delete(e);
 			const b = e.getBoundingClientRect();
 			if (b.bottom < 0 || b.top > innerHeight) return 'focus is out of sight: ' + e.textContent.slice(0, 40);
-			if (before === `+look+`) return 'focus cannot be seen: ' + e.textContent.slice(0, 40);
+			if (before === `+focus+`) return 'focus cannot be seen: ' + e.textContent.slice(0, 40);
 			return (e.getAttribute('aria-label') || e.textContent).trim();
 		})()`))
 		if last := names[len(names)-1]; len(last) > 6 && last[:6] == "focus " {
@@ -330,5 +330,5 @@ func (p *Page) Focus() []string {
 	return names
 }
 
-// look is what shows the focus of e.
-const look = "(s => [s.outlineStyle, s.outlineWidth, s.outlineColor, s.boxShadow, s.backgroundColor, s.borderColor].join())(getComputedStyle(e))"
+// focus is what shows the focus of e.
+const focus = "(s => [s.outlineStyle, s.outlineWidth, s.outlineColor, s.boxShadow, s.backgroundColor, s.borderColor].join())(getComputedStyle(e))"
