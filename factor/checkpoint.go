@@ -271,7 +271,7 @@ func copyFile(fsys vfs.FS, from, to string, act *activity) error {
 
 type savedRun struct {
 	*solver.Checkpoint
-	f vfs.File
+	io.Closer
 }
 
 func openCheckpoint(fsys vfs.FS, dir string) (*savedRun, error) {
@@ -289,8 +289,6 @@ func openCheckpoint(fsys vfs.FS, dir string) (*savedRun, error) {
 	}
 	return &savedRun{c, f}, nil
 }
-
-func (s *savedRun) Close() error { return s.f.Close() }
 
 // resumeError is the error for a checkpoint that cannot be continued, nil if
 // err is about something else.

@@ -252,19 +252,13 @@ func (t *task) actual() func(method.Method) cost.Room {
 		if t.Remote != nil {
 			p.plan.Resident, r.Resident = 0, 0
 		}
-		r.Cached = cached(t.store, p.plan, available)
+		var read int64 // what passes decode anew
+		for i := p.plan.Resident; i < p.plan.Blocks; i++ {
+			read += t.store.Block(i).Size
+		}
+		// It can stay in the page cache in what a run, which takes what is planned and not the whole budget, leaves of the
+		// available memory. Passes read it in the same order: if it does not fit most of it is gone when its turn comes again.
+		r.Cached = read == 0 || read <= available()-p.plan.Total()
 		return r
 	}
-}
-
-// cached tells whether what passes decode anew can stay in the page cache: in
-// what a run, which takes what is planned and not the whole budget, leaves of
-// the available memory. They read it in the same order every time, so that if it
-// does not fit most of it is gone when its turn comes again.
-func cached(store *csr.Store, plan stream.Plan, available func() int64) bool {
-	var read int64
-	for i := plan.Resident; i < plan.Blocks; i++ {
-		read += store.Block(i).Size
-	}
-	return read == 0 || read <= available()-plan.Total()
 }

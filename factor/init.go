@@ -51,18 +51,22 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 			return nil, says(err, "%v: %v", Option("Init"), err)
 		}
 	}
-	m, row := mat.NewDense(int(n), k, data), mat.NewDense(1, k, nil)
+	m := mat.NewDense(int(n), k, data)
 	const window = 1 << 20 // numbers of a file that are in memory at a time
 	passed, found := 0, 0
-	err = fault.Guard(func() error { // of a file in the space
+	rows, first, end := mat.NewDense(int(min(64, v.Rows)), k, nil), int64(0), int64(0) // those of the result that were read last
+	err = fault.Guard(func() error {                                                   // of a file in the space
 		return t.places(ctx, from, v.Rows, func(i, at int64) error {
 			if at < 0 {
 				return nil
 			}
-			if err := (&Factor{v}).ReadRows(at, row); err != nil {
-				return err
+			if at < first || at >= end {
+				first, end = at, min(at+int64(rows.RawMatrix().Rows), v.Rows)
+				if err := (&Factor{v}).ReadRows(first, rows.Slice(0, int(end-first), 0, k).(*mat.Dense)); err != nil {
+					return err
+				}
 			}
-			m.SetRow(int(i), row.RawRowView(0))
+			m.SetRow(int(i), rows.RawRowView(int(at-first)))
 			found++
 			if to := int(i); space != nil && (to-passed)*k >= window {
 				space.Evict(data[passed*k : to*k])

@@ -163,8 +163,8 @@ func (w *way) plan(ctx context.Context) (*planned, error) {
 
 // tooSmall says which memory works.
 func tooSmall(err error) error {
-	var e *plan.MemoryError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*plan.MemoryError](err)
+	if !ok {
 		return err
 	}
 	needs := fmt.Sprintf("svd %s", memory.FormatSize(e.Run))
@@ -267,11 +267,10 @@ func printTasks(out *show.Printer, r *planned) {
 
 // ranged is a range in words: what is likely, and from where to where it may be.
 func ranged(r plan.Range, text func(float64) string) string {
-	low, likely, high := text(r.Low), text(r.Likely), text(r.High)
-	if low == high {
-		return likely
+	if low, high := text(r.Low), text(r.High); low != high {
+		return low + "…" + high
 	}
-	return low + "…" + high
+	return text(r.Likely)
 }
 
 func howMany(r plan.Range) string {

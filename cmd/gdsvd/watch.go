@@ -127,7 +127,14 @@ func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, 
 		closed = server.Close
 	}
 	return rec, func(err error) error {
-		rec.End(ended(err))
+		switch {
+		case err == nil, errors.Is(err, factor.ErrNotConverged):
+			rec.End(live.Finished, "")
+		case errors.Is(err, context.Canceled):
+			rec.End(live.Interrupted, err.Error())
+		default:
+			rec.End(live.Failed, err.Error())
+		}
 		return errors.Join(written(), closed())
 	}, nil
 }
@@ -152,15 +159,4 @@ func aboutRun(cmd *cobra.Command, store *csr.Store, path string, o factor.Option
 		about.Method = o.Method.Traits(max(o.Rank, 1)).Name
 	}
 	return about
-}
-
-// ended is how a run ended that has returned an error, or nil.
-func ended(err error) (live.Status, string) {
-	switch {
-	case err == nil, errors.Is(err, factor.ErrNotConverged):
-		return live.Finished, ""
-	case errors.Is(err, context.Canceled):
-		return live.Interrupted, err.Error()
-	}
-	return live.Failed, err.Error()
 }

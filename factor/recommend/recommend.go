@@ -112,7 +112,11 @@ func (r *run) each(ctx context.Context, emit func(int64, []Item) error) error {
 		}
 		rows = rows[:seen.Len()]
 		found := heaps(len(rows))
-		if err := r.search(ctx, rows, seen, found); err != nil {
+		queries := mat.NewDense(len(rows), r.columns.k, nil)
+		if err := r.queries(ctx, queries, rows, seen, found); err != nil {
+			return 0, err
+		}
+		if err := r.columns.search(ctx, queries, found, func(row int, col uint32) bool { return !r.Seen && seen.Has(row, col) }); err != nil {
 			return 0, err
 		}
 		for i, row := range rows {
@@ -147,14 +151,6 @@ func progress(tell func(done, total int64), list []int64, total int64) func(n in
 			tell(done, total)
 		}
 	}
-}
-
-func (r *run) search(ctx context.Context, rows []int64, seen *history.Rows, heaps []top) error {
-	queries := mat.NewDense(len(rows), r.columns.k, nil)
-	if err := r.queries(ctx, queries, rows, seen, heaps); err != nil {
-		return err
-	}
-	return r.columns.search(ctx, queries, heaps, func(row int, col uint32) bool { return !r.Seen && seen.Has(row, col) })
 }
 
 // queries makes what the vectors of the columns are multiplied with.

@@ -157,11 +157,7 @@ func legend(r *factor.Result) (text markup) {
 	if len(r.Residual) == 0 {
 		return "Values by number"
 	}
-	of := "σ₁"
-	if pairs(r) {
-		of = "the norm"
-	}
-	text = markedUp("Values and their residuals relative to %s", of)
+	text = markedUp("Values and their residuals relative to %s", scaleOf(r))
 	if len(r.Floor) > 0 {
 		text += "; the floor is what rounding may hide of a residual"
 	}

@@ -36,11 +36,7 @@ func (p *page) convergence(r *factor.Result, events []factor.Event) {
 		p.residuals(r, events, linear("seconds", 0, 1), func(e factor.Event) float64 { return e.Seconds.Total })
 	}
 	p.WriteString("</div>\n")
-	of := "σ₁"
-	if pairs(r) {
-		of = "the norm"
-	}
-	p.f("<p class=\"dim\">Residuals are relative to %s; during the run they are estimates, and those ten times below the tolerance and every certified one are drawn at the foot: rounding keeps the true ones above.", of)
+	p.f("<p class=\"dim\">Residuals are relative to %s; during the run they are estimates, and those ten times below the tolerance and every certified one are drawn at the foot: rounding keeps the true ones above.", scaleOf(r))
 	if r.Certified {
 		p.f(" Marks at the end are the certified ones, measured on %s.", matrixOf(r))
 	}

@@ -40,7 +40,11 @@ func (p *page) endPart() { p.WriteString("</div>\n") }
 // WriteRun writes the page of a run as it stands: the one of its result if it has one, without what takes a look at vectors.
 func WriteRun(ctx context.Context, w io.Writer, s *live.State, o LiveOptions) error {
 	p := new(page)
-	p.liveHead(kindOf(s), s.Name, o)
+	kind := "run"
+	if s.Command != "" {
+		kind = "run of " + cut(s.Command, nameLength)
+	}
+	p.liveHead(kind, s.Name, o)
 	if o.Listed {
 		p.WriteString("<nav><a id=\"list\" href=\"/\">all runs</a></nav>\n")
 	}
@@ -53,13 +57,6 @@ func WriteRun(ctx context.Context, w io.Writer, s *live.State, o LiveOptions) er
 	}
 	p.closeLive()
 	return p.to(w)
-}
-
-func kindOf(s *live.State) string {
-	if s.Command == "" {
-		return "run"
-	}
-	return "run of " + cut(s.Command, nameLength)
 }
 
 // resultParts are those of report that take no look at vectors and store.

@@ -137,7 +137,10 @@ func (p *page) end() { p.WriteString("</section>\n") }
 
 // open begins a page that needs no other.
 func (p *page) open(title, name string) {
-	p.head(title, name, markedUp("<meta http-equiv=\"Content-Security-Policy\" content=\"%s\"/>\n", policy()))
+	sum := sha256.Sum256([]byte(inline()))
+	// It may show its own style and run its own script, nothing else.
+	policy := markedUp("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'", base64.StdEncoding.EncodeToString(sum[:]))
+	p.head(title, name, markedUp("<meta http-equiv=\"Content-Security-Policy\" content=\"%s\"/>\n", policy))
 }
 
 func (p *page) head(title, name string, more markup) {
@@ -175,12 +178,6 @@ var Sorts string
 
 // inline is the script of a page that needs no other file.
 func inline() string { return Sorts + "sortTables();\n" }
-
-// policy is what the page may do: show its own style and run its own script, nothing else.
-func policy() markup {
-	sum := sha256.Sum256([]byte(inline()))
-	return markedUp("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'", base64.StdEncoding.EncodeToString(sum[:]))
-}
 
 // table begins a table whose headings sort it. label names it, caption stands above it unless it is "".
 func (p *page) table(id, label string, long bool, caption markup, heads ...markup) {

@@ -54,6 +54,14 @@ func valueName(r *factor.Result) string {
 	return "σ"
 }
 
+// scaleOf is what residuals are relative to.
+func scaleOf(r *factor.Result) string {
+	if pairs(r) {
+		return "the norm"
+	}
+	return "σ₁"
+}
+
 // captured are the shares of ‖A‖²_F that the first 1, 2, … triplets capture, nil where that is not known.
 func captured(r *factor.Result) []float64 {
 	total := float64(r.Energy)

@@ -207,19 +207,15 @@ func Measured(out *Printer, m *check.Measurement) {
 }
 
 func completion(out *Printer, r *factor.Result) {
-	c := r.Completion
+	c, heldOut := r.Completion, ""
+	if c.Chosen {
+		heldOut = fmt.Sprintf(", %.4f on the %.3g %% that were held out to choose λ", c.HeldOut, 100*c.Holdout)
+	}
 	out.Printf(`%d × %d, %d entries; rank %d, λ %.4g, %d rounds, %.2f s
 rmse %.4f on the entries%s
 σ₁ %.6g … σ_%d %.6g; UᵀU − I %.1e, VᵀV − I %.1e
 objective %.6g, no matrix of any rank has less than %.6g (gap %.2g); stationary within %.2g
 written to %s
-`, r.Rows, r.Cols, r.NNZ, r.K, c.Lambda, c.Rounds, r.Seconds.Total, c.RMSE, heldOut(c), r.Sigma[0], r.K, r.Sigma[r.K-1],
+`, r.Rows, r.Cols, r.NNZ, r.K, c.Lambda, c.Rounds, r.Seconds.Total, c.RMSE, heldOut, r.Sigma[0], r.K, r.Sigma[r.K-1],
 		r.Orthogonality.U, r.Orthogonality.V, c.Objective, c.Bound, c.Gap, c.Stationarity, r.Dir())
-}
-
-func heldOut(c *factor.Completion) string {
-	if !c.Chosen {
-		return ""
-	}
-	return fmt.Sprintf(", %.4f on the %.3g %% that were held out to choose λ", c.HeldOut, 100*c.Holdout)
 }
