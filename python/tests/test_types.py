@@ -13,6 +13,8 @@ pytest.importorskip("mypy")
 USER = """
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -42,6 +44,7 @@ assert_type(f, gdsvd.Factorization)
 assert_type(f.s, NDArray[np.float64])
 assert_type(f.U, NDArray[np.float64] | None)
 assert_type(f.project(A), NDArray[np.float64])
+assert_type(f.project(A, return_info=True), tuple[NDArray[np.float64], dict[str, Any]])
 """
 
 

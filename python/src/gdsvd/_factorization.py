@@ -285,7 +285,13 @@ class Factorization(Uses):
         keep = ("score", "title")
         return {plain(ids[r["index"]]): [{"id": plain(ids[b["index"]])} | {k: b[k] for k in keep if k in b} for b in r["best"]] for r in said["rankings"]}
 
-    def project(self, new: Any, *, whiten: bool = False, memory: str | int = "auto") -> Array:
+    @overload
+    def project(self, new: Any, *, whiten: bool = False, memory: str | int = "auto", return_info: Literal[False] = False) -> Array: ...
+
+    @overload
+    def project(self, new: Any, *, whiten: bool = False, memory: str | int = "auto", return_info: Literal[True]) -> tuple[Array, dict[str, Any]]: ...
+
+    def project(self, new: Any, *, whiten: bool = False, memory: str | int = "auto", return_info: bool = False) -> Any:
         """The place of rows among those of the matrix: B·V, where B is what the view of this result makes of them.
 
         Parameters
@@ -297,10 +303,13 @@ class Factorization(Uses):
             Whether components are divided by their standard deviations.
         memory : str or int
             What the program stays within.
+        return_info : bool
+            Whether to return what ``gdsvd project --json`` says as well: ``empty``, ``known``, ``unknown``, ids that are unknown, and
+            ``shrinkage``, by component, where columns of the matrix are missing and the view takes them for means.
 
         Returns
         -------
-        ndarray, shape (rows of `new`, k)
+        ndarray, shape (rows of `new`, k), or with return_info a tuple of it and a dict
         """
         with workplace() as tmp:
             if path_of(new) is None:
@@ -312,8 +321,9 @@ class Factorization(Uses):
                     ingest(new, tmp / "store", memory, lists)
                 new = tmp / "store"
             out = tmp / "x"
-            run("project", *memory_flags(memory), f"--whiten={str(whiten).lower()}", "-o", out, "--", self.path, _path(new))
-            return np.asarray(np.load(out / "X.npy"))
+            said = run("project", *memory_flags(memory), f"--whiten={str(whiten).lower()}", "-o", out, "--", self.path, _path(new))
+            x = np.asarray(np.load(out / "X.npy"))
+            return (x, said) if return_info else x
 
     def report(self, store: Any = None, *, memory: str | int = "auto", **options: Any) -> Report:
         """A page about this result, which a notebook shows: values, energy, residuals, costs, what is strongest in components.
