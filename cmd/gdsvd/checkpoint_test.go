@@ -236,7 +236,7 @@ func TestKilledRunIsDescribed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := `^gdsvd: .*out holds no result: gdsvd svd was interrupted after pass 3; gdsvd svd .*m.csr --max-passes=4 --quiet=true --rank=3 -o .*out --resume goes on from the checkpoint\n$`
+	want := `^gdsvd: .*out holds no result: gdsvd svd was interrupted after pass 3; gdsvd svd .*m.csr --max-passes=4 --rank=3 -o .*out --resume goes on from the checkpoint\n$`
 	for _, args := range [][]string{{"info", dir}, {"report", dir, "-o", filepath.Join(t.TempDir(), "x.html")}, {"export", dir, "--what", "V", "-o", filepath.Join(t.TempDir(), "v.npy")}, {"recommend", dir, "--rows", "1"}} {
 		fails(t, ui.ExitError, want, args...)
 	}
@@ -254,7 +254,7 @@ func TestStoppedRunIsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := stopped(t, filepath.Base(store), "-k", "3", "--seed", "5", "--view", view, "--max-passes", "4", "--memory", "70000001", "--force", "--listen", "127.0.0.1:0", "--token", "not-to-be-told")
-	command := "gdsvd svd m.csr --memory=70000001 --quiet=true --rank=3 --seed=5 '--view=log1p|  center=columns' -o " + dir + " --resume"
+	command := "gdsvd svd m.csr --memory=70000001 --rank=3 --seed=5 '--view=log1p|  center=columns' -o " + dir + " --resume"
 	want := "a checkpoint is in " + dir + ": " + command + " goes on from there\n"
 	if out := must(t, "info", dir); !strings.Contains(out, want) {
 		t.Errorf("info: %s\nwant %s", out, want)
@@ -282,7 +282,7 @@ func TestStoppedRunIsDescribed(t *testing.T) {
 	}
 	at := strings.Split(strings.TrimSuffix(string(words), "\n"), "\n")
 	t.Chdir(at[0])
-	must(t, at[1:]...)
+	must(t, append(at[1:], "-q")...)
 	for _, f := range partFiles {
 		same(t, f, filepath.Join(whole, f), filepath.Join(dir, f))
 	}
@@ -473,7 +473,7 @@ func TestFaultLeavesCheckpoint(t *testing.T) {
 	}}
 	args := append([]string{"svd", "-q", store, "-o", dir}, flags...)
 	o := withFaults(t, f, args...)
-	if o.code != ui.ExitError || !strings.HasSuffix(o.stderr, "no space left on device; a checkpoint is in "+dir+": gdsvd svd "+store+" --checkpoint-every=1ns --method=power --quiet=true --rank=3 -o "+dir+" --resume goes on from there\n") {
+	if o.code != ui.ExitError || !strings.HasSuffix(o.stderr, "no space left on device; a checkpoint is in "+dir+": gdsvd svd "+store+" --checkpoint-every=1ns --method=power --rank=3 -o "+dir+" --resume goes on from there\n") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	must(t, append(args, "--resume")...)

@@ -268,7 +268,7 @@ func TestForceLeavesStrangersAlone(t *testing.T) {
 func TestNotConverged(t *testing.T) {
 	store := ingested(t, tall)
 	dir := filepath.Join(t.TempDir(), "out")
-	o := fails(t, ui.ExitNotConverged, `^gdsvd: pass limit reached before convergence after \d+ passes: \d of 4 triplets are within 1e-08, the worst residual is .*; the result is in .*out; gdsvd svd .*m.csr --json=true --method=gd --quiet=true --rank=4 -o .*out --resume goes on from there\n$`,
+	o := fails(t, ui.ExitNotConverged, `^gdsvd: pass limit reached before convergence after \d+ passes: \d of 4 triplets are within 1e-08, the worst residual is .*; the result is in .*out; gdsvd svd .*m.csr --method=gd --rank=4 -o .*out --resume goes on from there\n$`,
 		"svd", "-q", store, "-k", "4", "-o", dir, "--method", "gd", "--max-passes", "12", "--json")
 	r := resultOf(t, dir)
 	if r.Status != "pass-limit" || r.Passes > 12 || r.Converged == 4 || len(r.Sigma) != 4 || !r.Certified {

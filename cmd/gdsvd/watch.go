@@ -141,7 +141,7 @@ func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, 
 
 // again are the words that run a command on a store again, for factor.Options.Command.
 func again(cmd *cobra.Command, path string) []string {
-	own := []string{"config", "explain", "force", "listen", "resume", "token"}
+	own := []string{"config", "explain", "force", "json", "listen", "partial-ok", "quiet", "resume", "token"}
 	return append([]string{"gdsvd", cmd.Name(), unsigned(path)},
 		givenFlags(cmd, cmd.Flags(), func(name string) bool { return slices.Contains(own, name) })...)
 }
