@@ -112,8 +112,8 @@ func TestKrylovRepeated(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				solvertest.Check(t, a, set, res, nil)
-				solvertest.CheckValues(t, res, sigma, set.Tol)
+				checkResult(t, a, set, res, nil)
+				checkValues(t, res, sigma, set.Tol)
 				if res.Status != solver.Converged {
 					t.Errorf("%d columns, k %d, seed %d: %v", b, k, seed, res.Status)
 				}

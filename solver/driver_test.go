@@ -146,8 +146,8 @@ func TestGoesOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			solvertest.Check(t, a, set, res, left.Dense)
-			solvertest.CheckValues(t, res, []float64{5, 4, 3, 2}, set.Tol)
+			checkResult(t, a, set, res, left.Dense)
+			checkValues(t, res, []float64{5, 4, 3, 2}, set.Tol)
 			if res.Status != solver.Converged {
 				t.Errorf("seed %d, %v: %v, residuals %.2g", seed, d, res.Status, res.Residuals)
 			}
@@ -174,7 +174,7 @@ func TestGoingOnWithinLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		solvertest.Check(t, a, set, res, left.Dense)
+		checkResult(t, a, set, res, left.Dense)
 		if res.Stats.Passes > limit {
 			t.Errorf("%d passes with a limit of %d", res.Stats.Passes, limit)
 		}
@@ -227,7 +227,7 @@ func TestNeverBelievesTheMethod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	solvertest.Check(t, a, set, res, left.Dense)
+	checkResult(t, a, set, res, left.Dense)
 	if res.Status != solver.Stagnated {
 		t.Errorf("status %v with residuals %.2g", res.Status, res.Residuals)
 	}
@@ -252,7 +252,7 @@ func TestHonest(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				solvertest.Check(t, a, set, res, left.Dense)
+				checkResult(t, a, set, res, left.Dense)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func (s suite) passLimit(t *testing.T) {
 				if res.Stats.Passes > limit {
 					t.Errorf("%d passes with a limit of %d", res.Stats.Passes, limit)
 				}
-				solvertest.Check(t, a, set, res, u)
+				checkResult(t, a, set, res, u)
 				if res.Status != solver.PassLimit && res.Status != solver.Converged {
 					t.Errorf("limit %d: status %v", limit, res.Status)
 				}
@@ -102,7 +102,7 @@ func (s suite) cancel(t *testing.T) {
 // orthonormal, values are finite and not above σ₁, residuals are estimates.
 func checkPartial(t *testing.T, a *mat.Dense, res *solver.Result) {
 	t.Helper()
-	solvertest.CheckVectors(t, "right", res.Right, res.OrthRight, true)
+	checkVectors(t, "right", res.Right, res.OrthRight, true)
 	top := solvertest.Singular(a)[0]
 	if len(res.Sigma) != 5 || len(res.Residuals) != 5 {
 		t.Fatalf("%d values, %d residuals, want 5", len(res.Sigma), len(res.Residuals))

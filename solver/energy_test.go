@@ -52,9 +52,9 @@ func byEnergy(t *testing.T, a *mat.Dense, set solver.Settings) *solver.Result {
 	}
 	as := set
 	as.Rank = k
-	solvertest.Check(t, a, as, res, u.Dense)
+	checkResult(t, a, as, res, u.Dense)
 	want := solvertest.Singular(a)
-	solvertest.CheckValues(t, res, want[:k], 1e-7)
+	checkValues(t, res, want[:k], 1e-7)
 	g := res.Target
 	if least := fewest(want, set.Energy); k != min(least, set.Rank) || g == nil || g.Reached != (least <= set.Rank) {
 		t.Errorf("%d triplets, target %+v; the dense SVD needs %d, at most %d", k, g, least, set.Rank)
@@ -259,7 +259,7 @@ func TestEnergyPassLimit(t *testing.T) {
 			t.Fatalf("limit %d: %+v, %v", limit, res, err)
 		}
 		set.Rank = len(res.Sigma)
-		solvertest.Check(t, a, set, res, u.Dense)
+		checkResult(t, a, set, res, u.Dense)
 	}
 }
 

@@ -44,8 +44,8 @@ func TestInitInvariant(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				solvertest.Check(t, a, set, res, nil)
-				solvertest.CheckValues(t, res, []float64{300, 100}, tol)
+				checkResult(t, a, set, res, nil)
+				checkValues(t, res, []float64{300, 100}, tol)
 				if res.Status != solver.Converged {
 					t.Errorf("tolerance %g: %v", tol, res.Status)
 				}
@@ -136,7 +136,7 @@ func TestInitNeverMisleads(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				solvertest.Check(t, a, set, res, left.Dense)
+				checkResult(t, a, set, res, left.Dense)
 				if res.Status == solver.PassLimit && oneVector(m) {
 					return // close values take them any number of passes: nothing is claimed
 				}
@@ -186,7 +186,7 @@ func TestInitSavesPasses(t *testing.T) {
 			return res
 		}
 		cold, warm := solve(after, nil), solve(after, solve(before, nil).Right)
-		solvertest.CheckValues(t, warm, solvertest.Singular(after), tol)
+		checkValues(t, warm, solvertest.Singular(after), tol)
 		if tol == 1e-4 && (!mat.Equal(warm.Right, cold.Right) || warm.Stats.Products != cold.Stats.Products) {
 			t.Errorf("tolerance %g: %d products, %d without start vectors", tol, warm.Stats.Products, cold.Stats.Products)
 		}

@@ -63,8 +63,8 @@ func TestLeakHealed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			solvertest.Check(t, a, set, res, left.Dense)
-			solvertest.CheckValues(t, res, solvertest.Singular(a), set.Tol)
+			checkResult(t, a, set, res, left.Dense)
+			checkValues(t, res, solvertest.Singular(a), set.Tol)
 			if res.Status != solver.Converged {
 				t.Errorf("seed %d, %v: %v", seed, d, res.Status)
 			}

@@ -277,7 +277,7 @@ func TestAcceleratedEnds(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					solvertest.Check(t, c.A, set, res, left.Dense)
+					checkResult(t, c.A, set, res, left.Dense)
 					if res.Status == solver.PassLimit {
 						t.Errorf("no end after %d passes", res.Stats.Passes)
 					}

@@ -56,7 +56,7 @@ func TestSmallValues(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			solvertest.Check(t, c.a, set, res, left.Dense)
+			checkResult(t, c.a, set, res, left.Dense)
 			for i, s := range res.Sigma {
 				if math.Abs(s-want[i]) > 1e-14 {
 					t.Errorf("%v, %s: σ[%d] = %.17g, want %g", c.operator, m.Traits(1).Name, i, s, want[i])
@@ -112,8 +112,8 @@ func TestOperatorsAgree(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				solvertest.Check(t, s, set, res, left.Dense)
-				solvertest.CheckValues(t, res, want, 0)
+				checkResult(t, s, set, res, left.Dense)
+				checkValues(t, res, want, 0)
 				if res.Status != solver.Converged || res.Rank != 7 {
 					t.Errorf("%s, %v, %v: %v, rank %d", m.Traits(1).Name, operator, deflation, res.Status, res.Rank)
 				}

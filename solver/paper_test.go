@@ -209,7 +209,7 @@ func TestPaperRuleEnds(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					solvertest.Check(t, c.A, set, res, left.Dense)
+					checkResult(t, c.A, set, res, left.Dense)
 					if res.Status == solver.PassLimit {
 						t.Errorf("no end after %d passes", res.Stats.Passes)
 					}
@@ -232,7 +232,7 @@ func TestPlainDeflationEnds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				solvertest.Check(t, c.A, set, res, left.Dense)
+				checkResult(t, c.A, set, res, left.Dense)
 				if res.Status != solver.Converged && !(c.Unreachable && res.Status == solver.Stagnated) {
 					t.Errorf("%v after %d passes: residuals %.2g", res.Status, res.Stats.Passes, res.Residuals)
 				}

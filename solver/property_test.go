@@ -71,7 +71,7 @@ func TestAnyMatrix(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		solvertest.Check(t, a, set, res, left.Dense)
+		checkResult(t, a, set, res, left.Dense)
 		if res.Stats.Passes > set.MaxPasses {
 			t.Errorf("%d passes, limit %d", res.Stats.Passes, set.MaxPasses)
 		}
@@ -83,7 +83,7 @@ func TestAnyMatrix(t *testing.T) {
 		// At a loose tolerance a random vector may happen to be good enough for
 		// a value that is not the leading one.
 		if res.Status == solver.Converged && set.MaxPasses == 100_000 && set.Stop == solver.StopResidual && set.Tol < 1e-5 {
-			solvertest.CheckValues(t, res, sigma, set.Tol)
+			checkValues(t, res, sigma, set.Tol)
 		}
 	})
 }

@@ -462,7 +462,7 @@ func TestDeadline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		solvertest.Check(t, a, set, res, left.Dense)
+		checkResult(t, a, set, res, left.Dense)
 		converged = res.Status == solver.Converged
 		if !converged && (res.Status != solver.TimeLimit || !res.Certified || res.Stats.Passes > limit+2) {
 			t.Errorf("limit %d: %v after %d passes, certified %t", limit, res.Status, res.Stats.Passes, res.Certified)
@@ -510,7 +510,7 @@ func TestCheckpointVersion8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	solvertest.CheckValues(t, res, []float64{9, 7, 5, 3}, set.Tol)
+	checkValues(t, res, []float64{9, 7, 5, 3}, set.Tol)
 	if d := res.Stats.Passes - full.Stats.Passes; res.Status != solver.Converged || d*d > 1 {
 		t.Errorf("%v after %d passes, want %d", res.Status, res.Stats.Passes, full.Stats.Passes)
 	}

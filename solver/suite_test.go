@@ -156,8 +156,8 @@ func (s suite) cases(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			set := solver.Settings{Rank: c.K, Tol: c.Tol, Seed: 1}
 			res, u := s.solve(t, c.A, set)
-			solvertest.Check(t, c.A, set, res, u)
-			solvertest.CheckValues(t, res, c.Values(), c.Tol)
+			checkResult(t, c.A, set, res, u)
+			checkValues(t, res, c.Values(), c.Tol)
 			if res.Rank != c.Rank {
 				t.Errorf("rank %d, want %d (σ = %.3g)", res.Rank, c.Rank, res.Sigma)
 			}
@@ -172,14 +172,14 @@ func (s suite) leftVariants(t *testing.T) {
 	for _, a := range []*mat.Dense{solvertest.Random(30, 8, 1), solvertest.Random(8, 30, 1), solvertest.WithValues(20, 10, 1, 3, 2)} {
 		set := solver.Settings{Rank: 4, SignLeft: true}
 		res, u := s.solve(t, a, set)
-		solvertest.Check(t, a, set, res, u)
+		checkResult(t, a, set, res, u)
 
 		set = solver.Settings{Rank: 4, Method: s.method, Operator: s.o.operator, MaxPasses: s.o.maxPasses}
 		bare, err := solver.SVD(t.Context(), newDense(a), set)
 		if err != nil {
 			t.Fatal(err)
 		}
-		solvertest.Check(t, a, set, bare, nil)
+		checkResult(t, a, set, bare, nil)
 		if !slices.Equal(bare.Sigma, res.Sigma) {
 			t.Errorf("values depend on whether left vectors are kept:\n%v\n%v", bare.Sigma, res.Sigma)
 		}
@@ -255,8 +255,8 @@ func (s suite) diagonal(t *testing.T) {
 		for _, k := range []int{3, 5, 6, 9} {
 			set := solver.Settings{Rank: k, Seed: seed}
 			res, u := s.solve(t, a, set)
-			solvertest.Check(t, a, set, res, u)
-			solvertest.CheckValues(t, res, []float64{5, 4, 3, 2, 1}, set.Tol)
+			checkResult(t, a, set, res, u)
+			checkValues(t, res, []float64{5, 4, 3, 2, 1}, set.Tol)
 			if res.Rank != min(k, 5) || res.Status != solver.Converged {
 				t.Fatalf("seed %d, k %d: rank %d, %v", seed, k, res.Rank, res.Status)
 			}
@@ -277,8 +277,8 @@ func (s suite) random(t *testing.T) {
 			a := solvertest.WithValues(rows, cols, seed, sigma...)
 			set := solver.Settings{Rank: k, Seed: seed, Deflation: d}
 			res, u := s.solve(t, a, set)
-			solvertest.Check(t, a, set, res, u)
-			solvertest.CheckValues(t, res, sigma, set.Tol)
+			checkResult(t, a, set, res, u)
+			checkValues(t, res, sigma, set.Tol)
 			if res.Status != solver.Converged {
 				t.Errorf("%d×%d, seed %d, k %d, %v: %v, residuals %.3g", rows, cols, seed, k, d, res.Status, res.Residuals)
 			}
@@ -300,8 +300,8 @@ func (s suite) many(t *testing.T) {
 			}
 			set := solver.Settings{Rank: k}
 			res, u := s.solve(t, a, set)
-			solvertest.Check(t, a, set, res, u)
-			solvertest.CheckValues(t, res, sigma, set.Tol)
+			checkResult(t, a, set, res, u)
+			checkValues(t, res, sigma, set.Tol)
 			if res.Status != solver.Converged || res.Rank != k {
 				t.Errorf("%d×%d, k %d: %v, rank %d", shape[0], shape[1], k, res.Status, res.Rank)
 			}
@@ -318,8 +318,8 @@ func (s suite) warmStart(t *testing.T) {
 	set.Init = first.Right
 	set.Seed = 77
 	again, u := s.solve(t, a, set)
-	solvertest.Check(t, a, set, again, u)
-	solvertest.CheckValues(t, again, []float64{9, 7, 5, 3}, set.Tol)
+	checkResult(t, a, set, again, u)
+	checkValues(t, again, []float64{9, 7, 5, 3}, set.Tol)
 	most := max(6, first.Stats.Passes/2)
 	if s.method.Traits(4).Copies > 0 {
 		most = first.Stats.Passes + 1
@@ -332,8 +332,8 @@ func (s suite) warmStart(t *testing.T) {
 	b := solvertest.Diagonal(14, 12, 3, 2, 1)
 	set.Init.Set(11, 1, 1)
 	res, u := s.solve(t, b, set)
-	solvertest.Check(t, b, set, res, u)
-	solvertest.CheckValues(t, res, []float64{3, 2, 1, 0}, set.Tol)
+	checkResult(t, b, set, res, u)
+	checkValues(t, res, []float64{3, 2, 1, 0}, set.Tol)
 }
 
 // goFurther checks that a result for 4 triplets is a better start than none.
@@ -373,8 +373,8 @@ func (s suite) goFurther(t *testing.T) {
 			cold, _ := s.solve(t, c.a, c.set)
 			c.set.Init = c.init
 			warm, u := s.solve(t, c.a, c.set)
-			solvertest.Check(t, c.a, c.set, warm, u)
-			solvertest.CheckValues(t, warm, solvertest.Singular(c.a), c.set.Tol)
+			checkResult(t, c.a, c.set, warm, u)
+			checkValues(t, warm, solvertest.Singular(c.a), c.set.Tol)
 			if warm.Status != solver.Converged || !s.o.narrow && warm.Stats.Passes > cold.Stats.Passes+1+c.slack {
 				t.Errorf("%s: %v after %d passes, %d without start vectors", c.name, warm.Status, warm.Stats.Passes, cold.Stats.Passes)
 			}

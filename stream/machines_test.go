@@ -173,8 +173,10 @@ func TestMachines(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			solvertest.Check(t, a, set, res, left.Dense)
-			solvertest.CheckValues(t, res, solvertest.Singular(a), 0)
+			if res.Status != solver.Converged {
+				t.Error(name, operator, res.Status)
+			}
+			solvertest.CheckTriplets(t, a, res, left.Dense)
 		}
 	}
 }

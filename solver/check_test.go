@@ -1,4 +1,4 @@
-package solvertest
+package solver_test
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 
 const epsilon = 0x1p-52
 
-// TB is what Check needs of a testing.TB or a rapid.T.
+// TB is what checkResult needs of a testing.TB or a rapid.T.
 type TB interface {
 	Helper()
 	Error(args ...any)
@@ -19,12 +19,12 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Check verifies everything a certified result claims about a, by computing it
+// checkResult verifies everything a certified result claims about a, by computing it
 // again from the dense matrix: residuals never more than twice those reported,
 // orthonormality, order, signs, zeros, counts, energy. u holds the left
 // vectors, nil if they were not kept. It does not know whether the values are
-// the leading ones; see CheckValues.
-func Check(t TB, a *mat.Dense, s solver.Settings, res *solver.Result, u *mat.Dense) {
+// the leading ones; see checkValues.
+func checkResult(t TB, a *mat.Dense, s solver.Settings, res *solver.Result, u *mat.Dense) {
 	t.Helper()
 	rows, n := a.Dims()
 	if len(res.Sigma) != s.Rank || len(res.Residuals) != s.Rank {
@@ -37,9 +37,9 @@ func Check(t TB, a *mat.Dense, s solver.Settings, res *solver.Result, u *mat.Den
 		t.Error("result is not certified")
 	}
 	signLeft := s.SignLeft && u != nil
-	CheckVectors(t, "right", res.Right, res.OrthRight, !signLeft)
+	checkVectors(t, "right", res.Right, res.OrthRight, !signLeft)
 	if u != nil {
-		CheckVectors(t, "left", u, res.OrthLeft, signLeft)
+		checkVectors(t, "left", u, res.OrthLeft, signLeft)
 	} else if !math.IsNaN(res.OrthLeft) {
 		t.Errorf("orthogonality of left vectors that were not kept: %g", res.OrthLeft)
 	}
@@ -103,11 +103,11 @@ func residuals(a *mat.Dense, res *solver.Result, u *mat.Dense) []float64 {
 	return out
 }
 
-// CheckValues verifies that the values of res are the leading ones of want,
+// checkValues verifies that the values of res are the leading ones of want,
 // which is in descending order, each within tol·σ₁ (0: the default tolerance)
 // and the largest residual. The residual of a triplet bounds the distance to
 // some value only; that of the leading one is a matter of the tolerance.
-func CheckValues(t TB, res *solver.Result, want []float64, tol float64) {
+func checkValues(t TB, res *solver.Result, want []float64, tol float64) {
 	t.Helper()
 	if tol == 0 {
 		tol = solver.DefaultTol
@@ -124,9 +124,9 @@ func CheckValues(t TB, res *solver.Result, want []float64, tol float64) {
 	}
 }
 
-// CheckVectors verifies that the columns of x are orthonormal, and as much as reported, and
+// checkVectors verifies that the columns of x are orthonormal, and as much as reported, and
 // if they are signed, that the largest entry of each is positive.
-func CheckVectors(t TB, name string, x *mat.Dense, reported float64, signed bool) {
+func checkVectors(t TB, name string, x *mat.Dense, reported float64, signed bool) {
 	t.Helper()
 	n, k := x.Dims()
 	worst := 0.0
