@@ -93,8 +93,8 @@ func (f *factorisation) factorise() (*Result, error) {
 	}
 	f.outside.Wanted = f.outside.Wanted || f.s.Stop == StopResidual && f.asked != Plain
 	if f.outside.Wanted && f.about.Copies > 0 {
-		const coarse = 1e-4 // vectors come nearer than that while a space from random ones grows until it has the evidence
-		f.found.Tol = min(f.found.Tol, coarse)
+		const free = 1e-4 // vectors come nearer than that while a space from random ones grows until it has the evidence
+		f.found.Tol = min(f.found.Tol, free)
 	}
 	given = given && !(f.joined() && f.passes.may(f.reserve()) == NotTerminated)
 	st, err := f.inspect()

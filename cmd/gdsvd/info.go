@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -311,4 +313,15 @@ func jsonText(s string) string {
 		panic(err) // every string has a JSON form
 	}
 	return string(b)
+}
+
+// holds tells whether a directory has a file of a name. What is no directory has none.
+func (a *app) holds(dir, name string) (bool, error) {
+	_, err := a.fsys.Stat(filepath.Join(dir, name))
+	for _, none := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL} {
+		if errors.Is(err, none) {
+			return false, nil
+		}
+	}
+	return err == nil, err
 }

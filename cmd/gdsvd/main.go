@@ -14,13 +14,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
 	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -283,17 +281,6 @@ func strictly(root *cobra.Command) {
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
-}
-
-// holds tells whether a directory has a file of a name. What is no directory has none.
-func (a *app) holds(dir, name string) (bool, error) {
-	_, err := a.fsys.Stat(filepath.Join(dir, name))
-	for _, none := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL} {
-		if errors.Is(err, none) {
-			return false, nil
-		}
-	}
-	return err == nil, err
 }
 
 // oneArgument is the Args of a command on one thing.
