@@ -1,5 +1,5 @@
 // Package solvertest holds what tests of solvers and of matrices share: matrices with known
-// singular values, and independent checks of a result (Check) and of a solver.Matrix
+// singular values, and independent checks of triplets (CheckTriplets) and of a solver.Matrix
 // (CheckMatrix). The suite that every method must pass is in suite_test.go of solver.
 package solvertest
 
