@@ -12,10 +12,11 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor/recommend"
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// engineOptions are the flags of a run whose passes are made elsewhere.
+// engineOptions are the flags of work that is done elsewhere.
 type engineOptions struct {
 	name      string
 	shared    string
@@ -30,12 +31,11 @@ var engineModules = []string{"dask", "ray", "spark"}
 
 func (o *engineOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.name, "engine", "", "have tasks of `ENGINE` make the passes: local, dask-local, dask://HOST:PORT, ray-local, ray://HOST:PORT, spark-local, spark://HOST:PORT, or command:PROGRAM, which is run with its arguments and speaks as gdsvd worker does")
-	f.StringVar(&o.shared, "shared", "", "with --engine: a folder `DIR` that this machine and all workers see under the same path, as they do STORE, or s3://BUCKET/PREFIX; it holds the vectors of the pass that goes on")
-	f.IntVar(&o.groups, "groups", 0, "with --engine: cut the matrix into `N` groups of blocks, a task each, 2 to 4 a worker (0: 16); the last digits of the result depend on it, and on nothing else of the engine")
+	f.StringVar(&o.name, "engine", "", "have tasks of `ENGINE` do the work: local, dask-local, dask://HOST:PORT, ray-local, ray://HOST:PORT, spark-local, spark://HOST:PORT, or command:PROGRAM, which is run with its arguments and speaks as gdsvd worker does")
+	f.StringVar(&o.shared, "shared", "", "with --engine: a folder `DIR` that this machine and all workers see under the same path, as they do STORE, or s3://BUCKET/PREFIX; it holds the numbers that tasks make")
+	f.IntVar(&o.groups, "groups", 0, "with --engine: cut the matrix into `N` groups of rows, a task each, 2 to 4 a worker (0: 16); the last digits of vectors depend on it, and on nothing else of the engine")
 	f.IntVar(&o.processes, "processes", 1, "with --engine command: start `N` of the program")
 	f.DurationVar(&o.timeout, "task-timeout", 30*time.Minute, "with --engine: what has tasks and ends none for so long is killed, and its tasks are tried again (0: never)")
-	f.DurationVar(&o.pass, "pass-cost", usualPassCost, "with --engine and --method auto: what a pass takes beside its work; the dearer, the wider are blocks (0: as measured at the start; result.json tells it)")
 }
 
 // usualPassCost is about that of Dask. It is that of all engines, so that they make the same choice.
@@ -45,10 +45,10 @@ const usualPassCost = 32 * time.Millisecond
 const defaultGroups = 16
 
 // options are those of the engine that the flags name, nil of none.
-func (o *engineOptions) options(cmd *cobra.Command, run *svdOptions, store string) (*remote.Options, error) {
+func (o *engineOptions) options(cmd *cobra.Command) (*remote.Options, error) {
 	if o.name == "" {
 		for _, flag := range []string{"shared", "groups", "processes", "task-timeout", "pass-cost"} {
-			if cmd.Flags().Changed(flag) {
+			if f := cmd.Flags().Lookup(flag); f != nil && f.Changed {
 				return nil, ui.Usagef(cmd, "--%s is for a run with --engine", flag)
 			}
 		}
@@ -56,22 +56,15 @@ func (o *engineOptions) options(cmd *cobra.Command, run *svdOptions, store strin
 	}
 	kind, rest, _ := strings.Cut(o.name, ":")
 	switch {
-	case store == "-":
-		return nil, ui.Usagef(cmd, "--engine %s of -: workers cannot read standard input; ingest it, and factorise its store", o.name)
-	case run.Init != "":
-		return nil, ui.Usagef(cmd, "--engine %s takes no --init", o.name)
 	case o.shared == "":
 		return nil, ui.Usagef(cmd, "--engine %s needs a folder or bucket that all workers see: give it with --shared", o.name)
 	case o.groups < 0:
 		return nil, ui.Usagef(cmd, "--groups %d: want a number of groups, or 0 for %d", o.groups, defaultGroups)
 	case o.processes < 1, o.processes > 1 && kind != "command":
 		return nil, ui.Usagef(cmd, "--processes %d: want one or more, with --engine command", o.processes)
-	case o.pass < 0:
-		return nil, ui.Usagef(cmd, "--pass-cost %v: want a time, or 0 to have it measured", o.pass)
 	case o.timeout < 0:
 		return nil, ui.Usagef(cmd, "--task-timeout %v: want a time, or 0 for none", o.timeout)
 	}
-	run.PassCost = o.pass
 	all := &remote.Options{Shared: o.shared, Groups: o.groups}
 	if all.Groups == 0 {
 		all.Groups = defaultGroups
@@ -79,7 +72,7 @@ func (o *engineOptions) options(cmd *cobra.Command, run *svdOptions, store strin
 	command := &remote.Command{Label: kind, Processes: o.processes, Window: 1, Timeout: o.timeout}
 	switch kind {
 	case "local":
-		all.Engine = &remote.Local{Worker: new(remote.Worker)}
+		all.Engine = &remote.Local{Worker: &remote.Worker{Make: recommend.Make}}
 		return all, nil
 	case "command":
 		command.Args = strings.Fields(rest)
@@ -120,13 +113,13 @@ func moduleArgs(name string) ([]string, error) {
 }
 
 func (a *app) workerCommand() *cobra.Command {
-	w := &remote.Worker{}
+	w := &remote.Worker{Make: recommend.Make}
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Do the tasks of a run with --engine",
 		Long: `worker does tasks that come on standard input, a line of JSON each, and answers each with a line
-on standard output, until standard input ends. A task is a part of a pass over a store, for
-a run of gdsvd svd with --engine; engines start workers, people need not. A worker reads the store and
+on standard output, until standard input ends. A task is a part of a pass over a store, or rows
+of gdsvd recommend, for a run with --engine; engines start workers, people need not. A worker reads the store and
 the shared folder under the names that the run has for them, and keeps nothing between tasks that another worker
 would lack.`,
 		Example: `  gdsvd worker --memory 4GiB --workers 2`,

@@ -18,6 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
+	"github.com/gdsvd/gdsvd/stream/remote"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -29,6 +30,8 @@ var scorings = []ui.Choice[recommend.Scoring]{{Name: "auto", Value: recommend.Au
 type recommendFlags struct {
 	recommend.Options
 	listFile
+	engine                  engineOptions
+	by                      *remote.Options // nil: this process alone
 	store, rows, candidates string
 	excludeSeen             bool
 }
@@ -54,7 +57,7 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
   gdsvd recommend ratings.svd --store ratings.csr -o recs.csv`,
 		Args:              oneArgument("OUT"),
 		ValidArgsFunction: directories,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			switch {
 			case o.store == "" && cmd.Flags().Changed("store"):
 				return ui.Usagef(cmd, "the name of the STORE is empty")
@@ -67,6 +70,15 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 			if err := o.check(cmd); err != nil {
 				return err
 			}
+			if o.by, err = o.engine.options(cmd); err != nil {
+				return err
+			}
+			if o.by != nil {
+				defer func() { err = errors.Join(err, o.by.Engine.Close()) }()
+				if o.rows != "all" {
+					return ui.Usagef(cmd, "--engine %s is for --rows all", o.engine.name)
+				}
+			}
 			return a.onNamed(cmd, args[0], &o.Memory, func(r *named) error { return a.recommend(cmd, r, &o) })
 		},
 	}
@@ -78,6 +90,7 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 	f.StringVar(&o.candidates, "candidates", "", "recommend only columns whose ids `FILE` has, one a line")
 	ui.ChoiceFlag(f, &o.By, "scores", recommend.Auto, scorings, "what scores are")
 	o.add(f)
+	o.engine.add(cmd)
 	addBudgetFlags(f, &o.Memory, &o.Workers)
 	return cmd
 }
@@ -193,15 +206,19 @@ func (a *app) recommend(cmd *cobra.Command, r *named, o *recommendFlags) (err er
 			o.Candidates = append(o.Candidates, uint32(n))
 		}
 	}
-	f, err := recommend.Predictions(ctx, r.Result)
-	if err != nil {
-		return err
-	}
 	a.display.Begin("recommend")
 	o.Progress, o.Reserve = a.rows, recommend.WriterBytes
 	var s *recommend.Summary
 	all := func(take func(row int64, items []recommend.Item) error) error {
-		s, err = recommend.Rows(ctx, f, store, o.Options, take)
+		if o.by != nil {
+			o.by.FS, o.by.Log = a.fsys, a.display.Logger()
+			s, err = recommend.RowsBy(ctx, r.Result, store, o.Options, *o.by, take)
+			return err
+		}
+		f, err := recommend.Predictions(ctx, r.Result)
+		if err == nil {
+			s, err = recommend.Rows(ctx, f, store, o.Options, take)
+		}
 		return err
 	}
 	if o.out != "" {

@@ -82,8 +82,18 @@ are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 				return err
 			}
 			var err error
-			if o.Remote, err = o.engine.options(cmd, &o, args[0]); err != nil {
+			if o.Remote, err = o.engine.options(cmd); err != nil {
 				return err
+			}
+			switch given := o.Remote != nil; {
+			case given && args[0] == "-":
+				return ui.Usagef(cmd, "--engine %s of -: workers cannot read standard input; ingest it, and factorise its store", o.engine.name)
+			case given && o.Init != "":
+				return ui.Usagef(cmd, "--engine %s takes no --init", o.engine.name)
+			case o.engine.pass < 0:
+				return ui.Usagef(cmd, "--pass-cost %v: want a time, or 0 to have it measured", o.engine.pass)
+			case given:
+				o.PassCost = o.engine.pass
 			}
 			if args[0] == "-" {
 				return a.computeInput(cmd, o)
@@ -106,6 +116,7 @@ are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 	ui.ChoiceFlag(f, &o.Vectors, "vectors", factor.Both,
 		ui.Named(factor.Both, factor.Left, factor.Right, factor.None), "vectors to write")
 	o.engine.add(cmd)
+	f.DurationVar(&o.engine.pass, "pass-cost", usualPassCost, "with --engine and --method auto: what a pass takes beside its work; the dearer, the wider are blocks (0: as measured at the start; result.json tells it)")
 	a.runFlags(cmd, &o)
 	return cmd
 }

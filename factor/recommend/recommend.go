@@ -21,7 +21,8 @@ import (
 // Options of Rows. The zero value of every field but N is usable.
 type Options struct {
 	N          int                              // columns for each row at most, 1 or more
-	Rows       []int64                          // numbers of the rows, ascending; nil: all
+	Rows       []int64                          // numbers of the rows, ascending; nil: all, or From … To−1
+	From, To   int64                            // where Rows is nil; To 0: all
 	Candidates []uint32                         // numbers of the columns, ascending; nil: all
 	Seen       bool                             // columns that a row has an entry in are for it, too
 	By         Scoring                          // what scores are
@@ -43,7 +44,10 @@ type Summary struct {
 // Rows finds the columns with the highest scores for rows of the matrix of a store. emit is called with each row that has
 // entries, in order, and its columns, the best first; it must not keep them.
 func Rows(ctx context.Context, f *Factorisation, store *csr.Store, o Options, emit func(row int64, items []Item) error) (*Summary, error) {
-	r, err := newRun(ctx, f, store, o)
+	r, err := newRun(f, store, o)
+	if err == nil {
+		err = r.plan(ctx, store)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +64,8 @@ type run struct {
 	sum     Summary
 }
 
-func newRun(ctx context.Context, f *Factorisation, store *csr.Store, o Options) (*run, error) {
+// newRun is a run that can be, without its memory.
+func newRun(f *Factorisation, store *csr.Store, o Options) (*run, error) {
 	r := &run{Factorisation: f, Options: o}
 	r.columns = segments{n: f.Cols, k: len(f.Sigma), read: f.V, among: o.Candidates, zeros: true}
 	r.Memory = cmp.Or(r.Memory, factor.DefaultMemory())
@@ -86,26 +91,37 @@ func newRun(ctx context.Context, f *Factorisation, store *csr.Store, o Options) 
 		return nil, fmt.Errorf("%s: a factorisation without triplets, or of no rows, has no scores", store.Path())
 	}
 	r.N = int(min(int64(r.N), among))
+	if r.To == 0 {
+		r.To = rows
+	}
+	return r, nil
+}
+
+func (r *run) plan(ctx context.Context, store *csr.Store) (err error) {
 	block := store.MaxBlock()
-	taken := o.Reserve + history.Bytes(store) + int64(r.Workers)*store.DecodedSize(block.Rows, block.NNZ)
+	taken := r.Reserve + history.Bytes(store) + int64(r.Workers)*store.DecodedSize(block.Rows, block.NNZ)
 	var left int64
-	var err error
-	r.block, left, err = r.columns.plan(r.Memory, taken, 2*int64(8*len(f.Sigma)+16*r.N+56), r.Workers)
+	r.block, left, err = r.columns.plan(r.Memory, taken, 2*int64(8*len(r.Sigma)+16*r.N+56), r.Workers)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.entries = left / 8 / (2 * history.EntryBytes)
 	if r.reader, err = history.New(ctx, store, false, stream.Options{Memory: r.Memory, Workers: r.Workers, Reserve: r.Memory - left*3/8 - budget.Runtime - budget.Garbage}); err != nil {
-		return nil, err
+		return err
 	}
-	r.reader.Keep = o.Keep
-	return r, nil
+	r.reader.Keep = r.Keep
+	return nil
 }
 
 func (r *run) each(ctx context.Context, emit func(int64, []Item) error) error {
 	heaps := newHeaps(r.N)
-	done := progress(r.Progress, r.Options.Rows, r.Factorisation.Rows)
-	return history.Each(r.Options.Rows, r.Factorisation.Rows, int64(r.block), func(rows []int64) (int, error) {
+	done := progress(r.Progress, r.Options.Rows, r.To-r.From)
+	return history.Each(r.Options.Rows, r.To-r.From, int64(r.block), func(rows []int64) (int, error) {
+		for i := range rows {
+			if r.Options.Rows == nil {
+				rows[i] += r.From
+			}
+		}
 		seen, err := r.reader.Read(ctx, rows, r.entries)
 		if err != nil {
 			return 0, err
@@ -120,23 +136,27 @@ func (r *run) each(ctx context.Context, emit func(int64, []Item) error) error {
 			return 0, err
 		}
 		for i, row := range rows {
-			if seen.Ptr[i] == seen.Ptr[i+1] {
-				r.sum.Empty++
-				continue
-			}
-			items := found[i].items
-			r.sum.Rows++
-			r.sum.Items += int64(len(items))
-			if len(items) < r.N {
-				r.sum.Short++
-			}
-			if err := emit(row, items); err != nil {
+			if err := r.found(row, seen.Ptr[i] == seen.Ptr[i+1], found[i].items, emit); err != nil {
 				return 0, err
 			}
 		}
 		done(len(rows))
 		return len(rows), nil
 	})
+}
+
+// found counts what there is for a row, and hands it over.
+func (r *run) found(row int64, empty bool, items []Item, emit func(int64, []Item) error) error {
+	if empty {
+		r.sum.Empty++
+		return nil
+	}
+	r.sum.Rows++
+	r.sum.Items += int64(len(items))
+	if len(items) < r.N {
+		r.sum.Short++
+	}
+	return emit(row, items)
 }
 
 // progress tells of how many of a list, or of all if it is nil, an end has been made.

@@ -146,9 +146,15 @@ func TestRows(t *testing.T) {
 			}
 		}
 		if o.Rows = wanted; seed%2 == 0 {
-			o.Rows = nil
+			o.Rows, o.From = nil, r.Int64N(int64(rows))
+			o.To = o.From + 1 + r.Int64N(int64(rows)-o.From)
+			wanted = wanted[o.From:o.To]
 		}
-		run, err := newRun(t.Context(), p.f, p.store(t, seed%2 == 1), o)
+		store := p.store(t, seed%2 == 1)
+		run, err := newRun(p.f, store, o)
+		if err == nil {
+			err = run.plan(t.Context(), store)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

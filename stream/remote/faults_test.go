@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -285,5 +286,54 @@ func TestBudgetOfTask(t *testing.T) {
 	const block = 8 * columns * 1000
 	if with, need := least(task), least(without); with < need+2*block {
 		t.Errorf("%d bytes, %d without X and a sum of %d each", with, need, block)
+	}
+}
+
+// Rows of a Rows come once and in order, of an engine that lies, does things twice and damages pieces; a worker whose program makes
+// none, or makes too few, ends it with its error.
+func TestRows(t *testing.T) {
+	store, _ := manyBlocks(t)
+	const rows, columns = 1001, 3
+	make := func(_ context.Context, _ *Worker, j Job, in []float64, n int, write func([]float64) error) error {
+		for i := range n {
+			if err := write([]float64{float64(j.First) + float64(i), in[0], float64(len(j.Spec))}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	few := func(_ context.Context, _ *Worker, _ Job, _ []float64, n int, write func([]float64) error) error {
+		return write([]float64{0, 0, 0}[:n%4])
+	}
+	run := func(e Engine, groups int) error {
+		next := 0
+		err := Rows(t.Context(), store, Options{Engine: e, Shared: t.TempDir(), Groups: groups, Wait: 1}, "spec", []float64{7}, rows, columns, func(first int64, x *mat.Dense) error {
+			n, _ := x.Dims()
+			for i := range n {
+				if want := []float64{float64(next), 7, 6}; first+int64(i) != int64(next) || !slices.Equal(x.RawRowView(i), want) {
+					t.Fatalf("row %d is %v, want %v", first+int64(i), x.RawRowView(i), want)
+				}
+				next++
+			}
+			return nil
+		})
+		if err == nil && next != rows {
+			t.Errorf("%d rows", next)
+		}
+		return err
+	}
+	local := Local{Worker: &Worker{Make: make}, Parallel: 2}
+	for _, e := range []Engine{&local, &unreliable{Local: local, lie: true}, &unreliable{Local: local, twice: true}, &unreliable{Local: local, damage: true}} {
+		for _, groups := range []int{1, 7, 5000} {
+			if err := run(e, groups); err != nil {
+				t.Errorf("%d groups: %v", groups, err)
+			}
+		}
+	}
+	if err := run(&Local{Worker: &Worker{}}, 3); err == nil || !strings.Contains(err.Error(), "that this worker does not make") {
+		t.Error(err)
+	}
+	if err := run(&Local{Worker: &Worker{Make: few}}, rows/3); err == nil || !strings.Contains(err.Error(), "rows too few") {
+		t.Error(err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // version is that of Task and Answer. Programs of different versions do not work together.
-const version = 2
+const version = 3
 
 // Task is a part of a pass, for one worker. All that it says of numbers is the names of pieces. Doing it twice, at the same
 // time even, is the same as doing it once.
@@ -51,6 +51,9 @@ type Task struct {
 	// Turn is a sweep over Rows rows of left vectors, which are In; Out has them afterwards, if it has a name, and Sum, which
 	// is one, what is summed up of them. Such a task has no store.
 	Turn *Turn `json:"turn,omitempty"`
+
+	// Job is rows of a Rows that the program of the worker makes, Rows of them: Out. Such a task has no store.
+	Job *Job `json:"job,omitempty"`
 
 	// Add are pieces of Rows rows that are added up, in this order, to Sum, which is one. Such a task has no store.
 	Add  []string `json:"add,omitempty"`
@@ -146,6 +149,9 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 		return refusal{fmt.Errorf("a task with %d columns", t.Columns)}
 	case len(t.Add) > 0:
 		return f.addUp(t)
+	case t.Job != nil:
+		a.Kernel = kernelOf(stream.Kernel())
+		return w.rows(ctx, f, t)
 	case t.Turn != nil:
 		a.Kernel = kernelOf(stream.Kernel())
 		return f.turn(ctx, w.Workers, t)
@@ -208,6 +214,8 @@ type Worker struct {
 	Memory  int64  // budget of a task in bytes, of which Reserve is taken; 0: no limit
 	Reserve int64
 	Workers int // goroutines of a task; 0: all processors
+	// Make makes rows of numbers, and calls write with each, in order; nil: tasks of Rows are refused.
+	Make func(ctx context.Context, w *Worker, j Job, in []float64, rows int, write func(row []float64) error) error
 
 	mu    sync.Mutex
 	key   string

@@ -1,0 +1,131 @@
+package recommend
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/stream/remote"
+	"github.com/gdsvd/gdsvd/vfs"
+)
+
+// spec is what tasks of RowsBy are of. Their input is the numbers of the candidates.
+type spec struct {
+	Result string       `json:"result"`
+	CRC    csr.Checksum `json:"crc"` // of its result.json
+	Store  string       `json:"store"`
+	N      int          `json:"n"`
+	Seen   bool         `json:"seen"`
+	By     Scoring      `json:"by"`
+}
+
+// RowsBy is Rows of all rows, by tasks of workers that have Make and see result and store under the same path. What is found is the same.
+// Options has no Rows and no Keep.
+func RowsBy(ctx context.Context, result *factor.Result, store *csr.Store, o Options, by remote.Options, emit func(row int64, items []Item) error) (*Summary, error) {
+	f, err := Predictions(ctx, result)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRun(f, store, o)
+	if err != nil {
+		return nil, err
+	}
+	s := spec{CRC: result.CRC, N: r.N, Seen: r.Seen, By: r.By}
+	s.Result, err = filepath.Abs(result.Dir())
+	if err == nil {
+		s.Store, err = filepath.Abs(store.Path())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if local, ok := by.Engine.(*remote.Local); ok && local.Memory == 0 {
+		local.Memory, local.Reserve, local.Workers = r.Memory, r.Reserve, r.Workers
+	}
+	in := make([]float64, len(o.Candidates))
+	for i, col := range o.Candidates {
+		in[i] = float64(col)
+	}
+	done := progress(o.Progress, nil, f.Rows)
+	items := make([]Item, r.N)
+	// A row is 1 and the number of its items, or 0 if it has no entries, and the items.
+	return &r.sum, remote.Rows(ctx, store, by, s, in, f.Rows, 1+2*r.N, func(first int64, rows *mat.Dense) error {
+		n, _ := rows.Dims()
+		for i := range n {
+			x := rows.RawRowView(i)
+			count := max(0, int(x[0])-1)
+			for j := range items[:count] {
+				items[j] = Item{uint32(x[1+2*j]), x[2+2*j]}
+			}
+			if err := r.found(first+int64(i), x[0] == 0, items[:count], emit); err != nil {
+				return err
+			}
+		}
+		done(n)
+		return nil
+	})
+}
+
+// Make makes the rows of a task of RowsBy: it is a remote.Worker.Make.
+func Make(ctx context.Context, w *remote.Worker, job remote.Job, in []float64, rows int, write func(row []float64) error) (err error) {
+	var s spec
+	if err := json.Unmarshal(job.Spec, &s); err != nil {
+		return err
+	}
+	fsys := cmp.Or(w.FS, vfs.OS())
+	result, err := factor.OpenFS(fsys, s.Result)
+	if err != nil {
+		return err
+	}
+	if result.CRC != s.CRC {
+		return fmt.Errorf("%s is another result than the driver's: the checksum of its %s is %v, not %v", s.Result, factor.ResultFile, result.CRC, s.CRC)
+	}
+	store, err := csr.Open(s.Store, csr.OpenOptions{FS: fsys, Missing: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := Belongs(result, store); err != nil {
+		return err
+	}
+	f, err := Predictions(ctx, result)
+	if err != nil {
+		return err
+	}
+	o := Options{N: s.N, Seen: s.Seen, By: s.By, From: job.First, To: job.First + int64(rows), Memory: w.Memory, Reserve: w.Reserve + int64(16*len(in)), Workers: w.Workers}
+	for _, col := range in {
+		o.Candidates = append(o.Candidates, uint32(col))
+	}
+	x := make([]float64, 1+2*s.N)
+	next := o.From
+	// upTo writes those before a row that have no entries.
+	upTo := func(row int64) error {
+		clear(x)
+		for ; next < row; next++ {
+			if err := write(x); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	_, err = Rows(ctx, f, store, o, func(row int64, items []Item) error {
+		if err := upTo(row); err != nil {
+			return err
+		}
+		x[0], next = float64(1+len(items)), row+1
+		for j, item := range items {
+			x[1+2*j], x[2+2*j] = float64(item.Index), item.Score
+		}
+		return write(x)
+	})
+	if err != nil {
+		return err
+	}
+	return upTo(o.To)
+}

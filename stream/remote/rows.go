@@ -1,0 +1,79 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// Job is what the program of a worker makes rows of: see Worker.Make.
+type Job struct {
+	Spec  json.RawMessage `json:"spec"`         // what the program of the driver says of it
+	First int64           `json:"first"`        // number of the first row
+	In    string          `json:"in,omitempty"` // a piece of Count float64s that all tasks are given; "": none
+	Count int             `json:"count,omitempty"`
+}
+
+// Rows has rows of so many columns made by tasks, each of about as many of them, and hands them to take in ascending order, some at a time. spec
+// becomes JSON; in may be empty. Rows must depend on their numbers, spec and in alone.
+func Rows(ctx context.Context, store *csr.Store, o Options, spec any, in []float64, rows int64, columns int, take func(first int64, rows *mat.Dense) error) (err error) {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	m, err := New(Subject{Store: store}, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	r := &pass{Matrix: m, l: columns, want: solver.Pass{RowsOut: solver.Rows{Func: take}}}
+	job := Job{Spec: text, Count: len(in)}
+	if len(in) > 0 {
+		job.In = r.name("in", 0, 0)
+		if err := m.run.putNumbers(job.In, in); err != nil {
+			return err
+		}
+	}
+	n := min(int64(o.Groups), rows)
+	m.groups = nil
+	for i := range n {
+		job.First = rows * i / n
+		own, count := job, rows*(i+1)/n-job.First
+		m.groups = append(m.groups, blocks{first: job.First, rows: count})
+		t := Task{Version: version, Dir: m.run.dir, Columns: columns, Rows: int(count), Job: &own}
+		t.Out = r.makes("out", int(i), 0, count*int64(columns))
+		r.first = append(r.first, t)
+	}
+	return r.complete(ctx, [][]Task{r.first}, r.collect)
+}
+
+func (w *Worker) rows(ctx context.Context, f folder, t Task) error {
+	if w.Make == nil || t.Rows < 1 || t.Job.Count < 0 {
+		return refusal{fmt.Errorf("a task of %d rows that this worker does not make", t.Rows)}
+	}
+	in := make([]float64, t.Job.Count)
+	if t.Job.In != "" {
+		if err := f.get(t.Job.In, in); err != nil {
+			return err
+		}
+	}
+	return f.make(t.Out, func(out *writer) error {
+		left := t.Rows
+		err := w.Make(ctx, w, *t.Job, in, t.Rows, func(row []float64) error {
+			if left--; len(row) != t.Columns {
+				return fmt.Errorf("a row of %d numbers, want %d", len(row), t.Columns)
+			}
+			return out.write(row)
+		})
+		if err == nil && left != 0 {
+			err = fmt.Errorf("%d rows too few", left)
+		}
+		return err
+	})
+}
