@@ -22,6 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	longtest.InMemory()
 	goleak.VerifyTestMain(m)
 }
 

@@ -22,6 +22,14 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
+// onDisk has the temporary folders of a test lie on the disk again: in memory, files count for the limit of a group and cannot be dropped.
+func onDisk(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TMPDIR") == "/dev/shm" {
+		t.Setenv("TMPDIR", "")
+	}
+}
+
 // A budget that cannot work is refused with one that can, in which the run then
 // stays, under a limit that the kernel enforces: 5 % more than the budget, the
 // page cache included.
@@ -30,6 +38,7 @@ func TestSmallestBudget(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes more memory than the limit leaves")
 	}
+	onDisk(t)
 	square, tall := filepath.Join(t.TempDir(), "square.csr"), filepath.Join(t.TempDir(), "tall.csr")
 	must(t, "generate", "spectrum", "-q", "--rows", "60000", "--cols", "9000", "--decay", "0.7", "-o", square)
 	// All of the vectors of the shorter side, more of them than the rank: the finishing pass
@@ -80,6 +89,7 @@ func TestIngestWithinAKernelLimit(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes more memory than the limit leaves")
 	}
+	onDisk(t)
 	group := cgrouptest.New(t, "gdsvd-test-ingest", 104<<20)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(1, 1))
 	lines := []byte("user,item,rating\n")
@@ -102,6 +112,7 @@ func TestGenotypesWithinAKernelLimit(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes more memory than the limit leaves")
 	}
+	onDisk(t)
 	const budget = 48 << 20
 	samples, variants := 1000, 8000
 	if longtest.On() {
@@ -172,6 +183,7 @@ func TestResumeWithinAKernelLimit(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes more memory than the limit leaves")
 	}
+	onDisk(t)
 	const limit = 40 << 20 // little more than the program and the vectors take
 	group := cgrouptest.New(t, "gdsvd-test", limit)
 	store := filepath.Join(t.TempDir(), "m.csr")
@@ -209,6 +221,7 @@ func TestVectorsInFilesWithinAKernelLimit(t *testing.T) {
 	if raceDetector || !longtest.On() {
 		t.Skip("vectors of many megabytes")
 	}
+	onDisk(t)
 	store := long(t, 400000, 350000)
 	flags := []string{"-q", store, "-k", "3", "--method", "krylov", "--block", "1", "--basis", "12", "--max-passes", "30"}
 	memory, e := tightly(t, store, flags[2:])
