@@ -67,9 +67,7 @@ func (t *task) placeTasks(place placement) error {
 	if place.files > 0 {
 		return says(nil, "the vectors are too large for %v: a run with an %v has them in memory; give more", Option("Memory"), Option("Remote"))
 	}
-	if local, ok := t.Remote.Engine.(*remote.Local); ok && local.Memory == 0 {
-		local.Memory, local.Workers, local.Reserve = t.Memory, t.Workers, place.options.Reserve
-	}
+	t.Remote.Local(t.Memory, place.options.Reserve, t.Workers)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
 type storeReport struct {
@@ -38,14 +39,16 @@ type resultReport struct {
 
 func (a *app) checkCommand() *cobra.Command {
 	var (
-		o     check.Options
-		quick bool
+		o      check.Options
+		engine engineOptions
+		quick  bool
 	)
 	cmd := &cobra.Command{
 		Use:   "check STORE|OUT",
 		Short: "Verify every byte of a store or a result; measure a result anew",
 		Long: `check reads the whole store and verifies all checksums and the structure of
-every block. It prints each problem with file, section and offset.
+every block. It prints each problem with file, section and offset. With --engine, tasks read
+the shards, or multiply for --store; the sum of the squares of all values is not compared.
 
 Of a result it verifies all files: sizes and checksums against result.json, shapes,
 that every entry is finite, and the checkpoint of an unfinished run. The format is
@@ -69,7 +72,7 @@ that says itself that it has not converged, and is as good as it says, exits wit
   gdsvd check scipy.svd --store ml-10m.csr --tol 1e-8`,
 		Args:              oneArgument("STORE or OUT"),
 		ValidArgsFunction: directories,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			switch given := cmd.Flags().Changed; {
 			case o.Store == "" && given("store"):
 				return ui.Usagef(cmd, "--store: name a store")
@@ -78,27 +81,43 @@ that says itself that it has not converged, and is as good as it says, exits wit
 			case given("tol") && !(o.Tol > 0 && o.Tol < 1):
 				return ui.Usagef(cmd, "--tol %v: want a tolerance between 0 and 1, both excluded", o.Tol)
 			}
+			if o.Remote, err = engine.options(cmd); err != nil {
+				return err
+			}
+			if o.Remote != nil {
+				defer func() { err = errors.Join(err, o.Remote.Engine.Close()) }()
+				o.Remote.FS, o.Remote.Log = a.fsys, a.display.Logger()
+			}
 			if o.Store != "" || check.Holds(a.fsys, args[0]) {
 				if quick {
 					return ui.Usagef(cmd, "--quick is for a store, %s is a result", args[0])
 				}
+				if o.Store == "" && o.Remote != nil {
+					return ui.Usagef(cmd, "--engine %s is for a store, or a result that is measured: give its --store", engine.name)
+				}
 				return a.checkResult(cmd.Context(), args[0], o)
 			}
-			return a.checkStore(cmd.Context(), args[0], quick)
+			return a.checkStore(cmd.Context(), args[0], quick, o.Remote)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&quick, "quick", false, "only what opening a store checks, and the ids")
 	f.StringVar(&o.Store, "store", "", "measure the result OUT on the matrix in `STORE`")
 	f.Float64Var(&o.Tol, "tol", 0, "fail if a residual or the orthogonality is above this, whatever the result states (0: compare with that)")
+	engine.add(cmd)
 	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within with --store; auto takes 60 % of what is available")
 	f.IntVar(&o.Workers, "workers", 0, "multiply with `N` threads with --store (0: all processors)")
 	return cmd
 }
 
-func (a *app) checkStore(ctx context.Context, path string, quick bool) error {
+func (a *app) checkStore(ctx context.Context, path string, quick bool, by *remote.Options) (err error) {
 	a.display.Begin("check")
-	report, err := csr.Check(ctx, path, csr.CheckOptions{FS: a.fsys, Quick: quick, Progress: a.checked})
+	var report *csr.CheckReport
+	if o := (csr.CheckOptions{FS: a.fsys, Quick: quick, Progress: a.checked}); by == nil || quick {
+		report, err = csr.Check(ctx, path, o)
+	} else {
+		report, err = check.StoreBy(ctx, path, o, *by)
+	}
 	a.display.End()
 	if err != nil {
 		return err

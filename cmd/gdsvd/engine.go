@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/factor/recommend"
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
@@ -25,6 +26,9 @@ type engineOptions struct {
 	timeout   time.Duration
 	pass      time.Duration
 }
+
+// making is what workers make besides passes.
+var making = map[string]remote.Make{recommend.Kind: recommend.Make, check.Kind: check.Make}
 
 // engineModules are the engines that a program in Python speaks to: what stands before "://" in --engine, or before "-local".
 var engineModules = []string{"dask", "ray", "spark"}
@@ -72,7 +76,7 @@ func (o *engineOptions) options(cmd *cobra.Command) (*remote.Options, error) {
 	command := &remote.Command{Label: kind, Processes: o.processes, Window: 1, Timeout: o.timeout}
 	switch kind {
 	case "local":
-		all.Engine = &remote.Local{Worker: &remote.Worker{Make: recommend.Make}}
+		all.Engine = &remote.Local{Worker: &remote.Worker{Make: making}}
 		return all, nil
 	case "command":
 		command.Args = strings.Fields(rest)
@@ -113,13 +117,13 @@ func moduleArgs(name string) ([]string, error) {
 }
 
 func (a *app) workerCommand() *cobra.Command {
-	w := &remote.Worker{Make: recommend.Make}
+	w := &remote.Worker{Make: making}
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Do the tasks of a run with --engine",
 		Long: `worker does tasks that come on standard input, a line of JSON each, and answers each with a line
-on standard output, until standard input ends. A task is a part of a pass over a store, or rows
-of gdsvd recommend, for a run with --engine; engines start workers, people need not. A worker reads the store and
+on standard output, until standard input ends. A task is a part of a pass over a store, rows of
+gdsvd recommend, or shards to check, for a run with --engine; engines start workers, people need not. A worker reads the store and
 the shared folder under the names that the run has for them, and keeps nothing between tasks that another worker
 would lack.`,
 		Example: `  gdsvd worker --memory 4GiB --workers 2`,

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,17 +43,29 @@ func TestKilledDriver(t *testing.T) {
 	}
 }
 
+// killedOnce makes engines of two workers, of which the first one that gets a task is killed and answers nothing.
+func killedOnce(t *testing.T, dir string) func() []string {
+	self, mark := strings.TrimPrefix(workerEngine(t)[1], "command:"), filepath.Join(dir, "killed")
+	script := write(t, dir, "worker.sh", "#!/bin/sh\nif mkdir "+mark+" 2>/dev/null; then read line; kill -9 $$; fi\nexec "+self+"\n")
+	if err := os.Chmod(script, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := os.Stat(mark); err != nil {
+			t.Error("no worker was killed: the test misses what it is for")
+		}
+	})
+	return func() []string {
+		os.Remove(mark)
+		return []string{"--engine", "command:" + script, "--processes", "2"}
+	}
+}
+
 // Recommendations by tasks are the file of one machine, byte for byte, in every format, whichever side the store has as its rows,
 // though a worker is killed.
 func TestRecommendByTasks(t *testing.T) {
 	dir := t.TempDir()
-	engine := workerEngine(t)
-	self := strings.TrimSuffix(strings.TrimPrefix(engine[1], "command:"), " worker --workers 1 --memory 256MiB")
-	// the first worker that gets a task is killed, and answers nothing
-	script := write(t, dir, "worker.sh", "#!/bin/sh\nif mkdir "+filepath.Join(dir, "killed")+" 2>/dev/null; then read line; kill -9 $$; fi\nexec "+self+" worker --workers 1 --memory 256MiB\n")
-	if err := os.Chmod(script, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	engine, killing := workerEngine(t), killedOnce(t, dir)
 	candidates := write(t, dir, "some.txt", "1\n3\n5\n7\n9\n11\n")
 	_, _, readers := library(t) // one has no entries
 	large, _ := factorised(t, ingested(t, blocky), "-k", "3")
@@ -75,8 +88,7 @@ func TestRecommendByTasks(t *testing.T) {
 			return append(b, strings.ReplaceAll(text, filepath.Dir(name), "")...)
 		}
 		one := recommend(c.file)
-		for _, engine := range [][]string{{"--engine", "local"}, {"--engine", "command:" + script, "--processes", "2"}} {
-			os.Remove(filepath.Join(dir, "killed"))
+		for _, engine := range [][]string{{"--engine", "local"}, killing()} {
 			shared := filepath.Join(dir, "shared")
 			if many := recommend(c.file, append(engine, "--groups", "5", "--shared", shared)...); !bytes.Equal(one, many) {
 				t.Errorf("%s by %v: %d bytes are not the %d of one machine", c.file, engine, len(many), len(one))
@@ -84,9 +96,6 @@ func TestRecommendByTasks(t *testing.T) {
 			if left := names(t, shared); len(left) > 0 {
 				t.Errorf("%v is left", left)
 			}
-		}
-		if _, err := os.Stat(filepath.Join(dir, "killed")); err != nil {
-			t.Error("no worker was killed: the test misses what it is for")
 		}
 	}
 	by := func(args ...string) []string {
@@ -106,5 +115,53 @@ func TestRecommendByTasks(t *testing.T) {
 	fails(t, ui.ExitCorrupt, `V.npy: bytes .* the file is damaged`, by()...)
 	if _, err := os.Stat(filepath.Join(dir, "bad.csv")); err == nil {
 		t.Error("a file is there")
+	}
+}
+
+// A check by tasks says what that of one machine says, though a worker is killed; residuals are the same but for rounding.
+func TestCheckByTasks(t *testing.T) {
+	dir, store := t.TempDir(), ingested(t, blocky)
+	killing, shared := killedOnce(t, dir), filepath.Join(dir, "shared")
+	by := func(engine []string, args ...string) []string {
+		return slices.Concat([]string{"check", "-q", "--json", "--shared", shared, "--groups", "3"}, args, engine)
+	}
+	one := must(t, "check", "--json", store)
+	for _, engine := range [][]string{{"--engine", "local"}, killing()} {
+		if many := must(t, by(engine, store)...); many != one {
+			t.Errorf("%s is not %s", many, one)
+		}
+	}
+	for _, view := range [][]string{nil, {"--view", "log1p | center=columns"}} {
+		result, _ := factorised(t, store, append(view, "-k", "3")...)
+		var alone, tasks resultReport
+		decode(t, must(t, "check", "--json", result, "--store", store), &alone)
+		decode(t, must(t, by(killing(), result, "--store", store)...), &tasks)
+		a, b := alone.Measured, tasks.Measured
+		if !tasks.OK || len(b.Residual) != 3 || a.Passes != b.Passes || a.View != b.View {
+			t.Fatalf("%+v is not %+v", b, a)
+		}
+		for i, x := range a.Residual {
+			if math.Abs(float64(x-b.Residual[i])) > 1e-13 {
+				t.Errorf("residual %d is %g, not %g", i, b.Residual[i], x)
+			}
+		}
+		fails(t, ui.ExitError, `3 of 3 triplets miss --tol 1e-30`, by([]string{"--engine", "local"}, result, "--store", store, "--tol", "1e-30")...)
+		fails(t, ui.ExitUsage, `--engine local is for a store, or a result that is measured`, by([]string{"--engine", "local"}, result)...)
+	}
+	shards, err := filepath.Glob(filepath.Join(store, "shard-*"))
+	if err != nil || len(shards) == 0 {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(shards[len(shards)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(shards[len(shards)-1], b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	alone, tasks := gdsvd(t, "check", "--json", store), gdsvd(t, by(killing(), store)...)
+	if tasks.code != ui.ExitCorrupt || tasks.stdout != alone.stdout || !strings.Contains(tasks.stdout, filepath.Base(shards[len(shards)-1])) {
+		t.Errorf("exit %d, %s is not %s", tasks.code, tasks.stdout, alone.stdout)
 	}
 }

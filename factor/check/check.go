@@ -23,6 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream/remote"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -36,6 +37,7 @@ type Options struct {
 	Log      *slog.Logger              // nil: nothing is logged
 	Planned  func(factor.Memory) error // is told what measuring will take before it takes it
 	Progress func(done, total int64)   // bytes; several goroutines may call it at a time
+	Remote   *remote.Options           // of the engine whose tasks measure; nil: this process does
 }
 
 // Report is what Result has found.

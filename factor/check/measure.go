@@ -18,6 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/remote"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -73,11 +74,27 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 		t.split()
 	}
 	t.source = t.store
+	subject := remote.Subject{Store: store}
 	if c.stated != nil && c.stated.View != nil {
-		if t.source, err = c.view(ctx, t.store); err != nil {
+		if subject.View, err = c.view(ctx, t.store); err != nil {
 			return nil, err
 		}
-		m.View = c.stated.View.Pipeline
+		m.View, subject.Pipeline, t.source = c.stated.View.Pipeline, c.stated.View.Pipeline, subject.View
+	}
+	if c.Remote != nil {
+		by, told := *c.Remote, int64(0)
+		by.Local(c.Memory, 2*8*store.Cols()*int64(m.K), c.Workers) // the vectors and the sums of this side
+		by.Told = func(s remote.Stats) {
+			t.store.Read(s.Read - told)
+			told = s.Read
+		}
+		if t.tasks, err = remote.New(subject, by); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, t.tasks.Close()) }()
+	}
+	if err := t.statistics(ctx, subject.View); err != nil {
+		return nil, err
 	}
 	t.long, t.short = csr.Orient(store, x.u, x.v)
 	if t.signs != nil {
@@ -243,7 +260,8 @@ func (m *Measurement) verdict(dir string) error {
 type triplets struct {
 	Options
 	store       *source.Source
-	source      stream.Source // the store, or its view
+	source      stream.Source  // the store, or its view
+	tasks       *remote.Matrix // that multiply; nil: this process does
 	values      []float64
 	signs       []float64   // of eigenvalues; nil: these are singular values
 	long, short *npy.Matrix // vectors of the stored rows and columns; nil if they are not there
@@ -265,6 +283,11 @@ func (t *triplets) measure(ctx context.Context) error {
 	if err := t.Planned(factor.Memory{Budget: p.Budget, Parts: p.Parts, Resident: p.ResidentBytes}); err != nil {
 		return err
 	}
+	var a solver.Matrix = m
+	if t.tasks != nil {
+		t.tasks.Describe(m.Info())
+		a = t.tasks
+	}
 	if group < k {
 		t.Log.Info("the memory is for some of the triplets at a time: the store is read several times", "triplets", group, "of", k)
 	}
@@ -275,7 +298,7 @@ func (t *triplets) measure(ctx context.Context) error {
 	t.store.Count(reads, t.Progress)
 	t.passes = reads
 	for from := 0; from < k; from += group {
-		if err := t.some(ctx, m, from, min(k, from+group)); err != nil {
+		if err := t.some(ctx, a, from, min(k, from+group)); err != nil {
 			return err
 		}
 	}
@@ -283,7 +306,7 @@ func (t *triplets) measure(ctx context.Context) error {
 }
 
 // some measures triplets [from, to).
-func (t *triplets) some(ctx context.Context, m *stream.Matrix, from, to int) error {
+func (t *triplets) some(ctx context.Context, m solver.Matrix, from, to int) error {
 	given := solver.Triplets{Sigma: t.values[from:to]}
 	if t.long != nil || t.signs != nil {
 		given.Left = func(first int64, rows *mat.Dense) error {
@@ -352,8 +375,8 @@ func (t *triplets) plan(k int) (group int, m *stream.Matrix, err error) {
 	}
 }
 
-// view is the view that result.json says the result is of, measured.
-func (c *checker) view(ctx context.Context, store *source.Source) (stream.Source, error) {
+// view is the view that result.json says the result is of.
+func (c *checker) view(ctx context.Context, store *source.Source) (*view.View, error) {
 	said := c.stated.View
 	p, err := c.stated.Pipeline(ctx)
 	if err != nil {
@@ -364,9 +387,23 @@ func (c *checker) view(ctx context.Context, store *source.Source) (stream.Source
 	if v.Fingerprint() != said.Fingerprint {
 		return nil, says(csr.ErrCorrupt, "%s: view: its fingerprint is %s, that of %v is %s: the file is damaged; remove the result and compute it again", filepath.Join(c.dir, factor.ResultFile), said.Fingerprint, p, v.Fingerprint())
 	}
-	err = store.Measure(ctx, v, stream.Options{Memory: c.Memory, Workers: c.Workers}, c.Progress)
+	return v, nil
+}
+
+// statistics measures a view, if there is one.
+func (t *triplets) statistics(ctx context.Context, v *view.View) error {
+	if v == nil {
+		return nil
+	}
+	o := stream.Options{Memory: t.Memory, Workers: t.Workers}
+	err := t.store.MeasureBy(v, t.Progress, func() error {
+		if t.tasks != nil {
+			return t.tasks.Measure(ctx, o, nil)
+		}
+		return v.Measure(ctx, o)
+	})
 	if err != nil && ctx.Err() != nil {
 		err = says(context.Canceled, source.Interrupted)
 	}
-	return v, err
+	return err
 }

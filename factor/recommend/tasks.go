@@ -16,6 +16,9 @@ import (
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
+// Kind is that of Make in a remote.Worker.
+const Kind = "recommend"
+
 // spec is what tasks of RowsBy are of. Their input is the numbers of the candidates.
 type spec struct {
 	Result string       `json:"result"`
@@ -26,7 +29,7 @@ type spec struct {
 	By     Scoring      `json:"by"`
 }
 
-// RowsBy is Rows of all rows, by tasks of workers that have Make and see result and store under the same path. What is found is the same.
+// RowsBy is Rows of all rows, by tasks of workers that have Make of Kind, and see result and store under the same path. What is found is the same.
 // Options has no Rows and no Keep.
 func RowsBy(ctx context.Context, result *factor.Result, store *csr.Store, o Options, by remote.Options, emit func(row int64, items []Item) error) (*Summary, error) {
 	f, err := Predictions(ctx, result)
@@ -45,9 +48,7 @@ func RowsBy(ctx context.Context, result *factor.Result, store *csr.Store, o Opti
 	if err != nil {
 		return nil, err
 	}
-	if local, ok := by.Engine.(*remote.Local); ok && local.Memory == 0 {
-		local.Memory, local.Reserve, local.Workers = r.Memory, r.Reserve, r.Workers
-	}
+	by.Local(r.Memory, r.Reserve, r.Workers)
 	in := make([]float64, len(o.Candidates))
 	for i, col := range o.Candidates {
 		in[i] = float64(col)
@@ -55,7 +56,7 @@ func RowsBy(ctx context.Context, result *factor.Result, store *csr.Store, o Opti
 	done := progress(o.Progress, nil, f.Rows)
 	items := make([]Item, r.N)
 	// A row is 1 and the number of its items, or 0 if it has no entries, and the items.
-	return &r.sum, remote.Rows(ctx, store, by, s, in, f.Rows, 1+2*r.N, func(first int64, rows *mat.Dense) error {
+	return &r.sum, remote.Rows(ctx, by, Kind, s, in, f.Rows, 1+2*r.N, func(first int64, rows *mat.Dense) error {
 		n, _ := rows.Dims()
 		for i := range n {
 			x := rows.RawRowView(i)
@@ -72,7 +73,7 @@ func RowsBy(ctx context.Context, result *factor.Result, store *csr.Store, o Opti
 	})
 }
 
-// Make makes the rows of a task of RowsBy: it is a remote.Worker.Make.
+// Make makes the rows of a task of RowsBy.
 func Make(ctx context.Context, w *remote.Worker, job remote.Job, in []float64, rows int, write func(row []float64) error) (err error) {
 	var s spec
 	if err := json.Unmarshal(job.Spec, &s); err != nil {

@@ -292,7 +292,6 @@ func TestBudgetOfTask(t *testing.T) {
 // Rows of a Rows come once and in order, of an engine that lies, does things twice and damages pieces; a worker whose program makes
 // none, or makes too few, ends it with its error.
 func TestRows(t *testing.T) {
-	store, _ := manyBlocks(t)
 	const rows, columns = 1001, 3
 	make := func(_ context.Context, _ *Worker, j Job, in []float64, n int, write func([]float64) error) error {
 		for i := range n {
@@ -307,7 +306,7 @@ func TestRows(t *testing.T) {
 	}
 	run := func(e Engine, groups int) error {
 		next := 0
-		err := Rows(t.Context(), store, Options{Engine: e, Shared: t.TempDir(), Groups: groups, Wait: 1}, "spec", []float64{7}, rows, columns, func(first int64, x *mat.Dense) error {
+		err := Rows(t.Context(), Options{Engine: e, Shared: t.TempDir(), Groups: groups, Wait: 1}, "kind", "spec", []float64{7}, rows, columns, func(first int64, x *mat.Dense) error {
 			n, _ := x.Dims()
 			for i := range n {
 				if want := []float64{float64(next), 7, 6}; first+int64(i) != int64(next) || !slices.Equal(x.RawRowView(i), want) {
@@ -322,7 +321,7 @@ func TestRows(t *testing.T) {
 		}
 		return err
 	}
-	local := Local{Worker: &Worker{Make: make}, Parallel: 2}
+	local := Local{Worker: &Worker{Make: map[string]Make{"kind": make}}, Parallel: 2}
 	for _, e := range []Engine{&local, &unreliable{Local: local, lie: true}, &unreliable{Local: local, twice: true}, &unreliable{Local: local, damage: true}} {
 		for _, groups := range []int{1, 7, 5000} {
 			if err := run(e, groups); err != nil {
@@ -330,10 +329,10 @@ func TestRows(t *testing.T) {
 			}
 		}
 	}
-	if err := run(&Local{Worker: &Worker{}}, 3); err == nil || !strings.Contains(err.Error(), "that this worker does not make") {
+	if err := run(&Local{Worker: &Worker{Make: map[string]Make{"other": make}}}, 3); err == nil || !strings.Contains(err.Error(), "which this worker does not make") {
 		t.Error(err)
 	}
-	if err := run(&Local{Worker: &Worker{Make: few}}, rows/3); err == nil || !strings.Contains(err.Error(), "rows too few") {
+	if err := run(&Local{Worker: &Worker{Make: map[string]Make{"kind": few}}}, rows/3); err == nil || !strings.Contains(err.Error(), "rows too few") {
 		t.Error(err)
 	}
 }

@@ -106,6 +106,13 @@ type Options struct {
 	PieceSize int64
 }
 
+// Local gives tasks of this process their budget, unless they have one.
+func (o *Options) Local(memory, reserve int64, workers int) {
+	if e, ok := o.Engine.(*Local); ok && e.Memory == 0 {
+		e.Memory, e.Reserve, e.Workers = memory, reserve, workers
+	}
+}
+
 const usualPiece = 32 << 20
 
 // Subject is what is factorised.
@@ -167,9 +174,12 @@ func New(s Subject, o Options) (_ *Matrix, err error) {
 		}
 	}
 	o.Tries, o.Wait, o.PieceSize = cmp.Or(o.Tries, 5), cmp.Or(o.Wait, 200*time.Millisecond), cmp.Or(o.PieceSize, usualPiece)
-	m := &Matrix{subject: s, opt: o, groups: split(s.Store, o.Groups), numbers: map[string]int64{}, workers: map[string]int{}}
-	if m.store, err = filepath.Abs(s.Store.Path()); err != nil {
-		return nil, err
+	m := &Matrix{subject: s, opt: o, numbers: map[string]int64{}, workers: map[string]int{}}
+	if s.Store != nil { // Rows has none
+		m.groups = split(s.Store, o.Groups)
+		if m.store, err = filepath.Abs(s.Store.Path()); err != nil {
+			return nil, err
+		}
 	}
 	m.run.shelf = disk{o.FS}
 	if inBucket(o.Shared) {

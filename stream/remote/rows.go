@@ -8,12 +8,15 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// Job is what the program of a worker makes rows of: see Worker.Make.
+// Make is how the program of a worker makes rows of numbers: it calls write with each, in order.
+type Make func(ctx context.Context, w *Worker, j Job, in []float64, rows int, write func(row []float64) error) error
+
+// Job is what a Make makes rows of.
 type Job struct {
+	Kind  string          `json:"kind"`         // of the Make: see Worker.Make
 	Spec  json.RawMessage `json:"spec"`         // what the program of the driver says of it
 	First int64           `json:"first"`        // number of the first row
 	In    string          `json:"in,omitempty"` // a piece of Count float64s that all tasks are given; "": none
@@ -21,19 +24,19 @@ type Job struct {
 }
 
 // Rows has rows of so many columns made by tasks, each of about as many of them, and hands them to take in ascending order, some at a time. spec
-// becomes JSON; in may be empty. Rows must depend on their numbers, spec and in alone.
-func Rows(ctx context.Context, store *csr.Store, o Options, spec any, in []float64, rows int64, columns int, take func(first int64, rows *mat.Dense) error) (err error) {
+// becomes JSON; in may be empty. Rows must depend on their numbers, kind, spec and in alone.
+func Rows(ctx context.Context, o Options, kind string, spec any, in []float64, rows int64, columns int, take func(first int64, rows *mat.Dense) error) (err error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return err
 	}
-	m, err := New(Subject{Store: store}, o)
+	m, err := New(Subject{}, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	r := &pass{Matrix: m, l: columns, want: solver.Pass{RowsOut: solver.Rows{Func: take}}}
-	job := Job{Spec: text, Count: len(in)}
+	job := Job{Kind: kind, Spec: text, Count: len(in)}
 	if len(in) > 0 {
 		job.In = r.name("in", 0, 0)
 		if err := m.run.putNumbers(job.In, in); err != nil {
@@ -41,7 +44,6 @@ func Rows(ctx context.Context, store *csr.Store, o Options, spec any, in []float
 		}
 	}
 	n := min(int64(o.Groups), rows)
-	m.groups = nil
 	for i := range n {
 		job.First = rows * i / n
 		own, count := job, rows*(i+1)/n-job.First
@@ -54,8 +56,9 @@ func Rows(ctx context.Context, store *csr.Store, o Options, spec any, in []float
 }
 
 func (w *Worker) rows(ctx context.Context, f folder, t Task) error {
-	if w.Make == nil || t.Rows < 1 || t.Job.Count < 0 {
-		return refusal{fmt.Errorf("a task of %d rows that this worker does not make", t.Rows)}
+	rows := w.Make[t.Job.Kind]
+	if rows == nil || t.Rows < 1 || t.Job.Count < 0 {
+		return refusal{fmt.Errorf("a task of %d rows of the kind %q, which this worker does not make", t.Rows, t.Job.Kind)}
 	}
 	in := make([]float64, t.Job.Count)
 	if t.Job.In != "" {
@@ -65,7 +68,7 @@ func (w *Worker) rows(ctx context.Context, f folder, t Task) error {
 	}
 	return f.make(t.Out, func(out *writer) error {
 		left := t.Rows
-		err := w.Make(ctx, w, *t.Job, in, t.Rows, func(row []float64) error {
+		err := rows(ctx, w, *t.Job, in, t.Rows, func(row []float64) error {
 			if left--; len(row) != t.Columns {
 				return fmt.Errorf("a row of %d numbers, want %d", len(row), t.Columns)
 			}

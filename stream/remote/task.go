@@ -213,9 +213,8 @@ type Worker struct {
 	FS      vfs.FS // nil: the operating system's
 	Memory  int64  // budget of a task in bytes, of which Reserve is taken; 0: no limit
 	Reserve int64
-	Workers int // goroutines of a task; 0: all processors
-	// Make makes rows of numbers, and calls write with each, in order; nil: tasks of Rows are refused.
-	Make func(ctx context.Context, w *Worker, j Job, in []float64, rows int, write func(row []float64) error) error
+	Workers int             // goroutines of a task; 0: all processors
+	Make    map[string]Make // by the kind of a Rows; others are refused
 
 	mu    sync.Mutex
 	key   string

@@ -1,0 +1,63 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"path/filepath"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream/remote"
+	"github.com/gdsvd/gdsvd/vfs"
+)
+
+// Kind is that of Make in a remote.Worker.
+const Kind = "check"
+
+type spec struct {
+	Store       string `json:"store"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+// StoreBy is csr.Check with shards that are read by tasks of workers that have Make of Kind. What is wrong with those that are not sound is
+// found by this process.
+func StoreBy(ctx context.Context, path string, o csr.CheckOptions, by remote.Options) (*csr.CheckReport, error) {
+	o.Shards = func(ctx context.Context, m *csr.Manifest) ([]bool, error) {
+		at, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		sound := make([]bool, len(m.Shards))
+		return sound, remote.Rows(ctx, by, Kind, spec{at, m.Fingerprint}, nil, int64(len(sound)), 1, func(first int64, rows *mat.Dense) error {
+			for i, x := range rows.RawMatrix().Data {
+				sound[int(first)+i] = x == 1
+			}
+			return nil
+		})
+	}
+	return csr.Check(ctx, path, o)
+}
+
+// Make tells for each shard of a task of StoreBy whether it is sound, by 1.
+func Make(ctx context.Context, w *remote.Worker, job remote.Job, _ []float64, rows int, write func(row []float64) error) error {
+	var s spec
+	if err := json.Unmarshal(job.Spec, &s); err != nil {
+		return err
+	}
+	for i := range rows {
+		sound, err := csr.SoundShard(ctx, cmp.Or(w.FS, vfs.OS()), s.Store, s.Fingerprint, int(job.First)+i)
+		if err != nil {
+			return err
+		}
+		x := []float64{0}
+		if sound {
+			x[0] = 1
+		}
+		if err := write(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
