@@ -48,7 +48,7 @@ func (w *Solver) Symmetric(a blas64.General, tail int) (values []float64, vector
 	w.reset()
 	s, unit := w.scaled(a)
 	var e []float64
-	w.d, e, w.q = w.reduce(s)
+	w.d, e, w.q = w.reduce(w.workers(), s)
 	var z blas64.General
 	converged := false
 	const alone = 32 // order below which that is not worth another goroutine
@@ -125,45 +125,92 @@ type reflections struct {
 
 // reduce returns the diagonal d and the other diagonal e of QᵀsQ, tridiagonal, for
 // Q = H₀·H₁⋯, and destroys s. Columns are dealt with from the first one on: bases
-// have their largest values there.
-func (w *room) reduce(s blas64.General) (d, e []float64, r reflections) {
+// have their largest values there. What some of them change of the others is
+// subtracted at once (Dongarra, Sorensen, Hammarling 1989, "Block reduction of matrices
+// to condensed forms for eigenvalue computations").
+func (w *room) reduce(workers int, s blas64.General) (d, e []float64, r reflections) {
 	n := s.Rows
 	vector := func() []float64 { return w.zeros(n, 1).Data }
 	d, e = vector(), vector()
 	r = reflections{w.zeros(n, n), vector()}
-	p, both, swapped := vector(), w.zeros(n, 2), w.zeros(n, 2)
+	p := vector()
+	// Small matrices stay in a cache, and are not worth it.
+	wide := max(1, min(16, n/64))
+	// Of each of these columns u and w, and w and u: s less the product of both is what is reduced next.
+	both, swapped, c := w.zeros(n, 2*wide), w.zeros(n, 2*wide), w.zeros(1, 2*wide)
 	var f panel.Factor
-	for j := range n - 1 {
-		d[j] = s.Data[j*n+j]
-		u := r.u.Data[j*n+j+1 : (j+1)*n]
-		copy(u, s.Data[j*n+j+1:])
-		e[j], r.tau[j] = reflect(u)
-		tau := r.tau[j]
-		if tau == 0 {
-			continue
-		}
-		// B − uwᵀ − wuᵀ, with w = τBu − ½τ²(uᵀBu)u.
-		m := len(u)
-		rest := blas64.General{Rows: m, Cols: m, Stride: n, Data: s.Data[(j+1)*n+j+1:]}
-		bu := blas64.General{Rows: 1, Cols: m, Stride: m, Data: p[:m]}
-		clear(bu.Data)
-		panel.AddCross(bu, blas64.General{Rows: m, Cols: 1, Stride: 1, Data: u}, rest)
-		half := 0.0
-		for i, x := range u {
-			half = math.FMA(x, bu.Data[i], half)
-		}
-		half *= tau * tau / 2
-		for i, x := range u {
-			y := math.FMA(-half, x, tau*bu.Data[i])
-			both.Data[2*i], both.Data[2*i+1] = x, y
-			swapped.Data[2*i], swapped.Data[2*i+1] = y, x
-		}
-		both.Rows, swapped.Rows = m, m
-		f.Pack(-1, swapped)
-		panel.AddProduct(rest, both, f)
+	var row, y, column, rest, left blas64.General
+	var parts int
+	multiply := func(_, i int) { // y = uᵀB, some columns after the other
+		a, b := rest.Cols*i/parts, rest.Cols*(i+1)/parts
+		panel.AddCross(block(y, 0, 1, a, b), column, block(rest, 0, rest.Rows, a, b))
 	}
-	d[n-1] = s.Data[n*n-1]
+	subtract := func(_, i int) {
+		a, b := rest.Rows*i/parts, rest.Rows*(i+1)/parts
+		panel.AddProduct(block(rest, a, b, 0, rest.Cols), block(left, a, b, 0, left.Cols), f)
+	}
+	for from := 0; from < n; from += wide {
+		to := min(from+wide, n)
+		for j := from; j < to; j++ {
+			k := 2 * (j - from)
+			row = blas64.General{Rows: n - j, Cols: 1, Stride: 1, Data: s.Data[j*n+j : (j+1)*n]} // as a column
+			if k > 0 {
+				f.Pack(-1, block(both, j, j+1, 0, k))
+				panel.AddProduct(row, block(swapped, j, n, 0, k), f)
+			}
+			d[j] = row.Data[0]
+			if j == n-1 {
+				break
+			}
+			x := r.u.Data[j*n+j+1 : (j+1)*n]
+			copy(x, row.Data[1:])
+			e[j], r.tau[j] = reflect(x)
+			tau := r.tau[j]
+			if tau == 0 {
+				clear(x)
+			}
+			// B − uwᵀ − wuᵀ, with w = τBu − ½τ²(uᵀBu)u.
+			m := len(x)
+			y = blas64.General{Rows: 1, Cols: m, Stride: m, Data: p[:m]}
+			clear(y.Data)
+			column = blas64.General{Rows: m, Cols: 1, Stride: 1, Data: x}
+			rest, parts = block(s, j+1, n, j+1, n), stripes(m)
+			parallel.Each(workers, parts, multiply)
+			if k > 0 {
+				clear(c.Data)
+				panel.AddCross(block(c, 0, 1, 0, k), column, block(swapped, j+1, n, 0, k))
+				f.Pack(-1, block(c, 0, 1, 0, k))
+				panel.AddProduct(blas64.General{Rows: m, Cols: 1, Stride: 1, Data: y.Data}, block(both, j+1, n, 0, k), f)
+			}
+			half := 0.0
+			for i, x := range x {
+				half = math.FMA(x, y.Data[i], half)
+			}
+			half *= tau * tau / 2
+			at := (j+1)*both.Stride + k
+			for i, x := range x {
+				y := math.FMA(-half, x, tau*y.Data[i])
+				both.Data[at], both.Data[at+1] = x, y
+				swapped.Data[at], swapped.Data[at+1] = y, x
+				at += both.Stride
+			}
+		}
+		if to < n {
+			rest, left, parts = block(s, to, n, to, n), block(both, to, n, 0, both.Cols), stripes(n-to)
+			f.Pack(-1, block(swapped, to, n, 0, both.Cols))
+			parallel.Each(workers, parts, subtract)
+		}
+	}
 	return d, e, r
+}
+
+// stripes is into how many parts the work on a matrix of order n is cut: one where
+// another goroutine does not pay.
+func stripes(n int) int { return 1 + n/256 }
+
+// block is x with the rows and columns of these ranges alone.
+func block(x blas64.General, top, bottom, left, right int) blas64.General {
+	return blas64.General{Rows: bottom - top, Cols: right - left, Stride: x.Stride, Data: x.Data[top*x.Stride+left:]}
 }
 
 // reflect makes x the vector u of a reflection that takes it to (β, 0, …, 0), and

@@ -180,6 +180,21 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// TestWorkers: a matrix that is reduced in parts has the values of gonum, and the bits do not depend on the number of
+// goroutines.
+func TestWorkers(t *testing.T) {
+	const n = 264 // two parts
+	a := samples(rand.New(rand.NewPCG(5, 6)), n)["lanczos"]
+	check(t, a)
+	values, vectors := (&Solver{Workers: 1}).Symmetric(a, 7)
+	for _, workers := range []int{2, 5} {
+		others, same := (&Solver{Workers: workers}).Symmetric(a, 7)
+		if !slices.Equal(others, values) || !slices.Equal(same.Data, vectors.Data) {
+			t.Errorf("bits of %d workers are not those of one", workers)
+		}
+	}
+}
+
 // TestScale scales by a power of two, which is exact.
 func TestScale(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -201,7 +216,7 @@ func TestScale(t *testing.T) {
 
 func BenchmarkSymmetric(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{20, 64, 164, 264} {
+	for _, n := range []int{20, 64, 164, 264, 1000} {
 		a := samples(rng, n)["lanczos"]
 		for _, tail := range []int{16, n} {
 			b.Run(fmt.Sprintf("%d/%d", n, tail), func(b *testing.B) {
