@@ -25,7 +25,7 @@
 //
 // An engine is not believed. After every stage all pieces must be there with the right size, and each reader of one checks its
 // CRC-32C. A task of which pieces are missing is given to the engine again, some times, and so is one whose piece turns out
-// to be damaged. An error that no other worker would mend, such as a damaged shard, ends the run at once (Answer.Kind).
+// to be damaged. The driver makes its own again: but for sums of a view, and for what left vectors were made from. An error that no other worker would mend, such as a damaged shard, ends the run at once (Answer.Kind).
 package remote
 
 import (

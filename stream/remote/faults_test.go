@@ -57,7 +57,19 @@ type unreliable struct {
 	lie    bool // a task is said to be done, and is not
 	twice  bool // all are done twice
 	damage bool // a piece is not what was written
+	spoil  bool // nor is what tasks are given
 	seen   map[string]bool
+	spoilt int // pieces
+}
+
+// flip damages a piece. One that is not there is not made.
+func flip(name string) {
+	if b, err := os.ReadFile(name); err == nil {
+		b[3] ^= 1
+		if err := os.WriteFile(name, b, 0o666); err != nil {
+			panic(err)
+		}
+	}
 }
 
 func (u *unreliable) Run(ctx context.Context, tasks []Task, answer func(Answer)) error {
@@ -67,6 +79,24 @@ func (u *unreliable) Run(ctx context.Context, tasks []Task, answer func(Answer))
 		u.seen = map[string]bool{}
 	}
 	u.seen[key] = true
+	if t := tasks[0]; u.spoil {
+		given := []string{t.X, t.In}
+		if t.View != nil {
+			given = append(given, t.View.Measured)
+		}
+		if t.Turn != nil {
+			given = append(given, t.Turn.By)
+		}
+		if t.Job != nil {
+			given = append(given, t.Job.In)
+		}
+		for _, name := range given {
+			if at := filepath.Join(t.Dir, name); name != "" && !u.seen[at] {
+				flip(at)
+				u.spoilt, u.seen[at] = u.spoilt+1, true
+			}
+		}
+	}
 	if u.lie && first {
 		answer(Answer{})
 		tasks = tasks[1:]
@@ -81,13 +111,7 @@ func (u *unreliable) Run(ctx context.Context, tasks []Task, answer func(Answer))
 		err = u.Local.Run(ctx, tasks, answer)
 	}
 	if u.damage && first && err == nil {
-		name := filepath.Join(tasks[0].Dir, tasks[0].made()[0])
-		b, e := os.ReadFile(name)
-		if e != nil {
-			return nil // it could not be made, of a damaged one
-		}
-		b[3] ^= 1
-		err = os.WriteFile(name, b, 0o666)
+		flip(filepath.Join(tasks[0].Dir, tasks[0].made()[0]))
 	}
 	return err
 }
@@ -322,7 +346,7 @@ func TestRows(t *testing.T) {
 		return err
 	}
 	local := Local{Worker: &Worker{Make: map[string]Make{"kind": make}}, Parallel: 2}
-	for _, e := range []Engine{&local, &unreliable{Local: local, lie: true}, &unreliable{Local: local, twice: true}, &unreliable{Local: local, damage: true}} {
+	for _, e := range []Engine{&local, &unreliable{Local: local, lie: true}, &unreliable{Local: local, twice: true}, &unreliable{Local: local, damage: true}, &unreliable{Local: local, spoil: true}} {
 		for _, groups := range []int{1, 7, 5000} {
 			if err := run(e, groups); err != nil {
 				t.Errorf("%d groups: %v", groups, err)

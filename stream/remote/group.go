@@ -143,7 +143,9 @@ type Matrix struct {
 	store   string          // its path for workers
 	kernel  string          // that workers compute with, "" as long as none has said
 	pass    int
-	numbers map[string]int64 // of each piece that tasks make
+	numbers map[string]int64        // of each piece that tasks make
+	puts    map[string]func() error // that make pieces of the driver
+	spoilt  map[string]bool         // pieces that have turned out to be damaged
 	stats   Stats
 	workers map[string]int // the last pass of each
 }
@@ -174,7 +176,7 @@ func New(s Subject, o Options) (_ *Matrix, err error) {
 		}
 	}
 	o.Tries, o.Wait, o.PieceSize = cmp.Or(o.Tries, 5), cmp.Or(o.Wait, 200*time.Millisecond), cmp.Or(o.PieceSize, usualPiece)
-	m := &Matrix{subject: s, opt: o, numbers: map[string]int64{}, workers: map[string]int{}}
+	m := &Matrix{subject: s, opt: o, numbers: map[string]int64{}, puts: map[string]func() error{}, spoilt: map[string]bool{}, workers: map[string]int{}}
 	if s.Store != nil { // Rows has none
 		m.groups = split(s.Store, o.Groups)
 		if m.store, err = filepath.Abs(s.Store.Path()); err != nil {
@@ -224,7 +226,7 @@ func (m *Matrix) share() error {
 		return nil
 	}
 	m.view = &View{m.subject.Pipeline, "view"}
-	return m.run.putNumbers(m.view.Measured, m.subject.View.Measured()...)
+	return m.give(m.view.Measured, func() error { return m.run.putNumbers(m.view.Measured, m.subject.View.Measured()...) })
 }
 
 // Close removes the pieces of the run.

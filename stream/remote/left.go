@@ -50,6 +50,7 @@ func (l *Left) take(r *pass, before *pass) error {
 		t := &r.first[i]
 		t.Sum, t.R, out[t.Out] = nil, "", true
 	}
+	r.release()
 	r.want, r.parts, r.second = solver.Pass{}, 0, nil
 	return errors.Join(err, r.forget(out))
 }
@@ -76,7 +77,7 @@ func (l *Left) SweepLeft(ctx context.Context, s solver.LeftSweep) (sums *solver.
 	if s.By != nil {
 		turn.By = r.name("by", 0, 0)
 		r.inputs = append(r.inputs, turn.By)
-		if err := m.run.put(turn.By, s.By, 0, k); err != nil {
+		if err := r.give(turn.By, func() error { return m.run.put(turn.By, s.By, 0, k) }); err != nil {
 			return nil, err
 		}
 	}

@@ -92,7 +92,8 @@ func TestLeft(t *testing.T) {
 			t.Errorf("A·V and U·Σ are %g apart", mat.Norm(&av, 2))
 		}
 		spoil := &spoiling{Local{Worker: &Worker{Workers: 2}}, map[string]bool{}}
-		for _, e := range []Engine{processes(t, ""), processes(t, "die"), spoil} {
+		inputs := &unreliable{Local: Local{Worker: &Worker{Workers: 2}}, spoil: true}
+		for _, e := range []Engine{processes(t, ""), processes(t, "die"), spoil, inputs} {
 			if got, _, _ := factors(t, store, k, signLeft, Options{Engine: e}); !bytes.Equal(got, ref) {
 				t.Errorf("%s: other bits", e.Name())
 			}

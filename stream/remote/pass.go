@@ -161,7 +161,7 @@ func (t Task) made() []string {
 func (r *pass) putInputs(ctx context.Context) error {
 	if r.x != "" {
 		r.inputs = append(r.inputs, r.x)
-		if err := r.run.put(r.x, r.want.X, 0, r.subject.Info.Cols); err != nil {
+		if err := r.give(r.x, func() error { return r.run.put(r.x, r.want.X, 0, r.subject.Info.Cols) }); err != nil {
 			return err
 		}
 	}
@@ -172,22 +172,19 @@ func (r *pass) putInputs(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r.inputs = append(r.inputs, r.first[i].In)
-		w, err := r.run.create(r.first[i].In)
-		if err != nil {
-			return err
-		}
-		err = r.portions(g, func(first int64, rows *mat.Dense) error {
-			if err := r.want.RowsIn.Func(first, rows); err != nil {
-				return err
-			}
-			n, _ := rows.Dims()
-			return w.rows(rows, 0, n)
+		name := r.first[i].In
+		r.inputs = append(r.inputs, name)
+		err := r.give(name, func() error {
+			return r.run.make(name, func(w *writer) error {
+				return r.portions(g, func(first int64, rows *mat.Dense) error {
+					if err := r.want.RowsIn.Func(first, rows); err != nil {
+						return err
+					}
+					n, _ := rows.Dims()
+					return w.rows(rows, 0, n)
+				})
+			})
 		})
-		if err == nil {
-			err = w.commit()
-		}
-		w.discard()
 		if err != nil {
 			return err
 		}
@@ -303,7 +300,21 @@ func (r *pass) handOut(i int) error {
 	})
 }
 
+// give makes a piece of the driver. It is made again where it turns out to be damaged, until release.
+func (m *Matrix) give(name string, put func() error) error {
+	m.puts[name] = put
+	return put()
+}
+
+// release lets go of what inputs are made from.
+func (r *pass) release() {
+	for _, name := range r.inputs {
+		delete(r.puts, name)
+	}
+}
+
 func (r *pass) clear() (err error) {
+	r.release()
 	for _, name := range r.inputs {
 		err = errors.Join(err, r.run.take(name))
 	}

@@ -220,7 +220,9 @@ func TestSameBits(t *testing.T) {
 	if e, size := mat.Norm(&d, 2), mat.Norm(numbersOf(one), 2); e > 1e-12*size {
 		t.Errorf("off by %g of %g", e, size)
 	}
+	spoil := &unreliable{Local: Local{Worker: &Worker{Workers: 1}}, spoil: true}
 	for name, o := range map[string]Options{
+		"spoilt inputs": {Engine: spoil},
 		"parallel":      {Engine: &Local{Worker: &Worker{Workers: 2}, Parallel: 3}},
 		"many pieces":   {PieceSize: 4000},
 		"processes":     {Engine: processes(t, "")},
@@ -238,6 +240,9 @@ func TestSameBits(t *testing.T) {
 				t.Error("other bits")
 			}
 		})
+	}
+	if spoil.spoilt < 5 {
+		t.Errorf("%d pieces were damaged: the test misses what it is for", spoil.spoilt)
 	}
 }
 
@@ -258,7 +263,7 @@ func TestView(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []Engine{&Local{Worker: &Worker{Workers: 1}}, processes(t, "")} {
+	for _, e := range []Engine{&Local{Worker: &Worker{Workers: 1}}, processes(t, ""), &unreliable{Local: Local{Worker: &Worker{Workers: 1}}, spoil: true}} {
 		m, err := New(Subject{Store: store, View: v, Pipeline: text, Info: one.Info()}, Options{Engine: e, Shared: t.TempDir(), Groups: 3})
 		if err != nil {
 			t.Fatal(err)

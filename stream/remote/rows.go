@@ -39,7 +39,7 @@ func Rows(ctx context.Context, o Options, kind string, spec any, in []float64, r
 	job := Job{Kind: kind, Spec: text, Count: len(in)}
 	if len(in) > 0 {
 		job.In = r.name("in", 0, 0)
-		if err := m.run.putNumbers(job.In, in); err != nil {
+		if err := m.give(job.In, func() error { return m.run.putNumbers(job.In, in) }); err != nil {
 			return err
 		}
 	}

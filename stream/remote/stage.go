@@ -89,6 +89,14 @@ func (r *pass) lacks(t Task) string {
 
 // stage has the tasks done of which pieces are missing.
 func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
+	for name := range r.spoilt {
+		delete(r.spoilt, name)
+		if put := r.puts[name]; put != nil {
+			if err := put(); err != nil {
+				return err
+			}
+		}
+	}
 	var todo []Task
 	for _, t := range tasks {
 		if r.lacks(t) != "" {
@@ -117,7 +125,7 @@ func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
 		case e == nil:
 			return
 		case a.Piece != "":
-			e = errors.Join(e, r.run.take(a.Piece))
+			e, r.spoilt[a.Piece] = errors.Join(e, r.run.take(a.Piece)), true
 		case errors.As(e, new(*final)) && stop == nil:
 			stop = e
 			cancel(e)
