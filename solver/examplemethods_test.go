@@ -1,4 +1,4 @@
-package momentum_test
+package solver_test
 
 import (
 	"context"
@@ -9,10 +9,15 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/stream"
 )
+
+// Examples of the methods are here and not beside these: a test of a package that solver imports which imports solver
+// has go compile solver, and what uses it, once more.
 
 // ten has the values 10, 9.9, … a small gap for each of them.
 func ten() solver.Matrix {
@@ -28,7 +33,7 @@ func ten() solver.Matrix {
 }
 
 // Momentum found automatically, against none.
-func ExampleNesterov() {
+func ExampleSVD_nesterov() {
 	passes := func(m method.Method) int {
 		res, err := solver.SVD(context.Background(), ten(), solver.Settings{Rank: 3, Method: m})
 		if err != nil {
@@ -43,7 +48,7 @@ func ExampleNesterov() {
 }
 
 // The heavy ball with the momentum and the stop rule of the paper.
-func ExamplePolyak() {
+func ExampleSVD_polyak() {
 	// The diagonal matrix of 3, 2 and 1, 6×4.
 	m := sparse.NewCSR(6, 4, []int{0, 1, 2, 3, 3, 3, 3}, []int{0, 1, 2}, []float64{3, 2, 1})
 	a, err := stream.FromSparse(m, stream.Options{})
@@ -67,7 +72,7 @@ func ExamplePolyak() {
 
 // The scheme of the paper's theorem, with μ a quarter of the relative gap 1 − 4/9
 // of the first pair; that of the second is larger.
-func ExampleNesterovGeneral() {
+func ExampleSVD_nesterovGeneral() {
 	// The diagonal matrix of 3, 2 and 1, 6×4.
 	m := sparse.NewCSR(6, 4, []int{0, 1, 2, 3, 3, 3, 3}, []int{0, 1, 2}, []float64{3, 2, 1})
 	a, err := stream.FromSparse(m, stream.Options{})
@@ -85,4 +90,47 @@ func ExampleNesterovGeneral() {
 	fmt.Printf("%v: σ = %.6f\n", res.Status, res.Sigma)
 	// Output:
 	// converged: σ = [3.000000 2.000000]
+}
+
+// The fewest passes: a basis of all that has been multiplied, here at most 20
+// vectors, from which it restarts.
+func ExampleSVD_krylov() {
+	// The diagonal matrix of 9, 8, … 1.
+	m := sparse.NewDOK(60, 40)
+	for i := range 9 {
+		m.Set(i, i, float64(9-i))
+	}
+	a, err := stream.FromSparse(m.ToCSR(), stream.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
+	res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: lanczos.Krylov{Columns: 2, Basis: 20}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%v: σ = %.6f after %d passes\n", res.Status, res.Sigma, res.Stats.Passes)
+	// Output:
+	// converged: σ = [9.000000 8.000000 7.000000 6.000000] after 7 passes
+}
+
+// All vectors at once: the passes do not grow with their number.
+func ExampleSVD_block() {
+	// The diagonal matrix of 9, 8, … 1.
+	m := sparse.NewDOK(60, 40)
+	for i := range 9 {
+		m.Set(i, i, float64(9-i))
+	}
+	a, err := stream.FromSparse(m.ToCSR(), stream.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
+	res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: block.Descent{Oversample: 4}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%v: σ = %.6f\n", res.Status, res.Sigma)
+	// Output:
+	// converged: σ = [9.000000 8.000000 7.000000 6.000000]
 }
