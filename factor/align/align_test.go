@@ -19,12 +19,16 @@ import (
 	"github.com/gdsvd/gdsvd/factor/align"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	longtest.InMemory()
+	goleak.VerifyTestMain(m)
+}
 
 // result makes one with these vectors of columns, whose ids ascend.
 func result(t *testing.T, v *mat.Dense, ids []string) *factor.Result {

@@ -22,10 +22,14 @@ import (
 	"github.com/gdsvd/gdsvd/factor/align"
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	longtest.InMemory()
+	goleak.VerifyTestMain(m)
+}
 
 // result is a factorisation of users with ids that are words, some of them hard to write, and items with
 // ids that are numbers, some of which have titles.

@@ -42,6 +42,7 @@ func TestMain(m *testing.M) {
 		worker(how)
 		return
 	}
+	longtest.InMemory()
 	goleak.VerifyTestMain(m)
 }
 

@@ -15,7 +15,14 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
+
+func TestMain(m *testing.M) {
+	longtest.InMemory()
+	m.Run()
+}
 
 type rating struct {
 	user, item int
