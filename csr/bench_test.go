@@ -15,6 +15,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/cpu"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // ratings makes a matrix with the look of ratings: popular columns have most
@@ -53,15 +54,9 @@ func movieLens1M(t testing.TB) *matrix {
 	if dir == "" {
 		t.Skip("GDSVD_DATA is not set")
 	}
-	f, err := os.Open(filepath.Join(dir, "movielens", "ml-1m", "ratings-notimestamp.dat.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join(dir, "movielens", "ml-1m", "ratings-notimestamp.dat.gz")))(t)
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(f))(t)
 	type rating struct {
 		movie int
 		value float64
@@ -72,16 +67,12 @@ func movieLens1M(t testing.TB) *matrix {
 	for lines.Scan() {
 		var field [3]int
 		for i, s := range strings.SplitN(lines.Text(), "::", 3) {
-			if field[i], err = strconv.Atoi(s); err != nil {
-				t.Fatal(err)
-			}
+			field[i] = must.Get(strconv.Atoi(s))(t)
 		}
 		users[field[0]] = append(users[field[0]], rating{field[1], float64(field[2])})
 		movies[field[1]] = true
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lines.Err())
 	ids := make([]int, 0, len(movies))
 	for id := range movies {
 		ids = append(ids, id)
@@ -196,9 +187,7 @@ func benchBlocks(b *testing.B, s *csr.Store, do func(i int) error) {
 	for b.Loop() {
 		start := time.Now()
 		for i := range s.NumBlocks() {
-			if err := do(i); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, do(i))
 		}
 		best = min(best, time.Since(start))
 	}

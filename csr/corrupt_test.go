@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -51,33 +53,20 @@ func victimMatrix(seed uint64) *matrix {
 func writeVictim(t *testing.T, path string, seed uint64) {
 	t.Helper()
 	m := victimMatrix(seed)
-	w, err := csr.Create(path, csr.CreateOptions{Cols: m.cols, Values: m.stats(), ShardSize: 150_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(path, csr.CreateOptions{Cols: m.cols, Values: m.stats(), ShardSize: 150_000}))(t)
 	defer w.Abort()
 	for _, r := range m.rows {
-		if err := w.AppendRow(r.cols, r.vals); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.AppendRow(r.cols, r.vals))
 	}
-	rows, err := w.IDs(csr.RowAxis, csr.IntIDs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(w.IDs(csr.RowAxis, csr.IntIDs))(t)
 	for i := range victimRows {
-		err = errors.Join(err, rows.AppendInt(int64(3*i)))
+		must.Do(t, rows.AppendInt(int64(3*i)))
 	}
-	cols, err2 := w.IDs(csr.ColAxis, csr.StringIDs)
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	cols := must.Get(w.IDs(csr.ColAxis, csr.StringIDs))(t)
 	for i := range victimCols {
-		err = errors.Join(err, cols.AppendString(fmt.Sprintf("item-%05d", i)))
+		must.Do(t, cols.AppendString(fmt.Sprintf("item-%05d", i)))
 	}
-	if err := errors.Join(err, rows.Close(), cols.Close(), w.Commit()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(rows.Close(), cols.Close(), w.Commit()))
 }
 
 func (v victim) file(name string) string { return filepath.Join(v.path, name) }
@@ -370,13 +359,8 @@ func TestCorruption(t *testing.T) {
 	for _, c := range damageCases {
 		t.Run(c.name, func(t *testing.T) {
 			v := victim{t, filepath.Join(t.TempDir(), "x.csr")}
-			if err := os.CopyFS(v.path, os.DirFS(sound)); err != nil {
-				t.Fatal(err)
-			}
-			fi, err := os.Stat(filepath.Join(sound, c.file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(v.path, os.DirFS(sound)))
+			fi := must.Get(os.Stat(filepath.Join(sound, c.file)))(t)
 			size := fi.Size()
 			c.do(v)
 
@@ -463,12 +447,8 @@ func TestTruncatedWhileOpen(t *testing.T) {
 	writeVictim(t, v.path, 1)
 	s := open(t, v.path)
 	var b csr.Block
-	if err := s.DecodeBlock(0, &b); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(v.file(shard0), 1000); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.DecodeBlock(0, &b))
+	must.Do(t, os.Truncate(v.file(shard0), 1000))
 	err := s.DecodeBlock(1, &b)
 	var bad *csr.CorruptError
 	if !errors.As(err, &bad) || bad.File != shard0 || bad.Section != "block 1" || bad.Offset != 1000 || b.NNZ() > 0 {
@@ -499,20 +479,11 @@ func TestDiskDoesNotDeliver(t *testing.T) {
 	}
 	v := victim{t, filepath.Join(t.TempDir(), "x.csr")}
 	writeVictim(t, v.path, 1)
-	whole, err := os.Stat(v.file(shard0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := csr.Open(v.path, csr.OpenOptions{FS: wholeFS{vfs.OS(), whole}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if err := os.Truncate(v.file(shard0), 0); err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.Stat(v.file(shard0)))(t)
+	s := csrtest.Open(t, v.path, csr.OpenOptions{FS: wholeFS{vfs.OS(), whole}})
+	must.Do(t, os.Truncate(v.file(shard0), 0))
 	var b csr.Block
-	err = s.DecodeBlock(1, &b)
+	err := s.DecodeBlock(1, &b)
 	if err == nil || errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), shard0+": block 1: the disk did not deliver") || !strings.Contains(err.Error(), "try again") {
 		t.Errorf("got %v", err)
 	}

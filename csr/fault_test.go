@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -79,9 +80,7 @@ func sweep(t *testing.T, existing bool, run func(n int, path string) (failed boo
 	for n := 0; ; n += longtest.Pick(1, 19) {
 		path := filepath.Join(t.TempDir(), "x.csr")
 		if existing {
-			if err := writeFaulty(vfs.OS(), path, 1, false); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, writeFaulty(vfs.OS(), path, 1, false))
 		}
 		if !run(n, path) {
 			t.Logf("%d operations", n)
@@ -159,9 +158,7 @@ func TestDeathSweep(t *testing.T) {
 // TestOpenSweep fails every operation of opening, reading and checking.
 func TestOpenSweep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csr")
-	if err := writeFaulty(vfs.OS(), path, 1, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeFaulty(vfs.OS(), path, 1, false))
 	read := func(fsys vfs.FS) (err error) {
 		s, err := csr.Open(path, csr.OpenOptions{FS: fsys})
 		if err != nil {
@@ -301,18 +298,13 @@ func TestEarlySyncSurfaces(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	path := filepath.Join(t.TempDir(), "x.csr")
 	fsys := &vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpSync, 0, broken)} // the file is larger than what is synced at a time
-	w, err := csr.Create(path, csr.CreateOptions{FS: fsys, Cols: 1 << 16, Values: csr.Values{Coding: csr.Float64}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(path, csr.CreateOptions{FS: fsys, Cols: 1 << 16, Values: csr.Values{Coding: csr.Float64}}))(t)
 	cols, vals := make([]uint32, 1<<16), make([]float64, 1<<16)
 	for i := range cols {
 		cols[i], vals[i] = uint32(i), float64(i)
 	}
 	for range 20 {
-		if err := w.AppendRow(cols, vals); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.AppendRow(cols, vals))
 	}
 	if err := w.Commit(); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 var newFixtures = flag.Bool("new-fixtures", false, "write fixtures of this format version that do not exist yet")
@@ -110,22 +111,15 @@ func TestFixtures(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			committed := filepath.Join(fixtureDir, f.name+".csr")
 			if _, err := os.Stat(committed); errors.Is(err, os.ErrNotExist) && *newFixtures {
-				if err := f.write(committed); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, f.write(committed))
 			}
 			requireSound(t, committed)
-			want, err := os.ReadFile(filepath.Join(fixtureDir, f.name+".txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(os.ReadFile(filepath.Join(fixtureDir, f.name+".txt")))(t)
 			if got := listing(t, committed); got != string(want) {
 				t.Errorf("the store does not match its listing")
 			}
 			again := filepath.Join(t.TempDir(), "x.csr")
-			if err := f.write(again); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, f.write(again))
 			requireSameFiles(t, again, committed)
 		})
 	}
@@ -144,19 +138,14 @@ func listing(t *testing.T, path string) string {
 			continue
 		}
 		a := csr.Axis(a)
-		ids, err := readIDs(s, a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ids := must.Get(readIDs(s, a))(t)
 		for _, id := range ids {
 			fmt.Fprintf(&b, "%v %s\n", a, id)
 		}
 	}
 	var blk csr.Block
 	for i := range s.NumBlocks() {
-		if err := s.DecodeBlock(i, &blk); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.DecodeBlock(i, &blk))
 		for r := range blk.Rows() {
 			for c, v := range blk.Row(r) {
 				fmt.Fprintf(&b, "%d %d %016x\n", blk.FirstRow+int64(r), c, math.Float64bits(v))
@@ -171,23 +160,14 @@ func listing(t *testing.T, path string) string {
 func requireSameFiles(t *testing.T, gotDir, wantDir string) {
 	t.Helper()
 	free := regexp.MustCompile(`(?s)"source": \{.*?\n  \},\n  "crc": "[0-9a-f]{8}"`)
-	entries, err := os.ReadDir(wantDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(wantDir))(t)
 	gotEntries, err := os.ReadDir(gotDir)
 	if err != nil || len(gotEntries) != len(entries) {
 		t.Errorf("%d files, want %d (%v)", len(gotEntries), len(entries), err)
 	}
 	for _, e := range entries {
-		want, err := os.ReadFile(filepath.Join(wantDir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(filepath.Join(gotDir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(os.ReadFile(filepath.Join(wantDir, e.Name())))(t)
+		got := must.Get(os.ReadFile(filepath.Join(gotDir, e.Name())))(t)
 		if e.Name() == "MANIFEST.json" {
 			if !free.Match(want) {
 				t.Errorf("no source in %s", want)
@@ -205,10 +185,7 @@ func requireSameFiles(t *testing.T, gotDir, wantDir string) {
 func TestFixtureListingsAreIndependent(t *testing.T) {
 	for _, f := range fixtures() {
 		t.Run(f.name, func(t *testing.T) {
-			file, err := os.Open(filepath.Join(fixtureDir, f.name+".txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(os.Open(filepath.Join(fixtureDir, f.name+".txt")))(t)
 			defer file.Close()
 			lines := bufio.NewScanner(file)
 			var want []string

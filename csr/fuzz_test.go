@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -92,24 +93,17 @@ func smallStores(t testing.TB) []map[string][]byte {
 	} {
 		m := randomMatrix(rng, 30, 400, 30, next)
 		path := filepath.Join(t.TempDir(), "x.csr")
-		w, err := csr.Create(path, csr.CreateOptions{Cols: m.cols, Values: m.stats()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(csr.Create(path, csr.CreateOptions{Cols: m.cols, Values: m.stats()}))(t)
 		for _, r := range m.rows {
-			err = errors.Join(err, w.AppendRow(r.cols, r.vals))
+			must.Do(t, w.AppendRow(r.cols, r.vals))
 		}
 		if m.stats().Coding == csr.Dict4 { // one with two blocks; they take long
-			err = errors.Join(err, w.AppendEmptyRows(csr.BlockRows), w.AppendRow(m.rows[0].cols, m.rows[0].vals))
+			must.Do(t, errors.Join(w.AppendEmptyRows(csr.BlockRows), w.AppendRow(m.rows[0].cols, m.rows[0].vals)))
 		}
-		if err := errors.Join(err, w.Commit()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Commit())
 		files := map[string][]byte{}
 		for _, name := range []string{"MANIFEST.json", "shard-000000.csr"} {
-			if files[name], err = os.ReadFile(filepath.Join(path, name)); err != nil {
-				t.Fatal(err)
-			}
+			files[name] = must.Get(os.ReadFile(filepath.Join(path, name)))(t)
 		}
 		stores = append(stores, files)
 	}
@@ -184,10 +178,7 @@ func FuzzOpenShard(f *testing.F) {
 		}
 		fsys := memFS{files: map[string][]byte{"MANIFEST.json": manifest, "shard-000000.csr": shard}}
 		requireValidOrError(t, fsys)
-		report, err := csr.Check(t.Context(), "x.csr", csr.CheckOptions{FS: fsys})
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := must.Get(csr.Check(t.Context(), "x.csr", csr.CheckOptions{FS: fsys}))(t)
 		for _, p := range report.Problems {
 			requireExplained(t, p)
 		}
@@ -222,20 +213,10 @@ func FuzzIDs(f *testing.F) {
 		csr.StringIDs: func(path string) error { return writeIDs(path, nil, []string{"", "a", "ab", "b"}) },
 	} {
 		path := filepath.Join(f.TempDir(), "x.csr")
-		if err := write(path); err != nil {
-			f.Fatal(err)
-		}
-		ids, err := os.ReadFile(filepath.Join(path, "rows.ids"))
-		if err != nil {
-			f.Fatal(err)
-		}
-		if manifests[kind], err = os.ReadFile(filepath.Join(path, "MANIFEST.json")); err != nil {
-			f.Fatal(err)
-		}
-		shard, err := os.ReadFile(filepath.Join(path, "shard-000000.csr"))
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, write(path))
+		ids := must.Get(os.ReadFile(filepath.Join(path, "rows.ids")))(f)
+		manifests[kind] = must.Get(os.ReadFile(filepath.Join(path, "MANIFEST.json")))(f)
+		shard := must.Get(os.ReadFile(filepath.Join(path, "shard-000000.csr")))(f)
 		number := uint8(0)
 		if kind == csr.StringIDs {
 			number = 1

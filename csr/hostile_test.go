@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // resealed puts the right checksum into a sealed text.
@@ -42,9 +43,7 @@ func TestCheckLongRow(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, check())
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > 5*n {
 		t.Errorf("%d bytes for %d columns of 4", took, n)
@@ -60,10 +59,7 @@ func TestDenseManifest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csr")
 	csrtest.Write(t, path, 2, [][]csrtest.Entry{{{Col: 1, Val: 1}}}, csr.CreateOptions{Source: map[string]any{"it": "that"}})
 	name := filepath.Join(path, csr.ManifestName)
-	good, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(os.ReadFile(name))(t)
 	many := strings.Repeat("{},", 1e5) + "{}"
 	for _, change := range [][2]string{
 		{`"shards": [`, `"shards": [` + many + `,`}, {`"that"`, `[` + many + `]`}, {`"rows": 1`, `"rows": 1` + strings.Repeat("0", 1e5)},
@@ -74,9 +70,7 @@ func TestDenseManifest(t *testing.T) {
 		if bytes.Equal(text, good) {
 			t.Fatalf("no %s in %s", change[0], good)
 		}
-		if err := os.WriteFile(name, resealed(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, resealed(text), 0o666))
 		if _, err := csr.Open(path, csr.OpenOptions{}); !errors.Is(err, csr.ErrCorrupt) || len(err.Error()) > 1000 {
 			t.Errorf("%s: %.200v", change[0], err)
 		}

@@ -14,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // writeIDs writes a store without columns whose rows have the given ids.
@@ -108,14 +110,8 @@ func TestLongPrefixes(t *testing.T) {
 		total += len(ids[i])
 	}
 	path := filepath.Join(t.TempDir(), "x.csr")
-	if err := writeIDs(path, nil, ids); err != nil {
-		t.Fatal(err)
-	}
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	must.Do(t, writeIDs(path, nil, ids))
+	s := csrtest.Open(t, path, csr.OpenOptions{})
 	if got, err := readIDs(s, csr.RowAxis); err != nil || !slices.Equal(got, ids) {
 		t.Errorf("%d of %d ids, %v", len(got), len(ids), err)
 	}
@@ -133,9 +129,7 @@ func TestLongPrefixes(t *testing.T) {
 	}
 	bomb = binary.LittleEndian.AppendUint64(bomb, 1001)
 	name := filepath.Join(path, info.File)
-	if err := os.WriteFile(name, bomb, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, bomb, 0o666))
 	info.Size, info.Count = int64(len(bomb)), 1001
 	if got, err := readIDs(s, csr.RowAxis); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), "prefixes") {
 		t.Errorf("a bomb: %d ids, %v", len(got), err)
@@ -144,21 +138,11 @@ func TestLongPrefixes(t *testing.T) {
 
 func requireIDs(t *rapid.T, dir string, ints []int64, texts, want []string) {
 	path := filepath.Join(dir, "x.csr")
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeIDs(path, ints, texts); err != nil {
-		t.Fatal(err)
-	}
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(path))
+	must.Do(t, writeIDs(path, ints, texts))
+	s := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
 	defer s.Close()
-	got, err := readIDs(s, csr.RowAxis)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(readIDs(s, csr.RowAxis))(t)
 	if !slices.Equal(got, want) {
 		t.Fatalf("got %q, want %q", got, want)
 	}
@@ -181,26 +165,17 @@ func TestIDsInGivenOrder(t *testing.T) {
 		{texts: []string{"a", "b"}, ordered: true},
 	} {
 		path := filepath.Join(t.TempDir(), "x.csr")
-		if err := writeIDs(path, c.ints, c.texts, (*csr.IDWriter).KeepOrder); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writeIDs(path, c.ints, c.texts, (*csr.IDWriter).KeepOrder))
 		want := slices.Clone(c.texts)
 		for _, id := range c.ints {
 			want = append(want, strconv.FormatInt(id, 10))
 		}
 		requireSound(t, path)
-		s, err := csr.Open(path, csr.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		s := csrtest.Open(t, path, csr.OpenOptions{})
 		if got, err := readIDs(s, csr.RowAxis); !slices.Equal(got, want) || err != nil {
 			t.Errorf("%q, %v, want %q", got, err, want)
 		}
-		r, err := s.IDs(csr.RowAxis)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(s.IDs(csr.RowAxis))(t)
 		defer r.Close()
 		if r.Ordered() != c.ordered || (s.Manifest().IDs.Rows.Order == csr.Ascending) != c.ordered {
 			t.Errorf("%q: ordered %v", want, r.Ordered())
@@ -225,9 +200,7 @@ func TestIdentityIDsLeaveNoFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.csr")
-			if err := writeIDs(path, c.ints, c.texts); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, writeIDs(path, c.ints, c.texts))
 			if _, err := os.Stat(filepath.Join(path, "rows.ids")); (err == nil) != c.file {
 				t.Errorf("file: %v", err)
 			}
@@ -268,26 +241,16 @@ func TestCommitWithoutAllIDs(t *testing.T) {
 	}{"few": {1, true}, "many": {3, true}, "open": {2, false}} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			w, err := csr.Create(filepath.Join(dir, "x.csr"), csr.CreateOptions{Cols: 2, Values: csr.Values{Coding: csr.Float64}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			iw, err := w.IDs(csr.ColAxis, csr.IntIDs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(csr.Create(filepath.Join(dir, "x.csr"), csr.CreateOptions{Cols: 2, Values: csr.Values{Coding: csr.Float64}}))(t)
+			iw := must.Get(w.IDs(csr.ColAxis, csr.IntIDs))(t)
 			if _, err := w.IDs(csr.ColAxis, csr.IntIDs); err == nil {
 				t.Error("ids begun twice")
 			}
 			for i := range c.ids {
-				if err := iw.AppendInt(int64(10 * i)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, iw.AppendInt(int64(10*i)))
 			}
 			if c.closed {
-				if err := iw.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, iw.Close())
 			}
 			if w.Commit() == nil {
 				t.Error("committed")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // lateRows are rows of up to seven entries, in more than one block, whose values are made by value from their number.
@@ -51,16 +52,11 @@ func TestLateValues(t *testing.T) {
 		write := func(o csr.CreateOptions, value func(k int) float64) string {
 			path := filepath.Join(t.TempDir(), "x.csr")
 			o.Cols, o.ShardSize, o.Source = 64, 200<<10, map[string]any{"of": name}
-			w, err := csr.Create(path, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(csr.Create(path, o))(t)
 			if n := lateRows(t, w, rows, value); n > 0 {
 				t.Errorf("%s: %d rows refused", name, n)
 			}
-			if err := w.Commit(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Commit())
 			return path
 		}
 		var stats csr.ValueStats
@@ -106,15 +102,10 @@ func TestLateRefuses(t *testing.T) {
 		for _, workers := range []int{0, 2} {
 			path := filepath.Join(t.TempDir(), "x.csr")
 			source := map[string]any{}
-			w, err := csr.Create(path, csr.CreateOptions{Cols: 64, Late: c.limit, Workers: workers, Source: source})
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(csr.Create(path, csr.CreateOptions{Cols: 64, Late: c.limit, Workers: workers, Source: source}))(t)
 			refused := lateRows(t, w, c.rows, c.value)
 			source["refused"] = refused
-			if err := w.Commit(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Commit())
 			requireSound(t, path)
 			s := open(t, path)
 			if refused == 0 || refused > c.rows/5 || s.Rows() != int64(c.rows-refused) || s.Values().Coding != c.want || fmt.Sprint(s.Manifest().Source["refused"]) != fmt.Sprint(refused) {
@@ -123,10 +114,7 @@ func TestLateRefuses(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	w, err := csr.Create(filepath.Join(dir, "x"), csr.CreateOptions{Cols: 1, Late: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(filepath.Join(dir, "x"), csr.CreateOptions{Cols: 1, Late: 1}))(t)
 	if err := w.AppendRow([]uint32{0}, []float64{math.Inf(1)}); err == nil || w.Commit() == nil {
 		t.Error("an infinite value is written")
 	}
@@ -143,10 +131,7 @@ func TestNoNaN(t *testing.T) {
 	} {
 		for _, bits := range []uint64{1<<64 - 1, math.Float64bits(math.NaN()), 0xfff << 52, 0x7ff << 52} {
 			o.Cols = 2
-			w, err := csr.Create(filepath.Join(t.TempDir(), "x"), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(csr.Create(filepath.Join(t.TempDir(), "x"), o))(t)
 			if err := w.AppendRow([]uint32{0, 1}, []float64{1, math.Float64frombits(bits)}); err == nil {
 				t.Errorf("%v: %x is written", o.Values, bits)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestManifestValidation edits one field at a time, with a right crc: each
@@ -18,10 +19,7 @@ import (
 func TestManifestValidation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csr")
 	writeVictim(t, path, 1)
-	sound, err := os.ReadFile(filepath.Join(path, "MANIFEST.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sound := must.Get(os.ReadFile(filepath.Join(path, "MANIFEST.json")))(t)
 	for name, edit := range map[string]func(m *csr.Manifest){
 		"negative rows":     func(m *csr.Manifest) { m.Rows = -1 },
 		"too many rows":     func(m *csr.Manifest) { m.Rows = math.MaxInt64 },

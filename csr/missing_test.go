@@ -10,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // A store with missing entries says so, is another matrix than one with that number, and is opened by those that know of them alone.
@@ -39,18 +40,13 @@ func TestMissing(t *testing.T) {
 	}
 	// The manifest is sealed: another value, or none, is damage.
 	name := filepath.Join(paths[3], csr.ManifestName)
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(name))(t)
 	for _, to := range []string{`"missing": 7`, `"missing": 2`, `"cols": 2`} {
 		changed := bytes.Replace(text, []byte(`"missing": 3`), []byte(to), 1)
 		if bytes.Equal(changed, text) {
 			t.Fatalf("no missing in %s", text)
 		}
-		if err := os.WriteFile(name, changed, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, changed, 0o666))
 		if _, err := csr.Open(paths[3], csr.OpenOptions{Missing: true}); !errors.Is(err, csr.ErrCorrupt) {
 			t.Errorf("%s: %v", to, err)
 		}
@@ -63,18 +59,13 @@ func TestMissingAmongMany(t *testing.T) {
 	for j := range row {
 		row[j] = csrtest.Entry{Col: uint32(j), Val: float64(j) + 0.25}
 	}
-	w, err := csr.Create(filepath.Join(t.TempDir(), "m.csr"), csr.CreateOptions{Cols: 300, Missing: 3, Values: csr.Values{Coding: csr.Float32}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(filepath.Join(t.TempDir(), "m.csr"), csr.CreateOptions{Cols: 300, Missing: 3, Values: csr.Values{Coding: csr.Float32}}))(t)
 	var cols []uint32
 	var vals []float64
 	for _, e := range row {
 		cols, vals = append(cols, e.Col), append(vals, e.Val)
 	}
-	if err := w.AppendRow(cols, vals); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.AppendRow(cols, vals))
 	if err := w.Commit(); !errors.Is(err, csr.ErrCoding) {
 		t.Error(err)
 	}

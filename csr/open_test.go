@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -18,9 +20,7 @@ func TestOpenNoStore(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "ratings.csv", "1,2,3")
 	for _, dir := range []string{"empty", "ml.csr.partial", "other", "home", "half.csr.partial"} {
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o777))
 	}
 	writeFile(t, filepath.Join("other", "MANIFEST.json"), `{"format":"something","version":3}`)
 	writeFile(t, filepath.Join("home", "letter.txt"), "x")
@@ -79,11 +79,7 @@ func TestAdviceIsOnlyAdvice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csr")
 	m := &matrix{cols: 3, rows: []row{{[]uint32{1}, []float64{2}}}}
 	write(t, path, m, csr.CreateOptions{})
-	s, err := csr.Open(path, csr.OpenOptions{FS: deafFS{vfs.OS()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := csrtest.Open(t, path, csr.OpenOptions{FS: deafFS{vfs.OS()}})
 	s.Prefetch(0, 1)
 	s.Release(0, 1)
 	requireEqual(t, s, m)

@@ -17,7 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/readahead"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -122,10 +124,7 @@ func requireDirect(t *testing.T, path string) {
 		t.Skip(err)
 	}
 	defer b.Close()
-	m, err := vfs.OS().Map(filepath.Join(path, shard0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(vfs.OS().Map(filepath.Join(path, shard0)))(t)
 	defer m.Close()
 	if err := m.ReadDirect(b, vfs.DirectAlign, 0); err != nil {
 		t.Skip(err)
@@ -161,9 +160,7 @@ func pass(t *testing.T, s *csr.Store, m *matrix) {
 			s.Prefetch(all[k+1][0], all[k+1][1])
 		}
 		for i := sp[0]; i < sp[1]; i++ {
-			if err := s.DecodeBlock(i, &b); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.DecodeBlock(i, &b))
 			for r := range b.Rows() {
 				cols, vals := rowOf(&b, r)
 				if want := m.rows[b.FirstRow+int64(r)]; !slices.Equal(cols, want.cols) || !slices.Equal(vals, want.vals) {
@@ -263,9 +260,7 @@ func TestDirectReadsOfAnotherFile(t *testing.T) {
 	}
 	for i, info := range s.Manifest().Shards {
 		name := filepath.Join(path, info.Name)
-		if err := errors.Join(os.Rename(name, name+".old"), os.WriteFile(name, make([]byte, 1<<20+i), 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Rename(name, name+".old"), os.WriteFile(name, make([]byte, 1<<20+i), 0o666)))
 	}
 	before := c.direct
 	pass(t, s, m)
@@ -296,9 +291,7 @@ func TestDamageReadDirectly(t *testing.T) {
 			requireDirect(t, path)
 			c := &cacheFS{FS: vfs.OS()}
 			direct, mapped := openWith(t, path, c), open(t, path)
-			if err := harm(filepath.Join(path, shard0)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, harm(filepath.Join(path, shard0)))
 			for _, sp := range spans(direct) {
 				direct.Prefetch(sp[0], sp[1])
 				for i := sp[0]; i < sp[1]; i++ {
@@ -352,9 +345,7 @@ func TestDirectReadsOnTmpfs(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	path, m := writeSpans(t)
-	if err := os.CopyFS(filepath.Join(dir, "x.csr"), os.DirFS(path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(filepath.Join(dir, "x.csr"), os.DirFS(path)))
 	for _, fsys := range []vfs.FS{vfs.OS(), &cacheFS{FS: vfs.OS()}} {
 		s := openWith(t, filepath.Join(dir, "x.csr"), fsys)
 		pass(t, s, m)
@@ -364,14 +355,5 @@ func TestDirectReadsOnTmpfs(t *testing.T) {
 
 func openWith(t *testing.T, path string, fsys vfs.FS) *csr.Store {
 	t.Helper()
-	s, err := csr.Open(path, csr.OpenOptions{FS: fsys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return csrtest.Open(t, path, csr.OpenOptions{FS: fsys})
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // mapped is how many bytes of the files below dir are mapped into this process and in memory.
@@ -27,10 +29,7 @@ func mapped(t *testing.T, dir string) (bytes int64) {
 		case strings.Contains(f[0], "-"): // a mapping: range, permissions, offset, device, inode, path
 			ours = strings.HasPrefix(f[len(f)-1], dir)
 		case f[0] == "Rss:" && ours:
-			n, err := strconv.ParseInt(f[1], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(strconv.ParseInt(f[1], 10, 64))(t)
 			bytes += n << 10
 		}
 	}
@@ -44,11 +43,7 @@ func TestReleasedBlocksAreUnmapped(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.csr")
 	writeWide(t, path, 256<<10)
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := csrtest.Open(t, path, csr.OpenOptions{})
 	if got, most := mapped(t, dir), int64(2<<20); got > most {
 		t.Errorf("%d bytes of %d are mapped after Open, want at most %d", got, s.Size(), most)
 	}
@@ -83,16 +78,10 @@ func TestLateReleaseUnmapsItsNeighbours(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.csr")
 	writeWide(t, path, 1<<30)
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := csrtest.Open(t, path, csr.OpenOptions{})
 	var b csr.Block
 	read := func(i int) {
-		if err := s.DecodeBlock(i, &b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.DecodeBlock(i, &b))
 		s.Release(i, i+1)
 	}
 	for late := 1; late < s.NumBlocks(); late++ { // a first one begins the next pass
@@ -111,10 +100,7 @@ func TestLateReleaseUnmapsItsNeighbours(t *testing.T) {
 // writeWide makes a store of 5,000 rows of about 1,000 entries.
 func writeWide(t *testing.T, path string, shard int64) {
 	t.Helper()
-	w, err := csr.Create(path, csr.CreateOptions{Cols: 5000, Values: csr.Values{Coding: csr.Dict8, Table: someValues(256)}, ShardSize: shard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(path, csr.CreateOptions{Cols: 5000, Values: csr.Values{Coding: csr.Dict8, Table: someValues(256)}, ShardSize: shard}))(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	cols, vals := make([]uint32, 0, 5000), make([]float64, 0, 5000)
 	for range 5000 {
@@ -122,13 +108,9 @@ func writeWide(t *testing.T, path string, shard int64) {
 		for c := rng.Uint32N(9); c < 5000; c += 1 + rng.Uint32N(9) {
 			cols, vals = append(cols, c), append(vals, float64(1+rng.IntN(256)))
 		}
-		if err := w.AppendRow(cols, vals); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.AppendRow(cols, vals))
 	}
-	if err := w.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Commit())
 }
 
 // someValues are the integers from 1 to n.

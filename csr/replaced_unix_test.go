@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestReplacedFiles: where something else is in the place of a file of a store, be it
@@ -38,16 +39,10 @@ func TestReplacedFiles(t *testing.T) {
 		for kind, k := range kinds {
 			t.Run(file+"/"+kind, func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "x.csr")
-				if err := os.CopyFS(path, os.DirFS(sound)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.CopyFS(path, os.DirFS(sound)))
 				name := filepath.Join(path, file)
-				if err := os.RemoveAll(name); err != nil {
-					t.Fatal(err)
-				}
-				if err := k.make(name); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.RemoveAll(name))
+				must.Do(t, k.make(name))
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
 				var opened, checked error

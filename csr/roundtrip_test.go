@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // matrix is the plain oracle the tests compare a store with.
@@ -68,33 +69,17 @@ func write(t testing.TB, path string, m *matrix, o csr.CreateOptions) {
 	if o.Values.Coding == "" {
 		o.Values = m.stats()
 	}
-	w, err := csr.Create(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(path, o))(t)
 	defer w.Abort()
 	for _, r := range m.rows {
-		if err := w.AppendRow(r.cols, r.vals); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.AppendRow(r.cols, r.vals))
 	}
-	if err := w.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Commit())
 }
 
 func open(t testing.TB, path string) *csr.Store {
 	t.Helper()
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return csrtest.Open(t, path, csr.OpenOptions{})
 }
 
 // requireEqual compares every row and value of the store with the oracle.
@@ -106,9 +91,7 @@ func requireEqual(t testing.TB, s *csr.Store, m *matrix) {
 	var b csr.Block
 	i := 0
 	for k := range s.NumBlocks() {
-		if err := s.DecodeBlock(k, &b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.DecodeBlock(k, &b))
 		if b.FirstRow != int64(i) {
 			t.Fatalf("block %d begins at row %d, want %d", k, b.FirstRow, i)
 		}
@@ -209,10 +192,7 @@ func TestShapes(t *testing.T) {
 // requireSound runs Check and wants nothing found.
 func requireSound(t testing.TB, path string) {
 	t.Helper()
-	report, err := csr.Check(t.Context(), path, csr.CheckOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(csr.Check(t.Context(), path, csr.CheckOptions{}))(t)
 	if len(report.Problems)+len(report.Warnings) > 0 {
 		t.Fatalf("check reports %v and warns of %v", report.Problems, report.Warnings)
 	}
@@ -223,15 +203,9 @@ func requireSound(t testing.TB, path string) {
 
 func dirSize(t testing.TB, path string) (size int64) {
 	t.Helper()
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(path))(t)
 	for _, e := range entries {
-		fi, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fi := must.Get(e.Info())(t)
 		size += fi.Size()
 	}
 	return size
@@ -244,13 +218,8 @@ func TestAppendEmptyRows(t *testing.T) {
 	m := &matrix{cols: 3, rows: slices.Concat(make([]row, 100_000), []row{one}, make([]row, 7))}
 	write(t, filepath.Join(dir, "a.csr"), m, csr.CreateOptions{})
 
-	w, err := csr.Create(filepath.Join(dir, "b.csr"), csr.CreateOptions{Cols: 3, Values: m.stats()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.AppendEmptyRows(100_000), w.AppendRow(one.cols, one.vals), w.AppendEmptyRows(0), w.AppendEmptyRows(7), w.Commit()); err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(filepath.Join(dir, "b.csr"), csr.CreateOptions{Cols: 3, Values: m.stats()}))(t)
+	must.Do(t, errors.Join(w.AppendEmptyRows(100_000), w.AppendRow(one.cols, one.vals), w.AppendEmptyRows(0), w.AppendEmptyRows(7), w.Commit()))
 	a, b := open(t, filepath.Join(dir, "a.csr")), open(t, filepath.Join(dir, "b.csr"))
 	if a.Fingerprint() != b.Fingerprint() {
 		t.Error("the stores differ")
@@ -296,24 +265,18 @@ func TestFingerprintTellsApart(t *testing.T) {
 	fingerprint := func(m *matrix, o csr.CreateOptions, ids ...int64) string {
 		path := filepath.Join(t.TempDir(), "x.csr")
 		o.Cols, o.Values = m.cols, m.stats()
-		w, err := csr.Create(path, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(csr.Create(path, o))(t)
 		for _, r := range m.rows {
-			err = errors.Join(err, w.AppendRow(r.cols, r.vals))
+			must.Do(t, w.AppendRow(r.cols, r.vals))
 		}
 		if ids != nil {
-			iw, idErr := w.IDs(csr.RowAxis, csr.IntIDs)
-			err = errors.Join(err, idErr)
+			iw := must.Get(w.IDs(csr.RowAxis, csr.IntIDs))(t)
 			for _, id := range ids {
-				err = errors.Join(err, iw.AppendInt(id))
+				must.Do(t, iw.AppendInt(id))
 			}
-			err = errors.Join(err, iw.Close())
+			must.Do(t, iw.Close())
 		}
-		if err := errors.Join(err, w.Commit()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Commit())
 		return open(t, path).Fingerprint()
 	}
 	want := fingerprint(base(), csr.CreateOptions{})
@@ -418,13 +381,8 @@ func TestConcurrentDecode(t *testing.T) {
 func TestUseAfterClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csr")
 	write(t, path, &matrix{cols: 2, rows: []row{{[]uint32{1}, []float64{1}}}}, csr.CreateOptions{})
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.Close(), s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
+	must.Do(t, errors.Join(s.Close(), s.Close()))
 	s.Release(0, 1)
 	if s.DecodeBlock(0, new(csr.Block)) == nil {
 		t.Error("a closed store decodes")

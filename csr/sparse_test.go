@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestSparse takes matrices of every orientation to disk and back.
@@ -24,18 +25,13 @@ func TestSparse(t *testing.T) {
 		}
 		want := dok.ToDense()
 		path := filepath.Join(t.TempDir(), "x.csr")
-		if err := csr.FromSparse(path, dok.ToCSR(), csr.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, csr.FromSparse(path, dok.ToCSR(), csr.CreateOptions{}))
 		requireSound(t, path)
 		s := open(t, path)
 		if s.Transposed() != c.transposed || s.Rows() != int64(max(c.r, c.c)) || s.Cols() != int64(min(c.r, c.c)) {
 			t.Errorf("%d × %d: stored as %d × %d, transposed %v", c.r, c.c, s.Rows(), s.Cols(), s.Transposed())
 		}
-		got, err := s.ToSparse()
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(s.ToSparse())(t)
 		if got.NNZ() != dok.NNZ() || !mat.Equal(got.ToDense(), want) {
 			t.Errorf("%d × %d: came back different", c.r, c.c)
 		}
@@ -48,9 +44,7 @@ func TestFromSparseOrder(t *testing.T) {
 	m := sparse.NewCSR(2, 3, []int{0, 3, 4}, []int{2, 0, 1, 1}, []float64{3, 1, 2, 4})
 	for name, m := range map[string]*sparse.CSR{"rows": m, "wide": m.T().(*sparse.CSC).ToCSR()} {
 		path := filepath.Join(dir, name)
-		if err := csr.FromSparse(path, m, csr.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, csr.FromSparse(path, m, csr.CreateOptions{}))
 		got, err := open(t, path).ToSparse()
 		if err != nil || !mat.Equal(got, m) {
 			t.Errorf("%s: got %v, %v", name, got, err)

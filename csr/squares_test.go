@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // norm is ‖A‖.
@@ -53,13 +54,8 @@ func TestNorm(t *testing.T) {
 func TestNormTooLarge(t *testing.T) {
 	for _, v := range []csr.Values{{Coding: csr.Float64}, {Coding: csr.Constant, Table: []float64{math.MaxFloat64}}} {
 		path := filepath.Join(t.TempDir(), "x.csr")
-		w, err := csr.Create(path, csr.CreateOptions{Cols: 2, Values: v})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.AppendRow([]uint32{0}, []float64{math.MaxFloat64}); err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(csr.Create(path, csr.CreateOptions{Cols: 2, Values: v}))(t)
+		must.Do(t, w.AppendRow([]uint32{0}, []float64{math.MaxFloat64}))
 		if err := w.AppendRow([]uint32{1}, []float64{math.MaxFloat64}); !errors.Is(err, csr.ErrNorm) {
 			t.Errorf("%v: %v", v.Coding, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // columns is a store of one row and n columns.
@@ -27,10 +28,7 @@ func columns(t testing.TB, path string, n int) *csr.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -100,15 +98,13 @@ func TestTitlesRoundTrip(t *testing.T) {
 				}
 				want = append(want, title)
 			}
-			if err := s.WriteTitles(csr.ColAxis, given(want, nil)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.WriteTitles(csr.ColAxis, given(want, nil)))
 			got, k, err := titlesOf(s, csr.ColAxis)
 			if err != nil || k != known || !slices.Equal(got, want) {
 				t.Fatalf("%d: %d titles, %d known, %v", n, len(got), k, err)
 			}
 			b, err := os.ReadFile(filepath.Join(path, "cols.titles"))
-			if err != nil || !slices.Equal(naiveTitles(b), want) || !bytes.Contains(b, must(hex.DecodeString(s.Fingerprint()))) {
+			if err != nil || !slices.Equal(naiveTitles(b), want) || !bytes.Contains(b, must.Get(hex.DecodeString(s.Fingerprint()))(t)) {
 				t.Fatalf("%d: the file is not what FORMAT.md says", n)
 			}
 		}
@@ -119,10 +115,7 @@ func TestTitlesRoundTrip(t *testing.T) {
 		if err != nil || len(report.Problems)+len(report.Warnings) != 0 {
 			t.Errorf("check: %+v, %v", report, err)
 		}
-		r, err := s.Titles(csr.ColAxis)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(s.Titles(csr.ColAxis))(t)
 		for _, i := range []int64{-1, int64(n)} {
 			if _, err := r.At(i); err == nil {
 				t.Errorf("title %d of %d: no error", i, n)
@@ -134,21 +127,11 @@ func TestTitlesRoundTrip(t *testing.T) {
 	}
 }
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // TestTitlesWithTheStore: a Writer publishes titles together with what they are about, or nothing.
 func TestTitlesWithTheStore(t *testing.T) {
 	for _, titles := range [][]string{{"a", "", "c"}, {"a"}} {
 		path := filepath.Join(t.TempDir(), "a.csr")
-		w, err := csr.Create(path, csr.CreateOptions{Cols: 3, Values: csr.Values{Coding: csr.Constant, Table: []float64{1}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(csr.Create(path, csr.CreateOptions{Cols: 3, Values: csr.Values{Coding: csr.Constant, Table: []float64{1}}}))(t)
 		w.SetTitles(csr.ColAxis, given(titles, nil))
 		if err := w.Commit(); len(titles) < 3 {
 			if _, there := os.Stat(path); err == nil || there == nil {
@@ -158,22 +141,18 @@ func TestTitlesWithTheStore(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		s := must(csr.Open(path, csr.OpenOptions{}))
+		s := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
 		if got, _, err := titlesOf(s, csr.ColAxis); err != nil || !slices.Equal(got, titles) {
 			t.Errorf("got %q, %v", got, err)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Close())
 	}
 }
 
 // TestTitlesRefused: a writer that fails leaves the titles there were.
 func TestTitlesRefused(t *testing.T) {
 	s := columns(t, filepath.Join(t.TempDir(), "a.csr"), 2)
-	if err := s.WriteTitles(csr.ColAxis, given([]string{"a", "b"}, nil)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.WriteTitles(csr.ColAxis, given([]string{"a", "b"}, nil)))
 	failed := errors.New("failed")
 	for what, titles := range map[string]iter.Seq2[string, error]{
 		"too few":  given([]string{"x"}, nil),
@@ -201,16 +180,12 @@ func TestTitlesDamaged(t *testing.T) {
 	for i := range titles {
 		titles[i] = fmt.Sprint(i)
 	}
-	if err := s.WriteTitles(csr.ColAxis, given(titles, nil)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.WriteTitles(csr.ColAxis, given(titles, nil)))
 	name := filepath.Join(s.Path(), "cols.titles")
-	whole := must(os.ReadFile(name))
+	whole := must.Get(os.ReadFile(name))(t)
 	refused := func(what string, content []byte) {
 		t.Helper()
-		if err := os.WriteFile(name, content, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, content, 0o666))
 		_, _, err := titlesOf(s, csr.ColAxis)
 		if !errors.Is(err, csr.ErrCorrupt) && !errors.Is(err, csr.ErrVersion) {
 			t.Errorf("%s: %v", what, err)
@@ -231,10 +206,8 @@ func TestTitlesDamaged(t *testing.T) {
 	}
 	refused("longer", append(bytes.Clone(whole), 0))
 	other := columns(t, filepath.Join(t.TempDir(), "b.csr"), 131)
-	if err := other.WriteTitles(csr.ColAxis, given(append(titles, ""), nil)); err != nil {
-		t.Fatal(err)
-	}
-	refused("of another store", must(os.ReadFile(filepath.Join(other.Path(), "cols.titles"))))
+	must.Do(t, other.WriteTitles(csr.ColAxis, given(append(titles, ""), nil)))
+	refused("of another store", must.Get(os.ReadFile(filepath.Join(other.Path(), "cols.titles")))(t))
 }
 
 // FuzzTitles: no content of a file of titles is more than an error.
@@ -243,11 +216,9 @@ func FuzzTitles(f *testing.F) {
 	s := columns(f, path, 130)
 	titles := make([]string, 130)
 	titles[0], titles[129] = "first", "last"
-	if err := s.WriteTitles(csr.ColAxis, given(titles, nil)); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, s.WriteTitles(csr.ColAxis, given(titles, nil)))
 	name := filepath.Join(path, "cols.titles")
-	whole := must(os.ReadFile(name))
+	whole := must.Get(os.ReadFile(name))(f)
 	f.Add(whole, true)
 	f.Add(whole[:len(whole)-1], false)
 	f.Add(append(bytes.Repeat([]byte{0}, 16+2*65), whole[len(whole)-88:]...), true)
@@ -264,9 +235,7 @@ func FuzzTitles(f *testing.F) {
 			sum := crc32.Checksum(slices.Concat(b[:16], b[at:len(b)-4]), crc32.MakeTable(crc32.Castagnoli))
 			binary.LittleEndian.PutUint32(b[len(b)-4:], sum)
 		}
-		if err := os.WriteFile(name, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, b, 0o666))
 		got, _, err := titlesOf(s, csr.ColAxis)
 		if err == nil && len(got) != 130 || err != nil && !errors.Is(err, csr.ErrCorrupt) && !errors.Is(err, csr.ErrVersion) {
 			t.Errorf("%d titles, %v", len(got), err)

@@ -10,18 +10,15 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // withTruth writes the 1×1 matrix (v) with a truth beside it.
 func withTruth(t *testing.T, path string, v float64, truth csr.Truth, force bool) error {
 	t.Helper()
-	w, err := csr.Create(path, csr.CreateOptions{Cols: 1, Force: force, Values: csr.Values{Coding: csr.Constant, Table: []float64{v}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.AppendRow([]uint32{0}, []float64{v}); err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(path, csr.CreateOptions{Cols: 1, Force: force, Values: csr.Values{Coding: csr.Constant, Table: []float64{v}}}))(t)
+	must.Do(t, w.AppendRow([]uint32{0}, []float64{v}))
 	if err := w.SetTruth(truth); err != nil {
 		return errors.Join(err, w.Abort())
 	}
@@ -31,15 +28,8 @@ func withTruth(t *testing.T, path string, v float64, truth csr.Truth, force bool
 // truthOf opens the store and reads its truth; report is what a check finds.
 func truthOf(t *testing.T, path string) (truth *csr.Truth, report *csr.CheckReport, err error) {
 	t.Helper()
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	report, err = csr.Check(t.Context(), path, csr.CheckOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := csrtest.Open(t, path, csr.OpenOptions{})
+	report = must.Get(csr.Check(t.Context(), path, csr.CheckOptions{}))(t)
 	truth, err = s.Truth()
 	return truth, report, err
 }
@@ -51,9 +41,7 @@ func TestTruthRoundTrip(t *testing.T) {
 		{Sigma: []float64{}},
 	} {
 		// The second one replaces the first: a truth does not make a store something else.
-		if err := withTruth(t, path, 2, want, true); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, withTruth(t, path, 2, want, true))
 		got, report, err := truthOf(t, path)
 		if err != nil {
 			t.Fatal(err)
@@ -66,9 +54,7 @@ func TestTruthRoundTrip(t *testing.T) {
 			t.Errorf("check reports %v, %v", report.Problems, report.Warnings)
 		}
 	}
-	if err := os.Remove(filepath.Join(path, "truth.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(path, "truth.json")))
 	if got, _, err := truthOf(t, path); got != nil || err != nil {
 		t.Errorf("without the file: %v, %v", got, err)
 	}
@@ -77,19 +63,12 @@ func TestTruthRoundTrip(t *testing.T) {
 // Whatever byte is changed or cut off, it is noticed, and the store itself stays sound.
 func TestTruthDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.csr")
-	if err := withTruth(t, path, 2, csr.Truth{Sigma: []float64{2}}, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, withTruth(t, path, 2, csr.Truth{Sigma: []float64{2}}, false))
 	name := filepath.Join(path, "truth.json")
-	whole, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(name))(t)
 	refused := func(what string, content []byte) {
 		t.Helper()
-		if err := os.WriteFile(name, content, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, content, 0o666))
 		_, report, err := truthOf(t, path)
 		var bad *csr.CorruptError
 		if !errors.As(err, &bad) || bad.File != "truth.json" {
@@ -108,13 +87,8 @@ func TestTruthDamaged(t *testing.T) {
 	refused("longer", append(whole, '\n'))
 
 	other := filepath.Join(t.TempDir(), "b.csr")
-	if err := withTruth(t, other, 3, csr.Truth{Sigma: []float64{3}}, false); err != nil {
-		t.Fatal(err)
-	}
-	foreign, err := os.ReadFile(filepath.Join(other, "truth.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, withTruth(t, other, 3, csr.Truth{Sigma: []float64{3}}, false))
+	foreign := must.Get(os.ReadFile(filepath.Join(other, "truth.json")))(t)
 	refused("of another store", foreign)
 }
 

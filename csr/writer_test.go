@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -45,10 +46,7 @@ func TestCreateRefuses(t *testing.T) {
 // requireEmpty wants nothing left in dir.
 func requireEmpty(t testing.TB, dir string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	if len(entries) > 0 {
 		t.Errorf("left behind: %v", entries)
 	}
@@ -79,14 +77,9 @@ func TestAppendRowRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			w, err := csr.Create(filepath.Join(dir, "x.csr"), csr.CreateOptions{Cols: 10, Values: c.coding})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.AppendRow(nil, nil); err != nil {
-				t.Fatal(err)
-			}
-			err = w.AppendRow(c.cols, c.vals)
+			w := must.Get(csr.Create(filepath.Join(dir, "x.csr"), csr.CreateOptions{Cols: 10, Values: c.coding}))(t)
+			must.Do(t, w.AppendRow(nil, nil))
+			err := w.AppendRow(c.cols, c.vals)
 			if err == nil || !strings.Contains(err.Error(), "row 1") {
 				t.Errorf("error %v does not name row 1", err)
 			}
@@ -110,19 +103,14 @@ func TestCreateExisting(t *testing.T) {
 		t.Errorf("creating an existing store gives %v", err)
 	}
 	o.Force = true
-	w, err := csr.Create(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(path, o))(t)
 	if _, err := csr.Create(path, o); !errors.Is(err, vfs.ErrLocked) {
 		t.Errorf("a second writer gets %v", err)
 	}
 	if got := open(t, path).Cols(); got != 1 {
 		t.Errorf("before commit the store has %d columns, want the old one's 1", got)
 	}
-	if err := w.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Commit())
 	if got := open(t, path).Cols(); got != 2 {
 		t.Errorf("after commit the store has %d columns, want the new one's 2", got)
 	}
@@ -163,9 +151,7 @@ func TestForceSparesOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, content := range c.files {
-				if err := os.MkdirAll(filepath.Dir(filepath.Join(path, name)), 0o777); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(path, name)), 0o777))
 				writeFile(t, filepath.Join(path, name), content)
 			}
 			w, err := csr.Create(path, csr.CreateOptions{Force: true, Values: csr.Values{Coding: csr.Float64}})
@@ -173,9 +159,7 @@ func TestForceSparesOthers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := w.Commit(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.Commit())
 				requireSound(t, path)
 				return
 			}
@@ -196,9 +180,7 @@ func TestForceSparesOthers(t *testing.T) {
 
 func writeFile(t testing.TB, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(content), 0o666))
 }
 
 // TestCreateInStaging is how ingest writes: it stages first, keeps temporary
@@ -207,25 +189,15 @@ func TestCreateInStaging(t *testing.T) {
 	for _, tidy := range []bool{true, false} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "x.csr")
-		st, err := csr.Stage(nil, path, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := must.Get(csr.Stage(nil, path, false))(t)
 		run := filepath.Join(st.Dir(), "run-0")
 		writeFile(t, run, "temporary")
-		w, err := csr.Create("", csr.CreateOptions{Staging: st, Cols: 3, Values: csr.Values{Coding: csr.Float64}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.AppendRow([]uint32{1}, []float64{2}); err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(csr.Create("", csr.CreateOptions{Staging: st, Cols: 3, Values: csr.Values{Coding: csr.Float64}}))(t)
+		must.Do(t, w.AppendRow([]uint32{1}, []float64{2}))
 		if tidy {
-			if err := os.Remove(run); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(run))
 		}
-		err = w.Commit()
+		err := w.Commit()
 		if tidy && err == nil {
 			requireSound(t, path)
 		} else if tidy || err == nil {
@@ -243,10 +215,7 @@ func TestWorkersWriteTheSameBytes(t *testing.T) {
 	var stores []string
 	for _, workers := range []int{0, 1, 4} {
 		path := filepath.Join(t.TempDir(), "x.csr")
-		w, err := csr.Create(path, csr.CreateOptions{Cols: cols, ShardSize: 300 << 10, Values: csr.Values{Coding: csr.Float32}, Workers: workers, Source: map[string]any{"of": "this test"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(csr.Create(path, csr.CreateOptions{Cols: cols, ShardSize: 300 << 10, Values: csr.Values{Coding: csr.Float32}, Workers: workers, Source: map[string]any{"of": "this test"}}))(t)
 		r := rand.New(rand.NewPCG(1, 1))
 		for range 900 {
 			var c []uint32
@@ -256,9 +225,7 @@ func TestWorkersWriteTheSameBytes(t *testing.T) {
 					c, v = append(c, col), append(v, float64(r.IntN(1000)))
 				}
 			}
-			if err := w.AppendRow(c, v); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.AppendRow(c, v))
 		}
 		if workers > 0 {
 			sealed, err := w.Seal()
@@ -269,9 +236,7 @@ func TestWorkersWriteTheSameBytes(t *testing.T) {
 				t.Error("a row after Seal is accepted")
 			}
 		}
-		if err := w.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Commit())
 		stores = append(stores, path)
 	}
 	for _, s := range stores[1:] {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
@@ -59,10 +60,7 @@ func TestNoCliffs(t *testing.T) {
 			}
 			return cost.Choose(task.problem(task.planned)), said
 		}
-		least, err := Options{Rank: rank}.LeastMemory(t.Context(), store)
-		if err != nil {
-			t.Fatal(err)
-		}
+		least := must.Get(Options{Rank: rank}.LeastMemory(t.Context(), store))(t)
 		warned := 0
 		for memory := least; memory < 64<<30; memory = memory * 5 / 4 {
 			c, said := plan(memory)

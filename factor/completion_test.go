@@ -19,6 +19,8 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/factor/complete"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -54,9 +56,7 @@ func predictions(t *testing.T, r *factor.Result) *mat.Dense {
 	u, v := mat.NewDense(int(r.Rows), r.K, nil), mat.NewDense(int(r.Cols), r.K, nil)
 	rows, err1 := r.RowBiases(t.Context())
 	cols, err2 := r.ColBiases(t.Context())
-	if err := errors.Join(err1, err2, r.ReadU(0, u), r.ReadV(0, v)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err1, err2, r.ReadU(0, u), r.ReadV(0, v)))
 	d := make([]float64, r.K)
 	for i, s := range r.Sigma {
 		d[i] = float64(s)
@@ -79,10 +79,7 @@ func TestComplete(t *testing.T) {
 		for _, biases := range []bool{false, true} {
 			full, store := tastes(t, shape[0], shape[1])
 			dir := filepath.Join(t.TempDir(), "out")
-			r, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Dir: dir, Rank: 6}, Biases: biases})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Dir: dir, Rank: 6}, Biases: biases}))(t)
 			opened, err := factor.Open(dir)
 			if err != nil || opened.Completion == nil || *opened.Completion != *r.Completion || opened.Rows != int64(shape[0]) || opened.Cols != int64(shape[1]) {
 				t.Fatalf("%v: %+v, written %+v", err, opened.Completion, r.Completion)
@@ -122,9 +119,7 @@ func TestCompleteResumed(t *testing.T) {
 			reads++
 		}
 	}
-	if _, err := factor.Complete(t.Context(), store, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(factor.Complete(t.Context(), store, o))(t)
 	if reads < rounds || rounds < 10 {
 		t.Errorf("%d rounds read the store to its end %d times", rounds, reads)
 	}
@@ -155,16 +150,11 @@ func TestCompleteResumed(t *testing.T) {
 		t.Fatalf("interrupted before another round: %v", err)
 	}
 	saved := filepath.Join(o.Dir, "checkpoint")
-	state, err := os.ReadFile(saved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(os.ReadFile(saved))(t)
 	if report, err := check.Result(t.Context(), o.Dir, check.Options{}); err != nil || report.Err() != nil || !strings.Contains(report.Sound(), "the checkpoint in") {
 		t.Errorf("a sound checkpoint: %v, %+v", err, report)
 	}
-	if err := os.WriteFile(saved, append(slices.Clone(state[:len(state)-1]), state[len(state)-1]^1), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(saved, append(slices.Clone(state[:len(state)-1]), state[len(state)-1]^1), 0o666))
 	if report, err := check.Result(t.Context(), o.Dir, check.Options{}); err != nil || !errors.Is(report.Err(), csr.ErrCorrupt) || !strings.Contains(report.Problems[0].Error(), "the checksum is") {
 		t.Errorf("a damaged checkpoint: %v, %+v", err, report)
 	}
@@ -179,9 +169,7 @@ func TestCompleteResumed(t *testing.T) {
 		"of no biases":  {state, func(o *factor.CompleteOptions) { o.Biases = false }, "is of another run: "},
 		"not asked for": {state, func(o *factor.CompleteOptions) { o.Resume = false }, "holds the checkpoint of an unfinished run"},
 	} {
-		if err := os.WriteFile(saved, c.state, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(saved, c.state, 0o666))
 		with := o
 		if c.with != nil {
 			c.with(&with)
@@ -190,13 +178,9 @@ func TestCompleteResumed(t *testing.T) {
 			t.Errorf("a checkpoint that is %s: %v", what, err)
 		}
 	}
-	if err := os.WriteFile(saved, state, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(saved, state, 0o666))
 	o.Round = nil
-	if _, err := factor.Complete(t.Context(), store, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(factor.Complete(t.Context(), store, o))(t)
 	resumed := vfstest.Contents(t, o.Dir)
 	delete(resumed, factor.ResultFile)
 	for name, want := range whole {
@@ -228,14 +212,8 @@ func TestCompleteEnds(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "m.csr")
 	same := sparse.NewCSR(2, 2, []int{0, 1, 2}, []int{0, 1}, []float64{3, 3})
-	if err := csr.FromSparse(path, same, csr.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	threes, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer threes.Close()
+	must.Do(t, csr.FromSparse(path, same, csr.CreateOptions{}))
+	threes := csrtest.Open(t, path, csr.OpenOptions{})
 	o.Lambda = 1
 	if _, err := factor.Complete(t.Context(), threes, o); err == nil || !strings.Contains(err.Error(), "is what the mean and the biases predict") {
 		t.Errorf("entries that are all equal: %v", err)

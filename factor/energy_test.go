@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/check"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/stream"
@@ -23,10 +24,7 @@ import (
 // its files, and says so; whatever vectors are kept, it has the same values.
 func TestEnergy(t *testing.T) {
 	store := random(t, 400, 60, 8)
-	sparse, err := store.ToSparse()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sparse := must.Get(store.ToSparse())(t)
 	var svd mat.SVD
 	if !svd.Factorize(sparse.ToDense(), mat.SVDNone) {
 		t.Fatal("no dense SVD")
@@ -92,10 +90,7 @@ func TestEnergySameBits(t *testing.T) {
 	contents := func(dir string) string {
 		all := ""
 		for _, name := range []string{"sigma.npy", "U.npy", "V.npy"} {
-			b, err := os.ReadFile(filepath.Join(dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 			all += string(b)
 		}
 		return all

@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -21,9 +22,7 @@ import (
 func TestRecallLongLine(t *testing.T) {
 	text := "{\"pass\":1}\n{\"phase\":\"" + strings.Repeat("x", 1<<25) + "\"}\n"
 	name := filepath.Join(t.TempDir(), "checkpoint.jsonl")
-	if err := os.WriteFile(name, fmt.Appendf([]byte(text), durable.SealedLine, crc.Sum(crc.Of([]byte(text)))), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, fmt.Appendf([]byte(text), durable.SealedLine, crc.Sum(crc.Of([]byte(text)))), 0o666))
 	o := &output{fsys: vfs.OS(), lines: json.NewEncoder(io.Discard)}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

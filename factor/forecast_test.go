@@ -5,6 +5,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
@@ -13,10 +14,7 @@ import (
 func TestForecast(t *testing.T) {
 	store := csr.Outline{Path: "m.csr", Rows: 1e9, Cols: 1e6, NNZ: 1e11, Values: csr.Values{Coding: csr.Float64}, Size: 4e11}.Plan()
 	defer store.Close()
-	e, err := Explain(t.Context(), store, Options{Rank: 50, Dir: t.TempDir() + "/out", Memory: 64 << 30, Workers: 16, Remote: &remote.Options{Groups: 96}, PassCost: 1 << 25})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(Explain(t.Context(), store, Options{Rank: 50, Dir: t.TempDir() + "/out", Memory: 64 << 30, Workers: 16, Remote: &remote.Options{Groups: 96}, PassCost: 1 << 25}))(t)
 	for _, bucket := range longtest.Pick([]bool{false, true}, []bool{true}) {
 		at := e.Forecast(32, e.Engine.Groups, 0.03, bucket)
 		t.Logf("bucket %t: %+v", bucket, at)

@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/recommend"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -23,18 +24,10 @@ func hostile(t *testing.T, pipeline string) (dir string, say func(func(*factor.R
 	for i := range uint32(8) {
 		rows = append(rows, []csrtest.Entry{{Col: i % 5, Val: float64(i + 1)}, {Col: 5, Val: 1}})
 	}
-	p, err := view.Parse(pipeline)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(view.Parse(pipeline))(t)
 	dir = filepath.Join(t.TempDir(), "out")
-	if _, err := factor.Run(t.Context(), csrtest.Build(t, 6, rows, csr.CreateOptions{}), factor.Options{Rank: 3, Dir: dir, View: p, CheckpointEvery: -1}); err != nil {
-		t.Fatal(err)
-	}
-	good, err := factor.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(factor.Run(t.Context(), csrtest.Build(t, 6, rows, csr.CreateOptions{}), factor.Options{Rank: 3, Dir: dir, View: p, CheckpointEvery: -1}))(t)
+	good := must.Get(factor.Open(dir))(t)
 	return dir, func(change func(*factor.Result)) {
 		t.Helper()
 		r := *good
@@ -84,10 +77,7 @@ func TestResultOfTooManyColumns(t *testing.T) {
 		dir, say := hostile(t, pipeline)
 		for _, cols := range []int64{math.MaxUint32, csr.MaxRows} {
 			say(func(r *factor.Result) { r.Cols = cols })
-			r, err := factor.Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(factor.Open(dir))(t)
 			if _, err := recommend.Find(t.Context(), r, recommend.QueryOf([]int64{1}), recommend.SimilarOptions{N: 1}); err == nil {
 				t.Error("a query of it is answered")
 			}

@@ -10,15 +10,14 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/factor/look"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // idList writes a list of ids.
 func idList(t *testing.T, lines ...string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "ids.txt")
-	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o666))
 	return name
 }
 
@@ -37,9 +36,7 @@ func TestKeptColumns(t *testing.T) {
 	if r.View == nil || !strings.HasPrefix(r.View.Pipeline, "log1p · keep=columns,sha256:") || strings.Contains(r.View.Pipeline, "ids.txt") {
 		t.Fatalf("%+v", r.View)
 	}
-	if err := os.Remove(list); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(list))
 	report, err := check.Result(t.Context(), dir, check.Options{Store: store.Path()})
 	if err != nil || report.Err() != nil || report.Measured.View != r.View.Pipeline || len(report.Warnings) > 0 {
 		t.Errorf("%+v, %v", report, err)
@@ -54,13 +51,8 @@ func TestKeptColumns(t *testing.T) {
 		t.Errorf("the same name: %+v", other)
 	}
 	mask := "view-2-keep-mask.npy"
-	b, err := os.ReadFile(filepath.Join(dir+"2", mask))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, mask), b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(filepath.Join(dir+"2", mask)))(t)
+	must.Do(t, os.WriteFile(filepath.Join(dir, mask), b, 0o666))
 	report, err = check.Result(t.Context(), dir, check.Options{Store: store.Path()})
 	if err == nil && report.Err() == nil {
 		t.Error("the mask of another result is taken")

@@ -6,25 +6,18 @@ import (
 
 	"github.com/james-bowman/sparse"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 // Whatever lies beside a checkpoint is refused, or has the parts that the view has.
 func FuzzMeasured(f *testing.F) {
-	p, err := view.Parse("tfidf · center=columns")
-	if err != nil {
-		f.Fatal(err)
-	}
+	p := must.Get(view.Parse("tfidf · center=columns"))(f)
 	src := stream.InMemory(sparse.NewCSR(2, 2, []int{0, 1, 3}, []int{0, 0, 1}, []float64{1, 2, 3}))
-	v, err := view.New(f.Context(), src, p, false, stream.Options{Workers: 1})
-	if err != nil {
-		f.Fatal(err)
-	}
+	v := must.Get(view.New(f.Context(), src, p, false, stream.Options{Workers: 1}))(f)
 	var b bytes.Buffer
-	if err := writeMeasured(&b, v); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, writeMeasured(&b, v))
 	whole := b.Bytes()[:int64(b.Len())-int64(len(`{"crc":"00000000"}`)+1)]
 	f.Add(whole)
 	f.Add(whole[:len(whole)-8])

@@ -18,7 +18,9 @@ import (
 	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // ingested makes a store of the text of a file.
@@ -26,29 +28,15 @@ func ingested(t *testing.T, text string, o ingest.Options) *csr.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.csr")
 	o.Stdin, o.Memory = strings.NewReader(text), 128<<20
-	if _, err := ingest.Ingest(t.Context(), []string{"-"}, path, o); err != nil {
-		t.Fatal(err)
-	}
-	store, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return store
+	must.Get(ingest.Ingest(t.Context(), []string{"-"}, path, o))(t)
+	return csrtest.Open(t, path, csr.OpenOptions{})
 }
 
 // named makes a store with these ids, which has a titles file for its columns.
 func named(t *testing.T, rows, cols []string) *csr.Store {
 	var text strings.Builder
 	for i := range max(len(rows), len(cols)) * 3 {
-		line, err := json.Marshal(map[string]any{"user": rows[i%len(rows)], "item": cols[(i*7+i/len(rows))%len(cols)], "rating": 1 + i%5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(json.Marshal(map[string]any{"user": rows[i%len(rows)], "item": cols[(i*7+i/len(rows))%len(cols)], "rating": 1 + i%5}))(t)
 		fmt.Fprintf(&text, "%s\n", line)
 	}
 	titles := filepath.Join(t.TempDir(), "titles.csv")
@@ -58,18 +46,14 @@ func named(t *testing.T, rows, cols []string) *csr.Store {
 			lines += fmt.Sprintf("%s,The %s\n", id, id)
 		}
 	}
-	if err := os.WriteFile(titles, []byte(lines), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(titles, []byte(lines), 0o666))
 	return ingested(t, text.String(), ingest.Options{Duplicates: ingest.Last, ColTitles: titles})
 }
 
 // inOrder makes a store whose rows have these ids in this order.
 func inOrder(t *testing.T, rows, cols []string) *csr.Store {
 	file := filepath.Join(t.TempDir(), "ids")
-	if err := os.WriteFile(file, []byte(strings.Join(rows, "\n")), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(strings.Join(rows, "\n")), 0o666))
 	text := fmt.Sprintf("%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", len(rows), len(cols), len(rows))
 	for i := range rows {
 		text += fmt.Sprintln(i+1, i%len(cols)+1, i+1)
@@ -100,10 +84,7 @@ func TestNames(t *testing.T) {
 			store := named(t, c.rows, c.cols)
 			dir := filepath.Join(t.TempDir(), "out")
 			run(t, store, factor.Options{Rank: 3, Dir: dir})
-			r, err := factor.Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(factor.Open(dir))(t)
 			var files []string
 			for _, f := range r.Files {
 				if ext := filepath.Ext(f.Name); ext == ".ids" || ext == ".titles" {
@@ -113,15 +94,9 @@ func TestNames(t *testing.T) {
 			if slices.Sort(c.files); !slices.Equal(files, c.files) {
 				t.Errorf("files %q, want %q", files, c.files)
 			}
-			rows, err := r.RowNames(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			rows := must.Get(r.RowNames(t.Context()))(t)
 			defer rows.Close()
-			cols, err := r.ColNames(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			cols := must.Get(r.ColNames(t.Context()))(t)
 			defer cols.Close()
 			if int64(len(c.rows)) != rows.Count() || int64(len(c.cols)) != cols.Count() || rows.Titled() || !cols.Titled() {
 				t.Fatalf("%d × %d", rows.Count(), cols.Count())
@@ -176,10 +151,7 @@ func TestNamesOfSides(t *testing.T) {
 	store := named(t, strings.Fields("a b c d e f"), strings.Fields("x y z w"))
 	dir := filepath.Join(t.TempDir(), "out")
 	r := run(t, store, factor.Options{Rank: 2, Dir: dir, Vectors: factor.Right})
-	cols, err := r.ColNames(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	cols := must.Get(r.ColNames(t.Context()))(t)
 	if err := cols.Close(); err != nil {
 		t.Error(err)
 	}
@@ -189,10 +161,7 @@ func TestNamesOfSides(t *testing.T) {
 	if _, err := r.OpenU(); err == nil || !strings.Contains(err.Error(), "holds no U.npy: it was made with Options.Vectors right") {
 		t.Error(err)
 	}
-	v, err := r.OpenV()
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(r.OpenV())(t)
 	defer v.Close()
 	if rows, k := v.Dims(); rows != 4 || k != 2 {
 		t.Errorf("V is %d × %d", rows, k)
@@ -207,9 +176,7 @@ func TestNamesOfSides(t *testing.T) {
 	if got := r.Values(); len(got) != 2 || got[0] != float64(r.Sigma[0]) {
 		t.Error(got)
 	}
-	if err := os.Remove(filepath.Join(r.Dir(), "V.npy")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(r.Dir(), "V.npy")))
 	if _, err := r.OpenV(); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), "V.npy is not there, though the result names it") {
 		t.Errorf("a file that is gone: %v", err)
 	}
@@ -221,17 +188,12 @@ func TestDamagedNames(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	r := run(t, store, factor.Options{Rank: 2, Dir: dir})
 	name := filepath.Join(dir, "rows.ids")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(name))(t)
 	if string(text) != "a\nb\nc\nd\ne\nf\n" {
 		t.Fatalf("%q", text)
 	}
 	for _, damaged := range []string{"a\nb\nc\nd\ne\ng\n", "a\nb\nc\nd\ne\n", ""} {
-		if err := os.WriteFile(name, []byte(damaged), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(damaged), 0o666))
 		if _, err := r.RowNames(t.Context()); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%q: %v", damaged, err)
 		}
@@ -239,9 +201,7 @@ func TestDamagedNames(t *testing.T) {
 			t.Errorf("%q: %+v, %v", damaged, report, err)
 		}
 	}
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(name))
 	if report, err := check.Result(t.Context(), dir, check.Options{}); err != nil || len(report.Problems) != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -263,10 +223,7 @@ func TestStatedNames(t *testing.T) {
 		at := slices.IndexFunc(r.Files, func(f factor.File) bool { return f.Name == "rows.ids" })
 		r.Files[at] = factor.File{Name: "rows.ids", Size: int64(len(text)), CRC: crc.Sum(crc.Of([]byte(text)))}
 		sealed, err := durable.Seal(r, &r.CRC)
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "rows.ids"), []byte(text), 0o666), os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "rows.ids"), []byte(text), 0o666), os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666)))
 		report, err := check.Result(t.Context(), dir, check.Options{})
 		if err != nil || (report.Err() == nil) != (want == "") || want != "" && !strings.Contains(report.Problems[0].Error(), want) {
 			t.Errorf("%q: %+v, %v; want %s", text, report, err, want)
@@ -298,10 +255,7 @@ func TestStatedOrder(t *testing.T) {
 		if err != nil || (report.Err() == nil) != (c.want == "") || c.want != "" && !strings.Contains(report.Problems[0].Error(), c.want) {
 			t.Errorf("%+v: %+v, %v", c, report, err)
 		}
-		names, err := r.RowNames(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(r.RowNames(t.Context()))(t)
 		if at, err := names.Index("4"); c.order == csr.Given && c.kind == "int" && (at != 2 || err != nil) {
 			t.Errorf("%+v: %d, %v", c, at, err)
 		}
@@ -328,10 +282,7 @@ func TestMatch(t *testing.T) {
 			make = inOrder
 		}
 		r := run(t, make(t, lists[list], strings.Fields("x y z")), factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out")})
-		names, err := r.RowNames(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(r.RowNames(t.Context()))(t)
 		t.Cleanup(func() { names.Close() })
 		return names
 	}
@@ -387,9 +338,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	r := run(t, store, factor.Options{Rank: 2, Dir: dir})
 	u := mat.NewDense(6, 2, nil)
-	if err := r.ReadU(0, u); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.ReadU(0, u))
 	for _, other := range []factor.Options{{Rank: 2, Seed: 1, Tol: 1e-3}, {Rank: 3}, {Rank: 2, Vectors: factor.Left}} {
 		other.Dir, other.Replace = dir, true
 		run(t, store, other)

@@ -19,7 +19,9 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/look"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/power"
@@ -50,19 +52,8 @@ func random(t *testing.T, rows, cols int, seed uint64) *csr.Store {
 func stored(t *testing.T, m *sparse.CSR) *csr.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.csr")
-	if err := csr.FromSparse(path, m, csr.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	store, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return store
+	must.Do(t, csr.FromSparse(path, m, csr.CreateOptions{}))
+	return csrtest.Open(t, path, csr.OpenOptions{})
 }
 
 // run factorises a store; a limit of passes is no failure.
@@ -175,18 +166,12 @@ func TestResumeAfterCancellation(t *testing.T) {
 func TestErrorsNameOptions(t *testing.T) {
 	var files []string
 	for _, room := range []string{"", "check/", "look/"} {
-		names, err := filepath.Glob(room + "*.go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(filepath.Glob(room + "*.go"))(t)
 		files = append(files, names...)
 	}
 	found := 0
 	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		for _, m := range regexp.MustCompile(`Option\("(\w+)"\)`).FindAllSubmatch(text, -1) {
 			found++
 			_, run := reflect.TypeFor[factor.Options]().FieldByName(string(m[1]))

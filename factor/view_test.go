@@ -20,6 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/check"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
@@ -28,10 +29,7 @@ import (
 // pipeline parses a view.
 func pipeline(t *testing.T, text string) view.Pipeline {
 	t.Helper()
-	p, err := view.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(view.Parse(text))(t)
 	return p
 }
 
@@ -140,10 +138,7 @@ func TestViewValueError(t *testing.T) {
 // Explain says what the steps do, without a read.
 func TestViewExplain(t *testing.T) {
 	store := random(t, 500, 60, 5)
-	e, err := factor.Explain(t.Context(), store, factor.Options{Rank: 2, View: pipeline(t, "binary>=3 · tfidf · center=columns")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(factor.Explain(t.Context(), store, factor.Options{Rank: 2, View: pipeline(t, "binary>=3 · tfidf · center=columns")}))(t)
 	v := e.View
 	if v == nil || v.Reads != 2 || len(v.Steps) != 3 || v.Steps[1].Reads != 1 || v.Steps[2].Reads != 1 ||
 		v.Steps[0].Entries != "those that do not become 0" || v.Steps[1].High != 1 || v.Steps[2].Pattern == v.Steps[1].Pattern {
@@ -217,9 +212,7 @@ func TestCentringStatesItsFloor(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "out")
 		res := run(t, stored(t, c.ToCSR()), factor.Options{Rank: k, Dir: dir, Tol: 1e-4, View: pipeline(t, "center=columns")})
 		u, v := mat.NewDense(rows, k, nil), mat.NewDense(cols, k, nil)
-		if err := errors.Join(res.ReadU(0, u), res.ReadV(0, v)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(res.ReadU(0, u), res.ReadV(0, v)))
 		for i := range k {
 			s := float64(res.Sigma[i])
 			var x, y mat.VecDense

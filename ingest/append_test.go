@@ -16,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -134,9 +135,7 @@ func TestAppendKeepsTitles(t *testing.T) {
 		if c.titles != "" {
 			o.ColTitles, o.RowTitles = write(t, "titles", c.titles), write(t, "rows", c.rows)
 		}
-		if _, err := Append(t.Context(), store, []string{write(t, "more", c.more)}, "", o); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Append(t.Context(), store, []string{write(t, "more", c.more)}, "", o))(t)
 		if got := titledOf(t, store, format.ColSide); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("got %v, want %v", got, c.want)
 		}
@@ -233,9 +232,7 @@ func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 	}
 	whole := begin()
 	old := fingerprint(t, whole)
-	if _, err := appendPlan(t, whole, []string{inMore}, "", made, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(appendPlan(t, whole, []string{inMore}, "", made, p))(t)
 	if named := fmt.Sprint(titledOf(t, whole, format.RowSide)); titles != (strings.Contains(named, "old") && strings.Contains(named, "new")) {
 		t.Fatalf("titles %s", named)
 	}
@@ -289,17 +286,13 @@ func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 // appended to with the numbers of the old one.
 func TestAppendToWhatWasReplaced(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
-	if _, err := Ingest(t.Context(), []string{write(t, "in", "1,1,1\n2,2,2\n")}, store, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Ingest(t.Context(), []string{write(t, "in", "1,1,1\n2,2,2\n")}, store, Options{}))(t)
 	more := write(t, "more", "3,1,5\n")
 	o, out, err := appending(store, "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Append(t.Context(), store, []string{write(t, "other", "1,2,4\n")}, "", Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Append(t.Context(), store, []string{write(t, "other", "1,2,4\n")}, "", Options{}))(t)
 	if _, err := o.ingest(t.Context(), []string{store, more}, out); err == nil || !strings.Contains(err.Error(), "another process has replaced it meanwhile") {
 		t.Fatalf("got %v", err)
 	}

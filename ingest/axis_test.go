@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -53,10 +54,7 @@ func TestListsOfIDsGiveTheSameStore(t *testing.T) {
 				p := crowded()
 				p.Space = space
 				out := target(t)
-				rep, err := ingest(t.Context(), in, out, o, p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				rep := must.Get(ingest(t.Context(), in, out, o, p))(t)
 				if diff := cmp.Diff(want, vfstest.Contents(t, out)); diff != "" {
 					t.Errorf("space %d: another store:\n%s", space, diff)
 				}

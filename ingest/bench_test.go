@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -53,19 +54,12 @@ func BenchmarkParse(b *testing.B) {
 			c := format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}
 			for b.Loop() {
 				op := input.Opener{Files: input.Files{FS: vfs.OS()}, Stdin: bytes.NewReader(text), Bytes: new(atomic.Int64), MaxWindow: 1 << 20}
-				src, err := openSource(context.Background(), op, "-", Options{}.withDefaults(), nil)
-				if err != nil {
-					b.Fatal(err)
-				}
+				src := must.Get(openSource(context.Background(), op, "-", Options{}.withDefaults(), nil))(b)
 				for src.reader.Next(&c) == nil {
 					bt.Reset(0)
-					if err := errors.Join(append(bt.Errs, src.reader.Parse(&c, &bt))...); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, errors.Join(append(bt.Errs, src.reader.Parse(&c, &bt))...))
 				}
-				if err := src.Close(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, src.Close())
 			}
 			mbPerSecond(b, text)
 		})
@@ -85,9 +79,7 @@ func BenchmarkIngest(b *testing.B) {
 					p.Keep, p.Run = 0, 1<<18
 				}
 				for b.Loop() {
-					if _, err := ingest(context.Background(), []string{in}, out, Options{Workers: workers, Force: true}.withDefaults(), p); err != nil {
-						b.Fatal(err)
-					}
+					must.Get(ingest(context.Background(), []string{in}, out, Options{Workers: workers, Force: true}.withDefaults(), p))(b)
 				}
 				mbPerSecond(b, text)
 			})

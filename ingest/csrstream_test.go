@@ -16,6 +16,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/csrstream"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 var little = binary.LittleEndian
@@ -30,10 +31,7 @@ const numpyStream = "894353520d0a1a0a0100000000000000693400006634000007000000000
 
 func numpyBytes(t testing.TB) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(numpyStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(hex.DecodeString(numpyStream))(t)
 	return b
 }
 
@@ -116,23 +114,16 @@ func TestCSRStreamTypes(t *testing.T) {
 func TestCSRStreamLongRows(t *testing.T) {
 	var b bytes.Buffer
 	h := streamHeader{colKeys: "u8", values: "f8", rows: 1 << 40, cols: 40000}
-	w, err := newStreamWriter(&b, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(newStreamWriter(&b, h))(t)
 	cols, vals := make([]uint32, 40000), make([]float64, 40000)
 	for i := range cols {
 		cols[i], vals[i] = uint32(i), float64(i)/7
 	}
 	rows := []int64{0, 5, 30000, 1<<40 - 1}
 	for _, row := range rows {
-		if err := w.AppendRow(row, cols[row%7:], vals[row%7:]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.AppendRow(row, cols[row%7:], vals[row%7:]))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	if b.Len() > 17*40000*len(rows) {
 		t.Errorf("%d bytes", b.Len())
 	}
@@ -153,10 +144,7 @@ func TestCSRStreamLongRows(t *testing.T) {
 // TestCSRStreamLongID: the id of a row takes its room once, however many entries the row has.
 func TestCSRStreamLongID(t *testing.T) {
 	var b bytes.Buffer
-	w, err := newStreamWriter(&b, streamHeader{rowKeys: "s", colKeys: "i8"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(newStreamWriter(&b, streamHeader{rowKeys: "s", colKeys: "i8"}))(t)
 	const entries = 1 << 14
 	id := strings.Repeat("u", 100<<10)
 	w.addKey(&w.rowKeys, "s", id)
@@ -164,9 +152,7 @@ func TestCSRStreamLongID(t *testing.T) {
 		w.addKey(&w.colKeys, "i8", strconv.Itoa(i))
 	}
 	w.lens = append(w.lens, entries)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	out := target(t)

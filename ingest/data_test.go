@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // dataDir is the folder of real data, which may not be passed on with the project.
@@ -39,9 +40,7 @@ func plain(t testing.TB, path string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err = io.ReadAll(z); err != nil {
-		t.Fatal(err)
-	}
+	b = must.Get(io.ReadAll(z))(t)
 	return b
 }
 
@@ -160,10 +159,7 @@ func TestQuirks(t *testing.T) {
 		"mangled14.mtx":         {err: errors.New("duplicate"), line: 8},
 		"west0067_noheader.mtx": {err: format.ErrHeader, line: 1},
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		t.Run(e.Name(), func(t *testing.T) {
 			v, known := want[e.Name()]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // layoutCases: what text is taken for, and what is refused where.
@@ -190,9 +191,6 @@ func TestFirstErrorWins(t *testing.T) {
 
 func mustPlan(t testing.TB) plan {
 	t.Helper()
-	p, err := newPlan(DefaultMemory, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(newPlan(DefaultMemory, 2))(t)
 	return p
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestErrorsAreOneLine: whatever an input holds, the error about it is one line without control characters.
@@ -14,12 +16,8 @@ func TestErrorsAreOneLine(t *testing.T) {
 	const nasty = "a\r\nb\x1b[31m\x00\u202e\xff"
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
-	if _, err := z.Create(nasty + ".npy"); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(z.Create(nasty + ".npy"))(t)
+	must.Do(t, z.Close())
 	quoted := `"a\r\n\u001b[31m\u0000\u202e"`
 	for name, in := range map[string]string{
 		"npz":             archive.String(),

@@ -14,7 +14,9 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -76,9 +78,7 @@ func TestEveryFaultSurfaces(t *testing.T) {
 	for _, dup := range []Duplicates{DuplicatesError, Sum} {
 		count := func() int {
 			fsys := &vfstest.FaultFS{}
-			if err := faulty(t, in, target(t), fsys, dup); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, faulty(t, in, target(t), fsys, dup))
 			return fsys.Count()
 		}()
 		var unnoticed []vfstest.Op
@@ -213,11 +213,7 @@ func fingerprint(t *testing.T, path string) string {
 	if err != nil || len(r.Problems) > 0 {
 		t.Fatalf("%s: %v, %+v", path, err, r)
 	}
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := csrtest.Open(t, path, csr.OpenOptions{})
 	return s.Fingerprint()
 }
 

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestPipesAndSockets: they are refused without being opened, which might block.
 func TestPipesAndSockets(t *testing.T) {
 	dir := t.TempDir()
 	fifo, socket := filepath.Join(dir, "fifo"), filepath.Join(dir, "s")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(fifo, 0o600))
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Skip(err) // the name may be too long

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	pq "github.com/parquet-go/parquet-go"
 )
 
@@ -30,10 +31,7 @@ func TestOneMatrixInManyFormats(t *testing.T) {
 	var colons, csv, jsonl strings.Builder
 	csv.WriteString("movieId,rating,userId\n")
 	for _, e := range entries {
-		movie, err := strconv.Atoi(e.Col)
-		if err != nil {
-			t.Fatal(err)
-		}
+		movie := must.Get(strconv.Atoi(e.Col))(t)
 		fmt.Fprintf(&colons, "%s::%s::%g\n", e.Row, e.Col, e.Val)
 		fmt.Fprintf(&csv, "%s,%g,%s\n", e.Col, e.Val, e.Row)
 		fmt.Fprintf(&jsonl, "{\"userId\": %q, \"rating\": %.1f, \"movieId\": %s}\n", e.Row, e.Val, e.Col)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -76,10 +77,7 @@ func TestGraphs(t *testing.T) {
 					prints := map[string]bool{}
 					for _, p := range []plan{mustPlan(t), crowded()} {
 						out := target(t)
-						rep, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
-						if err != nil {
-							t.Fatal(err)
-						}
+						rep := must.Get(ingest(t.Context(), []string{in}, out, o.withDefaults(), p))(t)
 						if got := contents(t, out); !slices.Equal(got, want) {
 							t.Fatalf("%v %v %v: other entries", graph, dup, loops)
 						}
@@ -182,16 +180,11 @@ func TestSlashdot(t *testing.T) {
 		if rep.Rows != 82168 || rep.Cols != 82168 || rep.NNZ != c.nnz {
 			t.Errorf("%v: %d × %d, %d entries, want %d", c.o.Graph, rep.Rows, rep.Cols, rep.NNZ, c.nnz)
 		}
-		s, err := csr.Open(out, csr.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(csr.Open(out, csr.OpenOptions{}))(t)
 		if norm := math.Ldexp(s.Norm()); norm != math.Sqrt(float64(c.nnz)) {
 			t.Errorf("%v: norm %v", c.o.Graph, norm)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Close())
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -41,12 +42,8 @@ func gzipped(t testing.TB, parts ...[]byte) []byte {
 	var b bytes.Buffer
 	for _, p := range parts {
 		z := gzip.NewWriter(&b)
-		if _, err := z.Write(p); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(z.Write(p))(t)
+		must.Do(t, z.Close())
 	}
 	return b.Bytes()
 }
@@ -89,10 +86,7 @@ func TestStoreDependsOnEntriesAlone(t *testing.T) {
 				r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 				in, out := write(t, "ratings", strings.Join(lines, "\n")), target(t)
 				o := Options{Workers: 1 + try*2%5, Duplicates: dup, FS: lazyFS{vfs.OS()}}
-				rep, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				rep := must.Get(ingest(t.Context(), []string{in}, out, o.withDefaults(), p))(t)
 				if spilled := rep.SpilledBytes > 0; spilled != (try > 0) {
 					t.Errorf("spilled: %v", spilled)
 				}
@@ -147,10 +141,7 @@ func TestIDsAreOrderedAndMayBeNatural(t *testing.T) {
 	} {
 		out := target(t)
 		mustIngest(t, []string{write(t, "in", c.text)}, out, Options{})
-		s, err := csr.Open(out, csr.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(csr.Open(out, csr.OpenOptions{}))(t)
 		for axis, want := range map[csr.Axis][]string{csr.RowAxis: c.rows, csr.ColAxis: c.cols} {
 			if want == nil {
 				if _, err := os.Stat(filepath.Join(out, axis.String()+".ids")); err == nil {
@@ -160,9 +151,7 @@ func TestIDsAreOrderedAndMayBeNatural(t *testing.T) {
 				t.Errorf("%q: %v are %v, want %v", c.text, axis, got, want)
 			}
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Close())
 	}
 }
 
@@ -176,10 +165,7 @@ func TestDuplicatePolicies(t *testing.T) {
 	} {
 		for _, p := range []plan{mustPlan(t), tiny(), {chunk: 16, jobs: 2, Budget: extsort.Budget{Space: 1 << 20, Run: 1, First: 1, ReadBuf: 1, FanIn: 2}, unsynced: 64, window: 1 << 20}} {
 			out := target(t)
-			rep, err := ingest(t.Context(), []string{write(t, "in", text)}, out, Options{Duplicates: c.policy}.withDefaults(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rep := must.Get(ingest(t.Context(), []string{write(t, "in", text)}, out, Options{Duplicates: c.policy}.withDefaults(), p))(t)
 			want := []triple{{"1", "1", c.one}, {"1", "2", c.two}, {"2", "1", 4}}
 			if got := contents(t, out); !slices.Equal(got, want) || rep.Duplicates != 3 || rep.NNZ != 3 {
 				t.Errorf("%v: %v, %+v, want %v", c.policy, got, rep, want)
@@ -196,9 +182,7 @@ func TestDuplicateErrorNamesBothLines(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.csv"), filepath.Join(dir, "b.csv")
 	for path, text := range map[string]string{a: "user,item,r\nann,x,1\nbob,x,2\n", b: "user,item,r\n\nann,y,1\nbob,x,2\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o666))
 	}
 	_, err := Ingest(t.Context(), []string{a, b}, target(t), Options{})
 	var de *duplicateError
@@ -231,15 +215,10 @@ func TestInputsAreConcatenated(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name string, b []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, b, 0o666))
 		return path
 	}
-	zw, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	zw := must.Get(zstd.NewWriter(nil))(t)
 	defer zw.Close()
 	put("part-2.x", gzipped(t, []byte("user,item,r\n2,1,2\n"), []byte("2,2,2\n3,"), []byte("3,3\n"))) // of several members
 	put("part-1.x", []byte("user,item,r\n1,1,1\n"))
@@ -337,10 +316,7 @@ func TestDamagedCompression(t *testing.T) {
 // be uncompressed has: the error is at the line behind the last whole one.
 func linesLost(t *testing.T, cut, text []byte) int {
 	t.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(cut))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(bytes.NewReader(cut)))(t)
 	got, err := io.ReadAll(z)
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatal(err)
@@ -354,12 +330,8 @@ func TestCutMemberHeader(t *testing.T) {
 	var second bytes.Buffer
 	z := gzip.NewWriter(&second)
 	z.Name = "ratings.dat"
-	if _, err := z.Write([]byte("4::5::6\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(z.Write([]byte("4::5::6\n")))(t)
+	must.Do(t, z.Close())
 	first := gzipped(t, []byte("1::2::3\n"))
 	for n := range second.Len() {
 		_, _, err := parseAll(slices.Concat(first, second.Bytes()[:n]), Options{}, format.ChunkBytes)
@@ -461,10 +433,7 @@ func TestCancellation(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var got []Progress
 	in := write(t, "in", strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 2000, false), "\n"))
-	fi, err := os.Stat(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fi := must.Get(os.Stat(in))(t)
 	rep := mustIngest(t, []string{in}, target(t), Options{Observer: func(p Progress) { got = append(got, p) }})
 	var stages []string
 	for _, p := range got {
@@ -528,14 +497,9 @@ func TestOptions(t *testing.T) {
 // TestLockedTarget: a second ingest of one target is refused while the first runs.
 func TestLockedTarget(t *testing.T) {
 	out := target(t)
-	s, err := csr.Stage(vfs.OS(), out, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(csr.Stage(vfs.OS(), out, false))(t)
 	if _, err := Ingest(t.Context(), []string{write(t, "in", "1,1,1\n")}, out, Options{}); !errors.Is(err, vfs.ErrLocked) {
 		t.Errorf("got %v, want %v", err, vfs.ErrLocked)
 	}
-	if err := s.Abort(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Abort())
 }

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -154,9 +155,7 @@ func TestInOrderIsTheSame(t *testing.T) {
 		} else {
 			content = indexedStream(t, h, entries, rapid.IntRange(1, 300).Draw(rt, "frame"))
 		}
-		if err := os.WriteFile(in, content, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(in, content, 0o666))
 		o := Options{Duplicates: rapid.SampledFrom([]Duplicates{DuplicatesError, Sum, Last}).Draw(rt, "duplicates"), Orient: rapid.SampledFrom([]Orientation{OrientAuto, OrientRows, OrientCols}).Draw(rt, "orientation"),
 			Events: rapid.IntRange(0, 9).Draw(rt, "events") == 0}
 		if o.Events {
@@ -196,10 +195,7 @@ func TestInOrderPours(t *testing.T) {
 			p := mustPlan(t)
 			p.held = held
 			out := target(t)
-			rep, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rep := must.Get(ingest(t.Context(), []string{in}, out, o.withDefaults(), p))(t)
 			leftovers(t, out, true)
 			if straight := held > 0 && name == "nothing"; straight != (rep.Runs == 0) {
 				t.Errorf("%s: %d runs", name, rep.Runs)

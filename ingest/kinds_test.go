@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestKindsOfFiles: what cannot be read says what it is and what to do, plain or
@@ -27,22 +28,14 @@ func TestKindsOfFiles(t *testing.T) {
 		} else if _, err := w.Write([]byte("1,10,3\n")); err != nil {
 			t.Fatal(err)
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, z.Close())
 		return b.String()
 	}
 	var tarred bytes.Buffer
 	w := tar.NewWriter(&tarred)
-	if err := w.WriteHeader(&tar.Header{Name: "1,10,3", Size: 7}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte("1,10,3\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.WriteHeader(&tar.Header{Name: "1,10,3", Size: 7}))
+	must.Get(w.Write([]byte("1,10,3\n")))(t)
+	must.Do(t, w.Close())
 	for _, c := range []struct{ content, kind, do string }{
 		{zipped("ratings.csv"), "a zip archive", "unzip -p"},
 		{zipped("[Content_Types].xml"), "a spreadsheet", "CSV"},
@@ -154,9 +147,7 @@ func TestCompressions(t *testing.T) {
 func TestPatterns(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"a.csv": "1,10,3\n", "b.csv": "2,10,4\n", ".a.csv.swp": "3,10,5\n", "._a.csv": "4,10,6\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666))
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, c := range []struct {

@@ -7,16 +7,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestLayers: formats know nothing of ingest nor of each other, the sort nothing of formats, and
 // ingest no format but through the list.
 func TestLayers(t *testing.T) {
 	const module = "github.com/gdsvd/gdsvd/"
-	formats, err := filepath.Glob(filepath.Join("format", "*", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	formats := must.Get(filepath.Glob(filepath.Join("format", "*", "")))(t)
 	only := map[string][]string{ // what of the module a folder may import
 		".":                   {"csr", "internal/", "ingest/format", "ingest/format/all", "ingest/internal/"},
 		"format":              {"internal/escape"},
@@ -53,15 +52,9 @@ func TestLayers(t *testing.T) {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly))(t)
 			for _, spec := range file.Imports {
-				path, err := strconv.Unquote(spec.Path.Value)
-				if err != nil {
-					t.Fatal(err)
-				}
+				path := must.Get(strconv.Unquote(spec.Path.Value))(t)
 				own, ours := strings.CutPrefix(path, module)
 				may := !ours
 				for _, a := range allowed {

@@ -12,6 +12,8 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // namedCase is a Matrix Market text of rows × cols with ids of its sides, and what is in it.
@@ -158,11 +160,7 @@ func TestKeepOrder(t *testing.T) {
 			o := Options{RowIDs: write(t, "rows", x), ColIDs: write(t, "cols", y), KeepOrder: true}
 			o.RowTitles = write(t, "titles", "id\ttitle\n"+rows[7]+"\tseven\n"+rows[3]+"\tthree\n")
 			rep := mustIngest(t, []string{in}, out, o)
-			s, err := csr.Open(out, csr.OpenOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
+			s := csrtest.Open(t, out, csr.OpenOptions{})
 			first, second := csr.RowAxis, csr.ColAxis
 			if rep.Transposed {
 				first, second = second, first
@@ -176,10 +174,7 @@ func TestKeepOrder(t *testing.T) {
 			if got := contents(t, out); !slices.Equal(got, want) {
 				t.Errorf("%s: other entries", name)
 			}
-			named, err := s.Titles(first)
-			if err != nil {
-				t.Fatal(err)
-			}
+			named := must.Get(s.Titles(first))(t)
 			defer named.Close()
 			for i, want := range map[int64]string{7: "seven", 3: "three", 4: ""} {
 				if got, err := named.At(i); got != want || err != nil {
@@ -195,11 +190,7 @@ func TestKeepOrder(t *testing.T) {
 	o := Options{RowIDs: write(t, "rows", "d\na\nc\nb\n"), ColIDs: write(t, "cols", "0\n2\n1\n"), KeepOrder: true, Filter: Filter{MinPerRow: 2}}
 	out := target(t)
 	mustIngest(t, []string{write(t, "in", mm)}, out, o)
-	s, err := csr.Open(out, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := csrtest.Open(t, out, csr.OpenOptions{})
 	axes := map[csr.Axis][]string{csr.RowAxis: {"c", "b"}, csr.ColAxis: {"0", "2", "1"}}
 	if s.Transposed() {
 		axes[csr.RowAxis], axes[csr.ColAxis] = axes[csr.ColAxis], axes[csr.RowAxis]
@@ -332,11 +323,7 @@ func TestRealIDs(t *testing.T) {
 	matrix, barcodes := filepath.Join(dir, "v3.matrix.mtx.gz"), filepath.Join(dir, "v3.barcodes.tsv.gz")
 	out := target(t)
 	rep := mustIngest(t, []string{matrix}, out, Options{ColIDs: barcodes})
-	s, err := csr.Open(out, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := csrtest.Open(t, out, csr.OpenOptions{})
 	want := strings.Fields(string(plain(t, barcodes)))
 	slices.Sort(want)
 	if got := idsOf(t, s, csr.RowAxis, s.Rows()); !slices.Equal(got, want) || !rep.Transposed || rep.NNZ != 23866 {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -89,21 +90,12 @@ func TestNPY(t *testing.T) {
 
 // TestNPYTypes: arrays of all kinds, orders of bytes and of indices, and versions, that NumPy 2.4.6 wrote of one matrix.
 func TestNPYTypes(t *testing.T) {
-	z, err := zip.OpenReader(filepath.Join("testdata", "numpy-types.npz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(zip.OpenReader(filepath.Join("testdata", "numpy-types.npz")))(t)
 	defer z.Close()
 	want := []triple{{"0", "1", 1}, {"0", "3", 2}, {"2", "0", 3}, {"2", "2", 100}}
 	for _, f := range z.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(f.Open())(t)
+		b := must.Get(io.ReadAll(r))(t)
 		streamed, _, err1 := parseAll(b, Options{}, format.ChunkBytes)
 		got, in, err2 := parsePlain(write(t, "in", string(b)), Options{}, format.ChunkBytes)
 		slices.SortFunc(streamed, compareTriples)
@@ -172,9 +164,7 @@ func FuzzNPY(f *testing.F) {
 		if !bytes.HasPrefix(data, []byte(npy.Magic)) {
 			t.Skip("no array")
 		}
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o666))
 		want, _, streamed := parseAll(data, Options{}, 64)
 		got, in, err := parsePlain(path, Options{}, format.ChunkBytes)
 		if (streamed == nil) != (err == nil) || err != nil && strings.ContainsAny(err.Error(), "\n\r") || err == nil && !slices.Equal(got, want) {

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // zip64 is an archive whose sizes and places are told by 64 bits each (section 4.5.3 of APPNOTE.TXT 6.3.10 of PKWARE), as
@@ -74,19 +76,10 @@ func TestNPZ64(t *testing.T) {
 			}
 			head, tail := zip64(t, f.bytes(t, method), gap)
 			path := filepath.Join(t.TempDir(), "in.npz")
-			file, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := file.Write(head); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := file.WriteAt(tail, int64(len(head))+int64(gap)); err != nil {
-				t.Fatal(err)
-			}
-			if err := file.Close(); err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(os.Create(path))(t)
+			must.Get(file.Write(head))(t)
+			must.Get(file.WriteAt(tail, int64(len(head))+int64(gap)))(t)
+			must.Do(t, file.Close())
 			out := target(t)
 			rep := mustIngest(t, []string{path}, out, Options{Orient: OrientRows})
 			if got := contents(t, out); rep.Format != "npz" || !slices.Equal(got, want) {

@@ -19,6 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -67,9 +68,7 @@ func (f npzFile) bytes(t testing.TB, method uint16) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	return b.Bytes()
 }
 
@@ -255,13 +254,9 @@ func TestNPZOfManyMembers(t *testing.T) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for i := range 1 << 15 {
-		if _, err := z.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(i, ".npy")}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(z.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(i, ".npy")}))(t)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	_, _, err := ingestText(t, b.String(), Options{})
 	if pe := parseError(t, err, format.ErrUnsupported, 0, 0); !strings.Contains(pe.Error(), "list of members") || strings.Contains(pe.Error(), "\n") {
 		t.Error(err)
@@ -305,9 +300,7 @@ func FuzzNPZ(f *testing.F) {
 	f.Add(smallCSR.bytes(f, zip.Deflate))
 	path := filepath.Join(f.TempDir(), "in")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o666))
 		want, in, wantErr := parsePlain(path, Options{Format: "npz"}, format.ChunkBytes)
 		got, _, err := parsePlain(path, Options{Format: "npz"}, 64)
 		if (err == nil) != (wantErr == nil) || err == nil && !slices.Equal(got, want) {

@@ -20,6 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -56,10 +57,7 @@ func TestPairDependsOnEntriesAlone(t *testing.T) {
 		if !longtest.On() && which[0] != 'l' && which[0] != 'r' {
 			continue // as last:2, with less to remember
 		}
-		h, err := ParseHoldout(which)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(ParseHoldout(which))(t)
 		for _, orient := range []Orientation{OrientRows, OrientCols} {
 			var want map[string]string
 			for try, p := range []plan{mustPlan(t), tiny(), crowded()} {
@@ -100,9 +98,7 @@ func TestPairAfterDeath(t *testing.T) {
 			return ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
 		}
 		whole := target(t)
-		if _, err := run(whole, lazyFS{vfs.OS()}, false, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(run(whole, lazyFS{vfs.OS()}, false, false))(t)
 		want := pairFiles(t, whole)
 		ops := 0
 		if _, err := run(target(t), &vfstest.FaultFS{FS: lazyFS{vfs.OS()}, Inject: oneByOne(func(op vfstest.Op) error {
@@ -158,10 +154,7 @@ func TestPairAfterDeath(t *testing.T) {
 // left fails unless the directory of out holds both stores, or nothing.
 func left(t *testing.T, out string, published bool) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(out))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(filepath.Dir(out)))(t)
 	var names, want []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -196,15 +189,11 @@ func TestPairAndWhatIsThere(t *testing.T) {
 	o2 := o
 	o2.Holdout = Holdout{After: time.Unix(8, 0)}
 	mustIngest(t, []string{in}, other, o2)
-	if err := os.RemoveAll(out + TestSuffix); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(out+TestSuffix))
 	if _, err := Ingest(t.Context(), []string{in}, out, o); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("without the store for tests: %v", err)
 	}
-	if err := os.Rename(other+TestSuffix, out+TestSuffix); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(other+TestSuffix, out+TestSuffix))
 	if _, err := Ingest(t.Context(), []string{in}, out, o); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("with the store for tests of another: %v", err)
 	}
@@ -292,10 +281,7 @@ func TestTimesOfColumns(t *testing.T) {
 		{"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n", "", "in: input of format mtx: no times can be read; those of text, JSON lines and Parquet can"},
 		{"user,item,rating,timestamp\n1,10,3,1000000004\n", "", "no entries since 2001-09-09T01:46:45Z: the times of all 1 go from 2001-09-09T01:46:44Z to"},
 	} {
-		since, err := ParseTime(cut)
-		if err != nil {
-			t.Fatal(err)
-		}
+		since := must.Get(ParseTime(cut))(t)
 		o := Options{Filter: Filter{Since: since}}
 		if c.cols != "" {
 			o.Columns = strings.Split(c.cols, ",")

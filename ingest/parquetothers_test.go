@@ -22,6 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format/parquet"
 	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
 
@@ -168,9 +169,7 @@ func TestParquetWithinMemory(t *testing.T) {
 	}
 	name := filepath.Join(t.TempDir(), "in.parquet")
 	big := formattest.Parquet(t, rows, len(rows), pq.PageBufferSize(1<<28))
-	if err := os.WriteFile(name, big, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, big, 0o600))
 	_, err := Ingest(t.Context(), []string{name}, target(t), Options{Memory: 64 << 20})
 	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "--memory ") {
 		t.Errorf("a page of 800000 values within 64 MiB: %v", err)
@@ -200,9 +199,7 @@ func TestURLParquetReadsOnlyColumns(t *testing.T) {
 	asked := int64(0)
 	for _, q := range s.Requests() {
 		var from, to int64
-		if _, err := fmt.Sscanf(q.Header.Get("Range"), "bytes=%d-%d", &from, &to); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscanf(q.Header.Get("Range"), "bytes=%d-%d", &from, &to))(t)
 		asked += to + 1 - from
 	}
 	if rep.NNZ != 4000 || len(data) < 4_000_000 || asked > 2_500_000 || s.Sent() > asked {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format/plink"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // cohort writes genotypes, samples × variants as values of 0, 1, 2 and 3, as a .bed file and those beside it.
@@ -39,9 +40,7 @@ func cohort(t testing.TB, dir string, g [][]byte, bySample bool) (bed string) {
 	}
 	bed = filepath.Join(dir, "cohort.bed")
 	for name, text := range map[string]string{"cohort.bed": string(b), "cohort.fam": fam.String(), "cohort.bim": bim.String()} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	return bed
 }
@@ -66,20 +65,13 @@ func TestGenotypes(t *testing.T) {
 		dir := t.TempDir()
 		bed := cohort(t, dir, g, bySample)
 		out := filepath.Join(dir, "g.csr")
-		if _, err := Ingest(t.Context(), []string{bed}, out, Options{Memory: 128 << 20, Orient: OrientCols}); err != nil {
-			t.Fatal(err)
-		}
-		s, err := csr.Open(out, csr.OpenOptions{Missing: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Ingest(t.Context(), []string{bed}, out, Options{Memory: 128 << 20, Orient: OrientCols}))(t)
+		s := must.Get(csr.Open(out, csr.OpenOptions{Missing: true}))(t)
 		if v, ok := s.Missing(); !ok || v != plink.Missing {
 			t.Errorf("missing entries as %v, %v", v, ok)
 		}
 		prints[s.Fingerprint()] = true
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Close())
 		for _, e := range contents(t, out) {
 			var i, j int
 			if _, err := fmt.Sscanf(e.Row+" "+e.Col, "s%02d rs%02d_A", &i, &j); err != nil || float64(g[i][j]) != e.Val {
@@ -111,13 +103,8 @@ func TestAllCalled(t *testing.T) {
 	}
 	dir := t.TempDir()
 	out := filepath.Join(dir, "g.csr")
-	if _, err := Ingest(t.Context(), []string{cohort(t, dir, g, false)}, out, Options{Memory: 128 << 20}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := csr.Open(out, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Ingest(t.Context(), []string{cohort(t, dir, g, false)}, out, Options{Memory: 128 << 20}))(t)
+	s := must.Get(csr.Open(out, csr.OpenOptions{}))(t)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -144,14 +131,9 @@ func TestGenotypesRefused(t *testing.T) {
 		dir := t.TempDir()
 		bed := cohort(t, dir, randomCohort(13, 9), false)
 		if name == "bits behind lines" {
-			b, err := os.ReadFile(bed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(os.ReadFile(bed))(t)
 			b[6] |= 0x80
-			if err := os.WriteFile(bed, b, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(bed, b, 0o666))
 			c.want = "bits behind the last genotype"
 		} else if err := c.change(dir); err != nil {
 			t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -224,20 +225,13 @@ func TestResumeIsRefused(t *testing.T) {
 		t.Errorf("without a word: %v", err)
 	}
 	now := time.Now().Add(time.Hour)
-	if err := os.Chtimes(in, now, now); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(in, now, now))
 	resume("input changed", u.inputs, Options{}, "has changed")
 
 	journal := filepath.Join(ue.Dir, scratch.Journal)
-	b, err := os.ReadFile(journal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(journal))(t)
 	b[len(b)/2] ^= 1
-	if err := os.WriteFile(journal, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(journal, b, 0o666))
 	resume("damaged journal", u.inputs, Options{}, "damaged")
 	if _, err := ingest(t.Context(), u.inputs, out, Options{Force: true}.withDefaults(), u.plan); err != nil {
 		t.Errorf("by force: %v", err)
@@ -248,13 +242,9 @@ func TestResumeIsRefused(t *testing.T) {
 // TestStrangersAreLeftAlone: a directory of the user's own that has the name of a scratch.
 func TestStrangersAreLeftAlone(t *testing.T) {
 	in, out := write(t, "in", "1,1,1\n"), target(t)
-	if err := os.Mkdir(out+SpoolSuffix, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(out+SpoolSuffix, 0o777))
 	mine := filepath.Join(out+SpoolSuffix, "mine")
-	if err := os.WriteFile(mine, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(mine, nil, 0o666))
 	for _, o := range []Options{{}, {Force: true}, {Resume: true}} {
 		if _, err := Ingest(t.Context(), []string{in}, out, o); err == nil || !strings.Contains(err.Error(), "left alone") {
 			t.Errorf("%+v: %v", o, err)
@@ -295,9 +285,7 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 		leftovers(t, out, true)
 
 		// Removing a directory empties it first.
-		if err := os.Mkdir(out+SpoolSuffix, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(out+SpoolSuffix, 0o777))
 		if rep, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); err != nil || rep.Finished == force {
 			t.Errorf("%+v, %v", rep, err)
 		}
@@ -355,13 +343,9 @@ func TestResumeOfAFinishedStore(t *testing.T) {
 	refused("another one: it had input_bytes [", u.o, u.inputs[0])
 	refused("another one: it had input", u.o, u.inputs[1], u.inputs[0])
 	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(u.inputs[1], later, later); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(u.inputs[1], later, later))
 	refused("b has changed since", u.o, u.inputs...)
-	if err := os.WriteFile(u.inputs[1], []byte(lines[50]), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(u.inputs[1], []byte(lines[50]), 0o666))
 	refused("another one: it had input_bytes [", u.o, u.inputs...)
 
 	o = u.o
@@ -390,17 +374,9 @@ func TestJournalRoundTrip(t *testing.T) {
 		FirstBad: badLines{&format.ParseError{File: "f", Line: 3, Column: 2, Field: "user", Text: "x", Err: fmt.Errorf("%w: more", text.ErrFields), Want: "w"}}}}
 	dir := t.TempDir()
 	s := &scratch.Dir{FS: vfs.OS(), Name: dir}
-	if err := j.write(s); err != nil {
-		t.Fatal(err)
-	}
-	got, err := readJournal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, err := durable.Seal(j, &j.CRC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.write(s))
+	got := must.Get(readJournal(s))(t)
+	one := must.Get(durable.Seal(j, &j.CRC))(t)
 	if two, err := durable.Seal(got, &got.CRC); err != nil || !bytes.Equal(one, two) {
 		t.Errorf("%s is read as %s, %v", one, two, err)
 	}
@@ -419,9 +395,7 @@ func TestJournalRoundTrip(t *testing.T) {
 		t.Errorf("%q, want %q", restored, want)
 	}
 	j.Version = 99
-	if err := j.write(s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.write(s))
 	if _, err := readJournal(s); err == nil || !strings.Contains(err.Error(), "version 99") {
 		t.Errorf("got %v", err)
 	}
@@ -433,10 +407,7 @@ func TestJournalRoundTrip(t *testing.T) {
 // FuzzJournal: no bytes make reading a journal panic, and what was written is read.
 func FuzzJournal(f *testing.F) {
 	j := &journal{Version: journalVersion, Options: Options{}.shaping()}
-	b, err := durable.Seal(j, &j.CRC)
-	if err != nil {
-		f.Fatal(err)
-	}
+	b := must.Get(durable.Seal(j, &j.CRC))(f)
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		j, err := parseJournal(b)
@@ -473,21 +444,13 @@ func TestResumeWithDamagedFiles(t *testing.T) {
 				}
 				out := target(t)
 				ue := interrupted(t, &u, out)
-				paths, err := filepath.Glob(filepath.Join(ue.Dir, "*."+kind))
-				if err != nil {
-					t.Fatal(err)
-				}
+				paths := must.Get(filepath.Glob(filepath.Join(ue.Dir, "*."+kind)))(t)
 				if len(paths) == 0 {
 					continue
 				}
 				path := paths[0] // the journal names it
-				b, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := harm(path, b); err != nil {
-					t.Fatal(err)
-				}
+				b := must.Get(os.ReadFile(path))(t)
+				must.Do(t, harm(path, b))
 				rep, _, err := u.run(t, out, -1)
 				if err != nil {
 					t.Fatalf("%s, %s %s: %v", u.name, kind, name, err)
@@ -507,18 +470,10 @@ func TestResumeWithDamagedFiles(t *testing.T) {
 // rewritten changes a byte of a file and sets its time back.
 func rewritten(t *testing.T, path string, at int64) {
 	t.Helper()
-	fi, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fi := must.Get(os.Stat(path))(t)
+	b := must.Get(os.ReadFile(path))(t)
 	b[at] ^= 1
-	if err := errors.Join(os.WriteFile(path, b, 0o666), os.Chtimes(path, fi.ModTime(), fi.ModTime())); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(path, b, 0o666), os.Chtimes(path, fi.ModTime(), fi.ModTime())))
 }
 
 // TestResumeOfChangedContent: an input of the same size and time, but with another

@@ -19,6 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -257,11 +258,7 @@ func missing(ids []string, entries []triple, id func(triple) string) (n int64) {
 // labels are the ids of the user's rows and columns of a store, as sorted texts.
 func labels(t testing.TB, path string) (rows, cols []string) {
 	t.Helper()
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := csrtest.Open(t, path, csr.OpenOptions{})
 	rows, cols = idsOf(t, s, csr.RowAxis, s.Rows()), idsOf(t, s, csr.ColAxis, s.Cols())
 	if s.Transposed() {
 		rows, cols = cols, rows

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestSiftRealData compares with plain loops over the files in Python, which share nothing with this package:
@@ -37,10 +39,7 @@ func TestSiftRealData(t *testing.T) {
 		}},
 	} {
 		for i, want := range c.holdouts {
-			h, err := ParseHoldout(want.which)
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := must.Get(ParseHoldout(want.which))(t)
 			h.Seed = 7
 			p := mustPlan(t)
 			if i%2 == 1 {
@@ -48,19 +47,13 @@ func TestSiftRealData(t *testing.T) {
 			}
 			out := target(t)
 			o := Options{Holdout: h, Filter: Filter{MinPerRow: c.perRow, MinPerCol: c.perCol}, CheckpointEvery: -1}
-			rep, err := ingest(t.Context(), []string{filepath.Join(dir, "movielens", c.path)}, out, o.withDefaults(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rep := must.Get(ingest(t.Context(), []string{filepath.Join(dir, "movielens", c.path)}, out, o.withDefaults(), p))(t)
 			if rep.Rows != c.rows || rep.Cols != c.cols || rep.NNZ+rep.Heldout.NNZ != c.n {
 				t.Errorf("%s: the core is %+v", c.path, rep)
 			}
 			got := held{which: want.which, rows: rep.Heldout.Rows, cols: rep.Heldout.Cols}
 			for _, e := range contents(t, out+TestSuffix) {
-				item, err := strconv.ParseInt(e.Col, 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				item := must.Get(strconv.ParseInt(e.Col, 10, 64))(t)
 				got.n, got.sum, got.items = got.n+1, got.sum+e.Val, got.items+item
 			}
 			if got != want {

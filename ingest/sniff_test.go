@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // within tells whether an estimate is true but for a factor.
@@ -39,14 +40,8 @@ func TestSniffEstimates(t *testing.T) {
 			continue
 		}
 		path := filepath.Join(dir, filepath.FromSlash(c.file))
-		d, err := Sniff(t.Context(), []string{path}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := Ingest(t.Context(), []string{path}, target(t), Options{Memory: d.Memory})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(Sniff(t.Context(), []string{path}, Options{}))(t)
+		r := must.Get(Ingest(t.Context(), []string{path}, target(t), Options{Memory: d.Memory}))(t)
 		t.Logf("%s: %d entries estimated, %d true; store %d, %d; memory %d, spilled %d; %.2g s, %.2g", c.file,
 			d.Entries, r.NNZ, d.Store, r.Bytes, d.Memory, r.SpilledBytes, d.Seconds, r.Seconds.Total)
 		if !within(d.Entries, r.NNZ, 1.05) || d.Exact != c.exact || d.Exact && d.Entries != r.NNZ || !within(d.Store, r.Bytes, 1.25) || d.Spool != 0 || r.SpilledBytes != 0 {
@@ -89,14 +84,8 @@ func TestSniffsSpool(t *testing.T) {
 			r.Shuffle(len(body), func(i, j int) { body[i], body[j] = body[j], body[i] })
 		}
 		path := write(t, "in.mtx", head+strings.Join(body, ""))
-		d, err := Sniff(t.Context(), []string{path}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rep, err := Ingest(t.Context(), []string{path}, target(t), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(Sniff(t.Context(), []string{path}, o))(t)
+		rep := must.Get(Ingest(t.Context(), []string{path}, target(t), o))(t)
 		t.Logf("sorted %v: spool %d, %d true in arrival order; store %d, %d", sorted, d.Spool, rep.SpilledBytes-rep.Spool, d.Store, rep.Bytes)
 		if !within(d.Store, rep.Bytes, 1.25) || sorted != (d.Spool == 0) || sorted != (rep.Spool == 0) || !sorted && !within(d.Spool, rep.SpilledBytes-rep.Spool, 1.25) || rep.Estimate.Spool > 0 == sorted {
 			t.Errorf("sorted %v: %+v, was %+v", sorted, d, rep)
@@ -110,10 +99,7 @@ func TestSniff(t *testing.T) {
 	const src = "rating;MovieTitle;When;who\n4;Heat;2020-01-01;ann\n3.5;Jaws;2020-01-02;bob\n"
 	o := Options{Columns: []string{"who", "MovieTitle", "rating"}}
 	path := write(t, "in", zipped(t, src))
-	d, err := Sniff(t.Context(), []string{path}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Sniff(t.Context(), []string{path}, o))(t)
 	in := d.Inputs[0]
 	if in.Format != "delimited" || in.Compression != "gzip" || in.Separator != "semicolons" || in.Header != "yes" || in.Bytes != int64(len(zipped(t, src))) {
 		t.Errorf("got %+v", in)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // explicit are options as the flags of a description say them.
@@ -59,10 +60,7 @@ func TestSniffEveryFormat(t *testing.T) {
 		matrix += fmt.Sprintln(e.Row, e.Col, e.Val)
 	}
 	archive, _ := randomNPZ(200, 40)
-	table, err := os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet")))(t)
 	o := Options{Formats: []format.Format{footed, arrows}}
 	for _, c := range []struct {
 		format, data string

@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // triple is one entry of the user's matrix; row and col are ids, or indices
@@ -33,10 +34,7 @@ func own(entries []formattest.Triple) (all []triple) {
 // contents reads a store back entry by entry, sorted by id text.
 func contents(t testing.TB, path string) []triple {
 	t.Helper()
-	s, err := csr.Open(path, csr.OpenOptions{Missing: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(csr.Open(path, csr.OpenOptions{Missing: true}))(t)
 	defer s.Close()
 	rows, cols := idsOf(t, s, csr.RowAxis, s.Rows()), idsOf(t, s, csr.ColAxis, s.Cols())
 	var all []triple
@@ -54,16 +52,11 @@ func contents(t testing.TB, path string) []triple {
 // eachStored decodes a store entry by entry.
 func eachStored(t testing.TB, path string, visit func(row int64, col uint32, v float64)) {
 	t.Helper()
-	s, err := csr.Open(path, csr.OpenOptions{Missing: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(csr.Open(path, csr.OpenOptions{Missing: true}))(t)
 	defer s.Close()
 	var b csr.Block
 	for i := range s.NumBlocks() {
-		if err := s.DecodeBlock(i, &b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.DecodeBlock(i, &b))
 		for r := range b.Rows() {
 			for col, v := range b.Row(r) {
 				visit(b.FirstRow+int64(r), col, v)
@@ -74,10 +67,7 @@ func eachStored(t testing.TB, path string, visit func(row int64, col uint32, v f
 
 func idsOf(t testing.TB, s *csr.Store, axis csr.Axis, n int64) []string {
 	t.Helper()
-	r, err := s.IDs(axis)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(s.IDs(axis))(t)
 	var names []string
 	defer r.Close()
 	for r.Next() {
@@ -94,9 +84,7 @@ func idsOf(t testing.TB, s *csr.Store, axis csr.Axis, n int64) []string {
 func write(t testing.TB, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(content), 0o666))
 	return path
 }
 
@@ -124,10 +112,7 @@ func ingestText(t testing.TB, content string, o Options) (*Report, []triple, err
 // leftovers fails unless the directory of out holds just out, or nothing.
 func leftovers(t testing.TB, out string, published bool) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(out))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(filepath.Dir(out)))(t)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -157,9 +142,6 @@ func parseError(t testing.TB, err, kind error, line int64, column int) *format.P
 // mustIngest is Ingest that has to work.
 func mustIngest(t testing.TB, inputs []string, out string, o Options) *Report {
 	t.Helper()
-	rep, err := Ingest(context.Background(), inputs, out, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rep := must.Get(Ingest(context.Background(), inputs, out, o))(t)
 	return rep
 }

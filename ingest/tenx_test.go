@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // folder writes files into a new directory; those whose names end in .gz are compressed.
@@ -21,9 +22,7 @@ func folder(t testing.TB, files map[string]string) string {
 		if strings.HasSuffix(name, ".gz") {
 			content = string(gzipped(t, []byte(content)))
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666))
 	}
 	return dir
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // timeRow is a row with its time in every way a column can have it.
@@ -69,10 +70,7 @@ func TestOneLogInThreeFormats(t *testing.T) {
 	since := time.Unix(1_000_030_000, 0)
 	options := []Options{{Filter: Filter{Since: since, Until: time.Unix(1_000_080_000, 0)}}}
 	for _, s := range []string{"last:1", "time:0.2", "after:2001-09-09T10:00:00"} {
-		h, err := ParseHoldout(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(ParseHoldout(s))(t)
 		options = append(options, Options{Holdout: h})
 	}
 	for k, o := range options {

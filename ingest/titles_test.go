@@ -17,35 +17,27 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/titles"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // titled reads the titles of a side, by id; nil: there are none.
 func titledOf(t testing.TB, path string, side format.Side) map[string]string {
 	t.Helper()
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := csrtest.Open(t, path, csr.OpenOptions{})
 	axis, n := csr.RowAxis, s.Rows()
 	if (side == format.ColSide) != s.Transposed() {
 		axis, n = csr.ColAxis, s.Cols()
 	}
-	r, err := s.Titles(axis)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(s.Titles(axis))(t)
 	if r == nil {
 		return nil
 	}
 	defer r.Close()
 	m := map[string]string{}
 	for i, id := range idsOf(t, s, axis, n) {
-		title, err := r.At(int64(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		title := must.Get(r.At(int64(i)))(t)
 		if title != "" {
 			m[id] = title
 		}
@@ -202,10 +194,7 @@ func TestTitlesBombs(t *testing.T) {
 		{"1,\"a" + strings.Repeat("\n", 250<<10) + "\"\n", 0, "in:1"},
 	} {
 		op := input.Opener{Stdin: strings.NewReader(c.text), Bytes: new(atomic.Int64), MaxWindow: 8 << 20}
-		in, err := op.Open(t.Context(), "-")
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(op.Open(t.Context(), "-"))(t)
 		n := 0
 		r, err := titles.Open(&format.Input{Name: "in", Stream: in}, in.Close)
 		for err == nil {
@@ -229,10 +218,7 @@ func FuzzTitleFile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		op := input.Opener{Stdin: strings.NewReader(s), Bytes: new(atomic.Int64), MaxWindow: 8 << 20}
-		in, err := op.Open(t.Context(), "-")
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(op.Open(t.Context(), "-"))(t)
 		r, err := titles.Open(&format.Input{Name: in.Name, Stream: in}, in.Close)
 		for err == nil {
 			var l format.Label

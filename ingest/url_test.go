@@ -20,6 +20,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
@@ -30,10 +31,7 @@ import (
 func TestURLIsFile(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	text := strings.Join(ratings(r, 3000, true), "\n") + "\n"
-	table, err := os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet")))(t)
 	npz, _ := randomNPZ(3000, 40)
 	s := remotetest.New(t)
 	for name, data := range map[string][]byte{
@@ -80,10 +78,7 @@ func npyOf(rows, cols int) []byte {
 // TestURLOfRealData: MovieLens 1M from a server that loses connections is the store that it is from the file.
 func TestURLOfRealData(t *testing.T) {
 	path := filepath.Join(dataDir(t), "movielens", "ml-1m", "ratings-notimestamp.dat.gz")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	s := remotetest.New(t)
 	s.Put("/ratings", data, 1)
 	s.Before = func(n int, w http.ResponseWriter, r *http.Request) bool {
@@ -104,10 +99,7 @@ func TestURLOfRealData(t *testing.T) {
 // TestURLWithoutSize: what a server gives only as a stream of unknown length is read if its format permits it, and estimates nothing.
 func TestURLWithoutSize(t *testing.T) {
 	s := remotetest.New(t)
-	table, err := os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet")))(t)
 	objects := map[string][]byte{"/text": []byte("1,2,3\n4,5,6\n"), "/parquet": table}
 	s.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
 		s.GiveWhole(w, remotetest.Object{Data: objects[r.URL.Path]}, false)
@@ -178,9 +170,7 @@ func TestURLResumes(t *testing.T) {
 				return rep, err
 			}
 			whole, out := target(t), target(t)
-			if _, err := run(t.Context(), 0, whole); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(run(t.Context(), 0, whole))(t)
 			for stop := 2; stop <= parts; stop++ { // where the last but one of the parts left is read, not sampled
 				ctx, cancel := context.WithCancel(t.Context())
 				asked := 0
@@ -217,10 +207,7 @@ func TestURLResumes(t *testing.T) {
 			if diff := cmp.Diff(vfstest.Contents(t, whole), vfstest.Contents(t, out)); diff != "" {
 				t.Errorf("another store: %s", diff)
 			}
-			store, err := csr.Open(out, csr.OpenOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := must.Get(csr.Open(out, csr.OpenOptions{}))(t)
 			source := fmt.Sprint(store.Manifest().Source)
 			if !strings.Contains(source, "[part 0 part 1 part 2 part 3]") || !strings.Contains(source, `ETag "tag-3"`) {
 				t.Error(source)
@@ -299,9 +286,7 @@ func TestURLEverywhere(t *testing.T) {
 		t.Errorf("%+v", rep)
 	}
 	o.Titles = ""
-	if _, err := Append(t.Context(), store, []string{at("b.csv")}, "", o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Append(t.Context(), store, []string{at("b.csv")}, "", o))(t)
 	mustIngest(t, []string{at("?.csv")}, all, o)
 	if fingerprint(t, store) != fingerprint(t, all) {
 		t.Error("appended: another matrix")

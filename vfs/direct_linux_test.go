@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // What the kernel reads and writes has its sizes.
@@ -62,9 +64,7 @@ func TestReadDirect(t *testing.T) {
 	for _, r := range []struct{ size, off, want int }{
 		{BufferSize, 0, BufferSize}, {DirectAlign, 1 << 20, DirectAlign}, {BufferSize, 2 << 20, 1<<20 + 777}, {DirectAlign, 3 << 20, 777},
 	} {
-		if err := m.ReadDirect(b, r.size, int64(r.off)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.ReadDirect(b, r.size, int64(r.off)))
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
@@ -77,9 +77,7 @@ func TestReadDirect(t *testing.T) {
 		wg.Wait()
 	}
 	// One that nobody waits for does no harm to the next.
-	if err := errors.Join(m.ReadDirect(b, BufferSize, 0), m.ReadDirect(b, DirectAlign, DirectAlign)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(m.ReadDirect(b, BufferSize, 0), m.ReadDirect(b, DirectAlign, DirectAlign)))
 	if n, err := b.Wait(); err != nil || !bytes.Equal(b.Bytes()[:n], content[DirectAlign:2*DirectAlign]) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
@@ -97,27 +95,17 @@ func TestReadDirect(t *testing.T) {
 // is touched is.
 func TestReadDirectPastTheCache(t *testing.T) {
 	_, m, b := direct(t, 1<<20)
-	f, err := os.Open(m.(*osMapping).name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(m.(*osMapping).name))(t)
 	defer f.Close()
-	if err := errors.Join(m.Advise(Random, 0, 1<<20), f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(m.Advise(Random, 0, 1<<20), f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)))
 	cached := func(off int64) bool {
-		c, err := m.Cached(off)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(m.Cached(off))(t)
 		return c
 	}
 	if cached(5) {
 		t.Skip("the page cache does not let go here")
 	}
-	if err := m.ReadDirect(b, 1<<20, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.ReadDirect(b, 1<<20, 0))
 	if _, err := b.Wait(); err != nil || cached(5) {
 		t.Errorf("cached: %v, %v", cached(5), err)
 	}
@@ -131,9 +119,7 @@ func TestReadDirectPastTheCache(t *testing.T) {
 func TestReadDirectOfAnother(t *testing.T) {
 	content, m, b := direct(t, 1<<20)
 	name := m.(*osMapping).name
-	if err := errors.Join(os.WriteFile(name+"2", content, 0o666), os.Rename(name+"2", name)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(name+"2", content, 0o666), os.Rename(name+"2", name)))
 	if err := m.ReadDirect(b, DirectAlign, 0); !errors.Is(err, unix.ESTALE) {
 		t.Errorf("got %v", err)
 	}

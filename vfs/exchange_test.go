@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestExchangeByRenames tests the way of systems without the call everywhere.
@@ -11,17 +13,13 @@ func TestExchangeByRenames(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	for _, d := range []string{a, b} {
-		if err := os.MkdirAll(filepath.Join(d, "from-"+filepath.Base(d)), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(d, "from-"+filepath.Base(d)), 0o777))
 	}
 	has := func(path string) bool {
 		_, err := os.Stat(path)
 		return err == nil
 	}
-	if err := exchangeByRenames(a, b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, exchangeByRenames(a, b))
 	if !has(filepath.Join(a, "from-b")) || !has(filepath.Join(b, "from-a")) || has(a+oldSuffix) {
 		t.Error("not exchanged")
 	}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -40,18 +41,11 @@ func promptly(t *testing.T, what string, fn func()) {
 func TestOnlyRegularFiles(t *testing.T) {
 	dir := t.TempDir()
 	fifo, sock := filepath.Join(dir, "fifo"), filepath.Join(dir, "sock")
-	if err := unix.Mkfifo(fifo, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", sock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(fifo, 0o666))
+	l := must.Get(net.Listen("unix", sock))(t)
 	defer l.Close()
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(fifo, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(fifo, link))
 	open := map[string]func(string) error{
 		"open": func(name string) error {
 			_, err := vfs.OS().Open(name)
@@ -101,14 +95,9 @@ func TestReadDirectPipe(t *testing.T) {
 	defer b.Close()
 	name := filepath.Join(t.TempDir(), "x")
 	writeFile(t, name, make([]byte, 1<<16))
-	m, err := vfs.OS().Map(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(vfs.OS().Map(name))(t)
 	defer m.Close()
-	if err := errors.Join(os.Remove(name), unix.Mkfifo(name, 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Remove(name), unix.Mkfifo(name, 0o666)))
 	promptly(t, "a direct read", func() {
 		if err := m.ReadDirect(b, vfs.DirectAlign, 0); err == nil {
 			t.Error("a pipe is read")
@@ -120,9 +109,7 @@ func TestReadDirectPipe(t *testing.T) {
 func TestOpenSymlink(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "x"), []byte("abc"))
-	if err := os.Symlink("x", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("x", filepath.Join(dir, "link")))
 	b, err := vfs.ReadFile(vfs.OS(), filepath.Join(dir, "link"), 3)
 	if err != nil || string(b) != "abc" {
 		t.Errorf("%q, %v", b, err)
@@ -149,9 +136,7 @@ func TestReadFileLimit(t *testing.T) {
 	writeFile(t, whole, []byte("12345678"))
 	writeFile(t, over, []byte("123456789"))
 	writeFile(t, sparse, nil)
-	if err := os.Truncate(sparse, 1<<40); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(sparse, 1<<40))
 	unread := &vfstest.FaultFS{Inject: func(op vfstest.Op) error {
 		if op.Kind == vfstest.OpRead {
 			t.Errorf("%v", op)

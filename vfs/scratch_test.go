@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -19,10 +20,7 @@ func TestScratch(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x")
 	const size = 1<<20 + 17
-	s, err := vfs.OS().Scratch(name, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(vfs.OS().Scratch(name, size))(t)
 	b := s.Bytes()
 	if len(b) != size {
 		t.Fatalf("%d bytes", len(b))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -16,10 +17,7 @@ func anything(string) error { return nil }
 // stage stages target and writes a file "new" in it.
 func stage(t *testing.T, target string, force bool, replaceable func(string) error) *vfs.Staging {
 	t.Helper()
-	s, err := vfs.Stage(vfs.OS(), target, force, replaceable, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(vfs.Stage(vfs.OS(), target, force, replaceable, nil))(t)
 	writeFile(t, filepath.Join(s.Dir(), "new"), nil)
 	return s
 }
@@ -31,9 +29,7 @@ func TestStageCommit(t *testing.T) {
 	if s.Target() != target || names(t, dir) != "x.lock x.partial" {
 		t.Errorf("target %s, there are %s", s.Target(), names(t, dir))
 	}
-	if err := s.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Commit())
 	if names(t, dir) != "x" || names(t, target) != "new" {
 		t.Errorf("there are %s, with %s", names(t, dir), names(t, target))
 	}
@@ -59,9 +55,7 @@ func TestStageAbort(t *testing.T) {
 func TestStageReplaces(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "x")
-	if err := os.Mkdir(target, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(target, 0o777))
 	writeFile(t, filepath.Join(target, "old"), nil)
 	if _, err := vfs.Stage(vfs.OS(), target, false, anything, nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("without force: %v", err)
@@ -85,9 +79,7 @@ func TestStageReplaces(t *testing.T) {
 	if names(t, target) != "old" {
 		t.Error("replaced before commit")
 	}
-	if err := s.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Commit())
 	if names(t, dir) != "x" || names(t, target) != "new" {
 		t.Errorf("there are %s, with %s", names(t, dir), names(t, target))
 	}
@@ -99,9 +91,7 @@ func TestStageTargetAppears(t *testing.T) {
 		dir := t.TempDir()
 		target := filepath.Join(dir, "x")
 		s := stage(t, target, force, nil)
-		if err := os.Mkdir(target, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(target, 0o777))
 		writeFile(t, filepath.Join(target, "theirs"), nil)
 		err := s.Commit()
 		if err == nil || !force && !errors.Is(err, fs.ErrExist) {
@@ -128,9 +118,7 @@ func TestStageRefuses(t *testing.T) {
 	if _, err := vfs.Stage(vfs.OS(), "file", true, anything, nil); err == nil {
 		t.Error("replaces a file")
 	}
-	if err := os.Mkdir("real", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir("real", 0o777))
 	want := "file real"
 	if os.Symlink("real", "link") == nil { // not everybody may on Windows
 		want = "file link real"
@@ -160,9 +148,7 @@ func TestStageRecovers(t *testing.T) {
 			target := filepath.Join(dir, "x")
 			writeFile(t, target+".lock", nil)
 			for _, d := range c.left {
-				if err := os.Mkdir(filepath.Join(dir, d), 0o777); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Mkdir(filepath.Join(dir, d), 0o777))
 				writeFile(t, filepath.Join(dir, d, d), nil)
 			}
 			s := stage(t, target, true, anything)
@@ -172,9 +158,7 @@ func TestStageRecovers(t *testing.T) {
 			if c.want != "" && names(t, target) != c.want {
 				t.Errorf("the target has %s, want %s", names(t, target), c.want)
 			}
-			if err := s.Commit(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Commit())
 			if names(t, dir) != "x" || names(t, target) != "new" {
 				t.Errorf("there are %s, with %s", names(t, dir), names(t, target))
 			}
@@ -186,14 +170,9 @@ func TestStageRecovers(t *testing.T) {
 func TestStageExchangeFails(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "x")
-	if err := os.Mkdir(target, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(target, 0o777))
 	fsys := &vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpExchange, 0, vfstest.ErrInjected)}
-	s, err := vfs.Stage(fsys, target, true, anything, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(vfs.Stage(fsys, target, true, anything, nil))(t)
 	writeFile(t, filepath.Join(s.Dir(), "new"), nil)
 	if err := s.Commit(); !errors.Is(err, vfstest.ErrInjected) || names(t, dir) != "x" || names(t, target) != "" {
 		t.Errorf("%v; there are %s, with %s", err, names(t, dir), names(t, target))
@@ -229,18 +208,12 @@ func TestStageKeeps(t *testing.T) {
 		t.Errorf("abort again: %v, left: %s", err, names(t, dir))
 	}
 	// A target that has come up meanwhile is no reason to lose it.
-	if err := os.Mkdir(target, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(target, 0o777))
 	if _, err := over(true, nil); !errors.Is(err, fs.ErrExist) || names(t, dir) != "x x.partial" {
 		t.Errorf("target exists: %v, left: %s", err, names(t, dir))
 	}
-	if err := os.Remove(target); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = over(true, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(target))
+	s = must.Get(over(true, nil))(t)
 	if err := s.Commit(); err != nil || names(t, dir) != "x" || names(t, target) != "new" {
 		t.Errorf("commit: %v, there are %s", err, names(t, dir))
 	}
@@ -256,17 +229,11 @@ func TestStageKeeps(t *testing.T) {
 func TestSweep(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "x")
 	never := func(string) bool { t.Error("asked about nothing"); return true }
-	if err := vfs.Sweep(vfs.OS(), target, never); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, vfs.Sweep(vfs.OS(), target, never))
 	leave := func() {
 		t.Helper()
-		if err := os.WriteFile(target+".lock", nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(target+vfs.PartialSuffix, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(target+".lock", nil, 0o666))
+		must.Do(t, os.MkdirAll(target+vfs.PartialSuffix, 0o777))
 	}
 	there := func(name string) bool { _, err := os.Stat(name); return err == nil }
 	leave()
@@ -278,10 +245,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("what is of none: %v, lock %v, directory %v", err, there(target+".lock"), there(target+vfs.PartialSuffix))
 	}
 	leave()
-	held, err := vfs.OS().Lock(target + ".lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Get(vfs.OS().Lock(target + ".lock"))(t)
 	defer held.Close()
 	if err := vfs.Sweep(vfs.OS(), target, never); err != nil || !there(target+".lock") || !there(target+vfs.PartialSuffix) {
 		t.Errorf("while another writes: %v, lock %v, directory %v", err, there(target+".lock"), there(target+vfs.PartialSuffix))
@@ -292,16 +256,11 @@ func TestSweep(t *testing.T) {
 func TestHold(t *testing.T) {
 	for _, hold := range []bool{false, true} {
 		target := filepath.Join(t.TempDir(), "x")
-		s, err := vfs.Stage(vfs.OS(), target, false, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(vfs.Stage(vfs.OS(), target, false, nil, nil))(t)
 		if hold {
 			s.Hold()
 		}
-		if err := s.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Commit())
 		called := func() (yes bool) {
 			t.Helper()
 			if err := vfs.Locked(vfs.OS(), target, func() error { yes = true; return nil }); err != nil {

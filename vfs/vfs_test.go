@@ -13,24 +13,20 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/internal/fault"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
 func writeFile(t testing.TB, name string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(name, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, content, 0o666))
 }
 
 // names lists a directory.
 func names(t testing.TB, dir string) string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	var list []string
 	for _, e := range entries {
 		list = append(list, e.Name())
@@ -40,10 +36,7 @@ func names(t testing.TB, dir string) string {
 
 func TestCreateAndOpen(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
-	f, err := vfs.OS().Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(vfs.OS().Create(name))(t)
 	b := make([]byte, 3)
 	_, writeErr := f.Write([]byte("abcdef"))
 	_, writeAtErr := f.WriteAt([]byte("X"), 2)
@@ -54,10 +47,7 @@ func TestCreateAndOpen(t *testing.T) {
 	if _, err := vfs.OS().Create(name); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("creating it again: %v", err)
 	}
-	f, err = vfs.OS().Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f = must.Get(vfs.OS().Open(name))(t)
 	defer f.Close()
 	if _, err := f.Write(b); err == nil {
 		t.Error("a file opened for reading can be written")
@@ -74,10 +64,7 @@ func TestMap(t *testing.T) {
 		name := filepath.Join(dir, "x")
 		want := bytes.Repeat([]byte("gdsvd"), size)[:size]
 		writeFile(t, name, want)
-		m, err := vfs.OS().Map(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(vfs.OS().Map(name))(t)
 		if !bytes.Equal(m.Bytes(), want) {
 			t.Errorf("size %d: mapped bytes differ", size)
 		}
@@ -151,14 +138,10 @@ func TestExchange(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	for _, d := range []string{a, b} {
-		if err := os.Mkdir(d, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(d, 0o777))
 		writeFile(t, filepath.Join(d, "from-"+filepath.Base(d)), nil)
 	}
-	if err := vfs.OS().Exchange(a, b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, vfs.OS().Exchange(a, b))
 	if names(t, a) != "from-b" || names(t, b) != "from-a" || names(t, dir) != "a b" {
 		t.Errorf("a: %s, b: %s, both in: %s", names(t, a), names(t, b), names(t, dir))
 	}
@@ -169,22 +152,15 @@ func TestExchange(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.lock")
-	l, err := vfs.OS().Lock(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(vfs.OS().Lock(name))(t)
 	if _, err := vfs.OS().Lock(name); !errors.Is(err, vfs.ErrLocked) || runtime.GOOS != "windows" && !strings.Contains(err.Error(), fmt.Sprintf(" (%d, vfs.test", os.Getpid())) {
 		t.Errorf("second holder: %v", err)
 	}
-	if err := os.WriteFile(name, []byte("1, x\x1b[2J"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte("1, x\x1b[2J"), 0o666))
 	if _, err := vfs.OS().Lock(name); !errors.Is(err, vfs.ErrLocked) || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("a holder that writes what moves a cursor: %q", err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the lock file stays: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // environment builds the program for a test.
@@ -32,10 +33,7 @@ func environment(t *testing.T) *Env {
 			t.Error(err)
 		}
 	})
-	dir, err := os.MkdirTemp(asked.dir, "gdsvd-hostile-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp(asked.dir, "gdsvd-hostile-"))(t)
 	e := &Env{Program: program, Dir: dir, Limit: asked.limit, Late: asked.late, Keep: asked.trial >= 0}
 	t.Cleanup(func() {
 		err := e.Close()
@@ -56,10 +54,7 @@ func TestHostile(t *testing.T) {
 		longtest.Only(t)
 	}
 	e := environment(t)
-	chosen, err := find(o.only)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chosen := must.Get(find(o.only))(t)
 	if o.trial >= 0 {
 		if err := again(t.Context(), e, chosen, o); err != nil {
 			t.Error(err)
@@ -77,9 +72,7 @@ func TestHostile(t *testing.T) {
 				trials = o.trials
 			}
 			r := newReport(o)
-			if err := r.series(t.Context(), e, a, trials, o); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.series(t.Context(), e, a, trials, o))
 			for _, w := range r.Rows {
 				if w.Skipped > 0 {
 					t.Logf("%s: %d of %d trials are skipped: %s", w.Kind, w.Skipped, w.Trials, w.Why)
@@ -143,9 +136,7 @@ func fake(t *testing.T, script string) *Trial {
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "gdsvd")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o777))
 	x := newTrial(t.Context(), &Env{Program: &harness.Program{Path: program}, Dir: t.TempDir(), Limit: time.Second}, "fake", 1, 1)
 	x.Dir = dir
 	return x
@@ -169,9 +160,7 @@ func TestReport(t *testing.T) {
 	e := &Env{Program: &harness.Program{}, Dir: t.TempDir()}
 	o := &options{seed: 9, parallel: 3}
 	r := newReport(o)
-	if err := r.series(t.Context(), e, a, 8, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.series(t.Context(), e, a, 8, o))
 	md := r.markdown()
 	for _, want := range []string{
 		"| even | 6 | 0 | 6 | 0 | 0 | 0 | slowest 7.00 s |", "| odd | 2 | 0 | 0 | 1 | 0 | 0 | 1 skipped: no cgroup |", "| **all** | 8 | 0 | 6 | 1 | 0 | 0 | |",
@@ -218,9 +207,7 @@ func TestDamage(t *testing.T) {
 	kinds := map[string]int{}
 	for range 500 {
 		was := strings.Repeat("zero and \x00\x00 more", 20)
-		if err := os.WriteFile(name, []byte(was), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(was), 0o666))
 		how, gone, err := x.damage(name)
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // exactly is a result of a matrix as gonum computes it.
@@ -34,9 +35,7 @@ func exactly(m *matrix, k int) *result {
 func TestJudge(t *testing.T) {
 	x := newTrial(t.Context(), &Env{}, "judge", 1, 1)
 	m := fromDense("test", x.place(30, 20, 0.5, x.NormFloat64))
-	if err := m.judge(exactly(m, 4)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.judge(exactly(m, 4)))
 	for _, c := range []struct {
 		name   string
 		change func(r *result)
@@ -146,9 +145,7 @@ func TestResidualIsCompensated(t *testing.T) {
 func TestNPY(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.npy")
 	a := mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, -1e-310})
-	if err := writeNPY(name, a); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeNPY(name, a))
 	if b, err := readNPY(name, 3, 2); err != nil || !mat.Equal(a, b) {
 		t.Errorf("%v, %v", b, err)
 	}
@@ -158,15 +155,11 @@ func TestNPY(t *testing.T) {
 		}
 	}
 	a.Set(2, 0, math.NaN())
-	if err := writeNPY(name, a); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeNPY(name, a))
 	if _, err := readNPY(name, 3, 2); err == nil || !strings.Contains(err.Error(), "value 4 is NaN") {
 		t.Errorf("got %v", err)
 	}
-	if err := os.WriteFile(name, []byte("not an array"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte("not an array"), 0o666))
 	if _, err := readNPY(name, 3, 2); err == nil || !strings.Contains(err.Error(), "not an npy file") {
 		t.Errorf("got %v", err)
 	}
@@ -175,13 +168,8 @@ func TestNPY(t *testing.T) {
 // A result.json in which a number is null is not read as one with zeros.
 func TestNullIsNotZero(t *testing.T) {
 	dir := t.TempDir()
-	b, err := json.MarshalIndent(map[string]any{"k": 2, "sigma": []any{1.5, nil}, "residual": []float64{0, 0}}, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "result.json"), b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(json.MarshalIndent(map[string]any{"k": 2, "sigma": []any{1.5, nil}, "residual": []float64{0, 0}}, "", "  "))(t)
+	must.Do(t, os.WriteFile(filepath.Join(dir, "result.json"), b, 0o666))
 	if _, err := readResult(dir, 3, 3); err == nil || !strings.Contains(err.Error(), "sigma has an entry that is not a number") {
 		t.Errorf("got %v", err)
 	}
@@ -201,9 +189,7 @@ func TestTexts(t *testing.T) {
 				m.entries = append(m.entries, entry{y.i, y.j, v})
 			}
 		}
-		if err := m.write(x, filepath.Join(dir, "m.mtx")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.write(x, filepath.Join(dir, "m.mtx")))
 		b, err := readMarket(filepath.Join(dir, "m.mtx"))
 		if err != nil || b.rows != m.rows || b.cols != m.cols || !mat.Equal(b.dense(0), m.dense(0)) {
 			t.Fatalf("1e%d: %v", decade, err)
@@ -211,9 +197,7 @@ func TestTexts(t *testing.T) {
 	}
 	// Ids without entries are not in the text; the order is that of the ids.
 	m := &matrix{rows: 3, cols: 2, entries: []entry{{0, 0, 1}, {2, 1, 4}}}
-	if err := m.writeIDs(x, filepath.Join(dir, "m.csv"), func(i int) string { return []string{"10", "7", "9"}[i] }, word); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.writeIDs(x, filepath.Join(dir, "m.csv"), func(i int) string { return []string{"10", "7", "9"}[i] }, word))
 	b, err := readIDs(filepath.Join(dir, "m.csv"))
 	if err != nil || !mat.Equal(b.dense(0), mat.NewDense(2, 2, []float64{0, 4, 1, 0})) {
 		t.Errorf("%+v, %v", b, err)

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -36,9 +37,7 @@ func runTiny(t *testing.T, dir string, cancelAfter int) (*lab, error) {
 	defer cancel()
 	l := &lab{Config: Config{Dir: dir, Commit: "c0ffee", Machine: "a machine"}, records: map[string]*Record{}}
 	tasks := tiny(l)
-	if err := os.MkdirAll(l.storeDir(), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(l.storeDir(), 0o777))
 	done := 0
 	l.Progress = func(int, int, string) {
 		if done++; done == cancelAfter {
@@ -69,10 +68,7 @@ func TestInterrupted(t *testing.T) {
 	if text := read(t, dir, "report.md"); !strings.Contains(text, "This report is incomplete") {
 		t.Error("the report does not say that it is incomplete")
 	}
-	whole, err := runTiny(t, dir, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(runTiny(t, dir, 0))(t)
 	for key, want := range l.records {
 		got := whole.records[key]
 		if got == nil || got.Passes != want.Passes || got.ErrSigma != want.ErrSigma || got.ErrVectors != want.ErrVectors {
@@ -84,10 +80,7 @@ func TestInterrupted(t *testing.T) {
 
 func read(t *testing.T, dir, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	return string(data)
 }
 
@@ -109,9 +102,7 @@ func checkOutputs(t *testing.T, dir string) {
 		read(t, dir, name) // what is named is there
 	}
 	var s Summary
-	if err := json.Unmarshal([]byte(read(t, dir, "paper.json")), &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(read(t, dir, "paper.json")), &s))
 	if len(s.Table) != len(decays)*len(tableMethods) {
 		t.Errorf("paper.json has %d lines of the table", len(s.Table))
 	}
@@ -138,9 +129,7 @@ func TestGapSlopes(t *testing.T) {
 			for _, n := range []int{50, 100} {
 				for j := 1; j <= 10; j++ {
 					r := record(family.name, "rank 2", m.name, n, j)
-					if err := l.gapCase(t.Context(), r, m, family.rule, n, j); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, l.gapCase(t.Context(), r, m, family.rule, n, j))
 					if r.Status != "converged" || r.missed() {
 						t.Errorf("%s: %s, off by %.3g", r.Key, r.Status, r.ErrVectors)
 					}
@@ -196,10 +185,7 @@ func TestFactored(t *testing.T) {
 	us.Mul(f.u, mat.NewDiagDense(3, f.sigma))
 	m.Mul(&us, f.v.T())
 	g.Mul(m.T(), &m)
-	a, err := f.dense()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(f.dense())(t)
 	defer a.Close()
 	for _, l := range []int{1, 4} {
 		x := haar(30, l, 3, 3)
@@ -207,9 +193,7 @@ func TestFactored(t *testing.T) {
 		want.Mul(&g, x)
 		for name, op := range map[string]solver.Operator{"factors": f, "entries": solver.GramOf(a)} {
 			got := mat.NewDense(30, l, nil)
-			if err := op.Apply(t.Context(), got, x); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, op.Apply(t.Context(), got, x))
 			if !mat.EqualApprox(got, &want, 1e-13) {
 				t.Errorf("%s, %d columns: wrong product", name, l)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
 	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // The whole of it on a small scale: a store whose decoded form is several times
@@ -20,19 +21,14 @@ func TestSmallScale(t *testing.T) {
 	}
 	cgrouptest.New(t, "gdsvd-scale-test", 64<<20)
 	dir := t.TempDir()
-	program, err := harness.Open(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(harness.Open(t.Context(), ""))(t)
 	defer program.Close()
 	text, base := filepath.Join(dir, "base.dat"), filepath.Join(dir, "base.csr")
 	for _, args := range [][]string{
 		{"generate", "ratings", "-q", "-o", text, "--users", "900", "--items", "350", "--ratings", "60000"},
 		{"ingest", "-q", text, "-o", base},
 	} {
-		if err := program.Do(t.Context(), args...); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, program.Do(t.Context(), args...))
 	}
 	o, err := parse([]string{
 		"-gdsvd", program.Path, "-base", base, "-dir", dir, "-o", filepath.Join(dir, "scale"), "-nnz", "1.2e7", "-only", "1.2e7",
@@ -41,13 +37,8 @@ func TestSmallScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run(o); err != nil {
-		t.Fatal(err)
-	}
-	r, err := openReport(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(o))
+	r := must.Get(openReport(o))(t)
 	if len(r.Rows) != 2 {
 		t.Fatalf("%d rows, want 2", len(r.Rows))
 	}
@@ -56,23 +47,15 @@ func TestSmallScale(t *testing.T) {
 			t.Errorf("%s: %+v", w.Regime, w)
 		}
 	}
-	s, err := o.store(1.2e7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(o.store(1.2e7))(t)
 	var reads []int64
 	bits := map[string][]byte{}
 	for _, memory := range []int64{48 << 20, 80 << 20, 1 << 30} {
 		w, out := row{Memory: memory}, filepath.Join(dir, "bits.svd")
-		if err := o.decompose(s, &w, out, o.method); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.decompose(s, &w, out, o.method))
 		reads = append(reads, w.ReadPass)
 		for _, name := range []string{"sigma.npy", "U.npy", "V.npy"} {
-			got, err := os.ReadFile(filepath.Join(out, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(os.ReadFile(filepath.Join(out, name)))(t)
 			if bits[name] == nil {
 				bits[name] = got
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -108,10 +109,7 @@ func naive(a *mat.Dense, known [][]bool, lambda float64, rounds int) (z *mat.Den
 // factorised runs a fit and forms its Z.
 func factorised(t *testing.T, src stream.Source, o Options) (*State, *Factors, *mat.Dense, []float64) {
 	t.Helper()
-	s, err := Fit(t.Context(), src, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Fit(t.Context(), src, o))(t)
 	var u []float64
 	var biases []float64
 	f, err := s.Factors(t.Context(), src, o, func(first int64, rows *mat.Dense, bias []float64) error {
@@ -236,10 +234,7 @@ func TestBiases(t *testing.T) {
 	const rows, n, damping = 30, 8, 3.0
 	_, entries := sample(4, rows, n, 2, .5, .4)
 	src := csrtest.Build(t, n, entries, csr.CreateOptions{})
-	s, err := Fit(t.Context(), src, Options{Rank: 1, Lambda: 1e6, Biases: true, Damping: damping, Rounds: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Fit(t.Context(), src, Options{Rank: 1, Lambda: 1e6, Biases: true, Damping: damping, Rounds: 1}))(t)
 	g, y, mean, count := mat.NewSymDense(rows+n, nil), mat.NewVecDense(rows+n, nil), 0.0, 0.0
 	for _, row := range entries {
 		for _, e := range row {
@@ -262,9 +257,7 @@ func TestBiases(t *testing.T) {
 		}
 	}
 	var want mat.VecDense
-	if err := want.SolveVec(g, y); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, want.SolveVec(g, y))
 	if math.Abs(s.Mean-mean) > 1e-12 {
 		t.Errorf("μ is %v, want %v", s.Mean, mean)
 	}
@@ -279,9 +272,7 @@ func TestBiases(t *testing.T) {
 func bits(t *testing.T, s *State) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := s.Save(&b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Save(&b, "test"))
 	return b.Bytes()
 }
 
@@ -294,18 +285,12 @@ func TestSameBits(t *testing.T) {
 		saved = append(saved, bits(t, s))
 		return nil
 	}}
-	s, err := Fit(t.Context(), src, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Fit(t.Context(), src, o))(t)
 	want := bits(t, s)
 	o.Round = nil
 	for _, with := range []stream.Options{{Workers: 2, Memory: 64 << 20}, {Workers: 3}}[:longtest.Pick(2, 1)] {
 		o.Stream = with
-		s, err := Fit(t.Context(), src, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(Fit(t.Context(), src, o))(t)
 		if !bytes.Equal(bits(t, s), want) {
 			t.Errorf("%+v: other bits", with)
 		}
@@ -325,10 +310,7 @@ func TestSameBits(t *testing.T) {
 		if _, err := Fit(t.Context(), src, other); err == nil || !strings.Contains(err.Error(), "the state has biases") {
 			t.Errorf("from a state of other biases: %v", err)
 		}
-		s, err := Fit(t.Context(), src, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(Fit(t.Context(), src, o))(t)
 		if !bytes.Equal(bits(t, s), want) {
 			t.Errorf("from round %d: other bits", i)
 		}
@@ -344,14 +326,9 @@ func TestNorm(t *testing.T) {
 		_, entries := sample(seed, 300, 20+int(seed)*30, 5, 1, .5)
 		n := 20 + int(seed)*30
 		src := csrtest.Build(t, int64(n), entries, csr.CreateOptions{})
-		a, err := stream.NewFrom(src, stream.Options{Width: n})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(stream.NewFrom(src, stream.Options{Width: n}))(t)
 		least, most, err := norm(t.Context(), a, seed, func(int) {})
-		if err := errors.Join(err, a.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, a.Close()))
 		d := mat.NewDense(300, n, nil)
 		for i, row := range entries {
 			for _, e := range row {
@@ -398,14 +375,9 @@ func TestNormOfClusters(t *testing.T) {
 				entries[i] = append(entries[i], csrtest.Entry{Col: uint32(j), Val: d.At(i, j)})
 			}
 		}
-		a, err := stream.NewFrom(csrtest.Build(t, int64(n), entries, csr.CreateOptions{}), stream.Options{Width: n})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(stream.NewFrom(csrtest.Build(t, int64(n), entries, csr.CreateOptions{}), stream.Options{Width: n}))(t)
 		least, most, err := norm(t.Context(), a, seed, func(int) {})
-		if err := errors.Join(err, a.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, a.Close()))
 		if !(least <= top*(1+1e-14) && top <= most*(1+1e-14)) {
 			t.Errorf("%d columns: σ₁ = %v is bounded by %v and %v", n, top, least, most)
 		}
@@ -445,10 +417,7 @@ func TestCancelled(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	_, entries := sample(7, 20, 6, 2, .4, .5)
 	src := csrtest.Build(t, 6, entries, csr.CreateOptions{})
-	state, err := Fit(t.Context(), src, Options{Rank: 2, Lambda: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(Fit(t.Context(), src, Options{Rank: 2, Lambda: 1}))(t)
 	for want, o := range map[string]Options{
 		"complete: rank 0 of a 20 × 6 matrix: give one from 1 to 6":                 {},
 		"complete: rank 7 of a 20 × 6 matrix: give one from 1 to 6":                 {Rank: 7},
@@ -571,9 +540,7 @@ func TestDamagedState(t *testing.T) {
 func TestEndlessState(t *testing.T) {
 	save := func(s State) (b bytes.Buffer) {
 		s.V, s.D = mat.NewDense(3, 1, nil), make([]float64, 1)
-		if err := s.Save(&b, "x"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Save(&b, "x"))
 		return b
 	}
 	for s, sound := range map[[3]int]bool{
@@ -591,9 +558,7 @@ func TestEndlessState(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	var b bytes.Buffer
 	s := &State{V: mat.NewDense(3, 2, nil), D: []float64{2, 1}, Columns: make([]float64, 3)}
-	if err := s.Save(&b, "x"); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, s.Save(&b, "x"))
 	f.Add(b.Bytes())
 	f.Add([]byte(stateMagic + "{}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -602,9 +567,7 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		var again bytes.Buffer
-		if err := s.Save(&again, of); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Save(&again, of))
 		if _, _, err := Load(bytes.NewReader(again.Bytes()), int64(again.Len())); err != nil {
 			t.Fatal(err)
 		}

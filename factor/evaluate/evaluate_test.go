@@ -16,6 +16,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -176,9 +177,7 @@ func TestLists(t *testing.T) {
 			o.Relevant = &c.relevant
 		}
 		if c.view != "none" {
-			if o.Views[0].Pipeline, err = view.Parse(c.view); err != nil {
-				t.Fatal(err)
-			}
+			o.Views[0].Pipeline = must.Get(view.Parse(c.view))(t)
 		}
 		r, err := Run(t.Context(), train, test, o)
 		if err != nil {
@@ -229,16 +228,10 @@ func TestLists(t *testing.T) {
 func TestRatings(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
 		a, b, train, test := halves(t, 6, 50, 30, transposed)
-		bias, err := view.Parse("bias=both,damping:2")
-		if err != nil {
-			t.Fatal(err)
-		}
+		bias := must.Get(view.Parse("bias=both,damping:2"))(t)
 		const k = 2
 		o := Options{Ranks: []int{1, k}, Metrics: []Metric{{Kind: RMSE}, {Kind: MAE}}, Dir: t.TempDir(), Views: []View{{"none", nil}, {"bias", bias}}}
-		r, err := Run(t.Context(), train, test, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Run(t.Context(), train, test, o))(t)
 		mean := mat.Sum(a) / float64(train.NNZ())
 		biases := func(damping float64) *mat.Dense {
 			out := mat.NewDense(50, 30, nil)
@@ -358,9 +351,7 @@ func TestWithoutTestStore(t *testing.T) {
 			}
 			o := Options{Ranks: []int{1, 3}, Metrics: metrics, Users: share, Seed: seed, Memory: 256 << 20, Views: []View{{Name: v}}}
 			if v != "none" {
-				if o.Views[0].Pipeline, err = view.Parse(v); err != nil {
-					t.Fatal(err)
-				}
+				o.Views[0].Pipeline = must.Get(view.Parse(v))(t)
 			}
 			o.Dir = t.TempDir()
 			got, err := Run(t.Context(), whole, nil, o)
@@ -390,10 +381,7 @@ func TestWithoutTestStore(t *testing.T) {
 // A report has the same bytes for any number of workers and any budget.
 func TestSameReport(t *testing.T) {
 	_, _, train, test := halves(t, 2, 80, 50, false)
-	metrics, err := ParseMetrics("recall@5,ndcg@5,coverage,rmse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := must.Get(ParseMetrics("recall@5,ndcg@5,coverage,rmse"))(t)
 	var first []byte
 	for _, workers := range []int{1, 2, 3} {
 		r, err := Run(t.Context(), train, test, Options{
@@ -402,10 +390,7 @@ func TestSameReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(r))(t)
 		if first == nil {
 			first = text
 		}
@@ -418,10 +403,7 @@ func TestSameReport(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	_, _, train, test := halves(t, 2, 20, 12, false)
 	_, _, other, _ := halves(t, 2, 21, 12, false)
-	pca, err := view.Parse("pca")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pca := must.Get(view.Parse("pca"))(t)
 	none := []View{{"none", nil}}
 	recall := []Metric{{Recall, 3}}
 	never := 9.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -20,9 +21,7 @@ func TestLongIDs(t *testing.T) {
 		fmt.Fprintf(&text, "%s%03d\n", strings.Repeat("0", 1<<20-4), i)
 	}
 	dir, file := t.TempDir(), factor.Text{File: "rows.ids"}
-	if err := os.WriteFile(filepath.Join(dir, file.File), []byte(text.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, file.File), []byte(text.String()), 0o666))
 	names, err := factor.OpenNames(t.Context(), vfs.OS(), dir, &factor.SideIDs{Kind: "string", Text: file},
 		[]factor.File{{Name: file.File, Size: int64(text.Len()), CRC: crc.Sum(crc.Of([]byte(text.String())))}}, rows)
 	if err != nil {

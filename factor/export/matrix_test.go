@@ -16,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -121,9 +122,7 @@ func written(t *testing.T, file []byte, format string, transposed bool) map[[2]s
 			if err != nil {
 				t.Fatal(err)
 			}
-			if files[f.Name], err = io.ReadAll(r); err != nil {
-				t.Fatal(err)
-			}
+			files[f.Name] = must.Get(io.ReadAll(r))(t)
 		}
 		kind := map[bool]string{false: "csr", true: "csc"}[transposed]
 		if !bytes.HasSuffix(files["format.npy"], []byte(kind)) {
@@ -147,20 +146,14 @@ func written(t *testing.T, file []byte, format string, transposed bool) map[[2]s
 
 // TestMatrix: every format has the entries of the store, or of a view of it, and no others, with the ids of both sides, whichever is stored as rows.
 func TestMatrix(t *testing.T) {
-	steps, err := view.Parse("multiply=2 | binary>=4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	steps := must.Get(view.Parse("multiply=2 | binary>=4"))(t)
 	for _, transposed := range []bool{false, true} {
 		store, cells := cells(t, transposed)
 		for _, format := range export.MatrixFormats() {
 			for _, p := range []view.Pipeline{nil, steps} {
 				for _, bare := range []bool{false, true} {
 					file := filepath.Join(t.TempDir(), "m."+format)
-					r, err := export.WriteMatrix(t.Context(), store, export.Options{File: file, Bare: bare}, look.Options{View: p, Memory: 64 << 20})
-					if err != nil {
-						t.Fatal(err)
-					}
+					r := must.Get(export.WriteMatrix(t.Context(), store, export.Options{File: file, Bare: bare}, look.Options{View: p, Memory: 64 << 20}))(t)
 					named := !bare && format != "mtx" && format != "npz"
 					want := map[[2]string]float64{}
 					for at, v := range cells {
@@ -194,10 +187,7 @@ func TestMatrix(t *testing.T) {
 		}
 	}
 	store, _ := cells(t, false)
-	centred, err := view.Parse("center=columns")
-	if err != nil {
-		t.Fatal(err)
-	}
+	centred := must.Get(view.Parse("center=columns"))(t)
 	for says, c := range map[string]struct {
 		file string
 		o    look.Options

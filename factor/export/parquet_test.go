@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	other "github.com/parquet-go/parquet-go"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 func init() { parquetOf, parquetCells = vectorsOfParquet, cellsOfParquet }
@@ -31,10 +33,7 @@ func cellsOfParquet(t *testing.T, file []byte, put func(row, col string, v float
 
 func vectorsOfParquet(t *testing.T, b []byte, want expected) (x []float64) {
 	t.Helper()
-	f, err := other.OpenFile(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(other.OpenFile(bytes.NewReader(b), int64(len(b))))(t)
 	r := other.NewReader(f)
 	defer r.Close()
 	rows := make([]other.Row, 1)

@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -100,9 +101,7 @@ func TestOtherPrograms(t *testing.T) {
 	r, dir := result(t), t.TempDir()
 	write := func(what, file, format string, bare bool) {
 		t.Helper()
-		if _, err := export.Write(t.Context(), r, export.Options{What: what, File: filepath.Join(dir, file), Format: format, Bare: bare}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(export.Write(t.Context(), r, export.Options{What: what, File: filepath.Join(dir, file), Format: format, Bare: bare}))(t)
 	}
 	type table struct {
 		IDs    []any       `json:"ids"`
@@ -126,9 +125,7 @@ func TestOtherPrograms(t *testing.T) {
 			}
 		}
 		want[what] = all
-		if err := os.WriteFile(filepath.Join(dir, what+".lines"), []byte(strings.Join(e.ids, "\n")+"\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, what+".lines"), []byte(strings.Join(e.ids, "\n")+"\n"), 0o666))
 	}
 	write("sigma", "sigma.npy", "npy", false)
 	text, err := json.Marshal(want)
@@ -174,18 +171,11 @@ func TestWindows(t *testing.T) {
 		x.RawMatrix().Data[i] = float64(i) / 7
 	}
 	r := &factor.Result{Format: "gdsvd-result/3", Rows: rows, Cols: rows, K: k, Sigma: []factor.Number{3, 2, 1}, IDs: factor.IDs{Rows: &factor.SideIDs{Kind: "range", First: 5}}}
-	sum, err := npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "U.npy"), x, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := must.Get(npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "U.npy"), x, nil))(t)
 	r.Files = []factor.File{{Name: "U.npy", Size: sum.Size, CRC: sum.CRC, Pieces: sum.Pieces}}
 	sealed, err := durable.Seal(r, &r.CRC)
-	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666)); err != nil {
-		t.Fatal(err)
-	}
-	if r, err = factor.Open(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666)))
+	r = must.Get(factor.Open(dir))(t)
 	whole, err := os.ReadFile(filepath.Join(dir, "U.npy"))
 	if got := exported(t, r, "U", "npy"); err != nil || !bytes.Equal(got, whole) {
 		t.Errorf("%d bytes, %d wanted (%v)", len(got), len(whole), err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
@@ -20,10 +21,7 @@ func arrayOf(t *testing.T, b []byte, shape string) []float64 {
 	if err != nil || fmt.Sprint(h.Shape) != shape || h.Fortran {
 		t.Fatalf("%+v, %v; want shape %s", h, err, shape)
 	}
-	kind, err := npy.TypeOf(h.Descr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kind := must.Get(npy.TypeOf(h.Descr))(t)
 	x := make([]float64, h.Elements())
 	if want := h.Size + int64(len(x)*kind.Size); int64(len(b)) != want || h.Size%64 != 0 {
 		t.Fatalf("%d bytes, want %d", len(b), want)
@@ -44,9 +42,7 @@ func archiveOf(t *testing.T, b []byte, what, shape string, want expected) []floa
 		if err != nil {
 			t.Fatal(err)
 		}
-		if files[f.Name], err = io.ReadAll(r); err != nil {
-			t.Fatal(err)
-		}
+		files[f.Name] = must.Get(io.ReadAll(r))(t)
 	}
 	count := 2
 	switch {
@@ -75,10 +71,7 @@ func archiveOf(t *testing.T, b []byte, what, shape string, want expected) []floa
 
 func textsOf(t *testing.T, b []byte) (all []string) {
 	t.Helper()
-	h, err := npy.ReadHeader(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(npy.ReadHeader(bytes.NewReader(b)))(t)
 	b = b[h.Size:]
 	for range h.Elements() {
 		if h.Descr == "<i8" {
@@ -108,10 +101,7 @@ func recordsOf(t *testing.T, b []byte, separator rune, want expected) (x []float
 	t.Helper()
 	r := csv.NewReader(bytes.NewReader(b))
 	r.Comma = separator
-	all, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(r.ReadAll())(t)
 	first := 1
 	if want.titles != nil {
 		first++
@@ -124,10 +114,7 @@ func recordsOf(t *testing.T, b []byte, separator rune, want expected) (x []float
 			t.Errorf("record %d: %q, want id %q", i, record, want.ids[i])
 		}
 		for _, field := range record[first:] {
-			v, err := strconv.ParseFloat(field, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(strconv.ParseFloat(field, 64))(t)
 			x = append(x, v)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/foldin"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // alleles is a store of counts, NaN where they are missing, whose columns have the given ids.
@@ -49,26 +50,17 @@ func alleles(t testing.TB, g *mat.Dense, ids []string, transposed bool) *csr.Sto
 				cols, vals = append(cols, uint32(j)), append(vals, v)
 			}
 		}
-		if err := w.AppendRow(cols, vals); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.AppendRow(cols, vals))
 	}
 	axis := csr.ColAxis
 	if transposed {
 		axis = csr.RowAxis
 	}
-	iw, err := w.IDs(axis, csr.StringIDs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iw := must.Get(w.IDs(axis, csr.StringIDs))(t)
 	for _, id := range ids {
-		if err := iw.AppendString(id); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, iw.AppendString(id))
 	}
-	if err := errors.Join(iw.Close(), w.Commit()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(iw.Close(), w.Commit()))
 	return csrtest.Open(t, path, csr.OpenOptions{Missing: true})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/foldin"
 	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -30,9 +31,7 @@ func TestRefuses(t *testing.T) {
 	negative := ingested(t, []rating{{"a", "i0003", 2}, {"bad", "i0004", -2}}, ingest.OrientRows)
 	refused("log1p makes -2 in row bad, column i0004, NaN", r, negative, o)
 	refused("a projection needs a directory", r, store, foldin.Options{})
-	if _, err := foldin.Project(t.Context(), r, store, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(foldin.Project(t.Context(), r, store, o))(t)
 	if _, err := foldin.Project(t.Context(), r, store, o); !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
@@ -42,14 +41,9 @@ func TestRefuses(t *testing.T) {
 	}
 	o.Dir = r.Dir()
 	refused("is not a projection and is left alone", r, store, o)
-	right, err := factor.Run(t.Context(), store, factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "right"), Vectors: factor.Right})
-	if err != nil {
-		t.Fatal(err)
-	}
+	right := must.Get(factor.Run(t.Context(), store, factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "right"), Vectors: factor.Right}))(t)
 	refused("has no ids of its rows", right, store, foldin.Options{Dir: filepath.Join(dir, "y"), Columns: true})
-	if err := os.Remove(filepath.Join(r.Dir(), r.View.Statistics[0].File)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(r.Dir(), r.View.Statistics[0].File)))
 	refused("view-2-center-mean.npy", r, store, foldin.Options{Dir: filepath.Join(dir, "y")})
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

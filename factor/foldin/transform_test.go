@@ -16,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/foldin"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
@@ -89,12 +90,8 @@ func TestWindows(t *testing.T) {
 		{Name: "view-1-center-mean.npy", Size: means.Size, CRC: means.CRC, Pieces: means.Pieces},
 	}
 	sealed, err3 := durable.Seal(r, &r.CRC)
-	if err := errors.Join(err, err2, err3, os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666)); err != nil {
-		t.Fatal(err)
-	}
-	if r, err = factor.Open(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, err2, err3, os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666)))
+	r = must.Get(factor.Open(dir))(t)
 	var all []rating
 	base, want := make([]float64, k), mat.NewDense(40, k, nil)
 	for j, m := range mean {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -16,9 +17,7 @@ func TestLongEvent(t *testing.T) {
 	dir := t.TempDir()
 	text := "{\"phase\":\"iterate\",\"pass\":3}\n{\"phase\":\"" + strings.Repeat("x", 1<<25) + "\"}\n"
 	for name, of := range map[string]string{layout.Checkpoint: "", layout.CheckpointEvents: text} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(of), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(of), 0o666))
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -21,6 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -31,10 +32,7 @@ func TestMain(m *testing.M) {
 
 func read(t *testing.T, r *Reader) *State {
 	t.Helper()
-	s, err := r.State(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(r.State(t.Context()))(t)
 	return s
 }
 
@@ -126,13 +124,9 @@ func crashed(t *testing.T, out string, tail string) {
 	s.pass(aPass(3))
 	var text bytes.Buffer
 	for _, l := range s.lines(0) {
-		if err := json.NewEncoder(&text).Encode(l); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.NewEncoder(&text).Encode(l))
 	}
-	if err := os.WriteFile(out+Suffix, append(text.Bytes(), tail...), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(out+Suffix, append(text.Bytes(), tail...), 0o666))
 }
 
 // A file without an end whose lock is free, there or not, is of a run that died. A line without its end is not read.
@@ -145,21 +139,15 @@ func TestDied(t *testing.T) {
 		if s.Status != Died || s.Message == "" || s.Seconds != 4 || s.Last.Pass != 3 || s.Checkpoint {
 			t.Errorf("%+v", s)
 		}
-		if err := os.WriteFile(out+Suffix+lockSuffix, nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(out+Suffix+lockSuffix, nil, 0o666))
 	}
-	if err := os.Mkdir(out, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(out, 0o777))
 	events := ""
 	for i := range 5 {
 		events += fmt.Sprintf(`{"phase":"iterate","pass":%d,"sigma":3,"residual":null,"seconds":{"total":%d}}`+"\n", i+1, i)
 	}
 	for name, text := range map[string]string{layout.Checkpoint: "x", layout.CheckpointEvents: events + `{"crc":"00000000"}` + "\n"} {
-		if err := os.WriteFile(filepath.Join(out, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(out, name), []byte(text), 0o666))
 	}
 	if s := read(t, r); s.Status != Died || !s.Checkpoint {
 		t.Errorf("%+v", s)
@@ -185,10 +173,7 @@ func TestFileIsBounded(t *testing.T) {
 		rec.Pass(aPass(i), Stage{Name: "passes"})
 		if i%1000 == 999 {
 			rec.write()
-			info, err := os.Stat(out + Suffix)
-			if err != nil {
-				t.Fatal(err)
-			}
+			info := must.Get(os.Stat(out + Suffix))(t)
 			largest = max(largest, info.Size())
 		}
 	}
@@ -290,9 +275,7 @@ func TestHostileFiles(t *testing.T) {
 		"large":      {strings.Repeat("x", 2*MaxFile+1), "has 4194305 bytes"},
 	} {
 		out := filepath.Join(t.TempDir(), "a")
-		if err := os.WriteFile(out+Suffix, []byte(c.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(out+Suffix, []byte(c.text), 0o666))
 		if _, err := NewReader(vfs.OS(), out).State(t.Context()); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -311,9 +294,7 @@ func TestFolder(t *testing.T) {
 		t.Skip(err)
 	}
 	crashed(t, filepath.Join(dir, "b"), "")
-	if err := os.WriteFile(filepath.Join(dir, "broken"+Suffix), []byte("{}\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "broken"+Suffix), []byte("{}\n"), 0o666))
 	rec := Record(vfs.OS(), About{Command: "ingest", Out: filepath.Join(dir, "a")})
 	rec.Stage(Stage{})
 	defer rec.End(Finished, "")
@@ -323,10 +304,7 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		all, err := f.States(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(f.States(t.Context()))(t)
 		var got []string
 		for _, s := range all {
 			got = append(got, s.Name+" "+string(s.Status))
@@ -350,16 +328,12 @@ func FuzzFile(f *testing.F) {
 	f.Add([]byte(`{"format":1,"about":{},"progress":{"stage":"read","unit":"bytes","done":-5,"total":3}}` + "\n" + `{"end":"x"}` + "\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		out := filepath.Join(t.TempDir(), "a")
-		if err := os.WriteFile(out+Suffix, text, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(out+Suffix, text, 0o666))
 		s, err := NewReader(vfs.OS(), out).State(t.Context())
 		if err != nil {
 			return
 		}
-		if _, err := json.Marshal(s); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(json.Marshal(s))(t)
 		if s.Status == Running || s.Progress() > 1 || s.Progress() < 0 {
 			t.Errorf("%+v: %v", s, s.Progress())
 		}

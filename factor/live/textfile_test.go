@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -26,15 +27,9 @@ func TestTextfile(t *testing.T) {
 		}
 		return &State{Name: "a.svd", Status: status, Last: &factor.Event{Pass: int(passes.Add(1))}}
 	}
-	end, err := Textfile(vfs.OS(), name, time.Microsecond, state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	end := must.Get(Textfile(vfs.OS(), name, time.Microsecond, state))(t)
 	read := func() map[string]float64 {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		return parsed(t, text)
 	}
 	last := 0.0
@@ -47,9 +42,7 @@ func TestTextfile(t *testing.T) {
 		}
 	}
 	finished.Store(true)
-	if err := end(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, end())
 	if samples := read(); samples["gdsvd_passes|run=a.svd"] != float64(passes.Load()) || samples["gdsvd_run_status|run=a.svd|status=finished"] != 1 {
 		t.Errorf("at the end: %v", samples)
 	}
@@ -77,10 +70,7 @@ func TestTextfileFails(t *testing.T) {
 		return vfstest.ErrInjected
 	}}
 	name := filepath.Join(t.TempDir(), "x.prom")
-	end, err := Textfile(fsys, name, time.Microsecond, state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	end := must.Get(Textfile(fsys, name, time.Microsecond, state))(t)
 	full.Store(true)
 	<-tried
 	<-tried

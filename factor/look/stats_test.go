@@ -18,16 +18,14 @@ import (
 	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // vector reads a one-dimensional array of NumPy's.
 func vector(t *testing.T, name string) (x []float64) {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(name))(t)
 	head := 10 + int(binary.LittleEndian.Uint16(b[8:]))
 	for at := head; at < len(b); at += 8 {
 		x = append(x, math.Float64frombits(binary.LittleEndian.Uint64(b[at:])))
@@ -43,10 +41,7 @@ func TestSummarise(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
 		store := cinema(t, transposed)
 		dir := filepath.Join(t.TempDir(), "stats")
-		s, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir}))(t)
 		if s.Entries != 7 || s.Sum != 23 || s.Mean != factor.Number(23./12) || s.Rows.Number != 4 || s.Rows.Empty != 1 || s.Cols.Number != 3 || s.Cols.Empty != 0 {
 			t.Errorf("%+v", s)
 		}
@@ -89,10 +84,7 @@ func TestSummariseSame(t *testing.T) {
 	var first map[string]string
 	for i, o := range []look.Options{{Workers: 1}, {Workers: 3, Memory: 48 << 20}, {Workers: 8}} {
 		dir := filepath.Join(dirs, fmt.Sprint(i))
-		s, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir, Options: o})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir, Options: o}))(t)
 		s.Dir = ""
 		files := vfstest.Contents(t, dir)
 		delete(files, look.StatsFile) // names its directory
@@ -142,18 +134,14 @@ func TestSummariseReplaces(t *testing.T) {
 		_, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir, Replace: replace})
 		return err
 	}
-	if err := summarise(dir, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, summarise(dir, false))
 	if err := summarise(dir, false); err == nil || !os.IsExist(err) && !strings.Contains(err.Error(), "exists") {
 		t.Errorf("%v", err)
 	}
 	if err := summarise(dir, true); err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "mine.txt"), []byte("x"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "mine.txt"), []byte("x"), 0o666))
 	if err := summarise(dir, true); err == nil || !strings.Contains(err.Error(), "holds mine.txt, which is not of a set of statistics") {
 		t.Errorf("%v", err)
 	}
@@ -205,10 +193,7 @@ func TestSummariseEmpty(t *testing.T) {
 		for _, cols := range []int64{0, 2} {
 			store := csrtest.Build(t, cols, rows, csr.CreateOptions{})
 			dir := filepath.Join(t.TempDir(), "stats")
-			s, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir}))(t)
 			text, err := json.Marshal(s)
 			if err != nil || bytes.Contains(text, []byte("null")) || s.Rows.Empty != int64(len(rows)) || s.Cols.Empty != cols || len(s.Rows.Largest) > 0 {
 				t.Errorf("%s, %v", text, err)

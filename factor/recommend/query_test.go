@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -46,20 +47,14 @@ func indexed(t *testing.T, pipeline string) *factor.Result {
 	if pipeline != "" && err != nil {
 		t.Fatal(err)
 	}
-	r, err := factor.Run(t.Context(), csrtest.Open(t, path, csr.OpenOptions{}), factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out"), View: p})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(factor.Run(t.Context(), csrtest.Open(t, path, csr.OpenOptions{}), factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out"), View: p}))(t)
 	return r
 }
 
 // The query "human computer interaction" of the paper finds its five titles, of which two share no word with it, before the
 // four about graphs: "the term interaction is ignored, since it is not among the words".
 func TestFindPaper(t *testing.T) {
-	items, err := recommend.Find(t.Context(), indexed(t, ""), recommend.QueryOf([]int64{2, 0}), recommend.SimilarOptions{N: 9})
-	if err != nil {
-		t.Fatal(err)
-	}
+	items := must.Get(recommend.Find(t.Context(), indexed(t, ""), recommend.QueryOf([]int64{2, 0}), recommend.SimilarOptions{N: 9}))(t)
 	for i, x := range items {
 		if (i < 5) != (x.Index < 5) || (i < 5) != (x.Score > 0.9) {
 			t.Errorf("place %d: title c%d with %v", i+1, x.Index+1, x.Score)
@@ -95,10 +90,7 @@ func TestFind(t *testing.T) {
 			want[i] = recommend.Item{Index: uint32(i), Score: mat.Dot(&x, row) / mat.Norm(&x, 2) / mat.Norm(row, 2)}
 		}
 		slices.SortFunc(want, func(a, b recommend.Item) int { return cmp.Compare(b.Score, a.Score) })
-		got, err := recommend.Find(t.Context(), r, recommend.QueryOf([]int64{4, 2, 10, 2}), recommend.SimilarOptions{N: 9})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(recommend.Find(t.Context(), r, recommend.QueryOf([]int64{4, 2, 10, 2}), recommend.SimilarOptions{N: 9}))(t)
 		for i := range got {
 			if math.Abs(got[i].Score-want[i].Score) > 1e-12 {
 				t.Errorf("%q, place %d: %v, want %v", pipeline, i, got[i], want[i])

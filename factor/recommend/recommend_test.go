@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -116,10 +117,7 @@ func (p *problem) naive(row int, o Options) []Item {
 // The items, their order and the bits of their scores are those of the naive search: for both orientations, any
 // workers, columns and rows in parts or not, ties, candidates and some rows.
 func TestRows(t *testing.T) {
-	pipeline, err := view.Parse("recsys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pipeline := must.Get(view.Parse("recsys"))(t)
 	for seed := range uint64(24) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		p := random(seed, 1+r.IntN(90), 30+r.IntN(700), 1+r.IntN(20), seed%3 == 0)

@@ -16,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // films is a small result whose ids and titles need quotes.
@@ -35,10 +36,7 @@ func films(t *testing.T) (*factor.Result, *csr.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := factor.Run(t.Context(), store, factor.Options{Rank: 2, Dir: filepath.Join(dir, "films.svd")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(factor.Run(t.Context(), store, factor.Options{Rank: 2, Dir: filepath.Join(dir, "films.svd")}))(t)
 	return r, store
 }
 
@@ -57,27 +55,15 @@ var readParquet func(file []byte) ([]record, error)
 // All formats are read back as what was found, bit for bit.
 func TestWriter(t *testing.T) {
 	r, store := films(t)
-	f, err := recommend.Of(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := r.RowNames(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(recommend.Of(r))(t)
+	rows := must.Get(r.RowNames(t.Context()))(t)
 	defer rows.Close()
-	cols, err := r.ColNames(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	cols := must.Get(r.ColNames(t.Context()))(t)
 	defer cols.Close()
 	var want []record
 	made := func(format recommend.Format) []byte {
 		var b bytes.Buffer
-		w, err := recommend.NewWriter(&b, format, recommend.Side{What: "row", Names: rows}, recommend.Side{What: "column", Names: cols}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(recommend.NewWriter(&b, format, recommend.Side{What: "row", Names: rows}, recommend.Side{What: "column", Names: cols}, false))(t)
 		want = nil
 		sum, err := recommend.Rows(t.Context(), f, store, recommend.Options{N: 3}, func(row int64, items []recommend.Item) error {
 			for i, item := range items {
@@ -92,9 +78,7 @@ func TestWriter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
 		if sum.Rows != 4 || sum.Empty != 1 || sum.Short != 3 || sum.Items != int64(len(want)) {
 			t.Errorf("%+v", sum)
 		}
@@ -113,9 +97,7 @@ func TestWriter(t *testing.T) {
 	var got []record
 	for line := range bytes.Lines(made(recommend.JSONLines)) {
 		var x record
-		if err := json.Unmarshal(line, &x); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(line, &x))
 		got = append(got, x)
 	}
 	if !slices.Equal(got, want) {
@@ -143,10 +125,7 @@ func TestFormatOf(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	r, _ := films(t)
-	cols, err := r.ColNames(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	cols := must.Get(r.ColNames(t.Context()))(t)
 	defer cols.Close()
 	got, err := recommend.Numbers(cols, "column", recommend.ParseIDs([]byte("\uFEFF3\r\n\n 1 \n3\n0")))
 	if err != nil || !slices.Equal(got, []int64{0, 1, 3}) {

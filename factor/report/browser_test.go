@@ -22,6 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/block"
 )
@@ -47,9 +48,7 @@ func matrix(t testing.TB, n, m int, of func(i, j int) float64) *csr.Store {
 func storePage(t testing.TB, store *csr.Store) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteStore(t.Context(), &b, store, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteStore(t.Context(), &b, store, Options{}))
 	return b.String()
 }
 
@@ -61,9 +60,7 @@ func labelled(t testing.TB, n int, id, label func(i int) string) string {
 		fmt.Fprintf(&b, "%s\t%s\n", id(i), label(i))
 	}
 	file := filepath.Join(t.TempDir(), "labels.tsv")
-	if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(b.String()), 0o666))
 	return file
 }
 
@@ -172,14 +169,10 @@ var oddPages = map[string]func(t testing.TB) string{
 func saved(t testing.TB, page string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(file, []byte(page), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(page), 0o666))
 	if folder := os.Getenv("GDSVD_PICTURES"); folder != "" {
 		name := strings.ReplaceAll(strings.TrimPrefix(t.Name(), "TestBrowser"), "/", "-")
-		if err := errors.Join(os.MkdirAll(folder, 0o777), os.WriteFile(filepath.Join(folder, name+".html"), []byte(page), 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(folder, 0o777), os.WriteFile(filepath.Join(folder, name+".html"), []byte(page), 0o666)))
 	}
 	return file
 }
@@ -262,14 +255,8 @@ func TestBrowserSorts(t *testing.T) {
 // digits are the labels of MNIST: of each image, by its number, what it shows.
 func digits(t testing.TB, path string) string {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
+	z := must.Get(gzip.NewReader(f))(t)
 	all, err := io.ReadAll(z)
 	if err := errors.Join(err, f.Close()); err != nil || len(all) < 8 {
 		t.Fatalf("%s: %d bytes, %v", path, len(all), err)
@@ -301,9 +288,7 @@ func TestBrowserRealData(t *testing.T) {
 			if of.titles != "" {
 				from.ColTitles = filepath.Join(data, of.titles)
 			}
-			if _, err := ingest.Ingest(t.Context(), []string{filepath.Join(data, of.input)}, path, from); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(ingest.Ingest(t.Context(), []string{filepath.Join(data, of.input)}, path, from))(t)
 			store := csrtest.Open(t, path, csr.OpenOptions{})
 			f := factor.Options{Rank: of.rank, Tol: 1e-6}
 			if of.view != "" {

@@ -23,6 +23,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // A test starts one browser and opens its pages in it. Whatever a page writes to its console, throws, or asks of another
@@ -114,16 +115,10 @@ type Page struct {
 func (b *Browser) Open(t testing.TB, address string, v View) *Page {
 	t.Helper()
 	if !strings.Contains(address, "://") {
-		absolute, err := filepath.Abs(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		absolute := must.Get(filepath.Abs(address))(t)
 		address = (&url.URL{Scheme: "file", Path: filepath.ToSlash(absolute)}).String()
 	}
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(address))(t)
 	ctx, stop := chromedp.NewContext(b.ctx)
 	p := &Page{t: t, ctx: ctx, url: u}
 	t.Cleanup(func() {
@@ -132,9 +127,7 @@ func (b *Browser) Open(t testing.TB, address string, v View) *Page {
 			t.Errorf("%s: %s", filepath.Base(u.Path), problem)
 		}
 	})
-	if err := chromedp.Listen(ctx, p.hear); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, chromedp.Listen(ctx, p.hear))
 	p.Show(v)
 	p.Load()
 	return p

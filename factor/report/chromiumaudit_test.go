@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 const sound = `<!DOCTYPE html><html lang="en"><head><meta name="viewport" content="width=device-width"><title>t</title></head><body style="background:#fff;color:#000"><main><h1>Sound</h1>%s</main></body></html>`
@@ -38,9 +40,7 @@ func TestAudit(t *testing.T) {
 	b := Start(t)
 	file := filepath.Join(t.TempDir(), "page.html")
 	write := func(body string) {
-		if err := os.WriteFile(file, fmt.Appendf(nil, sound, body), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, fmt.Appendf(nil, sound, body), 0o666))
 	}
 	write(`<h2>x</h2><button>b</button><svg role="img" aria-label="s" viewBox="0 0 90 30" width="90"><text x="5" y="20">word</text><path d="M0 0h5v5z"/></svg>`)
 	p := b.Open(t, file, View{Width: 390})

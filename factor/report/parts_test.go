@@ -22,15 +22,13 @@ import (
 	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/escape"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 func pipeline(t testing.TB, text string) view.Pipeline {
 	t.Helper()
-	p, err := view.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(view.Parse(text))(t)
 	return p
 }
 
@@ -110,10 +108,7 @@ func TestCounts(t *testing.T) {
 		for _, transposed := range []bool{false, true} {
 			store := csrtest.Build(t, int64(len(cols)), rows, csr.CreateOptions{Transposed: transposed})
 			for _, workers := range []int{1, 4} {
-				got, err := countEntries(t.Context(), store, Options{Workers: workers}.withDefaults())
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must.Get(countEntries(t.Context(), store, Options{Workers: workers}.withDefaults()))(t)
 				if transposed {
 					got.rows, got.cols = got.cols, got.rows
 				}
@@ -255,14 +250,10 @@ func TestLabels(t *testing.T) {
 	r := factorised(t, store, factor.Options{Rank: 3})
 	file := filepath.Join(t.TempDir(), "labels")
 	label := func(text string) error {
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o666))
 		return Write(t.Context(), new(bytes.Buffer), r, Options{Labels: file})
 	}
-	if err := label("id,label\nr003,<b>one\r\nr004,\"two\"\n\nr019,three, too\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, label("id,label\nr003,<b>one\r\nr004,\"two\"\n\nr019,three, too\n"))
 	p := parse(t, written(t, r, Options{Labels: file}))
 	for _, want := range []string{"<b>one", "two", "three, too", "no label"} {
 		if !strings.Contains(p.text, want) {
@@ -314,10 +305,7 @@ func FuzzEscaped(f *testing.F) {
 
 func FuzzLabels(f *testing.F) {
 	store := made(f, 12, 5, plainName("r"), plainName("c"))
-	v, err := openVectors(f.Context(), factorised(f, store, factor.Options{Rank: 2}), true, 2)
-	if err != nil {
-		f.Fatal(err)
-	}
+	v := must.Get(openVectors(f.Context(), factorised(f, store, factor.Options{Rank: 2}), true, 2))(f)
 	f.Cleanup(func() {
 		if err := v.names.Close(); err != nil {
 			f.Error(err)
@@ -327,9 +315,7 @@ func FuzzLabels(f *testing.F) {
 	f.Add("r001,a\nr002,b\n")
 	f.Add("r001\ta\n\xff\t\"")
 	f.Fuzz(func(t *testing.T, text string) {
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o666))
 		l, err := readLabels(t.Context(), Options{Labels: file}.withDefaults(), v)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {

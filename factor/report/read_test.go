@@ -7,6 +7,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/live"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 )
@@ -98,9 +99,7 @@ func TestRunIsRead(t *testing.T) {
 		s.Passes.Events = append(s.Passes.Events, factor.Event{Phase: solver.PhaseIterate, Pass: i + 1, Triplet: i / 3, Residual: 0.1})
 	}
 	var b strings.Builder
-	if err := WriteRun(t.Context(), &b, s, LiveOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteRun(t.Context(), &b, s, LiveOptions{}))
 	page := b.String()
 	for _, want := range []string{"30.0 MiB of 60.0 MiB", "the budget is 8.00 GiB", `var(--c0)"  d="M0 4H24"/></svg>1</span>`, `var(--c1)"  d="M0 4H24"/></svg>2</span>`,
 		`var(--c0)" stroke-dasharray="7 3" d="M0 4H24"/></svg>9</span>`, `var(--c0)" stroke-opacity="0.75" stroke-dasharray="7 3" d="M`, `class="name over"`} {
@@ -110,9 +109,7 @@ func TestRunIsRead(t *testing.T) {
 	}
 	b.Reset()
 	ended := &live.State{Status: live.Finished, Result: &factor.Result{Seconds: factor.Seconds{Total: 83}}}
-	if err := WriteRuns(&b, "runs", []*live.State{ended, {Status: live.Died}}, LiveOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteRuns(&b, "runs", []*live.State{ended, {Status: live.Died}}, LiveOptions{}))
 	for _, want := range []string{`<td class="text good">finished`, `<td class="text wrong">died`, ">1m23s<"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in the list", want)

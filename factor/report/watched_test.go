@@ -10,6 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/factor/report"
 	"github.com/gdsvd/gdsvd/factor/watch"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -17,10 +18,7 @@ import (
 func served(t *testing.T, o watch.Options) string {
 	t.Helper()
 	o.Listen = "127.0.0.1:0"
-	s, err := watch.Listen(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(watch.Listen(t.Context(), o))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 func TestParseTime(t *testing.T) {
@@ -87,10 +89,7 @@ func TestParseTimeAgreesWithPackageTime(t *testing.T) {
 		}
 		layout := rapid.SampledFrom(layouts).Draw(t, "layout")
 		text := at.Format(layout)
-		want, err := time.Parse(layout, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(time.Parse(layout, text))(t)
 		if got, err := ParseTime([]byte(text)); err != nil || int64(got) != want.UnixMicro() {
 			t.Fatalf("%s is %v, %v; want %v", text, got, err, want)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -22,12 +23,8 @@ func TestReplace(t *testing.T) {
 	for at := 0; ; at++ {
 		dir := t.TempDir()
 		name, tmp := filepath.Join(dir, "x"), filepath.Join(dir, "x.tmp")
-		if err := os.WriteFile(name, []byte("old"), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(tmp, []byte("of a dead process"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte("old"), 0o666))
+		must.Do(t, os.WriteFile(tmp, []byte("of a dead process"), 0o666))
 		fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(at)}
 		err := durable.Replace(fsys, name, tmp, durable.Bytes([]byte("new")))
 		want := "new"
@@ -68,9 +65,7 @@ func TestFile(t *testing.T) {
 		return f.Close()
 	}
 	name := filepath.Join(t.TempDir(), "x")
-	if err := write(vfs.OS(), name); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(vfs.OS(), name))
 	if got, err := os.ReadFile(name); err != nil || string(got) != strings.Repeat(string(part), 8) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
@@ -87,10 +82,7 @@ func TestSeal(t *testing.T) {
 		Name string  `json:"name"`
 		CRC  crc.Sum `json:"crc"`
 	}{Name: "x"}
-	text, err := durable.Seal(&v, &v.CRC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(durable.Seal(&v, &v.CRC))(t)
 	if at, err := durable.CheckSeal(text); err != nil {
 		t.Errorf("byte %d: %v", at, err)
 	}

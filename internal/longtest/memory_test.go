@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // InMemory leaves what the environment names; a folder it chooses holds files and runs programs.
@@ -22,22 +24,14 @@ func TestInMemory(t *testing.T) {
 	if folder == "" {
 		t.Skipf("%s: no file system in memory with enough room", runtime.GOOS)
 	}
-	dir, err := os.MkdirTemp("", "longtest")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("", "longtest"))(t)
 	defer os.RemoveAll(dir)
 	if filepath.Dir(dir) != folder {
 		t.Errorf("a temporary folder is %s, not in %s", dir, folder)
 	}
-	self, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.ReadFile("/proc/self/exe"))(t)
 	program := filepath.Join(dir, "program")
-	if err := os.WriteFile(program, self, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(program, self, 0o700))
 	if out, err := exec.Command(program, "-test.list", "^TestInMemory$").CombinedOutput(); err != nil {
 		t.Errorf("a program does not run there: %v\n%s", err, out)
 	}

@@ -13,6 +13,8 @@ import (
 	"testing/iotest"
 
 	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 func headed(version byte, text string) []byte {
@@ -94,10 +96,7 @@ func TestDecode(t *testing.T) {
 		b := rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "bytes")
 		for name, x := range samples {
 			for prefix, order := range map[string]binary.ByteOrder{"<": binary.LittleEndian, ">": binary.BigEndian} {
-				kind, err := TypeOf(prefix + strings.TrimPrefix(name, "|"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				kind := must.Get(TypeOf(prefix + strings.TrimPrefix(name, "|")))(t)
 				n := 32 / kind.Size
 				floats, ints := make([]float64, n), make([]int64, n)
 				kind.Floats(floats, b)
@@ -105,9 +104,7 @@ func TestDecode(t *testing.T) {
 					kind.Ints(ints, b)
 				}
 				for i := range n {
-					if _, err := binary.Decode(b[i*kind.Size:], order, x); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(binary.Decode(b[i*kind.Size:], order, x))(t)
 					f, k := naive(x)
 					if math.Float64bits(floats[i]) != math.Float64bits(f) && f == f || kind.Integer() && ints[i] != k {
 						t.Fatalf("%s%s element %d: %v and %d, want %v and %d", prefix, name, i, floats[i], ints[i], f, k)
@@ -195,10 +192,7 @@ func TestHalf(t *testing.T) {
 		}
 		got := make([]float64, 2)
 		for descr, b := range map[string][]byte{"<f2": {byte(x), byte(x >> 8), 0, 0x3c}, ">f2": {byte(x >> 8), byte(x), 0x3c, 0}} {
-			kind, err := TypeOf(descr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			kind := must.Get(TypeOf(descr))(t)
 			if kind.Floats(got, b); got[1] != 1 || got[0] != want && want == want || want != want && got[0] == got[0] || math.Signbit(got[0]) != (x >= 1<<15) {
 				t.Fatalf("%#x as %s is %v, want %v", x, descr, got, want)
 			}

@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -55,17 +56,9 @@ func TestReadBack(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "m.npy")
-	if _, err := WriteMatrix(vfs.OS(), name, mat.NewDense(2, 2, []float64{1, 2, 3, math.NaN()}), nil); err != nil {
-		t.Fatal(err)
-	}
-	good, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Open(vfs.OS(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(WriteMatrix(vfs.OS(), name, mat.NewDense(2, 2, []float64{1, 2, 3, math.NaN()}), nil))(t)
+	good := must.Get(os.ReadFile(name))(t)
+	r := must.Get(Open(vfs.OS(), name))(t)
 	const nan = "entry (1, 1) at byte 152 is NaN"
 	if err := r.Each(t.Context(), 2, func(int64, []float64) {}); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), nan) {
 		t.Errorf("a NaN: got %v", err)
@@ -74,9 +67,7 @@ func TestOpenRefuses(t *testing.T) {
 	if err := r.Scan(t.Context(), func(b []byte) { seen += len(b) }); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), nan) || seen != len(good) {
 		t.Errorf("a NaN, scanned: got %v after %d bytes", err, seen)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Close())
 	put := func(old, new string) []byte { return bytes.Replace(good, []byte(old), []byte(new), 1) }
 	for what, b := range map[string][]byte{
 		"empty":        {},
@@ -97,9 +88,7 @@ func TestOpenRefuses(t *testing.T) {
 		"3 dimensions": put("(2, 2), }   ", "(2, 2, 1), }"),
 		"zero":         put("(2, 2)", "(0, 2)"),
 	} {
-		if err := os.WriteFile(name, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, b, 0o666))
 		if r, err := Open(vfs.OS(), name); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: opened as %+v, %v", what, r, err)
 		}
@@ -151,29 +140,20 @@ func TestReadLayouts(t *testing.T) {
 		}
 		kind := rapid.SampledFrom([]string{"<f4", "<f8"}).Draw(t, "kind")
 		version := rapid.IntRange(1, 3).Draw(t, "version")
-		if err := os.WriteFile(name, encoded(version, kind, rapid.Bool().Draw(t, "fortran"), m), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		a, err := Open(vfs.OS(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, encoded(version, kind, rapid.Bool().Draw(t, "fortran"), m), 0o666))
+		a := must.Get(Open(vfs.OS(), name))(t)
 		defer a.Close()
 		var want mat.Matrix = m
 		if rapid.Bool().Draw(t, "transpose") {
 			a.Transpose()
 			want = m.T()
 		}
-		if err := a.Scan(context.Background(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Scan(context.Background(), nil))
 		rows, cols := want.Dims()
 		from, column := rapid.IntRange(0, rows-1).Draw(t, "from"), rapid.IntRange(0, cols-1).Draw(t, "column")
 		to, end := rapid.IntRange(from+1, rows).Draw(t, "to"), rapid.IntRange(column+1, cols).Draw(t, "end")
 		room := mat.NewDense(rows+2, cols+3, nil).Slice(1, 1+to-from, 2, 2+end-column).(*mat.Dense)
-		if err := a.ReadRows(int64(from), column, room); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.ReadRows(int64(from), column, room))
 		for i := from; i < to; i++ {
 			for j := column; j < end; j++ {
 				if got := room.At(i-from, j-column); got != want.At(i, j) {
@@ -186,13 +166,8 @@ func TestReadLayouts(t *testing.T) {
 
 func TestScanStops(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "m.npy")
-	if _, err := WriteMatrix(vfs.OS(), name, mat.NewDense(1<<20, 1, nil), nil); err != nil {
-		t.Fatal(err)
-	}
-	a, err := Open(vfs.OS(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(WriteMatrix(vfs.OS(), name, mat.NewDense(1<<20, 1, nil), nil))(t)
+	a := must.Get(Open(vfs.OS(), name))(t)
 	defer a.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	chunks := 0

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -72,10 +73,7 @@ func checkSum(t interface{ Fatalf(string, ...any) }, name string, sum Sum) {
 func TestVector(t *testing.T) {
 	for _, x := range [][]float64{{}, {1.5}, {3, math.Copysign(0, -1), math.Inf(1), math.NaN(), 5e-324}} {
 		name := filepath.Join(t.TempDir(), "x.npy")
-		sum, err := WriteVector(vfs.OS(), name, x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sum := must.Get(WriteVector(vfs.OS(), name, x))(t)
 		checkSum(t, name, sum)
 		shape, got := parse(t, name)
 		if want := fmt.Sprintf("(%d,)", len(x)); shape != want {
@@ -110,10 +108,7 @@ func TestArrayRoundTrip(t *testing.T) {
 		cols := rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "cols")
 		files++
 		name := filepath.Join(dir, fmt.Sprint(files))
-		a, err := Create(vfs.OS(), name, int64(rows), int64(cols))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(Create(vfs.OS(), name, int64(rows), int64(cols)))(t)
 		wide := mat.NewDense(rows, cols+2, nil) // rows of a view are not contiguous
 		for i := range rows {
 			for j := range cols {
@@ -122,28 +117,19 @@ func TestArrayRoundTrip(t *testing.T) {
 		}
 		for first := 0; first < rows; {
 			n := rapid.IntRange(1, rows-first).Draw(t, "piece")
-			if err := a.WriteRows(int64(first), wide.Slice(first, first+n, 1, cols+1).(*mat.Dense)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.WriteRows(int64(first), wide.Slice(first, first+n, 1, cols+1).(*mat.Dense)))
 			first += n
 		}
 		from := rapid.IntRange(0, rows-1).Draw(t, "from")
 		back := mat.NewDense(rows-from, cols, nil)
-		if err := a.ReadRows(int64(from), back); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.ReadRows(int64(from), back))
 		if !mat.Equal(back, wide.Slice(from, rows, 1, cols+1)) {
 			t.Fatalf("rows from %d came back different", from)
 		}
 		if rapid.Bool().Draw(t, "again") { // out of order
-			if err := a.WriteRows(int64(from), back); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.WriteRows(int64(from), back))
 		}
-		sum, err := a.Finish()
-		if err != nil {
-			t.Fatal(err)
-		}
+		sum := must.Get(a.Finish())(t)
 		checkSum(t, name, sum)
 		shape, data := parse(t, name)
 		if want := fmt.Sprintf("(%d, %d)", rows, cols); shape != want || len(data) != rows*cols {
@@ -159,23 +145,15 @@ func TestArrayRoundTrip(t *testing.T) {
 
 func TestFinishRefusesMissingRows(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.npy")
-	a, err := Create(vfs.OS(), name, 5, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.WriteRows(0, mat.NewDense(4, 2, nil)); err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(Create(vfs.OS(), name, 5, 2))(t)
+	must.Do(t, a.WriteRows(0, mat.NewDense(4, 2, nil)))
 	if _, err := a.Finish(); err == nil || !strings.Contains(err.Error(), "rows are missing") {
 		t.Errorf("error %v, want one that says rows are missing", err)
 	}
 }
 
 func TestRowsOutsideTheArrayPanic(t *testing.T) {
-	a, err := Create(vfs.OS(), filepath.Join(t.TempDir(), "x.npy"), 5, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(Create(vfs.OS(), filepath.Join(t.TempDir(), "x.npy"), 5, 2))(t)
 	defer a.Discard()
 	for _, c := range []struct{ first, rows, cols int }{{0, 6, 2}, {3, 3, 2}, {-1, 1, 2}, {0, 1, 3}} {
 		func() {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // recorded reads the passes of a run that was recorded: what was found and the
@@ -19,10 +21,7 @@ import (
 // take a second, with a little noise.
 func recorded(t *testing.T, name string) (all []Moment) {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", name+".txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join("testdata", name+".txt")))(t)
 	defer f.Close()
 	elapsed := time.Duration(0)
 	for sc := bufio.NewScanner(f); sc.Scan(); {
@@ -30,9 +29,7 @@ func recorded(t *testing.T, name string) (all []Moment) {
 			continue
 		}
 		m, phase := Moment{Tol: 1e-8}, ""
-		if _, err := fmt.Sscan(sc.Text(), &phase, &m.Pass, &m.Locked, &m.Open, &m.Residual); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscan(sc.Text(), &phase, &m.Pass, &m.Locked, &m.Open, &m.Residual))(t)
 		elapsed += time.Second + time.Duration(m.Pass*37%11-5)*20*time.Millisecond
 		m.Elapsed, m.Finished = elapsed, phase == "f"
 		m.More = m.Open == 0 && !m.Finished

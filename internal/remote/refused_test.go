@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
@@ -112,10 +113,7 @@ func TestCancelled(t *testing.T) {
 				return n > 0
 			}
 			c := remote.New(remote.Options{Transport: s.Transport(t), Patience: time.Hour, Pause: time.Hour})
-			o, err := c.Open(ctx, s.URL+"/x")
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := must.Get(c.Open(ctx, s.URL+"/x"))(t)
 			if _, err := io.ReadAll(o); !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v", err)
 			}

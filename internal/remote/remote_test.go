@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
@@ -65,10 +66,7 @@ func TestRead(t *testing.T) {
 		if n := len(s.Requests()) - before; n > 5 {
 			t.Errorf("%s: %d requests", name, n)
 		}
-		o, err := c.Open(t.Context(), s.URL+"/"+name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(c.Open(t.Context(), s.URL+"/"+name))(t)
 		if info := o.Info(); info.Size != int64(size) || info.ETag != `"tag-1"` || info.Ranges != (size > 0) || !info.Identified() {
 			t.Errorf("%s: %+v", name, info)
 		}
@@ -116,10 +114,7 @@ func TestWithoutRanges(t *testing.T) {
 		if got, err := readAll(t, c, s.URL+"/x"); err != nil || !bytes.Equal(got, data) {
 			t.Fatalf("%d bytes, %v", len(got), err)
 		}
-		o, err := c.Open(t.Context(), s.URL+"/x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(c.Open(t.Context(), s.URL+"/x"))(t)
 		if info := o.Info(); info.Ranges || info.Identified() || (info.Size == big) != length || (info.Size == -1) == length {
 			t.Errorf("%+v", info)
 		}
@@ -253,9 +248,7 @@ func TestChanged(t *testing.T) {
 					if err := o.Close(); err != nil {
 						t.Fatal(err)
 					}
-					if o, err = client.Open(t.Context(), s.URL+"/x"); err != nil {
-						t.Fatal(err)
-					}
+					o = must.Get(client.Open(t.Context(), s.URL+"/x"))(t)
 					got = nil
 				}
 				rest, err := io.ReadAll(o)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
@@ -68,9 +69,7 @@ func TestS3Credentials(t *testing.T) {
 	file := func(name, text string) func(*testing.T) {
 		return func(t *testing.T) {
 			path := filepath.Join(os.Getenv("HOME"), ".aws", name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o600)))
 		}
 	}
 	keys := "aws_access_key_id = " + keyID + "\naws_secret_access_key = " + secret + "\n"

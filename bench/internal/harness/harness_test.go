@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // The whole way: the program is built, makes a store with known values, finds them,
@@ -18,15 +19,10 @@ func TestTrial(t *testing.T) {
 	if !longtest.On() {
 		t.Skip("builds the program")
 	}
-	p, err := Open(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Open(t.Context(), ""))(t)
 	dir := t.TempDir()
 	store, out := filepath.Join(dir, "m.csr"), filepath.Join(dir, "out")
-	if err := p.Do(t.Context(), "generate", "spectrum", "-q", "--rows", "3000", "--cols", "500", "-o", store); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Do(t.Context(), "generate", "spectrum", "-q", "--rows", "3000", "--cols", "500", "-o", store))
 	s, err := OpenStore(store, 4)
 	if err != nil || s.Rows != 3000 || s.NNZ == 0 || s.Decoded < 4*s.NNZ || len(s.Shards) != 1 {
 		t.Fatalf("%+v, %v", s, err)
@@ -39,9 +35,7 @@ func TestTrial(t *testing.T) {
 		t.Fatalf("%+v, %v", run, err)
 	}
 	var r Result
-	if err := run.Decode(&r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Decode(&r))
 	passes, err := ReadPasses(out)
 	if err != nil || len(passes.Seconds) < 2 || len(passes.Seconds) > r.Passes || len(passes.Between) != len(passes.Seconds) || passes.Finish <= 0 {
 		t.Errorf("%+v, %v of %d passes", passes, err, r.Passes)
@@ -99,9 +93,7 @@ func TestMedian(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "new", "report")
-	if err := Write(name, []int{1, 2}, "# both\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(name, []int{1, 2}, "# both\n"))
 	data, err := os.ReadFile(name + ".json")
 	var x []int
 	if err != nil || json.Unmarshal(data, &x) != nil || len(x) != 2 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/internal/cpu"
 	"github.com/gdsvd/gdsvd/internal/fault"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -48,17 +49,10 @@ func TestFaultInVectors(t *testing.T) {
 	}
 	const size = 1 << 20
 	name := filepath.Join(t.TempDir(), "x")
-	if err := os.WriteFile(name, make([]byte, size), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	m, err := vfs.OS().Map(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, make([]byte, size), 0o666))
+	m := must.Get(vfs.OS().Map(name))(t)
 	defer m.Close()
-	if err := os.Truncate(name, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(name, 0))
 	everyWay(t, func(t *testing.T, level cpu.Level) {
 		for name, read := range map[string]func() error{
 			"floats": func() error { return decodeFloat64(level, make([]float64, size/8), m.Bytes()) },

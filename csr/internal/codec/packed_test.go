@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/internal/cpu"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -60,9 +61,7 @@ func testPackedRoundTrip(t *testing.T, level cpu.Level) {
 		slack := rapid.IntRange(0, 10).Draw(t, "slack")
 		buf := append(slices.Clone(packed), slices.Repeat([]byte{0xff}, slack)...)
 		got := slices.Repeat([]uint32{0xdeadbeef}, len(want))
-		if err := Unpack(level, got, buf, len(packed)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Unpack(level, got, buf, len(packed)))
 		if !slices.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
@@ -180,9 +179,7 @@ func BenchmarkUnpack(b *testing.B) {
 			}
 			packed := AppendPacked(nil, vals)
 			for b.Loop() {
-				if err := Unpack(cpu.Best(), vals, packed, len(packed)); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, Unpack(cpu.Best(), vals, packed, len(packed)))
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchLen, "ns/value")
 		})

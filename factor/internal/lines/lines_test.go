@@ -16,6 +16,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor/internal/lines"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -38,20 +39,11 @@ func TestRoundTrip(t *testing.T) {
 		all := rapid.SliceOfN(line, 0, 3000/rapid.IntRange(1, 3000).Draw(t, "share")).Draw(t, "lines")
 		all = append(all, make([]string, rapid.SampledFrom([]int{0, 1, 9000}).Draw(t, "empty"))...)
 		slices.Sort(all)
-		dir, err := os.MkdirTemp("", "lines")
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := must.Get(os.MkdirTemp("", "lines"))(t)
 		defer os.RemoveAll(dir)
 		name := filepath.Join(dir, "x")
-		sum, err := lines.Write(vfs.OS(), name, walk(all))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sum := must.Get(lines.Write(vfs.OS(), name, walk(all)))(t)
+		text := must.Get(os.ReadFile(name))(t)
 		breaks := slices.ContainsFunc(all, func(s string) bool { return strings.ContainsAny(s, "\r\n") })
 		if plain := strings.Join(append(slices.Clone(all), ""), "\n"); sum.Escaped != breaks || !breaks && plain != string(text) {
 			t.Fatalf("escaped %v, %v wanted; %d bytes, %d wanted", sum.Escaped, breaks, len(text), len(plain))
@@ -59,10 +51,7 @@ func TestRoundTrip(t *testing.T) {
 		if sum.Size != int64(len(text)) || sum.CRC != crc.Of(text) {
 			t.Fatalf("%+v of %d bytes with checksum %x", sum, len(text), crc.Of(text))
 		}
-		x, err := lines.Open(context.Background(), vfs.OS(), name, sum, int64(len(all)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(lines.Open(context.Background(), vfs.OS(), name, sum, int64(len(all))))(t)
 		defer x.Close()
 		for range 50 {
 			if len(all) == 0 {
@@ -94,19 +83,11 @@ func TestDamage(t *testing.T) {
 	for i := range 3000 {
 		all = append(all, fmt.Sprint("id", i))
 	}
-	sum, err := lines.Write(vfs.OS(), name, walk(all))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := must.Get(lines.Write(vfs.OS(), name, walk(all)))(t)
+	text := must.Get(os.ReadFile(name))(t)
 	refused := func(what string, b []byte, sum lines.Sum, count int64) {
 		t.Helper()
-		if err := os.WriteFile(name, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, b, 0o666))
 		x, err := lines.Open(context.Background(), vfs.OS(), name, sum, count)
 		if err == nil {
 			x.Close()
@@ -165,10 +146,7 @@ func TestSource(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	name := filepath.Join(t.TempDir(), "y")
-	sum, err := lines.Write(vfs.OS(), name, walk([]string{"a"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := must.Get(lines.Write(vfs.OS(), name, walk([]string{"a"})))(t)
 	if _, err := lines.Open(ctx, vfs.OS(), name, sum, 1); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -181,9 +159,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("0123456789\n"), 1000), int64(1000), false)
 	f.Fuzz(func(t *testing.T, text []byte, count int64, escaped bool) {
 		name := filepath.Join(t.TempDir(), "x")
-		if err := os.WriteFile(name, text, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, text, 0o666))
 		x, err := lines.Open(context.Background(), vfs.OS(), name, lines.Sum{Size: int64(len(text)), CRC: crc.Of(text), Escaped: escaped}, count)
 		if err != nil {
 			if !errors.Is(err, lines.ErrDamaged) {
@@ -221,10 +197,7 @@ func BenchmarkOpen(b *testing.B) {
 	b.SetBytes(sum.Size)
 	b.ResetTimer()
 	for b.Loop() {
-		x, err := lines.Open(context.Background(), vfs.OS(), name, sum, n)
-		if err != nil {
-			b.Fatal(err)
-		}
+		x := must.Get(lines.Open(context.Background(), vfs.OS(), name, sum, n))(b)
 		for i := range int64(1000) {
 			at := i * 7919 % n
 			id, err := x.At(at)
@@ -232,9 +205,7 @@ func BenchmarkOpen(b *testing.B) {
 				b.Fatal(got, at, err, bad)
 			}
 		}
-		if err := x.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, x.Close())
 	}
 }
 
@@ -244,9 +215,7 @@ func TestLongLine(t *testing.T) {
 	for _, n := range []int{1, maxLine - 1, maxLine + 3<<20} {
 		text := "a\n" + strings.Repeat("b", n) + "\nc\n"
 		name := filepath.Join(t.TempDir(), "x")
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o666))
 		x, err := lines.Open(t.Context(), vfs.OS(), name, lines.Sum{Size: int64(len(text)), CRC: crc.Of([]byte(text))}, 3)
 		if n > maxLine {
 			if !errors.Is(err, lines.ErrDamaged) || !strings.Contains(err.Error(), "line 2") {

@@ -15,16 +15,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/factor/internal/parquet"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestReadByOthers: what is written is what parquet-go reads, values bit by bit.
 func TestReadByOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var file bytes.Buffer
-		w, err := parquet.NewWriter(&file, columns)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(parquet.NewWriter(&file, columns))(t)
 		var want [][]string
 		invalid := false
 		for range rapid.IntRange(0, 20).Draw(t, "groups") {
@@ -43,13 +41,8 @@ func TestReadByOthers(t *testing.T) {
 				want = append(want, []string{ids[i], fmt.Sprint(users[i]), fmt.Sprint(ranks[i]), bits(x[2*i]), bits(x[2*i+1])})
 			}
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		f, err := other.OpenFile(bytes.NewReader(file.Bytes()), int64(file.Len()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
+		f := must.Get(other.OpenFile(bytes.NewReader(file.Bytes()), int64(file.Len())))(t)
 		if text := f.Schema().Fields()[0].Type().LogicalType(); (text == nil) != invalid {
 			t.Fatalf("logical type %v with invalid UTF-8 %v", text, invalid)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/view"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -44,18 +45,9 @@ func TestListWithinMemory(t *testing.T) {
 	dir := t.TempDir()
 	path, name := filepath.Join(dir, "a.csr"), filepath.Join(dir, "list")
 	csrtest.Write(t, path, 3, [][]csrtest.Entry{{{Col: 1, Val: 1}}}, csr.CreateOptions{})
-	store, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	if err := os.WriteFile(name, []byte("1\n0\n"+strings.Repeat("1\n", 500)), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	p, err := view.Pipeline{}.Keep(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := csrtest.Open(t, path, csr.OpenOptions{})
+	must.Do(t, os.WriteFile(name, []byte("1\n0\n"+strings.Repeat("1\n", 500)), 0o666))
+	p := must.Get(view.Pipeline{}.Keep(name))(t)
 	src := New(store)
 	if _, err := src.Keep(vfs.OS(), p, 8*1004, slog.New(slog.DiscardHandler)); err != nil {
 		t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -20,10 +21,7 @@ func TestBlocksKeepWhatIsInThem(t *testing.T) {
 	d := spill.New(vfs.OS(), dir)
 	var blocks [][]float64
 	for i, n := range []int{1, 511, 512, 513, 100000} {
-		x, err := d.Make(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(d.Make(n))(t)
 		if len(x) != n {
 			t.Fatalf("%d numbers of %d", len(x), n)
 		}
@@ -63,9 +61,7 @@ func TestBlocksKeepWhatIsInThem(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	d := spill.New(&vfstest.FaultFS{Inject: vfstest.DiskFull(1 << 20)}, dir)
-	if _, err := d.Make(1 << 16); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(d.Make(1 << 16))(t)
 	_, err := d.Make(1 << 17)
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "1.0 MiB for vectors, with 0.5 MiB") {
 		t.Error(err)
@@ -80,10 +76,7 @@ func TestFullDisk(t *testing.T) {
 func TestLostWrites(t *testing.T) {
 	bad := errors.New("input/output error")
 	d := spill.New(&vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpFailed, 0, bad)}, t.TempDir())
-	x, err := d.Make(10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(d.Make(10))(t)
 	d.Free(x)
 	if err := d.Err(); !errors.Is(err, bad) {
 		t.Error(err)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // texts are made of what needs quotes, escapes or nothing.
@@ -27,21 +29,14 @@ func TestReadBack(t *testing.T) {
 		values := []*Value{{Text: "x" + texts(r)}, {Int: r.Int64() - 1<<62}, {Float: r.NormFloat64() * math.Exp(100*r.NormFloat64())}, {Text: texts(r)}}
 		for _, format := range []string{"csv", "tsv", "jsonl"} {
 			var b bytes.Buffer
-			w, err := New(&b, format, false, Column{Name: "a"}, Column{Name: "b", Kind: Int}, Column{Name: "c", Kind: Float}, Column{Name: "d", Rare: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(New(&b, format, false, Column{Name: "a"}, Column{Name: "b", Kind: Int}, Column{Name: "c", Kind: Float}, Column{Name: "d", Rare: true}))(t)
 			if seed%2 == 0 {
 				w.Make(0, values[0])
 				w.Make(3, values[3])
 			}
-			if err := w.Add(values...); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Add(values...))
 			values[0].made, values[3].made = nil, nil
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Close())
 			var got [4]string
 			if format == "jsonl" {
 				var line struct {

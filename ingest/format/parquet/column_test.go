@@ -11,6 +11,8 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestUncompressIsBounded: a page that is longer uncompressed than its header says takes no more memory than that.
@@ -18,24 +20,14 @@ func TestUncompressIsBounded(t *testing.T) {
 	const says = 100
 	plain := make([]byte, 16<<20)
 	through := func(w io.WriteCloser, b *bytes.Buffer) []byte {
-		if _, err := w.Write(plain); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write(plain))(t)
+		must.Do(t, w.Close())
 		return b.Bytes()
 	}
 	var g, br, z bytes.Buffer
-	zw, err := zstd.NewWriter(&z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	zw := must.Get(zstd.NewWriter(&z))(t)
 	block := make([]byte, lz4.CompressBlockBound(len(plain)))
-	n, err := lz4.CompressBlock(plain, block, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(lz4.CompressBlock(plain, block, nil))(t)
 	for codec, packed := range map[int][]byte{
 		codecSnappy: snappy.Encode(nil, plain),
 		codecGzip:   through(gzip.NewWriter(&g), &g),

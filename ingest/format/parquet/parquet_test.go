@@ -15,15 +15,13 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestParquetDamage: a file that has been cut, or in which a byte is another one, is read or refused in one line.
 func TestParquetDamage(t *testing.T) {
 	for _, name := range []string{"dictionary", "v2-delta", "decimal"} {
-		good, err := os.ReadFile(filepath.Join("..", "..", "testdata", "parquet", name+".parquet"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		good := must.Get(os.ReadFile(filepath.Join("..", "..", "testdata", "parquet", name+".parquet")))(t)
 		refused := func(what string, data []byte, must bool) {
 			_, _, err := read(data, false)
 			if must && !errors.Is(err, ErrDamaged) && !errors.Is(err, format.ErrUnsupported) || err != nil && strings.Contains(err.Error(), "\n") {
@@ -85,15 +83,9 @@ var seedMore func(*testing.F)
 // FuzzParquet: whatever the bytes are, they are read or refused in one line, within
 // memory of the order of their length.
 func FuzzParquet(f *testing.F) {
-	names, err := filepath.Glob(filepath.Join("..", "..", "testdata", "parquet", "*"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	names := must.Get(filepath.Glob(filepath.Join("..", "..", "testdata", "parquet", "*")))(f)
 	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := must.Get(os.ReadFile(name))(f)
 		f.Add(b)
 	}
 	if seedMore != nil {

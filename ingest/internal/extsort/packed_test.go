@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -57,26 +58,17 @@ func TestPackedIsSame(t *testing.T) {
 		s := New(p, &scratch.Dir{FS: vfs.OS(), Name: filepath.Join(base, fmt.Sprint(number))}, true, func() int64 { return 0 })
 		for len(keys) > 0 {
 			k := min(len(keys), 1+r.IntN(700))
-			if err := s.Add(keys[:k], vals[:k]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Add(keys[:k], vals[:k]))
 			keys, vals = keys[k:], vals[k:]
 		}
-		if err := s.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Finish())
 		for _, run := range s.runs {
 			if run.packed != nil && !s.tight || run.mem != nil && s.tight {
 				t.Fatal("packed and loose runs beside each other")
 			}
 		}
-		if err := s.sort(context.Background(), 0, len(s.runs), 2, m, by, func(int) {}); err != nil {
-			t.Fatal(err)
-		}
-		got, err := merged(s, by)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.sort(context.Background(), 0, len(s.runs), 2, m, by, func(int) {}))
+		got := must.Get(merged(s, by))(t)
 		if !slices.Equal(got, want) {
 			t.Fatal("wrong order")
 		}

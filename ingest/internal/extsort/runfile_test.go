@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -28,21 +29,14 @@ func TestRunFile(t *testing.T) {
 		}
 		name := filepath.Join(dir, fmt.Sprint(number))
 		number++
-		f, err := vfs.OS().Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(vfs.OS().Create(name))(t)
 		w := newRunWriter(f, runInfo{sorted: isSorted, users: 3, items: 4}, new(Coder))
 		for rest := e; len(rest) > 0; {
 			n := min(len(rest), 1+r.IntN(2*BlockEntries))
-			if err := w.add(rest[:n]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.add(rest[:n]))
 			rest = rest[n:]
 		}
-		if err := errors.Join(w.end(), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(w.end(), f.Close()))
 		got, info, err := readRun(name)
 		if err != nil || info != w.info {
 			t.Fatalf("%v, header %+v, want %+v", err, info, w.info)
@@ -50,18 +44,13 @@ func TestRunFile(t *testing.T) {
 		if diff := cmp.Diff(e, got, cmp.AllowUnexported(Entry{})); diff != "" {
 			t.Fatal(diff)
 		}
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(os.ReadFile(name))(t)
 		if r.IntN(4) == 0 {
 			b = b[:r.IntN(len(b))]
 		} else {
 			b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 		}
-		if err := os.WriteFile(name, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, b, 0o666))
 		if _, _, err := readRun(name); err == nil {
 			t.Fatal("damage goes unnoticed")
 		}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -83,10 +84,7 @@ func TestSpoolSortsAnything(t *testing.T) {
 		number++
 		s := New(p, &scratch.Dir{FS: vfs.OS(), Name: dir}, false, func() int64 { return 0 })
 		s.Final = rapid.Bool().Draw(t, "final")
-		got, err := throughSpool(s, slices.Clone(e), by, 1+r.IntN(3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(throughSpool(s, slices.Clone(e), by, 1+r.IntN(3)))(t)
 		if !slices.Equal(got, sorted(e, byValue)) {
 			t.Fatalf("wrong order")
 		}
@@ -112,16 +110,10 @@ func TestRunsInOrderAreWrittenOnce(t *testing.T) {
 		for i := 50; c.swapped && i < len(in); i += 100 {
 			in[i], in[i+1] = in[i+1], in[i]
 		}
-		if err := addAll(s, in); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, addAll(s, in))
+		must.Do(t, s.Finish())
 		by := Order{KeyBits: 12}
-		if err := s.sort(t.Context(), 0, len(s.runs), 2, nil, by, func(int) {}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.sort(t.Context(), 0, len(s.runs), 2, nil, by, func(int) {}))
 		if n := s.Spilled(); n < c.times*s.FileBytes() || c.times == 1 && n != s.FileBytes() {
 			t.Errorf("swapped %v: %d bytes written for %d", c.swapped, n, s.FileBytes())
 		}
@@ -186,31 +178,20 @@ func TestDamagedTemporaryFileIsNoticed(t *testing.T) {
 		p := Budget{Run: 64, First: 64, ReadBuf: 16, FanIn: 8, Space: 1 << 20}
 		s := New(p, &scratch.Dir{FS: vfs.OS(), Name: filepath.Join(t.TempDir(), "x")}, false, func() int64 { return 0 })
 		by := Order{KeyBits: 20}
-		if err := addAll(s, randomEntries(rand.New(rand.NewPCG(1, 1)), 500, by.KeyBits, false)); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, addAll(s, randomEntries(rand.New(rand.NewPCG(1, 1)), 500, by.KeyBits, false)))
+		must.Do(t, s.Finish())
 		damage := func() {
 			name := s.dir.Path(s.runs[2].name)
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(os.ReadFile(name))(t)
 			b[len(b)-40] ^= 4
-			if err := os.WriteFile(name, b, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, b, 0o666))
 		}
 		var err error
 		if when == "before sort" {
 			damage()
 			err = s.sort(context.Background(), 0, len(s.runs), 1, nil, by, func(int) {})
 		} else {
-			if err := s.sort(context.Background(), 0, len(s.runs), 1, nil, by, func(int) {}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.sort(context.Background(), 0, len(s.runs), 1, nil, by, func(int) {}))
 			damage()
 			var m *Merger
 			if m, err = s.merge(s.runs, by); err == nil {

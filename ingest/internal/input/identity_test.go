@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -15,13 +16,8 @@ import (
 func TestContentSum(t *testing.T) {
 	sum := func(b []byte) string {
 		path := filepath.Join(t.TempDir(), "in")
-		if err := os.WriteFile(path, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		s, err := (Files{FS: vfs.OS()}).contentSum(t.Context(), path, int64(len(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, b, 0o666))
+		s := must.Get((Files{FS: vfs.OS()}).contentSum(t.Context(), path, int64(len(b))))(t)
 		return s
 	}
 	r := rand.New(rand.NewPCG(1, 1))

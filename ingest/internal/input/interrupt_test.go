@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -20,12 +21,8 @@ func gzipOf(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Write(text))(t)
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -38,17 +35,10 @@ func TestReadEndsWithContext(t *testing.T) {
 		"plain":         make([]byte, 4<<20),
 	} {
 		file := filepath.Join(t.TempDir(), "in")
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, data, 0o600))
 		ctx, cancel := context.WithCancel(t.Context())
-		in, err := Opener{Files: Files{FS: vfs.OS()}, Bytes: new(atomic.Int64)}.Open(ctx, file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := in.Peek(6); err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(Opener{Files: Files{FS: vfs.OS()}, Bytes: new(atomic.Int64)}.Open(ctx, file))(t)
+		must.Get(in.Peek(6))(t)
 		cancel()
 		if at, _, err := in.At(); err != nil {
 			t.Error(err)

@@ -15,22 +15,16 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // xzOf is a stream of a text.
 func xzOf(t testing.TB, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := xz.WriterConfig{DictCap: 1 << 12, BlockSize: 1 << 10}.NewWriter(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(xz.WriterConfig{DictCap: 1 << 12, BlockSize: 1 << 10}.NewWriter(&b))(t)
+	must.Get(w.Write(text))(t)
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -82,10 +76,7 @@ func TestXZWindow(t *testing.T) {
 // read end in the footer of a stream: what has been cut within one is refused.
 func FuzzXZ(f *testing.F) {
 	for _, name := range []string{"lines.xz", "window.xz"} {
-		b, err := os.ReadFile(filepath.Join("..", "..", "testdata", name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := must.Get(os.ReadFile(filepath.Join("..", "..", "testdata", name)))(f)
 		f.Add(b, uint16(len(b)/2))
 	}
 	one := xzOf(f, []byte("1::2::3\n"))

@@ -7,16 +7,14 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Rows without entries are written until the context ends: a few bytes of an input can stand for billions of them.
 func TestEmptyRowsEndWithContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
-	staging, err := csr.Stage(vfs.OS(), path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	staging := must.Get(csr.Stage(vfs.OS(), path, false))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	w, err := Create(ctx, path, csr.CreateOptions{
 		FS: vfs.OS(), Cols: 1, Values: csr.Values{Coding: csr.Constant, Table: []float64{1}}, Staging: staging, Source: map[string]any{},

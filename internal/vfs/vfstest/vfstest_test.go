@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -15,10 +16,7 @@ import (
 func TestFaultFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	fsys := &vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpWrite, 1, vfstest.ErrInjected)}
-	f, err := fsys.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(fsys.Create(name))(t)
 	if n, err := f.Write([]byte("abcd")); n != 4 || err != nil {
 		t.Errorf("first write: %d, %v", n, err)
 	}

@@ -7,25 +7,22 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestLinesStayInside: nothing before or behind the text is read, which would be a fault here.
 func TestLinesStayInside(t *testing.T) {
 	needVectors(t)
 	page := os.Getpagesize()
-	mem, err := unix.Mmap(-1, 0, 3*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mem := must.Get(unix.Mmap(-1, 0, 3*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE))(t)
 	defer func() {
 		if err := unix.Munmap(mem); err != nil {
 			t.Error(err)
 		}
 	}()
 	for _, outside := range [][]byte{mem[:page], mem[2*page:]} {
-		if err := unix.Mprotect(outside, unix.PROT_NONE); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.Mprotect(outside, unix.PROT_NONE))
 	}
 	inside := mem[page : 2*page]
 	const line = "12345678::12345678::12345678.1234567::1234567890123456\r\n"
