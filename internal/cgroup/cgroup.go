@@ -1,6 +1,6 @@
 // Package cgroup runs processes under a limit of memory that the kernel
-// enforces, the page cache of the files they read and write included, and on
-// request of what they read a second: a cgroup of version 2, or of version 1.
+// enforces, the page cache of the files they read and write included: a cgroup of
+// version 2, or of version 1.
 package cgroup
 
 import "errors"

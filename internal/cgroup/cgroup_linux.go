@@ -19,19 +19,18 @@ import (
 
 // Group is a memory cgroup.
 type Group struct {
-	dirs []string // the first has the memory
+	dir string
 	version
 }
 
 // version is how a version of cgroups names things.
 type version struct {
 	root, mark, limit, peak, killed string
-	reads                           string // group of its own for the limit of reads, if it needs one
 }
 
 var versions = []version{
-	{"/sys/fs/cgroup", "cgroup.controllers", "memory.max", "memory.peak", "memory.events", ""},
-	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control", "/sys/fs/cgroup/blkio"},
+	{"/sys/fs/cgroup", "cgroup.controllers", "memory.max", "memory.peak", "memory.events"},
+	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"},
 }
 
 // New makes a group whose processes together may have the given bytes of memory.
@@ -41,59 +40,17 @@ func New(name string, bytes int64) (*Group, error) {
 		if _, err := os.Stat(filepath.Join(v.root, v.mark)); err != nil {
 			continue
 		}
-		g := &Group{version: v}
-		err := g.add(filepath.Join(v.root, fmt.Sprintf("%s-%d", name, os.Getpid())), v.limit, strconv.FormatInt(bytes, 10))
+		g := &Group{filepath.Join(v.root, fmt.Sprintf("%s-%d", name, os.Getpid())), v}
+		err := os.Mkdir(g.dir, 0o755)
 		if err == nil {
-			return g, nil
+			if err = os.WriteFile(filepath.Join(g.dir, v.limit), strconv.AppendInt(nil, bytes, 10), 0o644); err == nil {
+				return g, nil
+			}
+			err = errors.Join(err, g.Remove())
 		}
-		reasons = append(reasons, errors.Join(err, g.Remove()))
+		reasons = append(reasons, err)
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(reasons...))
-}
-
-// add makes the directory if it is not there, as one of the group, and sets a limit in it.
-func (g *Group) add(dir, file, limit string) error {
-	if !slices.Contains(g.dirs, dir) {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return err
-		}
-		g.dirs = append(g.dirs, dir)
-	}
-	return os.WriteFile(filepath.Join(dir, file), []byte(limit), 0o644)
-}
-
-// LimitReads lets the group read rate bytes a second from the disk that file is on.
-func (g *Group) LimitReads(file string, rate int64) error {
-	disk, err := diskOf(file)
-	if err != nil {
-		return err
-	}
-	if g.reads == "" {
-		err = g.add(g.dirs[0], "io.max", fmt.Sprintf("%s rbps=%d", disk, rate))
-	} else {
-		err = g.add(filepath.Join(g.reads, filepath.Base(g.dirs[0])), "blkio.throttle.read_bps_device", fmt.Sprintf("%s %d", disk, rate))
-	}
-	if err != nil {
-		return fmt.Errorf("%w: reading cannot be limited: %w", ErrUnavailable, err)
-	}
-	return nil
-}
-
-// diskOf is the number of the disk that a file is on, not of a partition.
-func diskOf(file string) (string, error) {
-	var s unix.Stat_t
-	if err := unix.Stat(file, &s); err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
-	}
-	part := fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(s.Dev), unix.Minor(s.Dev))
-	if _, err := os.Stat(part + "/partition"); err == nil {
-		part += "/.." // the disk is the directory above, once the link is resolved
-	}
-	number, err := os.ReadFile(part + "/dev")
-	if err != nil {
-		return "", fmt.Errorf("find the disk of %s: %w", file, err)
-	}
-	return strings.TrimSpace(string(number)), nil
 }
 
 // Command makes cmd one that begins inside of the group, and returns it. Without a
@@ -102,17 +59,13 @@ func (g *Group) Command(cmd *exec.Cmd) *exec.Cmd {
 	if g == nil {
 		return cmd
 	}
-	var enter strings.Builder
-	for _, dir := range g.dirs {
-		fmt.Fprintf(&enter, "echo $$ >'%s/cgroup.procs' && ", dir)
-	}
-	cmd.Args = slices.Concat([]string{"sh", "-c", enter.String() + `exec "$@"`, "sh", cmd.Path}, cmd.Args[1:])
+	cmd.Args = slices.Concat([]string{"sh", "-c", fmt.Sprintf(`echo $$ >'%s/cgroup.procs' && exec "$@"`, g.dir), "sh", cmd.Path}, cmd.Args[1:])
 	cmd.Path = "/bin/sh"
 	return cmd
 }
 
 func (g *Group) Usage() (u Usage, err error) {
-	data, err := os.ReadFile(filepath.Join(g.dirs[0], g.peak))
+	data, err := os.ReadFile(filepath.Join(g.dir, g.peak))
 	if err == nil {
 		u.Peak, err = strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
 	} else if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +74,7 @@ func (g *Group) Usage() (u Usage, err error) {
 	if err != nil {
 		return u, err
 	}
-	if data, err = os.ReadFile(filepath.Join(g.dirs[0], g.killed)); err != nil {
+	if data, err = os.ReadFile(filepath.Join(g.dir, g.killed)); err != nil {
 		return u, err
 	}
 	for sc := bufio.NewScanner(bytes.NewReader(data)); sc.Scan(); {
@@ -137,15 +90,8 @@ func (g *Group) Remove() (err error) {
 	if g == nil {
 		return nil
 	}
-	for _, dir := range g.dirs {
-		err = errors.Join(err, removeSoon(dir))
-	}
-	return err
-}
-
-func removeSoon(dir string) (err error) {
 	for range 100 {
-		if err = os.Remove(dir); err == nil {
+		if err = os.Remove(g.dir); err == nil {
 			return nil
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -9,8 +9,6 @@ type Group struct{}
 
 func New(string, int64) (*Group, error) { return nil, ErrUnavailable }
 
-func (*Group) LimitReads(string, int64) error { return ErrUnavailable }
-
 func (*Group) Command(cmd *exec.Cmd) *exec.Cmd { return cmd }
 
 func (*Group) Usage() (Usage, error) { return Usage{}, ErrUnavailable }

@@ -28,13 +28,6 @@ type Result struct {
 	VectorsRead   int64                      `json:"vectors_read"`
 	VectorsWrote  int64                      `json:"vectors_written"`
 	Settings      map[string]json.RawMessage `json:"settings"`
-	Choice        *Choice                    `json:"choice,omitempty"`
-}
-
-// Choice is what --method auto has chosen.
-type Choice struct {
-	Flags []string `json:"flags"`
-	Why   string   `json:"why"`
 }
 
 // Method is the method with its widths, as flags.
