@@ -3,8 +3,8 @@
 //
 //	go run ./bench/paper [-scale small|full] [-data DIR] [-ml10m FILE] -o DIR
 //
-// [Run] is one run: a list of cases, each one solve or a few, whose records go into tables
-// (CSV), figures (SVG and PNG), paper.json, and report.md, which explains all of it.
+// [Run] is one run: a list of cases, each one solve or a few, whose records go into
+// records.json, figures (SVG and PNG), paper.json, and report.md, which explains all of it.
 //
 // Scale small takes less than a minute, full less than two hours. Real data that are
 // not in -data are left out, and the report says so. The counts of a report depend on

@@ -98,7 +98,7 @@ func checkOutputs(t *testing.T, dir string) {
 			t.Errorf("the report does not contain %q", wanted)
 		}
 	}
-	for _, name := range regexp.MustCompile(`[a-z0-9-]+\.(csv|png|svg|json)`).FindAllString(report, -1) {
+	for _, name := range regexp.MustCompile(`[a-z0-9-]+\.(png|svg|json)`).FindAllString(report, -1) {
 		read(t, dir, name) // what is named is there
 	}
 	var s Summary
@@ -114,8 +114,10 @@ func checkOutputs(t *testing.T, dir string) {
 			t.Errorf("%s.png is no figure", figure)
 		}
 	}
-	if rows := strings.Count(read(t, dir, "table.csv"), "\n"); rows != 1+len(decays)*len(tableMethods) {
-		t.Errorf("table.csv has %d lines", rows)
+	var records []*Record
+	must.Do(t, json.Unmarshal([]byte(read(t, dir, "records.json")), &records))
+	if n := len(in(records, "table", "", "")); n != len(decays)*len(tableMethods) {
+		t.Errorf("records.json has %d runs of the table", n)
 	}
 }
 

@@ -31,7 +31,7 @@ func (l *lab) report(tasks []task) error {
 	s := l.summarise(records, missing)
 	names, err := l.figures(records)
 	s.Figures = names
-	return errors.Join(err, l.writeTables(records), l.writeReport(s))
+	return errors.Join(err, l.writeRecords(records), l.writeReport(s))
 }
 
 // Summary is paper.json: what the report says, for programs.

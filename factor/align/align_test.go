@@ -20,6 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -46,10 +47,7 @@ func result(t *testing.T, v *mat.Dense, ids []string) *factor.Result {
 	sum, err := npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "V.npy"), v, nil)
 	r.Files = append(r.Files, factor.File{Name: "V.npy", Size: sum.Size, CRC: sum.CRC, Pieces: sum.Pieces})
 	sealed, err2 := durable.Seal(r, &r.CRC)
-	err = errors.Join(err, err2, os.WriteFile(filepath.Join(dir, "cols.ids"), []byte(text), 0o666), os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, err2, os.WriteFile(filepath.Join(dir, "cols.ids"), []byte(text), 0o666), os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666)))
 	if r, err = factor.Open(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -82,15 +80,10 @@ func ids(n int) (all []string) {
 
 func arrayOf(t *testing.T, path string) *mat.Dense {
 	t.Helper()
-	m, err := npy.Open(vfs.OS(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(npy.Open(vfs.OS(), path))(t)
 	defer m.Close()
 	x := mat.NewDense(int(m.Rows), int(m.Cols), nil)
-	if err := m.ReadRows(0, 0, x); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.ReadRows(0, 0, x))
 	return x
 }
 
@@ -109,10 +102,7 @@ func TestTurned(t *testing.T) {
 	turned.Mul(v, q)
 	fresh := result(t, turned.Slice(50, n, 0, k).(*mat.Dense), names[50:])
 	dir := filepath.Join(t.TempDir(), "x")
-	a, err := align.Align(t.Context(), fresh, old, align.Options{What: "V", Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(align.Align(t.Context(), fresh, old, align.Options{What: "V", Dir: dir}))(t)
 	if a.Common != n-150 || a.Fresh != 100 || a.Gone != 50 || a.Rows != n-50 || a.After > 1e-7 || a.Before < 0.5 || a.Changed != 0 || a.Sample != 200 {
 		t.Errorf("%+v", a)
 	}

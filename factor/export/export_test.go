@@ -23,6 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -42,29 +43,16 @@ func result(t *testing.T) *factor.Result {
 		users = append(users, fmt.Sprintf("user %02d", i))
 	}
 	for i := range 300 {
-		line, err := json.Marshal(map[string]any{"user": users[i%len(users)], "item": i * 7 % 23 * 3, "rating": 1 + i%5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(json.Marshal(map[string]any{"user": users[i%len(users)], "item": i * 7 % 23 * 3, "rating": 1 + i%5}))(t)
 		fmt.Fprintf(&text, "%s\n", line)
 	}
 	titles := filepath.Join(work, "titles.csv")
-	if err := os.WriteFile(titles, []byte("item,title\n0,\"Casablanca, \"\"1942\"\"\"\n3,Amélie\n66,M\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(titles, []byte("item,title\n0,\"Casablanca, \"\"1942\"\"\"\n3,Amélie\n66,M\n"), 0o666))
 	path := filepath.Join(work, "m.csr")
-	_, err := ingest.Ingest(t.Context(), []string{"-"}, path, ingest.Options{Stdin: strings.NewReader(text.String()), Memory: 128 << 20, Duplicates: ingest.Last, ColTitles: titles})
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.Ingest(t.Context(), []string{"-"}, path, ingest.Options{Stdin: strings.NewReader(text.String()), Memory: 128 << 20, Duplicates: ingest.Last, ColTitles: titles}))(t)
+	store := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
 	r, err := factor.Run(t.Context(), store, factor.Options{Rank: 3, Dir: filepath.Join(work, "out")})
-	if err := errors.Join(err, store.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, store.Close()))
 	return r
 }
 
@@ -118,10 +106,7 @@ func expectedOf(t *testing.T, r *factor.Result, what string) (e expected) {
 func exported(t *testing.T, r *factor.Result, what, format string) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x."+format)
-	report, err := export.Write(t.Context(), r, export.Options{What: what, File: file, Format: format, Workers: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(export.Write(t.Context(), r, export.Options{What: what, File: file, Format: format, Workers: 3}))(t)
 	b, err := os.ReadFile(file)
 	if err != nil || int64(len(b)) != report.Bytes {
 		t.Fatalf("%d bytes, %+v, %v", len(b), report, err)
@@ -188,9 +173,7 @@ func TestRefuses(t *testing.T) {
 	r := result(t)
 	dir := t.TempDir()
 	there := filepath.Join(dir, "there.npy")
-	if err := os.WriteFile(there, []byte("x"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(there, []byte("x"), 0o666))
 	file := filepath.Join(dir, "x.npy")
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -225,9 +208,7 @@ func TestFaults(t *testing.T) {
 	r := result(t)
 	file := filepath.Join(t.TempDir(), "x.parquet")
 	for at := 0; ; at++ {
-		if err := os.WriteFile(file, []byte("old"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte("old"), 0o666))
 		_, err := export.Write(t.Context(), r, export.Options{What: "V", File: file, Replace: true, FS: &vfstest.FaultFS{Inject: vfstest.FailAt(at)}})
 		left, bad := os.ReadDir(filepath.Dir(file))
 		if bad != nil || len(left) != 1 {
@@ -262,18 +243,13 @@ func TestBare(t *testing.T) {
 // TestArray: X of an alignment, which turns a result to itself, is its V with ids and titles; a damaged description is told.
 func TestArray(t *testing.T) {
 	r, dir := result(t), filepath.Join(t.TempDir(), "x")
-	if _, err := align.Align(t.Context(), r, r, align.Options{What: "V", Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(align.Align(t.Context(), r, r, align.Options{What: "V", Dir: dir}))(t)
 	file, want := filepath.Join(t.TempDir(), "x.parquet"), expectedOf(t, r, "V")
 	report, err := export.WriteArray(t.Context(), dir, export.Options{What: "X", File: file})
 	if err != nil || !report.IDs || !report.Titles || report.Rows != r.Cols || report.Columns != r.K {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(file))(t)
 	if parquetOf != nil && !mat.EqualApprox(mat.NewDense(int(r.Cols), r.K, parquetOf(t, b, want)), want.x, 1e-14) {
 		t.Error("other numbers")
 	}
@@ -284,16 +260,11 @@ func TestArray(t *testing.T) {
 		t.Error(err)
 	}
 	name := filepath.Join(dir, "alignment.json")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(name))(t)
 	for i := 0; i < len(text); i += 7 {
 		bad := bytes.Clone(text)
 		bad[i] ^= 1
-		if err := os.WriteFile(name, bad, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, bad, 0o666))
 		if _, err := export.WriteArray(t.Context(), dir, export.Options{What: "X", File: file, Replace: true}); err == nil || !strings.Contains(err.Error(), "the file is damaged; make it again") {
 			t.Fatalf("byte %d: %v", i, err)
 		}

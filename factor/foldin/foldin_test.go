@@ -20,6 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/foldin"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/stream/view"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -42,26 +43,17 @@ func ingested(t testing.TB, ratings []rating, orient ingest.Orientation) *csr.St
 	t.Helper()
 	var text strings.Builder
 	for _, r := range ratings {
-		line, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(json.Marshal(r))(t)
 		fmt.Fprintf(&text, "%s\n", line)
 	}
 	path := filepath.Join(t.TempDir(), "m.csr")
-	_, err := ingest.Ingest(context.Background(), []string{"-"}, path, ingest.Options{Stdin: strings.NewReader(text.String()), Memory: 128 << 20, Orient: orient})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.Ingest(context.Background(), []string{"-"}, path, ingest.Options{Stdin: strings.NewReader(text.String()), Memory: 128 << 20, Orient: orient}))(t)
 	return opened(t, path)
 }
 
 func opened(t testing.TB, path string) *csr.Store {
 	t.Helper()
-	store, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
@@ -85,10 +77,7 @@ func ratings(users, items int) (all []rating) {
 
 func pipeline(t testing.TB, text string) view.Pipeline {
 	t.Helper()
-	p, err := view.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(view.Parse(text))(t)
 	return p
 }
 
@@ -107,24 +96,16 @@ func factorised(t testing.TB, store *csr.Store, p view.Pipeline, k int) *factor.
 func projected(t testing.TB, r *factor.Result, store *csr.Store, o foldin.Options) (*foldin.Projection, *mat.Dense) {
 	t.Helper()
 	o.Dir = filepath.Join(t.TempDir(), "x")
-	p, err := foldin.Project(context.Background(), r, store, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(foldin.Project(context.Background(), r, store, o))(t)
 	return p, arrayOf(t, filepath.Join(o.Dir, "X.npy"))
 }
 
 func arrayOf(t testing.TB, path string) *mat.Dense {
 	t.Helper()
-	m, err := npy.Open(vfs.OS(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(npy.Open(vfs.OS(), path))(t)
 	defer m.Close()
 	x := mat.NewDense(int(m.Rows), int(m.Cols), nil)
-	if err := m.ReadRows(0, 0, x); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.ReadRows(0, 0, x))
 	return x
 }
 
@@ -136,9 +117,7 @@ func scaled(t testing.TB, r *factor.Result, columns bool) *mat.Dense {
 	if columns {
 		x, read = mat.NewDense(int(r.Cols), r.K, nil), r.ReadV
 	}
-	if err := read(0, x); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, read(0, x))
 	x.Apply(func(_, j int, v float64) float64 { return v * float64(r.Sigma[j]) }, x)
 	return x
 }
@@ -214,9 +193,7 @@ func TestUnknown(t *testing.T) {
 		t.Errorf("%+v", said)
 	}
 	v, mean := mat.NewDense(20, 2, nil), arrayOf(t, filepath.Join(r.Dir(), r.View.Statistics[0].File))
-	if err := r.ReadV(0, v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.ReadV(0, v))
 	for i, row := range []map[int]float64{{3: 4, 7: 1}, {}, {19: 5}} {
 		for c := range 2 {
 			want := 0.0
@@ -250,10 +227,7 @@ func TestIDKinds(t *testing.T) {
 	a, b := ingested(t, words, ingest.OrientAuto), ingested(t, numbers, ingest.OrientAuto)
 	r := factorised(t, a, nil, 2)
 	said, x := projected(t, r, b, foldin.Options{})
-	names, err := r.RowNames(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(r.RowNames(t.Context()))(t)
 	defer names.Close()
 	want := scaled(t, r, false)
 	for i := range 30 {
@@ -329,9 +303,7 @@ func TestHistory(t *testing.T) {
 		r := factorised(t, store, pipeline(t, text), 2)
 		said, x := projected(t, r, store, foldin.Options{History: true})
 		v, want := mat.NewDense(20, 2, nil), mat.NewDense(50, 2, nil)
-		if err := r.ReadV(0, v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.ReadV(0, v))
 		for _, e := range all {
 			var i, j int
 			fmt.Sscanf(e.User+e.Item, "u%04di%04d", &i, &j)

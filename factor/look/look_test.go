@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -39,10 +40,7 @@ func random(t *testing.T, rows, cols int, seed uint64) *csr.Store {
 // pipeline parses a view.
 func pipeline(t *testing.T, text string) view.Pipeline {
 	t.Helper()
-	p, err := view.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(view.Parse(text))(t)
 	return p
 }
 
@@ -55,9 +53,7 @@ func logged() (*slog.Logger, *bytes.Buffer) {
 // Whoever looks at a view is told of ids in its lists that the matrix does not have, as a run is.
 func TestLooksTellOfUnknownIDs(t *testing.T) {
 	store, list := random(t, 50, 12, 3), filepath.Join(t.TempDir(), "ids.txt")
-	if err := os.WriteFile(list, []byte("0\n3\nnone\n7"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(list, []byte("0\n3\nnone\n7"), 0o666))
 	view := pipeline(t, "keep=columns,"+list+" · log1p")
 	const want = "unknown=1 ids=4"
 	log, said := logged()

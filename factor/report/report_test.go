@@ -24,6 +24,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -48,9 +49,7 @@ func made(t testing.TB, n, m int, rowName, colName func(i int) string) *csr.Stor
 	for i := range n {
 		for j := range m {
 			if x := rng.IntN(10); x > 2 || i == j {
-				if err := w.Write([]string{rowName(i), colName(j), strconv.Itoa(x + 1)}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.Write([]string{rowName(i), colName(j), strconv.Itoa(x + 1)}))
 			}
 		}
 	}
@@ -59,22 +58,13 @@ func made(t testing.TB, n, m int, rowName, colName func(i int) string) *csr.Stor
 	var named bytes.Buffer
 	w = csv.NewWriter(&named)
 	for j := range m {
-		if err := w.Write([]string{colName(j), "title of " + hostile[j%8]}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Write([]string{colName(j), "title of " + hostile[j%8]}))
 	}
 	w.Flush()
-	if err := os.WriteFile(titles, named.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(titles, named.Bytes(), 0o666))
 	path := filepath.Join(dir, "m <b>.csr")
-	if _, err := ingest.Ingest(t.Context(), []string{"-"}, path, ingest.Options{Stdin: &text, Memory: 128 << 20, ColTitles: titles}); err != nil {
-		t.Fatal(err)
-	}
-	store, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.Ingest(t.Context(), []string{"-"}, path, ingest.Options{Stdin: &text, Memory: 128 << 20, ColTitles: titles}))(t)
+	store := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
@@ -92,10 +82,7 @@ func hostileName(i int) string { return fmt.Sprintf("%s %d", hostile[i%len(hosti
 func factorised(t testing.TB, store *csr.Store, o factor.Options) *factor.Result {
 	t.Helper()
 	o.Dir = filepath.Join(t.TempDir(), "out")
-	r, err := factor.Run(t.Context(), store, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(factor.Run(t.Context(), store, o))(t)
 	return r
 }
 
@@ -103,9 +90,7 @@ func factorised(t testing.TB, store *csr.Store, o factor.Options) *factor.Result
 func written(t testing.TB, r *factor.Result, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(t.Context(), &b, r, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(t.Context(), &b, r, o))
 	return b.String()
 }
 
@@ -303,9 +288,7 @@ func TestKindsOfResults(t *testing.T) {
 func TestStorePage(t *testing.T) {
 	store := made(t, 12, 30, hostileName, hostileName) // kept transposed
 	var b bytes.Buffer
-	if err := WriteStore(t.Context(), &b, store, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteStore(t.Context(), &b, store, Options{}))
 	p := parse(t, b.String())
 	if !slices.Equal(p.headings, []string{"Entries", "Go on"}) || !strings.Contains(p.text, "12 × 30") || !strings.Contains(p.text, store.Fingerprint()) || !strings.Contains(p.pre, " -k 10 ") {
 		t.Errorf("%q: %s", p.headings, p.text)
@@ -322,9 +305,7 @@ func TestSize(t *testing.T) {
 		fmt.Fprintf(&text, "%s\t%s\n", long(i), long(i%11))
 	}
 	labels := filepath.Join(t.TempDir(), "labels")
-	if err := os.WriteFile(labels, []byte(text.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(labels, []byte(text.String()), 0o666))
 	page := written(t, r, Options{Store: store, Components: MaxComponents, Top: MaxTop, Labels: labels})
 	if p := parse(t, page); len(p.rows) != 301 {
 		t.Errorf("%d lines", len(p.rows))
@@ -349,26 +330,19 @@ func TestDamage(t *testing.T) {
 	store := made(t, 30, 20, plainName("r"), plainName("c"))
 	r := factorised(t, store, factor.Options{Rank: 3})
 	name := filepath.Join(r.Dir(), layout.Events)
-	sound, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sound := must.Get(os.ReadFile(name))(t)
 	for what, bytes := range map[string][]byte{
 		"a changed digit": regexp.MustCompile(`"pass":1`).ReplaceAll(sound, []byte(`"pass":2`)),
 		"a missing line":  sound[:bytes.LastIndexByte(sound[:len(sound)-1], '\n')+1],
 		"no JSON":         append([]byte("{"), sound...),
 		"a long line":     append(make([]byte, layout.LongestEvent+1), sound...),
 	} {
-		if err := os.WriteFile(name, bytes, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, bytes, 0o666))
 		if err := Write(t.Context(), io.Discard, r, Options{}); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), layout.Events) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(name))
 	if p := parse(t, written(t, r, Options{})); slices.Contains(p.headings, "Convergence") {
 		t.Error("curves without events")
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -60,10 +61,7 @@ func begin(t *testing.T, o Options) *Server {
 		o.Source = some()
 	}
 	o.rate = 1000
-	s, err := Listen(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Listen(t.Context(), o))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -81,21 +79,13 @@ var client = &http.Client{
 // get asks for a path with what change does to the request.
 func get(t *testing.T, s *Server, path string, change func(*http.Request)) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+path, nil))(t)
 	if change != nil {
 		change(req)
 	}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(client.Do(req))(t)
 	body, err := io.ReadAll(resp.Body)
-	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, resp.Body.Close()))
 	return resp, string(body)
 }
 
@@ -148,26 +138,16 @@ func TestPages(t *testing.T) {
 func TestNoFileIsServed(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "runs")
-	if err := os.Mkdir(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(folder, 0o777))
 	const secret = "the secret"
 	for _, name := range []string{filepath.Join(dir, "secret"), filepath.Join(folder, "secret"), filepath.Join(dir, "out.live")} {
-		if err := os.WriteFile(name, []byte(secret), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(secret), 0o666))
 	}
-	source, err := live.Open(t.Context(), vfs.OS(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(live.Open(t.Context(), vfs.OS(), folder))(t)
 	s := begin(t, Options{Source: source})
 	for _, name := range []string{"../secret", "../out", "secret", "..%2fsecret", "%2e%2e/secret", "..", ".", "/etc/passwd", "....//secret", "secret%00", dir + "/out"} {
 		for _, path := range []string{"/" + name, "/?run=" + name, "/api/runs?run=" + name, "/api/events?run=" + name, "/metrics?run=" + name, "/watch.js/../" + name} {
-			conn, err := net.Dial("tcp", s.Addr())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Get(net.Dial("tcp", s.Addr()))(t)
 			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path) // as it is: a client would clean it
 			_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 			answer, err := io.ReadAll(conn)
@@ -281,14 +261,9 @@ func TestListenRefuses(t *testing.T) {
 func event(t *testing.T, r *bufio.Reader) (s live.State) {
 	t.Helper()
 	for {
-		line, err := r.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(r.ReadString('\n'))(t)
 		if text, is := strings.CutPrefix(line, "data: "); is {
-			if err := json.Unmarshal([]byte(text), &s); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(text), &s))
 			return s
 		}
 	}
@@ -301,10 +276,7 @@ func TestEventsBesideHostileClients(t *testing.T) {
 	defer rec.End(live.Finished, "")
 	s := begin(t, Options{Source: Of(rec)})
 	for i := range MaxConns / 2 {
-		conn, err := net.Dial("tcp", s.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", s.Addr()))(t)
 		defer conn.Close()
 		switch i % 3 { // those that never read the events, the page, and that never say what they want
 		case 0:
@@ -313,10 +285,7 @@ func TestEventsBesideHostileClients(t *testing.T) {
 			fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		}
 	}
-	resp, err := client.Get("http://" + s.Addr() + "/api/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(client.Get("http://" + s.Addr() + "/api/events"))(t)
 	defer resp.Body.Close()
 	if resp.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatal(resp.Header)
@@ -341,10 +310,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	s := begin(t, Options{})
 	var busy int
 	for range MaxStreams + 3 {
-		resp, err := client.Get("http://" + s.Addr() + "/api/events")
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Get(client.Get("http://" + s.Addr() + "/api/events"))(t)
 		defer resp.Body.Close()
 		if resp.StatusCode == http.StatusServiceUnavailable {
 			busy++
@@ -373,10 +339,7 @@ func TestStatesAreReadOnce(t *testing.T) {
 
 // No more connections are open, or begin, than a gate lets through.
 func TestGate(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	const rate = 25
 	g := newGate(l, rate)
 	var open []net.Conn
@@ -399,10 +362,7 @@ func TestGate(t *testing.T) {
 	}()
 	began := time.Now()
 	for range MaxConns + 1 {
-		c, err := net.Dial("tcp", g.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("tcp", g.Addr().String()))(t)
 		open = append(open, c)
 	}
 	var served []net.Conn
