@@ -1,43 +1,80 @@
-package main
+package ingest
 
 import (
-	"encoding/json"
+	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
-// The whole of it on a small scale: a text that does not fit into the limit is
-// ingested, killed on the way and resumed; the store is that of an ingest
+type config struct {
+	dir, out, program string
+	gdsvd             *harness.Program
+	size              int64 // of the text
+	memory            string
+	limit             int64   // of the group of processes
+	kill              float64 // when this share of the text has been read
+	part              int64   // ratings of a file
+	again             bool
+}
+
+// asked is what the flags of the test say.
+var asked config
+
+func init() {
+	harness.SizeVar(flag.CommandLine, &asked.size, "size", "", "bytes of text (none: 100 MB, within 48 MiB)")
+	flag.StringVar(&asked.memory, "memory", "512MiB", "--memory of gdsvd")
+	harness.SizeVar(flag.CommandLine, &asked.limit, "limit", "640MiB", "memory of the process that the kernel allows, page cache included")
+	flag.Float64Var(&asked.kill, "kill", 0.5, "kill the ingest when so much of the text has been read (0: not)")
+	flag.Int64Var(&asked.part, "part", 10000054, "ratings of a file, users and films in proportion, 100000 or more")
+	flag.BoolVar(&asked.again, "again", false, "ingest once more without a break and compare")
+	flag.StringVar(&asked.dir, "dir", "", "existing `directory` for text and store (default: that for temporary files)")
+	flag.StringVar(&asked.program, "gdsvd", "", "the `program`; built if not given")
+	flag.StringVar(&asked.out, "o", "", "`name` of the tables, without .json and .md")
+}
+
+// A text that does not fit into the limit is ingested, killed on the way and resumed; the store is that of an ingest
 // without a break.
-func TestSmallIngest(t *testing.T) {
-	if !longtest.On() {
-		t.Skip("builds the program and makes 100 MB of text")
+func TestIngest(t *testing.T) {
+	c, runs := asked, 0
+	if c.size == 0 {
+		if !longtest.On() {
+			t.Skip("builds the program and makes 100 MB of text")
+		}
+		cgrouptest.New(t, "gdsvd-ingest-test", 64<<20)
+		c = config{size: 100e6, part: 300000, memory: "48MiB", limit: 64 << 20, kill: 0.01, again: true}
+		runs = 3
 	}
-	cgrouptest.New(t, "gdsvd-ingest-test", 64<<20)
-	dir := t.TempDir()
-	name := filepath.Join(dir, "results", "small")
-	err := run(t.Context(), []string{
-		"-size", "100MB", "-part", "300000", "-memory", "48MiB", "-limit", "64MiB", "-kill", "0.01", "-again", "-dir", filepath.Join(dir, "work"), "-o", name,
+	program, err := harness.Open(t.Context(), c.program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program.Log = t.Output()
+	c.gdsvd = program
+	if c.dir, err = os.MkdirTemp(c.dir, "gdsvd-ingest-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(program.Close(), os.RemoveAll(c.dir)); err != nil {
+			t.Error(err)
+		}
 	})
+	r, err := c.measure(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r report
-	b, err := os.ReadFile(name + ".json")
-	if err == nil {
-		err = json.Unmarshal(b, &r)
+	if c.out == "" {
+		c.out = filepath.Join(t.TempDir(), "ingest")
 	}
-	if err != nil {
-		t.Fatal(err)
+	if err := harness.Write(c.out, r, r.table()); err != nil {
+		t.Error(err)
 	}
-	if !r.Same || r.Resumed.Runs < 3 || r.Resumed.Resumes != 1 || r.Killed == nil || r.Group.Killed > 0 || r.Group.Peak > r.Limit+1<<20 {
-		t.Errorf("%s", b)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "work")); err == nil {
-		t.Error("the work is not removed")
+	if c.again && !r.Same || r.Resumed.Runs < runs || c.kill > 0 && (r.Killed == nil || r.Resumed.Resumes != 1) || r.Group.Killed > 0 || r.Group.Peak > r.Limit+1<<20 {
+		t.Errorf("%+v\n%s", r, r.table())
 	}
 }
