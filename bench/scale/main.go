@@ -25,9 +25,6 @@
 // takes is the median over the passes of the iteration, without the first one,
 // which fills memory.
 //
-// -flat leaves out the regime limit: what is left shows whether an
-// entry costs the same at every size, in memory, streamed, and from the disk.
-//
 // -store measures the regime limit alone, on a store of known values. With one whose vectors are larger than memory the
 // tables have what their files take, too:
 //
@@ -36,13 +33,14 @@
 //
 // NAME.json has everything, NAME.md the tables; NAME is bench/scale/results/scale unless -o
 // says otherwise. What is in NAME.json already is not measured again, so that a long series can be
-// measured a piece at a time; delete it to begin anew. -only makes one size of it, -make only the stores.
+// measured a piece at a time; delete it to begin anew. -only makes one size of it.
 //
 // Cgroups take Linux and root; where none can be made the program says so and
 // stops, unless -unlimited is given.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -69,7 +67,7 @@ type options struct {
 	regimes                 []string
 	method                  []string // flags of the regimes with a fixed one
 	rank                    int
-	makeOnly, unlimited     bool
+	unlimited               bool
 }
 
 // headroom is how much larger than its budget the cgroup of a run is: room for
@@ -102,8 +100,6 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.out, "o", filepath.Join("bench", "scale", "results", "scale"), "`NAME` of the tables")
 	f.Float64Var(&o.largest, "nnz", 1e8, "entries of the largest store")
 	f.Float64Var(&o.only, "only", 0, "measure the store of this many entries only")
-	flat := f.Bool("flat", false, "measure passes only, in the regimes with a fixed method")
-	f.BoolVar(&o.makeOnly, "make", false, "make the stores and stop")
 	f.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
 	harness.SizeVar(f, &o.memory, "memory", "512MiB", "budget of the regime limit")
 	harness.SizeVar(f, &o.streamMemory, "stream-memory", "62MiB", "budget of the regimes streaming and disk")
@@ -117,9 +113,6 @@ func parse(args []string) (*options, error) {
 		return nil, errors.New("want a positive -nnz and -k, and no arguments")
 	}
 	o.regimes, o.method = strings.Split(regimes, ","), strings.Fields(method)
-	if *flat {
-		o.regimes = fixed
-	}
 	for _, r := range o.regimes {
 		if !slices.Contains(allRegimes, r) {
 			return nil, fmt.Errorf("regime %q: there are %v", r, allRegimes)
@@ -154,21 +147,14 @@ func run(o *options) (err error) {
 		r.Rows = append(r.Rows, *row)
 		return errors.Join(r.write(o.out), r.verdict())
 	}
-	sizes := []float64{o.only}
-	if o.only == 0 { // the powers of ten from 10⁷ on up to the largest, and the largest
-		sizes = nil
-		for n := 1e7; n < 0.99*o.largest; n *= 10 {
-			sizes = append(sizes, n)
-		}
-		sizes = append(sizes, o.largest)
+	var sizes []float64 // the powers of ten from 10⁷ on up to the largest, and the largest; or the only one
+	for n := 1e7; o.only == 0 && n < 0.99*o.largest; n *= 10 {
+		sizes = append(sizes, n)
 	}
-	for _, n := range sizes {
+	for _, n := range append(sizes, cmp.Or(o.only, o.largest)) {
 		store, err := o.store(n)
 		if err != nil {
 			return err
-		}
-		if o.makeOnly {
-			continue
 		}
 		for _, regime := range o.regimes {
 			if r.has(store.NNZ, regime) {
@@ -187,9 +173,6 @@ func run(o *options) (err error) {
 				return err
 			}
 		}
-	}
-	if o.makeOnly {
-		return nil
 	}
 	return errors.Join(r.write(o.out), r.verdict())
 }

@@ -28,10 +28,7 @@ const (
 	resident  = "resident"
 )
 
-// fixed are those with a method that is always the same.
-var fixed = []string{streaming, disk, resident}
-
-var allRegimes = append([]string{limited}, fixed...)
+var allRegimes = []string{limited, streaming, disk, resident}
 
 type row struct {
 	Regime string `json:"regime"`
@@ -195,7 +192,7 @@ func (r *report) markdown() string {
 				float64(w.NNZ), w.Regime, mib(w.VectorFiles), mib(w.VectorsRead), mib(w.VectorsWrote), w.Between, w.Finish)
 		}
 	}
-	for _, regime := range fixed {
+	for _, regime := range allRegimes[1:] {
 		if low, high, ok := r.spread(regime); ok {
 			fmt.Fprintf(&b, "\n%s: %.2f to %.2f ns an entry, a ratio of %.2f\n", regime, low, high, high/low)
 		}
