@@ -159,8 +159,10 @@ func Median(x []float64) float64 {
 // SizeVar defines a flag for a size like 20GB or 512MiB.
 func SizeVar(f *flag.FlagSet, p *int64, name, value, usage string) {
 	s := &size{n: p}
-	if err := s.Set(value); err != nil {
-		panic("harness: " + err.Error())
+	if value != "" {
+		if err := s.Set(value); err != nil {
+			panic("harness: " + err.Error())
+		}
 	}
 	f.Var(s, name, usage)
 }
