@@ -31,19 +31,24 @@ type CheckReport struct {
 	Warnings []string // e.g. stray files
 }
 
-// SoundShard reads a shard of the store with a fingerprint, and tells whether there is nothing wrong with it.
-func SoundShard(ctx context.Context, fsys vfs.FS, path, fingerprint string, shard int) (bool, error) {
+// SoundShards reads shards [from, to) of the store with a fingerprint, and tells of each whether there is nothing wrong with it.
+func SoundShards(ctx context.Context, fsys vfs.FS, path, fingerprint string, from, to int) (sound []bool, err error) {
 	m, _, err := readManifest(fsys, path)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	if m.Fingerprint != fingerprint || shard >= len(m.Shards) {
-		return false, fmt.Errorf("check store: %s is another store: its fingerprint is %s, not %s", path, m.Fingerprint, fingerprint)
+	if m.Fingerprint != fingerprint || to > len(m.Shards) {
+		return nil, fmt.Errorf("check store: %s is another store: its fingerprint is %s, not %s", path, m.Fingerprint, fingerprint)
 	}
-	c := newChecker(path, CheckOptions{FS: fsys})
-	c.manifest = m
-	err = c.shard(ctx, shard)
-	return len(c.report.Problems) == 0, err
+	for i := from; i < to; i++ {
+		c := newChecker(path, CheckOptions{FS: fsys})
+		c.manifest = m
+		if err := c.shard(ctx, i); err != nil {
+			return nil, err
+		}
+		sound = append(sound, len(c.report.Problems) == 0)
+	}
+	return sound, nil
 }
 
 // Check reads a whole store and reports all that is wrong with it: a damaged

@@ -127,7 +127,7 @@ def compare(o, store, k):
             print(c["store"], f"k = {k}, round {turn + 1}:", e["flags"], f"{seconds:.2f} s", failed, flush=True)
     runs.sort(key=lambda e: (e["flags"] != AUTO, "failed" in e, "given" in e, e["median"]))
     c["auto"], c["best"] = runs[0]["median"], runs[1]["median"]
-    c["ratio"] = c["auto"] / c["best"]
+    c["ratio"] = c["auto"] / c["best"] if c["best"] else 0  # all others failed or were given up
     return c
 
 
@@ -137,7 +137,7 @@ def tables(all, note):
     lines += ["| store | k | auto chose | by | auto | best | best of the grid | ratio | within 1.3 |", "|" + "---|" * 9]
     for c in all:
         lines.append(f"| {c['store']} | {c['k']} | `{c['chosen']}` | {c['why']} | {c['auto']:.2f} s | {c['best']:.2f} s "
-                     f"| `{c['runs'][1]['flags']}` | {c['ratio']:.2f} | {'yes' if c['ratio'] <= WITHIN else '**no**'} |")
+                     f"| `{c['runs'][1]['flags']}` | {c['ratio']:.2f} | {'nothing to compare with' if not c['best'] else 'yes' if c['ratio'] <= WITHIN else '**no**'} |")
     for c in all:
         limits = f", {c['memory'] / 1e6:.3g} MB of memory, {c['rate'] / 1e6:.3g} MB/s" if c["rate"] else ""
         lines += ["", f"{c['store']}, k = {c['k']}{limits}", "", "| choice | median | runs | passes |", "|---|---|---|---|"]

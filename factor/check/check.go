@@ -20,7 +20,6 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/durable"
-	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream/remote"
@@ -38,19 +37,6 @@ type Options struct {
 	Planned  func(factor.Memory) error // is told what measuring will take before it takes it
 	Progress func(done, total int64)   // bytes; several goroutines may call it at a time
 	Remote   *remote.Options           // of the engine whose tasks measure; nil: this process does
-}
-
-// Report is what Result has found.
-type Report struct {
-	Dir      string
-	Sealed   bool         // there are checksums, and they were compared
-	Bytes    int64        // of files that were read
-	Problems []error      // that make the result unfit for use
-	Warnings []string     //
-	Measured *Measurement // with Options.Store
-
-	what   string         // there is
-	stated *factor.Result // by result.json; nil if there is none, or none that can be read
 }
 
 type checker struct {
@@ -369,32 +355,6 @@ func (c *checker) kind() string {
 		return "the checkpoint in %[1]s is sound, %[2]s read"
 	}
 	return "the arrays in %[1]s are whole and finite, %[2]s read; there is no " + factor.ResultFile + " to compare them with"
-}
-
-// Sound says what is known of a result without problems.
-func (r *Report) Sound() string { return fmt.Sprintf(r.what, r.Dir, memory.FormatSize(r.Bytes)) }
-
-// Continue is what factor.Result.Continue says of the result; "" if there is none.
-func (r *Report) Continue() string {
-	if r.stated == nil {
-		return ""
-	}
-	return r.stated.Continue()
-}
-
-// Err is the error of a result that is damaged or not what it states, or nil.
-func (r *Report) Err() error {
-	switch n := len(r.Problems); {
-	case n == 1:
-		return says(csr.ErrCorrupt, "%s: 1 problem found; compute what is damaged again", r.Dir)
-	case n > 1:
-		return says(csr.ErrCorrupt, "%s: %d problems found; compute what is damaged again", r.Dir, n)
-	case r.Measured == nil && r.stated != nil && r.stated.Status != "" && r.stated.Status != solver.Converged.String():
-		return says(factor.ErrNotConverged, "%s is whole, but has not converged: its status is %.60q", r.Dir, r.stated.Status)
-	case r.Measured == nil:
-		return nil
-	}
-	return r.Measured.verdict(r.Dir)
 }
 
 func says(kind error, format string, args ...any) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/remote"
-	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 func (s *Stated) floor(i int) factor.Number {
@@ -82,13 +80,7 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 		m.View, subject.Pipeline, t.source = c.stated.View.Pipeline, c.stated.View.Pipeline, subject.View
 	}
 	if c.Remote != nil {
-		by, told := *c.Remote, int64(0)
-		by.Local(c.Memory, 2*8*store.Cols()*int64(m.K), c.Workers) // the vectors and the sums of this side
-		by.Told = func(s remote.Stats) {
-			t.store.Read(s.Read - told)
-			told = s.Read
-		}
-		if t.tasks, err = remote.New(subject, by); err != nil {
+		if err := t.engine(subject, store.Cols()*int64(m.K)); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, t.tasks.Close()) }()
@@ -373,37 +365,4 @@ func (t *triplets) plan(k int) (group int, m *stream.Matrix, err error) {
 			return group, m, err
 		}
 	}
-}
-
-// view is the view that result.json says the result is of.
-func (c *checker) view(ctx context.Context, store *source.Source) (*view.View, error) {
-	said := c.stated.View
-	p, err := c.stated.Pipeline(ctx)
-	if err != nil {
-		return nil, err
-	}
-	across, _ := csr.Orient(store.Store, false, true)
-	v := view.Plan(store, p, across)
-	if v.Fingerprint() != said.Fingerprint {
-		return nil, says(csr.ErrCorrupt, "%s: view: its fingerprint is %s, that of %v is %s: the file is damaged; remove the result and compute it again", filepath.Join(c.dir, factor.ResultFile), said.Fingerprint, p, v.Fingerprint())
-	}
-	return v, nil
-}
-
-// statistics measures a view, if there is one.
-func (t *triplets) statistics(ctx context.Context, v *view.View) error {
-	if v == nil {
-		return nil
-	}
-	o := stream.Options{Memory: t.Memory, Workers: t.Workers}
-	err := t.store.MeasureBy(v, t.Progress, func() error {
-		if t.tasks != nil {
-			return t.tasks.Measure(ctx, o, nil)
-		}
-		return v.Measure(ctx, o)
-	})
-	if err != nil && ctx.Err() != nil {
-		err = says(context.Canceled, source.Interrupted)
-	}
-	return err
 }

@@ -46,13 +46,14 @@ func Make(ctx context.Context, w *remote.Worker, job remote.Job, _ []float64, ro
 	if err := json.Unmarshal(job.Spec, &s); err != nil {
 		return err
 	}
-	for i := range rows {
-		sound, err := csr.SoundShard(ctx, cmp.Or(w.FS, vfs.OS()), s.Store, s.Fingerprint, int(job.First)+i)
-		if err != nil {
-			return err
-		}
+	first := int(job.First)
+	sound, err := csr.SoundShards(ctx, cmp.Or(w.FS, vfs.OS()), s.Store, s.Fingerprint, first, first+rows)
+	if err != nil {
+		return err
+	}
+	for _, ok := range sound {
 		x := []float64{0}
-		if sound {
+		if ok {
 			x[0] = 1
 		}
 		if err := write(x); err != nil {
@@ -60,4 +61,16 @@ func Make(ctx context.Context, w *remote.Worker, job remote.Job, _ []float64, ro
 		}
 	}
 	return nil
+}
+
+// engine has the products of the matrix made by tasks.
+func (t *triplets) engine(subject remote.Subject, vectors int64) (err error) {
+	by, told := *t.Remote, int64(0)
+	by.Local(t.Memory, 2*8*vectors, t.Workers) // the vectors and the sums of this side
+	by.Told = func(s remote.Stats) {
+		t.store.Read(s.Read - told)
+		told = s.Read
+	}
+	t.tasks, err = remote.New(subject, by)
+	return err
 }

@@ -23,8 +23,8 @@ type Job struct {
 	Count int             `json:"count,omitempty"`
 }
 
-// Rows has rows of so many columns made by tasks, each of about as many of them, and hands them to take in ascending order, some at a time. spec
-// becomes JSON; in may be empty. Rows must depend on their numbers, kind, spec and in alone.
+// Rows computes a matrix of rows × columns float64s by o.Groups tasks of neighbouring rows, and hands the rows to take, ascending, a portion at a
+// time. Tasks are given spec as JSON and in, which may be empty. A row must depend on its number, kind, spec and in alone.
 func Rows(ctx context.Context, o Options, kind string, spec any, in []float64, rows int64, columns int, take func(first int64, rows *mat.Dense) error) (err error) {
 	text, err := json.Marshal(spec)
 	if err != nil {

@@ -125,8 +125,8 @@ type reflections struct {
 
 // reduce returns the diagonal d and the other diagonal e of QᵀsQ, tridiagonal, for
 // Q = H₀·H₁⋯, and destroys s. Columns are dealt with from the first one on: bases
-// have their largest values there. What some of them change of the others is
-// subtracted at once (Dongarra, Sorensen, Hammarling 1989, "Block reduction of matrices
+// have their largest values there. The changes by some neighbouring
+// columns are subtracted from the others together (Dongarra, Sorensen, Hammarling 1989, "Block reduction of matrices
 // to condensed forms for eigenvalue computations").
 func (w *room) reduce(workers int, s blas64.General) (d, e []float64, r reflections) {
 	n := s.Rows
