@@ -35,16 +35,21 @@ func (o request) ingest(ctx context.Context, inputs []string, out string) (*Repo
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}
-	files := vfs.OpenFiles()
-	o.Workers = min(o.Workers, sortersWithin(files))
-	p, err := newPlan(o.Memory, o.Workers)
-	if err == nil {
-		p, err = p.within(files)
-	}
+	p, err := o.plan()
 	if err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}
 	return ingest(ctx, inputs, out, o, p)
+}
+
+func (o *request) plan() (plan, error) {
+	files := vfs.OpenFiles()
+	o.Workers = min(o.Workers, sortersWithin(files))
+	p, err := newPlan(o.Memory, o.Workers)
+	if err != nil {
+		return p, err
+	}
+	return p.within(files)
 }
 
 func ingest(ctx context.Context, inputs []string, out string, o request, p plan) (*Report, error) {
@@ -54,6 +59,9 @@ func ingest(ctx context.Context, inputs []string, out string, o request, p plan)
 		return nil, err
 	}
 	if err := readable(ctx, o, p); err != nil {
+		return nil, err
+	}
+	if err := o.spreads(ctx, names, p); err != nil {
 		return nil, err
 	}
 	report, err := run(ctx, names, out, o, p)
@@ -85,8 +93,8 @@ func run(ctx context.Context, names []string, out string, o request, p plan) (*R
 		case o.merges() && errors.Is(err, ids.ErrReorder):
 			o.Log.Debug("the store is sorted anew", "why", err)
 			o.base.spooled = true
-		case o.Resume && !damaged && errors.Is(err, scratch.ErrDamaged):
-			o.Log.Warn("what was left by an ingest before is damaged: it begins anew", "error", err)
+		case (o.Resume || o.Tasks != nil) && !damaged && errors.Is(err, scratch.ErrDamaged):
+			o.Log.Warn("what was left by an ingest or a task before is damaged: it begins anew", "error", err)
 			damaged = true
 		default:
 			return report, err
@@ -200,12 +208,15 @@ func (g *pipeline) run(ctx context.Context, e *entries) (err error) {
 
 func (g *pipeline) read(ctx context.Context, e *entries) error {
 	g.meter.begin(StageRead, g.in.size())
-	err := read(ctx, e, g.resumed == nil, func() error {
-		if !g.due(e) {
-			return nil
-		}
-		return g.save(e, stepRead)
-	})
+	err := g.spread(ctx, e)
+	if err == nil && e.Place.Input < len(g.in.names) {
+		err = read(ctx, e, g.resumed == nil, func() error {
+			if !g.due(e) {
+				return nil
+			}
+			return g.save(e, stepRead)
+		})
+	}
 	if err != nil {
 		return err
 	}

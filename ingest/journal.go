@@ -250,6 +250,19 @@ type record struct {
 	Loops      int64      `json:",omitempty"` // edges from a node to itself
 }
 
+// tolerate counts bad lines, of which errs are the first. More than most are an error.
+func (r *record) tolerate(n int64, errs []error, most int64) error {
+	r.Bad += n
+	r.FirstBad = append(r.FirstBad, errs[:min(len(errs), format.MaxErrs-len(r.FirstBad))]...)
+	switch {
+	case r.Bad <= most:
+		return nil
+	case most == 0:
+		return r.FirstBad[0]
+	}
+	return fmt.Errorf("more than %d bad lines, the first: %w", most, r.FirstBad[0])
+}
+
 func (r *record) tell(to *Report) {
 	to.Format, to.Lines, to.BadLines, to.FirstBad, to.InputBytes = r.Format, r.Lines, r.Bad, r.FirstBad, r.InputBytes
 	to.LeftOut, to.Titled, to.SelfLoops, to.Filtered.Outside = r.LeftOut, r.Titled, r.Loops, r.Outside.N

@@ -101,7 +101,7 @@ type Options struct {
 	Format string
 	// Formats are further ones, beside all.Formats, that inputs may have. An input is of the
 	// last one that recognises it.
-	Formats []format.Format
+	Formats []format.Format `json:"-"`
 	// Separator between fields; a string of blanks means any run of blanks and
 	// tabs (write "\t" for one tab). Empty means: detect "::", tab, comma,
 	// semicolon, pipe or blanks.
@@ -158,17 +158,19 @@ type Options struct {
 	IgnoreSpace bool
 	// MaxBadLines is how many unreadable lines are left out before the ingest fails.
 	MaxBadLines int64
+	// Tasks read the inputs if not nil, the files of a share each; the store is the same.
+	Tasks *Tasks `json:"-"`
 	// FS is where inputs are read, temporary files and the store written; nil means vfs.OS().
-	FS vfs.FS
+	FS vfs.FS `json:"-"`
 	// Stdin is read for the input "-".
-	Stdin io.Reader
+	Stdin io.Reader `json:"-"`
 	// Transport makes the requests for inputs that are URLs, one round trip at a time; nil: HTTP/1.1, with the
 	// proxies of the environment and the certificates of the system.
-	Transport http.RoundTripper
+	Transport http.RoundTripper `json:"-"`
 	// Observer receives progress, one call at a time.
-	Observer func(Progress)
+	Observer func(Progress) `json:"-"`
 	// Log receives decisions (format, separator, orientation, spilling) at level debug; nil means none.
-	Log *slog.Logger
+	Log *slog.Logger `json:"-"`
 }
 
 // Graph says whether entries are edges between nodes, rows and columns being the same.

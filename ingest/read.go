@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync/atomic"
 
@@ -296,16 +295,8 @@ func (r *reading) take(ctx context.Context, j *job) error {
 func (r *reading) judge(j *job) error {
 	b := &j.batch
 	j.src.tally.Add(b.Tally)
-	whole, bad := j.src.reader.Check(j.src.tally, &j.chunk, b), error(nil)
-	r.Bad += b.Refused
-	r.FirstBad = append(r.FirstBad, b.Errs[:min(len(b.Errs), format.MaxErrs-len(r.FirstBad))]...)
-	if r.Bad > r.o.MaxBadLines {
-		bad = r.FirstBad[0]
-		if r.o.MaxBadLines > 0 {
-			bad = fmt.Errorf("more than %d bad lines, the first: %w", r.o.MaxBadLines, bad)
-		}
-	}
-	return text.FirstError(whole, bad)
+	whole := j.src.reader.Check(j.src.tally, &j.chunk, b)
+	return text.FirstError(whole, r.tolerate(b.Refused, b.Errs, r.o.MaxBadLines))
 }
 
 func (o request) straightens() bool {

@@ -97,6 +97,9 @@ that says itself that it has not converged, and is as good as it says, exits wit
 				}
 				return a.checkResult(cmd.Context(), args[0], o)
 			}
+			if quick && o.Remote != nil {
+				return ui.Usagef(cmd, "--engine %s is for all blocks, which --quick does not read: leave out one of them", engine.name)
+			}
 			return a.checkStore(cmd.Context(), args[0], quick, o.Remote)
 		},
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,11 +10,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/factor/recommend"
+	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
@@ -28,7 +31,35 @@ type engineOptions struct {
 }
 
 // making is what workers make besides passes.
-var making = map[string]remote.Make{recommend.Kind: recommend.Make, check.Kind: check.Make}
+var making = map[string]remote.Make{recommend.Kind: recommend.Make, check.Kind: check.Make, readKind: readShares}
+
+const readKind = "read"
+
+// readShares does tasks of an ingest: of each a row, of one number.
+func readShares(ctx context.Context, w *remote.Worker, job remote.Job, _ []float64, rows int, write func(row []float64) error) error {
+	for i := range rows {
+		made, err := ingest.Do(ctx, job.Spec, int(job.First)+i, ingest.Options{FS: w.FS, Memory: w.Memory - w.Reserve, Workers: w.Workers})
+		if err == nil {
+			err = write([]float64{made})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reading is the tasks of an ingest by an engine.
+func reading(by *remote.Options) *ingest.Tasks {
+	return &ingest.Tasks{Groups: by.Groups, Run: func(ctx context.Context, work any, n int, take func(made float64)) error {
+		return remote.Rows(ctx, *by, readKind, work, nil, int64(n), 1, func(_ int64, rows *mat.Dense) error {
+			for _, made := range rows.RawMatrix().Data {
+				take(made)
+			}
+			return nil
+		})
+	}}
+}
 
 // engineModules are the engines that a program in Python speaks to: what stands before "://" in --engine, or before "-local".
 var engineModules = []string{"dask", "ray", "spark"}
@@ -123,7 +154,7 @@ func (a *app) workerCommand() *cobra.Command {
 		Short: "Do the tasks of a run with --engine",
 		Long: `worker does tasks that come on standard input, a line of JSON each, and answers each with a line
 on standard output, until standard input ends. A task is a part of a pass over a store, rows of
-gdsvd recommend, or shards to check, for a run with --engine; engines start workers, people need not. A worker reads the store and
+gdsvd recommend, shards to check, or inputs to read, for a run with --engine; engines start workers, people need not. A worker reads inputs, store and
 the shared folder under the names that the run has for them, and keeps nothing between tasks that another worker
 would lack.`,
 		Example: `  gdsvd worker --memory 4GiB --workers 2`,

@@ -160,6 +160,10 @@ func TestEngineUsage(t *testing.T) {
 		{svd("--engine", "local", "--shared", dir, "--init", "x"), `--engine local takes no --init`},
 		{svd("--engine", "command:", "--shared", dir), `--engine command:: name the program`},
 		{svd("--engine", "command:/no/such/program", "--shared", dir), `--engine command:/no/such/program: .*no such file`},
+		{[]string{"ingest", "-", "-o", "x", "--engine", "local", "--shared", dir}, `tasks cannot read standard input; ingest it without tasks`},
+		{[]string{"ingest", "x", "-o", "x", "--engine", "local", "--shared", dir, "--dry-run"}, `--engine local reads nothing of a --dry-run`},
+		{[]string{"check", store, "--quick", "--engine", "local", "--shared", dir}, `--engine local is for all blocks, which --quick does not read`},
+		{[]string{"ingest", "x", "-o", "x", "--groups", "3"}, `--groups is for a run with --engine`},
 		{[]string{"svd", "-", "-k", "2", "-o", "x", "--engine", "local", "--shared", dir}, `--engine local of -: workers cannot read standard input`},
 	} {
 		fails(t, ui.ExitUsage, c.want, c.args...)

@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // A driver that is killed goes on from its checkpoint, with the bits of a run without a break. What it had in the shared folder goes.
@@ -115,6 +118,44 @@ func TestRecommendByTasks(t *testing.T) {
 	fails(t, ui.ExitCorrupt, `V.npy: bytes .* the file is damaged`, by()...)
 	if _, err := os.Stat(filepath.Join(dir, "bad.csv")); err == nil {
 		t.Error("a file is there")
+	}
+}
+
+// An ingest by tasks makes the store of one machine, byte for byte, though a worker is killed; lines that are left out, and a damaged input, are told
+// in the same words, by the names that the command has.
+func TestIngestByTasks(t *testing.T) {
+	dir := t.TempDir()
+	engine, killing, shared := workerEngine(t), killedOnce(t, dir), filepath.Join(dir, "shared")
+	t.Chdir(dir)
+	b, err := os.ReadFile(ratings(t, tall))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, args := slices.Collect(strings.Lines(string(b))), []string{"ingest", "-q"}
+	for part := range slices.Chunk(lines, len(lines)/6) {
+		name := fmt.Sprintf("part%d", len(args))
+		write(t, dir, name, strings.Join(part, ""))
+		args = append(args, name)
+	}
+	write(t, dir, "bad", "1::2::3::4\n1::x\n")
+	for _, more := range [][]string{{"--duplicates", "last"}, {"--duplicates", "last", "--max-bad-lines", "1", "bad"}, {"--duplicates", "last", "bad"}, nil} {
+		os.RemoveAll("one")
+		one := gdsvd(t, slices.Concat(args, more, []string{"-o", "one"})...)
+		for _, by := range [][]string{{"--engine", "local"}, engine, killing()} {
+			os.RemoveAll("many")
+			many := gdsvd(t, slices.Concat(args, more, by, []string{"-o", "many", "--groups", "4", "--shared", shared})...)
+			if many.code != one.code || many.stderr != one.stderr {
+				t.Errorf("%v by %v: exit %d, %s is not %s", more, by, many.code, many.stderr, one.stderr)
+			}
+			if one.code == ui.ExitOK && !maps.Equal(vfstest.Contents(t, "one"), vfstest.Contents(t, "many")) {
+				t.Errorf("%v by %v: another store", more, by)
+			}
+		}
+	}
+	for _, name := range names(t, dir) {
+		if strings.Contains(name, "spool") {
+			t.Errorf("%s is left", name)
+		}
 	}
 }
 

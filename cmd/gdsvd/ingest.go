@@ -28,10 +28,10 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-func (a *app) ingestCommand() *cobra.Command { return a.ingestLike(a.sniff) }
+func (a *app) ingestCommand() *cobra.Command { return a.ingestLike(new(engineOptions), a.sniff) }
 
-// ingestLike is the command ingest, with what it does of a dry run.
-func (a *app) ingestLike(look func(cmd *cobra.Command, inputs []string, out string, o ingest.Options) error) *cobra.Command {
+// ingestLike is the command ingest, with what it does of a dry run, and the flags of an engine unless that is nil.
+func (a *app) ingestLike(engine *engineOptions, look func(cmd *cobra.Command, inputs []string, out string, o ingest.Options) error) *cobra.Command {
 	var (
 		o     ingest.Options
 		out   string
@@ -71,7 +71,10 @@ readings and the flag for each.
 
 Whatever the size of the input, memory stays within --memory. What does not fit
 is sorted on the disk, in STORE.spool, and saved from time to time: an ingest of
-files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHelp,
+files that is interrupted goes on from there with --resume.
+
+With --engine, tasks read the INPUTs, files that all workers see under the same path, or s3://.
+STORE has the same bytes.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd ingest ml-10M100K/ratings.dat -o ml-10m.csr
   gdsvd ingest 's3://logs/2024-*/plays.parquet' -o plays.csr --value count
   zcat ratings.csv.gz | gdsvd ingest - -o ratings.csr --columns userId,movieId,rating --memory 256MiB`,
@@ -81,7 +84,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if out == "" && !dry {
 				return ui.Usagef(cmd, "no STORE to write: give one with -o")
 			}
@@ -109,6 +112,20 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 			}
 			o.Separator = strings.ReplaceAll(o.Separator, `\t`, "\t")
 			o.Memory = a.sortingBudget(cmd, o.Memory)
+			if engine != nil {
+				by, err := engine.options(cmd)
+				switch {
+				case err != nil:
+					return err
+				case by != nil && dry:
+					return ui.Usagef(cmd, "--engine %s reads nothing of a --dry-run: leave it out", engine.name)
+				case by != nil:
+					defer func() { err = errors.Join(err, by.Engine.Close()) }()
+					by.FS, by.Log = a.fsys, a.display.Logger()
+					by.Local(o.Memory, 0, o.Workers)
+					o.Tasks = reading(by)
+				}
+			}
 			if dry {
 				return look(cmd, args, out, o)
 			}
@@ -159,6 +176,10 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
 	f.BoolVar(&o.Resume, "resume", false, "go on where an ingest of these inputs was interrupted; the store has the same bytes as without a break; if it is finished, only say so")
 	f.DurationVar(&every, "checkpoint-every", ingest.DefaultCheckpointEvery, "save an ingest that sorts on the disk after so much time (0: never)")
+	if engine != nil {
+		engine.add(cmd)
+		f.Lookup("groups").Usage = "with --engine: have the INPUTs read by `N` tasks, 2 to 4 a worker (0: 16); the store does not depend on it"
+	}
 	return cmd
 }
 
@@ -177,6 +198,9 @@ func (a *app) makingFlags(f *pflag.FlagSet, o *ingest.Options) {
 // toldIngest says what to do about an error in the words of the command line.
 func toldIngest(cmd *cobra.Command, err error) error {
 	if _, ok := errors.AsType[*format.AmbiguityError](err); ok {
+		return ui.Usage(cmd, err)
+	}
+	if _, ok := errors.AsType[*ingest.TasksError](err); ok {
 		return ui.Usage(cmd, err)
 	}
 	if _, ok := errors.AsType[*ingest.SpaceError](err); ok {

@@ -29,7 +29,7 @@ func (a *app) planCommand() *cobra.Command {
 		o      svdOptions
 		format string
 	)
-	cmd := a.ingestLike(func(cmd *cobra.Command, inputs []string, out string, in ingest.Options) error {
+	cmd := a.ingestLike(nil, func(cmd *cobra.Command, inputs []string, out string, in ingest.Options) error {
 		if err := flags.CheckTriplets(cmd, &o.Options, o.most); err != nil {
 			return err
 		}

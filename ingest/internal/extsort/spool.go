@@ -86,16 +86,23 @@ func (s *Spool) Spilled() int64 { return s.spilled.Load() }
 func (s *Spool) Restore(files []string, users, items, most int, spilled int64) error {
 	s.InFiles, s.cur = true, make([]Entry, 0, s.budget.Run)
 	s.users, s.items = users, items
-	s.spilled.Store(spilled)
+	err := s.Adopt(files, 0, 0, spilled)
+	s.Most = max(s.Most, most)
+	return err
+}
+
+// Adopt takes over runs of files, whose ids have so many generations before theirs.
+func (s *Spool) Adopt(files []string, users, items int, spilled int64) error {
+	s.spilled.Add(spilled)
 	for _, name := range files {
 		info, err := readRunInfo(s.dir.FS, s.dir.Path(name))
 		if err != nil {
 			return err
 		}
+		info.users, info.items = info.users+users, info.items+items
 		s.addRun(run{name: name, runInfo: info})
 		s.N += int64(info.n)
 	}
-	s.Most = max(s.Most, most)
 	return nil
 }
 

@@ -90,14 +90,24 @@ func (a *Axis) Save(s *scratch.Dir) (open vfs.File, old []string, err error) {
 }
 
 func (a *Axis) Restore(s *scratch.Dir, st State) error {
-	a.closed = st.Closed
-	for _, l := range st.Closed {
-		if err := verifyList(s, l); err != nil {
-			return err
-		}
+	if err := a.Adopt(s, st.Closed); err != nil {
+		return err
 	}
 	a.log.state = st.Log
 	return readLog(s, st.Log, a.dict)
+}
+
+// Adopt takes over lists, as generations behind those there are.
+func (a *Axis) Adopt(s *scratch.Dir, lists []List) error {
+	before := uint32(len(a.closed))
+	for _, l := range lists {
+		if err := verifyList(s, l); err != nil {
+			return err
+		}
+		l.Before += before
+		a.closed = append(a.closed, l)
+	}
+	return nil
 }
 
 // Held is the bytes of the generation being numbered.

@@ -30,6 +30,8 @@ type List struct {
 	Text  bool
 	Bytes int64
 	CRC   uint32
+	// Before is how many generations are before those the file tells of.
+	Before uint32 `json:",omitempty"`
 }
 
 type ID struct {
@@ -153,7 +155,7 @@ func (r *listReader) next() (bool, error) {
 	if _, err := io.ReadFull(r.r, r.head); err != nil {
 		return false, scratch.ErrDamaged
 	}
-	r.cur.gen, r.cur.temp, r.cur.Text = uint32(gen), uint32(temp), r.head[at+c:]
+	r.cur.gen, r.cur.temp, r.cur.Text = r.list.Before+uint32(gen), uint32(temp), r.head[at+c:]
 	r.sum = crc.Update(r.sum, r.head)
 	r.read += int64(len(r.head))
 	r.n++

@@ -90,7 +90,7 @@ func (d *Dir) Remove() error {
 }
 
 // ours matches the names of all files an ingest makes in its directory.
-var ours = regexp.MustCompile(`^(\d{6,}\.(run|half|ids|log|names)|journal(\.half)?)$`)
+var ours = regexp.MustCompile(`^(\d{6,}\.(run|half|ids|log|names|part)|journal(\.half)?)$`)
 
 // Look tells whether the directory is there and whether a journal is in it.
 // What was not made by an ingest is an error: it must be left alone.

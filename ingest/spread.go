@@ -1,0 +1,240 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
+	"github.com/gdsvd/gdsvd/internal/budget"
+	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/remote"
+	"github.com/gdsvd/gdsvd/vfs"
+)
+
+// Tasks have inputs read elsewhere: by calls of Do, in processes that see inputs and store under the names they have here.
+//
+// A task reads neighbouring inputs, in their order, as an ingest that has nothing before them and stops behind them. What it has
+// found, runs of entries, lists of ids and a journal, are files of the scratch beside the store, which the ingest takes over as
+// if it had spilled them: its ids are further generations. So the store is the same, whatever it is of. Doing a task twice is the same as doing it once:
+// the files of each try have names of their own, and what no answer names goes with the scratch.
+type Tasks struct {
+	Groups int // tasks, at most one an input
+	// Run has Do done for all i below n, with the JSON of work, and hands over what that returns, by i.
+	Run func(ctx context.Context, work any, n int, take func(made float64)) error
+}
+
+// TasksError tells why tasks do not read what one machine does.
+type TasksError struct{ Why string }
+
+func (e *TasksError) Error() string { return e.Why + "; ingest it without tasks (no --engine)" }
+
+// work is what tasks are of.
+type work struct {
+	Options Options
+	Inputs  []string   // all of them
+	IDs     []input.ID // that they must have
+	From    []int      // of each task, the first of its inputs; then the number of all
+	Scratch string
+}
+
+// stepFailed: an input cannot be read behind the place of the journal of a task.
+const stepFailed = "failed"
+
+// spreads refuses what tasks do not read.
+func (o request) spreads(ctx context.Context, names []string, p plan) error {
+	if o.Tasks == nil {
+		return nil
+	}
+	for _, name := range names {
+		switch {
+		case name == "-":
+			return &TasksError{"tasks cannot read standard input"}
+		case remote.Is(name) && !strings.HasPrefix(strings.ToLower(name), "s3://"):
+			return &TasksError{fmt.Sprintf("tasks do not read %s, whose password and query would be known to the engine: only files and s3://", input.DisplayName(name))}
+		}
+	}
+	for what, is := range map[string]bool{"append to a store": o.base != nil, "go on with what was interrupted (--resume)": o.Resume, "know formats that the program has added": len(o.Formats) > 0} {
+		if is {
+			return &TasksError{"tasks do not " + what}
+		}
+	}
+	src, err := openSource(ctx, o.opener(p.window), names[0], o, nil)
+	if err != nil {
+		return err
+	}
+	if src.shape != nil {
+		err = &TasksError{fmt.Sprintf("%s declares the shape of a matrix, which is one input: tasks read lists of entries with ids", src.Name)}
+	}
+	return errors.Join(err, src.Close())
+}
+
+// spread has tasks read the inputs, if there are tasks, and takes over what they have read, up to the first place that cannot be
+// read: whoever goes on from there meets the error.
+func (g *pipeline) spread(ctx context.Context, e *entries) error {
+	if g.o.Tasks == nil {
+		return nil
+	}
+	w := work{Options: g.o.Options, IDs: g.in.ids, From: shares(g.in.ids, g.o.Tasks.Groups)}
+	for _, name := range append(slices.Clone(g.in.names), g.scratch.Name) {
+		if !remote.Is(name) {
+			var err error
+			if name, err = filepath.Abs(name); err != nil {
+				return err
+			}
+		}
+		w.Inputs = append(w.Inputs, name)
+	}
+	w.Inputs, w.Scratch = w.Inputs[:len(g.in.names)], w.Inputs[len(g.in.names)]
+	err := g.scratch.Make()
+	var made []float64
+	if err == nil {
+		err = g.o.Tasks.Run(ctx, w, len(w.From)-1, func(serial float64) { made = append(made, serial) })
+	}
+	if err == nil {
+		err = e.spool.Turn(0, 0) // all is in files from here on
+	}
+	for i := 0; i < len(made) && err == nil && e.Place.Input == w.From[i]; i++ {
+		var b []byte
+		var j *journal
+		if b, err = vfs.ReadFile(g.o.FS, g.scratch.Path(partName(int(made[i]))), maxJournal); err == nil {
+			j, err = parseJournal(b)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: what a task has read: %w", scratch.ErrDamaged, err)
+		}
+		for _, bad := range j.FirstBad {
+			if pe, ok := bad.(*format.ParseError); ok {
+				if at := slices.Index(w.Inputs, pe.File); at >= 0 {
+					pe.File = g.in.names[at]
+				}
+			}
+		}
+		err = e.join(j)
+	}
+	return err
+}
+
+// shares cuts inputs into at most n shares of neighbours of about as many bytes: the first of each, then the number of all.
+func shares(ids []input.ID, n int) (from []int) {
+	total, before, last := inputs{ids: ids}.size(), int64(0), -1
+	for i, id := range ids {
+		share := i * n / len(ids)
+		if total > 0 {
+			share = int(float64(before) / float64(total) * float64(n))
+		}
+		if share > last {
+			from, last = append(from, i), share
+		}
+		before += id.Size
+	}
+	return append(from, len(ids))
+}
+
+func partName(serial int) string { return fmt.Sprintf("%06d.part", serial) }
+
+// join takes over what a task has read: it comes behind what there is.
+func (e *entries) join(j *journal) error {
+	users, items := e.users.Generations(), e.items.Generations()
+	err := e.users.Adopt(e.scratch, j.Users.Closed)
+	if err == nil && e.items != e.users {
+		err = e.items.Adopt(e.scratch, j.Items.Closed)
+	}
+	if err == nil {
+		err = e.spool.Adopt(j.Runs, users, items, j.Spilled)
+	}
+	if err == nil {
+		err = e.spool.Turn(e.users.Generations(), e.items.Generations())
+	}
+	if err != nil {
+		return scratch.Damaged(err)
+	}
+	if j.Values != nil {
+		e.values.merge(new(csr.StatsOf(*j.Values)))
+	}
+	e.Place, e.Format, e.Roles = j.Place, j.Format, cmp.Or(e.Roles, j.Roles)
+	e.Lines, e.InputBytes, e.Loops = e.Lines+j.Lines, e.InputBytes+j.InputBytes, e.Loops+j.Loops
+	e.Outside.add(j.Outside)
+	return e.tolerate(j.Bad, j.FirstBad, e.o.MaxBadLines)
+}
+
+// Do does task i of Tasks within the Memory and with the Workers of o. It reads inputs and writes to its FS.
+func Do(ctx context.Context, text []byte, i int, o Options) (made float64, _ error) {
+	var w work
+	if err := json.Unmarshal(text, &w); err != nil {
+		return 0, err
+	}
+	own := w.Options
+	own.FS, own.Memory, own.Workers = o.FS, min(own.Memory, cmp.Or(o.Memory, own.Memory)), o.Workers
+	r := own.withDefaults()
+	defer r.net.Close()
+	p, err := r.plan()
+	if err != nil {
+		return 0, err
+	}
+	return w.read(ctx, r, p, i)
+}
+
+func (w *work) read(ctx context.Context, r request, p plan, i int) (made float64, err error) {
+	from, to := w.From[i], w.From[i+1]
+	in, err := identify(ctx, r, w.Inputs[from:to])
+	if err != nil {
+		return 0, err
+	}
+	for k, id := range in.ids {
+		if id.Changed(w.IDs[from+k]) {
+			return 0, fmt.Errorf("%s is another file here than that of the process that has it read, or has changed", id.Name)
+		}
+	}
+	in.names = w.Inputs[:to]
+	t := &task{o: r, plan: p, in: in, meter: newMeter(nil), report: &Report{}}
+	t.scratch = &scratch.Dir{FS: r.FS, Name: w.Scratch, Made: true, Serial: rand.IntN(1<<37) << 16} // of no other try; a float64 has 53 bits
+	g := &pipeline{task: t}
+	e := newEntries(t)
+	defer func() { err = errors.Join(err, e.close(err != nil)) }()
+	e.Place.Input = from
+	step := stepSort
+	err = read(ctx, e, false, func() error { return nil })
+	if err != nil {
+		step = stepFailed
+		if ambiguous := (*format.AmbiguityError)(nil); ctx.Err() != nil || errors.As(err, new(*budget.Error)) || resumable(err) && !errors.As(err, &ambiguous) {
+			return 0, err
+		}
+	}
+	if err := e.turnAll(); err != nil {
+		return 0, err
+	}
+	j := g.picture(e, step)
+	b, err := durable.Seal(j, &j.CRC)
+	if err != nil {
+		return 0, err
+	}
+	serial := t.scratch.Serial
+	f, err := t.scratch.Create("part")
+	if err != nil {
+		return 0, err
+	}
+	_, err = f.Write(b)
+	return float64(serial), errors.Join(err, f.Close())
+}
+
+// turnAll writes all that is in memory to files.
+func (e *entries) turnAll() error {
+	for _, a := range e.all() {
+		if a.Len() > 0 {
+			if err := a.Turn(e.scratch); err != nil {
+				return err
+			}
+		}
+	}
+	return e.spool.Turn(e.users.Generations(), e.items.Generations())
+}
