@@ -48,7 +48,12 @@ func order(ctx context.Context, e *entries, saved func() error) (*ordered, error
 	case g.shape != nil:
 		remap = nil
 	}
-	err := g.spool.Sort(ctx, g.o.Workers, remap, by, g.meter.Add)
+	err := error(nil)
+	if g.work != nil {
+		err = g.sortByTasks(ctx)
+	} else {
+		err = g.spool.Sort(ctx, g.o.Workers, remap, by, g.meter.Add)
+	}
 	if err = errors.Join(err, g.users.Sorted(), g.items.Sorted()); err != nil {
 		return nil, err
 	}
@@ -57,7 +62,7 @@ func order(ctx context.Context, e *entries, saved func() error) (*ordered, error
 		g.report.Spool = max(g.report.Spool, g.spool.FileBytes())
 	}
 	g.meter.Extend(g.spool.ReduceWork())
-	if err := g.spool.Reduce(ctx, by, saved, g.meter.Add); err != nil {
+	if err := g.spool.Reduce(ctx, by, 0, saved, g.meter.Add); err != nil {
 		return nil, err
 	}
 	g.final = g.values.stats

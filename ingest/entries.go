@@ -23,6 +23,7 @@ type entries struct {
 	axes
 	record
 	spool    *extsort.Spool
+	work     *work            // of the tasks that have read them; nil: this process has
 	straight *straight.Writer // instead of the spool, as long as entries come in order
 	stored   extsort.Packer   // what straight writes
 	values   values           // under DuplicatesError, but for those that straight has seen

@@ -216,6 +216,9 @@ func (g *pipeline) read(ctx context.Context, e *entries) error {
 			}
 			return g.save(e, stepRead)
 		})
+		if err == nil && g.o.Tasks != nil {
+			err = errors.New("an input could not be read by a task, and can be read here: begin again")
+		}
 	}
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/budget"
@@ -25,7 +26,8 @@ import (
 //
 // A task reads neighbouring inputs, in their order, as an ingest that has nothing before them and stops behind them. What it has
 // found, runs of entries, lists of ids and a journal, are files of the scratch beside the store, which the ingest takes over as
-// if it had spilled them: its ids are further generations. So the store is the same, whatever it is of. Doing a task twice is the same as doing it once:
+// if it had spilled them: its ids are further generations. So the store is the same, whatever it is of. When the ingest has merged
+// the lists, tasks rank the ids of what one of them has read and sort it. Doing a task twice is the same as doing it once:
 // the files of each try have names of their own, and what no answer names goes with the scratch.
 type Tasks struct {
 	Groups int // tasks, at most one an input
@@ -45,6 +47,11 @@ type work struct {
 	IDs     []input.ID // that they must have
 	From    []int      // of each task, the first of its inputs; then the number of all
 	Scratch string
+
+	// Of tasks that sort what others have read:
+	Parts []float64  // what Do has returned for each of these
+	Names []ids.List // all ids of rows and columns, or of both
+	Runs  int        // that each may leave
 }
 
 // stepFailed: an input cannot be read behind the place of the journal of a task.
@@ -84,7 +91,7 @@ func (g *pipeline) spread(ctx context.Context, e *entries) error {
 	if g.o.Tasks == nil {
 		return nil
 	}
-	w := work{Options: g.o.Options, IDs: g.in.ids, From: shares(g.in.ids, g.o.Tasks.Groups)}
+	w := &work{Options: g.o.Options, IDs: g.in.ids, From: shares(g.in.ids, g.o.Tasks.Groups)}
 	for _, name := range append(slices.Clone(g.in.names), g.scratch.Name) {
 		if !remote.Is(name) {
 			var err error
@@ -96,31 +103,83 @@ func (g *pipeline) spread(ctx context.Context, e *entries) error {
 	}
 	w.Inputs, w.Scratch = w.Inputs[:len(g.in.names)], w.Inputs[len(g.in.names)]
 	err := g.scratch.Make()
-	var made []float64
+	var made []*journal
 	if err == nil {
-		err = g.o.Tasks.Run(ctx, w, len(w.From)-1, func(serial float64) { made = append(made, serial) })
+		made, err = w.run(ctx, e)
 	}
 	if err == nil {
 		err = e.spool.Turn(0, 0) // all is in files from here on
 	}
 	for i := 0; i < len(made) && err == nil && e.Place.Input == w.From[i]; i++ {
-		var b []byte
-		var j *journal
-		if b, err = vfs.ReadFile(g.o.FS, g.scratch.Path(partName(int(made[i]))), maxJournal); err == nil {
-			j, err = parseJournal(b)
-		}
-		if err != nil {
-			return fmt.Errorf("%w: what a task has read: %w", scratch.ErrDamaged, err)
-		}
-		for _, bad := range j.FirstBad {
+		for _, bad := range made[i].FirstBad {
 			if pe, ok := bad.(*format.ParseError); ok {
 				if at := slices.Index(w.Inputs, pe.File); at >= 0 {
 					pe.File = g.in.names[at]
 				}
 			}
 		}
-		err = e.join(j)
+		err = e.join(made[i])
 	}
+	for _, a := range e.all() {
+		a.Unranked = true
+	}
+	e.work = w
+	return err
+}
+
+// run has tasks done, and reads what they have made. Parts names it from then on.
+func (w *work) run(ctx context.Context, e *entries) (made []*journal, err error) {
+	var parts []float64
+	if err := e.o.Tasks.Run(ctx, w, len(w.From)-1, func(part float64) { parts = append(parts, part) }); err != nil {
+		return nil, err
+	}
+	w.Parts = parts
+	for i := range parts {
+		j, err := w.part(e.scratch, i)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, j)
+	}
+	return made, nil
+}
+
+func (w *work) part(s *scratch.Dir, i int) (*journal, error) {
+	b, err := vfs.ReadFile(s.FS, s.Path(fmt.Sprintf("%06.0f.part", w.Parts[i])), maxJournal)
+	var j *journal
+	if err == nil {
+		j, err = parseJournal(b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: that of a task: %w", scratch.ErrDamaged, err)
+	}
+	return j, nil
+}
+
+// sortByTasks has each task sort the runs that it, or another, has read.
+func (g *ordered) sortByTasks(ctx context.Context) error {
+	w, n := g.work, g.spool.N
+	w.Runs = max(1, g.plan.FanIn/len(w.Parts))
+	for _, a := range g.all() {
+		w.Names = append(w.Names, a.Names())
+	}
+	made, err := w.run(ctx, g.entries)
+	if err != nil {
+		return err
+	}
+	old := g.spool.Give()
+	for _, j := range made {
+		if err := g.spool.Adopt(j.Runs, 0, 0, j.Spilled); err != nil {
+			return scratch.Damaged(err)
+		}
+	}
+	if g.spool.N != n {
+		return fmt.Errorf("%w: %d entries are missing", scratch.ErrDamaged, n-g.spool.N)
+	}
+	for _, name := range old {
+		err = errors.Join(err, g.scratch.RemoveFile(name))
+	}
+	g.meter.Add(int(n))
 	return err
 }
 
@@ -139,8 +198,6 @@ func shares(ids []input.ID, n int) (from []int) {
 	}
 	return append(from, len(ids))
 }
-
-func partName(serial int) string { return fmt.Sprintf("%06d.part", serial) }
 
 // join takes over what a task has read: it comes behind what there is.
 func (e *entries) join(j *journal) error {
@@ -181,36 +238,26 @@ func Do(ctx context.Context, text []byte, i int, o Options) (made float64, _ err
 	if err != nil {
 		return 0, err
 	}
-	return w.read(ctx, r, p, i)
+	return w.do(ctx, r, p, i)
 }
 
-func (w *work) read(ctx context.Context, r request, p plan, i int) (made float64, err error) {
-	from, to := w.From[i], w.From[i+1]
-	in, err := identify(ctx, r, w.Inputs[from:to])
-	if err != nil {
-		return 0, err
-	}
-	for k, id := range in.ids {
-		if id.Changed(w.IDs[from+k]) {
-			return 0, fmt.Errorf("%s is another file here than that of the process that has it read, or has changed", id.Name)
-		}
-	}
-	in.names = w.Inputs[:to]
-	t := &task{o: r, plan: p, in: in, meter: newMeter(nil), report: &Report{}}
-	t.scratch = &scratch.Dir{FS: r.FS, Name: w.Scratch, Made: true, Serial: rand.IntN(1<<37) << 16} // of no other try; a float64 has 53 bits
-	g := &pipeline{task: t}
+// damaged is what Do returns if files of an earlier task are: no other process would find them whole.
+const damaged = -1
+
+func (w *work) do(ctx context.Context, r request, p plan, i int) (made float64, err error) {
+	t := &task{o: r, plan: p, meter: newMeter(nil), report: &Report{}}
+	serial := rand.IntN(1<<37) << 16 // of no other try; a float64 has 53 bits
+	t.scratch = &scratch.Dir{FS: r.FS, Name: w.Scratch, Made: true, Serial: serial + 1}
 	e := newEntries(t)
 	defer func() { err = errors.Join(err, e.close(err != nil)) }()
-	e.Place.Input = from
+	g := &pipeline{task: t}
 	step := stepSort
-	err = read(ctx, e, false, func() error { return nil })
-	if err != nil {
-		step = stepFailed
-		if ambiguous := (*format.AmbiguityError)(nil); ctx.Err() != nil || errors.As(err, new(*budget.Error)) || resumable(err) && !errors.As(err, &ambiguous) {
-			return 0, err
-		}
+	if w.Parts == nil {
+		step, err = w.read(ctx, e, i)
+	} else if err = w.sort(ctx, e, i); errors.Is(err, scratch.ErrDamaged) {
+		return damaged, nil
 	}
-	if err := e.turnAll(); err != nil {
+	if err != nil {
 		return 0, err
 	}
 	j := g.picture(e, step)
@@ -218,13 +265,64 @@ func (w *work) read(ctx context.Context, r request, p plan, i int) (made float64
 	if err != nil {
 		return 0, err
 	}
-	serial := t.scratch.Serial
+	t.scratch.Serial = serial
 	f, err := t.scratch.Create("part")
 	if err != nil {
 		return 0, err
 	}
 	_, err = f.Write(b)
 	return float64(serial), errors.Join(err, f.Close())
+}
+
+// read reads the inputs of task i. What is wrong with them is for the step to tell.
+func (w *work) read(ctx context.Context, e *entries, i int) (step string, err error) {
+	from, to := w.From[i], w.From[i+1]
+	in, err := identify(ctx, e.o, w.Inputs[from:to])
+	if err != nil {
+		return "", err
+	}
+	for k, id := range in.ids {
+		if id.Changed(w.IDs[from+k]) {
+			return "", fmt.Errorf("%s is another file here than that of the process that has it read, or has changed", id.Name)
+		}
+	}
+	e.in = in
+	e.in.names, e.Place.Input = w.Inputs[:to], from
+	err = read(ctx, e, false, func() error { return nil })
+	if err == nil {
+		return stepSort, e.turnAll()
+	}
+	if ambiguous := (*format.AmbiguityError)(nil); ctx.Err() != nil || errors.As(err, new(*budget.Error)) || resumable(err) && !errors.As(err, &ambiguous) {
+		return "", err
+	}
+	return stepFailed, e.turnAll()
+}
+
+// sort sorts what task i has read.
+func (w *work) sort(ctx context.Context, e *entries, i int) error {
+	j, err := w.part(e.scratch, i)
+	if err == nil {
+		err = e.spool.Turn(0, 0)
+	}
+	if err == nil {
+		err = e.join(j)
+	}
+	if err != nil {
+		return err
+	}
+	for k, a := range e.all() {
+		a.Rank(e.scratch, w.Names[k])
+	}
+	g := &ordered{entries: e}
+	if g.pack, err = e.o.packer(format.Shape{Rows: e.users.N, Cols: e.items.N}); err != nil {
+		return err
+	}
+	nothing := func(int) {}
+	e.spool.Beside = fmt.Sprint(e.scratch.Serial)
+	if err := e.spool.Sort(ctx, e.o.Workers, g.remap, g.by(), nothing); err != nil {
+		return err
+	}
+	return e.spool.Reduce(ctx, g.by(), w.Runs, func() error { return nil }, nothing)
 }
 
 // turnAll writes all that is in memory to files.

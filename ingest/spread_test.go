@@ -34,7 +34,7 @@ func tasksOf(groups int, p plan, r *rand.Rand) *Tasks {
 			if err = json.Unmarshal(text, &w); err == nil {
 				o := w.Options
 				o.FS = lazyFS{vfs.OS()}
-				made[i], err = w.read(ctx, o.withDefaults(), p, i)
+				made[i], err = w.do(ctx, o.withDefaults(), p, i)
 			}
 			if err != nil {
 				return err
@@ -223,10 +223,10 @@ func TestTasksFail(t *testing.T) {
 	p := mustPlan(t)
 	spoil := func(before, after func(w *work)) *Tasks {
 		return &Tasks{Groups: 2, Run: func(ctx context.Context, of any, n int, take func(float64)) error {
-			w := of.(work)
+			w := *of.(*work)
 			before(&w)
 			for i := range n {
-				made, err := w.read(ctx, w.Options.withDefaults(), p, i)
+				made, err := w.do(ctx, w.Options.withDefaults(), p, i)
 				if err != nil {
 					return err
 				}
@@ -251,17 +251,22 @@ func TestTasksFail(t *testing.T) {
 				must.Do(t, os.WriteFile(file, b, 0o666))
 			},
 		} {
-			tries := 0
-			damage := func(w *work) {
-				if tries++; tries == 1 {
-					spoilt(must.Get(filepath.Glob(filepath.Join(w.Scratch, "*."+kind)))(t)[0])
+			for at := range 2 { // after which stage
+				stages := 0
+				damage := func(w *work) {
+					if stages++; stages == 1+at {
+						for _, file := range must.Get(filepath.Glob(filepath.Join(w.Scratch, "*."+kind)))(t) {
+							spoilt(file)
+						}
+					}
 				}
+				out := target(t)
+				_, err := Ingest(t.Context(), in, out, Options{Tasks: spoil(nothing, damage)})
+				if anew := stages > 2; err != nil || anew == (at == 1 && kind == "ids") {
+					t.Errorf("%s %s after stage %d: %v after %d stages", kind, name, at, err, stages)
+				}
+				leftovers(t, out, true)
 			}
-			out := target(t)
-			if _, err := Ingest(t.Context(), in, out, Options{Tasks: spoil(nothing, damage)}); err != nil || tries != 2 {
-				t.Errorf("%s %s: %v after %d tries, want a store after 2", kind, name, err, tries)
-			}
-			leftovers(t, out, true)
 		}
 	}
 }

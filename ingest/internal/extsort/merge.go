@@ -1,6 +1,7 @@
 package extsort
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -272,12 +273,13 @@ func (m *Merger) play(w int) {
 	m.losers[0] = w
 }
 
-// Reduce merges neighbouring runs in files until no more than fanIn are left.
+// Reduce merges neighbouring runs in files until no more than most are left; 0: as many as are merged at a time.
 // saved is called whenever the runs have changed, before those that were merged
 // are removed; done receives the number of entries merged.
-func (s *Spool) Reduce(ctx context.Context, by Order, saved func() error, done func(int)) error {
-	for s.InFiles && len(s.runs) > s.budget.FanIn && !follow(s.runs) {
-		for lo := 0; lo+1 < len(s.runs) && len(s.runs) > s.budget.FanIn; lo++ {
+func (s *Spool) Reduce(ctx context.Context, by Order, most int, saved func() error, done func(int)) error {
+	most = cmp.Or(most, s.budget.FanIn)
+	for s.InFiles && len(s.runs) > most && !follow(s.runs) {
+		for lo := 0; lo+1 < len(s.runs) && len(s.runs) > most; lo++ {
 			hi := min(lo+s.budget.FanIn, len(s.runs))
 			if err := s.mergeGroup(ctx, lo, hi, by, saved, done); err != nil {
 				return err

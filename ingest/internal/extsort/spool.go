@@ -40,6 +40,9 @@ type Spool struct {
 	Most    int  // runs there were at a time
 	InFiles bool // the budget for memory is used up
 
+	// Beside begins the names of sorted runs, so that they take the place of none; "": of those they are made of.
+	Beside string
+
 	budget Budget
 	dir    *scratch.Dir
 	held   func() int64 // bytes held elsewhere out of Budget.Space
@@ -104,6 +107,14 @@ func (s *Spool) Adopt(files []string, users, items int, spilled int64) error {
 		s.N += int64(info.n)
 	}
 	return nil
+}
+
+// Give empties a spool of files, which it returns.
+func (s *Spool) Give() (files []string) {
+	files = s.Files()
+	s.runs, s.N = nil, 0
+	s.spilled.Store(0)
+	return files
 }
 
 func (s *Spool) Add(keys []uint64, vals []float64) error {

@@ -39,6 +39,9 @@ type Axis struct {
 	log    log      // of dict's ids, for a resume
 	temp   []uint32 // of a batch
 
+	Unranked bool         // Settle makes no ranks: others do, by Names and Rank
+	dir      *scratch.Dir // of names that Rank was given
+
 	order []uint32 // temporary ids in ascending order of ids, if there are no lists
 	names List     // ids in ascending order, if there are lists
 	ranks *rankReader
@@ -251,8 +254,26 @@ func mergeSome(s *scratch.Dir, ctx context.Context, lists []List, width int, m M
 	return append(slices.Clone(lists[width:]), merged), err
 }
 
+// Names is the list of all ids in ascending order of an axis that Settle has merged from lists.
+func (a *Axis) Names() List { return a.names }
+
+// Rank is for Settle by another axis, of which the generations are some: names are what that has of all.
+func (a *Axis) Rank(s *scratch.Dir, names List) {
+	a.dir, a.names, a.N, a.Text = s, names, names.N, names.Text
+}
+
 // Ranks gives the ranks of a generation's temporary ids. Generations must not descend.
 func (a *Axis) Ranks(gen int) ([]uint32, error) {
+	if a.dir != nil {
+		if a.gen != gen {
+			a.gen, a.now = gen, nil // let the old ones go first
+			var err error
+			if a.now, err = a.join(a.closed[gen]); err != nil {
+				return nil, err
+			}
+		}
+		return a.now, nil
+	}
 	if a.ranks == nil {
 		if a.now == nil {
 			a.now = ranks(a.order)

@@ -257,16 +257,42 @@ func (a *Axis) rank(ctx context.Context, s *scratch.Dir, lists []List, b extsort
 				return err
 			}
 		}
+		if a.Unranked {
+			return nil
+		}
 		return spool.Add([]uint64{uint64(r.gen)<<32 | uint64(r.temp)}, []float64{float64(a.N - 1)})
 	})
 	if err != nil {
 		return errors.Join(err, w.f.Close())
 	}
-	if a.names, err = w.end(vfs.File.Close); err != nil {
+	if a.names, err = w.end(vfs.File.Close); err != nil || a.Unranked {
 		return err
 	}
 	a.ranks, err = newRankReader(ctx, spool, 32+bits.Len(uint(len(a.closed))))
 	return err
+}
+
+// join gives the ranks of the ids of a list among those of names, by its temporary ids.
+func (a *Axis) join(l List) (ranks []uint32, err error) {
+	const own = 1 << 31 // generations from here on are those of l
+	if a.Text && !l.Text {
+		if l, err = listAsText(a.dir, l); err != nil {
+			return nil, err
+		}
+	}
+	ranks, l.Before = make([]uint32, l.N), own
+	next := uint32(0)
+	return ranks, mergeLists(a.dir, context.Background(), []List{a.names, l}, nil, func(r *ID) error {
+		switch {
+		case r.gen < own:
+			next++
+		case next == 0 || int64(r.temp) >= l.N:
+			return scratch.ErrDamaged
+		default:
+			ranks[r.temp] = next - 1
+		}
+		return nil
+	})
 }
 
 type rankReader struct {
@@ -282,7 +308,7 @@ func newRankReader(ctx context.Context, s *extsort.Spool, keyBits int) (*rankRea
 		err = s.Sort(ctx, 1, nil, by, func(int) {})
 	}
 	if err == nil {
-		err = s.Reduce(ctx, by, func() error { return nil }, func(int) {})
+		err = s.Reduce(ctx, by, 0, func() error { return nil }, func(int) {})
 	}
 	if err != nil {
 		return nil, err
