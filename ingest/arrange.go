@@ -62,7 +62,7 @@ func order(ctx context.Context, e *entries, saved func() error) (*ordered, error
 		g.report.Spool = max(g.report.Spool, g.spool.FileBytes())
 	}
 	g.meter.Extend(g.spool.ReduceWork())
-	if err := g.spool.Reduce(ctx, by, 0, saved, g.meter.Add); err != nil {
+	if err := g.spool.Reduce(ctx, by, saved, g.meter.Add); err != nil {
 		return nil, err
 	}
 	g.final = g.values.stats

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,8 @@ import (
 // A task reads neighbouring inputs, in their order, as an ingest that has nothing before them and stops behind them. What it has
 // found, runs of entries, lists of ids and a journal, are files of the scratch beside the store, which the ingest takes over as
 // if it had spilled them: its ids are further generations. So the store is the same, whatever it is of. When the ingest has merged
-// the lists, tasks rank the ids of what one of them has read and sort it. Doing a task twice is the same as doing it once:
+// the lists, tasks rank the ids of what one of them has read, sort it and cut it by rows; then tasks merge the rows of a cut, so that
+// nothing is left to be merged, and entries of one place lie one behind the other in the order that they have on one machine. Doing a task twice is the same as doing it once:
 // the files of each try have names of their own, and what no answer names goes with the scratch.
 type Tasks struct {
 	Groups int // tasks, at most one an input
@@ -48,10 +50,10 @@ type work struct {
 	From    []int      // of each task, the first of its inputs; then the number of all
 	Scratch string
 
-	// Of tasks that sort what others have read:
-	Parts []float64  // what Do has returned for each of these
+	// Of tasks that sort what others have read, and cut it by rows, then of those that merge the rows of one cut:
+	Parts []float64  // what Do has returned for each of the others
 	Names []ids.List // all ids of rows and columns, or of both
-	Runs  int        // that each may leave
+	Merge bool
 }
 
 // stepFailed: an input cannot be read behind the place of the journal of a task.
@@ -156,31 +158,34 @@ func (w *work) part(s *scratch.Dir, i int) (*journal, error) {
 	return j, nil
 }
 
-// sortByTasks has each task sort the runs that it, or another, has read.
+// sortByTasks has each task sort the runs that it, or another, has read, then merge those of its share of the rows.
 func (g *ordered) sortByTasks(ctx context.Context) error {
 	w, n := g.work, g.spool.N
-	w.Runs = max(1, g.plan.FanIn/len(w.Parts))
 	for _, a := range g.all() {
 		w.Names = append(w.Names, a.Names())
 	}
-	made, err := w.run(ctx, g.entries)
-	if err != nil {
-		return err
-	}
-	old := g.spool.Give()
-	for _, j := range made {
-		if err := g.spool.Adopt(j.Runs, 0, 0, j.Spilled); err != nil {
-			return scratch.Damaged(err)
+	for _, w.Merge = range []bool{false, true} {
+		made, err := w.run(ctx, g.entries)
+		if err != nil {
+			return err
+		}
+		old := g.spool.Give()
+		for _, j := range made {
+			if err := g.spool.Adopt(j.Runs, 0, 0, j.Spilled); err != nil {
+				return scratch.Damaged(err)
+			}
+		}
+		if g.spool.N != n {
+			return fmt.Errorf("%w: %d entries are missing", scratch.ErrDamaged, n-g.spool.N)
+		}
+		for _, name := range old {
+			if err := g.scratch.RemoveFile(name); err != nil {
+				return err
+			}
 		}
 	}
-	if g.spool.N != n {
-		return fmt.Errorf("%w: %d entries are missing", scratch.ErrDamaged, n-g.spool.N)
-	}
-	for _, name := range old {
-		err = errors.Join(err, g.scratch.RemoveFile(name))
-	}
 	g.meter.Add(int(n))
-	return err
+	return nil
 }
 
 // shares cuts inputs into at most n shares of neighbours of about as many bytes: the first of each, then the number of all.
@@ -298,31 +303,46 @@ func (w *work) read(ctx context.Context, e *entries, i int) (step string, err er
 	return stepFailed, e.turnAll()
 }
 
-// sort sorts what task i has read.
-func (w *work) sort(ctx context.Context, e *entries, i int) error {
-	j, err := w.part(e.scratch, i)
-	if err == nil {
-		err = e.spool.Turn(0, 0)
-	}
-	if err == nil {
-		err = e.join(j)
-	}
-	if err != nil {
+// sort sorts what task i has read and cuts it by rows, or merges the rows of cut i of all.
+func (w *work) sort(ctx context.Context, e *entries, i int) (err error) {
+	g := &ordered{entries: e}
+	if err := e.spool.Turn(0, 0); err != nil {
 		return err
+	}
+	e.spool.Beside = fmt.Sprint(e.scratch.Serial)
+	for k := range w.Parts {
+		if k != i && !w.Merge {
+			continue
+		}
+		j, err := w.part(e.scratch, k)
+		switch {
+		case err == nil && w.Merge:
+			err = scratch.Damaged(e.spool.Adopt(j.Runs[i:i+1], 0, 0, 0))
+		case err == nil:
+			err = e.join(j)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if w.Merge {
+		return e.spool.Split(ctx, g.by(), []uint64{math.MaxUint64})
 	}
 	for k, a := range e.all() {
 		a.Rank(e.scratch, w.Names[k])
 	}
-	g := &ordered{entries: e}
 	if g.pack, err = e.o.packer(format.Shape{Rows: e.users.N, Cols: e.items.N}); err != nil {
 		return err
 	}
-	nothing := func(int) {}
-	e.spool.Beside = fmt.Sprint(e.scratch.Serial)
-	if err := e.spool.Sort(ctx, e.o.Workers, g.remap, g.by(), nothing); err != nil {
+	if err := e.spool.Sort(ctx, e.o.Workers, g.remap, g.by(), func(int) {}); err != nil {
 		return err
 	}
-	return e.spool.Reduce(ctx, g.by(), w.Runs, func() error { return nil }, nothing)
+	below, n := make([]uint64, len(w.Parts)), int64(len(w.Parts))
+	for k := range n {
+		below[k] = uint64((k+1)*g.pack.Rows/n) << (g.by().KeyBits - g.pack.Bits + g.pack.ColBits)
+	}
+	below[n-1] = math.MaxUint64
+	return e.spool.Split(ctx, g.by(), below)
 }
 
 // turnAll writes all that is in memory to files.

@@ -251,7 +251,7 @@ func TestTasksFail(t *testing.T) {
 				must.Do(t, os.WriteFile(file, b, 0o666))
 			},
 		} {
-			for at := range 2 { // after which stage
+			for at := range 3 { // after which stage
 				stages := 0
 				damage := func(w *work) {
 					if stages++; stages == 1+at {
@@ -262,7 +262,7 @@ func TestTasksFail(t *testing.T) {
 				}
 				out := target(t)
 				_, err := Ingest(t.Context(), in, out, Options{Tasks: spoil(nothing, damage)})
-				if anew := stages > 2; err != nil || anew == (at == 1 && kind == "ids") {
+				if anew := stages > 3; err != nil || anew == (at > 0 && kind == "ids") {
 					t.Errorf("%s %s after stage %d: %v after %d stages", kind, name, at, err, stages)
 				}
 				leftovers(t, out, true)

@@ -273,13 +273,12 @@ func (m *Merger) play(w int) {
 	m.losers[0] = w
 }
 
-// Reduce merges neighbouring runs in files until no more than most are left; 0: as many as are merged at a time.
+// Reduce merges neighbouring runs in files until no more than fanIn are left.
 // saved is called whenever the runs have changed, before those that were merged
 // are removed; done receives the number of entries merged.
-func (s *Spool) Reduce(ctx context.Context, by Order, most int, saved func() error, done func(int)) error {
-	most = cmp.Or(most, s.budget.FanIn)
-	for s.InFiles && len(s.runs) > most && !follow(s.runs) {
-		for lo := 0; lo+1 < len(s.runs) && len(s.runs) > most; lo++ {
+func (s *Spool) Reduce(ctx context.Context, by Order, saved func() error, done func(int)) error {
+	for s.InFiles && len(s.runs) > s.budget.FanIn && !follow(s.runs) {
+		for lo := 0; lo+1 < len(s.runs) && len(s.runs) > s.budget.FanIn; lo++ {
 			hi := min(lo+s.budget.FanIn, len(s.runs))
 			if err := s.mergeGroup(ctx, lo, hi, by, saved, done); err != nil {
 				return err
@@ -311,52 +310,82 @@ func (s *Spool) ReduceWork() (n int64) {
 	return n
 }
 
-func (s *Spool) mergeGroup(ctx context.Context, lo, hi int, by Order, saved func() error, done func(int)) (err error) {
+func (s *Spool) mergeGroup(ctx context.Context, lo, hi int, by Order, saved func() error, done func(int)) error {
 	group := slices.Clone(s.runs[lo:hi])
-	f, err := s.dir.Create("run")
+	merged, err := s.pour(ctx, group, by, []uint64{noKey}, done)
 	if err != nil {
 		return err
 	}
-	w := newRunWriter(f, runInfo{sorted: true}, &s.coder)
-	if err := s.mergeTo(ctx, w, group, by, done); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	err = w.end()
-	if err == nil && s.dir.Durable {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("merge entries: %w", err)
-	}
-	s.spilled.Add(w.info.bytes)
-	s.runs = slices.Replace(s.runs, lo, hi, run{name: filepath.Base(f.Name()), runInfo: w.info})
+	s.runs = slices.Replace(s.runs, lo, hi, merged...)
 	if err := saved(); err != nil {
 		return err
 	}
-	for _, r := range group {
-		err = errors.Join(err, s.dir.RemoveFile(r.name))
+	return s.remove(group)
+}
+
+// Split merges the sorted runs to one a range of keys, from a number up to the next; the last one is more than all keys.
+func (s *Spool) Split(ctx context.Context, by Order, below []uint64) error {
+	err := s.Reduce(ctx, by, func() error { return nil }, func(int) {})
+	if err != nil {
+		return err
+	}
+	old := s.runs
+	if s.runs, err = s.pour(ctx, old, by, below, func(int) {}); err != nil {
+		return err
+	}
+	return s.remove(old)
+}
+
+func (s *Spool) remove(runs []run) (err error) {
+	for _, r := range runs {
+		if !r.lent {
+			err = errors.Join(err, s.dir.RemoveFile(r.name))
+		}
 	}
 	return err
 }
 
-func (s *Spool) mergeTo(ctx context.Context, w *runWriter, group []run, by Order, done func(int)) (err error) {
+// pour merges sorted runs to a new one for each of below, of the keys below that and not of those before.
+func (s *Spool) pour(ctx context.Context, group []run, by Order, below []uint64, done func(int)) (made []run, err error) {
 	m, err := s.merge(group, by)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	buf := make([]Entry, BlockEntries)
-	for n := len(buf); n == len(buf); {
-		if n, err = m.Read(buf); err == nil {
-			err = ctx.Err()
-		}
+	buf, part, more := make([]Entry, BlockEntries), []Entry(nil), true
+	for _, end := range below {
+		f, err := s.dir.Create("run")
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := w.add(buf[:n]); err != nil {
-			return err
+		w := newRunWriter(f, runInfo{sorted: true}, &s.coder)
+		for err == nil && (len(part) > 0 || more) {
+			if len(part) == 0 {
+				n := 0
+				if n, err = m.Read(buf); err == nil {
+					err = ctx.Err()
+				}
+				part, more = buf[:n], n == len(buf)
+				done(n)
+				continue
+			}
+			n, _ := slices.BinarySearchFunc(part, end, func(e Entry, end uint64) int { return cmp.Compare(e.Key, end) })
+			if n == 0 {
+				break
+			}
+			err, part = w.add(part[:n]), part[n:]
 		}
-		done(n)
+		if err == nil {
+			err = w.end()
+		}
+		if err == nil && s.dir.Durable {
+			err = f.Sync()
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("merge entries: %w", err)
+		}
+		s.spilled.Add(w.info.bytes)
+		made = append(made, run{name: filepath.Base(f.Name()), runInfo: w.info})
 	}
-	return nil
+	return made, nil
 }

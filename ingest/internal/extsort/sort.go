@@ -248,7 +248,7 @@ func (s *Spool) loadRun(r *run, w *sorter) ([]Entry, error) {
 
 // replaceRun puts the sorted entries in the place of a run, in one step, or beside it.
 func (s *Spool) replaceRun(r *run, e []Entry, c *Coder) error {
-	r.name = s.Beside + r.name
+	r.name, r.lent = s.Beside+r.name, false
 	name := s.dir.Path(r.name)
 	half := name[:len(name)-len("run")] + "half"
 	f, err := s.dir.FS.Create(half)

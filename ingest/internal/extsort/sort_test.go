@@ -147,7 +147,7 @@ func throughSpool(s *Spool, e []Entry, by Order, workers int) (got []Entry, err 
 		return nil, fmt.Errorf("progress of %d entries, want %d", total, len(e))
 	}
 	work, done := s.ReduceWork(), int64(0)
-	if err := s.Reduce(context.Background(), by, 0, func() error { return nil }, func(n int) { done += int64(n) }); err != nil {
+	if err := s.Reduce(context.Background(), by, func() error { return nil }, func(n int) { done += int64(n) }); err != nil {
 		return nil, err
 	}
 	if done > work { // less if runs come to follow upon each other

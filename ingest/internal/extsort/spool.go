@@ -40,7 +40,7 @@ type Spool struct {
 	Most    int  // runs there were at a time
 	InFiles bool // the budget for memory is used up
 
-	// Beside begins the names of sorted runs, so that they take the place of none; "": of those they are made of.
+	// Beside begins the names of sorted runs, which take the place of none then: runs of files are lent, and not removed.
 	Beside string
 
 	budget Budget
@@ -64,6 +64,7 @@ type run struct {
 	mem    []Entry  // nil: packed or in the file
 	packed []uint64 // nil: not packed
 	name   string
+	lent   bool
 	runInfo
 }
 
@@ -103,7 +104,9 @@ func (s *Spool) Adopt(files []string, users, items int, spilled int64) error {
 			return err
 		}
 		info.users, info.items = info.users+users, info.items+items
-		s.addRun(run{name: name, runInfo: info})
+		if info.n > 0 {
+			s.addRun(run{name: name, lent: s.Beside != "", runInfo: info})
+		}
 		s.N += int64(info.n)
 	}
 	return nil

@@ -308,7 +308,7 @@ func newRankReader(ctx context.Context, s *extsort.Spool, keyBits int) (*rankRea
 		err = s.Sort(ctx, 1, nil, by, func(int) {})
 	}
 	if err == nil {
-		err = s.Reduce(ctx, by, 0, func() error { return nil }, func(int) {})
+		err = s.Reduce(ctx, by, func() error { return nil }, func(int) {})
 	}
 	if err != nil {
 		return nil, err
