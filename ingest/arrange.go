@@ -94,10 +94,17 @@ func (g *ordered) settle(ctx context.Context) (err error) {
 	if g.generations() > 0 {
 		g.meter.begin(stageIDs, 0)
 	}
+	mixed := slices.ContainsFunc(g.all(), (*ids.Axis).Mixed)
+	if g.work != nil && !mixed {
+		err = g.settleByTasks(ctx)
+	}
 	for _, a := range g.all() {
-		if err := a.Settle(ctx, g.scratch, g.plan.Budget, g.held, g.meter); err != nil {
-			return err
+		if err == nil && (g.work == nil || mixed) {
+			err = a.Settle(ctx, g.scratch, g.plan.Budget, g.held, g.meter)
 		}
+	}
+	if err != nil {
+		return err
 	}
 	g.report.IDLists = g.generations()
 	if g.pack, err = g.o.packer(format.Shape{Rows: g.users.N, Cols: g.items.N}); err != nil {

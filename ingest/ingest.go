@@ -142,7 +142,7 @@ func attempt(ctx context.Context, names []string, out string, o request, p plan)
 		return nil, err
 	}
 	t.scratch = &scratch.Dir{
-		FS: o.FS, Name: t.staging.Target() + SpoolSuffix, Most: p.unsynced, Durable: t.in.ids != nil && o.CheckpointEvery > 0,
+		FS: o.FS, Name: t.staging.Target() + SpoolSuffix, Most: p.unsynced, Durable: t.in.ids != nil && o.CheckpointEvery > 0 && o.Tasks == nil,
 	}
 	g := &pipeline{task: t, last: time.Now()}
 	e, err := g.begin(ctx)

@@ -33,6 +33,7 @@ type task struct {
 	scratch              *scratch.Dir
 	meter                *meter
 	report               *Report
+	cuts                 [2][]string // of the ids of rows and columns, into as many parts as there are tasks; may be few
 }
 
 // Duplicates says what becomes of several entries at one place of the matrix.

@@ -177,6 +177,9 @@ func (t *task) estimate(ctx context.Context) (*Estimate, error) {
 	}
 	e := s.of(float64(s.entries)*float64(t.in.size())/float64(s.disk), t.plan)
 	t.o.base.addTo(e, t.plan)
+	if t.o.Tasks != nil {
+		t.cuts = [2][]string{s.users.Cuts(t.o.Tasks.Groups), s.items.Cuts(t.o.Tasks.Groups)}
+	}
 	return e, nil
 }
 

@@ -50,11 +50,18 @@ type work struct {
 	From    []int      // of each task, the first of its inputs; then the number of all
 	Scratch string
 
-	// Of tasks that sort what others have read, and cut it by rows, then of those that merge the rows of one cut:
-	Parts []float64  // what Do has returned for each of the others
-	Names []ids.List // all ids of rows and columns, or of both
-	Merge bool
+	Step  string
+	Cuts  [2][]string // at which lists of ids of rows and columns are cut
+	Parts []float64   // what Do has returned for each of the tasks before
+	Names []ids.List  // all ids of rows and columns, or of both
 }
+
+// Steps of tasks. Those of stepRead are of inputs, those of stepSort sort what one of them has read and cut it by rows. The others merge
+// what all have between two cuts.
+const (
+	stepIDs   = "ids"
+	stepMerge = "merge"
+)
 
 // stepFailed: an input cannot be read behind the place of the journal of a task.
 const stepFailed = "failed"
@@ -93,7 +100,7 @@ func (g *pipeline) spread(ctx context.Context, e *entries) error {
 	if g.o.Tasks == nil {
 		return nil
 	}
-	w := &work{Options: g.o.Options, IDs: g.in.ids, From: shares(g.in.ids, g.o.Tasks.Groups)}
+	w := &work{Step: stepRead, Cuts: g.cuts, Options: g.o.Options, IDs: g.in.ids, From: shares(g.in.ids, g.o.Tasks.Groups)}
 	for _, name := range append(slices.Clone(g.in.names), g.scratch.Name) {
 		if !remote.Is(name) {
 			var err error
@@ -158,13 +165,35 @@ func (w *work) part(s *scratch.Dir, i int) (*journal, error) {
 	return j, nil
 }
 
+// settleByTasks has tasks merge the lists of ids, the parts between two cuts each.
+func (g *ordered) settleByTasks(ctx context.Context) error {
+	w := *g.work
+	w.Step = stepIDs
+	made, err := w.run(ctx, g.entries)
+	if err != nil {
+		return err
+	}
+	for k, a := range g.all() {
+		names := ids.List{Parts: []ids.List{}}
+		for _, j := range made {
+			for _, l := range []ids.State{j.Users, j.Items}[k].Closed {
+				names.Parts, names.N, names.Text = append(names.Parts, l), names.N+l.N, l.Text
+			}
+		}
+		if err := a.Rank(g.scratch, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sortByTasks has each task sort the runs that it, or another, has read, then merge those of its share of the rows.
 func (g *ordered) sortByTasks(ctx context.Context) error {
 	w, n := g.work, g.spool.N
 	for _, a := range g.all() {
 		w.Names = append(w.Names, a.Names())
 	}
-	for _, w.Merge = range []bool{false, true} {
+	for _, w.Step = range []string{stepSort, stepMerge} {
 		made, err := w.run(ctx, g.entries)
 		if err != nil {
 			return err
@@ -257,7 +286,7 @@ func (w *work) do(ctx context.Context, r request, p plan, i int) (made float64, 
 	defer func() { err = errors.Join(err, e.close(err != nil)) }()
 	g := &pipeline{task: t}
 	step := stepSort
-	if w.Parts == nil {
+	if w.Step == stepRead {
 		step, err = w.read(ctx, e, i)
 	} else if err = w.sort(ctx, e, i); errors.Is(err, scratch.ErrDamaged) {
 		return damaged, nil
@@ -293,6 +322,7 @@ func (w *work) read(ctx context.Context, e *entries, i int) (step string, err er
 	}
 	e.in = in
 	e.in.names, e.Place.Input = w.Inputs[:to], from
+	e.items.Cuts, e.users.Cuts = w.Cuts[1], w.Cuts[0]
 	err = read(ctx, e, false, func() error { return nil })
 	if err == nil {
 		return stepSort, e.turnAll()
@@ -303,7 +333,7 @@ func (w *work) read(ctx context.Context, e *entries, i int) (step string, err er
 	return stepFailed, e.turnAll()
 }
 
-// sort sorts what task i has read and cuts it by rows, or merges the rows of cut i of all.
+// sort sorts what task i has read and cuts it by rows, or merges part i of what all have.
 func (w *work) sort(ctx context.Context, e *entries, i int) (err error) {
 	g := &ordered{entries: e}
 	if err := e.spool.Turn(0, 0); err != nil {
@@ -311,25 +341,43 @@ func (w *work) sort(ctx context.Context, e *entries, i int) (err error) {
 	}
 	e.spool.Beside = fmt.Sprint(e.scratch.Serial)
 	for k := range w.Parts {
-		if k != i && !w.Merge {
+		if k != i && w.Step == stepSort {
 			continue
 		}
 		j, err := w.part(e.scratch, k)
-		switch {
-		case err == nil && w.Merge:
-			err = scratch.Damaged(e.spool.Adopt(j.Runs[i:i+1], 0, 0, 0))
-		case err == nil:
+		if err != nil {
+			return err
+		}
+		switch w.Step {
+		case stepSort:
 			err = e.join(j)
+		case stepMerge:
+			err = e.spool.Adopt(j.Runs[i:i+1], 0, 0, 0)
+		default:
+			for n, a := range e.all() {
+				err = errors.Join(err, a.AdoptShare(e.scratch, []ids.State{j.Users, j.Items}[n].Closed, i, len(w.Parts)))
+			}
+		}
+		if err != nil {
+			return scratch.Damaged(err)
+		}
+	}
+	for k, a := range e.all() {
+		switch w.Step {
+		case stepSort:
+			err = a.Rank(e.scratch, w.Names[k])
+		case stepIDs:
+			err = a.Merge(ctx, e.scratch, e.plan.Budget, e.held, e.meter)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if w.Merge {
+	switch w.Step {
+	case stepIDs:
+		return nil
+	case stepMerge:
 		return e.spool.Split(ctx, g.by(), []uint64{math.MaxUint64})
-	}
-	for k, a := range e.all() {
-		a.Rank(e.scratch, w.Names[k])
 	}
 	if g.pack, err = e.o.packer(format.Shape{Rows: e.users.N, Cols: e.items.N}); err != nil {
 		return err

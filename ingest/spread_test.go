@@ -237,11 +237,25 @@ func TestTasksFail(t *testing.T) {
 		}}
 	}
 	nothing := func(*work) {}
-	_, err := Ingest(t.Context(), in, target(t), Options{Tasks: spoil(func(w *work) { w.IDs = slices.Clone(w.IDs); w.IDs[1].Size++ }, nothing)})
+	out := target(t)
+	_, err := Ingest(t.Context(), in, out, Options{Tasks: spoil(func(w *work) { w.IDs = slices.Clone(w.IDs); w.IDs[1].Size++ }, nothing)})
 	if err == nil || !strings.Contains(err.Error(), "b is another file here") {
 		t.Error(err)
 	}
-	for _, kind := range []string{"run", "ids", "part"} {
+	leftovers(t, out, false)
+	stops := spoil(nothing, nothing)
+	run, failed := stops.Run, errors.New("the engine is gone")
+	stops.Run = func(ctx context.Context, of any, n int, take func(float64)) error {
+		if of.(*work).Step == stepMerge {
+			return failed
+		}
+		return run(ctx, of, n, take)
+	}
+	if _, err := Ingest(t.Context(), in, out, Options{Tasks: stops}); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	leftovers(t, out, false) // what tasks have made is not gone on with: it is not durable
+	for _, kind := range []string{"run", "ids", "names", "part"} {
 		for name, spoilt := range map[string]func(file string){
 			"gone": func(file string) { must.Do(t, os.Remove(file)) },
 			"cut":  func(file string) { must.Do(t, os.Truncate(file, must.Get(os.Stat(file))(t).Size()-1)) },
@@ -251,18 +265,20 @@ func TestTasksFail(t *testing.T) {
 				must.Do(t, os.WriteFile(file, b, 0o666))
 			},
 		} {
-			for at := range 3 { // after which stage
+			for at := range 4 { // after which stage
 				stages := 0
 				damage := func(w *work) {
 					if stages++; stages == 1+at {
 						for _, file := range must.Get(filepath.Glob(filepath.Join(w.Scratch, "*."+kind)))(t) {
-							spoilt(file)
+							if must.Get(os.Stat(file))(t).Size() > 0 {
+								spoilt(file)
+							}
 						}
 					}
 				}
 				out := target(t)
 				_, err := Ingest(t.Context(), in, out, Options{Tasks: spoil(nothing, damage)})
-				if anew := stages > 3; err != nil || anew == (at > 0 && kind == "ids") {
+				if anew := stages > 4; err != nil || anew == (kind == "ids" && at > 1 || kind == "names" && at == 0) {
 					t.Errorf("%s %s after stage %d: %v after %d stages", kind, name, at, err, stages)
 				}
 				leftovers(t, out, true)

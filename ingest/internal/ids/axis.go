@@ -39,6 +39,7 @@ type Axis struct {
 	log    log      // of dict's ids, for a resume
 	temp   []uint32 // of a batch
 
+	Cuts     []string     // ids at which lists are cut into files
 	Unranked bool         // Settle makes no ranks: others do, by Names and Rank
 	dir      *scratch.Dir // of names that Rank was given
 
@@ -75,7 +76,7 @@ func (a *Axis) State() State { return State{a.closed, a.log.state} }
 
 func (st State) Files() []string {
 	names := []string{st.Log.Name}
-	for _, l := range st.Closed {
+	for _, l := range files(st.Closed) {
 		names = append(names, l.Name)
 	}
 	return names
@@ -103,10 +104,12 @@ func (a *Axis) Restore(s *scratch.Dir, st State) error {
 // Adopt takes over lists, as generations behind those there are.
 func (a *Axis) Adopt(s *scratch.Dir, lists []List) error {
 	before := uint32(len(a.closed))
-	for _, l := range lists {
+	for _, l := range files(lists) {
 		if err := verifyList(s, l); err != nil {
 			return err
 		}
+	}
+	for _, l := range lists {
 		l.Before += before
 		a.closed = append(a.closed, l)
 	}
@@ -138,24 +141,62 @@ func (a *Axis) Len() int { return a.dict.N }
 // Turn writes the dictionary to a list and begins the next generation.
 func (a *Axis) Turn(s *scratch.Dir) error {
 	gen := uint32(len(a.closed))
-	w, err := newList(s, "ids", a.dict.isText)
-	if err != nil {
-		return err
-	}
-	for _, t := range a.dict.order(false) {
-		r := a.dict.id(t)
-		r.gen, r.temp = gen, t
-		if err := w.add(&r); err != nil {
-			return errors.Join(err, w.f.Close())
+	list := List{N: int64(a.dict.N), Text: a.dict.isText}
+	cuts, order := a.cuts(), a.dict.order(false)
+	for n := range len(cuts) + 1 {
+		w, err := newList(s, "ids", a.dict.isText)
+		if err != nil {
+			return err
 		}
+		for ; len(order) > 0; order = order[1:] {
+			r := a.dict.id(order[0])
+			r.gen, r.temp = gen, order[0]
+			if n < len(cuts) && r.compare(&cuts[n], list.Text) >= 0 {
+				break
+			}
+			if err := w.add(&r); err != nil {
+				return errors.Join(err, w.f.Close())
+			}
+		}
+		part, err := w.end(s.Complete) // for a journal to name it
+		if err != nil {
+			return err
+		}
+		list.Parts = append(list.Parts, part)
 	}
-	list, err := w.end(s.Complete) // for a journal to name it
-	if err != nil {
-		return err
+	if len(cuts) == 0 {
+		list = list.Parts[0]
 	}
 	a.closed = append(a.closed, list)
 	a.dict = NewDictionary()
 	return a.log.forget(s)
+}
+
+// cuts are Cuts as ids of the dictionary.
+func (a *Axis) cuts() (cuts []ID) {
+	for _, text := range a.Cuts {
+		n, ok := format.ParseID([]byte(text))
+		if !ok && !a.dict.isText {
+			return nil
+		}
+		cuts = append(cuts, ID{Int: n, Text: []byte(text)})
+	}
+	slices.SortFunc(cuts, func(x, y ID) int { return x.compare(&y, a.dict.isText) })
+	return cuts
+}
+
+// Mixed tells whether some lists are of texts and others of integers, which are cut otherwise.
+func (a *Axis) Mixed() bool {
+	return slices.ContainsFunc(a.closed, func(l List) bool { return l.Text != a.closed[0].Text })
+}
+
+// AdoptShare takes over share i of n of the parts of each of some lists.
+func (a *Axis) AdoptShare(s *scratch.Dir, lists []List, i, n int) (err error) {
+	for _, l := range lists {
+		parts := files([]List{l})
+		err = errors.Join(err, a.Adopt(s, parts[len(parts)*i/n:len(parts)*(i+1)/n]))
+	}
+	return err
 }
 
 // A Meter is told how many ids are going to be merged, and how many have been.
@@ -189,12 +230,23 @@ func (a *Axis) Settle(ctx context.Context, s *scratch.Dir, b extsort.Budget, hel
 	return a.rank(ctx, s, lists, b, held, m)
 }
 
+// Merge leaves nothing but the list of all ids of the lists there are.
+func (a *Axis) Merge(ctx context.Context, s *scratch.Dir, b extsort.Budget, held func() int64, m Meter) error {
+	if len(a.closed) == 0 {
+		return nil
+	}
+	a.Unranked = true
+	err := a.Settle(ctx, s, b, held, m)
+	a.closed = []List{a.names}
+	return err
+}
+
 func ListWidth(b extsort.Budget) int {
 	return int(max(2, min(b.Space/4/(2*listBuffer), int64(b.FanIn))))
 }
 
 func (a *Axis) sameKind(s *scratch.Dir) ([]List, error) {
-	lists := slices.Clone(a.closed)
+	lists := files(a.closed)
 	a.Text = slices.ContainsFunc(lists, func(l List) bool { return l.Text })
 	for i, l := range lists {
 		if l.Text == a.Text {
@@ -254,12 +306,15 @@ func mergeSome(s *scratch.Dir, ctx context.Context, lists []List, width int, m M
 	return append(slices.Clone(lists[width:]), merged), err
 }
 
-// Names is the list of all ids in ascending order of an axis that Settle has merged from lists.
+// Names is the list of all ids in ascending order of an axis that has been settled by lists.
 func (a *Axis) Names() List { return a.names }
 
-// Rank is for Settle by another axis, of which the generations are some: names are what that has of all.
-func (a *Axis) Rank(s *scratch.Dir, names List) {
-	a.dir, a.names, a.N, a.Text = s, names, names.N, names.Text
+// Rank settles an axis by the list of all ids, those of other axes, too, that others have settled.
+func (a *Axis) Rank(s *scratch.Dir, names List) error {
+	if a.dir, a.names, a.N, a.Text = s, names, names.N, names.Text; a.N > maxIDs {
+		return errTooMany()
+	}
+	return nil
 }
 
 // Ranks gives the ranks of a generation's temporary ids. Generations must not descend.

@@ -262,6 +262,15 @@ func (d *Dictionary) name(t uint32) string {
 	return r.name(d.isText)
 }
 
+// Cuts are ids between n parts of about as many ids, the last that is asked of a dictionary.
+func (d *Dictionary) Cuts(n int) (cuts []string) {
+	order := d.order(false)
+	for i := 1; i < min(n, len(order)); i++ {
+		cuts = append(cuts, d.name(order[len(order)*i/min(n, len(order))]))
+	}
+	return cuts
+}
+
 // Shared counts the ids that both have. It makes a map of those of a, which should be few.
 func Shared(a, b *Dictionary) (n int) {
 	names := make(map[string]bool, a.N)

@@ -32,6 +32,22 @@ type List struct {
 	CRC   uint32
 	// Before is how many generations are before those the file tells of.
 	Before uint32 `json:",omitempty"`
+	// Parts are the files instead, one behind the other.
+	Parts []List `json:",omitempty"`
+}
+
+// files are the lists that are files.
+func files(lists []List) (all []List) {
+	for _, l := range lists {
+		if l.Parts == nil {
+			all = append(all, l)
+		}
+		for _, p := range l.Parts {
+			p.Before = l.Before
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 type ID struct {
@@ -109,7 +125,7 @@ type listReader struct {
 func openList(s *scratch.Dir, l List) (*listReader, error) {
 	f, err := s.FS.Open(s.Path(l.Name))
 	if err != nil {
-		return nil, fmt.Errorf("merge ids: %w", err)
+		return nil, fmt.Errorf("merge ids: %w", scratch.Damaged(err))
 	}
 	return &listReader{f: f, list: l, r: bufio.NewReaderSize(io.NewSectionReader(f, 0, l.Bytes), int(max(64, min(l.Bytes, listBuffer))))}, nil
 }
@@ -180,6 +196,7 @@ func (r *ID) compare(o *ID, text bool) int {
 // tells a meter, unless nil, how many. A record is valid during the call only.
 func mergeLists(s *scratch.Dir, ctx context.Context, lists []List, m Meter, emit func(*ID) error) (err error) {
 	var readers []*listReader // that with the least id first
+	lists = files(lists)
 	byID := func(a, b *listReader) int { return a.cur.compare(&b.cur, lists[0].Text) }
 	defer func() {
 		for _, r := range readers {
