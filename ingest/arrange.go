@@ -94,13 +94,11 @@ func (g *ordered) settle(ctx context.Context) (err error) {
 	if g.generations() > 0 {
 		g.meter.begin(stageIDs, 0)
 	}
-	mixed := slices.ContainsFunc(g.all(), (*ids.Axis).Mixed)
-	if g.work != nil && !mixed {
+	if g.work != nil && !slices.ContainsFunc(g.all(), (*ids.Axis).Mixed) {
 		err = g.settleByTasks(ctx)
-	}
-	for _, a := range g.all() {
-		if err == nil && (g.work == nil || mixed) {
-			err = a.Settle(ctx, g.scratch, g.plan.Budget, g.held, g.meter)
+	} else {
+		for _, a := range g.all() {
+			err = errors.Join(err, a.Settle(ctx, g.scratch, g.plan.Budget, g.held, g.meter))
 		}
 	}
 	if err != nil {

@@ -199,8 +199,8 @@ const maxJournal = 1 << 28
 
 var errJournal = errors.New("its journal is damaged")
 
-func readJournal(s *scratch.Dir) (*journal, error) {
-	b, err := vfs.ReadFile(s.FS, s.Path(scratch.Journal), maxJournal)
+func readJournal(s *scratch.Dir, name string) (*journal, error) {
+	b, err := vfs.ReadFile(s.FS, s.Path(name), maxJournal)
 	if err != nil {
 		return nil, err
 	}

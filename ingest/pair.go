@@ -110,7 +110,7 @@ func stagePair(o request, out string) (*vfs.Staging, error) {
 	if o.Holdout.kind() == heldout.None {
 		return nil, nil
 	}
-	j, err := readJournal(&scratch.Dir{FS: o.FS, Name: out + SpoolSuffix})
+	j, err := readJournal(&scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}, scratch.Journal)
 	half := err == nil && j.Test != ""
 	if half && !o.Resume && !o.Force {
 		return nil, &csr.UnfinishedError{What: "ingest", Dir: out + SpoolSuffix}

@@ -36,7 +36,7 @@ func (g *pipeline) unfinished() (*journal, error) {
 		}
 		return nil, nil
 	}
-	j, err := readJournal(g.scratch)
+	j, err := readJournal(g.scratch, scratch.Journal)
 	if err == nil {
 		err = j.matches(g.in.files(), g.o.Options)
 	}
@@ -63,7 +63,7 @@ func finished(_ context.Context, o request, _ []string, out string) (*Report, er
 	if found, err := s.Look(); err != nil || !found {
 		return nil, nil
 	}
-	j, err := readJournal(s)
+	j, err := readJournal(s, scratch.Journal)
 	if err != nil || j.Step != stepCommit {
 		return nil, nil
 	}

@@ -375,7 +375,7 @@ func TestJournalRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	s := &scratch.Dir{FS: vfs.OS(), Name: dir}
 	must.Do(t, j.write(s))
-	got := must.Get(readJournal(s))(t)
+	got := must.Get(readJournal(s, scratch.Journal))(t)
 	one := must.Get(durable.Seal(j, &j.CRC))(t)
 	if two, err := durable.Seal(got, &got.CRC); err != nil || !bytes.Equal(one, two) {
 		t.Errorf("%s is read as %s, %v", one, two, err)
@@ -396,10 +396,10 @@ func TestJournalRoundTrip(t *testing.T) {
 	}
 	j.Version = 99
 	must.Do(t, j.write(s))
-	if _, err := readJournal(s); err == nil || !strings.Contains(err.Error(), "version 99") {
+	if _, err := readJournal(s, scratch.Journal); err == nil || !strings.Contains(err.Error(), "version 99") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := readJournal(&scratch.Dir{FS: vfs.OS(), Name: filepath.Join(dir, "none")}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := readJournal(&scratch.Dir{FS: vfs.OS(), Name: filepath.Join(dir, "none")}, scratch.Journal); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/remote"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Tasks have inputs read elsewhere: by calls of Do, in processes that see inputs and store under the names they have here.
@@ -62,9 +61,6 @@ const (
 	stepIDs   = "ids"
 	stepMerge = "merge"
 )
-
-// stepFailed: an input cannot be read behind the place of the journal of a task.
-const stepFailed = "failed"
 
 // spreads refuses what tasks do not read.
 func (o request) spreads(ctx context.Context, names []string, p plan) error {
@@ -111,14 +107,10 @@ func (g *pipeline) spread(ctx context.Context, e *entries) error {
 		w.Inputs = append(w.Inputs, name)
 	}
 	w.Inputs, w.Scratch = w.Inputs[:len(g.in.names)], w.Inputs[len(g.in.names)]
-	err := g.scratch.Make()
-	var made []*journal
-	if err == nil {
-		made, err = w.run(ctx, e)
+	if err := errors.Join(g.scratch.Make(), e.spool.Turn(0, 0)); err != nil { // all is in files from here on
+		return err
 	}
-	if err == nil {
-		err = e.spool.Turn(0, 0) // all is in files from here on
-	}
+	made, err := w.run(ctx, e)
 	for i := 0; i < len(made) && err == nil && e.Place.Input == w.From[i]; i++ {
 		for _, bad := range made[i].FirstBad {
 			if pe, ok := bad.(*format.ParseError); ok {
@@ -154,11 +146,7 @@ func (w *work) run(ctx context.Context, e *entries) (made []*journal, err error)
 }
 
 func (w *work) part(s *scratch.Dir, i int) (*journal, error) {
-	b, err := vfs.ReadFile(s.FS, s.Path(fmt.Sprintf("%06.0f.part", w.Parts[i])), maxJournal)
-	var j *journal
-	if err == nil {
-		j, err = parseJournal(b)
-	}
+	j, err := readJournal(s, fmt.Sprintf("%06.0f.part", w.Parts[i]))
 	if err != nil {
 		return nil, fmt.Errorf("%w: that of a task: %w", scratch.ErrDamaged, err)
 	}
@@ -174,17 +162,15 @@ func (g *ordered) settleByTasks(ctx context.Context) error {
 		return err
 	}
 	for k, a := range g.all() {
-		names := ids.List{Parts: []ids.List{}}
+		var names ids.List
 		for _, j := range made {
 			for _, l := range []ids.State{j.Users, j.Items}[k].Closed {
 				names.Parts, names.N, names.Text = append(names.Parts, l), names.N+l.N, l.Text
 			}
 		}
-		if err := a.Rank(g.scratch, names); err != nil {
-			return err
-		}
+		err = errors.Join(err, a.Rank(g.scratch, names))
 	}
-	return nil
+	return err
 }
 
 // sortByTasks has each task sort the runs that it, or another, has read, then merge those of its share of the rows.
@@ -275,26 +261,21 @@ func Do(ctx context.Context, text []byte, i int, o Options) (made float64, _ err
 	return w.do(ctx, r, p, i)
 }
 
-// damaged is what Do returns if files of an earlier task are: no other process would find them whole.
-const damaged = -1
-
 func (w *work) do(ctx context.Context, r request, p plan, i int) (made float64, err error) {
 	t := &task{o: r, plan: p, meter: newMeter(nil), report: &Report{}}
 	serial := rand.IntN(1<<37) << 16 // of no other try; a float64 has 53 bits
 	t.scratch = &scratch.Dir{FS: r.FS, Name: w.Scratch, Made: true, Serial: serial + 1}
 	e := newEntries(t)
 	defer func() { err = errors.Join(err, e.close(err != nil)) }()
-	g := &pipeline{task: t}
-	step := stepSort
 	if w.Step == stepRead {
-		step, err = w.read(ctx, e, i)
+		err = w.read(ctx, e, i)
 	} else if err = w.sort(ctx, e, i); errors.Is(err, scratch.ErrDamaged) {
-		return damaged, nil
+		return -1, nil // the name of no part: no other process would find whole what an earlier task has made
 	}
 	if err != nil {
 		return 0, err
 	}
-	j := g.picture(e, step)
+	j := (&pipeline{task: t}).picture(e, w.Step)
 	b, err := durable.Seal(j, &j.CRC)
 	if err != nil {
 		return 0, err
@@ -308,29 +289,24 @@ func (w *work) do(ctx context.Context, r request, p plan, i int) (made float64, 
 	return float64(serial), errors.Join(err, f.Close())
 }
 
-// read reads the inputs of task i. What is wrong with them is for the step to tell.
-func (w *work) read(ctx context.Context, e *entries, i int) (step string, err error) {
+// read reads the inputs of task i, up to the first place where something is wrong with them.
+func (w *work) read(ctx context.Context, e *entries, i int) (err error) {
 	from, to := w.From[i], w.From[i+1]
-	in, err := identify(ctx, e.o, w.Inputs[from:to])
-	if err != nil {
-		return "", err
+	if e.in, err = identify(ctx, e.o, w.Inputs[from:to]); err != nil {
+		return err
 	}
-	for k, id := range in.ids {
+	for k, id := range e.in.ids {
 		if id.Changed(w.IDs[from+k]) {
-			return "", fmt.Errorf("%s is another file here than that of the process that has it read, or has changed", id.Name)
+			return fmt.Errorf("%s is another file here than that of the process that has it read, or has changed", id.Name)
 		}
 	}
-	e.in = in
 	e.in.names, e.Place.Input = w.Inputs[:to], from
 	e.items.Cuts, e.users.Cuts = w.Cuts[1], w.Cuts[0]
 	err = read(ctx, e, false, func() error { return nil })
-	if err == nil {
-		return stepSort, e.turnAll()
+	if err != nil && (ctx.Err() != nil || errors.As(err, new(*budget.Error)) || resumable(err) && !errors.As(err, new(*format.AmbiguityError))) {
+		return err
 	}
-	if ambiguous := (*format.AmbiguityError)(nil); ctx.Err() != nil || errors.As(err, new(*budget.Error)) || resumable(err) && !errors.As(err, &ambiguous) {
-		return "", err
-	}
-	return stepFailed, e.turnAll()
+	return e.turnAll()
 }
 
 // sort sorts what task i has read and cuts it by rows, or merges part i of what all have.
