@@ -13,7 +13,8 @@ import (
 // Columns and values have the smallest form that holds those of any block of
 // the store: Col16 is used if no column of the matrix needs more, else Col;
 // Table alone for [Constant], Code and Table for [Dict4] and [Dict8], else Val.
-// The other slices are empty.
+// The other slices are empty. A block that is not a store's may have a table for each
+// row, in Val, with Code or without: see Step.
 type Block struct {
 	FirstRow int64         // row of A that RowPtr[0] belongs to
 	RowPtr   []uint32      // len rows+1, RowPtr[0] = 0
@@ -21,7 +22,8 @@ type Block struct {
 	Col      []uint32      // likewise
 	Code     []uint8       // len nnz: entry p has the value Table[Code[p]]; without, all have Table[0]
 	Table    *[256]float64 // the store's, filled up with zeros; not to be changed
-	Val      []float64     // len nnz, finite
+	Val      []float64     // len nnz, finite; with Step, the tables of rows
+	Step     int           // 0, or the table of row i is Val[i·Step : i·Step+256], of which its codes are below Step
 }
 
 // maxCols16 is the most columns for which their indices are decoded to 16 bits.
@@ -68,7 +70,7 @@ func (b *Block) value(p uint32) float64 {
 }
 
 func (b *Block) empty() {
-	b.RowPtr, b.Col16, b.Col, b.Code, b.Val = b.RowPtr[:0], b.Col16[:0], b.Col[:0], b.Code[:0], b.Val[:0]
+	b.RowPtr, b.Col16, b.Col, b.Code, b.Val, b.Step = b.RowPtr[:0], b.Col16[:0], b.Col[:0], b.Code[:0], b.Val[:0], 0
 }
 
 func resized[T any](s []T, n int) []T {

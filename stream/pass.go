@@ -109,7 +109,7 @@ func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err 
 }
 
 func rowsOf(b *csr.Block) kernel.Rows {
-	return kernel.Rows{Ptr: b.RowPtr, Col16: b.Col16, Col: b.Col, Code: b.Code, Table: b.Table, Val: b.Val}
+	return kernel.Rows{Ptr: b.RowPtr, Col16: b.Col16, Col: b.Col, Code: b.Code, Table: b.Table, Val: b.Val, Step: b.Step}
 }
 
 // A task is what is added to a lane at a time: a block or, of a matrix that has
@@ -211,6 +211,7 @@ func part(b *csr.Block, i, n int) csr.Block {
 		from, to := cut(b.RowPtr, i, n), cut(b.RowPtr, i+1, n)
 		some.FirstRow += int64(from)
 		some.RowPtr = b.RowPtr[from : to+1]
+		some.Val = b.Val[min(len(b.Val), from*b.Step):]
 	}
 	return some
 }

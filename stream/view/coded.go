@@ -27,8 +27,9 @@ func codesOf(table *[256]float64) (used int) {
 	return used
 }
 
-// expand sets val to what ops make of the coded values of a block, of which used are in its table.
-func expand(ops []op, n, used int, b *csr.Block, val []float64) {
+// expand sets val to what ops make of the coded values of a block, of which used are in its table, or, with step, to a table of
+// each row: one with fewer entries than that has their values, and other codes.
+func expand(ops []op, n, used int, b *csr.Block, val []float64, step int) {
 	shared := 0 // leading ops that rows have tables for
 	for shared < len(ops) && ops[shared].ofRow() {
 		shared++
@@ -41,10 +42,17 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64) {
 	}
 	for i := range b.Rows() {
 		lo, hi := b.RowPtr[i], b.RowPtr[i+1]
-		r := row{at: b.FirstRow + int64(i), n: n, val: val[lo:hi], d: 1}
+		at, end := int(lo), int(hi)
+		if step > 0 {
+			at, end = i*step, i*step+min(used, int(hi-lo))
+		}
+		r := row{at: b.FirstRow + int64(i), n: n, val: val[at:end], d: 1}
 		if int(hi-lo) < used {
 			load(r.val, b, b.Table, lo, hi)
 			runBlock(ops, len(ops), b, lo, hi, &r)
+			for p := lo; step > 0 && p < hi && len(b.Code) > 0; p++ {
+				b.Code[p] = uint8(p - lo)
+			}
 			continue
 		}
 		var code []uint8
@@ -61,6 +69,8 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64) {
 			}
 		}
 		switch rest := ops[shared:]; {
+		case step > 0:
+			copy(r.val, table[:])
 		case len(rest) > 0 && len(b.Col16) > 0:
 			runCoded(rest, b.Col16[lo:hi], code, &table, &logs, used, &r)
 		case len(rest) > 0:

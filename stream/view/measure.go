@@ -222,7 +222,7 @@ func load(val []float64, b *csr.Block, table *[256]float64, first, end uint32) {
 		for i, c := range b.Code[first:end] {
 			val[i] = table[c]
 		}
-	case len(b.Val) > 0:
+	case table == nil:
 		copy(val, b.Val[first:end])
 	default:
 		for i := range val {

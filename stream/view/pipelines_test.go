@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
@@ -390,6 +391,31 @@ func TestCodedStores(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Values that depend on the row alone are tables of rows, where that takes less, in passes of several tasks a block.
+func TestTablesOfRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	a := mat.NewDense(300, 2000, nil)
+	a.Apply(func(i, _ int, _ float64) float64 {
+		if i%50 == 3 || r.IntN(5) > 0 {
+			return 0
+		}
+		return float64(1 + r.IntN(4))
+	}, a)
+	a.Set(3, 0, 4) // fewer entries than there are values
+	a.Set(3, 1, 2)
+	store := stored(t, a, false)
+	v, m := matrixOf(t, store, "normalize=rows,l2 · sqrt · center=both", stream.Options{Width: 300})
+	if e := relative(dense(t, m, false), reference(v.pipeline, a)); !(e < 1e-12) {
+		t.Errorf("off by %g", e)
+	}
+	b, size := v.Scratch(), store.Block(0)
+	must.Do(t, v.DecodeBlock(0, b))
+	more := v.DecodedSize(int64(size.Rows), int64(size.NNZ)) - store.DecodedSize(int64(size.Rows), int64(size.NNZ))
+	if b.Step == 0 || 8*len(b.Val) > int(more) || more > int64(size.NNZ) {
+		t.Errorf("%d numbers, %d bytes more for %d entries", len(b.Val), more, size.NNZ)
 	}
 }
 

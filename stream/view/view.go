@@ -30,6 +30,7 @@ type View struct {
 	lead, store int  // ops up to lead change the table, those up to store the values; the rest is in D, E, P and Q
 	values      int  // of the rest, those that change values on which others depend,
 	ofValues    bool // if there are any
+	used        int  // codes of the table, where rows may have tables of their own; 0 where values depend on columns
 	scaled      bool // there is a D
 	analytic    bool // ‖B‖ follows from the sums of the last stage
 	rank        int
@@ -91,6 +92,13 @@ func (v *View) form() {
 	for i := v.lead; i < len(v.ops); i++ {
 		if !v.ops[i].kind.diagonal() {
 			v.store = i + 1
+		}
+	}
+	if coded, ok := v.src.(interface{ Values() csr.Values }); ok && len(coded.Values().Table) > 0 {
+		var table [256]float64
+		copy(table[:], coded.Values().Table)
+		if !slices.ContainsFunc(v.ops[v.lead:v.store], func(o op) bool { return !o.ofRow() }) {
+			v.used = codesOf(&table)
 		}
 	}
 	for i, o := range v.ops[v.store:] {
@@ -189,12 +197,22 @@ func (v *View) Columns() (e []float64, q [][]float64) {
 
 func (v *View) Sides() (scaled bool, rank int, bytes int64) { return v.scaled, v.rank, v.bytes() }
 
+// made is how many numbers the values of a block take that are made anew: those of its entries or, if these
+// are no fewer, a table for each of its rows, of step numbers, and what fills up the last one.
+func (v *View) made(rows, nnz int64) (n int64, step int) {
+	if n = rows*int64(v.used) + 256; v.used > 0 && n <= nnz {
+		return n, v.used
+	}
+	return nnz, 0
+}
+
 func (v *View) DecodedSize(rows, nnz int64) int64 {
 	size := v.src.DecodedSize(rows, nnz)
 	const some = 1 << 20
 	if coded := v.src.DecodedSize(0, some) < 9*some; v.anew() && coded { // columns and at most a byte
 		const page = 8 << 10
-		size += (8*nnz + page - 1) / page * page
+		n, _ := v.made(rows, nnz)
+		size += (8*n + page - 1) / page * page
 	}
 	return size
 }
@@ -202,7 +220,9 @@ func (v *View) DecodedSize(rows, nnz int64) int64 {
 func (v *View) Scratch() *csr.Block {
 	b := v.src.Scratch()
 	if v.anew() && cap(b.Val) == 0 {
-		b.Val = make([]float64, 0, v.src.MaxBlock().NNZ)
+		most := v.src.MaxBlock()
+		n, _ := v.made(most.Rows, most.NNZ)
+		b.Val = make([]float64, 0, n)
 	}
 	return b
 }
@@ -242,12 +262,15 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 		return nil
 	}
 	if dst.Table != nil {
-		n := dst.NNZ()
-		val := resized(dst.Val, n)
-		expand(ops, int(v.src.Cols()), used, dst, val)
-		dst.Val, dst.Code, dst.Table = val, dst.Code[:0], nil
-		if kept {
-			dst.Code = nil
+		n, step := v.made(int64(dst.Rows()), int64(dst.NNZ()))
+		val := resized(dst.Val, int(n))
+		expand(ops, int(v.src.Cols()), used, dst, val, step)
+		dst.Val, dst.Table, dst.Step = val, nil, step
+		if step == 0 {
+			dst.Code = dst.Code[:0]
+			if kept {
+				dst.Code = nil
+			}
 		}
 		return nil
 	}
@@ -267,7 +290,11 @@ func (v *View) RowSides(b *csr.Block, d, p []float64) {
 		lo, hi := b.RowPtr[i], b.RowPtr[i+1]
 		l.val = resized(l.val, int(hi-lo))
 		if v.ofValues {
-			load(l.val, b, b.Table, lo, hi)
+			table := b.Table
+			if b.Step > 0 {
+				table = (*[256]float64)(b.Val[i*b.Step:])
+			}
+			load(l.val, b, table, lo, hi)
 		}
 		r := row{at: b.FirstRow + int64(i), n: int(v.src.Cols()), val: l.val, d: 1}
 		runBlock(ops, v.values, b, lo, hi, &r)

@@ -5,43 +5,43 @@
 package kernel
 
 //go:noescape
-func mul1AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func mul1AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func add1AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func add1AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func mul2AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func mul2AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func add2AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func add2AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func mul4AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func mul4AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func add4AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func add4AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func mul8AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func mul8AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func add8AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func add8AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func mul16AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func mul16AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func add16AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func add16AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func mul8AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func mul8AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func add8AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func add8AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func mul16AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func mul16AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 
 //go:noescape
-func add16AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+func add16AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)

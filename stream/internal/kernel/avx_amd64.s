@@ -4,10 +4,10 @@
 
 #include "textflag.h"
 
-// func mul1AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func mul1AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, FMA3
-TEXT ·mul1AVX2(SB), NOSPLIT, $0-80
-	MOVQ form+72(FP), AX
+TEXT ·mul1AVX2(SB), NOSPLIT, $0-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -157,6 +157,8 @@ Col32CodeEnd:
 	VADDSD X1, X0, X0
 	VMOVSD X0, (AX)
 	ADDQ   $0x00000008, AX
+	MOVQ   step+64(FP), R8
+	ADDQ   R8, R11
 	INCQ   DI
 	MOVQ   rows+16(FP), R8
 	CMPQ   DI, R8
@@ -165,35 +167,35 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ   w+0(FP), AX
-	MOVQ   x+8(FP), CX
-	MOVQ   lo+24(FP), DX
-	MOVQ   hi+32(FP), BX
-	MOVQ   col+40(FP), SI
-	MOVQ   table+56(FP), DI
-	VMOVSD (DI), X0
-	XORL   DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R10
+	XORL DI, DI
 
 Col32OneRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
+	VMOVSD (R10), X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	CMPQ   R8, R9
 	JGT    Col32OneTwo
 
 Col32OneFour:
-	MOVQ        (SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
-	VFMADD231SD (CX)(R11*8), X0, X1
-	VFMADD231SD (CX)(R10*8), X0, X2
-	MOVQ        8(SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
-	VFMADD231SD (CX)(R11*8), X0, X1
-	VFMADD231SD (CX)(R10*8), X0, X2
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	VFMADD231SD (CX)(R12*8), X0, X1
+	VFMADD231SD (CX)(R11*8), X0, X2
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	VFMADD231SD (CX)(R12*8), X0, X1
+	VFMADD231SD (CX)(R11*8), X0, X2
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -202,10 +204,10 @@ Col32OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
 	JGT         Col32OneOne
-	MOVL        (SI)(R8*4), R10
-	VFMADD231SD (CX)(R10*8), X0, X1
-	MOVL        4(SI)(R8*4), R10
-	VFMADD231SD (CX)(R10*8), X0, X2
+	MOVL        (SI)(R8*4), R11
+	VFMADD231SD (CX)(R11*8), X0, X1
+	MOVL        4(SI)(R8*4), R11
+	VFMADD231SD (CX)(R11*8), X0, X2
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -219,6 +221,8 @@ Col32OneEnd:
 	VADDSD X2, X1, X1
 	VMOVSD X1, (AX)
 	ADDQ   $0x00000008, AX
+	MOVQ   step+64(FP), R8
+	ADDQ   R8, R10
 	INCQ   DI
 	MOVQ   rows+16(FP), R8
 	CMPQ   DI, R8
@@ -368,6 +372,8 @@ Col16CodeEnd:
 	VADDSD X1, X0, X0
 	VMOVSD X0, (AX)
 	ADDQ   $0x00000008, AX
+	MOVQ   step+64(FP), R8
+	ADDQ   R8, R11
 	INCQ   DI
 	MOVQ   rows+16(FP), R8
 	CMPQ   DI, R8
@@ -376,36 +382,36 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ   w+0(FP), AX
-	MOVQ   x+8(FP), CX
-	MOVQ   lo+24(FP), DX
-	MOVQ   hi+32(FP), BX
-	MOVQ   col+40(FP), SI
-	MOVQ   table+56(FP), DI
-	VMOVSD (DI), X0
-	XORL   DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R10
+	XORL DI, DI
 
 Col16OneRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
+	VMOVSD (R10), X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	CMPQ   R8, R9
 	JGT    Col16OneTwo
 
 Col16OneFour:
-	MOVQ        (SI)(R8*2), R10
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	VFMADD231SD (CX)(R11*8), X0, X1
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VFMADD231SD (CX)(R12*8), X0, X1
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VFMADD231SD (CX)(R12*8), X0, X2
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VFMADD231SD (CX)(R12*8), X0, X1
 	VFMADD231SD (CX)(R11*8), X0, X2
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	VFMADD231SD (CX)(R11*8), X0, X1
-	VFMADD231SD (CX)(R10*8), X0, X2
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -414,10 +420,10 @@ Col16OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
 	JGT         Col16OneOne
-	MOVWLZX     (SI)(R8*2), R10
-	VFMADD231SD (CX)(R10*8), X0, X1
-	MOVWLZX     2(SI)(R8*2), R10
-	VFMADD231SD (CX)(R10*8), X0, X2
+	MOVWLZX     (SI)(R8*2), R11
+	VFMADD231SD (CX)(R11*8), X0, X1
+	MOVWLZX     2(SI)(R8*2), R11
+	VFMADD231SD (CX)(R11*8), X0, X2
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -431,6 +437,8 @@ Col16OneEnd:
 	VADDSD X2, X1, X1
 	VMOVSD X1, (AX)
 	ADDQ   $0x00000008, AX
+	MOVQ   step+64(FP), R8
+	ADDQ   R8, R10
 	INCQ   DI
 	MOVQ   rows+16(FP), R8
 	CMPQ   DI, R8
@@ -438,10 +446,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func add1AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func add1AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, FMA3
-TEXT ·add1AVX2(SB), NOSPLIT, $0-80
-	MOVQ form+72(FP), AX
+TEXT ·add1AVX2(SB), NOSPLIT, $0-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -613,6 +621,8 @@ Col32CodeOne:
 
 Col32CodeEnd:
 	ADDQ $0x00000008, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -621,42 +631,42 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ   y+0(FP), AX
-	MOVQ   w+8(FP), CX
-	MOVQ   lo+24(FP), DX
-	MOVQ   hi+32(FP), BX
-	MOVQ   col+40(FP), SI
-	MOVQ   table+56(FP), DI
-	VMOVSD (DI), X0
-	XORL   DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R10
+	XORL DI, DI
 
 Col32OneRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
+	VMOVSD (R10), X0
 	VMOVSD (CX), X1
 	CMPQ   R8, R9
 	JGT    Col32OneTwo
 
 Col32OneFour:
-	MOVQ        (SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	VMOVSD      (AX)(R12*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R12*8)
 	VMOVSD      (AX)(R11*8), X2
 	VFMADD231SD X1, X0, X2
 	VMOVSD      X2, (AX)(R11*8)
-	VMOVSD      (AX)(R10*8), X2
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	VMOVSD      (AX)(R12*8), X2
 	VFMADD231SD X1, X0, X2
-	VMOVSD      X2, (AX)(R10*8)
-	MOVQ        8(SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
+	VMOVSD      X2, (AX)(R12*8)
 	VMOVSD      (AX)(R11*8), X2
 	VFMADD231SD X1, X0, X2
 	VMOVSD      X2, (AX)(R11*8)
-	VMOVSD      (AX)(R10*8), X2
-	VFMADD231SD X1, X0, X2
-	VMOVSD      X2, (AX)(R10*8)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -665,14 +675,14 @@ Col32OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
 	JGT         Col32OneOne
-	MOVL        (SI)(R8*4), R10
-	VMOVSD      (AX)(R10*8), X2
+	MOVL        (SI)(R8*4), R11
+	VMOVSD      (AX)(R11*8), X2
 	VFMADD231SD X1, X0, X2
-	VMOVSD      X2, (AX)(R10*8)
-	MOVL        4(SI)(R8*4), R10
-	VMOVSD      (AX)(R10*8), X2
+	VMOVSD      X2, (AX)(R11*8)
+	MOVL        4(SI)(R8*4), R11
+	VMOVSD      (AX)(R11*8), X2
 	VFMADD231SD X1, X0, X2
-	VMOVSD      X2, (AX)(R10*8)
+	VMOVSD      X2, (AX)(R11*8)
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -686,6 +696,8 @@ Col32OneOne:
 
 Col32OneEnd:
 	ADDQ $0x00000008, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R10
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -857,6 +869,8 @@ Col16CodeOne:
 
 Col16CodeEnd:
 	ADDQ $0x00000008, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -865,43 +879,43 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ   y+0(FP), AX
-	MOVQ   w+8(FP), CX
-	MOVQ   lo+24(FP), DX
-	MOVQ   hi+32(FP), BX
-	MOVQ   col+40(FP), SI
-	MOVQ   table+56(FP), DI
-	VMOVSD (DI), X0
-	XORL   DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R10
+	XORL DI, DI
 
 Col16OneRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
+	VMOVSD (R10), X0
 	VMOVSD (CX), X1
 	CMPQ   R8, R9
 	JGT    Col16OneTwo
 
 Col16OneFour:
-	MOVQ        (SI)(R8*2), R10
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VMOVSD      (AX)(R12*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R12*8)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VMOVSD      (AX)(R12*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R12*8)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VMOVSD      (AX)(R12*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R12*8)
 	VMOVSD      (AX)(R11*8), X2
 	VFMADD231SD X1, X0, X2
 	VMOVSD      X2, (AX)(R11*8)
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	VMOVSD      (AX)(R11*8), X2
-	VFMADD231SD X1, X0, X2
-	VMOVSD      X2, (AX)(R11*8)
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	VMOVSD      (AX)(R11*8), X2
-	VFMADD231SD X1, X0, X2
-	VMOVSD      X2, (AX)(R11*8)
-	VMOVSD      (AX)(R10*8), X2
-	VFMADD231SD X1, X0, X2
-	VMOVSD      X2, (AX)(R10*8)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -910,14 +924,14 @@ Col16OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
 	JGT         Col16OneOne
-	MOVWLZX     (SI)(R8*2), R10
-	VMOVSD      (AX)(R10*8), X2
+	MOVWLZX     (SI)(R8*2), R11
+	VMOVSD      (AX)(R11*8), X2
 	VFMADD231SD X1, X0, X2
-	VMOVSD      X2, (AX)(R10*8)
-	MOVWLZX     2(SI)(R8*2), R10
-	VMOVSD      (AX)(R10*8), X2
+	VMOVSD      X2, (AX)(R11*8)
+	MOVWLZX     2(SI)(R8*2), R11
+	VMOVSD      (AX)(R11*8), X2
 	VFMADD231SD X1, X0, X2
-	VMOVSD      X2, (AX)(R10*8)
+	VMOVSD      X2, (AX)(R11*8)
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -931,6 +945,8 @@ Col16OneOne:
 
 Col16OneEnd:
 	ADDQ $0x00000008, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R10
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -938,10 +954,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func mul2AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func mul2AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, FMA3
-TEXT ·mul2AVX2(SB), NOSPLIT, $0-80
-	MOVQ form+72(FP), AX
+TEXT ·mul2AVX2(SB), NOSPLIT, $0-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -1105,6 +1121,8 @@ Col32CodeEnd:
 	VADDPD  X1, X0, X0
 	VMOVUPD X0, (AX)
 	ADDQ    $0x00000010, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R11
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -1113,39 +1131,39 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ     w+0(FP), AX
-	MOVQ     x+8(FP), CX
-	MOVQ     lo+24(FP), DX
-	MOVQ     hi+32(FP), BX
-	MOVQ     col+40(FP), SI
-	MOVQ     table+56(FP), DI
-	VMOVDDUP (DI), X0
-	XORL     DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R10
+	XORL DI, DI
 
 Col32OneRow:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	CMPQ   R8, R9
-	JGT    Col32OneTwo
+	MOVL     (DX)(DI*4), R8
+	MOVL     (BX)(DI*4), R9
+	SUBQ     $0x04, R9
+	VMOVDDUP (R10), X0
+	VXORPD   X1, X1, X1
+	VXORPD   X2, X2, X2
+	CMPQ     R8, R9
+	JGT      Col32OneTwo
 
 Col32OneFour:
-	MOVQ        (SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x04, R12
+	VFMADD231PD (CX)(R12*1), X0, X1
 	SHLQ        $0x04, R11
-	VFMADD231PD (CX)(R11*1), X0, X1
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X2
-	MOVQ        8(SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
+	VFMADD231PD (CX)(R11*1), X0, X2
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x04, R12
+	VFMADD231PD (CX)(R12*1), X0, X1
 	SHLQ        $0x04, R11
-	VFMADD231PD (CX)(R11*1), X0, X1
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X2
+	VFMADD231PD (CX)(R11*1), X0, X2
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -1154,12 +1172,12 @@ Col32OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
 	JGT         Col32OneOne
-	MOVL        (SI)(R8*4), R10
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X1
-	MOVL        4(SI)(R8*4), R10
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X2
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X1
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X2
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -1174,6 +1192,8 @@ Col32OneEnd:
 	VADDPD  X2, X1, X1
 	VMOVUPD X1, (AX)
 	ADDQ    $0x00000010, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R10
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -1337,6 +1357,8 @@ Col16CodeEnd:
 	VADDPD  X1, X0, X0
 	VMOVUPD X0, (AX)
 	ADDQ    $0x00000010, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R11
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -1345,40 +1367,40 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ     w+0(FP), AX
-	MOVQ     x+8(FP), CX
-	MOVQ     lo+24(FP), DX
-	MOVQ     hi+32(FP), BX
-	MOVQ     col+40(FP), SI
-	MOVQ     table+56(FP), DI
-	VMOVDDUP (DI), X0
-	XORL     DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R10
+	XORL DI, DI
 
 Col16OneRow:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	CMPQ   R8, R9
-	JGT    Col16OneTwo
+	MOVL     (DX)(DI*4), R8
+	MOVL     (BX)(DI*4), R9
+	SUBQ     $0x04, R9
+	VMOVDDUP (R10), X0
+	VXORPD   X1, X1, X1
+	VXORPD   X2, X2, X2
+	CMPQ     R8, R9
+	JGT      Col16OneTwo
 
 Col16OneFour:
-	MOVQ        (SI)(R8*2), R10
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x04, R11
-	VFMADD231PD (CX)(R11*1), X0, X1
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x04, R12
+	VFMADD231PD (CX)(R12*1), X0, X1
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x04, R12
+	VFMADD231PD (CX)(R12*1), X0, X2
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x04, R12
+	VFMADD231PD (CX)(R12*1), X0, X1
 	SHLQ        $0x04, R11
 	VFMADD231PD (CX)(R11*1), X0, X2
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x04, R11
-	VFMADD231PD (CX)(R11*1), X0, X1
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X2
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -1387,12 +1409,12 @@ Col16OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
 	JGT         Col16OneOne
-	MOVWLZX     (SI)(R8*2), R10
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X1
-	MOVWLZX     2(SI)(R8*2), R10
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X2
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X1
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X2
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -1407,6 +1429,8 @@ Col16OneEnd:
 	VADDPD  X2, X1, X1
 	VMOVUPD X1, (AX)
 	ADDQ    $0x00000010, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R10
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -1414,10 +1438,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func add2AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func add2AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, FMA3
-TEXT ·add2AVX2(SB), NOSPLIT, $0-80
-	MOVQ form+72(FP), AX
+TEXT ·add2AVX2(SB), NOSPLIT, $0-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -1603,6 +1627,8 @@ Col32CodeOne:
 
 Col32CodeEnd:
 	ADDQ $0x00000010, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -1611,46 +1637,46 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ     y+0(FP), AX
-	MOVQ     w+8(FP), CX
-	MOVQ     lo+24(FP), DX
-	MOVQ     hi+32(FP), BX
-	MOVQ     col+40(FP), SI
-	MOVQ     table+56(FP), DI
-	VMOVDDUP (DI), X0
-	XORL     DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R10
+	XORL DI, DI
 
 Col32OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	VMOVUPD (CX), X1
-	CMPQ    R8, R9
-	JGT     Col32OneTwo
+	MOVL     (DX)(DI*4), R8
+	MOVL     (BX)(DI*4), R9
+	SUBQ     $0x04, R9
+	VMOVDDUP (R10), X0
+	VMOVUPD  (CX), X1
+	CMPQ     R8, R9
+	JGT      Col32OneTwo
 
 Col32OneFour:
-	MOVQ        (SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x04, R12
+	VMOVUPD     (AX)(R12*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R12*1)
 	SHLQ        $0x04, R11
 	VMOVUPD     (AX)(R11*1), X2
 	VFMADD231PD X1, X0, X2
 	VMOVUPD     X2, (AX)(R11*1)
-	SHLQ        $0x04, R10
-	VMOVUPD     (AX)(R10*1), X2
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x04, R12
+	VMOVUPD     (AX)(R12*1), X2
 	VFMADD231PD X1, X0, X2
-	VMOVUPD     X2, (AX)(R10*1)
-	MOVQ        8(SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
+	VMOVUPD     X2, (AX)(R12*1)
 	SHLQ        $0x04, R11
 	VMOVUPD     (AX)(R11*1), X2
 	VFMADD231PD X1, X0, X2
 	VMOVUPD     X2, (AX)(R11*1)
-	SHLQ        $0x04, R10
-	VMOVUPD     (AX)(R10*1), X2
-	VFMADD231PD X1, X0, X2
-	VMOVUPD     X2, (AX)(R10*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -1659,16 +1685,16 @@ Col32OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
 	JGT         Col32OneOne
-	MOVL        (SI)(R8*4), R10
-	SHLQ        $0x04, R10
-	VMOVUPD     (AX)(R10*1), X2
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x04, R11
+	VMOVUPD     (AX)(R11*1), X2
 	VFMADD231PD X1, X0, X2
-	VMOVUPD     X2, (AX)(R10*1)
-	MOVL        4(SI)(R8*4), R10
-	SHLQ        $0x04, R10
-	VMOVUPD     (AX)(R10*1), X2
+	VMOVUPD     X2, (AX)(R11*1)
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x04, R11
+	VMOVUPD     (AX)(R11*1), X2
 	VFMADD231PD X1, X0, X2
-	VMOVUPD     X2, (AX)(R10*1)
+	VMOVUPD     X2, (AX)(R11*1)
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -1683,6 +1709,8 @@ Col32OneOne:
 
 Col32OneEnd:
 	ADDQ $0x00000010, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R10
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -1868,6 +1896,8 @@ Col16CodeOne:
 
 Col16CodeEnd:
 	ADDQ $0x00000010, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -1876,47 +1906,47 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ     y+0(FP), AX
-	MOVQ     w+8(FP), CX
-	MOVQ     lo+24(FP), DX
-	MOVQ     hi+32(FP), BX
-	MOVQ     col+40(FP), SI
-	MOVQ     table+56(FP), DI
-	VMOVDDUP (DI), X0
-	XORL     DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R10
+	XORL DI, DI
 
 Col16OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	VMOVUPD (CX), X1
-	CMPQ    R8, R9
-	JGT     Col16OneTwo
+	MOVL     (DX)(DI*4), R8
+	MOVL     (BX)(DI*4), R9
+	SUBQ     $0x04, R9
+	VMOVDDUP (R10), X0
+	VMOVUPD  (CX), X1
+	CMPQ     R8, R9
+	JGT      Col16OneTwo
 
 Col16OneFour:
-	MOVQ        (SI)(R8*2), R10
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x04, R12
+	VMOVUPD     (AX)(R12*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R12*1)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x04, R12
+	VMOVUPD     (AX)(R12*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R12*1)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x04, R12
+	VMOVUPD     (AX)(R12*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R12*1)
 	SHLQ        $0x04, R11
 	VMOVUPD     (AX)(R11*1), X2
 	VFMADD231PD X1, X0, X2
 	VMOVUPD     X2, (AX)(R11*1)
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x04, R11
-	VMOVUPD     (AX)(R11*1), X2
-	VFMADD231PD X1, X0, X2
-	VMOVUPD     X2, (AX)(R11*1)
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x04, R11
-	VMOVUPD     (AX)(R11*1), X2
-	VFMADD231PD X1, X0, X2
-	VMOVUPD     X2, (AX)(R11*1)
-	SHLQ        $0x04, R10
-	VMOVUPD     (AX)(R10*1), X2
-	VFMADD231PD X1, X0, X2
-	VMOVUPD     X2, (AX)(R10*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -1925,16 +1955,16 @@ Col16OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
 	JGT         Col16OneOne
-	MOVWLZX     (SI)(R8*2), R10
-	SHLQ        $0x04, R10
-	VMOVUPD     (AX)(R10*1), X2
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x04, R11
+	VMOVUPD     (AX)(R11*1), X2
 	VFMADD231PD X1, X0, X2
-	VMOVUPD     X2, (AX)(R10*1)
-	MOVWLZX     2(SI)(R8*2), R10
-	SHLQ        $0x04, R10
-	VMOVUPD     (AX)(R10*1), X2
+	VMOVUPD     X2, (AX)(R11*1)
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x04, R11
+	VMOVUPD     (AX)(R11*1), X2
 	VFMADD231PD X1, X0, X2
-	VMOVUPD     X2, (AX)(R10*1)
+	VMOVUPD     X2, (AX)(R11*1)
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -1949,6 +1979,8 @@ Col16OneOne:
 
 Col16OneEnd:
 	ADDQ $0x00000010, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R10
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -1956,10 +1988,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func mul4AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func mul4AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, FMA3
-TEXT ·mul4AVX2(SB), NOSPLIT, $0-80
-	MOVQ form+72(FP), AX
+TEXT ·mul4AVX2(SB), NOSPLIT, $0-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -2123,6 +2155,8 @@ Col32CodeEnd:
 	VADDPD  Y1, Y0, Y0
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R11
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -2131,39 +2165,39 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R10
+	XORL DI, DI
 
 Col32OneRow:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	CMPQ   R8, R9
-	JGT    Col32OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R10), Y0
+	VXORPD       X1, X1, X1
+	VXORPD       X2, X2, X2
+	CMPQ         R8, R9
+	JGT          Col32OneTwo
 
 Col32OneFour:
-	MOVQ        (SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x05, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
 	SHLQ        $0x05, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y2
-	MOVQ        8(SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
+	VFMADD231PD (CX)(R11*1), Y0, Y2
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x05, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
 	SHLQ        $0x05, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y2
+	VFMADD231PD (CX)(R11*1), Y0, Y2
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -2172,12 +2206,12 @@ Col32OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
 	JGT         Col32OneOne
-	MOVL        (SI)(R8*4), R10
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y1
-	MOVL        4(SI)(R8*4), R10
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y2
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y2
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -2192,6 +2226,8 @@ Col32OneEnd:
 	VADDPD  Y2, Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $0x00000020, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R10
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -2355,6 +2391,8 @@ Col16CodeEnd:
 	VADDPD  Y1, Y0, Y0
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R11
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -2363,40 +2401,40 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R10
+	XORL DI, DI
 
 Col16OneRow:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	CMPQ   R8, R9
-	JGT    Col16OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R10), Y0
+	VXORPD       X1, X1, X1
+	VXORPD       X2, X2, X2
+	CMPQ         R8, R9
+	JGT          Col16OneTwo
 
 Col16OneFour:
-	MOVQ        (SI)(R8*2), R10
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x05, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x05, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x05, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y2
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x05, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
 	SHLQ        $0x05, R11
 	VFMADD231PD (CX)(R11*1), Y0, Y2
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x05, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y2
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -2405,12 +2443,12 @@ Col16OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
 	JGT         Col16OneOne
-	MOVWLZX     (SI)(R8*2), R10
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y1
-	MOVWLZX     2(SI)(R8*2), R10
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y2
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y2
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -2425,6 +2463,8 @@ Col16OneEnd:
 	VADDPD  Y2, Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $0x00000020, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R10
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -2432,10 +2472,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func add4AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func add4AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, FMA3
-TEXT ·add4AVX2(SB), NOSPLIT, $0-80
-	MOVQ form+72(FP), AX
+TEXT ·add4AVX2(SB), NOSPLIT, $0-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -2621,6 +2661,8 @@ Col32CodeOne:
 
 Col32CodeEnd:
 	ADDQ $0x00000020, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -2629,46 +2671,46 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ         y+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R10
+	XORL DI, DI
 
 Col32OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	VMOVUPD (CX), Y1
-	CMPQ    R8, R9
-	JGT     Col32OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R10), Y0
+	VMOVUPD      (CX), Y1
+	CMPQ         R8, R9
+	JGT          Col32OneTwo
 
 Col32OneFour:
-	MOVQ        (SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x05, R12
+	VMOVUPD     (AX)(R12*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R12*1)
 	SHLQ        $0x05, R11
 	VMOVUPD     (AX)(R11*1), Y2
 	VFMADD231PD Y1, Y0, Y2
 	VMOVUPD     Y2, (AX)(R11*1)
-	SHLQ        $0x05, R10
-	VMOVUPD     (AX)(R10*1), Y2
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x05, R12
+	VMOVUPD     (AX)(R12*1), Y2
 	VFMADD231PD Y1, Y0, Y2
-	VMOVUPD     Y2, (AX)(R10*1)
-	MOVQ        8(SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
+	VMOVUPD     Y2, (AX)(R12*1)
 	SHLQ        $0x05, R11
 	VMOVUPD     (AX)(R11*1), Y2
 	VFMADD231PD Y1, Y0, Y2
 	VMOVUPD     Y2, (AX)(R11*1)
-	SHLQ        $0x05, R10
-	VMOVUPD     (AX)(R10*1), Y2
-	VFMADD231PD Y1, Y0, Y2
-	VMOVUPD     Y2, (AX)(R10*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -2677,16 +2719,16 @@ Col32OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
 	JGT         Col32OneOne
-	MOVL        (SI)(R8*4), R10
-	SHLQ        $0x05, R10
-	VMOVUPD     (AX)(R10*1), Y2
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x05, R11
+	VMOVUPD     (AX)(R11*1), Y2
 	VFMADD231PD Y1, Y0, Y2
-	VMOVUPD     Y2, (AX)(R10*1)
-	MOVL        4(SI)(R8*4), R10
-	SHLQ        $0x05, R10
-	VMOVUPD     (AX)(R10*1), Y2
+	VMOVUPD     Y2, (AX)(R11*1)
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x05, R11
+	VMOVUPD     (AX)(R11*1), Y2
 	VFMADD231PD Y1, Y0, Y2
-	VMOVUPD     Y2, (AX)(R10*1)
+	VMOVUPD     Y2, (AX)(R11*1)
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -2701,6 +2743,8 @@ Col32OneOne:
 
 Col32OneEnd:
 	ADDQ $0x00000020, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R10
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -2886,6 +2930,8 @@ Col16CodeOne:
 
 Col16CodeEnd:
 	ADDQ $0x00000020, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -2894,47 +2940,47 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ         y+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R10
+	XORL DI, DI
 
 Col16OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	VMOVUPD (CX), Y1
-	CMPQ    R8, R9
-	JGT     Col16OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R10), Y0
+	VMOVUPD      (CX), Y1
+	CMPQ         R8, R9
+	JGT          Col16OneTwo
 
 Col16OneFour:
-	MOVQ        (SI)(R8*2), R10
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x05, R12
+	VMOVUPD     (AX)(R12*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R12*1)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x05, R12
+	VMOVUPD     (AX)(R12*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R12*1)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x05, R12
+	VMOVUPD     (AX)(R12*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R12*1)
 	SHLQ        $0x05, R11
 	VMOVUPD     (AX)(R11*1), Y2
 	VFMADD231PD Y1, Y0, Y2
 	VMOVUPD     Y2, (AX)(R11*1)
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x05, R11
-	VMOVUPD     (AX)(R11*1), Y2
-	VFMADD231PD Y1, Y0, Y2
-	VMOVUPD     Y2, (AX)(R11*1)
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x05, R11
-	VMOVUPD     (AX)(R11*1), Y2
-	VFMADD231PD Y1, Y0, Y2
-	VMOVUPD     Y2, (AX)(R11*1)
-	SHLQ        $0x05, R10
-	VMOVUPD     (AX)(R10*1), Y2
-	VFMADD231PD Y1, Y0, Y2
-	VMOVUPD     Y2, (AX)(R10*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -2943,16 +2989,16 @@ Col16OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
 	JGT         Col16OneOne
-	MOVWLZX     (SI)(R8*2), R10
-	SHLQ        $0x05, R10
-	VMOVUPD     (AX)(R10*1), Y2
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x05, R11
+	VMOVUPD     (AX)(R11*1), Y2
 	VFMADD231PD Y1, Y0, Y2
-	VMOVUPD     Y2, (AX)(R10*1)
-	MOVWLZX     2(SI)(R8*2), R10
-	SHLQ        $0x05, R10
-	VMOVUPD     (AX)(R10*1), Y2
+	VMOVUPD     Y2, (AX)(R11*1)
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x05, R11
+	VMOVUPD     (AX)(R11*1), Y2
 	VFMADD231PD Y1, Y0, Y2
-	VMOVUPD     Y2, (AX)(R10*1)
+	VMOVUPD     Y2, (AX)(R11*1)
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -2967,6 +3013,8 @@ Col16OneOne:
 
 Col16OneEnd:
 	ADDQ $0x00000020, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R10
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -2974,10 +3022,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func mul8AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func mul8AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul8AVX2(SB), NOSPLIT, $8-80
-	MOVQ form+72(FP), AX
+TEXT ·mul8AVX2(SB), NOSPLIT, $8-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -3003,7 +3051,7 @@ Col32ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VXORPD  X0, X0, X0
@@ -3131,7 +3179,7 @@ Col32CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VXORPD  X0, X0, X0
@@ -3245,6 +3293,8 @@ Col32CodeEnd:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $0x00000040, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R12
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -3253,69 +3303,69 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col32OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	CMPQ    R8, R9
-	JGT     Col32OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Y0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         96(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VXORPD       X1, X1, X1
+	VXORPD       X2, X2, X2
+	VXORPD       X3, X3, X3
+	VXORPD       X4, X4, X4
+	CMPQ         R8, R9
+	JGT          Col32OneTwo
 
 Col32OneFour:
 	TESTQ      R10, R10
 	JZ         Col32OneGo4
-	MOVQ       (R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
 	SHLQ       $0x06, R12
 	PREFETCHT0 (CX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-	MOVQ       8(R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
 	SHLQ       $0x06, R12
 	PREFETCHT0 (CX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
 
 Col32OneGo4:
-	MOVQ        (SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x06, R13
+	VFMADD231PD (CX)(R13*1), Y0, Y1
+	VFMADD231PD 32(CX)(R13*1), Y0, Y2
 	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y3
-	VFMADD231PD 32(CX)(R11*1), Y0, Y4
-	MOVQ        8(SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	VFMADD231PD (CX)(R12*1), Y0, Y3
+	VFMADD231PD 32(CX)(R12*1), Y0, Y4
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x06, R13
+	VFMADD231PD (CX)(R13*1), Y0, Y1
+	VFMADD231PD 32(CX)(R13*1), Y0, Y2
 	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y3
-	VFMADD231PD 32(CX)(R11*1), Y0, Y4
+	VFMADD231PD (CX)(R12*1), Y0, Y3
+	VFMADD231PD 32(CX)(R12*1), Y0, Y4
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -3326,22 +3376,22 @@ Col32OneTwo:
 	JGT        Col32OneOne
 	TESTQ      R10, R10
 	JZ         Col32OneGo2
-	MOVL       (R10)(R8*4), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-	MOVL       4(R10)(R8*4), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
 
 Col32OneGo2:
-	MOVL        (SI)(R8*4), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	VFMADD231PD 32(CX)(R11*1), Y0, Y2
-	MOVL        4(SI)(R8*4), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y3
-	VFMADD231PD 32(CX)(R11*1), Y0, Y4
+	MOVL        (SI)(R8*4), R12
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	MOVL        4(SI)(R8*4), R12
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y3
+	VFMADD231PD 32(CX)(R12*1), Y0, Y4
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -3366,6 +3416,8 @@ Col32OneEnd:
 	VMOVUPD Y1, (AX)
 	VMOVUPD Y2, 32(AX)
 	ADDQ    $0x00000040, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R11
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -3389,7 +3441,7 @@ Col16ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VXORPD  X0, X0, X0
@@ -3519,7 +3571,7 @@ Col16CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VXORPD  X0, X0, X0
@@ -3635,6 +3687,8 @@ Col16CodeEnd:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $0x00000040, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R12
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -3643,71 +3697,71 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col16OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	CMPQ    R8, R9
-	JGT     Col16OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Y0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         48(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VXORPD       X1, X1, X1
+	VXORPD       X2, X2, X2
+	VXORPD       X3, X3, X3
+	VXORPD       X4, X4, X4
+	CMPQ         R8, R9
+	JGT          Col16OneTwo
 
 Col16OneFour:
 	TESTQ      R10, R10
 	JZ         Col16OneGo4
-	MOVQ       (R10)(R8*2), R11
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
 	SHLQ       $0x06, R12
 	PREFETCHT0 (CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
 
 Col16OneGo4:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x06, R13
+	VFMADD231PD (CX)(R13*1), Y0, Y1
+	VFMADD231PD 32(CX)(R13*1), Y0, Y2
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x06, R13
+	VFMADD231PD (CX)(R13*1), Y0, Y3
+	VFMADD231PD 32(CX)(R13*1), Y0, Y4
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x06, R13
+	VFMADD231PD (CX)(R13*1), Y0, Y1
+	VFMADD231PD 32(CX)(R13*1), Y0, Y2
 	SHLQ        $0x06, R12
 	VFMADD231PD (CX)(R12*1), Y0, Y3
 	VFMADD231PD 32(CX)(R12*1), Y0, Y4
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y3
-	VFMADD231PD 32(CX)(R11*1), Y0, Y4
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -3718,22 +3772,22 @@ Col16OneTwo:
 	JGT        Col16OneOne
 	TESTQ      R10, R10
 	JZ         Col16OneGo2
-	MOVWLZX    (R10)(R8*2), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-	MOVWLZX    2(R10)(R8*2), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
 
 Col16OneGo2:
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	VFMADD231PD 32(CX)(R11*1), Y0, Y2
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y3
-	VFMADD231PD 32(CX)(R11*1), Y0, Y4
+	MOVWLZX     (SI)(R8*2), R12
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	MOVWLZX     2(SI)(R8*2), R12
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y3
+	VFMADD231PD 32(CX)(R12*1), Y0, Y4
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -3758,6 +3812,8 @@ Col16OneEnd:
 	VMOVUPD Y1, (AX)
 	VMOVUPD Y2, 32(AX)
 	ADDQ    $0x00000040, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R11
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -3765,10 +3821,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func add8AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func add8AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add8AVX2(SB), NOSPLIT, $8-80
-	MOVQ form+72(FP), AX
+TEXT ·add8AVX2(SB), NOSPLIT, $8-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -3794,7 +3850,7 @@ Col32ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VMOVUPD (CX), Y0
@@ -3944,7 +4000,7 @@ Col32CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VMOVUPD (CX), Y0
@@ -4080,6 +4136,8 @@ Col32CodeGo1:
 
 Col32CodeEnd:
 	ADDQ $0x00000040, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R12
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -4088,52 +4146,59 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ         y+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col32OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VMOVUPD (CX), Y1
-	VMOVUPD 32(CX), Y2
-	CMPQ    R8, R9
-	JGT     Col32OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Y0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         96(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VMOVUPD      (CX), Y1
+	VMOVUPD      32(CX), Y2
+	CMPQ         R8, R9
+	JGT          Col32OneTwo
 
 Col32OneFour:
 	TESTQ      R10, R10
 	JZ         Col32OneGo4
-	MOVQ       (R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
-	MOVQ       8(R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
 
 Col32OneGo4:
-	MOVQ        (SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x06, R13
+	VMOVUPD     (AX)(R13*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R13*1)
+	VMOVUPD     32(AX)(R13*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R13*1)
 	SHLQ        $0x06, R12
 	VMOVUPD     (AX)(R12*1), Y3
 	VFMADD231PD Y1, Y0, Y3
@@ -4141,16 +4206,16 @@ Col32OneGo4:
 	VMOVUPD     32(AX)(R12*1), Y3
 	VFMADD231PD Y2, Y0, Y3
 	VMOVUPD     Y3, 32(AX)(R12*1)
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Y3
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x06, R13
+	VMOVUPD     (AX)(R13*1), Y3
 	VFMADD231PD Y1, Y0, Y3
-	VMOVUPD     Y3, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y3
+	VMOVUPD     Y3, (AX)(R13*1)
+	VMOVUPD     32(AX)(R13*1), Y3
 	VFMADD231PD Y2, Y0, Y3
-	VMOVUPD     Y3, 32(AX)(R11*1)
-	MOVQ        8(SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	VMOVUPD     Y3, 32(AX)(R13*1)
 	SHLQ        $0x06, R12
 	VMOVUPD     (AX)(R12*1), Y3
 	VFMADD231PD Y1, Y0, Y3
@@ -4158,13 +4223,6 @@ Col32OneGo4:
 	VMOVUPD     32(AX)(R12*1), Y3
 	VFMADD231PD Y2, Y0, Y3
 	VMOVUPD     Y3, 32(AX)(R12*1)
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Y3
-	VFMADD231PD Y1, Y0, Y3
-	VMOVUPD     Y3, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y3
-	VFMADD231PD Y2, Y0, Y3
-	VMOVUPD     Y3, 32(AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -4175,30 +4233,30 @@ Col32OneTwo:
 	JGT        Col32OneOne
 	TESTQ      R10, R10
 	JZ         Col32OneGo2
-	MOVL       (R10)(R8*4), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
-	MOVL       4(R10)(R8*4), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
 
 Col32OneGo2:
-	MOVL        (SI)(R8*4), R11
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Y3
+	MOVL        (SI)(R8*4), R12
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Y3
 	VFMADD231PD Y1, Y0, Y3
-	VMOVUPD     Y3, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y3
+	VMOVUPD     Y3, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y3
 	VFMADD231PD Y2, Y0, Y3
-	VMOVUPD     Y3, 32(AX)(R11*1)
-	MOVL        4(SI)(R8*4), R11
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Y3
+	VMOVUPD     Y3, 32(AX)(R12*1)
+	MOVL        4(SI)(R8*4), R12
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Y3
 	VFMADD231PD Y1, Y0, Y3
-	VMOVUPD     Y3, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y3
+	VMOVUPD     Y3, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y3
 	VFMADD231PD Y2, Y0, Y3
-	VMOVUPD     Y3, 32(AX)(R11*1)
+	VMOVUPD     Y3, 32(AX)(R12*1)
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -4223,6 +4281,8 @@ Col32OneGo1:
 
 Col32OneEnd:
 	ADDQ $0x00000040, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -4246,7 +4306,7 @@ Col16ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VMOVUPD (CX), Y0
@@ -4398,7 +4458,7 @@ Col16CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VMOVUPD (CX), Y0
@@ -4536,6 +4596,8 @@ Col16CodeGo1:
 
 Col16CodeEnd:
 	ADDQ $0x00000040, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R12
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -4544,53 +4606,78 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ         y+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col16OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VMOVUPD (CX), Y1
-	VMOVUPD 32(CX), Y2
-	CMPQ    R8, R9
-	JGT     Col16OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Y0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         48(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VMOVUPD      (CX), Y1
+	VMOVUPD      32(CX), Y2
+	CMPQ         R8, R9
+	JGT          Col16OneTwo
 
 Col16OneFour:
 	TESTQ      R10, R10
 	JZ         Col16OneGo4
-	MOVQ       (R10)(R8*2), R11
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (AX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (AX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
 
 Col16OneGo4:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x06, R13
+	VMOVUPD     (AX)(R13*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R13*1)
+	VMOVUPD     32(AX)(R13*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R13*1)
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x06, R13
+	VMOVUPD     (AX)(R13*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R13*1)
+	VMOVUPD     32(AX)(R13*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R13*1)
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x06, R13
+	VMOVUPD     (AX)(R13*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R13*1)
+	VMOVUPD     32(AX)(R13*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R13*1)
 	SHLQ        $0x06, R12
 	VMOVUPD     (AX)(R12*1), Y3
 	VFMADD231PD Y1, Y0, Y3
@@ -4598,31 +4685,6 @@ Col16OneGo4:
 	VMOVUPD     32(AX)(R12*1), Y3
 	VFMADD231PD Y2, Y0, Y3
 	VMOVUPD     Y3, 32(AX)(R12*1)
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VMOVUPD     (AX)(R12*1), Y3
-	VFMADD231PD Y1, Y0, Y3
-	VMOVUPD     Y3, (AX)(R12*1)
-	VMOVUPD     32(AX)(R12*1), Y3
-	VFMADD231PD Y2, Y0, Y3
-	VMOVUPD     Y3, 32(AX)(R12*1)
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VMOVUPD     (AX)(R12*1), Y3
-	VFMADD231PD Y1, Y0, Y3
-	VMOVUPD     Y3, (AX)(R12*1)
-	VMOVUPD     32(AX)(R12*1), Y3
-	VFMADD231PD Y2, Y0, Y3
-	VMOVUPD     Y3, 32(AX)(R12*1)
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Y3
-	VFMADD231PD Y1, Y0, Y3
-	VMOVUPD     Y3, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y3
-	VFMADD231PD Y2, Y0, Y3
-	VMOVUPD     Y3, 32(AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -4633,30 +4695,30 @@ Col16OneTwo:
 	JGT        Col16OneOne
 	TESTQ      R10, R10
 	JZ         Col16OneGo2
-	MOVWLZX    (R10)(R8*2), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
-	MOVWLZX    2(R10)(R8*2), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
 
 Col16OneGo2:
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Y3
+	MOVWLZX     (SI)(R8*2), R12
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Y3
 	VFMADD231PD Y1, Y0, Y3
-	VMOVUPD     Y3, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y3
+	VMOVUPD     Y3, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y3
 	VFMADD231PD Y2, Y0, Y3
-	VMOVUPD     Y3, 32(AX)(R11*1)
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Y3
+	VMOVUPD     Y3, 32(AX)(R12*1)
+	MOVWLZX     2(SI)(R8*2), R12
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Y3
 	VFMADD231PD Y1, Y0, Y3
-	VMOVUPD     Y3, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y3
+	VMOVUPD     Y3, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y3
 	VFMADD231PD Y2, Y0, Y3
-	VMOVUPD     Y3, 32(AX)(R11*1)
+	VMOVUPD     Y3, 32(AX)(R12*1)
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -4681,6 +4743,8 @@ Col16OneGo1:
 
 Col16OneEnd:
 	ADDQ $0x00000040, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -4688,10 +4752,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func mul16AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func mul16AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul16AVX2(SB), NOSPLIT, $8-80
-	MOVQ form+72(FP), AX
+TEXT ·mul16AVX2(SB), NOSPLIT, $8-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -4717,7 +4781,7 @@ Col32ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VXORPD  X0, X0, X0
@@ -4874,7 +4938,7 @@ Col32CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VXORPD  X0, X0, X0
@@ -5017,6 +5081,8 @@ Col32CodeEnd:
 	VMOVUPD Y2, 64(AX)
 	VMOVUPD Y3, 96(AX)
 	ADDQ    $0x00000080, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R12
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -5025,85 +5091,85 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col32OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	VXORPD  X5, X5, X5
-	VXORPD  X6, X6, X6
-	VXORPD  X7, X7, X7
-	VXORPD  X8, X8, X8
-	CMPQ    R8, R9
-	JGT     Col32OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Y0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         96(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VXORPD       X1, X1, X1
+	VXORPD       X2, X2, X2
+	VXORPD       X3, X3, X3
+	VXORPD       X4, X4, X4
+	VXORPD       X5, X5, X5
+	VXORPD       X6, X6, X6
+	VXORPD       X7, X7, X7
+	VXORPD       X8, X8, X8
+	CMPQ         R8, R9
+	JGT          Col32OneTwo
 
 Col32OneFour:
 	TESTQ      R10, R10
 	JZ         Col32OneGo4
-	MOVQ       (R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
 	SHLQ       $0x07, R12
 	PREFETCHT0 (CX)(R12*1)
 	PREFETCHT0 64(CX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-	MOVQ       8(R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
 	SHLQ       $0x07, R12
 	PREFETCHT0 (CX)(R12*1)
 	PREFETCHT0 64(CX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
 
 Col32OneGo4:
-	MOVQ        (SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x07, R13
+	VFMADD231PD (CX)(R13*1), Y0, Y1
+	VFMADD231PD 32(CX)(R13*1), Y0, Y2
+	VFMADD231PD 64(CX)(R13*1), Y0, Y3
+	VFMADD231PD 96(CX)(R13*1), Y0, Y4
 	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	VFMADD231PD 64(CX)(R12*1), Y0, Y3
-	VFMADD231PD 96(CX)(R12*1), Y0, Y4
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y5
-	VFMADD231PD 32(CX)(R11*1), Y0, Y6
-	VFMADD231PD 64(CX)(R11*1), Y0, Y7
-	VFMADD231PD 96(CX)(R11*1), Y0, Y8
-	MOVQ        8(SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	VFMADD231PD (CX)(R12*1), Y0, Y5
+	VFMADD231PD 32(CX)(R12*1), Y0, Y6
+	VFMADD231PD 64(CX)(R12*1), Y0, Y7
+	VFMADD231PD 96(CX)(R12*1), Y0, Y8
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x07, R13
+	VFMADD231PD (CX)(R13*1), Y0, Y1
+	VFMADD231PD 32(CX)(R13*1), Y0, Y2
+	VFMADD231PD 64(CX)(R13*1), Y0, Y3
+	VFMADD231PD 96(CX)(R13*1), Y0, Y4
 	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	VFMADD231PD 64(CX)(R12*1), Y0, Y3
-	VFMADD231PD 96(CX)(R12*1), Y0, Y4
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y5
-	VFMADD231PD 32(CX)(R11*1), Y0, Y6
-	VFMADD231PD 64(CX)(R11*1), Y0, Y7
-	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	VFMADD231PD (CX)(R12*1), Y0, Y5
+	VFMADD231PD 32(CX)(R12*1), Y0, Y6
+	VFMADD231PD 64(CX)(R12*1), Y0, Y7
+	VFMADD231PD 96(CX)(R12*1), Y0, Y8
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -5114,28 +5180,28 @@ Col32OneTwo:
 	JGT        Col32OneOne
 	TESTQ      R10, R10
 	JZ         Col32OneGo2
-	MOVL       (R10)(R8*4), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-	MOVL       4(R10)(R8*4), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
 
 Col32OneGo2:
-	MOVL        (SI)(R8*4), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	VFMADD231PD 32(CX)(R11*1), Y0, Y2
-	VFMADD231PD 64(CX)(R11*1), Y0, Y3
-	VFMADD231PD 96(CX)(R11*1), Y0, Y4
-	MOVL        4(SI)(R8*4), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y5
-	VFMADD231PD 32(CX)(R11*1), Y0, Y6
-	VFMADD231PD 64(CX)(R11*1), Y0, Y7
-	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	MOVL        (SI)(R8*4), R12
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	VFMADD231PD 64(CX)(R12*1), Y0, Y3
+	VFMADD231PD 96(CX)(R12*1), Y0, Y4
+	MOVL        4(SI)(R8*4), R12
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y5
+	VFMADD231PD 32(CX)(R12*1), Y0, Y6
+	VFMADD231PD 64(CX)(R12*1), Y0, Y7
+	VFMADD231PD 96(CX)(R12*1), Y0, Y8
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -5167,6 +5233,8 @@ Col32OneEnd:
 	VMOVUPD Y3, 64(AX)
 	VMOVUPD Y4, 96(AX)
 	ADDQ    $0x00000080, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R11
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -5190,7 +5258,7 @@ Col16ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VXORPD  X0, X0, X0
@@ -5349,7 +5417,7 @@ Col16CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VXORPD  X0, X0, X0
@@ -5494,6 +5562,8 @@ Col16CodeEnd:
 	VMOVUPD Y2, 64(AX)
 	VMOVUPD Y3, 96(AX)
 	ADDQ    $0x00000080, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R12
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -5502,87 +5572,87 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col16OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	VXORPD  X5, X5, X5
-	VXORPD  X6, X6, X6
-	VXORPD  X7, X7, X7
-	VXORPD  X8, X8, X8
-	CMPQ    R8, R9
-	JGT     Col16OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Y0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         48(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VXORPD       X1, X1, X1
+	VXORPD       X2, X2, X2
+	VXORPD       X3, X3, X3
+	VXORPD       X4, X4, X4
+	VXORPD       X5, X5, X5
+	VXORPD       X6, X6, X6
+	VXORPD       X7, X7, X7
+	VXORPD       X8, X8, X8
+	CMPQ         R8, R9
+	JGT          Col16OneTwo
 
 Col16OneFour:
 	TESTQ      R10, R10
 	JZ         Col16OneGo4
-	MOVQ       (R10)(R8*2), R11
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
 	SHLQ       $0x07, R12
 	PREFETCHT0 (CX)(R12*1)
 	PREFETCHT0 64(CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
 
 Col16OneGo4:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	VFMADD231PD 64(CX)(R12*1), Y0, Y3
-	VFMADD231PD 96(CX)(R12*1), Y0, Y4
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x07, R13
+	VFMADD231PD (CX)(R13*1), Y0, Y1
+	VFMADD231PD 32(CX)(R13*1), Y0, Y2
+	VFMADD231PD 64(CX)(R13*1), Y0, Y3
+	VFMADD231PD 96(CX)(R13*1), Y0, Y4
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x07, R13
+	VFMADD231PD (CX)(R13*1), Y0, Y5
+	VFMADD231PD 32(CX)(R13*1), Y0, Y6
+	VFMADD231PD 64(CX)(R13*1), Y0, Y7
+	VFMADD231PD 96(CX)(R13*1), Y0, Y8
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x07, R13
+	VFMADD231PD (CX)(R13*1), Y0, Y1
+	VFMADD231PD 32(CX)(R13*1), Y0, Y2
+	VFMADD231PD 64(CX)(R13*1), Y0, Y3
+	VFMADD231PD 96(CX)(R13*1), Y0, Y4
 	SHLQ        $0x07, R12
 	VFMADD231PD (CX)(R12*1), Y0, Y5
 	VFMADD231PD 32(CX)(R12*1), Y0, Y6
 	VFMADD231PD 64(CX)(R12*1), Y0, Y7
 	VFMADD231PD 96(CX)(R12*1), Y0, Y8
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	VFMADD231PD 64(CX)(R12*1), Y0, Y3
-	VFMADD231PD 96(CX)(R12*1), Y0, Y4
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y5
-	VFMADD231PD 32(CX)(R11*1), Y0, Y6
-	VFMADD231PD 64(CX)(R11*1), Y0, Y7
-	VFMADD231PD 96(CX)(R11*1), Y0, Y8
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -5593,28 +5663,28 @@ Col16OneTwo:
 	JGT        Col16OneOne
 	TESTQ      R10, R10
 	JZ         Col16OneGo2
-	MOVWLZX    (R10)(R8*2), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-	MOVWLZX    2(R10)(R8*2), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
 
 Col16OneGo2:
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	VFMADD231PD 32(CX)(R11*1), Y0, Y2
-	VFMADD231PD 64(CX)(R11*1), Y0, Y3
-	VFMADD231PD 96(CX)(R11*1), Y0, Y4
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y5
-	VFMADD231PD 32(CX)(R11*1), Y0, Y6
-	VFMADD231PD 64(CX)(R11*1), Y0, Y7
-	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	MOVWLZX     (SI)(R8*2), R12
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	VFMADD231PD 64(CX)(R12*1), Y0, Y3
+	VFMADD231PD 96(CX)(R12*1), Y0, Y4
+	MOVWLZX     2(SI)(R8*2), R12
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y5
+	VFMADD231PD 32(CX)(R12*1), Y0, Y6
+	VFMADD231PD 64(CX)(R12*1), Y0, Y7
+	VFMADD231PD 96(CX)(R12*1), Y0, Y8
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -5646,6 +5716,8 @@ Col16OneEnd:
 	VMOVUPD Y3, 64(AX)
 	VMOVUPD Y4, 96(AX)
 	ADDQ    $0x00000080, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R11
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -5653,10 +5725,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func add16AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func add16AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add16AVX2(SB), NOSPLIT, $8-80
-	MOVQ form+72(FP), AX
+TEXT ·add16AVX2(SB), NOSPLIT, $8-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -5682,7 +5754,7 @@ Col32ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VMOVUPD (CX), Y0
@@ -5883,7 +5955,7 @@ Col32CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VMOVUPD (CX), Y0
@@ -6070,6 +6142,8 @@ Col32CodeGo1:
 
 Col32CodeEnd:
 	ADDQ $0x00000080, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R12
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -6078,58 +6152,71 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ         y+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col32OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VMOVUPD (CX), Y1
-	VMOVUPD 32(CX), Y2
-	VMOVUPD 64(CX), Y3
-	VMOVUPD 96(CX), Y4
-	CMPQ    R8, R9
-	JGT     Col32OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Y0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         96(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VMOVUPD      (CX), Y1
+	VMOVUPD      32(CX), Y2
+	VMOVUPD      64(CX), Y3
+	VMOVUPD      96(CX), Y4
+	CMPQ         R8, R9
+	JGT          Col32OneTwo
 
 Col32OneFour:
 	TESTQ      R10, R10
 	JZ         Col32OneGo4
-	MOVQ       (R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
 	SHLQ       $0x07, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
-	MOVQ       8(R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
 	SHLQ       $0x07, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
 
 Col32OneGo4:
-	MOVQ        (SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x07, R13
+	VMOVUPD     (AX)(R13*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R13*1)
+	VMOVUPD     32(AX)(R13*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R13*1)
+	VMOVUPD     64(AX)(R13*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R13*1)
+	VMOVUPD     96(AX)(R13*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R13*1)
 	SHLQ        $0x07, R12
 	VMOVUPD     (AX)(R12*1), Y5
 	VFMADD231PD Y1, Y0, Y5
@@ -6143,22 +6230,22 @@ Col32OneGo4:
 	VMOVUPD     96(AX)(R12*1), Y5
 	VFMADD231PD Y4, Y0, Y5
 	VMOVUPD     Y5, 96(AX)(R12*1)
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Y5
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x07, R13
+	VMOVUPD     (AX)(R13*1), Y5
 	VFMADD231PD Y1, Y0, Y5
-	VMOVUPD     Y5, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y5
+	VMOVUPD     Y5, (AX)(R13*1)
+	VMOVUPD     32(AX)(R13*1), Y5
 	VFMADD231PD Y2, Y0, Y5
-	VMOVUPD     Y5, 32(AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Y5
+	VMOVUPD     Y5, 32(AX)(R13*1)
+	VMOVUPD     64(AX)(R13*1), Y5
 	VFMADD231PD Y3, Y0, Y5
-	VMOVUPD     Y5, 64(AX)(R11*1)
-	VMOVUPD     96(AX)(R11*1), Y5
+	VMOVUPD     Y5, 64(AX)(R13*1)
+	VMOVUPD     96(AX)(R13*1), Y5
 	VFMADD231PD Y4, Y0, Y5
-	VMOVUPD     Y5, 96(AX)(R11*1)
-	MOVQ        8(SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	VMOVUPD     Y5, 96(AX)(R13*1)
 	SHLQ        $0x07, R12
 	VMOVUPD     (AX)(R12*1), Y5
 	VFMADD231PD Y1, Y0, Y5
@@ -6172,19 +6259,6 @@ Col32OneGo4:
 	VMOVUPD     96(AX)(R12*1), Y5
 	VFMADD231PD Y4, Y0, Y5
 	VMOVUPD     Y5, 96(AX)(R12*1)
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Y5
-	VFMADD231PD Y1, Y0, Y5
-	VMOVUPD     Y5, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y5
-	VFMADD231PD Y2, Y0, Y5
-	VMOVUPD     Y5, 32(AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Y5
-	VFMADD231PD Y3, Y0, Y5
-	VMOVUPD     Y5, 64(AX)(R11*1)
-	VMOVUPD     96(AX)(R11*1), Y5
-	VFMADD231PD Y4, Y0, Y5
-	VMOVUPD     Y5, 96(AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -6195,44 +6269,44 @@ Col32OneTwo:
 	JGT        Col32OneOne
 	TESTQ      R10, R10
 	JZ         Col32OneGo2
-	MOVL       (R10)(R8*4), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
-	MOVL       4(R10)(R8*4), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
 
 Col32OneGo2:
-	MOVL        (SI)(R8*4), R11
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Y5
+	MOVL        (SI)(R8*4), R12
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Y5
 	VFMADD231PD Y1, Y0, Y5
-	VMOVUPD     Y5, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y5
+	VMOVUPD     Y5, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y5
 	VFMADD231PD Y2, Y0, Y5
-	VMOVUPD     Y5, 32(AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Y5
+	VMOVUPD     Y5, 32(AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Y5
 	VFMADD231PD Y3, Y0, Y5
-	VMOVUPD     Y5, 64(AX)(R11*1)
-	VMOVUPD     96(AX)(R11*1), Y5
+	VMOVUPD     Y5, 64(AX)(R12*1)
+	VMOVUPD     96(AX)(R12*1), Y5
 	VFMADD231PD Y4, Y0, Y5
-	VMOVUPD     Y5, 96(AX)(R11*1)
-	MOVL        4(SI)(R8*4), R11
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Y5
+	VMOVUPD     Y5, 96(AX)(R12*1)
+	MOVL        4(SI)(R8*4), R12
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Y5
 	VFMADD231PD Y1, Y0, Y5
-	VMOVUPD     Y5, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y5
+	VMOVUPD     Y5, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y5
 	VFMADD231PD Y2, Y0, Y5
-	VMOVUPD     Y5, 32(AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Y5
+	VMOVUPD     Y5, 32(AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Y5
 	VFMADD231PD Y3, Y0, Y5
-	VMOVUPD     Y5, 64(AX)(R11*1)
-	VMOVUPD     96(AX)(R11*1), Y5
+	VMOVUPD     Y5, 64(AX)(R12*1)
+	VMOVUPD     96(AX)(R12*1), Y5
 	VFMADD231PD Y4, Y0, Y5
-	VMOVUPD     Y5, 96(AX)(R11*1)
+	VMOVUPD     Y5, 96(AX)(R12*1)
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -6264,6 +6338,8 @@ Col32OneGo1:
 
 Col32OneEnd:
 	ADDQ $0x00000080, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -6287,7 +6363,7 @@ Col16ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VMOVUPD (CX), Y0
@@ -6490,7 +6566,7 @@ Col16CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VMOVUPD (CX), Y0
@@ -6679,6 +6755,8 @@ Col16CodeGo1:
 
 Col16CodeEnd:
 	ADDQ $0x00000080, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R12
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -6687,59 +6765,102 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ         y+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col16OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VMOVUPD (CX), Y1
-	VMOVUPD 32(CX), Y2
-	VMOVUPD 64(CX), Y3
-	VMOVUPD 96(CX), Y4
-	CMPQ    R8, R9
-	JGT     Col16OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Y0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         48(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VMOVUPD      (CX), Y1
+	VMOVUPD      32(CX), Y2
+	VMOVUPD      64(CX), Y3
+	VMOVUPD      96(CX), Y4
+	CMPQ         R8, R9
+	JGT          Col16OneTwo
 
 Col16OneFour:
 	TESTQ      R10, R10
 	JZ         Col16OneGo4
-	MOVQ       (R10)(R8*2), R11
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
 	SHLQ       $0x07, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (AX)(R12*1)
-	PREFETCHT0 64(AX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (AX)(R12*1)
-	PREFETCHT0 64(AX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
 
 Col16OneGo4:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x07, R13
+	VMOVUPD     (AX)(R13*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R13*1)
+	VMOVUPD     32(AX)(R13*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R13*1)
+	VMOVUPD     64(AX)(R13*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R13*1)
+	VMOVUPD     96(AX)(R13*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R13*1)
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x07, R13
+	VMOVUPD     (AX)(R13*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R13*1)
+	VMOVUPD     32(AX)(R13*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R13*1)
+	VMOVUPD     64(AX)(R13*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R13*1)
+	VMOVUPD     96(AX)(R13*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R13*1)
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x07, R13
+	VMOVUPD     (AX)(R13*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R13*1)
+	VMOVUPD     32(AX)(R13*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R13*1)
+	VMOVUPD     64(AX)(R13*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R13*1)
+	VMOVUPD     96(AX)(R13*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R13*1)
 	SHLQ        $0x07, R12
 	VMOVUPD     (AX)(R12*1), Y5
 	VFMADD231PD Y1, Y0, Y5
@@ -6753,49 +6874,6 @@ Col16OneGo4:
 	VMOVUPD     96(AX)(R12*1), Y5
 	VFMADD231PD Y4, Y0, Y5
 	VMOVUPD     Y5, 96(AX)(R12*1)
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VMOVUPD     (AX)(R12*1), Y5
-	VFMADD231PD Y1, Y0, Y5
-	VMOVUPD     Y5, (AX)(R12*1)
-	VMOVUPD     32(AX)(R12*1), Y5
-	VFMADD231PD Y2, Y0, Y5
-	VMOVUPD     Y5, 32(AX)(R12*1)
-	VMOVUPD     64(AX)(R12*1), Y5
-	VFMADD231PD Y3, Y0, Y5
-	VMOVUPD     Y5, 64(AX)(R12*1)
-	VMOVUPD     96(AX)(R12*1), Y5
-	VFMADD231PD Y4, Y0, Y5
-	VMOVUPD     Y5, 96(AX)(R12*1)
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VMOVUPD     (AX)(R12*1), Y5
-	VFMADD231PD Y1, Y0, Y5
-	VMOVUPD     Y5, (AX)(R12*1)
-	VMOVUPD     32(AX)(R12*1), Y5
-	VFMADD231PD Y2, Y0, Y5
-	VMOVUPD     Y5, 32(AX)(R12*1)
-	VMOVUPD     64(AX)(R12*1), Y5
-	VFMADD231PD Y3, Y0, Y5
-	VMOVUPD     Y5, 64(AX)(R12*1)
-	VMOVUPD     96(AX)(R12*1), Y5
-	VFMADD231PD Y4, Y0, Y5
-	VMOVUPD     Y5, 96(AX)(R12*1)
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Y5
-	VFMADD231PD Y1, Y0, Y5
-	VMOVUPD     Y5, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y5
-	VFMADD231PD Y2, Y0, Y5
-	VMOVUPD     Y5, 32(AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Y5
-	VFMADD231PD Y3, Y0, Y5
-	VMOVUPD     Y5, 64(AX)(R11*1)
-	VMOVUPD     96(AX)(R11*1), Y5
-	VFMADD231PD Y4, Y0, Y5
-	VMOVUPD     Y5, 96(AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -6806,44 +6884,44 @@ Col16OneTwo:
 	JGT        Col16OneOne
 	TESTQ      R10, R10
 	JZ         Col16OneGo2
-	MOVWLZX    (R10)(R8*2), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
-	MOVWLZX    2(R10)(R8*2), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
 
 Col16OneGo2:
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Y5
+	MOVWLZX     (SI)(R8*2), R12
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Y5
 	VFMADD231PD Y1, Y0, Y5
-	VMOVUPD     Y5, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y5
+	VMOVUPD     Y5, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y5
 	VFMADD231PD Y2, Y0, Y5
-	VMOVUPD     Y5, 32(AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Y5
+	VMOVUPD     Y5, 32(AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Y5
 	VFMADD231PD Y3, Y0, Y5
-	VMOVUPD     Y5, 64(AX)(R11*1)
-	VMOVUPD     96(AX)(R11*1), Y5
+	VMOVUPD     Y5, 64(AX)(R12*1)
+	VMOVUPD     96(AX)(R12*1), Y5
 	VFMADD231PD Y4, Y0, Y5
-	VMOVUPD     Y5, 96(AX)(R11*1)
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Y5
+	VMOVUPD     Y5, 96(AX)(R12*1)
+	MOVWLZX     2(SI)(R8*2), R12
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Y5
 	VFMADD231PD Y1, Y0, Y5
-	VMOVUPD     Y5, (AX)(R11*1)
-	VMOVUPD     32(AX)(R11*1), Y5
+	VMOVUPD     Y5, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y5
 	VFMADD231PD Y2, Y0, Y5
-	VMOVUPD     Y5, 32(AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Y5
+	VMOVUPD     Y5, 32(AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Y5
 	VFMADD231PD Y3, Y0, Y5
-	VMOVUPD     Y5, 64(AX)(R11*1)
-	VMOVUPD     96(AX)(R11*1), Y5
+	VMOVUPD     Y5, 64(AX)(R12*1)
+	VMOVUPD     96(AX)(R12*1), Y5
 	VFMADD231PD Y4, Y0, Y5
-	VMOVUPD     Y5, 96(AX)(R11*1)
+	VMOVUPD     Y5, 96(AX)(R12*1)
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -6875,6 +6953,8 @@ Col16OneGo1:
 
 Col16OneEnd:
 	ADDQ $0x00000080, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -6882,10 +6962,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func mul8AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func mul8AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul8AVX512(SB), NOSPLIT, $8-80
-	MOVQ form+72(FP), AX
+TEXT ·mul8AVX512(SB), NOSPLIT, $8-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -6911,7 +6991,7 @@ Col32ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VXORPD  X0, X0, X0
@@ -7028,7 +7108,7 @@ Col32CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VXORPD  X0, X0, X0
@@ -7131,6 +7211,8 @@ Col32CodeEnd:
 	VADDPD  Z1, Z0, Z0
 	VMOVUPD Z0, (AX)
 	ADDQ    $0x00000040, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R12
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -7139,63 +7221,63 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Z0
-	XORL         DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col32OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	CMPQ    R8, R9
-	JGT     Col32OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Z0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         96(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VXORPD       X1, X1, X1
+	VXORPD       X2, X2, X2
+	CMPQ         R8, R9
+	JGT          Col32OneTwo
 
 Col32OneFour:
 	TESTQ      R10, R10
 	JZ         Col32OneGo4
-	MOVQ       (R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
 	SHLQ       $0x06, R12
 	PREFETCHT0 (CX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-	MOVQ       8(R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
 	SHLQ       $0x06, R12
 	PREFETCHT0 (CX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
 
 Col32OneGo4:
-	MOVQ        (SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x06, R13
+	VFMADD231PD (CX)(R13*1), Z0, Z1
 	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z2
-	MOVQ        8(SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	VFMADD231PD (CX)(R12*1), Z0, Z2
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x06, R13
+	VFMADD231PD (CX)(R13*1), Z0, Z1
 	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z2
+	VFMADD231PD (CX)(R12*1), Z0, Z2
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -7206,20 +7288,20 @@ Col32OneTwo:
 	JGT        Col32OneOne
 	TESTQ      R10, R10
 	JZ         Col32OneGo2
-	MOVL       (R10)(R8*4), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-	MOVL       4(R10)(R8*4), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
 
 Col32OneGo2:
-	MOVL        (SI)(R8*4), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z1
-	MOVL        4(SI)(R8*4), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z2
+	MOVL        (SI)(R8*4), R12
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	MOVL        4(SI)(R8*4), R12
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z2
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -7241,6 +7323,8 @@ Col32OneEnd:
 	VADDPD  Z2, Z1, Z1
 	VMOVUPD Z1, (AX)
 	ADDQ    $0x00000040, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R11
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -7264,7 +7348,7 @@ Col16ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VXORPD  X0, X0, X0
@@ -7383,7 +7467,7 @@ Col16CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VXORPD  X0, X0, X0
@@ -7488,6 +7572,8 @@ Col16CodeEnd:
 	VADDPD  Z1, Z0, Z0
 	VMOVUPD Z0, (AX)
 	ADDQ    $0x00000040, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R12
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -7496,65 +7582,65 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Z0
-	XORL         DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col16OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	CMPQ    R8, R9
-	JGT     Col16OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Z0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         48(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VXORPD       X1, X1, X1
+	VXORPD       X2, X2, X2
+	CMPQ         R8, R9
+	JGT          Col16OneTwo
 
 Col16OneFour:
 	TESTQ      R10, R10
 	JZ         Col16OneGo4
-	MOVQ       (R10)(R8*2), R11
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
 	SHLQ       $0x06, R12
 	PREFETCHT0 (CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
 
 Col16OneGo4:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x06, R13
+	VFMADD231PD (CX)(R13*1), Z0, Z1
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x06, R13
+	VFMADD231PD (CX)(R13*1), Z0, Z2
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x06, R13
+	VFMADD231PD (CX)(R13*1), Z0, Z1
 	SHLQ        $0x06, R12
 	VFMADD231PD (CX)(R12*1), Z0, Z2
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z2
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -7565,20 +7651,20 @@ Col16OneTwo:
 	JGT        Col16OneOne
 	TESTQ      R10, R10
 	JZ         Col16OneGo2
-	MOVWLZX    (R10)(R8*2), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-	MOVWLZX    2(R10)(R8*2), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
 
 Col16OneGo2:
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z1
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z2
+	MOVWLZX     (SI)(R8*2), R12
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	MOVWLZX     2(SI)(R8*2), R12
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z2
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -7600,6 +7686,8 @@ Col16OneEnd:
 	VADDPD  Z2, Z1, Z1
 	VMOVUPD Z1, (AX)
 	ADDQ    $0x00000040, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R11
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -7607,10 +7695,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func add8AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func add8AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add8AVX512(SB), NOSPLIT, $8-80
-	MOVQ form+72(FP), AX
+TEXT ·add8AVX512(SB), NOSPLIT, $8-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -7636,7 +7724,7 @@ Col32ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VMOVUPD (CX), Z0
@@ -7764,7 +7852,7 @@ Col32CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VMOVUPD (CX), Z0
@@ -7878,6 +7966,8 @@ Col32CodeGo1:
 
 Col32CodeEnd:
 	ADDQ $0x00000040, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R12
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -7886,70 +7976,70 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ         y+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Z0
-	XORL         DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col32OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VMOVUPD (CX), Z1
-	CMPQ    R8, R9
-	JGT     Col32OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Z0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         96(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VMOVUPD      (CX), Z1
+	CMPQ         R8, R9
+	JGT          Col32OneTwo
 
 Col32OneFour:
 	TESTQ      R10, R10
 	JZ         Col32OneGo4
-	MOVQ       (R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
-	MOVQ       8(R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
 
 Col32OneGo4:
-	MOVQ        (SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x06, R13
+	VMOVUPD     (AX)(R13*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R13*1)
 	SHLQ        $0x06, R12
 	VMOVUPD     (AX)(R12*1), Z2
 	VFMADD231PD Z1, Z0, Z2
 	VMOVUPD     Z2, (AX)(R12*1)
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Z2
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x06, R13
+	VMOVUPD     (AX)(R13*1), Z2
 	VFMADD231PD Z1, Z0, Z2
-	VMOVUPD     Z2, (AX)(R11*1)
-	MOVQ        8(SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	VMOVUPD     Z2, (AX)(R13*1)
 	SHLQ        $0x06, R12
 	VMOVUPD     (AX)(R12*1), Z2
 	VFMADD231PD Z1, Z0, Z2
 	VMOVUPD     Z2, (AX)(R12*1)
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Z2
-	VFMADD231PD Z1, Z0, Z2
-	VMOVUPD     Z2, (AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -7960,24 +8050,24 @@ Col32OneTwo:
 	JGT        Col32OneOne
 	TESTQ      R10, R10
 	JZ         Col32OneGo2
-	MOVL       (R10)(R8*4), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
-	MOVL       4(R10)(R8*4), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
 
 Col32OneGo2:
-	MOVL        (SI)(R8*4), R11
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Z2
+	MOVL        (SI)(R8*4), R12
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Z2
 	VFMADD231PD Z1, Z0, Z2
-	VMOVUPD     Z2, (AX)(R11*1)
-	MOVL        4(SI)(R8*4), R11
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Z2
+	VMOVUPD     Z2, (AX)(R12*1)
+	MOVL        4(SI)(R8*4), R12
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Z2
 	VFMADD231PD Z1, Z0, Z2
-	VMOVUPD     Z2, (AX)(R11*1)
+	VMOVUPD     Z2, (AX)(R12*1)
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -7999,6 +8089,8 @@ Col32OneGo1:
 
 Col32OneEnd:
 	ADDQ $0x00000040, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -8022,7 +8114,7 @@ Col16ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VMOVUPD (CX), Z0
@@ -8152,7 +8244,7 @@ Col16CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VMOVUPD (CX), Z0
@@ -8268,6 +8360,8 @@ Col16CodeGo1:
 
 Col16CodeEnd:
 	ADDQ $0x00000040, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R12
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -8276,72 +8370,72 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ         y+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Z0
-	XORL         DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col16OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VMOVUPD (CX), Z1
-	CMPQ    R8, R9
-	JGT     Col16OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Z0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         48(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VMOVUPD      (CX), Z1
+	CMPQ         R8, R9
+	JGT          Col16OneTwo
 
 Col16OneFour:
 	TESTQ      R10, R10
 	JZ         Col16OneGo4
-	MOVQ       (R10)(R8*2), R11
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (AX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (AX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
 
 Col16OneGo4:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x06, R13
+	VMOVUPD     (AX)(R13*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R13*1)
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x06, R13
+	VMOVUPD     (AX)(R13*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R13*1)
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x06, R13
+	VMOVUPD     (AX)(R13*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R13*1)
 	SHLQ        $0x06, R12
 	VMOVUPD     (AX)(R12*1), Z2
 	VFMADD231PD Z1, Z0, Z2
 	VMOVUPD     Z2, (AX)(R12*1)
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VMOVUPD     (AX)(R12*1), Z2
-	VFMADD231PD Z1, Z0, Z2
-	VMOVUPD     Z2, (AX)(R12*1)
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VMOVUPD     (AX)(R12*1), Z2
-	VFMADD231PD Z1, Z0, Z2
-	VMOVUPD     Z2, (AX)(R12*1)
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Z2
-	VFMADD231PD Z1, Z0, Z2
-	VMOVUPD     Z2, (AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -8352,24 +8446,24 @@ Col16OneTwo:
 	JGT        Col16OneOne
 	TESTQ      R10, R10
 	JZ         Col16OneGo2
-	MOVWLZX    (R10)(R8*2), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
-	MOVWLZX    2(R10)(R8*2), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (AX)(R11*1)
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
 
 Col16OneGo2:
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Z2
+	MOVWLZX     (SI)(R8*2), R12
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Z2
 	VFMADD231PD Z1, Z0, Z2
-	VMOVUPD     Z2, (AX)(R11*1)
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x06, R11
-	VMOVUPD     (AX)(R11*1), Z2
+	VMOVUPD     Z2, (AX)(R12*1)
+	MOVWLZX     2(SI)(R8*2), R12
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Z2
 	VFMADD231PD Z1, Z0, Z2
-	VMOVUPD     Z2, (AX)(R11*1)
+	VMOVUPD     Z2, (AX)(R12*1)
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -8391,6 +8485,8 @@ Col16OneGo1:
 
 Col16OneEnd:
 	ADDQ $0x00000040, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -8398,10 +8494,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func mul16AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func mul16AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul16AVX512(SB), NOSPLIT, $8-80
-	MOVQ form+72(FP), AX
+TEXT ·mul16AVX512(SB), NOSPLIT, $8-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -8427,7 +8523,7 @@ Col32ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VXORPD  X0, X0, X0
@@ -8562,7 +8658,7 @@ Col32CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VXORPD  X0, X0, X0
@@ -8683,6 +8779,8 @@ Col32CodeEnd:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	ADDQ    $0x00000080, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R12
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -8691,73 +8789,73 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Z0
-	XORL         DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col32OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	CMPQ    R8, R9
-	JGT     Col32OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Z0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         96(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VXORPD       X1, X1, X1
+	VXORPD       X2, X2, X2
+	VXORPD       X3, X3, X3
+	VXORPD       X4, X4, X4
+	CMPQ         R8, R9
+	JGT          Col32OneTwo
 
 Col32OneFour:
 	TESTQ      R10, R10
 	JZ         Col32OneGo4
-	MOVQ       (R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
 	SHLQ       $0x07, R12
 	PREFETCHT0 (CX)(R12*1)
 	PREFETCHT0 64(CX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-	MOVQ       8(R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
 	SHLQ       $0x07, R12
 	PREFETCHT0 (CX)(R12*1)
 	PREFETCHT0 64(CX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
 
 Col32OneGo4:
-	MOVQ        (SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x07, R13
+	VFMADD231PD (CX)(R13*1), Z0, Z1
+	VFMADD231PD 64(CX)(R13*1), Z0, Z2
 	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	VFMADD231PD 64(CX)(R12*1), Z0, Z2
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z3
-	VFMADD231PD 64(CX)(R11*1), Z0, Z4
-	MOVQ        8(SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	VFMADD231PD (CX)(R12*1), Z0, Z3
+	VFMADD231PD 64(CX)(R12*1), Z0, Z4
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x07, R13
+	VFMADD231PD (CX)(R13*1), Z0, Z1
+	VFMADD231PD 64(CX)(R13*1), Z0, Z2
 	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	VFMADD231PD 64(CX)(R12*1), Z0, Z2
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z3
-	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	VFMADD231PD (CX)(R12*1), Z0, Z3
+	VFMADD231PD 64(CX)(R12*1), Z0, Z4
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -8768,24 +8866,24 @@ Col32OneTwo:
 	JGT        Col32OneOne
 	TESTQ      R10, R10
 	JZ         Col32OneGo2
-	MOVL       (R10)(R8*4), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-	MOVL       4(R10)(R8*4), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
 
 Col32OneGo2:
-	MOVL        (SI)(R8*4), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z1
-	VFMADD231PD 64(CX)(R11*1), Z0, Z2
-	MOVL        4(SI)(R8*4), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z3
-	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	MOVL        (SI)(R8*4), R12
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	VFMADD231PD 64(CX)(R12*1), Z0, Z2
+	MOVL        4(SI)(R8*4), R12
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z3
+	VFMADD231PD 64(CX)(R12*1), Z0, Z4
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -8811,6 +8909,8 @@ Col32OneEnd:
 	VMOVUPD Z1, (AX)
 	VMOVUPD Z2, 64(AX)
 	ADDQ    $0x00000080, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R11
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -8834,7 +8934,7 @@ Col16ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VXORPD  X0, X0, X0
@@ -8971,7 +9071,7 @@ Col16CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VXORPD  X0, X0, X0
@@ -9094,6 +9194,8 @@ Col16CodeEnd:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	ADDQ    $0x00000080, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R12
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -9102,75 +9204,75 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Z0
-	XORL         DI, DI
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col16OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	CMPQ    R8, R9
-	JGT     Col16OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Z0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         48(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VXORPD       X1, X1, X1
+	VXORPD       X2, X2, X2
+	VXORPD       X3, X3, X3
+	VXORPD       X4, X4, X4
+	CMPQ         R8, R9
+	JGT          Col16OneTwo
 
 Col16OneFour:
 	TESTQ      R10, R10
 	JZ         Col16OneGo4
-	MOVQ       (R10)(R8*2), R11
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
 	SHLQ       $0x07, R12
 	PREFETCHT0 (CX)(R12*1)
 	PREFETCHT0 64(CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
 
 Col16OneGo4:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	VFMADD231PD 64(CX)(R12*1), Z0, Z2
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x07, R13
+	VFMADD231PD (CX)(R13*1), Z0, Z1
+	VFMADD231PD 64(CX)(R13*1), Z0, Z2
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x07, R13
+	VFMADD231PD (CX)(R13*1), Z0, Z3
+	VFMADD231PD 64(CX)(R13*1), Z0, Z4
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x07, R13
+	VFMADD231PD (CX)(R13*1), Z0, Z1
+	VFMADD231PD 64(CX)(R13*1), Z0, Z2
 	SHLQ        $0x07, R12
 	VFMADD231PD (CX)(R12*1), Z0, Z3
 	VFMADD231PD 64(CX)(R12*1), Z0, Z4
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	VFMADD231PD 64(CX)(R12*1), Z0, Z2
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z3
-	VFMADD231PD 64(CX)(R11*1), Z0, Z4
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -9181,24 +9283,24 @@ Col16OneTwo:
 	JGT        Col16OneOne
 	TESTQ      R10, R10
 	JZ         Col16OneGo2
-	MOVWLZX    (R10)(R8*2), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-	MOVWLZX    2(R10)(R8*2), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
 
 Col16OneGo2:
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z1
-	VFMADD231PD 64(CX)(R11*1), Z0, Z2
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z3
-	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	MOVWLZX     (SI)(R8*2), R12
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	VFMADD231PD 64(CX)(R12*1), Z0, Z2
+	MOVWLZX     2(SI)(R8*2), R12
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z3
+	VFMADD231PD 64(CX)(R12*1), Z0, Z4
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -9224,6 +9326,8 @@ Col16OneEnd:
 	VMOVUPD Z1, (AX)
 	VMOVUPD Z2, 64(AX)
 	ADDQ    $0x00000080, AX
+	MOVQ    step+64(FP), R8
+	ADDQ    R8, R11
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
@@ -9231,10 +9335,10 @@ Col16OneEnd:
 	VZEROUPPER
 	RET
 
-// func add16AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
+// func add16AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, step int, last int, form int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add16AVX512(SB), NOSPLIT, $8-80
-	MOVQ form+72(FP), AX
+TEXT ·add16AVX512(SB), NOSPLIT, $8-88
+	MOVQ form+80(FP), AX
 	CMPQ AX, $0x01
 	JEQ  Col32Code
 	CMPQ AX, $0x02
@@ -9260,7 +9364,7 @@ Col32ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VMOVUPD (CX), Z0
@@ -9417,7 +9521,7 @@ Col32CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VMOVUPD (CX), Z0
@@ -9560,6 +9664,8 @@ Col32CodeGo1:
 
 Col32CodeEnd:
 	ADDQ $0x00000080, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R12
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -9568,56 +9674,63 @@ Col32CodeEnd:
 	RET
 
 Col32One:
-	MOVQ         y+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Z0
-	XORL         DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col32OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VMOVUPD (CX), Z1
-	VMOVUPD 64(CX), Z2
-	CMPQ    R8, R9
-	JGT     Col32OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Z0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         96(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VMOVUPD      (CX), Z1
+	VMOVUPD      64(CX), Z2
+	CMPQ         R8, R9
+	JGT          Col32OneTwo
 
 Col32OneFour:
 	TESTQ      R10, R10
 	JZ         Col32OneGo4
-	MOVQ       (R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
 	SHLQ       $0x07, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
-	MOVQ       8(R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
 	SHLQ       $0x07, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
 
 Col32OneGo4:
-	MOVQ        (SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x07, R13
+	VMOVUPD     (AX)(R13*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R13*1)
+	VMOVUPD     64(AX)(R13*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R13*1)
 	SHLQ        $0x07, R12
 	VMOVUPD     (AX)(R12*1), Z3
 	VFMADD231PD Z1, Z0, Z3
@@ -9625,16 +9738,16 @@ Col32OneGo4:
 	VMOVUPD     64(AX)(R12*1), Z3
 	VFMADD231PD Z2, Z0, Z3
 	VMOVUPD     Z3, 64(AX)(R12*1)
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Z3
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R13
+	SHRQ        $0x20, R12
+	SHLQ        $0x07, R13
+	VMOVUPD     (AX)(R13*1), Z3
 	VFMADD231PD Z1, Z0, Z3
-	VMOVUPD     Z3, (AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Z3
+	VMOVUPD     Z3, (AX)(R13*1)
+	VMOVUPD     64(AX)(R13*1), Z3
 	VFMADD231PD Z2, Z0, Z3
-	VMOVUPD     Z3, 64(AX)(R11*1)
-	MOVQ        8(SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
+	VMOVUPD     Z3, 64(AX)(R13*1)
 	SHLQ        $0x07, R12
 	VMOVUPD     (AX)(R12*1), Z3
 	VFMADD231PD Z1, Z0, Z3
@@ -9642,13 +9755,6 @@ Col32OneGo4:
 	VMOVUPD     64(AX)(R12*1), Z3
 	VFMADD231PD Z2, Z0, Z3
 	VMOVUPD     Z3, 64(AX)(R12*1)
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Z3
-	VFMADD231PD Z1, Z0, Z3
-	VMOVUPD     Z3, (AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Z3
-	VFMADD231PD Z2, Z0, Z3
-	VMOVUPD     Z3, 64(AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col32OneFour
@@ -9659,32 +9765,32 @@ Col32OneTwo:
 	JGT        Col32OneOne
 	TESTQ      R10, R10
 	JZ         Col32OneGo2
-	MOVL       (R10)(R8*4), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
-	MOVL       4(R10)(R8*4), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
 
 Col32OneGo2:
-	MOVL        (SI)(R8*4), R11
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Z3
+	MOVL        (SI)(R8*4), R12
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Z3
 	VFMADD231PD Z1, Z0, Z3
-	VMOVUPD     Z3, (AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Z3
+	VMOVUPD     Z3, (AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Z3
 	VFMADD231PD Z2, Z0, Z3
-	VMOVUPD     Z3, 64(AX)(R11*1)
-	MOVL        4(SI)(R8*4), R11
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Z3
+	VMOVUPD     Z3, 64(AX)(R12*1)
+	MOVL        4(SI)(R8*4), R12
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Z3
 	VFMADD231PD Z1, Z0, Z3
-	VMOVUPD     Z3, (AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Z3
+	VMOVUPD     Z3, (AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Z3
 	VFMADD231PD Z2, Z0, Z3
-	VMOVUPD     Z3, 64(AX)(R11*1)
+	VMOVUPD     Z3, 64(AX)(R12*1)
 	ADDQ        $0x02, R8
 
 Col32OneOne:
@@ -9710,6 +9816,8 @@ Col32OneGo1:
 
 Col32OneEnd:
 	ADDQ $0x00000080, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -9733,7 +9841,7 @@ Col16ValRow:
 	XORL    R13, R13
 	LEAQ    28(R9), R12
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R14
+	MOVQ    last+72(FP), R14
 	CMPQ    R12, R14
 	CMOVQGT R13, R10
 	VMOVUPD (CX), Z0
@@ -9892,7 +10000,7 @@ Col16CodeRow:
 	XORL    R14, R14
 	LEAQ    28(R9), R13
 	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R15
+	MOVQ    last+72(FP), R15
 	CMPQ    R13, R15
 	CMOVQGT R14, R10
 	VMOVUPD (CX), Z0
@@ -10037,6 +10145,8 @@ Col16CodeGo1:
 
 Col16CodeEnd:
 	ADDQ $0x00000080, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R12
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
@@ -10045,57 +10155,82 @@ Col16CodeEnd:
 	RET
 
 Col16One:
-	MOVQ         y+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Z0
-	XORL         DI, DI
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 Col16OneRow:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VMOVUPD (CX), Z1
-	VMOVUPD 64(CX), Z2
-	CMPQ    R8, R9
-	JGT     Col16OneTwo
+	MOVL         (DX)(DI*4), R8
+	MOVL         (BX)(DI*4), R9
+	SUBQ         $0x04, R9
+	VBROADCASTSD (R11), Z0
+	XORL         R13, R13
+	LEAQ         28(R9), R12
+	LEAQ         48(SI), R10
+	MOVQ         last+72(FP), R14
+	CMPQ         R12, R14
+	CMOVQGT      R13, R10
+	VMOVUPD      (CX), Z1
+	VMOVUPD      64(CX), Z2
+	CMPQ         R8, R9
+	JGT          Col16OneTwo
 
 Col16OneFour:
 	TESTQ      R10, R10
 	JZ         Col16OneGo4
-	MOVQ       (R10)(R8*2), R11
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
 	SHLQ       $0x07, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (AX)(R12*1)
-	PREFETCHT0 64(AX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (AX)(R12*1)
-	PREFETCHT0 64(AX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
 
 Col16OneGo4:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x07, R13
+	VMOVUPD     (AX)(R13*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R13*1)
+	VMOVUPD     64(AX)(R13*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R13*1)
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x07, R13
+	VMOVUPD     (AX)(R13*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R13*1)
+	VMOVUPD     64(AX)(R13*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R13*1)
+	MOVWLZX     R12, R13
+	SHRQ        $0x10, R12
+	SHLQ        $0x07, R13
+	VMOVUPD     (AX)(R13*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R13*1)
+	VMOVUPD     64(AX)(R13*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R13*1)
 	SHLQ        $0x07, R12
 	VMOVUPD     (AX)(R12*1), Z3
 	VFMADD231PD Z1, Z0, Z3
@@ -10103,31 +10238,6 @@ Col16OneGo4:
 	VMOVUPD     64(AX)(R12*1), Z3
 	VFMADD231PD Z2, Z0, Z3
 	VMOVUPD     Z3, 64(AX)(R12*1)
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VMOVUPD     (AX)(R12*1), Z3
-	VFMADD231PD Z1, Z0, Z3
-	VMOVUPD     Z3, (AX)(R12*1)
-	VMOVUPD     64(AX)(R12*1), Z3
-	VFMADD231PD Z2, Z0, Z3
-	VMOVUPD     Z3, 64(AX)(R12*1)
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VMOVUPD     (AX)(R12*1), Z3
-	VFMADD231PD Z1, Z0, Z3
-	VMOVUPD     Z3, (AX)(R12*1)
-	VMOVUPD     64(AX)(R12*1), Z3
-	VFMADD231PD Z2, Z0, Z3
-	VMOVUPD     Z3, 64(AX)(R12*1)
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Z3
-	VFMADD231PD Z1, Z0, Z3
-	VMOVUPD     Z3, (AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Z3
-	VFMADD231PD Z2, Z0, Z3
-	VMOVUPD     Z3, 64(AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
 	JLE         Col16OneFour
@@ -10138,32 +10248,32 @@ Col16OneTwo:
 	JGT        Col16OneOne
 	TESTQ      R10, R10
 	JZ         Col16OneGo2
-	MOVWLZX    (R10)(R8*2), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
-	MOVWLZX    2(R10)(R8*2), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (AX)(R11*1)
-	PREFETCHT0 64(AX)(R11*1)
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
 
 Col16OneGo2:
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Z3
+	MOVWLZX     (SI)(R8*2), R12
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Z3
 	VFMADD231PD Z1, Z0, Z3
-	VMOVUPD     Z3, (AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Z3
+	VMOVUPD     Z3, (AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Z3
 	VFMADD231PD Z2, Z0, Z3
-	VMOVUPD     Z3, 64(AX)(R11*1)
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x07, R11
-	VMOVUPD     (AX)(R11*1), Z3
+	VMOVUPD     Z3, 64(AX)(R12*1)
+	MOVWLZX     2(SI)(R8*2), R12
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Z3
 	VFMADD231PD Z1, Z0, Z3
-	VMOVUPD     Z3, (AX)(R11*1)
-	VMOVUPD     64(AX)(R11*1), Z3
+	VMOVUPD     Z3, (AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Z3
 	VFMADD231PD Z2, Z0, Z3
-	VMOVUPD     Z3, 64(AX)(R11*1)
+	VMOVUPD     Z3, 64(AX)(R12*1)
 	ADDQ        $0x02, R8
 
 Col16OneOne:
@@ -10189,6 +10299,8 @@ Col16OneGo1:
 
 Col16OneEnd:
 	ADDQ $0x00000080, CX
+	MOVQ step+64(FP), R8
+	ADDQ R8, R11
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8

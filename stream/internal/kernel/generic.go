@@ -34,7 +34,21 @@ const (
 	addRows                  // adds their products with the rows of in to the panel out
 )
 
-func generic(op operation, out, in []float64, width int, lo, hi []uint32, b Rows) {
+// generic does it with rows of b, from the given one on.
+func generic(op operation, out, in []float64, width int, lo, hi []uint32, b Rows, row int) {
+	if b.Step > 0 { // a row with its table at a time
+		all, dense := b, &in
+		if op == mulRows {
+			dense = &out
+		}
+		b.Val, b.Step = nil, 0
+		for r := range lo {
+			b.Table, _ = all.table(row + r)
+			generic(op, out, in, width, lo[r:r+1], hi[r:r+1], b, 0)
+			*dense = (*dense)[width:]
+		}
+		return
+	}
 	switch narrow, ones := len(b.Col16) > 0, make([]first, b.entries()); {
 	case narrow && len(b.Code) > 0:
 		genericFor(op, out, in, width, lo, hi, b.Col16, b.Code, b.Table)

@@ -42,7 +42,7 @@ func Level() cpu.Level { return level }
 
 // Rows is one decoded block of rows, or some of its rows. Row r has the entries
 // Ptr[r] … Ptr[r+1]−1. Their columns are in one of Col16 and Col, their values
-// in one of Code and Val, or all are Table[0]: see csr.Block.
+// in one of Code and Val, or all are Table[0]; with Step each row has a table of its own in Val: see csr.Block.
 type Rows struct {
 	Ptr   []uint32 // len rows+1
 	Col16 []uint16
@@ -50,6 +50,7 @@ type Rows struct {
 	Code  []uint8 // entry p has the value Table[Code[p]]
 	Table *[256]float64
 	Val   []float64
+	Step  int
 }
 
 // Len is the number of rows.
@@ -60,14 +61,26 @@ func (b Rows) entries() int { return len(b.Col16) + len(b.Col) }
 // check panics where the slices of b contradict one another: the kernels do not look.
 func (b Rows) check() {
 	n := int(b.Ptr[len(b.Ptr)-1])
+	tables := b.Table != nil
+	if b.Step > 0 {
+		tables, b.Val = len(b.Val) >= (b.Len()-1)*b.Step+256, nil
+	}
 	cols, vals := b.entries(), len(b.Code)+len(b.Val)
-	if vals == 0 && b.Table != nil {
+	if vals == 0 && tables {
 		vals = cols
 	}
 	twice := len(b.Col16) > 0 && len(b.Col) > 0 || len(b.Code) > 0 && len(b.Val) > 0
-	if cols < n || vals != cols || twice || len(b.Code) > 0 && b.Table == nil {
+	if cols < n || vals != cols || twice || len(b.Code) > 0 && !tables {
 		panic("kernel: the slices of the rows contradict one another")
 	}
+}
+
+// table is the table of row r, and how many numbers further that of the next one is.
+func (b Rows) table(r int) (t *[256]float64, step int) {
+	if b.Step == 0 {
+		return b.Table, 0
+	}
+	return (*[256]float64)(b.Val[r*b.Step:]), b.Step
 }
 
 // checkProducts panics where w is not a row-major block of b's rows.
@@ -124,11 +137,11 @@ func GramThrough(y, x []float64, l int, b Rows, f func(Chunk)) {
 			e := b.chunkEnd(r)
 			w := buf[:(e-r)*p.width]
 			lo, hi := b.Ptr[r:e], b.Ptr[r+1:e+1]
-			mulPanel(w, p.of(x), p.width, lo, hi, b)
+			mulPanel(w, p.of(x), p.width, lo, hi, b, r)
 			if f != nil {
 				f(Chunk{W: w, Row: r, First: p.first, Cols: p.cols, Width: p.width})
 			}
-			addPanel(p.of(y), w, p.width, lo, hi, b)
+			addPanel(p.of(y), w, p.width, lo, hi, b, r)
 			r = e
 		}
 	}
@@ -147,7 +160,7 @@ func Mul(w, x []float64, l int, b Rows) {
 			if p.width == l {
 				into = w[r*l : e*l]
 			}
-			mulPanel(into, p.of(x), p.width, b.Ptr[r:e], b.Ptr[r+1:e+1], b)
+			mulPanel(into, p.of(x), p.width, b.Ptr[r:e], b.Ptr[r+1:e+1], b, r)
 			if p.width != l {
 				p.scatter(w[r*l:e*l], into, l)
 			}
@@ -209,7 +222,7 @@ func MulTransAddSome(y, w []float64, l int, b Rows, lo, hi []uint32) {
 				from = buf[:(e-r)*p.width]
 				p.gather(from, w[r*l:e*l], l)
 			}
-			addPanel(p.of(y), from, p.width, lo[r:e], hi[r:e], b)
+			addPanel(p.of(y), from, p.width, lo[r:e], hi[r:e], b, r)
 			r = e
 		}
 	}

@@ -71,6 +71,9 @@ func inForms(plain Rows, table *[256]float64) map[string]Rows {
 				one := b
 				one.Val, one.Table = nil, table
 				all[fmt.Sprintf("narrow=%v,constant", narrow)] = one
+				own := one
+				own.Table, own.Step, own.Val = nil, 3, slices.Repeat(table[:1], 3*one.Len()+256)
+				all[fmt.Sprintf("narrow=%v,constant,tables of rows", narrow)] = own
 			}
 			if coded {
 				b.Val, b.Code, b.Table = nil, make([]uint8, len(plain.Val)), table
@@ -79,6 +82,16 @@ func inForms(plain Rows, table *[256]float64) map[string]Rows {
 				}
 			}
 			all[fmt.Sprintf("narrow=%v,coded=%v", narrow, coded)] = b
+			if coded { // the table of each row is another order of the same
+				b.Table, b.Step, b.Code = nil, 256, slices.Clone(b.Code)
+				for r := range b.Len() {
+					b.Val = append(append(b.Val, table[r%256:]...), table[:r%256]...)
+					for p := b.Ptr[r]; p < b.Ptr[r+1]; p++ {
+						b.Code[p] -= uint8(r)
+					}
+				}
+				all[fmt.Sprintf("narrow=%v,tables of rows", narrow)] = b
+			}
 		}
 	}
 	return all
@@ -158,6 +171,7 @@ func (p problem) runOn(t testing.TB, form Rows, atEnd bool) results {
 		Col:   fenced(t, form.Col, atEnd),
 		Code:  fenced(t, form.Code, atEnd),
 		Val:   fenced(t, form.Val, atEnd),
+		Step:  form.Step,
 	}
 	if form.Table != nil {
 		rows.Table = (*[256]float64)(fenced(t, form.Table[:], atEnd))

@@ -38,6 +38,7 @@ type rows struct {
 	row              GPVirtual // in lo and hi
 	p, stop          GPVirtual // entry of the row, last one at which a round may begin
 	sooner           GPVirtual // col, moved by the entries that are prefetched ahead, or 0
+	only             func()    // loads the one value of a row, if entries have none
 }
 
 func argument(name string) Register { return Load(Param(name), GP64()) }
@@ -64,7 +65,13 @@ func (r rows) each(body func()) {
 	MOVL(Mem{Base: r.lo, Index: r.row, Scale: 4}, r.p.As32())
 	MOVL(Mem{Base: r.hi, Index: r.row, Scale: 4}, r.stop.As32())
 	SUBQ(U8(4), r.stop)
+	if r.only != nil {
+		r.only()
+	}
 	body()
+	if r.form.value < 8 {
+		ADDQ(argument("step"), r.table)
+	}
 	INCQ(r.row)
 	CMPQ(r.row, argument("rows"))
 	JB(LabelRef(r.name + "Row"))
@@ -212,7 +219,7 @@ func (r rows) prefetch(d dense, n int) {
 
 // kernel writes a function for a panel, with the code for each form of the entries one behind the other.
 func kernel(name, out, in string, body func(f form)) {
-	TEXT(name, NOSPLIT, fmt.Sprintf("func(%s, %s *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last, form int)", out, in))
+	TEXT(name, NOSPLIT, fmt.Sprintf("func(%s, %s *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, step, last, form int)", out, in))
 	Pragma("noescape")
 	which := argument("form")
 	for i, f := range forms[1:] {
@@ -290,11 +297,11 @@ func add(l level, width int) {
 }
 
 // broadcasts gives a function that makes a vector of the value at a place: the
-// same vector for all entries, if they have no values.
-func (r rows) broadcasts(p panel) func(func() Mem) VecVirtual {
+// same vector for all entries of a row, if they have no values.
+func (r *rows) broadcasts(p panel) func(func() Mem) VecVirtual {
 	if r.form.value == 0 {
 		v := p.vector()
-		p.broadcast(Mem{Base: r.table}, v)
+		r.only = func() { p.broadcast(Mem{Base: r.table}, v) }
 		return func(func() Mem) VecVirtual { return v }
 	}
 	return func(at func() Mem) VecVirtual {
