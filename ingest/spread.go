@@ -32,8 +32,8 @@ import (
 // the files of each try have names of their own, and what no answer names goes with the scratch.
 type Tasks struct {
 	Groups int // tasks, at most one an input
-	// Run has Do done for all i below n, with the JSON of work, and hands over what that returns, by i.
-	Run func(ctx context.Context, work any, n int, take func(made float64)) error
+	// Run has Do done for all i below n, with the JSON of work, tells when one has ended, and hands over what they return, by i.
+	Run func(ctx context.Context, work any, n int, ended func(), take func(made float64)) error
 }
 
 // TasksError tells why tasks do not read what one machine does.
@@ -110,7 +110,7 @@ func (g *pipeline) spread(ctx context.Context, e *entries) error {
 	if err := errors.Join(g.scratch.Make(), e.spool.Turn(0, 0)); err != nil { // all is in files from here on
 		return err
 	}
-	made, err := w.run(ctx, e)
+	made, err := w.run(ctx, e, g.in.size())
 	for i := 0; i < len(made) && err == nil && e.Place.Input == w.From[i]; i++ {
 		for _, bad := range made[i].FirstBad {
 			if pe, ok := bad.(*format.ParseError); ok {
@@ -128,10 +128,18 @@ func (g *pipeline) spread(ctx context.Context, e *entries) error {
 	return err
 }
 
-// run has tasks done, and reads what they have made. Parts names it from then on.
-func (w *work) run(ctx context.Context, e *entries) (made []*journal, err error) {
+// run has tasks done, which is so much of the stage, and reads what they have made. Parts names it from then on.
+func (w *work) run(ctx context.Context, e *entries, share int64) (made []*journal, err error) {
 	var parts []float64
-	if err := e.o.Tasks.Run(ctx, w, len(w.From)-1, func(part float64) { parts = append(parts, part) }); err != nil {
+	n := len(w.From) - 1
+	left := n
+	ended := func() {
+		if left > 0 { // some may be done twice
+			e.meter.Add(int(share) / n)
+			left--
+		}
+	}
+	if err := e.o.Tasks.Run(ctx, w, n, ended, func(part float64) { parts = append(parts, part) }); err != nil {
 		return nil, err
 	}
 	w.Parts = parts
@@ -157,7 +165,7 @@ func (w *work) part(s *scratch.Dir, i int) (*journal, error) {
 func (g *ordered) settleByTasks(ctx context.Context) error {
 	w := *g.work
 	w.Step = stepIDs
-	made, err := w.run(ctx, g.entries)
+	made, err := w.run(ctx, g.entries, 0)
 	if err != nil {
 		return err
 	}
@@ -180,7 +188,7 @@ func (g *ordered) sortByTasks(ctx context.Context) error {
 		w.Names = append(w.Names, a.Names())
 	}
 	for _, w.Step = range []string{stepSort, stepMerge} {
-		made, err := w.run(ctx, g.entries)
+		made, err := w.run(ctx, g.entries, n/2)
 		if err != nil {
 			return err
 		}
@@ -199,7 +207,6 @@ func (g *ordered) sortByTasks(ctx context.Context) error {
 			}
 		}
 	}
-	g.meter.Add(int(n))
 	return nil
 }
 

@@ -23,7 +23,7 @@ import (
 
 // tasksOf does tasks here, in any order and some twice, within a plan.
 func tasksOf(groups int, p plan, r *rand.Rand) *Tasks {
-	return &Tasks{Groups: groups, Run: func(ctx context.Context, of any, n int, take func(float64)) error {
+	return &Tasks{Groups: groups, Run: func(ctx context.Context, of any, n int, ended func(), take func(float64)) error {
 		text, err := json.Marshal(of)
 		if err != nil {
 			return err
@@ -39,6 +39,7 @@ func tasksOf(groups int, p plan, r *rand.Rand) *Tasks {
 			if err != nil {
 				return err
 			}
+			ended()
 		}
 		for _, x := range made {
 			take(x)
@@ -191,7 +192,7 @@ func TestTasksOfFormats(t *testing.T) {
 // TestTasksAreRefused: what tasks do not read is told before any begins.
 func TestTasksAreRefused(t *testing.T) {
 	lines, market := write(t, "lines", "1,2,3\n"), write(t, "market", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 5\n")
-	none := &Tasks{Groups: 2, Run: func(context.Context, any, int, func(float64)) error { return errors.New("a task has begun") }}
+	none := &Tasks{Groups: 2, Run: func(context.Context, any, int, func(), func(float64)) error { return errors.New("a task has begun") }}
 	store := target(t)
 	mustIngest(t, []string{lines}, store, Options{})
 	for _, c := range []struct {
@@ -222,7 +223,7 @@ func TestTasksFail(t *testing.T) {
 	in := []string{write(t, "a", "1,2,3\n"), write(t, "b", "4,5,6\n")}
 	p := mustPlan(t)
 	spoil := func(before, after func(w *work)) *Tasks {
-		return &Tasks{Groups: 2, Run: func(ctx context.Context, of any, n int, take func(float64)) error {
+		return &Tasks{Groups: 2, Run: func(ctx context.Context, of any, n int, ended func(), take func(float64)) error {
 			w := *of.(*work)
 			before(&w)
 			for i := range n {
@@ -245,11 +246,11 @@ func TestTasksFail(t *testing.T) {
 	leftovers(t, out, false)
 	stops := spoil(nothing, nothing)
 	run, failed := stops.Run, errors.New("the engine is gone")
-	stops.Run = func(ctx context.Context, of any, n int, take func(float64)) error {
+	stops.Run = func(ctx context.Context, of any, n int, ended func(), take func(float64)) error {
 		if of.(*work).Step == stepMerge {
 			return failed
 		}
-		return run(ctx, of, n, take)
+		return run(ctx, of, n, ended, take)
 	}
 	if _, err := Ingest(t.Context(), in, out, Options{Tasks: stops}); !errors.Is(err, failed) {
 		t.Error(err)

@@ -51,7 +51,8 @@ func readShares(ctx context.Context, w *remote.Worker, job remote.Job, _ []float
 
 // reading is the tasks of an ingest by an engine.
 func reading(by *remote.Options) *ingest.Tasks {
-	return &ingest.Tasks{Groups: by.Groups, Run: func(ctx context.Context, work any, n int, take func(made float64)) error {
+	return &ingest.Tasks{Groups: by.Groups, Run: func(ctx context.Context, work any, n int, ended func(), take func(made float64)) error {
+		by.Told = func(remote.Stats) { ended() }
 		return remote.Rows(ctx, *by, readKind, work, nil, int64(n), 1, func(_ int64, rows *mat.Dense) error {
 			for _, made := range rows.RawMatrix().Data {
 				take(made)
