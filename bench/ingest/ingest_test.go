@@ -35,7 +35,7 @@ func init() {
 	flag.BoolVar(&asked.again, "again", false, "ingest once more without a break and compare")
 	flag.StringVar(&asked.dir, "dir", "", "existing `directory` for text and store (default: that for temporary files)")
 	flag.StringVar(&asked.program, "gdsvd", "", "the `program`; built if not given")
-	flag.StringVar(&asked.out, "o", "", "`name` of the tables, without .json and .md")
+	flag.StringVar(&asked.out, "out", "", "`name` of the tables, without .json and .md")
 }
 
 // A text that does not fit into the limit is ingested, killed on the way and resumed; the store is that of an ingest

@@ -1,4 +1,4 @@
-package main
+package scale
 
 import (
 	"bytes"
@@ -30,12 +30,9 @@ func TestSmallScale(t *testing.T) {
 	} {
 		must.Do(t, program.Do(t.Context(), args...))
 	}
-	o, err := parse([]string{
-		"-gdsvd", program.Path, "-base", base, "-dir", dir, "-o", filepath.Join(dir, "scale"), "-nnz", "1.2e7", "-only", "1.2e7",
-		"-k", "6", "-memory", "64MiB", "-stream-memory", "48MiB", "-regimes", "limit,streaming",
-	})
-	if err != nil {
-		t.Fatal(err)
+	o := &options{
+		program: program.Path, base: base, dir: dir, out: filepath.Join(dir, "scale"), largest: 1.2e7, only: 1.2e7, rank: 6,
+		memory: 64 << 20, streamMemory: 48 << 20, regimes: []string{limited, streaming}, method: []string{"--method", "krylov", "--block", "4"},
 	}
 	must.Do(t, run(o))
 	r := must.Get(openReport(o))(t)

@@ -1,43 +1,4 @@
-// Command scale shows what gdsvd svd takes as matrices grow far beyond memory,
-// under a limit that the kernel enforces, and whether the results are right:
-//
-//	go run ./bench/scale -nnz 1e9 -dir /var/tmp -base ml-1m.csr
-//
-// It makes stores of 10⁷, 10⁸, … entries up to -nnz in -dir (gdsvd generate
-// kron: copies of the base, singular values known; without -base the base is
-// made up, in the shape of MovieLens 1M), and has each decomposed in up to
-// four regimes:
-//
-//   - limit: with -memory, by the method that gdsvd chooses, in a memory cgroup
-//     an eighth of a gibibyte larger, page cache included;
-//   - streaming: with -stream-memory, so that every pass decodes nearly all of
-//     the store anew, by a method that is always the same, in a cgroup that has
-//     room for the store in the page cache besides: what reading and decoding
-//     cost without the disk;
-//   - disk: the same without that room, for stores twice as large as the cgroup,
-//     of which every pass comes from the disk;
-//   - resident: the same method with the whole store decoded in memory, where
-//     that takes at most three quarters of what the machine has left.
-//
-// A run is good if every triplet is certified, every value is within 1e-10 of
-// the truth, relatively, no more than the budget was resident, and nothing was killed. Stores are dropped from the
-// page cache before a run, so that it is charged for what it reads. What a pass
-// takes is the median over the passes of the iteration, without the first one,
-// which fills memory.
-//
-// -store measures the regime limit alone, on a store of known values. With one whose vectors are larger than memory the
-// tables have what their files take, too:
-//
-//	gdsvd generate kron --base slashdot.csr --rows 610 --cols 610 --nnz 1055 --memory 3GiB -o long.csr
-//	go run ./bench/scale -store long.csr -k 4 -memory 1920MiB -o bench/scale/results/longvectors
-//
-// NAME.json has everything, NAME.md the tables; NAME is bench/scale/results/scale unless -o
-// says otherwise. What is in NAME.json already is not measured again, so that a long series can be
-// measured a piece at a time; delete it to begin anew. -only makes one size of it.
-//
-// Cgroups take Linux and root; where none can be made the program says so and
-// stops, unless -unlimited is given.
-package main
+package scale
 
 import (
 	"cmp"
@@ -53,9 +14,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 type options struct {
@@ -74,51 +37,42 @@ type options struct {
 // the page cache, through which the store and the vectors go.
 const headroom = 128 << 20
 
-func main() {
-	log.SetFlags(0)
-	log.SetPrefix("scale: ")
-	o, err := parse(os.Args[1:])
-	if err == nil {
-		err = run(o)
-	}
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(2)
-	}
-	if err != nil {
-		log.Fatal(err)
-	}
+// asked is what the flags of the test say.
+var asked struct {
+	options
+	regimes, method string
 }
 
-func parse(args []string) (*options, error) {
-	var o options
-	var regimes, method string
-	f := flag.NewFlagSet("scale", flag.ContinueOnError)
-	f.StringVar(&o.program, "gdsvd", "", "the `PROGRAM` to measure (none: built from this source)")
-	f.StringVar(&o.base, "base", "", "the `STORE` to make copies of (none: one is made up)")
-	f.StringVar(&o.path, "store", "", "measure the regime limit on this `STORE` of known values instead")
-	f.StringVar(&o.dir, "dir", os.TempDir(), "where stores are made, and results while they are looked at")
-	f.StringVar(&o.out, "o", filepath.Join("bench", "scale", "results", "scale"), "`NAME` of the tables")
-	f.Float64Var(&o.largest, "nnz", 1e8, "entries of the largest store")
-	f.Float64Var(&o.only, "only", 0, "measure the store of this many entries only")
-	f.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
-	harness.SizeVar(f, &o.memory, "memory", "512MiB", "budget of the regime limit")
-	harness.SizeVar(f, &o.streamMemory, "stream-memory", "62MiB", "budget of the regimes streaming and disk")
-	f.StringVar(&regimes, "regimes", strings.Join(allRegimes, ","), "regimes to measure")
-	f.StringVar(&method, "method", "--method krylov --block 4", "flags of the regimes other than limit")
-	f.IntVar(&o.rank, "k", 10, "number of triplets")
-	if err := f.Parse(args); err != nil {
-		return nil, err
+func init() {
+	o := &asked
+	flag.StringVar(&o.program, "gdsvd", "", "the `PROGRAM` to measure (none: built from this source)")
+	flag.StringVar(&o.base, "base", "", "the `STORE` to make copies of (none: one is made up)")
+	flag.StringVar(&o.path, "store", "", "measure the regime limit on this `STORE` of known values instead")
+	flag.StringVar(&o.dir, "dir", os.TempDir(), "where stores are made, and results while they are looked at")
+	flag.StringVar(&o.out, "out", filepath.Join(os.TempDir(), "scale"), "`NAME` of the tables")
+	flag.Float64Var(&o.largest, "nnz", 0, "entries of the largest store (0: 12 million in two regimes)")
+	flag.Float64Var(&o.only, "only", 0, "measure the store of this many entries only")
+	flag.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
+	harness.SizeVar(flag.CommandLine, &o.memory, "memory", "512MiB", "budget of the regime limit")
+	harness.SizeVar(flag.CommandLine, &o.streamMemory, "stream-memory", "62MiB", "budget of the regimes streaming and disk")
+	flag.StringVar(&o.regimes, "regimes", strings.Join(allRegimes, ","), "regimes to measure")
+	flag.StringVar(&o.method, "method", "--method krylov --block 4", "flags of the regimes other than limit")
+	flag.IntVar(&o.rank, "k", 10, "number of triplets")
+}
+
+// What the flags ask for; without -nnz and -store see TestSmallScale.
+func TestScale(t *testing.T) {
+	o := asked.options
+	if o.largest == 0 && o.path == "" {
+		t.Skip("-nnz and -store are not given")
 	}
-	if f.NArg() > 0 || o.largest < 1 || o.rank < 1 {
-		return nil, errors.New("want a positive -nnz and -k, and no arguments")
-	}
-	o.regimes, o.method = strings.Split(regimes, ","), strings.Fields(method)
+	o.regimes, o.method = strings.Split(asked.regimes, ","), strings.Fields(asked.method)
 	for _, r := range o.regimes {
 		if !slices.Contains(allRegimes, r) {
-			return nil, fmt.Errorf("regime %q: there are %v", r, allRegimes)
+			t.Fatalf("regime %q: there are %v", r, allRegimes)
 		}
 	}
-	return &o, nil
+	must.Do(t, run(&o))
 }
 
 // run makes the stores, measures what is missing in the report, and writes it.
