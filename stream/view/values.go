@@ -90,3 +90,19 @@ var confidenceStep = kind{
 	value:   func(s *Step, v float64) float64 { return 1 + float64(s.X*v) },
 	cancels: always,
 }
+
+// mapEach sets values, but for those that are 0, to f of them. Those of a row are often counts times the same factor: what f makes of
+// some is kept, since looking it up takes a tenth of the time of a logarithm.
+func mapEach(f func(float64) float64, val []float64) {
+	var known, made [64]float64 // none is 0
+	for i, v := range val {
+		if v == 0 || v-v != 0 { // what is no number is for the error that names the step before
+			continue
+		}
+		k := math.Float64bits(v) * 0x9e3779b97f4a7c15 >> 58
+		if known[k] != v {
+			known[k], made[k] = v, f(v)
+		}
+		val[i] = made[k]
+	}
+}

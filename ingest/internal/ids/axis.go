@@ -6,11 +6,9 @@
 package ids
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
@@ -260,39 +258,6 @@ func (a *Axis) sameKind(s *scratch.Dir) ([]List, error) {
 	return lists, nil
 }
 
-// listAsText sorts a generation's integers as texts. They fit in memory: they
-// were a dictionary.
-func listAsText(s *scratch.Dir, l List) (List, error) {
-	type id struct {
-		num  int64
-		temp uint32
-	}
-	var gen uint32
-	all := make([]id, 0, l.N)
-	err := mergeLists(s, context.Background(), []List{l}, nil, func(r *ID) error {
-		gen = r.gen
-		all = append(all, id{r.Int, r.temp})
-		return nil
-	})
-	if err != nil {
-		return l, err
-	}
-	var x, y [20]byte
-	slices.SortFunc(all, func(a, b id) int {
-		return bytes.Compare(strconv.AppendInt(x[:0], a.num, 10), strconv.AppendInt(y[:0], b.num, 10))
-	})
-	w, err := newList(s, "ids", true)
-	if err != nil {
-		return l, err
-	}
-	for _, v := range all {
-		if err := w.add(&ID{gen: gen, temp: v.temp, Text: strconv.AppendInt(x[:0], v.num, 10)}); err != nil {
-			return l, errors.Join(err, w.f.Close())
-		}
-	}
-	return w.end(vfs.File.Close)
-}
-
 // mergeSome puts the merge of the first lists, width of them, behind the others.
 func mergeSome(s *scratch.Dir, ctx context.Context, lists []List, width int, m Meter) ([]List, error) {
 	w, err := newList(s, "ids", lists[0].Text)
@@ -428,12 +393,4 @@ func (a *Axis) Each(s *scratch.Dir, visit func(*ID) error) error {
 		}
 	}
 	return nil
-}
-
-// Natural tells whether the ids are 0 … n−1 for certain, which a store does not write down: of ids that keep their order this is not asked.
-func (a *Axis) Natural() bool {
-	if d, n := a.dict, len(a.order); !a.keep && a.known == nil && len(a.closed) == 0 && !d.isText && n > 0 {
-		return d.ints.at(int(a.order[0])) == 0 && d.ints.at(int(a.order[n-1])) == int64(n-1)
-	}
-	return false
 }

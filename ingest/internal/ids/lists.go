@@ -359,3 +359,36 @@ func (r *rankReader) next(gen int, n int64) ([]uint32, error) {
 	}
 	return ranks, nil
 }
+
+// listAsText sorts a generation's integers as texts. They fit in memory: they
+// were a dictionary.
+func listAsText(s *scratch.Dir, l List) (List, error) {
+	type id struct {
+		num  int64
+		temp uint32
+	}
+	var gen uint32
+	all := make([]id, 0, l.N)
+	err := mergeLists(s, context.Background(), []List{l}, nil, func(r *ID) error {
+		gen = r.gen
+		all = append(all, id{r.Int, r.temp})
+		return nil
+	})
+	if err != nil {
+		return l, err
+	}
+	var x, y [20]byte
+	slices.SortFunc(all, func(a, b id) int {
+		return bytes.Compare(strconv.AppendInt(x[:0], a.num, 10), strconv.AppendInt(y[:0], b.num, 10))
+	})
+	w, err := newList(s, "ids", true)
+	if err != nil {
+		return l, err
+	}
+	for _, v := range all {
+		if err := w.add(&ID{gen: gen, temp: v.temp, Text: strconv.AppendInt(x[:0], v.num, 10)}); err != nil {
+			return l, errors.Join(err, w.f.Close())
+		}
+	}
+	return w.end(vfs.File.Close)
+}
