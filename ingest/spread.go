@@ -75,10 +75,13 @@ func (o request) spreads(ctx context.Context, names []string, p plan) error {
 			return &TasksError{fmt.Sprintf("tasks do not read %s, whose password and query would be known to the engine: only files and s3://", input.DisplayName(name))}
 		}
 	}
-	for what, is := range map[string]bool{"append to a store": o.base != nil, "go on with what was interrupted (--resume)": o.Resume, "know formats that the program has added": len(o.Formats) > 0} {
-		if is {
-			return &TasksError{"tasks do not " + what}
-		}
+	switch {
+	case o.base != nil:
+		return &TasksError{"tasks do not append to a store"}
+	case o.Resume:
+		return &TasksError{"tasks do not go on with what was interrupted (--resume)"}
+	case len(o.Formats) > 0:
+		return &TasksError{"tasks do not know formats that the program has added"}
 	}
 	src, err := openSource(ctx, o.opener(p.window), names[0], o, nil)
 	if err != nil {
@@ -91,7 +94,7 @@ func (o request) spreads(ctx context.Context, names []string, p plan) error {
 }
 
 // spread has tasks read the inputs, if there are tasks, and takes over what they have read, up to the first place that cannot be
-// read: whoever goes on from there meets the error.
+// read. Reading on from there, in this process, returns the error.
 func (g *pipeline) spread(ctx context.Context, e *entries) error {
 	if g.o.Tasks == nil {
 		return nil

@@ -38,6 +38,10 @@ def grid(k, one):
 
 def groups(store, memory, rate):
     """The directories of a control group of either version, and the limits in them."""
+    root, name = "/sys/fs/cgroup", f"gdsvd-auto-{os.getpid()}"
+    second = os.path.exists(root + "/cgroup.controllers")
+    if not rate:
+        return {f"{root}/{name}": {"memory.max": memory}} if second else {f"{root}/memory/{name}": {"memory.limit_in_bytes": memory}}
     number = os.stat(store).st_dev
     disk = os.path.realpath(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
     if os.path.exists(disk + "/partition"):
@@ -46,8 +50,7 @@ def groups(store, memory, rate):
         raise SystemExit(f"{store} is not on a disk of its own whose reads can be limited")
     with open(disk + "/dev") as f:
         disk = f.read().strip()
-    root, name = "/sys/fs/cgroup", f"gdsvd-auto-{os.getpid()}"
-    if os.path.exists(root + "/cgroup.controllers"):
+    if second:
         return {f"{root}/{name}": {"memory.max": memory or "max", "io.max": f"{disk} rbps={rate}"}}
     return {f"{root}/memory/{name}": {"memory.limit_in_bytes": memory or -1},
             f"{root}/blkio/{name}": {"blkio.throttle.read_bps_device": f"{disk} {rate}"}}
@@ -55,10 +58,7 @@ def groups(store, memory, rate):
 
 @contextlib.contextmanager
 def throttled(store, memory, rate):
-    """The start of a command line that enters a control group with these limits; nothing of the store is in memory."""
-    if not rate:
-        yield []
-        return
+    """The start of a command line that enters a control group with these limits, of which 0 is none; nothing of the store is in memory."""
     for name in os.listdir(store):
         with open(os.path.join(store, name), "rb") as f:
             os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -82,7 +82,7 @@ def run(o, store, k, flags, limit):
     args = [o.gdsvd, "svd", store, "-k", str(k), "-o", out + "/out", "-q", "--json", "--vectors", "none", "--checkpoint-every", "0"]
     args += flags.split() + (["--memory", str(o.memory)] if o.memory else [])
     try:
-        with throttled(store, o.memory, o.rate) as enter:
+        with throttled(store, o.memory, o.rate) if o.rate else contextlib.nullcontext([]) as enter:
             begun, before = time.monotonic(), os.times()
             child = subprocess.Popen(enter + args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             try:

@@ -7,6 +7,5 @@
 // over, with the users of eight countries and the films of one year after the other. So every user comes up again in each year, ids are
 // far more than in one part, no pair of user and film is there twice, and runs of entries overlap: they have to be merged.
 //
-// With -again the text is ingested once more without a break, and the two
-// stores are compared byte by byte. It writes NAME.json and NAME.md.
+// With -again the text is ingested once more without a break, and the two stores are compared byte by byte. It writes NAME.json and NAME.md.
 package ingest

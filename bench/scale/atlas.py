@@ -13,12 +13,12 @@ The components are those of `normalize=rows,total:10000 | log1p | center=columns
 OUT.json has what was measured, OUT.md the table.
 """
 import argparse
-import contextlib
 import json
 import multiprocessing
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -77,32 +77,17 @@ def make(o):
     print(store, f"made and ingested in {time.monotonic() - begun:.0f} s")
 
 
-@contextlib.contextmanager
-def limited(memory):
-    """The start of a command line that runs in a control group of so many bytes, page cache included, and its peak afterwards."""
-    root, name = "/sys/fs/cgroup", f"gdsvd-atlas-{os.getpid()}"
-    second = os.path.exists(root + "/cgroup.controllers")
-    directory = f"{root}/{name}" if second else f"{root}/memory/{name}"
-    os.mkdir(directory)
-    try:
-        with open(directory + ("/memory.max" if second else "/memory.limit_in_bytes"), "w") as f:
-            f.write(str(memory))
-        yield ["sh", "-c", f'echo $$ >{directory}/cgroup.procs && exec "$@"', "sh"]
-    finally:
-        os.rmdir(directory)
-
-
 def run(o):
     """Decomposes every store once, and writes the table."""
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "auto"))
+    from auto import throttled
+
     rows = []
     for store in o.stores:
         out = tempfile.mkdtemp(prefix="gdsvd-atlas-", dir=os.path.dirname(os.path.abspath(store)))
-        for name in os.listdir(store):
-            with open(os.path.join(store, name), "rb") as f:
-                os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         args = [o.gdsvd, "svd", store, "-k", str(o.k), "-o", out + "/out", "-q", "--json", "--view", VIEW, "--tol", "1e-6", "--memory", o.memory]
         try:
-            with limited(o.limit) as enter:
+            with throttled(store, o.limit, 0) as enter:
                 begun = time.monotonic()
                 child = subprocess.Popen(enter + args + o.flags.split(), stdout=subprocess.PIPE, text=True, env=os.environ | {"GOMAXPROCS": str(o.processors)})
                 text = child.stdout.read()

@@ -16,8 +16,7 @@
 // nothing was killed. Stores are dropped from the page cache before a run, so that it is charged for what it reads. What a pass takes is the
 // median over the passes of the iteration, without the first one, which fills memory.
 //
-// -store measures the regime limit alone, on a store of known values. With one whose vectors are larger than memory the tables have what their
-// files take, too:
+// -store measures the regime limit alone, on a store of known values; where vectors are larger than memory, tables have what their files take:
 //
 //	gdsvd generate kron --base slashdot.csr --rows 610 --cols 610 --nnz 1055 --memory 3GiB -o long.csr
 //	go test ./bench/scale -timeout 0 -v -store $PWD/long.csr -k 4 -memory 1920MiB -out results/longvectors

@@ -26,6 +26,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
 func (a *app) ingestCommand() *cobra.Command { return a.ingestLike(new(engineOptions), a.sniff) }
@@ -113,13 +114,14 @@ STORE has the same bytes.` + "\n" + ui.ExitHelp,
 			o.Separator = strings.ReplaceAll(o.Separator, `\t`, "\t")
 			o.Memory = a.sortingBudget(cmd, o.Memory)
 			if engine != nil {
-				by, err := engine.options(cmd)
-				switch {
-				case err != nil:
+				var by *remote.Options
+				if by, err = engine.options(cmd); err != nil {
 					return err
-				case by != nil && dry:
+				}
+				if by != nil && dry {
 					return ui.Usagef(cmd, "--engine %s reads nothing of a --dry-run: leave it out", engine.name)
-				case by != nil:
+				}
+				if by != nil {
 					defer func() { err = errors.Join(err, by.Engine.Close()) }()
 					by.FS, by.Log = a.fsys, a.display.Logger()
 					by.Local(o.Memory, 0, o.Workers)

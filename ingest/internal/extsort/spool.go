@@ -95,7 +95,7 @@ func (s *Spool) Restore(files []string, users, items, most int, spilled int64) e
 	return err
 }
 
-// Adopt takes over runs of files, whose ids have so many generations before theirs.
+// Adopt takes over the runs in files. users and items are added to the generations of their ids.
 func (s *Spool) Adopt(files []string, users, items int, spilled int64) error {
 	s.spilled.Add(spilled)
 	for _, name := range files {

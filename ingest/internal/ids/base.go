@@ -102,3 +102,11 @@ func (a *Axis) eachKnown(visit func(*ID) error) error {
 	}
 	return insert()
 }
+
+// Natural tells whether the ids are 0 … n−1 for certain, which a store does not write down: of ids that keep their order this is not asked.
+func (a *Axis) Natural() bool {
+	if d, n := a.dict, len(a.order); !a.keep && a.known == nil && len(a.closed) == 0 && !d.isText && n > 0 {
+		return d.ints.at(int(a.order[0])) == 0 && d.ints.at(int(a.order[n-1])) == int64(n-1)
+	}
+	return false
+}
