@@ -109,7 +109,12 @@ func decodeBlock(dst *Block, block *codec.Summed, meta *blockMeta, cols int64, d
 		return codec.Damaged(0, "%d rows and %d entries where the footer says %d and %d", rows, nnz, meta.rows, meta.nnz)
 	}
 	lensSize, gapsSize := uint64(le.Uint32(data[8:])), uint64(le.Uint32(data[12:]))
-	sum := blockHeaderSize + lensSize + gapsSize + dec.coding.Size(uint64(nnz))
+	sum := blockHeaderSize + lensSize + gapsSize
+	if dec.coding == Integer { // whatever is left
+		sum = max(sum, uint64(len(data)))
+	} else {
+		sum += dec.coding.Size(uint64(nnz))
+	}
 	if sum != uint64(len(data)) {
 		return codec.Damaged(8, "parts of %d bytes in a block of %d", sum, len(data))
 	}
@@ -169,11 +174,14 @@ func newValueDecoder(v Values) *valueDecoder {
 }
 
 // decode sets the nnz values of dst from the rest of block, which has exactly the
-// size of its coding. Codes are proved to be within the store's table, once they are in dst.
+// size of its coding, where that has one. Codes are proved to be within the store's table, once they are in dst.
 func (d *valueDecoder) decode(dst *Block, nnz int, block *codec.Summed) error {
 	if !d.coding.coded() {
 		dst.Table, dst.Val = nil, resized(dst.Val, nnz)
-		if d.coding == Float32 {
+		switch d.coding {
+		case Integer:
+			return codec.Integers(dst.Val, block)
+		case Float32:
 			return codec.Floats32(dst.Val, block)
 		}
 		return codec.Floats64(dst.Val, block)
@@ -190,5 +198,18 @@ func (d *valueDecoder) decode(dst *Block, nnz int, block *codec.Summed) error {
 	return codec.Codes8(block.Level, dst.Code, src, d.n)
 }
 
-// GapBytes is what column gaps take in a block (FORMAT.md, "Column gaps"), before it is written.
-func GapBytes(gaps []uint32) int { return len(codec.AppendPacked(nil, gaps)) }
+// appendIntegers appends the packed form of the numbers of four bytes in b, which are a multiple of groups but for the last.
+func appendIntegers(dst, b []byte) []byte {
+	var some [codec.GroupLen]uint32
+	for n := 0; len(b) > 0; b = b[4*n:] {
+		n = min(len(some), len(b)/4)
+		for i := range n {
+			some[i] = le.Uint32(b[4*i:])
+		}
+		dst = codec.AppendPacked(dst, some[:n])
+	}
+	return dst
+}
+
+// PackedBytes is what column gaps, or integers, take in a block (FORMAT.md, "Packed numbers"), before it is written.
+func PackedBytes(numbers []uint32) int { return len(codec.AppendPacked(nil, numbers)) }

@@ -27,6 +27,7 @@ func testDecodeBlockRefuses(t *testing.T, level cpu.Level) {
 		}
 		return b
 	}
+	packed := func(vals ...uint32) []byte { return codec.AppendPacked(nil, vals) }
 	constant := Values{Constant, []float64{1}}
 	lots := slices.Repeat([]byte{0x11}, 40)
 	for name, c := range map[string]struct {
@@ -54,6 +55,12 @@ func testDecodeBlockRefuses(t *testing.T, level cpu.Level) {
 		"dict4 far index":      {[]uint32{80}, make([]uint32, 80), append(slices.Clone(lots[:39]), 0x13), Values{Dict4, table}, 90, 16 + 3 + 2 + 39},
 		"dict4 index in word":  {[]uint32{80}, make([]uint32, 80), append([]byte{0x11, 0x11, 0x31}, lots[:37]...), Values{Dict4, table}, 90, 16 + 3 + 2 + 2},
 		"dict8 index":          {[]uint32{2}, []uint32{0, 0}, []byte{2, 3}, Values{Dict8, table}, 10, 16 + 3 + 2},
+		"integer sound":        {[]uint32{3}, []uint32{0, 0, 0}, packed(7, 0, math.MaxUint32), Values{Coding: Integer}, 10, -1},
+		"integer none":         {[]uint32{0}, nil, nil, Values{Coding: Integer}, 10, -1},
+		"integer cut":          {[]uint32{3}, []uint32{0, 0, 0}, packed(7, 9), Values{Coding: Integer}, 10, 16 + 3 + 2},
+		"integer left over":    {[]uint32{2}, []uint32{0, 0}, append(packed(7, 9), 0), Values{Coding: Integer}, 10, 16 + 3 + 2 + 3},
+		"integer far":          {[]uint32{3000}, make([]uint32, 3000), append(packed(make([]uint32, 2900)...), 33, 0), Values{Coding: Integer}, 3000, 16 + 4 + 2*24 + 2*23},
+		"integer width":        {[]uint32{1}, []uint32{0}, []byte{33, 0, 1}, Values{Coding: Integer}, 10, 16 + 3 + 2},
 		"float32 infinity":     {[]uint32{2}, []uint32{0, 0}, f32(1, float32(math.Inf(-1))), Values{Coding: Float32}, 10, 16 + 3 + 2 + 4},
 		"float32 NaN":          {[]uint32{2}, []uint32{0, 0}, f32(float32(math.NaN()), 1), Values{Coding: Float32}, 10, 16 + 3 + 2},
 		"float32 largest":      {[]uint32{2}, []uint32{0, 0}, f32(math.MaxFloat32, -math.MaxFloat32), Values{Coding: Float32}, 10, -1},

@@ -61,6 +61,7 @@ func fixtures() []fixture {
 		{name: "float32", matrix: sparse(40, 200, func(k int) float64 { return float64(float32(k) / 3) }),
 			rowIDs: []int64{-1 << 63, -5, 0, 1, 2, 3, 4, 5, 6, 7, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100,
 				200, 300, 400, 500, 600, 700, 800, 900, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 1 << 40, 1 << 50, 1<<63 - 1}},
+		{name: "integer", matrix: sparse(40, 200, func(k int) float64 { return float64(uint32(k*k) << (k % 5 * 4)) })},
 		{name: "float64", matrix: sparse(40, 200, func(k int) float64 { return float64(k) / 3 })},
 		// Their squares leave the range of a float64.
 		{name: "huge", matrix: sparse(40, 200, func(k int) float64 { return math.Ldexp(float64(k)/3, k*61%2000-1000) })},

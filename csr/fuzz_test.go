@@ -88,6 +88,7 @@ func smallStores(t testing.TB) []map[string][]byte {
 		func() float64 { return 2 },
 		func() float64 { return float64(rng.IntN(5)) },
 		func() float64 { return float64(rng.IntN(50)) },
+		func() float64 { return float64(rng.IntN(1 << rng.IntN(20))) },
 		func() float64 { return float64(rng.Float32()) },
 		rng.NormFloat64,
 	} {

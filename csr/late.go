@@ -14,12 +14,12 @@ var ErrCoding = errors.New("not a value of the store's coding")
 
 // late holds blocks, encoded but for their values, until the coding of the values is known.
 type late struct {
-	limit     int64 // bytes
-	bytes     int64
-	entries   int64
-	values    learner
-	notSingle bool // there are blocks with a value that is no float32
-	held      []*filling
+	limit                 int64 // bytes
+	bytes                 int64
+	entries               int64
+	values                learner
+	notSingle, notInteger bool // there are blocks with such values
+	held                  []*filling
 }
 
 // enoughSingles is how many entries, more than 256 values among them and all of them float32, let all others be taken for such.
@@ -64,10 +64,14 @@ func (l *late) encode(f *filling) func() {
 		if f.own == Dict8 {
 			return
 		}
-		f.own = Float32
 		f.values = slices.Grow(f.values[:0], 4*len(f.raw))[:4*len(f.raw)]
-		if !putFloats32(f.values, f.raw) {
-			f.own = Float64
+		switch {
+		case putIntegers(f.values, f.raw):
+			f.own, f.notSingle = Integer, slices.ContainsFunc(f.raw, notFloat32)
+		case putFloats32(f.values, f.raw):
+			f.own, f.notSingle = Float32, false
+		default:
+			f.own, f.notSingle = Float64, true
 			f.values = slices.Grow(f.values[:0], 8*len(f.raw))[:8*len(f.raw)]
 			putFloats64(f.values, f.raw)
 		}
@@ -77,16 +81,17 @@ func (l *late) encode(f *filling) func() {
 // hold keeps what is encoded of a block; its buffers are free.
 func (l *late) hold(f *filling) {
 	h := newFilling()
-	h.firstRow, h.rows, h.nnz, h.own = f.firstRow, f.rows, f.nnz, f.own
+	h.firstRow, h.rows, h.nnz, h.own, h.notSingle = f.firstRow, f.rows, f.nnz, f.own, f.notSingle
 	h.buf, h.values = bytes.Clone(f.buf), bytes.Clone(f.values)
 	l.held = append(l.held, h)
 	l.bytes += int64(len(h.buf)+len(h.values)) + fillingBytes
 	l.entries += int64(f.nnz)
-	l.notSingle = l.notSingle || f.own == Float64
+	l.notSingle = l.notSingle || f.own != Dict8 && f.notSingle
+	l.notInteger = l.notInteger || f.own == Float32 || f.own == Float64
 }
 
 func (l *late) ripe() bool {
-	return l.values.full && (l.notSingle || l.entries >= enoughSingles) || l.bytes > l.limit
+	return l.values.full && (l.notSingle && l.notInteger || l.entries >= enoughSingles) || l.bytes > l.limit
 }
 
 // finish gives a block that was held its values in the coding of the store.
@@ -105,7 +110,10 @@ func (l *late) finish(f *filling, v Values) {
 			l.values.decode(raw, f.values)
 		} else {
 			for i := range raw {
-				raw[i] = float64(math.Float32frombits(le.Uint32(f.values[4*i:])))
+				bits := le.Uint32(f.values[4*i:])
+				if raw[i] = float64(bits); f.own == Float32 {
+					raw[i] = float64(math.Float32frombits(bits))
+				}
 			}
 		}
 		var err error
@@ -173,7 +181,11 @@ func (w *Writer) settleValues() error {
 	}
 	l := w.late
 	w.late = nil
-	stats := ValueStats{seen: l.values.table, wide: l.values.full, notSingle: l.notSingle || slices.ContainsFunc(l.values.table, notFloat32)}
+	stats := ValueStats{wide: l.values.full, notSingle: l.notSingle, notInteger: l.notInteger}
+	for _, v := range l.values.table {
+		stats.kind(v)
+	}
+	stats.seen = l.values.table
 	w.setValues(stats.Values())
 	v := w.opts.Values
 	for i, f := range l.held {

@@ -45,6 +45,11 @@ func TestLateValues(t *testing.T) {
 		"many, first few":   func(k int) float64 { return float64(k % (2 + k>>10)) },
 		"singles":           func(k int) float64 { return float64(float32(k) / 7) },
 		"doubles":           func(k int) float64 { return float64(k) / 7 },
+		"counts":            func(k int) float64 { return float64(k % 1000) },
+		"wide integers":     func(k int) float64 { return float64(k) * 14000 },
+		"integers, singles": func(k int) float64 { return float64(k%1000) + float64(k>>16%2)/2 },
+		"integers, doubles": func(k int) float64 { return float64(1<<25+k%1000) + float64(k>>16%2)/2 },
+		"few, then counts":  func(k int) float64 { return float64(k % (2 + k>>13)) },
 		"doubles, late":     func(k int) float64 { return float64(k>>17)/7 + float64(k) },
 		"few, then doubles": func(k int) float64 { return float64(k>>17)/7 + 1 },
 	} {
@@ -97,7 +102,8 @@ func TestLateRefuses(t *testing.T) {
 		want  csr.Coding
 	}{
 		"no room":        {1, 150000, func(k int) float64 { return float64(k / 500000) }, csr.Constant},
-		"enough singles": {1 << 30, 500000, func(k int) float64 { return float64(k) + float64(k/1700000)/7 }, csr.Float32},
+		"enough singles": {1 << 30, 500000, func(k int) float64 { return float64(k) + 0.5 + float64(k/1700000)/7 }, csr.Float32},
+		"enough counts":  {1 << 30, 500000, func(k int) float64 { return float64(k) + float64(k/1700000)/2 }, csr.Integer},
 	} {
 		for _, workers := range []int{0, 2} {
 			path := filepath.Join(t.TempDir(), "x.csr")
@@ -126,6 +132,7 @@ func TestNoNaN(t *testing.T) {
 		{Late: 1 << 20},
 		{Values: csr.Values{Coding: csr.Constant, Table: []float64{1}}},
 		{Values: csr.Values{Coding: csr.Dict4, Table: []float64{1, 2}}},
+		{Values: csr.Values{Coding: csr.Integer}},
 		{Values: csr.Values{Coding: csr.Float32}},
 		{Values: csr.Values{Coding: csr.Float64}},
 	} {

@@ -124,6 +124,7 @@ func TestRoundTrip(t *testing.T) {
 		"dict4":    func() float64 { return float64(rng.IntN(10)) / 2 },
 		"dict4-16": func() float64 { return float64(rng.IntN(16)) - 8 },
 		"dict8":    func() float64 { return float64(rng.IntN(256)) },
+		"integer":  func() float64 { return math.Floor(math.Exp2(20 * rng.Float64())) },
 		"float32":  func() float64 { return float64(rng.Float32()) },
 		"float64":  func() float64 { return rng.NormFloat64() * math.Exp2(float64(rng.IntN(200)-100)) },
 	} {

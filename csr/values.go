@@ -12,17 +12,18 @@ import (
 // Coding is how the values of a store are written: the name in its manifest.
 type Coding string
 
-// The codings, from the smallest on disk to the largest.
+// The codings, in the order in which they are tried.
 const (
 	Constant Coding = "constant" // every value is Table[0]; 0 bits a value
 	Dict4    Coding = "dict4"    // up to 16 distinct values; 4 bits
 	Dict8    Coding = "dict8"    // up to 256 distinct values; 8 bits
+	Integer  Coding = "integer"  // every value is an integer from 0 to 2³² − 1; packed, mostly in fewer than 8 bits
 	Float32  Coding = "float32"  // every value survives float32; 32 bits
 	Float64  Coding = "float64"  // 64 bits
 )
 
 // codings are at the numbers that shards and fingerprints have for them. Durable: do not reorder.
-var codings = [...]Coding{Constant, Dict4, Dict8, Float32, Float64}
+var codings = [...]Coding{Constant, Dict4, Dict8, Float32, Float64, Integer}
 
 func (c Coding) number() int { return slices.Index(codings[:], c) }
 
@@ -41,7 +42,7 @@ func (c Coding) maxTable() int {
 // coded tells whether a value is the place of one in the table.
 func (c Coding) coded() bool { return c.maxTable() > 0 }
 
-// Size is the number of bytes nnz values take.
+// Size is the number of bytes nnz values take; Integer, which is packed once its block is full, takes four each until then.
 func (c Coding) Size(nnz uint64) uint64 {
 	switch c {
 	case Constant:
@@ -50,14 +51,14 @@ func (c Coding) Size(nnz uint64) uint64 {
 		return (nnz + 1) / 2
 	case Dict8:
 		return nnz
-	case Float32:
+	case Float32, Integer:
 		return 4 * nnz
 	}
 	return 8 * nnz
 }
 
 // Values is the value coding of a store: Table holds the dictionary, ascending;
-// it is empty for Float32 and Float64.
+// it is empty for Integer, Float32 and Float64.
 type Values struct {
 	Coding Coding    `json:"coding"`
 	Table  []float64 `json:"table"`
@@ -97,8 +98,8 @@ type ValueStats struct {
 	// seen are the distinct values, ascending, while there are ≤ maxDict.
 	seen []float64
 	// wide: more than maxDict distinct values; notSingle: some value does not
-	// survive float32. Both are final.
-	wide, notSingle bool
+	// survive float32; notInteger: some is no integer that fits into 32 bits. All are final.
+	wide, notSingle, notInteger bool
 	// recent remembers the keys of values already dealt with: ratings repeat.
 	recent [valueSlots]uint64
 }
@@ -108,10 +109,10 @@ type ValueStats struct {
 func (s *ValueStats) Add(vals ...float64) {
 	for _, v := range vals {
 		if s.wide { // too many for a table
-			if s.notSingle {
+			if s.notSingle && s.notInteger {
 				return
 			}
-			s.notSingle = notFloat32(v) || !finite(v)
+			s.kind(v)
 			continue
 		}
 		v += 0 // −0 becomes 0
@@ -140,11 +141,10 @@ func valueKey(v float64) uint64 { return ^math.Float64bits(v) }
 func valueSlot(key uint64) uint64 { return key * mix.Golden >> 54 }
 
 func (s *ValueStats) add(v float64) {
+	s.kind(v)
 	if !finite(v) {
-		s.wide, s.notSingle, s.seen = true, true, nil
-		return
+		s.wide, s.seen = true, nil
 	}
-	s.notSingle = s.notSingle || notFloat32(v)
 	if s.wide {
 		return
 	}
@@ -159,20 +159,28 @@ func (s *ValueStats) add(v float64) {
 	s.seen = slices.Insert(s.seen, i, v)
 }
 
+func (s *ValueStats) kind(v float64) {
+	s.notSingle = s.notSingle || notFloat32(v) || !finite(v)
+	s.notInteger = s.notInteger || notInteger(v)
+}
+
 func notFloat32(v float64) bool { return float64(float32(v)) != v }
+
+func notInteger(v float64) bool { return !(v >= 0 && v <= math.MaxUint32 && v == math.Trunc(v)) }
 
 // StatsOf are statistics that have led to v: going on with them leads to the
 // same coding as with all values.
 func StatsOf(v Values) ValueStats {
 	return ValueStats{
 		seen: slices.Clone(v.Table), wide: !v.Coding.coded(),
-		notSingle: v.Coding == Float64 || slices.ContainsFunc(v.Table, notFloat32),
+		notSingle:  v.Coding == Float64 || slices.ContainsFunc(v.Table, notFloat32),
+		notInteger: v.Coding == Float32 || v.Coding == Float64 || slices.ContainsFunc(v.Table, notInteger),
 	}
 }
 
 // Merge adds all that o has seen.
 func (s *ValueStats) Merge(o *ValueStats) {
-	s.notSingle = s.notSingle || o.notSingle
+	s.notSingle, s.notInteger = s.notSingle || o.notSingle, s.notInteger || o.notInteger
 	if o.wide {
 		s.wide, s.seen = true, nil
 	}
@@ -185,6 +193,8 @@ func (s *ValueStats) Merge(o *ValueStats) {
 func (s *ValueStats) Values() Values {
 	table := slices.Clone(s.seen)
 	switch n := len(table); {
+	case s.wide && !s.notInteger:
+		return Values{Coding: Integer}
 	case s.wide && s.notSingle:
 		return Values{Coding: Float64}
 	case s.wide:
@@ -235,12 +245,12 @@ func newValueEncoder(v Values) *valueEncoder {
 	return &valueEncoder{coding: v.Coding, table: v.Table}
 }
 
-// append adds vals to dst, the values of a block so far. Dict4 takes a byte
-// for each value until finishValues.
+// append adds vals to dst, the values of a block so far. Dict4 takes a byte, Integer
+// four, for each value until filling.finish.
 func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 	had := len(dst)
 	coding := e.coding
-	if coding == Dict4 { // a byte each until finishValues
+	if coding == Dict4 {
 		coding = Dict8
 	}
 	size := int(coding.Size(uint64(len(vals))))
@@ -252,7 +262,11 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 		}
 	case Float32:
 		if !putFloats32(dst[had:], vals) {
-			return dst, notSingle(vals)
+			return dst, misfit(vals, "float32", notFloat32)
+		}
+	case Integer:
+		if !putIntegers(dst[had:], vals) {
+			return dst, misfit(vals, "an integer of 32 bits", notInteger)
 		}
 	case Constant:
 		for _, v := range vals {
@@ -296,13 +310,26 @@ func putFloats32(b []byte, vals []float64) bool {
 	return differ == 0
 }
 
-func notSingle(vals []float64) error {
+// putIntegers writes values as uint32 to b. It is false if one is no integer from 0 to 2³² − 1.
+func putIntegers(b []byte, vals []float64) bool {
+	b = b[:4*len(vals)]
+	for i, v := range vals {
+		if notInteger(v) {
+			return false
+		}
+		le.PutUint32(b[4*i:], uint32(v))
+	}
+	return true
+}
+
+// misfit is the error of values of which one does not fit into kind.
+func misfit(vals []float64, kind string, not func(v float64) bool) error {
 	for _, v := range vals {
 		if err := checkFinite([]float64{v}); err != nil {
 			return err
 		}
-		if notFloat32(v) {
-			return fmt.Errorf("%w: %v cannot be written as float32", ErrCoding, v)
+		if not(v) {
+			return fmt.Errorf("%w: %v cannot be written as %s", ErrCoding, v, kind)
 		}
 	}
 	return nil

@@ -12,11 +12,12 @@ import (
 
 // wantValues is the oracle: the whole list at once.
 func wantValues(vals []float64) csr.Values {
-	single := true
+	single, integer := true, true
 	table := slices.Clone(vals)
 	for i, v := range table {
 		table[i] = v + 0
 		single = single && float64(float32(v)) == v
+		integer = integer && v >= 0 && v < 1<<32 && math.Floor(v) == v
 	}
 	slices.Sort(table)
 	table = slices.Compact(table)
@@ -29,6 +30,8 @@ func wantValues(vals []float64) csr.Values {
 		return csr.Values{Coding: csr.Dict4, Table: table}
 	case n <= 256:
 		return csr.Values{Coding: csr.Dict8, Table: table}
+	case integer:
+		return csr.Values{Coding: csr.Integer}
 	case single:
 		return csr.Values{Coding: csr.Float32}
 	}
@@ -45,10 +48,11 @@ func sameValues(a, b csr.Values) bool {
 func TestValueStats(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		distinct := rapid.SampledFrom([]int{0, 1, 2, 16, 17, 40, 256, 257, 400}).Draw(t, "distinct")
-		scale := rapid.SampledFrom([]float64{1, 0.5, -0.1, 1e-300}).Draw(t, "scale")
+		scale := rapid.SampledFrom([]float64{1, 0.5, -0.1, 1e-300, 1 << 23, 1 << 24, 10_000_019}).Draw(t, "scale")
+		least := rapid.SampledFrom([]int{0, 3}).Draw(t, "negative")
 		var vals []float64
 		for i := range distinct {
-			vals = append(vals, float64(i-3)*scale)
+			vals = append(vals, float64(i-least)*scale)
 		}
 		if distinct > 0 && rapid.Bool().Draw(t, "zeros") {
 			vals = append(vals, math.Copysign(0, -1), 0)

@@ -133,7 +133,7 @@ func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, 
 		}
 		cols = max(cols, next)
 	}
-	v.Coding = codings[rng.IntN(5)]
+	v.Coding = codings[rng.IntN(len(codings))]
 	for i := range v.Coding.maxTable() {
 		v.Table = append(v.Table, float64(i))
 	}
@@ -143,6 +143,9 @@ func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, 
 	}
 	if v.Coding == Dict4 && len(gaps)%2 == 1 {
 		values[len(values)-1] &= 15
+	}
+	if v.Coding == Integer {
+		values = appendIntegers(nil, values)
 	}
 	return append(appendBlock(nil, lens, gaps), values...), &blockMeta{rows: uint32(len(lens)), nnz: uint32(len(gaps))}, cols, v
 }
@@ -183,7 +186,7 @@ func FuzzVectorsAgree(f *testing.F) {
 		if rows > 1<<12 || nnz > 1<<14 || cols < 0 || cols > MaxCols {
 			return
 		}
-		v := Values{Coding: codings[coding%5]}
+		v := Values{Coding: codings[int(coding)%len(codings)]}
 		for i := range min(max(table, 1), v.Coding.maxTable()) {
 			v.Table = append(v.Table, float64(i))
 		}

@@ -195,6 +195,7 @@ type sample struct {
 	disk    int64 // bytes of the inputs, as they lie on disk, that it is from
 	entries int64
 	encoded int64 // bytes of the entries as runs in arrival order
+	packed  int64 // bytes of their values, if they are integers
 	idBytes int64 // of ids, as a log has them
 	places  growth.Places
 	top     [2]int64 // rows and columns up to the largest index, of keys that are indices
@@ -279,7 +280,11 @@ func (s *sample) shapeOf(n float64) (likely [2]float64, ranges [2]Range) {
 
 func (s *sample) of(n float64, p plan) *Estimate {
 	values := s.stats.Values()
-	value := float64(values.Coding.Size(uint64(s.entries))) / float64(s.entries)
+	bytes := int64(values.Coding.Size(uint64(s.entries)))
+	if values.Coding == csr.Integer {
+		bytes = s.packed
+	}
+	value := float64(bytes) / float64(s.entries)
 	_, ids, _ := s.ids.At(n)
 	sides, _ := s.shapeOf(n)
 	rows, cols := sides[0], sides[1]

@@ -127,7 +127,9 @@ func (s *sample) add(b *format.Batch, declared *format.Shape) {
 		k, _ = s.o.packer(*declared) // it was declared: it fits
 	}
 	e := make([]extsort.Entry, 0, extsort.BlockEntries)
+	integers := make([]uint32, len(b.Val)) // if they are
 	for i, v := range b.Val {
+		integers[i] = uint32(v)
 		var key uint64
 		if declared != nil {
 			row, col := b.Row.Ints[i], b.Col.Ints[i]
@@ -152,6 +154,7 @@ func (s *sample) add(b *format.Batch, declared *format.Shape) {
 		}
 	}
 	s.entries += int64(len(b.Val))
+	s.packed += int64(csr.PackedBytes(integers))
 	s.stats.Add(b.Val...)
 	s.ids.Mark(s.entries, s.idBytes)
 	if declared == nil {

@@ -44,12 +44,13 @@ func (t *Trial) flip(kind, file string) (how string, gone bool) {
 // shards, one with truth.json, and what commands say of them. It returns where one of them is, as a prefix
 // of names.
 func (t *Trial) stores(which func(all ...string) string) (name, prefix string) {
-	all := []string{"dict4", "constant", "dict8", "float32", "float64", "truth"}
+	all := []string{"dict4", "constant", "dict8", "integer", "float32", "float64", "truth"}
 	dir := t.fixture("stores", func(t *Trial) {
 		values := map[string]func() float64{
 			"dict4":    func() float64 { return float64(t.between(1, 10)) / 2 },
 			"constant": func() float64 { return 1 },
 			"dict8":    func() float64 { return float64(t.between(1, 200)) },
+			"integer":  func() float64 { return float64(t.between(1, 2000)) },
 			"float32":  func() float64 { return float64(float32(t.NormFloat64())) },
 			"float64":  t.NormFloat64,
 		}

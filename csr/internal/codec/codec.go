@@ -1,5 +1,5 @@
 // Package codec encodes and decodes the parts of a block (csr/FORMAT.md): packed numbers,
-// columns, codes of values and floats, and checksums.
+// columns, codes of values, integers and floats, and checksums.
 //
 // Decoders trust none of the bytes, which may also change while they are read: what they
 // return without an error has been proved on the decoded copy. Errors are *Damage.
@@ -210,6 +210,29 @@ func codeOver(codes []byte, n int) int {
 		}
 	}
 	return -1
+}
+
+// Integers decodes packed numbers, the rest of block.
+func Integers(dst []float64, block *Summed) error {
+	var some [someGaps]uint32
+	from := block.Done
+	for len(dst) > 0 {
+		n := min(len(some), len(dst))
+		rest := block.Data[block.Done:]
+		used, err := unpackGroups(block.Level, some[:n], rest, len(rest))
+		if err != nil {
+			return Shift(err, block.Done-from)
+		}
+		for i, v := range some[:n] {
+			dst[i] = float64(v)
+		}
+		block.UpTo(block.Done + used)
+		dst = dst[n:]
+	}
+	if over := len(block.Data) - block.Done; over > 0 {
+		return Damaged(block.Done-from, "%d bytes too many in packed numbers", over)
+	}
+	return nil
 }
 
 // someBytes is how many bytes of floats are decoded before the crc goes on: they stay in the first

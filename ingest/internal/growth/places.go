@@ -68,7 +68,7 @@ func (p *Places) Bytes(n, rows, cols float64, transposed bool) float64 {
 }
 
 func (s *synthesis) bytes() float64 {
-	return float64(csr.GapBytes(s.gaps)) / float64(max(1, len(s.gaps)))
+	return float64(csr.PackedBytes(s.gaps)) / float64(max(1, len(s.gaps)))
 }
 
 // unlike is how many times the mean length of some rows that of others must be to matter.
