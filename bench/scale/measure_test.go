@@ -64,7 +64,7 @@ type row struct {
 
 // measure has a store decomposed. The row is nil if the store is no case for the regime:
 // too large for this machine, or too small for the disk to matter.
-func (o *options) measure(s *harness.Store, regime string) (*row, error) {
+func (o *options) measure(s *dataset, regime string) (*row, error) {
 	r := &row{Regime: regime, Rows: s.Rows, Cols: s.Cols, NNZ: s.NNZ, Bytes: s.Bytes}
 	flags := o.method
 	switch regime {
@@ -95,8 +95,8 @@ func (o *options) measure(s *harness.Store, regime string) (*row, error) {
 	return r, os.RemoveAll(out)
 }
 
-func (o *options) decompose(s *harness.Store, r *row, out string, flags []string) (err error) {
-	if err := s.Forget(); err != nil {
+func (o *options) decompose(s *dataset, r *row, out string, flags []string) (err error) {
+	if err := s.forget(); err != nil {
 		return err
 	}
 	g, err := o.group(r)
@@ -110,21 +110,21 @@ func (o *options) decompose(s *harness.Store, r *row, out string, flags []string
 		return err
 	}
 	r.Group, r.Wall = run.Group, run.Seconds
-	var res harness.Result
+	var res result
 	if err := run.Decode(&res); err != nil {
 		return err
 	}
-	r.Status, r.Method, r.Passes, r.PeakRSS = res.Status, res.Method(), res.Passes, res.PeakRSS
+	r.Status, r.Method, r.Passes, r.PeakRSS = res.Status, res.flags(), res.Passes, res.PeakRSS
 	r.Residual = slices.Max(res.Residual)
 	r.Orthogonality = max(res.Orthogonality.U, res.Orthogonality.V)
-	r.Error, r.Wrong = res.Judge(s.Sigma, r.Memory)
-	passes, err := harness.ReadPasses(out)
+	r.Error, r.Wrong = res.judge(s.Sigma, r.Memory)
+	times, err := readPasses(out)
 	if err != nil {
 		return err
 	}
 	r.VectorFiles, r.VectorsRead, r.VectorsWrote = res.VectorFiles, res.VectorsRead, res.VectorsWrote
-	r.Seconds, r.ReadPass, r.Between, r.Finish = passes.Seconds, passes.Read, harness.Median(passes.Between), passes.Finish
-	r.Pass = harness.Median(r.Seconds[1:])
+	r.Seconds, r.ReadPass, r.Between, r.Finish = times.Seconds, times.Read, median(times.Between), times.Finish
+	r.Pass = median(r.Seconds[1:])
 	return nil
 }
 

@@ -90,7 +90,7 @@ func run(o *options) (err error) {
 		return err
 	}
 	if o.path != "" {
-		store, err := harness.OpenStore(o.path, o.rank)
+		store, err := openStore(o.path, o.rank)
 		if err != nil {
 			return err
 		}
@@ -136,14 +136,14 @@ func run(o *options) (err error) {
 // and more goods.
 const factorCols = 4
 
-func (o *options) store(n float64) (*harness.Store, error) {
+func (o *options) store(n float64) (*dataset, error) {
 	path := filepath.Join(o.dir, fmt.Sprintf("kron-%.3g.csr", n))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := o.makeStore(path, n); err != nil {
 			return nil, err
 		}
 	}
-	return harness.OpenStore(path, o.rank)
+	return openStore(path, o.rank)
 }
 
 func (o *options) makeStore(path string, n float64) error {

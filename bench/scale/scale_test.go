@@ -40,7 +40,7 @@ func TestSmallScale(t *testing.T) {
 		t.Fatalf("%d rows, want 2", len(r.Rows))
 	}
 	for _, w := range r.Rows {
-		if w.Group == nil || w.Group.Killed > 0 || w.Group.Peak > w.Limit+1<<20 || w.Error > harness.Wrong || w.Wrong != "" {
+		if w.Group == nil || w.Group.Killed > 0 || w.Group.Peak > w.Limit+1<<20 || w.Error > wrongBy || w.Wrong != "" {
 			t.Errorf("%s: %+v", w.Regime, w)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -148,12 +147,6 @@ func Write(name string, report any, markdown string) error {
 	return errors.Join(
 		os.WriteFile(name+".json", append(data, '\n'), 0o666),
 		os.WriteFile(name+".md", []byte(markdown), 0o666))
-}
-
-// Median of at least one number.
-func Median(x []float64) float64 {
-	s := slices.Sorted(slices.Values(x))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
 // SizeVar defines a flag for a size like 20GB or 512MiB.
