@@ -1,15 +1,19 @@
-"""Run one peer on one matrix in this process, and measure it.
+"""Run one peer in this process, and measure it.
 
-usage: peer.py NAME MATRIX K SEED
+usage: peer.py factorise NAME MATRIX K SEED
+       peer.py ingest NAME FILE
+       peer.py similar NAME RESULT N
 
-MATRIX is a directory that peers.py has written (ARRAYS). The data are loaded and the library
-imported before the clock starts. What is printed, as JSON: wall and processor
-seconds of the factorisation, peak resident memory of the process until its end
-and before its beginning, and the true residual of its result,
-max over i of max(‖A vᵢ − σᵢ uᵢ‖, ‖Aᵀ uᵢ − σᵢ vᵢ‖) / σ₁, computed afterwards.
+MATRIX is a directory that peers.py has written (ARRAYS), FILE a table of it, RESULT what gdsvd svd has written.
+Matrices and vectors are loaded and libraries imported before the clock starts. What is printed, as JSON: wall
+and processor seconds, peak resident memory of the process until its end and before its beginning, and what the
+result is worth: the true residual of a factorisation, max over i of max(‖A vᵢ − σᵢ uᵢ‖, ‖Aᵀ uᵢ − σᵢ vᵢ‖) / σ₁;
+shape, entries and sum of squares of a matrix; the share of neighbours that are among the nearest.
 """
 
+import ctypes
 import json
+import os
 import pathlib
 import resource
 import sys
@@ -106,6 +110,35 @@ def fbpca_pca():
     return run
 
 
+class Dense(ctypes.Structure):
+    """dashSVD's mat, by columns."""
+
+    _fields_ = [("rows", ctypes.c_int64), ("cols", ctypes.c_int64), ("data", ctypes.POINTER(ctypes.c_double))]
+
+    def array(self):
+        return np.ctypeslib.as_array(self.data, (self.cols, self.rows)).T
+
+
+class Rows(ctypes.Structure):
+    """dashSVD's mat_csr, which counts from 1."""
+
+    _fields_ = [("nnz", ctypes.c_int64), ("rows", ctypes.c_int64), ("cols", ctypes.c_int64)] + [
+        (name, ctypes.c_void_p) for name in ("values", "indices", "starts")]
+
+
+def dashsvd(tol):
+    library = ctypes.CDLL(os.environ["DASHSVD"])
+
+    def run(a, k, seed):
+        indices, starts = a.indices.astype(np.int64) + 1, a.indptr.astype(np.int64) + 1
+        rows = Rows(a.nnz, *a.shape, a.data.ctypes.data, indices.ctypes.data, starts.ctypes.data)
+        u, s, v = (ctypes.POINTER(Dense)() for _ in range(3))
+        library.dashSVD_opt(*map(ctypes.byref, (rows, u, s, v)), k, 1000, k // 2, ctypes.c_double(tol))
+        return u.contents.array(), s.contents.array().ravel(), v.contents.array()
+
+    return run
+
+
 # Each entry imports its library when called. Where a library takes a tolerance,
 # it is run with its default or with the one that makes it comparable: see README.md.
 PEERS = {
@@ -119,23 +152,116 @@ PEERS = {
     "primme": primme_svds,
     "gensim-stochastic": gensim_lsi,
     "fbpca": fbpca_pca,
+    "dashsvd": lambda: dashsvd(1e-2),
+    "dashsvd-1e-12": lambda: dashsvd(1e-12),
 }
 
 
-def main():
-    name, matrix, k, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    run = PEERS[name]()
-    a = load(matrix)
-    before = peak_rss()
-    wall, cpu = time.perf_counter(), time.process_time()
-    u, s, v = run(a, k, seed)
+def pandas_table():
+    import pandas as pd
+
+    def run(file):
+        if file.endswith(".dat"):  # of separators pandas takes one byte: "::" makes two empty columns
+            d = pd.read_csv(file, sep=":", header=None, usecols=[0, 2, 4])
+        else:
+            d = pd.read_parquet(file) if file.endswith(".parquet") else pd.read_csv(file)
+        user, item, rating = (d[c] for c in d.columns)
+        return pd.factorize(user, sort=True)[0], pd.factorize(item, sort=True)[0], rating.to_numpy()
+
+    return run
+
+
+def polars_table():
+    import polars as pl
+
+    def codes(ids):
+        known = ids.unique().sort()
+        return ids.replace_strict(known, np.arange(len(known), dtype=np.int32), return_dtype=pl.Int32).to_numpy()
+
+    def run(file):
+        d = pl.read_parquet(file) if file.endswith(".parquet") else pl.read_csv(file)
+        return codes(d["user"]), codes(d["item"]), d["rating"].to_numpy()
+
+    return run
+
+
+def duckdb_table():
+    import duckdb
+
+    def run(file):
+        con = duckdb.connect(config={"threads": int(os.environ["OMP_NUM_THREADS"])})
+        con.execute("set preserve_insertion_order = false")
+        con.execute(f"create view d as from '{file}'")
+        for name in ("user", "item"):
+            con.execute(f"create table {name}s as select id, (row_number() over (order by id) - 1)::int code from (select distinct \"{name}\" id from d)")
+        out = con.execute("select users.code i, items.code j, rating from d join users on \"user\" = users.id join items on item = items.id").fetchnumpy()
+        return out["i"], out["j"], out["rating"]
+
+    return run
+
+
+# What reads a table, and numbers its ids as gdsvd does: in order.
+TABLES = {"pandas": pandas_table, "polars": polars_table, "duckdb": duckdb_table}
+
+
+def implicit_neighbours(result, n):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "recsys"))
+    from recsys import given_factors
+
+    vectors = np.load(f"{result}/V.npy") * np.load(f"{result}/sigma.npy")
+    model = given_factors(vectors, vectors, int(os.environ["OMP_NUM_THREADS"]))
+    return lambda: model.similar_items(np.arange(len(vectors)), N=n + 1)[0]  # the first is the column itself
+
+
+def nearest(vectors, n):
+    """The n-th largest cosine of each vector with the others."""
+    x = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    least = []
+    for at in range(0, len(x), 1000):
+        c = x[at:at + 1000] @ x.T
+        c[np.arange(len(c)), at + np.arange(len(c))] = -2
+        least.append(np.partition(c, -n, axis=1)[:, -n])
+    return x, np.concatenate(least)
+
+
+def right(vectors, n, lists):
+    """The share of n neighbours of each that are among the n nearest; float32 may exchange those that differ by 1e-6."""
+    x, least = nearest(vectors, n)
+    own = np.arange(len(x))
+    good = sum(((x * x[other]).sum(axis=1) >= least - 1e-6) & (other != own) for other in lists.T)
+    return float(np.minimum(good, n).mean() / n)
+
+
+def factorise(name, matrix, k, seed):
+    run, a, k = PEERS[name](), load(matrix), int(k)
+    (u, s, v), used = measured(lambda: run(a, k, int(seed)))
+    return used | {"residual": float(residuals(a, u, s, v).max()), "sigma": sorted(map(float, s), reverse=True)}
+
+
+def ingest(name, file):
+    read = TABLES[name]()
+
+    def run():
+        i, j, values = read(file)
+        m = sp.coo_matrix((values, (i, j))).tocsr()
+        m.sum_duplicates()
+        return m
+
+    m, used = measured(run)
+    return used | {"matrix": [*m.shape, m.nnz, float((m.data.astype(float) ** 2).sum())]}
+
+
+def similar(name, result, n):
+    lists, used = measured(implicit_neighbours(result, int(n)))
+    return used | {"right": right(np.load(f"{result}/V.npy") * np.load(f"{result}/sigma.npy"), int(n), lists)}
+
+
+def measured(run):
+    before, wall, cpu = peak_rss(), time.perf_counter(), time.process_time()
+    out = run()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    rss = peak_rss()
-    print(json.dumps({
-        "seconds": wall, "cpu_seconds": cpu, "peak_rss": rss, "rss_before": before,
-        "residual": float(residuals(a, u, s, v).max()), "sigma": sorted(map(float, s), reverse=True),
-    }))
+    return out, {"seconds": wall, "cpu_seconds": cpu, "peak_rss": peak_rss(), "rss_before": before}
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps({"factorise": factorise, "ingest": ingest, "similar": similar}[sys.argv[1]](*sys.argv[2:])))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compare gdsvd with other programs for the leading singular triplets.
+"""Compare gdsvd with other programs: leading singular triplets, a table read into a sparse matrix, nearest columns.
 
-  peers.py setup  --venv DIR                       install what can be installed
+  peers.py setup  --venv DIR                       install what pip can install
   peers.py run    --venv DIR --gdsvd PATH --out DIR STORE...
 
-`run` exports every store, factorises it by every peer and by gdsvd in turn,
-each time in a process of its own with two threads, and writes peers.json and
-peers.md into --out. See README.md for what is measured.
+`run` has every program take part in each contest it is made for, each time in a process of its own with two
+threads, in an order that is drawn anew each round, and writes peers.json and peers.md into --out. See README.md for
+what is measured.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import platform
+import random
 import shlex
 import shutil
 import statistics
@@ -23,11 +24,14 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 # One line of pip each: one that fails must not keep the others from being installed.
-PACKAGES = [["numpy", "scipy", "scikit-learn"], ["primme"], ["gensim"], ["fbpca"], ["sparsesvd"]]
+PACKAGES = [["numpy", "scipy", "scikit-learn"], ["primme"], ["gensim"], ["fbpca"], ["pandas", "pyarrow"], ["polars"], ["duckdb"], ["implicit"]]
 PYTHON = ["scipy-arpack", "scipy-arpack-1e-8", "scipy-propack", "scipy-lobpcg", "primme", "sklearn-randomized",
-          "sklearn-randomized-30", "sklearn-truncated", "gensim-stochastic", "fbpca"]
-R = ["r-irlba", "r-irlba-1e-8", "r-rspectra"]
-THREADS = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "GOMAXPROCS"]
+          "sklearn-randomized-30", "sklearn-truncated", "gensim-stochastic", "fbpca", "dashsvd", "dashsvd-1e-12"]
+R = ["r-irlba", "r-irlba-1e-8", "r-rspectra", "r-bpcells-disk", "r-bpcells-memory"]
+PCAONE = ["pcaone", "pcaone-disk"]
+THREADS = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS", "GOMAXPROCS"]
+LARGEST = 5e7  # cells of a matrix that is written in its dense form
+NEIGHBOURS = 10
 
 
 def setup(args):
@@ -38,131 +42,191 @@ def setup(args):
             print("not installed:", *packages, file=sys.stderr)
 
 
+class Failed(Exception):
+    pass
+
+
 class Bench:
     def __init__(self, args):
         self.args = args
-        self.out = pathlib.Path(args.out)
+        self.out = pathlib.Path(args.out).resolve()
         self.python = str(pathlib.Path(args.venv, "bin", "python"))
         self.prefix = shlex.split(args.prefix)
-        self.env = os.environ | {name: str(args.threads) for name in THREADS}
+        # Where a kernel of OpenBLAS is named, it holds for the machine's own programs, not for those that are measured.
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")} | {name: str(args.threads) for name in THREADS}
         self.runs = []
 
-    def call(self, command):
-        """Run a command; return its standard output, or None and why."""
+    def call(self, command, env=None):
+        """Run a command; return its standard output."""
         try:
-            p = subprocess.run(self.prefix + command, env=self.env, capture_output=True, text=True, timeout=self.args.limit)
+            p = subprocess.run(self.prefix + command, env=self.env | (env or {}), capture_output=True, text=True, timeout=self.args.limit)
         except subprocess.TimeoutExpired:
-            return None, f"more than {self.args.limit} s"
+            raise Failed(f"more than {self.args.limit:.0f} s")
         if p.returncode:
-            lines = p.stderr.strip().splitlines()
-            return None, f"exit {p.returncode}: {lines[-1] if lines else ''}"
-        return p.stdout, None
+            raise Failed(f"exit {p.returncode}: {(p.stderr.strip().splitlines() or [''])[-1]}")
+        return p.stdout
 
-    def methods(self):
+    def clocked(self, command):
+        """Run a whole process; return what it took, and its output."""
+        # The clock runs inside the prefix, so that waiting for a turn is not counted.
+        timed, text = self.call([sys.executable, str(HERE / "peers.py"), "clock", "--"] + command).split("\n", 1)
+        return json.loads(timed), text
+
+    def peer(self, *args, env=None):
+        return json.loads(self.call([self.python, str(HERE / "peer.py"), *map(str, args)], env))
+
+    def checked(self, code, *args):
+        return json.loads(self.call([self.python, "-c", code, str(HERE), *map(str, args)]))
+
+    # Each contest prepares its inputs and returns its entries: what is contested, who, and a function of the round.
+
+    def factorise(self):
         names = ["gdsvd-" + m for m in self.args.methods.split(",")] + PYTHON
         if shutil.which("Rscript"):
             names += R
-        if self.args.only:
-            names = [n for n in names if n in self.args.only.split(",")]
-        return names
+        entries = []
+        for store in self.args.stores:
+            matrix = self.out / pathlib.Path(store).stem
+            matrix.mkdir(exist_ok=True)
+            subprocess.run([self.args.gdsvd, "export", "-q", store, "--force", "-o", str(matrix / "m.npz")], check=True, stdout=subprocess.DEVNULL)
+            dense = self.checked(ARRAYS, matrix, LARGEST if self.args.pcaone else 0)["dense"]
+            if "r-bpcells-disk" in names and subprocess.run(["Rscript", str(HERE / "peer.R"), "bpcells-store", str(matrix)], capture_output=True).returncode:
+                names = [n for n in names if "bpcells" not in n]
+            for k in map(int, self.args.ranks.split(",")):
+                for name in names + (PCAONE if dense else []):
+                    one = self.gdsvd if name.startswith("gdsvd-") else self.r if name.startswith("r-") else self.pca if name in PCAONE else self.numpy
+                    entries.append((f"{matrix.name}, k = {k}", name, lambda turn, a=(one, name, store, matrix, k): a[0](*a[1:], turn)))
+        return entries
 
-    def one(self, name, store, k, seed):
-        matrix = str(self.out / pathlib.Path(store).stem)
+    def numpy(self, name, store, matrix, k, seed):
+        return self.peer("factorise", name, matrix, k, seed)
+
+    def r(self, name, store, matrix, k, seed):
         scratch = self.out / "scratch"
-        if name.startswith("gdsvd-"):
-            return self.gdsvd(name.removeprefix("gdsvd-"), store, matrix, k, seed, scratch)
-        if name.startswith("r-"):
-            text, why = self.call(["Rscript", str(HERE / "peer.R"), name, matrix, str(k), str(seed), str(scratch)])
-            return self.checked(text, why, matrix, k, scratch)
-        text, why = self.call([self.python, str(HERE / "peer.py"), name, matrix, str(k), str(seed)])
-        return json.loads(text) if text else {"failed": why}
+        text = self.call(["Rscript", str(HERE / "peer.R"), name, str(matrix), str(k), str(seed), str(scratch)])
+        return json.loads(text) | self.checked(CHECK_RAW, matrix, k, scratch)
 
-    def gdsvd(self, method, store, matrix, k, seed, scratch):
-        shutil.rmtree(scratch, ignore_errors=True)
-        # The clock runs inside the prefix, so that waiting for a turn is not counted.
-        command = [self.args.gdsvd, "svd", "-q", "--json", store, "-k", str(k), "-o", str(scratch), "--seed", str(seed)]
-        if method != "default":
-            command += ["--method", method]
-        text, why = self.call([sys.executable, str(HERE / "peers.py"), "clock", "--"] + command)
-        if not text:
-            return {"failed": why}
-        timed, result = map(json.loads, text.split("\n", 1))
-        check, why = self.call([self.python, "-c", CHECK_NPY, str(HERE), matrix, str(scratch)])
-        shutil.rmtree(scratch)
-        if not check:
-            return {"failed": why}
-        return {"seconds": timed["wall"], "cpu_seconds": timed["cpu"], "solver_seconds": result["seconds"]["total"],
-                "peak_rss": timed["peak_rss"], "passes": result["passes"], "certificate": max(result["residual"])} | json.loads(check)
+    def gdsvd(self, name, store, matrix, k, seed):
+        method, scratch = name.removeprefix("gdsvd-"), self.out / "scratch.svd"
+        command = [self.args.gdsvd, "svd", "-q", "--json", store, "-k", str(k), "-o", str(scratch), "--force", "--seed", str(seed)]
+        used, text = self.clocked(command + (["--method", method] if method != "default" else []))
+        result = json.loads(text)
+        return used | {"solver_seconds": result["seconds"]["total"], "passes": result["passes"], "certificate": max(result["residual"])} | self.checked(CHECK_NPY, matrix, scratch)
 
-    def checked(self, text, why, matrix, k, scratch):
-        if text:
-            check, why = self.call([self.python, "-c", CHECK_RAW, str(HERE), matrix, str(k), str(scratch)])
-            scratch.unlink()
-            if check:
-                return json.loads(text) | json.loads(check)
-        return {"failed": why}
+    def pca(self, name, store, matrix, k, seed):
+        scratch = self.out / "scratch.pca"
+        command = [self.args.pcaone, "--csv", str(matrix / "dense.csv.zst"), "-k", str(k), "-n", str(self.args.threads), "--scale", "0", "-V", "--seed", str(seed + 1), "-o", str(scratch)]
+        used, _ = self.clocked(command + (["-m", "0.1"] if name == "pcaone-disk" else []))
+        return used | self.checked(CHECK_PCAONE, matrix, scratch)
+
+    def ingest(self):
+        """Ten million ratings in the order of users as text of MovieLens, and shuffled as CSV and Parquet, ids whole numbers or text."""
+        where = self.out / "tables"
+        where.mkdir(exist_ok=True)
+        files = {name: str(where / name) for name in ("ratings.dat", "numbers.csv", "numbers.parquet", "text.parquet")}
+        if not all(map(os.path.exists, files.values())):
+            subprocess.run([self.args.gdsvd, "generate", "ratings", "-q", "--force", "-o", files["ratings.dat"]], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([self.python, "-c", SHUFFLED, str(where)], check=True)
+        entries = []
+        for what, file in files.items():
+            names = ["gdsvd"] + (["pandas"] if file.endswith(".dat") else ["pandas", "polars", "duckdb"])
+            entries += [(f"ingest {what}", name, lambda turn, name=name, file=file: self.read(name, file)) for name in names]
+        return entries
+
+    def read(self, name, file):
+        store = str(self.out / "scratch.csr")
+        if name == "gdsvd":
+            command = [self.args.gdsvd, "ingest", "-q", file, "-o", store, "--force"] + ([] if file.endswith(".dat") else ["--columns", "user,item,rating"])
+            used, _ = self.clocked(command)
+            info = json.loads(self.call([self.args.gdsvd, "info", store, "--json"]))
+            return used | {"matrix": [info["rows"], info["cols"], info["nnz"], info["sum_squares"]]}
+        return self.peer("ingest", name, file)
+
+    def similar(self):
+        entries = []
+        for store in self.args.stores:
+            result = self.out / (pathlib.Path(store).stem + ".svd")
+            subprocess.run([self.args.gdsvd, "svd", "-q", store, "-k", "50", "-o", str(result), "--force"], check=True, stdout=subprocess.DEVNULL)
+            for name in ("gdsvd-parquet", "gdsvd-csv", "implicit"):
+                entries.append((f"similar columns of {pathlib.Path(store).stem}", name, lambda turn, a=(name, store, result): self.neighbours(*a)))
+        return entries
+
+    def neighbours(self, name, store, result):
+        if name == "implicit":  # it has threads of its own, and says that those of the BLAS are in their way
+            return self.peer("similar", name, result, NEIGHBOURS, env={"OPENBLAS_NUM_THREADS": "1"})
+        file = self.out / ("scratch." + name.removeprefix("gdsvd-"))
+        used, _ = self.clocked([self.args.gdsvd, "similar", str(result), "--col", "all", "-n", str(NEIGHBOURS), "--workers", str(self.args.threads), "-o", str(file), "--force", "-q"])
+        ids = self.out / "scratch.ids"
+        ids.write_text(self.call([self.args.gdsvd, "info", store, "--ids", "cols"]))
+        return used | self.checked(CHECK_NEIGHBOURS, result, NEIGHBOURS, file, ids)
 
     def run(self):
         self.out.mkdir(parents=True, exist_ok=True)
-        for store in self.args.stores:
-            arrays = self.out / pathlib.Path(store).stem
-            arrays.mkdir(exist_ok=True)
-            subprocess.run([self.args.gdsvd, "export", "-q", store, "--force", "-o", str(arrays / "m.npz")], check=True)
-            subprocess.run([self.python, "-c", ARRAYS, str(arrays)], check=True)
-        names = self.methods()
-        failed = set()
+        entries = [(contest, *e) for contest in self.args.contests.split(",") for e in getattr(self, contest)()]
+        if self.args.only:
+            entries = [e for e in entries if e[2] in self.args.only.split(",")]
+        machine, failed = self.machine(), set()
         for turn in range(self.args.rounds):
-            for store in self.args.stores:
-                for k in map(int, self.args.ranks.split(",")):
-                    # Everyone goes first now and then.
-                    for name in names[turn % len(names):] + names[: turn % len(names)]:
-                        key = (pathlib.Path(store).stem, k, name)
-                        if key in failed:
-                            continue
-                        r = self.one(name, store, k, seed=turn)
-                        if "failed" in r:
-                            failed.add(key)
-                        self.runs.append({"matrix": key[0], "k": k, "method": name, "round": turn} | r)
-                        print(*key, r.get("failed") or f"{r['seconds']:.2f} s, residual {r['residual']:.1e}", file=sys.stderr, flush=True)
-                        self.write()
+            for contest, group, name, one in random.Random(turn).sample(entries, len(entries)):
+                if (group, name) in failed:
+                    continue
+                r = {"contest": contest, "group": group, "name": name, "round": turn, "load": os.getloadavg()[0]}
+                try:
+                    r |= one(turn)
+                except Failed as why:
+                    failed.add((group, name))
+                    r["failed"] = str(why)
+                self.runs.append(r)
+                print(turn, group, name, r.get("failed") or f"{r['seconds']:.2f} s, processor {r['cpu_seconds']:.2f} s", file=sys.stderr, flush=True)
+                (self.out / "peers.json").write_text(json.dumps({"machine": machine, "runs": self.runs}) + "\n")
+                (self.out / "peers.md").write_text(table(machine, self.runs))
 
-    def write(self):
-        machine = {"processor": processor(), "cores": os.cpu_count(), "threads": self.args.threads, "system": platform.platform(),
+    def machine(self):
+        return {"processor": processor(), "cores": os.cpu_count(), "threads": self.args.threads, "system": platform.platform(),
                    "date": time.strftime("%Y-%m-%d"), "commit": output(["git", "-C", str(HERE), "describe", "--always", "--dirty"]),
                    "versions": output([self.python, "-m", "pip", "list", "--format=freeze"]).split()}
-        (self.out / "peers.json").write_text(json.dumps({"machine": machine, "runs": self.runs}, indent=1) + "\n")
-        (self.out / "peers.md").write_text(self.table(machine))
 
-    def table(self, machine):
-        lines = [f"{machine['processor']}, {machine['threads']} threads of {machine['cores']}, {machine['date']}, commit {machine['commit']}. "
-                 f"Median of up to {self.args.rounds} runs.", ""]
-        groups = {}
-        for r in self.runs:
-            groups.setdefault((r["matrix"], r["k"]), {}).setdefault(r["method"], []).append(r)
-        for (matrix, k), methods in groups.items():
-            lines += [f"## {matrix}, k = {k}", "", "| | seconds | processor s | residual | peak MiB |", "|---|---:|---:|---:|---:|"]
-            lines += [row(name, runs) for name, runs in sorted(methods.items(), key=lambda m: median(m[1], "seconds"))] + [""]
-        return "\n".join(lines)
+
+def table(machine, runs):
+    loads = [r["load"] for r in runs]
+    lines = [f"{machine['processor']}, {machine['threads']} threads of {machine['cores']}, {machine['date']}, commit {machine['commit']}. Medians of up to "
+             f"{max(r['round'] for r in runs) + 1} rounds. Load average before each run: median {statistics.median(loads):.1f}, {min(loads):.1f} to {max(loads):.1f}.", ""]
+    groups = {}
+    for r in runs:
+        groups.setdefault((r["contest"], r["group"]), {}).setdefault(r["name"], []).append(r)
+    for (contest, group), names in sorted(groups.items()):
+        ours = min((median(rs, "cpu_seconds") for name, rs in names.items() if name.startswith("gdsvd")), default=float("inf"))
+        lines += [f"## {group}", "", f"| | runs | seconds | processor s | of gdsvd's | {WORTH[contest][0]} | peak MiB |", "|---|---:|---:|---:|---:|---:|---:|"]
+        lines += [row(name, rs, ours, WORTH[contest][1]) for name, rs in sorted(names.items(), key=lambda m: median(m[1], "cpu_seconds"))] + [""]
+    return "\n".join(lines)
+
+
+# What a result is worth: the worst of all rounds.
+WORTH = {
+    "factorise": ("residual", lambda rs: f"{max(r['residual'] for r in rs):.1e}"),
+    "ingest": ("rows × columns, entries, Σ squares", lambda rs: "; ".join(sorted({"{} × {}, {}, {}".format(*r["matrix"]) for r in rs}))),
+    "similar": ("right", lambda rs: f"{min(r['right'] for r in rs):.4%}"),
+}
 
 
 def median(runs, field):
     return statistics.median([r[field] for r in runs if "failed" not in r] or [float("inf")])
 
 
-def row(name, runs):
+def row(name, runs, ours, worth):
     good = [r for r in runs if "failed" not in r]
     if not good:
-        return f"| {name} | {runs[-1]['failed']} | | | |"
-    worst = max(r["residual"] for r in good)
-    return f"| {name} | {median(good, 'seconds'):.2f} | {median(good, 'cpu_seconds'):.2f} | {worst:.1e} | {median(good, 'peak_rss') / 2**20:.0f} |"
+        return f"| {name} | | {runs[-1]['failed']} | | | | |"
+    cpu = median(good, "cpu_seconds")
+    return f"| {name} | {len(good)} | {median(good, 'seconds'):.2f} | {cpu:.2f} | {cpu / ours:.1f} | {worth(good)} | {median(good, 'peak_rss') / 2**20:.0f} |"
 
 
-# ARRAYS takes m.npz apart: shape.json, and little-endian indptr.i32, indices.i32 and data.f64, the rows of the matrix as stored.
+# ARRAYS takes m.npz apart: shape.json, and little-endian indptr.i32, indices.i32 and data.f64, the rows of the matrix as stored; dense.csv.zst of a small one.
 ARRAYS = """
 import json, pathlib, sys
 import scipy.sparse as sp
 
-d = pathlib.Path(sys.argv[1])
+d = pathlib.Path(sys.argv[2])
 m = sp.load_npz(d / "m.npz")  # CSC of a store that has the columns as its rows
 rows, cols = m.shape if m.format == "csr" else m.shape[::-1]
 if max(m.nnz, cols) >= 2**31:
@@ -170,6 +234,28 @@ if max(m.nnz, cols) >= 2**31:
 (d / "shape.json").write_text(json.dumps({"rows": rows, "cols": cols, "nnz": m.nnz}, separators=(",", ":")))
 for name, x, kind in ("indptr.i32", m.indptr, "<i4"), ("indices.i32", m.indices, "<i4"), ("data.f64", m.data, "<f8"):
     x.astype(kind).tofile(d / name)
+dense = rows * cols <= float(sys.argv[3])
+if dense:
+    import polars as pl
+    a = (m if m.format == "csr" else m.T).toarray().astype("f4")
+    pl.DataFrame(a, orient="row").write_csv(d / "dense.csv.zst", include_header=False, compression="zstd")
+print(json.dumps({"dense": dense}))
+"""
+
+SHUFFLED = """
+import sys
+import pandas as pd
+
+where = sys.argv[1]
+d = pd.read_csv(where + "/ratings.dat", sep=":", header=None, usecols=[0, 2, 4])
+d.columns = ["user", "item", "rating"]
+d = d.sample(frac=1, random_state=1, ignore_index=True)
+for name in "numbers", "text":
+    if name == "numbers":
+        d.to_csv(f"{where}/{name}.csv", index=False)
+    d.to_parquet(f"{where}/{name}.parquet", index=False, row_group_size=1 << 20)
+    for side in "user", "item":
+        d[side] = side + "-" + d[side].astype(str).str.zfill(8)
 """
 
 CHECK_NPY = """
@@ -193,6 +279,33 @@ print(json.dumps({"residual": float(peer.residuals(a, u, s, v).max()), "sigma": 
 """
 
 
+# PCAone writes six digits. Its samples are the columns of what it is given by rows.
+CHECK_PCAONE = """
+import json, sys, numpy as np
+sys.path.insert(0, sys.argv[1])
+import peer
+a = peer.load(sys.argv[2])
+s, v, u = (np.loadtxt(sys.argv[3] + end) for end in (".sigvals", ".eigvecs", ".loadings"))
+k = v.shape[1]
+print(json.dumps({"residual": float(peer.residuals(a, u[:, :k], s[:k], v).max()), "sigma": s[:k].tolist()}))
+"""
+
+CHECK_NEIGHBOURS = """
+import json, sys, numpy as np, pandas as pd
+sys.path.insert(0, sys.argv[1])
+import peer
+result, n, file = sys.argv[2], int(sys.argv[3]), sys.argv[4]
+table = (pd.read_csv if file.endswith(".csv") else pd.read_parquet)(file)
+vectors = np.load(f"{result}/V.npy") * np.load(f"{result}/sigma.npy")
+ids = np.loadtxt(sys.argv[5], dtype=np.int64)
+order = np.argsort(ids)
+code = lambda x: order[np.searchsorted(ids, x, sorter=order)]
+lists = np.repeat(np.arange(len(vectors))[:, None], n, 1)
+lists[code(table["column"]), table["rank"] - 1] = code(table["similar"])
+print(json.dumps({"right": peer.right(vectors, n, lists)}))
+"""
+
+
 def clock(args):
     """Time a command from its start to its end, and pass on what it prints."""
     began = time.perf_counter()
@@ -200,7 +313,7 @@ def clock(args):
     text = p.stdout.read()
     _, status, usage = os.wait4(p.pid, 0)
     wall = time.perf_counter() - began
-    print(json.dumps({"wall": wall, "cpu": usage.ru_utime + usage.ru_stime, "peak_rss": usage.ru_maxrss * 1024}))
+    print(json.dumps({"seconds": wall, "cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_rss": usage.ru_maxrss * 1024}))
     print(text)
     sys.exit(os.waitstatus_to_exitcode(status))
 
@@ -228,9 +341,11 @@ def main():
     r.add_argument("--venv", required=True)
     r.add_argument("--gdsvd", default="gdsvd", help="the program")
     r.add_argument("--methods", default="default", help="methods of gdsvd, separated by commas; default is its own choice")
+    r.add_argument("--contests", default="factorise,ingest,similar", help="separated by commas")
     r.add_argument("--only", default="", help="names of methods and peers, separated by commas")
+    r.add_argument("--pcaone", default=shutil.which("PCAone") or "", help="the program PCAone, if there is one")
     r.add_argument("--ranks", default="10,50")
-    r.add_argument("--rounds", type=int, default=3)
+    r.add_argument("--rounds", type=int, default=5)
     r.add_argument("--threads", type=int, default=2)
     r.add_argument("--limit", type=float, default=600, help="seconds a run may take, waiting included")
     r.add_argument("--prefix", default="", help="a command to run every measurement under")

@@ -214,6 +214,22 @@ def run(args):
         print(f"| {r['model']} | {settings} | {r['recall@20']:.4f} | {r['ndcg@20']:.4f} | {r['fit_wall']:.2f} ({r['fit_cpu']:.2f}) | {r['recommend_wall']:.2f} ({r['recommend_cpu']:.2f}) |")
 
 
+def given_factors(rows, columns, threads):
+    """A model of implicit with the given factors."""
+    import numpy as np
+    from implicit.cpu.matrix_factorization_base import MatrixFactorizationBase
+
+    class Factors(MatrixFactorizationBase):
+        def fit(self, *_, **__): pass
+        def save(self, *_): pass
+        def recalculate_user(self, *_): pass
+        def recalculate_item(self, *_): pass
+
+    model = Factors(num_threads=threads)
+    model.user_factors, model.item_factors, model.num_threads = rows.astype(np.float32), columns.astype(np.float32), threads
+    return model
+
+
 def finish(args, file, result):
     import implicit
 
@@ -225,13 +241,6 @@ def speed(args):
     """The lists of all rows from the same vectors: gdsvd's whole process, and implicit's recommend alone."""
     again(args)
     import numpy as np
-    from implicit.cpu.matrix_factorization_base import MatrixFactorizationBase
-
-    class Factors(MatrixFactorizationBase):
-        def fit(self, *_, **__): pass
-        def save(self, *_): pass
-        def recalculate_user(self, *_): pass
-        def recalculate_item(self, *_): pass
 
     out = pathlib.Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
@@ -239,8 +248,7 @@ def speed(args):
     subprocess.run([args.gdsvd, "svd", args.input, "-k", "50", "--view", "recsys", "-o", svd, "--force", "-q"], check=True, stdout=subprocess.DEVNULL)
     train = load(args.gdsvd, args.input, out)
     u, sigma, v = (np.load(f"{svd}/{name}.npy") for name in ("U", "sigma", "V"))
-    model = Factors(num_threads=args.threads)
-    model.user_factors, model.item_factors, model.num_threads = (u * sigma).astype(np.float32), v.astype(np.float32), args.threads
+    model = given_factors(u * sigma, v, args.threads)
 
     def ours(file):
         command = [args.gdsvd, "recommend", svd, "--store", args.input, "-n", str(N), "--scores", "model", "--memory", "256MiB", "--workers", str(args.threads), "-o", str(out / file), "--force", "-q"]
