@@ -6,31 +6,13 @@ import (
 	"slices"
 )
 
-// neumaier is a compensated sum of squares (A. Neumaier, ZAMM 54 (1974) 39–51,
-// improved Kahan–Babuška): no summand is negative, nor is the sum.
-type neumaier struct{ sum, c float64 }
-
-// plusSquare adds v². It returns the sum, which stays in registers in a loop. The conversion
-// forbids fusing the square into a later sum, so that every machine gets the same bits.
-func (n neumaier) plusSquare(v float64) neumaier {
-	x := float64(v * v)
-	t := n.sum + x
-	if n.sum >= x {
-		n.c += (n.sum - t) + x
-	} else {
-		n.c += (x - t) + n.sum
-	}
-	n.sum = t
-	return n
-}
-
-func (n neumaier) value() float64 { return n.sum + n.c }
-
-// squares is Σv² of any finite values: the sum of (factor·v)² with a factor that
-// keeps the squares in the range of float64 (FORMAT.md, "Sum of squares"). The zero value is ready.
+// squares is Σv² of any finite values: the compensated sum sum+c of (factor·v)² with a factor that keeps the squares in the
+// range of float64 (FORMAT.md, "Sum of squares"; A. Neumaier, ZAMM 54 (1974) 39–51, improved Kahan–Babuška).
+// The zero value is ready.
 type squares struct {
-	neumaier
-	level int // into levels: that of the largest value so far
+	sum, c  float64
+	level   int  // into levels: that of the largest value so far
+	inexact bool // there has been a value that exactSquares is not for
 }
 
 type level struct {
@@ -47,25 +29,55 @@ var levels = [...]level{
 }
 
 func (q squares) plus(vals []float64) squares {
-	n, l := q.neumaier, levels[q.level]
+	if q.level == 1 && !q.inexact {
+		sum, rest := exactSquares(vals)
+		if sum += q.sum; rest == 0 && sum < 1<<43 && q.sum+0x3p43-0x3p43 == q.sum {
+			q.sum = sum
+			return q
+		}
+		q.inexact = rest != 0
+	}
+	sum, c, l := q.sum, q.c, levels[q.level]
 	for _, v := range vals {
 		for math.Abs(v) >= l.below {
 			q.level++
 			next := levels[q.level]
 			scale := l.exponent - next.exponent
-			n = neumaier{math.Ldexp(n.sum, scale), math.Ldexp(n.c, scale)}
-			l = next
+			sum, c, l = math.Ldexp(sum, scale), math.Ldexp(c, scale), next
 		}
-		n = n.plusSquare(v * l.factor)
+		v *= l.factor
+		x := float64(v * v) // not fused with a later sum: every machine gets the same bits
+		t := sum + x
+		if sum >= x {
+			c += (sum - t) + x
+		} else {
+			c += (x - t) + sum
+		}
+		sum = t
 	}
-	q.neumaier = n
+	q.sum, q.c = sum, c
 	return q
+}
+
+// exactSquares is Σv², and 0 if all values are multiples of 1/16, as ratings and counts are: below 2⁴⁵ no sum of such squares
+// is rounded, in any order, and there is nothing to compensate.
+func exactSquares(vals []float64) (sum, rest float64) {
+	off := func(v float64) float64 { return math.Abs(v + 0x3p47 - 0x3p47 - v) } // a float64 of this size is such a multiple
+	for ; len(vals) >= 4; vals = vals[4:] {                                     // one addition has to wait for another
+		v := (*[4]float64)(vals)
+		sum += (v[0]*v[0] + v[1]*v[1]) + (v[2]*v[2] + v[3]*v[3])
+		rest += (off(v[0]) + off(v[1])) + (off(v[2]) + off(v[3]))
+	}
+	for _, v := range vals {
+		sum += v * v
+		rest += off(v)
+	}
+	return sum, rest
 }
 
 // fits tells whether the root of the sum is a float64.
 func (q squares) fits() bool {
-	e := levels[q.level].exponent
-	return e <= 0 || scaledSum{q.value(), e}.fits()
+	return q.level < 2 || scaledSum{q.sum + q.c, levels[2].exponent}.fits()
 }
 
 // scaledSum is sum·2^exponent.
@@ -77,7 +89,7 @@ type scaledSum struct {
 // scaled is the sum for the manifest of a store with the values. It has no
 // exponent where nothing but zeros can be.
 func (q squares) scaled(v Values) scaledSum {
-	s := scaledSum{q.value(), levels[q.level].exponent}
+	s := scaledSum{q.sum + q.c, levels[q.level].exponent}
 	if v.Coding == Constant && v.Table[0] == 0 {
 		s.exponent = 0
 	}

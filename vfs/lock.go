@@ -63,9 +63,6 @@ func sign(name string) {
 	_ = os.WriteFile(name, []byte(text+"\n"), 0o666)
 }
 
-// holder is what sign writes, as far as it is said.
-var holder = regexp.MustCompile(`^\d{1,10}, [\w.-]{1,80}( [a-z]{1,40}\b)?`)
-
 // held is ErrLocked with what the holder has written of itself.
 func held(name string) error {
 	f, err := OS().Open(name)
@@ -75,7 +72,8 @@ func held(name string) error {
 	defer f.Close()
 	b := make([]byte, 200)
 	n, _ := io.ReadFull(f, b)
-	by := holder.Find(b[:n])
+	sign := regexp.MustCompile(`^\d{1,10}, [\w.-]{1,80}( [a-z]{1,40}\b)?`) // what sign writes, as far as it is said
+	by := sign.Find(b[:n])
 	if by == nil {
 		return ErrLocked
 	}

@@ -137,13 +137,6 @@ func (p *reader) indices(f *frame, s *payload, b *format.Batch) error {
 	b.Row.Ints = rows
 	b.Col.Ints = slices.Grow(b.Col.Ints[:0], f.n)[:f.n]
 	numpy(p.colKeys).Ints(b.Col.Ints, s.cols)
-	most := uint64(0)
-	for _, c := range b.Col.Ints {
-		most = max(most, uint64(c))
-	}
-	if most < uint64(p.cols) || f.n == 0 {
-		return nil
-	}
 	for i, c := range b.Col.Ints {
 		if uint64(c) >= uint64(p.cols) {
 			return fmt.Errorf("%w: column %d of %d, in row %d (from 0)", errIndex, c, p.cols, b.Row.Ints[i])
@@ -223,13 +216,7 @@ func (p *reader) badValue(vals []float64) int {
 	case "b1":
 		return slices.IndexFunc(vals, func(v float64) bool { return v > 1 })
 	case "f4", "f8":
-		sum := 0.0 // of differences that are 0, or NaN
-		for _, v := range vals {
-			sum += v - v
-		}
-		if sum != 0 {
-			return slices.IndexFunc(vals, func(v float64) bool { return v-v != 0 })
-		}
+		return slices.IndexFunc(vals, func(v float64) bool { return v-v != 0 })
 	}
 	return -1
 }

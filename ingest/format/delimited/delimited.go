@@ -26,7 +26,6 @@ package delimited
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -250,7 +249,7 @@ func (p *reader) joined(l, base []byte, spans []text.Span) (again bool, err erro
 	user, item := names[p.user], names[p.item]
 	if isInteger(user) || isInteger(item) {
 		for _, s := range []string{user, item} {
-			if p.detected.sep && numbersJoined.MatchString(s) {
+			if p.detected.sep && numbersJoined().MatchString(s) {
 				return false, fmt.Errorf("%w: another separator", text.ErrJoined)
 			}
 		}
@@ -262,4 +261,4 @@ func (p *reader) joined(l, base []byte, spans []text.Span) (again bool, err erro
 	return false, nil
 }
 
-var numbersJoined = regexp.MustCompile(`^[-0-9.]+[,;|\t][-0-9.,;|\t]+$`)
+var numbersJoined = text.Pattern(`^[-0-9.]+[,;|\t][-0-9.,;|\t]+$`)

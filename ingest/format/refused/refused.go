@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -127,15 +126,15 @@ func suspect(sample [][]byte) error {
 	switch {
 	case isJSON(first):
 		return unsupported("JSON", "convert it, e.g. lines of objects with jq -r '[.user,.item,.rating]|@csv'")
-	case bytes.HasPrefix(first, []byte("<")) && markup.Match(first):
+	case bytes.HasPrefix(first, []byte("<")) && markup().Match(first):
 		return unsupported("HTML or XML", "perhaps a server has sent a list of files, or the page of an error, in place of the file")
 	case bytes.HasPrefix(bytes.ToLower(first), []byte("@relation")):
 		return unsupported("ARFF", export)
 	case bytes.HasPrefix(bytes.ToLower(first), []byte("%%matrixmarket")):
 		return unsupported("Matrix Market whose banner is not the first line", "leave out the blank lines above it")
-	case excel.Match(first):
+	case excel().Match(first):
 		return unsupported("a line that tells Excel the separator", "leave it out, with tail -n +2 or an editor")
-	case !slices.ContainsFunc(sample, func(l []byte) bool { return !pairs.Match(l) }):
+	case !slices.ContainsFunc(sample, func(l []byte) bool { return !pairs().Match(l) }):
 		return &format.AmbiguityError{Readings: []format.Reading{
 			{Text: "lines are rows of index:value, as svmlight has them", Flag: "--format svmlight"},
 			{Text: "a field with a colon is an id", Flag: "--format delimited"},
@@ -146,7 +145,7 @@ func suspect(sample [][]byte) error {
 	}
 	for i, l := range sample {
 		switch {
-		case i < 2 && rule.Match(l):
+		case i < 2 && rule().Match(l):
 			return unsupported("a table drawn with lines", export)
 		case bytes.IndexByte(l, 0) >= 0:
 			return unsupported("binary, or UTF-16 text: it has NUL bytes", "ingest reads the binary formats of --format only")
@@ -158,14 +157,14 @@ func suspect(sample [][]byte) error {
 }
 
 var (
-	markup = regexp.MustCompile(`(?i)^<(!doctype|\?xml|html|head|body|error)`)
-	excel  = regexp.MustCompile(`(?i)^sep=.?$`)
-	pairs  = regexp.MustCompile(`^[^ \t#]+([ \t]+-?\d+:[ \t]*[-+0-9.eE]+)+[ \t]*(#.*)?$`) // of svmlight, but for what it refuses
+	markup = text.Pattern(`(?i)^<(!doctype|\?xml|html|head|body|error)`)
+	excel  = text.Pattern(`(?i)^sep=.?$`)
+	pairs  = text.Pattern(`^[^ \t#]+([ \t]+-?\d+:[ \t]*[-+0-9.eE]+)+[ \t]*(#.*)?$`) // of svmlight, but for what it refuses
 
-	kindAndShape = regexp.MustCompile(`^(?i:[RCPIQ][SUHZR][AE]) +( *\d+){3,4} *$`)
-	fortran      = regexp.MustCompile(`^\(.*[Ii].*\)`)
-	cards        = regexp.MustCompile(`^( *\d+){4,5} *$`)
-	rule         = regexp.MustCompile(`^[-+=|: ]*---[-+=|: ]*$`)
+	kindAndShape = text.Pattern(`^(?i:[RCPIQ][SUHZR][AE]) +( *\d+){3,4} *$`)
+	fortran      = text.Pattern(`^\(.*[Ii].*\)`)
+	cards        = text.Pattern(`^( *\d+){4,5} *$`)
+	rule         = text.Pattern(`^[-+=|: ]*---[-+=|: ]*$`)
 )
 
 // boeing names a file of the Harwell–Boeing or the Rutherford–Boeing collection, whose header is a title, perhaps blank, four or five
@@ -173,7 +172,7 @@ var (
 func boeing(sample [][]byte) string {
 	for i := range min(2, len(sample)-2) {
 		counts := len(bytes.Fields(sample[i]))
-		if cards.Match(sample[i]) && kindAndShape.Match(sample[i+1]) && fortran.Match(sample[i+2]) {
+		if cards().Match(sample[i]) && kindAndShape().Match(sample[i+1]) && fortran().Match(sample[i+2]) {
 			return map[int]string{4: "a Rutherford–Boeing file", 5: "a Harwell–Boeing file"}[counts]
 		}
 	}

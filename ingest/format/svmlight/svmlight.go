@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"regexp"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
@@ -29,9 +28,9 @@ type Options struct {
 }
 
 var (
-	row   = regexp.MustCompile(`^[-+0-9.,eE]+([ \t]+(\d+|qid)(:[-+0-9.eEnainf]+){1,2})+[ \t]*(#.*)?$`)
-	label = regexp.MustCompile(`^[-+0-9.,eE]+[ \t]*(#.*)?$`)
-	none  = regexp.MustCompile(`^[ \t]*(\d+(:[-+0-9.eEnainf]+){1,2}[ \t]*)+(#.*)?$`)
+	row   = text.Pattern(`^[-+0-9.,eE]+([ \t]+(\d+|qid)(:[-+0-9.eEnainf]+){1,2})+[ \t]*(#.*)?$`)
+	label = text.Pattern(`^[-+0-9.,eE]+[ \t]*(#.*)?$`)
+	none  = text.Pattern(`^[ \t]*(\d+(:[-+0-9.eEnainf]+){1,2}[ \t]*)+(#.*)?$`)
 )
 
 // sniff tells whether all lines are of that form, one at least with a label and a feature.
@@ -43,9 +42,9 @@ func sniff(h format.Head) bool {
 	}
 	for _, l := range sample.Lines {
 		switch {
-		case row.Match(l):
+		case row().Match(l):
 			found = true
-		case text.Counts(l, '#') && !label.Match(l) && !none.Match(l):
+		case text.Counts(l, '#') && !label().Match(l) && !none().Match(l):
 			return false
 		}
 	}

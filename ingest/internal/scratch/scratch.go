@@ -89,9 +89,6 @@ func (d *Dir) Remove() error {
 	return err
 }
 
-// ours matches the names of all files an ingest makes in its directory.
-var ours = regexp.MustCompile(`^(\d{6,}\.(run|half|ids|log|names|part)|journal(\.half)?)$`)
-
 // Look tells whether the directory is there and whether a journal is in it.
 // What was not made by an ingest is an error: it must be left alone.
 func (d *Dir) Look() (journal bool, err error) {
@@ -103,6 +100,7 @@ func (d *Dir) Look() (journal bool, err error) {
 		return false, err
 	}
 	d.Made = true
+	ours := regexp.MustCompile(`^(\d{6,}\.(run|half|ids|log|names|part)|journal(\.half)?)$`) // all that an ingest makes there
 	for _, e := range entries {
 		if !e.Type().IsRegular() || !ours.MatchString(e.Name()) {
 			return false, fmt.Errorf("%s: %s in it is not of an ingest; it is left alone", d.Name, e.Name())

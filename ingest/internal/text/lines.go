@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
@@ -29,6 +31,11 @@ var (
 // Kinds are the errors of a refused line.
 func Kinds() []error {
 	return []error{ErrNumber, ErrInteger, format.ErrNotFinite, format.ErrOverflow, ErrFields, ErrEmptyField, ErrQuote, ErrIndex, ErrTriangle}
+}
+
+// Pattern is a regular expression that is compiled when it is first used: most runs have no use for it.
+func Pattern(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
 }
 
 // BOM is the UTF-8 byte order mark, tolerated at the beginning of a text.
