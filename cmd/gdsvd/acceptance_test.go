@@ -56,14 +56,19 @@ func TestRealData(t *testing.T) {
 			}
 			truth := referenceValues(t, filepath.Join(data, "reference"), d.reference)
 			for _, method := range []string{"auto", "gd", "power"} {
-				t.Run(method, func(t *testing.T) { checkRealData(t, store, method, truth) })
+				k := 10
+				if d.large && method != "auto" {
+					k = 3 // one vector after the other, a thousand passes each
+				}
+				t.Run(method, func(t *testing.T) { checkRealData(t, store, method, truth[:k]) })
 			}
 		})
 	}
 }
 
 func checkRealData(t *testing.T, store, method string, truth []float64) {
-	const k, tol = 10, 1e-8
+	const tol = 1e-8
+	k := len(truth)
 	_, r := factorised(t, store, "-k", strconv.Itoa(k), "--method", method, "--tol", "1e-8")
 	if r.Status != "converged" || r.Converged != k || !r.Certified {
 		t.Errorf("status %s, converged %d, certified %v", r.Status, r.Converged, r.Certified)
