@@ -221,3 +221,15 @@ func (e *entries) pour() error {
 	e.values.merge(&stats)
 	return nil
 }
+
+// turnAll writes all that is in memory to files.
+func (e *entries) turnAll() error {
+	for _, a := range e.all() {
+		if a.Len() > 0 {
+			if err := a.Turn(e.scratch); err != nil {
+				return err
+			}
+		}
+	}
+	return e.spool.Turn(e.users.Generations(), e.items.Generations())
+}

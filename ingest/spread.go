@@ -279,7 +279,7 @@ func (w *work) do(ctx context.Context, r request, p plan, i int) (made float64, 
 	defer func() { err = errors.Join(err, e.close(err != nil)) }()
 	if w.Step == stepRead {
 		err = w.read(ctx, e, i)
-	} else if err = w.sort(ctx, e, i); errors.Is(err, scratch.ErrDamaged) {
+	} else if err = w.goOn(ctx, e, i); errors.Is(err, scratch.ErrDamaged) {
 		return -1, nil // the name of no part: no other process would find whole what an earlier task has made
 	}
 	if err != nil {
@@ -319,52 +319,57 @@ func (w *work) read(ctx context.Context, e *entries, i int) (err error) {
 	return e.turnAll()
 }
 
-// sort sorts what task i has read and cuts it by rows, or merges part i of what all have.
-func (w *work) sort(ctx context.Context, e *entries, i int) (err error) {
-	g := &ordered{entries: e}
+// goOn does task i of a step that goes on with what tasks have made.
+func (w *work) goOn(ctx context.Context, e *entries, i int) error {
 	if err := e.spool.Turn(0, 0); err != nil {
 		return err
 	}
 	e.spool.Beside = fmt.Sprint(e.scratch.Serial)
+	switch w.Step {
+	case stepIDs:
+		return w.mergeIDs(ctx, e, i)
+	case stepSort:
+		return w.sort(ctx, e, i)
+	}
+	return w.merge(ctx, e, i)
+}
+
+// mergeIDs merges range i of the ids of all parts.
+func (w *work) mergeIDs(ctx context.Context, e *entries, i int) error {
 	for k := range w.Parts {
-		if k != i && w.Step == stepSort {
-			continue
-		}
 		j, err := w.part(e.scratch, k)
 		if err != nil {
 			return err
 		}
-		switch w.Step {
-		case stepSort:
-			err = e.join(j)
-		case stepMerge:
-			err = e.spool.Adopt(j.Runs[i:i+1], 0, 0, 0)
-		default:
-			for n, a := range e.all() {
-				err = errors.Join(err, a.AdoptShare(e.scratch, []ids.State{j.Users, j.Items}[n].Closed, i, len(w.Parts)))
+		for n, a := range e.all() {
+			if err := a.AdoptShare(e.scratch, []ids.State{j.Users, j.Items}[n].Closed, i, len(w.Parts)); err != nil {
+				return scratch.Damaged(err)
 			}
 		}
-		if err != nil {
-			return scratch.Damaged(err)
-		}
 	}
-	for k, a := range e.all() {
-		switch w.Step {
-		case stepSort:
-			err = a.Rank(e.scratch, w.Names[k])
-		case stepIDs:
-			err = a.Merge(ctx, e.scratch, e.plan.Budget, e.held, e.meter)
-		}
-		if err != nil {
+	for _, a := range e.all() {
+		if err := a.Merge(ctx, e.scratch, e.plan.Budget, e.held, e.meter); err != nil {
 			return err
 		}
 	}
-	switch w.Step {
-	case stepIDs:
-		return nil
-	case stepMerge:
-		return e.spool.Split(ctx, g.by(), []uint64{math.MaxUint64})
+	return nil
+}
+
+// sort sorts what task i has read, and cuts it by rows.
+func (w *work) sort(ctx context.Context, e *entries, i int) error {
+	j, err := w.part(e.scratch, i)
+	if err != nil {
+		return err
 	}
+	if err := e.join(j); err != nil {
+		return scratch.Damaged(err)
+	}
+	for k, a := range e.all() {
+		if err := a.Rank(e.scratch, w.Names[k]); err != nil {
+			return err
+		}
+	}
+	g := &ordered{entries: e}
 	if g.pack, err = e.o.packer(format.Shape{Rows: e.users.N, Cols: e.items.N}); err != nil {
 		return err
 	}
@@ -379,14 +384,16 @@ func (w *work) sort(ctx context.Context, e *entries, i int) (err error) {
 	return e.spool.Split(ctx, g.by(), below)
 }
 
-// turnAll writes all that is in memory to files.
-func (e *entries) turnAll() error {
-	for _, a := range e.all() {
-		if a.Len() > 0 {
-			if err := a.Turn(e.scratch); err != nil {
-				return err
-			}
+// merge merges cut i of the rows of all parts.
+func (w *work) merge(ctx context.Context, e *entries, i int) error {
+	for k := range w.Parts {
+		j, err := w.part(e.scratch, k)
+		if err != nil {
+			return err
+		}
+		if err := e.spool.Adopt(j.Runs[i:i+1], 0, 0, 0); err != nil {
+			return scratch.Damaged(err)
 		}
 	}
-	return e.spool.Turn(e.users.Generations(), e.items.Generations())
+	return e.spool.Split(ctx, (&ordered{entries: e}).by(), []uint64{math.MaxUint64})
 }
