@@ -28,9 +28,7 @@ PACKAGES = [["numpy", "scipy", "scikit-learn"], ["primme"], ["gensim"], ["fbpca"
 PYTHON = ["scipy-arpack", "scipy-arpack-1e-8", "scipy-propack", "scipy-lobpcg", "primme", "sklearn-randomized",
           "sklearn-randomized-30", "sklearn-truncated", "gensim-stochastic", "fbpca", "dashsvd", "dashsvd-1e-12"]
 R = ["r-irlba", "r-irlba-1e-8", "r-rspectra", "r-bpcells-disk", "r-bpcells-memory"]
-PCAONE = ["pcaone", "pcaone-disk"]
 THREADS = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS", "GOMAXPROCS"]
-LARGEST = 5e7  # cells of a matrix that is written in its dense form
 NEIGHBOURS = 10
 
 
@@ -89,12 +87,12 @@ class Bench:
             matrix = self.out / pathlib.Path(store).stem
             matrix.mkdir(exist_ok=True)
             subprocess.run([self.args.gdsvd, "export", "-q", store, "--force", "-o", str(matrix / "m.npz")], check=True, stdout=subprocess.DEVNULL)
-            dense = self.checked(ARRAYS, matrix, LARGEST if self.args.pcaone else 0)["dense"]
-            if "r-bpcells-disk" in names and subprocess.run(["Rscript", str(HERE / "peer.R"), "bpcells-store", str(matrix)], capture_output=True).returncode:
-                names = [n for n in names if "bpcells" not in n]
+            subprocess.run([self.python, "-c", ARRAYS, str(matrix)], check=True)
+            if "r-bpcells-disk" in names:  # without BPCells its rows say so
+                subprocess.run(["Rscript", str(HERE / "peer.R"), "bpcells-store", str(matrix)], capture_output=True)
             for k in map(int, self.args.ranks.split(",")):
-                for name in names + (PCAONE if dense else []):
-                    one = self.gdsvd if name.startswith("gdsvd-") else self.r if name.startswith("r-") else self.pca if name in PCAONE else self.numpy
+                for name in names:
+                    one = self.gdsvd if name.startswith("gdsvd-") else self.r if name.startswith("r-") else self.numpy
                     entries.append((f"{matrix.name}, k = {k}", name, lambda turn, a=(one, name, store, matrix, k): a[0](*a[1:], turn)))
         return entries
 
@@ -112,12 +110,6 @@ class Bench:
         used, text = self.clocked(command + (["--method", method] if method != "default" else []))
         result = json.loads(text)
         return used | {"solver_seconds": result["seconds"]["total"], "passes": result["passes"], "certificate": max(result["residual"])} | self.checked(CHECK_NPY, matrix, scratch)
-
-    def pca(self, name, store, matrix, k, seed):
-        scratch = self.out / "scratch.pca"
-        command = [self.args.pcaone, "--csv", str(matrix / "dense.csv.zst"), "-k", str(k), "-n", str(self.args.threads), "--scale", "0", "-V", "--seed", str(seed + 1), "-o", str(scratch)]
-        used, _ = self.clocked(command + (["-m", "0.1"] if name == "pcaone-disk" else []))
-        return used | self.checked(CHECK_PCAONE, matrix, scratch)
 
     def ingest(self):
         """Ten million ratings in the order of users as text of MovieLens, and shuffled as CSV and Parquet, ids whole numbers or text."""
@@ -221,12 +213,12 @@ def row(name, runs, ours, worth):
     return f"| {name} | {len(good)} | {median(good, 'seconds'):.2f} | {cpu:.2f} | {cpu / ours:.1f} | {worth(good)} | {median(good, 'peak_rss') / 2**20:.0f} |"
 
 
-# ARRAYS takes m.npz apart: shape.json, and little-endian indptr.i32, indices.i32 and data.f64, the rows of the matrix as stored; dense.csv.zst of a small one.
+# ARRAYS takes m.npz apart: shape.json, and little-endian indptr.i32, indices.i32 and data.f64, the rows of the matrix as stored.
 ARRAYS = """
 import json, pathlib, sys
 import scipy.sparse as sp
 
-d = pathlib.Path(sys.argv[2])
+d = pathlib.Path(sys.argv[1])
 m = sp.load_npz(d / "m.npz")  # CSC of a store that has the columns as its rows
 rows, cols = m.shape if m.format == "csr" else m.shape[::-1]
 if max(m.nnz, cols) >= 2**31:
@@ -234,12 +226,6 @@ if max(m.nnz, cols) >= 2**31:
 (d / "shape.json").write_text(json.dumps({"rows": rows, "cols": cols, "nnz": m.nnz}, separators=(",", ":")))
 for name, x, kind in ("indptr.i32", m.indptr, "<i4"), ("indices.i32", m.indices, "<i4"), ("data.f64", m.data, "<f8"):
     x.astype(kind).tofile(d / name)
-dense = rows * cols <= float(sys.argv[3])
-if dense:
-    import polars as pl
-    a = (m if m.format == "csr" else m.T).toarray().astype("f4")
-    pl.DataFrame(a, orient="row").write_csv(d / "dense.csv.zst", include_header=False, compression="zstd")
-print(json.dumps({"dense": dense}))
 """
 
 SHUFFLED = """
@@ -278,17 +264,6 @@ s, u, v = x[:k], x[k:k + k * a.shape[0]].reshape(k, -1).T, x[k + k * a.shape[0]:
 print(json.dumps({"residual": float(peer.residuals(a, u, s, v).max()), "sigma": sorted(s.tolist(), reverse=True)}))
 """
 
-
-# PCAone writes six digits. Its samples are the columns of what it is given by rows.
-CHECK_PCAONE = """
-import json, sys, numpy as np
-sys.path.insert(0, sys.argv[1])
-import peer
-a = peer.load(sys.argv[2])
-s, v, u = (np.loadtxt(sys.argv[3] + end) for end in (".sigvals", ".eigvecs", ".loadings"))
-k = v.shape[1]
-print(json.dumps({"residual": float(peer.residuals(a, u[:, :k], s[:k], v).max()), "sigma": s[:k].tolist()}))
-"""
 
 CHECK_NEIGHBOURS = """
 import json, sys, numpy as np, pandas as pd
@@ -343,7 +318,6 @@ def main():
     r.add_argument("--methods", default="default", help="methods of gdsvd, separated by commas; default is its own choice")
     r.add_argument("--contests", default="factorise,ingest,similar", help="separated by commas")
     r.add_argument("--only", default="", help="names of methods and peers, separated by commas")
-    r.add_argument("--pcaone", default=shutil.which("PCAone") or "", help="the program PCAone, if there is one")
     r.add_argument("--ranks", default="10,50")
     r.add_argument("--rounds", type=int, default=5)
     r.add_argument("--threads", type=int, default=2)
