@@ -198,18 +198,5 @@ func (d *valueDecoder) decode(dst *Block, nnz int, block *codec.Summed) error {
 	return codec.Codes8(block.Level, dst.Code, src, d.n)
 }
 
-// appendIntegers appends the packed form of the numbers of four bytes in b, which are a multiple of groups but for the last.
-func appendIntegers(dst, b []byte) []byte {
-	var some [codec.GroupLen]uint32
-	for n := 0; len(b) > 0; b = b[4*n:] {
-		n = min(len(some), len(b)/4)
-		for i := range n {
-			some[i] = le.Uint32(b[4*i:])
-		}
-		dst = codec.AppendPacked(dst, some[:n])
-	}
-	return dst
-}
-
 // PackedBytes is what column gaps, or integers, take in a block (FORMAT.md, "Packed numbers"), before it is written.
 func PackedBytes(numbers []uint32) int { return len(codec.AppendPacked(nil, numbers)) }

@@ -52,7 +52,7 @@ func (l *late) append(f *filling, vals []float64) error {
 // encode returns what makes the bytes of a full block but for its values, which it puts into the smallest coding that has no
 // table. It may run beside everything else.
 func (l *late) encode(f *filling) func() {
-	f.own = Float64
+	f.own, f.notSingle = Float64, false
 	if !l.values.full {
 		f.own = Dict8
 		if len(l.values.table) == 1 {
@@ -69,9 +69,9 @@ func (l *late) encode(f *filling) func() {
 		case putIntegers(f.values, f.raw):
 			f.own, f.notSingle = Integer, slices.ContainsFunc(f.raw, notFloat32)
 		case putFloats32(f.values, f.raw):
-			f.own, f.notSingle = Float32, false
+			f.own = Float32
 		default:
-			f.own, f.notSingle = Float64, true
+			f.notSingle = true
 			f.values = slices.Grow(f.values[:0], 8*len(f.raw))[:8*len(f.raw)]
 			putFloats64(f.values, f.raw)
 		}
@@ -86,7 +86,7 @@ func (l *late) hold(f *filling) {
 	l.held = append(l.held, h)
 	l.bytes += int64(len(h.buf)+len(h.values)) + fillingBytes
 	l.entries += int64(f.nnz)
-	l.notSingle = l.notSingle || f.own != Dict8 && f.notSingle
+	l.notSingle = l.notSingle || f.notSingle
 	l.notInteger = l.notInteger || f.own == Float32 || f.own == Float64
 }
 

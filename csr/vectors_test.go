@@ -146,7 +146,7 @@ func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, 
 		values[len(values)-1] &= 15
 	}
 	if v.Coding == Integer {
-		values = appendIntegers(nil, values)
+		values = codec.AppendIntegers(nil, values)
 	}
 	return append(appendBlock(nil, lens, gaps), values...), &blockMeta{rows: uint32(len(lens)), nnz: uint32(len(gaps))}, cols, v
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 )
@@ -17,7 +18,7 @@ type filling struct {
 	values    []byte        // encoded; Dict4 takes a byte each until it is finished
 	raw       []float64     // instead of them, as long as the coding of the store is not known and they are too many for a table
 	own       Coding        // of values until it is known; Dict8: the codes of a learner
-	notSingle bool          // one of them is no float32
+	notSingle bool          // one of them is no float32; of codes the learner tells
 	buf       []byte        // what comes before the values, encoded
 	crc       uint32        // of buf and values
 	encoded   chan struct{} // receives when both are complete
@@ -77,7 +78,7 @@ func (f *filling) encodePlaces() {
 // finish makes the bytes of the values, which come behind rows and columns.
 func (f *filling) finish(coding Coding) {
 	if coding == Integer {
-		f.buf, f.values = appendIntegers(f.buf, f.values), f.values[:0]
+		f.buf, f.values = codec.AppendIntegers(f.buf, f.values), f.values[:0]
 	}
 	f.values = finishValues(coding, f.values)
 	f.crc = addCRC(crcOf(f.buf), f.values)

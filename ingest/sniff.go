@@ -127,7 +127,7 @@ func (s *sample) add(b *format.Batch, declared *format.Shape) {
 		k, _ = s.o.packer(*declared) // it was declared: it fits
 	}
 	e := make([]extsort.Entry, 0, extsort.BlockEntries)
-	integers := make([]uint32, len(b.Val)) // if they are
+	integers := make([]uint32, len(b.Val)) // the values, where all are
 	for i, v := range b.Val {
 		integers[i] = uint32(v)
 		var key uint64

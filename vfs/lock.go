@@ -72,8 +72,8 @@ func held(name string) error {
 	defer f.Close()
 	b := make([]byte, 200)
 	n, _ := io.ReadFull(f, b)
-	sign := regexp.MustCompile(`^\d{1,10}, [\w.-]{1,80}( [a-z]{1,40}\b)?`) // what sign writes, as far as it is said
-	by := sign.Find(b[:n])
+	holder := regexp.MustCompile(`^\d{1,10}, [\w.-]{1,80}( [a-z]{1,40}\b)?`) // what sign writes, as far as it is said
+	by := holder.Find(b[:n])
 	if by == nil {
 		return ErrLocked
 	}

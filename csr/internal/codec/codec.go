@@ -212,6 +212,19 @@ func codeOver(codes []byte, n int) int {
 	return -1
 }
 
+// AppendIntegers appends the packed form of the numbers of four bytes each in b.
+func AppendIntegers(dst, b []byte) []byte {
+	var group [groupLen]uint32
+	for n := 0; len(b) > 0; b = b[4*n:] {
+		n = min(len(group), len(b)/4)
+		for i := range n {
+			group[i] = le.Uint32(b[4*i:])
+		}
+		dst = appendGroup(dst, group[:n])
+	}
+	return dst
+}
+
 // Integers decodes packed numbers, the rest of block.
 func Integers(dst []float64, block *Summed) error {
 	var some [someGaps]uint32

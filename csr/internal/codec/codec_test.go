@@ -57,7 +57,7 @@ func TestFaultInVectors(t *testing.T) {
 		for name, read := range map[string]func() error{
 			"floats": func() error { return decodeFloat64(level, make([]float64, size/8), m.Bytes()) },
 			"summed": func() error { return Floats64(make([]float64, size/8), &Summed{Level: level, Data: m.Bytes()}) },
-			"gaps":   func() error { _, err := unpackGroups(level, make([]uint32, GroupLen), m.Bytes(), size); return err },
+			"gaps":   func() error { _, err := unpackGroups(level, make([]uint32, groupLen), m.Bytes(), size); return err },
 			"crc":    func() error { CRC(level, 0, m.Bytes()); return nil },
 		} {
 			if _, ok := fault.Guard(read).(*fault.Error); !ok {

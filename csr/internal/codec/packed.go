@@ -10,13 +10,12 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
-// GroupLen is how many numbers a full group has.
-const GroupLen = simd.GroupLen
+const groupLen = simd.GroupLen
 
 // AppendPacked appends the packed form of vals (FORMAT.md, "Packed numbers").
 func AppendPacked(dst []byte, vals []uint32) []byte {
 	for len(vals) > 0 {
-		m := min(GroupLen, len(vals))
+		m := min(groupLen, len(vals))
 		dst = appendGroup(dst, vals[:m])
 		vals = vals[m:]
 	}
@@ -29,10 +28,10 @@ func appendGroup(dst []byte, vals []uint32) []byte {
 	if e == 0 {
 		return dst
 	}
-	var at [GroupLen]byte // places of the exceptions; found without a branch
+	var at [groupLen]byte // places of the exceptions; found without a branch
 	k, largest := 0, uint64(1)<<b-1
 	for i, v := range vals {
-		at[k&(GroupLen-1)] = byte(i)
+		at[k&(groupLen-1)] = byte(i)
 		k += int((largest - uint64(v)) >> 63)
 	}
 	dst = append(dst, at[:e]...)
@@ -104,7 +103,7 @@ func bestWidth(vals []uint32) (width uint, exceptions int) {
 	least := math.MaxInt
 	for b := bits.Len32(all); b >= 0; b-- {
 		highs[b] = longer + highs[b+7]
-		if size := (n*b+7)>>3 + longer + highs[b]; longer < GroupLen && size <= least {
+		if size := (n*b+7)>>3 + longer + highs[b]; longer < groupLen && size <= least {
 			least, width, exceptions = size, uint(b), longer
 		}
 		longer += int(count[0][b]) + int(count[1][b]) + int(count[2][b]) + int(count[3][b])
@@ -137,7 +136,7 @@ func unpackGroups(l cpu.Level, dst []uint32, buf []byte, size int) (int, error) 
 		if len(dst) == 0 {
 			return pos, nil
 		}
-		m := min(GroupLen, len(dst))
+		m := min(groupLen, len(dst))
 		used, err := unpackGroup(dst[:m], buf[pos:], size-pos)
 		if err != nil {
 			err.(*Damage).At += int64(pos)
@@ -153,7 +152,7 @@ func unpackGroup(dst []uint32, buf []byte, size int) (int, error) {
 		return 0, Damaged(0, "packed group cut short")
 	}
 	b, e := uint(buf[0]), int(buf[1])
-	if b > 32 || e > len(dst) || e >= GroupLen || b == 32 && e > 0 {
+	if b > 32 || e > len(dst) || e >= groupLen || b == 32 && e > 0 {
 		return 0, Damaged(0, "packed group of width %d with %d exceptions", b, e)
 	}
 	used := uint(len(dst)) * b
@@ -183,7 +182,7 @@ func unpackLow(dst []uint32, buf []byte, low int, b uint) {
 	case b == 0:
 		clear(dst)
 	case len(buf) < low+slack:
-		var padded [GroupLen*4 + slack]byte
+		var padded [groupLen*4 + slack]byte
 		copy(padded[:], buf[:low])
 		unpackPlain(dst, padded[:low+slack], b)
 	default:

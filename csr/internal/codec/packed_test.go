@@ -48,7 +48,7 @@ func testPackedRoundTrip(t *testing.T, level cpu.Level) {
 		packed := AppendPacked([]byte("before"), want)[6:]
 
 		size := 0
-		for group := range slices.Chunk(want, GroupLen) {
+		for group := range slices.Chunk(want, groupLen) {
 			least, width := leastSize(group)
 			if size < len(packed) && int(packed[size]) != width {
 				t.Fatalf("%v: width %d, the smallest of the best is %d", group, packed[size], width)
