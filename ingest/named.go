@@ -39,7 +39,7 @@ func (o request) openLabels(ctx context.Context, window int64, side format.Side)
 	if read := o.labels[side]; read != nil {
 		return read(in, f.Close)
 	}
-	return text.NewLabels(in, -1, -1, f.Close)
+	return text.FieldLabels(in, -1, -1, f.Close)
 }
 
 // declare takes over the shape of an input and numbers the ids of its sides.

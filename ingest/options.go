@@ -216,12 +216,8 @@ type request struct {
 type readLabels func(in *format.Input, close func() error) (format.IDs, error)
 
 func (o Options) withDefaults() request {
-	if o.Memory == 0 {
-		o.Memory = DefaultMemory
-	}
-	if o.CheckpointEvery == 0 {
-		o.CheckpointEvery = DefaultCheckpointEvery
-	}
+	o.Memory = cmp.Or(o.Memory, DefaultMemory)
+	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, DefaultCheckpointEvery)
 	if o.Events && o.Duplicates == DuplicatesError {
 		o.Duplicates = Sum
 	}
@@ -231,12 +227,8 @@ func (o Options) withDefaults() request {
 	if o.Format == auto {
 		o.Format = ""
 	}
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS())
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return request{Options: o, net: remote.New(remote.Options{Transport: o.Transport, Log: o.Log})}
 }
 

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -80,11 +81,7 @@ func (p *partRoles) text() string {
 	var parts []string
 	for _, role := range matrixRoles {
 		if at, ok := p.At[role]; ok {
-			word := p.Words[role]
-			if word == "" {
-				word = "-"
-			}
-			parts = append(parts, fmt.Sprintf("%s %s %d", role, word, at))
+			parts = append(parts, fmt.Sprintf("%s %s %d", role, cmp.Or(p.Words[role], "-"), at))
 		}
 	}
 	if p.Header {

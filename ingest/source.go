@@ -222,7 +222,7 @@ func (o *request) beside(f *tenx.Folder) error {
 		default:
 			title := []int{format.RowSide: 1, format.ColSide: -1}[side]
 			*ids, o.labels[side] = found, func(in *format.Input, close func() error) (format.IDs, error) {
-				return text.NewLabels(in, 0, title, close)
+				return text.FieldLabels(in, 0, title, close)
 			}
 		}
 	}

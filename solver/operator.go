@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,10 +189,7 @@ func newSymmetric(arena *tallskinny.Arena, a Matrix, s Settings) (*symmetric, er
 		if s.Shift == 0 {
 			op.shift = i.Norm
 		}
-		tol := s.Tol
-		if tol == 0 {
-			tol = DefaultTol
-		}
+		tol := cmp.Or(s.Tol, DefaultTol)
 		if math.Abs(op.shift)*0x1p-52 > tol*op.norm && op.norm > 0 {
 			return nil, fmt.Errorf("the shift %.6g is too large: ‖A‖ is %.6g, and the rounding of their sum hides residuals of %.3g·‖A‖: %w",
 				s.Shift, scale(i.Exponent).sigma(op.norm), tol, ErrShift)

@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -183,9 +184,7 @@ func (s Settings) normalised(op Operator, rows int64) Settings {
 	if s.Init != nil {
 		checkInit(s.Init, n)
 	}
-	if s.Tol == 0 {
-		s.Tol = DefaultTol
-	}
+	s.Tol = cmp.Or(s.Tol, DefaultTol)
 	if s.Method == nil {
 		s.Method = s.chosen(op, rows)
 	}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"math"
 	"runtime"
 
@@ -67,9 +68,7 @@ func (o Options) withDefaults() Options {
 		panic("stream: negative option")
 	}
 	o.Width = max(o.Width, 1)
-	if o.Rank == 0 {
-		o.Rank = o.Width
-	}
+	o.Rank = cmp.Or(o.Rank, o.Width)
 	return o
 }
 

@@ -101,10 +101,7 @@ func (o *engineOptions) options(cmd *cobra.Command) (*remote.Options, error) {
 	case o.timeout < 0:
 		return nil, ui.Usagef(cmd, "--task-timeout %v: want a time, or 0 for none", o.timeout)
 	}
-	all := &remote.Options{Shared: o.shared, Groups: o.groups}
-	if all.Groups == 0 {
-		all.Groups = defaultGroups
-	}
+	all := &remote.Options{Shared: o.shared, Groups: cmp.Or(o.groups, defaultGroups)}
 	command := &remote.Command{Label: kind, Processes: o.processes, Window: 1, Timeout: o.timeout}
 	switch kind {
 	case "local":

@@ -109,9 +109,7 @@ func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
 		}
 		o.Relevant = &o.relevant
 	}
-	if o.test == "" {
-		o.test = strings.TrimSuffix(o.train, "/") + ingest.TestSuffix
-	}
+	o.test = cmp.Or(o.test, strings.TrimSuffix(o.train, "/")+ingest.TestSuffix)
 	if o.Metrics, err = evaluate.ParseMetrics(o.metrics); err != nil {
 		return ui.Usagef(cmd, "--metrics: %v", err)
 	}

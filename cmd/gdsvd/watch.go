@@ -69,9 +69,7 @@ func (a *app) watch(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if a.listen == "" {
-		a.listen = watch.DefaultListen
-	}
+	a.listen = cmp.Or(a.listen, watch.DefaultListen)
 	server, err := a.serve(cmd, source, path)
 	if err != nil {
 		return err

@@ -122,7 +122,7 @@ func (c *counter) Write(b []byte) (int, error) {
 type tableFile struct {
 	t      *table
 	w      *parquet.Writer
-	ids    parquet.Int64s
+	ids    []int64
 	values []parquet.Values
 }
 
@@ -161,7 +161,7 @@ func (f *tableFile) write(w *window) error {
 			}
 			f.ids = append(f.ids, x)
 		}
-		f.values = append(f.values, f.ids)
+		f.values = append(f.values, parquet.Int64s(f.ids))
 	} else if f.t.idName != "" {
 		f.values = append(f.values, parquet.Strings(w.ids))
 	}
@@ -170,7 +170,7 @@ func (f *tableFile) write(w *window) error {
 	}
 	m := w.x.RawMatrix()
 	for j := range m.Cols {
-		f.values = append(f.values, parquet.Float64s{X: m.Data[j:], Stride: m.Stride})
+		f.values = append(f.values, parquet.Float64s(m.Data[j:], m.Stride))
 	}
 	return f.w.Group(m.Rows, f.values...)
 }

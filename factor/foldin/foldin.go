@@ -33,6 +33,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/history"
+	"github.com/gdsvd/gdsvd/factor/internal/source"
 	"github.com/gdsvd/gdsvd/stream/view"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -267,26 +268,12 @@ func (p *projecting) valueError(err error) error {
 	if !ok {
 		return err
 	}
-	rows, cols := csr.Orient(p.store, csr.RowAxis, csr.ColAxis)
 	row, col := e.Row, e.Col
 	if p.o.Columns { // of the matrix
 		row = int64(slices.Index(p.place, uint32(row)))
 	} else {
 		col = int64(slices.Index(p.place, uint32(col)))
 	}
-	return fmt.Errorf("%s: %s", p.store.Path(), e.Say("row "+idOf(p.store, rows, row), "column "+idOf(p.store, cols, col)))
-}
-
-// idOf is an id of a store for an error.
-func idOf(store *csr.Store, axis csr.Axis, i int64) string {
-	ids, err := store.IDs(axis)
-	if err == nil {
-		defer ids.Close()
-		for at := int64(0); ids.Next(); at++ {
-			if at == i {
-				return ids.String()
-			}
-		}
-	}
-	return fmt.Sprintf("%d (from 0)", i)
+	store := source.New(p.store)
+	return fmt.Errorf("%s: %s", p.store.Path(), e.Say("row "+store.IDOf(csr.RowAxis, row), "column "+store.IDOf(csr.ColAxis, col)))
 }

@@ -29,7 +29,7 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	negative := ingested(t, []rating{{"a", "i0003", 2}, {"bad", "i0004", -2}}, ingest.OrientRows)
-	refused("log1p makes -2 in row bad, column i0004, NaN", r, negative, o)
+	refused(`log1p makes -2 in row "bad", column "i0004", NaN`, r, negative, o)
 	refused("a projection needs a directory", r, store, foldin.Options{})
 	must.Get(foldin.Project(t.Context(), r, store, o))(t)
 	if _, err := foldin.Project(t.Context(), r, store, o); !errors.Is(err, fs.ErrExist) {

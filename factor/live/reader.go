@@ -337,10 +337,8 @@ func (f *Folder) holds(path string) bool {
 	if strings.HasSuffix(path, vfs.PartialSuffix) {
 		return false
 	}
-	for _, file := range []string{factor.ResultFile, csr.ManifestName, layout.Checkpoint} {
-		if _, err := f.fs.Stat(filepath.Join(path, file)); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{factor.ResultFile, csr.ManifestName, layout.Checkpoint}, func(file string) bool {
+		_, err := f.fs.Stat(filepath.Join(path, file))
+		return err == nil
+	})
 }

@@ -91,9 +91,7 @@ func newRun(f *Factorisation, store *csr.Store, o Options) (*run, error) {
 		return nil, fmt.Errorf("%s: a factorisation without triplets, or of no rows, has no scores", store.Path())
 	}
 	r.N = int(min(int64(r.N), among))
-	if r.To == 0 {
-		r.To = rows
-	}
+	r.To = cmp.Or(r.To, rows)
 	return r, nil
 }
 

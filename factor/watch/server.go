@@ -89,9 +89,7 @@ const MinToken = 8
 
 // Listen begins to serve. Close ends it.
 func Listen(ctx context.Context, o Options) (*Server, error) {
-	if o.Listen == "" {
-		o.Listen = DefaultListen
-	}
+	o.Listen = cmp.Or(o.Listen, DefaultListen)
 	host, port, err := net.SplitHostPort(o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: want HOST:PORT, such as %s: %w", o.Listen, DefaultListen, err)

@@ -104,12 +104,7 @@ func (c *compiler) correspondence(Step) {
 		c.tells(i, "columns", "sum")
 	} else {
 		c.tell("sum", c.src.Cols(), func() []float64 { return masses }, func(x []float64) {
-			masses = x
-			var s sum
-			for _, v := range x {
-				s.add(v)
-			}
-			all = s.value()
+			all, masses = added(x).value(), x
 			derive()
 		})
 	}

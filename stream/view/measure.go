@@ -219,15 +219,11 @@ func (l *lane) compute(v *View, b *csr.Block, upTo int, record bool) {
 func load(val []float64, b *csr.Block, table *[256]float64, first, end uint32) {
 	switch {
 	case len(b.Code) > 0:
-		for i, c := range b.Code[first:end] {
-			val[i] = table[c]
-		}
+		lookUp(val, b.Code[first:end], table)
 	case table == nil:
 		copy(val, b.Val[first:end])
 	default:
-		for i := range val {
-			val[i] = table[0]
-		}
+		lookUp(val, nil, table)
 	}
 }
 

@@ -69,11 +69,7 @@ func (c *compiler) pearson(s Step) {
 		return
 	}
 	c.tell("sum", c.src.Cols(), func() []float64 { return c.ops[at].col }, func(x []float64) {
-		var s sum
-		for _, v := range x {
-			s.add(v)
-		}
-		c.ops[at].col, all = x, s.value()
+		c.ops[at].col, all = x, added(x).value()
 		derive()
 	})
 }

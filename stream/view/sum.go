@@ -40,6 +40,13 @@ func (s *sum) plusProduct(x, y float64, t sum) {
 
 func (s sum) value() float64 { return s.hi + s.lo }
 
+func added(x []float64) (s sum) {
+	for _, v := range x {
+		s.add(v)
+	}
+	return s
+}
+
 // mean is over n, or exactly 0 where the sum may be no more than the rounding of n terms whose squares add up to size.
 func (s sum) mean(n, size, rounding float64) float64 {
 	m := s.over(n)

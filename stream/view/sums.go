@@ -292,17 +292,13 @@ func (s *sums) finish() {
 
 func products(q [][]float64) (qq [][]sum, qs []sum) {
 	for t := range q {
-		var s sum
-		for _, v := range q[t] {
-			s.add(v)
-		}
 		row := make([]sum, len(q))
 		for u := range q {
 			for j, v := range q[t] {
 				row[u].addProduct(v, q[u][j])
 			}
 		}
-		qs, qq = append(qs, s), append(qq, row)
+		qs, qq = append(qs, added(q[t])), append(qq, row)
 	}
 	return qq, qs
 }

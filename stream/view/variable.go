@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -77,17 +78,12 @@ func (m *moments) highlyVariable(flavor string, n int, rows, rounding float64, p
 // dispersion is that of a column and its mean, in logarithms for some; NaN where they are not known.
 func (m *moments) dispersion(flavor string, j int, rows, rounding float64) (mean, dispersion float64) {
 	size := m.square[j].value()
-	mean = m.sum[j].mean(rows, size, rounding)
-	if mean == 0 {
-		mean = 1e-12
-	}
+	mean = cmp.Or(m.sum[j].mean(rows, size, rounding), 1e-12)
 	d := variance(m.square[j], m.sum[j], size, rows, rounding) / (rows - 1) / mean
 	if flavor != seurat {
 		return mean, d
 	}
-	if d == 0 {
-		d = math.NaN()
-	}
+	d = cmp.Or(d, math.NaN())
 	return math.Log1p(mean), math.Log(d)
 }
 
@@ -192,11 +188,9 @@ func meanAndDeviation(x []float64, rounding float64) (mean, deviation float64) {
 	if len(x) == 1 {
 		return x[0] - 1, 1
 	}
-	var s, squares sum
-	for _, v := range x {
-		s.add(v)
-	}
+	s := added(x)
 	mean = s.over(float64(len(x)))
+	var squares sum
 	for _, v := range x {
 		d := distance(v, mean, rounding)
 		squares.addProduct(d, d)

@@ -29,7 +29,7 @@ func TestErrors(t *testing.T) {
 	for size := range 2000 {
 		w, err := parquet.NewWriter(&full{size}, columns[:2])
 		if err == nil {
-			err = errors.Join(w.Group(3, parquet.Strings{"a", "b", "c"}, parquet.Int64s{1, 2, 3}), w.Close())
+			err = errors.Join(w.Group(3, parquet.Strings([]string{"a", "b", "c"}), parquet.Int64s([]int64{1, 2, 3})), w.Close())
 		}
 		if err == nil {
 			whole = size

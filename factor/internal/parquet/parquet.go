@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -29,62 +30,37 @@ type Column struct {
 	Type Type
 }
 
-// Values of a column in a row group: Int32s, Int64s, Float64s or Strings.
-type Values interface {
-	is(Type) bool
-	// add appends values from number i on, at least one, and returns the number of the one behind.
-	add(page []byte, i, n int) ([]byte, int)
+// Values of a column in a row group.
+type Values struct {
+	of    Type
+	bytes bool // a String is not UTF-8
+	add   func(page []byte, i int) []byte
 }
 
-type (
-	// Int32s are the values of an Int32 column.
-	Int32s []int32
-	// Int64s are the values of an Int64 column.
-	Int64s []int64
-	// Strings are the values of a String column.
-	Strings []string
-	// Float64s are the values of a Float64 column: every Stride-th of X.
-	Float64s struct {
-		X      []float64
-		Stride int
-	}
-)
+func Int32s(v []int32) Values {
+	return Values{of: Int32, add: func(page []byte, i int) []byte { return binary.LittleEndian.AppendUint32(page, uint32(v[i])) }}
+}
 
-func (v Int32s) is(t Type) bool   { return t == Int32 }
-func (v Int64s) is(t Type) bool   { return t == Int64 }
-func (v Strings) is(t Type) bool  { return t == String }
-func (v Float64s) is(t Type) bool { return t == Float64 }
+func Int64s(v []int64) Values {
+	return Values{of: Int64, add: func(page []byte, i int) []byte { return binary.LittleEndian.AppendUint64(page, uint64(v[i])) }}
+}
+
+// Float64s are every stride-th of x.
+func Float64s(x []float64, stride int) Values {
+	return Values{of: Float64, add: func(page []byte, i int) []byte {
+		return binary.LittleEndian.AppendUint64(page, math.Float64bits(x[i*stride]))
+	}}
+}
+
+func Strings(v []string) Values {
+	bytes := slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) })
+	return Values{String, bytes, func(page []byte, i int) []byte {
+		return append(binary.LittleEndian.AppendUint32(page, uint32(len(v[i]))), v[i]...)
+	}}
+}
 
 // pageBytes is about how large a page becomes.
 const pageBytes = 1 << 20
-
-func (v Int32s) add(page []byte, i, n int) ([]byte, int) {
-	for ; i < n && len(page) < pageBytes; i++ {
-		page = binary.LittleEndian.AppendUint32(page, uint32(v[i]))
-	}
-	return page, i
-}
-
-func (v Int64s) add(page []byte, i, n int) ([]byte, int) {
-	for ; i < n && len(page) < pageBytes; i++ {
-		page = binary.LittleEndian.AppendUint64(page, uint64(v[i]))
-	}
-	return page, i
-}
-
-func (v Strings) add(page []byte, i, n int) ([]byte, int) {
-	for ; i < n && len(page) < pageBytes; i++ {
-		page = append(binary.LittleEndian.AppendUint32(page, uint32(len(v[i]))), v[i]...)
-	}
-	return page, i
-}
-
-func (v Float64s) add(page []byte, i, n int) ([]byte, int) {
-	for ; i < n && len(page) < pageBytes; i++ {
-		page = binary.LittleEndian.AppendUint64(page, math.Float64bits(v.X[i*v.Stride]))
-	}
-	return page, i
-}
 
 // Writer writes a file. What it keeps in memory is a page and, for each column of each row group, about
 // 40 bytes and its name.
@@ -137,18 +113,16 @@ func (p *Writer) Group(rows int, values ...Values) error {
 	}
 	chunks := make([]chunk, len(values))
 	for c, v := range values {
-		if !v.is(p.columns[c].Type) {
-			panic(fmt.Sprintf("parquet: %T for column %q of type %d", v, p.columns[c].Name, p.columns[c].Type))
+		if v.of != p.columns[c].Type {
+			panic(fmt.Sprintf("parquet: values of type %d for column %q of type %d", v.of, p.columns[c].Name, p.columns[c].Type))
 		}
-		if s, ok := v.(Strings); ok && !p.bytes[c] {
-			for _, text := range s {
-				p.bytes[c] = p.bytes[c] || !utf8.ValidString(text)
-			}
-		}
+		p.bytes[c] = p.bytes[c] || v.bytes
 		chunks[c].begin = p.at
 		for i := 0; i < rows && p.err == nil; {
 			first := i
-			p.page, i = v.add(p.page[:0], i, rows)
+			for p.page = p.page[:0]; i < rows && len(p.page) < pageBytes; i++ {
+				p.page = v.add(p.page, i)
+			}
 			p.write(pageHeader(len(p.page), i-first, crc32.ChecksumIEEE(p.page)))
 			p.write(p.page)
 		}

@@ -32,7 +32,7 @@ func TestReadByOthers(t *testing.T) {
 			ranks := rapid.SliceOfN(rapid.Int32(), n, n).Draw(t, "ranks")
 			x := rapid.SliceOfN(rapid.Float64(), 2*n, 2*n).Draw(t, "x")
 			err := w.Group(n, parquet.Strings(ids), parquet.Int64s(users), parquet.Int32s(ranks),
-				parquet.Float64s{X: x, Stride: 2}, parquet.Float64s{X: x[min(1, len(x)):], Stride: 2})
+				parquet.Float64s(x, 2), parquet.Float64s(x[min(1, len(x)):], 2))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestPages(t *testing.T) {
 	var file bytes.Buffer
 	w, err := parquet.NewWriter(&file, columns[3:4])
 	if err == nil {
-		err = errors.Join(w.Group(len(x), parquet.Float64s{X: x, Stride: 1}), w.Close())
+		err = errors.Join(w.Group(len(x), parquet.Float64s(x, 1)), w.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestManyColumns(t *testing.T) {
 		var values []parquet.Values
 		for c := range n {
 			many = append(many, parquet.Column{Name: fmt.Sprint("c", c), Type: parquet.Int64})
-			values = append(values, parquet.Int64s{int64(c)})
+			values = append(values, parquet.Int64s([]int64{int64(c)}))
 		}
 		var file bytes.Buffer
 		w, err := parquet.NewWriter(&file, many)

@@ -52,9 +52,9 @@ type Writer struct {
 
 // group is the values of a column in a row group.
 type group struct {
-	texts  parquet.Strings
-	ints   parquet.Int64s
-	ranks  parquet.Int32s
+	texts  []string
+	ints   []int64
+	ranks  []int32
 	floats []float64
 }
 
@@ -181,7 +181,7 @@ func (t *Writer) group(line []*Value) error {
 func (t *Writer) end() error {
 	var values []parquet.Values
 	for c, g := range t.of {
-		values = append(values, [...]parquet.Values{g.texts, g.ints, g.ranks, parquet.Float64s{X: g.floats, Stride: 1}}[t.columns[c].Kind])
+		values = append(values, [...]parquet.Values{parquet.Strings(g.texts), parquet.Int64s(g.ints), parquet.Int32s(g.ranks), parquet.Float64s(g.floats, 1)}[t.columns[c].Kind])
 		t.of[c] = group{g.texts[:0], g.ints[:0], g.ranks[:0], g.floats[:0]}
 	}
 	n := t.n

@@ -162,51 +162,31 @@ func (r *reader) Describe() format.Description {
 	return format.Description{Notes: []string{fmt.Sprintf("%s; values count allele A1, and genotypes that were not called are missing entries", order)}}
 }
 
-// labels are the lines of a .fam or .bim file, of six fields with spaces or tabs between them.
-type labels struct {
-	lines *text.Lines
-	side  format.Side
-	close func() error
-	id    []byte
-	title []byte
-}
-
-// Labels begins to read the samples of a .fam file, or the variants of a .bim file.
+// Labels begins to read the samples of a .fam file, each by its id within its family, or the variants of a .bim file: the id of
+// one and the allele that is counted, as in the header of PLINK's .raw files. A variant without id is known by its place and alleles.
+// Lines have six fields with spaces or tabs between them.
 func Labels(side format.Side, in *format.Input, close func() error) (format.IDs, error) {
-	lines, err := text.NewLines(in)
-	if err != nil {
-		return nil, errors.Join(err, close())
+	if side == format.RowSide {
+		return labels(in, "family, sample, father, mother, sex and phenotype", func(f [][]byte, to *format.Label) { to.ID = f[1] }, close)
 	}
-	return &labels{lines: lines, side: side, close: close}, nil
+	var id, title []byte
+	return labels(in, "chromosome, variant, centimorgans, position, A1 and A2", func(f [][]byte, to *format.Label) {
+		id, title = append(id[:0], f[1]...), fmt.Appendf(title[:0], "%s:%s %s/%s", f[0], f[3], f[4], f[5])
+		if string(f[1]) == "." {
+			id = fmt.Appendf(id[:0], "%s:%s:%s:%s", f[0], f[3], f[5], f[4])
+		}
+		id = append(append(id, '_'), f[4]...)
+		to.ID, to.Title = id, title
+	}, close)
 }
 
-// fields of a line: of a sample family, id, father, mother, sex, phenotype; of a variant chromosome, id, centimorgans, position, A1, A2.
-const fields = 6
-
-// Next is the next sample, by its id within its family, or variant: its id and the allele that is counted, as
-// in the header of PLINK's .raw files. A variant without id is known by its place and alleles.
-func (l *labels) Next() (format.Label, error) {
-	label := format.Label{File: l.lines.In.Name, Line: l.lines.Line()}
-	line, err := l.lines.ReadLine()
-	if err != nil {
-		return label, err
-	}
-	f := bytes.Fields(line)
-	if len(f) != fields {
-		want := map[format.Side]string{format.RowSide: "family, sample, father, mother, sex and phenotype", format.ColSide: "chromosome, variant, centimorgans, position, A1 and A2"}[l.side]
-		return label, &format.ParseError{File: label.File, Line: label.Line, Text: text.Shorten(line), Err: fmt.Errorf("%w: %d", text.ErrFields, len(f)), Want: want}
-	}
-	if l.side == format.RowSide {
-		label.ID = f[1]
-		return label, nil
-	}
-	l.id, l.title = append(l.id[:0], f[1]...), fmt.Appendf(l.title[:0], "%s:%s %s/%s", f[0], f[3], f[4], f[5])
-	if string(f[1]) == "." {
-		l.id = fmt.Appendf(l.id[:0], "%s:%s:%s:%s", f[0], f[3], f[5], f[4])
-	}
-	l.id = append(append(l.id, '_'), f[4]...)
-	label.ID, label.Title = l.id, l.title
-	return label, nil
+func labels(in *format.Input, want string, label func(fields [][]byte, to *format.Label), close func() error) (format.IDs, error) {
+	return text.NewLabels(in, want, func(line []byte, to *format.Label) error {
+		f := bytes.Fields(line)
+		if len(f) != 6 {
+			return fmt.Errorf("%w: %d", text.ErrFields, len(f))
+		}
+		label(f, to)
+		return nil
+	}, close)
 }
-
-func (l *labels) Close() error { return l.close() }

@@ -41,8 +41,7 @@ type runInfo struct {
 }
 
 func (r *runInfo) header() []byte {
-	b := make([]byte, 0, runHeader)
-	b = append(b, runMagic...)
+	b := append(make([]byte, 0, runHeader), runMagic...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.n))
 	b = binary.LittleEndian.AppendUint64(b, r.least)
 	b = binary.LittleEndian.AppendUint64(b, r.most)

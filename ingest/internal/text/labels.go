@@ -9,22 +9,21 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// Labels are ids, one a line, as format.IDs. Where the lines have fields that tabs
-// separate, one is the id and one may be the title.
+// Labels are ids, one a line, as format.IDs.
 type Labels struct {
-	lines     *Lines
-	id, title int
-	close     func() error
+	lines *Lines
+	parse func(line []byte, to *format.Label) error
+	close func() error
 }
 
-// NewLabels begins to read a text. id and title are fields counted from 0; id < 0: the whole
-// line is the id, title < 0: there are none.
-func NewLabels(in *format.Input, id, title int, close func() error) (*Labels, error) {
+// NewLabels begins to read a text of lines of the form want, which parse takes apart.
+func NewLabels(in *format.Input, want string, parse func(line []byte, to *format.Label) error, close func() error) (*Labels, error) {
 	lines, err := NewLines(in)
 	if err != nil {
 		return nil, errors.Join(err, close())
 	}
-	return &Labels{lines, id, title, close}, nil
+	lines.Want = want
+	return &Labels{lines, parse, close}, nil
 }
 
 func (l *Labels) Next() (format.Label, error) {
@@ -33,25 +32,32 @@ func (l *Labels) Next() (format.Label, error) {
 	if err != nil {
 		return label, err
 	}
-	label.ID = line
-	if l.id >= 0 {
-		label.ID = field(line, l.id)
-	}
-	label.Title = field(line, l.title)
-	bad := error(nil)
-	switch {
-	case len(label.ID) == 0:
-		bad = fmt.Errorf("%w: no id", ErrEmptyField)
-	case l.id < 0 && bytes.IndexByte(line, '\t') >= 0:
-		bad = fmt.Errorf("%w: a tab in the id", ErrFields)
-	}
-	if bad != nil {
-		return label, &format.ParseError{File: label.File, Line: label.Line, Text: Shorten(line), Err: bad, Want: "one id a line"}
+	if err := l.parse(line, &label); err != nil {
+		return label, l.lines.Fail(label.Line, -1, "", line, err)
 	}
 	return label, nil
 }
 
 func (l *Labels) Close() error { return l.close() }
+
+// FieldLabels begins to read a text. Where its lines have fields that tabs separate, one is the id and one may be
+// the title: id and title are fields counted from 0; id < 0: the whole line is the id, title < 0: there are none.
+func FieldLabels(in *format.Input, id, title int, close func() error) (*Labels, error) {
+	return NewLabels(in, "one id a line", func(line []byte, to *format.Label) error {
+		to.ID = line
+		if id >= 0 {
+			to.ID = field(line, id)
+		}
+		to.Title = field(line, title)
+		switch {
+		case len(to.ID) == 0:
+			return fmt.Errorf("%w: no id", ErrEmptyField)
+		case id < 0 && bytes.IndexByte(line, '\t') >= 0:
+			return fmt.Errorf("%w: a tab in the id", ErrFields)
+		}
+		return nil
+	}, close)
+}
 
 func field(line []byte, n int) []byte {
 	for part := range bytes.SplitSeq(line, []byte{'\t'}) {

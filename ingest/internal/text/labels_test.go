@@ -32,7 +32,7 @@ func FuzzLabels(f *testing.F) {
 		fields := [][2]int{{0, 1}, {0, -1}, {-1, -1}}[mode%3]
 		in := &format.Input{Name: "in", Stream: stream{bufio.NewReaderSize(strings.NewReader(s), format.ChunkBytes)}}
 		closed := 0
-		labels, err := NewLabels(in, fields[0], fields[1], func() error { closed++; return nil })
+		labels, err := FieldLabels(in, fields[0], fields[1], func() error { closed++; return nil })
 		s = strings.TrimPrefix(s, BOM)
 		if s == "" {
 			if !errors.Is(err, format.ErrEmpty) || closed != 1 {

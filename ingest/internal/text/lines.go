@@ -245,14 +245,7 @@ func CutLine(text []byte) (line, rest []byte) {
 	return line, rest
 }
 
-func Blank(l []byte) bool {
-	for _, c := range l {
-		if c != ' ' && c != '\t' {
-			return false
-		}
-	}
-	return true
-}
+func Blank(l []byte) bool { return len(bytes.TrimLeft(l, " \t")) == 0 }
 
 // Counted is Lines that number the lines that count, those of a matrix row or value.
 type Counted struct {

@@ -134,12 +134,9 @@ func isTitle(name string) bool {
 		return false
 	}
 	last := words[len(words)-1]
-	for _, w := range []string{"title", "name", "label", "titel", "titre", "titulo", "título", "nombre", "nom"} {
-		if last == w || len(words) == 1 && len(w) > 3 && strings.HasSuffix(last, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"title", "name", "label", "titel", "titre", "titulo", "título", "nombre", "nom"}, func(w string) bool {
+		return last == w || len(words) == 1 && len(w) > 3 && strings.HasSuffix(last, w)
+	})
 }
 
 func (r *Reader) Next() (format.Label, error) {

@@ -2,6 +2,7 @@
 package block
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
@@ -219,10 +220,7 @@ func (r *descent) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (resi
 	buf := new(tallskinny.Scratch).Each(r.Arena, n, tallskinny.ChunkRows*2*l)
 	r.small.Reset(n, 1, c)
 	r.QR.Gram.Reset(n, l, l)
-	unit := r.Arena.Largest(y.RawMatrix())
-	if unit == 0 {
-		unit = 1
-	}
+	unit := cmp.Or(r.Arena.Largest(y.RawMatrix()), 1)
 	r.Arena.Sweep(n, tallskinny.ChunkRows, 8*l*l, tallskinny.Reads(y.RawMatrix(), r.X.RawMatrix(), r.last.RawMatrix()).Writes(y.RawMatrix()), func(worker, seg, first, rows int) {
 		b := buf(worker)
 		yw, qw := tallskinny.Zeros(b, rows, l), tallskinny.Zeros(b[tallskinny.ChunkRows*l:], rows, c)

@@ -2,6 +2,7 @@
 package lanczos
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -73,13 +74,8 @@ const mostColumns = 1e6
 
 // fit returns k with the defaults for a rank filled in.
 func (k Krylov) fit(rank int) Krylov {
-	if k.Columns == 0 {
-		k.Columns = max(4, min(16, rank/3))
-	}
-	if k.Basis == 0 {
-		k.Basis = max(2*rank, rank+40) + 4*k.Columns
-	}
-	k.Basis = max(k.Basis, 2*k.Columns)
+	k.Columns = cmp.Or(k.Columns, max(4, min(16, rank/3)))
+	k.Basis = max(cmp.Or(k.Basis, max(2*rank, rank+40)+4*k.Columns), 2*k.Columns)
 	return k
 }
 

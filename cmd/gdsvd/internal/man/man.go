@@ -2,6 +2,7 @@
 package man
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -45,11 +46,8 @@ func Page(cmd *cobra.Command, h Header) []byte {
 	use := strings.TrimPrefix(cmd.UseLine(), cmd.CommandPath())
 	p.line(bold(cmd.CommandPath()) + escape(use))
 	p.macro("SH", "DESCRIPTION")
-	long := cmd.Long
-	if long == "" {
-		long = cmd.Short + "."
-	}
-	p.text(strings.TrimSuffix(strings.TrimSpace(long), strings.TrimSpace(ui.ExitHelp)))
+	long := strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short+"."))
+	p.text(strings.TrimSuffix(long, strings.TrimSpace(ui.ExitHelp)))
 	if below := Commands(cmd)[1:]; len(below) > 0 {
 		p.macro("SH", "COMMANDS")
 		for _, c := range below {

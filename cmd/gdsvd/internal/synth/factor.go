@@ -238,10 +238,7 @@ func solveBase(ctx context.Context, base *csr.Store, k int, o *WriteOptions) (_ 
 			return nil
 		},
 	})
-	if err == nil {
-		err = ctx.Err() // a cancelled run is no fault of the solver's
-	}
-	if err != nil {
+	if err := cmp.Or(err, ctx.Err()); err != nil { // a cancelled run is no fault of the solver's
 		return nil, err
 	}
 	if res.Status != solver.Converged {

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -54,22 +55,15 @@ func machine(_ []string, a slog.Attr) slog.Attr {
 type printable struct{ w io.Writer }
 
 func (p printable) Write(line []byte) (int, error) {
-	var out []byte
-	from := 0
-	for i := 0; i < len(line); {
-		r, n := utf8.DecodeRune(line[i:])
+	out := make([]byte, 0, len(line))
+	for _, r := range string(line) {
 		if r >= 0x7f && r <= 0x9f {
-			out = append(out, line[from:i]...)
-			out = append(out, `\u00`...)
-			out = strconv.AppendInt(out, int64(r), 16)
-			from = i + n
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = utf8.AppendRune(out, r)
 		}
-		i += n
 	}
-	if out == nil {
-		return p.w.Write(line)
-	}
-	if _, err := p.w.Write(append(out, line[from:]...)); err != nil {
+	if _, err := p.w.Write(out); err != nil {
 		return 0, err
 	}
 	return len(line), nil

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -54,9 +55,7 @@ type Display struct {
 }
 
 func NewDisplay(w io.Writer, o DisplayOptions) *Display {
-	if o.Interval == 0 {
-		o.Interval = 5 * time.Second
-	}
+	o.Interval = cmp.Or(o.Interval, 5*time.Second)
 	d := &Display{o: o, w: w, now: time.Now, alive: time.Second}
 	var out io.Writer = (*logWriter)(d)
 	if o.Quiet {
