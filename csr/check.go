@@ -1,6 +1,7 @@
 package csr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,9 +63,7 @@ func Check(ctx context.Context, path string, o CheckOptions) (*CheckReport, erro
 }
 
 func newChecker(path string, o CheckOptions) *checker {
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS())
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
 	}
@@ -193,7 +192,7 @@ func (c *checker) shard(ctx context.Context, i int) (err error) {
 }
 
 func (c *checker) block(s *shard, b *blockMeta, dst *Block, dec *valueDecoder) error {
-	if err := b.decode(s.m.Bytes()[b.offset:], dst, c.manifest.Cols, dec); err != nil {
+	if err := s.decode(b, nil, dst, c.manifest.Cols, dec); err != nil {
 		c.incomplete = true
 		if err := c.problem(describe(c.FS, c.path, s, b, err)); err != nil {
 			return err

@@ -37,10 +37,12 @@ type memInfo struct {
 
 type memMapping []byte
 
-func (m memMapping) Bytes() []byte                         { return m }
+func (m memMapping) Size() int64                           { return int64(len(m)) }
 func (m memMapping) Advise(vfs.Advice, int64, int64) error { return nil }
 func (m memMapping) Cached(int64) (bool, error)            { return false, errors.ErrUnsupported }
 func (m memMapping) Close() error                          { return nil }
+
+func (m memMapping) Bytes(off, n int64, _ bool) ([]byte, error) { return m[off : off+n], nil }
 
 func (m memMapping) ReadDirect(*vfs.Buffer, int, int64) error { return errors.ErrUnsupported }
 

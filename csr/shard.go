@@ -48,7 +48,7 @@ func (l *shardLoader) load(i int) (_ *shard, err error) {
 		}
 		return nil, err
 	}
-	s := &shard{name: info.Name, m: m, size: int64(len(m.Bytes()))}
+	s := &shard{name: info.Name, m: m, size: m.Size()}
 	usable := false
 	defer func() {
 		if err != nil || !usable {
@@ -93,21 +93,25 @@ func (l *shardLoader) frame(s *shard, i int) (bool, error) {
 		return false, l.bad(info, "file", min(s.size, info.Size), "%d bytes where the manifest says %d", s.size, info.Size)
 	}
 	// validate has made sure that the parts fit into the size.
-	b := s.m.Bytes()
-	headerEnd := headerSize + 8*len(l.manifest.Values.Table)
-	footerAt := len(b) - trailerSize - footerRecord*int(info.Blocks)
-	footer, trailer := b[footerAt:len(b)-trailerSize], b[len(b)-trailerSize:]
-	headerCRC, err := l.header(b[:headerEnd], info, i)
+	headerEnd := int64(headerSize + 8*len(l.manifest.Values.Table))
+	footerAt := s.size - trailerSize - footerRecord*info.Blocks
+	header, err := s.m.Bytes(0, headerEnd, false)
+	end, bad := s.m.Bytes(footerAt, s.size-footerAt, false)
+	if err = errors.Join(err, bad); err != nil {
+		return false, err
+	}
+	footer, trailer := end[:len(end)-trailerSize], end[len(end)-trailerSize:]
+	headerCRC, err := l.header(header, info, i)
 	if err != nil {
 		return false, err
 	}
-	if err := l.trailer(trailer, info, int64(footerAt)); err != nil {
+	if err := l.trailer(trailer, info, footerAt); err != nil {
 		return false, err
 	}
 	if crc.Sum(footerCRC(footer, headerCRC)) != info.CRC {
-		return false, l.bad(info, "footer", int64(footerAt), "%w", crc.ErrMismatch)
+		return false, l.bad(info, "footer", footerAt, "%w", crc.ErrMismatch)
 	}
-	return l.footer(s, footer, info, int64(headerEnd), int64(footerAt))
+	return l.footer(s, footer, info, headerEnd, footerAt)
 }
 
 // header compares the header with what it must be, and returns the crc it must have.

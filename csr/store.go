@@ -1,12 +1,15 @@
 package csr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/crc"
@@ -43,9 +46,7 @@ type Store struct {
 //
 // Errors: fs.ErrNotExist, [ErrNotStore], [ErrCorrupt], [ErrVersion], or a fault of the file system.
 func Open(path string, o OpenOptions) (*Store, error) {
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS())
 	m, size, err := readManifest(o.FS, path)
 	if err != nil {
 		return nil, err
@@ -62,17 +63,26 @@ func Open(path string, o OpenOptions) (*Store, error) {
 	return s, nil
 }
 
+// mostOpening shards are opened at a time.
+const mostOpening = 16
+
 func (s *Store) load() error {
 	l := &shardLoader{fs: s.fs, store: s.path, manifest: s.manifest, report: func(err error) error { return err }}
-	for i := range s.manifest.Shards {
-		sh, err := l.load(i)
-		if err != nil {
+	s.shards = make([]*shard, len(s.manifest.Shards))
+	var g errgroup.Group
+	g.SetLimit(min(mostOpening, 1+len(s.shards)/8)) // stores may have thousands, and each may be far away
+	for i := range s.shards {
+		g.Go(func() (err error) {
+			s.shards[i], err = l.load(i)
 			return err
-		}
-		s.shards = append(s.shards, sh)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, sh := range s.shards {
 		s.size += sh.size
-		// Only a hint. Stores may have thousands of shards: what was read of the frame goes.
-		_ = sh.m.Advise(vfs.DontNeed, 0, sh.size)
+		_ = sh.m.Advise(vfs.DontNeed, 0, sh.size) // only a hint: what was read of the frame goes
 	}
 	s.gather()
 	for _, a := range []Axis{RowAxis, ColAxis} {
@@ -168,7 +178,9 @@ func (s *Store) Close() error {
 	}
 	err := s.ahead.Close()
 	for _, sh := range s.shards {
-		err = errors.Join(err, sh.m.Close())
+		if sh != nil { // opening has failed
+			err = errors.Join(err, sh.m.Close())
+		}
 	}
 	return err
 }
@@ -297,29 +309,34 @@ func allocated(n int64) int64 {
 // unchecked kernels may run on it. Safe for concurrent use with distinct dst.
 // After an error dst is empty.
 //
-// Errors: [ErrCorrupt], also when the file was truncated or could not be read.
+// Errors: [ErrCorrupt], also when the file was truncated or could not be read; of an object of a bucket those of its server.
 func (s *Store) DecodeBlock(i int, dst *Block) error {
 	if s.closed.Load() {
 		return fmt.Errorf("decode block %d: store %s is closed", i, s.path)
 	}
 	b := &s.blocks[i]
+	sh := s.shards[s.shardOf[i]]
 	data, letGo := s.ahead.Bytes(i, b.offset)
-	if data == nil {
-		data = s.shards[s.shardOf[i]].m.Bytes()[b.offset:]
-	}
-	err := b.decode(data, dst, s.manifest.Cols, s.dec)
+	err := sh.decode(b, data, dst, s.manifest.Cols, s.dec)
 	letGo()
 	if err != nil {
-		return describe(s.fs, s.path, s.shards[s.shardOf[i]], b, err)
+		return describe(s.fs, s.path, sh, b, err)
 	}
 	return nil
 }
 
-// decode decodes a block from data, which begins with it. Errors: *codec.Damage relative to the
-// file, *fault.Error.
-func (b *blockMeta) decode(data []byte, dst *Block, cols int64, dec *valueDecoder) error {
+// decode decodes a block from data, which begins with it; nil: from the map. Errors: *codec.Damage relative to the
+// file, *fault.Error, and those of fetching the bytes.
+func (s *shard) decode(b *blockMeta, data []byte, dst *Block, cols int64, dec *valueDecoder) (err error) {
+	if data == nil {
+		data, err = s.m.Bytes(b.offset, int64(b.size), true)
+	}
+	if err != nil {
+		dst.empty()
+		return err
+	}
 	data = data[:b.size]
-	err := fault.Guard(func() error {
+	err = fault.Guard(func() error {
 		block := codec.Summed{Level: dec.level, Data: data}
 		err := decodeBlock(dst, &block, b, cols, dec)
 		block.UpTo(len(data))

@@ -2,6 +2,7 @@ package csr
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,9 +20,7 @@ import (
 // Dir until Commit. Under force an existing store is replaced; anything else
 // that exists at path is refused and left alone. Errors are those of Create.
 func Stage(fsys vfs.FS, path string, force bool) (*vfs.Staging, error) {
-	if fsys == nil {
-		fsys = vfs.OS()
-	}
+	fsys = cmp.Or(fsys, vfs.OS())
 	return vfs.Stage(fsys, path, force, func(path string) error { return replaceable(fsys, path) }, nil)
 }
 
@@ -125,9 +124,7 @@ type Writer struct {
 // !Force, vfs.ErrLocked if another process is writing it. Under Force only a store
 // is ever replaced, never another kind of directory.
 func Create(path string, o CreateOptions) (*Writer, error) {
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
+	o.FS = cmp.Or(o.FS, vfs.OS())
 	if o.ShardSize <= 0 {
 		o.ShardSize = DefaultShard
 	}

@@ -178,7 +178,7 @@ func (o *request) expand(ctx context.Context, inputs []string) ([]string, error)
 // list lists what an input may name as a folder, or as one with a prefix behind it; nil: it names something else.
 func (o *request) list(ctx context.Context, name string) (*tenx.Listing, error) {
 	l := &tenx.Listing{Dir: name, Join: filepath.Join}
-	switch fi, err := o.FS.Stat(name); {
+	switch {
 	case name == "-" || remote.Is(name) && !remote.IsFolder(name):
 		return nil, nil
 	case remote.Is(name):
@@ -188,6 +188,8 @@ func (o *request) list(ctx context.Context, name string) (*tenx.Listing, error) 
 			l.Names = append(l.Names, input.BaseName(object))
 		}
 		return l, err
+	}
+	switch fi, err := o.FS.Stat(name); {
 	case err == nil && !fi.IsDir():
 		return nil, nil
 	case errors.Is(err, fs.ErrNotExist):

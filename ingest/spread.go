@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -101,13 +100,11 @@ func (g *pipeline) spread(ctx context.Context, e *entries) error {
 	}
 	w := &work{Step: stepRead, Cuts: g.cuts, Options: g.o.Options, IDs: g.in.ids, From: shares(g.in.ids, g.o.Tasks.Groups)}
 	for _, name := range append(slices.Clone(g.in.names), g.scratch.Name) {
-		if !remote.Is(name) {
-			var err error
-			if name, err = filepath.Abs(name); err != nil {
-				return err
-			}
+		at, err := remote.Abs(name)
+		if err != nil {
+			return err
 		}
-		w.Inputs = append(w.Inputs, name)
+		w.Inputs = append(w.Inputs, at)
 	}
 	w.Inputs, w.Scratch = w.Inputs[:len(g.in.names)], w.Inputs[len(g.in.names)]
 	if err := errors.Join(g.scratch.Make(), e.spool.Turn(0, 0)); err != nil { // all is in files from here on

@@ -95,7 +95,9 @@ type osMapping struct {
 	telling bool // the system tells what of it is cached
 }
 
-func (m *osMapping) Bytes() []byte { return m.m }
+func (m *osMapping) Size() int64 { return int64(len(m.m)) }
+
+func (m *osMapping) Bytes(off, n int64, _ bool) ([]byte, error) { return m.m[off : off+n], nil }
 
 func (m *osMapping) Advise(a Advice, off, n int64) error {
 	b, err := pages(m.m, off, n, a == DontNeed)

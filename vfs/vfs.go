@@ -62,8 +62,11 @@ const BufferSize = 2 << 20
 // was truncated after it was mapped faults: readers of Bytes must run under
 // fault.Guard.
 type Mapping interface {
-	Bytes() []byte
-	// Advise is a hint about Bytes()[off:off+n]; a no-op where the system has no such call.
+	Size() int64
+	// Bytes are those from off to off+n, which lie in the file. Where they have to be fetched from afar, around tells that those
+	// beside them will be wanted, too, and all are kept near.
+	Bytes(off, n int64, around bool) ([]byte, error)
+	// Advise is a hint about the bytes from off to off+n; a no-op where the system has no such call.
 	Advise(a Advice, off, n int64) error
 	// Cached tells whether the page with byte off is in the page cache.
 	// errors.ErrUnsupported where the system does not tell, or not about this file.

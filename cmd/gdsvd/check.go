@@ -81,7 +81,7 @@ that says itself that it has not converged, and is as good as it says, exits wit
 			case given("tol") && !(o.Tol > 0 && o.Tol < 1):
 				return ui.Usagef(cmd, "--tol %v: want a tolerance between 0 and 1, both excluded", o.Tol)
 			}
-			if o.Remote, err = engine.options(cmd); err != nil {
+			if o.Remote, err = engine.options(cmd, a.fsys); err != nil {
 				return err
 			}
 			if o.Remote != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/recommend"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/stream/remote"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // engineOptions are the flags of work that is done elsewhere.
@@ -81,7 +82,7 @@ const usualPassCost = 32 * time.Millisecond
 const defaultGroups = 16
 
 // options are those of the engine that the flags name, nil of none.
-func (o *engineOptions) options(cmd *cobra.Command) (*remote.Options, error) {
+func (o *engineOptions) options(cmd *cobra.Command, fsys vfs.FS) (*remote.Options, error) {
 	if o.name == "" {
 		for _, flag := range []string{"shared", "groups", "processes", "task-timeout", "pass-cost"} {
 			if f := cmd.Flags().Lookup(flag); f != nil && f.Changed {
@@ -105,7 +106,7 @@ func (o *engineOptions) options(cmd *cobra.Command) (*remote.Options, error) {
 	command := &remote.Command{Label: kind, Processes: o.processes, Window: 1, Timeout: o.timeout}
 	switch kind {
 	case "local":
-		all.Engine = &remote.Local{Worker: &remote.Worker{Make: making}}
+		all.Engine = &remote.Local{Worker: &remote.Worker{FS: fsys, Make: making}}
 		return all, nil
 	case "command":
 		command.Args = strings.Fields(rest)

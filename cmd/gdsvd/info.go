@@ -22,6 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/remote"
 )
 
 // axis is a side of the user's matrix; the zero value is none.
@@ -318,6 +319,9 @@ func jsonText(s string) string {
 // holds tells whether a directory has a file of a name. What is no directory has none.
 func (a *app) holds(dir, name string) (bool, error) {
 	_, err := a.fsys.Stat(filepath.Join(dir, name))
+	if remote.Is(dir) && errors.Is(err, fs.ErrPermission) { // so S3 says of what is not there, to those who may not list
+		return false, nil
+	}
 	for _, none := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL} {
 		if errors.Is(err, none) {
 			return false, nil

@@ -115,7 +115,7 @@ STORE has the same bytes.` + "\n" + ui.ExitHelp,
 			o.Memory = a.sortingBudget(cmd, o.Memory)
 			if engine != nil {
 				var by *remote.Options
-				if by, err = engine.options(cmd); err != nil {
+				if by, err = engine.options(cmd, a.fsys); err != nil {
 					return err
 				}
 				if by != nil && dry {

@@ -31,6 +31,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/all"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -74,6 +75,7 @@ type app struct {
 
 	methods  []method.Method // of the commands that factorise
 	fsys     vfs.FS
+	buckets  *remote.Client    // of fsys, while a command runs
 	net      http.RoundTripper // makes the requests for inputs that are URLs; nil: the usual one
 	terminal bool              // stderr is a terminal
 	interval time.Duration     // between two log lines of progress; 0 is the default
@@ -122,6 +124,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	close(ended)
 	<-quiet
+	if a.buckets != nil {
+		a.buckets.Close()
+	}
 	a.stdout.End()
 	a.display.End()
 	if err == nil {
@@ -172,7 +177,7 @@ variable, the variable over the file of --config.
 		SilenceUsage:  true,
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Name() == cobra.ShellCompRequestCmd {
 				return nil // the flags of the line that a shell completes are not those of this one
 			}
@@ -185,9 +190,14 @@ variable, the variable over the file of --config.
 			a.show(ui.DisplayOptions{
 				Terminal: a.terminal, Quiet: a.quiet, JSON: a.jsonLog, Interval: a.interval, Level: a.level, Doing: a.doing.Beside,
 			})
+			a.buckets = remote.New(remote.Options{Transport: a.net, Log: a.display.Logger()})
+			a.fsys = remote.NewFS(cmd.Context(), a.fsys, a.buckets)
 			said, meant := ui.Misspelt(os.Environ(), ui.Flags(cmd.Root()))
 			for i, name := range said {
 				a.display.Logger().Warn("a variable of the environment sets no flag", "variable", name, "meant", meant[i])
+			}
+			if out := cmd.Flag("out"); out != nil && remote.Is(out.Value.String()) || cmd.Name() == "append" && remote.Is(args[0]) {
+				return ui.Usagef(cmd, "what is in buckets is only read: write to a folder of this machine, and copy that, as by rclone copy")
 			}
 			return ui.CheckShared(cmd)
 		},

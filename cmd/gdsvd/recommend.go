@@ -70,7 +70,7 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 			if err := o.check(cmd); err != nil {
 				return err
 			}
-			if o.by, err = o.engine.options(cmd); err != nil {
+			if o.by, err = o.engine.options(cmd, a.fsys); err != nil {
 				return err
 			}
 			if o.by != nil {

@@ -82,7 +82,7 @@ are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 				return err
 			}
 			var err error
-			if o.Remote, err = o.engine.options(cmd); err != nil {
+			if o.Remote, err = o.engine.options(cmd, a.fsys); err != nil {
 				return err
 			}
 			switch given := o.Remote != nil; {

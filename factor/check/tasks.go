@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"path/filepath"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	objects "github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/stream/remote"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -25,7 +25,7 @@ type spec struct {
 // found by this process.
 func StoreBy(ctx context.Context, path string, o csr.CheckOptions, by remote.Options) (*csr.CheckReport, error) {
 	o.Shards = func(ctx context.Context, m *csr.Manifest) ([]bool, error) {
-		at, err := filepath.Abs(path)
+		at, err := objects.Abs(path)
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	objects "github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/stream/remote"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -43,7 +44,7 @@ func RowsBy(ctx context.Context, result *factor.Result, store *csr.Store, o Opti
 	s := spec{CRC: result.CRC, N: r.N, Seen: r.Seen, By: r.By}
 	s.Result, err = filepath.Abs(result.Dir())
 	if err == nil {
-		s.Store, err = filepath.Abs(store.Path())
+		s.Store, err = objects.Abs(store.Path())
 	}
 	if err != nil {
 		return nil, err

@@ -237,7 +237,7 @@ func (f *File) readAhead(on bool) {
 		advice = vfs.Sequential
 	}
 	// Only a hint.
-	_ = f.m.Advise(advice, 0, int64(len(f.m.Bytes())))
+	_ = f.m.Advise(advice, 0, f.m.Size())
 }
 
 // releaseBehind is how many bytes before a block are released along with it. A
@@ -257,7 +257,7 @@ const lateBy = 16 << 20
 // released later than some after them; that one gives back also what their reader may
 // have mapped, meanwhile, of those after them.
 func (f *File) Release(begin, end int64) {
-	size := int64(len(f.m.Bytes()))
+	size := f.m.Size()
 	from, to := max(0, begin-releaseBehind), end
 	done := f.released.Load()
 	if begin+lateBy < done || begin == f.begin && done == size { // the next pass

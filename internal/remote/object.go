@@ -106,7 +106,7 @@ func (o *Object) some(p []byte, off int64) (int, error) {
 	}
 	s := o.take(off)
 	if s == nil {
-		s = &stream{o: o, at: off, wanted: max(firstRange, int64(len(p)))}
+		s = &stream{o: o, at: off, wanted: max(firstRange, int64(len(p))), until: o.info.Size}
 	}
 	n, err := s.read(p, off)
 	if err != nil {
@@ -152,11 +152,24 @@ type stream struct {
 	at       int64 // the next byte
 	end      int64 // behind the last one of the answer; −1: not known
 	wanted   int64 // bytes of the next answer
+	until    int64 // nothing from here on is asked for
 	body     io.ReadCloser
 	limit    *limit
 	failed   error // met by the next read
 	failures int   // one after the other
 	since    int64 // at of the last
+}
+
+// span reads n bytes from off on, of an object of which parts are given, and asks for no others. It is dropped at the end.
+func (o *Object) span(off, n int64) *stream {
+	return &stream{o: o, at: off, wanted: n, until: off + n}
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	if s.at == s.until {
+		return 0, io.EOF
+	}
+	return s.read(p, s.at)
 }
 
 // read reads at least one byte from off on, which is a little behind at, or fails.
@@ -220,7 +233,7 @@ func (s *stream) once(p []byte, off int64) (int, error) {
 func (s *stream) open(off int64) error {
 	o := s.o
 	if o.info.Ranges {
-		s.at, s.end = off, min(o.info.Size, off+s.wanted)
+		s.at, s.end = off, min(s.until, off+s.wanted)
 		s.wanted = min(4*s.wanted, o.info.Size)
 	} else if s.at > 0 && !o.info.Identified() {
 		return errors.New("the connection has ended early, and the server gives neither parts nor an ETag to go on by; fetch it first, as by curl -L -O URL")

@@ -55,9 +55,7 @@ func New(o Options) *Client {
 	c := &Client{o: o, seen: map[string]Info{}}
 	c.o.Pause = cmp.Or(o.Pause, time.Second/4)
 	c.o.Patience = cmp.Or(o.Patience, time.Minute)
-	if c.o.Log == nil {
-		c.o.Log = slog.New(slog.DiscardHandler)
-	}
+	c.o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Transport == nil {
 		c.own = transport()
 		c.o.Transport = c.own

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -164,12 +163,7 @@ func New(s Subject, o Options) (_ *Matrix, err error) {
 	if o.Groups < 1 {
 		return nil, fmt.Errorf("remote: %d groups: want one or more", o.Groups)
 	}
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.FS, o.Log = cmp.Or(o.FS, vfs.OS()), cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if s.View != nil {
 		if _, err := pipelineOf(s.Pipeline); err != nil {
 			return nil, err
@@ -179,14 +173,14 @@ func New(s Subject, o Options) (_ *Matrix, err error) {
 	m := &Matrix{subject: s, opt: o, numbers: map[string]int64{}, puts: map[string]func() error{}, spoilt: map[string]bool{}, workers: map[string]int{}}
 	if s.Store != nil { // Rows has none
 		m.groups = split(s.Store, o.Groups)
-		if m.store, err = filepath.Abs(s.Store.Path()); err != nil {
+		if m.store, err = objects.Abs(s.Store.Path()); err != nil {
 			return nil, err
 		}
 	}
 	m.run.shelf = disk{o.FS}
 	if inBucket(o.Shared) {
 		m.client = objects.New(objects.Options{Log: o.Log})
-		m.run.shelf = bucket{m.client, context.Background()}
+		m.run.shelf = newBucket(context.Background(), m.client)
 	}
 	if m.run.dir, m.lock, err = m.run.begin(o.Shared); err != nil {
 		return nil, errors.Join(err, m.Close())

@@ -109,42 +109,21 @@ func (d disk) remove(path string) error {
 
 func (d disk) clear(dir string) error { return d.RemoveAll(dir) }
 
-// bucket is S3. A piece that is being written is a file of this machine, in the folder for temporary files.
+// bucket is S3, where pieces are looked at and opened as files are. One that is being written is a file of this machine, in the
+// folder for temporary files.
 type bucket struct {
+	disk
 	*objects.Client
 	ctx context.Context
+}
+
+func newBucket(ctx context.Context, c *objects.Client) bucket {
+	return bucket{disk{objects.NewFS(ctx, vfs.OS(), c)}, c, ctx}
 }
 
 // begin knows nothing of other runs: a bucket has no locks.
 func (b bucket) begin(shared string) (dir string, lock io.Closer, err error) {
 	return strings.TrimSuffix(shared, "/") + "/" + runPrefix + rand.Text(), io.NopCloser(nil), nil
-}
-
-// size forgets what is known of the object, as the end of reading does: it may be made again.
-func (b bucket) size(path string) (int64, error) {
-	info, err := b.Stat(b.ctx, path)
-	b.Forget(path)
-	return info.Size, err
-}
-
-func (b bucket) open(path string) (io.ReadCloser, int64, error) {
-	o, err := b.Open(b.ctx, path)
-	if err != nil {
-		return nil, 0, err
-	}
-	return &object{o, b, path}, o.Info().Size, nil
-}
-
-// object is one that is open.
-type object struct {
-	*objects.Object
-	b    bucket
-	path string
-}
-
-func (o *object) Close() error {
-	o.b.Forget(o.path)
-	return o.Object.Close()
 }
 
 func (b bucket) create(string) (vfs.File, error) {

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -136,6 +137,10 @@ func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
 	}
 	if bad, ok := errors.AsType[*badPiece](err); ok {
 		a.Piece = bad.name
+	} else if errors.Is(err, objects.ErrChanged) { // who tries again sees what the store is now
+		w.mu.Lock()
+		w.key, w.named = "", ""
+		w.mu.Unlock()
 	}
 	return a
 }
@@ -217,9 +222,10 @@ type Worker struct {
 	Make    map[string]Make // by the kind of a Rows; others are refused
 
 	mu    sync.Mutex
-	key   string
-	store *csr.Store
+	key   string        // of src
 	src   stream.Source // the store or its view
+	named string        // of the store
+	store *csr.Store
 
 	client *objects.Client // nil: no piece has been in a bucket yet
 }
@@ -227,23 +233,20 @@ type Worker struct {
 // shelf is where the pieces in a folder are.
 func (w *Worker) shelf(ctx context.Context, dir string) shelf {
 	if !inBucket(dir) {
-		if w.FS == nil {
-			return disk{vfs.OS()}
-		}
-		return disk{w.FS}
+		return disk{cmp.Or(w.FS, vfs.OS())}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.client == nil {
 		w.client = objects.New(objects.Options{})
 	}
-	return bucket{w.client, ctx}
+	return newBucket(ctx, w.client)
 }
 
 // source is what the groups of a task are of.
-func (w *Worker) source(f folder, t Task) (stream.Source, error) {
-	key := fmt.Sprintf("%q %q", t.Store, t.Fingerprint)
-	seen := t.View != nil && t.View.Measured != ""
+func (w *Worker) source(f folder, t Task) (_ stream.Source, err error) {
+	named := fmt.Sprintf("%q %q", t.Store, t.Fingerprint)
+	key, seen := named, t.View != nil && t.View.Measured != ""
 	if seen {
 		key += fmt.Sprintf(" %q %q", t.Dir, *t.View)
 	}
@@ -252,19 +255,19 @@ func (w *Worker) source(f folder, t Task) (stream.Source, error) {
 	if w.key == key {
 		return w.src, nil
 	}
-	if err := w.close(); err != nil {
-		return nil, err
+	if w.named != named { // else it keeps what it has of a bucket
+		if err = w.close(); err == nil {
+			w.store, err = csr.Open(t.Store, csr.OpenOptions{FS: w.FS, Missing: true})
+		}
+		if err == nil && w.store.Fingerprint() != t.Fingerprint {
+			err = refusal{fmt.Errorf("store %s is another one than the driver's: %.16s…, not %.16s…", t.Store, w.store.Fingerprint(), t.Fingerprint)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		w.named = named
 	}
-	store, err := csr.Open(t.Store, csr.OpenOptions{FS: w.FS, Missing: true})
-	if err != nil {
-		return nil, err
-	}
-	w.store = store
-	if store.Fingerprint() != t.Fingerprint {
-		return nil, refusal{fmt.Errorf("store %s is another one than the driver's: %.16s…, not %.16s…", t.Store, store.Fingerprint(), t.Fingerprint)}
-	}
-	w.src = store
-	if seen {
+	if w.key, w.src = "", w.store; seen {
 		if w.src, err = w.seen(f, t); err != nil {
 			return nil, err
 		}
@@ -322,7 +325,7 @@ func (w *Worker) close() (err error) {
 	if w.store != nil {
 		err = w.store.Close()
 	}
-	w.key, w.store, w.src = "", nil, nil
+	w.key, w.named, w.store, w.src = "", "", nil, nil
 	return err
 }
 

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/remotetest"
+)
+
+const storeInBucket = "s3://bucket/some/m.csr"
+
+// inBucket copies a store into a bucket.
+func inBucket(t *testing.T, store string) *remotetest.Server {
+	t.Helper()
+	server := remotetest.NewPlain(t)
+	server.Secrets = map[string]string{"AKID": "secret"}
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL_S3": server.URL, "AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "", "TMPDIR": t.TempDir(),
+	} {
+		t.Setenv(name, value)
+	}
+	all, err := os.ReadDir(store)
+	for _, e := range all {
+		var b []byte
+		if b, err = os.ReadFile(filepath.Join(store, e.Name())); err != nil {
+			break
+		}
+		server.Put("/bucket/some/m.csr/"+e.Name(), b, 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+// A store in a bucket is what its copy in a folder is to all commands that read it: on one machine, and to workers that share nothing but buckets.
+func TestStoreInBucket(t *testing.T) {
+	store := ingested(t, blocky)
+	here, _ := factorised(t, store, "-k", "3")
+	tasks, _ := factorised(t, store, "-k", "3", "--groups", "3", "--engine", "local", "--shared", t.TempDir(), "--view", "log1p | center=columns")
+	server := inBucket(t, store)
+
+	far, r := factorised(t, storeInBucket, "-k", "3")
+	sameVectors(t, here, far)
+	if r.Store.Path != storeInBucket {
+		t.Errorf("the result is of %s", r.Store.Path)
+	}
+	on := append(workerEngine(t), "--groups", "3", "--shared", "s3://bucket/run")
+	command, _ := factorised(t, storeInBucket, append([]string{"-k", "3", "--view", "log1p | center=columns"}, on...)...)
+	sameVectors(t, tasks, command)
+
+	for _, path := range []string{store, storeInBucket} { // each says of both what it says of one
+		for _, args := range [][]string{
+			{"info", path}, {"info", path, "--ids", "cols"}, {"stats", path}, {"view", path, "--rows", "1,2"},
+			{"check", path}, append([]string{"check", path}, on...), {"check", far, "--store", path}, {"plan", path, "-k", "3", "--json"},
+			{"recommend", far, "--rows", "1,2", "--store", path}, append([]string{"recommend", far, "--rows", "all", "--store", path, "-o", filepath.Join(t.TempDir(), "x.csv")}, on...),
+			{"export", path, "-o", filepath.Join(t.TempDir(), "x.mtx")}, {"report", path, "-o", filepath.Join(t.TempDir(), "x.html")},
+			{"project", far, path, "-o", filepath.Join(t.TempDir(), "x.proj")},
+		} {
+			o := gdsvd(t, args...)
+			if o.code != ui.ExitOK {
+				t.Errorf("%v: exit %d\n%s%s", args, o.code, o.stdout, o.stderr)
+			}
+		}
+	}
+	must(t, "recommend", "-q", far, "--rows", "1") // the result names the store
+
+	before := len(server.Paths())
+	for _, args := range [][]string{
+		{"append", storeInBucket, ratings(t, tall)}, {"append", store, ratings(t, tall), "-o", storeInBucket}, {"ingest", ratings(t, tall), "-o", storeInBucket, "--force"}, {"ingest", ratings(t, tall), "-o", "s3://bucket/new.csr"},
+		{"svd", store, "-k", "2", "-o", "s3://bucket/m.svd"}, {"generate", "kron", "-o", "s3://bucket/new.csr"}, {"export", store, "-o", "s3://bucket/m.mtx"},
+	} {
+		fails(t, ui.ExitUsage, `^gdsvd: what is in buckets is only read`, append(args, "-q")...)
+	}
+	fails(t, ui.ExitError, `s3://bucket/none: 404 Not Found`, "svd", "s3://bucket/none", "-k", "2", "-o", filepath.Join(t.TempDir(), "x"), "-q")
+	if n := len(server.Paths()); n != before {
+		t.Errorf("a bucket of %d objects has %d", before, n)
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+	if _, err := os.Stat("s3:"); err == nil {
+		t.Error("a folder is made that is called s3:")
+	}
+
+	shard := ""
+	for _, path := range server.Paths() {
+		if strings.Contains(path, "/shard-") {
+			shard = path
+		}
+	}
+	o, _ := server.Object(shard)
+	data := bytes.Clone(o.Data)
+	data[len(data)/2] ^= 1
+	server.Put(shard, data, 2)
+	for _, args := range [][]string{nil, on} {
+		out := filepath.Join(t.TempDir(), "x")
+		fails(t, ui.ExitCorrupt, storeInBucket+": "+filepath.Base(shard)+`: block \d+: .* the store is damaged`, append([]string{"svd", storeInBucket, "-k", "3", "-o", out, "-q"}, args...)...)
+	}
+}

@@ -1,0 +1,124 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/gdsvd/gdsvd/vfs"
+)
+
+// FS is a file system of which names that begin with s3:// are objects of buckets, to be read only, and all others are those
+// of the vfs.FS. An object is looked at anew whenever it is opened. What Map gives of one is kept in a file: see mapping.
+type FS struct {
+	vfs.FS
+	ctx context.Context
+	c   *Client
+}
+
+var _ vfs.FS = (*FS)(nil)
+
+// NewFS makes one whose requests end with ctx.
+func NewFS(ctx context.Context, under vfs.FS, c *Client) *FS { return &FS{under, ctx, c} }
+
+// object is the name of an object as a Client has it, and "" for all other names. filepath.Clean and Join leave one slash of s3://, which
+// Windows turns.
+func object(name string) string {
+	rest, ok := strings.CutPrefix(filepath.ToSlash(name), "s3:/")
+	if !ok {
+		return ""
+	}
+	return "s3://" + strings.Trim(rest, "/")
+}
+
+// Abs is filepath.Abs for the names of files; others are absolute.
+func Abs(name string) (string, error) {
+	if Is(name) {
+		return name, nil
+	}
+	return filepath.Abs(name)
+}
+
+func (f *FS) Open(name string) (vfs.File, error) {
+	key := object(name)
+	if key == "" {
+		return f.FS.Open(name)
+	}
+	o, err := f.c.Open(f.ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	f.c.Forget(key)
+	return &file{o}, nil
+}
+
+// Stat knows objects alone, and nothing of folders.
+func (f *FS) Stat(name string) (fs.FileInfo, error) {
+	if object(name) == "" {
+		return f.FS.Stat(name)
+	}
+	o, err := f.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return o.Stat()
+}
+
+func (f *FS) Map(name string) (vfs.Mapping, error) {
+	if object(name) == "" {
+		return f.FS.Map(name)
+	}
+	o, err := f.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	m := &mapping{fs: f.FS, o: o.(*file).Object}
+	if m.Size() < 0 || m.Size() > 0 && !m.o.info.Ranges {
+		return nil, failed(m.o.name, errors.New("the server gives no parts of it"))
+	}
+	m.kept = make([]atomic.Bool, (m.Size()+partSize-1)/partSize)
+	return m, nil
+}
+
+// ReadDir lists the objects of a folder, and no folders in it.
+func (f *FS) ReadDir(name string) (all []fs.DirEntry, err error) {
+	key := object(name)
+	if key == "" {
+		return f.FS.ReadDir(name)
+	}
+	names, err := f.c.Expand(f.ctx, key+"/*")
+	for _, one := range names {
+		i, _ := f.c.Stat(f.ctx, one) // the list has told it
+		f.c.Forget(one)
+		all = append(all, fs.FileInfoToDirEntry(info{path.Base(one), i}))
+	}
+	return all, err
+}
+
+// file is an object that is open.
+type file struct{ *Object }
+
+var errReadOnly = errors.New("what is in buckets is only read")
+
+func (o *file) Name() string                       { return o.name }
+func (o *file) Sync() error                        { return errReadOnly }
+func (o *file) Write([]byte) (int, error)          { return 0, errReadOnly }
+func (o *file) WriteAt([]byte, int64) (int, error) { return 0, errReadOnly }
+func (o *file) Stat() (fs.FileInfo, error)         { return info{path.Base(o.name), o.info}, nil }
+
+type info struct {
+	name string
+	of   Info
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return i.of.Size }
+func (i info) Mode() fs.FileMode  { return 0o444 }
+func (i info) ModTime() time.Time { return i.of.Modified }
+func (i info) IsDir() bool        { return false }
+func (i info) Sys() any           { return nil }

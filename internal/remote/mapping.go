@@ -1,0 +1,118 @@
+package remote
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/gdsvd/gdsvd/internal/fault"
+	"github.com/gdsvd/gdsvd/vfs"
+)
+
+// partSize is what is fetched of an object in one request, and kept. It is in memory until it is there, in place of what is read ahead.
+const partSize = vfs.BufferSize
+
+// A mapping is an object of which parts are kept in a file of os.TempDir, each from its first use on. The file takes room for all of
+// the object at once, so that a full disk is an error, and ends with the process: see vfs.Scratch.
+type mapping struct {
+	fs    vfs.FS // of the file
+	o     *Object
+	kept  []atomic.Bool // of each part
+	asked singleflight.Group
+
+	mu   sync.Mutex
+	file vfs.Scratch // nil: nothing is kept yet
+}
+
+func (m *mapping) Size() int64 { return m.o.info.Size }
+
+func (m *mapping) Bytes(off, n int64, around bool) ([]byte, error) {
+	if !around {
+		b := make([]byte, n)
+		s := m.o.span(off, n)
+		defer s.drop()
+		_, err := io.ReadFull(s, b)
+		return b, err
+	}
+	for k := off / partSize; k*partSize < off+n; k++ {
+		if err := m.keep(k); err != nil {
+			return nil, err
+		}
+	}
+	return m.file.Bytes()[off : off+n], nil
+}
+
+// keep returns when a part is kept, or could not be fetched: who needs it next tries again.
+func (m *mapping) keep(k int64) error {
+	if m.kept[k].Load() {
+		return nil
+	}
+	_, err, _ := m.asked.Do(strconv.FormatInt(k, 10), func() (any, error) {
+		if m.kept[k].Load() {
+			return nil, nil
+		}
+		file, err := m.begin()
+		if err != nil {
+			return nil, err
+		}
+		off := k * partSize
+		n := min(partSize, m.Size()-off)
+		s := m.o.span(off, n)
+		defer s.drop()
+		err = fault.Guard(func() error {
+			_, err := io.ReadFull(s, file.Bytes()[off:off+n])
+			return err
+		})
+		m.kept[k].Store(err == nil)
+		m.o.c.o.Log.Debug("a part of an object has been fetched", "object", m.o.name, "from", off, "bytes", n, "error", err)
+		return nil, errors.Join(err, file.Evict(off, n))
+	})
+	return err
+}
+
+// begin makes the file, if it is not there.
+func (m *mapping) begin() (_ vfs.Scratch, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.file == nil {
+		m.file, err = m.fs.Scratch(filepath.Join(os.TempDir(), "gdsvd-object-"+rand.Text()), m.Size())
+	}
+	return m.file, err
+}
+
+func (m *mapping) Close() error {
+	if m.file == nil {
+		return nil
+	}
+	return m.file.Close()
+}
+
+// Advise fetches what will be read soon, and lets go of what will not.
+func (m *mapping) Advise(a vfs.Advice, off, n int64) error {
+	m.mu.Lock()
+	file := m.file
+	m.mu.Unlock()
+	switch {
+	case a == vfs.Populate:
+		if _, err := m.Bytes(off, n, true); err != nil {
+			return err
+		}
+		return m.file.Fetch(off, n)
+	case a == vfs.DontNeed && file != nil:
+		return file.Evict(off, n)
+	}
+	return nil
+}
+
+// Cached is not known: what is not kept is nowhere.
+func (m *mapping) Cached(int64) (bool, error) { return false, errors.ErrUnsupported }
+
+// ReadDirect is not supported: who opens the file by its name finds none.
+func (m *mapping) ReadDirect(*vfs.Buffer, int, int64) error { return errors.ErrUnsupported }
