@@ -352,17 +352,21 @@ func (a *app) report(err error, code int, args []string) {
 	}
 }
 
-// budget is the budget of a command, found out if it is 0. It says so if that is more than
-// there is.
+// budget is the budget of a command, found out if it is 0.
 func (a *app) budget(bytes int64) int64 {
 	if bytes == 0 {
 		return factor.DefaultMemory()
 	}
-	if total := memory.Total(); total > 0 && bytes > total {
-		a.display.Logger().Warn("--memory is more than the machine, or the control group, has: the system may end the process",
-			"memory", memory.FormatSize(bytes), "has", memory.FormatSize(total))
-	}
+	a.warnOf(bytes)
 	return bytes
+}
+
+// warnOf warns of a budget that is more than there is.
+func (a *app) warnOf(budget int64) {
+	if total := memory.Total(); total > 0 && budget > total {
+		a.display.Logger().Warn("--memory is more than the machine, or the control group, has: the system may end the process",
+			"memory", memory.FormatSize(budget), "has", memory.FormatSize(total))
+	}
 }
 
 // sortingBudget is what an ingest stays within: --memory, or without it ingest.DefaultMemory

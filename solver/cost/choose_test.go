@@ -177,7 +177,7 @@ func TestAdjusted(t *testing.T) {
 			t.Errorf("width %v: %v, want %v", m.Widths[j], got, want)
 		}
 	}
-	if got, want := slow.Dense[0], m.Dense[0]*math.Sqrt2; math.Abs(got-want) > 1e-12*want {
+	if got, want := slow.Dense[0], m.Dense[0]*math.Pow(2, 0.25); math.Abs(got-want) > 1e-12*want {
 		t.Errorf("dense work %v, want %v", got, want)
 	}
 }

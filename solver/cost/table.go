@@ -2,28 +2,28 @@
 
 package cost
 
-// Reference is the machine that Choose chooses for. A change of these numbers
-// may change what is chosen, and with it the last bits of results.
+// Reference is the machine that Choose chooses for: the mean of the processor types in bench/auto/results. A change of these
+// numbers may change what is chosen, and with it the last bits of results.
 func Reference() Machine {
 	return Machine{
 		Workers:   2,
-		Bandwidth: 1e9,
-		Decode:    0.448,
-		Columns:   []float64{1024, 15000, 60000, 1000000},
+		Bandwidth: 1e+09,
+		Decode:    0.633,
+		Columns:   []float64{1024, 15000, 60000, 1e+06},
 		Widths:    []float64{1, 2, 4, 8, 16, 32, 64},
 		Multiply: [][]float64{
-			{0.796, 0.815, 0.898, 1.06, 1.53, 3.16, 6.26},
-			{1.03, 0.983, 1.18, 1.57, 2.61, 13.6, 29.8},
-			{1.23, 1.59, 1.54, 2.48, 5.27, 19.1, 41.3},
-			{4.43, 8.72, 10.5, 10.3, 13.2, 28.4, 51.9},
+			{1.07, 1.17, 1.38, 1.6, 2.64, 5.51, 10.6},
+			{1.38, 1.41, 1.95, 2.7, 4.44, 19.8, 47.3},
+			{1.88, 2.54, 2.67, 4.74, 9.74, 30.3, 64.1},
+			{10.2, 15.7, 17.9, 15.6, 24.2, 50, 92.8},
 		},
-		Sum: 0.466,
+		Sum: 0.85,
 		Sample: [][]float64{
-			{0.718, 0.738, 0.765, 0.906, 1.41, 2.89, 6.05},
-			{1.11, 0.827, 0.967, 1.33, 2.87, 11.4, 20.7},
-			{2.82, 3.82, 5.34, 6.72, 8.46, 13.3, 30.9},
-			{7.98, 9.87, 10.7, 11, 14.1, 28.8, 61},
+			{0.901, 0.96, 1.05, 1.36, 2.34, 4.78, 9.84},
+			{1.62, 1.45, 2.03, 3.18, 5.87, 16.8, 36.9},
+			{3.77, 4.91, 6.96, 8.79, 12.5, 21.8, 52.1},
+			{12, 14.3, 15.6, 15.1, 22.3, 44.5, 93.7},
 		},
-		Dense: []float64{0.179, 0.189, 0.0753, 0.0471, 0.0318, 0.0235, 0.0188},
+		Dense: []float64{0.223, 0.246, 0.0958, 0.0613, 0.0417, 0.03, 0.0273},
 	}
 }
