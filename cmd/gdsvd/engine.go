@@ -69,7 +69,7 @@ var engineModules = []string{"dask", "ray", "spark"}
 func (o *engineOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.name, "engine", "", "have tasks of `ENGINE` do the work: local, dask-local, dask://HOST:PORT, ray-local, ray://HOST:PORT, spark-local, spark://HOST:PORT, or command:PROGRAM, which is run with its arguments and speaks as gdsvd worker does")
-	f.StringVar(&o.shared, "shared", "", "with --engine: a folder `DIR` that this machine and all workers see under the same path, as they do STORE, or s3://BUCKET/PREFIX; it holds the numbers that tasks make")
+	f.StringVar(&o.shared, "shared", "", "with --engine: a folder `DIR` that this machine and all workers see under the same path, as they do STORE, or s3://BUCKET/PREFIX, as which STORE may be given, too; it holds the numbers that tasks make")
 	f.IntVar(&o.groups, "groups", 0, "with --engine: cut the matrix into `N` groups of rows, a task each, 2 to 4 a worker (0: 16); the last digits of vectors depend on it, and on nothing else of the engine")
 	f.IntVar(&o.processes, "processes", 1, "with --engine command: start `N` of the program")
 	f.DurationVar(&o.timeout, "task-timeout", 30*time.Minute, "with --engine: what has tasks and ends none for so long is killed, and its tasks are tried again (0: never)")

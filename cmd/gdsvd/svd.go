@@ -64,7 +64,8 @@ Where --memory has no room for the vectors they are kept in files beside OUT unt
 the run ends; where it has none for all columns of a product, a pass reads the
 store several times. Neither changes the bits of the result.
 
-STORE may be -: a matrix on standard input in any format that gdsvd ingest recognises
+STORE may be s3://BUCKET/KEY, a copy of a store of which parts are kept in TMPDIR while
+it is read, or -: a matrix on standard input in any format that gdsvd ingest recognises
 without flags, as a program writes it to a pipe. Its store lies beside OUT as long as the
 run takes, is not made durable, and is removed: such a run leaves no checkpoint. The bits of the result
 are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
