@@ -161,6 +161,12 @@ func TestMappingFaults(t *testing.T) {
 			if left := must.Get(os.ReadDir(dir))(t); len(left) > 0 {
 				t.Errorf("%v is left", left)
 			}
+			for _, r := range ranges(s) {
+				var from, to int
+				if _, err := fmt.Sscanf(r, "%d-%d", &from, &to); err != nil || from/part != to/part {
+					t.Errorf("a request goes beyond its part: %s (%v)", r, err)
+				}
+			}
 		})
 	}
 	t.Run("full", func(t *testing.T) {
