@@ -116,8 +116,6 @@ type dilated struct {
 	rows, n int
 }
 
-var _ Operator = (*dilated)(nil)
-
 func newDilated(a Matrix) (*dilated, error) {
 	i := a.Info()
 	if i.Rows > int64(math.MaxInt-i.Cols) {
@@ -170,8 +168,6 @@ type symmetric struct {
 	shift float64
 	seen  float64 // largest ‖Ax‖ of a unit vector x
 }
-
-var _ Operator = (*symmetric)(nil)
 
 // square refuses a matrix that is not.
 func square(i Info) error {

@@ -27,8 +27,6 @@ type factored struct {
 	long, coefficients []float64
 }
 
-var _ solver.Operator = (*factored)(nil)
-
 // newFactored returns an n×n matrix with the given values and vectors that are
 // uniform on the orthonormal ones. Equal n and seed give equal vectors.
 func newFactored(n int, seed uint64, sigma []float64) *factored {

@@ -47,3 +47,38 @@ func (r *Report) Err() error {
 	}
 	return r.Measured.verdict(r.Dir)
 }
+
+// Measurement is what Result has measured on the matrix, in the user's
+// orientation, triplets in descending order of sigma.
+type Measurement struct {
+	Store  string          `json:"store"`            // the store
+	View   string          `json:"view,omitempty"`   // the view of the store that was measured
+	Rows   int64           `json:"rows"`             // number of rows of the matrix
+	Cols   int64           `json:"cols"`             // number of columns of the matrix
+	NNZ    int64           `json:"nnz"`              // number of stored entries
+	K      int             `json:"k"`                // number of triplets
+	Passes int             `json:"passes"`           // number of passes over the matrix
+	Time   float64         `json:"seconds"`          // seconds that the measurement took
+	Sigma  []factor.Number `json:"sigma,omitempty"`  // the singular values, descending
+	Lambda []factor.Number `json:"lambda,omitempty"` // eigenvalues, in the order of the result
+	// the larger of `left` and `right` for each triplet. For an eigenpair, σ is |λ|, u is v with the sign of λ, and the residual is relative to the norm that the result states, or to the largest |λ| if it states none
+	Residual      []factor.Number      `json:"residual"`
+	Left          []factor.Number      `json:"left"`              // ‖Av − σu‖/σ₁ of each triplet
+	Right         []factor.Number      `json:"right"`             // ‖Aᵀu − σv‖/σ₁ of each triplet
+	Floor         factor.Number        `json:"floor"`             // bound on what the rounding of the measurement adds to a residual
+	Orthogonality factor.Orthogonality `json:"orthogonality"`     // deviation of the vectors from orthonormality; null for vectors that the result does not have
+	Implied       string               `json:"implied,omitempty"` // "U" or "V" if the result lacks it and it was computed from the other side
+	Stated        *Stated              `json:"stated,omitempty"`  // what result.json states
+	Tol           *float64             `json:"tol,omitempty"`     // tolerance for residuals and orthogonality
+	Misses        []int                `json:"misses"`            // indices of the triplets that differ from what the result states, or exceed `--tol`
+	asked         bool                 // Tol is that of --tol
+	loose         float64              // the largest of Orthogonality
+}
+
+// Stated is what result.json says of what was measured.
+type Stated struct {
+	Residual      []factor.Number      `json:"residual"`        // relative residual of each triplet
+	Floor         []factor.Number      `json:"floor,omitempty"` // bound on the rounding error of each residual; absent if it is not stated
+	Orthogonality factor.Orthogonality `json:"orthogonality"`   // deviation of the vectors from orthonormality
+	Certified     bool                 `json:"certified"`       // whether the result is certified
+}

@@ -282,7 +282,7 @@ func newStatsSide(fsys vfs.FS, dir, name string, store *csr.Store, axis csr.Axis
 	}
 	files := statsFiles(name)
 	for i := range s.arrays {
-		if s.arrays[i], err = npy.CreateVector(fsys, filepath.Join(dir, files[i]), n); err != nil {
+		if s.arrays[i], err = npy.Create(fsys, filepath.Join(dir, files[i]), n); err != nil {
 			return s, err
 		}
 	}
@@ -302,30 +302,22 @@ func newStatsSide(fsys vfs.FS, dir, name string, store *csr.Store, axis csr.Axis
 }
 
 func (s *statsSide) write(lines []view.Numbers) error {
-	const part = 1 << 13
-	for len(lines) > part {
-		if err := s.write(lines[:part]); err != nil {
-			return err
+	for some := range slices.Chunk(lines, 1<<13) {
+		for i, a := range s.arrays {
+			x := make([]float64, len(some))
+			for k, n := range some {
+				x[k] = [...]float64{float64(n.Count), n.Sum, n.Mean, n.Variance}[i]
+			}
+			if err := a.WriteRows(s.n, mat.NewDense(len(x), 1, x)); err != nil {
+				return err
+			}
 		}
-		lines = lines[part:]
-	}
-	if len(lines) == 0 {
-		return nil
-	}
-	for i, a := range s.arrays {
-		x := make([]float64, len(lines))
-		for k, n := range lines {
-			x[k] = [...]float64{float64(n.Count), n.Sum, n.Mean, n.Variance}[i]
+		for _, n := range some {
+			if err := s.writeText(n); err != nil {
+				return err
+			}
+			s.n++
 		}
-		if err := a.WriteRows(s.n, mat.NewDense(len(x), 1, x)); err != nil {
-			return err
-		}
-	}
-	for _, n := range lines {
-		if err := s.writeText(n); err != nil {
-			return err
-		}
-		s.n++
 	}
 	return nil
 }

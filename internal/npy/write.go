@@ -50,26 +50,21 @@ type Array struct {
 
 type Sum = crc.Summer
 
-// Create makes a new file holding a rows×cols array.
-func Create(fsys vfs.FS, name string, rows, cols int64) (*Array, error) {
-	return create(fsys, name, HeaderOf("<f8", rows, cols), rows, cols)
-}
-
-// CreateVector makes a new file holding a one-dimensional array of n numbers, whose rows are these.
-func CreateVector(fsys vfs.FS, name string, n int64) (*Array, error) {
-	return create(fsys, name, HeaderOf("<f8", n), n, 1)
-}
-
-func create(fsys vfs.FS, name string, head []byte, rows, cols int64) (*Array, error) {
+// Create makes a new file holding an array of one dimension, whose numbers are its rows, or two.
+func Create(fsys vfs.FS, name string, shape ...int64) (*Array, error) {
 	f, err := fsys.Create(name)
 	if err != nil {
 		return nil, err
 	}
+	head := HeaderOf("<f8", shape...)
 	if _, err := f.WriteAt(head, 0); err != nil {
 		_ = f.Close() // the write is the error to report
 		return nil, err
 	}
-	a := &Array{f: f, rows: rows, cols: cols, head: head}
+	a := &Array{f: f, rows: shape[0], cols: 1, head: head}
+	if len(shape) > 1 {
+		a.cols = shape[1]
+	}
 	_, _ = a.sum.Write(head)
 	return a, nil
 }
@@ -151,27 +146,24 @@ func (a *Array) Discard() error { return a.f.Close() }
 // rows of m that have been written.
 func WriteMatrix(fsys vfs.FS, name string, m *mat.Dense, passed func(rows *mat.Dense)) (Sum, error) {
 	r, c := m.Dims()
-	return writeAll(fsys, name, HeaderOf("<f8", int64(r), int64(c)), m, passed)
+	return writeAll(fsys, name, m, passed, int64(r), int64(c))
 }
 
 // WriteVector makes a new file holding the one-dimensional array x.
 func WriteVector(fsys vfs.FS, name string, x []float64) (Sum, error) {
-	head := HeaderOf("<f8", int64(len(x)))
-	if len(x) == 0 { // a mat.Dense cannot be empty
-		return writeAll(fsys, name, head, nil, nil)
+	m := new(mat.Dense)
+	if len(x) > 0 { // NewDense makes none that is empty
+		m = mat.NewDense(len(x), 1, x)
 	}
-	return writeAll(fsys, name, head, mat.NewDense(len(x), 1, x), nil)
+	return writeAll(fsys, name, m, nil, int64(len(x)))
 }
 
-func writeAll(fsys vfs.FS, name string, head []byte, m *mat.Dense, passed func(*mat.Dense)) (Sum, error) {
-	var r, c int
-	if m != nil {
-		r, c = m.Dims()
-	}
-	a, err := create(fsys, name, head, int64(r), int64(c))
+func writeAll(fsys vfs.FS, name string, m *mat.Dense, passed func(*mat.Dense), shape ...int64) (Sum, error) {
+	a, err := Create(fsys, name, shape...)
 	if err != nil {
 		return Sum{}, err
 	}
+	r, c := m.Dims()
 	for i, step := 0, max(1, chunkBytes/8/max(1, c)); i < r; i += step {
 		rows := m.Slice(i, min(r, i+step), 0, c).(*mat.Dense)
 		if err := fault.Guard(func() error { return a.WriteRows(int64(i), rows) }); err != nil { // they may lie in a file

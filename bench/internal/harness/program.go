@@ -151,27 +151,34 @@ func Write(name string, report any, markdown string) error {
 
 // SizeVar defines a flag for a size like 20GB or 512MiB.
 func SizeVar(f *flag.FlagSet, p *int64, name, value, usage string) {
-	s := &size{n: p}
+	set := func(text string) error {
+		n, err := memory.ParseSize(text)
+		if err == nil {
+			*p = n
+		}
+		return err
+	}
 	if value != "" {
-		if err := s.Set(value); err != nil {
+		usage += " (default " + value + ")"
+		if err := set(value); err != nil {
 			panic("harness: " + err.Error())
 		}
 	}
-	f.Var(s, name, usage)
+	f.Func(name, usage, set)
 }
 
-// size is the value of such a flag.
-type size struct {
-	n    *int64
-	text string // as it was given
+// Result is what is of interest of a result.json, which gdsvd svd --json prints.
+type Result struct {
+	Status        string                     `json:"status"`
+	Certified     bool                       `json:"certified"`
+	Converged     int                        `json:"converged"`
+	Sigma         []float64                  `json:"sigma"`
+	Residual      []float64                  `json:"residual"`
+	Orthogonality struct{ U, V float64 }     `json:"orthogonality"`
+	Passes        int                        `json:"passes"`
+	PeakRSS       int64                      `json:"peak_rss"`
+	VectorFiles   int64                      `json:"vector_files"`
+	VectorsRead   int64                      `json:"vectors_read"`
+	VectorsWrote  int64                      `json:"vectors_written"`
+	Settings      map[string]json.RawMessage `json:"settings"`
 }
-
-func (s *size) Set(text string) error {
-	n, err := memory.ParseSize(text)
-	if err == nil {
-		*s.n, s.text = n, text
-	}
-	return err
-}
-
-func (s *size) String() string { return s.text }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"sort"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -354,4 +355,44 @@ func (p *reader) Describe() format.Description {
 		d.Entries, d.Notes = 0, append(d.Notes, "a dense array: zeros are left out")
 	}
 	return d
+}
+
+// places is how many values an array has: one a line, column after column; of a symmetric matrix those of the lower triangle, of a
+// skew-symmetric one without the diagonal.
+func (p *reader) places() int64 {
+	switch {
+	case p.skew:
+		return p.rows * max(0, p.rows-1) / 2
+	case p.symmetric:
+		return p.rows * (p.rows + 1) / 2
+	}
+	return p.rows * p.cols
+}
+
+// top is the first row of a column that has a value.
+func (p *reader) top(j int64) int64 {
+	switch {
+	case p.skew:
+		return j + 1
+	case p.symmetric:
+		return j
+	}
+	return 0
+}
+
+func (p *reader) place(k int64) (i, j int64) {
+	if !p.symmetric {
+		return k % p.rows, k / p.rows
+	}
+	j = int64(sort.Search(int(p.cols-1), func(j int) bool { return p.before(int64(j)+1) > k })) // the last column that does not begin behind it
+	return p.top(j) + k - p.before(j), j
+}
+
+// before is how many values of a triangle stand before column j.
+func (p *reader) before(j int64) int64 {
+	n := p.rows
+	if p.skew {
+		n--
+	}
+	return j*n - j*(j-1)/2
 }

@@ -25,8 +25,6 @@ type Descent struct {
 	Eta float64
 }
 
-var _ method.Method = Descent{}
-
 func (g Descent) Traits(int) method.Traits {
 	t := method.Single("gd", 3, 360) // x, the next one, and the product
 	t.Settings = []method.Setting{iterate.Eta(g.Eta)}

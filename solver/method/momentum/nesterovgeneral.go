@@ -48,8 +48,6 @@ type NesterovGeneral struct {
 	Rho float64
 }
 
-var _ method.Method = NesterovGeneral{}
-
 func (g NesterovGeneral) Traits(int) method.Traits {
 	t := method.Single("nesterov-general", 6, 220) // the five vectors of the scheme and the product
 	t.Settings = []method.Setting{

@@ -31,8 +31,6 @@ type Polyak struct {
 	Beta float64
 }
 
-var _ method.Method = Polyak{}
-
 func (p Polyak) Traits(int) method.Traits {
 	t := method.Single("polyak", 4, 85) // two iterates, a product kept for choosing β, and the product
 	t.Settings = []method.Setting{iterate.Eta(p.Eta), betaSetting(p.Beta)}
@@ -71,8 +69,6 @@ type Nesterov struct {
 	// successive vectors, which comes down to the true one.
 	Beta float64
 }
-
-var _ method.Method = Nesterov{}
 
 func (n Nesterov) Traits(int) method.Traits {
 	t := method.Single("nesterov", 5, 80) // as Polyak, and the point gone ahead to

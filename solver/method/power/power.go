@@ -22,8 +22,6 @@ import (
 // further from λ than ‖Mx‖ is.
 type Iteration struct{}
 
-var _ method.Method = Iteration{}
-
 func (Iteration) Traits(int) method.Traits {
 	t := method.Single("power", 3, 180) // x, the next one, and the product
 	t.With = func([]float64) method.Method { return Iteration{} }
