@@ -44,11 +44,12 @@ func TestSmallestBudget(t *testing.T) {
 	// All of the vectors of the shorter side, more of them than the rank: the finishing pass
 	// has most in flight, and the longer side is read and written over and over.
 	must(t, "generate", "spectrum", "-q", "--rows", "150000", "--cols", "50", "--layers", "2", "--rank", "40", "--decay", "0.8", "-o", tall)
+	inBucket(t, square)
 	cases := []struct {
 		store string
 		flags []string
 	}{
-		{square, []string{"-k", "6"}}, {tall, []string{"-k", "50"}}, {square, []string{"-k", "30", "--method", "krylov", "--block", "8"}},
+		{square, []string{"-k", "6"}}, {storeInBucket, []string{"-k", "6"}}, {tall, []string{"-k", "50"}}, {square, []string{"-k", "30", "--method", "krylov", "--block", "8"}},
 		{square, []string{"-k", "12", "--method", "block"}}, {square, []string{"-k", "3", "--method", "nesterov"}},
 	}
 	for _, c := range cases {

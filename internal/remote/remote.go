@@ -76,7 +76,7 @@ func transport() *http.Transport {
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
 		TLSHandshakeTimeout:    15 * time.Second,
-		MaxIdleConnsPerHost:    mostIdle,
+		MaxIdleConnsPerHost:    4 * mostIdle,
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: 1 << 18,
 		DisableCompression:     true,
