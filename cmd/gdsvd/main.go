@@ -75,7 +75,7 @@ type app struct {
 
 	methods  []method.Method // of the commands that factorise
 	fsys     vfs.FS
-	buckets  *remote.Client    // of fsys, while a command runs
+	buckets  *remote.Client    // of fsys; nil before a command runs
 	net      http.RoundTripper // makes the requests for inputs that are URLs; nil: the usual one
 	terminal bool              // stderr is a terminal
 	interval time.Duration     // between two log lines of progress; 0 is the default
@@ -124,9 +124,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	close(ended)
 	<-quiet
-	if a.buckets != nil {
-		a.buckets.Close()
-	}
+	a.buckets.Close()
 	a.stdout.End()
 	a.display.End()
 	if err == nil {

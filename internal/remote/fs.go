@@ -7,7 +7,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/gdsvd/gdsvd/vfs"
@@ -81,7 +80,7 @@ func (f *FS) Map(name string) (vfs.Mapping, error) {
 	if m.Size() < 0 || m.Size() > 0 && !m.o.info.Ranges {
 		return nil, failed(m.o.name, errors.New("the server gives no parts of it"))
 	}
-	m.kept = make([]atomic.Bool, (m.Size()+partSize-1)/partSize)
+	m.kept = make([]bool, (m.Size()+partSize-1)/partSize)
 	return m, nil
 }
 

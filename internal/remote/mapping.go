@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/singleflight"
 
@@ -24,8 +23,8 @@ const partSize = vfs.BufferSize
 type mapping struct {
 	fs    vfs.FS // of the file
 	o     *Object
-	kept  []atomic.Bool // of each part
-	asked singleflight.Group
+	asked singleflight.Group // each part, by its number
+	kept  []bool             // of each part; guarded by its turn in asked
 
 	mu   sync.Mutex
 	file vfs.Scratch // nil: nothing is kept yet
@@ -51,11 +50,8 @@ func (m *mapping) Bytes(off, n int64, around bool) ([]byte, error) {
 
 // keep returns when a part is kept, or could not be fetched: who needs it next tries again.
 func (m *mapping) keep(k int64) error {
-	if m.kept[k].Load() {
-		return nil
-	}
 	_, err, _ := m.asked.Do(strconv.FormatInt(k, 10), func() (any, error) {
-		if m.kept[k].Load() {
+		if m.kept[k] {
 			return nil, nil
 		}
 		file, err := m.begin()
@@ -70,7 +66,7 @@ func (m *mapping) keep(k int64) error {
 			_, err := io.ReadFull(s, file.Bytes()[off:off+n])
 			return err
 		})
-		m.kept[k].Store(err == nil)
+		m.kept[k] = err == nil
 		m.o.c.o.Log.Debug("a part of an object has been fetched", "object", m.o.name, "from", off, "bytes", n, "error", err)
 		return nil, errors.Join(err, file.Evict(off, n))
 	})
@@ -96,17 +92,18 @@ func (m *mapping) Close() error {
 
 // Advise fetches what will be read soon, and lets go of what will not.
 func (m *mapping) Advise(a vfs.Advice, off, n int64) error {
-	m.mu.Lock()
-	file := m.file
-	m.mu.Unlock()
-	switch {
-	case a == vfs.Populate:
+	switch a {
+	case vfs.Populate:
 		if _, err := m.Bytes(off, n, true); err != nil {
 			return err
 		}
 		return m.file.Fetch(off, n)
-	case a == vfs.DontNeed && file != nil:
-		return file.Evict(off, n)
+	case vfs.DontNeed:
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.file != nil {
+			return m.file.Evict(off, n)
+		}
 	}
 	return nil
 }

@@ -63,8 +63,9 @@ func New(o Options) *Client {
 	return c
 }
 
+// Close ends connections that nothing is asked for on. A nil Client has none.
 func (c *Client) Close() {
-	if c.own != nil {
+	if c != nil && c.own != nil {
 		c.own.CloseIdleConnections()
 	}
 }
