@@ -354,12 +354,11 @@ func (n *Names) Verify(ctx context.Context) error {
 	return nil
 }
 
-func (n *Names) Close() error {
-	var errs []error
+func (n *Names) Close() (err error) {
 	for _, f := range []*lines.File{n.ids, n.titles} {
 		if f != nil {
-			errs = append(errs, f.Close())
+			err = errors.Join(err, f.Close())
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }

@@ -368,9 +368,9 @@ func (r *reading) endRows() error {
 	if r.straight == nil {
 		return nil
 	}
-	ok, err := r.straight.EndRow()
-	if !ok && err == nil {
-		err = r.pourAll()
+	err := r.straight.EndRow()
+	if errors.Is(err, csr.ErrCoding) {
+		return r.pourAll()
 	}
 	return err
 }

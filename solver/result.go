@@ -3,6 +3,7 @@ package solver
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -185,24 +186,16 @@ func (f *factorisation) uncertified(st Status) *Result {
 // to put estimates together would take as many sweeps over files as a step. What is known
 // is in the checkpoint.
 func (f *factorisation) unfinished(st Status) *Result {
-	res := &Result{
-		Sigma: make([]float64, f.s.Rank), Residuals: make([]float64, f.s.Rank),
+	return &Result{
+		Sigma: make([]float64, f.s.Rank), Residuals: slices.Repeat([]float64{1}, f.s.Rank),
 		OrthRight: math.NaN(), OrthLeft: math.NaN(), Status: st, Stats: f.passes.cost(),
 	}
-	for i := range res.Residuals {
-		res.Residuals[i] = 1
-	}
-	return res
 }
 
 // unfinishedPairs is the same for Eigen.
 func (r *run) unfinishedPairs(st Status) *EigenResult {
-	res := &EigenResult{
-		Values: make([]float64, r.s.Rank), Residuals: make([]float64, r.s.Rank), Seen: make([]float64, r.s.Rank),
+	return &EigenResult{
+		Values: make([]float64, r.s.Rank), Residuals: slices.Repeat([]float64{math.NaN()}, r.s.Rank), Seen: slices.Repeat([]float64{1}, r.s.Rank),
 		Status: st, Stats: r.passes.cost(),
 	}
-	for i := range res.Residuals {
-		res.Residuals[i], res.Seen[i] = math.NaN(), 1
-	}
-	return res
 }

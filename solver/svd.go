@@ -203,9 +203,7 @@ func (r *run) eigenvectors() (*EigenResult, error) {
 	}
 	if r.passes.cut {
 		res.Status = st
-		for i := range res.Residuals {
-			res.Residuals[i] = math.NaN()
-		}
+		res.Residuals = slices.Repeat([]float64{math.NaN()}, len(res.Residuals))
 	}
 	res.Stats = r.passes.cost()
 	return res, nil

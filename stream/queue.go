@@ -36,12 +36,9 @@ func newQueue(m *Matrix, lanes int) *queue {
 		q.first = len(m.resident)
 	}
 	q.next = q.first
-	q.lane, q.workers, q.at = make([]int, lanes), make([]int, lanes), make([]int, m.plan.Workers)
+	q.lane, q.workers, q.at = make([]int, lanes), make([]int, lanes), slices.Repeat([]int{-1}, m.plan.Workers)
 	for i := range q.lane {
 		q.lane[i] = i
-	}
-	for i := range q.at {
-		q.at[i] = -1
 	}
 	return q
 }

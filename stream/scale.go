@@ -13,18 +13,6 @@ import (
 // products included, nothing comes near the ends of the range of a float64.
 const safe = 100
 
-// exponentOf is the e for which passes multiply with 2^−e·A, for a norm of
-// m·2^exponent: 0 if that is from 2^−safe to 2^safe, else about its binary
-// logarithm, and even, so that the root of 2^e is a power of two as well.
-func exponentOf(m float64, exponent int) int {
-	_, e := math.Frexp(m)
-	e += exponent
-	if m == 0 || -safe <= e && e <= safe {
-		return 0
-	}
-	return e &^ 1
-}
-
 // scaling multiplies values by 2^−exponent, which is exact but for values so far
 // below ‖A‖ that they are 0 beside it.
 type scaling struct {
@@ -33,12 +21,18 @@ type scaling struct {
 	table    atomic.Pointer[scaledTable]
 }
 
+// newScaling takes as the exponent 0 if the norm is from 2^−safe to 2^safe, else about its binary
+// logarithm, and even, so that the root of 2^e is a power of two as well.
 func newScaling(src Source) (*scaling, error) {
 	m, exponent := src.Norm()
 	if norm := math.Ldexp(m, exponent); !(norm >= 0 && norm <= math.MaxFloat64) {
 		return nil, fmt.Errorf("stream: ‖A‖ is %v: want a number within the range of float64", norm)
 	}
-	e := exponentOf(m, exponent)
+	_, e := math.Frexp(m)
+	if e += exponent; m == 0 || -safe <= e && e <= safe {
+		e = 0
+	}
+	e &^= 1
 	return &scaling{exponent: e, half: math.Ldexp(1, -e/2)}, nil
 }
 

@@ -74,10 +74,7 @@ func (a *app) generateRatings(ctx context.Context, g synth.Ratings, out string, 
 	defer a.display.End()
 	write := func(w io.Writer) error {
 		return g.Write(ctx, w, func(done int64) {
-			a.display.Update(ui.State{
-				Done: done, Total: g.Ratings,
-				Text: fmt.Sprintf("%d ratings", done), Attrs: []slog.Attr{slog.Int64("ratings", done)},
-			})
+			a.display.Update(ui.Counted(done, g.Ratings, done, "ratings"))
 		})
 	}
 	if out == "-" {
@@ -209,11 +206,11 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 			stage = s
 			a.display.Begin("generate kron: " + string(s))
 		}
-		text, attr := fmt.Sprintf("%d entries", done), slog.Int64("entries", done)
+		now := ui.Counted(done, total, done, "entries")
 		if s == synth.StageTruth {
-			text, attr = fmt.Sprintf("pass %d over the base", done), slog.Int64("passes", done)
+			now.Text, now.Attrs = fmt.Sprintf("pass %d over the base", done), []slog.Attr{slog.Int64("passes", done)}
 		}
-		a.display.Update(ui.State{Done: done, Total: total, Text: text, Attrs: []slog.Attr{attr}})
+		a.display.Update(now)
 	}
 	err = e.Write(ctx, o.out, o.write)
 	a.display.End()
@@ -293,10 +290,7 @@ func (a *app) generateSpectrum(ctx context.Context, o *spectrumOptions) error {
 	a.display.Begin("generate spectrum")
 	defer a.display.End()
 	o.write.Progress = func(_ synth.Stage, done, total int64) {
-		a.display.Update(ui.State{
-			Done: done, Total: total,
-			Text: fmt.Sprintf("%d rows", done), Attrs: []slog.Attr{slog.Int64("rows", done)},
-		})
+		a.display.Update(ui.Counted(done, total, done, "rows"))
 	}
 	err := o.matrix.Write(ctx, o.out, o.write)
 	a.display.End()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"runtime"
 	"slices"
@@ -232,11 +231,9 @@ func (a *app) ingesting(cmd *cobra.Command, name, out string, o ingest.Options, 
 			stage = p.Stage
 			a.display.Begin(name + ": " + stage)
 		}
-		a.display.Update(ui.State{
-			Done: p.Done, Total: p.Total, Bytes: p.Stage == ingest.StageRead,
-			Text:  fmt.Sprintf("%d entries", p.Entries),
-			Attrs: []slog.Attr{slog.Int64("entries", p.Entries)},
-		})
+		now := ui.Counted(p.Done, p.Total, p.Entries, "entries")
+		now.Bytes = p.Stage == ingest.StageRead
+		a.display.Update(now)
 		unit, known := map[string]string{ingest.StageRead: "bytes", "ids": "ids"}[p.Stage]
 		if !known {
 			unit = "entries"

@@ -356,10 +356,7 @@ func (e *evaluation) kept() (view.Pipeline, error) {
 		return nil, err
 	}
 	return p.Resolve(func(int, string) (*view.Mask, error) {
-		kept := make([]bool, e.rows)
-		for i := range kept {
-			kept[i] = true
-		}
+		kept := slices.Repeat([]bool{true}, int(e.rows))
 		for _, i := range e.users {
 			kept[i] = false
 		}

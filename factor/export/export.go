@@ -238,15 +238,14 @@ func (t *table) with(o Options, names func() (*factor.Names, error)) (_ *table, 
 	return t, nil
 }
 
-func (t *table) close() error {
-	var errs []error
+func (t *table) close() (err error) {
 	if t.factor != nil {
-		errs = append(errs, t.factor.Close())
+		err = t.factor.Close()
 	}
 	if t.names != nil {
-		errs = append(errs, t.names.Close())
+		err = errors.Join(err, t.names.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 func (t *table) titled() bool { return t.names != nil && t.names.Titled() }

@@ -247,14 +247,13 @@ func (o *statsOutput) commit(r *Stats) (err error) {
 }
 
 // abort removes what was written. After commit it does nothing.
-func (o *statsOutput) abort() error {
-	var errs []error
+func (o *statsOutput) abort() (err error) {
 	for _, s := range o.sides {
 		if s != nil {
-			errs = append(errs, s.discard())
+			err = errors.Join(err, s.discard())
 		}
 	}
-	return errors.Join(append(errs, o.Abort())...)
+	return errors.Join(err, o.Abort())
 }
 
 // statsSide writes the files of a side forward.

@@ -104,7 +104,6 @@ func (v *View) decide(s *sums) {
 // prepare computes E and Q as the first ops make them, and what those need of Q.
 func (v *View) prepare(upTo int) {
 	v.e, v.q = nil, nil
-	n := int(v.src.Cols())
 	for i := range v.ops[:upTo] {
 		o := &v.ops[i]
 		if o.kind == rowOffset || o.kind == rowStd {
@@ -113,11 +112,7 @@ func (v *View) prepare(upTo int) {
 		}
 		switch o.kind {
 		case rowOffset:
-			q := make([]float64, n)
-			for j := range q {
-				q[j] = 1
-			}
-			v.q = append(v.q[:len(v.q):len(v.q)], q)
+			v.q = append(v.q[:len(v.q):len(v.q)], slices.Repeat([]float64{1}, int(v.src.Cols())))
 		case colOffset, correspond, lift:
 			v.q = append(v.q[:len(v.q):len(v.q)], o.col)
 		case colFactor:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -307,10 +308,7 @@ func (p *reader) name(first []string, header bool, in *format.Input) {
 	if p.movieLens {
 		return
 	}
-	all := make([]string, p.fields)
-	for i := range all {
-		all[i] = "…"
-	}
+	all := slices.Repeat([]string{"…"}, p.fields)
 	if header {
 		copy(all, first)
 	}

@@ -68,16 +68,8 @@ func (w *Writer) End(rows int64) error {
 	return nil
 }
 
-// EndRow writes the row that might have gone on. It is false if there is a value in it that cannot be written.
-func (w *Writer) EndRow() (ok bool, err error) {
-	err = w.endRow()
-	if errors.Is(err, csr.ErrCoding) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (w *Writer) endRow() error {
+// EndRow writes the row that might have gone on. The error is csr.ErrCoding if there is a value in it that cannot be written.
+func (w *Writer) EndRow() error {
 	err := w.Row(w.row, w.cols, w.vals)
 	if err == nil {
 		w.cols, w.vals = w.cols[:0], w.vals[:0]
@@ -95,7 +87,7 @@ func (w *Writer) Add(r *format.Rows) (ok bool, err error) {
 		case goesOn && cols[0] <= w.cols[len(w.cols)-1], run.Row < w.next, len(w.cols) > 0 && run.Row < w.row:
 			return false, nil
 		case !goesOn:
-			err = w.endRow()
+			err = w.EndRow()
 		}
 		switch {
 		case err != nil:

@@ -2,6 +2,7 @@ package synth
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/internal/mix"
 )
@@ -90,8 +91,8 @@ func rotate(layers []layer, x []entry) []entry {
 
 // rotateBack applies the transposed layers from the last to the first.
 func rotateBack(layers []layer, x []entry) []entry {
-	for i := len(layers) - 1; i >= 0; i-- {
-		x = layers[i].apply(x, true)
+	for _, l := range slices.Backward(layers) {
+		x = l.apply(x, true)
 	}
 	return x
 }

@@ -182,6 +182,11 @@ type State struct {
 	About bool
 }
 
+// Counted is the state of a task that has made n of what: "rows".
+func Counted(done, total, n int64, what string) State {
+	return State{Done: done, Total: total, Text: fmt.Sprintf("%d %s", n, what), Attrs: []slog.Attr{slog.Int64(what, n)}}
+}
+
 // After is the state a time later, as far as it can be told: an estimate of the
 // time left runs down, but not to its end, and Done with it.
 func (s State) After(t time.Duration) State {
