@@ -106,13 +106,13 @@ type Choice struct {
 	Considered []Estimate
 }
 
-// flat is how much longer than the fastest option one may take to be
-// preferred for needing fewer passes, where they read the disk: on a machine with a slower one than the
-// Reference those are what counts.
+// flat is how much longer than the fastest option one may take to be preferred: where passes read the disk for needing fewer of
+// them, as on a machine with a slower one than the Reference those are what counts, and else for a narrower block, which loses less
+// where others share the caches.
 const flat = 1.05
 
-// Choose chooses a method, with its widths, from the options of Estimates: the fastest on the Reference machine or, of
-// those within flat of one that reads the disk in every pass, the one with the fewest passes.
+// Choose chooses a method, with its widths, from the options of Estimates: of those within flat of
+// the fastest on the Reference machine the one with the narrowest block or, where that reads the disk in every pass, the fewest passes.
 //
 // It is a function of the problem alone, so that the same matrix, rank, tolerance
 // and memory have the same choice, and hence the same bits, everywhere and every
@@ -124,7 +124,7 @@ func Choose(p Problem) Choice {
 	all := p
 	all.Room = nil
 	table := Estimates(all, Reference())
-	c := Choice{Table: preferred(table).Method, Why: ByTable}
+	c := Choice{Table: preferred(table, p.Rank).Method, Why: ByTable}
 	if p.Room == nil {
 		c.Considered = table
 	} else {
@@ -139,7 +139,7 @@ func Choose(p Problem) Choice {
 		}
 		c.Considered = Estimates(coarse, Reference())
 	}
-	c.Estimate = preferred(c.Considered)
+	c.Estimate = preferred(c.Considered, p.Rank)
 	switch {
 	case c.Method != c.Table:
 		c.Why = ByMemory
@@ -149,20 +149,20 @@ func Choose(p Problem) Choice {
 	return c
 }
 
-// preferred is the best of a list, fastest first: of those within flat of a first one that reads the
-// disk in every pass the one with the fewest passes, and if nothing fits the one with the
-// least vectors.
-func preferred(ranked []Estimate) Estimate {
+// preferred is the best of a list, fastest first: see flat. If nothing fits it is the one with the least vectors.
+func preferred(ranked []Estimate, rank int) Estimate {
 	best := ranked[0]
 	if !best.Fits {
 		return slices.MinFunc(ranked, func(a, b Estimate) int { return cmp.Compare(a.Vectors, b.Vectors) })
 	}
+	better := func(e, than Estimate) bool { return e.Passes < than.Passes }
 	if best.PassBytes == 0 {
-		return best
+		width := func(e Estimate) int { return e.Method.Traits(rank).Width(rank) }
+		better = func(e, than Estimate) bool { return width(e) < width(than) }
 	}
 	limit := flat * float64(best.Total)
 	for _, e := range ranked[1:] {
-		if e.Fits && float64(e.Total) <= limit && e.Passes < best.Passes {
+		if e.Fits && float64(e.Total) <= limit && better(e, best) {
 			best = e
 		}
 	}
