@@ -322,13 +322,13 @@ func TestTimeLimit(t *testing.T) {
 	store := slow(t)
 	dir := filepath.Join(t.TempDir(), "out")
 	args := []string{"svd", "-q", store, "-k", "20", "-o", dir, "--tol", "1e-14", "--method", "gd"}
-	fails(t, ui.ExitNotConverged, `^gdsvd: time limit reached before convergence after \d+ passes: .*; the result is in .*out`, append(args, "--time-limit", "50ms")...)
+	fails(t, ui.ExitNotConverged, `^gdsvd: time limit reached before convergence after \d+ passes: .*; the result is in .*out`, append(args, "--time-limit", "400ms")...)
 	r := resultOf(t, dir)
-	if r.Status != "time-limit" || !r.Certified || r.Settings.TimeLimit != 0.05 {
+	if r.Status != "time-limit" || !r.Certified || r.Settings.TimeLimit != 0.4 {
 		t.Errorf("status %s, certified %v, limit %v", r.Status, r.Certified, r.Settings.TimeLimit)
 	}
 	passes := r.Passes
-	fails(t, ui.ExitNotConverged, "time limit", append(args, "--time-limit", "50ms", "--resume")...)
+	fails(t, ui.ExitNotConverged, "time limit", append(args, "--time-limit", "400ms", "--resume")...)
 	if r := resultOf(t, dir); r.Passes < passes {
 		t.Errorf("%d passes after %d", r.Passes, passes)
 	}
