@@ -23,7 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
-const part = 2 << 20
+const part = 8 << 20
 
 // files is a file system over a bucket that has an object, and the folder for what is kept of it.
 func files(t *testing.T, under vfs.FS, data []byte) (*remotetest.Server, *remote.FS, string) {
@@ -76,7 +76,7 @@ func TestMapping(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range int64(64) {
 		all.Go(func() {
-			off := i * 7919 * 13 % (2*part - 1<<16)
+			off := i * 7919 * 131 % (2*part - 1<<16)
 			same(off, 1<<16, true)
 		})
 	}

@@ -15,8 +15,12 @@ import (
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
-// partSize is what is fetched of an object in one request, and kept. It is in memory until it is there, in place of what is read ahead.
-const partSize = vfs.BufferSize
+const (
+	// partSize is what is fetched of an object in one request, and kept.
+	partSize = 8 << 20
+	// piece is what is in memory of it meanwhile, in place of what is read ahead.
+	piece = vfs.BufferSize / 2
+)
 
 // A mapping is an object of which parts are kept in a file of os.TempDir, each from its first use on. The file takes room for all of
 // the object at once, so that a full disk is an error, and ends with the process: see vfs.Scratch.
@@ -40,7 +44,8 @@ func (m *mapping) Bytes(off, n int64, around bool) ([]byte, error) {
 		_, err := io.ReadFull(s, b)
 		return b, err
 	}
-	for k := off / partSize; k*partSize < off+n; k++ {
+	// The next reader begins in the last part of this one: from there backwards, neighbours do not wait for one another.
+	for k := (off + n - 1) / partSize; k >= off/partSize; k-- {
 		if err := m.keep(k); err != nil {
 			return nil, err
 		}
@@ -62,13 +67,17 @@ func (m *mapping) keep(k int64) error {
 		n := min(partSize, m.Size()-off)
 		s := m.o.span(off, n)
 		defer s.drop()
-		err = fault.Guard(func() error {
-			_, err := io.ReadFull(s, file.Bytes()[off:off+n])
-			return err
-		})
+		for at := off; at < off+n && err == nil; at += piece {
+			b := file.Bytes()[at:min(at+piece, off+n)]
+			err = fault.Guard(func() error {
+				_, err := io.ReadFull(s, b)
+				return err
+			})
+			err = errors.Join(err, file.Evict(at, int64(len(b))))
+		}
 		m.kept[k] = err == nil
 		m.o.c.o.Log.Debug("a part of an object has been fetched", "object", m.o.name, "from", off, "bytes", n, "error", err)
-		return nil, errors.Join(err, file.Evict(off, n))
+		return nil, err
 	})
 	return err
 }
