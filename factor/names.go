@@ -159,8 +159,7 @@ func (n *Names) Ints() bool { return n.side.Kind != stringIDs }
 
 // Ordered tells whether the ids ascend: integers by value, others by bytes.
 func (n *Names) Ordered() bool { return n.side.Order == csr.Ascending || n.ids == nil }
-
-func (n *Names) Titled() bool { return n.titles != nil }
+func (n *Names) Titled() bool  { return n.titles != nil }
 
 // ID is that of row or column i, 0 ≤ i < Count; decimal if it is an integer.
 func (n *Names) ID(i int64) (string, error) {

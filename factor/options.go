@@ -125,9 +125,8 @@ const (
 )
 
 func (v Vectors) String() string { return [...]string{"both", "left", "right", "none"}[v] }
-
-func (v Vectors) u() bool { return v == Both || v == Left }
-func (v Vectors) v() bool { return v == Both || v == Right }
+func (v Vectors) u() bool        { return v == Both || v == Left }
+func (v Vectors) v() bool        { return v == Both || v == Right }
 
 // ErrNotConverged is what errors.Is finds in the error of a run that ended early and has
 // written its result all the same.
@@ -146,7 +145,6 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Say(func(o Option) string { return "Options." + string(o) }) }
-
 func (e *Error) Unwrap() error { return e.Kind }
 
 // Say is the sentence in the words of a program that has names of its own for the options.

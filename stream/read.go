@@ -81,8 +81,7 @@ func withoutGaps(r solver.Rows, f func(*solver.DenseRows, int64, *mat.Dense) err
 }
 
 func (r *reading) wantsRows() bool { return !r.pass.RowsOut.None() || r.pass.R != nil }
-
-func (r *reading) columns() int { return r.end - r.first }
+func (r *reading) columns() int    { return r.end - r.first }
 
 // whole tells whether they are, and this is the last read, which has all their columns.
 func (r *reading) whole() bool { return r.wantsRows() && r.end == r.l }

@@ -99,17 +99,15 @@ func (s *inMemory) sumUp() {
 	s.norm = math.Sqrt(sum)
 }
 
-func (s *inMemory) Rows() int64            { return s.rows }
-func (s *inMemory) Cols() int64            { return s.cols }
-func (s *inMemory) Norm() (float64, int)   { return s.norm, s.exponent }
-func (s *inMemory) MaxBlock() csr.MaxBlock { return s.largest }
-func (s *inMemory) NumBlocks() int         { return len(s.blocks) }
-func (s *inMemory) Fingerprint() string    { return "" }
-func (s *inMemory) Prefetch(int, int)      {}
-func (s *inMemory) Release(int, int)       {}
-
-func (s *inMemory) Scratch() *csr.Block { return new(csr.Block) }
-
+func (s *inMemory) Rows() int64                       { return s.rows }
+func (s *inMemory) Cols() int64                       { return s.cols }
+func (s *inMemory) Norm() (float64, int)              { return s.norm, s.exponent }
+func (s *inMemory) MaxBlock() csr.MaxBlock            { return s.largest }
+func (s *inMemory) NumBlocks() int                    { return len(s.blocks) }
+func (s *inMemory) Fingerprint() string               { return "" }
+func (s *inMemory) Prefetch(int, int)                 {}
+func (s *inMemory) Release(int, int)                  {}
+func (s *inMemory) Scratch() *csr.Block               { return new(csr.Block) }
 func (s *inMemory) DecodedSize(rows, nnz int64) int64 { return 4*(rows+1) + (4+8)*nnz }
 
 func (s *inMemory) Block(i int) csr.BlockInfo {

@@ -78,12 +78,7 @@ STORE has the same bytes.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd ingest ml-10M100K/ratings.dat -o ml-10m.csr
   gdsvd ingest 's3://logs/2024-*/plays.parquet' -o plays.csr --value count
   zcat ratings.csv.gz | gdsvd ingest - -o ratings.csr --columns userId,movieId,rating --memory 256MiB`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return ui.Usagef(cmd, "no INPUT: name files, or - for standard input")
-			}
-			return nil
-		},
+		Args: atLeast(1, "no INPUT: name files, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if out == "" && !dry {
 				return ui.Usagef(cmd, "no STORE to write: give one with -o")
@@ -182,6 +177,16 @@ STORE has the same bytes.` + "\n" + ui.ExitHelp,
 		f.Lookup("groups").Usage = "with --engine: have the INPUTs read by `N` tasks, 2 to 4 a worker (0: 16); the store does not depend on it"
 	}
 	return cmd
+}
+
+// atLeast is the Args of a command on n things or more; want says which.
+func atLeast(n int, want string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return ui.Usagef(cmd, "%s", want)
+		}
+		return nil
+	}
 }
 
 // makingFlags adds the flags that ingest and append have in common, about how a store is made rather than of what.
@@ -326,12 +331,7 @@ where an ingest would.
 to sums that were rounded, or to an input of a declared shape: the store does not hold enough of them.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd append ratings.csr today.csv
   gdsvd append plays.csr 'new-*.csv.gz' --duplicates last -o plays2.csr`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return ui.Usagef(cmd, "want a STORE and at least one INPUT")
-			}
-			return nil
-		},
+		Args: atLeast(2, "want a STORE and at least one INPUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Memory = a.sortingBudget(cmd, o.Memory)
 			report, err := a.ingesting(cmd, "append", cmp.Or(out, args[0]), o, func(ctx context.Context, o ingest.Options) (*ingest.Report, error) {

@@ -43,12 +43,7 @@ components by σ/√(N−1) where the columns of B have the mean 0, and by σ el
 columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd project ml-10m.svd new-users.csv -o new-users
   gdsvd project cells.svd more-cells.csr -o more-cells --whiten`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return ui.Usagef(cmd, "want a result OUT and at least one NEW")
-			}
-			return nil
-		},
+		Args: atLeast(2, "want a result OUT and at least one NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Dir == "" {
 				return ui.Usagef(cmd, "no X to write: give one with -o")

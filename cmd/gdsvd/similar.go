@@ -220,15 +220,12 @@ one word. Words that are no ids are left out, with a warning.` + "\n" + ui.ExitH
 		Example: `  gdsvd svd documents.csr -k 200 --view lsi -o documents.svd
   gdsvd query documents.svd "human computer interaction"`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return ui.Usagef(cmd, "want a result OUT and at least one word")
-			}
-			for _, words := range args[1:] {
+			for _, words := range args[min(1, len(args)):] {
 				if strings.TrimSpace(words) == "" {
 					return ui.Usagef(cmd, "%q has no word in it: want ids of columns", words)
 				}
 			}
-			return nil
+			return atLeast(2, "want a result OUT and at least one word")(cmd, args)
 		},
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -92,10 +92,9 @@ func (c *checker) run(ctx context.Context) (err error) {
 		}
 	}
 	if c.has(factor.ResultFile) {
-		if c.stated, err = factor.OpenFS(c.FS, c.dir); err != nil {
-			if err := c.problem(err); err != nil {
-				return err
-			}
+		c.stated, err = factor.OpenFS(c.FS, c.dir)
+		if err := c.problem(err); err != nil {
+			return err
 		}
 	} else if description, beside := c.undescribed(); beside != "" {
 		c.wrong(description, "it is missing beside %s", beside)
@@ -142,7 +141,7 @@ func (c *checker) has(name string) bool {
 	return slices.ContainsFunc(c.entries, func(e fs.DirEntry) bool { return e.Name() == name })
 }
 
-// problem records what is wrong with the result and passes on the rest.
+// problem records what is wrong with the result, if anything is, and passes on the rest.
 func (c *checker) problem(err error) error {
 	switch {
 	case errors.Is(err, npy.ErrFormat):
@@ -185,10 +184,8 @@ func (c *checker) names(ctx context.Context) error {
 		if err == nil {
 			err = errors.Join(n.Verify(ctx), n.Close())
 		}
-		if err != nil {
-			if err := c.problem(err); err != nil {
-				return err
-			}
+		if err := c.problem(err); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -282,11 +279,8 @@ func (c *checker) checkpoint(ctx context.Context) error {
 			}
 			c.total += info.Size()
 		}
-		err := c.verify(ctx, filepath.Join(c.dir, name))
-		if err != nil {
-			if err := c.problem(err); err != nil {
-				return err
-			}
+		if err := c.problem(c.verify(ctx, filepath.Join(c.dir, name))); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -249,8 +249,7 @@ func (t *table) close() (err error) {
 }
 
 func (t *table) titled() bool { return t.names != nil && t.names.Titled() }
-
-func (t *table) ints() bool { return t.names == nil || t.names.Ints() }
+func (t *table) ints() bool   { return t.names == nil || t.names.Ints() }
 
 type window struct {
 	first  int64

@@ -281,8 +281,7 @@ func (in Input) SureRank() int64 { return min(in.matrix.low.Rows(), in.matrix.lo
 
 // Estimated tells whether the shape or the number of entries is not known.
 func (in Input) Estimated() bool { return in.matrix.low != in.matrix.likely }
-
-func (in Input) Close() error { return in.matrix.likely.Close() }
+func (in Input) Close() error    { return in.matrix.likely.Close() }
 
 // Options of a way. FS, Rank, Memory and more are those of Factor, which has a budget.
 type Options struct {

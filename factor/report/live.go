@@ -34,8 +34,7 @@ func (p *page) liveHead(title, name string, o LiveOptions) {
 
 // part begins a part of a page that is kept up to date; its identifier says which.
 func (p *page) part(id string) { p.f("<div id=\"%s\" data-live=\"\">\n", id) }
-
-func (p *page) endPart() { p.WriteString("</div>\n") }
+func (p *page) endPart()       { p.WriteString("</div>\n") }
 
 // WriteRun writes the page of a run as it stands: the one of its result if it has one, without what takes a look at vectors.
 func WriteRun(ctx context.Context, w io.Writer, s *live.State, o LiveOptions) error {

@@ -45,8 +45,7 @@ func Read(r io.Reader, visit func(chunk []byte) error) (Sum, error) {
 // Sum is a checksum in JSON: eight lower-case hexadecimal digits.
 type Sum uint32
 
-func (s Sum) String() string { return fmt.Sprintf("%08x", uint32(s)) }
-
+func (s Sum) String() string               { return fmt.Sprintf("%08x", uint32(s)) }
 func (s Sum) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 func (s *Sum) UnmarshalText(b []byte) error {

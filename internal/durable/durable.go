@@ -98,8 +98,7 @@ func Create(fsys vfs.FS, name string) (*File, error) {
 }
 
 func (w *File) Name() string { return w.f.Name() }
-
-func (w *File) Size() int64 { return w.size }
+func (w *File) Size() int64  { return w.size }
 
 func (w *File) Write(b []byte) (int, error) {
 	n, err := w.buf.Write(b)

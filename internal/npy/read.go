@@ -92,11 +92,9 @@ func (m *Matrix) Shape() string {
 	return fmt.Sprintf("%d×%d", m.Rows, m.Cols)
 }
 
-func (m *Matrix) Size() int64 { return m.size }
-
+func (m *Matrix) Size() int64  { return m.size }
 func (m *Matrix) Name() string { return m.f.Name() }
-
-func (m *Matrix) Transpose() { m.Rows, m.Cols, m.down, m.over = m.Cols, m.Rows, m.over, m.down }
+func (m *Matrix) Transpose()   { m.Rows, m.Cols, m.down, m.over = m.Cols, m.Rows, m.over, m.down }
 
 // ReadRows fills rows with rows first, first+1, … from a column on.
 func (m *Matrix) ReadRows(first int64, column int, rows *mat.Dense) error {

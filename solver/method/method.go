@@ -111,13 +111,9 @@ type Recurrence interface {
 type Alone struct{}
 
 func (Alone) Vectors() func(blas64.General) { return nil }
-
-func (Alone) Lock(int) bool { return false }
-
-func (Alone) Avoid(Found) {}
-
-func (Alone) Aim(func([]RitzPair) float64) {}
-
+func (Alone) Lock(int) bool                 { return false }
+func (Alone) Avoid(Found)                   {}
+func (Alone) Aim(func([]RitzPair) float64)  {}
 func (Alone) Evidence(int) (Evidence, bool) { return Evidence{}, false }
 
 // Free implements Recurrence, for one whose blocks are not of the arena.

@@ -98,8 +98,7 @@ func (s Step) String() string {
 
 // is tells whether a property that a kind may have holds for the step.
 func (s Step) is(property func(Step) bool) bool { return property != nil && property(s) }
-
-func (s Step) fills() bool { return s.is(s.kind().fills) }
+func (s Step) fills() bool                      { return s.is(s.kind().fills) }
 
 // bounds are those of what the step makes of entries within bounds.
 func (s Step) bounds(low, high float64) (float64, float64) {

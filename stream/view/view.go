@@ -183,8 +183,7 @@ func (v *View) Terms() float64 { return v.terms }
 
 // Norm implements stream.Source: ‖B‖_F.
 func (v *View) Norm() (float64, int) { return v.norm, 0 }
-
-func (v *View) anew() bool { return v.store > v.lead }
+func (v *View) anew() bool           { return v.store > v.lead }
 
 // Columns implements stream.Sided: those of a matrix that is 0 but for rounding are 0.
 func (v *View) Columns() (e []float64, q [][]float64) {

@@ -131,8 +131,7 @@ func (k Kind) only(fsys vfs.FS, dir string) error {
 }
 
 // Dir is where files are written.
-func (f *Folder) Dir() string { return f.stage.Dir() }
-
+func (f *Folder) Dir() string             { return f.stage.Dir() }
 func (f *Folder) Path(name string) string { return filepath.Join(f.Dir(), name) }
 
 // Commit writes the description, of which sum is the last field, or which has none if that is nil, and publishes the directory.

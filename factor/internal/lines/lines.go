@@ -179,7 +179,6 @@ func (x *File) read(b []byte, at int64) error {
 }
 
 func (x *File) Name() string { return x.f.Name() }
-
 func (x *File) Count() int64 { return x.count }
 
 // At returns line i, 0 ≤ i < Count.

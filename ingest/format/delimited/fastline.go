@@ -138,8 +138,7 @@ type spot struct {
 }
 
 // digits is how many digits come next; 64 if none of the window's bytes ends them.
-func (s spot) digits() uint { return uint(bits.TrailingZeros64(s.marks)) }
-
+func (s spot) digits() uint       { return uint(bits.TrailingZeros64(s.marks)) }
 func (s spot) behind(n uint) spot { return spot{s.marks >> (n & 63), s.at + n} }
 
 // canonical tells whether an integer of n digits has 1 to 16 and no leading zero.

@@ -137,8 +137,7 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 
 // Check has nothing to do: a line is right or wrong by itself.
 func (p *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
-
-func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
+func (p *reader) Locate(c *format.Chunk, n int) format.Position          { return text.Locate(c, n, p.Parse) }
 
 func (p *reader) line(l []byte, b *format.Batch) *format.ParseError {
 	var got [maxKeys]value

@@ -116,8 +116,7 @@ func (a *Axis) Adopt(s *scratch.Dir, lists []List) error {
 
 // Held is the bytes of the generation being numbered.
 func (a *Axis) Held() int64 { return a.dict.Size() }
-
-func (a *Axis) Any() bool { return len(a.closed) > 0 || a.dict.N > 0 }
+func (a *Axis) Any() bool   { return len(a.closed) > 0 || a.dict.N > 0 }
 
 // Number numbers further ids in the order given, each of which is to be new. It returns
 // how many are: behind the first so many is one that is there already, with the temporary

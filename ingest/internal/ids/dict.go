@@ -299,8 +299,7 @@ func (s *blocks[T]) add(v T) {
 	s.b[k] = append(s.b[k], v)
 }
 
-func (s *blocks[T]) at(i int) T { return s.b[i/blockLen][i%blockLen] }
-
+func (s *blocks[T]) at(i int) T  { return s.b[i/blockLen][i%blockLen] }
 func (s *blocks[T]) size() int64 { return int64(len(s.b)) * blockLen * 8 }
 
 // arena holds byte strings, each behind its length, in blocks that are never

@@ -87,8 +87,7 @@ func (f *File) At() (io.ReaderAt, int64, error) {
 	return &countingReaderAt{f}, size, nil
 }
 
-func (f *File) Peek(n int) ([]byte, error) { return f.r.Peek(n) }
-
+func (f *File) Peek(n int) ([]byte, error)               { return f.r.Peek(n) }
 func (f *File) ReadSlice(delimiter byte) ([]byte, error) { return f.r.ReadSlice(delimiter) }
 
 // Read reads past the buffer of r, once that is empty.

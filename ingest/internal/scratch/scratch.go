@@ -74,8 +74,7 @@ func (d *Dir) Close() error {
 	return err
 }
 
-func (d *Dir) Path(name string) string { return filepath.Join(d.Name, name) }
-
+func (d *Dir) Path(name string) string      { return filepath.Join(d.Name, name) }
 func (d *Dir) RemoveFile(name string) error { return d.FS.Remove(d.Path(name)) }
 
 // Remove removes the directory, the journal last: as long as anything is left, it

@@ -40,8 +40,7 @@ func (t *TwoTerm) State(s *method.State) {
 	s.Int("products", &t.T, 0, math.MaxInt32)
 }
 
-func (t *TwoTerm) Free() { t.Arena.Free(t.X, t.Last) }
-
+func (t *TwoTerm) Free()            { t.Arena.Free(t.X, t.Last) }
 func (t *TwoTerm) Next() *mat.Dense { return t.X }
 
 // Vector is that whose residual is known, or under the paper's rule the iterate after it, as Algorithm 1 has it.
@@ -134,8 +133,7 @@ func NewBlock(a *tallskinny.Arena) Block {
 	return Block{Arena: a, QR: tallskinny.BlockQR{Arena: a}, Eigen: eigen.Solver{Workers: a.Most()}}
 }
 
-func (b *Block) Start(z *mat.Dense) { b.X, b.QR.Key = z, z.At(0, 0) }
-
+func (b *Block) Start(z *mat.Dense)       { b.X, b.QR.Key = z, z.At(0, 0) }
 func (b *Block) Avoid(found method.Found) { b.QR.Found, _ = found.(*tallskinny.Basis) }
 
 func (b *Block) Next() *mat.Dense {

@@ -125,8 +125,7 @@ func (s *Scout) Over() bool { return s.over }
 
 // Vector implements Recurrence: a scout has none.
 func (s *Scout) Vector(dst []float64, _ int) { clear(dst) }
-
-func (s *Scout) Free() { s.Arena.Free(s.X, s.last) }
+func (s *Scout) Free()                       { s.Arena.Free(s.X, s.last) }
 
 func (s *Scout) State(st *method.State) {
 	if !s.Block.State(st) {

@@ -68,7 +68,6 @@ func (a *Arena) tell() {
 type Interruption struct{ err error }
 
 func (i *Interruption) Error() string { return i.err.Error() }
-
 func (i *Interruption) Unwrap() error { return i.err }
 
 func (a *Arena) ended() bool { return a.ctx != nil && !a.Saving && a.ctx.Err() != nil }
@@ -110,7 +109,6 @@ const LeastWindow = 512
 type SpaceError struct{ err error }
 
 func (e *SpaceError) Error() string { return fmt.Sprintf("make room for vectors: %v", e.err) }
-
 func (e *SpaceError) Unwrap() error { return e.err }
 
 // NewArena returns an empty arena.

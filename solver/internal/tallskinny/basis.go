@@ -31,10 +31,8 @@ func (b *Basis) Vector(i int) []float64 { return b.Data[i*b.N : (i+1)*b.N] }
 
 // Next returns room for one more vector; push makes it part of the basis.
 func (b *Basis) Next() []float64 { return b.Vector(b.Len) }
-
-func (b *Basis) Push() { b.Len++ }
-
-func (b *Basis) Reset() { b.Len = 0 }
+func (b *Basis) Push()           { b.Len++ }
+func (b *Basis) Reset()          { b.Len = 0 }
 
 // Dimension returns that of the space which the basis keeps others out of.
 func (b *Basis) Dimension() int { return b.Len * (len(b.parts()) - 1) }

@@ -229,8 +229,7 @@ func NewKronecker(users, items int, seed uint64) *Kronecker {
 }
 
 func (k *Kronecker) Dims() (users, items int) { return k.product.Dims() }
-
-func (k *Kronecker) NNZ() int { return nonzeros(k.product) }
+func (k *Kronecker) NNZ() int                 { return nonzeros(k.product) }
 
 func nonzeros(m *mat.Dense) int {
 	n := 0

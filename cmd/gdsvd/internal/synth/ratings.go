@@ -83,8 +83,7 @@ func (p Profile) validate(r int64) error {
 	return nil
 }
 
-func (p Profile) grouped() bool { return p.Kind == Clustered || p.Kind == Repeated }
-
+func (p Profile) grouped() bool            { return p.Kind == Clustered || p.Kind == Repeated }
 func (p Profile) value(i, r int64) float64 { return max(p.Least, p.shape(i, r)) }
 
 // shape is value without the floor.
