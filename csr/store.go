@@ -327,19 +327,16 @@ func (s *Store) DecodeBlock(i int, dst *Block) error {
 
 // decode decodes a block from data, which begins with it; nil: from the map. Errors: *codec.Damage relative to the
 // file, *fault.Error, and those of fetching the bytes.
-func (s *shard) decode(b *blockMeta, data []byte, dst *Block, cols int64, dec *valueDecoder) (err error) {
-	if data == nil {
-		data, err = s.m.Bytes(b.offset, int64(b.size), true)
-	}
-	if err != nil {
-		dst.empty()
-		return err
-	}
-	data = data[:b.size]
-	err = fault.Guard(func() error {
-		block := codec.Summed{Level: dec.level, Data: data}
-		err := decodeBlock(dst, &block, b, cols, dec)
-		block.UpTo(len(data))
+func (s *shard) decode(b *blockMeta, data []byte, dst *Block, cols int64, dec *valueDecoder) error {
+	err := fault.Guard(func() (err error) {
+		if data == nil {
+			if data, err = s.m.Bytes(b.offset, int64(b.size), true); err != nil {
+				return err
+			}
+		}
+		block := codec.Summed{Level: dec.level, Data: data[:b.size]}
+		err = decodeBlock(dst, &block, b, cols, dec)
+		block.UpTo(int(b.size))
 		if block.CRC != b.crc {
 			return codec.Damaged(0, "%v", crc.ErrMismatch)
 		}

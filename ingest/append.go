@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,11 +33,8 @@ func appending(store, out string, o Options) (request, string, error) {
 	if err != nil {
 		return r, out, err
 	}
-	if out == "" {
-		out = store
-	}
 	r.base = b
-	return r, out, nil
+	return r, cmp.Or(out, store), nil
 }
 
 // AppendError tells why nothing can be appended to a store as if all had been ingested at once.

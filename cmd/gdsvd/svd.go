@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -328,10 +329,7 @@ func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.Abort()) }()
-	in := ingest.Options{Memory: o.Memory, ShardSize: csr.DefaultShard}
-	if in.Memory == 0 {
-		in.Memory = ingest.DefaultMemory
-	}
+	in := ingest.Options{Memory: cmp.Or(o.Memory, ingest.DefaultMemory), ShardSize: csr.DefaultShard}
 	defer heap.CollectLate(heap.Garbage / 8)()
 	store := filepath.Join(stage.Dir(), "store")
 	kept := a.fsys

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,9 +150,7 @@ func (m *Measurement) fill(c *checker, t *triplets, norm, terms float64) {
 			top = float64(c.stated.Norm)
 		}
 	}
-	if top == 0 {
-		top = norm // of a matrix that may not be zero
-	}
+	top = cmp.Or(top, norm) // of a matrix that may not be zero
 	relative := func(x float64) factor.Number {
 		if x == 0 {
 			return 0

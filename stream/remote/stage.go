@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,9 +190,7 @@ func (r *pass) check(a Answer) error {
 		}
 		return errors.New(a.Error)
 	}
-	if r.kernel == "" {
-		r.kernel = a.Kernel
-	}
+	r.kernel = cmp.Or(r.kernel, a.Kernel)
 	if a.Kernel != "" && a.Kernel != r.kernel {
 		return &final{fmt.Sprintf("workers compute with different instructions, %s and %s: their results would depend on who does what; take workers of one kind", r.kernel, a.Kernel), nil}
 	}

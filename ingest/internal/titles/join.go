@@ -168,10 +168,7 @@ func (j *Join) load() (err error) {
 // shorten keeps the half with the least ids, and is the last of these.
 func (j *Join) shorten() *titled {
 	j.settle()
-	n := len(j.kept) / 2
-	if n == 0 {
-		n = len(j.kept)
-	}
+	n := cmp.Or(len(j.kept)/2, len(j.kept))
 	limit := j.kept[n-1]
 	if n < len(j.kept) {
 		j.whole = false

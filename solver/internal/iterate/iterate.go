@@ -3,6 +3,7 @@
 package iterate
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -111,11 +112,8 @@ func PaperChanges(a *tallskinny.Arena, c *method.RitzPair, x []float64, xx float
 
 // Eta is the setting of the step size of gradient descent and of what builds on it.
 func Eta(eta float64) method.Setting {
-	const preset = 0.5
-	if eta == 0 {
-		eta = preset // said and unsaid are no two methods
-	}
-	return method.Setting{Name: "eta", Help: "step size", Default: preset, High: 1, Value: eta}
+	const preset = 0.5 // said and unsaid it is no two methods
+	return method.Setting{Name: "eta", Help: "step size", Default: preset, High: 1, Value: cmp.Or(eta, preset)}
 }
 
 // Block is the state of a recurrence that multiplies orthonormal blocks.
