@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/lines"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -110,11 +111,7 @@ func (r *Result) names(ctx context.Context, name layout.Side, side *SideIDs, cou
 // OpenNames opens what WriteNames has written of count rows or columns.
 func OpenNames(ctx context.Context, fsys vfs.FS, dir string, side *SideIDs, files []File, count int64) (_ *Names, err error) {
 	n := &Names{side: *side, count: count, path: filepath.Join(dir, side.File)}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, n.Close())
-		}
-	}()
+	defer durable.Undo(&err, n.Close)
 	if side.Kind != rangeIDs {
 		if n.ids, err = text(ctx, fsys, dir, files, side.Text, count); err != nil {
 			return nil, err

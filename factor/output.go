@@ -56,11 +56,7 @@ func newOutput(t *task, before outState, tasks *remote.Matrix) (_ *output, err e
 	if t.pairs() {
 		o.shortFile, o.keepLong, o.keepShort, signLong = layout.Right, false, t.Vectors.v(), false
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, o.abort())
-		}
-	}()
+	defer durable.Undo(&err, o.abort)
 	long := o.keepLong || signLong && o.keepShort
 	if err = o.room(t, long); err != nil {
 		return nil, err
@@ -165,11 +161,7 @@ func (l *longRows) create(k int) (err error) {
 
 // commit writes what is missing and publishes the directory.
 func (o *output) commit(res *solver.Result, meta *Result, act *activity) (err error) {
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, o.abort())
-		}
-	}()
+	defer durable.Undo(&err, o.abort)
 	if err := o.writeFiles(res, act); err != nil {
 		return err
 	}

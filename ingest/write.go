@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/straight"
 	"github.com/gdsvd/gdsvd/internal/budget"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -79,11 +80,7 @@ func (g *sifted) fill(ctx context.Context, p *part, staging *vfs.Staging, source
 			return nil, err
 		}
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, w.Abort())
-		}
-	}()
+	defer durable.Undo(&err, w.Abort)
 	switch {
 	case g.straight != nil:
 		maps.Copy(w.Source, source)

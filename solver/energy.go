@@ -132,11 +132,3 @@ func (d *DenseRows) Resize(k int) error {
 	d.Dense = NewDenseRows(n, k).Dense
 	return nil
 }
-
-// resizeLeft makes the store of left vectors one of as many columns as the certificate will have.
-func (f *factorisation) resizeLeft() error {
-	if f.s.Energy == 0 || f.s.Left == nil {
-		return nil
-	}
-	return f.s.Left.(Resizer).Resize(f.found.Len())
-}

@@ -19,8 +19,10 @@ func (f *factorisation) certify() error {
 	f.estimates()
 	f.lower()
 	err := f.passes.finishing(func() error {
-		if err := f.resizeLeft(); err != nil {
-			return err
+		if f.s.Energy > 0 && f.s.Left != nil { // the certificate has as many columns as were found
+			if err := f.s.Left.(Resizer).Resize(f.found.Len()); err != nil {
+				return err
+			}
 		}
 		f.project() // the deflation is projected from here on, whatever was asked for: leaks would do no good
 		v := f.found.Basis.Block(f.arena.Dense(f.n, f.found.Len()))

@@ -43,8 +43,12 @@ func randomKey(seed uint64, id string) uint64 {
 // startWidth returns the width of the start block of the next recurrence.
 func (r *run) startWidth() int {
 	t := r.about
-	if t.Copies > 0 && r.enough() {
-		return r.probeWidth()
+	if t.Copies > 0 && r.enough() { // random vectors look for more copies of values: of a few triplets few
+		most := r.n - r.found.Len()
+		if r.s.Energy > 0 {
+			most = min(most, max(t.Copies, r.found.Len()))
+		}
+		return min(t.Probe, most)
 	}
 	return min(t.Width(max(r.missing(nil), 1)), r.n-r.found.Len())
 }
@@ -54,15 +58,6 @@ func (r *run) startWidth() int {
 func (r *run) joined() bool {
 	ok := r.about.Copies > 0 || r.about.Width(r.s.Rank) >= r.s.Rank+outside.Few(r.s.Rank)
 	return ok && r.starts.drawn == 0 && r.found.Len() == 0
-}
-
-// probeWidth is how many random vectors look for more copies of values: of a few triplets few.
-func (r *run) probeWidth() int {
-	most := r.n - r.found.Len()
-	if r.s.Energy > 0 {
-		most = min(most, max(r.about.Copies, r.found.Len()))
-	}
-	return min(r.about.Probe, most)
 }
 
 // start returns the next start block, of unit columns, and what it is made of.

@@ -85,11 +85,7 @@ func Summarise(ctx context.Context, store *csr.Store, o StatsOptions) (_ *Stats,
 		if out, err = newStatsOutput(store, o); err != nil {
 			return nil, err
 		}
-		defer func() {
-			if err != nil {
-				err = errors.Join(err, out.abort())
-			}
-		}()
+		defer func() { err = errors.Join(err, out.abort()) }()
 	}
 	l, err := newLook(ctx, store, o.Options, 1)
 	if err != nil {
@@ -268,11 +264,7 @@ type statsSide struct {
 
 func newStatsSide(fsys vfs.FS, dir, name string, store *csr.Store, axis csr.Axis, n int64) (s *statsSide, err error) {
 	s = new(statsSide)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.discard())
-		}
-	}()
+	defer durable.Undo(&err, s.discard)
 	if s.ids, err = store.IDs(axis); err != nil {
 		return s, err
 	}

@@ -18,6 +18,13 @@ import (
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
+// Undo is deferred: where err is an error, what has been begun is undone.
+func Undo(err *error, undo func() error) {
+	if *err != nil {
+		*err = errors.Join(*err, undo())
+	}
+}
+
 // WriteFile makes a new file, has write fill it, and syncs it. After an error the file may be there.
 func WriteFile(fsys vfs.FS, name string, write func(vfs.File) error) error {
 	f, err := fsys.Create(name)

@@ -136,16 +136,11 @@ func (it *Iteration) passes(m Moment) (passes float64, known bool) {
 	here, known := it.stage(m, stage, it.each(m, it.found, it.spent, open)*float64(open))
 	alone := open == 1 && !it.Superlinear
 	if missing == open {
-		return here, known && (!alone || it.steady(m))
+		const enough = 0.25 // of the digits, that a search for one triplet has gained before the rest is extrapolated
+		return here, known && (!alone || math.Log10(m.Residual) < enough*math.Log10(m.Tol))
 	}
 	known = known && !alone // the gaps of those to come, and with them their passes, are anybody's guess
 	return here + it.each(m, it.found+open, it.spent+int(stage+here), open)*float64(missing-open), known
-}
-
-// steady tells whether a search for one triplet has gained enough digits to extrapolate the rest.
-func (it *Iteration) steady(m Moment) bool {
-	const enough = 0.25 // of the digits
-	return math.Log10(m.Residual) < enough*math.Log10(m.Tol)
 }
 
 // each is the number of passes to expect for a triplet after some have been

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -32,7 +33,7 @@ type Output struct {
 // a list that is asked for ask; a summary may get lost.
 func (r *Output) Wanted() error {
 	if f, ok := r.W.(*os.File); ok && r.Err == nil && leadsNowhere(f) {
-		r.Err = &stdoutError{errors.New("it is closed: send it to a file or a program")}
+		r.Err = errors.New("standard output: it is closed: send it to a file or a program")
 	}
 	return r.Err
 }
@@ -67,7 +68,7 @@ func (r *Output) write(b []byte) (n int, err error) {
 		if path := (*fs.PathError)(nil); errors.As(err, &path) {
 			err = path.Err
 		}
-		r.Err = &stdoutError{err}
+		r.Err = fmt.Errorf("standard output: %w", err)
 	}
 	return n, r.Err
 }
@@ -92,11 +93,6 @@ func (r *Output) PrintJSON(v any) error {
 	_, err := r.write(text)
 	return err
 }
-
-type stdoutError struct{ err error }
-
-func (e *stdoutError) Error() string { return "standard output: " + e.err.Error() }
-func (e *stdoutError) Unwrap() error { return e.err }
 
 // Columns is the width of lines where no terminal says another one.
 const Columns = 80
