@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import _parts
-from ._input import ingest, is_store, path_of
+from ._input import in_bucket, ingest, is_store, path_of
 from ._places import workplace
 from ._program import program
 
@@ -27,12 +27,15 @@ class Engine(NamedTuple):
     flags : list of str
         For ``gdsvd svd``.
     folder : pathlib.Path
-        That all workers see, which goes away.
+        That goes away. All workers see it, unless `bucket`.
+    bucket : bool
+        Whether workers share a bucket.
     """
 
     client: Any
     flags: list[str]
     folder: pathlib.Path
+    bucket: bool
 
 
 def kind(client: Any) -> str:
@@ -77,7 +80,7 @@ def engine(client: Any, shared: str | os.PathLike[str] | None, groups: int = 0) 
     client : object, optional
         None is the current one.
     shared : path, optional
-        Without it a temporary folder is taken, if all workers of Dask see it.
+        Or ``s3://BUCKET/PREFIX``. Without it a temporary folder is taken, if all workers of Dask see it.
     groups : int
         Tasks of a pass, 0 for the program's choice.
 
@@ -89,21 +92,23 @@ def engine(client: Any, shared: str | os.PathLike[str] | None, groups: int = 0) 
     client = current() if client is None else client
     known = kind(client)
     if shared is None and known != "dask":
-        raise ValueError("shared= is missing: a folder that this machine and all workers see under the same path")
-    if shared is not None and not os.path.isdir(shared):
+        raise ValueError("shared= is missing: a folder that this machine and all workers see under the same path, or s3://BUCKET/PREFIX")
+    bucket = in_bucket(shared)
+    if shared is not None and not bucket and not os.path.isdir(shared):
         raise FileNotFoundError(f"shared = {os.fspath(shared)!r}: there is no such folder")
-    with workplace(beside=os.path.join(os.path.abspath(shared or tempfile.gettempdir()), "x")) as folder:
-        if known == "dask":
+    beside = tempfile.gettempdir() if bucket or shared is None else os.path.abspath(shared)
+    with workplace(beside=os.path.join(beside, "x")) as folder:
+        if known == "dask" and not bucket:
             _seen(client, folder, shared)
-        flags = [f"--shared={folder / 'pieces'}", *([f"--groups={groups}"] if groups else [])]
+        flags = [f"--shared={shared if bucket else folder / 'pieces'}", *([f"--groups={groups}"] if groups else [])]
         if known == "name":
-            yield Engine(client, [f"--engine={client}", *flags], folder)
+            yield Engine(client, [f"--engine={client}", *flags], folder, bucket)
             return
         from .engines.bridge import served
 
         submitter = importlib.import_module(f".engines.{known}", __package__).submitter
         with served(known, submitter(client, program())) as name:
-            yield Engine(client, [f"--engine={name}", *flags], folder)
+            yield Engine(client, [f"--engine={name}", *flags], folder, bucket)
 
 
 def _seen(client: Any, folder: pathlib.Path, shared: str | os.PathLike[str] | None) -> None:
@@ -115,10 +120,21 @@ def _seen(client: Any, folder: pathlib.Path, shared: str | os.PathLike[str] | No
 
 
 def stored(a: Any, e: Engine, memory: str | int, progress: bool | None) -> str | os.PathLike[str]:
-    """The store of a matrix, where workers see it. Partitions of Dask are written by the workers that have them."""
+    """The store of a matrix, where workers see it. Partitions of Dask are written by the workers that have them.
+
+    Raises
+    ------
+    ValueError
+        If workers share a bucket, and the matrix is no store in one.
+    """
     path = path_of(a)
     if path is not None and is_store(path):
-        return os.path.abspath(path)
+        if in_bucket(path):
+            return path
+        if not e.bucket:
+            return os.path.abspath(path)
+    if e.bucket:
+        raise ValueError("shared= is a bucket: A must be a store in a bucket, too, where all workers read it: copy one there and give its s3://BUCKET/PREFIX")
     store = e.folder / "store"
     parts = _parts.partitions(a)
     if parts is None or kind(e.client) != "dask":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 from collections.abc import Iterable
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,14 +23,23 @@ def is_path(a: Any) -> bool:
     return isinstance(a, (str, os.PathLike))
 
 
+def in_bucket(path: Any) -> TypeGuard[str]:
+    """Whether a path is of objects of a bucket, which only the program reads."""
+    return isinstance(path, str) and path.startswith("s3://")
+
+
 def path_of(a: Any) -> str | os.PathLike[str] | None:
     """The path that a caller means: it is one, or that of a `Store`; None for anything else, such as a table with a column "path"."""
     path = getattr(a, "path", None)
-    return a if is_path(a) else path if isinstance(path, pathlib.PurePath) else None
+    return a if is_path(a) else path if isinstance(path, pathlib.PurePath) or in_bucket(path) else None
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:
     """Whether a path is that of a store."""
+    if in_bucket(path):
+        with contextlib.suppress(ValueError, OSError):
+            return bool(run("info", "--", path).get("format") == "gdsvd-store")
+        return False
     return (pathlib.Path(path) / "MANIFEST.json").is_file()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _tables
 from ._factorization import Factorization
-from ._input import flags, is_path, memory_flags
+from ._input import flags, in_bucket, is_path, memory_flags
 from ._looks import Looks, made
 from ._makes import Makes, Path
 from ._program import run
@@ -20,11 +20,11 @@ class Store(Looks, Makes):
     Parameters
     ----------
     path : str or path
-        The folder of a store that is there.
+        The folder of a store that is there, or ``s3://BUCKET/PREFIX``: such a store is read, and not appended to.
 
     Attributes
     ----------
-    path : pathlib.Path
+    path : pathlib.Path, or str of a store in a bucket
         Absolute: it holds after a change of the working folder.
     shape : tuple of int
     nnz : int
@@ -55,7 +55,7 @@ class Store(Looks, Makes):
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = pathlib.Path(path).absolute()
+        self.path: pathlib.Path | str = path if in_bucket(path) else pathlib.Path(path).absolute()
         self._look()
 
     def _look(self) -> None:

@@ -179,7 +179,8 @@ def svds(
         Workers that make the passes, or the name of an engine, such as ``"ray://head:10001"``. A may be a bag of Dask of CSR blocks, too; partitions
         of Dask are written by the workers that have them, and their numbers do not come here.
     shared : path, optional
-        A folder that this machine and all workers see under the same path. Given without `client` it means the current client or session.
+        A folder that this machine and all workers see under the same path; or ``s3://BUCKET/PREFIX``, if A is a store in a bucket. Given without
+        `client` it means the current client or session.
     groups : int
         Tasks of a pass, 2 to 4 a worker; 0 is 16. The last digits of the result depend on it, and not on the workers.
 

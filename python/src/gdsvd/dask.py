@@ -124,7 +124,8 @@ class TruncatedSVD(_OfDask, plain.TruncatedSVD):
     client : distributed.Client, optional
         None is the current one.
     shared : path, optional
-        A folder that this machine and all workers see under the same path. Without it one for temporary files is taken, where they all do.
+        A folder that this machine and all workers see under the same path; or ``s3://BUCKET/PREFIX``, if X is a store in a bucket. Without it a folder
+        for temporary files is taken, where they all see it.
     groups : int
         Tasks of a pass, 2 to 4 a worker; 0 is 16.
     view, tol, memory, random_state, progress

@@ -12,7 +12,7 @@ import numpy as np
 from ._engine import engine
 from ._errors import NotConverged
 from ._factorization import Factorization
-from ._input import check_k, memory_flags
+from ._input import check_k, in_bucket, memory_flags
 from ._program import run
 from ._svds import pipeline
 from ._types import Array, Info
@@ -97,6 +97,8 @@ def svd(
         found.U.join(users, found.U.id == users.user)
     """
     k = check_k(k, None)
+    if in_bucket(shared):
+        raise ValueError(f"shared = {shared!r}: the entries of a DataFrame take a folder that this machine and all executors see under the same path")
     for what, name in (("row", row), ("col", col), ("value", value)):
         if name not in df.columns and name is not None:
             raise ValueError(f"{what} = {name!r}: the table has no such column, but {', '.join(map(repr, df.columns))}")
