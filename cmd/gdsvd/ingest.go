@@ -358,3 +358,12 @@ to sums that were rounded, or to an input of a declared shape: the store does no
 	f.BoolVar(&o.Resume, "resume", false, "go on where an append of these inputs was interrupted; if it is finished, only say so")
 	return cmd
 }
+
+// sortingBudget is what an ingest stays within: --memory, or without it ingest.DefaultMemory
+// or 60 % of what is available, whichever is less.
+func (a *app) sortingBudget(cmd *cobra.Command, bytes int64) int64 {
+	if cmd.Flags().Changed("memory") {
+		return bytes
+	}
+	return min(bytes, a.budget(0))
+}

@@ -367,15 +367,6 @@ func (a *app) warnOf(budget int64) {
 	}
 }
 
-// sortingBudget is what an ingest stays within: --memory, or without it ingest.DefaultMemory
-// or 60 % of what is available, whichever is less.
-func (a *app) sortingBudget(cmd *cobra.Command, bytes int64) int64 {
-	if cmd.Flags().Changed("memory") {
-		return bytes
-	}
-	return min(bytes, a.budget(0))
-}
-
 // nothingToResume says that what is there already is what was asked for.
 func (a *app) nothingToResume(what, path string) {
 	a.display.Logger().Info("the "+what+" is finished: there is nothing to resume", what, path)
