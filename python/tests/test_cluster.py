@@ -123,7 +123,7 @@ def test_errors(client, tmp_path):
     for call, error in [
         (lambda: gdsvd.svds(A, client=3), "TypeError: client is of type int: it must be a Client of Dask, a SparkSession, or the name of an engine such as 'ray://head:10001'"),
         (lambda: gdsvd.svds(A, shared=tmp_path / "no"), f"FileNotFoundError: shared = {str(tmp_path / 'no')!r}: there is no such folder"),
-        (lambda: gdsvd.svds(A, client="local"), "ValueError: shared= is missing: a folder that this machine and all workers see under the same path"),
+        (lambda: gdsvd.svds(A, client="local"), "ValueError: shared= is missing: a folder that this machine and all workers see under the same path, or s3://BUCKET/PREFIX"),
         (lambda: gdsvd.svds(A, groups=3), "ValueError: groups = 3 is for a run with client= or shared="),
         (lambda: gdsvd.svds(db.from_sequence(blocks, npartitions=2), k=2, client=client), "ValueError: partition 1 has 20 columns, but partition 0 has 40"),
         (lambda: gdsvd.svds(db.from_sequence(blocks, npartitions=1), k=2, client=client), "ValueError: block 1 of partition 0 has 20 columns, but those before have 40"),
