@@ -90,39 +90,3 @@ func TestNoCliffs(t *testing.T) {
 		}
 	}
 }
-
-// A run without a budget keeps no more blocks than pay: it takes at most a twentieth of its time longer than with all of
-// them. One with a budget, and one whose blocks are small, keeps them all.
-func TestDefaultMemoryTakesWhatPays(t *testing.T) {
-	large := csr.Outline{Rows: 1e5, Cols: 59_296, NNZ: 2e8, Size: 4e8}.Plan()
-	small := csr.Outline{Rows: 6040, Cols: 3706, NNZ: 1e6, Size: 1e6}.Plan()
-	for _, test := range []struct {
-		store  *csr.Store
-		memory int64 // of the user
-		all    bool
-	}{{large, 0, false}, {large, 8 << 30, true}, {small, 0, true}} {
-		for _, rank := range []int{10, 50, 200} {
-			task, before, err := begin(test.store, Options{Rank: rank, Memory: test.memory})
-			if err != nil {
-				t.Fatal(err)
-			}
-			task.Memory = 8 << 30 // on any machine
-			if _, _, err := task.choose(t.Context(), before); err != nil {
-				t.Fatal(err)
-			}
-			place := must.Get(task.fit(task.Method))(t)
-			total := func(r cost.Room) float64 {
-				r.Cached = true
-				room := func(method.Method) cost.Room { return r }
-				return float64(cost.EstimateOf(task.problem(room), cost.Reference(), task.Method).Total)
-			}
-			share := total(place.room()) / total(cost.Room{Fits: true, Resident: 1})
-			if all := place.plan.Resident == place.plan.Blocks; all != test.all || share > 1.06 || !all && share < 1.02 {
-				t.Errorf("%d entries, k = %d, memory %d: %d of %d blocks stay, %.3f times the time", test.store.NNZ(), rank, test.memory, place.plan.Resident, place.plan.Blocks, share)
-			}
-			if c := cost.Choose(task.problem(task.planned)); c.Why != cost.ByTable {
-				t.Errorf("k = %d: memory decides: %+v", rank, c)
-			}
-		}
-	}
-}

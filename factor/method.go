@@ -82,13 +82,12 @@ type task struct {
 	view     *view.View     // nil: the store itself is factorised
 	read     *source.Source // the store, as its view reads it
 	recalled bool           // what was measured for the view lies beside the checkpoint
-	frugal   bool           // the budget is the default one, of which a run takes what pays
 	space    *spill.Dir     // makes the files of vectors if there are any
 }
 
 // newTask is a task with the options that were left to the package.
 func newTask(store *csr.Store, o Options) *task {
-	return &task{Options: o.withDefaults(), store: store, read: source.New(store), frugal: o.Memory == 0}
+	return &task{Options: o.withDefaults(), store: store, read: source.New(store)}
 }
 
 // fit finds the place for a run with a method. The error is that of the least
@@ -105,10 +104,6 @@ func (t *task) fit(method method.Method) (placement, error) {
 	}}
 	var err error
 	if all.plan, err = stream.PlanFor(t.source(), all.options); err == nil || t.Operator == solver.Dilation {
-		if spare := t.spare(method, all.plan); err == nil && spare > 0 {
-			all.options.Memory = all.plan.Total() - spare
-			all.plan, err = stream.PlanFor(t.source(), all.options)
-		}
 		return all, err
 	}
 	some := all
@@ -128,28 +123,6 @@ func (t *task) fit(method method.Method) (placement, error) {
 		err = outside
 	}
 	return some, err
-}
-
-const (
-	// slower is the share of its time that a run with the default budget gives for less memory.
-	slower = 0.05
-	// worthSparing is how much its resident blocks must take for that.
-	worthSparing = 64 << 20
-)
-
-// spare is how many bytes of resident blocks a run with the default budget does without: those that it takes slower of its time
-// to decode in every pass. The store is then expected to stay in the page cache, as there is room for it decoded. What a
-// view does to each block anew is not in the table of costs, and all blocks of one stay.
-func (t *task) spare(m method.Method, plan stream.Plan) int64 {
-	if !t.frugal || t.view != nil || t.Remote != nil || plan.Resident < plan.Blocks || plan.ResidentBytes < worthSparing {
-		return 0
-	}
-	total := func(resident float64) float64 {
-		room := func(method.Method) cost.Room { return cost.Room{Fits: true, Resident: resident, Cached: true} }
-		return float64(cost.EstimateOf(t.problem(room), cost.Reference(), m).Total)
-	}
-	all := total(1)
-	return int64(float64(plan.ResidentBytes) * min(1, slower*all/(total(0)-all)))
 }
 
 // Choice is how the method of a run was chosen.
@@ -277,7 +250,7 @@ func (t *task) problem(room func(method.Method) cost.Room) cost.Problem {
 // of workers: that of one, which needs least.
 func (t *task) planned(m method.Method) cost.Room {
 	one := *t
-	one.Workers, one.frugal = 1, false
+	one.Workers = 1
 	p, err := one.fit(m)
 	if err != nil {
 		return cost.Room{}

@@ -40,14 +40,12 @@ type Options struct {
 	Tol       float64 // 0: solver.DefaultTol
 	MaxPasses int     // 0: no limit
 	Seed      uint64
-	Workers   int // 0: all processors
-	// Memory is the budget of the whole process in bytes. 0 is DefaultMemory, of which a run takes what pays: of blocks that
-	// all fit, those stay decoded without which it is expected to take 5 % longer.
-	Memory  int64
-	Vectors Vectors // that the result keeps; of eigenpairs V unless None
-	Replace bool    // replace a result that is there, in one step at the end
-	Resume  bool    // go on from the checkpoint in Dir; return a finished result as it is
-	Init    string  // result directory that the start vectors are from
+	Workers   int     // 0: all processors
+	Memory    int64   // budget of the whole process in bytes; 0: DefaultMemory
+	Vectors   Vectors // that the result keeps; of eigenpairs V unless None
+	Replace   bool    // replace a result that is there, in one step at the end
+	Resume    bool    // go on from the checkpoint in Dir; return a finished result as it is
+	Init      string  // result directory that the start vectors are from
 
 	// Remote has the passes made by tasks of its engine, which stays the caller's; nil: by this process. The bits depend on
 	// Remote.Groups. FS and Log are set by Run.
