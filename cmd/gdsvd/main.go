@@ -350,21 +350,17 @@ func (a *app) report(err error, code int, args []string) {
 	}
 }
 
-// budget is the budget of a command, found out if it is 0.
+// budget is the budget of a command, found out if it is 0. It says so if that is more than
+// there is.
 func (a *app) budget(bytes int64) int64 {
 	if bytes == 0 {
 		return factor.DefaultMemory()
 	}
-	a.warnOf(bytes)
-	return bytes
-}
-
-// warnOf warns of a budget that is more than there is.
-func (a *app) warnOf(budget int64) {
-	if total := memory.Total(); total > 0 && budget > total {
+	if total := memory.Total(); total > 0 && bytes > total {
 		a.display.Logger().Warn("--memory is more than the machine, or the control group, has: the system may end the process",
-			"memory", memory.FormatSize(budget), "has", memory.FormatSize(total))
+			"memory", memory.FormatSize(bytes), "has", memory.FormatSize(total))
 	}
+	return bytes
 }
 
 // nothingToResume says that what is there already is what was asked for.

@@ -49,8 +49,7 @@ func (a *app) planCommand() *cobra.Command {
 		}
 		w := way{workers: workers, bucket: strings.HasPrefix(o.engine.shared, "s3://"), app: a, cmd: cmd, inputs: inputs, out: out, ingest: in, factor: o.Options, format: format}
 		w.ingest.FS, w.ingest.Stdin, w.ingest.Transport, w.ingest.Log = a.fsys, a.stdin, a.net, a.display.Logger()
-		a.warnOf(in.Memory)
-		w.factor.Methods, w.factor.FS, w.factor.Memory = a.methods, a.fsys, in.Memory
+		w.factor.Methods, w.factor.FS, w.factor.Memory = a.methods, a.fsys, a.budget(in.Memory)
 		r, err := w.plan(cmd.Context())
 		if err != nil {
 			err = toldIngest(cmd, err)

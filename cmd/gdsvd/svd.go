@@ -220,7 +220,8 @@ func (a *app) compute(cmd *cobra.Command, path string, o svdOptions) error {
 // svd factorises a store and writes the result. A result comes with an error
 // when the run ended early but has been written.
 func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.Result, err error) {
-	defer heap.Limit(heap.Unplanned(a.budget(o.Memory)))()
+	o.Memory = a.budget(o.Memory)
+	defer heap.Limit(heap.Unplanned(o.Memory))()
 	defer heap.CollectLate(heap.Garbage / 8)()
 	store, err := a.openFor(cmd, path, o)
 	if err != nil {
@@ -270,8 +271,7 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 
 // explain prints how a run would go. Nothing is written.
 func (a *app) explain(cmd *cobra.Command, path string, o factor.Options) error {
-	a.warnOf(o.Memory)
-	o.Methods, o.FS = a.methods, a.fsys
+	o.Memory, o.Methods, o.FS = a.budget(o.Memory), a.methods, a.fsys
 	store, err := a.openFor(cmd, path, o)
 	if err != nil {
 		return err

@@ -49,8 +49,8 @@ func ranges(s *remotetest.Server) (all []string) {
 	return all
 }
 
-// TestMapping: bytes are those of the object, whoever asks at a time; a part is asked for once, and one that nobody needs is not; a frame is
-// asked for alone. What is kept has no name while it is there, nor afterwards.
+// TestMapping: a mapping has the bytes of the object for several concurrent readers. Each part of it that is read is requested once, other parts
+// never, and a range without its surroundings as that range. The file that keeps the parts has no name in TMPDIR, before Close and after it.
 func TestMapping(t *testing.T) {
 	data := noise(3*part + 1234)
 	s, f, dir := files(t, vfs.OS(), data)
