@@ -34,28 +34,45 @@ type Column struct {
 type Values struct {
 	of    Type
 	bytes bool // a String is not UTF-8
-	add   func(page []byte, i int) []byte
+	// add appends values from number i on, at least one, and returns the number of the one behind: a call for each would take longer than the value.
+	add func(page []byte, i, n int) ([]byte, int)
 }
 
 func Int32s(v []int32) Values {
-	return Values{of: Int32, add: func(page []byte, i int) []byte { return binary.LittleEndian.AppendUint32(page, uint32(v[i])) }}
+	return Values{of: Int32, add: func(page []byte, i, n int) ([]byte, int) {
+		for ; i < n && len(page) < pageBytes; i++ {
+			page = binary.LittleEndian.AppendUint32(page, uint32(v[i]))
+		}
+		return page, i
+	}}
 }
 
 func Int64s(v []int64) Values {
-	return Values{of: Int64, add: func(page []byte, i int) []byte { return binary.LittleEndian.AppendUint64(page, uint64(v[i])) }}
+	return Values{of: Int64, add: func(page []byte, i, n int) ([]byte, int) {
+		for ; i < n && len(page) < pageBytes; i++ {
+			page = binary.LittleEndian.AppendUint64(page, uint64(v[i]))
+		}
+		return page, i
+	}}
 }
 
 // Float64s are every stride-th of x.
 func Float64s(x []float64, stride int) Values {
-	return Values{of: Float64, add: func(page []byte, i int) []byte {
-		return binary.LittleEndian.AppendUint64(page, math.Float64bits(x[i*stride]))
+	return Values{of: Float64, add: func(page []byte, i, n int) ([]byte, int) {
+		for ; i < n && len(page) < pageBytes; i++ {
+			page = binary.LittleEndian.AppendUint64(page, math.Float64bits(x[i*stride]))
+		}
+		return page, i
 	}}
 }
 
 func Strings(v []string) Values {
 	bytes := slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) })
-	return Values{String, bytes, func(page []byte, i int) []byte {
-		return append(binary.LittleEndian.AppendUint32(page, uint32(len(v[i]))), v[i]...)
+	return Values{String, bytes, func(page []byte, i, n int) ([]byte, int) {
+		for ; i < n && len(page) < pageBytes; i++ {
+			page = append(binary.LittleEndian.AppendUint32(page, uint32(len(v[i]))), v[i]...)
+		}
+		return page, i
 	}}
 }
 
@@ -120,9 +137,7 @@ func (p *Writer) Group(rows int, values ...Values) error {
 		chunks[c].begin = p.at
 		for i := 0; i < rows && p.err == nil; {
 			first := i
-			for p.page = p.page[:0]; i < rows && len(p.page) < pageBytes; i++ {
-				p.page = v.add(p.page, i)
-			}
+			p.page, i = v.add(p.page[:0], i, rows)
 			p.write(pageHeader(len(p.page), i-first, crc32.ChecksumIEEE(p.page)))
 			p.write(p.page)
 		}
