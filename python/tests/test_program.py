@@ -139,7 +139,7 @@ def test_what_is_fed_is_cut_off(tmp_path):
 
     with pytest.raises(RuntimeError, match="no more"):
         run("ingest", "--format", "csr-stream", "-", "-o", tmp_path / "s", feed=feed)
-    assert not _input.is_store(tmp_path / "s")
+    assert _input.store_at(tmp_path / "s") is None
 
 
 def test_the_program_goes_before_its_input_ends(tmp_path):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import _parts
-from ._input import in_bucket, ingest, is_store, path_of
+from ._input import in_bucket, ingest, path_of, store_at
 from ._places import workplace
 from ._program import program
 
@@ -128,7 +128,7 @@ def stored(a: Any, e: Engine, memory: str | int, progress: bool | None) -> str |
         If workers share a bucket, and the matrix is no store in one.
     """
     path = path_of(a)
-    if path is not None and is_store(path):
+    if path is not None and store_at(path) is not None:
         if in_bucket(path):
             return path
         if not e.bucket:

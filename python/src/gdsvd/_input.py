@@ -34,13 +34,14 @@ def path_of(a: Any) -> str | os.PathLike[str] | None:
     return a if is_path(a) else path if isinstance(path, pathlib.PurePath) or in_bucket(path) else None
 
 
-def is_store(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is that of a store."""
+def store_at(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What ``gdsvd info --json`` says of the store that a path is of; None if there is none."""
     if in_bucket(path):
         with contextlib.suppress(ValueError, OSError):
-            return bool(run("info", "--", path).get("format") == "gdsvd-store")
-        return False
-    return (pathlib.Path(path) / "MANIFEST.json").is_file()
+            said = run("info", "--", path)
+            return said if said.get("format") == "gdsvd-store" else None
+        return None
+    return run("info", "--", path) if (pathlib.Path(path) / "MANIFEST.json").is_file() else None
 
 
 def checked(a: Any) -> Any:

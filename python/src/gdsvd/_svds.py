@@ -13,7 +13,7 @@ from . import _tables
 from ._engine import engine, stored
 from ._errors import NotConverged
 from ._factorization import Factorization
-from ._input import check_k, checked, hand_over, ingest, is_store, memory_flags, path_of, size
+from ._input import check_k, checked, hand_over, ingest, memory_flags, path_of, size, store_at
 from ._lazy import lazy
 from ._places import workplace
 from ._program import run
@@ -84,8 +84,8 @@ def decompose(
 ) -> tuple[Array, Array, Array, Info]:
     """Triplets of whatever a caller gives as a matrix, by way of a temporary store unless it is one."""
     path = path_of(A)
-    if path is not None and is_store(path):
-        said = run("info", "--", path)
+    said = store_at(path) if path is not None else None
+    if path is not None and said is not None:
         with workplace(vectors(k, (said["rows"], said["cols"]))) as tmp:
             return triplets(path, tmp / "out", k, flags, progress, seen)
     if path is None and not hasattr(A, "__next__"):  # one process reads it and factorises it
