@@ -158,6 +158,7 @@ type reader struct {
 	left int64 // numbers
 	sum  uint32
 	buf  []byte
+	next []byte // of buf, those of them that have been read from the file
 }
 
 // open begins to read a piece of that many numbers. All errors of it and of the reader are *badPiece.
@@ -182,17 +183,22 @@ func (f folder) open(name string, numbers int64) (*reader, error) {
 func (r *reader) read(x []float64) error {
 	some := len(x) > 0
 	for len(x) > 0 {
-		n := min(len(x), portion)
-		b := r.buf[:8*n]
-		if _, err := io.ReadFull(r.file, b); err != nil {
-			return &badPiece{r.name, err}
+		if len(r.next) == 0 {
+			r.next = r.buf[:8*min(portion, r.left)]
+			_, err := io.ReadFull(r.file, r.next)
+			if r.left == 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			if err != nil {
+				return &badPiece{r.name, err}
+			}
+			r.sum = crc.Update(r.sum, r.next)
 		}
-		r.sum = crc.Update(r.sum, b)
+		n := min(len(x), len(r.next)/8)
 		for i := range n {
-			x[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+			x[i] = math.Float64frombits(binary.LittleEndian.Uint64(r.next[8*i:]))
 		}
-		x = x[n:]
-		r.left -= int64(n)
+		x, r.next, r.left = x[n:], r.next[8*n:], r.left-int64(n)
 	}
 	if r.left == 0 && some {
 		if err := r.check(); err != nil {
