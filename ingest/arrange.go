@@ -70,12 +70,14 @@ func order(ctx context.Context, e *entries, saved func() error) (*ordered, error
 		return g, nil
 	}
 	g.final = csr.ValueStats{}
-	return g, g.walk(ctx, func(part []extsort.Entry) error {
-		for _, e := range part {
-			g.final.Add(e.Val)
-		}
-		return nil
-	})
+	return g, g.walk(ctx, g.addFinal)
+}
+
+func (g *ordered) addFinal(part []extsort.Entry) error {
+	for _, e := range part {
+		g.final.Add(e.Val)
+	}
+	return nil
 }
 
 // settle ranks the ids and decides the shape and orientation.

@@ -118,21 +118,12 @@ func (s *savedError) restore() error {
 	pe := s.ParseError
 	pe.Err = errors.New(s.Err)
 	for _, k := range text.Kinds() {
-		if k.Error() == s.Kind {
-			pe.Err = &restored{text: s.Err, kind: k}
+		if before, behind, ok := strings.Cut(s.Err, k.Error()); ok && k.Error() == s.Kind {
+			pe.Err = fmt.Errorf("%s%w%s", before, k, behind)
 		}
 	}
 	return &pe
 }
-
-// restored is an error with the text it had, and of the kind it was.
-type restored struct {
-	text string
-	kind error
-}
-
-func (r *restored) Error() string { return r.text }
-func (r *restored) Unwrap() error { return r.kind }
 
 func (o Options) shaping() [][2]string {
 	shard := o.ShardSize

@@ -90,12 +90,7 @@ func (g *sifted) filter(ctx context.Context) (err error) {
 	}
 	g.meter.Extend(g.spool.N)
 	g.final = csr.ValueStats{}
-	return g.places(ctx, func(part []extsort.Entry, _ []format.Time) error {
-		for _, e := range part {
-			g.final.Add(e.Val)
-		}
-		return nil
-	})
+	return g.places(ctx, func(part []extsort.Entry, _ []format.Time) error { return g.addFinal(part) })
 }
 
 // places is walk with the places in the matrix that is left, and their times if entries have some.

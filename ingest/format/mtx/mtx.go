@@ -323,19 +323,15 @@ func (p *reader) Locate(c *format.Chunk, n int) format.Position {
 	})
 }
 
-func lineOfEntry(c *format.Chunk, n int64) int64 {
-	line := c.Begin.Line
-	for rest := c.Data; len(rest) > 0; line++ {
-		counts := text.Counts(rest, '%')
-		_, rest = text.CutLine(rest)
-		if !counts {
-			continue
+// lineOfEntry is the line of entry n of a chunk, counted from 0.
+func lineOfEntry(c *format.Chunk, n int64) (line int64) {
+	text.Each(c, new(format.Batch), '%', func(_ []byte, at int64) error {
+		line, n = at, n-1
+		if n < 0 {
+			return format.ErrCount // ends it
 		}
-		if n == 0 {
-			break
-		}
-		n--
-	}
+		return nil
+	})
 	return line
 }
 

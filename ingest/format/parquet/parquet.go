@@ -49,7 +49,7 @@ type reader struct {
 	group   int      // being read, or len(groups)
 	left    int64    // rows of it
 	row     int64    // rows given out, of all groups
-	columns [maxFields]column
+	columns []column
 	window  window
 }
 
@@ -60,31 +60,39 @@ func open(in *format.Input) (format.Reader, error) {
 	if in.At == nil {
 		return nil, p.fail(fmt.Errorf("a Parquet file is read from its end, which a pipe, a compressed file or a server that gives no ranges does not let read: %w; save it as a plain file", format.ErrUnsupported))
 	}
-	f, err := readFooter(in)
+	f, err := p.footer()
 	if err != nil {
-		return nil, p.damaged(err)
+		return nil, err
 	}
-	p.window.held, p.window.taken = f.held, f.held
-	p.groups = f.groups
 	if f.rows <= 0 {
 		return nil, p.fail(fmt.Errorf("%w: the file has no rows", format.ErrEmpty))
-	}
-	p.group = len(p.groups) // none
-	total := int64(0)
-	for _, g := range p.groups {
-		total += g.rows
-		if g.rows < 0 || total > f.rows {
-			return nil, p.damaged(errCount)
-		}
-	}
-	if total != f.rows {
-		return nil, p.damaged(errCount)
 	}
 	if err := p.assign(f.schema); err != nil {
 		return nil, p.fail(err)
 	}
-	p.group = 0
+	p.group, p.columns = 0, make([]column, len(p.fields))
 	return p, p.begin()
+}
+
+// footer takes over the row groups of a file, which together have as many rows as it says. None of them is being read.
+func (p *reader) footer() (*footer, error) {
+	f, err := readFooter(p.in)
+	if err != nil {
+		return nil, p.damaged(err)
+	}
+	p.window.held, p.window.taken = f.held, f.held
+	p.groups, p.group = f.groups, len(f.groups)
+	left := f.rows
+	for _, g := range p.groups {
+		if g.rows < 0 || g.rows > left {
+			return nil, p.damaged(errCount)
+		}
+		left -= g.rows
+	}
+	if left != 0 {
+		return nil, p.damaged(errCount)
+	}
+	return f, nil
 }
 
 var errCount = errors.New("the row groups have not as many rows as the footer says")

@@ -97,62 +97,52 @@ type union *int
 func (t *thrift) fields(to slots) {
 	t.visit(func(id int, kind byte) bool {
 		at := slices.IndexFunc(to, func(s slot) bool { return s.id == id })
-		if at < 0 {
+		if at < 0 || !fits(to[at].to, kind) {
 			return false
 		}
 		switch v := to[at].to.(type) {
 		case *int:
-			if kind != thriftInt32 {
-				return false
-			}
 			*v = t.int32()
 		case union:
-			if kind != thriftStruct {
-				return false
-			}
 			t.visit(func(id int, _ byte) bool {
 				*v = id
 				return false
 			})
 		case **uint32:
-			if kind != thriftInt32 {
-				return false
-			}
-			sum := uint32(t.int32())
-			*v = &sum
+			*v = new(uint32(t.int32()))
 		case *int64:
-			if kind != thriftInt64 {
-				return false
-			}
 			*v = t.int()
 		case *string:
-			if kind != thriftBinary {
-				return false
-			}
 			*v = string(t.binary())
 		case *bool:
 			*v = kind != thriftFalse
 			return false
 		case *element:
-			if kind != thriftStruct {
-				return false
-			}
 			t.logicalType(v)
 		case slots:
-			if kind != thriftStruct {
-				return false
-			}
 			t.fields(v)
 		case func():
-			if kind != thriftList {
-				return false
-			}
 			t.list(func(byte) { v() })
-		default:
-			return false
 		}
 		return true
 	})
+}
+
+// fits tells whether a field of a kind is of the type of a slot.
+func fits(to any, kind byte) bool {
+	switch to.(type) {
+	case *int, **uint32:
+		return kind == thriftInt32
+	case *int64:
+		return kind == thriftInt64
+	case *string:
+		return kind == thriftBinary
+	case func():
+		return kind == thriftList
+	case *bool:
+		return true
+	}
+	return kind == thriftStruct
 }
 
 // visit visits the fields of a structure; field reads the value, or says that it has not.

@@ -14,78 +14,62 @@ import (
 // not read. begin is told how many rows there are, and of how many numbers, before visit is called with each row in order; x is valid during the call.
 func Vectors(in *format.Input, begin func(rows int64, k int) error, visit func(id string, x []float64) error) error {
 	p := &reader{in: in, window: window{size: in.Window}}
-	footer, err := readFooter(in)
+	footer, err := p.footer()
 	if err != nil {
-		return p.damaged(err)
+		return err
 	}
-	p.window.held, p.window.taken = footer.held, footer.held
 	all, err := fieldsOf(footer.schema)
 	if err != nil {
 		return p.damaged(err)
 	}
-	fields := make([]*field, 1)
+	p.fields = make([]*field, 1)
 	for _, f := range all {
 		f.isID, f.most = f.name == "id", maxPage
 		switch {
 		case f.isID && f.can():
-			fields[0] = f
+			p.fields[0] = f
 		case f.kind == number && !f.nested:
-			fields = append(fields, f)
+			p.fields = append(p.fields, f)
 		}
 	}
-	k := len(fields) - 1
-	if i := slices.IndexFunc(all, func(f *field) bool { return f.nested }); fields[0] != nil && k == 0 && i >= 0 {
+	k := len(p.fields) - 1
+	if i := slices.IndexFunc(all, func(f *field) bool { return f.nested }); p.fields[0] != nil && k == 0 && i >= 0 {
 		return p.fail(fmt.Errorf("column %q: lists are not read: give their numbers as columns, such as c1, c2, or as NAME.npy beside NAME.ids, which has the ids one a line", all[i].name))
 	}
-	if fields[0] == nil || k == 0 {
+	if p.fields[0] == nil || k == 0 {
 		return p.fail(errors.New("want a column called id, of integers or texts, and columns of floating-point numbers, as gdsvd export writes them"))
 	}
 	if err := begin(footer.rows, k); err != nil {
 		return err
 	}
-	columns := make([]column, len(fields))
-	for _, g := range footer.groups {
-		for i, f := range fields {
-			if g.rows < 0 || f.leaf >= len(g.chunks) {
-				return p.damaged(errCount)
-			}
-			if err := columns[i].begin(f, g.chunks[f.leaf], in, g.rows, &p.window); err != nil {
-				return p.damaged(fmt.Errorf("column %q: %w", f.name, err))
-			}
+	p.group, p.columns = 0, make([]column, len(p.fields))
+	for err = p.begin(); err == nil && p.group < len(p.groups); err = p.begin() {
+		for err == nil && p.left > 0 {
+			err = p.some(visit)
 		}
-		for left := g.rows; left > 0; {
-			n, err := p.some(columns, left, visit)
-			if err != nil {
-				return err
-			}
-			left -= int64(n)
-			p.row += int64(n)
+		if err != nil {
+			return err
 		}
+		p.group++
 	}
-	for i := range columns {
-		columns[i].close()
-	}
-	if p.row != footer.rows {
-		return p.damaged(errCount)
-	}
-	return nil
+	return err
 }
 
-// some visits the next rows, some of those that are left, and returns how many.
-func (p *reader) some(columns []column, left int64, visit func(id string, x []float64) error) (int, error) {
+// some visits the next rows, some of those that are left of the row group.
+func (p *reader) some(visit func(id string, x []float64) error) error {
 	const most = 1 << 10
-	n, k := int(min(left, most)), len(columns)-1
-	for i := range columns {
-		c := &columns[i]
+	n, k := int(min(p.left, most)), len(p.columns)-1
+	for i := range p.columns {
+		c := &p.columns[i]
 		if err := c.fill(); err != nil {
-			return 0, p.damaged(fmt.Errorf("column %q: %w", c.name, err))
+			return p.damaged(fmt.Errorf("column %q: %w", c.name, err))
 		}
 		n = min(n, c.rows-c.at)
 	}
 	ids, x := make([]string, n), make([]float64, n*k)
 	var bad error
-	for i := range columns {
-		c, at := &columns[i], 0
+	for i := range p.columns {
+		c, at := &p.columns[i], 0
 		c.each(n, func(place uint32, null bool) {
 			var s part
 			switch {
@@ -114,5 +98,6 @@ func (p *reader) some(columns []column, left int64, visit func(id string, x []fl
 	for i := 0; i < n && bad == nil; i++ {
 		bad = visit(ids[i], x[i*k:(i+1)*k])
 	}
-	return n, bad
+	p.left, p.row = p.left-int64(n), p.row+int64(n)
+	return bad
 }

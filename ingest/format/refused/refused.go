@@ -30,12 +30,10 @@ var Text = format.Format{
 		return !h.Chosen && len(s.Lines) > 0 && suspect(s.Lines) != nil
 	},
 	Open: func(in *format.Input) (format.Reader, error) {
-		l, err := text.NewLines(in)
+		_, s, err := text.Begin(in, "")
 		if err != nil {
 			return nil, err
 		}
-		head, whole, _ := l.Peek()
-		s := text.Take(head, whole)
 		return nil, &format.ParseError{File: in.Name, Line: int64(1 + s.Before), Text: text.Shorten(s.Lines[0]), Err: suspect(s.Lines)}
 	},
 }

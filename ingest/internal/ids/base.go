@@ -1,10 +1,6 @@
 package ids
 
-import (
-	"bytes"
-	"cmp"
-	"errors"
-)
+import "errors"
 
 // Known are ids in ascending order that an axis has before any other: those of a store.
 type Known struct {
@@ -46,10 +42,7 @@ func (a *Axis) SettleKnown(k *Known) error {
 			t, c := a.order[at], 1
 			own := a.dict.id(t)
 			if old != nil {
-				c = -cmp.Compare(own.Int, old.Int)
-				if a.Text {
-					c = -bytes.Compare(own.Text, old.Text)
-				}
+				c = old.compare(&own, a.Text)
 			}
 			if c < 0 {
 				return false

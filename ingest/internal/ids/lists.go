@@ -130,15 +130,6 @@ func openList(s *scratch.Dir, l List) (*listReader, error) {
 	return &listReader{f: f, list: l, r: bufio.NewReaderSize(io.NewSectionReader(f, 0, l.Bytes), int(max(64, min(l.Bytes, listBuffer))))}, nil
 }
 
-// verifyList tells of a list that was cut.
-func verifyList(s *scratch.Dir, l List) error {
-	f, err := s.FS.Open(s.Path(l.Name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(scratch.HasSize(f, l.Bytes), f.Close())
-}
-
 // next moves to the next id; it is false behind the last, once all has been verified.
 func (r *listReader) next() (bool, error) {
 	if r.n == r.list.N {

@@ -137,13 +137,11 @@ func Assign(fields []Field, count bool) (Assignment, error) {
 			left = append(left, c)
 		}
 	}
+	if len(values) == 1 && len(left) > 0 && len(t.read[values[0]].Word) == 1 { // a letter may also be one of several coordinates
+		values = append(values, left[0])
+	}
 	switch {
 	case count:
-	case len(values) == 1 && len(left) > 0 && len(t.read[values[0]].Word) == 1:
-		return a, &format.AmbiguityError{Readings: []format.Reading{ // a letter may also be one of several coordinates
-			Chosen(t.names, "the value is "+strconv.Quote(t.names[values[0]]), a.Row, a.Col, values[0]),
-			Chosen(t.names, "it is "+strconv.Quote(t.names[left[0]]), a.Row, a.Col, left[0]),
-		}}
 	case len(values) == 1:
 		a.Value = values[0]
 	case len(values) > 1:

@@ -11,7 +11,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 type Writer struct {
@@ -134,7 +133,11 @@ func (w *Writer) Pour(emit func(row int64, cols []uint32, vals []float64) error)
 			return stats, err
 		}
 	}
-	return stats, clearDir(w.o.FS, dir)
+	entries, err := w.o.FS.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, w.o.FS.Remove(filepath.Join(dir, e.Name())))
+	}
+	return stats, err
 }
 
 func pour(s *csr.Store, emit func(row int64, cols []uint32, vals []float64) error) error {
@@ -159,14 +162,6 @@ func pour(s *csr.Store, emit func(row int64, cols []uint32, vals []float64) erro
 		}
 	}
 	return nil
-}
-
-func clearDir(fs vfs.FS, dir string) error {
-	entries, err := fs.ReadDir(dir)
-	for _, e := range entries {
-		err = errors.Join(err, fs.Remove(filepath.Join(dir, e.Name())))
-	}
-	return err
 }
 
 // Rows makes rows of a batch of indices, or of its transpose. It is false if they do not ascend strictly, or are not below a limit.

@@ -275,11 +275,7 @@ func CountLines(text []byte, comment byte) (n int64) {
 		if Counts(text, comment) {
 			n++
 		}
-		i := bytes.IndexByte(text, '\n')
-		if i < 0 {
-			break
-		}
-		text = text[i+1:]
+		_, text = CutLine(text)
 	}
 	return n
 }

@@ -184,14 +184,13 @@ func (j *Join) shorten() *titled {
 // settle sorts what is kept; of several titles of an id the first stays.
 func (j *Join) settle() {
 	slices.SortStableFunc(j.kept, func(a, b titled) int { return a.compare(&b) })
-	kept := slices.CompactFunc(j.kept, func(a, b titled) bool {
+	j.kept = slices.CompactFunc(j.kept, func(a, b titled) bool {
 		same := a.compare(&b) == 0
 		if same && a.title != b.title {
 			j.Repeated++
 		}
 		return same
 	})
-	j.kept = kept
 }
 
 // A Source opens a list of ids with their titles, at its beginning.

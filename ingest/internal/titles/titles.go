@@ -50,25 +50,17 @@ func Open(in *format.Input, close func() error) (*Reader, error) {
 }
 
 func (r *Reader) open(in *format.Input) (err error) {
-	if r.lines, err = text.NewLines(in); err != nil {
+	var sample text.Sample
+	if r.lines, sample, err = text.Begin(in, want); err != nil {
 		return err
 	}
-	head, whole, err := r.lines.Peek()
-	if err != nil {
-		return err
-	}
-	sample := text.Take(head, whole)
 	for _, sep := range []string{"::", "\t", "|", ";", ","} {
 		if n := firstPlaces(sample.Lines, sep); n >= 0 && (r.sep == "" || n < firstPlaces(sample.Lines, r.sep)) {
 			r.sep = sep
 		}
 	}
 	if r.sep == "" {
-		e := &format.ParseError{File: in.Name, Line: int64(sample.Before) + 1, Err: fmt.Errorf("%w: one", text.ErrFields), Want: want}
-		if len(sample.Lines) > 0 {
-			e.Text = text.Shorten(sample.Lines[0])
-		}
-		return e
+		return &format.ParseError{File: in.Name, Line: int64(sample.Before) + 1, Text: text.Shorten(sample.Lines[0]), Err: fmt.Errorf("%w: one", text.ErrFields), Want: want}
 	}
 	var names []string
 	first, _ := r.split(nil, sample.Lines[0])
@@ -99,9 +91,6 @@ func firstPlaces(lines [][]byte, sep string) (sum int) {
 			return -1
 		}
 		sum += from + i
-	}
-	if len(lines) == 0 {
-		return -1
 	}
 	return sum
 }
