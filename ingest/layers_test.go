@@ -31,7 +31,7 @@ func TestLayers(t *testing.T) {
 		"internal/sieve":      {"ingest/format", "ingest/internal/extsort"},
 		"internal/straight":   {"csr", "ingest/format", "internal/"},
 		"internal/input":      {"ingest/format", "internal/"},
-		"internal/formattest": {"ingest/format"},
+		"internal/formattest": {"ingest/format", "ingest/internal/text"},
 		"internal/scratch":    {"internal/"},
 		"internal/extsort":    {"internal/", "ingest/internal/scratch"},
 		"internal/ids":        {"internal/", "ingest/format", "ingest/internal/scratch", "ingest/internal/extsort"},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
-	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -44,147 +42,13 @@ func naiveLines(text, sep string, columns []int) (entries []triple, bad int) {
 		for k := range f {
 			f[k] = strings.Trim(f[k], " \t")
 		}
-		v, err := naiveFloat(f[columns[2]])
+		v, err := formattest.Float(f[columns[2]])
 		if err != nil || f[columns[0]] == "" || f[columns[1]] == "" {
 			return entries, i + 1
 		}
 		entries = append(entries, triple{f[columns[0]], f[columns[1]], v})
 	}
 	return entries, 0
-}
-
-// naiveMatrixMarket reads a coordinate file; ok is false if anything is wrong with it.
-func naiveMatrixMarket(text string) (rows, cols int64, entries []triple, ok bool) {
-	lines := strings.Split(text, "\n")
-	for i, l := range lines {
-		lines[i] = strings.TrimSuffix(l, "\r")
-	}
-	banner := strings.Fields(strings.ToLower(lines[0]))
-	if len(banner) != 5 || banner[0] != "%%matrixmarket" || banner[1] != "matrix" || banner[2] != "coordinate" && banner[2] != "array" {
-		return
-	}
-	field, symmetry := banner[3], banner[4]
-	if !slices.Contains([]string{"real", "double", "integer", "pattern"}, field) || !slices.Contains([]string{"general", "symmetric", "skew-symmetric"}, symmetry) ||
-		field == "pattern" && symmetry == "skew-symmetric" {
-		return
-	}
-	var data [][]string
-	for _, l := range lines[1:] {
-		if f := strings.FieldsFunc(l, func(r rune) bool { return r == ' ' || r == '\t' }); len(f) > 0 && f[0][0] != '%' {
-			data = append(data, f)
-		}
-	}
-	if banner[2] == "array" {
-		return naiveArray(data, field, symmetry)
-	}
-	if len(data) == 0 || len(data[0]) != 3 {
-		return
-	}
-	var size [3]int64
-	for i, s := range data[0] {
-		var err error
-		if size[i], err = naiveIndex(s); err != nil {
-			return
-		}
-	}
-	rows, cols = size[0], size[1]
-	if int64(len(data)-1) != size[2] || symmetry != "general" && rows != cols || max(rows, cols) >= 1<<31 {
-		return
-	}
-	lower, upper := false, false
-	for _, f := range data[1:] {
-		want := 3
-		if field == "pattern" {
-			want = 2
-		}
-		if len(f) != want {
-			return
-		}
-		i, err1 := naiveIndex(f[0])
-		j, err2 := naiveIndex(f[1])
-		v, err3 := 1.0, error(nil)
-		if field != "pattern" {
-			if v, err3 = naiveFloat(f[2]); field == "integer" && strings.ContainsAny(f[2], ".eE") {
-				return
-			}
-		}
-		if err1 != nil || err2 != nil || err3 != nil || i < 1 || j < 1 || i > rows || j > cols {
-			return
-		}
-		name := func(i int64) string { return strconv.FormatInt(i-1, 10) }
-		entries = append(entries, triple{name(i), name(j), v})
-		switch {
-		case symmetry == "general":
-			continue
-		case i == j && symmetry == "skew-symmetric":
-			return
-		case i == j:
-			continue
-		case symmetry == "skew-symmetric":
-			v = -v
-		}
-		lower, upper = lower || i > j, upper || i < j
-		entries = append(entries, triple{name(j), name(i), v})
-	}
-	return rows, cols, entries, !lower || !upper
-}
-
-// naiveArray reads the fields of a dense file, place by place.
-func naiveArray(data [][]string, field, symmetry string) (rows, cols int64, entries []triple, ok bool) {
-	if field == "pattern" || len(data) == 0 || len(data[0]) != 2 {
-		return
-	}
-	rows, err1 := naiveIndex(data[0][0])
-	cols, err2 := naiveIndex(data[0][1])
-	if err1 != nil || err2 != nil || symmetry != "general" && rows != cols || max(rows, cols) >= 1<<31 {
-		return
-	}
-	data = data[1:]
-	for j := range cols {
-		for i := range rows {
-			if symmetry == "symmetric" && i < j || symmetry == "skew-symmetric" && i <= j {
-				continue
-			}
-			if len(data) == 0 || len(data[0]) != 1 {
-				return
-			}
-			v, err := naiveFloat(data[0][0])
-			if err != nil || field == "integer" && strings.ContainsAny(data[0][0], ".eE") {
-				return
-			}
-			data = data[1:]
-			if v == 0 {
-				continue
-			}
-			entries = append(entries, triple{strconv.FormatInt(i, 10), strconv.FormatInt(j, 10), v})
-			if symmetry == "skew-symmetric" {
-				v = -v
-			}
-			if symmetry != "general" && i != j {
-				entries = append(entries, triple{strconv.FormatInt(j, 10), strconv.FormatInt(i, 10), v})
-			}
-		}
-	}
-	return rows, cols, entries, len(data) == 0
-}
-
-func naiveIndex(s string) (int64, error) {
-	if len(s) > 1 && s[0] == '+' {
-		s = s[1:]
-	}
-	if strings.Trim(s, "0123456789") != "" || len(s) > 18 {
-		return 0, strconv.ErrSyntax
-	}
-	return strconv.ParseInt(s, 10, 64)
-}
-
-// naiveFloat reads a finite number.
-func naiveFloat(s string) (float64, error) {
-	v, err := strconv.ParseFloat(s, 64)
-	if err == nil && (v-v != 0 || strings.ContainsAny(s, "xXpP_")) {
-		err = strconv.ErrSyntax
-	}
-	return v, err
 }
 
 // parseAll runs the formats over content without a store.
@@ -202,32 +66,30 @@ func parseInput(ctx context.Context, op input.Opener, name string, o Options, ch
 		return nil, nil, err
 	}
 	defer src.Close()
-	var b format.Batch
-	var rows format.Rows
-	c := format.Chunk{Data: make([]byte, 0, chunkLen)}
-	for {
-		c.Data = c.Data[:0]
-		if err := src.reader.Next(&c); err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, src, err
-		}
-		b.Reset(0)
-		fatal := src.reader.Parse(&c, &b)
-		src.tally.Add(b.Tally)
-		if err := text.FirstError(append(b.Errs, fatal, src.reader.Check(src.tally, &c, &b))...); err != nil {
-			if p, ok := src.reader.(format.RowReader); ok && fatal != nil && p.ParseRows(&c, &rows) {
-				err = fmt.Errorf("rows in spite of: %v", err)
-			}
-			return nil, src, err
-		}
-		now := own(formattest.Triples(&b))
-		if p, ok := src.reader.(format.RowReader); ok && p.ParseRows(&c, &rows) && !slices.Equal(rowTriples(&rows), now) {
-			return nil, src, fmt.Errorf("rows %+v of %v", rows, now)
-		}
-		entries = append(entries, now...)
+	open := func(*format.Input) (format.Reader, error) { return rowsToo{src.reader, new(format.Rows)}, nil }
+	all, err := formattest.Read(format.Format{Open: open}, nil, chunkLen)
+	return own(all), src, err
+}
+
+// rowsToo is a reader that parses chunks as rows, too, where its format can, and compares.
+type rowsToo struct {
+	format.Reader
+	rows *format.Rows
+}
+
+func (r rowsToo) Parse(c *format.Chunk, b *format.Batch) error {
+	err := r.Reader.Parse(c, b)
+	p, ok := r.Reader.(format.RowReader)
+	if !ok || err == nil && len(b.Errs) > 0 || !p.ParseRows(c, r.rows) {
+		return err
 	}
-	return entries, src, src.reader.Check(src.tally, nil, nil)
+	if err != nil {
+		return fmt.Errorf("rows in spite of: %v", err)
+	}
+	if now := own(formattest.Triples(b)); !slices.Equal(rowTriples(r.rows), now) {
+		return fmt.Errorf("rows %+v of %v", r.rows, now)
+	}
+	return nil
 }
 
 // rowTriples are the entries of rows.

@@ -77,7 +77,7 @@ func TestIDsBesideIndices(t *testing.T) {
 			o.ColIDs = write(t, "cols", strings.ReplaceAll(y, "\n", "\r\n"))
 		}
 		rows, cols := strings.Fields(x), strings.Fields(y)
-		_, _, entries, _ := naiveMatrixMarket(mm)
+		entries, _, _ := parseAll([]byte(mm), Options{}, format.ChunkBytes)
 		for i, e := range entries {
 			var p, q int
 			fmt.Sscan(e.Row, &p)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
@@ -32,19 +33,19 @@ func naiveSVMLight(content string) (rows, cols int64, zero bool, entries []tripl
 			switch {
 			case k == 0 && !pair:
 				for label := range strings.SplitSeq(s, ",") {
-					if _, err := naiveFloat(label); err != nil {
+					if _, err := formattest.Float(label); err != nil {
 						return rows, cols, zero, entries, i + 1
 					}
 				}
 				continue
 			case index == "qid":
-				if _, err := naiveFloat(value); err != nil || strings.ContainsAny(value, ".eE") {
+				if _, err := formattest.Float(value); err != nil || strings.ContainsAny(value, ".eE") {
 					return rows, cols, zero, entries, i + 1
 				}
 				continue
 			}
 			n, err := strconv.ParseUint(index, 10, 32)
-			v, err2 := naiveFloat(value)
+			v, err2 := formattest.Float(value)
 			if !pair || err != nil || err2 != nil || n == 1<<32-1 {
 				return rows, cols, zero, entries, i + 1
 			}

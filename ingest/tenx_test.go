@@ -158,7 +158,7 @@ func TestRealTenX(t *testing.T) {
 	dir := filepath.Join(dataDir(t), "10x")
 	out := target(t)
 	rep := mustIngest(t, []string{dir}, out, Options{})
-	_, _, want, _ := naiveMatrixMarket(string(plain(t, filepath.Join(dir, "v3.matrix.mtx.gz"))))
+	want, _, _ := parseAll(plain(t, filepath.Join(dir, "v3.matrix.mtx.gz")), Options{}, format.ChunkBytes)
 	features := strings.Split(string(plain(t, filepath.Join(dir, "v3.features.tsv.gz"))), "\n")
 	barcodes := strings.Split(string(plain(t, filepath.Join(dir, "v3.barcodes.tsv.gz"))), "\n")
 	for i, e := range want {

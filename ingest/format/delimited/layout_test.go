@@ -1,20 +1,12 @@
 package delimited
 
 import (
-	"bufio"
 	"strings"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 )
-
-// stream is a format.Stream of a text.
-type stream struct{ *bufio.Reader }
-
-func (s stream) Skip(n int64) error {
-	_, err := s.Discard(int(n))
-	return err
-}
 
 // FuzzColumns: whatever the first lines are, the columns that are found are there, and different ones.
 func FuzzColumns(f *testing.F) {
@@ -33,7 +25,8 @@ func FuzzColumns(f *testing.F) {
 			{in: format.Input{Format: movieLens, Chosen: true}}, {in: format.Input{Columns: []string{"2", "1"}}},
 		} {
 			in := c.in
-			in.Stream = stream{bufio.NewReaderSize(strings.NewReader(text), format.ChunkBytes)}
+			data, _ := formattest.Input([]byte(text))
+			in.Stream = data.Stream
 			r, err := c.o.open(&in)
 			if err != nil {
 				if strings.ContainsAny(err.Error(), "\n\r") {

@@ -1,7 +1,6 @@
 package plink
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -9,22 +8,17 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
-
-// stream is a format.Stream of bytes.
-type stream struct{ *bufio.Reader }
-
-func (s stream) Skip(n int64) error {
-	_, err := s.Discard(int(n))
-	return err
-}
 
 // Options are the samples and variants of an input.
 type Options struct{ Samples, Variants int64 }
 
 func input(data []byte) *format.Input {
-	return &format.Input{Name: "in.bed", Stream: stream{bufio.NewReaderSize(bytes.NewReader(data), format.ChunkBytes)}, Declare: func(format.Shape) error { return nil }}
+	in, _ := formattest.Input(data)
+	in.Name = "in.bed"
+	return in
 }
 
 // read reads genotypes as a matrix, from an entry on if that is seeked first.
