@@ -1,8 +1,10 @@
 package factor
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
@@ -71,11 +73,8 @@ func (t *task) placeTasks(place placement) error {
 	return nil
 }
 
-// What a worker, or the driver, moves in a second through a shared folder, and through a bucket, in bytes.
-const (
-	folderRate = 1e9
-	bucketRate = 1e8
-)
+// bucketRate is what a worker, or the driver, moves in a second through a bucket, in bytes.
+const bucketRate = 1e8
 
 // putsASecond and getsASecond are the requests a second that S3 answers for a prefix: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html.
 const (
@@ -108,12 +107,12 @@ type Forecast struct {
 func (e *Explanation) Forecast(workers, groups int, pass float64, bucket bool) *Forecast {
 	passes := max(1, e.Plan.Passes)
 	f := &Forecast{Workers: workers, Groups: groups, Passes: passes, Width: max(1, int(e.Plan.Products)/passes), Fixed: pass}
-	rate := float64(folderRate)
+	rate := float64(remote.SharedRate)
 	if bucket {
 		rate = bucketRate
 	}
 	rows, cols := max(e.Rows, e.Cols), min(e.Rows, e.Cols)
-	traffic := remote.TrafficOf(rows, cols, f.Width, groups, e.K)
+	traffic := remote.TrafficOf(rows, cols, f.Width, groups, workers, e.K)
 	f.Read, f.Written, f.Gets, f.Puts = traffic.Read, traffic.Written, traffic.Gets, traffic.Puts
 	busy := float64(min(workers, groups))
 	rounds := float64((groups+workers-1)/workers) * busy / float64(groups) // how much longer the last worker has
@@ -129,11 +128,7 @@ func (e *Explanation) Forecast(workers, groups int, pass float64, bucket bool) *
 	f.Total = float64(passes)*each + f.Left
 	if f.Limit == "" {
 		all := map[string]float64{"fixed": f.Fixed, "shared": f.Shared, "work": f.Work, "dense": f.Dense, "left": f.Left / float64(passes)}
-		for _, what := range []string{"work", "shared", "fixed", "dense", "left"} {
-			if f.Limit == "" || all[what] > all[f.Limit] {
-				f.Limit = what
-			}
-		}
+		f.Limit = slices.MaxFunc([]string{"work", "shared", "fixed", "dense", "left"}, func(a, b string) int { return cmp.Compare(all[a], all[b]) })
 	}
 	return f
 }

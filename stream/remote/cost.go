@@ -2,20 +2,21 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 )
 
-// sharedRate is about how many bytes a second a worker writes to a shared folder, or reads from it.
-const sharedRate = 1e9
+// SharedRate is about how many bytes a second a worker, or the driver, writes to a shared folder, or reads from it.
+const SharedRate = 1e9
 
 // ColumnCost is about what a column of a pass over a matrix of n columns takes on its way through the shared folder, with three
 // groups a worker: the driver writes it and reads the sum; each worker reads it, writes its sums, and adds up others, a group each.
 func ColumnCost(n int64) time.Duration {
 	const groups = 3
-	return time.Duration(float64(8*n*(2+3*groups)) / sharedRate * float64(time.Second))
+	return time.Duration(float64(8*n*(2+3*groups)) / SharedRate * float64(time.Second))
 }
 
 // Traffic is what a pass with a sum alone, and the finishing of left vectors, moves through a shared folder.
@@ -27,11 +28,11 @@ type Traffic struct {
 	Left          int64 // bytes of left vectors, in all, of which the driver reads a fifth
 }
 
-// TrafficOf is that of passes of l columns in groups, over a matrix of rows × cols, with k left vectors; 0: without.
-func TrafficOf(rows, cols int64, l, groups, k int) Traffic {
+// TrafficOf is that of passes of l columns in groups, by workers, over a matrix of rows × cols, with k left vectors; 0: without.
+func TrafficOf(rows, cols int64, l, groups, workers, k int) Traffic {
 	const trailer, first = int64(trailerSize), int64(1 << 17) // bytes; what is asked for first of an object, four times as much each time
 	t := Traffic{Parts: partsOf(cols, l, groups, usualPiece)}
-	x, g, p := 8*cols*int64(l), int64(groups), int64(t.Parts)
+	x, g, p, readers := 8*cols*int64(l), int64(groups), int64(t.Parts), int64(min(workers, groups))
 	reading := func(size int64) (n int64) { // requests
 		for n = 1; size > 0; n++ { // one to look
 			size -= first << (2 * (n - 1))
@@ -39,9 +40,9 @@ func TrafficOf(rows, cols int64, l, groups, k int) Traffic {
 		return n
 	}
 	sums := x + p*trailer // of a group
-	t.Read, t.Written = g*(x+trailer)+g*sums, (x+trailer)+g*sums
+	t.Read, t.Written = readers*(x+trailer)+g*sums, (x+trailer)+g*sums
 	t.ByDriver = x + trailer + g*sums
-	t.Gets = g*reading(x) + 2*g*p + g*p*reading(x/p) // a piece is looked for before and after its task
+	t.Gets = readers*reading(x) + 2*g*p + g*p*reading(x/p) // a piece is looked for before and after its task
 	t.Puts = 1 + g*p
 	if t.Parts > 1 {
 		t.Read, t.Written, t.ByDriver = t.Read+sums, t.Written+sums, 2*x
@@ -83,8 +84,5 @@ func (m *Matrix) nothing(ctx context.Context) error {
 	if err == nil {
 		err = r.complete(ctx, [][]Task{r.first}, func(context.Context) error { return nil })
 	}
-	if e := r.clear(); err == nil {
-		err = e
-	}
-	return err
+	return errors.Join(err, r.clear())
 }

@@ -29,12 +29,25 @@ type group struct {
 	out  *writer
 }
 
-func (g *group) begin() (err error) {
+// begin makes the pass, in the memory of a group that has ended, unless that is nil.
+func (g *group) begin(before *group) (err error) {
 	info, l := g.m.Info(), g.Columns
+	if before == nil || before.m.Info().Cols != info.Cols || before.Columns != l {
+		before = &group{m: g.m}
+	}
+	g.m.Inherit(before.m)
+	block := func(b *mat.Dense) *mat.Dense {
+		if b == nil {
+			b = mat.NewDense(info.Cols, l, nil)
+		}
+		return b
+	}
 	if g.X != "" {
-		g.pass.X = mat.NewDense(info.Cols, l, nil)
-		if err := g.get(g.X, g.pass.X.RawMatrix().Data); err != nil {
-			return err
+		g.pass.X = block(before.pass.X)
+		if g.X != before.X || g.dir != before.dir { // names are those of one content
+			if err := g.get(g.X, g.pass.X.RawMatrix().Data); err != nil {
+				return err
+			}
 		}
 	}
 	if g.In != "" {
@@ -54,16 +67,13 @@ func (g *group) begin() (err error) {
 		g.pass.R = mat.NewDense(l, l, nil)
 	}
 	if len(g.Sum) > 0 {
-		g.pass.Sum = mat.NewDense(info.Cols, l, nil)
+		g.pass.Sum = block(before.pass.Sum)
 	}
 	return nil
 }
 
-// publish makes the pieces of what the pass has made, unless it has failed.
-func (g *group) publish(failed error) error {
-	if failed != nil {
-		return nil
-	}
+// publish makes the pieces of what the pass has made.
+func (g *group) publish() error {
 	if g.out != nil {
 		if err := g.out.commit(); err != nil {
 			return err

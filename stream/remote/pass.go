@@ -195,12 +195,9 @@ func (r *pass) putInputs(ctx context.Context) error {
 // portions calls f with room for the rows of a group, some at a time, in ascending order.
 func (r *pass) portions(g blocks, f func(first int64, rows *mat.Dense) error) error {
 	each := min(g.rows, max(1, int64(portion/r.l)))
-	var room []float64
+	room := make([]float64, each*int64(r.l))
 	for at := int64(0); at < g.rows; at += each {
 		n := min(each, g.rows-at)
-		if room == nil {
-			room = make([]float64, each*int64(r.l))
-		}
 		if err := f(g.first+at, mat.NewDense(int(n), r.l, room[:n*int64(r.l)])); err != nil {
 			return err
 		}
@@ -243,9 +240,12 @@ func (r *pass) collect(ctx context.Context) error {
 
 // addSum adds a piece to part p of Sum, or sets it to that.
 func (r *pass) addSum(name string, p int, set bool) error {
-	raw, from := r.want.Sum.RawMatrix(), cut(r.subject.Info.Cols, p, r.parts)
+	raw, from, each := r.want.Sum.RawMatrix(), cut(r.subject.Info.Cols, p, r.parts), r.l
+	if raw.Stride == r.l {
+		each *= max(1, portion/r.l) // rows lie side by side
+	}
 	return r.run.add(name, r.numbers[name], set, func(at int64) []float64 {
-		return raw.Data[(from+int(at)/r.l)*raw.Stride:][:r.l]
+		return raw.Data[(from+int(at)/r.l)*raw.Stride:][:min(int64(each), r.numbers[name]-at)]
 	})
 }
 

@@ -159,7 +159,7 @@ func TestTraffic(t *testing.T) {
 		if err := errors.Join(err, m.Close(), e.Close()); err != nil {
 			t.Fatal(err)
 		}
-		said := TrafficOf(store.Rows(), store.Cols(), l, 3, 0)
+		said := TrafficOf(store.Rows(), store.Cols(), l, 3, 1, 0)
 		for what, both := range map[string][2]float64{"GET": {gets, float64(said.Gets)}, "PUT": {puts, float64(said.Puts)}, "read": {read, float64(said.Read)}} {
 			if ratio := both[0] / both[1]; !(ratio > 1/1.5 && ratio < 1.5) {
 				t.Errorf("%d columns: %s is %.0f, said was %.0f", l, what, both[0], both[1])

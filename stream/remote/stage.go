@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -168,14 +169,8 @@ func (m *Matrix) count(a Answer) {
 	if a.Worker != "" {
 		m.workers[a.Worker] = m.pass
 	}
-	m.stats.Workers = 0
-	for name, pass := range m.workers {
-		if pass < m.pass-1 {
-			delete(m.workers, name)
-			continue
-		}
-		m.stats.Workers++
-	}
+	maps.DeleteFunc(m.workers, func(_ string, pass int) bool { return pass < m.pass-1 })
+	m.stats.Workers = len(m.workers)
 	if m.opt.Told != nil {
 		m.opt.Told(m.stats)
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/csr"
 	objects "github.com/gdsvd/gdsvd/internal/remote"
@@ -146,7 +147,7 @@ func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
 }
 
 func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
-	f := folder{w.shelf(ctx, t.Dir), t.Dir}
+	f, before := folder{w.shelf(ctx, t.Dir), t.Dir}, w.last.Swap(nil)
 	switch {
 	case t.Version != version:
 		return refusal{fmt.Errorf("a task of version %d, of which this worker, of version %d, knows nothing: driver and workers need the same gdsvd", t.Version, version)}
@@ -181,12 +182,16 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 	a.Kernel = kernelOf(m.Plan().Kernel)
 	g := &group{folder: f, Task: t, m: m}
 	defer g.end()
-	if err := g.begin(); err != nil {
+	if err := g.begin(before); err != nil {
 		return err
 	}
 	cost, err := m.Run(ctx, g.pass)
 	a.Read = cost.BytesRead
-	return errors.Join(err, m.Close(), g.publish(err))
+	if err == nil {
+		err = g.publish()
+		w.last.Store(g)
+	}
+	return err
 }
 
 // matrix is that of a group, whose plan leaves room for X and for the sum of the task.
@@ -212,7 +217,7 @@ func (f folder) addUp(t Task) error {
 	return f.putNumbers(t.Sum[0], x)
 }
 
-// Worker does tasks. It keeps the last store that it was asked for open, with its view, and nothing else between tasks: any
+// Worker does tasks. It keeps the last store that it was asked for open, with its view, and the memory of the last task, with X, for the next: any
 // worker may do any task. It is safe for concurrent use by tasks of one store.
 type Worker struct {
 	FS      vfs.FS // nil: the operating system's
@@ -227,7 +232,8 @@ type Worker struct {
 	named string        // of the store
 	store *csr.Store
 
-	client *objects.Client // nil: no piece has been in a bucket yet
+	client *objects.Client       // nil: no piece has been in a bucket yet
+	last   atomic.Pointer[group] // that has ended, whose memory is the next task's
 }
 
 // shelf is where the pieces in a folder are.
