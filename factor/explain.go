@@ -66,8 +66,8 @@ type Estimate struct {
 	Total        float64  `json:"total"`                     // seconds in total; less than the sum, as reading and computing overlap
 }
 
-// Explain says how Run would go with the same options, on a store or what is planned of one (csr.Outline). It measures the machine for about a
-// second where a run takes much longer, and writes nothing.
+// Explain says how Run would go with the same options, on a store or what is planned of one (csr.Outline). It measures the machine, for a
+// hundredth of the time of the run and a second at most, and writes nothing.
 func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, error) {
 	t, before, err := begin(store, o)
 	if err != nil {
@@ -152,17 +152,14 @@ type Speed struct {
 	Multiply  []float64 `json:"multiply"`            // nanoseconds per entry of a product, one number for each of `widths`
 }
 
+// longestProbe and probeShare bound the time that measuring takes, beside a few blocks.
 const (
-	// worthMeasuring is how long a run must be expected to take for the machine to
-	// be measured, unless every pass reads the disk.
-	worthMeasuring = 2 * time.Second
-	// longestProbe and probeShare bound the time that measuring takes.
 	longestProbe = time.Second
 	probeShare   = 100
 )
 
-// measured returns what is known about this machine: the table of costs, or, if a
-// run is expected to take long enough, the table as measured here.
+// measured returns what is known about this machine: the table of costs as measured here, or, where there is nothing to measure
+// with, as it is.
 func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Speed, error) {
 	here := t.machine()
 	var widths []int // for which there is memory
@@ -171,8 +168,7 @@ func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Sp
 			widths = append(widths, l)
 		}
 	}
-	fromDisk := e.PassBytes > 0 && !e.Cached // at a speed that is not known
-	if e.Total < worthMeasuring && !fromDisk || len(widths) == 0 || t.store.NNZ() == 0 {
+	if len(widths) == 0 || t.store.NNZ() == 0 {
 		return here, nil, nil
 	}
 	start := time.Now()

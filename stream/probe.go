@@ -21,8 +21,8 @@ type Probe struct {
 	Entries   int64     // how many were looked at
 }
 
-// probeRuns is the number of places that Measure looks at.
-const probeRuns = 4
+// Measure looks at probeRuns places, and multiplies with a block of each so many times.
+const probeRuns, probeTimes = 4, 4
 
 // Measure reads runs of blocks from several places of a store and multiplies
 // with them, for about so long, with one span of every place at least. Its
@@ -64,9 +64,11 @@ func Measure(ctx context.Context, store Source, widths []int, limit time.Duratio
 		}
 		for i, l := range widths {
 			n := int(store.Cols()) * l
-			start := time.Now()
-			kernel.Gram(y[:n], x[:n], l, rowsOf(&r.block))
-			p.Multiply[i] = min(p.Multiply[i], float64(time.Since(start))/float64(max(1, r.block.NNZ())))
+			for range probeTimes {
+				start := time.Now()
+				kernel.Gram(y[:n], x[:n], l, rowsOf(&r.block))
+				p.Multiply[i] = min(p.Multiply[i], float64(time.Since(start))/float64(max(1, r.block.NNZ())))
+			}
 		}
 	}
 	if p.Entries == 0 {

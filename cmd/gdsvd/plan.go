@@ -63,9 +63,9 @@ that go the way. It writes nothing, and reads the beginning of each INPUT alone,
 sniff does; what is not known before, such as a shape, is a range.
 
 Disk and memory follow from the input and the flags. The times are measured: how fast the
-sample was read, and for a run of more than two seconds how fast this machine multiplies,
-as it is now. How many passes a spectrum takes shows only in the run: from 0.7 to 2.5 times
-those of the table of gdsvd svd --explain.
+sample was read, and how fast this machine multiplies, as it is now. How many passes a
+spectrum takes shows only in the run: from 0.7 to 2.5 times those of the table of gdsvd
+svd --explain.
 
 It takes the flags of ingest and those of svd.` + "\n" + ui.ExitHelp
 	cmd.Example = `  gdsvd plan ratings.csv.gz -k 50 --memory 2GiB
