@@ -2,19 +2,27 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 const storeInBucket = "s3://bucket/some/m.csr"
 
-// inBucket copies a store into a bucket.
-func inBucket(t *testing.T, store string) *remotetest.Server {
+// buckets serves buckets to whoever has the credentials in the environment.
+func buckets(t *testing.T) *remotetest.Server {
 	t.Helper()
 	server := remotetest.NewPlain(t)
 	server.Secrets = map[string]string{"AKID": "secret"}
@@ -23,6 +31,13 @@ func inBucket(t *testing.T, store string) *remotetest.Server {
 	} {
 		t.Setenv(name, value)
 	}
+	return server
+}
+
+// inBucket copies a store into a bucket.
+func inBucket(t *testing.T, store string) *remotetest.Server {
+	t.Helper()
+	server := buckets(t)
 	all, err := os.ReadDir(store)
 	for _, e := range all {
 		var b []byte
@@ -100,5 +115,71 @@ func TestStoreInBucket(t *testing.T) {
 	for _, args := range [][]string{nil, on} {
 		out := filepath.Join(t.TempDir(), "x")
 		fails(t, ui.ExitCorrupt, storeInBucket+": "+filepath.Base(shard)+`: block \d+: .* the store is damaged`, append([]string{"svd", storeInBucket, "-k", "3", "-o", out, "-q"}, args...)...)
+	}
+}
+
+// Inputs in a bucket, read by tasks, make the store that one machine makes of them, byte for byte, though the server is busy once; its shards are those
+// of files. An object that changes while a task reads it ends the ingest, and nothing is left.
+func TestIngestOfBucketByTasks(t *testing.T) {
+	server, dir := buckets(t), t.TempDir()
+	text, err := os.ReadFile(ratings(t, blocky))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, lines := []string{"ingest", "-q", "--duplicates", "last", "-o", "files"}, slices.Collect(strings.Lines(string(text)))
+	const part = "/bucket/in/part%d"
+	for lines := range slices.Chunk(lines, (len(lines)+3)/4) {
+		name, data := fmt.Sprintf(part, len(files)), []byte(strings.Join(lines, ""))
+		files = append(files, write(t, dir, filepath.Base(name), string(data)))
+		server.Put(name, data, 1)
+	}
+	last := fmt.Sprintf(part, len(files)-1) // the driver reads no more than the first one's beginning
+	var disturb atomic.Pointer[func(w http.ResponseWriter)]
+	server.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != last || strings.HasPrefix(cmp.Or(r.Header.Get("Range"), "bytes=0-"), "bytes=0-") {
+			return false
+		}
+		once := disturb.Swap(nil)
+		if once != nil {
+			(*once)(w)
+		}
+		return once != nil
+	}
+	busy := func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }
+	changed := func(w http.ResponseWriter) {
+		o, _ := server.Object(last)
+		server.Put(last, o.Data, 2)
+		busy(w)
+	}
+	t.Chdir(dir)
+	must(t, files...)
+	from := func(out string, more ...string) []string {
+		return append([]string{"ingest", "-q", "--duplicates", "last", "s3://bucket/in/part*", "-o", out}, more...)
+	}
+	must(t, from("one")...)
+	want, shards := vfstest.Contents(t, "one"), vfstest.Contents(t, "files")
+	for name, b := range shards {
+		if want[name] != b && name != csr.ManifestName { // which names the inputs
+			t.Errorf("%s of a bucket is not that of files", name)
+		}
+	}
+	by := [][]string{{"--engine", "local"}, workerEngine(t)}
+	for i, by := range by {
+		disturb.Store(&busy)
+		name := fmt.Sprint("tasks", i)
+		must(t, from(name, append(by, "--groups", "3", "--shared", "shared")...)...)
+		if !maps.Equal(vfstest.Contents(t, name), want) {
+			t.Errorf("%v: another store", by)
+		}
+		if disturb.Load() != nil {
+			t.Errorf("%v: no task has met a busy server: the test misses what it is for", by)
+		}
+	}
+	disturb.Store(&changed)
+	fails(t, ui.ExitError, `^gdsvd: read s3://bucket/in/part\d: it has changed since it was first looked at`, from("changed", append(by[1], "--groups", "3", "--shared", "shared")...)...)
+	for _, name := range names(t, dir) {
+		if strings.HasPrefix(name, "changed") || strings.Contains(name, "spool") {
+			t.Errorf("%s is left", name)
+		}
 	}
 }

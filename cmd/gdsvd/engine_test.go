@@ -12,7 +12,6 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
 
 // blocky is stored in several blocks.
@@ -69,11 +68,7 @@ func TestEngines(t *testing.T) {
 	if r.Engine.Name != "command" {
 		t.Errorf("%+v", r.Engine)
 	}
-	server := remotetest.NewPlain(t)
-	server.Secrets = map[string]string{"AKID": "secret"}
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL_S3": server.URL, "AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": ""} {
-		t.Setenv(name, value)
-	}
+	server := buckets(t)
 	bucket, _ := on(append(workerEngine(t), "--shared", "s3://bucket/run")...)
 	sameVectors(t, local, bucket)
 	if left := server.Paths(); len(left) > 0 || len(server.Requests()) == 0 {
