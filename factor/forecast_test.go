@@ -16,21 +16,21 @@ func TestForecast(t *testing.T) {
 	defer store.Close()
 	e := must.Get(Explain(t.Context(), store, Options{Rank: 50, Dir: t.TempDir() + "/out", Memory: 64 << 30, Workers: 16, Remote: &remote.Options{Groups: 96}, PassCost: 1 << 25}))(t)
 	for _, bucket := range longtest.Pick([]bool{false, true}, []bool{true}) {
-		at := e.Forecast(32, e.Engine.Groups, 0.03, bucket)
+		at := e.Forecast(32, e.Engine.Groups, 0.03, 0, bucket)
 		t.Logf("bucket %t: %+v", bucket, at)
-		best := e.Best(32, store.NumBlocks(), 0.03, bucket)
+		best := e.Best(32, store.NumBlocks(), 0.03, 0, bucket)
 		t.Logf("best: %+v", best)
 		if at.Passes < 2 || at.Limit == "" || !(at.Total > 0) {
 			t.Errorf("%+v", at)
 		}
-		if more := e.Forecast(64, 96, 0.03, bucket); more.Total > at.Total {
+		if more := e.Forecast(64, 96, 0.03, 0, bucket); more.Total > at.Total {
 			t.Errorf("64 workers take %g s, 32 %g", more.Total, at.Total)
 		}
-		if dear := e.Forecast(32, 96, 3, bucket); dear.Total < at.Total {
+		if dear := e.Forecast(32, 96, 3, 0, bucket); dear.Total < at.Total {
 			t.Errorf("dear passes take %g s, cheap ones %g", dear.Total, at.Total)
 		}
 		for _, groups := range longtest.Pick([]int{32, 64, 96, 128, 256}, []int{64}) {
-			if f := e.Forecast(32, groups, 0.03, bucket); f.Total < best.Total {
+			if f := e.Forecast(32, groups, 0.03, 0, bucket); f.Total < best.Total {
 				t.Errorf("%d groups take %g s, the best %g", groups, f.Total, best.Total)
 			}
 		}

@@ -76,6 +76,10 @@ func (t *task) placeTasks(place placement) error {
 // bucketRate is what a worker, or the driver, moves in a second through a bucket, in bytes.
 const bucketRate = 1e8
 
+// folderRate is that of a folder, with what it takes to make and to add up sums, and ofTask the seconds of a task beside its work: see
+// bench/dist.
+const folderRate, ofTask = 0.75 * remote.SharedRate, 0.004
+
 // putsASecond and getsASecond are the requests a second that S3 answers for a prefix: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html.
 const (
 	putsASecond = 3500
@@ -99,15 +103,16 @@ type Forecast struct {
 	Work    float64 `json:"work"`          // seconds per pass of products with the matrix
 	Dense   float64 `json:"dense"`         // seconds of dense linear algebra between passes
 	Left    float64 `json:"left"`          // seconds of computing the left vectors, once at the end
+	Start   float64 `json:"start"`         // seconds until an engine that is started for the run does tasks
 	Total   float64 `json:"total"`         // seconds in total
 	Limit   string  `json:"limit"`         // what takes the largest part of the time: work, shared, fixed, dense, left or requests
 }
 
 // Forecast says how the run would go with a number of workers and groups.
-func (e *Explanation) Forecast(workers, groups int, pass float64, bucket bool) *Forecast {
+func (e *Explanation) Forecast(workers, groups int, pass, start float64, bucket bool) *Forecast {
 	passes := max(1, e.Plan.Passes)
-	f := &Forecast{Workers: workers, Groups: groups, Passes: passes, Width: max(1, int(e.Plan.Products)/passes), Fixed: pass}
-	rate := float64(remote.SharedRate)
+	f := &Forecast{Workers: workers, Groups: groups, Passes: passes, Width: max(1, int(e.Plan.Products)/passes), Fixed: pass + ofTask*float64((groups+workers-1)/workers), Start: start}
+	rate := folderRate
 	if bucket {
 		rate = bucketRate
 	}
@@ -125,7 +130,7 @@ func (e *Explanation) Forecast(workers, groups int, pass float64, bucket bool) *
 		f.Limit, each = "requests", requests
 	}
 	f.GetRate, f.PutRate = float64(f.Gets)/each, float64(f.Puts)/each
-	f.Total = float64(passes)*each + f.Left
+	f.Total = f.Start + float64(passes)*each + f.Left
 	if f.Limit == "" {
 		all := map[string]float64{"fixed": f.Fixed, "shared": f.Shared, "work": f.Work, "dense": f.Dense, "left": f.Left / float64(passes)}
 		f.Limit = slices.MaxFunc([]string{"work", "shared", "fixed", "dense", "left"}, func(a, b string) int { return cmp.Compare(all[a], all[b]) })
@@ -134,9 +139,9 @@ func (e *Explanation) Forecast(workers, groups int, pass float64, bucket bool) *
 }
 
 // Best is the forecast with the number of groups that makes it shortest: from one to eight a worker, and most in all.
-func (e *Explanation) Best(workers, most int, pass float64, bucket bool) (best *Forecast) {
+func (e *Explanation) Best(workers, most int, pass, start float64, bucket bool) (best *Forecast) {
 	for _, each := range []int{1, 2, 3, 4, 8} {
-		if f := e.Forecast(workers, min(each*workers, most), pass, bucket); best == nil || f.Total < best.Total {
+		if f := e.Forecast(workers, min(each*workers, most), pass, start, bucket); best == nil || f.Total < best.Total {
 			best = f
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -64,7 +65,25 @@ func reading(by *remote.Options) *ingest.Tasks {
 }
 
 // engineModules are the engines that a program in Python speaks to: what stands before "://" in --engine, or before "-local".
-var engineModules = []string{"dask", "ray", "spark"}
+var engineModules = map[string]engineCost{"dask": {0.02, 3}, "ray": {0.005, 7}, "spark": {0.3, 20}}
+
+// engineCost is what an engine takes beside the work of its tasks, in seconds: for a pass (bench/dist), and to start on this machine.
+type engineCost struct{ pass, start float64 }
+
+// forecast is what plan knows of the engine, and the threads that each of its workers has: those on this machine share its
+// processors, others are taken to have as many each (0).
+func (o *engineOptions) forecast(workers int) (cost engineCost, threads int) {
+	kind, _, _ := strings.Cut(o.name, ":")
+	module, here := strings.CutSuffix(kind, "-local")
+	cost, known := engineModules[module]
+	if !here {
+		cost.start = 0
+	}
+	if here || !known {
+		threads = max(1, runtime.GOMAXPROCS(0)/workers)
+	}
+	return cost, threads
+}
 
 func (o *engineOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -130,7 +149,7 @@ func (o *engineOptions) options(cmd *cobra.Command, fsys vfs.FS) (*remote.Option
 // moduleArgs is the command that speaks to an engine of Python: the module, the address of the engine, and this program,
 // which workers start unless they have one of their own.
 func moduleArgs(name string) ([]string, error) {
-	for _, m := range engineModules {
+	for m := range engineModules {
 		if strings.HasPrefix(name, m+"://") || name == m+"-local" {
 			self, err := os.Executable()
 			if err != nil {

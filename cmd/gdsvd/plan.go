@@ -37,17 +37,21 @@ func (a *app) planCommand() *cobra.Command {
 		if err := a.checkRun(cmd, &o); err != nil {
 			return err
 		}
-		workers := in.Workers
+		workers, cost := in.Workers, engineCost{}
 		if o.engine.name != "" {
 			if workers < 1 {
 				return ui.Usagef(cmd, "--engine %s: say how many workers it has with --workers", o.engine.name)
 			}
 			in.Workers = 0
-			o.Remote, o.PassCost = &remote.Options{Groups: cmp.Or(o.engine.groups, 3*workers)}, o.engine.pass
+			o.Remote, o.PassCost = &remote.Options{Groups: cmp.Or(o.engine.groups, 3*workers)}, o.engine.pass // which is that of all engines
+			cost, o.Workers = o.engine.forecast(workers)
+			if cmd.Flags().Changed("pass-cost") {
+				cost.pass = o.engine.pass.Seconds()
+			}
 		} else {
 			workers = 0
 		}
-		w := way{workers: workers, bucket: strings.HasPrefix(o.engine.shared, "s3://"), app: a, cmd: cmd, inputs: inputs, out: out, ingest: in, factor: o.Options, format: format}
+		w := way{workers: workers, cost: cost, bucket: strings.HasPrefix(o.engine.shared, "s3://"), app: a, cmd: cmd, inputs: inputs, out: out, ingest: in, factor: o.Options, format: format}
 		w.ingest.FS, w.ingest.Stdin, w.ingest.Transport, w.ingest.Log = a.fsys, a.stdin, a.net, a.display.Logger()
 		w.factor.Methods, w.factor.FS, w.factor.Memory = a.methods, a.fsys, a.budget(in.Memory)
 		r, err := w.plan(cmd.Context())
@@ -107,6 +111,7 @@ type way struct {
 	format string
 
 	workers int // of an engine
+	cost    engineCost
 	bucket  bool
 }
 
@@ -121,7 +126,7 @@ func (w *way) plan(ctx context.Context) (*planned, error) {
 			return nil, err
 		}
 	}
-	o := plan.Options{Factor: w.factor, Format: w.format, Workers: w.workers, Bucket: w.bucket}
+	o := plan.Options{Factor: w.factor, Format: w.format, Workers: w.workers, Pass: w.cost.pass, Start: w.cost.start, Bucket: w.bucket}
 	if w.format == "none" {
 		o.Format = ""
 	}

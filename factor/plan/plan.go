@@ -288,9 +288,11 @@ type Options struct {
 	Factor factor.Options
 	Format string // of the files that U and V are exported to, one of export.Formats; "": they are not
 
-	// Of passes by tasks, where Factor.Remote is there: workers, each as fast as this machine, and whether the shared folder is a bucket.
-	Workers int
-	Bucket  bool
+	// Of passes by tasks, where Factor.Remote is there: workers, each as fast as this machine with Factor.Workers, what a pass takes
+	// beside its work and the engine to start, in seconds, and whether the shared folder is a bucket.
+	Workers     int
+	Pass, Start float64
+	Bucket      bool
 }
 
 // Way is what it takes to go from an input to an exported result.
@@ -356,8 +358,8 @@ func (in Input) Way(ctx context.Context, o Options) (*Way, error) {
 	w.K, w.Flags, w.Machine, w.View = e.K, e.Plan.Flags, e.Measured, e.View
 	w.Least.All = max(w.Least.Ingest, int64(w.Least.SVD.High))
 	if e.Engine != nil {
-		w.Tasks = e.Forecast(o.Workers, e.Engine.Groups, e.Engine.PassSeconds, o.Bucket)
-		w.Best = e.Best(o.Workers, in.matrix.likely.NumBlocks(), e.Engine.PassSeconds, o.Bucket)
+		w.Tasks = e.Forecast(o.Workers, e.Engine.Groups, o.Pass, o.Start, o.Bucket)
+		w.Best = e.Best(o.Workers, in.matrix.likely.NumBlocks(), o.Pass, o.Start, o.Bucket)
 	}
 	if e.Choice != nil {
 		w.Why = e.Choice.Reason
