@@ -73,6 +73,66 @@ func TestBoundAllowsForCopies(t *testing.T) {
 	}
 }
 
+// The bound of signed eigenvalues is none that more copies of the last one, of either sign, are above.
+func TestSignedBoundAllowsForCopies(t *testing.T) {
+	spectra := [][]float64{
+		{3, 3, 3, 3, 2, 1, 1, 0.5, 0.25, -0.5, -3, -3, -3, -3, -2},
+		{-3, -3, -3, -3, -3, -2, 1, 0.5, 0.25, 0.1},
+		{3, 3, 3, 3 - 1e-8, 3 - 1e-8, -3 + 1e-8, 2, 1, 0.5, -1, -1, -1, -1},
+	}
+	for n, values := range spectra {
+		for i := range 30 {
+			values = append(values, 0.2-0.01*float64(i))
+		}
+		for _, which := range whiches {
+			a := withEigenvalues(uint64(n), values...)
+			all := eigenvalues(t, a, which)
+			for _, k := range []int{1, 2, 3, 4, 5} {
+				for _, b := range []int{1, 2, 3, 4, 6} {
+					for seed := range longtest.Pick(uint64(12), uint64(2)) {
+						res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{
+							Rank: k, Seed: seed, Which: which, Operator: solver.Symmetric, Method: lanczos.Krylov{Columns: b},
+						})
+						if err != nil || res.Status != solver.Converged {
+							t.Errorf("spectrum %d, %v, k = %d, block %d, seed %d: %v, error %v", n, which, k, b, seed, res, err)
+							continue
+						}
+						next, bound := all[k], res.Outside.Bound
+						switch which {
+						case solver.LargestMagnitude:
+							next = math.Abs(next)
+						case solver.SmallestAlgebraic:
+							next, bound = -next, -bound
+						}
+						if bound < next-1e-12 {
+							t.Errorf("spectrum %d, %v, k = %d, block %d, seed %d: nothing is said to be beyond %v, the next value is %v", n, which, k, b, seed, bound, next)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// The same of singular values, some of which differ by less than the tolerance.
+func TestBoundAllowsForNearCopies(t *testing.T) {
+	for n, sigma := range [][]float64{{3, 3, 3, 3, 2, 2, 2, 1}, {3, 3, 3, 3 - 1e-8, 3 - 1e-8, 3 - 2e-8, 2, 1, 1, 1}, {3, 3 - 1e-8, 3 - 1e-8, 3 - 1.5e-8, 1}} {
+		for i := range 25 {
+			sigma = append(sigma, 0.5-0.01*float64(i))
+		}
+		for _, k := range []int{1, 2, 3, 4, 5} {
+			for _, b := range []int{1, 2, 3, 4, 6} {
+				for seed := range longtest.Pick(uint64(12), uint64(2)) {
+					res, err := solver.SVD(t.Context(), newDense(solvertest.WithValues(60, len(sigma), seed, sigma...)), solver.Settings{Rank: k, Seed: seed, Method: lanczos.Krylov{Columns: b}})
+					if err != nil || res.Status != solver.Converged || res.Outside.Bound < sigma[k]-1e-12 {
+						t.Errorf("spectrum %d, k = %d, block %d, seed %d: nothing is said to be beyond %v, the next value is %v; error %v", n, k, b, seed, res.Outside.Bound, sigma[k], err)
+					}
+				}
+			}
+		}
+	}
+}
+
 // As many copies of a value as a block has columns, and one value so close to it that residuals within the tolerance do not show
 // whether a vector is of the one or of the other, are more than the block sees.
 func TestCopiesBesideACloseValue(t *testing.T) {

@@ -119,18 +119,9 @@ func (f *factorisation) signed(res *Result) {
 			res.Rank++
 		}
 	}
-	least, copies := c.Sigma[len(c.Sigma)-1], 0
-	for _, s := range c.Sigma {
-		if s-least <= f.found.Slack(f.found.Eigenvalue(least)) {
-			copies++
-		}
-	}
 	bound := max(res.Outside.Bound, c.Next)
-	switch {
-	case len(c.Lambda) == f.n:
-		bound = least // there are no others
-	case f.about.Copies > 0 && copies >= f.about.Copies && bound < least:
-		bound = least // there may be more copies of it
+	if len(c.Lambda) == f.n {
+		bound = c.Sigma[f.n-1] // there are no others
 	}
 	res.Outside.Bound = f.reported(bound)
 }

@@ -298,6 +298,9 @@ func (r *run) witness(first int) bool {
 	if r.work.rec == nil || r.s.Stop != StopResidual || r.s.Deflation == Plain && r.work.block.Before > 0 {
 		return false // plain deflation keeps nothing out of its space
 	}
+	if r.about.Copies > 0 && !r.work.block.Scout {
+		r.outside.Recount(r.work.block, r.work.pairs[:first], tallskinny.Width(r.work.rec.Next()))
+	}
 	e, ok := r.work.rec.Evidence(first)
 	says := ok && r.outside.Witness(e, r.work.block, r.work.pairs[:first])
 	return says && (len(e.Past) == 0 || !r.outside.Known)

@@ -92,8 +92,16 @@ func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) b
 	return true
 }
 
-// copied is the least eigenvalue found, if the recurrence at work has found as many of it
-// as its block has random columns, and 0 if not. There may be more of it, which the block says nothing of: vectors of the
+// Recount raises the bound where the recurrence at work, of a block of so many columns, has since found other pairs, of which there may be more
+// copies. It may have nothing more to say itself.
+func (w *Watch) Recount(b Block, leading []method.RitzPair, columns int) {
+	if w.Known {
+		w.Value = max(w.Value, w.copied(leading, b, columns))
+	}
+}
+
+// copied is what more copies of the least eigenvalue found may be, those that count as equal to it included, if the recurrence at work
+// has found as many of it as its block has random columns, and 0 if not. The block says nothing of them: vectors of the
 // eigenspace that are orthogonal to a block are always there if it has fewer columns than the space has dimensions.
 // (Copies of larger values are looked for: see Doubtful.)
 func (w *Watch) copied(leading []method.RitzPair, b Block, columns int) float64 {
@@ -105,10 +113,11 @@ func (w *Watch) copied(leading []method.RitzPair, b Block, columns int) float64 
 	if w.equal(least, own, b, columns) < columns-b.Given {
 		return 0
 	}
-	if w.Found.Len() == 0 {
-		return least.Value
+	value := least.Value
+	if w.Found.Len() > 0 {
+		value = min(value, w.Found.Least())
 	}
-	return min(least.Value, w.Found.Least())
+	return value + w.Found.Slack(value)
 }
 
 // since are the pairs that the recurrence with a start block has found.
