@@ -2,6 +2,7 @@ package solver_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -129,6 +130,52 @@ func TestBoundAllowsForNearCopies(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// Random spectra of clusters, of copies and of values that differ by little, and blocks about as wide as the clusters: nothing is
+// missing and no bound is below the next value, by more than the tolerance. The first seeds are those for which that was not so.
+func TestBoundOfClusters(t *testing.T) {
+	seeds := []uint64{14852, 9085, 8061}
+	for seed := range longtest.Pick(uint64(2000), uint64(200)) {
+		seeds = append(seeds, seed)
+	}
+	for _, seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 19))
+		n := 6 + r.IntN(50)
+		var sigma []float64
+		v, width := 10.0, math.Pow(10, -2-8*r.Float64())
+		for len(sigma) < n {
+			for range 1 + r.IntN(6) {
+				x := v
+				if r.IntN(3) == 0 {
+					x -= width * r.Float64() * 10
+				}
+				sigma = append(sigma, x)
+			}
+			v *= []float64{0.99, 0.9, 0.5, 0.8}[r.IntN(4)]
+		}
+		sigma = sigma[:n]
+		slices.Sort(sigma)
+		slices.Reverse(sigma)
+		k := 1 + r.IntN(min(8, n-1))
+		m, tol := lanczos.Krylov{Columns: 1 + r.IntN(5)}, math.Pow(10, -1-9*r.Float64())
+		res, err := solver.SVD(t.Context(), newDense(solvertest.WithValues(n+r.IntN(20), n, seed, sigma...)), solver.Settings{Rank: k, Seed: seed, Method: m, Tol: tol, MaxPasses: 5000})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if res.Status != solver.Converged {
+			continue
+		}
+		off := tol*sigma[0] + 1e-11
+		for i, s := range res.Sigma {
+			if s < sigma[i]-2*off {
+				t.Errorf("seed %d, k = %d, block %d, tolerance %g: value %d is %v, not %v", seed, k, m.Columns, tol, i, s, sigma[i])
+			}
+		}
+		if res.Outside.Bound < sigma[k]-off {
+			t.Errorf("seed %d, k = %d, block %d, tolerance %g: nothing is said to be beyond %v, the next value is %v", seed, k, m.Columns, tol, res.Outside.Bound, sigma[k])
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) b
 		return e.Leak > judge.NearFloor*tallskinny.FloorFactor*tallskinny.Epsilon*e.Top
 	}
 	now := Bound{Known: true, Steps: e.Steps, Value: scout.UpperBound(e, delta), Probability: Probability}
-	now.Value = max(now.Value, w.copied(leading, b, columns))
+	now.Value = max(now.Value, w.copied(leading, b, columns, func(lambda float64) float64 { return scout.Transfer(e, lambda) }))
 	if !w.Known || now.Value <= w.Value || !b.Scout {
 		w.Bound = now
 	}
@@ -96,21 +96,22 @@ func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) b
 // copies. It may have nothing more to say itself.
 func (w *Watch) Recount(b Block, leading []method.RitzPair, columns int) {
 	if w.Known {
-		w.Value = max(w.Value, w.copied(leading, b, columns))
+		w.Value = max(w.Value, w.copied(leading, b, columns, func(float64) float64 { return 0 }))
 	}
 }
 
 // copied is what more copies of the least eigenvalue found may be, those that count as equal to it included, if the recurrence at work
-// has found as many of it as its block has random columns, and 0 if not. The block says nothing of them: vectors of the
-// eigenspace that are orthogonal to a block are always there if it has fewer columns than the space has dimensions.
-// (Copies of larger values are looked for: see Doubtful.)
-func (w *Watch) copied(leading []method.RitzPair, b Block, columns int) float64 {
+// does not rule them out, and 0 if it does. They are orthogonal to the copies found, which depend on the block: of the l columns of the block
+// j are spent on j copies, and the share in a further one is that of l−j columns, over √(j+1) (of the least singular value of a normal
+// (j+1)×l matrix; Chen, Dongarra 2005). Nothing is left of it if j = l. (Copies of larger values are looked for: see Doubtful.)
+func (w *Watch) copied(leading []method.RitzPair, b Block, columns int, transfer func(lambda float64) float64) float64 {
 	own := append(w.since(b), leading...)
 	if len(own) == 0 {
 		return 0
 	}
 	least := slices.MinFunc(own, func(p, q method.RitzPair) int { return cmp.Compare(p.Value, q.Value) })
-	if w.equal(least, own, b, columns) < columns-b.Given {
+	found := w.equal(least, own, b, columns)
+	if share := w.leastShare(columns-found, b) / math.Sqrt(float64(found+1)); transfer(least.Value) < share {
 		return 0
 	}
 	value := least.Value
