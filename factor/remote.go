@@ -76,8 +76,8 @@ func (t *task) placeTasks(place placement) error {
 // bucketRate is what a worker, or the driver, moves in a second through a bucket, in bytes.
 const bucketRate = 1e8
 
-// folderRate is that of a folder, with what it takes to make and to add up sums, and ofTask the seconds of a task beside its work: see
-// bench/dist.
+// folderRate is that of a folder, lower than the rate of reading and writing alone as sums are made and added up, too. ofTask is the seconds that a
+// task takes beside its work. Both are fitted to the runs of bench/dist/results/forecasts.md.
 const folderRate, ofTask = 0.75 * remote.SharedRate, 0.004
 
 // putsASecond and getsASecond are the requests a second that S3 answers for a prefix: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html.
@@ -110,8 +110,8 @@ type Forecast struct {
 
 // Forecast says how the run would go with a number of workers and groups.
 func (e *Explanation) Forecast(workers, groups int, pass, start float64, bucket bool) *Forecast {
-	passes := max(1, e.Plan.Passes)
-	f := &Forecast{Workers: workers, Groups: groups, Passes: passes, Width: max(1, int(e.Plan.Products)/passes), Fixed: pass + ofTask*float64((groups+workers-1)/workers), Start: start}
+	passes, most := max(1, e.Plan.Passes), float64((groups+workers-1)/workers) // tasks of a worker in a pass
+	f := &Forecast{Workers: workers, Groups: groups, Passes: passes, Width: max(1, int(e.Plan.Products)/passes), Fixed: pass + ofTask*most, Start: start}
 	rate := folderRate
 	if bucket {
 		rate = bucketRate
@@ -120,7 +120,7 @@ func (e *Explanation) Forecast(workers, groups int, pass, start float64, bucket 
 	traffic := remote.TrafficOf(rows, cols, f.Width, groups, workers, e.K)
 	f.Read, f.Written, f.Gets, f.Puts = traffic.Read, traffic.Written, traffic.Gets, traffic.Puts
 	busy := float64(min(workers, groups))
-	rounds := float64((groups+workers-1)/workers) * busy / float64(groups) // how much longer the last worker has
+	rounds := most * busy / float64(groups) // how much longer the last worker has
 	f.Shared = (float64(traffic.ByDriver) + rounds*float64(f.Read+f.Written-traffic.ByDriver)/busy) / rate
 	f.Work = rounds * max(e.Plan.Multiply, e.Plan.Read) / float64(passes) / busy
 	f.Dense = e.Plan.Dense / float64(passes)

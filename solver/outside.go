@@ -128,8 +128,8 @@ func (r *run) forget() {
 // everything may be singular, and nothing leading. The evidence comes from random vectors. A space that has grown from a
 // random block, after enough products for its largest Ritz values to have settled, can have overlooked a larger
 // eigenvalue only if the block was nearly orthogonal to its eigenvector, and how probable that is is known (method.Evidence). Or the
-// bound is √(‖A‖²_F − Σσ²), which is never wrong, where that is small enough. A block has no part in more dimensions of an
-// eigenspace than it has columns: where as many copies of the least value have been found, the bound is no less than that value.
+// bound is √(‖A‖²_F − Σσ²), which is never wrong, where that is small enough. Where the evidence does not rule
+// out further copies of the least value, and with as many copies found as the block has columns it never does, the bound is no less than that value.
 //
 // No run under StopResidual is Converged without evidence, but one with the Plain deflation that began at random vectors, in
 // which nothing can be told apart from what has been found. Krylov's own space is the evidence, through a few restarts and at no

@@ -21,7 +21,7 @@ type Probe struct {
 	Entries   int64     // how many were looked at
 }
 
-// Measure looks at probeRuns places, and multiplies with a block of each so many times.
+// Measure looks at probeRuns places of a store, and multiplies one block of each probeTimes times for each width.
 const probeRuns, probeTimes = 4, 4
 
 // Measure reads runs of blocks from several places of a store and multiplies

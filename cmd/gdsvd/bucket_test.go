@@ -21,7 +21,7 @@ import (
 
 const storeInBucket = "s3://bucket/some/m.csr"
 
-// buckets serves buckets to whoever has the credentials in the environment.
+// buckets is an S3 server without objects, whose address and credentials the environment has until the test ends.
 func buckets(t *testing.T) *remotetest.Server {
 	t.Helper()
 	server := remotetest.NewPlain(t)

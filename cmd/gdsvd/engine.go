@@ -70,16 +70,27 @@ var engineModules = map[string]engineCost{"dask": {0.02, 3}, "ray": {0.005, 7}, 
 // engineCost is what an engine takes beside the work of its tasks, in seconds: for a pass (bench/dist), and to start on this machine.
 type engineCost struct{ pass, start float64 }
 
-// forecast is what plan knows of the engine, and the threads that each of its workers has: those on this machine share its
-// processors, others are taken to have as many each (0).
+// engineModule is the module for an engine, "" for one that needs none, and whether the run starts the engine on this machine.
+func engineModule(name string) (module string, starts bool) {
+	module, _, runs := strings.Cut(name, "://")
+	if !runs {
+		module, starts = strings.CutSuffix(name, "-local")
+	}
+	if _, known := engineModules[module]; !known || !runs && !starts {
+		return "", false
+	}
+	return module, starts
+}
+
+// forecast is what plan takes an engine to cost, and the threads of each of its workers. Those of an engine that the run starts, and of local
+// and command:, are taken to share the processors of this machine, those of a running one to have as many each, which 0 says.
 func (o *engineOptions) forecast(workers int) (cost engineCost, threads int) {
-	kind, _, _ := strings.Cut(o.name, ":")
-	module, here := strings.CutSuffix(kind, "-local")
-	cost, known := engineModules[module]
-	if !here {
+	module, starts := engineModule(o.name)
+	cost = engineModules[module]
+	if !starts {
 		cost.start = 0
 	}
-	if here || !known {
+	if starts || module == "" {
 		threads = max(1, runtime.GOMAXPROCS(0)/workers)
 	}
 	return cost, threads
@@ -149,20 +160,19 @@ func (o *engineOptions) options(cmd *cobra.Command, fsys vfs.FS) (*remote.Option
 // moduleArgs is the command that speaks to an engine of Python: the module, the address of the engine, and this program,
 // which workers start unless they have one of their own.
 func moduleArgs(name string) ([]string, error) {
-	for m := range engineModules {
-		if strings.HasPrefix(name, m+"://") || name == m+"-local" {
-			self, err := os.Executable()
-			if err != nil {
-				return nil, err
-			}
-			if self, err = filepath.EvalSymlinks(self); err != nil {
-				return nil, err
-			}
-			python := cmp.Or(os.Getenv("GDSVD_PYTHON"), "python3") // that which started the program
-			return []string{python, "-m", "gdsvd.engines." + m, name, self}, nil
-		}
+	module, _ := engineModule(name)
+	if module == "" {
+		return nil, os.ErrNotExist
 	}
-	return nil, os.ErrNotExist
+	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		return nil, err
+	}
+	python := cmp.Or(os.Getenv("GDSVD_PYTHON"), "python3") // that which started the program
+	return []string{python, "-m", "gdsvd.engines." + module, name, self}, nil
 }
 
 func (a *app) workerCommand() *cobra.Command {

@@ -43,7 +43,7 @@ func (a *app) planCommand() *cobra.Command {
 				return ui.Usagef(cmd, "--engine %s: say how many workers it has with --workers", o.engine.name)
 			}
 			in.Workers = 0
-			o.Remote, o.PassCost = &remote.Options{Groups: cmp.Or(o.engine.groups, 3*workers)}, o.engine.pass // which is that of all engines
+			o.Remote, o.PassCost = &remote.Options{Groups: cmp.Or(o.engine.groups, 3*workers)}, o.engine.pass // the choice of a method takes it, the same of every engine
 			cost, o.Workers = o.engine.forecast(workers)
 			if cmd.Flags().Changed("pass-cost") {
 				cost.pass = o.engine.pass.Seconds()

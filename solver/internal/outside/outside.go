@@ -92,8 +92,8 @@ func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) b
 	return true
 }
 
-// Recount raises the bound where the recurrence at work, of a block of so many columns, has since found other pairs, of which there may be more
-// copies. It may have nothing more to say itself.
+// Recount raises a bound that was learnt when the recurrence at work, of a block of the given number of columns, had found other pairs than leading,
+// if there may be more copies of the least of these. It is for a recurrence that gives no evidence any more.
 func (w *Watch) Recount(b Block, leading []method.RitzPair, columns int) {
 	if w.Known {
 		w.Value = max(w.Value, w.copied(leading, b, columns, func(float64) float64 { return 0 }))
