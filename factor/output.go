@@ -236,7 +236,7 @@ func (o *output) finishLong(res *solver.Result, part *File) error {
 		if err := (*longRows)(o).create(len(res.Sigma)); err != nil {
 			return err
 		}
-		if err := o.parts.Copy(context.Background(), o.long.WriteRows); err != nil {
+		if err := o.parts.WriteTo(context.Background(), o.long); err != nil {
 			return err
 		}
 	}

@@ -112,9 +112,9 @@ type Forecast struct {
 func (e *Explanation) Forecast(workers, groups int, pass, start float64, bucket bool) *Forecast {
 	passes, most := max(1, e.Plan.Passes), float64((groups+workers-1)/workers) // tasks of a worker in a pass
 	f := &Forecast{Workers: workers, Groups: groups, Passes: passes, Width: max(1, int(e.Plan.Products)/passes), Fixed: pass + ofTask*most, Start: start}
-	rate := folderRate
+	rate, byDriver := folderRate, 0.0 // of left vectors
 	if bucket {
-		rate = bucketRate
+		rate, byDriver = bucketRate, 0.4
 	}
 	rows, cols := max(e.Rows, e.Cols), min(e.Rows, e.Cols)
 	traffic := remote.TrafficOf(rows, cols, f.Width, groups, workers, e.K)
@@ -124,7 +124,7 @@ func (e *Explanation) Forecast(workers, groups int, pass, start float64, bucket 
 	f.Shared = (float64(traffic.ByDriver) + rounds*float64(f.Read+f.Written-traffic.ByDriver)/busy) / rate
 	f.Work = rounds * max(e.Plan.Multiply, e.Plan.Read) / float64(passes) / busy
 	f.Dense = e.Plan.Dense / float64(passes)
-	f.Left = float64(traffic.Left) / rate * (0.6/busy + 0.4)
+	f.Left = float64(traffic.Left) / rate * ((1-byDriver)/busy + byDriver)
 	each := f.Fixed + f.Shared + f.Work + f.Dense
 	if requests := max(float64(f.Gets)/getsASecond, float64(f.Puts)/putsASecond); bucket && requests > each {
 		f.Limit, each = "requests", requests

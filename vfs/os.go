@@ -26,6 +26,8 @@ func (osFS) Create(name string) (File, error) {
 	return asFile(os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666))
 }
 
+func (osFS) Update(name string) (File, error) { return asFile(os.OpenFile(name, os.O_RDWR, 0)) }
+
 // asFile keeps a nil *os.File from becoming a non-nil File.
 func asFile(f *os.File, err error) (File, error) {
 	if err != nil {

@@ -88,6 +88,8 @@ type FS interface {
 	Open(name string) (File, error)
 	// Create makes a new file; it is an error if the name exists.
 	Create(name string) (File, error)
+	// Update opens a file that Create has made for reading and writing.
+	Update(name string) (File, error)
 	// Map maps a whole file, as Open would open, read-only. An empty file gives an empty mapping.
 	Map(name string) (Mapping, error)
 	// Scratch makes a new file of size bytes, above 0, all of them taken from

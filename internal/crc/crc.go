@@ -84,7 +84,8 @@ func (p *Pieces) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Summer sums up what is written to it, whole and in pieces. The zero value has no bytes.
+// Summer sums up what is written to it, whole and in pieces. The zero value has no bytes. One that begins with a Size has the sums of
+// what comes from that byte of a file on.
 type Summer struct {
 	Size   int64
 	CRC    Sum
@@ -96,7 +97,7 @@ func (s *Summer) Write(b []byte) (int, error) {
 	s.CRC = Sum(Update(uint32(s.CRC), b))
 	for rest := b; len(rest) > 0; {
 		at := s.Size % Piece
-		if at == 0 {
+		if at == 0 || len(s.Pieces) == 0 {
 			s.Pieces = append(s.Pieces, 0)
 		}
 		part := rest[:min(int64(len(rest)), Piece-at)]
@@ -106,4 +107,39 @@ func (s *Summer) Write(b []byte) (int, error) {
 		rest = rest[len(part):]
 	}
 	return len(b), nil
+}
+
+// Join takes in the bytes up to end that follow, by the sums that a Summer that began with the Size of s has of their pieces.
+func (s *Summer) Join(end int64, next Pieces) {
+	for _, sum := range next {
+		n := min(Piece-s.Size%Piece, end-s.Size)
+		if s.Size%Piece == 0 {
+			s.Pieces = append(s.Pieces, 0)
+		}
+		last := &s.Pieces[len(s.Pieces)-1]
+		*last, s.CRC = joined(*last, sum, n), joined(s.CRC, sum, n)
+		s.Size += n
+	}
+}
+
+// joined is the sum of bytes with the sum a, followed by n with the sum b: a·x^(8n) + b modulo the polynomial of the sums, of which
+// the highest bit is the coefficient of x⁰ (as crc32_combine of zlib).
+func joined(a, b Sum, n int64) Sum {
+	times := func(a, b uint32) (p uint32) {
+		for ; a != 0; a <<= 1 {
+			if a>>31 != 0 {
+				p ^= b
+			}
+			b = b>>1 ^ b&1*crc32.Castagnoli
+		}
+		return p
+	}
+	x := uint32(1) << 31 >> 8 // x⁸, x¹⁶, x³², …
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			a = Sum(times(uint32(a), x))
+		}
+		x = times(x, x)
+	}
+	return a ^ b
 }

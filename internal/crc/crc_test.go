@@ -3,6 +3,8 @@ package crc
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -65,6 +67,36 @@ func TestPieces(t *testing.T) {
 	for _, bad := range []string{"0123456", "0123456g", "0123456A"} {
 		if err := new(Pieces).UnmarshalText([]byte(bad)); err == nil {
 			t.Errorf("%q is read", bad)
+		}
+	}
+}
+
+// Sums of parts, which know at which byte they begin, join to those of the whole, wherever it is cut.
+func TestJoin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for trial := range 50 {
+		data := make([]byte, 1+rng.IntN(3*Piece))
+		for i := range data {
+			data[i] = byte(rng.Uint32())
+		}
+		var want, got Summer
+		_, _ = want.Write(data)
+		for at := 0; at < len(data); {
+			n := min(len(data)-at, 1+rng.IntN(Piece*3/2))
+			if rng.IntN(4) == 0 { // to where a piece begins
+				n = min(len(data)-at, Piece-at%Piece)
+			}
+			part := Summer{Size: int64(at)}
+			for rest := data[at : at+n]; len(rest) > 0; {
+				some := 1 + rng.IntN(len(rest))
+				_, _ = part.Write(rest[:some])
+				rest = rest[some:]
+			}
+			at += n
+			got.Join(int64(at), part.Pieces)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("trial %d, %d bytes: %v, want %v", trial, len(data), got, want)
 		}
 	}
 }

@@ -3,8 +3,10 @@ package npy
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"strings"
 
@@ -112,10 +114,54 @@ func (a *Array) summed(off int64, chunk []byte) {
 	a.next = row + int64(len(chunk))/(8*a.cols)
 }
 
+func (a *Array) Name() string { return a.f.Name() }
+
 func (a *Array) ReadRows(first int64, rows *mat.Dense) error {
 	m := Matrix{Rows: a.rows, Cols: a.cols, f: a.f, data: int64(len(a.head)), item: 8, down: a.cols, over: 1, buf: a.buf}
 	err := m.ReadRows(first, 0, rows)
 	a.buf = m.buf
+	return err
+}
+
+// Share lets other processes write the rows, each some by OpenPart: until Join the file begins with mark, of at most 64 bytes, by which they know it.
+func (a *Array) Share(mark string) error {
+	_, err := a.f.WriteAt([]byte(mark), 0)
+	return err
+}
+
+// OpenPart opens an array that is shared, to write rows from first on, in ascending order. A file that does not begin with mark is an error.
+func OpenPart(fsys vfs.FS, name, mark string, first int64, shape ...int64) (*Array, error) {
+	f, err := fsys.Update(name)
+	if err != nil {
+		return nil, err
+	}
+	begin := make([]byte, len(mark))
+	if _, err = f.ReadAt(begin, 0); err == nil && string(begin) != mark {
+		err = fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	a := &Array{f: f, rows: shape[0], cols: shape[1], head: HeaderOf("<f8", shape...), next: first}
+	if first > 0 {
+		a.sum.Size = int64(len(a.head)) + 8*first*a.cols
+	}
+	return a, nil
+}
+
+// FinishPart makes what has been written durable, closes the array, and returns the sums of it; the first row's begin with those of the header.
+func (a *Array) FinishPart() (Sum, error) {
+	return a.sum, cmp.Or(a.f.Sync(), a.f.Close())
+}
+
+// Join takes in the sums of rows that others have written, from those that have been joined up to next; the first ones have the header, which is written.
+func (a *Array) Join(next int64, sums crc.Pieces) error {
+	var err error
+	if a.next = next; a.sum.Size == int64(len(a.head)) {
+		_, err = a.f.WriteAt(a.head, 0)
+		a.sum = Sum{}
+	}
+	a.sum.Join(int64(len(a.head))+8*next*a.cols, sums)
 	return err
 }
 

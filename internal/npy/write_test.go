@@ -166,3 +166,38 @@ func TestRowsOutsideTheArrayPanic(t *testing.T) {
 		}()
 	}
 }
+
+// An array that several write, each some rows, is the array that one writes, with its sums; what is no longer shared, or never was, is left alone.
+func TestParts(t *testing.T) {
+	const rows, cols = 70_000, 5
+	x := mat.NewDense(rows, cols, nil)
+	for i := range rows {
+		x.Set(i, i%cols, float64(i))
+	}
+	dir := t.TempDir()
+	want := must.Get(WriteMatrix(vfs.OS(), filepath.Join(dir, "one"), x, nil))(t)
+	name := filepath.Join(dir, "many")
+	a := must.Get(Create(vfs.OS(), name, rows, cols))(t)
+	must.Do(t, a.Share("mark"))
+	cuts, sums := []int{0, 1, 30_000, rows}, [3]crc.Pieces{}
+	for _, i := range []int{2, 0, 1, 2} { // the last one twice
+		part := must.Get(OpenPart(vfs.OS(), name, "mark", int64(cuts[i]), rows, cols))(t)
+		must.Do(t, part.WriteRows(int64(cuts[i]), x.Slice(cuts[i], cuts[i+1], 0, cols).(*mat.Dense)))
+		sums[i] = must.Get(part.FinishPart())(t).Pieces
+	}
+	for i, s := range sums {
+		must.Do(t, a.Join(int64(cuts[i+1]), s))
+	}
+	if got := must.Get(a.Finish())(t); !reflect.DeepEqual(got, want) {
+		t.Errorf("sums %v, want %v", got, want)
+	}
+	if one, many := must.Get(os.ReadFile(filepath.Join(dir, "one")))(t), must.Get(os.ReadFile(name))(t); !bytes.Equal(one, many) {
+		t.Error("other bytes")
+	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "short"), []byte("ma"), 0o666))
+	for _, other := range []string{"one", "many", "short", "none"} {
+		if _, err := OpenPart(vfs.OS(), filepath.Join(dir, other), "mark", 0, rows, cols); err == nil {
+			t.Errorf("%s is written into", other)
+		}
+	}
+}

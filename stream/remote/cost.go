@@ -25,7 +25,7 @@ type Traffic struct {
 	Read, Written int64 // bytes of a pass, by all workers and the driver together
 	ByDriver      int64 // of these
 	Gets, Puts    int64 // requests of a pass to a bucket: to look, and to read; to write, and to remove
-	Left          int64 // bytes of left vectors, in all, of which the driver reads a fifth
+	Left          int64 // bytes of left vectors, in all, of which two fifths are the driver's where workers do not see the result
 }
 
 // TrafficOf is that of passes of l columns in groups, by workers, over a matrix of rows × cols, with k left vectors; 0: without.
@@ -50,7 +50,7 @@ func TrafficOf(rows, cols int64, l, groups, workers, k int) Traffic {
 		t.Puts += p
 	}
 	t.Puts *= 2                      // all are removed
-	t.Left = 5 * 8 * rows * int64(k) // written, read, written turned, read by the driver and, elsewhere, written
+	t.Left = 5 * 8 * rows * int64(k) // written, read, written turned, read and, elsewhere, written
 	return t
 }
 

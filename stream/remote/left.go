@@ -1,17 +1,22 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Left is the left vectors of a run over a Matrix: pieces of the rows of a group each, which the tasks of the finishing pass
-// make, and tasks of sweeps turn into others. The driver sees what they sum up, and the rows once, in Copy. It is the
+// make, and tasks of sweeps turn into others. The driver sees what they sum up, and none of the rows but in Copy. It is the
 // solver.Settings.Left of that Matrix alone.
 type Left struct {
 	m *Matrix
@@ -86,10 +91,7 @@ func (l *Left) SweepLeft(ctx context.Context, s solver.LeftSweep) (sums *solver.
 		size *= int64(k)
 	}
 	for i, g := range m.groups {
-		turn.First = g.first
-		own := turn
-		t := Task{Version: version, Dir: m.run.dir, Columns: k, Rows: int(g.rows), Turn: &own, In: l.made.first[i].Out}
-		t.Sum = []string{r.makes("part", i, 0, size)}
+		t := l.task(r, turn, i, size)
 		if s.Keep {
 			t.Out = r.makes("out", i, 0, g.rows*int64(k))
 		}
@@ -113,6 +115,95 @@ func (l *Left) SweepLeft(ctx context.Context, s solver.LeftSweep) (sums *solver.
 	return sums, err
 }
 
+// task is that of a sweep over the rows of a group, which sums up some numbers.
+func (l *Left) task(r *pass, turn Turn, group int, numbers int64) Task {
+	g := l.m.groups[group]
+	turn.First = g.first
+	return Task{Version: version, Dir: l.m.run.dir, Columns: l.made.l, Rows: int(g.rows), Turn: &turn, In: l.made.first[group].Out,
+		Sum: []string{r.makes("part", group, 0, numbers)}}
+}
+
+// WriteTo has tasks write the rows into an array, each those of its group, and the driver where a worker does not see the file.
+func (l *Left) WriteTo(ctx context.Context, a *npy.Array) error {
+	path, err := filepath.Abs(a.Name())
+	if err != nil {
+		return err
+	}
+	m, k := l.m, int64(l.made.l)
+	m.pass++
+	r := &pass{Matrix: m, l: int(k)}
+	last := m.groups[len(m.groups)-1]
+	turn := Turn{Into: &Into{Path: path, Rows: last.first + last.rows, Mark: r.name(filepath.Base(m.run.dir), 0, 0)}}
+	if err := a.Share(turn.Into.Mark); err != nil {
+		return err
+	}
+	end := int64(len(npy.HeaderOf("<f8", turn.Into.Rows, k)))
+	for i, g := range m.groups {
+		begin := end
+		if i == 0 {
+			begin = 0 // with the header
+		}
+		end += 8 * k * g.rows
+		r.first = append(r.first, l.task(r, turn, i, (end-1)/crc.Piece-begin/crc.Piece+1))
+	}
+	var sums []crc.Pieces
+	err = r.complete(ctx, append(l.stages(), r.first), func(context.Context) error {
+		sums = make([]crc.Pieces, len(r.first))
+		for i, t := range r.first {
+			x := make([]float64, r.numbers[t.Sum[0]])
+			if err := m.run.get(t.Sum[0], x); err != nil {
+				return err
+			}
+			for _, v := range x {
+				sums[i] = append(sums[i], crc.Sum(v))
+			}
+		}
+		return nil
+	})
+	unseen := errors.Is(err, errUnseen)
+	if err = errors.Join(err, r.clear()); unseen {
+		m.opt.Log.Info("workers do not see the result: the driver writes the left vectors", "path", path)
+		if err := a.Join(0, nil); err != nil {
+			return err
+		}
+		return l.Copy(ctx, a.WriteRows)
+	}
+	for i, g := range m.groups {
+		if err == nil {
+			err = a.Join(g.first+g.rows, sums[i])
+		}
+	}
+	return err
+}
+
+// writeInto writes rows where others write theirs, and sums up what it has written.
+func (w *Worker) writeInto(f folder, t Task) error {
+	to := t.Turn.Into
+	a, err := npy.OpenPart(cmp.Or(w.FS, vfs.OS()), to.Path, to.Mark, t.Turn.First, to.Rows, int64(t.Columns))
+	if err != nil {
+		return unseen{err}
+	}
+	in := rowReader{folder: f, name: t.In, numbers: int64(t.Rows) * int64(t.Columns)}
+	defer in.close()
+	if err = f.verify(t.In, in.numbers); err == nil { // nothing wrong is written where another that does the task may have ended
+		err = blocks{first: t.Turn.First, rows: int64(t.Rows)}.portions(t.Columns, func(first int64, rows *mat.Dense) error {
+			if err := in.read(first-t.Turn.First, rows); err != nil {
+				return err
+			}
+			return a.WriteRows(first, rows)
+		})
+	}
+	if err != nil {
+		return errors.Join(err, a.Discard())
+	}
+	sum, err := a.FinishPart()
+	numbers := make([]float64, len(sum.Pieces))
+	for i, s := range sum.Pieces {
+		numbers[i] = float64(s)
+	}
+	return cmp.Or(err, f.putNumbers(t.Sum[0], numbers))
+}
+
 // numbersIn are the numbers of sums, where they lie.
 func numbersIn(s *solver.LeftSums) []float64 {
 	if s.Gram != nil {
@@ -127,9 +218,12 @@ func (l *Left) Copy(ctx context.Context, write func(first int64, rows *mat.Dense
 	return l.made.complete(ctx, l.stages(), l.made.collect)
 }
 
-func (f folder) turn(ctx context.Context, workers int, t Task) error {
-	if t.Rows < 1 {
+func (w *Worker) turn(ctx context.Context, f folder, t Task) error {
+	switch {
+	case t.Rows < 1:
 		return refusal{fmt.Errorf("a sweep over %d rows", t.Rows)}
+	case t.Turn.Into != nil:
+		return w.writeInto(f, t)
 	}
 	s := solver.LeftSweep{Fill: t.Turn.Fill, Keep: t.Out != ""}
 	if t.Turn.By != "" {
@@ -153,7 +247,7 @@ func (f folder) turn(ctx context.Context, workers int, t Task) error {
 			return out.rows(x, 0, n)
 		}
 	}
-	sums, err := s.Over(ctx, workers, rows)
+	sums, err := s.Over(ctx, w.Workers, rows)
 	if err != nil {
 		return err
 	}

@@ -8,14 +8,19 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -44,8 +49,19 @@ func factors(t *testing.T, store *csr.Store, k int, signLeft bool, o Options) ([
 	if err != nil {
 		t.Fatal(err)
 	}
+	name := filepath.Join(t.TempDir(), "U.npy")
+	a := must.Get(npy.Create(vfs.OS(), name, store.Rows(), int64(k)))(t)
+	if err := left.WriteTo(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	sum, whole := must.Get(a.Finish())(t), new(crc.Summer)
+	_, _ = whole.Write(must.Get(os.ReadFile(name))(t))
+	if !reflect.DeepEqual(sum, *whole) {
+		t.Errorf("sums %+v, those of the file are %+v", sum, *whole)
+	}
+	in := must.Get(npy.Open(vfs.OS(), name))(t)
 	u := solver.NewDenseRows(int(store.Rows()), k)
-	if err := left.Copy(t.Context(), u.WriteRows); err != nil {
+	if err := errors.Join(in.ReadRows(0, 0, u.Dense), in.Close()); err != nil {
 		t.Fatal(err)
 	}
 	b, err := binary.Append(nil, binary.LittleEndian, append(append(res.Sigma, u.Dense.RawMatrix().Data...), res.Right.RawMatrix().Data...))
@@ -76,6 +92,22 @@ func (s *spoiling) Run(ctx context.Context, tasks []Task, answer func(Answer)) e
 	return errors.Join(err, os.WriteFile(name, b, 0o666))
 }
 
+// afar is an engine of which one worker is on a machine with another file, or none, under the name of the result.
+type afar struct {
+	Local
+	path string
+}
+
+func (a *afar) Run(ctx context.Context, tasks []Task, answer func(Answer)) error {
+	tasks = slices.Clone(tasks)
+	if last := &tasks[len(tasks)-1]; last.Turn != nil && last.Turn.Into != nil {
+		turn, into := *last.Turn, *last.Turn.Into
+		into.Path, turn.Into = a.path, &into
+		last.Turn = &turn
+	}
+	return a.Local.Run(ctx, tasks, answer)
+}
+
 // Left vectors that tasks make and turn, random ones of zero values among them, are those of the matrix; the bits are the
 // same on all engines, and where each generation of pieces is damaged once.
 func TestLeft(t *testing.T) {
@@ -93,10 +125,22 @@ func TestLeft(t *testing.T) {
 		}
 		spoil := &spoiling{Local{Worker: &Worker{Workers: 2}}, map[string]bool{}}
 		inputs := &unreliable{Local: Local{Worker: &Worker{Workers: 2}}, spoil: true}
-		for _, e := range []Engine{processes(t, ""), processes(t, "die"), spoil, inputs} {
+		other := filepath.Join(t.TempDir(), "U.npy")
+		before := bytes.Repeat([]byte("another result "), 1<<16)
+		if err := os.WriteFile(other, before, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		engines := []Engine{processes(t, ""), processes(t, "die"), spoil, inputs}
+		for _, path := range []string{other, other + ".none", other + "/U.npy"} {
+			engines = append(engines, &afar{Local{Worker: &Worker{Workers: 2}}, path})
+		}
+		for _, e := range engines {
 			if got, _, _ := factors(t, store, k, signLeft, Options{Engine: e}); !bytes.Equal(got, ref) {
 				t.Errorf("%s: other bits", e.Name())
 			}
+		}
+		if after := must.Get(os.ReadFile(other))(t); !bytes.Equal(after, before) {
+			t.Error("a file of another result has been written into")
 		}
 		if len(spoil.done) < 3 {
 			t.Errorf("%d pieces were damaged: the test misses what it is for", len(spoil.done))
@@ -115,13 +159,20 @@ func (l *looking) Open(name string) (vfs.File, error) {
 	return l.FS.Open(name)
 }
 
-// The driver opens no piece with rows of left vectors before they are copied.
+// The driver opens no piece with rows of left vectors where workers see the result.
 func TestLeftStaysAway(t *testing.T) {
 	store, _, k := oneLess(t)
 	fsys := &looking{FS: vfs.OS()}
 	m := begin(t, store, Options{FS: fsys})
 	left := m.Left()
 	if _, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Left: left, Seed: rand.Uint64(), Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	a := must.Get(npy.Create(vfs.OS(), filepath.Join(t.TempDir(), "U.npy"), store.Rows(), int64(k)))(t)
+	if err := left.WriteTo(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range fsys.opened {

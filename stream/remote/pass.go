@@ -176,7 +176,7 @@ func (r *pass) putInputs(ctx context.Context) error {
 		r.inputs = append(r.inputs, name)
 		err := r.give(name, func() error {
 			return r.run.make(name, func(w *writer) error {
-				return r.portions(g, func(first int64, rows *mat.Dense) error {
+				return g.portions(r.l, func(first int64, rows *mat.Dense) error {
 					if err := r.want.RowsIn.Func(first, rows); err != nil {
 						return err
 					}
@@ -193,12 +193,12 @@ func (r *pass) putInputs(ctx context.Context) error {
 }
 
 // portions calls f with room for the rows of a group, some at a time, in ascending order.
-func (r *pass) portions(g blocks, f func(first int64, rows *mat.Dense) error) error {
-	each := min(g.rows, max(1, int64(portion/r.l)))
-	room := make([]float64, each*int64(r.l))
+func (g blocks) portions(l int, f func(first int64, rows *mat.Dense) error) error {
+	each := min(g.rows, max(1, int64(portion/l)))
+	room := make([]float64, each*int64(l))
 	for at := int64(0); at < g.rows; at += each {
 		n := min(each, g.rows-at)
-		if err := f(g.first+at, mat.NewDense(int(n), r.l, room[:n*int64(r.l)])); err != nil {
+		if err := f(g.first+at, mat.NewDense(int(n), l, room[:n*int64(l)])); err != nil {
 			return err
 		}
 	}
@@ -284,7 +284,7 @@ func (r *pass) handOut(i int) error {
 	}
 	defer from.close()
 	in := make([]float64, 0)
-	return r.portions(r.groups[i], func(first int64, rows *mat.Dense) error {
+	return r.groups[i].portions(r.l, func(first int64, rows *mat.Dense) error {
 		raw := rows.RawMatrix()
 		if f := r.want.RowsIn.Func; f != nil {
 			n := len(raw.Data)

@@ -178,7 +178,7 @@ func (m *Matrix) count(a Answer) {
 
 // check is the error that an answer tells, and one of a worker that computes otherwise than the others.
 func (r *pass) check(a Answer) error {
-	kinds := map[Kind]error{Corrupt: csr.ErrCorrupt, Memory: nil, Value: nil, Refused: nil}
+	kinds := map[Kind]error{Corrupt: csr.ErrCorrupt, Memory: nil, Value: nil, Refused: nil, Unseen: errUnseen}
 	if a.Error != "" {
 		if kind, known := kinds[a.Kind]; known {
 			return &final{a.Error, kind}

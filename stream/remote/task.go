@@ -22,7 +22,7 @@ import (
 )
 
 // version is that of Task and Answer. Programs of different versions do not work together.
-const version = 3
+const version = 4
 
 // Task is a part of a pass, for one worker. All that it says of numbers is the names of pieces. Doing it twice, at the same
 // time even, is the same as doing it once.
@@ -67,6 +67,14 @@ type Turn struct {
 	First int64            `json:"first"`        // number of the first row
 	By    string           `json:"by,omitempty"` // the piece with it
 	Fill  *solver.LeftFill `json:"fill,omitempty"`
+	Into  *Into            `json:"into,omitempty"` // the rows are written into it as they are, and Sum, which is one, has the checksums of the bytes
+}
+
+// Into is a file of all left vectors, of which each task writes its rows: an array of Rows rows. It begins with Mark: see npy.Array.Share.
+type Into struct {
+	Path string `json:"path"`
+	Rows int64  `json:"rows"`
+	Mark string `json:"mark"`
 }
 
 // View is the view of the store that a group is of.
@@ -79,7 +87,7 @@ type View struct {
 type Answer struct {
 	ID    int    `json:"id"`              // id of the task
 	Error string `json:"error,omitempty"` // why the task failed; absent if it succeeded
-	// kind of an error that every other worker would meet too: "corrupt" (the store is damaged), "memory" (`--memory` is too small), "value" (a step of the view makes a value that is not a number) or "refused" (the task cannot be done); absent if the task may be tried again
+	// kind of an error that every other worker would meet too: "corrupt" (the store is damaged), "memory" (`--memory` is too small), "value" (a step of the view makes a value that is not a number), "unseen" (the directory of the result is not on this machine) or "refused" (the task cannot be done); absent if the task may be tried again
 	Kind   Kind   `json:"kind,omitempty"`
 	Piece  string `json:"piece,omitempty"`  // name of a file of the shared folder that is damaged and has to be made again
 	Kernel string `json:"kernel,omitempty"` // instruction set that the worker computes with; all workers of a run use the same
@@ -95,7 +103,13 @@ const (
 	Memory  Kind = "memory"  // the budget of a worker cannot work
 	Value   Kind = "value"   // a step of the view makes a value no number
 	Refused Kind = "refused" // the store or the task is not what this worker is for
+	Unseen  Kind = "unseen"  // the file that rows are written into is not here
 )
+
+var errUnseen = errors.New("the worker does not see the file")
+
+// unseen is an error of the kind Unseen.
+type unseen struct{ error }
 
 // refusal is an error of the kind Refused.
 type refusal struct{ error }
@@ -111,6 +125,8 @@ func kindOf(err error) Kind {
 		return Memory
 	case errors.As(err, new(*view.ValueError)):
 		return Value
+	case errors.As(err, new(unseen)):
+		return Unseen
 	case errors.As(err, &no), errors.Is(err, csr.ErrVersion), errors.Is(err, csr.ErrNotStore):
 		return Refused
 	}
@@ -160,7 +176,7 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 		return w.rows(ctx, f, t)
 	case t.Turn != nil:
 		a.Kernel = kernelOf(stream.Kernel())
-		return f.turn(ctx, w.Workers, t)
+		return w.turn(ctx, f, t)
 	}
 	src, err := w.source(f, t)
 	if err != nil {

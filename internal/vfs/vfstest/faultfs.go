@@ -221,6 +221,10 @@ func (f *FaultFS) Create(name string) (vfs.File, error) {
 	return opened(f, OpCreate, name, 0, func(fsys vfs.FS) (vfs.File, error) { return fsys.Create(name) }, f.file)
 }
 
+func (f *FaultFS) Update(name string) (vfs.File, error) {
+	return opened(f, OpOpen, name, 0, func(fsys vfs.FS) (vfs.File, error) { return fsys.Update(name) }, f.file)
+}
+
 func (f *FaultFS) file(file vfs.File) vfs.File { return &faultFile{file, f} }
 
 func (f *FaultFS) Map(name string) (vfs.Mapping, error) {
