@@ -323,9 +323,6 @@ func (m *Matrix) inParallel(rows, numbers int, f func(from, to int)) {
 	const alone = 1 << 16 // numbers that are not worth a goroutine
 	parts := min(m.plan.Workers, rows, 1+numbers/alone)
 	parallel.Each(parts, parts, func(_, p int) {
-		m.keep(m.guard(func() error {
-			f(p*rows/parts, (p+1)*rows/parts)
-			return nil
-		}))
+		f(p*rows/parts, (p+1)*rows/parts)
 	})
 }

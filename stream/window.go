@@ -34,7 +34,7 @@ func (m *Matrix) kept() error {
 }
 
 // eachWindow calls f with the windows of rows [first, end) of x in order: all at once
-// without a Space. It ends with the context of the pass.
+// without a Space. It ends with the context of the pass, and with a fault of memory that x is mapped into.
 func (m *Matrix) eachWindow(ctx context.Context, x *mat.Dense, first, end int, f func(from, to int)) {
 	window := windowRows
 	if m.opt.Space == nil {
@@ -48,7 +48,13 @@ func (m *Matrix) eachWindow(ctx context.Context, x *mat.Dense, first, end int, f
 		}
 		to := min(end, from+window)
 		m.fetchRows(x, to, min(end, to+window))
-		f(from, to)
+		fault := fault.Guard(func() error {
+			f(from, to)
+			return nil
+		})
+		if m.keep(fault); fault != nil {
+			return
+		}
 		m.drop(between(x, from, to))
 	}
 }

@@ -25,6 +25,7 @@ type group struct {
 	Task
 	m    *stream.Matrix
 	pass solver.Pass
+	x    vfs.Mapping // with X; nil: it is in memory, or of no use
 	in   rowReader
 	out  *writer
 }
@@ -42,12 +43,13 @@ func (g *group) begin(before *group) (err error) {
 		}
 		return b
 	}
-	if g.X != "" {
-		g.pass.X = block(before.pass.X)
-		if g.X != before.X || g.dir != before.dir { // names are those of one content
-			if err := g.get(g.X, g.pass.X.RawMatrix().Data); err != nil {
-				return err
-			}
+	switch {
+	case g.X == "":
+	case g.X == before.X && g.dir == before.dir: // names are those of one content
+		g.pass.X, g.x, before.x = before.pass.X, before.x, nil
+	default:
+		if g.pass.X, g.x, err = g.mapped(g.X, info.Cols, l); err != nil {
+			return err
 		}
 	}
 	if g.In != "" {
@@ -70,6 +72,14 @@ func (g *group) begin(before *group) (err error) {
 		g.pass.Sum = block(before.pass.Sum)
 	}
 	return nil
+}
+
+// drop lets go of a group that has ended; nil: none has.
+func (g *group) drop() {
+	if g != nil && g.x != nil {
+		_ = g.x.Close() // it was only read
+		g.x = nil
+	}
 }
 
 // publish makes the pieces of what the pass has made.

@@ -8,10 +8,13 @@ import (
 	"math"
 	"path"
 	"path/filepath"
+	"runtime"
+	"unsafe"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -255,6 +258,37 @@ func (r *rowReader) close() {
 
 func (f folder) get(name string, x []float64) error {
 	return f.add(name, int64(len(x)), true, func(at int64) []float64 { return x[at:] })
+}
+
+// mapped is a piece of rows × cols float64s as it lies in its file. It is read into memory where other programs' maps would keep it from being removed.
+func (f folder) mapped(name string, rows, cols int) (*mat.Dense, vfs.Mapping, error) {
+	size := 8 * rows * cols
+	if runtime.GOOS == "windows" || binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		x := mat.NewDense(rows, cols, nil)
+		return x, nil, f.get(name, x.RawMatrix().Data)
+	}
+	m, err := f.Map(f.path(name))
+	if err != nil {
+		return nil, nil, &badPiece{name, err}
+	}
+	var b []byte
+	if m.Size() != int64(size+trailerSize) {
+		err = fmt.Errorf("%d bytes, want %d", m.Size(), size+trailerSize)
+	} else {
+		b, err = m.Bytes(0, m.Size(), true)
+	}
+	if err == nil {
+		err = fault.Guard(func() error {
+			if string(b[size:]) != string(trailer(crc.Update(f.sum(name), b[:size]))) {
+				return crc.ErrMismatch
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, nil, &badPiece{name, errors.Join(err, m.Close())}
+	}
+	return mat.NewDense(rows, cols, unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(b))), rows*cols)), m, nil
 }
 
 func (f folder) add(name string, numbers int64, set bool, row func(at int64) []float64) error {

@@ -22,6 +22,7 @@ type shelf interface {
 	begin(shared string) (dir string, lock io.Closer, err error)
 	size(path string) (int64, error)
 	open(path string) (r io.ReadCloser, size int64, err error)
+	Map(path string) (vfs.Mapping, error)
 	// create makes a file for what is to be a piece; publish closes it and makes it one, in one step, discard removes it.
 	create(path string) (vfs.File, error)
 	publish(f vfs.File, path string) error

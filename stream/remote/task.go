@@ -164,6 +164,7 @@ func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
 
 func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 	f, before := folder{w.shelf(ctx, t.Dir), t.Dir}, w.last.Swap(nil)
+	defer func() { before.drop() }()
 	switch {
 	case t.Version != version:
 		return refusal{fmt.Errorf("a task of version %d, of which this worker, of version %d, knows nothing: driver and workers need the same gdsvd", t.Version, version)}
@@ -198,15 +199,18 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 	a.Kernel = kernelOf(m.Plan().Kernel)
 	g := &group{folder: f, Task: t, m: m}
 	defer g.end()
-	if err := g.begin(before); err != nil {
-		return err
+	if err = g.begin(before); err == nil {
+		var cost solver.Cost
+		cost, err = m.Run(ctx, g.pass)
+		a.Read = cost.BytesRead
 	}
-	cost, err := m.Run(ctx, g.pass)
-	a.Read = cost.BytesRead
 	if err == nil {
 		err = g.publish()
-		w.last.Store(g)
 	}
+	if err == nil {
+		g = w.last.Swap(g)
+	}
+	g.drop()
 	return err
 }
 
@@ -215,7 +219,7 @@ func (w *Worker) matrix(src stream.Source, t Task) (*stream.Matrix, error) {
 	block := 8 * src.Cols() * int64(t.Columns)
 	o := stream.Options{Memory: w.Memory, Reserve: w.Reserve, Workers: w.Workers, Width: t.Columns, Rank: t.Columns, Once: true}
 	if t.X != "" {
-		o.Reserve += block
+		o.Mapped += block
 	}
 	if len(t.Sum) > 0 {
 		o.Reserve += block
@@ -233,7 +237,7 @@ func (f folder) addUp(t Task) error {
 	return f.putNumbers(t.Sum[0], x)
 }
 
-// Worker does tasks. It keeps the last store that it was asked for open, with its view, and the memory of the last task, with X, for the next: any
+// Worker does tasks. It keeps the last store that it was asked for open, with its view, and the sum of the last task and its mapped X, for the next: any
 // worker may do any task. It is safe for concurrent use by tasks of one store.
 type Worker struct {
 	FS      vfs.FS // nil: the operating system's
@@ -335,6 +339,7 @@ func pipelineOf(text string) (view.Pipeline, error) {
 }
 
 func (w *Worker) Close() error {
+	w.last.Swap(nil).drop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.client != nil {
