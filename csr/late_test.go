@@ -106,7 +106,7 @@ func TestLateRefuses(t *testing.T) {
 		"enough singles": {1 << 30, 500000, func(k int) float64 { return float64(k) + 0.5 + float64(k/1700000)/7 }, csr.Float32},
 		"enough counts":  {1 << 30, 500000, func(k int) float64 { return float64(k) + float64(k/1700000)/2 }, csr.Integer},
 	} {
-		for _, workers := range []int{0, 2} {
+		for _, workers := range longtest.Pick([]int{0, 2}, []int{2}) {
 			path := filepath.Join(t.TempDir(), "x.csr")
 			source := map[string]any{}
 			w := must.Get(csr.Create(path, csr.CreateOptions{Cols: 64, Late: c.limit, Workers: workers, Source: source}))(t)

@@ -22,6 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/escape"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
@@ -88,7 +89,7 @@ func TestCounts(t *testing.T) {
 		"floats":   func() float64 { return rng.NormFloat64() * math.Pow(10, float64(rng.IntN(9)-4)) },
 		"huge":     func() float64 { return rng.NormFloat64() * math.Pow(10, float64(rng.IntN(120))) },
 	} {
-		rows := make([][]csrtest.Entry, 300)
+		rows := make([][]csrtest.Entry, longtest.Pick(300, 60))
 		want := counts{map[int64]int64{}, map[int64]int64{}, nil}
 		cols := make([]int64, 90)
 		all := 0
