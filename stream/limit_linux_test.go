@@ -17,7 +17,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/cgroup"
-	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
@@ -80,7 +79,7 @@ func TestPassesWithinAKernelLimit(t *testing.T) {
 		return
 	}
 	longtest.Only(t)
-	group := cgrouptest.New(t, "gdsvd-test-passes", limitedBudget+16<<20)
+	group := cgroup.ForTest(t, "gdsvd-test-passes", limitedBudget+16<<20)
 	path := writeLarge(t, 96<<20)
 	run := func(g *cgroup.Group) string {
 		t.Helper()

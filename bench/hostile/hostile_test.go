@@ -21,18 +21,8 @@ func environment(t *testing.T) *Env {
 	if runtime.GOOS == "windows" {
 		t.Skip("the attacks take signals and a shell")
 	}
-	program, err := harness.Open(t.Context(), asked.program)
-	if err == nil {
-		program.Path, err = filepath.Abs(program.Path)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := program.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	program := harness.Open(t, asked.program)
+	program.Path = must.Get(filepath.Abs(program.Path))(t)
 	dir := must.Get(os.MkdirTemp(asked.dir, "gdsvd-hostile-"))(t)
 	e := &Env{Program: program, Dir: dir, Limit: asked.limit, Late: asked.late, Keep: asked.trial >= 0}
 	t.Cleanup(func() {

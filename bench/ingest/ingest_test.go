@@ -11,15 +11,15 @@
 package ingest
 
 import (
-	"errors"
 	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
-	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 type config struct {
@@ -56,21 +56,15 @@ func TestIngest(t *testing.T) {
 		if !longtest.On() {
 			t.Skip("builds the program and makes 100 MB of text")
 		}
-		cgrouptest.New(t, "gdsvd-ingest-test", 64<<20)
+		cgroup.ForTest(t, "gdsvd-ingest-test", 64<<20)
 		c = config{size: 100e6, part: 300000, memory: "48MiB", limit: 64 << 20, kill: 0.01, again: true}
 		runs = 3
 	}
-	program, err := harness.Open(t.Context(), c.program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program.Log = t.Output()
-	c.gdsvd = program
-	if c.dir, err = os.MkdirTemp(c.dir, "gdsvd-ingest-"); err != nil {
-		t.Fatal(err)
-	}
+	c.gdsvd = harness.Open(t, c.program)
+	c.gdsvd.Log = t.Output()
+	c.dir = must.Get(os.MkdirTemp(c.dir, "gdsvd-ingest-"))(t)
 	t.Cleanup(func() {
-		if err := errors.Join(program.Close(), os.RemoveAll(c.dir)); err != nil {
+		if err := os.RemoveAll(c.dir); err != nil {
 			t.Error(err)
 		}
 	})

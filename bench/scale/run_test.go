@@ -72,19 +72,16 @@ func TestScale(t *testing.T) {
 			t.Fatalf("regime %q: there are %v", r, allRegimes)
 		}
 	}
-	must.Do(t, run(&o))
+	must.Do(t, run(t, &o))
 }
 
 // run makes the stores, measures what is missing in the report, and writes it.
-func run(o *options) (err error) {
+func run(t *testing.T, o *options) (err error) {
 	if err := errors.Join(os.MkdirAll(o.dir, 0o777), os.MkdirAll(filepath.Dir(o.out), 0o777)); err != nil {
 		return err
 	}
-	if o.gdsvd, err = harness.Open(context.Background(), o.program); err != nil {
-		return err
-	}
+	o.gdsvd = harness.Open(t, o.program)
 	o.gdsvd.Log = os.Stderr
-	defer func() { err = errors.Join(err, o.gdsvd.Close()) }()
 	r, err := openReport(o)
 	if err != nil {
 		return err

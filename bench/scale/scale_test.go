@@ -34,7 +34,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
-	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 )
@@ -46,10 +46,9 @@ func TestSmallScale(t *testing.T) {
 	if !longtest.On() {
 		t.Skip("builds the program and makes stores")
 	}
-	cgrouptest.New(t, "gdsvd-scale-test", 64<<20)
+	cgroup.ForTest(t, "gdsvd-scale-test", 64<<20)
 	dir := t.TempDir()
-	program := must.Get(harness.Open(t.Context(), ""))(t)
-	defer program.Close()
+	program := harness.Open(t, "")
 	text, base := filepath.Join(dir, "base.dat"), filepath.Join(dir, "base.csr")
 	for _, args := range [][]string{
 		{"generate", "ratings", "-q", "-o", text, "--users", "900", "--items", "350", "--ratings", "60000"},
@@ -61,7 +60,7 @@ func TestSmallScale(t *testing.T) {
 		program: program.Path, base: base, dir: dir, out: filepath.Join(dir, "scale"), largest: 1.2e7, only: 1.2e7, rank: 6,
 		memory: 64 << 20, streamMemory: 48 << 20, regimes: []string{limited, streaming}, method: []string{"--method", "krylov", "--block", "4"},
 	}
-	must.Do(t, run(o))
+	must.Do(t, run(t, o))
 	r := must.Get(openReport(o))(t)
 	if len(r.Rows) != 2 {
 		t.Fatalf("%d rows, want 2", len(r.Rows))

@@ -17,7 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
@@ -67,7 +67,7 @@ func TestSmallestBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 			args[slices.Index(args, "22MiB")] = least + "MiB"
-			group := cgrouptest.New(t, "gdsvd-test-budget", budget+budget/20)
+			group := cgroup.ForTest(t, "gdsvd-test-budget", budget+budget/20)
 			if printed, err := group.Command(process(t, args...)).CombinedOutput(); err != nil {
 				t.Fatalf("within %s MiB: %v\n%s", least, err, printed)
 			}
@@ -91,7 +91,7 @@ func TestIngestWithinAKernelLimit(t *testing.T) {
 		t.Skip("the race detector takes more memory than the limit leaves")
 	}
 	onDisk(t)
-	group := cgrouptest.New(t, "gdsvd-test-ingest", 104<<20)
+	group := cgroup.ForTest(t, "gdsvd-test-ingest", 104<<20)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(1, 1))
 	lines := []byte("user,item,rating\n")
 	for range 4000000 {
@@ -119,7 +119,7 @@ func TestGenotypesWithinAKernelLimit(t *testing.T) {
 	if longtest.On() {
 		samples, variants = 4000, 20000
 	}
-	group := cgrouptest.New(t, "gdsvd-test-genotypes", budget+budget/20)
+	group := cgroup.ForTest(t, "gdsvd-test-genotypes", budget+budget/20)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(2, 2))
 	at := func(name string) string { return filepath.Join(dir, name) }
 	bed := func(name string, samples, variants int) {
@@ -186,7 +186,7 @@ func TestResumeWithinAKernelLimit(t *testing.T) {
 	}
 	onDisk(t)
 	const limit = 40 << 20 // little more than the program and the vectors take
-	group := cgrouptest.New(t, "gdsvd-test", limit)
+	group := cgroup.ForTest(t, "gdsvd-test", limit)
 	store := filepath.Join(t.TempDir(), "m.csr")
 	must(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 7000, Items: 1500, Ratings: 1100000, Seed: 3}), "-o", store)
 	flags := []string{"-q", store, "-k", "6", "--tol", "1e-12", "--method", "nesterov"}
@@ -229,7 +229,7 @@ func TestVectorsInFilesWithinAKernelLimit(t *testing.T) {
 	if e.Files < 2*e.Budget {
 		t.Fatalf("%d bytes of vectors in files with %s of memory: too little to tell", e.Files, memory)
 	}
-	group := cgrouptest.New(t, "gdsvd-test-files", e.Budget+8<<20)
+	group := cgroup.ForTest(t, "gdsvd-test-files", e.Budget+8<<20)
 	work := t.TempDir()
 	want, dir := filepath.Join(work, "want"), filepath.Join(work, "out")
 	gdsvd(t, slices.Concat([]string{"svd", "-o", want, "--memory", "1GiB"}, flags)...)

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/gdsvd/gdsvd/internal/cgroup"
@@ -26,33 +27,20 @@ type Program struct {
 	Path string
 	// Log gets what it says while it runs; nil: what it says becomes part of the error of a run that fails.
 	Log io.Writer
-
-	built string // the directory it was built in
 }
 
-// Open takes the program at path or, if there is none given, builds the one of this source.
-func Open(ctx context.Context, path string) (_ *Program, err error) {
+// Open takes the program at path or, if there is none given, builds the one of this source for the time of a test.
+func Open(t testing.TB, path string) *Program {
+	t.Helper()
 	if path != "" {
-		return &Program{Path: path}, nil
+		return &Program{Path: path}
 	}
-	dir, err := os.MkdirTemp("", "gdsvd-trial-")
-	if err != nil {
-		return nil, err
-	}
-	p := &Program{Path: filepath.Join(dir, "gdsvd"), built: dir}
-	build := exec.CommandContext(ctx, "go", "build", "-o", p.Path, "github.com/gdsvd/gdsvd/cmd/gdsvd")
+	p := &Program{Path: filepath.Join(t.TempDir(), "gdsvd")}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", p.Path, "github.com/gdsvd/gdsvd/cmd/gdsvd")
 	if said, err := build.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("build gdsvd: %w\n%s", err, said), p.Close())
+		t.Fatalf("build gdsvd: %v\n%s", err, said)
 	}
-	return p, nil
-}
-
-// Close removes the program if it was built.
-func (p *Program) Close() error {
-	if p.built == "" {
-		return nil
-	}
-	return os.RemoveAll(p.built)
+	return p
 }
 
 // Run is a run that has come to its end.
