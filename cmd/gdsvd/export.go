@@ -128,9 +128,9 @@ func (a *app) export(ctx context.Context, dir string, o export.Options) (*export
 const spreadsheetSafe = "in csv and tsv, put a single quote before ids and titles that begin as a formula does (=, +, -, @)"
 
 // words are choices that are their names.
-func words(names []string) (all []ui.Choice[string]) {
+func words[T ~string](names []T) (all []ui.Choice[T]) {
 	for _, n := range names {
-		all = append(all, ui.Choice[string]{Name: n, Value: n})
+		all = append(all, ui.Choice[T]{Name: string(n), Value: n})
 	}
 	return all
 }

@@ -264,14 +264,10 @@ Equal flags give equal stores. Memory does not grow with the size.`,
 		},
 	}
 	f := cmd.Flags()
-	var kinds []ui.Choice[synth.ProfileKind]
-	for _, k := range synth.ProfileKinds() {
-		kinds = append(kinds, ui.Choice[synth.ProfileKind]{Name: string(k), Value: k})
-	}
 	f.StringVarP(&o.out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
 	f.Int64Var(&m.Rows, "rows", 0, "rows of the matrix")
 	f.Int64Var(&m.Cols, "cols", 0, "columns of the matrix")
-	ui.ChoiceFlag(f, &p.Kind, "values", synth.Exponential, kinds, "kind of singular values")
+	ui.ChoiceFlag(f, &p.Kind, "values", synth.Exponential, words(synth.ProfileKinds()), "kind of singular values")
 	f.Float64Var(&p.Decay, "decay", 0.9, "factor from one value or group to the next, of exponential, clustered and repeated")
 	f.Float64Var(&p.Power, "power", 1, "exponent of polynomial")
 	f.Float64Var(&p.Gap, "gap", 0.1, "relative difference of the two values of gap")

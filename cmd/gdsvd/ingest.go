@@ -138,13 +138,13 @@ STORE has the same bytes.` + "\n" + ui.ExitHelp,
 	f := cmd.Flags()
 	f.StringVarP(&out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
 	f.BoolVar(&dry, "dry-run", false, "write nothing; say what would be read, as gdsvd sniff does")
-	formats := []ui.Choice[string]{{Name: "auto", Value: "auto"}}
+	formats := []string{"auto"}
 	for _, f := range all.Formats(all.Options{}) {
 		if f.Name != "" {
-			formats = append(formats, ui.Choice[string]{Name: f.Name, Value: f.Name})
+			formats = append(formats, f.Name)
 		}
 	}
-	ui.ChoiceFlag(f, &o.Format, "format", "auto", formats, "format of the input")
+	ui.ChoiceFlag(f, &o.Format, "format", "auto", words(formats), "format of the input")
 	f.StringVar(&o.Separator, "sep", "", `what separates fields, \t for a tab (default: detected)`)
 	f.StringSliceVar(&o.Columns, "columns", nil, "`user,item,value,time`: names in the header or numbers from 1; without value every entry is 1; time only for --since, --until and --holdout")
 	ui.ChoiceFlag(f, &o.Events, "value", false, []ui.Choice[bool]{{Name: "auto", Value: false}, {Name: "count", Value: true}},
