@@ -77,21 +77,16 @@ func (d *Display) Logger() *slog.Logger { return d.logger }
 // logWriter lets a record through with the bar out of its way. (slog writes a record in one call.)
 type logWriter Display
 
-func (l *logWriter) Write(p []byte) (int, error) {
-	d := (*Display)(l)
+func (l *logWriter) Write(p []byte) (int, error) { return len(p), (*Display)(l).write(string(p)) }
+
+// write writes lines, broken where a terminal ends, with the bar out of their way.
+func (d *Display) write(lines string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.bar == nil {
-		return len(p), d.write(string(p))
+	if d.bar != nil {
+		d.bar.clear()
+		defer d.bar.draw()
 	}
-	d.bar.clear()
-	err := d.write(string(p))
-	d.bar.draw()
-	return len(p), err
-}
-
-// write writes lines, broken where a terminal ends.
-func (d *Display) write(lines string) error {
 	if !d.o.JSON && IsTerminal(d.w) {
 		lines = Fold(lines, Width(d.w))
 	}
@@ -291,15 +286,7 @@ func (d *Display) Say(line string) {
 		d.said.Warn(strings.TrimPrefix(line, "gdsvd: "), "event", eventNotice)
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.bar == nil {
-		_ = d.write(line + "\n")
-		return
-	}
-	d.bar.clear()
 	_ = d.write(line + "\n")
-	d.bar.draw()
 }
 
 // End ends the task, and takes the bar away.
