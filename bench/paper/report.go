@@ -2,7 +2,6 @@ package main
 
 import (
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -31,7 +30,7 @@ func (l *lab) report(tasks []task) error {
 	s := l.summarise(records, missing)
 	names, err := l.figures(records)
 	s.Figures = names
-	return errors.Join(err, l.writeRecords(records), l.writeReport(s))
+	return errors.Join(err, l.write("records.json", records), l.write("paper.json", s), l.writeReport(s))
 }
 
 // Summary is paper.json: what the report says, for programs.
@@ -159,10 +158,6 @@ func (l *lab) summarise(records []*Record, missing map[string]int) *Summary {
 }
 
 func (l *lab) writeReport(s *Summary) error {
-	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"sci": scientific, "meanstd": meanStd, "find": findLine, "groups": groupsOf,
 		"count": func(s spread) string { return fmt.Sprintf("%.0f", s.Mean) },
@@ -187,9 +182,7 @@ func (l *lab) writeReport(s *Summary) error {
 	if err := t.Execute(&b, s); err != nil {
 		return err
 	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(l.Dir, "paper.json"), append(data, '\n'), 0o666),
-		os.WriteFile(filepath.Join(l.Dir, "report.md"), []byte(b.String()), 0o666))
+	return os.WriteFile(filepath.Join(l.Dir, "report.md"), []byte(b.String()), 0o666)
 }
 
 func groupsOf(all []Line) []string {

@@ -114,11 +114,11 @@ func gapSlope(records []*Record) float64 {
 	return slope
 }
 
-// writeRecords writes every single run as records.json. Lengths are in seconds, sizes in bytes.
-func (l *lab) writeRecords(records []*Record) error {
-	data, err := json.MarshalIndent(records, "", " ")
+// write writes a JSON file. Lengths are in seconds, sizes in bytes.
+func (l *lab) write(name string, v any) error {
+	data, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(l.Dir, "records.json"), append(data, '\n'), 0o666)
+	return os.WriteFile(filepath.Join(l.Dir, name), append(data, '\n'), 0o666)
 }
