@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // Entry is one stored entry of a row.
@@ -30,9 +31,7 @@ func Build(t testing.TB, cols int64, rows [][]Entry, o csr.CreateOptions) *csr.S
 // Write is Build at a given path, without opening the store.
 func Write(t testing.TB, path string, cols int64, rows [][]Entry, o csr.CreateOptions) {
 	t.Helper()
-	if err := write(path, cols, rows, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(path, cols, rows, o))
 }
 
 func write(path string, cols int64, rows [][]Entry, o csr.CreateOptions) (err error) {
@@ -68,10 +67,7 @@ func write(path string, cols int64, rows [][]Entry, o csr.CreateOptions) (err er
 // Open opens a store that is closed when the test ends.
 func Open(t testing.TB, path string, o csr.OpenOptions) *csr.Store {
 	t.Helper()
-	s, err := csr.Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(csr.Open(path, o))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -102,9 +98,7 @@ func Rows(t testing.TB, s *csr.Store) [][]Entry {
 	rows := make([][]Entry, 0, s.Rows())
 	var b csr.Block
 	for i := range s.NumBlocks() {
-		if err := s.DecodeBlock(i, &b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.DecodeBlock(i, &b))
 		for r := range b.Rows() {
 			var row []Entry
 			for c, v := range b.Row(r) {

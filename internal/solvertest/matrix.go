@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
@@ -104,9 +105,7 @@ func newMatrixCheck(t *testing.T, m solver.Matrix, a *mat.Dense) *matrixCheck {
 
 func (c *matrixCheck) run(t *testing.T, p solver.Pass) {
 	t.Helper()
-	if _, err := c.m.Run(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.m.Run(t.Context(), p))(t)
 }
 
 // near fails unless got is want but for the rounding of products with the matrix.
@@ -315,18 +314,12 @@ func (c *matrixCheck) factorisation(t *testing.T) {
 	set := solver.Settings{Rank: min(rows, n, 3), Method: lanczos.Krylov{Columns: 2}, MaxPasses: 2000}
 	left, other := solver.NewDenseRows(rows, set.Rank), solver.NewDenseRows(rows, set.Rank)
 	set.Left = left
-	res, err := solver.SVD(t.Context(), c.m, set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(solver.SVD(t.Context(), c.m, set))(t)
 	if res.Status == solver.Converged {
 		CheckTriplets(t, c.full, res, left.Dense)
 	}
 	set.Left = struct{ solver.RowStore }{other}
-	again, err := solver.SVD(t.Context(), c.m, set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(solver.SVD(t.Context(), c.m, set))(t)
 	if !slices.Equal(again.Sigma, res.Sigma) || !mat.Equal(again.Right, res.Right) || !mat.Equal(other.Dense, left.Dense) {
 		t.Error("the second factorisation has other bits")
 	}
