@@ -75,21 +75,9 @@ func (d *Dictionary) Encode(c *format.Keys, dst []uint32) []uint32 {
 			dst = append(dst, d.addText(strconv.AppendInt(b[:0], id, 10)))
 		}
 	default:
-		dst = d.encodeInts(c.Ints, dst)
-	}
-	return dst
-}
-
-// encodeInts is encode for integers. Most of them have come before and are in direct.
-func (d *Dictionary) encodeInts(ids []int64, dst []uint32) []uint32 {
-	direct := d.direct
-	for _, id := range ids {
-		if uint64(id) < uint64(len(direct)) && direct[id] != 0 {
-			dst = append(dst, direct[id]-1)
-			continue
+		for _, id := range c.Ints {
+			dst = append(dst, d.addInt(id))
 		}
-		dst = append(dst, d.addInt(id))
-		direct = d.direct // it may have grown
 	}
 	return dst
 }
