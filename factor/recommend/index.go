@@ -156,7 +156,7 @@ type Item struct {
 	Score float64
 }
 
-// top keeps the first n Items of all it is offered, by before: a heap whose root is the last of them.
+// top keeps the first n Items of all it is offered, by before: once there are n, a heap whose root is the last of them.
 type top struct {
 	items []Item  // of capacity n
 	from  float64 // the length of what the query was made of, if it is known
@@ -213,14 +213,9 @@ func (t *top) takes(x Item) bool {
 
 func (t *top) add(x Item) {
 	if len(t.items) < cap(t.items) {
-		t.items = append(t.items, x)
-		for i := len(t.items) - 1; i > 0; {
-			up := (i - 1) / 2
-			if !t.before(t.items[up], t.items[i]) {
-				return
-			}
-			t.items[i], t.items[up] = t.items[up], t.items[i]
-			i = up
+		if t.items = append(t.items, x); len(t.items) == cap(t.items) {
+			t.sort()
+			slices.Reverse(t.items)
 		}
 		return
 	}
