@@ -48,8 +48,8 @@ func (c *compiler) means(done func(means []float64)) {
 	c.stage(need{known: true}, func(sums *sums) {
 		means := make([]float64, len(sums.known))
 		for j, s := range sums.known {
-			if s.n < n {
-				means[j] = s.sum.over(n - s.n)
+			if known := n - sums.unknown[j]; known > 0 {
+				means[j] = s.over(known)
 			}
 		}
 		done(means)

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -152,5 +154,46 @@ func TestImputes(t *testing.T) {
 	}
 	if (Pipeline{}).Imputes() {
 		t.Error("nothing imputes")
+	}
+}
+
+// What ranges of rows sum up of missing entries adds up to what all rows do.
+func TestMissingEntriesOfRanges(t *testing.T) {
+	a := genotypes(rand.New(rand.NewPCG(7, 9)), 12000, 40)
+	for _, text := range []string{"impute=mean · center=columns", "patterson"} {
+		p, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, transposed := range []bool{false, true} {
+			src := unknown{csrtest.FromDense(t, a, csr.CreateOptions{Transposed: transposed})}
+			whole := must.Get(New(t.Context(), src, p, transposed, stream.Options{}))(t)
+			parts := Plan(src, p, transposed)
+			err := parts.MeasureBy(func(i int) (*Sums, error) {
+				total, half := parts.NewSums(i, 0, src.Rows()), src.NumBlocks()/2
+				for _, r := range [][2]int{{0, half}, {half, src.NumBlocks()}} {
+					if r[0] == r[1] {
+						continue
+					}
+					of, err := parts.Sum(t.Context(), stream.Options{}, i, r[0], r[1])
+					if err != nil {
+						return nil, err
+					}
+					read := parts.NewSums(i, of.first, of.rows)
+					var numbers []float64
+					must.Do(t, of.Each(func(x []float64) error { numbers = append(numbers, x...); return nil }))
+					must.Do(t, read.Each(func(x []float64) error { numbers = numbers[copy(x, numbers):]; return nil }))
+					total.Add(read)
+				}
+				return total, nil
+			})
+			got, want := slices.Concat(parts.Measured()...), slices.Concat(whole.Measured()...)
+			if err != nil || !floats.EqualApprox(got, want, 1e-12) {
+				t.Errorf("%s, transposed %v: %v is measured, want %v (%v)", text, transposed, got, want, err)
+			}
+			if !transposed && src.NumBlocks() < 2 {
+				t.Errorf("there are %d blocks: the test misses what it is for", src.NumBlocks())
+			}
+		}
 	}
 }

@@ -142,19 +142,17 @@ func (s *Sums) Add(next *Sums) {
 			x[j].plus(y[j])
 		}
 	}
-	plus(a.count, b.count)
-	plus(a.magnitudes, b.magnitudes)
+	for k, x := range a.numbers() {
+		plus(x, b.numbers()[k])
+	}
+	for k, x := range a.exact() {
+		plusSums(x, b.exact()[k])
+	}
 	for j, v := range b.largest {
 		a.largest[j] = max(a.largest[j], v)
 	}
 	a.totals = append(a.totals, b.totals...)
-	for k := range a.of {
-		plusSums(a.of[k], b.of[k])
-	}
-	plusSums(a.sum, b.sum)
-	plusSums(a.own, b.own)
 	for t := range a.cross {
-		plusSums(a.cross[t], b.cross[t])
 		a.p[t].plus(b.p[t])
 		plusSums(a.pp[t][:], b.pp[t][:])
 	}
@@ -185,7 +183,7 @@ func (s *Sums) Each(f func(x []float64) error) error {
 	if x.need.totals {
 		x.totals = x.totals[:s.rows]
 	}
-	numbers := [][]float64{x.count, x.magnitudes, x.largest, x.totals}
+	numbers := append(x.numbers(), x.largest, x.totals)
 	for k := range s.v.ops {
 		if o := &s.v.ops[k]; o.keeps && s.read.records() {
 			numbers = append(numbers, o.keep[s.first:s.first+s.rows])
@@ -197,7 +195,7 @@ func (s *Sums) Each(f func(x []float64) error) error {
 		}
 	}
 	small := []sum{x.entire, x.norm, x.p[0], x.p[1], x.pp[0][0], x.pp[0][1], x.pp[1][0], x.pp[1][1]}
-	all := append(append([][]sum{small, x.sum, x.own}, x.of[:]...), x.cross...)
+	all := append([][]sum{small}, x.exact()...)
 	if x.moments != nil {
 		all = append(all, x.moments.sum, x.moments.square)
 	}

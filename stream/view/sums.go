@@ -2,6 +2,7 @@ package view
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
 )
@@ -39,15 +40,18 @@ type sums struct {
 	q                 [][]float64
 	qq                [][]sum
 	moments           *moments
-	known             []observed // of each column
-	rows              int64      // so far
-	top, size         float64    // of S: the largest magnitude, if squares are wanted, and the sum of squares, if the norm is
+	known             []sum     // of each column, of what is a number,
+	unknown           []float64 // and how much is none
+	rows              int64     // so far
+	top, size         float64   // of S: the largest magnitude, if squares are wanted, and the sum of squares, if the norm is
 }
 
-// observed is the sum of the numbers of a column, and n how many are none.
-type observed struct {
-	sum sum
-	n   float64
+// numbers are those of each column that add up.
+func (s *sums) numbers() [][]float64 { return [][]float64{s.count, s.magnitudes, s.unknown} }
+
+// exact are those of each column that add up with twice the precision.
+func (s *sums) exact() [][]sum {
+	return slices.Concat([][]sum{s.sum, s.own, s.known}, s.of[:], s.cross)
 }
 
 // bytes is what sums of n columns and rows take, for a matrix with P and Q of a rank.
@@ -100,7 +104,7 @@ func newSums(n need, cols int, rows int64, q [][]float64, qq [][]sum) *sums {
 		s.totals = make([]float64, 0, rows)
 	}
 	if n.known {
-		s.known = make([]observed, cols)
+		s.known, s.unknown = make([]sum, cols), make([]float64, cols)
 	}
 	if n.moments != nil {
 		s.moments = newMoments(n.columns(int64(cols), rows))
@@ -204,9 +208,9 @@ func addRows[C column](s *sums, ptr []uint32, cols []C, val []float64, p [][2]fl
 		if s.known != nil {
 			for k, c := range col {
 				if v[k] != v[k] {
-					s.known[c].n++
+					s.unknown[c]++
 				} else {
-					s.known[c].sum.add(v[k])
+					s.known[c].add(v[k])
 				}
 			}
 		}
