@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -72,55 +73,50 @@ func (c *column) read(p *page) error {
 	if p.crc != nil && crc32.ChecksumIEEE(c.raw) != *p.crc {
 		return errPageSum
 	}
+	var levels, b []byte
+	var err error
 	switch p.kind {
 	case pageDict:
-		b, err := c.uncompress(c.raw, p.size)
-		if err != nil {
+		if b, err = c.uncompress(c.raw, p.size); err != nil {
 			return err
 		}
 		c.hasDict = true
 		return c.dict.decode(c.field, encPlain, p.values, b)
 	case pageData:
-		b, err := c.uncompress(c.raw, p.size)
-		if err != nil {
+		if b, err = c.uncompress(c.raw, p.size); err != nil {
 			return err
 		}
-		c.levels = c.levels[:0]
 		if c.optional {
 			if len(b) < 4 || p.levels != encRLE {
 				return fmt.Errorf("definition levels of encoding %d: %w", p.levels, format.ErrUnsupported)
 			}
-			n := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
+			n := uint64(binary.LittleEndian.Uint32(b))
 			b = b[4:]
 			if n > uint64(len(b)) {
 				return errShort
 			}
-			if c.levels, err = hybrid(c.levels, b[:n], 1, p.values); err != nil {
-				return err
-			}
-			b = b[n:]
+			levels, b = b[:n], b[n:]
 		}
-		return c.data(p, b)
 	case pageDataV2:
 		if p.repBytes < 0 || p.defBytes < 0 || p.repBytes > len(c.raw) || p.defBytes > len(c.raw)-p.repBytes {
 			return errShort
 		}
-		levels, b := c.raw[p.repBytes:p.repBytes+p.defBytes], c.raw[p.repBytes+p.defBytes:]
-		var err error
-		c.levels = c.levels[:0]
-		if c.optional {
-			if c.levels, err = hybrid(c.levels, levels, 1, p.values); err != nil {
-				return err
-			}
-		}
+		levels, b = c.raw[p.repBytes:p.repBytes+p.defBytes], c.raw[p.repBytes+p.defBytes:]
 		if !p.plain {
 			if b, err = c.uncompress(b, p.size-p.repBytes-p.defBytes); err != nil {
 				return err
 			}
 		}
-		return c.data(p, b)
+	default:
+		return nil // an index, perhaps
 	}
-	return nil // an index, perhaps
+	c.levels = c.levels[:0]
+	if c.optional {
+		if c.levels, err = hybrid(c.levels, levels, 1, p.values); err != nil {
+			return err
+		}
+	}
+	return c.data(p, b)
 }
 
 func (c *column) data(p *page, b []byte) error {
