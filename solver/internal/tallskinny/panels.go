@@ -163,7 +163,11 @@ func (p *Panels) Rotate(st blas64.General) {
 	f := panel.Pack(1, st)
 	chunk := InCache(secondCache, size+st.Rows)
 	buf := p.mem.Each(p.arena, p.N, chunk*(size+st.Rows))
-	p.arena.Sweep(p.N, chunk, size*st.Rows, uses{}.Spans(from).outSpan(to), func(worker, _, i, rows int) {
+	over := uses{}.Spans(from)
+	for _, b := range to {
+		over = over.Writes(b.X)
+	}
+	p.arena.Sweep(p.N, chunk, size*st.Rows, over, func(worker, _, i, rows int) {
 		b := buf(worker)
 		y := Zeros(b[chunk*size:], rows, st.Rows)
 		panel.AddProduct(y, from.Gather(b, i, rows), f)

@@ -51,13 +51,6 @@ func (u uses) Writes(x ...blas64.General) uses {
 	return u
 }
 
-func (u uses) outSpan(s Span) uses {
-	for _, b := range s {
-		u = u.Writes(b.X)
-	}
-	return u
-}
-
 // Writing adds single vectors that are written.
 func (u uses) Writing(x ...[]float64) uses {
 	u.out = append(u.out, x...)
@@ -93,9 +86,10 @@ func (a *Arena) Find(n int, u uses) (w window, read, written int64) {
 	}
 	w.space = a.space
 	blocks := a.Blocks()
-	add := func(x []float64) (columns int64) {
+	// add returns the plane that x lies in, −1 if there is none, and whether it is a new one.
+	add := func(x []float64) (i int, added bool) {
 		if len(x) == 0 {
-			return 0
+			return -1, false
 		}
 		p := uintptr(unsafe.Pointer(unsafe.SliceData(x)))
 		for _, b := range blocks {
@@ -106,40 +100,27 @@ func (a *Arena) Find(n int, u uses) (w window, read, written int64) {
 			// A part of a row begins with the row.
 			at -= at % (b.n * b.width) % b.width
 			data := b.data[at:][:min(n*b.width, len(b.data)-at)]
-			for _, other := range w.planes {
-				if unsafe.SliceData(other.data) == unsafe.SliceData(data) {
-					return 0
-				}
+			i := slices.IndexFunc(w.planes, func(p plane) bool { return unsafe.SliceData(p.data) == unsafe.SliceData(data) })
+			if i >= 0 {
+				return i, false
 			}
 			w.planes = append(w.planes, plane{data, b.width})
-			return int64(b.width)
+			return len(w.planes) - 1, true
 		}
-		return 0
+		return -1, false
 	}
 	for _, x := range u.in {
-		read += add(x)
+		if i, added := add(x); added {
+			read += int64(w.planes[i].width)
+		}
 	}
 	inputs := len(w.planes)
 	for _, x := range u.out {
-		if c := add(x); c > 0 {
-			written += c
-		} else if i := w.of(x, inputs); i >= 0 {
+		if i, added := add(x); added || i >= 0 && i < inputs {
 			written += int64(w.planes[i].width)
 		}
 	}
 	return w, read, written
-}
-
-// of returns the index of the plane among the first count that x begins in, −1 if
-// there is none.
-func (w window) of(x []float64, count int) int {
-	if len(x) == 0 {
-		return -1
-	}
-	p := uintptr(unsafe.Pointer(unsafe.SliceData(x)))
-	return slices.IndexFunc(w.planes[:count], func(b plane) bool {
-		return p-uintptr(unsafe.Pointer(unsafe.SliceData(b.data))) < 8*uintptr(b.width)
-	})
 }
 
 // Rows returns after how many rows each of the workers of the loop moves its window,
