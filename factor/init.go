@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -121,77 +120,20 @@ func (t *task) places(ctx context.Context, from *Result, rows int64, put func(i,
 		return err
 	}
 	defer func() { err = errors.Join(err, names.Close()) }()
-	now, err := store.IDs(csr.ColAxis)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, now.Close()) }()
-	switch old := names.All(); {
+	old, now := names.All(ctx), IDsOf(ctx, store, csr.ColAxis)
+	switch {
 	case names.Count() != rows:
 		return fmt.Errorf("its vectors have %d entries, and it has %d ids", rows, names.Count())
-	case old.Kind() != now.Kind():
-		return fmt.Errorf("its ids are of kind %v, those of this store of kind %v", old.Kind(), now.Kind())
+	case old.Kind != now.Kind:
+		return fmt.Errorf("its ids are of kind %v, those of this store of kind %v", old.Kind, now.Kind)
 	}
-	return names.Match(ctx, now, put)
+	return names.Match(ctx, now, func(i, at int64, _ string) error { return put(i, at) })
 }
 
-// compareIDs compares the current ids of two sequences of one kind.
-func compareIDs(a, b Sequence) int {
-	if a.Kind() == csr.IntIDs {
-		return cmp.Compare(a.Int(), b.Int())
-	}
-	return strings.Compare(a.String(), b.String())
-}
-
-// Sequence is ids in their order: a *csr.IDReader, or those of Names.
-type Sequence interface {
-	Ordered() bool // they ascend
-	Next() bool
-	Kind() csr.IDKind
-	Int() int64 // of kind csr.IntIDs
-	String() string
-	Err() error
-}
-
-// All are all ids.
-func (n *Names) All() Sequence { return &walk{n: n, at: -1} }
-
-type walk struct {
-	n   *Names
-	at  int64
-	id  string
-	int int64
-	err error
-}
-
-func (w *walk) Next() bool {
-	w.at++
-	if w.err != nil || w.at >= w.n.count {
-		return false
-	}
-	w.id, w.err = w.n.ID(w.at)
-	if w.err == nil && w.n.Ints() {
-		w.int, w.err = w.n.number(w.id)
-	}
-	return w.err == nil
-}
-
-func (w *walk) Kind() csr.IDKind {
-	if w.n.Ints() {
-		return csr.IntIDs
-	}
-	return csr.StringIDs
-}
-
-func (w *walk) Ordered() bool  { return w.n.Ordered() }
-func (w *walk) Int() int64     { return w.int }
-func (w *walk) String() string { return w.id }
-func (w *walk) Err() error     { return w.err }
-
-// Match calls found with the number of each id of a sequence, in order, and that of the row or column of the result with the same
-// id, −1 if there is none. An error of found ends it.
-func (n *Names) Match(ctx context.Context, ids Sequence, found func(i, at int64) error) error {
-	ordered := n.ids != nil && (ids.Kind() == csr.IntIDs) == n.Ints() && n.Ordered() && ids.Ordered() // one walk is enough
+// Match calls found with the number of each id of a sequence, in order, that of the row or column of the result with the same
+// id, −1 if there is none, and the id. An error of found ends it.
+func (n *Names) Match(ctx context.Context, ids Sequence, found func(i, at int64, id string) error) error {
+	ordered := n.ids != nil && (ids.Kind == csr.IntIDs) == n.Ints() && n.Ordered() && ids.Ordered // one walk is enough
 	at, here := int64(-1), ""
 	next := func() (err error) {
 		at++
@@ -205,44 +147,46 @@ func (n *Names) Match(ctx context.Context, ids Sequence, found func(i, at int64)
 			return err
 		}
 	}
-	for i := int64(0); ids.Next(); i++ {
-		if err := ended(ctx, i); err != nil {
-			return err
+	skip := func(id string) (err error) { // to the first that does not come before
+		want := int64(0)
+		if n.Ints() {
+			want, err = n.number(id)
 		}
-		id := ids.String()
-		if !ordered {
-			at, err := n.Index(id)
-			if err != nil {
-				return err
-			}
-			if err := found(i, at); err != nil {
-				return err
-			}
-			continue
-		}
-		for at < n.count {
-			before := here < id
+		for err == nil && at < n.count {
+			before, x := here < id, int64(0)
 			if n.Ints() {
-				x, err := n.number(here)
-				if err != nil {
-					return err
-				}
-				before = x < ids.Int()
+				x, err = n.number(here)
+				before = x < want
 			}
-			if !before {
+			if !before || err != nil {
 				break
 			}
-			if err := cmp.Or(next(), ended(ctx, at)); err != nil {
+			err = cmp.Or(next(), ended(ctx, at))
+		}
+		return err
+	}
+	i := int64(-1)
+	for id, err := range ids.IDs {
+		if err != nil {
+			return err
+		}
+		i++
+		same := int64(-1)
+		if !ordered {
+			if same, err = n.Index(id); err != nil {
 				return err
 			}
+		} else {
+			if err := skip(id); err != nil {
+				return err
+			}
+			if at < n.count && here == id {
+				same = at
+			}
 		}
-		same := int64(-1)
-		if at < n.count && here == id {
-			same = at
-		}
-		if err := found(i, same); err != nil {
+		if err := found(i, same, id); err != nil {
 			return err
 		}
 	}
-	return ids.Err()
+	return nil
 }

@@ -296,8 +296,8 @@ func TestMatch(t *testing.T) {
 		}
 		for b, others := range lists {
 			seen := 0
-			err := names.Match(t.Context(), open(b).All(), func(i, at int64) error {
-				if want := slices.Index(ids, others[i]); int(i) != seen || int(at) != want {
+			err := names.Match(t.Context(), open(b).All(t.Context()), func(i, at int64, id string) error {
+				if want := slices.Index(ids, others[i]); int(i) != seen || int(at) != want || id != others[i] {
 					t.Errorf("%s in %s: id %d is at %d, want %d", b, a, i, at, want)
 				}
 				seen++
@@ -308,7 +308,7 @@ func TestMatch(t *testing.T) {
 			}
 		}
 		bad := errors.New("bad")
-		if err := names.Match(t.Context(), names.All(), func(i, at int64) error { return bad }); !errors.Is(err, bad) {
+		if err := names.Match(t.Context(), names.All(t.Context()), func(int64, int64, string) error { return bad }); !errors.Is(err, bad) {
 			t.Error(err)
 		}
 	}

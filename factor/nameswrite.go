@@ -52,7 +52,7 @@ func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, 
 		return nil, nil, err
 	}
 	if side.Kind != rangeIDs {
-		if side.Text, err = write(name.IDs(), idsOf(ctx, store, axis)); err != nil {
+		if side.Text, err = write(name.IDs(), IDsOf(ctx, store, axis).IDs); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -121,9 +121,32 @@ func ended(ctx context.Context, n int64) error {
 	return nil
 }
 
-// idsOf are the ids of a side of the stored matrix in order.
-func idsOf(ctx context.Context, store *csr.Store, axis csr.Axis) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
+// Sequence is ids in their order.
+type Sequence struct {
+	Kind    csr.IDKind
+	Ordered bool // they ascend
+	IDs     iter.Seq2[string, error]
+}
+
+// All are all ids.
+func (n *Names) All(ctx context.Context) Sequence {
+	kind := csr.StringIDs
+	if n.Ints() {
+		kind = csr.IntIDs
+	}
+	return Sequence{kind, n.Ordered(), inOrder(ctx, n.count, func(i int64) (string, error) {
+		id, err := n.ID(i)
+		if err == nil && n.Ints() {
+			_, err = n.number(id)
+		}
+		return id, err
+	})}
+}
+
+// IDsOf are the ids of a side of the stored matrix.
+func IDsOf(ctx context.Context, store *csr.Store, axis csr.Axis) Sequence {
+	of := cmp.Or(store.Manifest().IDs.Of(axis), &csr.IDFile{Kind: csr.IntIDs})
+	return Sequence{of.Kind, of.Order == csr.Ascending, func(yield func(string, error) bool) {
 		r, err := store.IDs(axis)
 		if err != nil {
 			yield("", err)
@@ -139,7 +162,7 @@ func idsOf(ctx context.Context, store *csr.Store, axis csr.Axis) iter.Seq2[strin
 		if err = errors.Join(err, r.Err(), r.Close()); err != nil {
 			yield("", err)
 		}
-	}
+	}}
 }
 
 // inOrder are n texts by their numbers.

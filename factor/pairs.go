@@ -67,7 +67,7 @@ func differ(store *csr.Store) (at int64, row, col any, err error) {
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	for at := int64(0); r.Next() && c.Next(); at++ {
-		if r.Kind() != c.Kind() || compareIDs(r, c) != 0 {
+		if r.Kind() != c.Kind() || r.Int() != c.Int() || r.Kind() == csr.StringIDs && r.String() != c.String() {
 			return at, source.Value(r), source.Value(c), nil
 		}
 	}

@@ -147,7 +147,7 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	if err := t.measureView(ctx, before, tasks); err != nil {
 		return nil, err
 	}
-	m, err := t.matrix(place.options)
+	m, err := stream.NewFrom(t.source(), place.options)
 	if err != nil {
 		return nil, err
 	}
@@ -206,14 +206,6 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 		r.Engine = &Engine{t.Remote.Engine.Name(), tasks.Groups(), stats.Tasks, stats.Retries, t.PassCost.Seconds()}
 	}
 	return t.finish(r, out, keeper, before, res)
-}
-
-// matrix plans passes over the store or its view.
-func (t *task) matrix(o stream.Options) (*stream.Matrix, error) {
-	if t.view != nil {
-		return stream.NewFrom(t.view, o)
-	}
-	return stream.New(t.store, o)
 }
 
 // signLong tells whether the solver's left vectors have the signs: the user's V has them,

@@ -105,7 +105,7 @@ func (p *pair) common(ctx context.Context, f func(x, y *mat.Dense)) error {
 			n = 0
 		}
 	}
-	err := p.old.names.Match(ctx, p.fresh.names.All(), func(i, at int64) error {
+	err := p.old.names.Match(ctx, p.fresh.names.All(ctx), func(i, at int64, _ string) error {
 		p.done++
 		if p.done%(1<<12) == 0 {
 			p.o.Progress(p.done, p.total)

@@ -104,25 +104,21 @@ func (e *evaluation) align(ctx context.Context, name string, store *csr.Store, n
 }
 
 // match calls found with each row or column of a store, and the number that it has in the training store.
-func (e *evaluation) match(ctx context.Context, name string, store *csr.Store, axis csr.Axis, what string, names *factor.Names, found func(i, at int64)) (err error) {
-	ids, err := store.IDs(axis)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, ids.Close()) }()
-	unknown, first := 0, ""
-	err = names.Match(ctx, ids, func(i, at int64) error {
+func (e *evaluation) match(ctx context.Context, name string, store *csr.Store, axis csr.Axis, what string, names *factor.Names, found func(i, at int64)) error {
+	all, unknown, first := 0, 0, ""
+	err := names.Match(ctx, factor.IDsOf(ctx, store, axis), func(i, at int64, id string) error {
+		all++
 		if at >= 0 {
 			found(i, at)
 			return nil
 		}
 		if unknown++; unknown == 1 {
-			first = ids.String()
+			first = id
 		}
 		return nil
 	})
 	if err == nil && unknown > 0 {
-		err = fmt.Errorf("%s: %d of %d %s, such as %q, are not in %s: want ids as the file that was ingested has them", name, unknown, ids.Count(), what, first, e.trainStore.Path())
+		err = fmt.Errorf("%s: %d of %d %s, such as %q, are not in %s: want ids as the file that was ingested has them", name, unknown, all, what, first, e.trainStore.Path())
 	}
 	return err
 }

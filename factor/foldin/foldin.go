@@ -176,11 +176,6 @@ func (p *projecting) open(ctx context.Context) (err error) {
 	if p.n > history.MaxColumns {
 		return fmt.Errorf("%s has %d %s: projections are on %d at most", p.result.Dir(), p.n, others, int64(history.MaxColumns))
 	}
-	ids, err := p.store.IDs(axis)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, ids.Close()) }()
 	if p.vectors, err = openVectors(); err != nil { // as many as the result says, before anything is made that large
 		return err
 	}
@@ -190,12 +185,12 @@ func (p *projecting) open(ctx context.Context) (err error) {
 	}
 	p.place, p.ordered = make([]uint32, p.others), true
 	last := int64(-1)
-	err = names.Match(ctx, ids, func(i, at int64) error {
+	err = names.Match(ctx, factor.IDsOf(ctx, p.store, axis), func(i, at int64, id string) error {
 		if at < 0 {
 			p.place[i] = nowhere
 			p.Unknown++
 			if len(p.UnknownIDs) < 10 {
-				p.UnknownIDs = append(p.UnknownIDs, ids.String())
+				p.UnknownIDs = append(p.UnknownIDs, id)
 			}
 			return nil
 		}
