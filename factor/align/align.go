@@ -151,9 +151,9 @@ func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 			return nil, fmt.Errorf("%s or %s has vectors of numbers so large that their products overflow: it is damaged, or not a result", a.New, a.Old)
 		}
 	}
-	values, left, right := jacobi.Decompose(ab)
+	values, left, right := jacobi.Decompose(ab.RawMatrix())
 	var r mat.Dense
-	r.Mul(left.T(), right)
+	r.Mul(mat.NewDense(p.k, p.k, left.Data).T(), mat.NewDense(p.k, p.k, right.Data))
 	sum := 0.0
 	for _, s := range values {
 		sum += s
@@ -169,7 +169,7 @@ func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 func angles(aa, bb, ab *mat.Dense) []factor.Number {
 	k, _ := aa.Dims()
 	var x, y mat.Cholesky
-	if !x.Factorize(symmetric(aa)) || !y.Factorize(symmetric(bb)) {
+	if !x.Factorize(mat.NewSymDense(k, aa.RawMatrix().Data)) || !y.Factorize(mat.NewSymDense(k, bb.RawMatrix().Data)) {
 		return nil
 	}
 	var lx, ly mat.TriDense
@@ -180,23 +180,12 @@ func angles(aa, bb, ab *mat.Dense) []factor.Number {
 	}
 	var c mat.Dense // cosines are the singular values of X⁻¹·AᵀB·Y⁻ᵀ
 	c.Product(&lx, ab, ly.T())
-	values, _, _ := jacobi.Decompose(&c)
+	values, _ := jacobi.Right(c.RawMatrix())
 	all := make([]factor.Number, k)
 	for i, s := range values {
 		all[i] = factor.Number(math.Acos(min(1, s)) * 180 / math.Pi)
 	}
 	return all
-}
-
-func symmetric(x *mat.Dense) *mat.SymDense {
-	k, _ := x.Dims()
-	s := mat.NewSymDense(k, nil)
-	for i := range k {
-		for j := i; j < k; j++ {
-			s.SetSym(i, j, x.At(i, j))
-		}
-	}
-	return s
 }
 
 func (p *pair) turn(ctx context.Context, r *mat.Dense, out *folder.Folder, a *Alignment) (err error) {

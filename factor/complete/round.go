@@ -157,9 +157,9 @@ func rightVectors(bw *mat.Dense, ww *mat.SymDense) (v *mat.Dense, sigma []float6
 	q := mat.NewDense(n, k, nil)
 	q.Mul(bw, &basis)
 	r := orthonormalise(q)
-	sigma, left, _ := jacobi.Decompose(r)
+	sigma, left, _ := jacobi.Decompose(r.RawMatrix())
 	v = mat.NewDense(n, k, nil)
-	v.Mul(q, left.T())
+	v.Mul(q, mat.NewDense(k, k, left.Data).T())
 	return v, sigma
 }
 

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/jacobi"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -59,10 +60,11 @@ func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius, terms float64
 		return nil, ErrNotFinite
 	}
 	c := &Certificate{Frobenius: frobenius}
-	sigma, rot := tallskinny.JacobiSVD(r)
+	sigma, right := jacobi.Right(r.RawMatrix())
+	rot := mat.DenseCopyOf(dense(right).T())
 	c.Sigma, c.Norm, c.Rotation = sigma, sigma[0], rot
-	arena.Rotate(v.RawMatrix(), tallskinny.Transposed(rot))
-	arena.Rotate(atw.RawMatrix(), tallskinny.Transposed(rot))
+	arena.Rotate(v.RawMatrix(), right)
+	arena.Rotate(atw.RawMatrix(), right)
 	c.Right, c.Product = v, atw
 	reach := reach(r, rot)
 	threshold := max(rankFactor, math.Sqrt(float64(n))) * tallskinny.Epsilon * c.Frobenius
