@@ -52,27 +52,22 @@ func (a *titled) compare(b *titled) int {
 // Each is the title of each id of the axis, "" where there is none.
 func (j *Join) Each() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		err := j.walk(func(title string) bool { return yield(title, nil) })
-		if err != nil && err != errStopped {
+		stopped := false
+		err := j.EachID(func(num int64, text string) error {
+			j.IDs++
+			if j.IDs%(1<<14) == 0 && j.Ctx.Err() != nil {
+				return j.Ctx.Err()
+			}
+			title, err := j.find(&titled{num: num, id: text})
+			if err == nil && !yield(title, nil) {
+				stopped, err = true, io.EOF // which ends it
+			}
+			return err
+		})
+		if err != nil && !stopped {
 			yield("", err)
 		}
 	}
-}
-
-var errStopped = errors.New("stopped")
-
-func (j *Join) walk(yield func(string) bool) error {
-	return j.EachID(func(num int64, text string) error {
-		j.IDs++
-		if j.IDs%(1<<14) == 0 && j.Ctx.Err() != nil {
-			return j.Ctx.Err()
-		}
-		title, err := j.find(&titled{num: num, id: text})
-		if err == nil && !yield(title) {
-			err = errStopped
-		}
-		return err
-	})
 }
 
 func IDsOf(s *csr.Store, axis csr.Axis, visit func(num int64, text string) error) (err error) {
