@@ -268,6 +268,9 @@ func checkSteps(t *testing.T, text string, a *mat.Dense, kept []bool) bool {
 		if e := relative(got, want); !(e < 1e-9) && !(norm == 0 && mat.Norm(got, 2) == 0) {
 			t.Errorf("%s, transposed %v: off by %g\n%.17g\n%.17g\n%.17g", text, transposed, e, mat.Formatted(a), mat.Formatted(got), mat.Formatted(want))
 		}
+		if err := samePartly(t, src, p, v); err != nil {
+			t.Errorf("%s, transposed %v, by parts of the rows: %v\n%.17g", text, transposed, err, mat.Formatted(a))
+		}
 		if !(math.Abs(v.norm-norm) <= 1e-9*norm) {
 			t.Errorf("%s, transposed %v: the norm is %v, want %v\n%.17g", text, transposed, v.norm, norm, mat.Formatted(a))
 		}
