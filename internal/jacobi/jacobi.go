@@ -66,6 +66,7 @@ func Right(a blas64.General) (values []float64, right blas64.General) {
 func rotate(a blas64.General) (values []float64, scaled, right blas64.General) {
 	k := a.Rows
 	const sweeps = 60
+	tol := rounding * math.Sqrt(float64(k))
 	w, v, norms := square(k), square(k), make([]float64, k)
 	size := 0.0
 	for i := range k {
@@ -85,10 +86,11 @@ func rotate(a blas64.General) (values []float64, scaled, right blas64.General) {
 	for sweep, turned := 0, true; turned && sweep < sweeps; sweep++ {
 		turned = false
 		for p := range k {
+			x := vector(w, p)
 			for q := p + 1; q < k; q++ {
-				x, y := vector(w, p), vector(w, q)
+				y := vector(w, q)
 				nx, ny, dot := norms[p], norms[q], blas64.Dot(x, y)
-				if math.Abs(dot) <= rounding*math.Sqrt(float64(k))*nx*ny {
+				if math.Abs(dot) <= tol*nx*ny {
 					continue
 				}
 				turned = true
