@@ -169,8 +169,12 @@ func Triangle(gram blas64.General, least float64) (r *mat.Dense, pivot float64) 
 	if pivot < never {
 		return nil, 0
 	}
-	r = new(mat.Dense)
-	r.Mul(&u, mat.NewDiagDense(l, norms))
+	r = mat.NewDense(l, l, nil)
+	for i := range l {
+		for j := i; j < l; j++ {
+			r.Set(i, j, u.At(i, j)*norms[j])
+		}
+	}
 	return r, pivot
 }
 
