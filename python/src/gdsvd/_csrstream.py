@@ -18,6 +18,7 @@ PAYLOAD = 262_112  # bytes of a frame, at most
 ENTRIES = 32_768  # of a frame, at most
 AHEAD = 16 << 20  # bytes that are made ready before the first is written: meanwhile the program starts
 STEP = 1 << 16  # values that are looked at together
+TILE = 1 << 17  # elements of a dense matrix that are looked at together
 NONE = b"\0\0\0\0"
 BARE = 1  # the flag of payloads without sums
 
@@ -215,4 +216,20 @@ def dense_blocks(a: np.ndarray, entries: int = 1 << 20) -> Iterable[Any]:
     """A dense matrix as CSR blocks of about so many elements; zeros are left out."""
     step = max(1, entries // max(1, a.shape[1]))
     for i in range(0, a.shape[0], step):
-        yield sp.csr_matrix(np.asarray(a[i : i + step], value_type(a.dtype)))
+        yield of_dense(a[i : i + step])
+
+
+def of_dense(a: np.ndarray) -> Any:
+    """A dense matrix as CSR, without zeros. It is looked at some rows at a time, which stay in the cache: SciPy goes through the whole several times."""
+    n, t = a.shape[1], value_type(a.dtype)
+    step = max(1, TILE // max(1, n))
+    data, cols, lens = [np.empty(0, t)], [np.empty(0, np.int32 if n < 1 << 31 else np.int64)], [np.zeros(1, np.int64)]
+    for i in range(0, a.shape[0] if n else 0, step):
+        tile = np.asarray(a[i : i + step], t).ravel()
+        at = np.flatnonzero(tile != 0)
+        data.append(tile[at])
+        rows, at = np.divmod(at, n)
+        cols.append(at.astype(cols[0].dtype))
+        lens.append(np.bincount(rows, minlength=len(tile) // n))
+    ptr = np.concatenate([*lens, np.zeros(0 if n else a.shape[0], np.int64)]).cumsum()
+    return sp.csr_matrix((np.concatenate(data), np.concatenate(cols), ptr), shape=a.shape)

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
-from ._csrstream import Writer, canonical, dense_blocks, narrowest, value_type
+from ._csrstream import Writer, canonical, dense_blocks, narrowest, of_dense, value_type
 from ._lazy import in_memory, lazy, refuse_folder
 from ._places import workplace
 from ._program import run
@@ -107,7 +107,7 @@ def chunk(c: Any, what: str) -> Any:
         c = checked(c)
     except ValueError as err:
         raise ValueError(f"{what}: {err}") from None
-    return canonical(c if sp.issparse(c) else sp.csr_matrix(np.asarray(c, value_type(c.dtype))))
+    return canonical(c if sp.issparse(c) else of_dense(c))
 
 
 def hand_over_chunks(chunks: Iterable[Any], out: BinaryIO, shape: tuple[int, int] | None) -> None:

@@ -90,7 +90,7 @@ def _of_dask(a: Any) -> Iterator[Any]:
         if any(sp.issparse(p) for p in parts):
             yield sp.hstack([sp.csr_matrix(p) for p in parts], format="csr")
         else:
-            yield np.concatenate(parts, axis=1)
+            yield np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
 
 
 def refuse_folder(path: str | os.PathLike[str]) -> None:

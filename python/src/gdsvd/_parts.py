@@ -77,7 +77,7 @@ def _joined(parts: Iterable[Any]) -> Iterator[Any]:
     if any(sp.issparse(p) for p in parts):
         yield sp.hstack([sp.csr_matrix(p) for p in parts], format="csr")
     else:
-        yield np.concatenate(parts, axis=1)
+        yield np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
 
 
 def ingest(parts: Partitions, client: Any, folder: pathlib.Path, store: pathlib.Path, memory: str | int, progress: bool | None) -> None:
