@@ -11,31 +11,43 @@ array([2., 2., 2.])
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import pp
 from ._errors import ConvergenceWarning, CorruptError, ExistsError, GdsvdError, MissingError, NotConverged, UsageError, VersionError
-from ._factorization import Factorization
-from ._store import Store
-from ._svds import svds
-from ._types import SVDReport, SVDResult
-from ._uses import Alignment
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from . import pp
     from ._estimators import PCA, TruncatedSVD
+    from ._factorization import Factorization
+    from ._store import Store
+    from ._svds import svds
+    from ._types import SVDReport, SVDResult
+    from ._uses import Alignment
 
-LAZY = {"PCA": "_estimators", "TruncatedSVD": "_estimators"}  # importing scikit-learn takes long
+# What is imported when it is asked for: NumPy, SciPy and scikit-learn take longer than the command, or what speaks for an engine, has to do.
+LAZY = {
+    "Alignment": "_uses",
+    "Factorization": "_factorization",
+    "PCA": "_estimators",
+    "SVDReport": "_types",
+    "SVDResult": "_types",
+    "Store": "_store",
+    "TruncatedSVD": "_estimators",
+    "pp": "",
+    "svds": "_svds",
+}
 
 
 if not TYPE_CHECKING:  # else every name would be there, of no type
 
     def __getattr__(name: str) -> Any:
-        if name in LAZY:
-            import importlib
-
-            return getattr(importlib.import_module(f".{LAZY[name]}", __name__), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name not in LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = importlib.import_module(f".{LAZY[name] or name}", __name__)
+        globals()[name] = found = getattr(module, name) if LAZY[name] else module
+        return found
 
 
 def __dir__() -> list[str]:

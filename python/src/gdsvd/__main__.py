@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 
-from . import _arrow
 from ._program import program
 
 
 def main() -> int:
     """Run the program of the wheel with the arguments of this process."""
     if sys.argv[1:2] == ["arrow"]:
+        from . import _arrow  # NumPy takes longer than many a command
+
         return _arrow.main(sys.argv[2:])
     args = [program(), *sys.argv[1:]]
     os.environ["GDSVD_PYTHON"] = sys.executable  # for engines
