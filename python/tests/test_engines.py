@@ -1,9 +1,11 @@
 """Engines: the same bytes as those of --engine local, whatever is killed."""
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
+import queue
 import re
 import socket
 import subprocess
@@ -15,7 +17,7 @@ import pytest
 import scipy.sparse
 
 from gdsvd._program import program
-from gdsvd.engines._child import half, serve
+from gdsvd.engines._child import half, serve, together
 
 psutil = pytest.importorskip("psutil")
 
@@ -107,6 +109,28 @@ def test_errors_are_one_line():
     serve(lambda line, answer, failed: failed(RuntimeError("one\n  two" + "x" * 9999)), ['{"id": 7}'], said.append)
     (answer,) = map(json.loads, said)
     assert answer["id"] == 7 and answer["error"].startswith("one two") and len(answer["error"]) <= 500 and said[0].count("\n") == 1
+
+
+def test_bundles():
+    """One a slot where the stage before was short, four before that is known; where an engine fails, each task is told."""
+    bundles, said, down = [], queue.Queue(), []
+
+    def job(all):
+        if down:
+            raise RuntimeError("away")
+        bundles.append(len(all))
+        for line, answer, _ in itertools.chain(*all):
+            answer(line)
+
+    submit = together(job, lambda: 2)
+    for most in (8, 2, 0):
+        down += [1] * (most == 0)
+        for i in range(12):
+            submit(str(i), said.put, lambda err: said.put("away"))
+        assert sorted(said.get(timeout=60) for _ in range(12)) == (sorted(map(str, range(12))) if most else ["away"] * 12)
+        time.sleep(0.5)
+        assert max(bundles, default=0) <= most
+        bundles.clear()
 
 
 class Workers:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import os
 import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 Task = tuple[str, Callable[[str], None], Callable[[BaseException], None]]  # a line, and what is to be called with its answer or its error
 
+SHORT = 1  # seconds
 LONGEST = 500  # characters of an error: those of Spark have the traces of all languages
 
 _lock = threading.Lock()  # a child does a task at a time, with all threads of its worker process
@@ -66,25 +69,47 @@ def half(slots: int) -> int:
         return 0
 
 
-def ended(future: Any, answer: Callable[[str], None], failed: Callable[[BaseException], None]) -> None:
-    """Hands on what has become of a task."""
+def ended(tasks: Iterable[Task], answers: Callable[[], Iterable[str]]) -> None:
+    """Hands on what has become of tasks."""
     try:
-        answer(future.result())
+        for (_, answer, _), line in zip(tasks, answers(), strict=True):
+            answer(line)
     except BaseException as err:
+        lost(tasks, err)
+
+
+def lost(tasks: Iterable[Task], err: BaseException) -> None:
+    """Hands on why tasks have not been done."""
+    for _, _, failed in tasks:
         failed(err)
 
 
-def together(job: Callable[[list[Task]], None]) -> Callable[..., None]:
-    """Submits tasks to an engine that takes many at a time: those that come within a few milliseconds of each other are a job, in a thread of its own."""
+def together(job: Callable[[list[list[Task]]], None], slots: Callable[[], int]) -> Callable[..., None]:
+    """Submits tasks to an engine for which each costs more than a short task takes, as bundles.
+
+    Tasks that come within a few milliseconds of each other are a stage. `job` has its bundles done, in a thread of its own: one for each of the
+    `slots` of the engine, or four of each, so that a slow one is waited for less, where the stage before took longer than `SHORT`.
+    """
     coming: queue.Queue[Task] = queue.Queue()
+    took = math.inf
+
+    def stage(tasks: list[Task]) -> None:
+        nonlocal took
+        begun = time.monotonic()
+        try:
+            n = min(len(tasks), (slots() or len(tasks)) * (1 if took < SHORT else 4))
+            job([tasks[i::n] for i in range(n)])
+        except BaseException as err:
+            lost(tasks, err)
+        took = time.monotonic() - begun
 
     def collect() -> None:
         while True:
             tasks = [coming.get()]
             with contextlib.suppress(queue.Empty):
                 while True:
-                    tasks.append(coming.get(timeout=0.005))
-            threading.Thread(target=job, args=[tasks], daemon=True).start()
+                    tasks.append(coming.get(timeout=0.002))
+            threading.Thread(target=stage, args=[tasks], daemon=True).start()
 
     threading.Thread(target=collect, daemon=True).start()
     return lambda *task: coming.put(task)

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
+import queue
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from ._child import ask, ended, piped
+from ._child import Task, ask, ended, piped, together
 from .bridge import bridged
 
 
-def do(line: str, program: str) -> str:
-    """Does a task in a worker of Dask, whose limit of memory and threads are those of the child."""
+def do(lines: list[str], program: str) -> list[str]:
+    """Does tasks in a worker of Dask, whose limit of memory and threads are those of the child."""
     import distributed
 
     state: Any = distributed.get_worker()
     limit = state.memory_manager.memory_limit or 0
-    return ask(line, program, int(limit * 0.8), state.state.nthreads)
+    return [ask(line, program, int(limit * 0.8), state.state.nthreads) for line in lines]
 
 
 def submitter(client: Any, program: str) -> Callable[..., None]:
     """Submits tasks to a client."""
-    going: set[Any] = set()  # Dask forgets a task whose future is gone
 
-    def submit(line: str, answer: Callable[[str], None], failed: Callable[[BaseException], None]) -> None:
-        # Where a task runs is left to Dask: a worker that data is pinned to may be the one that is lost.
-        future = client.submit(do, line, program, pure=False, retries=4)
-        going.add(future)
+    def job(bundles: list[list[Task]]) -> None:
+        # Where tasks run is left to Dask: a worker that data is pinned to may be the one that is lost.
+        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        going = {client.submit(do, [t[0] for t in b], program, pure=False, retries=4): b for b in bundles}
+        for future in going:
+            future.add_done_callback(done.put)
+        for _ in bundles:
+            future = done.get()
+            ended(going[future], future.result)
 
-        def done(future: Any) -> None:
-            going.discard(future)
-            ended(future, answer, failed)
-
-        future.add_done_callback(done)
-
-    return submit
+    return together(job, lambda: len(client.nthreads()))
 
 
 def main(name: str, program: str) -> None:

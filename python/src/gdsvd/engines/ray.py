@@ -32,7 +32,7 @@ def main(name: str, program: str) -> None:
 
     def submit(line: str, answer: Callable[[str], None], failed: Callable[[BaseException], None]) -> None:
         # Where a task runs is left to Ray.
-        task.remote(line, program).future().add_done_callback(lambda future: ended(future, answer, failed))
+        task.remote(line, program).future().add_done_callback(lambda future: ended([(line, answer, failed)], lambda: [future.result()]))
 
     piped(submit)
     ray.shutdown()

@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._child import Task, ask, half, piped, together
+from ._child import Task, ask, ended, half, piped, together
 from .bridge import bridged
 
 
-def do(batches: Iterator[Any], lines: list[str], program: str, slots: int) -> Iterator[Any]:
-    """Does the tasks of a partition in a worker of Spark, one of several of an executor, whose JVM has half of its memory."""
-    import pyarrow
+def do(bundles: Iterator[list[str]], program: str, slots: int) -> Iterator[str]:
+    """Does bundles of tasks in a worker of Spark, one of several of an executor, whose JVM has half of its memory."""
     from pyspark import TaskContext
 
     threads = int(getattr(TaskContext.get(), "cpus")())
+    for lines in bundles:
+        yield from (ask(line, program, half(slots // threads), threads) for line in lines)
+
+
+def arrow(batches: Iterator[Any], bundles: list[list[str]], program: str, slots: int) -> Iterator[Any]:
+    """Does those whose numbers are in batches of Arrow."""
+    import pyarrow
+
     for batch in batches:
-        answers = [ask(lines[i], program, half(slots // threads), threads) for i in batch.column(0).to_pylist()]
+        answers = list(do((bundles[i] for i in batch.column(0).to_pylist()), program, slots))
         yield pyarrow.RecordBatch.from_pydict({"answer": answers})
 
 
 def submitter(spark: Any, program: str) -> Callable[..., None]:
-    """Submits tasks to a session: those that come together are one job with a partition each, which any executor may do."""
+    """Submits tasks to a session: a stage is a job with a partition for each bundle, which any executor may do."""
     slots = int(spark.conf.get("spark.executor.cores", "0"))
+    try:
+        context = spark.sparkContext
+    except Exception:  # Spark Connect has neither it nor RDDs, whose jobs take half as long
+        context = None
 
-    def job(tasks: list[Task]) -> None:
-        lines, n = [t[0] for t in tasks], len(tasks)
-        try:
-            rows = spark.range(0, n, 1, n).mapInArrow(lambda batches: do(batches, lines, program, slots), "answer string").collect()
-            for (_, answer, _), row in zip(tasks, rows, strict=True):
-                answer(row[0])
-        except BaseException as err:
-            for _, _, failed in tasks:
-                failed(err)
+    def job(bundles: list[list[Task]]) -> None:
+        lines, n = [[t[0] for t in b] for b in bundles], len(bundles)
+        if context is not None:
+            answers = context.parallelize(lines, n).mapPartitions(functools.partial(do, program=program, slots=slots)).collect()
+        else:
+            rows = spark.range(0, n, 1, n).mapInArrow(lambda batches: arrow(batches, lines, program, slots), "answer string").collect()
+            answers = [row[0] for row in rows]
+        ended(itertools.chain(*bundles), lambda: answers)
 
-    return together(job)
+    return together(job, lambda: context.defaultParallelism // max(1, int(spark.conf.get("spark.task.cpus", "1"))) if context is not None else 0)
 
 
 def main(name: str, program: str) -> None:
