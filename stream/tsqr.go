@@ -190,6 +190,11 @@ func cholesky(dst *mat.Dense, g []float64) bool {
 	if err != nil || math.Pow(mat.Norm(&inverse, 2), 2) > mostInverse+float64(k-2) {
 		return false
 	}
-	dst.Mul(&c, mat.NewDiagDense(k, d))
+	dst.Zero()
+	for i := range k { // a product of gonum's would take k³ steps
+		for j := i; j < k; j++ {
+			dst.Set(i, j, c.At(i, j)*d[j])
+		}
+	}
 	return true
 }
