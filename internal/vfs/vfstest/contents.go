@@ -3,25 +3,16 @@ package vfstest
 import (
 	"os"
 	"path/filepath"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // Contents are the names of the files of a directory and what is in them.
-func Contents(t interface {
-	Helper()
-	Fatal(...any)
-}, dir string) map[string]string {
+func Contents(t must.TB, dir string) map[string]string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	files := map[string]string{}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[e.Name()] = string(b)
+	for _, e := range must.Get(os.ReadDir(dir))(t) {
+		files[e.Name()] = string(must.Get(os.ReadFile(filepath.Join(dir, e.Name())))(t))
 	}
 	return files
 }

@@ -188,24 +188,24 @@ func (f *FaultFS) letGo(kind Kind, name string, c io.Closer) error {
 }
 
 // asked does an operation on the file system, unless it is made to fail.
-func asked[T any](f *FaultFS, kind Kind, name string, bytes int, do func(fsys vfs.FS) (T, error)) (v T, err error) {
+func asked[T any](f *FaultFS, kind Kind, name string, bytes int, do func(fsys vfs.FS, name string) (T, error)) (v T, err error) {
 	if err := f.ask(kind, name, bytes); err != nil {
 		return v, err
 	}
 	if f.FS == nil {
-		return do(vfs.OS())
+		return do(vfs.OS(), name)
 	}
-	return do(f.FS)
+	return do(f.FS, name)
 }
 
 // done is asked for an operation that gives nothing.
-func (f *FaultFS) done(kind Kind, name string, do func(fsys vfs.FS) error) error {
-	_, err := asked(f, kind, name, 0, func(fsys vfs.FS) (struct{}, error) { return struct{}{}, do(fsys) })
+func (f *FaultFS) done(kind Kind, name string, do func(fsys vfs.FS, name string) error) error {
+	_, err := asked(f, kind, name, 0, func(fsys vfs.FS, name string) (struct{}, error) { return struct{}{}, do(fsys, name) })
 	return err
 }
 
 // opened is asked for what has to be let go: wrap makes of it what asks before each of its operations.
-func opened[T io.Closer, W any](f *FaultFS, kind Kind, name string, bytes int, do func(fsys vfs.FS) (T, error), wrap func(T) W) (w W, err error) {
+func opened[T io.Closer, W any](f *FaultFS, kind Kind, name string, bytes int, do func(fsys vfs.FS, name string) (T, error), wrap func(T) W) (w W, err error) {
 	v, err := asked(f, kind, name, bytes, do)
 	if v, err = hold(f, v, err); err != nil {
 		return w, err
@@ -213,73 +213,60 @@ func opened[T io.Closer, W any](f *FaultFS, kind Kind, name string, bytes int, d
 	return wrap(v), nil
 }
 
+func (f *FaultFS) file(file vfs.File) vfs.File { return &faultFile{file, f} }
+
 func (f *FaultFS) Open(name string) (vfs.File, error) {
-	return opened(f, OpOpen, name, 0, func(fsys vfs.FS) (vfs.File, error) { return fsys.Open(name) }, f.file)
+	return opened(f, OpOpen, name, 0, vfs.FS.Open, f.file)
 }
 
 func (f *FaultFS) Create(name string) (vfs.File, error) {
-	return opened(f, OpCreate, name, 0, func(fsys vfs.FS) (vfs.File, error) { return fsys.Create(name) }, f.file)
+	return opened(f, OpCreate, name, 0, vfs.FS.Create, f.file)
 }
 
 func (f *FaultFS) Update(name string) (vfs.File, error) {
-	return opened(f, OpOpen, name, 0, func(fsys vfs.FS) (vfs.File, error) { return fsys.Update(name) }, f.file)
+	return opened(f, OpOpen, name, 0, vfs.FS.Update, f.file)
 }
 
-func (f *FaultFS) file(file vfs.File) vfs.File { return &faultFile{file, f} }
-
 func (f *FaultFS) Map(name string) (vfs.Mapping, error) {
-	return opened(f, OpMap, name, 0, func(fsys vfs.FS) (vfs.Mapping, error) { return fsys.Map(name) },
-		func(m vfs.Mapping) vfs.Mapping { return &faultMapping{m, f, name} })
+	return opened(f, OpMap, name, 0, vfs.FS.Map, func(m vfs.Mapping) vfs.Mapping { return &faultMapping{m, f, name} })
 }
 
 func (f *FaultFS) Scratch(name string, size int64) (vfs.Scratch, error) {
-	return opened(f, OpScratch, name, int(size), func(fsys vfs.FS) (vfs.Scratch, error) { return fsys.Scratch(name, size) },
+	return opened(f, OpScratch, name, int(size), func(fsys vfs.FS, name string) (vfs.Scratch, error) { return fsys.Scratch(name, size) },
 		func(s vfs.Scratch) vfs.Scratch { return &faultScratch{s, f, name} })
 }
 
 func (f *FaultFS) Lock(name string) (io.Closer, error) {
-	return opened(f, OpLock, name, 0, func(fsys vfs.FS) (io.Closer, error) { return fsys.Lock(name) },
-		func(l io.Closer) io.Closer { return &faultLock{l, f, name} })
-}
-
-func (f *FaultFS) Mkdir(name string) error {
-	return f.done(OpMkdir, name, func(fsys vfs.FS) error { return fsys.Mkdir(name) })
+	return opened(f, OpLock, name, 0, vfs.FS.Lock, func(l io.Closer) io.Closer { return &faultLock{l, f, name} })
 }
 
 func (f *FaultFS) Rename(from, to string) error {
-	return f.done(OpRename, from+" -> "+to, func(fsys vfs.FS) error { return fsys.Rename(from, to) })
+	return f.done(OpRename, from+" -> "+to, func(fsys vfs.FS, _ string) error { return fsys.Rename(from, to) })
 }
 
 func (f *FaultFS) Exchange(a, b string) error {
-	return f.done(OpExchange, a+" -> "+b, func(fsys vfs.FS) error { return fsys.Exchange(a, b) })
+	return f.done(OpExchange, a+" -> "+b, func(fsys vfs.FS, _ string) error { return fsys.Exchange(a, b) })
 }
 
-func (f *FaultFS) Remove(name string) error {
-	return f.done(OpRemove, name, func(fsys vfs.FS) error { return fsys.Remove(name) })
-}
-
-func (f *FaultFS) RemoveAll(name string) error {
-	return f.done(OpRemoveAll, name, func(fsys vfs.FS) error { return fsys.RemoveAll(name) })
-}
-
-func (f *FaultFS) SyncDir(name string) error {
-	return f.done(OpSyncDir, name, func(fsys vfs.FS) error { return fsys.SyncDir(name) })
-}
+func (f *FaultFS) Mkdir(name string) error     { return f.done(OpMkdir, name, vfs.FS.Mkdir) }
+func (f *FaultFS) Remove(name string) error    { return f.done(OpRemove, name, vfs.FS.Remove) }
+func (f *FaultFS) RemoveAll(name string) error { return f.done(OpRemoveAll, name, vfs.FS.RemoveAll) }
+func (f *FaultFS) SyncDir(name string) error   { return f.done(OpSyncDir, name, vfs.FS.SyncDir) }
 
 func (f *FaultFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	return asked(f, OpReadDir, name, 0, func(fsys vfs.FS) ([]fs.DirEntry, error) { return fsys.ReadDir(name) })
+	return asked(f, OpReadDir, name, 0, vfs.FS.ReadDir)
 }
 
 func (f *FaultFS) Stat(name string) (fs.FileInfo, error) {
-	return asked(f, OpStat, name, 0, func(fsys vfs.FS) (fs.FileInfo, error) { return fsys.Stat(name) })
+	return asked(f, OpStat, name, 0, vfs.FS.Stat)
 }
 
 func (f *FaultFS) Lstat(name string) (fs.FileInfo, error) {
-	return asked(f, OpLstat, name, 0, func(fsys vfs.FS) (fs.FileInfo, error) { return fsys.Lstat(name) })
+	return asked(f, OpLstat, name, 0, vfs.FS.Lstat)
 }
 
 func (f *FaultFS) FreeSpace(name string) (int64, error) {
-	return asked(f, OpFreeSpace, name, 0, func(fsys vfs.FS) (int64, error) { return fsys.FreeSpace(name) })
+	return asked(f, OpFreeSpace, name, 0, vfs.FS.FreeSpace)
 }
 
 type faultLock struct {
