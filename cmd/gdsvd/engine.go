@@ -111,6 +111,19 @@ const usualPassCost = 32 * time.Millisecond
 // defaultGroups is enough for a handful of workers.
 const defaultGroups = 16
 
+// known is an error if the name is of no engine.
+func (o *engineOptions) known(cmd *cobra.Command) error {
+	kind, rest, _ := strings.Cut(o.name, ":")
+	module, starts := engineModule(o.name)
+	switch {
+	case kind == "command" && strings.TrimSpace(rest) == "":
+		return ui.Usagef(cmd, "--engine %s: name the program, as in command:gdsvd worker", o.name)
+	case kind != "command" && o.name != "local" && (module == "" || !starts && rest == "//"):
+		return ui.Usagef(cmd, "--engine %s: choose local, dask-local, dask://HOST:PORT, ray-local, ray://HOST:PORT, spark-local, spark://HOST:PORT or command:PROGRAM", o.name)
+	}
+	return nil
+}
+
 // options are those of the engine that the flags name, nil of none.
 func (o *engineOptions) options(cmd *cobra.Command, fsys vfs.FS) (*remote.Options, error) {
 	if o.name == "" {
@@ -132,6 +145,9 @@ func (o *engineOptions) options(cmd *cobra.Command, fsys vfs.FS) (*remote.Option
 	case o.timeout < 0:
 		return nil, ui.Usagef(cmd, "--task-timeout %v: want a time, or 0 for none", o.timeout)
 	}
+	if err := o.known(cmd); err != nil {
+		return nil, err
+	}
 	all := &remote.Options{Shared: o.shared, Groups: cmp.Or(o.groups, defaultGroups)}
 	command := &remote.Command{Label: kind, Processes: o.processes, Window: 1, Timeout: o.timeout}
 	switch kind {
@@ -140,13 +156,10 @@ func (o *engineOptions) options(cmd *cobra.Command, fsys vfs.FS) (*remote.Option
 		return all, nil
 	case "command":
 		command.Args = strings.Fields(rest)
-		if len(command.Args) == 0 {
-			return nil, ui.Usagef(cmd, "--engine %s: name the program, as in command:gdsvd worker", o.name)
-		}
 	default:
 		args, err := moduleArgs(o.name)
 		if err != nil {
-			return nil, ui.Usagef(cmd, "--engine %s: choose local, dask-local, dask://HOST:PORT, ray-local, ray://HOST:PORT, spark-local, spark://HOST:PORT or command:PROGRAM", o.name)
+			return nil, err
 		}
 		command.Args, command.Window = args, 0
 	}
@@ -161,9 +174,6 @@ func (o *engineOptions) options(cmd *cobra.Command, fsys vfs.FS) (*remote.Option
 // which workers start unless they have one of their own.
 func moduleArgs(name string) ([]string, error) {
 	module, _ := engineModule(name)
-	if module == "" {
-		return nil, os.ErrNotExist
-	}
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)

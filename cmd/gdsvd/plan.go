@@ -39,6 +39,9 @@ func (a *app) planCommand() *cobra.Command {
 		}
 		workers, cost := in.Workers, engineCost{}
 		if o.engine.name != "" {
+			if err := o.engine.known(cmd); err != nil {
+				return err
+			}
 			if workers < 1 {
 				return ui.Usagef(cmd, "--engine %s: say how many workers it has with --workers", o.engine.name)
 			}

@@ -16,7 +16,7 @@ import (
 )
 
 // Left is the left vectors of a run over a Matrix: pieces of the rows of a group each, which the tasks of the finishing pass
-// make, and tasks of sweeps turn into others. The driver sees what they sum up, and none of the rows but in Copy. It is the
+// make, and tasks of sweeps turn into others. The driver sees what they sum up, and the rows only where workers do not see the result. It is the
 // solver.Settings.Left of that Matrix alone.
 type Left struct {
 	m *Matrix
@@ -38,7 +38,7 @@ func (*Left) Resize(int) error { return nil }
 // WriteRows fails: rows are written by tasks.
 func (*Left) WriteRows(int64, *mat.Dense) error { return errors.ErrUnsupported }
 
-// ReadRows fails: rows are read by tasks, and by Copy.
+// ReadRows fails: rows are read by tasks.
 func (*Left) ReadRows(int64, *mat.Dense) error { return errors.ErrUnsupported }
 
 // take takes the pieces Out of a pass that has been completed over; what made them stays beside them.
@@ -166,7 +166,8 @@ func (l *Left) WriteTo(ctx context.Context, a *npy.Array) error {
 		if err := a.Join(0, nil); err != nil {
 			return err
 		}
-		return l.Copy(ctx, a.WriteRows)
+		l.made.want.RowsOut.Func, l.made.done = a.WriteRows, 0
+		return l.made.complete(ctx, l.stages(), l.made.collect)
 	}
 	for i, g := range m.groups {
 		if err == nil {
@@ -210,12 +211,6 @@ func numbersIn(s *solver.LeftSums) []float64 {
 		return s.Gram.RawMatrix().Data
 	}
 	return s.Largest
-}
-
-// Copy hands the rows to write, in ascending order, some at a time, from files whose checksums are compared on the way.
-func (l *Left) Copy(ctx context.Context, write func(first int64, rows *mat.Dense) error) error {
-	l.made.want.RowsOut.Func, l.made.done = write, 0
-	return l.made.complete(ctx, l.stages(), l.made.collect)
 }
 
 func (w *Worker) turn(ctx context.Context, f folder, t Task) error {
