@@ -182,7 +182,7 @@ func moduleArgs(name string) ([]string, error) {
 		return nil, err
 	}
 	python := cmp.Or(os.Getenv("GDSVD_PYTHON"), "python3") // that which started the program
-	return []string{python, "-m", "gdsvd.engines." + module, name, self}, nil
+	return []string{python, "-m", "gdsvd.engines", module, name, self}, nil
 }
 
 func (a *app) workerCommand() *cobra.Command {

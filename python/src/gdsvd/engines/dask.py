@@ -1,14 +1,12 @@
-"""``python -m gdsvd.engines.dask dask://HOST:PORT PROGRAM``, or dask-local: tasks of standard input, done by the workers of Dask."""
+"""``python -m gdsvd.engines dask dask://HOST:PORT PROGRAM``, or dask-local: tasks of standard input, done by the workers of Dask."""
 
 from __future__ import annotations
 
 import queue
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from ._child import Task, ask, ended, piped, together
-from .bridge import bridged
 
 
 def do(lines: list[str], program: str) -> list[str]:
@@ -37,8 +35,6 @@ def submitter(client: Any, program: str) -> Callable[..., None]:
 
 
 def main(name: str, program: str) -> None:
-    if bridged(name):
-        return
     from distributed import Client, LocalCluster
 
     if name == "dask-local":
@@ -49,9 +45,3 @@ def main(name: str, program: str) -> None:
     client.close()
     if client.cluster is not None:
         client.cluster.close()
-
-
-if __name__ == "__main__":
-    from gdsvd.engines import dask  # the module that workers import: what is in __main__ would be sent to them
-
-    dask.main(*sys.argv[1:])

@@ -1,9 +1,8 @@
-"""``python -m gdsvd.engines.ray ray://HOST:PORT PROGRAM``, or ray-local: tasks of standard input, done by the workers of Ray."""
+"""``python -m gdsvd.engines ray ray://HOST:PORT PROGRAM``, or ray-local: tasks of standard input, done by the workers of Ray."""
 
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -36,9 +35,3 @@ def main(name: str, program: str) -> None:
 
     piped(submit)
     ray.shutdown()
-
-
-if __name__ == "__main__":
-    from gdsvd.engines import ray as module  # what workers import: what is in __main__ would be sent to them
-
-    module.main(*sys.argv[1:])
