@@ -58,7 +58,9 @@ def lose(root, run, above=1):
     """Kills a child in the middle of a run, and then the process of the engine that has one, so many levels above."""
     child(root, run).kill()
     for level in range(above):
-        child(root, run).parents()[level].kill()
+        while len(parents := child(root, run).parents()) <= level:  # one of them has just ended
+            pass
+        parents[level].kill()
     assert run.wait() == 0
 
 

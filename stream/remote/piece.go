@@ -260,10 +260,11 @@ func (f folder) get(name string, x []float64) error {
 	return f.add(name, int64(len(x)), true, func(at int64) []float64 { return x[at:] })
 }
 
-// mapped is a piece of rows × cols float64s as it lies in its file. It is read into memory where other programs' maps would keep it from being removed.
+// mapped is a piece of rows × cols float64s as it lies in its file. It is read into memory from a bucket, and where maps of other programs would keep
+// it from being removed.
 func (f folder) mapped(name string, rows, cols int) (*mat.Dense, vfs.Mapping, error) {
 	size := 8 * rows * cols
-	if runtime.GOOS == "windows" || binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+	if inBucket(f.dir) || runtime.GOOS == "windows" || binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		x := mat.NewDense(rows, cols, nil)
 		return x, nil, f.get(name, x.RawMatrix().Data)
 	}
