@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"strings"
 
@@ -137,7 +136,7 @@ func OpenPart(fsys vfs.FS, name, mark string, first int64, shape ...int64) (*Arr
 	}
 	begin := make([]byte, len(mark))
 	if _, err = f.ReadAt(begin, 0); err == nil && string(begin) != mark {
-		err = fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+		err = fmt.Errorf("%s is another file than the one that is shared", name)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -37,12 +37,6 @@ func (g *group) begin(before *group) (err error) {
 		before = &group{m: g.m}
 	}
 	g.m.Inherit(before.m)
-	block := func(b *mat.Dense) *mat.Dense {
-		if b == nil {
-			b = mat.NewDense(info.Cols, l, nil)
-		}
-		return b
-	}
 	switch {
 	case g.X == "":
 	case g.X == before.X && g.dir == before.dir: // names are those of one content
@@ -69,7 +63,9 @@ func (g *group) begin(before *group) (err error) {
 		g.pass.R = mat.NewDense(l, l, nil)
 	}
 	if len(g.Sum) > 0 {
-		g.pass.Sum = block(before.pass.Sum)
+		if g.pass.Sum = before.pass.Sum; g.pass.Sum == nil {
+			g.pass.Sum = mat.NewDense(info.Cols, l, nil)
+		}
 	}
 	return nil
 }

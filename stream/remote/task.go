@@ -164,7 +164,7 @@ func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
 
 func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 	f, before := folder{w.shelf(ctx, t.Dir), t.Dir}, w.last.Swap(nil)
-	defer func() { before.drop() }()
+	defer before.drop()
 	switch {
 	case t.Version != version:
 		return refusal{fmt.Errorf("a task of version %d, of which this worker, of version %d, knows nothing: driver and workers need the same gdsvd", t.Version, version)}

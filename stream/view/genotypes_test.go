@@ -168,25 +168,7 @@ func TestMissingEntriesOfRanges(t *testing.T) {
 		for _, transposed := range []bool{false, true} {
 			src := unknown{csrtest.FromDense(t, a, csr.CreateOptions{Transposed: transposed})}
 			whole := must.Get(New(t.Context(), src, p, transposed, stream.Options{}))(t)
-			parts := Plan(src, p, transposed)
-			err := parts.MeasureBy(func(i int) (*Sums, error) {
-				total, half := parts.NewSums(i, 0, src.Rows()), src.NumBlocks()/2
-				for _, r := range [][2]int{{0, half}, {half, src.NumBlocks()}} {
-					if r[0] == r[1] {
-						continue
-					}
-					of, err := parts.Sum(t.Context(), stream.Options{}, i, r[0], r[1])
-					if err != nil {
-						return nil, err
-					}
-					read := parts.NewSums(i, of.first, of.rows)
-					var numbers []float64
-					must.Do(t, of.Each(func(x []float64) error { numbers = append(numbers, x...); return nil }))
-					must.Do(t, read.Each(func(x []float64) error { numbers = numbers[copy(x, numbers):]; return nil }))
-					total.Add(read)
-				}
-				return total, nil
-			})
+			parts, err := measuredByParts(t, src, p, transposed)
 			got, want := slices.Concat(parts.Measured()...), slices.Concat(whole.Measured()...)
 			if err != nil || !floats.EqualApprox(got, want, 1e-12) {
 				t.Errorf("%s, transposed %v: %v is measured, want %v (%v)", text, transposed, got, want, err)

@@ -40,10 +40,10 @@ func (s narrow) DecodeBlock(i int, b *csr.Block) error {
 	return err
 }
 
-// measuredByParts has ranges of rows sum up what tasks would, of which numbers alone are handed on.
+// measuredByParts has up to three ranges of blocks sum up what tasks would, of which numbers alone are handed on.
 func measuredByParts(t testing.TB, src stream.Source, p Pipeline, transposed bool) (*View, error) {
 	t.Helper()
-	v := Plan(narrow{src}, p, transposed)
+	v := Plan(src, p, transposed)
 	n := v.src.NumBlocks()
 	return v, v.MeasureBy(func(i int) (*Sums, error) {
 		total := v.NewSums(i, 0, src.Rows())
@@ -64,7 +64,7 @@ func measuredByParts(t testing.TB, src stream.Source, p Pipeline, transposed boo
 // samePartly is an error if what parts of the rows measure is not what one read of all measures.
 func samePartly(t testing.TB, src stream.Source, p Pipeline, v *View) error {
 	t.Helper()
-	parts, err := measuredByParts(t, src, p, v.transposed)
+	parts, err := measuredByParts(t, narrow{src}, p, v.transposed)
 	if err != nil {
 		return err
 	}

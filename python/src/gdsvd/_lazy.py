@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -83,14 +83,18 @@ def in_memory(a: Any) -> Any:
     return a
 
 
+def beside(parts: Iterable[Any]) -> Any:
+    """Blocks of the same rows as one: sparse if one of them is, else dense, and not copied if it is alone."""
+    parts = [in_memory(p) for p in parts]
+    if any(sp.issparse(p) for p in parts):
+        return sp.hstack([sp.csr_matrix(p) for p in parts], format="csr")
+    return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+
+
 def _of_dask(a: Any) -> Iterator[Any]:
     """One block of rows after the other, each of which is computed alone."""
     for i in range(a.numblocks[0]):
-        parts = [in_memory(a.blocks[i, j].compute()) for j in range(a.numblocks[1])]
-        if any(sp.issparse(p) for p in parts):
-            yield sp.hstack([sp.csr_matrix(p) for p in parts], format="csr")
-        else:
-            yield np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+        yield beside(a.blocks[i, j].compute() for j in range(a.numblocks[1]))
 
 
 def refuse_folder(path: str | os.PathLike[str]) -> None:

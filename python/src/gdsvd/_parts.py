@@ -6,15 +6,13 @@ import os
 import pathlib
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from ._csrstream import Writer, value_type
 from ._input import chunk, memory_flags
-from ._lazy import in_memory
+from ._lazy import beside
 from ._program import run
 
 
@@ -54,7 +52,7 @@ def write(blocks: Any, across: bool, path: str, dtype: np.dtype[Any]) -> Part:
     w = None
     try:
         with open(at, "wb") as out:
-            for i, block in enumerate(_joined(blocks) if across else blocks):
+            for i, block in enumerate([beside(blocks)] if across else blocks):
                 m = chunk(block, f"block {i} of {os.path.basename(path)}")
                 w = w or Writer(out, (0, m.shape[1]), dtype, m.shape[1] > 1 << 31, sums=True)
                 if m.shape[1] != w.shape[1]:
@@ -70,14 +68,6 @@ def write(blocks: Any, across: bool, path: str, dtype: np.dtype[Any]) -> Part:
         if os.path.exists(at):
             os.remove(at)
     return Part(path, w.rows, w.shape[1], w.entries) if w else Part(path, 0, 0, 0)
-
-
-def _joined(parts: Iterable[Any]) -> Iterator[Any]:
-    parts = [in_memory(p) for p in parts]
-    if any(sp.issparse(p) for p in parts):
-        yield sp.hstack([sp.csr_matrix(p) for p in parts], format="csr")
-    else:
-        yield np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
 
 
 def ingest(parts: Partitions, client: Any, folder: pathlib.Path, store: pathlib.Path, memory: str | int, progress: bool | None) -> None:
