@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -581,5 +582,39 @@ func TestMeasureAllowsTheFloor(t *testing.T) {
 		}
 		// The floor of the result is none of the user's tolerance.
 		measuredOf(t, ui.ExitError, dir, "--store", store, "--tol", fmt.Sprint(worst/2))
+	}
+}
+
+// Vectors that a result lacks are known to rounding over σ, and not at all where σ is 0: that fails no triplet, but a vector that is there and wrong does.
+func TestMeasureImpliedOfSmallValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	var f mat.SVD
+	var u, v, a mat.Dense
+	d := mat.NewDense(20, 12, nil)
+	for i := range d.RawMatrix().Data {
+		d.RawMatrix().Data[i] = rng.NormFloat64()
+	}
+	f.Factorize(d, mat.SVDThin)
+	f.UTo(&u)
+	f.VTo(&v)
+	a.Mul(&u, mat.NewDiagDense(12, []float64{1, 1e-3, 1e-6, 1e-10, 1e-12, 0, 0, 0, 0, 0, 0, 0}))
+	a.Mul(&a, v.T())
+	file := filepath.Join(t.TempDir(), "a.npy")
+	if err := os.WriteFile(file, npyBytes(&a, "<f8", false), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	store := filepath.Join(t.TempDir(), "m.csr")
+	must(t, "ingest", "-q", file, "-o", store)
+	for vectors, name := range map[string]string{"left": leftFile, "right": rightFile} {
+		dir, r := factorised(t, store, "-k", "8", "--vectors", vectors)
+		if m := measuredOf(t, ui.ExitOK, dir, "--store", store).Measured; len(m.Misses) > 0 {
+			t.Errorf("%s: misses %v, residuals %v", vectors, m.Misses, m.Residual)
+		}
+		x := loadNPY(t, filepath.Join(dir, name))
+		for i := range x.RawMatrix().Rows { // the last vector becomes the first, whose value is not 0
+			x.Set(i, 7, x.At(i, 0))
+		}
+		foreign := foreignResult(t, map[string][]byte{name: npyBytes(x, "<f8", false), "sigma.npy": npyVector(sigmas(r))})
+		fails(t, ui.ExitError, `1 of 8 triplets miss --tol 1e-06, triplet 8 first: its residual is 1`, "check", foreign, "--store", store, "--tol", "1e-6")
 	}
 }

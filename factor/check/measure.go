@@ -104,13 +104,6 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 		terms = max(norm, s.Terms())
 	}
 	m.fill(c, t, norm, terms)
-	switch {
-	case t.signs != nil:
-	case x.u == nil:
-		m.Implied = "U"
-	case x.v == nil:
-		m.Implied = "V"
-	}
 	m.compare(c.stated, c.Tol)
 	m.Time = time.Since(began).Seconds()
 	return m, nil
@@ -150,12 +143,21 @@ func (m *Measurement) fill(c *checker, t *triplets, norm, terms float64) {
 			top = float64(c.stated.Norm)
 		}
 	}
-	top = cmp.Or(top, norm) // of a matrix that may not be zero
-	relative := func(x float64) factor.Number {
-		if x == 0 {
-			return 0
+	top = cmp.Or(top, norm, 1) // of a matrix that may not be zero
+	relative := func(x float64) factor.Number { return factor.Number(x / top) }
+	floor := floorUnits*0x1p-52*terms + math.SmallestNonzeroFloat64 // and of the values where float64 has few digits
+	var implied []float64
+	switch {
+	case t.signs != nil:
+	case c.arrays.u == nil:
+		m.Implied, implied = "U", t.right
+	case c.arrays.v == nil:
+		m.Implied, implied = "V", t.left
+	}
+	for i := range implied { // an implied vector has the rounding of a product over σ
+		if s := t.values[i]; s < top {
+			implied[i] = max(0, implied[i]-floor*(top/s-1))
 		}
-		return factor.Number(x / top)
 	}
 	for _, i := range order {
 		if t.signs == nil {
@@ -165,7 +167,7 @@ func (m *Measurement) fill(c *checker, t *triplets, norm, terms float64) {
 		m.Right = append(m.Right, relative(t.right[i]))
 		m.Residual = append(m.Residual, relative(max(t.left[i], t.right[i])))
 	}
-	m.Floor = relative(floorUnits*0x1p-52*terms + math.SmallestNonzeroFloat64) // and of the values where float64 has few digits
+	m.Floor = relative(floor)
 }
 
 // compare finds the triplets that are not within the tolerance of --tol, or else not as
@@ -342,12 +344,7 @@ func (t *triplets) readLeft(first int64, from int, rows *mat.Dense) error {
 	if err := t.short.ReadRows(first, from, rows); err != nil {
 		return err
 	}
-	n, _ := rows.Dims()
-	for i := range n {
-		for j, v := range rows.RawRowView(i) {
-			rows.Set(i, j, t.signs[from+j]*v)
-		}
-	}
+	rows.Apply(func(_, j int, v float64) float64 { return t.signs[from+j] * v }, rows)
 	return nil
 }
 

@@ -67,7 +67,7 @@ type Measurement struct {
 	Right         []factor.Number      `json:"right"`             // ‖Aᵀu − σv‖/σ₁ of each triplet
 	Floor         factor.Number        `json:"floor"`             // bound on what the rounding of the measurement adds to a residual
 	Orthogonality factor.Orthogonality `json:"orthogonality"`     // deviation of the vectors from orthonormality; null for vectors that the result does not have
-	Implied       string               `json:"implied,omitempty"` // "U" or "V" if the result lacks it and it was computed from the other side
+	Implied       string               `json:"implied,omitempty"` // "U" or "V" if the result lacks it and it was computed from the other side: residuals are without what its rounding may add
 	Stated        *Stated              `json:"stated,omitempty"`  // what result.json states
 	Tol           *float64             `json:"tol,omitempty"`     // tolerance for residuals and orthogonality
 	Misses        []int                `json:"misses"`            // indices of the triplets that differ from what the result states, or exceed `--tol`
