@@ -20,12 +20,12 @@ def do(bundles: Iterable[list[str]], program: str, slots: int) -> list[str]:
 
 def submitter(spark: Any, program: str) -> Callable[..., None]:
     """Submits tasks to a session: a stage is a job with a partition for each bundle, which any executor may do."""
-    slots, context = int(spark.conf.get("spark.executor.cores", "0")), None
+    slots, cores = int(spark.conf.get("spark.executor.cores", "0")), 0
     try:  # Spark Connect has no RDDs, whose jobs take half as long
         context = spark.sparkContext
         context.parallelize([0], 1)
-    except Exception:
-        context = None
+    except Exception:  # a range has by itself a partition for each core of the executors
+        context, cores = None, spark.range(0, 1 << 16).selectExpr("spark_partition_id() AS p").agg({"p": "max"}).collect()[0][0] + 1
 
     def job(bundles: list[list[Task]]) -> None:
         lines, n = [[t[0] for t in b] for b in bundles], len(bundles)
@@ -42,7 +42,7 @@ def submitter(spark: Any, program: str) -> Callable[..., None]:
             answers = [row[0] for row in spark.range(0, n, 1, n).mapInArrow(batches, "answer string").collect()]
         ended(sum(bundles, []), lambda: answers)
 
-    return together(job, lambda: context.defaultParallelism if context is not None else 0)
+    return together(job, lambda: cores or context.defaultParallelism)
 
 
 def main(name: str, program: str) -> None:
