@@ -15,8 +15,8 @@ func (s *Store) Prefetch(from, to int) {
 // Release says that blocks from … to−1, of one Prefetch or without one, are not
 // needed again soon. Their buffer is free for others. If they are mapped the
 // kernel is told, of those shortly before them too: at once or, of a shard that is read in
-// order, with one of the next calls (1 MiB is left mapped at most). Whoever needs one of them
-// again gets it from the page cache or the disk.
+// order, with one of the next calls (1 MiB is left mapped at most). A block that is
+// needed again comes from the page cache or the disk.
 func (s *Store) Release(from, to int) {
 	if !s.closed.Load() {
 		begin, end := extent(&s.blocks[from], &s.blocks[to-1])

@@ -188,10 +188,10 @@ func (t *sequencer) leave(i int) {
 	t.moved.Broadcast()
 }
 
-// entered tells whether anybody has been let in.
+// entered tells whether a caller has been let in.
 func (t *sequencer) entered() bool { return t.next[0].Load() > 0 }
 
-// abandon wakes all who wait, for good.
+// abandon wakes all waiting callers, for good.
 func (t *sequencer) abandon() {
 	t.mu.Lock()
 	t.abandoned.Store(true)

@@ -100,7 +100,7 @@ func (g *Group) Remove() (err error) {
 }
 
 // Forget drops the pages of files from the cache, those that have not been
-// written yet too, so that who reads them next is charged for them.
+// written yet too, so that the process that reads them next is charged for them.
 func Forget(files ...string) error {
 	for _, name := range files {
 		f, err := os.Open(name)

@@ -74,8 +74,8 @@ func (it *Iteration) Observe(m Moment) Outlook {
 	it.last = m
 	left := it.left(m, passes)
 	if total := m.Elapsed.Seconds() + left; total > 0 {
-		// Nobody has seen the search for others coming: what is not done yet is spread
-		// over the time left.
+		// The time of this search was not in the estimate: the share that is not done yet is
+		// spread over it.
 		if m.More && m.Locked == m.Rank && step > 0 {
 			it.done += (1 - it.done) * step / (step + left)
 		}
@@ -139,7 +139,7 @@ func (it *Iteration) passes(m Moment) (passes float64, known bool) {
 		const enough = 0.25 // of the digits, that a search for one triplet has gained before the rest is extrapolated
 		return here, known && (!alone || math.Log10(m.Residual) < enough*math.Log10(m.Tol))
 	}
-	known = known && !alone // the gaps of those to come, and with them their passes, are anybody's guess
+	known = known && !alone // the passes of later triplets depend on gaps that are not known yet
 	return here + it.each(m, it.found+open, it.spent+int(stage+here), open)*float64(missing-open), known
 }
 

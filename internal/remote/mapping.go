@@ -53,7 +53,7 @@ func (m *mapping) Bytes(off, n int64, around bool) ([]byte, error) {
 	return m.file.Bytes()[off : off+n], nil
 }
 
-// keep returns when a part is kept, or could not be fetched: who needs it next tries again.
+// keep returns when a part is kept, or could not be fetched: the next caller that needs it tries again.
 func (m *mapping) keep(k int64) error {
 	_, err, _ := m.asked.Do(strconv.FormatInt(k, 10), func() (any, error) {
 		if m.kept[k] {

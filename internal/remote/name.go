@@ -124,7 +124,7 @@ func permitted(u *url.URL) error {
 		return nil
 	}
 	if u.Scheme == "http" {
-		return errors.New("http is not encrypted: whoever is on the way can change the matrix; want https, or curl URL | gdsvd ingest -")
+		return errors.New("http is not encrypted: the matrix can be changed on its way; want https, or curl URL | gdsvd ingest -")
 	}
 	return fmt.Errorf("%s is no scheme that is read: want https or s3", u.Scheme)
 }

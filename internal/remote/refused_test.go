@@ -36,7 +36,7 @@ func TestRefused(t *testing.T) {
 		kind error
 	}{
 		s.URL + "/missing":                             {"read https://" + host + "/missing: 404 Not Found (NoSuchKey)", fs.ErrNotExist},
-		"https://me:hunter2@" + host + "/forbidden":    {"read https://" + host + "/forbidden: 403 Forbidden: the server does not give it to everybody", fs.ErrPermission},
+		"https://me:hunter2@" + host + "/forbidden":    {"read https://" + host + "/forbidden: 403 Forbidden: the server asks for credentials that may read it", fs.ErrPermission},
 		s.URL + "/forbidden?X-Amz-Signature=hunter2#a": {"read https://" + host + "/forbidden?…: 403 Forbidden: the signature in the URL may be wrong or have expired", fs.ErrPermission},
 		plain.URL + "/missing":                         {"404 Not Found", fs.ErrNotExist},
 		"http://example.org/a.csv?hunter2":             {"read http://example.org/a.csv?…: http is not encrypted", nil},

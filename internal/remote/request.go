@@ -115,7 +115,7 @@ func weak(tag string) string { return strings.TrimPrefix(tag, "W/") }
 
 const mostRedirects = 5
 
-// send makes a request, and follows redirects of https. Whoever answers from another host is told no password.
+// send makes a request, and follows redirects of https. Another host is sent no password.
 func (c *Client) send(ctx context.Context, t target, header http.Header) (*http.Response, error) {
 	for n := 0; ; n++ {
 		req, err := c.request(ctx, t, header)
@@ -175,7 +175,7 @@ func (c *Client) follow(t target, resp *http.Response) (target, error) {
 		if t.url.RawQuery != "" {
 			return t, refused(resp, "the signature in the URL may be wrong or have expired")
 		}
-		return t, refused(resp, "the server does not give it to everybody")
+		return t, refused(resp, "the server asks for credentials that may read it")
 	default:
 		return t, refused(resp, "")
 	}
