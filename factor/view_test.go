@@ -23,6 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/remote"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -126,12 +127,14 @@ func TestViewValueError(t *testing.T) {
 	}
 	defer store.Close()
 	dir := filepath.Join(t.TempDir(), "out")
-	_, err = factor.Run(t.Context(), store, factor.Options{Rank: 1, Dir: dir, View: pipeline(t, "log1p")})
-	if want := "view: log1p makes -2 in row 2, column 1, NaN"; err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
-	if _, err := os.Stat(dir); err == nil {
-		t.Error("something is left behind")
+	for _, by := range []*remote.Options{nil, {Engine: &remote.Local{Worker: &remote.Worker{}}, Shared: t.TempDir(), Groups: 2}} {
+		_, err = factor.Run(t.Context(), store, factor.Options{Rank: 1, Dir: dir, View: pipeline(t, "log1p"), Remote: by})
+		if want := "view: log1p makes -2 in row 2, column 1, NaN"; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Error("something is left behind")
+		}
 	}
 }
 

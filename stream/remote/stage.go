@@ -178,7 +178,10 @@ func (m *Matrix) count(a Answer) {
 
 // check is the error that an answer tells, and one of a worker that computes otherwise than the others.
 func (r *pass) check(a Answer) error {
-	kinds := map[Kind]error{Corrupt: csr.ErrCorrupt, Memory: nil, Value: nil, Refused: nil, Unseen: errUnseen}
+	kinds := map[Kind]error{Corrupt: csr.ErrCorrupt, Memory: nil, Refused: nil, Unseen: errUnseen}
+	if a.Entry != nil {
+		kinds[Value] = a.Entry
+	}
 	if a.Error != "" {
 		if kind, known := kinds[a.Kind]; known {
 			return &final{a.Error, kind}

@@ -88,11 +88,12 @@ type Answer struct {
 	ID    int    `json:"id"`              // id of the task
 	Error string `json:"error,omitempty"` // why the task failed; absent if it succeeded
 	// kind of an error that every other worker would meet too: "corrupt" (the store is damaged), "memory" (`--memory` is too small), "value" (a step of the view makes a value that is not a number), "unseen" (the directory of the result is not on this machine) or "refused" (the task cannot be done); absent if the task may be tried again
-	Kind   Kind   `json:"kind,omitempty"`
-	Piece  string `json:"piece,omitempty"`  // name of a file of the shared folder that is damaged and has to be made again
-	Kernel string `json:"kernel,omitempty"` // instruction set that the worker computes with; all workers of a run use the same
-	Read   int64  `json:"read,omitempty"`   // bytes of the store that the task read
-	Worker string `json:"worker,omitempty"` // host and process that ran the task
+	Kind   Kind             `json:"kind,omitempty"`
+	Entry  *view.ValueError `json:"entry,omitempty"`  // the entry, where the kind of the error is "value"
+	Piece  string           `json:"piece,omitempty"`  // name of a file of the shared folder that is damaged and has to be made again
+	Kernel string           `json:"kernel,omitempty"` // instruction set that the worker computes with; all workers of a run use the same
+	Read   int64            `json:"read,omitempty"`   // bytes of the store that the task read
+	Worker string           `json:"worker,omitempty"` // host and process that ran the task
 }
 
 // Kind is that of an error that no other worker would mend.
@@ -123,8 +124,6 @@ func kindOf(err error) Kind {
 		return Corrupt
 	case errors.As(err, &budget):
 		return Memory
-	case errors.As(err, new(*view.ValueError)):
-		return Value
 	case errors.As(err, new(unseen)):
 		return Unseen
 	case errors.As(err, &no), errors.Is(err, csr.ErrVersion), errors.Is(err, csr.ErrNotStore):
@@ -151,6 +150,9 @@ func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
 	err := w.do(ctx, t, &a)
 	if err != nil {
 		a.Error, a.Kind = err.Error(), kindOf(err)
+	}
+	if errors.As(err, &a.Entry) {
+		a.Kind = Value
 	}
 	if bad, ok := errors.AsType[*badPiece](err); ok {
 		a.Piece = bad.name

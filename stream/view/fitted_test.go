@@ -162,7 +162,7 @@ func TestFittedRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		var e *ValueError
-		if _, err := lineOf(f, 4, []float64{1, 0, -2, 3}); !errors.As(err, &e) || e.Step.Name != "log1p" || e.Value != -4 || e.Row != 4 && !columns || e.Col != 4 && columns {
+		if _, err := lineOf(f, 4, []float64{1, 0, -2, 3}); !errors.As(err, &e) || e.Makes != "log1p makes -4" || e.Row != 4 && !columns || e.Col != 4 && columns {
 			t.Errorf("%v", err)
 		}
 	}

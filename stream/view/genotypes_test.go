@@ -2,6 +2,7 @@ package view
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -133,7 +134,7 @@ func TestNoGenotype(t *testing.T) {
 		a := denseOf([][]float64{{1, 2, 0}, {0, 1, bad}})
 		for _, transposed := range []bool{false, true} {
 			_, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{})
-			if e := new(ValueError); !errors.As(err, &e) || e.Row != 1 || e.Col != 2 || e.Value != bad {
+			if e := new(ValueError); !errors.As(err, &e) || e.Row != 1 || e.Col != 2 || !strings.HasSuffix(e.Makes, fmt.Sprint(" makes ", bad)) {
 				t.Errorf("%v, transposed %v: %v", bad, transposed, err)
 			}
 		}

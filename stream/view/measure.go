@@ -14,10 +14,10 @@ import (
 
 // ValueError says that a step makes an entry something that is no number.
 type ValueError struct {
-	Step     Step
-	Row, Col int64 // of the user's matrix, from 0
-	Value    float64
-	Becomes  float64 // NaN or infinite
+	Row     int64  `json:"row"`     // row of the user's matrix, from 0
+	Col     int64  `json:"col"`     // column of the user's matrix, from 0
+	Makes   string `json:"makes"`   // the step and the value, such as "log1p makes -2"
+	Becomes string `json:"becomes"` // what the value becomes: NaN or infinite
 }
 
 func (e *ValueError) Error() string {
@@ -26,7 +26,7 @@ func (e *ValueError) Error() string {
 
 // Say is the error with other names for the row and the column.
 func (e *ValueError) Say(row, col string) string {
-	return fmt.Sprintf("view: %v makes %v in %s, %s, %v", e.Step, e.Value, row, col, e.Becomes)
+	return fmt.Sprintf("view: %s in %s, %s, %s", e.Makes, row, col, e.Becomes)
 }
 
 // Measure reads the source for the statistics of the view and for ‖B‖_F. Until it has returned
@@ -272,7 +272,7 @@ func blame[C column](v *View, r *row, ops []op, cols []C) error {
 			if finite(x) {
 				continue
 			}
-			e := &ValueError{Step: v.pipeline[ops[0].step], Value: before[k], Becomes: x}
+			e := &ValueError{Makes: fmt.Sprintf("%v makes %v", v.pipeline[ops[0].step], before[k]), Becomes: fmt.Sprint(x)}
 			e.Row, e.Col = v.users(r.at, int64(cols[k]))
 			return e
 		}
