@@ -170,6 +170,7 @@ func TestAppendRefuses(t *testing.T) {
 		{"other words", "movie,user,rating\n1,2,3\n", Options{}, Options{}, "song,user,rating\n1,4,5\n", `the column is "song" here and was "movie"`},
 		{"no value", "movie,user,rating\n1,2,3\n", Options{}, Options{}, "movie,user\n1,4\n", "it has a value or not"},
 		{"the same columns, in order", "movie,user,rating\n1,2,3\n", Options{}, Options{}, "user,rating,movie\n3,4,5\n", ""},
+		{"keys in another order", "{\"user\":1,\"item\":2,\"rating\":3}\n", Options{}, Options{}, "{\"rating\":3,\"item\":4,\"user\":5}\n", ""},
 	} {
 		store := target(t)
 		mustIngest(t, []string{write(t, "in", c.in)}, store, c.made)

@@ -63,3 +63,20 @@ func TestParquetOfPyArrow(t *testing.T) {
 		}
 	}
 }
+
+// A file without rows, such as Spark writes of a partition without any, adds nothing to the others, not even the type of its ids.
+func TestParquetWithoutRows(t *testing.T) {
+	file := func(name string) string { return filepath.Join("testdata", "parquet", name+".parquet") }
+	alone, err := Ingest(t.Context(), []string{file("dictionary")}, target(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, names := range [][]string{{file("no-rows"), file("dictionary")}, {file("dictionary"), file("no-rows")}} {
+		if rep, err := Ingest(t.Context(), names, target(t), Options{}); err != nil || rep.Fingerprint != alone.Fingerprint {
+			t.Errorf("%v: %+v, %v, want %s", names, rep, err, alone.Fingerprint)
+		}
+	}
+	if _, err := Ingest(t.Context(), []string{file("no-rows")}, target(t), Options{}); err == nil || !strings.Contains(err.Error(), "no-rows.parquet: no entries in the input") {
+		t.Errorf("a file without rows: %v", err)
+	}
+}

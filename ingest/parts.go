@@ -35,7 +35,7 @@ func (src *source) agree(prev *source) error {
 }
 
 type partRoles struct {
-	Header bool
+	Header bool              // names tell them, not places
 	Words  map[string]string // of the names that tell them
 	At     map[string]int    // columns from 0
 	names  map[string]string
@@ -64,7 +64,7 @@ func rolesOfPart(r format.Reader) *partRoles {
 	if len(about.Columns) == 0 {
 		return nil
 	}
-	p := &partRoles{Header: about.Header == format.HeaderYes, Words: map[string]string{}, At: map[string]int{}, names: map[string]string{}}
+	p := &partRoles{Header: about.Header != format.HeaderNo, Words: map[string]string{}, At: map[string]int{}, names: map[string]string{}}
 	for i, c := range about.Columns {
 		if slices.Contains(matrixRoles, c.Role) {
 			p.At[c.Role], p.names[c.Role] = i, c.Name

@@ -64,9 +64,6 @@ func open(in *format.Input) (format.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.rows <= 0 {
-		return nil, p.fail(fmt.Errorf("%w: the file has no rows", format.ErrEmpty))
-	}
 	if err := p.assign(f.schema); err != nil {
 		return nil, p.fail(err)
 	}
