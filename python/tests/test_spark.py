@@ -45,6 +45,28 @@ def test_without_values(spark, tmp_path):
     assert np.allclose(found.s, [2**0.5, 1])
 
 
+def test_partition_without_lines_and_names_with_dots(spark, tmp_path):
+    lines = spark.sparkContext.parallelize(range(4), 4).filter(lambda i: i > 0).map(lambda i: (i, 5 + i // 3))
+    found = spark_svd.svd(spark.createDataFrame(lines, "`user.id` long, `a``b` long"), row="user.id", col="a`b", k=2, shared=tmp_path)
+    assert np.allclose(found.s, [2**0.5, 1])
+
+
+def test_interrupted_with_a_checkpoint(spark, tmp_path, monkeypatch):
+    def run(command, *args, **options):
+        if command != "svd":
+            return whole(command, *args, **options)
+        result = args[args.index("-o") + 1]
+        result.mkdir()
+        (result / "checkpoint").touch()
+        raise KeyboardInterrupt
+
+    whole = spark_svd.run
+    monkeypatch.setattr(spark_svd, "run", run)
+    with pytest.raises(KeyboardInterrupt):
+        spark_svd.svd(spark.createDataFrame([(1, 5), (2, 6)], "a long, b long"), row="a", col="b", k=1, shared=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_errors(spark, tmp_path):
     df = spark.createDataFrame([("a", 1, 1.0), ("b", 2, float("nan")), (None, 3, 1.0)], "user string, item int, rating double")
     for frame, options, error in [

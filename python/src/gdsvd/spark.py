@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import uuid
 from typing import Any, NamedTuple, cast
 
@@ -85,7 +86,9 @@ def svd(
     Raises
     ------
     ValueError
-        If the DataFrame has no such column, an entry has no id or no finite value, or a parameter is out of range.
+        If the DataFrame has no such column, or a parameter is out of range.
+    GdsvdError
+        If an entry has no id or no finite value, or an id is neither a text nor an integer.
     NotConverged
         If a residual cannot be brought to `tol`; the exception has the result as ``found``.
 
@@ -105,7 +108,7 @@ def svd(
     spark, failed = df.sparkSession, None
     with engine(spark, shared, groups) as e:
         entries = e.folder / "entries"
-        used = [df[row].alias("row"), df[col].alias("col"), *([df[value].cast("double").alias("value")] if value is not None else [])]
+        used = [_column(df, row).alias("row"), _column(df, col).alias("col"), *([_column(df, value).cast("double").alias("value")] if value is not None else [])]
         df.select(*used).write.parquet(_url(entries))
         files = sorted(p for p in entries.iterdir() if p.suffix == ".parquet")
         columns = "row,col,value" if value is not None else "row,col"
@@ -119,7 +122,7 @@ def svd(
         except NotConverged as err:
             info, failed = err.info, err
         except BaseException:
-            folder.rmdir()
+            shutil.rmtree(folder)
             raise
     f = Factorization(folder / "result")
     tables = [spark.read.parquet(_url(f.export(folder / f"{what}.parquet", what))) for what in ("U", "V")]
@@ -128,6 +131,11 @@ def svd(
         failed.found = found  # type: ignore[attr-defined]
         raise failed
     return found
+
+
+def _column(df: Any, name: str) -> Any:
+    """A column by its whole name, in which a dot is one."""
+    return df["`" + name.replace("`", "``") + "`"]
 
 
 def _url(path: pathlib.Path) -> str:
