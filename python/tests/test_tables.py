@@ -103,6 +103,19 @@ def test_entries_at_one_place(tmp_path):
     assert gdsvd.Store.from_table(twice, tmp_path / "a.csr", duplicates="max", **roles).head() == {"a": {"x": 2.0}}
 
 
+def test_ids_are_as_they_are(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    ids = ["# a", " a", "a", "a ", "\ufeffa", "% a", " ", "\ta", "a,b", '"a"', "'a"]  # unquoted, some would begin a remark, others lose their blanks
+    for first in (0, 4):
+        given = ids[first:] + ids[:first]
+        table = pandas.DataFrame({"user": given, "item": given[::-1], "rating": range(1, 12)})
+        a = gdsvd.Store.from_table(table, tmp_path / f"{first}.csr", **ROLES)
+        want = {u: {i: float(r)} for u, i, r in zip(given, given[::-1], range(1, 12))}
+        assert a.head(99) == {u: want[u] for u in sorted(ids)}
+        info = gdsvd.svds(table, 3, return_info=True, **ROLES).info
+        assert info["rows_ids"].tolist() == info["cols_ids"].tolist() == sorted(ids)
+
+
 def test_wrong_tables(tmp_path):
     pd = pytest.importorskip("pandas")
     good = pd.DataFrame({"user": USERS, "item": ITEMS, "rating": RATINGS})

@@ -153,15 +153,15 @@ def _of_one_column(a: Any) -> Iterator[Any]:
                 at += 1
 
 
-def _value(v: Any, at: int, name: Any) -> str:
-    """A value of an entry, exactly, as text."""
+def _value(v: Any, at: int, name: Any) -> float:
+    """A value of an entry."""
     try:
         x = float(v)
     except (TypeError, ValueError):
         x = math.nan
     if not math.isfinite(x):
         raise ValueError(f"row {at} of the table, column {name!r}: {v!r} is no finite number")
-    return repr(x)
+    return x
 
 
 def _id(v: Any, at: int, name: Any) -> str:
@@ -214,7 +214,7 @@ def hand_over(tables: Any, roles: tuple[Any, Any, Any], out: BinaryIO) -> None:
             if value is None:
                 columns.append([1] * len(columns[0]))
             text = io.StringIO(newline="")
-            w = csv.writer(text, lineterminator="\n")
+            w = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # unquoted, blanks around an id are left out, and a number sign begins a remark
             for r, c, v in zip(*columns, strict=True):
                 w.writerow((_id(r, at, row), _id(c, at, col), _value(v, at, value)))
                 at += 1
