@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
@@ -130,7 +131,7 @@ type Outside struct {
 	Steps       int     `json:"steps"`       // number of products with random vectors orthogonal to the triplets found; 0 if the bound follows from the remaining energy
 	Bound       Number  `json:"bound"`       // upper bound on every singular value that is not in the result
 	Probability float64 `json:"probability"` // upper bound on the probability that `outside.bound` is wrong
-	Leading     bool    `json:"leading"`     // whether the bound shows that no singular value larger than those of the result is missing
+	Leading     bool    `json:"leading"`     // whether the bound shows that no singular value larger than those of the result is missing, as far as rounding lets the operator tell: AᵀA knows squares to 1.4e-14 of the largest
 }
 
 // Seconds is where the time of a run has gone.
@@ -205,6 +206,48 @@ func (s *Settings) UnmarshalJSON(text []byte) error {
 type StoreRef struct {
 	Path        string `json:"path"`        // path of the store
 	Fingerprint string `json:"fingerprint"` // fingerprint of the matrix, 64 hex digits
+}
+
+// Missing says what singular values a certified result can lack, "" of others. A bound that all values are below says
+// nothing and is left out.
+func (r *Result) Missing() string {
+	if !r.Certified {
+		return ""
+	}
+	values, beyond, noun, side := r.Sigma, "value is above %.5g", "value", "larger"
+	if r.Settings.Which != "" {
+		values, noun = r.Lambda, "eigenvalue"
+		beyond = map[string]string{"LM": "eigenvalue is above %.5g in magnitude", "LA": "eigenvalue is above %.5g", "SA": "eigenvalue is below %.5g"}[r.Settings.Which]
+	}
+	first, least, bound := values[0], values[len(values)-1], r.Outside.Bound
+	switch r.Settings.Which {
+	case "LM":
+		first, least = max(first, -first), max(least, -least)
+	case "SA":
+		first, least, bound, side = -first, -least, -bound, "smaller"
+	}
+	beyond = fmt.Sprintf("no other "+beyond, r.Outside.Bound)
+	if r.Outside.Leading {
+		text := "nothing " + side + " is missing"
+		if noun == "value" && least > 0 && float64(bound-least) > 2.01*r.Settings.Tol*float64(first) {
+			text = "of values below 1.2e-7 of the largest AᵀA may have missed one, which --operator dilation does not"
+		}
+		if p := r.Outside.Probability; p > 0 {
+			text += strings.Replace(fmt.Sprintf(" (error probability %.0e)", p), "e-0", "e-", 1)
+		}
+		return text + ": " + beyond
+	}
+	text := fmt.Sprintf("whether a %s %s is missing is not shown", side, noun)
+	if r.Settings.Stop != "paper" {
+		text += "; a run that begins with this result, --init, shows it"
+	}
+	switch {
+	case bound <= least:
+		return beyond
+	case bound < first:
+		return beyond + "; " + text
+	}
+	return text
 }
 
 // Matrix is the fingerprint of the matrix that the result is of: the store, a view of it, or, of a name of

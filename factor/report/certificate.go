@@ -37,27 +37,6 @@ func state(r *factor.Result) (sentence markup, good bool) {
 	return sentence, r.Status == "converged" && r.Converged == r.K
 }
 
-// beyond says what a certified result can lack.
-func beyond(r *factor.Result) markup {
-	what := "No other singular value is above %.5g"
-	switch r.Settings.Which {
-	case "LM":
-		what = "No other eigenvalue is above %.5g in magnitude"
-	case "LA":
-		what = "No other eigenvalue is above %.5g"
-	case "SA":
-		what = "No other eigenvalue is below %.5g"
-	}
-	if !r.Outside.Leading {
-		return markedUp("That no value above the least one found is missing is not shown")
-	}
-	text := markedUp(what, float64(r.Outside.Bound))
-	if p := r.Outside.Probability; p > 0 {
-		text += markedUp(", with a probability of error of %.0e", p)
-	}
-	return text + ": none is missing"
-}
-
 func (p *page) certificate(r *factor.Result) {
 	values, shares := r.Values(), captured(r)
 	if len(values) == 0 {
@@ -70,7 +49,7 @@ func (p *page) certificate(r *factor.Result) {
 	}
 	var facts []fact
 	if r.Certified && r.Completion == nil {
-		facts = append(facts, fact{"completeness", beyond(r)})
+		facts = append(facts, fact{"completeness", markedUp("%s", r.Missing())})
 	}
 	for i, o := range []struct {
 		name string

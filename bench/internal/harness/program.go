@@ -163,6 +163,7 @@ type Result struct {
 	Sigma         []float64                  `json:"sigma"`
 	Residual      []float64                  `json:"residual"`
 	Orthogonality struct{ U, V float64 }     `json:"orthogonality"`
+	Outside       struct{ Bound float64 }    `json:"outside"`
 	Passes        int                        `json:"passes"`
 	PeakRSS       int64                      `json:"peak_rss"`
 	VectorFiles   int64                      `json:"vector_files"`

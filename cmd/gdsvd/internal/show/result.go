@@ -66,7 +66,9 @@ func Result(out *Printer, r *factor.Result, dir string) {
 	if r.Certified && r.Rank < r.K {
 		out.Printf("numerical rank %d: the last %d values are zero, their vectors a completion\n", r.Rank, r.K-r.Rank)
 	}
-	out.Printf("%s", lacking(r))
+	if said := r.Missing(); said != "" {
+		out.Printf("%s\n", said)
+	}
 	for _, c := range r.Clusters {
 		out.Printf("values %d to %d are closer than their residuals: read their vectors as one subspace\n", c[0]+1, c[1])
 	}
@@ -117,47 +119,6 @@ func ofView(v *factor.View) string {
 		return fmt.Sprintf(" of the view: the share that is explained of the variance of %d observations", v.Observations)
 	}
 	return " of the view"
-}
-
-// lacking says what singular values a certified result can lack. A bound that all values are below says
-// nothing and is left out.
-func lacking(r *factor.Result) string {
-	if !r.Certified {
-		return ""
-	}
-	values, beyond, noun, side := r.Sigma, "value is above %.5g", "value", "larger"
-	if r.Settings.Which != "" {
-		values, noun = r.Lambda, "eigenvalue"
-		beyond = map[string]string{"LM": "eigenvalue is above %.5g in magnitude", "LA": "eigenvalue is above %.5g", "SA": "eigenvalue is below %.5g"}[r.Settings.Which]
-	}
-	first, least, bound := values[0], values[len(values)-1], r.Outside.Bound
-	switch r.Settings.Which {
-	case "LM":
-		first, least = max(first, -first), max(least, -least)
-	case "SA":
-		first, least, bound, side = -first, -least, -bound, "smaller"
-	}
-	text := ""
-	if r.Outside.Leading {
-		text = "nothing " + side + " is missing"
-		if p := r.Outside.Probability; p > 0 {
-			text += fmt.Sprintf(" (error probability %s)", strings.Replace(fmt.Sprintf("%.0e", p), "e-0", "e-", 1))
-		}
-		text += ": "
-	}
-	if r.Outside.Leading || bound < first {
-		text += fmt.Sprintf("no other "+beyond, r.Outside.Bound)
-	}
-	if !r.Outside.Leading && bound > least {
-		if text != "" {
-			text += "; "
-		}
-		text += fmt.Sprintf("whether a %s %s is missing is not shown", side, noun)
-		if r.Settings.Stop != "paper" {
-			text += "; a run that begins with this result, --init, shows it"
-		}
-	}
-	return text + "\n"
 }
 
 // Measured prints the residuals, those that miss what they should be in any case.
