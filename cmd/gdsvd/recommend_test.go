@@ -297,3 +297,22 @@ func TestViewsOf(t *testing.T) {
 		}
 	}
 }
+
+// Blanks around an id of a list count where an id has them, and are left out elsewhere.
+func TestIDsWithBlanks(t *testing.T) {
+	dir := t.TempDir()
+	store, out := filepath.Join(dir, "in.csr"), filepath.Join(dir, "out")
+	must(t, "ingest", "-q", write(t, dir, "in.csv", "\" a\",x,1\na,y,2\n\"a \",z,3\nb,x,4\n"), "-o", store, "--columns", "1,2,3", "--header", "no")
+	must(t, "svd", "-q", store, "-k", "3", "-o", out)
+	for list, want := range map[string]string{" a\n": " a", "a\r\n": "a", "a \n": "a ", "\ta\n": "a", " b \n": "b"} {
+		rows := write(t, dir, "rows", list)
+		recs := filepath.Join(dir, "recs.jsonl")
+		must(t, "recommend", "-q", out, "--rows", rows, "-n", "1", "-o", recs, "--force")
+		if text, err := os.ReadFile(recs); err != nil || !strings.Contains(string(text), fmt.Sprintf(`"row":%q`, want)) {
+			t.Errorf("recommend to %q: %s, %v, want %q", list, text, err, want)
+		}
+		if text := must(t, "view", "-q", store, "--rows", rows, "--json"); !strings.Contains(text, fmt.Sprintf(`"id": %q`, want)) {
+			t.Errorf("view of %q: %s, want %q", list, text, want)
+		}
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -244,6 +245,9 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 	var wanted []int64
 	for _, id := range o.Rows {
 		row, err := rowOf(store, rows, id)
+		if bare := strings.TrimSpace(id); row < 0 && err == nil && bare != id {
+			row, err = rowOf(store, rows, bare)
+		}
 		if err != nil {
 			return nil, err
 		}

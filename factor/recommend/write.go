@@ -152,9 +152,12 @@ func Numbers(names *factor.Names, what string, ids []string) ([]int64, error) {
 	return slices.Compact(numbers), nil
 }
 
-// Number is the number of the row or column with an id or a title ([factor.ByTitle]), −1 if there is none.
+// Number is the number of the row or column with an id or a title ([factor.ByTitle]), −1 if there is none. Blanks around it count if an id has them.
 func Number(names *factor.Names, what, id string) (int64, error) {
 	n, err := names.Index(id)
+	if bare := strings.TrimSpace(id); n < 0 && err == nil && bare != id {
+		return Number(names, what, bare)
+	}
 	if n < 0 && err == nil && names.Titled() {
 		n, err = factor.ByTitle(names.Count(), names.Title, names.At, what, id)
 	}
@@ -164,7 +167,7 @@ func Number(names *factor.Names, what, id string) (int64, error) {
 // ParseIDs reads ids, one a line. Lines without one are left out.
 func ParseIDs(text []byte) (ids []string) {
 	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\uFEFF"))) {
-		if id := strings.TrimSpace(string(line)); id != "" {
+		if id := strings.TrimRight(string(line), "\r\n"); strings.TrimSpace(id) != "" {
 			ids = append(ids, id)
 		}
 	}

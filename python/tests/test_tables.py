@@ -112,6 +112,10 @@ def test_ids_are_as_they_are(tmp_path):
         a = gdsvd.Store.from_table(table, tmp_path / f"{first}.csr", **ROLES)
         want = {u: {i: float(r)} for u, i, r in zip(given, given[::-1], range(1, 12))}
         assert a.head(99) == {u: want[u] for u in sorted(ids)}
+        f = a.svd(11, tmp_path / f"{first}.svd")
+        for u in ("a", " a", "a ", "\ta", "a,b", "# a"):
+            assert list(f.recommend(a, [u], n=1)) == [u]
+            assert a.view(row=u).row.tolist() == [u]
         info = gdsvd.svds(table, 3, return_info=True, **ROLES).info
         assert info["rows_ids"].tolist() == info["cols_ids"].tolist() == sorted(ids)
 

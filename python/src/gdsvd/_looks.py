@@ -14,7 +14,7 @@ from ._errors import NotConverged
 from ._factorization import Factorization
 from ._frames import frame, pandas_module
 from ._input import flags, memory_flags, path_of
-from ._places import workplace
+from ._places import listed, workplace
 from ._program import run
 from ._svds import pipeline
 
@@ -83,8 +83,8 @@ class Looks:
         DataFrame
             ``row``, ``col``, ``value``, and ``title`` where columns have titles.
         """
-        which = [f"--head={n}"] if row is None else [f"--rows={row}"]
-        said = run("view", *which, f"--entries={entries}", *pipeline(view), *memory_flags(memory), "--", self.path)
+        with listed(rows=None if row is None else [row]) as which:
+            said = run("view", *(which or [f"--head={n}"]), f"--entries={entries}", *pipeline(view), *memory_flags(memory), "--", self.path)
         found = ({**e, "row": line["id"], "col": e["id"], "value": float(e["value"])} for line in said["lines"] for e in line["entries"])
         return frame(found, ["row", "col", "value"], ("title",))
 
@@ -143,7 +143,7 @@ class Looks:
         DataFrame
             ``model``, ``view``, ``k``, ``baseline``, ``metric``, ``value``, and ``low`` and ``high``, which have 95 % of the bootstrap replicates between them.
         """
-        lists = {"views": views, "rank": [k] if isinstance(k, int) else k, "metrics": metrics}
+        lists = {"views": views, "rank": [k] if isinstance(k, (int, np.integer)) else k, "metrics": metrics}
         args = [f"--{name}={items if isinstance(items, str) else ','.join(map(str, items))}" for name, items in lists.items() if items is not None]
         if test is not None:
             args.append(f"--test={os.fspath(path_of(test) or test)}")
