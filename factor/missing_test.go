@@ -25,7 +25,7 @@ func TestMissing(t *testing.T) {
 	}
 	// Of values that AᵀA does not tell apart a smaller one may have been taken for a larger one.
 	r.Sigma, r.Outside = []Number{3.1622776601683795, 3.17595e-09, 2.46e-09}, Outside{Bound: 3.17595e-09, Leading: true, Probability: 1e-6}
-	for tol, want := range map[float64]string{1e-8: "nothing larger is missing (error probability 1e-6): no other value is above 3.1759e-09", 1e-12: "of values below 1.2e-7 of the largest AᵀA may have missed one, which --operator dilation does not (error probability 1e-6): no other value is above 3.1759e-09"} {
+	for tol, want := range map[float64]string{1e-8: "nothing larger is missing (error probability 1e-6): no other value is above 3.1759e-09", 1e-12: "rounding of AᵀA may hide a larger value, which --operator dilation finds (error probability 1e-6): no other value is above 3.1759e-09"} {
 		if r.Settings.Tol = tol; !strings.Contains(r.Missing(), want) {
 			t.Errorf("within %g: %q", tol, r.Missing())
 		}

@@ -230,7 +230,7 @@ func (r *Result) Missing() string {
 	if r.Outside.Leading {
 		text := "nothing " + side + " is missing"
 		if noun == "value" && least > 0 && float64(bound-least) > 2.01*r.Settings.Tol*float64(first) {
-			text = "of values below 1.2e-7 of the largest AᵀA may have missed one, which --operator dilation does not"
+			text = "rounding of AᵀA may hide a larger value, which --operator dilation finds"
 		}
 		if p := r.Outside.Probability; p > 0 {
 			text += strings.Replace(fmt.Sprintf(" (error probability %.0e)", p), "e-0", "e-", 1)
