@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Looks:
     """Methods of `gdsvd.Store`."""
 
-    path: pathlib.Path
+    path: pathlib.Path | str  # a URL of a bucket is a str
     info: dict[str, Any]
 
     def stats(self, axis: str = "rows", *, view: str | list[str] | None = None, memory: str | int = "auto") -> pandas.DataFrame:
@@ -214,7 +214,7 @@ class Looks:
         return made("eigs", self.path, out, args, progress)
 
 
-def made(command: str, store: pathlib.Path, out: Any, args: list[str], progress: bool | None) -> Factorization:
+def made(command: str, store: pathlib.Path | str, out: Any, args: list[str], progress: bool | None) -> Factorization:
     """The result of a command that writes one."""
     try:
         run(command, *args, "-o", out, "--", store, progress=progress)
