@@ -9,6 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/block"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
 
@@ -223,6 +224,26 @@ func TestKrylovRepeated(t *testing.T) {
 				checkValues(t, res, sigma, set.Tol)
 				if res.Status != solver.Converged {
 					t.Errorf("%d columns, k %d, seed %d: %v", b, k, seed, res.Status)
+				}
+			}
+		}
+	}
+}
+
+// A block that is narrower than the rank finds its last vectors in one step, after which a column of the next block is
+// further off than the Ritz vector. Locked are vectors with the residuals that were seen, so that nothing of them is left.
+func TestNarrowBlockOfLowRank(t *testing.T) {
+	for seed := range uint64(20) {
+		a := solvertest.WithValues(60, 20, seed, 50, 40, 30)
+		for _, deflation := range []solver.Deflation{solver.Projected, solver.Plain} {
+			for _, k := range []int{3, 4, 6} {
+				s := solver.Settings{Rank: k, Seed: seed, Tol: 1e-6, Method: block.Descent{Columns: 2}, Deflation: deflation, MaxPasses: 100}
+				res, err := solver.SVD(t.Context(), newDense(a), s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Status != solver.Converged || res.Stats.Passes > 60 {
+					t.Errorf("seed %d, %v, %d triplets: %v after %d passes, %v", seed, deflation, k, res.Status, res.Stats.Passes, res.Sigma)
 				}
 			}
 		}

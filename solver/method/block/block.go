@@ -245,11 +245,11 @@ func (r *descent) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (resi
 	return residuals, r.QR.Gram.Total()
 }
 
-// Vector returns the column of the next block that has come of Ritz vector j:
-// what the coming pass would multiply is better than what the last one has. If
+// Vector returns the column of the next block that has come of Ritz vector j, where
+// what the coming pass would multiply is better than what the last one has. Else, and if
 // that column was roundoff and has been replaced, it is the Ritz vector itself.
 func (r *descent) Vector(dst []float64, j int) {
-	if mat.Norm(r.momentum.ColView(j), 1) > 0 {
+	if j < len(r.ahead.gain) && r.ahead.gain[j] < 1 && mat.Norm(r.momentum.ColView(j), 1) > 0 {
 		r.Arena.ColumnOf(dst, r.X.RawMatrix(), j)
 		return
 	}
@@ -268,7 +268,7 @@ func (r *descent) Lock(j int) bool {
 		return false
 	}
 	q := r.X.RawMatrix()
-	r.ahead.last, r.ahead.ratio = nil, nil
+	r.ahead = extrapolation{}
 	r.Arena.Shift(q, j)
 	r.Arena.Shift(r.momentum.RawMatrix(), j)
 	x := r.Arena.Planes(n, 1, 1)
@@ -283,10 +283,12 @@ func (r *descent) Lock(j int) bool {
 // extrapolation predicts residuals from their decay: those of the block that is
 // to be multiplied next, when only those of the last one are known. It takes
 // the slower of the last two steps, and promises nothing before there are two:
-// the factors of a three-term recurrence fall to their limit from above.
+// the factors of a three-term recurrence fall to their limit from above. After a
+// step much faster than the one before, momentum brings back what that step has removed: then it promises nothing, either.
 type extrapolation struct {
 	last  []float64 // residuals of the last block
 	ratio []float64 // the factors by which they have changed, at most 1
+	gain  []float64 // the factors from those of the last block to those of the next; 1 where it is no better
 }
 
 // observe takes the residuals of a block and returns those of the next.
@@ -294,15 +296,20 @@ func (c *extrapolation) observe(residuals []float64) []float64 {
 	if len(c.last) != len(residuals) {
 		c.last = slices.Clone(residuals)
 		c.ratio = slices.Repeat([]float64{1}, len(residuals))
+		c.gain = slices.Clone(c.ratio)
 		return residuals
 	}
+	c.gain = slices.Repeat([]float64{1}, len(residuals))
 	next := make([]float64, len(residuals))
 	for j, res := range residuals {
 		ratio := 1.0
 		if res < c.last[j] {
 			ratio = res / c.last[j]
 		}
-		next[j] = res * max(ratio, c.ratio[j])
+		if before := c.ratio[j]; ratio > before*before {
+			c.gain[j] = max(ratio, before)
+		}
+		next[j] = res * c.gain[j]
 		c.last[j], c.ratio[j] = res, ratio
 	}
 	return next
