@@ -143,7 +143,8 @@ func (r *descent) State(s *method.State) {
 	s.Small("vectors", &r.vectors, l, l)
 	s.Floats("residuals", &r.ahead.last)
 	s.Floats("extrapolation", &r.ahead.ratio)
-	if c := len(r.ahead.last); c != len(r.ahead.ratio) || c > 0 && c != reported(l, n) || r.momentum == nil || r.vectors == nil {
+	s.Floats("gain", &r.ahead.gain)
+	if c := len(r.ahead.last); c != len(r.ahead.ratio) || c != len(r.ahead.gain) || c > 0 && c != reported(l, n) || r.momentum == nil || r.vectors == nil {
 		s.Refuse("has residuals of %d vectors, want %d", c, reported(l, n))
 	}
 }
