@@ -146,7 +146,7 @@ func TestTasksAreTheSame(t *testing.T) {
 			failed++
 		}
 	})
-	if !t.Failed() && (whole == 0 || failed == 0) {
+	if all := whole + failed; !t.Failed() && all >= 50 && (whole == 0 || failed == 0) { // a few may be all of one kind by chance
 		t.Errorf("%d stores and %d errors: the test misses what it is for", whole, failed)
 	}
 }
