@@ -365,7 +365,7 @@ func (s suite) goFurther(t *testing.T) {
 		{"fewer triplets", a, solver.Settings{Rank: 2}, from.Right, 0},
 		{"half of them", a, solver.Settings{Rank: 4}, narrow, 3},
 		{"smaller tolerance", a, solver.Settings{Rank: 4, Tol: 1e-11}, from.Right, 0},
-		{"another matrix", &shifted, solver.Settings{Rank: 4}, from.Right, 2},
+		{"another matrix", &shifted, solver.Settings{Rank: 4}, from.Right, 0},
 		{"a larger matrix", &grown, solver.Settings{Rank: 4}, from.Right, 0},
 	} {
 		for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {

@@ -247,10 +247,10 @@ func (r *descent) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (resi
 }
 
 // Vector returns the column of the next block that has come of Ritz vector j, where
-// what the coming pass would multiply is better than what the last one has. Else, and if
-// that column was roundoff and has been replaced, it is the Ritz vector itself.
+// what the coming pass would multiply is better than what the last one has, or all
+// that is left after a Lock. Else, and if that column was roundoff and has been replaced, it is the Ritz vector itself.
 func (r *descent) Vector(dst []float64, j int) {
-	if j < len(r.ahead.gain) && r.ahead.gain[j] < 1 && mat.Norm(r.momentum.ColView(j), 1) > 0 {
+	if (j >= len(r.ahead.gain) || r.ahead.gain[j] < 1) && mat.Norm(r.momentum.ColView(j), 1) > 0 {
 		r.Arena.ColumnOf(dst, r.X.RawMatrix(), j)
 		return
 	}
@@ -284,8 +284,8 @@ func (r *descent) Lock(j int) bool {
 // extrapolation predicts residuals from their decay: those of the block that is
 // to be multiplied next, when only those of the last one are known. It takes
 // the slower of the last two steps, and promises nothing before there are two:
-// the factors of a three-term recurrence fall to their limit from above. After a
-// step much faster than the one before, momentum brings back what that step has removed: then it promises nothing, either.
+// the factors of a three-term recurrence fall to their limit ρ from above, and its momentum is of the order of ρ². After a
+// step faster than that, momentum brings back some of what the step has removed: then it promises nothing, either.
 type extrapolation struct {
 	last  []float64 // residuals of the last block
 	ratio []float64 // the factors by which they have changed, at most 1
@@ -307,7 +307,7 @@ func (c *extrapolation) observe(residuals []float64) []float64 {
 		if res < c.last[j] {
 			ratio = res / c.last[j]
 		}
-		if before := c.ratio[j]; ratio > before*before {
+		if before := c.ratio[j]; ratio > before*before/4 {
 			c.gain[j] = max(ratio, before)
 		}
 		next[j] = res * c.gain[j]
