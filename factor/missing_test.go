@@ -8,7 +8,7 @@ import (
 // What is printed to be missing is what the status was decided by, and of a result
 // that does not say, what its numbers allow.
 func TestMissing(t *testing.T) {
-	r := &Result{Certified: true, Sigma: []Number{10, 2}, Settings: Settings{Tol: 1e-4}}
+	r := &Result{Certified: true, Sigma: []Number{10, 2}, Settings: Settings{Operator: "gram", Tol: 1e-4}}
 	for _, c := range []struct {
 		outside Outside
 		want    bool

@@ -131,7 +131,7 @@ type Outside struct {
 	Steps       int     `json:"steps"`       // number of products with random vectors orthogonal to the triplets found; 0 if the bound follows from the remaining energy
 	Bound       Number  `json:"bound"`       // upper bound on every singular value that is not in the result
 	Probability float64 `json:"probability"` // upper bound on the probability that `outside.bound` is wrong
-	Leading     bool    `json:"leading"`     // whether the bound shows that no singular value larger than those of the result is missing, as far as rounding lets the operator tell: AᵀA knows squares to 1.4e-14 of the largest
+	Leading     bool    `json:"leading"`     // whether the bound shows that no singular value larger than those of the result is missing, within twice the tolerance and rounding, which with `--operator gram` is 1.4e-14 of the largest square in the squares of values
 }
 
 // Seconds is where the time of a run has gone.
@@ -229,7 +229,8 @@ func (r *Result) Missing() string {
 	beyond = fmt.Sprintf("no other "+beyond, r.Outside.Bound)
 	if r.Outside.Leading {
 		text := "nothing " + side + " is missing"
-		if noun == "value" && least > 0 && float64(bound-least) > 2.01*r.Settings.Tol*float64(first) {
+		// Rounding alone lets the bound count as no larger: see solver.Outside.
+		if r.Settings.Operator == "gram" && least > 0 && float64(bound-least) > 2.01*r.Settings.Tol*float64(first) {
 			text = "rounding of AᵀA may hide a larger value, which --operator dilation finds"
 		}
 		if p := r.Outside.Probability; p > 0 {

@@ -100,7 +100,7 @@ func TestTasksAreTheSame(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 2))
 		dir := t.TempDir()
-		texts, bad := rapid.IntRange(0, 3).Draw(rt, "kinds of ids"), rapid.SampledFrom([]int{0, 0, 0, 1, 3}).Draw(rt, "bad lines")
+		texts, bad := rapid.IntRange(0, 3).Draw(rt, "kinds of ids"), rapid.SampledFrom([]int{0, 0, 1, 3, 6}).Draw(rt, "bad lines")
 		var in []string
 		for f := range rapid.IntRange(1, 6).Draw(rt, "files") {
 			var b strings.Builder
@@ -146,7 +146,7 @@ func TestTasksAreTheSame(t *testing.T) {
 			failed++
 		}
 	})
-	if all := whole + failed; !t.Failed() && all >= 50 && (whole == 0 || failed == 0) { // a few may be all of one kind by chance
+	if !t.Failed() && (whole == 0 || failed == 0) {
 		t.Errorf("%d stores and %d errors: the test misses what it is for", whole, failed)
 	}
 }

@@ -341,9 +341,11 @@ func (t *triplets) readLeft(first int64, from int, rows *mat.Dense) error {
 	if t.signs == nil {
 		return t.long.ReadRows(first, from, rows)
 	}
-	err := t.short.ReadRows(first, from, rows)
+	if err := t.short.ReadRows(first, from, rows); err != nil {
+		return err
+	}
 	rows.Apply(func(_, j int, v float64) float64 { return t.signs[from+j] * v }, rows)
-	return err
+	return nil
 }
 
 // plan finds how many triplets there is memory for at a time.

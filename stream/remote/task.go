@@ -124,6 +124,8 @@ func kindOf(err error) Kind {
 		return Corrupt
 	case errors.As(err, &budget):
 		return Memory
+	case errors.As(err, new(*view.ValueError)):
+		return Value
 	case errors.As(err, new(unseen)):
 		return Unseen
 	case errors.As(err, &no), errors.Is(err, csr.ErrVersion), errors.Is(err, csr.ErrNotStore):
@@ -150,9 +152,7 @@ func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
 	err := w.do(ctx, t, &a)
 	if err != nil {
 		a.Error, a.Kind = err.Error(), kindOf(err)
-	}
-	if errors.As(err, &a.Entry) {
-		a.Kind = Value
+		a.Entry, _ = errors.AsType[*view.ValueError](err)
 	}
 	if bad, ok := errors.AsType[*badPiece](err); ok {
 		a.Piece = bad.name
