@@ -103,8 +103,8 @@ func (t *task) fit(method method.Method) (placement, error) {
 		Workers: t.Workers, Width: width, Rank: t.Rank,
 	}}
 	var err error
-	if all.plan, err = stream.PlanFor(t.source(), all.options); err == nil || t.Operator == solver.Dilation {
-		return all, err
+	if all.plan, err = stream.PlanFor(t.source(), all.options); err == nil || t.Operator == solver.Dilation || t.Remote != nil {
+		return all, err // these have their vectors in memory alone
 	}
 	some := all
 	var inside int64

@@ -61,18 +61,6 @@ func (t *task) explainEngine(ctx context.Context, before outState) (*Engine, err
 	return e, nil
 }
 
-// placeTasks gives tasks of this process their share of the budget.
-func (t *task) placeTasks(place placement) error {
-	if t.Remote == nil {
-		return nil
-	}
-	if place.files > 0 {
-		return says(nil, "the vectors are too large for %v: a run with an %v has them in memory; give more", Option("Memory"), Option("Remote"))
-	}
-	t.Remote.Local(t.Memory, place.options.Reserve, t.Workers)
-	return nil
-}
-
 // bucketRate is what a worker, or the driver, moves in a second through a bucket, in bytes.
 const bucketRate = 1e8
 

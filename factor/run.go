@@ -132,11 +132,11 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 		return nil, err
 	}
 	place, err := t.fit(t.Method)
-	if err == nil {
-		err = t.placeTasks(place)
-	}
 	if err != nil {
 		return nil, err
+	}
+	if t.Remote != nil { // tasks of this process have their share of the budget
+		t.Remote.Local(t.Memory, place.options.Reserve, t.Workers)
 	}
 	plan := place.memory()
 	if err := t.Planned(plan); err != nil {

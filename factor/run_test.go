@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/james-bowman/sparse"
 	"go.uber.org/goleak"
@@ -26,6 +27,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
 func TestMain(m *testing.M) {
@@ -81,6 +83,15 @@ func TestConcurrentRuns(t *testing.T) {
 	tight.Memory = least.Need + 1<<20
 	if e, err := factor.Explain(t.Context(), first, tight); err != nil || e.Files == 0 {
 		t.Fatalf("within %d bytes no vectors are in files: %v", tight.Memory, err)
+	}
+	by := tight // an engine: the driver has its vectors in memory, which a plan says as a run does
+	by.Remote, by.PassCost = &remote.Options{Engine: &remote.Local{}, Shared: t.TempDir(), Groups: 2}, time.Millisecond
+	by.Dir = filepath.Join(t.TempDir(), "engine")
+	if _, err := factor.Explain(t.Context(), first, by); !errors.As(err, &least) {
+		t.Fatalf("a plan of an engine within %d bytes: %v", by.Memory, err)
+	}
+	if _, err := factor.Run(t.Context(), first, by); !errors.As(err, &least) {
+		t.Fatalf("a run by an engine within %d bytes: %v", by.Memory, err)
 	}
 	alone := map[*csr.Store]string{}
 	for _, store := range []*csr.Store{first, second} {

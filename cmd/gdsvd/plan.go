@@ -45,7 +45,9 @@ func (a *app) planCommand() *cobra.Command {
 			if workers < 1 {
 				return ui.Usagef(cmd, "--engine %s: say how many workers it has with --workers", o.engine.name)
 			}
-			in.Workers = 0
+			if in.Workers = 0; !cmd.Flags().Changed("memory") {
+				in.Memory = 0 // what svd takes: it has all its vectors in memory
+			}
 			o.Remote, o.PassCost = &remote.Options{Groups: cmp.Or(o.engine.groups, 3*workers)}, o.engine.pass // the choice of a method takes it, the same of every engine
 			cost, o.Workers = o.engine.forecast(workers)
 			if cmd.Flags().Changed("pass-cost") {
