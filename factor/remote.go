@@ -66,7 +66,7 @@ const bucketRate = 1e8
 
 // folderRate is that of a folder, lower than the rate of reading and writing alone as sums are made and added up, too. ofTask is the seconds that a
 // task takes beside its work. Both are fitted to the runs of bench/dist/results/forecasts.md.
-const folderRate, ofTask = 0.75 * remote.SharedRate, 0.004
+const folderRate, ofTask = 0.75 * remote.SharedRate, 0.003
 
 // putsASecond and getsASecond are the requests a second that S3 answers for a prefix: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html.
 const (

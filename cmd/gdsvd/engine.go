@@ -65,7 +65,7 @@ func reading(by *remote.Options) *ingest.Tasks {
 }
 
 // engineModules are the engines that a program in Python speaks to: what stands before "://" in --engine, or before "-local".
-var engineModules = map[string]engineCost{"dask": {0.02, 3}, "ray": {0.005, 7}, "spark": {0.15, 20}}
+var engineModules = map[string]engineCost{"dask": {0.02, 2.4}, "ray": {0.005, 7}, "spark": {0.15, 20}}
 
 // engineCost is what an engine takes beside the work of its tasks, in seconds: for a pass (bench/dist), and to start on this machine.
 type engineCost struct{ pass, start float64 }
