@@ -12,7 +12,7 @@ import (
 //
 // Columns and values have the smallest form that holds those of any block of
 // the store: Col16 is used if no column of the matrix needs more, else Col;
-// Table alone for [Constant], Code and Table for [Dict4] and [Dict8], else Val.
+// Table alone for [Constant], Code and Table for [Dict4], [Dict8] and blocks of [Integer] with few large values, else Val.
 // The other slices are empty. A block that is not a store's may have a table for each
 // row, in Val, with Code or without: see Step.
 type Block struct {
@@ -21,7 +21,7 @@ type Block struct {
 	Col16    []uint16      // len nnz, strictly ascending within a row, each < Cols ≤ 65,536
 	Col      []uint32      // likewise
 	Code     []uint8       // len nnz: entry p has the value Table[Code[p]]; without, all have Table[0]
-	Table    *[256]float64 // the store's, filled up with zeros; not to be changed
+	Table    *[256]float64 // the store's, or the block's own, filled up with zeros; not to be changed
 	Val      []float64     // len nnz, finite; with Step, the tables of rows
 	Step     int           // 0, or the table of row i is Val[i·Step : i·Step+256], of which its codes are below Step
 }
@@ -170,6 +170,11 @@ type valueDecoder struct {
 func newValueDecoder(v Values) *valueDecoder {
 	d := &valueDecoder{coding: v.Coding, level: cpu.Best(), n: len(v.Table)}
 	copy(d.table[:], v.Table)
+	if v.Coding == Integer {
+		for i := range codec.Counts {
+			d.table[i] = float64(i)
+		}
+	}
 	return d
 }
 
@@ -177,6 +182,21 @@ func newValueDecoder(v Values) *valueDecoder {
 // size of its coding, where that has one. Codes are proved to be within the store's table, once they are in dst.
 func (d *valueDecoder) decode(dst *Block, nnz int, block *codec.Summed) error {
 	if !d.coding.coded() {
+		if d.coding == Integer {
+			before := *block
+			dst.Code = resized(dst.Code, nnz)
+			others, err := codec.Codes(dst.Code, block)
+			if len(others) <= maxDict-codec.Counts {
+				dst.Table = &d.table
+				if len(others) > 0 {
+					own := d.table
+					copy(own[codec.Counts:], others)
+					dst.Table = &own
+				}
+				return err
+			}
+			*block, dst.Code = before, dst.Code[:0]
+		}
 		dst.Table, dst.Val = nil, resized(dst.Val, nnz)
 		switch d.coding {
 		case Integer:

@@ -257,11 +257,11 @@ func (s *Store) Block(i int) BlockInfo {
 }
 
 // DecodedSize is what a decoded block of the given rows and entries takes of Go's
-// heap: 2 to 12 bytes an entry, see [Block], and what its slices are rounded up by.
+// heap: 2 to 13 bytes an entry, see [Block], and what its slices are rounded up by.
 func (s *Store) DecodedSize(rows, nnz int64) int64 { return decodedSize(s.manifest, rows, nnz) }
 
 func decodedSize(m *Manifest, rows, nnz int64) int64 {
-	column, value := int64(4), int64(8)
+	column, code, value := int64(4), int64(0), int64(8)
 	if m.Cols <= maxCols16 {
 		column = 2
 	}
@@ -269,9 +269,12 @@ func decodedSize(m *Manifest, rows, nnz int64) int64 {
 	case coding == Constant:
 		value = 0
 	case coding.coded():
-		value = 1
+		code, value = 1, 0
+	case coding == Integer: // either
+		code = 1
 	}
-	return allocated(4*(rows+1)) + allocated(column*nnz) + allocated(value*nnz)
+	const table = 8 * maxDict // of its own
+	return allocated(4*(rows+1)) + code*allocated(table) + allocated(column*nnz) + allocated(code*nnz) + allocated(value*nnz)
 }
 
 // Scratch is an empty block with room for any of the store's: DecodeBlock leaves no
@@ -288,6 +291,9 @@ func (s *Store) Scratch() *Block {
 	case coding == Constant:
 	case coding.coded():
 		b.Code = make([]uint8, 0, nnz)
+	case coding == Integer:
+		b.Code = make([]uint8, 0, nnz)
+		fallthrough
 	default:
 		b.Val = make([]float64, 0, nnz)
 	}

@@ -52,7 +52,7 @@ func requireSameEveryWay(t *testing.T, data []byte, meta *blockMeta, cols int64,
 		}
 		b := &vectors.block
 		if !slices.Equal(a.RowPtr, b.RowPtr) || !slices.Equal(a.Col, b.Col) || !slices.Equal(a.Col16, b.Col16) ||
-			!slices.Equal(a.Code, b.Code) || !slices.Equal(a.Val, b.Val) {
+			!slices.Equal(a.Code, b.Code) || !slices.Equal(a.Val, b.Val) || (a.Table == nil) != (b.Table == nil) || a.Table != nil && *a.Table != *b.Table {
 			t.Fatalf("plain: %+v; %v: %+v", plain, level, vectors)
 		}
 	}
@@ -66,25 +66,29 @@ func requireSameEveryWay(t *testing.T, data []byte, meta *blockMeta, cols int64,
 // requireProved: what the doc of Block says of a block that has been handed out.
 func requireProved(t *testing.T, b *Block, cols int64, v Values) {
 	t.Helper()
-	nnz := int(b.RowPtr[b.Rows()])
-	if (len(b.Col16) > 0) != (cols <= 1<<16 && nnz > 0) || (len(b.Code) > 0) != (v.Coding.coded() && v.Coding != Constant && nnz > 0) {
+	nnz, codes := int(b.RowPtr[b.Rows()]), len(v.Table)
+	coded := v.Coding.coded()
+	if v.Coding == Integer && b.Table != nil { // a block of few large ones
+		coded, codes = true, 256
+	}
+	if (len(b.Col16) > 0) != (cols <= 1<<16 && nnz > 0) || (len(b.Code) > 0) != (coded && v.Coding != Constant && nnz > 0) {
 		t.Fatalf("%d and %d columns, %d codes and %d values for %d columns as %v", len(b.Col16), len(b.Col), len(b.Code), len(b.Val), cols, v.Coding)
 	}
-	if b.NNZ() != nnz || v.Coding != Constant && len(b.Code)+len(b.Val) != nnz || (b.Table != nil) != v.Coding.coded() {
+	if b.NNZ() != nnz || v.Coding != Constant && len(b.Code)+len(b.Val) != nnz || (b.Table != nil) != coded {
 		t.Fatalf("%d columns, %d values; want %d", b.NNZ(), len(b.Code)+len(b.Val), nnz)
 	}
 	for r := range b.Rows() {
 		least := int64(0)
 		for c, x := range b.Row(r) {
-			if int64(c) < least || int64(c) >= cols || !finite(x) {
+			if int64(c) < least || int64(c) >= cols || !finite(x) || v.Coding == Integer && notInteger(x) {
 				t.Fatalf("row %d: column %d after %d, value %v", r, c, least-1, x)
 			}
 			least = int64(c) + 1
 		}
 	}
 	for _, c := range b.Code {
-		if int(c) >= len(v.Table) {
-			t.Fatalf("code %d in a table of %d", c, len(v.Table))
+		if int(c) >= codes {
+			t.Fatalf("code %d in a table of %d", c, codes)
 		}
 	}
 }
@@ -146,9 +150,44 @@ func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, 
 		values[len(values)-1] &= 15
 	}
 	if v.Coding == Integer {
+		for i := range values {
+			if seed%2 == 0 && i%4 > 0 && rng.IntN(50) > 0 {
+				values[i] = 0 // of most numbers: few are large
+			}
+		}
 		values = codec.AppendIntegers(nil, values)
 	}
 	return append(appendBlock(nil, lens, gaps), values...), &blockMeta{rows: uint32(len(lens)), nnz: uint32(len(gaps))}, cols, v
+}
+
+// TestCounts decodes integers to codes where no more than 192 different ones are above 63, and else to numbers.
+func TestCounts(t *testing.T) {
+	for _, large := range []int{0, 1, 191, 192, 193, 5000} {
+		for _, most := range []int{64, 256, 1 << 32} {
+			var lens, gaps []uint32
+			var packed []byte
+			var want []float64
+			for i := range 6000 {
+				v := uint32(i % 64)
+				if i%3 == 0 && large > 0 {
+					v = uint32(most - 1 - i/3%large + 64*(256/most))
+				}
+				packed, want = le.AppendUint32(packed, v), append(want, float64(v))
+				lens, gaps = append(lens, 1), append(gaps, 0)
+			}
+			different := slices.Compact(slices.Sorted(slices.Values(want)))
+			different = slices.DeleteFunc(different, func(v float64) bool { return v < 64 })
+			data := codec.AppendIntegers(appendBlock(nil, lens, gaps), packed)
+			o := decodeOnce(cpu.Best(), data, &blockMeta{rows: 6000, nnz: 6000}, 1, Values{Coding: Integer})
+			var got []float64
+			for _, v := range o.block.Entries() {
+				got = append(got, v)
+			}
+			if o.err != "" || !slices.Equal(got, want) || (len(o.block.Code) > 0) != (len(different) <= 192) {
+				t.Errorf("%d large numbers below %d: %d codes, %q", len(different), most, len(o.block.Code), o.err)
+			}
+		}
+	}
 }
 
 // TestVectorsAgree decodes sound blocks and damaged ones every way.

@@ -27,6 +27,9 @@ func codesOf(table *[256]float64) (used int) {
 	return used
 }
 
+// few is how many values a table has at most that is taken as it is, without a look at which of them occur.
+const few = 16
+
 // expand sets val to what ops make of the coded values of a block, of which used are in its table, or, with step, to a table of
 // each row: one with fewer entries than that has their values, and other codes.
 func expand(ops []op, n, used int, b *csr.Block, val []float64, step int) {
@@ -34,6 +37,7 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64, step int) {
 	for shared < len(ops) && ops[shared].ofRow() {
 		shared++
 	}
+	sparse := used > few && shared == len(ops) // of a table only what the row has is computed
 	var table, logs [256]float64
 	if shared == 0 && ops[0].kind == ppmi { // of the block, not of each row
 		for k, v := range b.Table[:used] {
@@ -59,7 +63,14 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64, step int) {
 		if len(b.Code) > 0 {
 			code = b.Code[lo:hi]
 		}
-		copy(table[:used], b.Table[:used]) // the others are 0
+		if sparse && code != nil {
+			clear(table[:used])
+			for _, c := range code {
+				table[c] = b.Table[c]
+			}
+		} else {
+			copy(table[:used], b.Table[:used]) // the others are 0
+		}
 		for k := range ops[:shared] {
 			ops[k].ofTable(table[:used], &table, code, int(hi-lo), n)
 		}
@@ -118,8 +129,10 @@ func sumCoded(code []uint8, table *[256]float64, n int) float64 {
 func (s stat) ofCodes(used []float64, table *[256]float64, code []uint8, n int, rounding float64) float64 {
 	if s == total {
 		x := sumCoded(code, table, n)
-		if slices.Min(used) < 0 {
-			x = settled(x, length1.ofCodes(used, table, code, n, 0), rounding)
+		for _, v := range used {
+			if v < 0 {
+				return settled(x, length1.ofCodes(used, table, code, n, 0), rounding)
+			}
 		}
 		return x
 	}

@@ -205,9 +205,13 @@ func elements(t testing.TB, v *View) *mat.Dense {
 	v.RowSides(block, d, p)
 	e, q := v.Columns()
 	for i := range rows {
+		table := block.Table
+		if block.Step > 0 {
+			table = (*[256]float64)(block.Val[i*block.Step:])
+		}
 		for at := block.RowPtr[i]; at < block.RowPtr[i+1]; at++ {
 			j, x := columnAt(block, at), []float64{0}
-			load(x, block, block.Table, at, at+1)
+			load(x, block, table, at, at+1)
 			if scaled {
 				x[0] *= d[i]
 			}
@@ -419,6 +423,47 @@ func TestTablesOfRows(t *testing.T) {
 	more := v.DecodedSize(int64(size.Rows), int64(size.NNZ)) - store.DecodedSize(int64(size.Rows), int64(size.NNZ))
 	if b.Step == 0 || 8*len(b.Val) > int(more) || more > int64(size.NNZ) {
 		t.Errorf("%d numbers, %d bytes more for %d entries", len(b.Val), more, size.NNZ)
+	}
+}
+
+// Counts of more than 256 different values are codes in blocks of few large ones, and numbers in the last block, of many.
+func TestCounts(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 10))
+	a := mat.NewDense(500, 800, nil)
+	a.Apply(func(i, j int, _ float64) float64 {
+		switch {
+		case i%50 == 3 && j > 1: // a short row
+			return 0
+		case j == 5 && i < 400: // 100 large values, some in every block
+			return float64(1000 + i%100)
+		case j < 5 && i >= 440:
+			return float64(60 + 5*(i-440) + j)
+		}
+		return float64(r.IntN(4))
+	}, a)
+	store, kinds := stored(t, a, false), map[bool]int{}
+	b := store.Scratch()
+	for i := range store.NumBlocks() {
+		must.Do(t, store.DecodeBlock(i, b))
+		kinds[len(b.Code) > 0]++
+		for row := range b.Rows() {
+			for col, x := range b.Row(row) {
+				if want := a.At(int(b.FirstRow)+row, int(col)); x != want {
+					t.Fatalf("block %d: %v, want %v", i, x, want)
+				}
+			}
+		}
+	}
+	if store.Values().Coding != csr.Integer || kinds[true] < 2 || kinds[false] == 0 {
+		t.Fatalf("not the case to test: %s, %v", store.Values().Coding, kinds)
+	}
+	for _, text := range []string{"log1p", "normalize=rows,total:10000 · log1p · center=columns", "normalize=rows,l2 · sqrt · center=both", "binary>=3", "log1p · bias=both", "bm25", "ppmi"} {
+		for _, memory := range []int64{0, 103 << 20} {
+			v, m := matrixOf(t, store, text, stream.Options{Width: 800, Memory: memory, Workers: 1})
+			if e := relative(dense(t, m, false), reference(v.pipeline, a)); !(e < 1e-12) {
+				t.Errorf("%s within %d bytes: off by %g", text, memory, e)
+			}
+		}
 	}
 }
 

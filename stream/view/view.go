@@ -30,7 +30,8 @@ type View struct {
 	lead, store int  // ops up to lead change the table, those up to store the values; the rest is in D, E, P and Q
 	values      int  // of the rest, those that change values on which others depend,
 	ofValues    bool // if there are any
-	used        int  // codes of the table, where rows may have tables of their own; 0 where values depend on columns
+	byRow       bool // what is made of a value depends on its row alone: rows may have tables of their own
+	used        int  // then the codes of the table of the source; 0 without
 	scaled      bool // there is a D
 	analytic    bool // ‖B‖ follows from the sums of the last stage
 	rank        int
@@ -94,12 +95,11 @@ func (v *View) form() {
 			v.store = i + 1
 		}
 	}
-	if coded, ok := v.src.(interface{ Values() csr.Values }); ok && len(coded.Values().Table) > 0 {
+	v.byRow = !slices.ContainsFunc(v.ops[v.lead:v.store], func(o op) bool { return !o.ofRow() })
+	if coded, ok := v.src.(interface{ Values() csr.Values }); ok && v.byRow {
 		var table [256]float64
 		copy(table[:], coded.Values().Table)
-		if !slices.ContainsFunc(v.ops[v.lead:v.store], func(o op) bool { return !o.ofRow() }) {
-			v.used = codesOf(&table)
-		}
+		v.used = codesOf(&table)
 	}
 	for i, o := range v.ops[v.store:] {
 		switch o.kind {
@@ -197,10 +197,10 @@ func (v *View) Columns() (e []float64, q [][]float64) {
 func (v *View) Sides() (scaled bool, rank int, bytes int64) { return v.scaled, v.rank, v.bytes() }
 
 // made is how many numbers the values of a block take that are made anew: those of its entries or, if these
-// are no fewer, a table for each of its rows, of step numbers, and what fills up the last one.
-func (v *View) made(rows, nnz int64) (n int64, step int) {
-	if n = rows*int64(v.used) + 256; v.used > 0 && n <= nnz {
-		return n, v.used
+// are no fewer, a table for each of its rows, of step = used numbers, and what fills up the last one.
+func made(rows, nnz int64, used int) (n int64, step int) {
+	if n = rows*int64(used) + 256; used > 0 && n <= nnz {
+		return n, used
 	}
 	return nnz, 0
 }
@@ -210,7 +210,7 @@ func (v *View) DecodedSize(rows, nnz int64) int64 {
 	const some = 1 << 20
 	if coded := v.src.DecodedSize(0, some) < 9*some; v.anew() && coded { // columns and at most a byte
 		const page = 8 << 10
-		n, _ := v.made(rows, nnz)
+		n, _ := made(rows, nnz, v.used)
 		size += (8*n + page - 1) / page * page
 	}
 	return size
@@ -220,7 +220,7 @@ func (v *View) Scratch() *csr.Block {
 	b := v.src.Scratch()
 	if v.anew() && cap(b.Val) == 0 {
 		most := v.src.MaxBlock()
-		n, _ := v.made(most.Rows, most.NNZ)
+		n, _ := made(most.Rows, most.NNZ, v.used)
 		b.Val = make([]float64, 0, n)
 	}
 	return b
@@ -261,7 +261,11 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 		return nil
 	}
 	if dst.Table != nil {
-		n, step := v.made(int64(dst.Rows()), int64(dst.NNZ()))
+		tables := 0
+		if v.byRow {
+			tables = used
+		}
+		n, step := made(int64(dst.Rows()), int64(dst.NNZ()), tables)
 		val := resized(dst.Val, int(n))
 		expand(ops, int(v.src.Cols()), used, dst, val, step)
 		dst.Val, dst.Table, dst.Step = val, nil, step

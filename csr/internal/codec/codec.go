@@ -227,20 +227,48 @@ func AppendIntegers(dst, b []byte) []byte {
 
 // Integers decodes packed numbers, the rest of block.
 func Integers(dst []float64, block *Summed) error {
-	var some [someGaps]uint32
+	return integers(block, len(dst), func(at int, some []uint32) {
+		dst := dst[at:][:len(some)]
+		for i, v := range some {
+			dst[i] = float64(v)
+		}
+	})
+}
+
+// Counts are the numbers that are their own codes; the others of a block have the codes that are left.
+const Counts = 64
+
+// Codes decodes packed numbers, the rest of block, to codes, and returns the numbers of the codes from Counts on, of which there are at most
+// 256 − Counts: with more, there is one more, and dst is of no use.
+func Codes(dst []uint8, block *Summed) (others []float64, err error) {
+	err = integers(block, len(dst), func(at int, some []uint32) {
+		dst := dst[at:][:len(some)]
+		for i, v := range some {
+			if v >= Counts {
+				k := slices.Index(others, float64(v))
+				if k < 0 && len(others) <= 256-Counts {
+					k, others = len(others), append(others, float64(v))
+				}
+				v = uint32(Counts + k)
+			}
+			dst[i] = uint8(v)
+		}
+	})
+	return others, err
+}
+
+// integers decodes n packed numbers, the rest of block, some after the other.
+func integers(block *Summed, n int, take func(at int, some []uint32)) error {
+	var room [someGaps]uint32
 	from := block.Done
-	for len(dst) > 0 {
-		n := min(len(some), len(dst))
-		rest := block.Data[block.Done:]
-		used, err := unpackGroups(block.Level, some[:n], rest, len(rest))
+	for at := 0; at < n; at += len(room) {
+		some, rest := room[:min(len(room), n-at)], block.Data[block.Done:]
+		used, err := unpackGroups(block.Level, some, rest, len(rest))
 		if err != nil {
 			return Shift(err, block.Done-from)
 		}
-		for i, v := range some[:n] {
-			dst[i] = float64(v)
-		}
+		take(at, some)
 		block.UpTo(block.Done + used)
-		dst = dst[n:]
 	}
 	if over := len(block.Data) - block.Done; over > 0 {
 		return Damaged(block.Done-from, "%d bytes too many in packed numbers", over)
