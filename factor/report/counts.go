@@ -113,7 +113,11 @@ func (w *counter) add(b *csr.Block) {
 	switch {
 	case len(b.Code) > 0:
 		for _, c := range b.Code[from:to] {
-			w.codes[c]++
+			if w.fine == nil {
+				w.codes[c]++
+			} else { // a table of the block
+				w.fine[fine(b.Table[c])]++
+			}
 		}
 	case len(b.Val) > 0:
 		for _, x := range b.Val[from:to] {

@@ -86,6 +86,7 @@ func TestCounts(t *testing.T) {
 		"constant": func() float64 { return 3 },
 		"ratings":  func() float64 { return float64(1 + rng.IntN(5)) },
 		"bytes":    func() float64 { return float64(1 + rng.IntN(200)) },
+		"counts":   func() float64 { return math.Floor(math.Exp(5.5 * rng.Float64() * rng.Float64())) },
 		"floats":   func() float64 { return rng.NormFloat64() * math.Pow(10, float64(rng.IntN(9)-4)) },
 		"huge":     func() float64 { return rng.NormFloat64() * math.Pow(10, float64(rng.IntN(120))) },
 	} {
@@ -107,7 +108,11 @@ func TestCounts(t *testing.T) {
 			want.cols[n]++
 		}
 		for _, transposed := range []bool{false, true} {
-			store := csrtest.Build(t, int64(len(cols)), rows, csr.CreateOptions{Transposed: transposed})
+			o := csr.CreateOptions{Transposed: transposed}
+			if name == "counts" {
+				o.Values.Coding = csr.Integer
+			}
+			store := csrtest.Build(t, int64(len(cols)), rows, o)
 			for _, workers := range []int{1, 4} {
 				got := must.Get(countEntries(t.Context(), store, Options{Workers: workers}.withDefaults()))(t)
 				if transposed {
