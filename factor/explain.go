@@ -212,10 +212,9 @@ func (s invented) DecodeBlock(i int, dst *csr.Block) error {
 		}
 		dst.RowPtr = append(dst.RowPtr, uint32(dst.NNZ()))
 	}
-	switch table := s.Values().Table; {
-	case len(table) == 0:
+	if table := s.Values().Table; len(table) == 0 {
 		dst.Val = slices.Repeat([]float64{1}, dst.NNZ())
-	default:
+	} else {
 		dst.Table = new([256]float64)
 		copy(dst.Table[:], table)
 		if dst.Code != nil {

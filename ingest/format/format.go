@@ -1,23 +1,19 @@
 // Package format is the contract between ingest and the formats it reads.
 //
-// A [Format] recognises an input by its first bytes and opens it as a [Reader].
-// A Reader cuts the input into chunks and turns each into a [Batch]: columns of
-// row keys, column keys and values. Keys are ids, integers or texts, unless
-// the Reader declares a shape: then they are indices counted from 0.
+// A [Format] recognises an input by its first bytes and opens it as a [Reader]. A Reader cuts the input into chunks and turns
+// each into a [Batch]: columns of row keys, column keys and values. Keys are ids, integers or texts, unless the Reader declares
+// a shape: then they are indices counted from 0.
 //
-// An [Input] is a stream of uncompressed bytes. Where it is a regular file that
-// is not compressed it has an [io.ReaderAt] and a size as well, for formats that
-// begin at their end or jump.
+// An [Input] is a stream of uncompressed bytes. Where it is a regular file that is not compressed it has an [io.ReaderAt] and a
+// size as well, for formats that begin at their end or jump.
 //
-// One goroutine calls Next; workers call Parse for distinct chunks at the same
-// time; Check sees the batches in order of the input. An ingest that is resumed
-// opens the input again and calls Seek with the End of the last chunk it has kept.
+// One goroutine calls Next; workers call Parse for distinct chunks at the same time; Check sees the batches in order of the
+// input. An ingest that is resumed opens the input again and calls Seek with the End of the last chunk it has kept.
 //
-// To add a format: a folder with a Format, and its line in package all. What can be chosen for it alone is an argument of
-// what makes its Format, as of delimited.Format. A Reader that knows
-// names of columns or a number of entries is a [Describer] as well. What is
-// wrong with an input is a *[ParseError] that wraps one of the package's Err variables
-// or an error of the format's own.
+// To add a format: a folder with a Format, and its line in package all. What can be chosen for it alone is an argument of what
+// makes its Format, as of delimited.Format. A Reader that knows names of columns or a number of entries is a [Describer] as
+// well. What is wrong with an input is a *[ParseError] that wraps one of the package's Err variables or an error of the
+// format's own.
 package format
 
 import (

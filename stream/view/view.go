@@ -31,7 +31,7 @@ type View struct {
 	values      int  // of the rest, those that change values on which others depend,
 	ofValues    bool // if there are any
 	byRow       bool // what is made of a value depends on its row alone: rows may have tables of their own
-	used        int  // then the codes of the table of the source; 0 without
+	used        int  // codes of the table of the source; 0 without
 	scaled      bool // there is a D
 	analytic    bool // ‖B‖ follows from the sums of the last stage
 	rank        int
@@ -96,7 +96,7 @@ func (v *View) form() {
 		}
 	}
 	v.byRow = !slices.ContainsFunc(v.ops[v.lead:v.store], func(o op) bool { return !o.ofRow() })
-	if coded, ok := v.src.(interface{ Values() csr.Values }); ok && v.byRow {
+	if coded, ok := v.src.(interface{ Values() csr.Values }); ok && len(coded.Values().Table) > 0 {
 		var table [256]float64
 		copy(table[:], coded.Values().Table)
 		v.used = codesOf(&table)
@@ -198,8 +198,8 @@ func (v *View) Sides() (scaled bool, rank int, bytes int64) { return v.scaled, v
 
 // made is how many numbers the values of a block take that are made anew: those of its entries or, if these
 // are no fewer, a table for each of its rows, of step = used numbers, and what fills up the last one.
-func made(rows, nnz int64, used int) (n int64, step int) {
-	if n = rows*int64(used) + 256; used > 0 && n <= nnz {
+func (v *View) made(rows, nnz int64, used int) (n int64, step int) {
+	if n = rows*int64(used) + 256; v.byRow && used > 0 && n <= nnz {
 		return n, used
 	}
 	return nnz, 0
@@ -210,7 +210,7 @@ func (v *View) DecodedSize(rows, nnz int64) int64 {
 	const some = 1 << 20
 	if coded := v.src.DecodedSize(0, some) < 9*some; v.anew() && coded { // columns and at most a byte
 		const page = 8 << 10
-		n, _ := made(rows, nnz, v.used)
+		n, _ := v.made(rows, nnz, v.used)
 		size += (8*n + page - 1) / page * page
 	}
 	return size
@@ -220,7 +220,7 @@ func (v *View) Scratch() *csr.Block {
 	b := v.src.Scratch()
 	if v.anew() && cap(b.Val) == 0 {
 		most := v.src.MaxBlock()
-		n, _ := made(most.Rows, most.NNZ, v.used)
+		n, _ := v.made(most.Rows, most.NNZ, v.used)
 		b.Val = make([]float64, 0, n)
 	}
 	return b
@@ -241,11 +241,17 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 	if err := v.src.DecodeBlock(i, dst); err != nil {
 		return err
 	}
-	used := 0
-	if dst.Table != nil {
-		used = codesOf(dst.Table)
+	if dst.Table == nil {
+		ops := v.ops[:v.store]
+		for i := range dst.Rows() {
+			lo, hi := dst.RowPtr[i], dst.RowPtr[i+1]
+			r := row{at: dst.FirstRow + int64(i), n: int(v.src.Cols()), val: dst.Val[lo:hi], d: 1}
+			runBlock(ops, len(ops), dst, lo, hi, &r)
+		}
+		return nil
 	}
-	if dst.Table != nil && v.lead > 0 {
+	used := codesOf(dst.Table)
+	if v.lead > 0 {
 		t := v.table.Load()
 		if t == nil || t.from != dst.Table {
 			t = &mapping{dst.Table, mappedTable(dst.Table, v.ops[:v.lead])}
@@ -254,33 +260,18 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 		dst.Table = &t.to
 	}
 	ops := v.ops[v.lead:v.store]
-	if dst.Table == nil {
-		ops = v.ops[:v.store]
-	}
 	if len(ops) == 0 {
 		return nil
 	}
-	if dst.Table != nil {
-		tables := 0
-		if v.byRow {
-			tables = used
+	n, step := v.made(int64(dst.Rows()), int64(dst.NNZ()), used)
+	val := resized(dst.Val, int(n))
+	expand(ops, int(v.src.Cols()), used, dst, val, step)
+	dst.Val, dst.Table, dst.Step = val, nil, step
+	if step == 0 {
+		dst.Code = dst.Code[:0]
+		if kept {
+			dst.Code = nil
 		}
-		n, step := made(int64(dst.Rows()), int64(dst.NNZ()), tables)
-		val := resized(dst.Val, int(n))
-		expand(ops, int(v.src.Cols()), used, dst, val, step)
-		dst.Val, dst.Table, dst.Step = val, nil, step
-		if step == 0 {
-			dst.Code = dst.Code[:0]
-			if kept {
-				dst.Code = nil
-			}
-		}
-		return nil
-	}
-	for i := range dst.Rows() {
-		lo, hi := dst.RowPtr[i], dst.RowPtr[i+1]
-		r := row{at: dst.FirstRow + int64(i), n: int(v.src.Cols()), val: dst.Val[lo:hi], d: 1}
-		runBlock(ops, len(ops), dst, lo, hi, &r)
 	}
 	return nil
 }

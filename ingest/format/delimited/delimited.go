@@ -1,26 +1,22 @@
-// Package delimited reads text of one entry a line: a user, an item and perhaps
-// a value; without values every entry is 1.
+// Package delimited reads text of one entry a line: a user, an item and perhaps a value; without values every entry is 1.
 //
-// All lines of an input have as many fields as the first one and the same separator.
-// Values are numbers, or true and false. What databases and pandas write for an id that is not known is a bad line.
-// Blanks around fields are dropped; with a separator of one byte,
-// a field may be in double quotes (RFC 4180), but not run over a line end.
-// Lines at the very beginning that begin with "# " or "% " are comments.
+// All lines of an input have as many fields as the first one and the same separator. Values are numbers, or true and false.
+// What databases and pandas write for an id that is not known is a bad line. Blanks around fields are dropped; with a separator
+// of one byte, a field may be in double quotes (RFC 4180), but not run over a line end. Lines at the very beginning that begin
+// with "# " or "% " are comments.
 //
-// Which column is which is told by Input.Columns, else by the names in the header, in any order
-// (package roles). Without a header the first three columns are user, item
-// and value, a fourth one a time; a further header, as of files joined, is left out. Times are
-// read (format.ParseTime) where Input.Times asks for them, else not looked at.
+// Which column is which is told by Input.Columns, else by the names in the header, in any order (package roles). Without a
+// header the first three columns are user, item and value, a fourth one a time; a further header, as of files joined, is left
+// out. Times are read (format.ParseTime) where Input.Times asks for them, else not looked at.
 //
-// Nothing is guessed that the input does not tell: whether a first line of texts above
-// texts is a header, which of two columns is the value, or what more than three columns
-// without names are. That is a format.AmbiguityError.
+// Nothing is guessed that the input does not tell: whether a first line of texts above texts is a header, which of two columns
+// is the value, or what more than three columns without names are. That is a format.AmbiguityError.
 //
-// Each input has its own separator and header. The inputs have to agree: on names, if they have
-// them, and on whether there are values; one without a header goes on with the columns of the one before.
+// Each input has its own separator and header. The inputs have to agree: on names, if they have them, and on whether there are
+// values; one without a header goes on with the columns of the one before.
 //
-// Text separated by blanks whose first line counts the lines behind it is
-// taken for a Matrix Market file without its banner and refused, unless the format is named.
+// Text separated by blanks whose first line counts the lines behind it is taken for a Matrix Market file without its banner and
+// refused, unless the format is named.
 package delimited
 
 import (

@@ -1,29 +1,25 @@
 // Package kernel is the arithmetic of one block of rows of a sparse matrix.
 //
-// The three operations work on a block of rows a₀ … a_{m−1} of A, decoded to
-// compressed sparse rows, and on dense blocks with l columns:
+// The three operations work on a block of rows a₀ … a_{m−1} of A, decoded to compressed sparse rows, and on dense blocks with l
+// columns:
 //
 //	Gram:        y += Σ_r a_r (a_rᵀ X)    y, x: n×l
 //	Mul:         w_r = a_rᵀ X             w: m×l, x: n×l
 //	MulTransAdd: y += Σ_r a_r w_rᵀ        y: n×l, w: m×l
 //
-// The long-lived blocks x and y are in panels ([Width], [Pack], [Unpack]): an
-// entry of A costs one contiguous dot or axpy of at most 16 numbers, and what
-// the rows of A touch again and again is as small as it can be. w is row-major.
+// The long-lived blocks x and y are in panels ([Width], [Pack], [Unpack]): an entry of A costs one contiguous dot or axpy of at
+// most 16 numbers, and what the rows of A touch again and again is as small as it can be. w is row-major.
 //
-// Preconditions, which callers must have proved (csr.Store.DecodeBlock does):
-// Ptr is non-decreasing, the columns of a row ascend strictly, every column is
-// below n. No two slices overlap.
+// Preconditions, which callers must have proved (csr.Store.DecodeBlock does): Ptr is non-decreasing, the columns of a row
+// ascend strictly, every column is below n. No two slices overlap.
 //
 // # Bits
 //
-// The result is a function of the arguments and of the [cpu.Level] alone: same bits
-// on every call, in whichever form the rows are given, and for each column whatever the others are. Gram gives the bits of Mul followed by MulTransAdd.
-// AVX2 and AVX-512 give the same bits: they sum in the same order and both
-// fuse multiply-add. The portable level sums in another order and fuses where the
-// compiler does (arm64, ppc64, riscv64, s390x, not amd64), so its last bits
-// differ from theirs and from one architecture to another. Each level is within
-// 4·(nnz(a_r)+2)·ε·Σ|a||x| of the plain loops, elementwise.
+// The result is a function of the arguments and of the [cpu.Level] alone: same bits on every call, in whichever form the rows
+// are given, and for each column whatever the others are. Gram gives the bits of Mul followed by MulTransAdd. AVX2 and AVX-512
+// give the same bits: they sum in the same order and both fuse multiply-add. The portable level sums in another order and fuses
+// where the compiler does (arm64, ppc64, riscv64, s390x, not amd64), so its last bits differ from theirs and from one
+// architecture to another. Each level is within 4·(nnz(a_r)+2)·ε·Σ|a||x| of the plain loops, elementwise.
 package kernel
 
 //go:generate go run -C _gen . -out ../avx_amd64.s -stubs ../avx_amd64.go -pkg kernel

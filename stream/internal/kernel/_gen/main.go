@@ -1,21 +1,18 @@
 // Command _gen writes the amd64 kernels of the package above: see panel.go there.
 //
-// A kernel handles one panel of adjacent columns of the dense blocks, one
-// sparse row after another:
+// A kernel handles one panel of adjacent columns of the dense blocks, one sparse row after another:
 //
 //	mul:  w_r = Σ_p val_p · x[col_p]       accumulated in registers
 //	add:  y[col_p] += val_p · w_r          w_r held in registers
 //
-// Row r has the entries lo[r] ≤ p < hi[r]: a column index of 32 bits or 16, and
-// a value, or the byte of its place in the table, or nothing where all have the
-// first value of the table: form says which, by its place in forms. There is one row at least. The rows of x, y and
-// w have exactly the panel's width. last is the index of the last entry of col:
-// it bounds what may be looked at ahead of time; −1 forbids that altogether.
+// Row r has the entries lo[r] ≤ p < hi[r]: a column index of 32 bits or 16, and a value, or the byte of its place in the table,
+// or nothing where all have the first value of the table: form says which, by its place in forms. There is one row at least.
+// The rows of x, y and w have exactly the panel's width. last is the index of the last entry of col: it bounds what may be
+// looked at ahead of time; −1 forbids that altogether.
 //
-// The order of summation is the same in all kernels: mul takes the entries of a
-// row in rounds of four, then at most one of two and one of one, adds entry i of
-// a round to sum i mod chains, and at the end one sum to the other. A column therefore
-// has the same bits whatever the width of the panel and of the registers.
+// The order of summation is the same in all kernels: mul takes the entries of a row in rounds of four, then at most one of two
+// and one of one, adds entry i of a round to sum i mod chains, and at the end one sum to the other. A column therefore has the
+// same bits whatever the width of the panel and of the registers.
 package main
 
 import . "github.com/mmcloughlin/avo/build"
