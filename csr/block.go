@@ -69,6 +69,12 @@ func (b *Block) value(p uint32) float64 {
 	return b.Table[0]
 }
 
+// Size is the memory that the slices of the block, and a table of its own, take in bytes.
+func (b *Block) Size() int64 {
+	const most = 6 // slices, each rounded up to a page
+	return int64(4*(cap(b.RowPtr)+cap(b.Col))+2*cap(b.Col16)+cap(b.Code)+8*(cap(b.Val)+maxDict)) + most<<13
+}
+
 func (b *Block) empty() {
 	b.RowPtr, b.Col16, b.Col, b.Code, b.Val, b.Step = b.RowPtr[:0], b.Col16[:0], b.Col[:0], b.Code[:0], b.Val[:0], 0
 }
@@ -187,12 +193,9 @@ func (d *valueDecoder) decode(dst *Block, nnz int, block *codec.Summed) error {
 			dst.Code = resized(dst.Code, nnz)
 			others, err := codec.Codes(dst.Code, block)
 			if len(others) <= maxDict-codec.Counts {
-				dst.Table = &d.table
-				if len(others) > 0 {
-					own := d.table
-					copy(own[codec.Counts:], others)
-					dst.Table = &own
-				}
+				own := d.table
+				copy(own[codec.Counts:], others)
+				dst.Table = &own
 				return err
 			}
 			*block, dst.Code = before, dst.Code[:0]

@@ -99,6 +99,7 @@ func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err 
 	start := time.Now()
 	m.bytesRead.Store(0)
 	m.fetch.Store(0)
+	m.keepMore()
 	err = m.run(ctx, p, l)
 	if fault := m.kept(); err == nil {
 		err = fault
@@ -106,6 +107,23 @@ func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err 
 	cost.BytesRead, cost.Wait = m.bytesRead.Load(), time.Duration(m.fetch.Load()/int64(m.plan.Workers))
 	cost.Multiply = max(0, time.Since(start)-cost.Wait)
 	return cost, err
+}
+
+// keepMore has the pass keep further blocks where those that are kept take less memory than was planned.
+func (m *Matrix) keepMore() {
+	left := m.plan.ResidentBytes
+	for _, b := range m.resident {
+		if b == nil {
+			return // in the first pass
+		}
+		left -= b.Size()
+	}
+	for n := len(m.resident); n < m.plan.Blocks; n++ {
+		if left -= decodedBytes(m.src, n); left < 0 {
+			return
+		}
+		m.resident = append(m.resident, nil)
+	}
 }
 
 func rowsOf(b *csr.Block) kernel.Rows {

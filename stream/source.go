@@ -28,7 +28,7 @@
 //
 // [New] plans before anything is read: accumulators, scratch for the blocks in flight, both allocated once and as large as they
 // get, spans of the store that are read ahead, some garbage, and, with what is left of the budget, blocks kept decoded from the
-// first pass on, at 2 to 12 bytes an entry (csr.Block). A budget that cannot work is refused with the numbers ([BudgetError]).
+// first pass on, at 2 to 13 bytes an entry (csr.Block). A budget that cannot work is refused with the numbers ([BudgetError]).
 //
 // Where even the vectors are too large, they lie in a solver.Space, in files for example, and are gone through window by
 // window. With memory for the sums of fewer columns than a pass has, the matrix is read several times, for some columns each.

@@ -343,6 +343,37 @@ func TestResidentBlocksAreReadOnce(t *testing.T) {
 	}
 }
 
+// frugal is a disk whose blocks take a third of what they are planned with.
+type frugal struct{ *disk }
+
+func (f frugal) DecodedSize(rows, nnz int64) int64 { return 3 * f.disk.DecodedSize(rows, nnz) }
+
+// More blocks are kept, pass by pass, where they take less than was planned: within the budget, and with the same bits.
+func TestBlocksThatTakeLess(t *testing.T) {
+	a := randomCSR(6, 40_000, 200, 0.2)
+	src := frugal{&disk{inMemory: newInMemory(a, 2000, 1<<16), failAt: -1}}
+	want := everything(t, mustNew(t, src, Options{Workers: 2, Width: 3}), 200, 40_000, 3)
+	half := mustNew(t, src, Options{Workers: 2, Width: 3}).Plan().Total() - residentBytes(src, src.NumBlocks())/2
+	m := mustNew(t, src, Options{Workers: 2, Width: 3, Memory: half})
+	planned := m.Plan().Resident
+	for range 4 {
+		if got := everything(t, m, 200, 40_000, 3); !slices.Equal(got, want) {
+			t.Errorf("other bits with %d of %d blocks kept", len(m.resident), src.NumBlocks())
+		}
+	}
+	var kept int64
+	for _, b := range m.resident {
+		kept += b.Size()
+	}
+	if len(m.resident) < planned*3/2 || len(m.resident) > src.NumBlocks() || kept > m.Plan().ResidentBytes {
+		t.Errorf("%d blocks of %d planned, in %d bytes of %d", len(m.resident), planned, kept, m.Plan().ResidentBytes)
+	}
+	src.decoded.Store(0)
+	if err := m.apply(t.Context(), mat.NewDense(200, 1, nil), randomDense(1, 200, 1)); err != nil || src.decoded.Load() > int64(src.NumBlocks()-planned*3/2) {
+		t.Errorf("%d blocks were decoded again: %v", src.decoded.Load(), err)
+	}
+}
+
 func TestBudget(t *testing.T) {
 	src := newDisk(randomCSR(6, 4000, 30, 0.2))
 	least := mustNew(t, src, Options{Workers: 1, Width: 4}).Plan()

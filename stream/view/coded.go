@@ -27,9 +27,6 @@ func codesOf(table *[256]float64) (used int) {
 	return used
 }
 
-// few is how many values a table has at most that is taken as it is, without a look at which of them occur.
-const few = 16
-
 // expand sets val to what ops make of the coded values of a block, of which used are in its table, or, with step, to a table of
 // each row: one with fewer entries than that has their values, and other codes.
 func expand(ops []op, n, used int, b *csr.Block, val []float64, step int) {
@@ -37,7 +34,7 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64, step int) {
 	for shared < len(ops) && ops[shared].ofRow() {
 		shared++
 	}
-	sparse := used > few && shared == len(ops) // of a table only what the row has is computed
+	sparse := used > 16 && shared == len(ops) // of a larger table only what the row has is computed
 	var table, logs [256]float64
 	if shared == 0 && ops[0].kind == ppmi { // of the block, not of each row
 		for k, v := range b.Table[:used] {
