@@ -71,8 +71,7 @@ func (b *Block) value(p uint32) float64 {
 
 // Size is the memory that the slices of the block, and a table of its own, take in bytes.
 func (b *Block) Size() int64 {
-	const most = 6 // slices, each rounded up to a page
-	return int64(4*(cap(b.RowPtr)+cap(b.Col))+2*cap(b.Col16)+cap(b.Code)+8*(cap(b.Val)+maxDict)) + most<<13
+	return int64(4*(cap(b.RowPtr)+cap(b.Col))+2*cap(b.Col16)+cap(b.Code)+8*(cap(b.Val)+maxDict)) + 6<<13 // each rounded up to a page
 }
 
 func (b *Block) empty() {

@@ -111,11 +111,13 @@ const usualPassCost = 32 * time.Millisecond
 // defaultGroups is enough for a handful of workers.
 const defaultGroups = 16
 
-// known is an error if the name is of no engine.
+// known is an error if the name is of no engine, or has no number of groups.
 func (o *engineOptions) known(cmd *cobra.Command) error {
 	kind, rest, _ := strings.Cut(o.name, ":")
 	module, starts := engineModule(o.name)
 	switch {
+	case o.groups < 0:
+		return ui.Usagef(cmd, "--groups %d: want a number of groups, or 0 for as many as is usual", o.groups)
 	case kind == "command" && strings.TrimSpace(rest) == "":
 		return ui.Usagef(cmd, "--engine %s: name the program, as in command:gdsvd worker", o.name)
 	case kind != "command" && o.name != "local" && (module == "" || !starts && rest == "//"):
@@ -138,8 +140,6 @@ func (o *engineOptions) options(cmd *cobra.Command, fsys vfs.FS) (*remote.Option
 	switch {
 	case o.shared == "":
 		return nil, ui.Usagef(cmd, "--engine %s needs a folder or bucket that all workers see: give it with --shared", o.name)
-	case o.groups < 0:
-		return nil, ui.Usagef(cmd, "--groups %d: want a number of groups, or 0 for %d", o.groups, defaultGroups)
 	case o.processes < 1, o.processes > 1 && kind != "command":
 		return nil, ui.Usagef(cmd, "--processes %d: want one or more, with --engine command", o.processes)
 	case o.timeout < 0:

@@ -153,6 +153,7 @@ func TestEngineUsage(t *testing.T) {
 		{svd("--engine", "dask://", "--shared", dir), `--engine dask://: choose local, `},
 		{[]string{"plan", store, "-k", "2", "--engine", "flink://x", "--workers", "2"}, `--engine flink://x: choose local, `},
 		{svd("--engine", "local", "--shared", dir, "--groups", "-1"), `--groups -1: want a number of groups`},
+		{[]string{"plan", store, "-k", "2", "--engine", "local", "--workers", "2", "--groups", "-1"}, `--groups -1: want a number of groups`},
 		{svd("--engine", "local", "--shared", dir, "--processes", "2"), `--processes 2: want one or more, with --engine command`},
 		{svd("--engine", "local", "--shared", dir, "--pass-cost", "-1s"), `--pass-cost -1s: want a time`},
 		{svd("--engine", "local", "--shared", dir, "--init", "x"), `--engine local takes no --init`},

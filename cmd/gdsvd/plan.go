@@ -1,12 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,28 +37,31 @@ func (a *app) planCommand() *cobra.Command {
 		if err := a.checkRun(cmd, &o); err != nil {
 			return err
 		}
-		workers, cost := in.Workers, engineCost{}
+		workers, cost, most := 0, engineCost{}, in.Memory
 		if o.engine.name != "" {
 			if err := o.engine.known(cmd); err != nil {
 				return err
 			}
-			if workers < 1 {
+			if workers = in.Workers; workers < 1 {
 				return ui.Usagef(cmd, "--engine %s: say how many workers it has with --workers", o.engine.name)
 			}
 			if in.Workers = 0; !cmd.Flags().Changed("memory") {
-				in.Memory = 0 // what svd takes: it has all its vectors in memory
+				most = 0 // what svd takes: it has all its vectors in memory
 			}
-			o.Remote, o.PassCost = &remote.Options{Groups: cmp.Or(o.engine.groups, 3*workers)}, o.engine.pass // the choice of a method takes it, the same of every engine
+			for name, value := range map[string]string{"groups": strconv.Itoa(3 * workers), "shared": storeName(out, inputs) + ".shared"} {
+				if now := cmd.Flags().Lookup(name).Value.String(); now == "" || now == "0" {
+					_ = cmd.Flags().Set(name, value) // which the commands have, too
+				}
+			}
+			o.Remote, o.PassCost = &remote.Options{Groups: o.engine.groups}, o.engine.pass // the choice of a method takes it, the same of every engine
 			cost, o.Workers = o.engine.forecast(workers)
 			if cmd.Flags().Changed("pass-cost") {
 				cost.pass = o.engine.pass.Seconds()
 			}
-		} else {
-			workers = 0
 		}
 		w := way{workers: workers, cost: cost, bucket: strings.HasPrefix(o.engine.shared, "s3://"), app: a, cmd: cmd, inputs: inputs, out: out, ingest: in, factor: o.Options, format: format}
 		w.ingest.FS, w.ingest.Stdin, w.ingest.Transport, w.ingest.Log = a.fsys, a.stdin, a.net, a.display.Logger()
-		w.factor.Methods, w.factor.FS, w.factor.Memory = a.methods, a.fsys, a.budget(in.Memory)
+		w.factor.Methods, w.factor.FS, w.factor.Memory = a.methods, a.fsys, a.budget(most)
 		r, err := w.plan(cmd.Context())
 		if err != nil {
 			err = toldIngest(cmd, err)

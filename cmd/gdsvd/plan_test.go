@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/plan"
 )
 
@@ -50,6 +52,25 @@ func TestPlanIsKept(t *testing.T) {
 				t.Errorf("%s took %d bytes on disk and %d in memory; told were %+v", s.Name, did.Bytes, did.Peak, s)
 			}
 		}
+	}
+}
+
+// TestPlanOfAnEngineIsKept: the commands work as they are told, with as many groups.
+func TestPlanOfAnEngineIsKept(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "m.csr")
+	must(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 600, Items: 200, Ratings: 20_000, Seed: 1}), "-o", store)
+	t.Chdir(filepath.Dir(store))
+	var p planned
+	decode(t, must(t, "plan", "--json", "m.csr", "-k", "5", "--engine", "local", "--workers", "2", "--export", "none"), &p)
+	for _, s := range p.Steps {
+		for _, c := range s.Commands {
+			must(t, append(c[1:], "-q")...)
+		}
+	}
+	var r factor.Result
+	b, err := os.ReadFile("m.svd/result.json")
+	if err = errors.Join(err, json.Unmarshal(b, &r)); err != nil || r.Engine == nil || r.Engine.Groups != min(6, p.Tasks.Groups) {
+		t.Errorf("%+v for %+v: %v", r.Engine, p.Tasks, err)
 	}
 }
 

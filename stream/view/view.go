@@ -242,11 +242,10 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 		return err
 	}
 	if dst.Table == nil {
-		ops := v.ops[:v.store]
 		for i := range dst.Rows() {
 			lo, hi := dst.RowPtr[i], dst.RowPtr[i+1]
 			r := row{at: dst.FirstRow + int64(i), n: int(v.src.Cols()), val: dst.Val[lo:hi], d: 1}
-			runBlock(ops, len(ops), dst, lo, hi, &r)
+			runBlock(v.ops[:v.store], v.store, dst, lo, hi, &r)
 		}
 		return nil
 	}
