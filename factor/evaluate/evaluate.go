@@ -302,7 +302,7 @@ func (e *evaluation) view(ctx context.Context, v View) error {
 			continue
 		}
 		some := *f
-		some.Sigma = f.Sigma[:k]
+		some.Sigma = f.Sigma[:min(k, len(f.Sigma))]
 		if err := e.list(ctx, m, &some, by); err != nil {
 			return err
 		}

@@ -238,7 +238,7 @@ func (e *evaluation) predict(errors [][2]float64, models []*Model, rest float64,
 			if model.terms < j {
 				sum, j = 0, 0
 			}
-			for row := v.RawRowView(int(col)); j < model.terms; j++ {
+			for row := v.RawRowView(int(col)); j < min(model.terms, len(row)); j++ {
 				sum += q[j] * row[j]
 			}
 		}

@@ -64,7 +64,7 @@ func Of(r *factor.Result) (*Factorisation, error) {
 		return nil, fmt.Errorf("%s has eigenpairs: scores are made of singular triplets", r.Dir())
 	}
 	f := &Factorisation{Rows: r.Rows, Cols: r.Cols, U: r.ReadU, V: r.ReadV}
-	for _, s := range r.Sigma {
+	for _, s := range r.Sigma[:min(len(r.Sigma), max(1, r.Rank))] { // vectors of 0 are any that are orthogonal
 		f.Sigma = append(f.Sigma, float64(s))
 	}
 	if r.View != nil {

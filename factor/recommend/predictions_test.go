@@ -13,7 +13,49 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/stream/view"
 )
+
+// Vectors whose value is 0 are any that are orthogonal to the others: no score depends on them.
+func TestVectorsOfZero(t *testing.T) {
+	entries := make([][]csrtest.Entry, 6)
+	for i := range entries {
+		for _, j := range [][]uint32{{1, 2, 4, 5}, {0, 1, 3}}[i%2] {
+			entries[i] = append(entries[i], csrtest.Entry{Col: j, Val: 1})
+		}
+	}
+	store := csrtest.Build(t, 6, entries, csr.CreateOptions{})
+	p, err := view.Parse("recsys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []Item
+	for k := 2; k <= 4; k++ {
+		for seed := range uint64(3) {
+			r, err := factor.Run(t.Context(), store, factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: k, Seed: seed + 1, View: p})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := Of(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Rows(t.Context(), f, store, Options{N: 6, Rows: []int64{0}}, func(_ int64, items []Item) error {
+				if want == nil {
+					want = slices.Clone(items)
+				}
+				for i, item := range items {
+					if math.Abs(item.Score-want[i].Score) > 1e-12 {
+						t.Errorf("k = %d, seed %d: %v, want %v", k, seed+1, items, want)
+					}
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
 
 // The scores of a completion are the entries that it predicts, biases included.
 func TestPredictions(t *testing.T) {
