@@ -1,7 +1,9 @@
 package view
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -60,16 +62,15 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64, step int) {
 		if len(b.Code) > 0 {
 			code = b.Code[lo:hi]
 		}
+		top := used // of the codes of the row
 		if sparse && code != nil {
 			clear(table[:used])
-			for _, c := range code {
-				table[c] = b.Table[c]
-			}
+			top = some(&table, b.Table, code)
 		} else {
 			copy(table[:used], b.Table[:used]) // the others are 0
 		}
 		for k := range ops[:shared] {
-			ops[k].ofTable(table[:used], &table, code, int(hi-lo), n)
+			ops[k].ofTable(table[:top], &table, code, int(hi-lo), n)
 		}
 		if shared > 0 && shared < len(ops) && ops[shared].kind == ppmi {
 			for k, v := range table[:used] {
@@ -87,6 +88,33 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64, step int) {
 			lookUp(r.val, code, &table)
 		}
 	}
+}
+
+// some copies the values that codes stand for, and returns a bound of these codes.
+func some(to, from *[256]float64, code []uint8) (top int) {
+	var seen, over uint64 // which are below 64, and the bits of all
+	rest := code
+	for ; len(rest) >= 8; rest = rest[8:] {
+		x := binary.LittleEndian.Uint64(rest)
+		over |= x
+		seen |= 1<<(x&63) | 1<<(x>>8&63) | 1<<(x>>16&63) | 1<<(x>>24&63) | 1<<(x>>32&63) | 1<<(x>>40&63) | 1<<(x>>48&63) | 1<<(x>>56&63)
+	}
+	for _, c := range rest {
+		over |= uint64(c)
+		seen |= 1 << (c & 63)
+	}
+	if over&0xc0c0c0c0c0c0c0c0 != 0 {
+		for _, c := range code {
+			to[c] = from[c]
+			top = max(top, int(c)+1)
+		}
+		return top
+	}
+	for top = bits.Len64(seen); seen != 0; seen &= seen - 1 {
+		c := bits.TrailingZeros64(seen)
+		to[c] = from[c]
+	}
+	return top
 }
 
 // lookUp sets val to the values that codes stand for; all are the first without codes.
