@@ -24,6 +24,7 @@ type OpenOptions struct {
 	// Missing says that the caller tells missing entries from numbers: see Store.Missing. Without it a store that has
 	// some is [ErrMissing].
 	Missing bool
+	Name    string // what Path returns: of a store that is made for one run, what it is made of; "": the path
 }
 
 // Store is a store opened for reading. It is safe for concurrent use; Close
@@ -31,6 +32,7 @@ type OpenOptions struct {
 type Store struct {
 	fs       vfs.FS
 	path     string
+	name     string // for people
 	manifest *Manifest
 	size     int64
 	shards   []*shard
@@ -51,7 +53,7 @@ func Open(path string, o OpenOptions) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{fs: o.FS, path: path, manifest: m, size: size, dec: newValueDecoder(m.Values)}
+	s := &Store{fs: o.FS, path: path, name: o.Name, manifest: m, size: size, dec: newValueDecoder(m.Values)}
 	if !o.Missing {
 		if err := s.NoMissing(); err != nil {
 			return nil, err
@@ -185,8 +187,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Path is where the store was opened.
-func (s *Store) Path() string { return s.path }
+// Path is where the store was opened, or its OpenOptions.Name.
+func (s *Store) Path() string { return cmp.Or(s.name, s.path) }
 
 // Missing is the value that stands for entries that are not known; ok is false where there are none.
 func (s *Store) Missing() (value float64, ok bool) {

@@ -204,7 +204,7 @@ func (s *Settings) UnmarshalJSON(text []byte) error {
 
 // StoreRef is the store that a result is of.
 type StoreRef struct {
-	Path        string `json:"path"`        // path of the store
+	Path        string `json:"path"`        // path of the store, or the input that the store of the run was made of, `-` for standard input
 	Fingerprint string `json:"fingerprint"` // fingerprint of the matrix, 64 hex digits
 }
 

@@ -91,7 +91,7 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions) (_ *factor.Result, err error) {
 	o.Memory = a.budget(o.Memory)
 	defer heap.Limit(heap.Unplanned(o.Memory))()
-	store, err := a.openFor(cmd, path, o.Options)
+	store, err := a.openFor(cmd, path, "", o.Options)
 	if err != nil {
 		return nil, err
 	}

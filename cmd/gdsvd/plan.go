@@ -142,7 +142,7 @@ func (w *way) plan(ctx context.Context) (*planned, error) {
 	var in plan.Input
 	if r.Exists {
 		r.Store = w.inputs[0]
-		store, err := w.openFor(w.cmd, r.Store, w.factor)
+		store, err := w.openFor(w.cmd, r.Store, "", w.factor)
 		if err != nil {
 			return nil, err
 		}

@@ -102,7 +102,7 @@ func (a *app) withNew(cmd *cobra.Command, inputs []string, o foldin.Options, do 
 			return err
 		}
 	}
-	store, err := a.openSeen(path, true)
+	store, err := a.openSeen(path, csr.OpenOptions{Missing: true, Name: strings.Join(inputs, " ")})
 	if err != nil {
 		return err
 	}

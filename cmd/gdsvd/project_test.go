@@ -35,6 +35,9 @@ func TestUseOfResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := must(t, "project", at("out"), at("new.csv"), "-o", at("x"))
+	if b, err := os.ReadFile(filepath.Join(at("x"), "projection.json")); !bytes.Contains(b, []byte(`"path": "`+at("new.csv")+`"`)) {
+		t.Errorf("%s, %v: the input is not named", b, err)
+	}
 	for _, want := range []string{"2 rows in 3 components are in " + at("x"), "1 of 3 columns are not in the matrix, and their 1 entries are left out: unknown"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q, want %s", out, want)

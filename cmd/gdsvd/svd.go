@@ -223,7 +223,7 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 	o.Memory = a.budget(o.Memory)
 	defer heap.Limit(heap.Unplanned(o.Memory))()
 	defer heap.CollectLate(heap.Garbage / 8)()
-	store, err := a.openFor(cmd, path, o)
+	store, err := a.openFor(cmd, path, cmd.Flags().Arg(0), o)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +272,7 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 // explain prints how a run would go. Nothing is written.
 func (a *app) explain(cmd *cobra.Command, path string, o factor.Options) error {
 	o.Memory, o.Methods, o.FS = a.budget(o.Memory), a.methods, a.fsys
-	store, err := a.openFor(cmd, path, o)
+	store, err := a.openFor(cmd, path, "", o)
 	if err != nil {
 		return err
 	}
@@ -281,11 +281,12 @@ func (a *app) explain(cmd *cobra.Command, path string, o factor.Options) error {
 }
 
 // openStore opens a store. What is a result instead is called one.
-func (a *app) openStore(path string) (*csr.Store, error) { return a.openSeen(path, false) }
+func (a *app) openStore(path string) (*csr.Store, error) { return a.openSeen(path, csr.OpenOptions{}) }
 
 // openSeen is openStore for those that may tell missing entries from numbers.
-func (a *app) openSeen(path string, missing bool) (*csr.Store, error) {
-	store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys, Missing: missing})
+func (a *app) openSeen(path string, o csr.OpenOptions) (*csr.Store, error) {
+	o.FS = a.fsys
+	store, err := csr.Open(path, o)
 	if errors.Is(err, csr.ErrNotStore) {
 		if _, err := a.fsys.Stat(filepath.Join(path, factor.ResultFile)); err == nil {
 			return nil, fmt.Errorf("open store: %s: %w: it is a result, made by \"gdsvd svd\"; name the store it was made from", path, csr.ErrNotStore)
@@ -294,9 +295,9 @@ func (a *app) openSeen(path string, missing bool) (*csr.Store, error) {
 	return store, err
 }
 
-// openFor opens a store that has as many triplets as are asked for.
-func (a *app) openFor(cmd *cobra.Command, path string, o factor.Options) (*csr.Store, error) {
-	store, err := a.openSeen(path, o.View.Imputes())
+// openFor opens a store that has as many triplets as are asked for, and a name.
+func (a *app) openFor(cmd *cobra.Command, path, name string, o factor.Options) (*csr.Store, error) {
+	store, err := a.openSeen(path, csr.OpenOptions{Missing: o.View.Imputes(), Name: name})
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,9 @@ func TestSVDOfStandardInput(t *testing.T) {
 	if o := gdsvdIn(t, t.Context(), string(text), "svd", "-q", "-", "-k", "5", "-o", got); o.code != ui.ExitOK || o.stderr != "" {
 		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
+	if b, err := os.ReadFile(filepath.Join(got, factor.ResultFile)); !bytes.Contains(b, []byte(`"path": "-"`)) {
+		t.Errorf("%s, %v: standard input is not named", b, err)
+	}
 	same := 0
 	for _, e := range names(t, want) {
 		if e == factor.ResultFile || e == "events.jsonl" {

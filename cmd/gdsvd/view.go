@@ -153,7 +153,7 @@ func (a *app) look(cmd *cobra.Command, path string, o *lookFlags, do func(*csr.S
 	}
 	o.Memory = a.budget(o.Memory)
 	defer heap.Limit(heap.Unplanned(o.Memory))()
-	store, err := a.openSeen(path, o.View.Imputes())
+	store, err := a.openSeen(path, csr.OpenOptions{Missing: o.View.Imputes()})
 	if err != nil {
 		return err
 	}
