@@ -204,7 +204,7 @@ func (s *Store) NoMissing() error {
 	if !ok {
 		return nil
 	}
-	return fmt.Errorf("open store: %s: %w, stored as %v: with --view patterson or impute=mean they are the mean of their column, with --view impute=zero they are 0", s.path, ErrMissing, code)
+	return fmt.Errorf("open store: %s: %w, stored as %v: commands that have it take them with --view patterson or impute=mean for the mean of their column, with --view impute=zero for 0", s.path, ErrMissing, code)
 }
 
 // Rows is the number of rows of A.
