@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/solver/method/power"
+	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 // Every method can be told by flags, and is the same again.
@@ -88,5 +89,29 @@ func TestNoCliffs(t *testing.T) {
 		if store == shop && rank == 200 && warned == 0 {
 			t.Error("nothing is said anywhere: the test does not test")
 		}
+	}
+}
+
+// What a view takes to make values anew is part of what a pass takes that keeps nothing: less with a table for each row than
+// for each entry, nothing where values stay as they are.
+func TestViewsTakeTime(t *testing.T) {
+	total := func(coding csr.Coding, pipeline string) float64 {
+		cells := csr.Outline{Rows: 1e6, Cols: 5000, NNZ: 3e8, Size: 4e8, Values: csr.Values{Coding: coding}}.Plan()
+		p, err := view.Parse(pipeline)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, _, err := begin(cells, Options{Rank: 20, View: p, Memory: 300 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		problem := task.problem(func(method.Method) cost.Room { return cost.Room{Fits: true} })
+		return cost.EstimateOf(problem, cost.Reference(), lanczos.Krylov{Columns: 8}).Total.Seconds()
+	}
+	plain := total(csr.Integer, "center=columns")
+	rows := total(csr.Integer, "normalize=rows,total:10000 | log1p | center=columns")
+	each := total(csr.Float32, "normalize=rows,total:10000 | log1p | center=columns")
+	if none := total(csr.Integer, "multiply=2"); plain != none || rows <= plain || each <= 2*rows {
+		t.Errorf("%g s without a view, %g s centred, %g and %g s with values anew", none, plain, rows, each)
 	}
 }
