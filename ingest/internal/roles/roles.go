@@ -213,7 +213,11 @@ func (t *table) unassigned(values []int, count bool) error {
 		}
 	}
 	value := append(slices.Clone(values), cols[min(2, len(cols)):]...)
-	if len(cols) < 2 || len(value) == 0 {
+	switch {
+	case len(cols) >= 2 && len(value) > 0:
+	case Known(t.names):
+		return fmt.Errorf("%w: the columns that are users and items by name hold no ids (with --columns it is said why, or others are chosen)", format.ErrHeader)
+	default:
 		return fmt.Errorf("%w: the names of columns tell neither users nor items (--columns says which they are)", format.ErrHeader)
 	}
 	if count {
