@@ -118,9 +118,7 @@ func TestViewIdentity(t *testing.T) {
 func TestViewValueError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.csr")
 	m := sparse.NewCSR(3, 2, []int{0, 1, 2, 4}, []int{0, 1, 0, 1}, []float64{1, 2, 3, -2})
-	if err := csr.FromSparse(path, m, csr.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, csr.FromSparse(path, m, csr.CreateOptions{}))
 	store, err := csr.Open(path, csr.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)

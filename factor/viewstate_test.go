@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/check"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
@@ -35,10 +36,7 @@ func TestResumeRecallsView(t *testing.T) {
 		o, dir := o, filepath.Join(t.TempDir(), "other")
 		o.Dir, o.View, o.MaxPasses = dir, pipeline(t, "bm25=50,0.5 · bias=both · center=columns"), 5
 		run(t, store, o)
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		return b
 	}
 	for what, c := range map[string]struct {

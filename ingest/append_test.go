@@ -80,9 +80,7 @@ func TestAppendIsIngestingAll(t *testing.T) {
 				fmt.Fprintf(&b, "%s,%s,%d\n", name(kindRow, i), name(kind, j), 1+r.IntN(5))
 			}
 			files = append(files, at(fmt.Sprint("part", k, "-")))
-			if err := os.WriteFile(files[k], []byte(b.String()), 0o666); err != nil {
-				rt.Fatal(err)
-			}
+			must.Do(rt, os.WriteFile(files[k], []byte(b.String()), 0o666))
 		}
 		o := Options{Duplicates: policy, Graph: graph, FS: lazyFS{vfs.OS()}, ShardSize: 300, Orient: rapid.SampledFrom([]Orientation{OrientAuto, OrientAuto, OrientCols}).Draw(rt, "orientation")}.withDefaults()
 		p := rapid.SampledFrom([]plan{mustPlan(t), tiny(), crowded()}).Draw(rt, "plan")
@@ -95,9 +93,7 @@ func TestAppendIsIngestingAll(t *testing.T) {
 			rt.Fatal(err)
 		}
 		store := at("store")
-		if _, err := ingest(t.Context(), files[:1], store, o, mustPlan(t)); err != nil {
-			rt.Fatal(err)
-		}
+		must.Get(ingest(t.Context(), files[:1], store, o, mustPlan(t)))(rt)
 		more := Options{FS: o.FS, ShardSize: o.ShardSize, Duplicates: rapid.SampledFrom([]Duplicates{DuplicatesError, policy}).Draw(rt, "said")}
 		for k := 1; k < parts; k++ {
 			next := 1 + r.IntN(parts-k)

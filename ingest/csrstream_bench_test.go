@@ -9,6 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -50,25 +51,19 @@ func BenchmarkCSRStream(b *testing.B) {
 				}
 				for err = src.reader.Next(&c); err == nil; err = src.reader.Next(&c) {
 					bt.Reset(0)
-					if err := src.reader.Parse(&c, &bt); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, src.reader.Parse(&c, &bt))
 				}
 				if err != io.EOF {
 					b.Fatal(err)
 				}
-				if err := src.Close(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, src.Close())
 			}
 			mbPerSecond(b, stream)
 		})
 		b.Run("ingest/"+string(v), func(b *testing.B) {
 			out := target(b)
 			for b.Loop() {
-				if _, err := Ingest(context.Background(), []string{"-"}, out, Options{Force: true, Stdin: bytes.NewReader(stream)}); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(Ingest(context.Background(), []string{"-"}, out, Options{Force: true, Stdin: bytes.NewReader(stream)}))(b)
 			}
 			mbPerSecond(b, stream)
 		})

@@ -29,17 +29,11 @@ func dataDir(t testing.TB) string {
 // plain reads a file, undoing gzip with the standard library.
 func plain(t testing.TB, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(path))(t)
 	if !strings.HasSuffix(path, ".gz") {
 		return b
 	}
-	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(bytes.NewReader(b)))(t)
 	b = must.Get(io.ReadAll(z))(t)
 	return b
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -64,17 +65,12 @@ func TestFewOpenFiles(t *testing.T) {
 			for _, workers := range []int{1, 8} {
 				p := u.plan
 				p.FanIn = 64
-				p, err := p.within(limit)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p = must.Get(p.within(limit))(t)
 				c := &countingFS{FS: lazyFS{vfs.OS()}}
 				out := target(t)
 				o := u.o
 				o.FS, o.CheckpointEvery, o.Workers = c, time.Hour, min(workers, sortersWithin(limit))
-				if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), p); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(ingest(t.Context(), u.inputs, out, o.withDefaults(), p))(t)
 				if got := vfstest.Contents(t, out); strings.Join(sortedValues(got), "") != strings.Join(sortedValues(want), "") {
 					t.Errorf("%s, %d files: another store", u.name, limit)
 				}

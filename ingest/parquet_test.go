@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestParquetOfPyArrow: files of pyarrow 26 and pandas 3 with other encodings, codecs and page versions.
@@ -67,10 +68,7 @@ func TestParquetOfPyArrow(t *testing.T) {
 // A file without rows, such as Spark writes of a partition without any, adds nothing to the others, not even the type of its ids.
 func TestParquetWithoutRows(t *testing.T) {
 	file := func(name string) string { return filepath.Join("testdata", "parquet", name+".parquet") }
-	alone, err := Ingest(t.Context(), []string{file("dictionary")}, target(t), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := must.Get(Ingest(t.Context(), []string{file("dictionary")}, target(t), Options{}))(t)
 	for _, names := range [][]string{{file("no-rows"), file("dictionary")}, {file("dictionary"), file("no-rows")}} {
 		if rep, err := Ingest(t.Context(), names, target(t), Options{}); err != nil || rep.Fingerprint != alone.Fingerprint {
 			t.Errorf("%v: %+v, %v, want %s", names, rep, err, alone.Fingerprint)

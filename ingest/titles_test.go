@@ -137,9 +137,7 @@ func TestTitlesWithinMemory(t *testing.T) {
 		p := mustPlan(t)
 		p.Space = int64(rapid.IntRange(1, 5000).Draw(rt, "memory"))
 		o := Options{ColTitles: write(t, "titles", list.String()), FS: lazyFS{vfs.OS()}}.withDefaults()
-		if err := attach(t.Context(), []string{"-"}, &Report{Store: stores[kind]}, o, p); err != nil {
-			rt.Fatal(err)
-		}
+		must.Do(rt, attach(t.Context(), []string{"-"}, &Report{Store: stores[kind]}, o, p))
 		if got := titledOf(t, stores[kind], format.ColSide); fmt.Sprint(got) != fmt.Sprint(want) {
 			rt.Fatalf("got %v, want %v", got, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
@@ -55,10 +56,7 @@ func TestCheckpointIsNotCopied(t *testing.T) {
 	}
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 4}, block.Descent{}, momentum.Nesterov{}, gd.Descent{}} {
 		w := &weighing{}
-		_, err := solver.Eigen(t.Context(), falling(n), solver.Settings{Rank: 6, Method: m, MaxPasses: 14, Tol: 1e-14, Checkpointer: once{w}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(solver.Eigen(t.Context(), falling(n), solver.Settings{Rank: 6, Method: m, MaxPasses: 14, Tol: 1e-14, Checkpointer: once{w}}))(t)
 		if vector := int64(8 * n); w.written < 2*vector || w.allocated > vector/2 {
 			t.Errorf("%s: %d bytes were allocated to write %d", m.Traits(1).Name, w.allocated, w.written)
 		}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
@@ -44,10 +45,7 @@ func TestConcurrentRunsOnOneSpace(t *testing.T) {
 			if errs[i] != nil {
 				t.Fatal(errs[i])
 			}
-			want, err := solver.SVD(t.Context(), &weighed{n: n, blind: true}, settings(i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(solver.SVD(t.Context(), &weighed{n: n, blind: true}, settings(i)))(t)
 			sameBits(t, fmt.Sprintf("run %d of %d", i, runs), got[i], want)
 		}
 		if left := space.Blocks(); left != runs {
@@ -68,10 +66,7 @@ func TestWorkersChangeNoBits(t *testing.T) {
 				for _, workers := range teams {
 					for _, space := range []solver.Space{nil, &spoiling{}} {
 						set := solver.Settings{Rank: 3, Method: m, MaxPasses: 12, Workers: workers, Space: space}
-						got, err := solver.SVD(t.Context(), &weighed{n: n, blind: true}, set)
-						if err != nil {
-							t.Fatal(err)
-						}
+						got := must.Get(solver.SVD(t.Context(), &weighed{n: n, blind: true}, set))(t)
 						if want == nil {
 							want = got
 						}

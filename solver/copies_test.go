@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/block"
@@ -61,10 +62,7 @@ func TestBoundAllowsForCopies(t *testing.T) {
 	d := []float64{3, 3, 3, 3, 2, 1, 1, 1, 0.5, 0.25, 0.125}
 	for _, c := range []struct{ k, block int }{{1, 1}, {2, 1}, {2, 2}, {3, 2}, {4, 4}, {4, 5}, {5, 5}} {
 		for seed := range uint64(3) {
-			res, err := solver.SVD(t.Context(), newDense(solvertest.Diagonal(11, 11, d...)), solver.Settings{Rank: c.k, Method: lanczos.Krylov{Columns: c.block}, Seed: seed})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(solver.SVD(t.Context(), newDense(solvertest.Diagonal(11, 11, d...)), solver.Settings{Rank: c.k, Method: lanczos.Krylov{Columns: c.block}, Seed: seed}))(t)
 			if res.Status != solver.Converged || res.Outside.Steps > 0 && !res.Outside.Leading {
 				t.Errorf("%+v: %v, %+v", c, res.Status, res.Outside)
 			}
@@ -216,10 +214,7 @@ func TestKrylovRepeated(t *testing.T) {
 		for _, k := range []int{1, 2, 3, 6, 9, 11, 12} {
 			for seed := range uint64(3) {
 				set := solver.Settings{Rank: k, Seed: seed, Method: lanczos.Krylov{Columns: b}}
-				res, err := solver.SVD(t.Context(), newDense(a), set)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 				checkResult(t, a, set, res, nil)
 				checkValues(t, res, sigma, set.Tol)
 				if res.Status != solver.Converged {
@@ -238,10 +233,7 @@ func TestNarrowBlockOfLowRank(t *testing.T) {
 		for _, deflation := range []solver.Deflation{solver.Projected, solver.Plain} {
 			for _, k := range []int{3, 4, 6} {
 				s := solver.Settings{Rank: k, Seed: seed, Tol: 1e-6, Method: block.Descent{Columns: 2}, Deflation: deflation, MaxPasses: 100}
-				res, err := solver.SVD(t.Context(), newDense(a), s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get(solver.SVD(t.Context(), newDense(a), s))(t)
 				if res.Status != solver.Converged || res.Stats.Passes > 60 {
 					t.Errorf("seed %d, %v, %d triplets: %v after %d passes, %v", seed, deflation, k, res.Status, res.Stats.Passes, res.Sigma)
 				}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -142,10 +143,7 @@ func TestGoesOn(t *testing.T) {
 				}
 				return nil
 			}
-			res, err := solver.SVD(t.Context(), newDense(a), set)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 			checkResult(t, a, set, res, left.Dense)
 			checkValues(t, res, []float64{5, 4, 3, 2}, set.Tol)
 			if res.Status != solver.Converged {
@@ -223,10 +221,7 @@ func TestNeverBelievesTheMethod(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 1, 5, 4.9, 4.8, 4.7, 4.6, 4.5)
 	left := solver.NewDenseRows(30, 4)
 	set := solver.Settings{Rank: 4, Method: hopeless{power.Iteration{}}, Left: left}
-	res, err := solver.SVD(t.Context(), newDense(a), set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 	checkResult(t, a, set, res, left.Dense)
 	if res.Status != solver.Stagnated {
 		t.Errorf("status %v with residuals %.2g", res.Status, res.Residuals)
@@ -248,10 +243,7 @@ func TestHonest(t *testing.T) {
 			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
 				left := solver.NewDenseRows(rows, k)
 				set := solver.Settings{Rank: k, Method: gd.Descent{}, Seed: seed, MaxPasses: limit, Deflation: d, Left: left, Tol: math.Pow10(-int(seed%9) - 2)}
-				res, err := solver.SVD(t.Context(), newDense(a), set)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 				checkResult(t, a, set, res, left.Dense)
 			}
 		}
@@ -269,10 +261,7 @@ func (m metered) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
 func TestStats(t *testing.T) {
 	m := metered{newDense(solvertest.WithValues(20, 10, 1, 4, 2, 1))}
 	m.Passes = 7 // used before
-	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 2, Method: gd.Descent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(solver.SVD(t.Context(), m, solver.Settings{Rank: 2, Method: gd.Descent{}}))(t)
 	s := res.Stats
 	p := time.Duration(s.Passes)
 	if s.Passes != m.Passes-7 || s.BytesRead != int64(10*s.Passes) || s.Multiply != p*time.Second || s.Wait != p*time.Minute {

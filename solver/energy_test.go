@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -42,10 +43,7 @@ func byEnergy(t *testing.T, a *mat.Dense, set solver.Settings) *solver.Result {
 	}
 	u := solver.NewDenseRows(rows, 1)
 	set.Left = u
-	res, err := solver.SVD(t.Context(), newDense(a), set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 	k := len(res.Sigma)
 	if _, c := res.Right.Dims(); c != k || u.Dense.RawMatrix().Cols != k || len(res.Residuals) != k {
 		t.Fatalf("%d values, %d right and %d left vectors, %d residuals", k, c, u.Dense.RawMatrix().Cols, len(res.Residuals))
@@ -227,10 +225,7 @@ func TestEnergyInit(t *testing.T) {
 	a := solvertest.WithValues(80, 40, 2, spectra()["decay"]...)
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 2}, block.Descent{}, momentum.Nesterov{}} {
 		for _, given := range []int{1, 3, 12} {
-			first, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: given})
-			if err != nil {
-				t.Fatal(err)
-			}
+			first := must.Get(solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: given}))(t)
 			res := byEnergy(t, a, solver.Settings{Energy: 0.9, Rank: 20, Method: m, Init: first.Right})
 			if res.Status != solver.Converged || !res.Outside.Leading {
 				t.Errorf("%+v, %d given: %v, %+v", m, given, res.Status, res.Outside)

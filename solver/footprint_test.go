@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
@@ -114,18 +115,14 @@ func TestRunFootprint(t *testing.T) {
 	methods := []method.Method{lanczos.Krylov{}, power.Iteration{}, block.Descent{}, lanczos.Krylov{Columns: 1}}
 	for _, m := range methods[:longtest.Pick(4, 1)] {
 		before, a := heap(), &weighed{n: n}
-		if _, err := solver.SVD(t.Context(), a, solver.Settings{Rank: k, Method: m, MaxPasses: 60}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(solver.SVD(t.Context(), a, solver.Settings{Rank: k, Method: m, MaxPasses: 60}))(t)
 		said := solver.RunFootprint(m, n, k)
 		if held := a.most - before; held > said || held < said/4 { // a basis grows with the passes
 			t.Errorf("a run with %v %+v holds %d bytes, said to be %d", reflect.TypeOf(m), m, held, said)
 		}
 		for _, which := range []solver.Which{solver.LargestMagnitude, solver.SmallestAlgebraic} {
 			before, a := heap(), &weighed{n: n}
-			if _, err := solver.SVD(t.Context(), a, solver.Settings{Rank: k, Method: m, Operator: solver.Symmetric, Which: which, MaxPasses: 20}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(solver.SVD(t.Context(), a, solver.Settings{Rank: k, Method: m, Operator: solver.Symmetric, Which: which, MaxPasses: 20}))(t)
 			pairs := said + solver.PairsFootprint(m, n, k) + 8*n*k // the pass of this test has a block of its own
 			if held := a.most - before; held > pairs {
 				t.Errorf("a run for %v with %v %+v holds %d bytes, said to be %d", which, reflect.TypeOf(m), m, held, pairs)

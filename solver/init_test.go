@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -132,10 +133,7 @@ func TestInitNeverMisleads(t *testing.T) {
 					Rank: k, Method: m, Init: init, Left: left, Tol: tol, Seed: rapid.Uint64().Draw(t, "seed"), MaxPasses: 20_000,
 					Deflation: rapid.SampledFrom([]solver.Deflation{solver.Projected, solver.Plain}).Draw(t, "deflation"),
 				}
-				res, err := solver.SVD(t.Context(), newDense(a), set)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 				checkResult(t, a, set, res, left.Dense)
 				if res.Status == solver.PassLimit && oneVector(m) {
 					return // close values take them any number of passes: nothing is claimed
@@ -179,10 +177,7 @@ func TestInitSavesPasses(t *testing.T) {
 	after.Add(after, before)
 	for _, tol := range []float64{1e-4, 1e-8} {
 		solve := func(a, init *mat.Dense) *solver.Result {
-			res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: k, Method: lanczos.Krylov{}, Init: init, Tol: tol})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: k, Method: lanczos.Krylov{}, Init: init, Tol: tol}))(t)
 			return res
 		}
 		cold, warm := solve(after, nil), solve(after, solve(before, nil).Right)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -21,10 +22,7 @@ func TestLeak(t *testing.T) {
 		a := dominantThenCluster(40, 20, seed)
 		for _, m := range []method.Method{gd.Descent{}, power.Iteration{}} {
 			set := solver.Settings{Rank: 4, Tol: tol, Seed: seed, Method: m, Deflation: solver.Plain}
-			plain, err := solver.Eigen(t.Context(), solver.GramOf(newDense(a)), set)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plain := must.Get(solver.Eigen(t.Context(), solver.GramOf(newDense(a)), set))(t)
 			seen, truth := slices.Max(plain.Seen), slices.Max(plain.Residuals)
 			if seen > tol || truth < 10*seen {
 				t.Errorf("%s, seed %d: plain deflation sees %.2g of %.2g: no leak to show", m.Traits(1).Name, seed, seen, truth)
@@ -37,10 +35,7 @@ func TestLeak(t *testing.T) {
 			}
 
 			set.Deflation = solver.Projected
-			projected, err := solver.Eigen(t.Context(), solver.GramOf(newDense(a)), set)
-			if err != nil {
-				t.Fatal(err)
-			}
+			projected := must.Get(solver.Eigen(t.Context(), solver.GramOf(newDense(a)), set))(t)
 			if got := slices.Max(projected.Residuals); got > 20*tol || got > truth/10 {
 				t.Errorf("%s, seed %d: true residual %.2g with projected deflation, %.2g with plain", m.Traits(1).Name, seed, got, truth)
 			}
@@ -59,10 +54,7 @@ func TestLeakHealed(t *testing.T) {
 		for _, d := range []solver.Deflation{solver.Plain, solver.Projected} {
 			left := solver.NewDenseRows(30, 4)
 			set := solver.Settings{Rank: 4, Tol: 1e-6, Seed: seed, Method: power.Iteration{}, Deflation: d, Left: left}
-			res, err := solver.SVD(t.Context(), newDense(a), set)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 			checkResult(t, a, set, res, left.Dense)
 			checkValues(t, res, solvertest.Singular(a), set.Tol)
 			if res.Status != solver.Converged {

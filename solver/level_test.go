@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -32,10 +33,7 @@ func TestClusters(t *testing.T) {
 					t.Run(fmt.Sprint(gap, k), func(t *testing.T) {
 						a := newDense(solvertest.WithValues(12, 8, 3, 1, 1-gap, 1-2*gap, 0.6, 0.3, 0.1))
 						tol := gap / 100
-						res, err := solver.SVD(t.Context(), a, solver.Settings{Rank: k, Method: m, Tol: tol, MaxPasses: 3e6})
-						if err != nil {
-							t.Fatal(err)
-						}
+						res := must.Get(solver.SVD(t.Context(), a, solver.Settings{Rank: k, Method: m, Tol: tol, MaxPasses: 3e6}))(t)
 						if res.Status != solver.Converged && (k == 3 || res.Status != solver.Stagnated) || res.Stats.Passes > 200_000 {
 							t.Errorf("%v after %d passes, residuals %.2g", res.Status, res.Stats.Passes, res.Residuals)
 						}
@@ -67,10 +65,7 @@ func TestSlowRuns(t *testing.T) {
 			}
 			k := 1 + r.IntN(3)
 			set := solver.Settings{Rank: k, Method: m, Tol: math.Pow(10, -5-4*r.Float64()), Seed: uint64(i)}
-			res, err := solver.SVD(t.Context(), newDense(solvertest.WithValues(8, 6, uint64(i), sigma...)), set)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(solver.SVD(t.Context(), newDense(solvertest.WithValues(8, 6, uint64(i), sigma...)), set))(t)
 			if res.Status != solver.Converged {
 				t.Errorf("%s, trial %d: %v after %d passes, residuals %.2g for %.2g, values %v", name, i, res.Status, res.Stats.Passes, res.Residuals, set.Tol, sigma)
 			}

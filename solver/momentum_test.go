@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -225,10 +226,7 @@ func TestMomentumSettles(t *testing.T) {
 		for _, gap := range []float64{1e-2, 1e-3, 1e-4, 1e-5} {
 			op := diagonal{100, []float64{1, 1 - gap}}
 			for seed := range longtest.Pick(uint64(40), 4) {
-				res, err := solver.Eigen(t.Context(), op, solver.Settings{Rank: 1, Method: m, Seed: seed, MaxPasses: 20_000})
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get(solver.Eigen(t.Context(), op, solver.Settings{Rank: 1, Method: m, Seed: seed, MaxPasses: 20_000}))(t)
 				if res.Status != solver.Converged || math.Abs(res.Values[0]-1) > gap/100 {
 					t.Errorf("%s, gap %g, seed %d: %v with %.9g after %d passes, want 1", m.Traits(1).Name, gap, seed, res.Status, res.Values[0], res.Stats.Passes)
 				}
@@ -273,10 +271,7 @@ func TestAcceleratedEnds(t *testing.T) {
 					rows, _ := c.A.Dims()
 					left := solver.NewDenseRows(rows, c.K)
 					set := solver.Settings{Rank: c.K, Method: m, Deflation: solver.Plain, Stop: rule, Left: left, Tol: c.Tol, MaxPasses: 300_000}
-					res, err := solver.SVD(t.Context(), newDense(c.A), set)
-					if err != nil {
-						t.Fatal(err)
-					}
+					res := must.Get(solver.SVD(t.Context(), newDense(c.A), set))(t)
 					checkResult(t, c.A, set, res, left.Dense)
 					if res.Status == solver.PassLimit {
 						t.Errorf("no end after %d passes", res.Stats.Passes)

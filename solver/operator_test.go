@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -52,10 +53,7 @@ func TestSmallValues(t *testing.T) {
 			rows, _ := c.a.Dims()
 			left := solver.NewDenseRows(rows, 13)
 			set := solver.Settings{Rank: 13, Method: m, Operator: c.operator, Left: left, MaxPasses: 100_000}
-			res, err := solver.SVD(t.Context(), gramless{newDense(c.a), t}, set)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(solver.SVD(t.Context(), gramless{newDense(c.a), t}, set))(t)
 			checkResult(t, c.a, set, res, left.Dense)
 			for i, s := range res.Sigma {
 				if math.Abs(s-want[i]) > 1e-14 {
@@ -108,10 +106,7 @@ func TestOperatorsAgree(t *testing.T) {
 			for _, deflation := range []solver.Deflation{solver.Projected, solver.Plain} {
 				left := solver.NewDenseRows(12, 8)
 				set := solver.Settings{Rank: 8, Method: m, Operator: operator, Deflation: deflation, Left: left, MaxPasses: 100_000}
-				res, err := solver.SVD(t.Context(), newDense(s), set)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get(solver.SVD(t.Context(), newDense(s), set))(t)
 				checkResult(t, s, set, res, left.Dense)
 				checkValues(t, res, want, 0)
 				if res.Status != solver.Converged || res.Rank != 7 {
@@ -154,9 +149,7 @@ func TestOperatorsResume(t *testing.T) {
 	// Another operator is another run.
 	all := new(checkpoints)
 	set.Checkpointer = all
-	if _, err := solver.SVD(t.Context(), newDense(s), set); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(solver.SVD(t.Context(), newDense(s), set))(t)
 	set.Operator, set.Checkpointer = solver.Gram, nil
 	_, err := solver.SVD(t.Context(), newDense(s), resumedFrom(t, set, all.Saved[0]))
 	if mismatch := new(solver.MismatchError); !errors.As(err, &mismatch) {

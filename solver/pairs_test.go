@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -193,10 +194,7 @@ func TestPairs(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%v/k=%d", name, which, k), func(t *testing.T) {
 					set := solver.Settings{Rank: k, Operator: solver.Symmetric, Which: which, Seed: 7}
-					res, err := solver.SVD(t.Context(), newDense(a), set)
-					if err != nil {
-						t.Fatal(err)
-					}
+					res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 					checkPairs(t, a, which, 1e-8, res)
 				})
 			}
@@ -217,10 +215,7 @@ func TestPairsOfEveryMethod(t *testing.T) {
 					if which.String() != "LM" {
 						set.Shift = 10
 					}
-					res, err := solver.SVD(t.Context(), newDense(a), set)
-					if err != nil {
-						t.Fatal(err)
-					}
+					res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 					checkPairs(t, a, which, 1e-7, res)
 				})
 			}
@@ -291,10 +286,7 @@ func TestPairsScale(t *testing.T) {
 		for _, p := range []int{-900, -20, 20, 900} {
 			big := mat.DenseCopyOf(a)
 			big.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, p) }, a)
-			got, err := solver.SVD(t.Context(), newDense(big), set)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(solver.SVD(t.Context(), newDense(big), set))(t)
 			if p%4 != 0 {
 				continue
 			}

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -205,10 +206,7 @@ func TestPaperRuleEnds(t *testing.T) {
 					rows, _ := c.A.Dims()
 					left := solver.NewDenseRows(rows, c.K)
 					set := solver.Settings{Rank: c.K, Method: m, Deflation: d, Stop: solver.StopPaper, Left: left, Tol: c.Tol, MaxPasses: 300_000}
-					res, err := solver.SVD(t.Context(), newDense(c.A), set)
-					if err != nil {
-						t.Fatal(err)
-					}
+					res := must.Get(solver.SVD(t.Context(), newDense(c.A), set))(t)
 					checkResult(t, c.A, set, res, left.Dense)
 					if res.Status == solver.PassLimit {
 						t.Errorf("no end after %d passes", res.Stats.Passes)
@@ -228,10 +226,7 @@ func TestPlainDeflationEnds(t *testing.T) {
 				rows, _ := c.A.Dims()
 				left := solver.NewDenseRows(rows, c.K)
 				set := solver.Settings{Rank: c.K, Method: m, Deflation: solver.Plain, Left: left, Tol: c.Tol, MaxPasses: 300_000}
-				res, err := solver.SVD(t.Context(), newDense(c.A), set)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get(solver.SVD(t.Context(), newDense(c.A), set))(t)
 				checkResult(t, c.A, set, res, left.Dense)
 				if res.Status != solver.Converged && !(c.Unreachable && res.Status == solver.Stagnated) {
 					t.Errorf("%v after %d passes: residuals %.2g", res.Status, res.Stats.Passes, res.Residuals)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
@@ -19,9 +20,7 @@ func TestWhenPassesEnd(t *testing.T) {
 		if got := p.may(1); got != want {
 			t.Errorf("after %d of 3 passes, one of them to be kept: %v, want %v", i, got, want)
 		}
-		if err := p.make(func() error { return nil }, 5, 2, 2); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.make(func() error { return nil }, 5, 2, 2))
 	}
 	if c := p.cost(); c.Passes != 3 || c.Products != 6 {
 		t.Errorf("three passes of two columns cost %+v", c)

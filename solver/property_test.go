@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -67,10 +68,7 @@ func TestAnyMatrix(t *testing.T) {
 		if rapid.Bool().Draw(t, "limited") {
 			set.MaxPasses = rapid.IntRange(1, 200).Draw(t, "limit")
 		}
-		res, err := solver.SVD(t.Context(), newDense(a), set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 		checkResult(t, a, set, res, left.Dense)
 		if res.Stats.Passes > set.MaxPasses {
 			t.Errorf("%d passes, limit %d", res.Stats.Passes, set.MaxPasses)
@@ -93,14 +91,8 @@ func TestTranspose(t *testing.T) {
 	for seed := range uint64(10) {
 		a := solvertest.WithValues(14, 9, seed, 5, 4, 3, 2, 1)
 		left, leftT := solver.NewDenseRows(14, 3), solver.NewDenseRows(9, 3)
-		res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 3, Left: left})
-		if err != nil {
-			t.Fatal(err)
-		}
-		resT, err := solver.SVD(t.Context(), newDense(mat.DenseCopyOf(a.T())), solver.Settings{Rank: 3, Left: leftT, SignLeft: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 3, Left: left}))(t)
+		resT := must.Get(solver.SVD(t.Context(), newDense(mat.DenseCopyOf(a.T())), solver.Settings{Rank: 3, Left: leftT, SignLeft: true}))(t)
 		if !slices.EqualFunc(res.Sigma, resT.Sigma, func(x, y float64) bool { return math.Abs(x-y) < 1e-13 }) {
 			t.Errorf("σ = %v and %v", res.Sigma, resT.Sigma)
 		}

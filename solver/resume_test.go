@@ -23,6 +23,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -113,10 +114,7 @@ func example(t testing.TB) (a *mat.Dense, set solver.Settings, full *solver.Resu
 	all := new(checkpoints)
 	watched := set
 	watched.Checkpointer = all
-	full, err := solver.SVD(t.Context(), ratings(a), watched)
-	if err != nil {
-		t.Fatal(err)
-	}
+	full = must.Get(solver.SVD(t.Context(), ratings(a), watched))(t)
 	return a, set, full, all.Saved[len(all.Saved)/2]
 }
 
@@ -126,10 +124,7 @@ func TestResumeElsewhere(t *testing.T) {
 	a, set, full, _ := example(t)
 	run := func(t *testing.T, d *denseMatrix, set solver.Settings) *solver.Result {
 		t.Helper()
-		res, err := solver.SVD(t.Context(), d, set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(solver.SVD(t.Context(), d, set))(t)
 		return res
 	}
 	last := func(c *checkpoints) []byte { return c.Saved[len(c.Saved)-1] }
@@ -172,15 +167,10 @@ func TestResumeElsewhere(t *testing.T) {
 		watched := set
 		watched.Checkpointer = all
 		m := metered{ratings(a)}
-		if _, err := solver.SVD(t.Context(), m, watched); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(solver.SVD(t.Context(), m, watched))(t)
 		m = metered{ratings(a)}
 		m.Passes = 3 // used before
-		res, err := solver.SVD(t.Context(), m, resumedFrom(t, set, all.Saved[9]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(solver.SVD(t.Context(), m, resumedFrom(t, set, all.Saved[9])))(t)
 		if s := res.Stats; s.BytesRead != int64(10*s.Passes) || s.Wait != time.Duration(s.Passes)*time.Minute {
 			t.Errorf("costs do not include those of the run before: %+v", s)
 		}
@@ -204,10 +194,7 @@ func TestResumeEigen(t *testing.T) {
 	}
 	set.Checkpointer = nil
 	for i, saved := range all.Saved {
-		got, err := solver.Eigen(t.Context(), solver.GramOf(ratings(a)), resumedFrom(t, set, saved))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(solver.Eigen(t.Context(), solver.GramOf(ratings(a)), resumedFrom(t, set, saved)))(t)
 		if !slices.Equal(got.Values, want.Values) || !slices.Equal(got.Residuals, want.Residuals) ||
 			!mat.Equal(got.Vectors, want.Vectors) || got.Stats.Passes != want.Stats.Passes {
 			t.Fatalf("saved after pass %d: eigenpairs differ", all.Passes[i])
@@ -252,10 +239,7 @@ func TestMismatch(t *testing.T) {
 
 func TestCheckpointInfo(t *testing.T) {
 	_, _, full, saved := example(t)
-	c, err := solver.ReadCheckpoint(bytes.NewReader(saved), int64(len(saved)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(solver.ReadCheckpoint(bytes.NewReader(saved), int64(len(saved))))(t)
 	if c.Passes() < 1 || c.Passes() >= full.Stats.Passes || c.Locked() < 1 || c.Locked() > 3 ||
 		c.Setting("method") != "gd" || c.Setting("matrix") != "ratings 7" || c.Setting("colour") != "" {
 		t.Errorf("%d passes, %d locked, method %q", c.Passes(), c.Locked(), c.Setting("method"))
@@ -290,10 +274,7 @@ func TestCorruptCheckpoint(t *testing.T) {
 		t.Errorf("a byte too many: got %v", err)
 	}
 	// A file that shrinks after its size was taken.
-	c, err := solver.ReadCheckpoint(bytes.NewReader(saved[:len(saved)-9]), int64(len(saved)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(solver.ReadCheckpoint(bytes.NewReader(saved[:len(saved)-9]), int64(len(saved))))(t)
 	set.Resume = c
 	if _, err := solver.SVD(t.Context(), ratings(a), set); !errors.Is(err, solver.ErrCheckpoint) {
 		t.Errorf("shrunk: got %v", err)
@@ -348,9 +329,7 @@ func FuzzCheckpoint(f *testing.F) {
 		set.Method = m
 		watched, all := set, new(checkpoints)
 		watched.Checkpointer = all
-		if _, err := solver.SVD(f.Context(), ratings(a), watched); err != nil {
-			f.Fatal(err)
-		}
+		must.Get(solver.SVD(f.Context(), ratings(a), watched))(f)
 		saved[i] = all.Saved
 		numbers := headerEnd(all.Saved[0])
 		f.Add(uint8(i), uint8(0), uint16(0), []byte{})
@@ -383,10 +362,7 @@ func TestCheckpointStreams(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return err
 	}}
-	_, err := solver.SVD(t.Context(), newDense(big), solver.Settings{Rank: 2, Method: power.Iteration{}, Checkpointer: probe, MaxPasses: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(solver.SVD(t.Context(), newDense(big), solver.Settings{Rank: 2, Method: power.Iteration{}, Checkpointer: probe, MaxPasses: 20}))(t)
 	if probe.saved == 0 {
 		t.Fatal("never saved")
 	}
@@ -458,10 +434,7 @@ func TestDeadline(t *testing.T) {
 			Deadline: start.Add(time.Duration(limit) * time.Second),
 			Clock:    func() time.Time { defer func() { now = now.Add(time.Second) }(); return now },
 		}
-		res, err := solver.SVD(t.Context(), ratings(a), set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(solver.SVD(t.Context(), ratings(a), set))(t)
 		checkResult(t, a, set, res, left.Dense)
 		converged = res.Status == solver.Converged
 		if !converged && (res.Status != solver.TimeLimit || !res.Certified || res.Stats.Passes > limit+2) {
@@ -470,10 +443,7 @@ func TestDeadline(t *testing.T) {
 		if !converged && limit > 0 && len(saved.Saved) != 1 {
 			t.Errorf("limit %d: %d checkpoints", limit, len(saved.Saved))
 		}
-		eigen, err := solver.Eigen(t.Context(), solver.GramOf(ratings(a)), set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		eigen := must.Get(solver.Eigen(t.Context(), solver.GramOf(ratings(a)), set))(t)
 		if eigen.Status == solver.TimeLimit && math.IsNaN(eigen.Residuals[0]) {
 			t.Errorf("limit %d: eigenpairs not measured", limit)
 		}
@@ -488,28 +458,17 @@ var update = flag.Bool("update", false, "write the fixtures of the current check
 // TestCheckpointVersion8 goes on from a checkpoint of version 8 made once, so
 // that a change of the format cannot go unnoticed. One of version 7, of whose start block no part is told, is refused.
 func TestCheckpointVersion8(t *testing.T) {
-	old, err := os.ReadFile(filepath.Join("testdata", "checkpoint-v7"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(os.ReadFile(filepath.Join("testdata", "checkpoint-v7")))(t)
 	if _, err := solver.ReadCheckpoint(bytes.NewReader(old), int64(len(old))); !errors.Is(err, solver.ErrCheckpoint) || !strings.Contains(err.Error(), "version 7 cannot be read, only 8: finish the run with the program that began it, or begin anew") {
 		t.Errorf("version 7: %v", err)
 	}
 	name := filepath.Join("testdata", "checkpoint-v8")
 	a, set, full, saved := example(t)
 	if *update {
-		if err := os.WriteFile(name, saved, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, saved, 0o666))
 	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := solver.SVD(t.Context(), ratings(a), resumedFrom(t, set, data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(name))(t)
+	res := must.Get(solver.SVD(t.Context(), ratings(a), resumedFrom(t, set, data)))(t)
 	checkValues(t, res, []float64{9, 7, 5, 3}, set.Tol)
 	if d := res.Stats.Passes - full.Stats.Passes; res.Status != solver.Converged || d*d > 1 {
 		t.Errorf("%v after %d passes, want %d", res.Status, res.Stats.Passes, full.Stats.Passes)

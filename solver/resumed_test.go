@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -57,10 +58,7 @@ func resumedFrom(t testing.TB, set solver.Settings, saved []byte) solver.Setting
 	if saved == nil {
 		return set
 	}
-	c, err := solver.ReadCheckpoint(bytes.NewReader(saved), int64(len(saved)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(solver.ReadCheckpoint(bytes.NewReader(saved), int64(len(saved))))(t)
 	set.Resume = c
 	return set
 }
@@ -79,10 +77,7 @@ func factorise(ctx context.Context, t testing.TB, a *denseMatrix, set solver.Set
 	if set.Which == solver.Semidefinite {
 		set.Left = left
 	}
-	res, err := solver.SVD(ctx, a, set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(solver.SVD(ctx, a, set))(t)
 	return outcome{res, left.Dense}
 }
 

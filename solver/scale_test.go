@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -106,9 +107,7 @@ func TestScaledResume(t *testing.T) {
 	}
 	all := new(checkpoints)
 	set := solver.Settings{Rank: 3, Method: power.Iteration{}, Checkpointer: all}
-	if _, err := solver.SVD(t.Context(), newDense(a), set); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 	set.Checkpointer = nil
 	_, err := solver.SVD(t.Context(), newDense(times(a, 600)), resumedFrom(t, set, all.Saved[0]))
 	if mismatch := new(solver.MismatchError); !errors.As(err, &mismatch) || mismatch.Setting != "shape" {
@@ -181,10 +180,7 @@ func TestScaledInit(t *testing.T) {
 		for _, m := range everyMethod {
 			set := solver.Settings{Rank: 3, Method: m, Init: times(first.Right, p)}
 			q := min(1000, max(-1000, -p))
-			res, err := solver.SVD(t.Context(), newDense(times(a, q)), set)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(solver.SVD(t.Context(), newDense(times(a, q)), set))(t)
 			if res.Status != solver.Converged || math.Abs(math.Ldexp(res.Sigma[0], -q)-5) > 1e-7 {
 				t.Errorf("%s, vectors times 2^%d: %v, σ = %g", m.Traits(1).Name, p, res.Status, res.Sigma)
 			}

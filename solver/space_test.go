@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -46,10 +47,7 @@ func TestSpace(t *testing.T) {
 		run := func(set solver.Settings) (*solver.Result, *mat.Dense) {
 			left := solver.NewDenseRows(rows, set.Rank)
 			set.Left = left
-			res, err := solver.SVD(t.Context(), newDense(a), set)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			res := must.Get(solver.SVD(t.Context(), newDense(a), set))(rt)
 			return res, left.Dense
 		}
 		same := func(what string, res, want *solver.Result, u, wantU *mat.Dense, space *spoiling) {
@@ -133,16 +131,10 @@ func TestSpaceOfLongVectors(t *testing.T) {
 		power.Iteration{}, momentum.Nesterov{}, momentum.NesterovGeneral{}, block.Descent{Columns: 5}, lanczos.Krylov{Columns: 2, Basis: 12},
 	} {
 		set := solver.Settings{Rank: 3, Method: m, MaxPasses: 25}
-		want, err := solver.SVD(t.Context(), a, set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(solver.SVD(t.Context(), a, set))(t)
 		space := &spoiling{}
 		set.Space = space
-		got, err := solver.SVD(t.Context(), a, set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(solver.SVD(t.Context(), a, set))(t)
 		if !mat.Equal(got.Right, want.Right) || !slices.Equal(got.Sigma, want.Sigma) {
 			t.Errorf("%s: other bits", m.Traits(1).Name)
 		}

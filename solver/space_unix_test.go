@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
@@ -62,9 +63,7 @@ func TestFaultOfASpace(t *testing.T) {
 			t.Errorf("%s: %v", m.Traits(1).Name, err)
 		}
 		for _, b := range space.blocks {
-			if err := unix.Munmap(b); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, unix.Munmap(b))
 		}
 	}
 }

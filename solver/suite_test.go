@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -138,10 +139,7 @@ func (s suite) solve(t testing.TB, a *mat.Dense, set solver.Settings) (*solver.R
 	left := solver.NewDenseRows(rows, set.Rank)
 	set.Left = left
 	d := newDense(a)
-	res, err := solver.SVD(t.Context(), d, set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(solver.SVD(t.Context(), d, set))(t)
 	if res.Stats.Passes != d.Passes {
 		t.Errorf("result counts %d passes, there were %d", res.Stats.Passes, d.Passes)
 	}
@@ -175,10 +173,7 @@ func (s suite) leftVariants(t *testing.T) {
 		checkResult(t, a, set, res, u)
 
 		set = solver.Settings{Rank: 4, Method: s.method, Operator: s.o.operator, MaxPasses: s.o.maxPasses}
-		bare, err := solver.SVD(t.Context(), newDense(a), set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bare := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 		checkResult(t, a, set, bare, nil)
 		if !slices.Equal(bare.Sigma, res.Sigma) {
 			t.Errorf("values depend on whether left vectors are kept:\n%v\n%v", bare.Sigma, res.Sigma)

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -176,10 +177,7 @@ func TestPaperRuleScale(t *testing.T) {
 	passes := func(scale float64, rule solver.StopRule) int {
 		var scaled mat.Dense
 		scaled.Scale(scale, a)
-		res, err := solver.Eigen(t.Context(), solver.GramOf(newDense(&scaled)), solver.Settings{Rank: 3, Stop: rule, Tol: 1e-8})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(solver.Eigen(t.Context(), solver.GramOf(newDense(&scaled)), solver.Settings{Rank: 3, Stop: rule, Tol: 1e-8}))(t)
 		for i, s := range []float64{3, 2.4, 1.9} {
 			if off := math.Abs(math.Sqrt(res.Values[i])/(s*scale) - 1); off > 1e-10 {
 				t.Errorf("%v rule, scale %g: σ_%d is off by %.3g", rule, scale, i+1, off)

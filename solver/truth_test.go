@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -75,10 +76,7 @@ func TestResidualIsMeasured(t *testing.T) {
 			for _, limit := range []int{6, 30, 2000} {
 				left := solver.NewDenseRows(rows, k)
 				set := solver.Settings{Rank: k, Method: power.Iteration{}, Operator: form, Left: left, Seed: seed, Tol: 1e-13, MaxPasses: limit}
-				res, err := solver.SVD(t.Context(), newDense(a), set)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 				truth := exactResiduals(a, res, left.Dense)
 				for i, r := range res.Residuals {
 					floor := res.Floor[i]

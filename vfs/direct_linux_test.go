@@ -31,9 +31,7 @@ func direct(t *testing.T, size int) (content []byte, m Mapping, b *Buffer) {
 		content[i] = byte(rng.Uint32())
 	}
 	name := filepath.Join(t.TempDir(), "x")
-	if err := os.WriteFile(name, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, content, 0o666))
 	m, err := OS().Map(name)
 	if err != nil {
 		t.Fatal(err)

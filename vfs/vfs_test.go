@@ -118,9 +118,7 @@ func TestGuardTruncated(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if err := os.Truncate(name, 10); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(name, 10))
 	sum := 0
 	err = fault.Guard(func() error {
 		all, err := m.Bytes(0, m.Size(), true)

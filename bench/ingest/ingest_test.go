@@ -68,10 +68,7 @@ func TestIngest(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	r, err := c.measure(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(c.measure(t.Context()))(t)
 	if c.out == "" {
 		c.out = filepath.Join(t.TempDir(), "ingest")
 	}

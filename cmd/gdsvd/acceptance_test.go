@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // Real data with singular values computed by LAPACK or ARPACK.
@@ -47,7 +48,7 @@ func TestRealData(t *testing.T) {
 			}
 			store := filepath.Join(t.TempDir(), "m.csr")
 			var r ingestResult
-			decode(t, must(t, "ingest", "-q", "--json", filepath.Join(data, d.input), "-o", store), &r)
+			decode(t, succeeds(t, "ingest", "-q", "--json", filepath.Join(data, d.input), "-o", store), &r)
 			if r.Rows != d.rows || r.Cols != d.cols || r.NNZ != d.nnz {
 				t.Fatalf("%d × %d, %d entries, want %d × %d, %d", r.Rows, r.Cols, r.NNZ, d.rows, d.cols, d.nnz)
 			}
@@ -88,16 +89,11 @@ func checkRealData(t *testing.T, store, method string, truth []float64) {
 func referenceValues(t *testing.T, dir, name string) (values []float64) {
 	t.Helper()
 	if !strings.HasSuffix(name, ".txt") {
-		data, err := os.ReadFile(filepath.Join(dir, "others.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(dir, "others.json")))(t)
 		var all map[string]struct {
 			SV []float64 `json:"sv"`
 		}
-		if err := json.Unmarshal(data, &all); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(data, &all))
 		return all[name].SV
 	}
 	f, err := os.Open(filepath.Join(dir, name))
@@ -109,10 +105,7 @@ func referenceValues(t *testing.T, dir, name string) (values []float64) {
 		if strings.HasPrefix(sc.Text(), "#") {
 			continue
 		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(sc.Text()), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(strconv.ParseFloat(strings.TrimSpace(sc.Text()), 64))(t)
 		values = append(values, v)
 	}
 	return values
@@ -124,23 +117,12 @@ func TestWarmPasses(t *testing.T) {
 	if data == "" || raceDetector || !longtest.On() {
 		t.Skip("takes MovieLens 1M, and is too large for the race detector, and a long form: set GDSVD_TEST_LONG")
 	}
-	f, err := os.Open(filepath.Join(data, "movielens/ml-1m/ratings-notimestamp.dat.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join(data, "movielens/ml-1m/ratings-notimestamp.dat.gz")))(t)
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(f))(t)
+	text := must.Get(io.ReadAll(z))(t)
 	file := filepath.Join(t.TempDir(), "ratings.dat")
-	if err := os.WriteFile(file, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, text, 0o666))
 	most, whole := fewer(t, file, func(i int) bool { return i%100 != 7 }), fewer(t, file, func(int) bool { return true })
 	for _, tol := range []string{"1e-4", "1e-8"} {
 		before, _ := factorised(t, most, "-k", "10", "--tol", tol)

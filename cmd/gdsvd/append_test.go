@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestAppendCommand: a store grows in its place or beside it, and what cannot be is refused.
@@ -13,20 +14,18 @@ func TestAppendCommand(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o666))
 		return path
 	}
 	first, more := put("first", "7,10,1\n8,20,2\n"), put("more", "3,5,1\n7,20,4\n")
 	store, beside, all := filepath.Join(dir, "a.csr"), filepath.Join(dir, "b.csr"), filepath.Join(dir, "c.csr")
-	must(t, "ingest", first, "-o", store)
-	must(t, "append", store, more, "-o", beside)
-	must(t, "append", store, more)
-	must(t, "ingest", first, more, "-o", all)
-	want := must(t, "info", all, "--ids", "rows")
+	succeeds(t, "ingest", first, "-o", store)
+	succeeds(t, "append", store, more, "-o", beside)
+	succeeds(t, "append", store, more)
+	succeeds(t, "ingest", first, more, "-o", all)
+	want := succeeds(t, "info", all, "--ids", "rows")
 	for _, s := range []string{store, beside} {
-		if got := must(t, "info", s, "--ids", "rows"); got != want {
+		if got := succeeds(t, "info", s, "--ids", "rows"); got != want {
 			t.Errorf("%s: got %q, want %q", s, got, want)
 		}
 	}
@@ -38,6 +37,6 @@ func TestAppendCommand(t *testing.T) {
 // meanStore has a mean of two values.
 func meanStore(t *testing.T, dir string, put func(name, text string) string) string {
 	path := filepath.Join(dir, "mean.csr")
-	must(t, "ingest", put("twice", "1,1,1\n1,1,2\n"), "--duplicates", "mean", "-o", path)
+	succeeds(t, "ingest", put("twice", "1,1,1\n1,1,2\n"), "--duplicates", "mean", "-o", path)
 	return path
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -82,7 +83,7 @@ func TestStoreInBucket(t *testing.T) {
 			}
 		}
 	}
-	must(t, "recommend", "-q", far, "--rows", "1") // the result names the store
+	succeeds(t, "recommend", "-q", far, "--rows", "1") // the result names the store
 
 	before := len(server.Paths())
 	for _, args := range [][]string{
@@ -122,10 +123,7 @@ func TestStoreInBucket(t *testing.T) {
 // of files. An object that changes while a task reads it ends the ingest, and nothing is left.
 func TestIngestOfBucketByTasks(t *testing.T) {
 	server, dir := buckets(t), t.TempDir()
-	text, err := os.ReadFile(ratings(t, blocky))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(ratings(t, blocky)))(t)
 	files, lines := []string{"ingest", "-q", "--duplicates", "last", "-o", "files"}, slices.Collect(strings.Lines(string(text)))
 	const part = "/bucket/in/part%d"
 	for lines := range slices.Chunk(lines, (len(lines)+3)/4) {
@@ -152,11 +150,11 @@ func TestIngestOfBucketByTasks(t *testing.T) {
 		busy(w)
 	}
 	t.Chdir(dir)
-	must(t, files...)
+	succeeds(t, files...)
 	from := func(out string, more ...string) []string {
 		return append([]string{"ingest", "-q", "--duplicates", "last", "s3://bucket/in/part*", "-o", out}, more...)
 	}
-	must(t, from("one")...)
+	succeeds(t, from("one")...)
 	want, shards := vfstest.Contents(t, "one"), vfstest.Contents(t, "files")
 	for name, b := range shards {
 		if want[name] != b && name != csr.ManifestName { // which names the inputs
@@ -167,7 +165,7 @@ func TestIngestOfBucketByTasks(t *testing.T) {
 	for i, by := range by {
 		disturb.Store(&busy)
 		name := fmt.Sprint("tasks", i)
-		must(t, from(name, append(by, "--groups", "3", "--shared", "shared")...)...)
+		succeeds(t, from(name, append(by, "--groups", "3", "--shared", "shared")...)...)
 		if !maps.Equal(vfstest.Contents(t, name), want) {
 			t.Errorf("%v: another store", by)
 		}

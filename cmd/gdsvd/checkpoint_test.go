@@ -18,6 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver/method/all"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -45,7 +46,7 @@ func TestResume(t *testing.T) {
 				flags := []string{"-k", "4", "--method", method, "--seed", "5"}
 				want, _ := factorised(t, g.store, flags...)
 				got := stopped(t, g.store, append(flags, "--max-passes", "6")...)
-				must(t, slices.Concat([]string{"svd", "-q", g.store, "-o", got, "--resume"}, flags)...)
+				succeeds(t, slices.Concat([]string{"svd", "-q", g.store, "-o", got, "--resume"}, flags)...)
 				for _, f := range partFiles {
 					same(t, f, filepath.Join(want, f), filepath.Join(got, f))
 				}
@@ -82,10 +83,7 @@ type event struct {
 // events lists the passes of a record with what they found.
 func events(t *testing.T, dir string) []event {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, eventsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(dir, eventsFile)))(t)
 	var all []event
 	for line := range strings.Lines(string(data)) {
 		var e event
@@ -122,14 +120,11 @@ func TestResumeRefused(t *testing.T) {
 		}
 	}
 	// Other limits, workers, budgets and vectors are no other run.
-	must(t, with(store, "--resume", "--workers", "1", "--memory", "100MiB", "--vectors", "right")...)
+	succeeds(t, with(store, "--resume", "--workers", "1", "--memory", "100MiB", "--vectors", "right")...)
 
 	// What has finished needs no more; for something else there is nothing to go on from.
-	finished, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := must(t, with(store, "--resume")...); !strings.Contains(text, "converged: 4 of 4") {
+	finished := must.Get(os.ReadFile(filepath.Join(dir, factor.ResultFile)))(t)
+	if text := succeeds(t, with(store, "--resume")...); !strings.Contains(text, "converged: 4 of 4") {
 		t.Errorf("a finished run resumed prints\n%s", text)
 	}
 	if o := gdsvd(t, slices.Concat([]string{"svd"}, base[2:], []string{store, "-o", dir, "--resume"})...); o.code != ui.ExitOK || !strings.Contains(o.stderr, "the result is finished: there is nothing to resume") {
@@ -141,13 +136,9 @@ func TestResumeRefused(t *testing.T) {
 	// A run that was killed between putting its result in place and removing the checkpoint that
 	// lay there has left the latter.
 	leftover := dir + vfs.PartialSuffix
-	if err := os.Mkdir(leftover, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(leftover, checkpointFile), []byte("old"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	must(t, with(store, "--resume")...)
+	must.Do(t, os.Mkdir(leftover, 0o777))
+	must.Do(t, os.WriteFile(filepath.Join(leftover, checkpointFile), []byte("old"), 0o666))
+	succeeds(t, with(store, "--resume")...)
 	if _, err := os.Stat(leftover); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s is still there (%v)", leftover, err)
 	}
@@ -163,7 +154,7 @@ func TestResumeWithoutARunBegins(t *testing.T) {
 	store := ingested(t, tall)
 	want, _ := factorised(t, store, "-k", "3")
 	got := filepath.Join(t.TempDir(), "out")
-	must(t, "svd", "-q", store, "-k", "3", "-o", got, "--resume")
+	succeeds(t, "svd", "-q", store, "-k", "3", "-o", got, "--resume")
 	same(t, "V", filepath.Join(want, rightFile), filepath.Join(got, rightFile))
 }
 
@@ -172,18 +163,13 @@ func TestDamagedCheckpoint(t *testing.T) {
 	flags := []string{"-k", "4", "--method", "gd", "--max-passes", "6"}
 	dir := stopped(t, store, flags...)
 	name := filepath.Join(dir, checkpointFile)
-	good, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(os.ReadFile(name))(t)
 	args := append([]string{"svd", "-q", store, "-o", dir, "--resume"}, flags...)
 	for what, bad := range map[string][]byte{
 		"empty": {}, "cut": good[:len(good)-1], "a byte changed": append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1),
 		"header changed": append([]byte("x"), good[1:]...), "more": append(slices.Clone(good), 0),
 	} {
-		if err := os.WriteFile(name, bad, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, bad, 0o666))
 		o := fails(t, ui.ExitCorrupt, `^gdsvd: .*checkpoint is damaged: .* \(--force begins anew\)\n$`, args...)
 		if strings.Contains(o.stderr, "goes on from there") {
 			t.Errorf("%s: %s", what, o.stderr)
@@ -191,10 +177,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 	// The record of events is a luxury: the run goes on without, and says so.
 	record := filepath.Join(dir, checkpointEvents)
-	lines, err := os.ReadFile(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(os.ReadFile(record))(t)
 	flags = []string{"-k", "4", "--method", "gd"}
 	want, _ := factorised(t, store, flags...)
 	flipped := slices.Clone(lines)
@@ -202,13 +185,9 @@ func TestDamagedCheckpoint(t *testing.T) {
 	for what, bad := range map[string][]byte{
 		"a bit changed": flipped, "cut": lines[:len(lines)-1], "no checksum": lines[:len(lines)-len("{\"crc\":\"00000000\"}\n")], "empty": {}, "not events": []byte("?"),
 	} {
-		if err := errors.Join(os.WriteFile(name, good, 0o666), os.WriteFile(record, bad, 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.WriteFile(name, good, 0o666), os.WriteFile(record, bad, 0o666)))
 		copied := filepath.Join(t.TempDir(), "out")
-		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.CopyFS(copied, os.DirFS(dir)))
 		o := gdsvd(t, slices.Concat([]string{"svd", store, "-o", copied, "--resume"}, flags)...)
 		if o.code != ui.ExitOK || !strings.Contains(o.stderr, "events.jsonl will lack passes before this") || !strings.Contains(o.stderr, "checkpoint.jsonl is damaged: byte") {
 			t.Errorf("%s: exit %d\n%s", what, o.code, o.stderr)
@@ -216,7 +195,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 		for _, f := range partFiles {
 			same(t, f, filepath.Join(want, f), filepath.Join(copied, f))
 		}
-		must(t, "check", copied)
+		succeeds(t, "check", copied)
 	}
 }
 
@@ -224,17 +203,10 @@ func TestDamagedCheckpoint(t *testing.T) {
 func TestKilledRunIsDescribed(t *testing.T) {
 	store := ingested(t, tall)
 	from, dir := stopped(t, store, "-k", "3", "--max-passes", "4"), filepath.Join(t.TempDir(), "out")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o777))
 	for _, name := range []string{checkpointFile, checkpointEvents} {
-		b, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(os.ReadFile(filepath.Join(from, name)))(t)
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), b, 0o666))
 	}
 	want := `^gdsvd: .*out holds no result: gdsvd svd was interrupted after pass 3; gdsvd svd .*m.csr --max-passes=4 --rank=3 -o .*out --resume goes on from the checkpoint\n$`
 	for _, args := range [][]string{{"info", dir}, {"report", dir, "-o", filepath.Join(t.TempDir(), "x.html")}, {"export", dir, "--what", "V", "-o", filepath.Join(t.TempDir(), "v.npy")}, {"recommend", dir, "--rows", "1"}} {
@@ -249,45 +221,39 @@ func TestStoppedRunIsDescribed(t *testing.T) {
 	view := "log1p\n  center=columns"
 	whole, _ := factorised(t, store, "-k", "3", "--seed", "5", "--view", view)
 	t.Chdir(filepath.Dir(store))
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := must.Get(os.Getwd())(t)
 	dir := stopped(t, filepath.Base(store), "-k", "3", "--seed", "5", "--view", view, "--max-passes", "4", "--memory", "70000001", "--force", "--listen", "127.0.0.1:0", "--token", "not-to-be-told")
 	command := "gdsvd svd m.csr --memory=70000001 --rank=3 --seed=5 '--view=log1p|  center=columns' -o " + dir + " --resume"
 	want := "a checkpoint is in " + dir + ": " + command + " goes on from there\n"
-	if out := must(t, "info", dir); !strings.Contains(out, want) {
+	if out := succeeds(t, "info", dir); !strings.Contains(out, want) {
 		t.Errorf("info: %s\nwant %s", out, want)
 	}
 	if out := gdsvd(t, "check", dir); !strings.Contains(out.stdout, want) {
 		t.Errorf("check: %+v\nwant %s", out, want)
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
-	must(t, "report", dir, "-q", "-o", page)
+	succeeds(t, "report", dir, "-q", "-o", page)
 	if text, err := os.ReadFile(page); err != nil || !strings.Contains(html.UnescapeString(string(text)), strings.TrimSpace(want)) {
 		t.Errorf("report: %v, it does not say that %s", err, want)
 	}
 	t.Chdir(t.TempDir())
 	command = "cd " + here + " && " + command
-	if out := must(t, "info", dir); !strings.Contains(out, ": "+command+" goes on from there\n") {
+	if out := succeeds(t, "info", dir); !strings.Contains(out, ": "+command+" goes on from there\n") {
 		t.Errorf("info in another folder: %s\nwant %s", out, command)
 	}
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip(err)
 	}
-	words, err := exec.Command(sh, "-c", `gdsvd() { pwd; printf '%s\n' "$@"; }; `+command).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := must.Get(exec.Command(sh, "-c", `gdsvd() { pwd; printf '%s\n' "$@"; }; `+command).Output())(t)
 	at := strings.Split(strings.TrimSuffix(string(words), "\n"), "\n")
 	t.Chdir(at[0])
-	must(t, append(at[1:], "-q")...)
+	succeeds(t, append(at[1:], "-q")...)
 	for _, f := range partFiles {
 		same(t, f, filepath.Join(whole, f), filepath.Join(dir, f))
 	}
 	for _, command := range []string{"info", "check"} {
-		if out := must(t, command, whole); strings.Contains(out, "checkpoint") {
+		if out := succeeds(t, command, whole); strings.Contains(out, "checkpoint") {
 			t.Errorf("%s: %s", command, out)
 		}
 	}
@@ -298,7 +264,7 @@ func TestStoppedRunIsDescribed(t *testing.T) {
 func TestForceAndCheckpoints(t *testing.T) {
 	store := slow(t)
 	dir := filepath.Join(t.TempDir(), "out")
-	must(t, "svd", "-q", store, "-k", "1", "-o", dir)
+	succeeds(t, "svd", "-q", store, "-k", "1", "-o", dir)
 	args := []string{"svd", store, "-k", "20", "-o", dir, "--tol", "1e-14", "--method", "gd"}
 	if o := interrupt(t, append(args, "--force")...); o.code != ui.ExitInterrupted {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
@@ -312,7 +278,7 @@ func TestForceAndCheckpoints(t *testing.T) {
 	if o := interrupt(t, append(args, "--resume")...); o.code != ui.ExitInterrupted || !strings.Contains(o.stderr, "going on") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
-	must(t, "svd", "-q", store, "-k", "1", "-o", dir, "--force")
+	succeeds(t, "svd", "-q", store, "-k", "1", "-o", dir, "--force")
 	if got := names(t, dir); slices.Contains(got, checkpointFile) {
 		t.Errorf("after --force there are %v", got)
 	}
@@ -449,7 +415,7 @@ func TestDeathInCheckpoint(t *testing.T) {
 		if o := withFaults(t, f, args...); o.code == ui.ExitOK {
 			t.Fatalf("death %d: exit %d", n, o.code)
 		}
-		must(t, append(args, "--resume")...)
+		succeeds(t, append(args, "--resume")...)
 		for _, file := range partFiles {
 			same(t, file, filepath.Join(want, file), filepath.Join(dir, file))
 		}
@@ -476,7 +442,7 @@ func TestFaultLeavesCheckpoint(t *testing.T) {
 	if o.code != ui.ExitError || !strings.HasSuffix(o.stderr, "no space left on device; a checkpoint is in "+dir+": gdsvd svd "+store+" --checkpoint-every=1ns --method=power --rank=3 -o "+dir+" --resume goes on from there\n") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
-	must(t, append(args, "--resume")...)
+	succeeds(t, append(args, "--resume")...)
 	for _, file := range partFiles {
 		same(t, file, filepath.Join(want, file), filepath.Join(dir, file))
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // rewrite changes a file by a function of its contents.
@@ -43,9 +44,7 @@ func rewrite(t *testing.T, name string, change func([]byte) []byte) {
 // What a result cannot do without is missed.
 func TestCheckMissesResultJSON(t *testing.T) {
 	dir, _ := factorised(t, ingested(t, tall), "-k", "2")
-	if err := os.Remove(filepath.Join(dir, factor.ResultFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, factor.ResultFile)))
 	if o := gdsvd(t, "check", "-q", dir); o.code != ui.ExitCorrupt || !strings.Contains(o.stdout, "result.json: it is missing beside events.jsonl") {
 		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
@@ -55,9 +54,7 @@ func TestCheckMissesResultJSON(t *testing.T) {
 func TestResumeWithoutEvents(t *testing.T) {
 	store := ingested(t, tall)
 	dir := stopped(t, store, "-k", "2", "--method", "power", "--max-passes", "3")
-	if err := os.Remove(filepath.Join(dir, "checkpoint.jsonl")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "checkpoint.jsonl")))
 	o := gdsvd(t, "svd", store, "-o", dir, "-k", "2", "--method", "power", "--resume")
 	if o.code != ui.ExitOK || !strings.Contains(o.stderr, "events.jsonl will lack passes before this") {
 		t.Errorf("exit %d\n%s", o.code, o.stderr)
@@ -82,16 +79,11 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 		sound()
 		for _, file := range names(t, dir) {
 			name := filepath.Join(dir, file)
-			good, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			good := must.Get(os.ReadFile(name))(t)
 			silent, tried := 0, 0
 			// The command for one in sixteen, what it calls for the others.
 			try := func(what string, b []byte) {
-				if err := os.WriteFile(name, b, 0o666); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(name, b, 0o666))
 				o := ran{code: ui.ExitCorrupt}
 				if tried++; short || tried%16 == 0 {
 					o = gdsvd(t, "check", "-q", dir)
@@ -122,15 +114,11 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 			if silent > 0 {
 				t.Errorf("%s: %d silent", file, silent)
 			}
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(name))
 			if o := gdsvd(t, "check", "-q", dir); o.code != ui.ExitCorrupt && !strings.HasPrefix(file, checkpointFile) && file != factor.ResultFile {
 				t.Errorf("%s missing: exit %d\n%s%s", file, o.code, o.stdout, o.stderr)
 			}
-			if err := os.WriteFile(name, good, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, good, 0o666))
 		}
 		sound()
 	}
@@ -152,10 +140,7 @@ func TestResultIsSealed(t *testing.T) {
 		if all := slices.Sorted(slices.Values(append(listed, factor.ResultFile))); !slices.Equal(all, names(t, dir)) {
 			t.Errorf("listed are %v, there are %v", listed, names(t, dir))
 		}
-		text, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, factor.ResultFile)))(t)
 		tail := regexp.MustCompile(`"crc": "([0-9a-f]{8})"\n}\n$`).FindSubmatchIndex(text)
 		if tail == nil {
 			t.Fatalf("result.json ends with\n%s", text[len(text)-40:])
@@ -174,13 +159,11 @@ func TestCheckWithoutDescription(t *testing.T) {
 	store := ingested(t, tall)
 	dir, _ := factorised(t, store, "-k", "2")
 	projection := filepath.Join(t.TempDir(), "p")
-	must(t, "project", "-q", dir, store, "-o", projection)
+	succeeds(t, "project", "-q", dir, store, "-o", projection)
 	unfinished := stopped(t, store, "-k", "2", "--method", "power", "--max-passes", "3")
 	fails(t, ui.ExitNotConverged, `has not converged: its status is "pass-limit"`, "check", "-q", unfinished)
 	for file, in := range map[string]string{factor.ResultFile: dir, "projection.json": projection, csr.ManifestName: store} {
-		if err := os.Remove(filepath.Join(in, file)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(in, file)))
 		if o := gdsvd(t, "check", "-q", in); o.code != ui.ExitCorrupt || !strings.Contains(o.stdout+o.stderr, file) || strings.Contains(o.stdout, "sound") {
 			t.Errorf("%s is gone: exit %d\n%s%s", file, o.code, o.stdout, o.stderr)
 		}
@@ -232,7 +215,7 @@ func TestMeasure(t *testing.T) {
 		file := ratings(t, g)
 		a := denseRatings(t, file)
 		store := filepath.Join(t.TempDir(), "m.csr")
-		must(t, "ingest", "-q", file, "-o", store)
+		succeeds(t, "ingest", "-q", file, "-o", store)
 		for _, vectors := range []string{"both", "left", "right"} {
 			dir, r := factorised(t, store, "-k", "4", "--vectors", vectors)
 			rep := measuredOf(t, ui.ExitOK, dir, "--store", store)
@@ -262,7 +245,7 @@ func TestMeasure(t *testing.T) {
 				t.Errorf("%s: orthogonality %+v, want %v, %v", name, m.Orthogonality, orthU, orthV)
 			}
 			fails(t, ui.ExitError, `3 of 4 triplets miss --tol 1e-06|[24] of 4 triplets miss --tol 1e-06, triplet 2 first: its residual is`, "check", foreign, "--store", store, "--tol", "1e-6")
-			must(t, "check", "-q", foreign, "--store", store, "--tol", "0.01")
+			succeeds(t, "check", "-q", foreign, "--store", store, "--tol", "0.01")
 		}
 	}
 }
@@ -319,13 +302,9 @@ func residualsOf(a, u, v *mat.Dense, sigma []float64) (left, right []float64, or
 func foreignResult(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "scipy.svd")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o777))
 	for name, b := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), b, 0o666))
 	}
 	return dir
 }
@@ -387,7 +366,7 @@ func TestMeasureForeign(t *testing.T) {
 						{"Vt.npy": npyBytes(y.T(), kind, fortran), "sigma.npy": npyShaped(mat.NewDense(1, 4, s), "(1, 4)", "<f8", fortran)},
 					} {
 						foreign := foreignResult(t, files)
-						if text := must(t, "check", foreign); !strings.Contains(text, "whole and finite") {
+						if text := succeeds(t, "check", foreign); !strings.Contains(text, "whole and finite") {
 							t.Errorf("check says\n%s", text)
 						}
 						m := measuredOf(t, ui.ExitOK, foreign, "--store", store).Measured
@@ -418,14 +397,12 @@ func TestMeasureRefusals(t *testing.T) {
 	fails(t, ui.ExitUsage, `--quick is for a store`, "check", dir, "--quick")
 	fails(t, ui.ExitUsage, `--tol 7: want a tolerance`, "check", dir, "--store", store, "--tol", "7")
 	none, _ := factorised(t, store, "-k", "2", "--vectors", "none")
-	must(t, "check", "-q", none)
+	succeeds(t, "check", "-q", none)
 	fails(t, ui.ExitError, `out holds no singular vectors that could be measured: want U.npy, V.npy or Vt.npy`, "check", none, "--store", store)
 	unfinished := stopped(t, store, "-k", "2", "--method", "power", "--max-passes", "3")
 	for _, file := range names(t, unfinished) {
 		if !strings.HasPrefix(file, checkpointFile) {
-			if err := os.Remove(filepath.Join(unfinished, file)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(filepath.Join(unfinished, file)))
 		}
 	}
 	fails(t, ui.ExitError, `out holds the checkpoint of an unfinished run, whose vectors are not measured before --resume has brought it to its end`, "check", unfinished, "--store", store)
@@ -470,9 +447,7 @@ func TestMeasureAgainstStatements(t *testing.T) {
 		u := loadNPY(t, filepath.Join(dir, leftFile))
 		u.Set(7, 2, u.At(7, 2)+spoil)
 		b := npyBytes(u, "<f8", false)
-		if err := os.WriteFile(filepath.Join(dir, leftFile), b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, leftFile), b, 0o666))
 		reseal(t, dir, func(text []byte) []byte {
 			at := regexp.MustCompile(`"name": "U.npy",\s*"size": \d+,\s*"crc": "([0-9a-f]{8})",\s*"pieces": "([0-9a-f]{8})"`).FindSubmatchIndex(text)
 			copy(text[at[2]:at[3]], fmt.Sprintf("%08x", crc.Of(b)))
@@ -481,7 +456,7 @@ func TestMeasureAgainstStatements(t *testing.T) {
 		})
 	}
 	forge(1e-5)
-	must(t, "check", dir)
+	succeeds(t, "check", dir)
 	o := gdsvd(t, "check", dir, "--store", store)
 	if o.code != ui.ExitError || !regexp.MustCompile(`^gdsvd: .*out: 1 of 3 triplets miss what result.json states, triplet 3 first: its residual is \S+\n$`).MatchString(o.stderr) {
 		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
@@ -490,7 +465,7 @@ func TestMeasureAgainstStatements(t *testing.T) {
 		t.Errorf("%+v, %+v", rep, rep.Measured)
 	}
 	forge(-1e-5)
-	must(t, "check", dir, "--store", store)
+	succeeds(t, "check", dir, "--store", store)
 
 	for _, method := range []string{"power", "krylov"} {
 		early := stopped(t, store, "-k", "3", "--method", method, "--max-passes", "3")
@@ -503,7 +478,7 @@ func TestMeasureAgainstStatements(t *testing.T) {
 // measured is the same.
 func TestMeasureWithinMemory(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
-	must(t, "generate", "spectrum", "-q", "--rows", "70000", "--cols", "60000", "--rank", "24", "--layers", "1", "-o", store)
+	succeeds(t, "generate", "spectrum", "-q", "--rows", "70000", "--cols", "60000", "--rank", "24", "--layers", "1", "-o", store)
 	dir, _ := factorised(t, store, "-k", "24", "--tol", "1e-6")
 	all := measuredOf(t, ui.ExitOK, dir, "--store", store).Measured
 	some := measuredOf(t, ui.ExitOK, dir, "--store", store, "--memory", "64MiB").Measured
@@ -527,7 +502,7 @@ func TestMeasureSciPy(t *testing.T) {
 	for name, g := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
 		file := ratings(t, g)
 		store := filepath.Join(t.TempDir(), "m.csr")
-		must(t, "ingest", "-q", file, "-o", store)
+		succeeds(t, "ingest", "-q", file, "-o", store)
 		dir := foreignResult(t, nil)
 		const script = `
 import sys, numpy as np, scipy.sparse as sp, scipy.sparse.linalg as la
@@ -600,11 +575,9 @@ func TestMeasureImpliedOfSmallValues(t *testing.T) {
 	a.Mul(&u, mat.NewDiagDense(12, []float64{1, 1e-3, 1e-6, 1e-10, 1e-12, 0, 0, 0, 0, 0, 0, 0}))
 	a.Mul(&a, v.T())
 	file := filepath.Join(t.TempDir(), "a.npy")
-	if err := os.WriteFile(file, npyBytes(&a, "<f8", false), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, npyBytes(&a, "<f8", false), 0o666))
 	store := filepath.Join(t.TempDir(), "m.csr")
-	must(t, "ingest", "-q", file, "-o", store)
+	succeeds(t, "ingest", "-q", file, "-o", store)
 	for vectors, name := range map[string]string{"left": leftFile, "right": rightFile} {
 		dir, r := factorised(t, store, "-k", "8", "--vectors", vectors)
 		if m := measuredOf(t, ui.ExitOK, dir, "--store", store).Measured; len(m.Misses) > 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // The flags in result.json make the same run again: the same files, byte by
@@ -49,10 +50,8 @@ func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 	ratings := ingested(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1})
 	long := filepath.Join(t.TempDir(), "long.csr")
 	name := filepath.Join(t.TempDir(), "long.mtx")
-	if err := os.WriteFile(name, []byte("%%MatrixMarket matrix coordinate real general\n400000 400000 3\n1 1 3\n2 2 2\n400000 400000 1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "ingest", "-q", name, "-o", long)
+	must.Do(t, os.WriteFile(name, []byte("%%MatrixMarket matrix coordinate real general\n400000 400000 3\n1 1 3\n2 2 2\n400000 400000 1\n"), 0o666))
+	succeeds(t, "ingest", "-q", name, "-o", long)
 	for _, c := range []struct {
 		store, memory string
 		why           string // "" for any
@@ -70,7 +69,7 @@ func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 			runtime.GOMAXPROCS(procs)
 			for _, workers := range teams {
 				var e factor.Explanation
-				decode(t, must(t, "svd", c.store, "-k", "6", "--workers", workers, "--memory", c.memory, "--explain", "--json"), &e)
+				decode(t, succeeds(t, "svd", c.store, "-k", "6", "--workers", workers, "--memory", c.memory, "--explain", "--json"), &e)
 				if e.Choice == nil || c.why != "" && e.Choice.Why != c.why || (e.Files > 0) != c.files {
 					t.Fatalf("workers %s, memory %s: %+v, %d bytes in files", workers, c.memory, e.Choice, e.Files)
 				}
@@ -103,7 +102,7 @@ func TestWorkersChangeNoBitsInFiles(t *testing.T) {
 			if want == "" {
 				want = dir
 				var e factor.Explanation
-				decode(t, must(t, slices.Concat([]string{"svd", store, "--explain", "--json"}, flags)...), &e)
+				decode(t, succeeds(t, slices.Concat([]string{"svd", store, "--explain", "--json"}, flags)...), &e)
 				for what, x := range map[string][2]int64{"read": {e.Plan.VectorsRead, r.VectorsRead}, "written": {e.Plan.VectorsWrote, r.VectorsWrote}} {
 					if ratio := float64(x[0]) / float64(x[1]); ratio < 1/1.5 || ratio > 1.5 {
 						t.Errorf("%d bytes of vectors %s, %d were expected", x[1], what, x[0])
@@ -122,10 +121,8 @@ func TestWorkersChangeNoBitsInFiles(t *testing.T) {
 func TestChoiceWithinMemory(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "wide.csr")
 	name := filepath.Join(t.TempDir(), "wide.mtx")
-	if err := os.WriteFile(name, []byte("%%MatrixMarket matrix coordinate real general\n60000 60000 3\n1 1 3\n2 2 2\n60000 60000 1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "ingest", "-q", name, "-o", store)
+	must.Do(t, os.WriteFile(name, []byte("%%MatrixMarket matrix coordinate real general\n60000 60000 3\n1 1 3\n2 2 2\n60000 60000 1\n"), 0o666))
+	succeeds(t, "ingest", "-q", name, "-o", store)
 	var last int64
 	for _, memory := range []string{"1GiB", "130MiB", "110MiB", "90MiB", "75MiB", "60MiB", "50MiB"} {
 		o := gdsvd(t, "svd", "-q", store, "-k", "2", "--memory", memory, "--explain", "--json")
@@ -159,14 +156,14 @@ func TestExplain(t *testing.T) {
 	work := t.TempDir()
 	out := filepath.Join(work, "out")
 	for _, flags := range [][]string{{"-k", "3"}, {"-k", "3", "-o", out}, {"-k", "3", "-o", out, "--method", "power"}} {
-		text := must(t, append([]string{"svd", store, "--explain"}, flags...)...)
+		text := succeeds(t, append([]string{"svd", store, "--explain"}, flags...)...)
 		shape := `^40 × 90, 1800 entries: 3 triplets to 1e-08\n\n--method \w+.*\n(\(.*\)\n)?\npasses +about \d+, \d+ columns multiplied\n` +
 			`reads +\S+ \w+ in the first pass, .* in each of the others\ntime +about .* s with \d+ threads?: .*\nmemory +.* of .*: runtime .*\n`
 		if !regexp.MustCompile(shape).MatchString(text) {
 			t.Errorf("%v explains\n%s\nwant\n%s", flags, text, shape)
 		}
 		var e factor.Explanation
-		decode(t, must(t, append([]string{"svd", store, "--explain", "--json"}, flags...)...), &e)
+		decode(t, succeeds(t, append([]string{"svd", store, "--explain", "--json"}, flags...)...), &e)
 		given := slices.Contains(flags, "power")
 		if e.K != 3 || e.Rows != 40 || e.Cols != 90 || e.Plan.Passes < 2 || e.Plan.Total <= 0 || (e.Choice == nil) != given || (len(e.Considered) == 0) != given {
 			t.Errorf("%v: %+v", flags, e)
@@ -190,8 +187,8 @@ func TestResumeTakesTheRecordedMethod(t *testing.T) {
 			begin = append(begin, "--block", "3", "--basis", "11")
 		}
 		dir := stopped(t, store, begin...)
-		o := must(t, append([]string{"svd", store, "-o", dir, "--resume", "--explain"}, flags...)...)
-		must(t, slices.Concat([]string{"svd", "-q", store, "-o", dir, "--resume"}, flags)...)
+		o := succeeds(t, append([]string{"svd", store, "-o", dir, "--resume", "--explain"}, flags...)...)
+		succeeds(t, slices.Concat([]string{"svd", "-q", store, "-o", dir, "--resume"}, flags)...)
 		r := resultOf(t, dir)
 		if r.Choice == nil || r.Choice.Why != "checkpoint" || !strings.Contains(o, strings.Join(r.Choice.Flags, " ")) {
 			t.Fatalf("%s: choice %+v, explained\n%s", method, r.Choice, o)
@@ -212,6 +209,6 @@ func TestResumeWithTheDefaultSaid(t *testing.T) {
 	for _, method := range []string{"gd", "polyak", "nesterov"} {
 		flags := []string{"-k", "3", "--method", method}
 		dir := stopped(t, store, append(flags, "--max-passes", "5")...)
-		must(t, slices.Concat([]string{"svd", "-q", store, "-o", dir, "--resume", "--eta", "0.5"}, flags)...)
+		succeeds(t, slices.Concat([]string{"svd", "-q", store, "-o", dir, "--resume", "--eta", "0.5"}, flags)...)
 	}
 }

@@ -13,31 +13,32 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // The command line of complete.
 func TestComplete(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
 	input := filepath.Join(t.TempDir(), "r.dat")
-	must(t, "generate", "ratings", "-o", input, "--users", "80", "--items", "30", "--ratings", "1700")
-	must(t, "ingest", input, "-o", store)
+	succeeds(t, "generate", "ratings", "-o", input, "--users", "80", "--items", "30", "--ratings", "1700")
+	succeeds(t, "ingest", input, "-o", store)
 	out := filepath.Join(t.TempDir(), "out")
-	text := must(t, "complete", store, "-k", "3", "--biases", "-o", out)
+	text := succeeds(t, "complete", store, "-k", "3", "--biases", "-o", out)
 	for _, want := range []string{"held out to choose λ", "no matrix of any rank has less than", "written to " + out} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if again := must(t, "info", out); again != text {
+	if again := succeeds(t, "info", out); again != text {
 		t.Errorf("info prints\n%s\ncomplete\n%s", again, text)
 	}
-	if said := must(t, "info", out, "--json"); !strings.Contains(said, `"energy": null`) || !strings.Contains(said, `"residual": []`) || !strings.Contains(said, `"bound": null`) {
+	if said := succeeds(t, "info", out, "--json"); !strings.Contains(said, `"energy": null`) || !strings.Contains(said, `"residual": []`) || !strings.Contains(said, `"bound": null`) {
 		t.Errorf("what a completion cannot know is stated:\n%s", said)
 	}
-	must(t, "check", out)
-	must(t, "recommend", out, "--store", store, "--rows", "1,2", "-n", "3")
-	must(t, "similar", out, "--col", "1", "-n", "2")
-	must(t, "export", out, "--what", "V", "--format", "csv", "-o", filepath.Join(t.TempDir(), "v.csv"))
+	succeeds(t, "check", out)
+	succeeds(t, "recommend", out, "--store", store, "--rows", "1,2", "-n", "3")
+	succeeds(t, "similar", out, "--col", "1", "-n", "2")
+	succeeds(t, "export", out, "--what", "V", "--format", "csv", "-o", filepath.Join(t.TempDir(), "v.csv"))
 	for pattern, args := range map[string][]string{
 		"of what rank at most":                          {},
 		"--lambda much: want a number above 0, or auto": {"-k", "2", "--lambda", "much"},
@@ -65,45 +66,27 @@ func TestCompleteMovieLens(t *testing.T) {
 		t.Skip("too large for the race detector, and a long form: set GDSVD_TEST_LONG")
 	}
 	path := filepath.Join(t.TempDir(), "m.csr")
-	must(t, "ingest", filepath.Join(data, "movielens/ml-1m/ratings-notimestamp.dat.gz"), "--holdout", "random:0.2", "-o", path)
+	succeeds(t, "ingest", filepath.Join(data, "movielens/ml-1m/ratings-notimestamp.dat.gz"), "--holdout", "random:0.2", "-o", path)
 	out := filepath.Join(t.TempDir(), "out")
-	must(t, "complete", path, "-k", "20", "--biases", "-o", out)
-	r, err := factor.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, "complete", path, "-k", "20", "--biases", "-o", out)
+	r := must.Get(factor.Open(out))(t)
 	u, v := mat.NewDense(int(r.Rows), r.K, nil), mat.NewDense(int(r.Cols), r.K, nil)
-	if err := r.ReadU(0, u); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.ReadV(0, v); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := r.RowBiases(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cols, err := r.ColBiases(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.ReadU(0, u))
+	must.Do(t, r.ReadV(0, v))
+	rows := must.Get(r.RowBiases(t.Context()))(t)
+	cols := must.Get(r.ColBiases(t.Context()))(t)
 	for s, sigma := range r.Sigma {
 		for i := range v.RawMatrix().Rows {
 			v.Set(i, s, v.At(i, s)*float64(sigma))
 		}
 	}
-	test, err := csr.Open(path+".test", csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test := must.Get(csr.Open(path+".test", csr.OpenOptions{}))(t)
 	defer test.Close()
 	n, ofModel, ofBiases := 0, 0.0, 0.0
 	b := test.Scratch()
 	vector := func(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
 	for block := range test.NumBlocks() {
-		if err := test.DecodeBlock(block, b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, test.DecodeBlock(block, b))
 		for i := range b.Rows() {
 			at := b.FirstRow + int64(i)
 			for col, a := range b.Row(i) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // Whatever piece of a file that a command reads is damaged: it ends with exit 3, says which file and bytes, and writes nothing.
@@ -26,16 +27,12 @@ func TestDamageIsFoundWhenItIsRead(t *testing.T) {
 			fmt.Fprintf(&text, "u00000,i%05d,%d\n", i, 1+i%3)
 		}
 	}
-	if err := os.WriteFile(at("a.csv"), text.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(at("new.csv"), []byte("user,item,rating\nx,i00001,3\nx,i65999,5\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "ingest", "-q", at("a.csv"), "-o", at("a.csr"))
-	must(t, "svd", "-q", at("a.csr"), "-k", "2", "--view", "center=columns", "-o", at("a.svd"))
-	must(t, "svd", "-q", at("a.csr"), "-k", "2", "--seed", "1", "-o", at("b.svd"))
-	must(t, "project", "-q", at("a.svd"), at("a.csr"), "-o", at("p"))
+	must.Do(t, os.WriteFile(at("a.csv"), text.Bytes(), 0o666))
+	must.Do(t, os.WriteFile(at("new.csv"), []byte("user,item,rating\nx,i00001,3\nx,i65999,5\n"), 0o666))
+	succeeds(t, "ingest", "-q", at("a.csv"), "-o", at("a.csr"))
+	succeeds(t, "svd", "-q", at("a.csr"), "-k", "2", "--view", "center=columns", "-o", at("a.svd"))
+	succeeds(t, "svd", "-q", at("a.csr"), "-k", "2", "--seed", "1", "-o", at("b.svd"))
+	succeeds(t, "project", "-q", at("a.svd"), at("a.csr"), "-o", at("p"))
 	out := at("out")
 	const both, view = "U.npy V.npy rows.ids cols.ids", " view-1-center-mean.npy"
 	for _, c := range []struct {
@@ -61,17 +58,12 @@ func TestDamageIsFoundWhenItIsRead(t *testing.T) {
 		args := strings.Fields(strings.NewReplacer(" A", " "+at("a.svd"), " B", " "+at("b.svd"), " P", " "+at("p"), " S", " "+at("a.csr"), " N", " "+at("new.csv"), " OUT", " "+out).Replace(c.args))
 		for _, file := range strings.Fields(c.reads) {
 			name := filepath.Join(dir, c.of, file)
-			good, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			good := must.Get(os.ReadFile(name))(t)
 			for first := 0; first < len(good); first += piece {
 				end := min(first+piece, len(good))
 				bad := bytes.Clone(good)
 				bad[first+(end-first)*2/3] ^= 1 // the last bits of numbers among them, which change nothing that can be seen
-				if err := os.WriteFile(name, bad, 0o666); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(name, bad, 0o666))
 				bytesOf := fmt.Sprintf("bytes %d to %d ", first, end)
 				if !strings.HasSuffix(file, ".npy") {
 					bytesOf = "(bytes|line) " // lines have one checksum
@@ -88,9 +80,7 @@ func TestDamageIsFoundWhenItIsRead(t *testing.T) {
 					break
 				}
 			}
-			if err := os.WriteFile(name, good, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, good, 0o666))
 		}
 	}
 }

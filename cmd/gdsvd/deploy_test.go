@@ -18,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 const deploy = "../../docs/deploy"
@@ -136,10 +137,7 @@ func commandLine(t *testing.T, where string, args []string, env map[string]strin
 func TestDeployKubernetes(t *testing.T) {
 	jobs := 0
 	for _, name := range []string{"job.yaml", "cronjob.yaml"} {
-		data, err := os.ReadFile(filepath.Join(deploy, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(deploy, name)))(t)
 		d := yaml.NewDecoder(bytes.NewReader(data))
 		d.KnownFields(true)
 		for {
@@ -223,10 +221,7 @@ func checkJob(t *testing.T, name string, job kubeJob) {
 
 // The unit's memory is its limit, and what ends a run for good is not tried again.
 func TestDeploySystemd(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(deploy, "gdsvd.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(deploy, "gdsvd.service")))(t)
 	value := func(key string) string {
 		found := regexp.MustCompile(`(?m)^`+key+`=(.*)$`).FindAllSubmatch(data, -1)
 		if len(found) != 1 {
@@ -253,15 +248,9 @@ func TestDeploySystemd(t *testing.T) {
 
 // The image is the program alone, and does not run as root.
 func TestDeployDockerfile(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(deploy, "Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(deploy, "Dockerfile")))(t)
 	text := string(data)
-	module, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	module := must.Get(os.ReadFile("../../go.mod"))(t)
 	release := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(module)
 	for _, want := range []string{"FROM golang:" + string(release[1]) + " AS build\n", "\nFROM scratch\n", "CGO_ENABLED=0", "\nUSER 65532:65532\n", "\nENTRYPOINT [\"/gdsvd\"]\n", " ./cmd/gdsvd"} {
 		if strings.Count(text, want) != 1 {
@@ -274,10 +263,7 @@ func TestDeployDockerfile(t *testing.T) {
 func TestDeployPages(t *testing.T) {
 	lines := 0
 	for _, page := range []string{"README.md", "../operate.md"} {
-		text, err := os.ReadFile(filepath.Join(deploy, page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(deploy, page)))(t)
 		for _, block := range regexp.MustCompile("(?s)```sh[^\n]*\n(.*?)```").FindAllSubmatch(text, -1) {
 			for line := range strings.Lines(strings.ReplaceAll(string(block[1]), "\\\n", " ")) {
 				line, _, _ = strings.Cut(line, "#")

@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // The bytes of σ, U and V do not depend on the number of workers, on whether
@@ -30,8 +31,8 @@ func TestSameBitsWhateverTheMachine(t *testing.T) {
 	for _, orient := range longtest.Pick([]string{"rows", "cols"}, []string{"cols"}) {
 		work := t.TempDir()
 		large, small := filepath.Join(work, "large.csr"), filepath.Join(work, "small.csr")
-		must(t, "ingest", "-q", file, "-o", large, "--orient", orient)
-		must(t, "ingest", "-q", file, "-o", small, "--orient", orient, "--shard-size", "64KiB", "--workers", "1", "--memory", "64MiB")
+		succeeds(t, "ingest", "-q", file, "-o", large, "--orient", orient)
+		succeeds(t, "ingest", "-q", file, "-o", small, "--orient", orient, "--shard-size", "64KiB", "--workers", "1", "--memory", "64MiB")
 		if n := blocks(t, small); n < 5 {
 			t.Fatalf("only %d blocks: too few to tell", n)
 		}
@@ -52,10 +53,7 @@ func TestSameBitsWhateverTheMachine(t *testing.T) {
 					}
 					got := map[string][]byte{}
 					for _, name := range []string{factor.SigmaFile, leftFile, rightFile} {
-						data, err := os.ReadFile(filepath.Join(dir, name))
-						if err != nil {
-							t.Fatal(err)
-						}
+						data := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 						got[name] = data
 						if first != nil && !bytes.Equal(data, first[name]) {
 							t.Errorf("orientation %s, %s, workers %s, memory %s: %s differs", orient, filepath.Base(store), workers, memory, name)
@@ -79,10 +77,7 @@ func tightBudget(t *testing.T, store string, flags []string) string {
 	if m == nil {
 		t.Fatalf("no refusal of --memory 1MiB: %s", o.stderr)
 	}
-	need, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	need := must.Get(strconv.ParseFloat(m[1], 64))(t)
 	return fmt.Sprintf("%.0fMiB", need+1)
 }
 
@@ -98,10 +93,7 @@ func resident(t *testing.T, log string) bool {
 
 func blocks(t *testing.T, path string) int {
 	t.Helper()
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
 	defer s.Close()
 	return s.NumBlocks()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // friends makes an undirected graph and returns its store and adjacency matrix: two circles of friends, with some
@@ -48,10 +49,8 @@ func friends(t *testing.T) (store string, a *mat.Dense) {
 func graphStore(t *testing.T, text string, flags ...string) string {
 	t.Helper()
 	name, store := filepath.Join(t.TempDir(), "edges.tsv"), filepath.Join(t.TempDir(), "graph.csr")
-	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	must(t, slices.Concat([]string{"ingest", "-q", name, "-o", store}, flags)...)
+	must.Do(t, os.WriteFile(name, []byte(text), 0o666))
+	succeeds(t, slices.Concat([]string{"ingest", "-q", name, "-o", store}, flags)...)
 	return store
 }
 
@@ -59,7 +58,7 @@ func graphStore(t *testing.T, text string, flags ...string) string {
 func pairsOf(t *testing.T, store string, flags ...string) (dir string, r factor.Result) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "out")
-	must(t, slices.Concat([]string{"eigs", "-q", store, "-o", dir}, flags)...)
+	succeeds(t, slices.Concat([]string{"eigs", "-q", store, "-o", dir}, flags)...)
 	return dir, resultOf(t, dir)
 }
 
@@ -116,7 +115,7 @@ func TestEigs(t *testing.T) {
 		if len(m.Measured.Lambda) != 5 || len(m.Measured.Misses) != 0 || m.Measured.Implied != "" || m.Measured.Residual[4] > 1e-8 {
 			t.Errorf("%s: measured %+v", which, m.Measured)
 		}
-		if out := must(t, "info", dir); !strings.Contains(out, "lambda") || !strings.Contains(out, "5 of 5 eigenpairs within 1e-08 of the norm") || !strings.Contains(out, "no other eigenvalue is ") && !strings.Contains(out, " eigenvalue is missing is not shown") {
+		if out := succeeds(t, "info", dir); !strings.Contains(out, "lambda") || !strings.Contains(out, "5 of 5 eigenpairs within 1e-08 of the norm") || !strings.Contains(out, "no other eigenvalue is ") && !strings.Contains(out, " eigenvalue is missing is not shown") {
 			t.Errorf("info prints\n%s", out)
 		}
 		if o := gdsvd(t, "eigs", store, "-k", "5", "-o", dir, "--which", which, "--resume"); o.code != ui.ExitOK || !strings.Contains(o.stderr, "the result is finished: there is nothing to resume") {
@@ -125,7 +124,7 @@ func TestEigs(t *testing.T) {
 	}
 	dir, r := pairsOf(t, store, "-k", "2")
 	values := filepath.Join(t.TempDir(), "values.csv")
-	must(t, "export", dir, "--what", "sigma", "-o", values)
+	succeeds(t, "export", dir, "--what", "sigma", "-o", values)
 	text, err := os.ReadFile(values)
 	if want := fmt.Sprintf("component,sigma\n1,%v\n2,%v\n", r.Lambda[0], r.Lambda[1]); err != nil || string(text) != want {
 		t.Errorf("exported\n%s\nwant\n%s%v", text, want, err)
@@ -138,11 +137,11 @@ func TestEigs(t *testing.T) {
 		t.Errorf("--vectors none writes %v", got)
 	}
 	var e factor.Explanation
-	decode(t, must(t, "eigs", "-q", store, "-k", "5", "--which", "SA", "--explain", "--json"), &e)
+	decode(t, succeeds(t, "eigs", "-q", store, "-k", "5", "--which", "SA", "--explain", "--json"), &e)
 	if e.K != 5 || e.Which != "SA" || e.Plan.Flags[1] != "krylov" || !e.Plan.Fits {
 		t.Errorf("plan %+v", e.Plan)
 	}
-	must(t, "eigs", "-q", store, "-k", "60", "-o", filepath.Join(t.TempDir(), "all"))
+	succeeds(t, "eigs", "-q", store, "-k", "60", "-o", filepath.Join(t.TempDir(), "all"))
 }
 
 // A store that is square by chance is none of a symmetric matrix, and what is not symmetric is named by its ids.
@@ -196,7 +195,7 @@ func TestEigsResume(t *testing.T) {
 		got := filepath.Join(t.TempDir(), "out")
 		fails(t, ui.ExitNotConverged, `of 4 eigenpairs are within .*; gdsvd eigs .* --resume goes on from there`,
 			slices.Concat([]string{"eigs", "-q", store, "-o", got, "--max-passes", "6", "--checkpoint-every", "1ns"}, args)...)
-		must(t, slices.Concat([]string{"eigs", "-q", store, "-o", got, "--resume"}, args)...)
+		succeeds(t, slices.Concat([]string{"eigs", "-q", store, "-o", got, "--resume"}, args)...)
 		same(t, flags, filepath.Join(want, factor.LambdaFile), filepath.Join(got, factor.LambdaFile))
 		same(t, flags, filepath.Join(want, rightFile), filepath.Join(got, rightFile))
 		other := "SA"
@@ -222,7 +221,7 @@ func TestEigsInFiles(t *testing.T) {
 		flags := []string{"-k", "3", "--which", which, "--method", "krylov", "--block", "2", "--basis", "12", "--max-passes", "9", "--tol", "1e-3"}
 		budget := tightBudget(t, store, append([]string{"eigs"}, flags...))
 		var e factor.Explanation
-		decode(t, must(t, slices.Concat([]string{"eigs", "-q", store, "--memory", budget, "--explain", "--json"}, flags)...), &e)
+		decode(t, succeeds(t, slices.Concat([]string{"eigs", "-q", store, "--memory", budget, "--explain", "--json"}, flags)...), &e)
 		if e.Files == 0 {
 			t.Fatalf("with %s no vectors are in files", budget)
 		}
@@ -261,7 +260,7 @@ func TestRealEigs(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := filepath.Join(t.TempDir(), "graph.csr")
-	must(t, "ingest", "-q", filepath.Join(data, "snap/soc-Slashdot0902.mtx.gz"), "-o", store, "--graph", "undirected", "--self-loops", "drop", "--duplicates", "max")
+	succeeds(t, "ingest", "-q", filepath.Join(data, "snap/soc-Slashdot0902.mtx.gz"), "-o", store, "--graph", "undirected", "--self-loops", "drop", "--duplicates", "max")
 	check := func(values map[string][]float64, most int, flags ...string) {
 		for which, want := range values {
 			want = want[:min(most, len(want))]

@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // blocky is stored in several blocks.
@@ -21,14 +22,8 @@ var blocky = synth.Ratings{Users: 3000, Items: 300, Ratings: 400000, Seed: 3}
 func sameVectors(t *testing.T, a, b string) {
 	t.Helper()
 	for _, name := range []string{factor.SigmaFile, leftFile, rightFile} {
-		x, err := os.ReadFile(filepath.Join(a, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		y, err := os.ReadFile(filepath.Join(b, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(os.ReadFile(filepath.Join(a, name)))(t)
+		y := must.Get(os.ReadFile(filepath.Join(b, name)))(t)
 		if !bytes.Equal(x, y) {
 			t.Errorf("%s differs", name)
 		}
@@ -38,10 +33,7 @@ func sameVectors(t *testing.T, a, b string) {
 // workerEngine is an engine of two processes of the test binary, each a worker.
 func workerEngine(t *testing.T) []string {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	t.Setenv(runMain, "1")
 	return []string{"--engine", "command:" + self + " worker --workers 1 --memory 256MiB", "--processes", "2"}
 }
@@ -76,10 +68,7 @@ func TestEngines(t *testing.T) {
 	}
 	metrics := filepath.Join(t.TempDir(), "run.prom")
 	on(append(workerEngine(t), "--metrics-file", metrics)...)
-	text, err := os.ReadFile(metrics)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(metrics))(t)
 	for _, want := range []string{`gdsvd_tasks\{.*\} [1-9]`, `gdsvd_task_retries\{.*\} 0`, `gdsvd_task_workers\{.*\} 2`, `gdsvd_task_read_bytes\{.*\} [1-9]`} {
 		if !regexp.MustCompile(want).Match(text) {
 			t.Errorf("no %s in %s", want, text)
@@ -100,7 +89,7 @@ func TestPassCost(t *testing.T) {
 	passes := map[string]int{}
 	for _, c := range []string{"1us", "10s", "0"} {
 		var e factor.Explanation
-		decode(t, must(t, append([]string{"svd", store, "--explain", "--json", "--pass-cost", c}, args...)...), &e)
+		decode(t, succeeds(t, append([]string{"svd", store, "--explain", "--json", "--pass-cost", c}, args...)...), &e)
 		passes[c] = e.Plan.Passes
 		if e.Engine == nil || !(e.Engine.PassSeconds > 0) || e.Plan.Beside < e.Engine.PassSeconds*float64(e.Plan.Passes) || e.Plan.Total < e.Plan.Beside {
 			t.Errorf("%s: %+v of %+v", c, e.Engine, e.Plan)
@@ -122,14 +111,9 @@ func TestEngineDamagedShard(t *testing.T) {
 	if err != nil || len(shards) == 0 {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(shards[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(shards[0]))(t)
 	b[len(b)/2] ^= 1
-	if err := os.WriteFile(shards[0], b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(shards[0], b, 0o666))
 	out := filepath.Join(t.TempDir(), "out")
 	args := append([]string{"svd", "-q", store, "-k", "3", "-o", out, "--shared", t.TempDir()}, workerEngine(t)...)
 	fails(t, ui.ExitCorrupt, filepath.Base(shards[0])+`: block \d+: .* the store is damaged`, args...)
@@ -174,8 +158,6 @@ func TestEngineUsage(t *testing.T) {
 func listOf(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "list")
-	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(text), 0o666))
 	return name
 }

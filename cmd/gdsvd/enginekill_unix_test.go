@@ -16,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -27,7 +28,7 @@ func TestKilledDriver(t *testing.T) {
 	svd := func(out string) []string {
 		return append([]string{"svd", "-q", store, "-k", "3", "-o", filepath.Join(dir, out), "--method", "gd", "--tol", "1e-4", "--shared", shared, "--checkpoint-every", "1ns"}, workerEngine(t)...)
 	}
-	must(t, svd("whole")...)
+	succeeds(t, svd("whole")...)
 	whole := resultOf(t, filepath.Join(dir, "whole"))
 	killed := killWhen(t, func() bool {
 		passes, err := savedPasses(filepath.Join(dir, "out"))
@@ -39,7 +40,7 @@ func TestKilledDriver(t *testing.T) {
 	if len(names(t, shared)) == 0 {
 		t.Error("a killed run has left nothing: the test misses what it is for")
 	}
-	must(t, append(svd("out"), "--resume")...)
+	succeeds(t, append(svd("out"), "--resume")...)
 	sameVectors(t, filepath.Join(dir, "whole"), filepath.Join(dir, "out"))
 	if left := names(t, shared); len(left) > 0 {
 		t.Errorf("%v is left", left)
@@ -50,9 +51,7 @@ func TestKilledDriver(t *testing.T) {
 func killedOnce(t *testing.T, dir string) func() []string {
 	self, mark := strings.TrimPrefix(workerEngine(t)[1], "command:"), filepath.Join(dir, "killed")
 	script := write(t, dir, "worker.sh", "#!/bin/sh\nif mkdir "+mark+" 2>/dev/null; then read line; kill -9 $$; fi\nexec "+self+"\n")
-	if err := os.Chmod(script, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(script, 0o777))
 	t.Cleanup(func() {
 		if _, err := os.Stat(mark); err != nil {
 			t.Error("no worker was killed: the test misses what it is for")
@@ -83,11 +82,8 @@ func TestRecommendByTasks(t *testing.T) {
 	} {
 		recommend := func(name string, more ...string) []byte {
 			name = filepath.Join(t.TempDir(), name)
-			text := must(t, slices.Concat([]string{"recommend", "-q", c.result, "-o", name, "--json"}, c.args, more)...)
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := succeeds(t, slices.Concat([]string{"recommend", "-q", c.result, "-o", name, "--json"}, c.args, more)...)
+			b := must.Get(os.ReadFile(name))(t)
 			return append(b, strings.ReplaceAll(text, filepath.Dir(name), "")...)
 		}
 		one := recommend(c.file)
@@ -107,14 +103,9 @@ func TestRecommendByTasks(t *testing.T) {
 	fails(t, ui.ExitUsage, `--engine .* is for --rows all`, by("--rows", "ann")...)
 	fails(t, ui.ExitUsage, `--groups is for a run with --engine`, "recommend", readers, "-o", "x.csv", "--groups", "3")
 	file := filepath.Join(readers, "V.npy")
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(file))(t)
 	b[len(b)-1] ^= 1
-	if err := os.WriteFile(file, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, b, 0o666))
 	fails(t, ui.ExitCorrupt, `V.npy: bytes .* the file is damaged`, by()...)
 	if _, err := os.Stat(filepath.Join(dir, "bad.csv")); err == nil {
 		t.Error("a file is there")
@@ -127,10 +118,7 @@ func TestIngestByTasks(t *testing.T) {
 	dir := t.TempDir()
 	engine, killing, shared := workerEngine(t), killedOnce(t, dir), filepath.Join(dir, "shared")
 	t.Chdir(dir)
-	b, err := os.ReadFile(ratings(t, tall))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(ratings(t, tall)))(t)
 	lines, args := slices.Collect(strings.Lines(string(b))), []string{"ingest", "-q"}
 	for part := range slices.Chunk(lines, len(lines)/6) {
 		name := fmt.Sprintf("part%d", len(args))
@@ -166,17 +154,17 @@ func TestCheckByTasks(t *testing.T) {
 	by := func(engine []string, args ...string) []string {
 		return slices.Concat([]string{"check", "-q", "--json", "--shared", shared, "--groups", "3"}, args, engine)
 	}
-	one := must(t, "check", "--json", store)
+	one := succeeds(t, "check", "--json", store)
 	for _, engine := range [][]string{{"--engine", "local"}, killing()} {
-		if many := must(t, by(engine, store)...); many != one {
+		if many := succeeds(t, by(engine, store)...); many != one {
 			t.Errorf("%s is not %s", many, one)
 		}
 	}
 	for _, view := range [][]string{nil, {"--view", "log1p | center=columns"}} {
 		result, _ := factorised(t, store, append(view, "-k", "3")...)
 		var alone, tasks resultReport
-		decode(t, must(t, "check", "--json", result, "--store", store), &alone)
-		decode(t, must(t, by(killing(), result, "--store", store)...), &tasks)
+		decode(t, succeeds(t, "check", "--json", result, "--store", store), &alone)
+		decode(t, succeeds(t, by(killing(), result, "--store", store)...), &tasks)
 		a, b := alone.Measured, tasks.Measured
 		if !tasks.OK || len(b.Residual) != 3 || a.Passes != b.Passes || a.View != b.View {
 			t.Fatalf("%+v is not %+v", b, a)
@@ -193,14 +181,9 @@ func TestCheckByTasks(t *testing.T) {
 	if err != nil || len(shards) == 0 {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(shards[len(shards)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(shards[len(shards)-1]))(t)
 	b[len(b)/2] ^= 1
-	if err := os.WriteFile(shards[len(shards)-1], b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(shards[len(shards)-1], b, 0o666))
 	alone, tasks := gdsvd(t, "check", "--json", store), gdsvd(t, by(killing(), store)...)
 	if tasks.code != ui.ExitCorrupt || tasks.stdout != alone.stdout || !strings.Contains(tasks.stdout, filepath.Base(shards[len(shards)-1])) {
 		t.Errorf("exit %d, %s is not %s", tasks.code, tasks.stdout, alone.stdout)

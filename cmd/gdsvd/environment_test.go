@@ -12,15 +12,14 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // Flags win over variables, variables over the configuration file, and what is set that way is what runs.
 func TestEnvironment(t *testing.T) {
 	store := ingested(t, tall)
 	config := filepath.Join(t.TempDir(), "gdsvd.json")
-	if err := os.WriteFile(config, []byte(`{"rank": 4, "tol": 1e-5, "method": "block", "seed": 7}`), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(config, []byte(`{"rank": 4, "tol": 1e-5, "method": "block", "seed": 7}`), 0o666))
 	t.Setenv("GDSVD_CONFIG", config)
 	t.Setenv("GDSVD_TOL", "1e-6")
 	t.Setenv("GDSVD_RANK", "3")
@@ -33,7 +32,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	t.Setenv("GDSVD_JSON", "true")
 	var r factor.Result
-	if decode(t, must(t, "svd", "-q", store, "-o", filepath.Join(t.TempDir(), "out")), &r); r.K != 3 {
+	if decode(t, succeeds(t, "svd", "-q", store, "-o", filepath.Join(t.TempDir(), "out")), &r); r.K != 3 {
 		t.Errorf("k %d", r.K)
 	}
 	var failed failure
@@ -45,13 +44,11 @@ func TestEnvironment(t *testing.T) {
 // A list and a flag of another command are set alike.
 func TestEnvironmentOfIngest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "in.csv")
-	if err := os.WriteFile(file, []byte("3,1,1\n4,2,1\n5,2,1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("3,1,1\n4,2,1\n5,2,1\n"), 0o666))
 	t.Setenv("GDSVD_COLUMNS", "2,1,3")
 	t.Setenv("GDSVD_MIN_PER_ROW", "2")
 	t.Setenv("GDSVD_HEADER", "no")
-	text := must(t, "ingest", "-q", file, "-o", filepath.Join(t.TempDir(), "m.csr"))
+	text := succeeds(t, "ingest", "-q", file, "-o", filepath.Join(t.TempDir(), "m.csr"))
 	if !strings.Contains(text, "1 × 2, 2 entries") {
 		t.Errorf("stored\n%s", text)
 	}
@@ -89,7 +86,7 @@ func TestEnvironmentMisspelt(t *testing.T) {
 	if want := `level=WARN msg="a variable of the environment sets no flag" variable=GDSVD_MEMROY meant=GDSVD_MEMORY` + "\n"; o.code != ui.ExitOK || strings.Count(o.stderr, "\n") != 1 || !strings.HasSuffix(o.stderr, want) {
 		t.Errorf("exit %d\n%s", o.code, o.stderr)
 	}
-	must(t, "version", "-q")
+	succeeds(t, "version", "-q")
 	t.Setenv("GDSVD_LOG_LEVEL", "nonsense")
 	if o := gdsvd(t, "__complete", "svd", "--view", "log1p | c"); o.code != ui.ExitOK || !strings.Contains(o.stdout, "log1p | center\n") {
 		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
@@ -123,7 +120,7 @@ func TestVariables(t *testing.T) {
 	if len(flags) < 50 {
 		t.Errorf("only %d flags", len(flags))
 	}
-	for _, v := range regexp.MustCompile(`GDSVD_\w\w+`).FindAllString(must(t, "-h"), -1) {
+	for _, v := range regexp.MustCompile(`GDSVD_\w\w+`).FindAllString(succeeds(t, "-h"), -1) {
 		if flags[v] == "" {
 			t.Errorf("help names %s, which is no flag's", v)
 		}

@@ -13,19 +13,20 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor/evaluate"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // eval judges results that are there: one of svd as it judges the view it is of, and a completion by the values that recommend says of it.
 func TestEvalResults(t *testing.T) {
 	at := t.TempDir()
 	file := func(name string) string { return filepath.Join(at, name) }
-	must(t, "generate", "ratings", "-q", "-o", file("r.dat"), "--users", "80", "--items", "30", "--ratings", "1700")
-	must(t, "ingest", "-q", file("r.dat"), "-o", file("m.csr"), "--holdout", "random:0.2")
-	must(t, "svd", "-q", file("m.csr"), "-k", "3", "--view", "recsys", "-o", file("svd"))
-	must(t, "complete", "-q", file("m.csr"), "-k", "3", "--biases", "-o", file("completion"))
+	succeeds(t, "generate", "ratings", "-q", "-o", file("r.dat"), "--users", "80", "--items", "30", "--ratings", "1700")
+	succeeds(t, "ingest", "-q", file("r.dat"), "-o", file("m.csr"), "--holdout", "random:0.2")
+	succeeds(t, "svd", "-q", file("m.csr"), "-k", "3", "--view", "recsys", "-o", file("svd"))
+	succeeds(t, "complete", "-q", file("m.csr"), "-k", "3", "--biases", "-o", file("completion"))
 	judged := func(args ...string) map[string][]evaluate.Score {
 		var r evaluate.Report
-		decode(t, must(t, append([]string{"eval", "-q", "--json", "--train", file("m.csr"), "--metrics", "ndcg@5,rmse,mae"}, args...)...), &r)
+		decode(t, succeeds(t, append([]string{"eval", "-q", "--json", "--train", file("m.csr"), "--metrics", "ndcg@5,rmse,mae"}, args...)...), &r)
 		scores := map[string][]evaluate.Score{}
 		for _, m := range r.Models {
 			scores[m.Name] = m.Scores
@@ -37,8 +38,8 @@ func TestEvalResults(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 
-	must(t, "recommend", "-q", file("completion"), "--rows", "all", "-n", "30", "--scores", "model", "--exclude-seen=false", "-o", file("all.csv"))
-	must(t, "export", "-q", file("m.csr.test"), "-o", file("test.csv"))
+	succeeds(t, "recommend", "-q", file("completion"), "--rows", "all", "-n", "30", "--scores", "model", "--exclude-seen=false", "-o", file("all.csv"))
+	succeeds(t, "export", "-q", file("m.csr.test"), "-o", file("test.csv"))
 	said := map[[2]string]float64{}
 	for _, l := range linesOf(t, file("all.csv"), "row", "column", "score") {
 		said[[2]string{l[0], l[1]}], _ = strconv.ParseFloat(l[2], 64)
@@ -56,8 +57,8 @@ func TestEvalResults(t *testing.T) {
 		t.Errorf("the error of the completion is %v, want %v of %v entries", rmse, math.Sqrt(squares/n), n)
 	}
 
-	must(t, "ingest", "-q", file("r.dat"), "-o", file("other.csr"))
-	must(t, "svd", "-q", file("other.csr"), "-k", "2", "-o", file("other"))
+	succeeds(t, "ingest", "-q", file("r.dat"), "-o", file("other.csr"))
+	succeeds(t, "svd", "-q", file("other.csr"), "-k", "2", "-o", file("other"))
 	fails(t, ui.ExitError, "is a result of another store", "eval", "--train", file("m.csr"), "--results", file("other"))
 	fails(t, ui.ExitError, "trained with all users", "eval", "--train", file("m.csr"), "--results", file("svd"), "--folds", "users:0.2", "--views", "recsys", "-k", "2")
 }
@@ -66,22 +67,22 @@ func TestEvalResults(t *testing.T) {
 func TestStoreOfResult(t *testing.T) {
 	at := t.TempDir()
 	t.Chdir(at)
-	must(t, "generate", "ratings", "-q", "-o", "r.dat", "--users", "80", "--items", "30", "--ratings", "1700")
-	must(t, "ingest", "-q", "r.dat", "-o", "m.csr", "--holdout", "random:0.2")
-	must(t, "svd", "-q", "m.csr", "-k", "3", "-o", "svd")
+	succeeds(t, "generate", "ratings", "-q", "-o", "r.dat", "--users", "80", "--items", "30", "--ratings", "1700")
+	succeeds(t, "ingest", "-q", "r.dat", "-o", "m.csr", "--holdout", "random:0.2")
+	succeeds(t, "svd", "-q", "m.csr", "-k", "3", "-o", "svd")
 	for _, dir := range []string{"svd", filepath.Join(at, "svd")} {
 		if filepath.IsAbs(dir) {
 			t.Chdir(t.TempDir())
 		}
-		must(t, "recommend", dir, "--rows", "all", "-o", "recs.csv", "-q")
-		if text := must(t, "eval", "-q", "--results", dir, "--metrics", "rmse"); !strings.Contains(text, "svd, k = 3 ") {
+		succeeds(t, "recommend", dir, "--rows", "all", "-o", "recs.csv", "-q")
+		if text := succeeds(t, "eval", "-q", "--results", dir, "--metrics", "rmse"); !strings.Contains(text, "svd, k = 3 ") {
 			t.Errorf("eval: %s", text)
 		}
 		if o := gdsvd(t, "report", dir, "-o", "page.html"); o.code != ui.ExitOK || strings.Contains(o.stderr, "not there") {
 			t.Errorf("report: %+v", o)
 		}
 	}
-	must(t, "ingest", "-q", filepath.Join(at, "r.dat"), "-o", "m.csr") // another one of that name
+	succeeds(t, "ingest", "-q", filepath.Join(at, "r.dat"), "-o", "m.csr") // another one of that name
 	fails(t, ui.ExitError, "is a result of another store", "eval", "--results", filepath.Join(at, "svd"), "--test", filepath.Join(at, "m.csr.test"))
 }
 
@@ -91,16 +92,13 @@ func TestEvalLists(t *testing.T) {
 	for _, shape := range [][]string{{"--users", "80", "--items", "30"}, {"--users", "30", "--items", "80"}} {
 		at := t.TempDir()
 		file := func(name string) string { return filepath.Join(at, name) }
-		must(t, append([]string{"generate", "ratings", "-q", "-o", file("r.dat"), "--ratings", "1700"}, shape...)...)
-		entries, err := os.ReadFile(file("r.dat"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, append([]string{"generate", "ratings", "-q", "-o", file("r.dat"), "--ratings", "1700"}, shape...)...)
+		entries := must.Get(os.ReadFile(file("r.dat")))(t)
 		write(t, at, "r.dat", string(entries)+"only one entry::91::5::1\n") // ids of users are words; this one is never judged
-		must(t, "ingest", "-q", file("r.dat"), "-o", file("m.csr"), "--holdout", "random:0.2")
-		must(t, "svd", "-q", file("m.csr"), "-k", "3", "--view", "recsys", "-o", file("svd"))
+		succeeds(t, "ingest", "-q", file("r.dat"), "-o", file("m.csr"), "--holdout", "random:0.2")
+		succeeds(t, "svd", "-q", file("m.csr"), "-k", "3", "--view", "recsys", "-o", file("svd"))
 		for _, end := range []string{"csv", "jsonl", "parquet"} {
-			must(t, "recommend", "-q", file("svd"), "-n", "12", "-o", file("list."+end))
+			succeeds(t, "recommend", "-q", file("svd"), "-n", "12", "-o", file("list."+end))
 		}
 		ranked, scored := []string{"user_id\titem_id\trank\n"}, []string{"Score,item,user\n"} // of users whose ids are numbers
 		for _, l := range linesOf(t, file("list.csv"), "row", "column", "rank", "score") {
@@ -115,7 +113,7 @@ func TestEvalLists(t *testing.T) {
 		write(t, at, "scored.csv", strings.Join(scored, ""))
 		var r evaluate.Report
 		names := []string{file("list.csv"), file("list.jsonl"), file("list.parquet"), file("ranked.tsv"), file("scored.csv")}
-		decode(t, must(t, "eval", "-q", "--json", "--train", file("m.csr"), "--metrics", "recall@12,precision@5,ndcg@12,map@7,coverage@3,rmse",
+		decode(t, succeeds(t, "eval", "-q", "--json", "--train", file("m.csr"), "--metrics", "recall@12,precision@5,ndcg@12,map@7,coverage@3,rmse",
 			"--memory", "64MiB", "--results", file("svd"), "--lists", strings.Join(names, ",")), &r)
 		if len(r.Models) != 4+len(names) {
 			t.Fatalf("%+v", r)
@@ -140,53 +138,47 @@ func TestEvalVectors(t *testing.T) {
 		at := t.TempDir()
 		file := func(name string) string { return filepath.Join(at, name) }
 		export := func(name string) {
-			must(t, "ingest", "-q", file("r.dat"), "-o", file(name+".csr"), "--holdout", "random:0.2")
-			must(t, "svd", "-q", file(name+".csr"), "-k", "3", "-o", file(name+".svd"))
+			succeeds(t, "ingest", "-q", file("r.dat"), "-o", file(name+".csr"), "--holdout", "random:0.2")
+			succeeds(t, "svd", "-q", file(name+".csr"), "-k", "3", "-o", file(name+".svd"))
 			for end, what := range map[string][2]string{"u": {"US", "rows"}, "v": {"V", "cols"}} {
-				must(t, "export", "-q", file(name+".svd"), "--what", what[0], "-o", file(name+end+".npy"))
-				must(t, "export", "-q", file(name+".svd"), "--what", what[0], "-o", file(name+end+".parquet"))
-				write(t, at, name+end+".ids", must(t, "info", file(name+".csr"), "--ids", what[1]))
+				succeeds(t, "export", "-q", file(name+".svd"), "--what", what[0], "-o", file(name+end+".npy"))
+				succeeds(t, "export", "-q", file(name+".svd"), "--what", what[0], "-o", file(name+end+".parquet"))
+				write(t, at, name+end+".ids", succeeds(t, "info", file(name+".csr"), "--ids", what[1]))
 			}
 		}
-		must(t, append([]string{"generate", "ratings", "-q", "-o", file("r.dat"), "--ratings", "1700"}, shape...)...)
+		succeeds(t, append([]string{"generate", "ratings", "-q", "-o", file("r.dat"), "--ratings", "1700"}, shape...)...)
 		export("less")
-		entries, err := os.ReadFile(file("r.dat"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must.Get(os.ReadFile(file("r.dat")))(t)
 		write(t, at, "r.dat", string(entries)+"a word::91::5::1\n")
 		export("m")
 		judge := func(rows, cols string, more ...string) []string {
 			return append([]string{"eval", "-q", "--train", file("m.csr"), "--memory", "64MiB", "--metrics", "recall@12,ndcg@12,coverage@3,rmse", "--vectors", file(rows) + "," + file(cols)}, more...)
 		}
 		var r evaluate.Report
-		decode(t, must(t, judge("mu.npy", "mv.npy", "--json", "--results", file("m.svd"))...), &r)
+		decode(t, succeeds(t, judge("mu.npy", "mv.npy", "--json", "--results", file("m.svd"))...), &r)
 		got, want := r.Models[4], r.Models[3]
 		if fmt.Sprint(got.Scores[:3]) != fmt.Sprint(want.Scores[:3]) || !(math.Abs(float64(got.Scores[3].Value-want.Scores[3].Value)) < 1e-8) || !(got.Scores[0].Value > 0) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		var table evaluate.Report
-		decode(t, must(t, judge("mu.parquet", "mv.parquet", "--json")...), &table)
+		decode(t, succeeds(t, judge("mu.parquet", "mv.parquet", "--json")...), &table)
 		if last := table.Models[len(table.Models)-1]; fmt.Sprint(last.Scores) != fmt.Sprint(got.Scores) {
 			t.Errorf("of tables %+v, want %+v", last, got)
 		}
 		write(t, at, "bad.parquet", "PAR1, or so")
 		fails(t, ui.ExitError, `bad.parquet: damaged Parquet file`, judge("bad.parquet", "mv.parquet")...)
-		lists, err := os.ReadFile(filepath.Join("testdata", "vectors-list.parquet"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lists := must.Get(os.ReadFile(filepath.Join("testdata", "vectors-list.parquet")))(t)
 		write(t, at, "list.parquet", string(lists))
 		fails(t, ui.ExitError, `column "vec": lists are not read: give their numbers as columns, such as c1, c2, or as NAME.npy beside NAME.ids`,
 			judge("mu.npy", "list.parquet")...)
-		must(t, "export", "-q", file("m.svd"), "--what", "V", "--no-ids", "-o", file("bare.parquet"))
+		succeeds(t, "export", "-q", file("m.svd"), "--what", "V", "--no-ids", "-o", file("bare.parquet"))
 		fails(t, ui.ExitError, `bare.parquet: want a column called id, of integers or texts, and columns of floating-point numbers`, judge("mu.npy", "bare.parquet")...)
 		fails(t, ui.ExitError, `"a word" of the rows of .*m.csr has no vector: want one for each`, judge("lessu.npy", "mv.npy")...)
 		fails(t, ui.ExitError, `of \d+ rows, such as ".*", are not in .*m.csr`, judge("mv.npy", "mu.npy")...)
 		fails(t, ui.ExitUsage, `u.csv ends neither in .npy nor in .parquet`, judge("u.csv", "mv.npy")...)
 		fails(t, ui.ExitUsage, `--vectors: want ROWS.npy,COLS.npy`, judge("mu.npy", "mv.npy,x.npy")...)
 		fails(t, ui.ExitError, "vectors are judged without users to fold in", judge("mu.npy", "mv.npy", "--folds", "users:0.5")...)
-		must(t, "export", "-q", file("m.svd"), "--what", "sigma", "-o", file("mv.npy"), "--force")
+		succeeds(t, "export", "-q", file("m.svd"), "--what", "sigma", "-o", file("mv.npy"), "--force")
 		fails(t, ui.ExitError, "mv.(npy|ids)", judge("mu.npy", "mv.npy")...)
 	}
 }
@@ -194,7 +186,7 @@ func TestEvalVectors(t *testing.T) {
 // What is wrong with a list is said in a line.
 func TestEvalRefusesLists(t *testing.T) {
 	at := t.TempDir()
-	must(t, "ingest", "-q", write(t, at, "r.csv", "user,item,rating\n1,a,5\n1,b,3\n1,c,2\n2,a,4\n2,c,3\n2,d,1\n3,b,1\n3,d,2\n3,a,4\n"), "-o", filepath.Join(at, "m.csr"), "--holdout", "random:0.3")
+	succeeds(t, "ingest", "-q", write(t, at, "r.csv", "user,item,rating\n1,a,5\n1,b,3\n1,c,2\n2,a,4\n2,c,3\n2,d,1\n3,b,1\n3,d,2\n3,a,4\n"), "-o", filepath.Join(at, "m.csr"), "--holdout", "random:0.3")
 	judge := func(metrics, list string, more ...string) []string {
 		return append([]string{"eval", "-q", "--train", filepath.Join(at, "m.csr"), "--metrics", metrics, "--lists", write(t, at, "l.csv", list)}, more...)
 	}
@@ -214,7 +206,7 @@ func TestEvalRefusesLists(t *testing.T) {
 		fails(t, ui.ExitError, want, judge("ndcg@2", list)...)
 	}
 	const good = "user,item,rank\n1,d,1\n"
-	if text := must(t, judge("ndcg@1", good)...); !strings.Contains(text, "l.csv has less than the 1 columns that the metrics look at for 2 users") {
+	if text := succeeds(t, judge("ndcg@1", good)...); !strings.Contains(text, "l.csv has less than the 1 columns that the metrics look at for 2 users") {
 		t.Error(text)
 	}
 	fails(t, ui.ExitError, "a list has no rmse and no mae", judge("rmse", good)...)
@@ -225,15 +217,9 @@ func TestEvalRefusesLists(t *testing.T) {
 // linesOf are some columns of a CSV file.
 func linesOf(t *testing.T, name string, columns ...string) (all [][]string) {
 	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(name))(t)
 	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(csv.NewReader(f).ReadAll())(t)
 	for _, l := range lines[1:] {
 		var some []string
 		for _, c := range columns {

@@ -14,8 +14,8 @@ func TestExportMatrix(t *testing.T) {
 	file := func(name string) string { return filepath.Join(at, name) }
 	for _, store := range []string{ingested(t, tall), ingested(t, wide)} {
 		for _, format := range []string{"csv", "tsv", "parquet"} {
-			must(t, "export", "-q", store, "-o", file("m."+format), "--force", "--memory", "200M")
-			must(t, "ingest", "-q", file("m."+format), "-o", file("again.csr"), "--force")
+			succeeds(t, "export", "-q", store, "-o", file("m."+format), "--force", "--memory", "200M")
+			succeeds(t, "ingest", "-q", file("m."+format), "-o", file("again.csr"), "--force")
 			if got, want := fingerprintOf(t, file("again.csr")), fingerprintOf(t, store); got != want {
 				t.Errorf("%s: another matrix", format)
 			}
@@ -36,6 +36,6 @@ func TestExportMatrix(t *testing.T) {
 func fingerprintOf(t *testing.T, store string) string {
 	t.Helper()
 	var i storeInfo
-	decode(t, must(t, "info", store, "--json"), &i)
+	decode(t, succeeds(t, "info", store, "--json"), &i)
 	return i.Fingerprint
 }

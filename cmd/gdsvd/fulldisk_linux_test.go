@@ -11,6 +11,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -33,7 +34,7 @@ func smallDisk(t *testing.T, size int) string {
 func TestFullDisk(t *testing.T) {
 	file := ratings(t, spilling)
 	store := filepath.Join(t.TempDir(), "m.csr")
-	must(t, "ingest", "-q", file, "-o", store)
+	succeeds(t, "ingest", "-q", file, "-o", store)
 	for _, c := range []struct {
 		name string
 		size int
@@ -90,8 +91,8 @@ func TestResultOnASmallDisk(t *testing.T) {
 func TestDiskWithoutALimit(t *testing.T) {
 	store := ingested(t, tall)
 	disk := smallDisk(t, 0)
-	must(t, "svd", "-q", store, "-k", "2", "-o", filepath.Join(disk, "out"))
-	must(t, "ingest", "-q", ratings(t, tall), "-o", filepath.Join(disk, "m.csr"))
+	succeeds(t, "svd", "-q", store, "-k", "2", "-o", filepath.Join(disk, "out"))
+	succeeds(t, "ingest", "-q", ratings(t, tall), "-o", filepath.Join(disk, "m.csr"))
 }
 
 // A disk that is full for some checkpoints costs those and nothing else: the one
@@ -165,19 +166,15 @@ func TestIngestOnASmallDisk(t *testing.T) {
 	store := filepath.Join(disk, "m.csr")
 	args := []string{"ingest", "-q", file, "-o", store, "--memory", tightMemory, "--checkpoint-every", "1ms"}
 	room := filepath.Join(disk, "room")
-	if err := os.WriteFile(room, make([]byte, 9<<20), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(room, make([]byte, 9<<20), 0o666))
 	fails(t, ui.ExitError, "(--ignore-space begins nevertheless)", args...)
 	if left := names(t, disk); !slices.Equal(left, []string{"room"}) {
 		t.Errorf("on the disk are left %v", left)
 	}
 	fails(t, ui.ExitError, "--resume goes on from there", append(args, "--ignore-space")...)
-	if err := os.Remove(room); err != nil {
-		t.Fatal(err)
-	}
-	must(t, append(args, "--ignore-space", "--resume")...)
-	must(t, "check", "-q", store)
+	must.Do(t, os.Remove(room))
+	succeeds(t, append(args, "--ignore-space", "--resume")...)
+	succeeds(t, "check", "-q", store)
 }
 
 // Of a store that a full disk has interrupted nothing is left; with room it has the bytes of another one.
@@ -185,22 +182,18 @@ func TestGenerateOnASmallDisk(t *testing.T) {
 	longtest.Only(t)
 	for kind, args := range generated(t) {
 		want := filepath.Join(t.TempDir(), "m.csr")
-		must(t, append(slices.Clone(args), "-o", want)...)
+		succeeds(t, append(slices.Clone(args), "-o", want)...)
 		disk := smallDisk(t, 64<<20)
 		ballast := filepath.Join(disk, "ballast")
-		if err := os.WriteFile(ballast, make([]byte, 62<<20), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(ballast, make([]byte, 62<<20), 0o666))
 		store := filepath.Join(disk, "m.csr")
 		args = append(args, "-o", store)
 		fails(t, ui.ExitError, "no space left on device", args...)
 		if left := names(t, disk); !slices.Equal(left, []string{"ballast"}) {
 			t.Errorf("%s: on the disk are left %v", kind, left)
 		}
-		if err := os.Remove(ballast); err != nil {
-			t.Fatal(err)
-		}
-		must(t, args...)
+		must.Do(t, os.Remove(ballast))
+		succeeds(t, args...)
 		if left := names(t, disk); !slices.Equal(left, []string{"m.csr"}) {
 			t.Errorf("%s: on the disk are %v", kind, left)
 		}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 const module = "github.com/gdsvd/gdsvd/"
@@ -21,9 +23,7 @@ var leaves = []string{module + "internal/parallel", module + "internal/crc", mod
 // Imports point downwards only. Tests may look sideways, for oracles, but the program may not.
 func TestImportRules(t *testing.T) {
 	root := filepath.Join("..", "..")
-	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(os.Stat(filepath.Join(root, "go.mod")))(t)
 	// Whatever lies under a room must not import what begins so.
 	forbidden := map[string][]string{
 		"csr":    {module + "stream", module + "solver", module + "ingest", module + "factor", module + "bench", module + "cmd"},

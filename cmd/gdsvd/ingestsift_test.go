@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestIngestSifts: flags reach the ingest, and what has been left out and held out is told.
@@ -14,11 +15,9 @@ func TestIngestSifts(t *testing.T) {
 	dir := t.TempDir()
 	log, store := filepath.Join(dir, "log.csv"), filepath.Join(dir, "m.csr")
 	const text = "user,item,plays,date\n1,1,3,2019-01-01\n1,1,2,2019-06-01\n1,2,1,2019-07-01\n1,3,4,2019-08-01\n2,1,4,2019-07-01\n2,2,9,2019-09-01\n3,1,5,2019-09-01\n1,2,7,2020-01-01\n"
-	if err := os.WriteFile(log, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(log, []byte(text), 0o666))
 	args := []string{"ingest", log, "-o", store, "--duplicates", "sum", "--min-per-row", "2", "--min-per-col", "2", "--min-value", "1", "--since", "2019-01-01", "--until", "2020-01-01"}
-	told := must(t, append(args, "--holdout", "last:1")...)
+	told := succeeds(t, append(args, "--holdout", "last:1")...)
 	for _, want := range []string{
 		"shape       2 × 2, 2 entries", "left out    1 entries outside of the times", "1 rows and 1 columns with too few, and 2 entries of these",
 		"held out    2 entries (50.00 %) in " + store + ".test", "empty       0 rows and 1 columns have all their entries held out",
@@ -28,7 +27,7 @@ func TestIngestSifts(t *testing.T) {
 		}
 	}
 	var r ingestResult
-	decode(t, must(t, append(args, "--holdout", "after:2019-07-15", "--force", "--json")...), &r)
+	decode(t, succeeds(t, append(args, "--holdout", "after:2019-07-15", "--force", "--json")...), &r)
 	if r.Filtered.Rows != 1 || r.Filtered.Outside != 1 || r.Heldout == nil || r.Heldout.NNZ != 1 || r.NNZ != 3 || r.Heldout.From.Format("2006-01-02") != "2019-07-15" {
 		t.Errorf("%+v, held out %+v", r.Filtered, r.Heldout)
 	}

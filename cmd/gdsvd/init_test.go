@@ -13,15 +13,13 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // fewer drops the ratings that keep refuses, by number.
 func fewer(t *testing.T, from string, keep func(i int) bool) string {
 	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(from))(t)
 	var text strings.Builder
 	i := 0
 	for line := range strings.Lines(string(data)) {
@@ -37,10 +35,8 @@ func storeOf(t *testing.T, ratings string) string {
 	t.Helper()
 	dir := t.TempDir()
 	name, store := filepath.Join(dir, "ratings.dat"), filepath.Join(dir, "m.csr")
-	if err := os.WriteFile(name, []byte(ratings), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "ingest", "-q", name, "-o", store)
+	must.Do(t, os.WriteFile(name, []byte(ratings), 0o666))
+	succeeds(t, "ingest", "-q", name, "-o", store)
 	return store
 }
 
@@ -86,10 +82,7 @@ func TestInit(t *testing.T) {
 // Entries find their places by their ids, not by their positions.
 func TestInitFollowsIDs(t *testing.T) {
 	full := ratings(t, tall)
-	data, err := os.ReadFile(full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(full))(t)
 	// Without the items 1, 2 and 3, every other item moves up.
 	item := func(line string) string { return strings.Split(line, "::")[1] }
 	lines := slices.Collect(strings.Lines(string(data)))
@@ -122,9 +115,7 @@ func TestInitRefused(t *testing.T) {
 	fails(t, ui.ExitError, `--init .*no such file`, of(filepath.Join(t.TempDir(), "none"))...)
 	fails(t, ui.ExitError, `there is no V.npy, whose vectors this store needs: the result was made with --vectors left or interrupted`, of(long)...)
 	bad, _ := factorised(t, store, "-k", "2")
-	if err := os.Truncate(filepath.Join(bad, rightFile), 300); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(filepath.Join(bad, rightFile), 300))
 	fails(t, ui.ExitCorrupt, `--init: .*V.npy: byte 300: it ends there, not at 768: the file is damaged`, of(bad)...)
 }
 
@@ -135,7 +126,7 @@ func TestInitAndResume(t *testing.T) {
 	flags := []string{"-k", "6", "--method", "power", "--init", first}
 	want, _ := factorised(t, store, flags...)
 	dir := stopped(t, store, append(flags, "--max-passes", "9")...)
-	must(t, slices.Concat([]string{"svd", "-q", store, "-o", dir, "--resume"}, flags)...)
+	succeeds(t, slices.Concat([]string{"svd", "-q", store, "-o", dir, "--resume"}, flags)...)
 	for _, f := range partFiles {
 		same(t, f, filepath.Join(want, f), filepath.Join(dir, f))
 	}
@@ -185,13 +176,11 @@ func TestClusterOfOneVector(t *testing.T) {
 	dir := t.TempDir()
 	file, store := filepath.Join(dir, "close.mtx"), filepath.Join(dir, "close.csr")
 	const text = "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n2 2 0.99999998\n3 3 0.5\n"
-	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "ingest", "-q", file, "-o", store)
+	must.Do(t, os.WriteFile(file, []byte(text), 0o666))
+	succeeds(t, "ingest", "-q", file, "-o", store)
 	out := filepath.Join(dir, "out")
 	fails(t, ui.ExitNotConverged, `residuals stagnated above the tolerance.*the method krylov, or a run for more triplets, tells apart`,
 		"svd", "-q", store, "-k", "1", "--method", "gd", "--tol", "1e-10", "-o", out)
-	must(t, "svd", "-q", store, "-k", "2", "--method", "gd", "--tol", "1e-10", "-o", out, "--force")
-	must(t, "svd", "-q", store, "-k", "1", "--method", "krylov", "--tol", "1e-10", "-o", out, "--force")
+	succeeds(t, "svd", "-q", store, "-k", "2", "--method", "gd", "--tol", "1e-10", "-o", out, "--force")
+	succeeds(t, "svd", "-q", store, "-k", "1", "--method", "krylov", "--tol", "1e-10", "-o", out, "--force")
 }

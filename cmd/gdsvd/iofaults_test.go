@@ -18,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -70,9 +71,7 @@ func faultFiles(t *testing.T) string {
 		fmt.Fprintf(&graph, "%d %d\n%d %d\n", i, (i+1)%40, i, (i*i+7)%43+41)
 	}
 	for name, s := range map[string]string{"r.csv": text.String(), "new.csv": "user,item,rating\nx,i1,3\nx,i2,5\nz,i3,1\n", "g.txt": graph.String()} {
-		if err := os.WriteFile(at(name), []byte(s), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(at(name), []byte(s), 0o666))
 	}
 	for _, line := range []string{
 		"ingest W/r.csv -o W/m.csr",
@@ -82,7 +81,7 @@ func faultFiles(t *testing.T) string {
 		"svd W/m.csr -k 2 --seed 1 -o W/b.svd",
 		"project W/a.svd W/m.csr -o W/p",
 	} {
-		must(t, append(argsOf(line, dir), "-q")...)
+		succeeds(t, append(argsOf(line, dir), "-q")...)
 	}
 	return dir
 }
@@ -149,9 +148,7 @@ type faultCommand struct {
 
 func newFaultCommand(t *testing.T, source, line string) *faultCommand {
 	c := &faultCommand{line: line, work: t.TempDir(), source: source, before: everything(t, source)}
-	if err := os.CopyFS(c.work, os.DirFS(source)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(c.work, os.DirFS(source)))
 	return c
 }
 
@@ -178,9 +175,7 @@ func (c *faultCommand) fresh(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(c.source, name)); err == nil {
 			continue // fail has compared it
 		}
-		if err := os.RemoveAll(filepath.Join(c.work, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(filepath.Join(c.work, name)))
 	}
 }
 

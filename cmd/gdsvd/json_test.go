@@ -27,6 +27,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/factor/foldin"
 	"github.com/gdsvd/gdsvd/factor/look"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
@@ -278,9 +279,7 @@ func TestJSONIsDocumented(t *testing.T) {
 		}
 		name := filepath.Join("..", "..", "docs", p.file)
 		if *updatePages {
-			if err := os.WriteFile(name, []byte(page.String()), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, []byte(page.String()), 0o666))
 		}
 		if has, err := os.ReadFile(name); err != nil || string(has) != page.String() {
 			t.Errorf("docs/%s is not what the sources say: go test ./cmd/gdsvd -run TestJSONIsDocumented -update (%v)", p.file, err)

@@ -25,6 +25,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // spilling does not fit into tightMemory, which is little more than the least ingest works with.
@@ -42,18 +43,13 @@ func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
 	args := []string{"ingest", "-q", "--json", file, "-o", store, "--memory", tightMemory, "--shard-size", "64KiB", "--force"}
 
 	start := time.Now()
-	out, err := process(t, args...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(process(t, args...).Output())(t)
 	whole := time.Since(start)
 	var report ingestResult
 	if decode(t, string(out), &report); report.SpilledBytes == 0 {
 		t.Fatal("the ingest needs no temporary files: the test misses what it is for")
 	}
-	if err := os.RemoveAll(store); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(store))
 
 	r := rand.New(rand.NewPCG(1, 2))
 	kills := 20
@@ -71,7 +67,7 @@ func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
 		left := names(t, work)
 		if slices.Contains(left, "m.csr") {
 			complete++
-			must(t, "check", "-q", store)
+			succeeds(t, "check", "-q", store)
 		}
 		for _, name := range left {
 			// What a dead writer may leave: its lock, its directory, both named after the store.
@@ -82,20 +78,18 @@ func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
 		if killed%3 != 0 {
 			continue
 		}
-		must(t, args...)
+		succeeds(t, args...)
 		if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
 			t.Fatalf("after kill %d the next ingest leaves %v", killed, left)
 		}
 		// The next kills meet a writer with an old store to replace, or without one.
 		if killed%2 == 0 {
-			if err := os.RemoveAll(store); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(store))
 		}
 	}
 	t.Logf("a complete store was found after %d of %d kills", complete, kills)
-	must(t, args...)
-	must(t, "check", "-q", store)
+	succeeds(t, args...)
+	succeeds(t, "check", "-q", store)
 	if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
 		t.Errorf("at the end there are %v", left)
 	}
@@ -112,9 +106,7 @@ func killAfter(t *testing.T, after time.Duration, args ...string) bool {
 func killWhen(t *testing.T, ready func() bool, args ...string) bool {
 	t.Helper()
 	cmd := process(t, args...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for !ready() {
@@ -157,9 +149,7 @@ func endlessIngest(t *testing.T, work string) (cmd *exec.Cmd, stderr *waiting, f
 	cmd = process(t, "ingest", "-", "-o", filepath.Join(work, "m.csr"), "--format", "movielens")
 	stderr = &waiting{wrote: make(chan struct{}, 1)}
 	cmd.Stdin, cmd.Stderr = in, stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	for len(names(t, work)) == 0 {
 		time.Sleep(time.Millisecond)
 	}
@@ -171,12 +161,8 @@ func TestSignalStopsIngest(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		work := t.TempDir()
 		cmd, stderr, feed := endlessIngest(t, work)
-		if _, err := feed.WriteString("1::2::3\n"); err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(feed.WriteString("1::2::3\n"))(t)
+		must.Do(t, cmd.Process.Signal(signal))
 		<-stderr.wrote // it has taken the signal
 		feed.Close()   // and the input ends
 		_ = cmd.Wait()
@@ -197,9 +183,7 @@ func TestSignalStopsIngest(t *testing.T) {
 func TestSecondSignalStopsAtOnce(t *testing.T) {
 	cmd, stderr, feed := endlessIngest(t, t.TempDir())
 	defer feed.Close() // stays open: cleaning up may wait for it
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Signal(os.Interrupt))
 	<-stderr.wrote // it has taken the first
 	if err := cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
@@ -215,16 +199,12 @@ func TestSignalStopsSVD(t *testing.T) {
 	cmd := process(t, "svd", slow(t), "-k", "20", "-o", dir, "--tol", "1e-14", "--method", "gd")
 	stderr := &waiting{wrote: make(chan struct{}, 1)}
 	cmd.Stderr = stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	for _, err := os.Stat(dir + ".partial"); err != nil; _, err = os.Stat(dir + ".partial") {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(200 * time.Millisecond) // some passes
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != ui.ExitInterrupted {
 		t.Fatalf("exit %d\n%s", code, stderr)
@@ -242,7 +222,7 @@ func TestSignalStopsSVD(t *testing.T) {
 func TestKilledSVDGoesOn(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "m.csr")
-	must(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1}), "-o", store)
+	succeeds(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1}), "-o", store)
 	r := rand.New(rand.NewPCG(3, 4))
 	kills := map[string]int{"auto": 4, "power": 10, "nesterov": 4, "block": 4, "krylov": 4}
 	if raceDetector || !longtest.On() {
@@ -266,9 +246,7 @@ func TestKilledSVDGoesOn(t *testing.T) {
 			_ = killAfter(t, time.Duration(r.Float64()*float64(whole)), args...)
 			if _, err := os.Stat(filepath.Join(dir, factor.ResultFile)); err == nil { // in time, if only just
 				sameResult(t, method, want, dir)
-				if err := os.RemoveAll(dir); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.RemoveAll(dir))
 				last = 0
 				continue
 			}
@@ -343,7 +321,7 @@ func TestKilledIngestGoesOn(t *testing.T) {
 	}
 	want := filepath.Join(t.TempDir(), "m.csr")
 	start := time.Now()
-	must(t, args(want)...)
+	succeeds(t, args(want)...)
 	whole := time.Since(start)
 
 	r := rand.New(rand.NewPCG(7, 8))
@@ -398,9 +376,7 @@ func TestKilledIngestGoesOn(t *testing.T) {
 func killSaved(t *testing.T, file string, after time.Duration, args ...string) {
 	t.Helper()
 	cmd := process(t, args...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait()
@@ -432,9 +408,7 @@ func TestUnfinishedIngest(t *testing.T) {
 	cmd := process(t, args...)
 	stderr := new(bytes.Buffer)
 	cmd.Stderr = stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	journal := filepath.Join(store+".spool", "journal")
 	for start := time.Now(); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(journal); err == nil {
@@ -444,16 +418,14 @@ func TestUnfinishedIngest(t *testing.T) {
 			t.Fatal("nothing is saved")
 		}
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != ui.ExitInterrupted || !strings.Contains(stderr.String(), "--resume goes on from there") {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
 	fails(t, ui.ExitError, "--resume goes on from it, --force begins anew", args...)
 	fails(t, ui.ExitError, "cannot be resumed: it had duplicates \"error\"", append(args, "--resume", "--duplicates", "sum")...)
-	must(t, append(args, "--resume")...)
+	succeeds(t, append(args, "--resume")...)
 	if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
 		t.Errorf("at the end there are %v", left)
 	}

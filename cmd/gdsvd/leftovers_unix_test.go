@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -43,13 +44,9 @@ func sameStore(t *testing.T, want, got string) {
 func TestLeftoversOfSVD(t *testing.T) {
 	store := ingested(t, tall)
 	leave := func(at string, names ...string) {
-		if err := os.Mkdir(at+".partial", 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(at+".partial", 0o777))
 		for _, name := range names {
-			if err := os.WriteFile(filepath.Join(at+".partial", name), []byte("left"), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(at+".partial", name), []byte("left"), 0o666))
 		}
 	}
 	work := t.TempDir()
@@ -60,7 +57,7 @@ func TestLeftoversOfSVD(t *testing.T) {
 	} {
 		out := filepath.Join(work, name)
 		leave(out, "U.npy", "events.jsonl", "vectors-0", "vectors-11", "checkpoint.half")
-		must(t, append(args, "-o", out)...)
+		succeeds(t, append(args, "-o", out)...)
 	}
 	if left := names(t, work); !slices.Equal(left, []string{"generate", "ingest", "svd"}) {
 		t.Errorf("at the end there are %v", left)
@@ -81,19 +78,14 @@ func TestLeftoversOfGenerateRatings(t *testing.T) {
 	work := t.TempDir()
 	file := filepath.Join(work, "r.dat")
 	for _, name := range []string{file + ".partial", file + ".lock"} {
-		if err := os.WriteFile(name, []byte("left"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte("left"), 0o666))
 	}
 	args := []string{"generate", "ratings", "-q", "-o", file, "--users", "30", "--items", "20", "--ratings", "600"}
-	must(t, args...)
+	succeeds(t, args...)
 	if left := names(t, work); !slices.Equal(left, []string{"r.dat"}) {
 		t.Errorf("at the end there are %v", left)
 	}
-	lock, err := vfs.OS().Lock(file + ".lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(vfs.OS().Lock(file + ".lock"))(t)
 	defer lock.Close()
 	fails(t, ui.ExitError, `r.dat: locked by another process \(\d+, gdsvd.test( [a-z]+)?\) that is writing it`, append(args, "--force")...)
 }
@@ -102,14 +94,9 @@ func TestLeftoversOfGenerateRatings(t *testing.T) {
 func TestLeftoversAreNamedAndRemoved(t *testing.T) {
 	store, work := ingested(t, tall), t.TempDir()
 	at := func(name string) string { return filepath.Join(work, name) }
-	must(t, "svd", "-q", store, "-k", "2", "-o", at("a.svd"))
-	text, err := os.ReadFile(ratings(t, tall))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(at("new.dat"), text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, "svd", "-q", store, "-k", "2", "-o", at("a.svd"))
+	text := must.Get(os.ReadFile(ratings(t, tall)))(t)
+	must.Do(t, os.WriteFile(at("new.dat"), text, 0o666))
 	for _, c := range []struct {
 		name, left string
 		args, next []string
@@ -136,9 +123,7 @@ func TestLeftoversAreNamedAndRemoved(t *testing.T) {
 		if code != ui.ExitError || !strings.Contains(stderr.String(), left+" is left for the next run to remove: ") || strings.Count(stderr.String(), "\n") != 1 {
 			t.Errorf("%s: exit %d: %q", c.name, code, stderr.String())
 		}
-		if _, err := os.Stat(left); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(os.Stat(left))(t)
 		if o := gdsvdIn(t, t.Context(), string(text), append(c.next, "-q", "-o", at(c.name))...); o.code != ui.ExitOK {
 			t.Errorf("%s: exit %d: %s", c.name, o.code, o.stderr)
 		}
@@ -146,10 +131,7 @@ func TestLeftoversAreNamedAndRemoved(t *testing.T) {
 			t.Errorf("%s: at the end there are %v", c.name, all)
 		}
 	}
-	lock, err := vfs.OS().Lock(at(".gdsvd-new-project.lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(vfs.OS().Lock(at(".gdsvd-new-project.lock")))(t)
 	defer lock.Close()
 	fails(t, ui.ExitError, "locked by another process", "project", at("a.svd"), at("new.dat"), "-q", "-o", at("project"), "--force")
 }

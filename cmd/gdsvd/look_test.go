@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor/look"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // shelf is a store of what three people gave to two films, one of which has a title.
@@ -23,11 +24,9 @@ func shelf(t *testing.T) string {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "out.csr")
 	for name, text := range map[string]string{"in": "ann,10,1\nann,20,3\nbob,10,5\ncy,20,4\n", "titles": "itemId,title\n10,\"Heat, The\"\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
-	must(t, "ingest", "-q", filepath.Join(dir, "in"), "--titles", filepath.Join(dir, "titles"), "-o", store)
+	succeeds(t, "ingest", "-q", filepath.Join(dir, "in"), "--titles", filepath.Join(dir, "titles"), "-o", store)
 	return store
 }
 
@@ -80,7 +79,7 @@ largest columns   entries  sum  mean     variance
   20              2        7    2.33333  2.88889
 `},
 	} {
-		got := must(t, append([]string{c.args[0], store}, c.args[1:]...)...)
+		got := succeeds(t, append([]string{c.args[0], store}, c.args[1:]...)...)
 		first, rest, _ := strings.Cut(got, "\n")
 		if rest != c.want || !strings.HasPrefix(first, "store") || !strings.HasSuffix(first, "  "+store) {
 			t.Errorf("%v prints\n%s\nwant\n%s", c.args, got, c.want)
@@ -94,9 +93,9 @@ func TestStatsFiles(t *testing.T) {
 	for name, in := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
 		file, work := ratings(t, in), t.TempDir()
 		store, out := filepath.Join(work, "m.csr"), filepath.Join(work, "out")
-		must(t, "ingest", "-q", file, "-o", store)
+		succeeds(t, "ingest", "-q", file, "-o", store)
 		var s look.Stats
-		decode(t, must(t, "stats", "-q", store, "-o", out, "--json"), &s)
+		decode(t, succeeds(t, "stats", "-q", store, "-o", out, "--json"), &s)
 		a := denseRatings(t, file)
 		rows, cols := a.Dims()
 		sums, counts := loadNPY(t, filepath.Join(out, "rows-sum.npy")), loadNPY(t, filepath.Join(out, "cols-count.npy"))
@@ -124,10 +123,10 @@ func TestStatsFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, files)
 		}
 		fails(t, ui.ExitError, `out: file (already )?exists \(--force replaces it\)`, "stats", "-q", store, "-o", out)
-		must(t, "stats", "-q", store, "-o", out, "--force", "--workers", "3", "--view", "lsi")
+		succeeds(t, "stats", "-q", store, "-o", out, "--force", "--workers", "3", "--view", "lsi")
 		fails(t, ui.ExitError, "it is not a set of statistics and is left alone", "stats", "-q", store, "-o", store, "--force")
 		var p look.Peeked
-		decode(t, must(t, "view", "-q", store, "--json", "--head", "3", "--view", "pca"), &p)
+		decode(t, succeeds(t, "view", "-q", store, "--json", "--head", "3", "--view", "pca"), &p)
 		if len(p.Lines) != 3 || len(p.Lines[0].Entries) != 20 || p.View != "center=columns" || p.Rows != int64(rows) {
 			t.Errorf("%s: %+v", name, p)
 		}
@@ -179,14 +178,9 @@ func TestLookMisuse(t *testing.T) {
 	}
 	// What is damaged is told by its place.
 	shard := filepath.Join(store, "shard-000000.csr")
-	b, err := os.ReadFile(shard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(shard))(t)
 	b[len(b)/2] ^= 1
-	if err := errors.Join(os.RemoveAll(out), os.WriteFile(shard, b, 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.RemoveAll(out), os.WriteFile(shard, b, 0o666)))
 	for _, args := range [][]string{{"view", store}, {"view", store, "--view", "pca"}, {"stats", store, "-o", out}} {
 		fails(t, ui.ExitCorrupt, "shard-000000.csr", append(args, "-q")...)
 	}

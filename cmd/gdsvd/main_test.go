@@ -23,6 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -42,10 +43,7 @@ func TestMain(m *testing.M) {
 // process prepares gdsvd as a process of its own.
 func process(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	cmd := exec.Command(self, args...)
 	cmd.Env = append(os.Environ(), runMain+"=1")
 	return cmd
@@ -82,8 +80,8 @@ func gdsvdIn(t *testing.T, ctx context.Context, stdin string, args ...string) ra
 	return ran{code, stdout.String(), stderr.String()}
 }
 
-// must runs a command line that has to succeed and say nothing on standard error.
-func must(t *testing.T, args ...string) string {
+// succeeds runs a command line that has to succeed and say nothing on standard error.
+func succeeds(t *testing.T, args ...string) string {
 	t.Helper()
 	o := gdsvd(t, args...)
 	if o.code != ui.ExitOK || o.stderr != "" {
@@ -108,7 +106,7 @@ func fails(t *testing.T, code int, pattern string, args ...string) ran {
 // resumesNothing runs a command, made quiet by -q, whose store is finished: it says so and describes it.
 func resumesNothing(t *testing.T, store string, args ...string) {
 	t.Helper()
-	quiet := must(t, args...)
+	quiet := succeeds(t, args...)
 	o := gdsvd(t, slices.DeleteFunc(slices.Clone(args), func(s string) bool { return s == "-q" })...)
 	if o.code != ui.ExitOK || o.stdout != quiet || !strings.Contains(o.stdout, filepath.Base(store)) ||
 		!strings.Contains(o.stderr, "the store is finished: there is nothing to resume") {
@@ -120,16 +118,9 @@ func resumesNothing(t *testing.T, store string, args ...string) {
 func ratings(t testing.TB, g synth.Ratings) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "ratings.dat")
-	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Write(context.Background(), f, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(name))(t)
+	must.Do(t, g.Write(context.Background(), f, nil))
+	must.Do(t, f.Close())
 	return name
 }
 
@@ -143,7 +134,7 @@ var (
 func ingested(t *testing.T, g synth.Ratings) string {
 	t.Helper()
 	store := filepath.Join(t.TempDir(), "m.csr")
-	must(t, "ingest", "-q", ratings(t, g), "-o", store)
+	succeeds(t, "ingest", "-q", ratings(t, g), "-o", store)
 	return store
 }
 
@@ -151,16 +142,13 @@ func ingested(t *testing.T, g synth.Ratings) string {
 func factorised(t *testing.T, store string, flags ...string) (dir string, r factor.Result) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "out")
-	must(t, append([]string{"svd", "-q", store, "-o", dir}, flags...)...)
+	succeeds(t, append([]string{"svd", "-q", store, "-o", dir}, flags...)...)
 	return dir, resultOf(t, dir)
 }
 
 func resultOf(t *testing.T, dir string) (r factor.Result) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(dir, factor.ResultFile)))(t)
 	decode(t, string(data), &r)
 	return r
 }
@@ -200,10 +188,7 @@ func decode(t *testing.T, text string, v any) {
 // loadNPY reads a matrix or a vector as one column.
 func loadNPY(t *testing.T, name string) *mat.Dense {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(name))(t)
 	head := 10 + int(binary.LittleEndian.Uint16(b[8:]))
 	shape := regexp.MustCompile(`'shape': \((\d+),(?: (\d+))?\)`).FindSubmatch(b[:head])
 	if shape == nil {
@@ -227,10 +212,7 @@ func loadNPY(t *testing.T, name string) *mat.Dense {
 // denseRatings reads a ratings file into a matrix, rows and columns in ascending order of the ids.
 func denseRatings(t *testing.T, name string) *mat.Dense {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(name))(t)
 	type entry struct {
 		user, item int
 		value      float64
@@ -240,9 +222,7 @@ func denseRatings(t *testing.T, name string) *mat.Dense {
 	for line := range strings.Lines(string(data)) {
 		var e entry
 		var time int64
-		if _, err := fmt.Sscanf(strings.ReplaceAll(line, "::", " "), "%d %d %g %d", &e.user, &e.item, &e.value, &time); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscanf(strings.ReplaceAll(line, "::", " "), "%d %d %g %d", &e.user, &e.item, &e.value, &time))(t)
 		all = append(all, e)
 		users[e.user], items[e.item] = true, true
 	}
@@ -271,10 +251,7 @@ func ranks(set map[int]bool) map[int]int {
 // names lists a directory.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name())

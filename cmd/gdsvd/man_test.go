@@ -9,25 +9,22 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // Every command has a page with every flag of it, the same bytes each time; pages of another program stay.
 func TestMan(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "share", "man1")
 	var made madePages
-	decode(t, must(t, "man", dir, "--json"), &made)
-	if err := os.WriteFile(filepath.Join(dir, "other.1"), []byte("x"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	decode(t, succeeds(t, "man", dir, "--json"), &made)
+	must.Do(t, os.WriteFile(filepath.Join(dir, "other.1"), []byte("x"), 0o666))
 	pages := map[string]string{}
 	for _, name := range made.Pages {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		pages[name] = string(text)
 	}
-	must(t, "man", dir)
+	succeeds(t, "man", dir)
 	if there := names(t, dir); len(there) != len(pages)+1 {
 		t.Errorf("%v", there)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -33,10 +34,8 @@ func long(t *testing.T, rows, cols int) string {
 		}
 		fmt.Fprintf(&b, "%d %d %d\n%d %d %d\n", i+1, popular+1, 1+r.IntN(5), i+1, other+1, 1+r.IntN(5))
 	}
-	if err := os.WriteFile(name, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "ingest", "-q", name, "-o", store)
+	must.Do(t, os.WriteFile(name, b.Bytes(), 0o666))
+	succeeds(t, "ingest", "-q", name, "-o", store)
 	return store
 }
 
@@ -44,7 +43,7 @@ func long(t *testing.T, rows, cols int) string {
 func tightly(t *testing.T, store string, flags []string) (memory string, e factor.Explanation) {
 	t.Helper()
 	memory = tightBudget(t, store, append([]string{"svd"}, flags...))
-	decode(t, must(t, slices.Concat([]string{"svd", "-q", store, "--memory", memory, "--explain", "--json"}, flags)...), &e)
+	decode(t, succeeds(t, slices.Concat([]string{"svd", "-q", store, "--memory", memory, "--explain", "--json"}, flags)...), &e)
 	return memory, e
 }
 
@@ -158,7 +157,7 @@ func TestExplainVectorsInFiles(t *testing.T) {
 	store := long(t, longtest.Pick(130000, 40000), longtest.Pick(110000, 33000))
 	flags := []string{"--method", "krylov", "--block", "2", "--basis", "10", "-k", "3"}
 	memory, e := tightly(t, store, flags)
-	text := must(t, slices.Concat([]string{"svd", "-q", store, "--memory", memory, "--explain"}, flags)...)
+	text := succeeds(t, slices.Concat([]string{"svd", "-q", store, "--memory", memory, "--explain"}, flags)...)
 	times := func(n int) string {
 		return map[bool]string{true: "once", false: fmt.Sprint(n, " times")}[n == 1]
 	}
@@ -167,7 +166,7 @@ func TestExplainVectorsInFiles(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	text = must(t, slices.Concat([]string{"svd", "-q", store, "--memory", "1GiB", "--explain"}, flags)...)
+	text = succeeds(t, slices.Concat([]string{"svd", "-q", store, "--memory", "1GiB", "--explain"}, flags)...)
 	if strings.Contains(text, "in files") {
 		t.Errorf("with plenty of memory:\n%s", text)
 	}
@@ -178,14 +177,14 @@ func TestExplainVectorsInFiles(t *testing.T) {
 func TestSizes(t *testing.T) {
 	file, dir := ratings(t, tall), t.TempDir()
 	plain, short := filepath.Join(dir, "a.csr"), filepath.Join(dir, "b.csr")
-	must(t, "ingest", "-q", file, "-o", plain, "--memory", "64MiB", "--shard-size", "8KiB")
-	must(t, "ingest", "-q", file, "-o", short, "--memory", "64m", "--shard-size", "8k")
+	succeeds(t, "ingest", "-q", file, "-o", plain, "--memory", "64MiB", "--shard-size", "8KiB")
+	succeeds(t, "ingest", "-q", file, "-o", short, "--memory", "64m", "--shard-size", "8k")
 	if want, got := names(t, plain), names(t, short); !slices.Equal(got, want) {
 		t.Errorf("8k gives the files %v, 8KiB %v", got, want)
 	}
-	must(t, "generate", "kron", "-q", "--base", plain, "--rows", "2", "--cols", "1", "--nnz", "2", "-o", filepath.Join(dir, "k.csr"), "--memory", "64Mi", "--shard-size", "1G")
-	must(t, "generate", "spectrum", "-q", "--rows", "9", "--cols", "5", "-o", filepath.Join(dir, "s.csr"), "--shard-size", "1g")
-	must(t, "svd", "-q", plain, "-k", "2", "-o", filepath.Join(dir, "out"), "--memory", "64M")
+	succeeds(t, "generate", "kron", "-q", "--base", plain, "--rows", "2", "--cols", "1", "--nnz", "2", "-o", filepath.Join(dir, "k.csr"), "--memory", "64Mi", "--shard-size", "1G")
+	succeeds(t, "generate", "spectrum", "-q", "--rows", "9", "--cols", "5", "-o", filepath.Join(dir, "s.csr"), "--shard-size", "1g")
+	succeeds(t, "svd", "-q", plain, "-k", "2", "-o", filepath.Join(dir, "out"), "--memory", "64M")
 	fails(t, ui.ExitUsage, `--memory.* size "64Q" is not understood \(write 800MB, 512MiB`, "svd", plain, "-k", "2", "--explain", "--memory", "64Q")
 	if memory.Total() == 0 {
 		t.Skip("the memory of the machine is not known on this system")

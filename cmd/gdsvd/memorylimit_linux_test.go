@@ -20,6 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cgroup"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // onDisk has the temporary folders of a test lie on the disk again: in memory, files count for the limit of a group and cannot be dropped.
@@ -40,10 +41,10 @@ func TestSmallestBudget(t *testing.T) {
 	}
 	onDisk(t)
 	square, tall := filepath.Join(t.TempDir(), "square.csr"), filepath.Join(t.TempDir(), "tall.csr")
-	must(t, "generate", "spectrum", "-q", "--rows", "60000", "--cols", "9000", "--decay", "0.7", "-o", square)
+	succeeds(t, "generate", "spectrum", "-q", "--rows", "60000", "--cols", "9000", "--decay", "0.7", "-o", square)
 	// All of the vectors of the shorter side, more of them than the rank: the finishing pass
 	// has most in flight, and the longer side is read and written over and over.
-	must(t, "generate", "spectrum", "-q", "--rows", "150000", "--cols", "50", "--layers", "2", "--rank", "40", "--decay", "0.8", "-o", tall)
+	succeeds(t, "generate", "spectrum", "-q", "--rows", "150000", "--cols", "50", "--layers", "2", "--rank", "40", "--decay", "0.8", "-o", tall)
 	inBucket(t, square)
 	cases := []struct {
 		store string
@@ -62,10 +63,7 @@ func TestSmallestBudget(t *testing.T) {
 				fails(t, ui.ExitError, refusal, a...)
 			}
 			least := regexp.MustCompile(refusal).FindStringSubmatch(gdsvd(t, args...).stderr)[1]
-			budget, err := memory.ParseSize(least + "MiB")
-			if err != nil {
-				t.Fatal(err)
-			}
+			budget := must.Get(memory.ParseSize(least + "MiB"))(t)
 			args[slices.Index(args, "22MiB")] = least + "MiB"
 			group := cgroup.ForTest(t, "gdsvd-test-budget", budget+budget/20)
 			if printed, err := group.Command(process(t, args...)).CombinedOutput(); err != nil {
@@ -98,9 +96,7 @@ func TestIngestWithinAKernelLimit(t *testing.T) {
 		lines = fmt.Appendf(lines, "%d,%d,%d\n", r.IntN(200000), r.IntN(20000), 1+r.IntN(5))
 	}
 	input := filepath.Join(dir, "r.csv")
-	if err := os.WriteFile(input, lines, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(input, lines, 0o666))
 	printed, err := group.Command(process(t, "ingest", "-q", input, "-o", filepath.Join(dir, "r.csr"), "--duplicates", "sum")).CombinedOutput()
 	if usage, e := group.Usage(); err != nil || e != nil || usage.Killed > 0 {
 		t.Fatalf("%v, %+v, %v\n%s", err, usage, e, printed)
@@ -149,9 +145,7 @@ func TestGenotypesWithinAKernelLimit(t *testing.T) {
 			}
 		}
 		for suffix, text := range map[string][]byte{".bed": all, ".fam": fam, ".bim": bim} {
-			if err := os.WriteFile(at(name+suffix), text, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(at(name+suffix), text, 0o666))
 		}
 	}
 	bed("old", samples, variants)
@@ -188,17 +182,15 @@ func TestResumeWithinAKernelLimit(t *testing.T) {
 	const limit = 40 << 20 // little more than the program and the vectors take
 	group := cgroup.ForTest(t, "gdsvd-test", limit)
 	store := filepath.Join(t.TempDir(), "m.csr")
-	must(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 7000, Items: 1500, Ratings: 1100000, Seed: 3}), "-o", store)
+	succeeds(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 7000, Items: 1500, Ratings: 1100000, Seed: 3}), "-o", store)
 	flags := []string{"-q", store, "-k", "6", "--tol", "1e-12", "--method", "nesterov"}
 	want := filepath.Join(t.TempDir(), "want")
-	must(t, slices.Concat([]string{"svd", "-o", want}, flags)...)
+	succeeds(t, slices.Concat([]string{"svd", "-o", want}, flags)...)
 
 	dir := filepath.Join(t.TempDir(), "out")
 	args := slices.Concat([]string{"svd", "-o", dir, "--resume", "--checkpoint-every", "10ms", "--memory", "36MiB"}, flags)
 	first := group.Command(process(t, args...))
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Start())
 	passes := 0
 	for start := time.Now(); passes == 0 && time.Since(start) < time.Minute; time.Sleep(time.Millisecond) {
 		passes, _ = savedPasses(dir)
@@ -236,9 +228,7 @@ func TestVectorsInFilesWithinAKernelLimit(t *testing.T) {
 
 	args := slices.Concat([]string{"svd", "-o", dir, "--resume", "--checkpoint-every", "10ms", "--memory", memory}, flags)
 	first := group.Command(process(t, args...))
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Start())
 	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(time.Millisecond) {
 		if _, err := savedPasses(dir); err == nil {
 			break
@@ -284,10 +274,7 @@ func TestTooFewThreads(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector has threads of its own")
 	}
-	dir, err := os.MkdirTemp("", "gdsvd-threads-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("", "gdsvd-threads-"))(t)
 	defer os.RemoveAll(dir)
 	cmd := process(t, "version")
 	program := filepath.Join(dir, "gdsvd")

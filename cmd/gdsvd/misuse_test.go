@@ -9,6 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // Misuse by somebody who is new: each is one line that says what is wrong with which
@@ -19,12 +20,8 @@ func TestMisuse(t *testing.T) {
 	file := ratings(t, tall)
 	work := t.TempDir()
 	empty, out, bad := filepath.Join(work, "empty"), filepath.Join(work, "out"), filepath.Join(work, "bad.json")
-	if err := os.Mkdir(empty, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(bad, []byte(`{"k":2`), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(empty, 0o777))
+	must.Do(t, os.WriteFile(bad, []byte(`{"k":2`), 0o666))
 	before := names(t, work)
 	svd := func(args ...string) []string { return append([]string{"svd", "-q", store, "-k", "2"}, args...) }
 	for _, c := range []struct {
@@ -76,26 +73,20 @@ func TestMisuse(t *testing.T) {
 	if after := names(t, work); strings.Join(after, " ") != strings.Join(before, " ") {
 		t.Errorf("there is %v, there was %v", after, before)
 	}
-	must(t, "check", store)
-	must(t, "info", done)
+	succeeds(t, "check", store)
+	succeeds(t, "info", done)
 }
 
 // Every option that an error of a factorisation names has a flag of the command that calls it.
 func TestOptionsHaveFlags(t *testing.T) {
 	var files []string
 	for _, room := range []string{"", "check/", "look/"} {
-		names, err := filepath.Glob("../../factor/" + room + "*.go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(filepath.Glob("../../factor/" + room + "*.go"))(t)
 		files = append(files, names...)
 	}
-	help, found := must(t, "svd", "--help")+must(t, "view", "--help")+must(t, "complete", "--help"), 0
+	help, found := succeeds(t, "svd", "--help")+succeeds(t, "view", "--help")+succeeds(t, "complete", "--help"), 0
 	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		for _, m := range regexp.MustCompile(`Option\("(\w+)"\)`).FindAllSubmatch(text, -1) {
 			found++
 			if flag := ui.FlagOf(factor.Option(m[1])); flag == "" || !strings.Contains(help, " "+flag+" ") && !strings.Contains(help, " "+flag+",") {

@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/plan"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // near tells whether something is what a plan has told, within a quarter, or between its bounds.
@@ -26,7 +27,7 @@ func TestPlanIsKept(t *testing.T) {
 	file := ratings(t, synth.Ratings{Users: 6000, Items: 2000, Ratings: 400_000, Seed: 1})
 	store := filepath.Join(filepath.Dir(file), "m.csr")
 	var p planned
-	decode(t, must(t, "plan", "--json", file, "-k", "20", "--memory", "512MiB", "--vectors", "right", "--view", "center=columns", "-o", store), &p)
+	decode(t, succeeds(t, "plan", "--json", file, "-k", "20", "--memory", "512MiB", "--vectors", "right", "--view", "center=columns", "-o", store), &p)
 	if p.Exists || len(p.Steps) != 4 || !near(p.Rows, 6000) || !near(p.Entries, 400_000) || !near(p.Cols, 2000) || p.Least.All <= 0 {
 		t.Errorf("%+v", p)
 	}
@@ -58,13 +59,13 @@ func TestPlanIsKept(t *testing.T) {
 // TestPlanOfAnEngineIsKept: the commands work as they are told, with as many groups.
 func TestPlanOfAnEngineIsKept(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
-	must(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 600, Items: 200, Ratings: 20_000, Seed: 1}), "-o", store)
+	succeeds(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 600, Items: 200, Ratings: 20_000, Seed: 1}), "-o", store)
 	t.Chdir(filepath.Dir(store))
 	var p planned
-	decode(t, must(t, "plan", "--json", "m.csr", "-k", "5", "--engine", "local", "--workers", "2", "--export", "none"), &p)
+	decode(t, succeeds(t, "plan", "--json", "m.csr", "-k", "5", "--engine", "local", "--workers", "2", "--export", "none"), &p)
 	for _, s := range p.Steps {
 		for _, c := range s.Commands {
-			must(t, append(c[1:], "-q")...)
+			succeeds(t, append(c[1:], "-q")...)
 		}
 	}
 	var r factor.Result
@@ -78,10 +79,7 @@ func TestPlanOfAnEngineIsKept(t *testing.T) {
 func du(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	for _, name := range names(t, dir) {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Stat(filepath.Join(dir, name)))(t)
 		n += info.Size()
 	}
 	return n
@@ -95,8 +93,8 @@ func TestPlanOfLittleMemory(t *testing.T) {
 	if least == nil {
 		t.FailNow()
 	}
-	must(t, "plan", store, "-k", "5", "--memory", least[1])
-	must(t, "svd", "-q", store, "-k", "5", "--memory", least[1], "-o", filepath.Join(t.TempDir(), "out"))
+	succeeds(t, "plan", store, "-k", "5", "--memory", least[1])
+	succeeds(t, "svd", "-q", store, "-k", "5", "--memory", least[1], "-o", filepath.Join(t.TempDir(), "out"))
 	file := ratings(t, tall)
 	fails(t, ui.ExitError, `\(ingest [\d.]+ MiB, svd [\d.]+ MiB\)`, "plan", file, "-k", "5", "--memory", "8MiB")
 }
@@ -105,14 +103,12 @@ func TestPlanOfLittleMemory(t *testing.T) {
 func TestPlanRefuses(t *testing.T) {
 	store, file := ingested(t, tall), ratings(t, tall)
 	list := filepath.Join(t.TempDir(), "list")
-	if err := os.WriteFile(list, []byte("1\n2\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(list, []byte("1\n2\n"), 0o666))
 	fails(t, ui.ExitUsage, `how many triplets`, "plan", file)
 	fails(t, ui.ExitUsage, `-k 41: a 90 × 40 matrix has only 40`, "plan", store, "-k", "41")
 	fails(t, ui.ExitUsage, `needs the ids of a store`, "plan", file, "-k", "2", "--keep-cols", list)
 	fails(t, ui.ExitError, `no such file`, "plan", filepath.Join(t.TempDir(), "nowhere"), "-k", "2")
-	if out := must(t, "plan", store, "-k", "2", "--keep-cols", "hvg:20", "--export", "none"); strings.Contains(out, "export") || !strings.Contains(out, "--keep-cols=hvg:20") {
+	if out := succeeds(t, "plan", store, "-k", "2", "--keep-cols", "hvg:20", "--export", "none"); strings.Contains(out, "export") || !strings.Contains(out, "--keep-cols=hvg:20") {
 		t.Errorf("%s", out)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor/foldin"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // A result is exported, rows of a file that it has not seen are projected, and another is aligned to it; nothing else is left.
@@ -17,8 +18,8 @@ func TestUseOfResults(t *testing.T) {
 	work := t.TempDir()
 	at := func(name string) string { return filepath.Join(work, name) }
 	store := ingested(t, tall)
-	must(t, "svd", "-q", store, "-k", "3", "--view", "pca", "-o", at("out"))
-	if out := must(t, "export", at("out"), "--what", "V", "-o", at("v.csv")); !strings.Contains(out, "V of "+at("out")+", 40 × 3 with ids, is in "+at("v.csv")) {
+	succeeds(t, "svd", "-q", store, "-k", "3", "--view", "pca", "-o", at("out"))
+	if out := succeeds(t, "export", at("out"), "--what", "V", "-o", at("v.csv")); !strings.Contains(out, "V of "+at("out")+", 40 × 3 with ids, is in "+at("v.csv")) {
 		t.Error(out)
 	}
 	b, err := os.ReadFile(at("v.csv"))
@@ -29,12 +30,10 @@ func TestUseOfResults(t *testing.T) {
 	fails(t, ui.ExitUsage, "--what recs: .*gdsvd recommend "+at("out")+" --store STORE -o FILE", "export", at("out"), "--what", "recs", "-o", at("w.csv"))
 	fails(t, ui.ExitUsage, "--what V is of a result, and "+store+" is a store", "export", store, "--what", "V", "-o", at("w.csv"))
 
-	ids := strings.Fields(must(t, "info", store, "--ids", "cols"))
+	ids := strings.Fields(succeeds(t, "info", store, "--ids", "cols"))
 	lines := "user,item,rating\nnew one," + ids[0] + ",5\nnew one,unknown,4\nother," + ids[1] + ",3\n"
-	if err := os.WriteFile(at("new.csv"), []byte(lines), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	out := must(t, "project", at("out"), at("new.csv"), "-o", at("x"))
+	must.Do(t, os.WriteFile(at("new.csv"), []byte(lines), 0o666))
+	out := succeeds(t, "project", at("out"), at("new.csv"), "-o", at("x"))
 	if b, err := os.ReadFile(filepath.Join(at("x"), "projection.json")); !bytes.Contains(b, []byte(`"path": "`+at("new.csv")+`"`)) {
 		t.Errorf("%s, %v: the input is not named", b, err)
 	}
@@ -44,19 +43,19 @@ func TestUseOfResults(t *testing.T) {
 		}
 	}
 	var p foldin.Projection
-	if err := json.Unmarshal([]byte(must(t, "project", "--json", at("out"), store, "-o", at("y"))), &p); err != nil || p.Rows != 90 || p.Unknown != 0 {
+	if err := json.Unmarshal([]byte(succeeds(t, "project", "--json", at("out"), store, "-o", at("y"))), &p); err != nil || p.Rows != 90 || p.Unknown != 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
 	fails(t, ui.ExitError, `file already exists \(--force replaces it\)`, "project", at("out"), store, "-o", at("y"))
 	if ids, err := os.ReadFile(filepath.Join(at("x"), "rows.ids")); err != nil || string(ids) != "new one\nother\n" {
 		t.Errorf("%q, %v", ids, err)
 	}
-	must(t, "svd", "-q", store, "-k", "3", "--view", "recsys", "-o", at("new"))
-	if out := must(t, "align", at("new"), "--to", at("out"), "-o", at("z")); !strings.Contains(out, "40 ids are in both results, 0 are new, 0 are gone") || !strings.Contains(out, "V of "+at("new")+", turned, is in "+at("z")) {
+	succeeds(t, "svd", "-q", store, "-k", "3", "--view", "recsys", "-o", at("new"))
+	if out := succeeds(t, "align", at("new"), "--to", at("out"), "-o", at("z")); !strings.Contains(out, "40 ids are in both results, 0 are new, 0 are gone") || !strings.Contains(out, "V of "+at("new")+", turned, is in "+at("z")) {
 		t.Error(out)
 	}
 	for dir, description := range map[string]string{"x": "projection.json", "y": "projection.json", "z": "alignment.json"} {
-		if out := must(t, "check", at(dir)); !strings.Contains(out, at(dir)+" is sound: its files are as "+description+" says") {
+		if out := succeeds(t, "check", at(dir)); !strings.Contains(out, at(dir)+" is sound: its files are as "+description+" says") {
 			t.Error(out)
 		}
 		fails(t, ui.ExitError, "which is not measured on a store", "check", at(dir), "--store", store)
@@ -66,23 +65,16 @@ func TestUseOfResults(t *testing.T) {
 		}
 		for _, f := range files { // a byte of each, and the last one less
 			name := filepath.Join(at(dir), f.Name())
-			whole, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole := must.Get(os.ReadFile(name))(t)
 			for _, damaged := range [][]byte{append(bytes.Clone(whole[:len(whole)-2]), whole[len(whole)-2]^1, whole[len(whole)-1]), whole[:len(whole)-1]} {
-				if err := os.WriteFile(name, damaged, 0o666); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(name, damaged, 0o666))
 				fails(t, ui.ExitCorrupt, "problem", "check", at(dir))
 			}
-			if err := os.WriteFile(name, whole, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, whole, 0o666))
 		}
 	}
-	must(t, "export", at("x"), "--what", "X", "-o", at("x.csv"))
-	must(t, "export", at("z"), "--what", "X", "-o", at("z.npz"))
+	succeeds(t, "export", at("x"), "--what", "X", "-o", at("x.csv"))
+	succeeds(t, "export", at("z"), "--what", "X", "-o", at("z.npz"))
 	if b, err := os.ReadFile(at("x.csv")); err != nil || !strings.HasPrefix(string(b), "id,c1,c2,c3\nnew one,") || strings.Count(string(b), "\n") != 3 {
 		t.Errorf("%q, %v", b, err)
 	}

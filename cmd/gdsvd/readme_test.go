@@ -6,20 +6,16 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // The program that docs/library.md prints is compiled and run as an example of
 // package stream; the two must not drift apart. (The shell commands of the
 // documentation are executed by .ci/run.)
 func TestLibraryProgramIsTheExample(t *testing.T) {
-	page, err := os.ReadFile("../../docs/library.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	example, err := os.ReadFile("../../factor/example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/library.md"))(t)
+	example := must.Get(os.ReadFile("../../factor/example_test.go"))(t)
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
 	if len(blocks) != 1 {
 		t.Fatalf("docs/library.md has %d blocks of Go, want 1", len(blocks))
@@ -39,10 +35,7 @@ func pages(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		for _, name := range found {
-			rel, err := filepath.Rel("../..", name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rel := must.Get(filepath.Rel("../..", name))(t)
 			all = append(all, rel)
 		}
 	}
@@ -56,10 +49,7 @@ func pages(t *testing.T) []string {
 func TestDocumentationLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
 	for _, page := range pages(t) {
-		text, err := os.ReadFile(filepath.Join("../..", page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join("../..", page)))(t)
 		for _, m := range link.FindAllSubmatch(text, -1) {
 			target := string(m[1])
 			if strings.Contains(target, "://") {
@@ -74,10 +64,7 @@ func TestDocumentationLinks(t *testing.T) {
 
 // Every page of docs can be reached from the README, which stays short.
 func TestReadmeIsAnOverview(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile("../../README.md"))(t)
 	if lines := strings.Count(string(readme), "\n"); lines > 130 {
 		t.Errorf("README.md has %d lines, at most 130 are an overview: longer texts belong in docs/", lines)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestReplacedFiles: whatever is in the place of a file that a command reads, it says so
@@ -36,19 +37,15 @@ func TestReplacedFiles(t *testing.T) {
 	store := ingested(t, tall)
 	larger := ingested(t, synth.Ratings{Users: 95, Items: 41, Ratings: 2500, Seed: 3})
 	known := filepath.Join(t.TempDir(), "known.csr")
-	must(t, "generate", "spectrum", "-q", "--rows", "60", "--cols", "40", "-o", known)
+	succeeds(t, "generate", "spectrum", "-q", "--rows", "60", "--cols", "40", "-o", known)
 	done, _ := factorised(t, store, "-k", "2")
 	unfinished := filepath.Join(t.TempDir(), "unfinished")
 	if o := gdsvd(t, "svd", "-q", store, "-k", "3", "-o", unfinished, "--max-passes", "4", "--tol", "1e-12"); o.code != ui.ExitNotConverged {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	config := filepath.Join(t.TempDir(), "config")
-	if err := os.Mkdir(config, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(config, "flags.json"), []byte("{}"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(config, 0o777))
+	must.Do(t, os.WriteFile(filepath.Join(config, "flags.json"), []byte("{}"), 0o666))
 	for _, c := range []struct {
 		from, file string   // the directory to copy, and what is replaced in it
 		args       []string // DIR is the copy
@@ -76,16 +73,10 @@ func TestReplacedFiles(t *testing.T) {
 		for kind, replace := range kinds {
 			t.Run(filepath.Base(c.file)+" of "+c.args[0]+"/"+kind, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "copy")
-				if err := os.CopyFS(dir, os.DirFS(c.from)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.CopyFS(dir, os.DirFS(c.from)))
 				name := filepath.Join(dir, c.file)
-				if err := os.Remove(name); err != nil {
-					t.Fatal(err)
-				}
-				if err := replace(name); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Remove(name))
+				must.Do(t, replace(name))
 				r := strings.NewReplacer("DIR", dir, "OUT", filepath.Join(t.TempDir(), "out"))
 				var args []string
 				for _, a := range c.args {

@@ -10,17 +10,15 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // pageOf writes a page and returns it.
 func pageOf(t *testing.T, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
-	must(t, append([]string{"report", "-o", file}, args...)...)
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, append([]string{"report", "-o", file}, args...)...)
+	b := must.Get(os.ReadFile(file))(t)
 	return string(b)
 }
 
@@ -35,7 +33,7 @@ func TestReportCommand(t *testing.T) {
 		"fit":    {"complete", store, "-k", "3", "--lambda", "5", "--biases"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
-		must(t, append(args, "-o", out)...)
+		succeeds(t, append(args, "-o", out)...)
 		page := pageOf(t, out)
 		found := regexp.MustCompile(`(?s)<pre>gdsvd (.*?) -o OUT</pre>`).FindStringSubmatch(page)
 		if found == nil {
@@ -46,12 +44,9 @@ func TestReportCommand(t *testing.T) {
 			words = append(words, strings.Trim(w, "'"))
 		}
 		again := filepath.Join(t.TempDir(), "again")
-		must(t, append(words, "-o", again)...)
+		succeeds(t, append(words, "-o", again)...)
 		for _, file := range []string{"sigma.npy", "V.npy"} {
-			a, err := os.ReadFile(filepath.Join(out, file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(os.ReadFile(filepath.Join(out, file)))(t)
 			b, err := os.ReadFile(filepath.Join(again, file))
 			if err != nil || !bytes.Equal(a, b) {
 				t.Errorf("%s: %s is another one after %q (%v)", name, file, words, err)
@@ -89,12 +84,12 @@ func TestReport(t *testing.T) {
 		File, Of string
 		Bytes    int
 	}
-	decode(t, must(t, "report", out, "-o", file, "--json"), &said)
+	decode(t, succeeds(t, "report", out, "-o", file, "--json"), &said)
 	if b, err := os.ReadFile(file); err != nil || said.File != file || said.Of != out || said.Bytes != len(b) {
 		t.Errorf("%v: %+v", err, said)
 	}
 	fails(t, ui.ExitError, `page.html: file already exists \(--force replaces it\)`, "report", out, "-o", file)
-	must(t, "report", out, "-o", file, "--force", "--no-store")
+	succeeds(t, "report", out, "-o", file, "--force", "--no-store")
 	if b, err := os.ReadFile(file); err != nil || string(b) != without {
 		t.Errorf("not replaced: %v", err)
 	}
@@ -107,15 +102,13 @@ func TestReport(t *testing.T) {
 		t.Error("a half-written page is left")
 	}
 
-	if err := os.Rename(store, store+".moved"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(store, store+".moved"))
 	if ran := gdsvd(t, "report", out, "-o", file, "--force"); ran.code != 0 || !strings.Contains(ran.stderr, "the page does without its entries") {
 		t.Errorf("%d: %s", ran.code, ran.stderr)
 	}
 	fails(t, ui.ExitError, `open store`, "report", out, "-o", filepath.Join(dir, "x.html"), "--store", store)
 	other := filepath.Join(dir, "other.csr")
-	must(t, "ingest", write(t, dir, "other.csv", "a,1,1\nb,2,1\n"), "-o", other)
+	succeeds(t, "ingest", write(t, dir, "other.csv", "a,1,1\nb,2,1\n"), "-o", other)
 	fails(t, ui.ExitError, `is a result of another store`, "report", out, "-o", filepath.Join(dir, "x.html"), "--store", other)
 	fails(t, ui.ExitUsage, `--labels is for a result; .* is a store`, "report", other, "-o", filepath.Join(dir, "x.html"), "--labels", labels)
 	fails(t, ui.ExitUsage, `--names: 7 names of 6 components`, "report", out, "-o", filepath.Join(dir, "x.html"), "--names", "a,b,c,d,e,f,g")

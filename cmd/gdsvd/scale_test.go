@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver/method/all"
 )
 
@@ -39,9 +40,7 @@ func scaledCSV(t *testing.T, p int) string {
 		}
 	}
 	name := filepath.Join(t.TempDir(), "m.csv")
-	if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(b.String()), 0o666))
 	return name
 }
 
@@ -73,13 +72,13 @@ func TestScale(t *testing.T) {
 	store := func(t *testing.T, p int) string {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "m.csr")
-		must(t, "ingest", "-q", scaledCSV(t, p), "-o", path)
-		must(t, "check", "-q", path)
+		succeeds(t, "ingest", "-q", scaledCSV(t, p), "-o", path)
+		succeeds(t, "check", "-q", path)
 		return path
 	}
 	plain := store(t, 0)
 	var base storeInfo
-	decode(t, must(t, "info", "--json", plain), &base)
+	decode(t, succeeds(t, "info", "--json", plain), &base)
 	powers := []int{-1074, 1014, -236, -1063, -1030, -531, 236, 531, 996}
 	if !longtest.On() {
 		powers = powers[:1]
@@ -88,7 +87,7 @@ func TestScale(t *testing.T) {
 		t.Run(fmt.Sprint(p), func(t *testing.T) {
 			scaled := store(t, p)
 			var info storeInfo
-			decode(t, must(t, "info", "--json", scaled), &info)
+			decode(t, succeeds(t, "info", "--json", scaled), &info)
 			if want := math.Ldexp(float64(base.Norm), p); float64(info.Norm) != want {
 				t.Errorf("info: norm %v, want %v", info.Norm, want)
 			}
@@ -118,12 +117,10 @@ func TestScale(t *testing.T) {
 func TestFewDigits(t *testing.T) {
 	dir := t.TempDir()
 	file, store := filepath.Join(dir, "m.csv"), filepath.Join(dir, "m.csr")
-	if err := os.WriteFile(file, []byte("1,1,3e-322\n2,2,1e-322\n1,2,5e-323\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "ingest", "-q", file, "-o", store)
+	must.Do(t, os.WriteFile(file, []byte("1,1,3e-322\n2,2,1e-322\n1,2,5e-323\n"), 0o666))
+	succeeds(t, "ingest", "-q", file, "-o", store)
 	out, _ := factorised(t, store, "-k", "2")
-	must(t, "check", "-q", out, "--store", store)
+	succeeds(t, "check", "-q", out, "--store", store)
 }
 
 // TestScaleRefused: what is no number, or has no norm, is refused and leaves nothing.
@@ -137,9 +134,7 @@ func TestScaleRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "m.csv")
-			if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(c.text), 0o666))
 			fails(t, ui.ExitError, c.want, "ingest", "-q", "--duplicates", "sum", file, "-o", filepath.Join(dir, "m.csr"))
 			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 				t.Errorf("left behind: %v, %v", left, err)

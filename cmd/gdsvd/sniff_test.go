@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -61,24 +62,18 @@ func TestSniffedCommand(t *testing.T) {
 				z.Close()
 				text = b.String()
 			}
-			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(text), 0o666))
 			inputs = append(inputs, path)
 		}
 		plain, explicit := filepath.Join(dir, "plain"), filepath.Join(dir, "explicit")
 		var want, got ingestResult
-		said := must(t, append(append([]string{"ingest", "-o", plain, "--json"}, inputs...), c.args...)...)
-		if err := json.Unmarshal([]byte(said), &want); err != nil {
-			t.Fatal(err)
-		}
+		said := succeeds(t, append(append([]string{"ingest", "-o", plain, "--json"}, inputs...), c.args...)...)
+		must.Do(t, json.Unmarshal([]byte(said), &want))
 		var r sniffResult
 		args := append(append([]string{"-o", explicit, "--json"}, inputs...), c.args...)
-		said = must(t, append([]string{"sniff"}, args...)...)
-		if err := json.Unmarshal([]byte(said), &r); err != nil {
-			t.Fatal(err)
-		}
-		if dry := must(t, append([]string{"ingest", "--dry-run"}, args...)...); stable(t, dry) != stable(t, said) {
+		said = succeeds(t, append([]string{"sniff"}, args...)...)
+		must.Do(t, json.Unmarshal([]byte(said), &r))
+		if dry := succeeds(t, append([]string{"ingest", "--dry-run"}, args...)...); stable(t, dry) != stable(t, said) {
 			t.Errorf("%s: a dry run says\n%s\nnot\n%s", c.name, dry, said)
 		}
 		if _, err := os.Stat(explicit); err == nil {
@@ -87,10 +82,8 @@ func TestSniffedCommand(t *testing.T) {
 		if !slices.Contains(r.Command, "--format") && len(c.files) == 1 {
 			t.Errorf("%s: %q", c.name, r.Command)
 		}
-		said = must(t, append(r.Command[1:], "--json")...)
-		if err := json.Unmarshal([]byte(said), &got); err != nil {
-			t.Fatal(err)
-		}
+		said = succeeds(t, append(r.Command[1:], "--json")...)
+		must.Do(t, json.Unmarshal([]byte(said), &got))
 		if got.Fingerprint != want.Fingerprint || got.NNZ != want.NNZ || got.BadLines != want.BadLines {
 			t.Errorf("%s: %q gives %+v, want %+v", c.name, r.Command, got, want)
 		}
@@ -119,23 +112,16 @@ func TestSniffedCommandOfStandardInput(t *testing.T) {
 func stable(t *testing.T, s string) string {
 	t.Helper()
 	var d map[string]any
-	if err := json.Unmarshal([]byte(s), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(s), &d))
 	delete(d, "seconds")
-	b, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(json.Marshal(d))(t)
 	return string(b)
 }
 
 func TestSniffPrints(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "my ratings.csv")
-	if err := os.WriteFile(path, []byte("time,stars,Movie ID,member\n7,4,10,ann\n8,3.5,11,bob\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	said := must(t, "sniff", path)
+	must.Do(t, os.WriteFile(path, []byte("time,stars,Movie ID,member\n7,4,10,ann\n8,3.5,11,bob\n"), 0o666))
+	said := succeeds(t, "sniff", path)
 	for _, want := range []string{
 		"input    " + path + ", 51 B\n", "format   delimited, fields separated by commas, with a header\n",
 		"columns  time      time    named \"time\": a time is no value\n", "         member    row     named \"member\"\n",
@@ -151,9 +137,7 @@ func TestSniffPrints(t *testing.T) {
 // Readings of an ambiguous input: exit 2, each with its flag, and on standard output with the command that chooses it.
 func TestSniffAmbiguous(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in")
-	if err := os.WriteFile(path, []byte("ann,x\nbob,y\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("ann,x\nbob,y\n"), 0o666))
 	want := map[string]int{"no": 2, "yes": 1} // entries
 	for _, command := range [][]string{{"sniff", path}, {"ingest", "--dry-run", path}, {"ingest", path, "-o", path + ".csr"}} {
 		o := fails(t, ui.ExitUsage, `--header yes.*--header no`, command...)
@@ -173,7 +157,7 @@ func TestSniffAmbiguous(t *testing.T) {
 			}
 			found++
 			chosen[3] = store
-			if said := must(t, chosen...); !strings.Contains(said, fmt.Sprint(n, " entries")) {
+			if said := succeeds(t, chosen...); !strings.Contains(said, fmt.Sprint(n, " entries")) {
 				t.Errorf("--header %s: %s", header, said)
 			}
 		}
@@ -204,9 +188,7 @@ func (f fullDisk) FreeSpace(string) (int64, error) { return f.free, nil }
 // TestSniffWarnsOfFullDisk: what will not fit where the store is to be is told before.
 func TestSniffWarnsOfFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in")
-	if err := os.WriteFile(path, []byte(strings.Repeat("1,1,1\n2,3,4\n", 100)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(strings.Repeat("1,1,1\n2,3,4\n", 100)), 0o666))
 	for free, warns := range map[int64]bool{10: true, 1 << 40: false} {
 		var stdout, stderr bytes.Buffer
 		a := newApp(strings.NewReader(""), &stdout, &stderr)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestSpreadsheetSafe: ids that begin as formulas do are written as they are, or behind a single quote.
@@ -13,11 +15,9 @@ func TestSpreadsheetSafe(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	text := "user,item,rating\n=1+1,@x,1\n+2,-y,2\n-3a,plain,5\nplain,=z,4\n+2,=z,3\n"
-	if err := os.WriteFile(at("in.csv"), []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "ingest", "-q", at("in.csv"), "-o", at("m.csr"))
-	must(t, "svd", "-q", at("m.csr"), "-k", "2", "-o", at("m.svd"))
+	must.Do(t, os.WriteFile(at("in.csv"), []byte(text), 0o666))
+	succeeds(t, "ingest", "-q", at("in.csv"), "-o", at("m.csr"))
+	succeeds(t, "svd", "-q", at("m.csr"), "-k", "2", "-o", at("m.svd"))
 	for name, args := range map[string][]string{
 		"x.csv": {"export", at("m.svd"), "--what", "U"},
 		"x.tsv": {"export", at("m.svd"), "--what", "V"},
@@ -28,11 +28,8 @@ func TestSpreadsheetSafe(t *testing.T) {
 			if guarded {
 				flags = append(flags, "--spreadsheet-safe")
 			}
-			must(t, append(args, flags...)...)
-			f, err := os.Open(at(name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, append(args, flags...)...)
+			f := must.Get(os.Open(at(name)))(t)
 			r := csv.NewReader(f)
 			if strings.HasSuffix(name, ".tsv") {
 				r.Comma = '\t'

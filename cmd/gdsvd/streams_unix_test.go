@@ -15,15 +15,13 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // shell runs a script in which gdsvd is the program, in a process of its own.
 func shell(t *testing.T, script string, args ...string) (stderr string, code int) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	return shellOf(t, self, script, args...)
 }
 
@@ -121,7 +119,7 @@ func TestClosedOutput(t *testing.T) {
 func TestFewOpenFiles(t *testing.T) {
 	longtest.Only(t)
 	store := filepath.Join(t.TempDir(), "many.csr")
-	must(t, "generate", "spectrum", "-q", "--rows", "2000000", "--cols", "60", "--layers", "1", "--rank", "4", "--shard-size", "1KiB", "-o", store)
+	succeeds(t, "generate", "spectrum", "-q", "--rows", "2000000", "--cols", "60", "--layers", "1", "--rank", "4", "--shard-size", "1KiB", "-o", store)
 	if shards := len(names(t, store)); shards < 30 {
 		t.Fatalf("%d files are not many", shards)
 	}
@@ -170,9 +168,7 @@ func TestFewOpenFilesForVectors(t *testing.T) {
 func TestJSONErrors(t *testing.T) {
 	store := ingested(t, tall)
 	broken := ingested(t, tall)
-	if err := os.Truncate(filepath.Join(broken, "shard-000000.csr"), 100); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(filepath.Join(broken, "shard-000000.csr"), 100))
 	for _, c := range []struct {
 		args []string
 		code int
@@ -221,14 +217,12 @@ func TestJSONErrors(t *testing.T) {
 // TestTinyStores: the size of a few entries is that of the frame and says nothing.
 func TestTinyStores(t *testing.T) {
 	few := filepath.Join(t.TempDir(), "few.csv")
-	if err := os.WriteFile(few, []byte("1,1,2\n1,2,1\n2,1,1\n2,2,2\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(few, []byte("1,1,2\n1,2,1\n2,1,1\n2,2,2\n"), 0o666))
 	store := filepath.Join(t.TempDir(), "few.csr")
-	if out := must(t, "ingest", "-q", few, "-o", store) + must(t, "info", store); strings.Contains(out, "per entry") {
+	if out := succeeds(t, "ingest", "-q", few, "-o", store) + succeeds(t, "info", store); strings.Contains(out, "per entry") {
 		t.Errorf("of four entries:\n%s", out)
 	}
-	if out := must(t, "info", ingested(t, synth.Ratings{Users: 400, Items: 200, Ratings: 12000, Seed: 1})); !strings.Contains(out, "bytes per entry") {
+	if out := succeeds(t, "info", ingested(t, synth.Ratings{Users: 400, Items: 200, Ratings: 12000, Seed: 1})); !strings.Contains(out, "bytes per entry") {
 		t.Errorf("of many:\n%s", out)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // In the user's orientation, whichever side is stored as rows: A·V = U·Σ against
@@ -30,7 +31,7 @@ func TestResultIsTheUsersSVD(t *testing.T) {
 			t.Run(name+" "+method, func(t *testing.T) {
 				file := ratings(t, g)
 				store := filepath.Join(t.TempDir(), "m.csr")
-				must(t, "ingest", "-q", file, "-o", store)
+				succeeds(t, "ingest", "-q", file, "-o", store)
 				dir, r := factorised(t, store, "-k", "5", "--method", method)
 				a := denseRatings(t, file)
 				rows, cols := a.Dims()
@@ -125,14 +126,8 @@ func TestVectorsAreTheSameWhateverIsKept(t *testing.T) {
 // same compares two files byte by byte.
 func same(t *testing.T, what, a, b string) {
 	t.Helper()
-	x, err := os.ReadFile(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := os.ReadFile(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(os.ReadFile(a))(t)
+	y := must.Get(os.ReadFile(b))(t)
 	if !bytes.Equal(x, y) {
 		t.Errorf("%s: %s and %s differ", what, a, b)
 	}
@@ -141,10 +136,7 @@ func same(t *testing.T, what, a, b string) {
 // The names of result.json are a contract.
 func TestResultJSONFields(t *testing.T) {
 	dir, r := factorised(t, ingested(t, tall), "-k", "3", "--seed", "7", "--tol", "1e-6", "--max-passes", "100000", "--method", "gd", "--eta", "0.6", "--workers", "2", "--memory", "1GiB")
-	data, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(dir, factor.ResultFile)))(t)
 	var object map[string]any
 	decode(t, string(data), &object)
 	for _, key := range strings.Fields(`format rows cols nnz k method status converged sigma residual orthogonality.u orthogonality.v
@@ -175,10 +167,7 @@ func TestResultJSONFields(t *testing.T) {
 
 func TestEventsAreOneAPass(t *testing.T) {
 	dir, r := factorised(t, ingested(t, tall), "-k", "3")
-	data, err := os.ReadFile(filepath.Join(dir, eventsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(dir, eventsFile)))(t)
 	var last event
 	n := 0
 	for line := range strings.Lines(string(data)) {
@@ -198,11 +187,8 @@ func TestEventsAreOneAPass(t *testing.T) {
 func TestJSONIsTheResultFile(t *testing.T) {
 	store := ingested(t, tall)
 	dir := filepath.Join(t.TempDir(), "out")
-	printed := must(t, "svd", "--json", "-q", store, "-k", "2", "-o", dir)
-	written, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	printed := succeeds(t, "svd", "--json", "-q", store, "-k", "2", "-o", dir)
+	written := must.Get(os.ReadFile(filepath.Join(dir, factor.ResultFile)))(t)
 	printed = strings.Replace(printed, "  \"schema\": \""+ui.Schema+"\",\n", "", 1)
 	if printed != string(written) {
 		t.Errorf("printed\n%s\nwritten\n%s", printed, written)
@@ -212,16 +198,13 @@ func TestJSONIsTheResultFile(t *testing.T) {
 func TestExistingOutput(t *testing.T) {
 	store := ingested(t, tall)
 	dir, _ := factorised(t, store, "-k", "2")
-	before, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(filepath.Join(dir, factor.ResultFile)))(t)
 	fails(t, ui.ExitError, `^gdsvd: create .*out.*exists.*\(--force replaces it\)`, "svd", "-q", store, "-k", "3", "-o", dir)
 	after, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the existing result was touched (%v)", err)
 	}
-	must(t, "svd", "-q", store, "-k", "3", "-o", dir, "--force", "--vectors", "none")
+	succeeds(t, "svd", "-q", store, "-k", "3", "-o", dir, "--force", "--vectors", "none")
 	if r := resultOf(t, dir); r.K != 3 {
 		t.Errorf("after --force k is %d", r.K)
 	}
@@ -240,9 +223,7 @@ func TestForceLeavesStrangersAlone(t *testing.T) {
 	t.Run("not a result", func(t *testing.T) {
 		dir := t.TempDir()
 		precious := filepath.Join(dir, "thesis.tex")
-		if err := os.WriteFile(precious, []byte("x"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(precious, []byte("x"), 0o666))
 		fails(t, ui.ExitError, "left alone", "svd", "-q", store, "-k", "2", "-o", dir, "--force")
 		if _, err := os.Stat(precious); err != nil {
 			t.Error(err)
@@ -251,9 +232,7 @@ func TestForceLeavesStrangersAlone(t *testing.T) {
 	t.Run("a result with more in it", func(t *testing.T) {
 		dir, _ := factorised(t, store, "-k", "2")
 		precious := filepath.Join(dir, "plot.png")
-		if err := os.WriteFile(precious, []byte("x"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(precious, []byte("x"), 0o666))
 		fails(t, ui.ExitError, "plot.png.*left alone", "svd", "-q", store, "-k", "2", "-o", dir, "--force")
 		if _, err := os.Stat(precious); err != nil {
 			t.Error(err)
@@ -261,7 +240,7 @@ func TestForceLeavesStrangersAlone(t *testing.T) {
 	})
 	t.Run("a store", func(t *testing.T) {
 		fails(t, ui.ExitError, "left alone", "svd", "-q", store, "-k", "2", "-o", store, "--force")
-		must(t, "check", "-q", store)
+		succeeds(t, "check", "-q", store)
 	})
 }
 
@@ -307,11 +286,9 @@ func slow(t *testing.T) string {
 	for i := range 50 {
 		fmt.Fprintf(&text, "%d %d %.12f\n", i+1, i+1, 1-1e-9*float64(i)-0.5*float64(min(i, 1)))
 	}
-	if err := os.WriteFile(name, []byte(text.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(text.String()), 0o666))
 	store := filepath.Join(t.TempDir(), "slow.csr")
-	must(t, "ingest", "-q", name, "-o", store)
+	succeeds(t, "ingest", "-q", name, "-o", store)
 	return store
 }
 
@@ -349,7 +326,7 @@ func TestInterruptedSVD(t *testing.T) {
 	fails(t, ui.ExitError, `holds no U.npy: the run was interrupted before it was made`, "export", dir, "--what", "U", "-o", filepath.Join(t.TempDir(), "u.csv"))
 
 	// A finished result is not given up for an interrupted one.
-	must(t, "svd", "-q", store, "-k", "1", "-o", dir, "--force")
+	succeeds(t, "svd", "-q", store, "-k", "1", "-o", dir, "--force")
 	o = interrupt(t, append(args, "--force")...)
 	if o.code != ui.ExitInterrupted || !strings.Contains(o.stderr, "is left as it was, with a checkpoint: gdsvd svd") {
 		t.Errorf("exit %d\n%s", o.code, o.stderr)
@@ -390,13 +367,11 @@ func TestRankBelowK(t *testing.T) {
 			fmt.Fprintf(&text, "%d,%d,1\n", i, j)
 		}
 	}
-	if err := os.WriteFile(name, []byte(text.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(text.String()), 0o666))
 	store := filepath.Join(t.TempDir(), "ones.csr")
-	must(t, "ingest", "-q", name, "-o", store)
+	succeeds(t, "ingest", "-q", name, "-o", store)
 	dir := filepath.Join(t.TempDir(), "out")
-	printed := must(t, "svd", "-q", store, "-k", "3", "-o", dir)
+	printed := succeeds(t, "svd", "-q", store, "-k", "3", "-o", dir)
 	r := resultOf(t, dir)
 	if math.Abs(float64(r.Sigma[0])-math.Sqrt(30)) > 1e-12 || r.Sigma[1] != 0 || r.Sigma[2] != 0 || r.Rank != 1 || r.Status != "converged" {
 		t.Errorf("values %v, rank %d, status %s", r.Sigma, r.Rank, r.Status)

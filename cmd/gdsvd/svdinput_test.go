@@ -10,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestSVDOfStandardInput: it has the bits and the ids of ingest and svd one after the other, and only OUT is left.
@@ -21,8 +22,8 @@ func TestSVDOfStandardInput(t *testing.T) {
 	}
 	dir := t.TempDir()
 	store, want, got := filepath.Join(t.TempDir(), "m.csr"), filepath.Join(t.TempDir(), "want"), filepath.Join(dir, "got")
-	must(t, "ingest", "-q", file, "-o", store)
-	must(t, "svd", "-q", store, "-k", "5", "-o", want)
+	succeeds(t, "ingest", "-q", file, "-o", store)
+	succeeds(t, "svd", "-q", store, "-k", "5", "-o", want)
 	if o := gdsvdIn(t, t.Context(), string(text), "svd", "-q", "-", "-k", "5", "-o", got); o.code != ui.ExitOK || o.stderr != "" {
 		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
@@ -34,10 +35,7 @@ func TestSVDOfStandardInput(t *testing.T) {
 		if e == factor.ResultFile || e == "events.jsonl" {
 			continue
 		}
-		a, err := os.ReadFile(filepath.Join(want, e))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(os.ReadFile(filepath.Join(want, e)))(t)
 		if b, err := os.ReadFile(filepath.Join(got, e)); err != nil || !bytes.Equal(a, b) {
 			t.Errorf("%s differs: %v", e, err)
 		}
@@ -52,9 +50,7 @@ func TestSVDOfStandardInput(t *testing.T) {
 func TestSVDOfStandardInputRefuses(t *testing.T) {
 	dir := t.TempDir()
 	out, there := filepath.Join(dir, "out"), filepath.Join(dir, "there")
-	if err := os.Mkdir(there, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(there, 0o777))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestTitlesCommand: titles are read with the input, printed behind the ids, and only where there are any.
@@ -13,13 +14,11 @@ func TestTitlesCommand(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o666))
 		return path
 	}
 	in, titles, store := put("in", "7,10,1\n8,20,2\n"), put("titles", "itemId,title\n10,\"Heat, The\"\n"), filepath.Join(dir, "out.csr")
-	must(t, "ingest", in, "--titles", titles, "-o", store)
+	succeeds(t, "ingest", in, "--titles", titles, "-o", store)
 	for _, c := range []struct {
 		args []string
 		want string
@@ -28,7 +27,7 @@ func TestTitlesCommand(t *testing.T) {
 		{[]string{"--titles", "cols", "--json"}, "[\n{\"id\": 10, \"title\": \"Heat, The\"},\n{\"id\": 20, \"title\": \"\"}\n]\n"},
 		{[]string{"--ids", "cols"}, "10\n20\n"},
 	} {
-		if got := must(t, append([]string{"info", store}, c.args...)...); got != c.want {
+		if got := succeeds(t, append([]string{"info", store}, c.args...)...); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.args, got, c.want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -19,9 +20,7 @@ import (
 // been alone.
 func TestTwoWriters(t *testing.T) {
 	store, file := ingested(t, tall), filepath.Join(t.TempDir(), "more.dat")
-	if err := os.WriteFile(file, []byte("9001::1::5::0\n9002::2::4::0\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("9001::1::5::0\n9002::2::4::0\n"), 0o666))
 	commands := map[string][]string{
 		"ingest":   {"ingest", "-q", file, "-o", "TARGET", "--force"},
 		"append":   {"append", "-q", "TARGET", file},
@@ -41,9 +40,7 @@ func TestTwoWriters(t *testing.T) {
 	before := func(t *testing.T, name string) string {
 		target := filepath.Join(t.TempDir(), "target")
 		if name == "append" {
-			if err := os.CopyFS(target, os.DirFS(store)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(target, os.DirFS(store)))
 		}
 		return target
 	}

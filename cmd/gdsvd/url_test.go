@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
 
@@ -97,9 +98,7 @@ func TestURLOfProcess(t *testing.T) {
 	s := remotetest.New(t)
 	s.Put("/ratings.csv", []byte("user,movie,rating\n1,10,3\n2,11,4\n"), 1)
 	trusted := filepath.Join(t.TempDir(), "cert.pem")
-	if err := os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o666))
 	for trust, want := range map[string]string{trusted: "2 × 2, 2 entries", os.DevNull: "gdsvd: read " + s.URL + "/ratings.csv: tls: failed to verify certificate"} {
 		cmd := process(t, "ingest", s.URL+"/ratings.csv", "-o", filepath.Join(t.TempDir(), "m.csr"))
 		cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+trust, "SSL_CERT_DIR="+t.TempDir())

@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // Every way to use the command line wrongly: exit 2, one line that says what
@@ -139,7 +140,7 @@ func TestHelp(t *testing.T) {
 	var each func(cmd *cobra.Command)
 	each = func(cmd *cobra.Command) {
 		path := strings.Fields(cmd.CommandPath())[1:]
-		text := must(t, append(path, "-h")...)
+		text := succeeds(t, append(path, "-h")...)
 		if !strings.Contains(text, "Examples:\n  gdsvd") && !strings.Contains(text, "Examples:\n  zcat") {
 			t.Errorf("gdsvd %s -h shows no example", strings.Join(path, " "))
 		}
@@ -148,7 +149,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	each(root)
-	if must(t) != must(t, "-h") {
+	if succeeds(t) != succeeds(t, "-h") {
 		t.Error("gdsvd alone does not print its help")
 	}
 }
@@ -181,7 +182,7 @@ func TestExamplesAreValid(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	if text := must(t, "completion", "bash"); !strings.Contains(text, "__start_gdsvd") {
+	if text := succeeds(t, "completion", "bash"); !strings.Contains(text, "__start_gdsvd") {
 		t.Error("no bash completion")
 	}
 	formats := []string{"auto"}
@@ -224,9 +225,7 @@ func TestConfig(t *testing.T) {
 	store := ingested(t, tall)
 	config := func(text string) string {
 		name := filepath.Join(t.TempDir(), "gdsvd.json")
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o666))
 		return name
 	}
 	run := func(text string, flags ...string) factor.Result {
@@ -266,7 +265,7 @@ func TestConfig(t *testing.T) {
 	fails(t, ui.ExitUsage, "read configuration: open .*missing.json", "version", "--config", filepath.Join(t.TempDir(), "missing.json"))
 	// Common flags may stand in the file too.
 	var v ui.Version
-	decode(t, must(t, "version", "--config", config(`{"json": true}`)), &v)
+	decode(t, succeeds(t, "version", "--config", config(`{"json": true}`)), &v)
 }
 
 // Exactly one JSON value on standard output, and nothing else there, for every command that has a result (TestDemo for one more).
@@ -285,13 +284,13 @@ func TestJSON(t *testing.T) {
 		{"generate", "spectrum", "--rows", "20", "--cols", "30", "-o", filepath.Join(work, "s.csr")},
 	} {
 		var object map[string]any
-		decode(t, must(t, append(args, "--json")...), &object)
+		decode(t, succeeds(t, append(args, "--json")...), &object)
 		if len(object) == 0 {
 			t.Errorf("%v: an empty object", args)
 		}
 	}
 	var ids []int64
-	decode(t, must(t, "info", store, "--ids", "rows", "--json"), &ids)
+	decode(t, succeeds(t, "info", store, "--ids", "rows", "--json"), &ids)
 	if len(ids) != wide.Users {
 		t.Errorf("%d row ids, want %d", len(ids), wide.Users)
 	}
@@ -312,16 +311,14 @@ func TestAmbiguousInput(t *testing.T) {
 			[2][]string{{"--sep", ",", "--header", "no"}, {"--sep", ";"}}},
 	} {
 		file := filepath.Join(t.TempDir(), "in")
-		if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(c.text), 0o666))
 		out := filepath.Join(t.TempDir(), "m.csr")
 		o := gdsvd(t, "ingest", file, "-o", out)
 		if want := fmt.Sprintf("gdsvd: %s:1: %s (see gdsvd ingest -h)\n", file, c.want); o.code != ui.ExitUsage || o.stdout != "" || o.stderr != want {
 			t.Errorf("exit %d\n got %s%swant %s", o.code, o.stdout, o.stderr, want)
 		}
 		for _, flags := range c.flags {
-			must(t, append([]string{"ingest", "-q", file, "--force", "-o", out}, flags...)...)
+			succeeds(t, append([]string{"ingest", "-q", file, "--force", "-o", out}, flags...)...)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -22,9 +23,7 @@ func cutVectors(t *testing.T, dir string) (cut int) {
 	for _, fd := range fds {
 		name := filepath.Join("/proc/self/fd", fd.Name())
 		if of, err := os.Readlink(name); err == nil && strings.HasPrefix(of, dir) && strings.Contains(of, "vectors-") {
-			if err := os.Truncate(name, 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Truncate(name, 0))
 			cut++
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // Views of real data have the singular values that LAPACK and ARPACK give for what numpy, scanpy and
@@ -47,7 +48,7 @@ func TestRealViews(t *testing.T) {
 				input = symmetrised(t, filepath.Join(data, "snap/soc-Slashdot0902.mtx.gz"), 1008460)
 			}
 			store := filepath.Join(t.TempDir(), "m.csr")
-			must(t, "ingest", "-q", input, "-o", store)
+			succeeds(t, "ingest", "-q", input, "-o", store)
 			want := d.want(t)
 			_, r := factorised(t, store, "-k", fmt.Sprint(len(want)), "--view", d.view, "--tol", "1e-7")
 			if r.Status != "converged" || r.Converged != len(want) || !r.Certified {
@@ -66,15 +67,9 @@ func TestRealViews(t *testing.T) {
 // which that is the number of entries.
 func symmetrised(t *testing.T, path string, entries int) string {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(f))(t)
 	var pattern [][2]int
 	n := 0
 	for s := bufio.NewScanner(z); s.Scan(); {
@@ -100,9 +95,7 @@ func symmetrised(t *testing.T, path string, entries int) string {
 		text = append(strconv.AppendInt(append(strconv.AppendInt(text, int64(e[0]), 10), ' '), int64(e[1]), 10), '\n')
 	}
 	name := filepath.Join(t.TempDir(), "symmetric.mtx")
-	if err := os.WriteFile(name, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, text, 0o666))
 	return name
 }
 
@@ -110,9 +103,7 @@ func symmetrised(t *testing.T, path string, entries int) string {
 // hold one.
 func TestViewFlag(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cells.view")
-	if err := os.WriteFile(file, []byte("# cells\nbinary\nnormalise=rows\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("# cells\nbinary\nnormalise=rows\n"), 0o666))
 	for text, want := range map[string]string{
 		"bm52":         `gdsvd: --view: byte 1, "bm52": there is no such step; steps: binary clip log1p`,
 		"log1p | |":    `gdsvd: --view: byte 9, "": a step is missing; steps: `,

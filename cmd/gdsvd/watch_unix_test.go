@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor/live"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // watching runs gdsvd watch in another process until the test ends, and returns its address.
@@ -41,19 +42,14 @@ func watching(t *testing.T, path string) string {
 	var said struct {
 		URL string `json:"url"`
 	}
-	if err := json.NewDecoder(bufio.NewReader(out)).Decode(&said); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(bufio.NewReader(out)).Decode(&said))
 	return said.URL
 }
 
 // states asks a server how the runs stand.
 func states(t *testing.T, url string) (all []live.State) {
 	t.Helper()
-	resp, err := http.Get(url + "api/runs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(http.Get(url + "api/runs"))(t)
 	body, err := io.ReadAll(resp.Body)
 	if bad := resp.Body.Close(); err != nil || bad != nil {
 		t.Fatal(err, bad)
@@ -68,14 +64,12 @@ func states(t *testing.T, url string) (all []live.State) {
 func TestWatchAnotherProcess(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "m.csr")
-	must(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 400, Items: 200, Ratings: 20000, Seed: 3}), "-o", store)
+	succeeds(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 400, Items: 200, Ratings: 20000, Seed: 3}), "-o", store)
 	folder := t.TempDir()
 	out := filepath.Join(folder, "out.svd")
 	slow := []string{"svd", "-q", store, "-k", "150", "-o", out, "--method", "gd", "--tol", "1e-14", "--workers", "1"}
 	run := process(t, slow...)
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Start())
 	url := watching(t, folder)
 	await := func(want func(live.State) bool) live.State {
 		t.Helper()
@@ -94,14 +88,12 @@ func TestWatchAnotherProcess(t *testing.T) {
 	if s.Status != live.Running || s.Name != "out.svd" || s.Rank != 150 || s.PID != run.Process.Pid || s.Workers != 1 || s.Rows != 400 {
 		t.Errorf("%+v", s)
 	}
-	if err := run.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Process.Kill())
 	_ = run.Wait() // it was killed
 	if s := await(func(s live.State) bool { return s.Status != live.Running }); s.Status != live.Died || s.Last == nil {
 		t.Errorf("%+v", s)
 	}
-	must(t, "svd", "-q", store, "-k", "2", "-o", out, "--force")
+	succeeds(t, "svd", "-q", store, "-k", "2", "-o", out, "--force")
 	if s := await(func(s live.State) bool { return s.Status != live.Died && s.Status != live.Running }); s.Status != live.Finished || s.Last.Locked != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -115,14 +107,11 @@ func TestWatchAnotherProcess(t *testing.T) {
 // What cannot be served is one line, before anything is begun.
 func TestWatchRefuses(t *testing.T) {
 	work := t.TempDir()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	store, out := filepath.Join(t.TempDir(), "m.csr"), filepath.Join(work, "out")
 	file := ratings(t, synth.Ratings{Users: 20, Items: 60, Ratings: 500, Seed: 3})
-	must(t, "ingest", "-q", file, "-o", store)
+	succeeds(t, "ingest", "-q", file, "-o", store)
 	fails(t, ui.ExitError, "listen on "+l.Addr().String()+": .*address already in use", "watch", work, "--listen", l.Addr().String())
 	fails(t, ui.ExitError, "address already in use", "svd", "-q", store, "-k", "2", "-o", out, "--listen", l.Addr().String())
 	fails(t, ui.ExitError, "address already in use", "ingest", "-q", file, "-o", out, "--listen", l.Addr().String())
@@ -135,5 +124,5 @@ func TestWatchRefuses(t *testing.T) {
 	if left := names(t, work); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	must(t, "svd", "-q", store, "-k", "2", "-o", out, "--listen", "127.0.0.1:0")
+	succeeds(t, "svd", "-q", store, "-k", "2", "-o", out, "--listen", "127.0.0.1:0")
 }

@@ -167,10 +167,7 @@ func TestLists(t *testing.T) {
 		relevant   float64
 	}{{"recsys", 0, false, 0}, {"recsys", 0.3, true, 0}, {"none", 0.3, false, 4}, {"none", 0, true, 3}, {"sqrt", 0.3, true, 0}} {
 		a, b, train, test := halves(t, 4, 60, 40, c.transposed)
-		metrics, err := ParseMetrics("recall@5,precision@7,ndcg@10,map@6,coverage@2,recall@12,coverage")
-		if err != nil {
-			t.Fatal(err)
-		}
+		metrics := must.Get(ParseMetrics("recall@5,precision@7,ndcg@10,map@6,coverage@2,recall@12,coverage"))(t)
 		const k, seed = 3, 8
 		o := Options{Ranks: []int{k}, Metrics: metrics, Dir: t.TempDir(), Users: c.users, Seed: seed, Memory: 256 << 20, Views: []View{{Name: c.view}}}
 		if c.relevant > 0 {
@@ -179,10 +176,7 @@ func TestLists(t *testing.T) {
 		if c.view != "none" {
 			o.Views[0].Pipeline = must.Get(view.Parse(c.view))(t)
 		}
-		r, err := Run(t.Context(), train, test, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Run(t.Context(), train, test, o))(t)
 		used := func(i int) bool { return c.users == 0 || !heldOut(seed, int64(i), c.users) }
 		judged := func(i int) bool { return c.users == 0 || !used(i) }
 		v := trained(a, c.view, used, k)
@@ -345,24 +339,15 @@ func TestWithoutTestStore(t *testing.T) {
 		}
 		train, test := store(a), store(b)
 		for _, v := range []string{"none", "recsys", "sqrt", "bias=both"} {
-			metrics, err := ParseMetrics("recall@5,ndcg@10,coverage@3,rmse,mae")
-			if err != nil {
-				t.Fatal(err)
-			}
+			metrics := must.Get(ParseMetrics("recall@5,ndcg@10,coverage@3,rmse,mae"))(t)
 			o := Options{Ranks: []int{1, 3}, Metrics: metrics, Users: share, Seed: seed, Memory: 256 << 20, Views: []View{{Name: v}}}
 			if v != "none" {
 				o.Views[0].Pipeline = must.Get(view.Parse(v))(t)
 			}
 			o.Dir = t.TempDir()
-			got, err := Run(t.Context(), whole, nil, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(Run(t.Context(), whole, nil, o))(t)
 			o.Dir = t.TempDir()
-			want, err := Run(t.Context(), train, test, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(Run(t.Context(), train, test, o))(t)
 			if got.Users != want.Users || got.NoTrain != want.NoTrain || got.Targets != Targets {
 				t.Errorf("%s: %+v, want %+v", v, got, want)
 			}

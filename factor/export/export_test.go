@@ -79,9 +79,7 @@ func expectedOf(t *testing.T, r *factor.Result, what string) (e expected) {
 		e.x = mat.NewDense(int(r.Cols), r.K, nil)
 		names, read = r.ColNames, r.ReadV
 	}
-	if err := read(0, e.x); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, read(0, e.x))
 	if len(what) == 2 {
 		e.x.Apply(func(_, j int, v float64) float64 { return v * float64(r.Sigma[j]) }, e.x)
 	}
@@ -91,10 +89,7 @@ func expectedOf(t *testing.T, r *factor.Result, what string) (e expected) {
 	}
 	defer n.Close()
 	for i := range n.Count() {
-		name, err := n.At(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		name := must.Get(n.At(i))(t)
 		e.ids = append(e.ids, fmt.Sprint(name.ID))
 		if n.Titled() {
 			e.titles = append(e.titles, name.Title)

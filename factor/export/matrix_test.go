@@ -26,10 +26,7 @@ func cells(t *testing.T, transposed bool) (*csr.Store, map[[2]int]float64) {
 	t.Helper()
 	const rows, cols = 300, 40
 	path := filepath.Join(t.TempDir(), "m.csr")
-	w, err := csr.Create(path, csr.CreateOptions{Cols: cols, Transposed: transposed, Values: csr.Values{Coding: csr.Float64}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(path, csr.CreateOptions{Cols: cols, Transposed: transposed, Values: csr.Values{Coding: csr.Float64}}))(t)
 	want := map[[2]int]float64{}
 	for i := range rows {
 		var at []uint32
@@ -43,9 +40,7 @@ func cells(t *testing.T, transposed bool) (*csr.Store, map[[2]int]float64) {
 			}
 			want[place] = v
 		}
-		if err := w.AppendRow(at, val); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.AppendRow(at, val))
 	}
 	ints, err := w.IDs(csr.RowAxis, csr.IntIDs)
 	if err != nil {
@@ -106,9 +101,7 @@ func written(t *testing.T, file []byte, format string, transposed bool) map[[2]s
 		for _, l := range lines[2:] {
 			var i, j int
 			var v float64
-			if _, err := fmt.Sscan(l, &i, &j, &v); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(fmt.Sscan(l, &i, &j, &v))(t)
 			put(fmt.Sprint(i-1), fmt.Sprint(j-1), v)
 		}
 	case "npz":
@@ -118,10 +111,7 @@ func written(t *testing.T, file []byte, format string, transposed bool) map[[2]s
 		}
 		files := map[string][]byte{}
 		for _, f := range z.File {
-			r, err := f.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(f.Open())(t)
 			files[f.Name] = must.Get(io.ReadAll(r))(t)
 		}
 		kind := map[bool]string{false: "csr", true: "csc"}[transposed]

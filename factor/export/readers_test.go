@@ -38,10 +38,7 @@ func archiveOf(t *testing.T, b []byte, what, shape string, want expected) []floa
 	}
 	files := map[string][]byte{}
 	for _, f := range z.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(f.Open())(t)
 		files[f.Name] = must.Get(io.ReadAll(r))(t)
 	}
 	count := 2

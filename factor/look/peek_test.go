@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // movies is a matrix of people and films, which has one more row that is empty.
@@ -39,10 +40,7 @@ func cinema(t *testing.T, transposed bool) *csr.Store {
 		rows, cols, users, items = cols, rows, items, users
 		at = func(i, j int) float64 { return movies[j][i] }
 	}
-	w, err := csr.Create(path, csr.CreateOptions{Cols: int64(cols), Transposed: transposed, Values: csr.Values{Coding: csr.Float64}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(path, csr.CreateOptions{Cols: int64(cols), Transposed: transposed, Values: csr.Values{Coding: csr.Float64}}))(t)
 	for i := range rows {
 		var col []uint32
 		var val []float64
@@ -51,9 +49,7 @@ func cinema(t *testing.T, transposed bool) *csr.Store {
 				col, val = append(col, uint32(j)), append(val, v)
 			}
 		}
-		if err := w.AppendRow(col, val); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.AppendRow(col, val))
 	}
 	u, err := w.IDs(users, csr.StringIDs)
 	if err != nil {
@@ -76,9 +72,7 @@ func cinema(t *testing.T, transposed bool) *csr.Store {
 			}
 		}
 	})
-	if err := errors.Join(err, f.Close(), w.Commit()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, f.Close(), w.Commit()))
 	return csrtest.Open(t, path, csr.OpenOptions{})
 }
 

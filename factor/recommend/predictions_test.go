@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -32,14 +33,8 @@ func TestVectorsOfZero(t *testing.T) {
 	var want []Item
 	for k := 2; k <= 4; k++ {
 		for seed := range uint64(3) {
-			r, err := factor.Run(t.Context(), store, factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: k, Seed: seed + 1, View: p})
-			if err != nil {
-				t.Fatal(err)
-			}
-			f, err := Of(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(factor.Run(t.Context(), store, factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: k, Seed: seed + 1, View: p}))(t)
+			f := must.Get(Of(r))(t)
 			if _, err := Rows(t.Context(), f, store, Options{N: 6, Rows: []int64{0}}, func(_ int64, items []Item) error {
 				if want == nil {
 					want = slices.Clone(items)
@@ -70,16 +65,11 @@ func TestPredictions(t *testing.T) {
 	}
 	store := csrtest.Build(t, cols, entries, csr.CreateOptions{})
 	for _, biases := range []bool{false, true} {
-		r, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: 3}, Lambda: .5, Biases: biases})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: 3}, Lambda: .5, Biases: biases}))(t)
 		u, v := mat.NewDense(rows, r.K, nil), mat.NewDense(cols, r.K, nil)
 		rowBias, err1 := r.RowBiases(t.Context())
 		colBias, err2 := r.ColBiases(t.Context())
-		if err := errors.Join(err1, err2, r.ReadU(0, u), r.ReadV(0, v)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err1, err2, r.ReadU(0, u), r.ReadV(0, v)))
 		f, err := Predictions(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)

@@ -29,9 +29,7 @@ func TestReadBack(t *testing.T) {
 			d[i] = math.Sin(float64(i))
 		}
 		name := filepath.Join(t.TempDir(), "m.npy")
-		if _, err := WriteMatrix(vfs.OS(), name, m, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(WriteMatrix(vfs.OS(), name, m, nil))(t)
 		for _, columns := range []int{1, shape[1]} {
 			r, err := Open(vfs.OS(), name)
 			if err != nil {
@@ -191,9 +189,7 @@ func TestLongRows(t *testing.T) {
 	}
 	for i := range int64(rows) {
 		at := binary.LittleEndian.AppendUint64(nil, math.Float64bits(float64(i+1)))
-		if _, err := f.WriteAt(at, int64(len(head))+8*(i*cols+5)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(f.WriteAt(at, int64(len(head))+8*(i*cols+5)))(t)
 	}
 	m, err := Open(vfs.OS(), name)
 	if err = errors.Join(err, f.Close()); err != nil {

@@ -235,19 +235,12 @@ func TestChanged(t *testing.T) {
 				s := remotetest.New(t)
 				s.PutObject("/x", c[0])
 				client := client(t, s, nil)
-				o, err := client.Open(t.Context(), s.URL+"/x")
-				if err != nil {
-					t.Fatal(err)
-				}
+				o := must.Get(client.Open(t.Context(), s.URL+"/x"))(t)
 				got := make([]byte, 1000)
-				if _, err := io.ReadFull(o, got); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(io.ReadFull(o, got))(t)
 				s.PutObject("/x", c[1])
 				if again {
-					if err := o.Close(); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, o.Close())
 					o = must.Get(client.Open(t.Context(), s.URL+"/x"))(t)
 					got = nil
 				}

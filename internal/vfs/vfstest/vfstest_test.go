@@ -44,9 +44,7 @@ func TestDie(t *testing.T) {
 	fsys := new(vfstest.FaultFS)
 	f, fileErr := fsys.Create(filepath.Join(dir, "x"))
 	l, lockErr := fsys.Lock(filepath.Join(dir, "x.lock"))
-	if err := errors.Join(fileErr, lockErr); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(fileErr, lockErr))
 	fsys.Die()
 	_, writeErr := f.Write([]byte("x"))
 	_, createErr := fsys.Create(filepath.Join(dir, "y"))
@@ -58,10 +56,7 @@ func TestDie(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "y")); err == nil {
 		t.Error("a dead process creates files")
 	}
-	l, err := vfs.OS().Lock(filepath.Join(dir, "x.lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l = must.Get(vfs.OS().Lock(filepath.Join(dir, "x.lock")))(t)
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}

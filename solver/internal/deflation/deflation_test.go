@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver/internal/found"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
@@ -58,18 +59,14 @@ func TestDeflation(t *testing.T) {
 			var dst, want mat.Dense
 			out := mat.NewDense(n, l+2, nil).Slice(0, n, 1, l+1).(*mat.Dense)
 			p := &Deflated{Operator: explicit{g}, Found: &found.Pairs{Basis: v, Values: values}, Plain: true}
-			if err := p.Apply(t.Context(), out, x); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Apply(t.Context(), out, x))
 			want.Mul(&low, x)
 			if !mat.EqualApprox(out, &want, 1e-12) {
 				t.Errorf("plain deflation is wrong for %d vectors", l)
 			}
 			dst.Mul(&rest, x) // its domain
 			q := &Deflated{Operator: explicit{g}, Found: &found.Pairs{Basis: v}}
-			if err := q.Apply(t.Context(), out, &dst); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, q.Apply(t.Context(), out, &dst))
 			want.Mul(&both, x)
 			if !mat.EqualApprox(out, &want, 1e-12) {
 				t.Errorf("projected deflation is wrong for %d vectors", l)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 
@@ -118,9 +119,7 @@ func TestState(t *testing.T) {
 	} {
 		q := fresh(6, 4)
 		q.Basis.Len = 2
-		if err := method.Restore(heap, 6, s.Parts, both(q)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, method.Restore(heap, 6, s.Parts, both(q)))
 		if q.Nulls != 1 || q.Lambda1 != 5 || q.Values[0] != 3 || heap.Distance(q.Basis.Vector(0), 1, p.Basis.Vector(0), 1) != 0 {
 			t.Errorf("restored as %+v", q)
 		}

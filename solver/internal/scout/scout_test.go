@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -146,9 +147,7 @@ func TestScoutResumes(t *testing.T) {
 			parts[i].Block = mat.DenseCopyOf(p.Block)
 		}
 		s = New(nil)
-		if err := method.Restore(nil, len(op), parts, s.State); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, method.Restore(nil, len(op), parts, s.State))
 		op.apply(y, s.Next())
 		s.Absorb(y)
 	}

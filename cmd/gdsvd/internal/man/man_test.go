@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // tree is a program whose texts have what is awkward in man(7).
@@ -73,9 +75,7 @@ func TestPage(t *testing.T) {
 func TestFormatters(t *testing.T) {
 	dir := t.TempDir()
 	for _, cmd := range Commands(tree()) {
-		if err := os.WriteFile(filepath.Join(dir, Name(cmd)), Page(cmd, Header{Source: "prog 1.0", Date: "2026-03-01"}), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, Name(cmd)), Page(cmd, Header{Source: "prog 1.0", Date: "2026-03-01"}), 0o666))
 		check(t, filepath.Join(dir, Name(cmd)), func(shown string) {
 			if cmd.HasParent() && !regexp.MustCompile(`kept   as it is\n +\.PP    and this\n`).MatchString(shown) {
 				t.Errorf("shown as\n%s", shown)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -23,22 +24,11 @@ func TestExpandScale(t *testing.T) {
 			Factor: Factor{Rows: 3, Cols: 2, NNZ: 4, Values: times(factor)},
 		}
 		path := filepath.Join(t.TempDir(), "kron.csr")
-		if err := e.Write(t.Context(), path, WriteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		s, err := csr.Open(path, csr.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Write(t.Context(), path, WriteOptions{}))
+		s := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
 		t.Cleanup(func() { s.Close() })
-		truth, err := s.Truth()
-		if err != nil {
-			t.Fatal(err)
-		}
-		source, err := e.Source(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		truth := must.Get(s.Truth())(t)
+		source := must.Get(e.Source(t.Context()))(t)
 		return s, truth, matrixOf(t, source, stream.Options{})
 	}
 	_, want, _ := expand(0, 0)

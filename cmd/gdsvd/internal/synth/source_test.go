@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
@@ -17,10 +18,7 @@ import (
 // matrixOf plans passes over a source.
 func matrixOf(t testing.TB, src stream.Source, o stream.Options) *stream.Matrix {
 	t.Helper()
-	m, err := stream.NewFrom(src, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(stream.NewFrom(src, o))(t)
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Error(err)
@@ -46,9 +44,7 @@ func productsOf(t *testing.T, m *stream.Matrix, k int) (p products) {
 		{X: x, RowsOut: solver.Rows{Func: (&solver.DenseRows{Dense: p.w}).WriteRows}, Sum: p.atw, R: p.r},
 		{RowsIn: solver.Rows{Block: y}, Sum: p.trans},
 	} {
-		if _, err := m.Run(t.Context(), pass); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(m.Run(t.Context(), pass))(t)
 	}
 	return p
 }
@@ -93,10 +89,7 @@ func TestSourcesAreTheStores(t *testing.T) {
 		"wide spectrum": {flat.Source, func() *csr.Store { s, _ := stored(t, flat, WriteOptions{}); return s }, 1e-14},
 	} {
 		t.Run(name, func(t *testing.T) {
-			src, err := c.source()
-			if err != nil {
-				t.Fatal(err)
-			}
+			src := must.Get(c.source())(t)
 			store := c.store()
 			if src.Rows() != store.Rows() || src.Cols() != store.Cols() || math.Abs(math.Ldexp(src.Norm())/math.Ldexp(store.Norm())-1) > 1e-13 {
 				t.Errorf("%d × %d with a norm of %v, stored %d × %d with %v",
@@ -134,10 +127,7 @@ func TestSolveSpectrumWithoutAStore(t *testing.T) {
 	}
 	const k, budget = 5, 64 << 20
 	s := Spectrum{Rows: 1200000, Cols: 50000, Values: Profile{Kind: Exponential, Decay: 0.6, Least: 1e-3}, Layers: 4, Seed: 1}
-	src, err := s.Source()
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(s.Source())(t)
 	largeEnough(t, src, budget)
 	m := matrixOf(t, src, stream.Options{Memory: budget, Width: 8, Rank: k})
 	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Method: lanczos.Krylov{Columns: 8}, Tol: 1e-9})
@@ -164,10 +154,7 @@ func TestSolveKronWithoutAStore(t *testing.T) {
 	const k, budget = 5, 96 << 20
 	base := randomStore(t, 3000, 120, false, []float64{1, 2, 3, 4, 5}, 4)
 	e := &Expansion{Factor: Factor{Rows: 40, Cols: 8, NNZ: 300, Seed: 6}, Base: base}
-	src, err := e.Source(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(e.Source(t.Context()))(t)
 	largeEnough(t, src, budget)
 	m := matrixOf(t, src, stream.Options{Memory: budget, Width: 4, Rank: k})
 	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Method: lanczos.Krylov{Columns: 4}})
@@ -185,16 +172,10 @@ func TestSolveKronWithoutAStore(t *testing.T) {
 // A store and what is never stored are matrices as the solver wants them.
 func TestStoresAndSourcesConform(t *testing.T) {
 	e := &Expansion{Factor: Factor{Rows: 4, Cols: 3, NNZ: 8, Seed: 2}, Base: randomStore(t, 90, 20, false, []float64{1, 2, 3}, 9)}
-	expanded, err := e.Source(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expanded := must.Get(e.Source(t.Context()))(t)
 	inStore, _ := expandTo(t, e, WriteOptions{})
 	s := Spectrum{Rows: 120, Cols: 50, Values: Profile{Kind: Exponential, Decay: 0.6, Least: 1e-3}, Layers: 3, Seed: 1}
-	made, err := s.Source()
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := must.Get(s.Source())(t)
 	spectrum, _ := stored(t, s, WriteOptions{})
 	for name, c := range map[string]struct {
 		src   stream.Source

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -45,9 +46,7 @@ func drawnSpectrum(t *rapid.T) Spectrum {
 func stored(t testing.TB, s Spectrum, o WriteOptions) (*csr.Store, *csr.Truth) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "spectrum.csr")
-	if err := s.Write(t.Context(), path, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Write(t.Context(), path, o))
 	store := csrtest.Open(t, path, csr.OpenOptions{})
 	truth, err := store.Truth()
 	if err != nil || truth == nil {
@@ -118,10 +117,7 @@ func checkSpectrum(t *testing.T, s Spectrum) {
 	if !truth.Complete || len(truth.Sigma) != r || truth.Error > 1e-12 {
 		t.Errorf("%d values, complete %v, error %g", len(truth.Sigma), truth.Complete, truth.Error)
 	}
-	source, err := s.Source()
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(s.Source())(t)
 	if got, want := math.Ldexp(source.Norm()), math.Ldexp(store.Norm()); math.Abs(got-want) > 1e-13*got {
 		t.Errorf("norm %v, of the stored matrix %v", got, want)
 	}
@@ -156,9 +152,7 @@ func TestSpectrumEntries(t *testing.T) {
 		short := 0
 		var b csr.Block
 		for i := range store.NumBlocks() {
-			if err := store.DecodeBlock(i, &b); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.DecodeBlock(i, &b))
 			for r := range b.Rows() {
 				if b.RowPtr[r+1]-b.RowPtr[r] != 1<<layers {
 					short++
@@ -263,9 +257,7 @@ func BenchmarkSpectrum(b *testing.B) {
 	var blk csr.Block
 	i, entries := 0, 0
 	for b.Loop() {
-		if err := r.DecodeBlock(i%r.NumBlocks(), &blk); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, r.DecodeBlock(i%r.NumBlocks(), &blk))
 		i++
 		entries += blk.NNZ()
 	}

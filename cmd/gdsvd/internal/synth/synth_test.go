@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 func TestMain(m *testing.M) {
@@ -85,9 +86,7 @@ func TestKroneckerTruth(t *testing.T) {
 	for seed := range uint64(3) {
 		k := NewKronecker(12, 11, seed)
 		var text bytes.Buffer
-		if err := k.WriteRatings(&text); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, k.WriteRatings(&text))
 		all := parse(t, text.String())
 		if len(all) != k.NNZ() {
 			t.Errorf("seed %d: %d lines, NNZ %d", seed, len(all), k.NNZ())
@@ -220,9 +219,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 
 func TestMovieLens10MIds(t *testing.T) {
 	g := MovieLens10M(0)
-	if err := g.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Validate())
 	users, items := spreadIDs(g.Users, 71567./69878, 1), spreadIDs(g.Items, 65133./10677, 8)
 	if users(0) != 1 || users(g.Users-1) != 71567 || items(0) != 1 || items(g.Items-1) != 65133 {
 		t.Errorf("ids go from %d to %d and from %d to %d", users(0), users(g.Users-1), items(0), items(g.Items-1))
@@ -294,9 +291,7 @@ func TestAliasTable(t *testing.T) {
 func BenchmarkRatings(b *testing.B) {
 	g := Ratings{Users: 7000, Items: 4000, Ratings: 1000000, Seed: 7}
 	for b.Loop() {
-		if err := g.Write(context.Background(), io.Discard, nil); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, g.Write(context.Background(), io.Discard, nil))
 	}
 	b.ReportMetric(float64(b.N)*float64(g.Ratings)/b.Elapsed().Seconds(), "ratings/s")
 }

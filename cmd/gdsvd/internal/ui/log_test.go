@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // objects reads lines that are one JSON object each, without a key that occurs twice and without control characters.
@@ -27,10 +29,7 @@ func objects(t *testing.T, text string) (all []map[string]any) {
 		}
 		object := map[string]any{}
 		for d.More() {
-			key, err := d.Token()
-			if err != nil {
-				t.Fatal(err)
-			}
+			key := must.Get(d.Token())(t)
 			var value any
 			if err := d.Decode(&value); err != nil {
 				t.Fatalf("%q: %v", line, err)
