@@ -192,7 +192,7 @@ func (f *factorisation) completeLeft(l *left.Vectors) (gram *mat.Dense, limited 
 
 func (f *factorisation) finishEvent() Event {
 	c := f.cert
-	worst := c.Worst()
+	worst := floats.MaxIdx(c.Residuals)
 	value := c.Sigma[worst]
 	if c.Lambda != nil {
 		value = c.Lambda[worst]

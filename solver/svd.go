@@ -49,14 +49,7 @@ func (e scale) svd(ctx context.Context, arena *tallskinny.Arena, a Matrix, s Set
 		return nil, err
 	}
 	f := &factorisation{run: newRun(ctx, arena, op, describe(a, s), s), a: a}
-	var res *Result
-	err = tallskinny.UntilEnd(func() error {
-		res, err = f.factorise()
-		return err
-	})
-	if early := (*tallskinny.Interruption)(nil); errors.As(err, &early) {
-		res, err = f.unfinished(f.passes.cancelled()), nil
-	}
+	res, err := untilEnd(f.run, f.factorise, f.unfinished)
 	if err != nil {
 		return nil, err
 	}
@@ -160,17 +153,23 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	return res, nil
 }
 
-// The largest eigenvalue must be a number.
-func (e scale) eigen(ctx context.Context, arena *tallskinny.Arena, op Operator, s Settings) (res *EigenResult, err error) {
-	s.Observer = e.observer(s.Observer)
-	r := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator%v", op.Dim(), op.Dim(), e), s)
+// untilEnd is what a run computes, or what there is of it where it is interrupted.
+func untilEnd[R any](r *run, compute func() (R, error), unfinished func(Status) R) (res R, err error) {
 	err = tallskinny.UntilEnd(func() error {
-		res, err = r.eigenvectors()
+		res, err = compute()
 		return err
 	})
 	if early := (*tallskinny.Interruption)(nil); errors.As(err, &early) {
-		res, err = r.unfinishedPairs(r.passes.cancelled()), nil
+		return unfinished(r.passes.cancelled()), nil
 	}
+	return res, err
+}
+
+// The largest eigenvalue must be a number.
+func (e scale) eigen(ctx context.Context, arena *tallskinny.Arena, op Operator, s Settings) (*EigenResult, error) {
+	s.Observer = e.observer(s.Observer)
+	r := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator%v", op.Dim(), op.Dim(), e), s)
+	res, err := untilEnd(r, r.eigenvectors, r.unfinishedPairs)
 	if err != nil {
 		return nil, err
 	}

@@ -203,7 +203,6 @@ func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
 	}
 	o.FS = a.fsys
 	a.display.Begin("eval")
-	defer a.display.End()
 	o.Progress = func(what string, done, total float64) {
 		a.display.Update(ui.State{Done: int64(done), Total: int64(total), Text: what})
 	}

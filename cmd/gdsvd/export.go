@@ -100,8 +100,8 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 		},
 	}
 	f := cmd.Flags()
-	ui.ChoiceFlag(f, &o.What, "what", "", words(append(export.Tables(), export.Array, export.Matrix, "recs")), "export; of a STORE the matrix (recs: see gdsvd recommend)")
-	ui.ChoiceFlag(f, &o.Format, "format", "", words(export.Formats()), "write (without it: what the extension of FILE says)")
+	ui.ChoiceFlag(f, &o.What, "what", "", ui.Words(append(export.Tables(), export.Array, export.Matrix, "recs")), "export; of a STORE the matrix (recs: see gdsvd recommend)")
+	ui.ChoiceFlag(f, &o.Format, "format", "", ui.Words(export.Formats()), "write (without it: what the extension of FILE says)")
 	addLookFlags(cmd, &of)
 	f.StringVarP(&o.File, "out", "o", "", "the `FILE` to write")
 	f.BoolVar(&o.Bare, "no-ids", false, "leave out ids and titles")
@@ -126,14 +126,6 @@ func (a *app) export(ctx context.Context, dir string, o export.Options) (*export
 
 // spreadsheetSafe says what --spreadsheet-safe does.
 const spreadsheetSafe = "in csv and tsv, put a single quote before ids and titles that begin as a formula does (=, +, -, @)"
-
-// words are choices that are their names.
-func words[T ~string](names []T) (all []ui.Choice[T]) {
-	for _, n := range names {
-		all = append(all, ui.Choice[T]{Name: string(n), Value: n})
-	}
-	return all
-}
 
 func (a *app) openResult(ctx context.Context, dir string) (*factor.Result, error) {
 	r, err := factor.OpenFS(a.fsys, dir)

@@ -199,7 +199,6 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 	defer func() { err = errors.Join(err, base.Close()) }()
 	defer heap.Limit(heap.Unplanned(a.budget(o.write.Memory)))()
 	var stage synth.Stage
-	defer a.display.End()
 	e := synth.Expansion{Factor: o.factor, Base: base}
 	o.write.Progress = func(s synth.Stage, done, total int64) {
 		if s != stage {
@@ -267,7 +266,7 @@ Equal flags give equal stores. Memory does not grow with the size.`,
 	f.StringVarP(&o.out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
 	f.Int64Var(&m.Rows, "rows", 0, "rows of the matrix")
 	f.Int64Var(&m.Cols, "cols", 0, "columns of the matrix")
-	ui.ChoiceFlag(f, &p.Kind, "values", synth.Exponential, words(synth.ProfileKinds()), "kind of singular values")
+	ui.ChoiceFlag(f, &p.Kind, "values", synth.Exponential, ui.Words(synth.ProfileKinds()), "kind of singular values")
 	f.Float64Var(&p.Decay, "decay", 0.9, "factor from one value or group to the next, of exponential, clustered and repeated")
 	f.Float64Var(&p.Power, "power", 1, "exponent of polynomial")
 	f.Float64Var(&p.Gap, "gap", 0.1, "relative difference of the two values of gap")
@@ -284,7 +283,6 @@ Equal flags give equal stores. Memory does not grow with the size.`,
 
 func (a *app) generateSpectrum(ctx context.Context, o *spectrumOptions) error {
 	a.display.Begin("generate spectrum")
-	defer a.display.End()
 	o.write.Progress = func(_ synth.Stage, done, total int64) {
 		a.display.Update(ui.Counted(done, total, done, "rows"))
 	}

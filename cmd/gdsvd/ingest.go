@@ -144,7 +144,7 @@ STORE has the same bytes.` + "\n" + ui.ExitHelp,
 			formats = append(formats, f.Name)
 		}
 	}
-	ui.ChoiceFlag(f, &o.Format, "format", "auto", words(formats), "format of the input")
+	ui.ChoiceFlag(f, &o.Format, "format", "auto", ui.Words(formats), "format of the input")
 	f.StringVar(&o.Separator, "sep", "", `what separates fields, \t for a tab (default: detected)`)
 	f.StringSliceVar(&o.Columns, "columns", nil, "`user,item,value,time`: names in the header or numbers from 1; without value every entry is 1; time only for --since, --until and --holdout")
 	ui.ChoiceFlag(f, &o.Events, "value", false, []ui.Choice[bool]{{Name: "auto", Value: false}, {Name: "count", Value: true}},

@@ -98,7 +98,7 @@ It takes the flags of ingest and those of svd.` + "\n" + ui.ExitHelp
 	f.Lookup("workers").Usage += "; with --engine: workers of the engine"
 	f.Float64Var(&o.Tol, "tol", 1e-8, "tolerance of the stop rule")
 	ui.ChoiceFlag(f, &o.Vectors, "vectors", factor.Both, ui.Named(factor.Both, factor.Left, factor.Right, factor.None), "vectors to write")
-	ui.ChoiceFlag(f, &format, "export", "parquet", words(append([]string{"none"}, export.Formats()...)), "format that U and V are exported to")
+	ui.ChoiceFlag(f, &format, "export", "parquet", ui.Words(append([]string{"none"}, export.Formats()...)), "format that U and V are exported to")
 	return cmd
 }
 

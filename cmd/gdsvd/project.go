@@ -174,7 +174,7 @@ NEW has.` + "\n" + ui.ExitHelp,
 	f := cmd.Flags()
 	f.StringVar(&to, "to", "", "the result `OLD`")
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `X` to write")
-	ui.ChoiceFlag(f, &o.What, "what", "V", words([]string{"U", "V", "US", "VS"}), "vectors that are aligned; US and VS are times the singular values")
+	ui.ChoiceFlag(f, &o.What, "what", "V", ui.Words([]string{"U", "V", "US", "VS"}), "vectors that are aligned; US and VS are times the singular values")
 	f.IntVar(&o.Neighbours, "neighbours", 10, "compare the `N` nearest rows of each")
 	f.IntVar(&o.Sample, "sample", 200, "of `N` rows")
 	f.BoolVar(&o.Replace, "force", false, "replace an alignment that is there, in one step at the end")

@@ -58,15 +58,12 @@ func Holds(fsys vfs.FS, dir string) bool {
 	}
 	result := false
 	for _, e := range entries {
-		if e.Name() == csr.ManifestName {
+		name := e.Name()
+		if name == csr.ManifestName {
 			return false
 		}
-		switch name := e.Name(); name {
-		case folder.Vectors, folder.Projection().File, folder.Alignment().File:
-			result = true
-		default:
-			result = result || layout.OfResult(name) && !layout.OfNames(name) // stores have ids, too
-		}
+		made := slices.Contains([]string{folder.Vectors, folder.Projection().File, folder.Alignment().File}, name)
+		result = result || made || layout.OfResult(name) && !layout.OfNames(name) // stores have ids, too
 	}
 	for array := range arrayNames {
 		if name, err := findArray(entries, dir, array); name != "" || err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -115,7 +116,8 @@ func (f *fit) rightFactor(ctx context.Context, m *model) (turn *mat.Dense, r *Fa
 	r.V = mat.NewDense(int(f.src.Cols()), rank, nil)
 	r.V.Mul(f.V, t)
 	for j := range rank {
-		if negative(r.V, j) {
+		v := r.V.ColView(j).(*mat.VecDense)
+		if v.AtVec(blas64.Iamax(v.RawVector())) < 0 { // the first of the entries of the largest magnitude
 			flip(r.V, j)
 			flip(turn, j)
 		}
@@ -141,17 +143,6 @@ func offIdentity(g []float64, k int) (worst float64) {
 		worst = max(worst, math.Abs(v))
 	}
 	return worst
-}
-
-// negative tells whether the entry of a column that is largest in magnitude, the first of several, is below 0.
-func negative(v *mat.Dense, j int) bool {
-	largest := 0.0
-	for i := range v.RawMatrix().Rows {
-		if x := v.At(i, j); math.Abs(x) > math.Abs(largest) {
-			largest = x
-		}
-	}
-	return largest < 0
 }
 
 func flip(v *mat.Dense, j int) {
@@ -187,9 +178,7 @@ func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Fact
 		u.Mul(z, turn)
 		panel.AddCross(blas64.General{Rows: rank, Cols: rank, Stride: rank, Data: l.low}, u.RawMatrix(), u.RawMatrix())
 	}, func(l *lane, b *csr.Block) error {
-		for i, v := range l.low {
-			gram[i] += v
-		}
+		floats.Add(gram, l.low)
 		if b.Rows() == 0 {
 			return nil
 		}

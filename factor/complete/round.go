@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
@@ -127,12 +128,8 @@ func (s *sums) add(t *sums) {
 	s.held += t.held
 	s.in += t.in
 	s.out += t.out
-	for i, v := range t.low {
-		s.low[i] += v
-	}
-	for i, v := range t.gwv {
-		s.gwv[i] += v
-	}
+	floats.Add(s.low, t.low)
+	floats.Add(s.gwv, t.gwv)
 }
 
 // rightVectors returns the right singular vectors and the singular values of UᵀB, U an orthonormal basis of W, given BᵀW and WᵀW.

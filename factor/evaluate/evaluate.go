@@ -298,9 +298,6 @@ func (e *evaluation) view(ctx context.Context, v View) error {
 	for _, k := range e.Ranks {
 		m := e.model(&Model{Name: fmt.Sprintf("%s, k = %d", v.Name, k), View: v.Pipeline.String(), K: k})
 		models = append(models, m)
-		if !e.lists {
-			continue
-		}
 		some := *f
 		some.Sigma = f.Sigma[:min(k, len(f.Sigma))]
 		if err := e.list(ctx, m, &some, by); err != nil {
@@ -321,10 +318,8 @@ func (e *evaluation) result(ctx context.Context, r *factor.Result) error {
 		return err
 	}
 	m := e.model(&Model{Name: fmt.Sprintf("%s, k = %d", v.Name, r.K), View: v.Pipeline.String(), K: r.K, terms: len(f.Sigma)})
-	if e.lists {
-		if err := e.list(ctx, m, f, recommend.Auto); err != nil {
-			return err
-		}
+	if err := e.list(ctx, m, f, recommend.Auto); err != nil {
+		return err
 	}
 	if r.Completion == nil || !e.rating {
 		return e.ratings(ctx, v, f, []*Model{m})

@@ -25,7 +25,11 @@ func vectorOf(number func(i int64) float64) func(first int64, rows *mat.Dense) e
 	}
 }
 
+// list judges the lists of a model, if lists are asked for.
 func (e *evaluation) list(ctx context.Context, m *Model, f *recommend.Factorisation, by recommend.Scoring) error {
+	if !e.lists {
+		return nil
+	}
 	o := recommend.Options{
 		N: e.longest, Rows: e.users, By: by, Keep: e.history, Memory: e.Memory, Reserve: 16*e.cols + 24*e.entries + e.held, Workers: e.Workers,
 		Progress: func(done, total int64) { e.Progress(m.Name, float64(done), float64(total)) },

@@ -247,13 +247,8 @@ func (e *evaluation) vectors(ctx context.Context, v Vectors, names [2]*factor.Na
 	m := e.model(&Model{Name: v.Name, K: int(k)})
 	e.held = 8*(e.rows+e.cols) + 24*e.entries
 	defer func() { e.held = 0 }()
-	if e.lists {
-		if err := e.list(ctx, m, f, recommend.Model); err != nil {
-			return err
-		}
-	}
-	if !e.rating {
-		return nil
+	if err := e.list(ctx, m, f, recommend.Model); err != nil || !e.rating {
+		return err
 	}
 	return e.rate(ctx, offset{columns: e.columns.plain()}, f, f.U, []*Model{m})
 }

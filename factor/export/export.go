@@ -26,6 +26,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -278,10 +279,7 @@ func (t *table) read(w *window, first int64, rows int) error {
 	}
 	if t.scaled {
 		for i := range rows {
-			row := w.x.RawRowView(i)
-			for j := range row {
-				row[j] *= t.sigma[j]
-			}
+			floats.Mul(w.x.RawRowView(i), t.sigma)
 		}
 	}
 	return nil

@@ -22,13 +22,16 @@ type metric struct {
 	of         func(s *State) float64 // NaN: there is none of this run
 }
 
-// known is NaN for zero.
-func known[N int | int64 | float64](x N) float64 {
-	if x == 0 {
-		return math.NaN()
+// when is x if there is such a number, else NaN.
+func when(there bool, x float64) float64 {
+	if there {
+		return x
 	}
-	return float64(x)
+	return math.NaN()
 }
+
+// known is NaN for zero.
+func known[N int | int64 | float64](x N) float64 { return when(x != 0, float64(x)) }
 
 // last is a quantity of the last pass.
 func last(of func(p *factor.Event) float64) func(s *State) float64 {
@@ -51,18 +54,8 @@ func ofTasks(of func(t *Tasks) float64) func(s *State) float64 {
 
 func metrics() []metric {
 	return []metric{
-		{"gdsvd_up", "Whether the run is going on: 1 or 0.", func(s *State) float64 {
-			if s.Status == Running {
-				return 1
-			}
-			return 0
-		}},
-		{"gdsvd_start_time_seconds", "Unix time at which the run began.", func(s *State) float64 {
-			if s.Began.IsZero() {
-				return math.NaN()
-			}
-			return float64(s.Began.UnixMilli()) / 1e3
-		}},
+		{"gdsvd_up", "Whether the run is going on: 1 or 0.", func(s *State) float64 { return map[bool]float64{true: 1}[s.Status == Running] }},
+		{"gdsvd_start_time_seconds", "Unix time at which the run began.", func(s *State) float64 { return when(!s.Began.IsZero(), float64(s.Began.UnixMilli())/1e3) }},
 		{"gdsvd_elapsed_seconds", "Time from the beginning of the run to its last sign of life.", func(s *State) float64 { return known(s.Seconds) }},
 		{"gdsvd_left_seconds", "Estimate of the time that the run still takes.", func(s *State) float64 { return known(s.Remaining()) }},
 		{"gdsvd_progress_ratio", "Share of the run, or of its stage, that is done.", (*State).Progress},
@@ -82,18 +75,8 @@ func metrics() []metric {
 		{"gdsvd_objective", "Objective of a completion.", last(func(p *factor.Event) float64 { return known(float64(p.Objective)) })},
 		{"gdsvd_rmse", "Root mean square error of a completion on the entries that it fits.", last(func(p *factor.Event) float64 { return known(float64(p.RMSE)) })},
 		{"gdsvd_read_bytes", "Bytes of the input or of the store that were read.", func(s *State) float64 { return known(s.BytesRead) }},
-		{"gdsvd_read_bytes_per_second", "Bytes read per second, lately.", func(s *State) float64 {
-			if s.Status != Running {
-				return math.NaN()
-			}
-			return known(s.BytesPerSecond)
-		}},
-		{"gdsvd_resident_memory_bytes", "Resident memory of the process.", func(s *State) float64 {
-			if s.Status != Running {
-				return math.NaN()
-			}
-			return known(s.RSS)
-		}},
+		{"gdsvd_read_bytes_per_second", "Bytes read per second, lately.", func(s *State) float64 { return when(s.Status == Running, known(s.BytesPerSecond)) }},
+		{"gdsvd_resident_memory_bytes", "Resident memory of the process.", func(s *State) float64 { return when(s.Status == Running, known(s.RSS)) }},
 		{"gdsvd_resident_memory_peak_bytes", "Largest resident memory of the process so far.", func(s *State) float64 { return known(s.PeakRSS) }},
 		{"gdsvd_memory_budget_bytes", "Memory that the run is to stay within.", func(s *State) float64 { return known(s.Budget) }},
 		{"gdsvd_memory_planned_bytes", "Memory that the run has planned.", func(s *State) float64 { return known(s.Planned()) }},
@@ -121,10 +104,7 @@ func Metrics(runs []*State) []byte {
 	}
 	for _, s := range runs {
 		for _, status := range Statuses() {
-			is := 0
-			if status == s.Status {
-				is = 1
-			}
+			is := map[bool]int{true: 1}[status == s.Status]
 			fmt.Fprintf(&b, "gdsvd_run_status{run=%s,status=%s} %d\n", label(s.Name), label(string(status)), is)
 		}
 	}

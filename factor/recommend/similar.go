@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/factor"
@@ -32,12 +33,8 @@ func (v Vectors) scaled(first int64, rows *mat.Dense) error {
 	if err := v.Read(first, rows); err != nil {
 		return err
 	}
-	n, _ := rows.Dims()
-	for i := range n {
-		row := rows.RawRowView(i)
-		for j, s := range v.Sigma {
-			row[j] *= s
-		}
+	for i := range rows.RawMatrix().Rows {
+		floats.Mul(rows.RawRowView(i), v.Sigma)
 	}
 	return nil
 }

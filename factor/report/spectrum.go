@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/gdsvd/gdsvd/factor"
 )
 
@@ -69,10 +71,7 @@ func captured(r *factor.Result) []float64 {
 		return nil
 	}
 	values := r.Values()
-	largest := 0.
-	for _, v := range values {
-		largest = max(largest, math.Abs(v))
-	}
+	largest := floats.Norm(values, math.Inf(1))
 	shares, sum := make([]float64, len(values)), 0.
 	for i, v := range values {
 		sum += v / largest * (v / largest)
@@ -81,9 +80,7 @@ func captured(r *factor.Result) []float64 {
 	if sum == 0 {
 		return nil
 	}
-	for i := range shares {
-		shares[i] *= total / sum
-	}
+	floats.Scale(total/sum, shares)
 	shares[len(shares)-1] = total
 	return shares
 }

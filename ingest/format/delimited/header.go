@@ -182,9 +182,7 @@ func (t *table) isHeader(known, blanks bool) (bool, error) {
 		return false, t.unclear("the numbers of columns")
 	case number > 0 && (known && len(flips) > 0 || wordFlips):
 		return false, t.unclear("the names of columns")
-	case texts == 0, number > 0:
-		return false, nil
-	case slices.ContainsFunc(t.first, isMissing):
+	case texts == 0, number > 0, slices.ContainsFunc(t.first, isMissing):
 		return false, nil
 	case len(flips) > 1, len(flips) == 1 && (wordFlips || known):
 		return true, nil

@@ -196,15 +196,12 @@ func (p *reader) isHeader(t *table, in *format.Input, prev *reader) (bool, error
 		return p.given.Header == format.HeaderYes, nil
 	case prev != nil && prev.header != nil && bytes.Equal(t.line, prev.header):
 		return true, nil
-	case roles.ByName(in.Columns) && prev == nil:
-		return true, nil
 	case roles.ByName(in.Columns):
-		for _, name := range in.Columns {
-			if _, err := roles.Find(name, t.first); err != nil {
-				return false, nil
-			}
+		missing := func(name string) bool {
+			_, err := roles.Find(name, t.first)
+			return err != nil
 		}
-		return true, nil
+		return prev == nil || !slices.ContainsFunc(in.Columns, missing), nil
 	}
 	header, err := t.isHeader(roles.Known(t.first), p.sep.blanks)
 	if prev != nil && err != nil && t.enumerated() {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	"github.com/andybalholm/brotli"
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -142,11 +143,7 @@ func (c *column) data(p *page, b []byte) error {
 	if c.index, err = hybrid(c.index, b[1:], int(b[0]), n); err != nil {
 		return err
 	}
-	most := uint32(0)
-	for _, i := range c.index {
-		most = max(most, i)
-	}
-	if int64(most) >= int64(c.dict.len()) {
+	if int64(slices.Max(c.index)) >= int64(c.dict.len()) {
 		return errors.New("a page refers to values that its dictionary does not have")
 	}
 	return nil

@@ -151,17 +151,6 @@ func columnResiduals(a *tallskinny.Arena, x, v blas64.General, sigma []float64) 
 	return out
 }
 
-// Worst returns the index of the largest residual.
-func (c *Certificate) Worst() int {
-	worst := 0
-	for i, r := range c.Residuals {
-		if r > c.Residuals[worst] {
-			worst = i
-		}
-	}
-	return worst
-}
-
 // Doubt is what is certain of residual i: the measured one, or what rounding hides.
 func (c *Certificate) Doubt(i int) float64 { return max(c.Residuals[i], c.Floor[i]) }
 

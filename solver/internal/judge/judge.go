@@ -100,9 +100,7 @@ func (j *Judge) Verdict(i int, c method.RitzPair, lambda1, noise float64) Verdic
 		return Nothing
 	case j.met(c, lambda1):
 		return Found
-	case settled && size <= noise:
-		return Floor
-	case settled && !j.Paper && c.Residual <= least || j.level(c, lambda1):
+	case settled && (size <= noise || !j.Paper && c.Residual <= least) || j.level(c, lambda1):
 		return Floor
 	case !j.stagnates(i, c.Residual, least, noise*(noise/size)):
 		return GoOn

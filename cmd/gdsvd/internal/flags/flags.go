@@ -24,15 +24,11 @@ import (
 // found by the method.
 type Method struct {
 	list   []method.Method // there are, in the order in which help lists them
-	name   methodName
+	name   string
 	values map[string]*float64 // of all settings
 }
 
-type methodName string
-
-func (m methodName) String() string { return string(m) }
-
-const autoMethod methodName = "auto" // chooses one of the others
+const autoMethod = "auto" // chooses one of the others
 
 // settings are the flags of all methods: each once, as the first method has it.
 func (o *Method) settings() (all []method.Setting) {
@@ -50,11 +46,11 @@ func (o *Method) settings() (all []method.Setting) {
 func (o *Method) Add(cmd *cobra.Command, list []method.Method) {
 	o.list = list
 	f := cmd.Flags()
-	names := ui.Named(autoMethod)
+	names := []string{autoMethod}
 	for _, m := range o.list {
-		names = append(names, ui.Named(methodName(m.Traits(1).Name))...)
+		names = append(names, m.Traits(1).Name)
 	}
-	ui.ChoiceFlag(f, &o.name, "method", autoMethod, names, "algorithm")
+	ui.ChoiceFlag(f, &o.name, "method", autoMethod, ui.Words(names), "algorithm")
 	o.values = map[string]*float64{}
 	for _, s := range o.settings() {
 		help := s.Help + " of " + o.takers(s.Name)
@@ -133,7 +129,7 @@ func (o *Method) Check(cmd *cobra.Command, operator solver.OperatorKind, standin
 
 // named is the method of the list that --method names.
 func (o *Method) named() method.Method {
-	i := slices.IndexFunc(o.list, func(m method.Method) bool { return m.Traits(1).Name == o.name.String() })
+	i := slices.IndexFunc(o.list, func(m method.Method) bool { return m.Traits(1).Name == o.name })
 	if i < 0 {
 		panic(fmt.Sprintf("gdsvd: no method %q", o.name)) // --method takes the names of the list only
 	}

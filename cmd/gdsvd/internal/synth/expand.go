@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack/gonum"
 	"gonum.org/v1/gonum/mat"
 
@@ -229,16 +230,8 @@ func NewKronecker(users, items int, seed uint64) *Kronecker {
 }
 
 func (k *Kronecker) Dims() (users, items int) { return k.product.Dims() }
-func (k *Kronecker) NNZ() int                 { return nonzeros(k.product) }
-
-func nonzeros(m *mat.Dense) int {
-	n := 0
-	for _, v := range m.RawMatrix().Data {
-		if v != 0 {
-			n++
-		}
-	}
-	return n
+func (k *Kronecker) NNZ() int {
+	return floats.Count(func(v float64) bool { return v != 0 }, k.product.RawMatrix().Data)
 }
 
 // Singular returns the n largest singular values, descending, or all if there are fewer.

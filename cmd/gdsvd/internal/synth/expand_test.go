@@ -11,11 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // randomStore makes a rows×cols store with some empty rows, and entries drawn from values.
@@ -38,19 +40,14 @@ func randomStore(t testing.TB, rows, cols int, transposed bool, values []float64
 // denseOf is the matrix of a store in the user's orientation.
 func denseOf(t testing.TB, s *csr.Store) *mat.Dense {
 	t.Helper()
-	m, err := s.ToSparse()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(s.ToSparse())(t)
 	return m.ToDense()
 }
 
 func expandTo(t testing.TB, e *Expansion, o WriteOptions) (*csr.Store, *csr.Truth) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kron.csr")
-	if err := e.Write(t.Context(), path, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Write(t.Context(), path, o))
 	s := csrtest.Open(t, path, csr.OpenOptions{})
 	truth, err := s.Truth()
 	if err != nil || truth == nil {
@@ -165,10 +162,7 @@ func TestExpandDeterministic(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
-			b, err := os.ReadFile(filepath.Join(s.Path(), e.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(os.ReadFile(filepath.Join(s.Path(), e.Name())))(t)
 			files[e.Name()] = string(b)
 		}
 		if first == nil {
@@ -241,8 +235,8 @@ func TestFactorMatrix(t *testing.T) {
 		f := Factor{Rows: rapid.IntRange(1, 12).Draw(t, "rows"), Cols: rapid.IntRange(1, 12).Draw(t, "cols"), Seed: rapid.Uint64().Draw(t, "seed")}
 		f.NNZ = rapid.IntRange(max(f.Rows, f.Cols), f.Rows*f.Cols).Draw(t, "nnz")
 		m := f.Matrix()
-		if nonzeros(m) != f.NNZ {
-			t.Fatalf("%d entries, want %d", nonzeros(m), f.NNZ)
+		if n := floats.Count(func(v float64) bool { return v != 0 }, m.RawMatrix().Data); n != f.NNZ {
+			t.Fatalf("%d entries, want %d", n, f.NNZ)
 		}
 		for i := range f.Rows {
 			if mat.Norm(m.RowView(i), 1) == 0 {

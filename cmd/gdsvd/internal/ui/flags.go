@@ -58,6 +58,14 @@ func Named[T fmt.Stringer](values ...T) []Choice[T] {
 	return all
 }
 
+// Words are choices that are their names.
+func Words[T ~string](names []T) (all []Choice[T]) {
+	for _, n := range names {
+		all = append(all, Choice[T]{string(n), n})
+	}
+	return all
+}
+
 // ChoiceFlag adds a flag that takes one of the choices, lists them in its help and completes them.
 func ChoiceFlag[T comparable](f *pflag.FlagSet, p *T, name string, preset T, choices []Choice[T], help string) {
 	*p = preset
