@@ -30,6 +30,14 @@ func when(there bool, x float64) float64 {
 	return math.NaN()
 }
 
+// one is 1 for true, else 0.
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
 // known is NaN for zero.
 func known[N int | int64 | float64](x N) float64 { return when(x != 0, float64(x)) }
 
@@ -54,7 +62,7 @@ func ofTasks(of func(t *Tasks) float64) func(s *State) float64 {
 
 func metrics() []metric {
 	return []metric{
-		{"gdsvd_up", "Whether the run is going on: 1 or 0.", func(s *State) float64 { return map[bool]float64{true: 1}[s.Status == Running] }},
+		{"gdsvd_up", "Whether the run is going on: 1 or 0.", func(s *State) float64 { return one(s.Status == Running) }},
 		{"gdsvd_start_time_seconds", "Unix time at which the run began.", func(s *State) float64 { return when(!s.Began.IsZero(), float64(s.Began.UnixMilli())/1e3) }},
 		{"gdsvd_elapsed_seconds", "Time from the beginning of the run to its last sign of life.", func(s *State) float64 { return known(s.Seconds) }},
 		{"gdsvd_left_seconds", "Estimate of the time that the run still takes.", func(s *State) float64 { return known(s.Remaining()) }},
@@ -104,8 +112,8 @@ func Metrics(runs []*State) []byte {
 	}
 	for _, s := range runs {
 		for _, status := range Statuses() {
-			is := map[bool]int{true: 1}[status == s.Status]
-			fmt.Fprintf(&b, "gdsvd_run_status{run=%s,status=%s} %d\n", label(s.Name), label(string(status)), is)
+			is := one(status == s.Status)
+			fmt.Fprintf(&b, "gdsvd_run_status{run=%s,status=%s} %g\n", label(s.Name), label(string(status)), is)
 		}
 	}
 	for _, m := range metrics() {

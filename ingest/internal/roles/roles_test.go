@@ -105,6 +105,16 @@ func fieldsOf(header string) (fields []Field) {
 	return fields
 }
 
+// Columns that have the names of ids and hold none are told from columns without such names.
+func TestAssignHollow(t *testing.T) {
+	for user, want := range map[string]string{"user": "by name hold no ids", "day": "tell neither users nor items"} {
+		_, err := Assign([]Field{{Name: user, Empty: true}, {Name: "item", Numeric: true}}, false)
+		if !errors.Is(err, format.ErrHeader) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", user, err, want)
+		}
+	}
+}
+
 func TestAssign(t *testing.T) {
 	for _, c := range assignCases {
 		a, err := Assign(fieldsOf(c.header), false)
