@@ -184,7 +184,7 @@ func (f *factorisation) completeLeft(l *left.Vectors) (gram *mat.Dense, limited 
 	}
 	col := tallskinny.Column(f.arena.Dense(f.n, 1))
 	for i := c.Rank; i < len(c.Sigma); i++ {
-		f.arena.CopyColumn(col, atu, i)
+		f.arena.ColumnOf(col, atu.RawMatrix(), i)
 		c.Residuals[i] = max(c.Residuals[i], c.Relative(f.arena.Norm2(col)))
 	}
 	return gram, false, nil

@@ -117,13 +117,13 @@ func (f *factorisation) relock(again []int, keep int) {
 			again = again[1:]
 			if i < c.Rank {
 				x := tallskinny.Column(f.arena.Dense(f.n, 1))
-				f.arena.CopyColumn(x, c.Product, i)
+				f.arena.ColumnOf(x, c.Product.RawMatrix(), i)
 				f.starts.warm = append(f.starts.warm, x)
 			}
 			continue
 		}
 		x := f.found.Basis.Next()
-		f.arena.CopyColumn(x, c.Right, i)
+		f.arena.ColumnOf(x, c.Right.RawMatrix(), i)
 		f.found.Basis.Orthonormalise(x)
 		f.found.Push(f.found.Eigenvalue(c.Sigma[i]), c.Residuals[i])
 		if i >= c.Rank {

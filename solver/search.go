@@ -1,10 +1,10 @@
 package solver
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/judge"
@@ -241,10 +241,7 @@ func (r *run) checkMultiplicity(pairs []method.RitzPair) (done, more bool) {
 	f := r.found
 	r.work.judge.Products++
 	order := make([]int, f.Len()) // of the locked ones, ascending
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(f.Values[i], f.Values[j]) })
+	floats.ArgsortStable(slices.Clone(f.Values), order)
 	var verdicts []judge.Verdict
 	for i := range min(len(pairs), len(order)) {
 		v := r.work.judge.Verdict(i, pairs[i], f.Lambda1, f.Noise)

@@ -1,13 +1,13 @@
 package solver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
@@ -27,14 +27,22 @@ import (
 // left vectors that complete the others, as long as the recurrence does not show
 // that there will be none.
 func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
-	var res *Result
 	arena, info := tallskinny.NewArena(ctx, s.Space, s.Workers), a.Info()
-	err := arena.Guarded(func() (_ *mat.Dense, err error) {
-		res, err = scale(info.Exponent).svd(ctx, arena, &metered{Matrix: a}, s.normalised(gram{a}, info.Rows))
-		if err != nil {
+	return guarded(arena, (*Result).vectors, func() (*Result, error) {
+		return scale(info.Exponent).svd(ctx, arena, &metered{Matrix: a}, s.normalised(gram{a}, info.Rows))
+	})
+}
+
+func (r *Result) vectors() *mat.Dense      { return r.Right }
+func (r *EigenResult) vectors() *mat.Dense { return r.Vectors }
+
+// guarded is the result of f, of which the vectors outlast the arena, or an error of what f panics with.
+func guarded[R any](arena *tallskinny.Arena, vectors func(*R) *mat.Dense, f func() (*R, error)) (res *R, err error) {
+	err = arena.Guarded(func() (*mat.Dense, error) {
+		if res, err = f(); err != nil {
 			return nil, err
 		}
-		return res.Right, nil
+		return vectors(res), nil
 	})
 	if err != nil {
 		return nil, err
@@ -138,19 +146,10 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	if g, ok := op.(gram); ok {
 		op = gram{&metered{Matrix: g.a}}
 	}
-	var res *EigenResult
 	arena := tallskinny.NewArena(ctx, s.Space, s.Workers)
-	err := arena.Guarded(func() (_ *mat.Dense, err error) {
-		res, err = scaleOf(op).eigen(ctx, arena, op, s.normalised(op, int64(op.Dim())))
-		if err != nil {
-			return nil, err
-		}
-		return res.Vectors, nil
+	return guarded(arena, (*EigenResult).vectors, func() (*EigenResult, error) {
+		return scaleOf(op).eigen(ctx, arena, op, s.normalised(op, int64(op.Dim())))
 	})
-	if err != nil {
-		return nil, err
-	}
-	return res, nil
 }
 
 // untilEnd is what a run computes, or what there is of it where it is interrupted.
@@ -211,11 +210,9 @@ func (r *run) eigenvectors() (*EigenResult, error) {
 // eigenpairs collects the locked pairs in descending order of value.
 func (r *run) eigenpairs() *EigenResult {
 	k := r.found.Len()
-	order := make([]int, k)
-	for i := range k {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.found.Values[j], r.found.Values[i]) })
+	order, negative := make([]int, k), slices.Clone(r.found.Values)
+	floats.Scale(-1, negative)
+	floats.ArgsortStable(negative, order)
 	res := &EigenResult{
 		Values:    make([]float64, k),
 		Vectors:   r.arena.Dense(r.n, k),
@@ -242,25 +239,22 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 	pairs := make([]method.RitzPair, k)
 	x, gx := tallskinny.Column(r.arena.Dense(r.n, 1)), tallskinny.Column(r.arena.Dense(r.n, 1))
 	for j := range pairs {
-		r.arena.CopyColumn(x, res.Vectors, j)
-		r.arena.CopyColumn(gx, y, j)
+		r.arena.ColumnOf(x, res.Vectors.RawMatrix(), j)
+		r.arena.ColumnOf(gx, y.RawMatrix(), j)
 		r.found.Lambda1 = max(r.found.Lambda1, r.arena.Norm2(gx))
 		r.arena.AddScaled(gx, -res.Values[j], x)
 		pairs[j] = method.RitzPair{Value: res.Values[j], Residual: r.arena.Norm2(gx)}
 	}
-	worst := 0
 	for j, c := range pairs {
 		res.Residuals[j] = r.found.Relative(c)
 		if res.Residuals[j] <= r.s.Tol {
 			res.Converged++
 		}
-		if res.Residuals[j] > res.Residuals[worst] {
-			worst = j
-		}
 	}
 	if res.Status == Converged && r.s.Stop == StopResidual && res.Converged < k {
 		res.Status = Stagnated
 	}
+	worst := floats.MaxIdx(res.Residuals)
 	e := r.event(PhaseFinish, worst, method.RitzPair{Value: res.Values[worst]})
 	e.Residual = res.Residuals[worst]
 	return res.Status, r.observe(e)

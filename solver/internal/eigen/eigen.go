@@ -24,12 +24,7 @@ type Solver struct {
 	turns rotations
 }
 
-func (w *Solver) workers() int {
-	if w.Workers > 0 {
-		return w.Workers
-	}
-	return runtime.GOMAXPROCS(0)
-}
+func (w *Solver) workers() int { return cmp.Or(w.Workers, runtime.GOMAXPROCS(0)) }
 
 // Failure is what Symmetric panics with where it finds no eigenvalues.
 type Failure string

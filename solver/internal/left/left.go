@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
@@ -120,10 +121,7 @@ func (l *Vectors) Complete(seed, stream uint64, rank int) (*mat.Dense, error) {
 func completionStep(gram *mat.Dense, rank int, scale bool) *mat.Dense {
 	k, _ := gram.Dims()
 	m := k - rank
-	t := mat.NewDense(k, k, nil)
-	for i := range k {
-		t.Set(i, i, 1)
-	}
+	t := identity(k)
 	s := mat.NewSymDense(m, nil)
 	for i := range m {
 		for j := i; j < m; j++ {
@@ -152,6 +150,10 @@ func completionStep(gram *mat.Dense, rank int, scale bool) *mat.Dense {
 	return t
 }
 
+func identity(k int) *mat.Dense {
+	return mat.DenseCopyOf(mat.NewDiagDense(k, slices.Repeat([]float64{1}, k)))
+}
+
 // inverseRoot sets x to a matrix with xᵀ s x = I, up to directions in which s
 // is singular to working precision.
 func inverseRoot(x *mat.Dense, s *mat.SymDense) {
@@ -170,10 +172,7 @@ func inverseRoot(x *mat.Dense, s *mat.SymDense) {
 // SignCompletion applies the sign rule to the columns from rank on and returns
 // UᵀU.
 func (l *Vectors) SignCompletion(rank int) (*mat.Dense, error) {
-	t := mat.NewDense(l.k, l.k, nil)
-	for i := range l.k {
-		t.Set(i, i, 1)
-	}
+	t := identity(l.k)
 	negative, err := l.Negative(t)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func (b *Basis) Push()           { b.Len++ }
 func (b *Basis) Reset()          { b.Len = 0 }
 
 // Dimension returns that of the space which the basis keeps others out of.
-func (b *Basis) Dimension() int { return b.Len * (len(b.parts()) - 1) }
+func (b *Basis) Dimension() int { return b.Len * len(b.parts()) }
 
 // Remove takes vector i out of the basis.
 func (b *Basis) Remove(i int) {
@@ -69,20 +69,19 @@ func (b *Basis) Subtract(y blas64.General, begin, end int, c blas64.General) {
 	})
 }
 
-// parts returns the borders of the whole vector or of its halves.
-func (b *Basis) parts() []int {
+// parts returns where the whole vector, or each of its halves, begins and ends.
+func (b *Basis) parts() [][2]int {
 	if b.Cut == 0 {
-		return []int{0, b.N}
+		return [][2]int{{0, b.N}}
 	}
-	return []int{0, b.Cut, b.N}
+	return [][2]int{{0, b.Cut}, {b.Cut, b.N}}
 }
 
 // Normalise makes x a unit vector, or if the basis is cut, each half of it a
 // unit vector over √2. What is zero stays so.
 func (b *Basis) Normalise(x []float64) {
-	at := b.parts()
-	for i, from := range at[:len(at)-1] {
-		part := x[from:at[i+1]]
+	for _, at := range b.parts() {
+		part := x[at[0]:at[1]]
 		b.arena.Normalise(part, part)
 		if b.Cut > 0 {
 			b.arena.EachTile(len(part), Reading(part).Writing(part), func(from, to int) { blas64.Scal(math.Sqrt2/2, Vector(part[from:to])) })
@@ -95,13 +94,13 @@ func (b *Basis) project(x []float64) {
 	if b.Len == 0 {
 		return
 	}
-	at := b.parts()
-	for i, begin := range at[:len(at)-1] {
-		end := at[i+1]
+	parts := b.parts()
+	for _, at := range parts {
+		begin, end := at[0], at[1]
 		c := blas64.General{Rows: b.Len, Cols: 1, Stride: 1, Data: b.Coef[:b.Len]}
 		part := blas64.General{Rows: end - begin, Cols: 1, Stride: 1, Data: x[begin:end]}
 		// The squared norms of the parts of a vector of the basis are 1/count.
-		b.Products(c, float64(len(at)-1), begin, end, part)
+		b.Products(c, float64(len(parts)), begin, end, part)
 		b.Subtract(part, begin, end, c)
 	}
 }
@@ -114,9 +113,8 @@ func (b *Basis) Orthonormalise(x []float64) bool {
 	const dependent = 1e-12 // of a unit vector, well above what rounding leaves
 	b.Normalise(x)
 	b.project(x)
-	at := b.parts()
-	for i, from := range at[:len(at)-1] {
-		if b.arena.Norm2(x[from:at[i+1]]) <= dependent {
+	for _, at := range b.parts() {
+		if b.arena.Norm2(x[at[0]:at[1]]) <= dependent {
 			return false
 		}
 	}

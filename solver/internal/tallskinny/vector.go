@@ -56,9 +56,6 @@ func (a *Arena) CopyVector(dst, x []float64) {
 	a.EachTile(len(x), Reading(x).Writing(dst), func(from, to int) { copy(dst[from:to], x[from:to]) })
 }
 
-// CopyColumn copies column j of src, which has as many rows, to dst.
-func (a *Arena) CopyColumn(dst []float64, src *mat.Dense, j int) { a.ColumnOf(dst, src.RawMatrix(), j) }
-
 // Normalise sets dst = x/‖x‖, or to zero if x is zero.
 func (a *Arena) Normalise(dst, x []float64) {
 	f := 0.0
@@ -249,18 +246,11 @@ func AllFinite(x []float64) bool {
 
 // Orthogonality returns max|VᵀV − I|.
 func Orthogonality(gram *mat.Dense) float64 {
-	k, _ := gram.Dims()
-	worst := 0.0
-	for i := range k {
-		for j := range k {
-			want := 0.0
-			if i == j {
-				want = 1
-			}
-			worst = max(worst, math.Abs(gram.At(i, j)-want))
-		}
+	off := mat.DenseCopyOf(gram)
+	for i := range Width(off) {
+		off.Set(i, i, off.At(i, i)-1)
 	}
-	return worst
+	return floats.Norm(off.RawMatrix().Data, math.Inf(1))
 }
 
 // Times returns x·yᵀ.

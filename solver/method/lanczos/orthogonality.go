@@ -71,7 +71,7 @@ func grown(x *mat.Dense, w, most int) *mat.Dense {
 	if room, _ := x.Caps(); room < old+w {
 		y := mat.NewDense(max(most, old+w), max(most, old+w), nil)
 		y.Copy(x)
-		return y.Slice(0, old+w, 0, old+w).(*mat.Dense)
+		x = y
 	}
 	return x.Slice(0, old+w, 0, old+w).(*mat.Dense) // Grow would forget how much room there is
 }
@@ -171,13 +171,8 @@ func (d *orthogonality) over(z, r *mat.Dense, err float64) *mat.Dense {
 
 // unclean returns the range of rows of x that are to be made smaller.
 func unclean(x *mat.Dense) (from, to int) {
-	size, _ := x.Dims()
-	for i := range size {
-		for _, v := range x.RawRowView(i) {
-			if !(math.Abs(v) <= semi) {
-				return rowsAbove(x, tidy)
-			}
-		}
+	if from, to = rowsAbove(x, semi); from < to {
+		return rowsAbove(x, tidy)
 	}
 	return 0, 0
 }
