@@ -199,12 +199,6 @@ func makePlan(src Source, o Options) (Plan, error) {
 	if o.Space != nil {
 		numbers, ends = p.outside(n, o), 0
 	}
-	part := func() int64 { // of rows of W, the columns of such a read
-		if o.Space == nil {
-			return 0
-		}
-		return int64(p.most)
-	}
 	windows := func(workers int) int64 { // of blocks in the Space
 		if o.Space == nil {
 			return 0
@@ -212,9 +206,9 @@ func makePlan(src Source, o Options) (Plan, error) {
 		return int64(workers) * 8 * min(n, windowRows) * int64(max(o.Width, o.Rank))
 	}
 	flight := func(workers int64) int64 {
-		// Decoded block, its rows of W, some columns of them, where a stripe begins and ends in
-		// each row, and a QR stack; one stack for all.
-		return workers*(decoded+largest.Rows*(8*(int64(max(o.Rank, o.Width))+part()+1)+sidesFlight)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
+		// Decoded block, its rows of W, those of a read that has some of the columns, where a stripe begins and ends
+		// in each row, and a QR stack; one stack for all.
+		return workers*(decoded+largest.Rows*(8*int64(max(o.Rank, o.Width)+p.most+1)+sidesFlight)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
 	}
 	ahead := readAheadSpans
 	fixed := func(workers int) (l budget.Ledger) {

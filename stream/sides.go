@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -170,9 +171,7 @@ func (r *reading) projected(ctx context.Context, x *mat.Dense) [][]float64 {
 						sum[j] += float64(v * x)
 					}
 				}
-				for j, v := range sum {
-					c[t][j] += v
-				}
+				floats.Add(c[t], sum)
 			}
 		}
 	})

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -300,9 +301,7 @@ func (a *accumulator) addLow() {
 	}
 	for _, lane := range a.low[1:] {
 		for t, g := range lane {
-			for j, v := range g {
-				a.low[0][t][j] += v
-			}
+			floats.Add(a.low[0][t], g)
 		}
 	}
 }

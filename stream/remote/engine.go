@@ -145,7 +145,7 @@ func (p *process) listen(out io.Reader) {
 		var a Answer
 		if err = json.Unmarshal(lines.Bytes(), &a); err != nil {
 			err = fmt.Errorf("its standard output is no answer: %.80q", lines.Bytes())
-			_ = p.cmd.Process.Kill() // an error means that it has ended
+			p.kill()
 			break
 		}
 		p.answers <- a
@@ -164,14 +164,16 @@ func (p *process) listen(out io.Reader) {
 // say writes a line to the program, which has so much time to read it, unless that is 0.
 func (p *process) say(line []byte, timeout time.Duration) error {
 	if timeout > 0 {
-		defer time.AfterFunc(timeout, func() { _ = p.cmd.Process.Kill() }).Stop()
+		defer time.AfterFunc(timeout, p.kill).Stop()
 	}
 	_, err := p.in.Write(line)
 	return err
 }
 
+func (p *process) kill() { _ = p.cmd.Process.Kill() } // an error means that it has ended
+
 func (p *process) end() {
-	_ = p.cmd.Process.Kill() // an error means that it has ended
+	p.kill()
 	_, _ = p.in.Close(), p.out.Close()
 	for range p.answers {
 	}
@@ -302,7 +304,7 @@ func (c *Command) Close() error {
 			continue
 		}
 		_ = p.in.Close() // it reads no more, or has ended
-		kill := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
+		kill := time.AfterFunc(patience, p.kill)
 		for range p.answers {
 		}
 		kill.Stop()

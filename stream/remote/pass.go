@@ -23,8 +23,7 @@ type pass struct {
 	parts  int    // pieces of a sum
 	done   int    // groups of which RowsOut has had the rows
 	cost   solver.Cost
-	inputs []string // pieces that the driver has made
-	adders bool
+	inputs []string          // pieces that the driver has made
 	read   func(bytes int64) // of the store; may be nil
 	names  []string          // of the pieces that tasks make
 }
@@ -92,7 +91,6 @@ func (r *pass) plan() {
 	if r.want.Sum != nil {
 		r.parts = partsOf(int64(info.Cols), r.l, len(r.groups), r.opt.PieceSize)
 	}
-	r.adders = r.parts > 1
 	if r.want.X != nil {
 		r.x = r.name("x", 0, 0)
 	}
@@ -115,7 +113,7 @@ func (r *pass) plan() {
 		}
 		r.first = append(r.first, t)
 	}
-	for p := 0; r.adders && p < r.parts; p++ {
+	for p := 0; r.parts > 1 && p < r.parts; p++ {
 		t := Task{Version: version, Dir: r.run.dir, Columns: r.l, Rows: r.rowsOf(p)}
 		t.Sum = []string{r.makes("sum", 0, p, int64(t.Rows)*int64(r.l))}
 		for _, g := range r.first {
@@ -149,13 +147,7 @@ func (r *pass) rowsOf(p int) int {
 }
 
 func (t Task) made() []string {
-	all := slices.Clone(t.Sum)
-	for _, name := range []string{t.Out, t.R} {
-		if name != "" {
-			all = append(all, name)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Concat(t.Sum, []string{t.Out, t.R}), func(name string) bool { return name == "" })
 }
 
 func (r *pass) putInputs(ctx context.Context) error {
@@ -209,15 +201,11 @@ func (g blocks) portions(l int, f func(first int64, rows *mat.Dense) error) erro
 func (r *pass) collect(ctx context.Context) error {
 	for p := range r.parts {
 		from := r.first
-		if r.adders {
+		if r.parts > 1 {
 			from = r.second[p : p+1]
 		}
 		for i, t := range from {
-			name := t.Sum[0]
-			if !r.adders {
-				name = t.Sum[p]
-			}
-			if err := r.addSum(name, p, i == 0); err != nil {
+			if err := r.addSum(t.Sum[0], p, i == 0); err != nil {
 				return err
 			}
 		}

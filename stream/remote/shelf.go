@@ -143,10 +143,6 @@ func (b bucket) publish(f vfs.File, path string) error {
 	return errors.Join(err, b.discard(f))
 }
 
-func (b bucket) discard(f vfs.File) error {
-	return errors.Join(f.Close(), vfs.OS().Remove(f.Name()))
-}
-
 func (b bucket) remove(path string) error { return b.Delete(b.ctx, path) }
 
 func (b bucket) clear(dir string) error {

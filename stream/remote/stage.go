@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -99,12 +100,7 @@ func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
 			}
 		}
 	}
-	var todo []Task
-	for _, t := range tasks {
-		if r.lacks(t) != "" {
-			todo = append(todo, t)
-		}
-	}
+	todo := slices.DeleteFunc(slices.Clone(tasks), func(t Task) bool { return r.lacks(t) == "" })
 	if len(todo) == 0 {
 		return nil
 	}

@@ -119,6 +119,11 @@ func median(x []float64) float64 {
 	if len(x) == 0 {
 		return 0
 	}
+	return middleOf(x)
+}
+
+// middleOf is the median of x, which it sorts.
+func middleOf(x []float64) float64 {
 	slices.Sort(x)
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }

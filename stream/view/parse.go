@@ -66,14 +66,11 @@ func Parse(text string) (Pipeline, error) {
 // String returns the pipeline in its canonical form: presets and defaults written out, one
 // form for each number. Parse reads it back.
 func (p Pipeline) String() string {
-	var b strings.Builder
+	steps := make([]string, len(p))
 	for i, s := range p {
-		if i > 0 {
-			b.WriteString(" · ")
-		}
-		b.WriteString(s.String())
+		steps[i] = s.String()
 	}
-	return b.String()
+	return strings.Join(steps, " · ")
 }
 
 // field is a part of a line.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/stream"
 )
@@ -132,18 +134,13 @@ func (v *View) Settle(s *Sums) error {
 // Add adds the sums of the rows that come next.
 func (s *Sums) Add(next *Sums) {
 	a, b := s.sums, next.sums
-	plus := func(x, y []float64) {
-		for j, v := range y {
-			x[j] += v
-		}
-	}
 	plusSums := func(x, y []sum) {
 		for j := range y {
 			x[j].plus(y[j])
 		}
 	}
 	for k, x := range a.numbers() {
-		plus(x, b.numbers()[k])
+		floats.Add(x, b.numbers()[k])
 	}
 	for k, x := range a.exact() {
 		plusSums(x, b.exact()[k])

@@ -204,13 +204,9 @@ func medianAndMAD(x []float64, rounding float64) (centre, deviation float64) {
 	if len(x) == 0 {
 		return math.NaN(), math.NaN()
 	}
-	middle := func() float64 {
-		slices.Sort(x)
-		return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
-	}
-	centre = middle()
+	centre = middleOf(x)
 	for i, v := range x {
 		x[i] = math.Abs(distance(v, centre, rounding))
 	}
-	return centre, middle() / 0.6744897501960817
+	return centre, middleOf(x) / 0.6744897501960817
 }
