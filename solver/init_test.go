@@ -41,10 +41,7 @@ func TestInitInvariant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, tol := range []float64{1e-2, 1e-5, 1e-8, 1e-10} {
 				set := solver.Settings{Rank: 2, Method: m, Init: init, Tol: tol}
-				res, err := solver.SVD(t.Context(), newDense(a), set)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 				checkResult(t, a, set, res, nil)
 				checkValues(t, res, []float64{300, 100}, tol)
 				if res.Status != solver.Converged {
@@ -52,10 +49,7 @@ func TestInitInvariant(t *testing.T) {
 				}
 				// One pass shows that the vectors are singular, and cannot show more.
 				set.MaxPasses = 1
-				res, err = solver.SVD(t.Context(), newDense(a), set)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res = must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 				if res.Status == solver.Converged || res.Outside.Bound < 300 {
 					t.Errorf("tolerance %g: %v after one pass, %+v", tol, res.Status, res.Outside)
 				}
@@ -177,8 +171,7 @@ func TestInitSavesPasses(t *testing.T) {
 	after.Add(after, before)
 	for _, tol := range []float64{1e-4, 1e-8} {
 		solve := func(a, init *mat.Dense) *solver.Result {
-			res := must.Get(solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: k, Method: lanczos.Krylov{}, Init: init, Tol: tol}))(t)
-			return res
+			return must.Get(solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: k, Method: lanczos.Krylov{}, Init: init, Tol: tol}))(t)
 		}
 		cold, warm := solve(after, nil), solve(after, solve(before, nil).Right)
 		checkValues(t, warm, solvertest.Singular(after), tol)

@@ -279,10 +279,7 @@ func TestPairsScale(t *testing.T) {
 	a := withEigenvalues(3, 5, -4.5, 4, -3, 2, 1, 0.5, -0.25, 0, -1)
 	for _, which := range whiches {
 		set := solver.Settings{Rank: 3, Operator: solver.Symmetric, Which: which}
-		want, err := solver.SVD(t.Context(), newDense(a), set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 		for _, p := range []int{-900, -20, 20, 900} {
 			big := mat.DenseCopyOf(a)
 			big.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, p) }, a)
@@ -349,12 +346,9 @@ func TestPairsInit(t *testing.T) {
 	}
 	for _, which := range whiches {
 		for _, m := range []method.Method{lanczos.Krylov{}, power.Iteration{}} {
-			res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{
+			res := must.Get(solver.SVD(t.Context(), newDense(a), solver.Settings{
 				Rank: 3, Method: m, Operator: solver.Symmetric, Which: which, Init: init, MaxPasses: 100_000,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			checkPairs(t, a, which, 1e-8, res)
 			if !res.Outside.Leading {
 				t.Errorf("%v: %+v", which, res.Outside)
@@ -382,12 +376,9 @@ func TestPairsOfGraphs(t *testing.T) {
 	} {
 		for seed := range uint64(5) {
 			for _, b := range []int{0, 1, 2} {
-				res, err := solver.SVD(t.Context(), newDense(c.a), solver.Settings{
+				res := must.Get(solver.SVD(t.Context(), newDense(c.a), solver.Settings{
 					Rank: len(c.want), Method: lanczos.Krylov{Columns: b}, Operator: solver.Symmetric, Which: c.which, Seed: seed, Tol: 1e-10,
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}))(t)
 				for i, l := range res.Lambda {
 					if math.Abs(l-c.want[i]) > 1e-9 {
 						t.Errorf("%s, %v, b=%d, seed %d: λ = %v, want %v", c.name, c.which, b, seed, res.Lambda, c.want)

@@ -124,8 +124,7 @@ func TestResumeElsewhere(t *testing.T) {
 	a, set, full, _ := example(t)
 	run := func(t *testing.T, d *denseMatrix, set solver.Settings) *solver.Result {
 		t.Helper()
-		res := must.Get(solver.SVD(t.Context(), d, set))(t)
-		return res
+		return must.Get(solver.SVD(t.Context(), d, set))(t)
 	}
 	last := func(c *checkpoints) []byte { return c.Saved[len(c.Saved)-1] }
 	same := func(t *testing.T, got *solver.Result) {

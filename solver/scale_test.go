@@ -172,10 +172,7 @@ func TestScaledReports(t *testing.T) {
 // TestScaledInit goes on from vectors, whatever their length.
 func TestScaledInit(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 3, 5, 4, 3, 2, 1)
-	first, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 3}))(t)
 	for _, p := range []int{-1060, -510, 0, 510, 1000, 1024} {
 		for _, m := range everyMethod {
 			set := solver.Settings{Rank: 3, Method: m, Init: times(first.Right, p)}

@@ -127,12 +127,9 @@ func TestDeflationAccuracy(t *testing.T) {
 	m := solvertest.Diagonal(7, 7, lambda...)
 	for _, eps := range []float64{1e-2, 1e-4, 1e-6} {
 		for seed := range uint64(10) {
-			res, err := solver.Eigen(t.Context(), explicitOperator{m}, solver.Settings{
+			res := must.Get(solver.Eigen(t.Context(), explicitOperator{m}, solver.Settings{
 				Rank: k, Stop: solver.StopPaper, Deflation: solver.Plain, Tol: eps / k * leastGap / cond, Seed: seed,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			for i := range k {
 				if math.Abs(res.Values[i]-lambda[i]) > eps*lambda[i] {
 					t.Errorf("ε = %g, seed %d: σ_%d = %.9g, want %g", eps, seed, i+1, res.Values[i], lambda[i])

@@ -102,18 +102,12 @@ func TestResidualIsMeasured(t *testing.T) {
 func TestTinyValuesAreNoCluster(t *testing.T) {
 	sigma := []float64{1, 1e-3, 1e-10, 1e-11, 1e-12}
 	a := solvertest.WithValues(20, 10, 3, sigma...)
-	res, err := solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 5, Method: power.Iteration{}, Operator: solver.Dilation, Tol: 1e-12})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 5, Method: power.Iteration{}, Operator: solver.Dilation, Tol: 1e-12}))(t)
 	if len(res.Clusters) > 0 {
 		t.Errorf("σ = %.3g with residuals %.3g and floors %.3g: clusters %v", res.Sigma, res.Residuals, res.Floor, res.Clusters)
 	}
 	equal := solvertest.WithValues(20, 10, 3, 2, 2, 1)
-	res, err = solver.SVD(t.Context(), newDense(equal), solver.Settings{Rank: 3, Method: block.Descent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res = must.Get(solver.SVD(t.Context(), newDense(equal), solver.Settings{Rank: 3, Method: block.Descent{}}))(t)
 	if !slices.Equal(res.Clusters, [][2]int{{0, 2}}) {
 		t.Errorf("σ = %.17g: clusters %v", res.Sigma, res.Clusters)
 	}
@@ -223,12 +217,9 @@ func TestCompletionIsMeasuredWithinPassLimit(t *testing.T) {
 			}
 			for _, limit := range []int{2, 3, 5, 8, 12, 30} {
 				left := solver.NewDenseRows(n, k)
-				res, err := solver.SVD(t.Context(), newDense(&a), solver.Settings{
+				res := must.Get(solver.SVD(t.Context(), newDense(&a), solver.Settings{
 					Method: m, Operator: op, Rank: k, MaxPasses: limit, Seed: 6, Left: left,
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}))(t)
 				if res.Stats.Passes > limit {
 					t.Errorf("%s, operator %d, limit %d: %d passes", m.Traits(1).Name, op, limit, res.Stats.Passes)
 				}

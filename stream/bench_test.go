@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -55,9 +56,7 @@ func BenchmarkResidentPass(b *testing.B) {
 			measure := func(name string, pass func() error) {
 				b.Run(fmt.Sprintf("%s/workers=%d/l=%d", name, workers, l), func(b *testing.B) {
 					for b.Loop() {
-						if err := pass(); err != nil {
-							b.Fatal(err)
-						}
+						must.Do(b, pass())
 					}
 					perEntry := float64(b.Elapsed().Nanoseconds()) / float64(b.N) / float64(m.plan.nnz)
 					b.ReportMetric(perEntry, "ns/nnz")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // Both products of one read are those of two, whatever the workers and the memory.
@@ -25,7 +27,7 @@ func TestMulBoth(t *testing.T) {
 				m := mustNew(t, src, Options{Workers: workers, Width: s.l, Rank: s.l})
 				got := mat.NewDense(s.rows, s.l, nil)
 				next := int64(0)
-				sum, err := m.mulBoth(t.Context(), x, func(at int64, rows, fill *mat.Dense) error {
+				sum := must.Get(m.mulBoth(t.Context(), x, func(at int64, rows, fill *mat.Dense) error {
 					if at != next {
 						t.Errorf("rows from %d, want %d", at, next)
 					}
@@ -34,10 +36,7 @@ func TestMulBoth(t *testing.T) {
 					got.Slice(int(at), int(at)+n, 0, s.l).(*mat.Dense).Copy(rows)
 					fill.Copy(y.Slice(int(at), int(at)+n, 0, s.l))
 					return nil
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}))(t)
 				if d := max(relDiff(got, &ax), relDiff(sum, &aty)); d > 1e-13 {
 					t.Errorf("off by %g", d)
 				}

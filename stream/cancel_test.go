@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // countingSpace counts the windows that have been passed, and ends the context in one of
@@ -78,10 +79,7 @@ func TestProductsEndWithTheirContext(t *testing.T) {
 				}
 			}
 			space.at = -1
-			got, err := product(t.Context(), m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(product(t.Context(), m))(t)
 			sameDense(t, name, got, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // memorySpace is a Space in memory that counts what is made and knows which of
@@ -94,14 +95,10 @@ func TestColumnsInASpace(t *testing.T) {
 				out := mustNew(t, src, o)
 				v, x := randomDense(1, tc.n, tc.k), randomDense(2, tc.n, tc.width)
 				y, z := mat.NewDense(tc.n, tc.width, nil), mat.NewDense(tc.n, tc.width, nil)
-				if err := errors.Join(in.apply(t.Context(), y, x), out.apply(t.Context(), z, x)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(in.apply(t.Context(), y, x), out.apply(t.Context(), z, x)))
 				sameDense(t, "AᵀAx", z, y)
 				wide, wide2 := mat.NewDense(tc.n, tc.k, nil), mat.NewDense(tc.n, tc.k, nil)
-				if err := errors.Join(in.apply(t.Context(), wide, v), out.apply(t.Context(), wide2, v)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(in.apply(t.Context(), wide, v), out.apply(t.Context(), wide2, v)))
 				sameDense(t, "AᵀAv", wide2, wide)
 
 				w, sink := rowsOfW(in, tc.k)
@@ -123,14 +120,8 @@ func TestColumnsInASpace(t *testing.T) {
 					rows.Copy(w.Slice(int(first), int(first)+n, 0, tc.k))
 					return nil
 				}
-				aty, err := in.mulTrans(t.Context(), tc.k, source)
-				if err != nil {
-					t.Fatal(err)
-				}
-				aty2, err := out.mulTrans(t.Context(), tc.k, source)
-				if err != nil {
-					t.Fatal(err)
-				}
+				aty := must.Get(in.mulTrans(t.Context(), tc.k, source))(t)
+				aty2 := must.Get(out.mulTrans(t.Context(), tc.k, source))(t)
 				sameDense(t, "AᵀY", aty2, aty)
 				if len(space.blocks) > 0 {
 					t.Errorf("%d blocks were not given back", len(space.blocks))
@@ -166,9 +157,7 @@ func TestBudgetWithASpace(t *testing.T) {
 	}
 	o.Memory = 0
 	x, y, z := randomDense(3, 3000, 16), mat.NewDense(3000, 16, nil), mat.NewDense(3000, 16, nil)
-	if err := errors.Join(narrow.apply(t.Context(), y, x), mustNew(t, src, o).apply(t.Context(), z, x)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(narrow.apply(t.Context(), y, x), mustNew(t, src, o).apply(t.Context(), z, x)))
 	sameDense(t, "AᵀAx, few columns together", y, z)
 
 	space.limit = 8 * 4000

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 )
 
@@ -49,10 +50,7 @@ func kinds() map[string]*mat.Dense {
 func TestInMemoryConforms(t *testing.T) {
 	for name, a := range kinds() {
 		t.Run(name, func(t *testing.T) {
-			m, err := FromSparse(sparseOf(a), Options{Workers: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(FromSparse(sparseOf(a), Options{Workers: 2}))(t)
 			solvertest.CheckMatrix(t, m, a)
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/james-bowman/sparse"
 	"gonum.org/v1/gonum/mat"
 )
@@ -29,9 +30,7 @@ func TestDilationAgreesWithDense(t *testing.T) {
 				dstLong, dstShort, l2, s2 := part(9, s.rows), part(8, s.cols), part(7, s.rows), part(6, s.cols)
 				l2.Copy(long)
 				s2.Copy(short)
-				if err := m.dilate(t.Context(), dstLong, dstShort, l2, s2); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, m.dilate(t.Context(), dstLong, dstShort, l2, s2))
 				if d := relDiff(dstLong, &wantLong); d > 1e-13 {
 					t.Errorf("A·short: off by %g", d)
 				}
@@ -60,9 +59,7 @@ func TestDilationSameBitsInOneRead(t *testing.T) {
 		m := mustNew(t, src, o)
 		src.decoded.Store(0)
 		dstLong, dstShort := mat.NewDense(rows, l, nil), mat.NewDense(cols, l, nil)
-		if err := m.dilate(t.Context(), dstLong, dstShort, long, short); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.dilate(t.Context(), dstLong, dstShort, long, short))
 		if got := src.decoded.Load(); got != int64(src.NumBlocks()) {
 			t.Errorf("%d decodings of %d blocks", got, src.NumBlocks())
 		}
@@ -111,9 +108,7 @@ func TestDilationOfNothing(t *testing.T) {
 	const rows = 70_000
 	m := mustNew(t, newInMemory(sparse.NewCSR(rows, 5, make([]int, rows+1), nil, nil), csr.BlockRows, csr.BlockNNZ), Options{Width: 2})
 	dstLong, dstShort := randomDense(1, rows, 2), randomDense(2, 5, 2)
-	if err := m.dilate(t.Context(), dstLong, dstShort, randomDense(3, rows, 2), randomDense(4, 5, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.dilate(t.Context(), dstLong, dstShort, randomDense(3, rows, 2), randomDense(4, 5, 2)))
 	if mat.Norm(dstLong, 2) != 0 || mat.Norm(dstShort, 2) != 0 {
 		t.Error("products of a zero matrix are not zero")
 	}

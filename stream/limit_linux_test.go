@@ -18,6 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/cgroup"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -73,9 +74,7 @@ func passesUnderLimit(path string) error {
 // more memory than the limit leaves.)
 func TestPassesWithinAKernelLimit(t *testing.T) {
 	if path := os.Getenv(limitedStore); path != "" {
-		if err := passesUnderLimit(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, passesUnderLimit(path))
 		return
 	}
 	longtest.Only(t)
@@ -93,9 +92,7 @@ func TestPassesWithinAKernelLimit(t *testing.T) {
 		return line
 	}
 	want := run(nil) // it has just been written: all of it is in the cache
-	if err := cgroup.Forget(shardsOf(t, path)...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cgroup.Forget(shardsOf(t, path)...))
 	got := run(group)
 	if usage, err := group.Usage(); err != nil || usage.Killed > 0 {
 		t.Errorf("%+v, %v", usage, err)
@@ -112,31 +109,20 @@ func TestPassesWithinAKernelLimit(t *testing.T) {
 func writeLarge(t *testing.T, size int64) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.csr")
-	w, err := csr.Create(path, csr.CreateOptions{Cols: 4000, Values: csr.Values{Coding: csr.Float64}, ShardSize: 16 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(path, csr.CreateOptions{Cols: 4000, Values: csr.Values{Coding: csr.Float64}, ShardSize: 16 << 20}))(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	cols, vals := make([]uint32, 1000), make([]float64, 1000)
 	for written := int64(0); written < size; written += 9 * 1000 {
 		for i := range cols {
 			cols[i], vals[i] = uint32(4*i)+rng.Uint32N(4), rng.NormFloat64()
 		}
-		if err := w.AppendRow(cols, vals); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.AppendRow(cols, vals))
 	}
-	if err := w.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Commit())
 	return path
 }
 
 func shardsOf(t *testing.T, path string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(path, "shard-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
+	return must.Get(filepath.Glob(filepath.Join(path, "shard-*")))(t)
 }

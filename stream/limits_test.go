@@ -6,6 +6,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -64,10 +65,7 @@ func TestBeyond32Bits(t *testing.T) {
 	}
 	const rows, entries = 1<<14 + 1, csr.BlockNNZ
 	src := newEqualRows(rows, entries)
-	m, err := NewFrom(src, Options{Memory: 128 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(NewFrom(src, Options{Memory: 128 << 20}))(t)
 	if n, places := m.plan.nnz, m.src.Rows()*int64(m.info.Cols); n <= 1<<31 || places <= 1<<32 {
 		t.Fatalf("%d entries in %d places", n, places)
 	}
@@ -79,9 +77,7 @@ func TestBeyond32Bits(t *testing.T) {
 	for _, c := range src.col {
 		dot += float64(c % 3)
 	}
-	if err := m.apply(t.Context(), y, x); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.apply(t.Context(), y, x))
 	for i := range m.info.Cols {
 		want := 0.0
 		if i%apart == 0 {

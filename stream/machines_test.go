@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
@@ -145,10 +146,7 @@ func split(t *testing.T, a *mat.Dense, count int) (m machines) {
 	n, _ := a.Dims()
 	count = min(count, n)
 	for i := range count {
-		part, err := FromSparse(sparseOf(mat.DenseCopyOf(denseRows(a, i*n/count, (i+1)*n/count))), Options{Workers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		part := must.Get(FromSparse(sparseOf(mat.DenseCopyOf(denseRows(a, i*n/count, (i+1)*n/count))), Options{Workers: 1}))(t)
 		m = append(m, part)
 	}
 	return m

@@ -3,6 +3,8 @@ package stream
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 func streamed(blocks, workers, parts int) *Matrix {
@@ -11,11 +13,7 @@ func streamed(blocks, workers, parts int) *Matrix {
 
 func takes(t *testing.T, q *queue, worker int) batch {
 	t.Helper()
-	got, err := q.take(t.Context(), worker)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
+	return must.Get(q.take(t.Context(), worker))(t)
 }
 
 // TestQueuePassesOver: a worker that is long at one block does not hold up the other, which

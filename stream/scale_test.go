@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
@@ -52,11 +53,7 @@ func inMemory(t *testing.T, a *mat.Dense, p int, o stream.Options) *stream.Matri
 			}
 		}
 	}
-	m, err := stream.FromSparse(dok.ToCSR(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must.Get(stream.FromSparse(dok.ToCSR(), o))(t)
 }
 
 // limited is a store with a budget in which no block stays decoded.
@@ -162,10 +159,7 @@ func TestExponent(t *testing.T) {
 		{0x1p-102, -102, 1}, {-0x1p-103, -102, 0.5}, {0x1p100, 100, 1}, {0x1p101, 102, 0.5},
 		{0x1p-1074, -1074, 1}, {math.MaxFloat64, 1024, math.Nextafter(1, 0)},
 	} {
-		m, err := stream.FromSparse(sparse.NewCSR(1, 1, []int{0, 1}, []int{0}, []float64{c.value}), stream.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(stream.FromSparse(sparse.NewCSR(1, 1, []int{0, 1}, []int{0}, []float64{c.value}), stream.Options{}))(t)
 		if m.Info().Exponent != c.exponent || m.Info().Norm != c.norm {
 			t.Errorf("%g: exponent %d, norm %g, want %d, %g", c.value, m.Info().Exponent, m.Info().Norm, c.exponent, c.norm)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 )
 
@@ -108,12 +109,8 @@ func TestSidesSameBits(t *testing.T) {
 		m := mustNew(t, src, o)
 		for range 2 {
 			sum, w := mat.NewDense(60, 20, nil), mat.NewDense(400, 20, nil)
-			if err := m.apply(t.Context(), sum, x); err != nil {
-				t.Fatal(err)
-			}
-			if err := m.mul(t.Context(), x, into(t, w)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.apply(t.Context(), sum, x))
+			must.Do(t, m.mul(t.Context(), x, into(t, w)))
 			if want == nil {
 				want, wantW = sum, w
 			}

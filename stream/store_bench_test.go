@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 )
@@ -37,21 +38,13 @@ func BenchmarkStore(b *testing.B) {
 		b.Skip("GDSVD_STORES is not set")
 	}
 	for _, path := range filepath.SplitList(paths) {
-		s, err := csr.Open(path, csr.OpenOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := must.Get(csr.Open(path, csr.OpenOptions{}))(b)
 		defer s.Close()
 		name := strings.TrimSuffix(filepath.Base(path), ".csr")
 		for _, l := range []int{1, 4, 8, 16} {
-			m, err := New(s, Options{Workers: 1, Width: l})
-			if err != nil {
-				b.Fatal(err)
-			}
+			m := must.Get(New(s, Options{Workers: 1, Width: l}))(b)
 			x, y := randomDense(1, m.info.Cols, l), mat.NewDense(m.info.Cols, l, nil)
-			if err := m.apply(b.Context(), y, x); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, m.apply(b.Context(), y, x))
 			xs, sum := make([]float64, m.info.Cols*kernel.Width(l)), make([]float64, m.info.Cols*kernel.Width(l))
 			kernel.Pack(xs, l, 0, m.info.Cols, x.RawMatrix().Data, l)
 			benchPass(b, fmt.Sprintf("%s/l=%d/kernel", name, l), m, func() error {
@@ -62,10 +55,7 @@ func BenchmarkStore(b *testing.B) {
 				return nil
 			})
 			for _, workers := range []int{1, 2} {
-				w, err := New(s, Options{Workers: workers, Width: l})
-				if err != nil {
-					b.Fatal(err)
-				}
+				w := must.Get(New(s, Options{Workers: workers, Width: l}))(b)
 				w.resident = m.resident
 				benchPass(b, fmt.Sprintf("%s/l=%d/workers=%d", name, l, w.plan.Workers), w, func() error { return w.apply(b.Context(), y, x) })
 			}
@@ -78,9 +68,7 @@ func benchPass(b *testing.B, name string, m *Matrix, pass func() error) {
 		best := time.Duration(1 << 62)
 		for b.Loop() {
 			start := time.Now()
-			if err := pass(); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, pass())
 			best = min(best, time.Since(start))
 		}
 		nnz := float64(m.plan.nnz)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/james-bowman/sparse"
@@ -64,10 +65,7 @@ func TestStoreProducts(t *testing.T) {
 	}
 	want := product(t, oneShard, stream.Options{Width: 3, Workers: 1})
 
-	a, err := oneShard.ToSparse()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(oneShard.ToSparse())(t)
 	m, err := stream.FromSparse(a, stream.Options{Width: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -109,9 +107,7 @@ func TestTruncatedWhileMapped(t *testing.T) {
 		t.Run(fmt.Sprintf("workers=%d", workers), func(t *testing.T) {
 			s := csrtest.Build(t, 300, ratings(6000, 300, 60), csr.CreateOptions{})
 			shard := filepath.Join(s.Path(), s.Manifest().Shards[0].Name)
-			if err := os.Truncate(shard, 4096); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Truncate(shard, 4096))
 			m, err := stream.New(s, stream.Options{Workers: workers})
 			if err != nil {
 				t.Fatal(err)
@@ -142,23 +138,15 @@ func BenchmarkPass(b *testing.B) {
 		}
 	}
 	path := filepath.Join(b.TempDir(), "bench.csr")
-	if err := csr.FromSparse(path, coo.ToCSR(), csr.CreateOptions{}); err != nil {
-		b.Fatal(err)
-	}
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, csr.FromSparse(path, coo.ToCSR(), csr.CreateOptions{}))
+	s := must.Get(csr.Open(path, csr.OpenOptions{}))(b)
 	defer s.Close()
 	for _, l := range []int{1, 16} {
 		for _, regime := range []string{"resident", "streaming"} {
 			for _, workers := range []int{1, 2} {
 				b.Run(fmt.Sprintf("l=%d/%s/workers=%d", l, regime, workers), func(b *testing.B) {
 					o := stream.Options{Width: l, Workers: workers}
-					all, err := stream.New(s, o)
-					if err != nil {
-						b.Fatal(err)
-					}
+					all := must.Get(stream.New(s, o))(b)
 					if regime == "streaming" {
 						parts := all.Plan().Parts
 						o.Memory = all.Plan().Total() - parts[len(parts)-1].Bytes

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/james-bowman/sparse"
 	"go.uber.org/goleak"
@@ -93,11 +94,7 @@ func newDisk(m *sparse.CSR) *disk { return &disk{inMemory: newInMemory(m, 16, 64
 
 func mustNew(t *testing.T, src Source, o Options) *Matrix {
 	t.Helper()
-	m, err := NewFrom(src, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must.Get(NewFrom(src, o))(t)
 }
 
 func relDiff(got, want mat.Matrix) float64 {
@@ -121,29 +118,22 @@ func TestProductsAgreeWithDense(t *testing.T) {
 			ax.Mul(dense, x)
 			gx.Mul(dense.T(), &ax)
 			got := randomDense(9, s.cols, s.l) // Apply must overwrite what was there
-			if err := m.apply(t.Context(), got, x); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.apply(t.Context(), got, x))
 			if d := relDiff(got, &gx); d > 1e-13 {
 				t.Errorf("Apply: off by %g", d)
 			}
 
 			w := mat.NewDense(s.rows, s.l, nil)
-			if err := m.mul(t.Context(), x, into(t, w)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.mul(t.Context(), x, into(t, w)))
 			if d := relDiff(w, &ax); d > 1e-13 {
 				t.Errorf("Mul: off by %g", d)
 			}
 
-			back, err := m.mulTrans(t.Context(), s.l, func(first int64, rows *mat.Dense) error {
+			back := must.Get(m.mulTrans(t.Context(), s.l, func(first int64, rows *mat.Dense) error {
 				r, _ := rows.Dims()
 				rows.Copy(w.Slice(int(first), int(first)+r, 0, s.l))
 				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if d := relDiff(back, &gx); d > 1e-13 {
 				t.Errorf("MulTrans: off by %g", d)
 			}
@@ -247,9 +237,7 @@ func everything(t *testing.T, m *Matrix, cols, rows, l int) []uint64 {
 		}
 	}
 	for range 2 { // the second pass meets resident blocks
-		if err := m.apply(t.Context(), y, x); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.apply(t.Context(), y, x))
 		collect(y)
 	}
 	atw, r, err := m.project(t.Context(), x, into(t, w))
@@ -323,10 +311,7 @@ func TestResidentBlocksAreReadOnce(t *testing.T) {
 			src.decoded.Store(0)
 			var bytes int64
 			for range 3 {
-				cost, err := m.Run(t.Context(), solver.Pass{X: x, Sum: y})
-				if err != nil {
-					t.Fatal(err)
-				}
+				cost := must.Get(m.Run(t.Context(), solver.Pass{X: x, Sum: y}))(t)
 				bytes += cost.BytesRead
 			}
 			r := int64(m.Plan().Resident)
@@ -471,9 +456,7 @@ func TestEmptyMatrix(t *testing.T) {
 	for _, rows := range []int{0, 1, 70_000} {
 		m := mustNew(t, newInMemory(sparse.NewCSR(rows, 5, make([]int, rows+1), nil, nil), csr.BlockRows, csr.BlockNNZ), Options{Width: 2})
 		y := randomDense(3, 5, 2)
-		if err := m.apply(t.Context(), y, randomDense(1, 5, 2)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.apply(t.Context(), y, randomDense(1, 5, 2)))
 		_, r, err := m.project(t.Context(), randomDense(1, 5, 2), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -487,14 +470,9 @@ func TestEmptyMatrix(t *testing.T) {
 func TestFromSparseAddsDuplicates(t *testing.T) {
 	// Row 0 has column 1 twice and its columns out of order.
 	a := sparse.NewCSR(2, 3, []int{0, 3, 4}, []int{1, 0, 1, 2}, []float64{2, 1, 3, 4})
-	m, err := FromSparse(a, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(FromSparse(a, Options{}))(t)
 	w := mat.NewDense(2, 1, nil)
-	if err := m.mul(t.Context(), mat.NewDense(3, 1, []float64{1, 10, 100}), into(t, w)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.mul(t.Context(), mat.NewDense(3, 1, []float64{1, 10, 100}), into(t, w)))
 	if w.At(0, 0) != 51 || w.At(1, 0) != 400 {
 		t.Errorf("A·x = %v, want [51 400]", w.RawMatrix().Data)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	objects "github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
@@ -108,9 +109,7 @@ func TestWorkerKeepsStore(t *testing.T) {
 		t.Errorf("it has asked for %v", parts(s))
 	}
 	m := begin(t, far, Options{Engine: &Local{Worker: w}})
-	if err := pass(m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pass(m))
 	before := len(s.Requests())
 	w.mu.Lock()
 	w.key = "another view" // its place is taken, and that of the store is not

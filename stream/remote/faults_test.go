@@ -19,6 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
@@ -37,10 +38,7 @@ func TestFaultyProcesses(t *testing.T) {
 				e.Timeout = time.Second
 			}
 			m := begin(t, store, Options{Engine: e})
-			got, err := outcome(m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(outcome(m))(t)
 			if !bytes.Equal(got, ref) {
 				t.Error("other bits")
 			}
@@ -125,9 +123,7 @@ func TestDamagedShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	b[len(b)/2] ^= 1
-	if err := os.WriteFile(shard, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(shard, b, 0o666))
 	for _, e := range []Engine{&Local{Worker: &Worker{Workers: 1}}, processes(t, "")} {
 		m := begin(t, store, Options{Engine: e})
 		_, err := outcome(m)
@@ -172,13 +168,9 @@ func TestEarlierRun(t *testing.T) {
 	store, _ := manyBlocks(t)
 	shared := t.TempDir()
 	left := folder{disk{vfs.OS()}, filepath.Join(shared, runPrefix+"dead")}
-	if err := os.Mkdir(left.dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(left.dir, 0o777))
 	x := mat.NewDense(1, 2, []float64{1, 2})
-	if err := left.put("000001-x", x, 0, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, left.put("000001-x", x, 0, 1))
 	stale, err := os.ReadFile(left.path("000001-x"))
 	if err != nil {
 		t.Fatal(err)
@@ -187,9 +179,7 @@ func TestEarlierRun(t *testing.T) {
 	if _, err := os.Stat(left.dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("it is there")
 	}
-	if err := os.WriteFile(m.run.path("000001-x"), stale, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(m.run.path("000001-x"), stale, 0o666))
 	var bad *badPiece
 	if err := m.run.get("000001-x", make([]float64, 2)); !errors.As(err, &bad) {
 		t.Errorf("a piece of another run: %v", err)

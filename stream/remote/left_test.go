@@ -45,15 +45,10 @@ func factors(t *testing.T, store *csr.Store, k int, signLeft bool, o Options) ([
 	o.Groups = 3
 	m := begin(t, store, o)
 	left := m.Left()
-	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Left: left, SignLeft: signLeft, Seed: 1, Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(solver.SVD(t.Context(), m, solver.Settings{Rank: k, Left: left, SignLeft: signLeft, Seed: 1, Workers: 1}))(t)
 	name := filepath.Join(t.TempDir(), "U.npy")
 	a := must.Get(npy.Create(vfs.OS(), name, store.Rows(), int64(k)))(t)
-	if err := left.WriteTo(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, left.WriteTo(t.Context(), a))
 	sum, whole := must.Get(a.Finish())(t), new(crc.Summer)
 	_, _ = whole.Write(must.Get(os.ReadFile(name))(t))
 	if !reflect.DeepEqual(sum, *whole) {
@@ -61,13 +56,8 @@ func factors(t *testing.T, store *csr.Store, k int, signLeft bool, o Options) ([
 	}
 	in := must.Get(npy.Open(vfs.OS(), name))(t)
 	u := solver.NewDenseRows(int(store.Rows()), k)
-	if err := errors.Join(in.ReadRows(0, 0, u.Dense), in.Close()); err != nil {
-		t.Fatal(err)
-	}
-	b, err := binary.Append(nil, binary.LittleEndian, append(append(res.Sigma, u.Dense.RawMatrix().Data...), res.Right.RawMatrix().Data...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(in.ReadRows(0, 0, u.Dense), in.Close()))
+	b := must.Get(binary.Append(nil, binary.LittleEndian, append(append(res.Sigma, u.Dense.RawMatrix().Data...), res.Right.RawMatrix().Data...)))(t)
 	return b, res, u.Dense
 }
 
@@ -127,9 +117,7 @@ func TestLeft(t *testing.T) {
 		inputs := &unreliable{Local: Local{Worker: &Worker{Workers: 2}}, spoil: true}
 		other := filepath.Join(t.TempDir(), "U.npy")
 		before := bytes.Repeat([]byte("another result "), 1<<16)
-		if err := os.WriteFile(other, before, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(other, before, 0o666))
 		engines := []Engine{processes(t, ""), processes(t, "die"), spoil, inputs}
 		for _, path := range []string{other, other + ".none", other + "/U.npy"} {
 			engines = append(engines, &afar{Local{Worker: &Worker{Workers: 2}}, path})
@@ -169,9 +157,7 @@ func TestLeftStaysAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := must.Get(npy.Create(vfs.OS(), filepath.Join(t.TempDir(), "U.npy"), store.Rows(), int64(k)))(t)
-	if err := left.WriteTo(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, left.WriteTo(t.Context(), a))
 	if _, err := a.Finish(); err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -111,11 +112,7 @@ func manyBlocks(t *testing.T) (*csr.Store, *mat.Dense) {
 // single is the matrix on one machine.
 func single(t *testing.T, src stream.Source) *stream.Matrix {
 	t.Helper()
-	m, err := stream.NewFrom(src, stream.Options{Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must.Get(stream.NewFrom(src, stream.Options{Workers: 1}))(t)
 }
 
 // begin is a run over a store that ends with the test.
@@ -171,11 +168,7 @@ func outcome(m solver.Matrix) ([]byte, error) {
 // want is the outcome with an engine that nothing goes wrong with.
 func want(t *testing.T, store *csr.Store) []byte {
 	t.Helper()
-	b, err := outcome(begin(t, store, Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return must.Get(outcome(begin(t, store, Options{})))(t)
 }
 
 func numbersOf(b []byte) *mat.VecDense {
@@ -189,10 +182,7 @@ func numbersOf(b []byte) *mat.VecDense {
 // processes is an engine of the test binary.
 func processes(t *testing.T, how string) *Command {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	t.Setenv(faulty, how)
 	t.Setenv(mark, filepath.Join(t.TempDir(), "mark"))
 	return &Command{Args: []string{self}, Label: "command", Processes: 2, Window: 1, Timeout: 20 * time.Second}
@@ -212,10 +202,7 @@ func TestConforms(t *testing.T) {
 func TestSameBits(t *testing.T) {
 	store, _ := manyBlocks(t)
 	ref := want(t, store)
-	one, err := outcome(single(t, store))
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(outcome(single(t, store)))(t)
 	var d mat.VecDense
 	d.SubVec(numbersOf(ref), numbersOf(one))
 	if e, size := mat.Norm(&d, 2), mat.Norm(numbersOf(one), 2); e > 1e-12*size {
@@ -233,10 +220,7 @@ func TestSameBits(t *testing.T) {
 		"damaged parts": {Engine: &unreliable{Local: Local{Worker: &Worker{Workers: 1}}, damage: true}, PieceSize: 4000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := outcome(begin(t, store, o))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(outcome(begin(t, store, o)))(t)
 			if !bytes.Equal(got, ref) {
 				t.Error("other bits")
 			}
@@ -251,24 +235,15 @@ func TestSameBits(t *testing.T) {
 func TestView(t *testing.T) {
 	store, _ := manyBlocks(t)
 	const text = "bm25 | center=columns"
-	p, err := view.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := view.New(t.Context(), store, p, false, stream.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(view.Parse(text))(t)
+	v := must.Get(view.New(t.Context(), store, p, false, stream.Options{}))(t)
 	one := single(t, v)
 	ref, err := outcome(one)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range []Engine{&Local{Worker: &Worker{Workers: 1}}, processes(t, ""), &unreliable{Local: Local{Worker: &Worker{Workers: 1}}, spoil: true}} {
-		m, err := New(Subject{Store: store, View: v, Pipeline: text, Info: one.Info()}, Options{Engine: e, Shared: t.TempDir(), Groups: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(New(Subject{Store: store, View: v, Pipeline: text, Info: one.Info()}, Options{Engine: e, Shared: t.TempDir(), Groups: 3}))(t)
 		got, err := outcome(m)
 		if err = errors.Join(err, m.Close(), e.Close()); err != nil {
 			t.Fatal(err)
@@ -379,10 +354,7 @@ func TestMeasure(t *testing.T) {
 // A value that a step makes no number ends the run at once.
 func TestMeasureValue(t *testing.T) {
 	store, _ := manyBlocks(t)
-	p, err := view.Parse("log1p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(view.Parse("log1p"))(t)
 	v := view.Plan(store, p, false)
 	m, err := New(Subject{Store: store, View: v, Pipeline: "log1p"}, Options{Engine: processes(t, ""), Shared: t.TempDir(), Groups: 2})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
@@ -83,10 +84,7 @@ func TestBucket(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := s3(t, before)
 			e := processes(t, "")
-			m, err := New(Subject{Store: store, Info: single(t, store).Info()}, Options{Engine: e, Shared: "s3://bucket/some/prefix", Groups: 4, Wait: time.Millisecond})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(New(Subject{Store: store, Info: single(t, store).Info()}, Options{Engine: e, Shared: "s3://bucket/some/prefix", Groups: 4, Wait: time.Millisecond}))(t)
 			got, err := outcome(m)
 			if err = errors.Join(err, m.Close(), e.Close()); err != nil {
 				t.Fatal(err)
@@ -156,9 +154,7 @@ func TestTraffic(t *testing.T) {
 			}
 		}
 		read := float64(s.Sent())
-		if err := errors.Join(err, m.Close(), e.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, m.Close(), e.Close()))
 		said := TrafficOf(store.Rows(), store.Cols(), l, 3, 1, 0)
 		for what, both := range map[string][2]float64{"GET": {gets, float64(said.Gets)}, "PUT": {puts, float64(said.Puts)}, "read": {read, float64(said.Read)}} {
 			if ratio := both[0] / both[1]; !(ratio > 1/1.5 && ratio < 1.5) {

@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -72,10 +73,7 @@ func ratings100K(t *testing.T) *mat.Dense {
 func TestEnergyOfRatings(t *testing.T) {
 	ratings := ratings100K(t)
 	store := stored(t, ratings, true)
-	p, err := Parse("bm25")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse("bm25"))(t)
 	b := reference(p, ratings)
 	var gram mat.SymDense
 	gram.SymOuterK(1, b)
@@ -90,10 +88,7 @@ func TestEnergyOfRatings(t *testing.T) {
 	}
 	_, m := matrixOf(t, store, "bm25", stream.Options{Workers: 2, Width: 16, Rank: 250})
 	for _, share := range []float64{0.3, 0.6} {
-		res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 250, Energy: share})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(solver.SVD(t.Context(), m, solver.Settings{Rank: 250, Energy: share}))(t)
 		if k := fewest(sigma, share); len(res.Sigma) != k || !res.Target.Smallest {
 			t.Errorf("%d triplets for %v, %+v; by all eigenvalues %d", len(res.Sigma), share, res.Target, k)
 		}
@@ -155,10 +150,7 @@ func TestFingerprint(t *testing.T) {
 	store := stored(t, denseOf(oracleMatrix), false)
 	names := map[string]string{}
 	for _, text := range []string{"bm25", "bm25=100,0.7", "lsi", "tfidf", "pca", "center=columns"} {
-		p, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Parse(text))(t)
 		name := Plan(store, p, false).Fingerprint()
 		if other, ok := names[name]; ok && other != p.String() || name == store.Fingerprint() || len(name) != 64 {
 			t.Errorf("%s and %s are both %s", text, other, name)
@@ -168,10 +160,7 @@ func TestFingerprint(t *testing.T) {
 	if len(names) != 4 {
 		t.Errorf("%d names for 4 views", len(names))
 	}
-	p, err := Parse("bm25")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse("bm25"))(t)
 	const want = "3a24d9ae170e3919ff7dfe63f38199b19287a8777fd5c426028fe9c9415d5458"
 	if got := Plan(store, p, false).Fingerprint(); got != want {
 		t.Errorf("bm25 is %s, want %s", got, want)

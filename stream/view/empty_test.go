@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -44,10 +45,7 @@ func TestMatrixWithoutEntries(t *testing.T) {
 					t.Errorf("%s, transposed %v: %v", text, transposed, err)
 					continue
 				}
-				m, err := stream.NewFrom(v, stream.Options{Workers: 2})
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := must.Get(stream.NewFrom(v, stream.Options{Workers: 2}))(t)
 				got := dense(t, m, transposed)
 				if norm := mat.Norm(want, 2); !mat.EqualApprox(got, want, 1e-15) || !(m.Info().Norm >= norm*(1-1e-14) && m.Info().Norm <= norm*(1+1e-14)) {
 					t.Errorf("%s, transposed %v: %v with the norm %v", text, transposed, mat.Formatted(got), m.Info().Norm)

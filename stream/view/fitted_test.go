@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -57,10 +58,7 @@ func sameLines(t *testing.T, f *Fitted, axis string, a, want *mat.Dense) {
 	lines := along(axis, want)
 	scale := mat.Norm(want, 2)
 	for i, line := range along(axis, a) {
-		b, err := lineOf(f, i, line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(lineOf(f, i, line))(t)
 		for j, v := range b {
 			if !(math.Abs(v-lines[i][j]) <= 1e-12*scale) && scale > 1e-12 {
 				t.Fatalf("%s %d, element %d: %v, want %v", axis, i, j, v, lines[i][j])
@@ -83,28 +81,19 @@ func TestFittedRows(t *testing.T) {
 		if seed < len(texts) {
 			text = texts[seed]
 		}
-		p, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Parse(text))(t)
 		v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
 		if err != nil {
 			continue // a pipeline that makes entries no numbers
 		}
 		want := reference(p, a)
 		if strings.Contains(text, "hvg") { // the reference is for columns that all have entries
-			m, err := stream.NewFrom(v, stream.Options{Workers: 2, Width: 50})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(stream.NewFrom(v, stream.Options{Workers: 2, Width: 50}))(t)
 			want = dense(t, m, transposed)
 		}
 		t.Run(fmt.Sprintf("%d %s", seed, text), func(t *testing.T) {
 			if !strings.Contains(text, "rows,hvg") {
-				f, err := fittedTo(a, v, false)
-				if err != nil {
-					t.Fatal(err)
-				}
+				f := must.Get(fittedTo(a, v, false))(t)
 				sameLines(t, f, "rows", a, want)
 			}
 			f, err := fittedTo(a, v, true)
@@ -133,10 +122,7 @@ func TestFittedMask(t *testing.T) {
 	rows, cols := a.Dims()
 	kept := make([]bool, rows)
 	kept[1] = true
-	v, err := New(t.Context(), inMemory(a, true), resolved(t, "keep=rows,some", kept), true, stream.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(New(t.Context(), inMemory(a, true), resolved(t, "keep=rows,some", kept), true, stream.Options{}))(t)
 	f, err := fittedTo(a, v, false)
 	if err != nil {
 		t.Fatal(err)
@@ -166,10 +152,7 @@ func TestFittedRefuses(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	p, err = Parse("tfidf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p = must.Get(Parse("tfidf"))(t)
 	_, err = Fit(p, 5, 4, false, func(_ int, name string, n int64) ([]float64, error) {
 		if name != "idf" || n != 4 {
 			t.Errorf("%s, %d", name, n)

@@ -102,15 +102,9 @@ func TestMissingEntries(t *testing.T) {
 // Columns that do not vary are 0 and are counted.
 func TestMonomorphic(t *testing.T) {
 	a := denseOf([][]float64{{2, 0, 1, 3, 1}, {2, 0, 0, 3, 3}, {3, 0, 2, 3, 1}})
-	p, err := Parse("patterson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse("patterson"))(t)
 	for _, transposed := range []bool{false, true} {
-		v, err := New(t.Context(), unknown{inMemory(a, transposed)}, p, transposed, stream.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(New(t.Context(), unknown{inMemory(a, transposed)}, p, transposed, stream.Options{}))(t)
 		s := v.Statistics()
 		if len(s) != 2 || s[0].Name != "mean" || !slices.Equal(s[0].Values, []float64{2, 0, 1, 0, 1}) || s[1].Name != "monomorphic" || s[1].Values[0] != 3 {
 			t.Errorf("transposed %v: %+v", transposed, s)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
@@ -23,13 +24,8 @@ func wide(t *testing.T, transposed bool) *csr.Store {
 	for range 3 {
 		err = errors.Join(err, w.AppendRow([]uint32{7}, []float64{2}))
 	}
-	if err := errors.Join(err, w.Commit()); err != nil {
-		t.Fatal(err)
-	}
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, w.Commit()))
+	s := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -56,10 +52,7 @@ func TestWide(t *testing.T) {
 			t.Errorf("%+v, %v", lines, err)
 		}
 		for _, text := range []string{"center=columns", "tfidf", "center=rows"} {
-			p, err := view.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(view.Parse(text))(t)
 			refused(text, view.Plan(src, p, transposed).Measure(t.Context(), o))
 		}
 		if took := time.Since(start); took > time.Second {
@@ -72,17 +65,12 @@ func TestWide(t *testing.T) {
 func TestLongRow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long.csr")
 	const n = 1 << 22
-	w, err := csr.Create(path, csr.CreateOptions{Cols: n, Values: csr.Values{Coding: csr.Constant, Table: []float64{1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(csr.Create(path, csr.CreateOptions{Cols: n, Values: csr.Values{Coding: csr.Constant, Table: []float64{1}}}))(t)
 	cols, vals := make([]uint32, n), make([]float64, n)
 	for i := range cols {
 		cols[i], vals[i] = uint32(i), 1
 	}
-	if err := errors.Join(w.AppendRow(cols, vals), w.Commit()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(w.AppendRow(cols, vals), w.Commit()))
 	s, err := csr.Open(path, csr.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -139,19 +140,13 @@ func referenceHVG(flavor string, n int, columns [][]float64) []float64 {
 // resolved parses a pipeline in which keep=columns,some keeps what kept says.
 func resolved(t *testing.T, text string, kept []bool) Pipeline {
 	t.Helper()
-	p, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err = p.Resolve(func(_ int, file string) (*Mask, error) {
+	p := must.Get(Parse(text))(t)
+	p = must.Get(p.Resolve(func(_ int, file string) (*Mask, error) {
 		if file != "some" {
 			return nil, fmt.Errorf("%q is looked for", file)
 		}
 		return NewMask(kept), nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return p
 }
 
@@ -213,28 +208,15 @@ func TestMasks(t *testing.T) {
 // measured is the matrix of a pipeline over a store.
 func measured(t *testing.T, store *csr.Store, p Pipeline) *stream.Matrix {
 	t.Helper()
-	v, err := New(t.Context(), store, p, store.Transposed(), stream.Options{Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := stream.NewFrom(v, stream.Options{Workers: 2, Width: 60})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	v := must.Get(New(t.Context(), store, p, store.Transposed(), stream.Options{Workers: 2}))(t)
+	return must.Get(stream.NewFrom(v, stream.Options{Workers: 2, Width: 60}))(t)
 }
 
 // keptBy are the columns that the step with number at of a pipeline keeps.
 func keptBy(t *testing.T, a *mat.Dense, transposed bool, text string, at int) (kept []int) {
 	t.Helper()
-	p, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse(text))(t)
+	v := must.Get(New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2}))(t)
 	for _, s := range v.Statistics() {
 		if s.Step == at && s.Name == "mask" {
 			for j, k := range s.Values {

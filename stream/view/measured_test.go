@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -31,10 +32,7 @@ func TestRecall(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
 		text, a, transposed := randomPipeline(r), randomMatrix(r), r.IntN(2) == 0
 		t.Run(fmt.Sprintf("%d %s", seed, text), func(t *testing.T) {
-			p, err := Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Parse(text))(t)
 			v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 1})
 			if err != nil {
 				return // an entry becomes no number
@@ -53,10 +51,7 @@ func TestRecall(t *testing.T) {
 			}
 			var of [2]*mat.Dense
 			for i, v := range []*View{v, w} {
-				m, err := stream.NewFrom(v, stream.Options{Workers: 1, Width: 50})
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := must.Get(stream.NewFrom(v, stream.Options{Workers: 1, Width: 50}))(t)
 				of[i] = dense(t, m, transposed)
 			}
 			x, y := v.Statistics(), w.Statistics()
@@ -76,14 +71,8 @@ func TestRecall(t *testing.T) {
 // What is not of the view is refused.
 func TestRecallRefuses(t *testing.T) {
 	a := mat.NewDense(3, 2, []float64{1, 2, 0, 3, 4, 0})
-	p, err := Parse("tfidf · center=columns")
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := New(t.Context(), inMemory(a, false), p, false, stream.Options{Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse("tfidf · center=columns"))(t)
+	v := must.Get(New(t.Context(), inMemory(a, false), p, false, stream.Options{Workers: 1}))(t)
 	parts := v.Measured()
 	if err := Plan(inMemory(a, false), p, false).Recall(parts[1:]); err == nil {
 		t.Error("a part is missing, and nothing is said")

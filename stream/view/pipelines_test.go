@@ -90,10 +90,7 @@ func TestRandomPipelines(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		text, a, transposed := randomPipeline(r), randomMatrix(r), r.IntN(2) == 0
 		t.Run(fmt.Sprintf("%d %s", seed, text), func(t *testing.T) {
-			p, err := Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Parse(text))(t)
 			want, err := referenceOrError(p, a)
 			if err == errUndecided {
 				return
@@ -240,10 +237,7 @@ func checkSteps(t *testing.T, text string, a *mat.Dense, kept []bool) bool {
 	if err != nil {
 		return false
 	}
-	p, err = p.Resolve(func(int, string) (*Mask, error) { return NewMask(kept), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	p = must.Get(p.Resolve(func(int, string) (*Mask, error) { return NewMask(kept), nil }))(t)
 	want, refused := referenceOrError(p, a)
 	if refused == errUndecided {
 		return false
@@ -384,10 +378,7 @@ func TestCodedStores(t *testing.T) {
 				t.Fatal("not the case to test")
 			}
 			for _, text := range texts {
-				p, err := Parse(text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(Parse(text))(t)
 				want := reference(p, a)
 				if mat.Norm(want, 2) < 1e-12 {
 					continue
@@ -482,10 +473,7 @@ func TestTriplets(t *testing.T) {
 		store := stored(t, a, transposed)
 		for name, text := range presets {
 			t.Run(fmt.Sprintf("%s/%t", name, transposed), func(t *testing.T) {
-				p, err := Parse(text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(Parse(text))(t)
 				_, m := matrixOf(t, store, name, stream.Options{Workers: 1, Width: 12, Rank: 60})
 				b := reference(p, a)
 				var svd mat.SVD
@@ -494,10 +482,7 @@ func TestTriplets(t *testing.T) {
 				}
 				want := svd.Values(nil)
 				left := solver.NewDenseRows(int(store.Rows()), 10)
-				res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 10, Method: lanczos.Krylov{Columns: 4}, Tol: 1e-12, MaxPasses: 500, Left: left})
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := must.Get(solver.SVD(t.Context(), m, solver.Settings{Rank: 10, Method: lanczos.Krylov{Columns: 4}, Tol: 1e-12, MaxPasses: 500, Left: left}))(t)
 				var u, v mat.Dense
 				svd.UTo(&u)
 				svd.VTo(&v)
@@ -561,10 +546,7 @@ func fewest(sigma []float64, share float64) int {
 // checkEnough looks for as many triplets as capture 70 % of the energy.
 func checkEnough(t *testing.T, m *stream.Matrix, sigma []float64) {
 	t.Helper()
-	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: len(sigma), Energy: 0.7, Method: lanczos.Krylov{Columns: 4}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(solver.SVD(t.Context(), m, solver.Settings{Rank: len(sigma), Energy: 0.7, Method: lanczos.Krylov{Columns: 4}}))(t)
 	if k := fewest(sigma, 0.7); len(res.Sigma) != k || !res.Target.Smallest {
 		t.Errorf("%d triplets, target %+v; LAPACK needs %d", len(res.Sigma), res.Target, k)
 	}

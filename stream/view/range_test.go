@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -21,24 +22,13 @@ func TestNothingButRounding(t *testing.T) {
 		"center=rows · scale=columns,ddof:1": constant, "normalize=rows · center=columns": first, "correspondence": first,
 	} {
 		for _, transposed := range []bool{false, true} {
-			p, err := Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Parse(text))(t)
 			src := inMemory(a, transposed)
-			v, err := New(t.Context(), src, p, transposed, stream.Options{Workers: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(New(t.Context(), src, p, transposed, stream.Options{Workers: 2}))(t)
 			again := Plan(src, p, transposed)
-			if err := again.Recall(v.Measured()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, again.Recall(v.Measured()))
 			for _, v := range []*View{v, again} {
-				m, err := stream.NewFrom(v, stream.Options{Workers: 2})
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := must.Get(stream.NewFrom(v, stream.Options{Workers: 2}))(t)
 				if norm, most := m.Info().Norm, mat.Max(dense(t, m, transposed)); norm != 0 || most != 0 {
 					t.Errorf("%s, transposed %v: up to %g, norm %g; want 0", text, transposed, most, norm)
 				}
@@ -52,10 +42,7 @@ func TestSquaresLeaveTheRange(t *testing.T) {
 	a := denseOf([][]float64{{3, 0, 4}, {0, 5, 0}, {0, 12, 5}, {1, 0, 0}})
 	for _, transposed := range []bool{false, true} {
 		for _, text := range []string{"multiply=1e-200", "multiply=1e200", "multiply=1e-170 · center=columns", "multiply=1e-170 · normalize=rows", "multiply=1e170 · normalize=columns", "multiply=1e-170 · center=columns · scale=columns"} {
-			p, err := Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Parse(text))(t)
 			v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
 			if err != nil {
 				var e *ValueError // of a row of the store, whose deviation is wanted
@@ -64,19 +51,13 @@ func TestSquaresLeaveTheRange(t *testing.T) {
 				}
 				continue
 			}
-			m, err := stream.NewFrom(v, stream.Options{Workers: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(stream.NewFrom(v, stream.Options{Workers: 2}))(t)
 			_, rest, more := strings.Cut(text, " · ")
 			if !more {
 				t.Errorf("%s, transposed %v: not refused", text, transposed)
 				continue
 			}
-			unscaled, err := Parse(rest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			unscaled := must.Get(Parse(rest))(t)
 			if e := relative(dense(t, m, transposed), reference(unscaled, a)); !(e < 1e-12) {
 				t.Errorf("%s, transposed %v: off by %g", text, transposed, e)
 			}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // naiveMatrix is a dense matrix on its way through a pipeline, by the sentences of docs/views.md. Beside each element
@@ -541,10 +543,7 @@ func relative(x, y mat.Matrix) float64 {
 func TestReferenceAgreesWithOracles(t *testing.T) {
 	a := denseOf(oracleMatrix)
 	for text, rows := range oracles {
-		p, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Parse(text))(t)
 		if e := relative(reference(p, a), denseOf(rows)); !(e < 1e-14) {
 			t.Errorf("%s: off by %g", text, e)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -31,18 +32,9 @@ func TestSpreadFarBelowMean(t *testing.T) {
 	}
 	for _, text := range []string{"center=columns · scale=columns", "center=columns · multiply=2 · scale=columns"} {
 		for _, transposed := range []bool{false, true} {
-			p, err := Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
-			m, err := stream.NewFrom(v, stream.Options{Workers: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Parse(text))(t)
+			v := must.Get(New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2}))(t)
+			m := must.Get(stream.NewFrom(v, stream.Options{Workers: 2}))(t)
 			if e := relative(dense(t, m, transposed), want); !(e < 1e-9) {
 				t.Errorf("%s, transposed %v: off by %g", text, transposed, e)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -25,13 +26,10 @@ func naive(x []float64) Numbers {
 // summarised has the numbers of the user's rows and columns.
 func summarised(t *testing.T, v *View, transposed bool, o stream.Options) (rows, cols []Numbers, s *Summary) {
 	t.Helper()
-	s, err := v.Summarise(t.Context(), o, func(x []Numbers) error {
+	s = must.Get(v.Summarise(t.Context(), o, func(x []Numbers) error {
 		rows = append(rows, x...)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if transposed {
 		return s.Columns, rows, s
 	}
@@ -44,18 +42,12 @@ func seen(t *testing.T, src stream.Source, text string, a *mat.Dense, transposed
 	if text == "" {
 		return Identity(src, transposed), a, a
 	}
-	p, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse(text))(t)
 	want, refused := referenceOrError(p, a)
 	if refused != nil {
 		return nil, nil, nil
 	}
-	v, err = New(t.Context(), src, p, transposed, stream.Options{Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v = must.Get(New(t.Context(), src, p, transposed, stream.Options{Workers: 2}))(t)
 	fills := slices.IndexFunc(p, Step.fills)
 	if fills < 0 {
 		fills = len(p)

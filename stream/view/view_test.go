@@ -9,6 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -54,18 +55,12 @@ func inMemory(a *mat.Dense, transposed bool) stream.Source {
 // matrixOf is the matrix of a pipeline over a store.
 func matrixOf(t testing.TB, store *csr.Store, text string, o stream.Options) (*View, *stream.Matrix) {
 	t.Helper()
-	p, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse(text))(t)
 	v, err := New(t.Context(), store, p, store.Transposed(), o)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	m, err := stream.NewFrom(v, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(stream.NewFrom(v, o))(t)
 	return v, m
 }
 

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // fenced returns a copy of s in memory of its own, between two pages that
@@ -18,15 +20,10 @@ func fenced[T any](t testing.TB, s []T, atEnd bool) []T {
 	page := os.Getpagesize()
 	size := len(s) * int(unsafe.Sizeof(*new(T)))
 	body := (size + page - 1) / page * page
-	mem, err := unix.Mmap(-1, 0, body+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mem := must.Get(unix.Mmap(-1, 0, body+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE))(t)
 	t.Cleanup(func() { unix.Munmap(mem) })
 	for _, fence := range [][]byte{mem[:page], mem[page+body:]} {
-		if err := unix.Mprotect(fence, unix.PROT_NONE); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.Mprotect(fence, unix.PROT_NONE))
 	}
 	at := page
 	if atEnd {
