@@ -66,9 +66,6 @@ func newInMemory(m *sparse.CSR, maxRows, maxNNZ int) *inMemory {
 			b.Val = append(b.Val, e.val)
 		}
 		b.RowPtr = append(b.RowPtr, uint32(len(b.Col)))
-	}
-	for i := range s.blocks {
-		b := &s.blocks[i]
 		s.largest.Rows = max(s.largest.Rows, int64(len(b.RowPtr)-1))
 		s.largest.NNZ = max(s.largest.NNZ, int64(len(b.Col)))
 	}

@@ -33,22 +33,20 @@ func (r *pass) complete(ctx context.Context, stages [][]Task, collect func(conte
 		if err == nil {
 			err = collect(ctx)
 		}
-		var stop *final
 		var bad *badPiece
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx) // a cancelled pass must never look like a failed one
-		case errors.As(err, &stop):
+		case errors.As(err, new(*final)):
 			return err
 		case errors.As(err, &bad):
 			if e := r.run.take(bad.name); e != nil {
 				return errors.Join(err, e)
 			}
 		}
-		var unmade *missing
-		if bad == nil && !errors.As(err, &unmade) {
+		if bad == nil && !errors.As(err, new(*missing)) {
 			return err // of the driver, such as a RowsOut that fails
 		}
 		if try == r.opt.Tries {

@@ -117,18 +117,16 @@ type refusal struct{ error }
 
 // kindOf is the kind of the error of a task.
 func kindOf(err error) Kind {
-	var budget *stream.BudgetError
-	var no refusal
 	switch {
 	case errors.Is(err, csr.ErrCorrupt):
 		return Corrupt
-	case errors.As(err, &budget):
+	case errors.As(err, new(*stream.BudgetError)):
 		return Memory
 	case errors.As(err, new(*view.ValueError)):
 		return Value
 	case errors.As(err, new(unseen)):
 		return Unseen
-	case errors.As(err, &no), errors.Is(err, csr.ErrVersion), errors.Is(err, csr.ErrNotStore):
+	case errors.As(err, new(refusal)), errors.Is(err, csr.ErrVersion), errors.Is(err, csr.ErrNotStore):
 		return Refused
 	}
 	return ""

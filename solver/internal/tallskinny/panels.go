@@ -58,13 +58,7 @@ func (p *Panels) Free() {
 }
 
 // Size returns the number of columns.
-func (p *Panels) Size() int {
-	if len(p.List) == 0 {
-		return 0
-	}
-	last := p.List[len(p.List)-1]
-	return last.at + last.X.Cols
-}
+func (p *Panels) Size() int { return Span(p.List).Columns() }
 
 // Take returns an n×cols block with any contents, to be filled and added.
 func (p *Panels) Take(cols int) *mat.Dense {
@@ -142,21 +136,12 @@ func (p *Panels) All() Span { return p.Span(0, p.Size()) }
 // Rotate makes V·Sᵀ for the rows of st the basis, which may be no more than its columns.
 // Chunk by chunk, they are read and what comes out is written in their place.
 func (p *Panels) Rotate(st blas64.General) {
-	old := p.List
-	size := p.Size()
-	p.List = nil
+	old, size := p.List, p.Size()
 	// New panels take the place of old ones of the same shape: rows are read
 	// before they are written.
-	free := slices.Clone(old)
+	p.Clear()
 	for at := 0; at < st.Rows; at += p.Wide {
-		i := slices.IndexFunc(free, func(b Piece) bool { return Width(b.Room) == p.Wide })
-		var room *mat.Dense
-		if i >= 0 {
-			room = free[i].Room
-			free = slices.Delete(free, i, i+1)
-		} else {
-			room = p.Take(p.Wide)
-		}
+		room := p.Take(p.Wide)
 		p.List = append(p.List, Piece{at, ColumnsOf(room.RawMatrix(), min(p.Wide, st.Rows-at)), room})
 	}
 	from, to := Span(old), Span(p.List)
@@ -175,9 +160,6 @@ func (p *Panels) Rotate(st blas64.General) {
 			SetRows(RowsOf(d.X, i, rows), ColumnsOf(ColumnsFrom(y, d.at), d.X.Cols))
 		}
 	})
-	for _, b := range free {
-		p.give(b.Room)
-	}
 }
 
 // Clear drops all columns.
