@@ -161,10 +161,7 @@ func TestGoesOn(t *testing.T) {
 func TestGoingOnWithinLimits(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 1, 5, 4, 3, 2, 1.5, 1)
 	set := solver.Settings{Rank: 4, Method: optimist{power.Iteration{}}}
-	full, err := solver.SVD(t.Context(), newDense(a), set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 	for limit := full.Stats.Passes - 40; limit < full.Stats.Passes+3; limit++ {
 		left := solver.NewDenseRows(30, 4)
 		set.MaxPasses, set.Left = limit, left

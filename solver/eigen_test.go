@@ -72,10 +72,7 @@ func TestEigenEnds(t *testing.T) {
 			}
 		}
 	}
-	full, err := solver.Eigen(t.Context(), solver.GramOf(newDense(a)), solver.Settings{Rank: 3, Method: gd.Descent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := must.Get(solver.Eigen(t.Context(), solver.GramOf(newDense(a)), solver.Settings{Rank: 3, Method: gd.Descent{}}))(t)
 	for _, at := range []int{1, 5, full.Stats.Passes} {
 		fault := errors.New("fault")
 		ctx, cancel := context.WithCancel(t.Context())

@@ -191,10 +191,7 @@ func TestEigenScale(t *testing.T) {
 	run := func(p int) (*solver.EigenResult, error) {
 		return solver.Eigen(t.Context(), solver.GramOf(newDense(times(a, p))), solver.Settings{Rank: 3})
 	}
-	want, err := run(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(run(0))(t)
 	for _, p := range []int{-490, -200, 200, 490} {
 		got, err := run(p)
 		if err != nil {

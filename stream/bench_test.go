@@ -48,10 +48,7 @@ func BenchmarkResidentPass(b *testing.B) {
 	src := ratingsLike()
 	for _, workers := range []int{1, 2} {
 		for _, l := range []int{1, 4, 16} {
-			m, err := NewFrom(src, Options{Workers: workers, Width: l})
-			if err != nil {
-				b.Fatal(err)
-			}
+			m := must.Get(NewFrom(src, Options{Workers: workers, Width: l}))(b)
 			x, y := randomDense(1, m.info.Cols, l), mat.NewDense(m.info.Cols, l, nil)
 			measure := func(name string, pass func() error) {
 				b.Run(fmt.Sprintf("%s/workers=%d/l=%d", name, workers, l), func(b *testing.B) {

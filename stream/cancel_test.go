@@ -56,10 +56,7 @@ func TestProductsEndWithTheirContext(t *testing.T) {
 		for _, workers := range []int{1, 3} {
 			space := &countingSpace{cancel: func() {}}
 			m := mustNew(t, src, Options{Workers: workers, Width: k, Rank: k, Space: space})
-			want, err := product(t.Context(), m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(product(t.Context(), m))(t)
 			all := space.windows
 			if all < 4 {
 				t.Fatalf("%s: %d windows only", name, all)

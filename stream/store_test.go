@@ -37,10 +37,7 @@ func ratings(rows, cols, perRow int) [][]csrtest.Entry {
 
 func product(t *testing.T, s *csr.Store, o stream.Options) []float64 {
 	t.Helper()
-	m, err := stream.New(s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(stream.New(s, o))(t)
 	x, y := mat.NewDense(m.Info().Cols, o.Width, nil), mat.NewDense(m.Info().Cols, o.Width, nil)
 	for i := range m.Info().Cols {
 		for j := range o.Width {
@@ -48,9 +45,7 @@ func product(t *testing.T, s *csr.Store, o stream.Options) []float64 {
 		}
 	}
 	for range 2 {
-		if _, err := m.Run(t.Context(), solver.Pass{X: x, Sum: y}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(m.Run(t.Context(), solver.Pass{X: x, Sum: y}))(t)
 	}
 	return y.RawMatrix().Data
 }
@@ -66,18 +61,13 @@ func TestStoreProducts(t *testing.T) {
 	want := product(t, oneShard, stream.Options{Width: 3, Workers: 1})
 
 	a := must.Get(oneShard.ToSparse())(t)
-	m, err := stream.FromSparse(a, stream.Options{Width: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(stream.FromSparse(a, stream.Options{Width: 3}))(t)
 	y := mat.NewDense(cols, 3, nil)
 	x := mat.NewDense(cols, 3, nil)
 	for i := range x.RawMatrix().Data {
 		x.RawMatrix().Data[i] = math.Sin(float64(1 + i))
 	}
-	if _, err := m.Run(t.Context(), solver.Pass{X: x, Sum: y}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(m.Run(t.Context(), solver.Pass{X: x, Sum: y}))(t)
 	if !slices.Equal(y.RawMatrix().Data, want) {
 		t.Error("the same matrix in memory and in a store gives different bits")
 	}
@@ -108,10 +98,7 @@ func TestTruncatedWhileMapped(t *testing.T) {
 			s := csrtest.Build(t, 300, ratings(6000, 300, 60), csr.CreateOptions{})
 			shard := filepath.Join(s.Path(), s.Manifest().Shards[0].Name)
 			must.Do(t, os.Truncate(shard, 4096))
-			m, err := stream.New(s, stream.Options{Workers: workers})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(stream.New(s, stream.Options{Workers: workers}))(t)
 			x := mat.NewDense(300, 1, nil)
 			if _, err := m.Run(t.Context(), solver.Pass{X: x, Sum: mat.NewDense(300, 1, nil)}); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(shard)+": block ") {
 				t.Fatalf("err = %v, want ErrCorrupt and where", err)
@@ -159,19 +146,14 @@ func BenchmarkPass(b *testing.B) {
 }
 
 func benchmarkApply(b *testing.B, s *csr.Store, o stream.Options) {
-	m, err := stream.New(s, o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	m := must.Get(stream.New(s, o))(b)
 	x, y := mat.NewDense(m.Info().Cols, o.Width, nil), mat.NewDense(m.Info().Cols, o.Width, nil)
 	x.Set(0, 0, 1)
 	if _, err := m.Run(b.Context(), solver.Pass{X: x, Sum: y}); err != nil { // what is resident is decoded now
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := m.Run(b.Context(), solver.Pass{X: x, Sum: y}); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(m.Run(b.Context(), solver.Pass{X: x, Sum: y}))(b)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(s.NNZ()), "ns/nnz")
 	b.ReportMetric(float64(s.Size())/float64(s.NNZ()), "bytes/nnz")

@@ -118,10 +118,7 @@ func (u *unreliable) Run(ctx context.Context, tasks []Task, answer func(Answer))
 func TestDamagedShard(t *testing.T) {
 	store, _ := manyBlocks(t)
 	shard := filepath.Join(store.Path(), store.Manifest().Shards[1].Name)
-	b, err := os.ReadFile(shard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(shard))(t)
 	b[len(b)/2] ^= 1
 	must.Do(t, os.WriteFile(shard, b, 0o666))
 	for _, e := range []Engine{&Local{Worker: &Worker{Workers: 1}}, processes(t, "")} {
@@ -171,10 +168,7 @@ func TestEarlierRun(t *testing.T) {
 	must.Do(t, os.Mkdir(left.dir, 0o777))
 	x := mat.NewDense(1, 2, []float64{1, 2})
 	must.Do(t, left.put("000001-x", x, 0, 1))
-	stale, err := os.ReadFile(left.path("000001-x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stale := must.Get(os.ReadFile(left.path("000001-x")))(t)
 	m := begin(t, store, Options{Shared: shared})
 	if _, err := os.Stat(left.dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("it is there")
@@ -269,9 +263,7 @@ func TestManyTasks(t *testing.T) {
 		o.PieceSize = 8
 		sum := mat.NewDense(tasks, 1, nil)
 		m := begin(t, store, o)
-		if _, err := m.Run(t.Context(), solver.Pass{X: solvertest.Random(tasks, 1, 1), Sum: sum}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(m.Run(t.Context(), solver.Pass{X: solvertest.Random(tasks, 1, 1), Sum: sum}))(t)
 		return sum, m.Stats()
 	}
 	ref, _ := run(Options{})

@@ -153,14 +153,10 @@ func TestLeftStaysAway(t *testing.T) {
 	fsys := &looking{FS: vfs.OS()}
 	m := begin(t, store, Options{FS: fsys})
 	left := m.Left()
-	if _, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Left: left, Seed: rand.Uint64(), Workers: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(solver.SVD(t.Context(), m, solver.Settings{Rank: k, Left: left, Seed: rand.Uint64(), Workers: 1}))(t)
 	a := must.Get(npy.Create(vfs.OS(), filepath.Join(t.TempDir(), "U.npy"), store.Rows(), int64(k)))(t)
 	must.Do(t, left.WriteTo(t.Context(), a))
-	if _, err := a.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(a.Finish())(t)
 	for _, name := range fsys.opened {
 		if strings.Contains(name, "-out-") {
 			t.Fatalf("%s is read by the driver", name)

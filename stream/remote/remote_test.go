@@ -125,10 +125,7 @@ func begin(t *testing.T, store *csr.Store, o Options) *Matrix {
 		o.Engine = &Local{Worker: &Worker{Workers: 1}}
 	}
 	o.Groups, o.Wait = max(o.Groups, 4), time.Millisecond
-	m, err := New(Subject{Store: store, Info: single(t, store).Info()}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(New(Subject{Store: store, Info: single(t, store).Info()}, o))(t)
 	t.Cleanup(func() {
 		if err := errors.Join(m.Close(), o.Engine.Close()); err != nil {
 			t.Error(err)
@@ -238,10 +235,7 @@ func TestView(t *testing.T) {
 	p := must.Get(view.Parse(text))(t)
 	v := must.Get(view.New(t.Context(), store, p, false, stream.Options{}))(t)
 	one := single(t, v)
-	ref, err := outcome(one)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ref := must.Get(outcome(one))(t)
 	for _, e := range []Engine{&Local{Worker: &Worker{Workers: 1}}, processes(t, ""), &unreliable{Local: Local{Worker: &Worker{Workers: 1}}, spoil: true}} {
 		m := must.Get(New(Subject{Store: store, View: v, Pipeline: text, Info: one.Info()}, Options{Engine: e, Shared: t.TempDir(), Groups: 3}))(t)
 		got, err := outcome(m)

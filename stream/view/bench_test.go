@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
@@ -22,10 +23,7 @@ func BenchmarkViews(b *testing.B) {
 		b.Skip("GDSVD_STORES is not set")
 	}
 	for _, path := range filepath.SplitList(paths) {
-		store, err := csr.Open(path, csr.OpenOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		store := must.Get(csr.Open(path, csr.OpenOptions{}))(b)
 		defer store.Close()
 		for _, name := range []string{"", "tfidf", "center=columns", "scale=columns", "recsys", "single-cell", "bm25", "bias=both", "ppmi"} {
 			src := stream.Source(store)
@@ -41,16 +39,11 @@ func BenchmarkViews(b *testing.B) {
 			}
 			for _, passes := range []string{"resident", "streaming"} {
 				for _, l := range []int{4, 16} {
-					m, err := stream.NewFrom(src, stream.Options{Workers: 1, Width: l, Once: passes == "streaming"})
-					if err != nil {
-						b.Fatal(err)
-					}
+					m := must.Get(stream.NewFrom(src, stream.Options{Workers: 1, Width: l, Once: passes == "streaming"}))(b)
 					x, y := mat.NewDense(int(store.Cols()), l, nil), mat.NewDense(int(store.Cols()), l, nil)
 					solver.Gaussian(x, 0, 1, 1)
 					product := func() {
-						if _, err := m.Run(b.Context(), solver.Pass{X: x, Sum: y}); err != nil {
-							b.Fatal(err)
-						}
+						must.Get(m.Run(b.Context(), solver.Pass{X: x, Sum: y}))(b)
 					}
 					product() // reads the store
 					b.Run(fmt.Sprintf("%s/%s/%s/l=%d", filepath.Base(path), name, passes, l), func(b *testing.B) {

@@ -25,10 +25,7 @@ import (
 // table reads the lines of a file of numbers, without what is no number.
 func table(t *testing.T, path, separators string) (lines [][]float64) {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(path))(t)
 	if strings.HasSuffix(path, ".gz") {
 		z, err := gzip.NewReader(bytes.NewReader(b))
 		if err != nil {
@@ -118,10 +115,7 @@ func TestRealData(t *testing.T) {
 		{"a9a", adults, []string{"lsi", "pca-scaled", "laplacian=3", "normalize=columns,max · weight=rows,norm:-1"}},
 	} {
 		for i, text := range c.views {
-			p, err := Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Parse(text))(t)
 			transposed := i%2 == 1
 			want := mat.Matrix(reference(p, c.a))
 			store := stored(t, c.a, transposed)
@@ -135,9 +129,7 @@ func TestRealData(t *testing.T) {
 			bx.Mul(want, x)
 			gx.Mul(want.T(), &bx)
 			w, y := mat.NewDense(rows, 6, nil), mat.NewDense(cols, 6, nil)
-			if _, err := m.Run(t.Context(), solver.Pass{X: x, RowsOut: solver.Rows{Block: w}, Sum: y}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(m.Run(t.Context(), solver.Pass{X: x, RowsOut: solver.Rows{Block: w}, Sum: y}))(t)
 			if e, f := relative(w, &bx), relative(y, &gx); !(e < 1e-12) || !(f < 1e-12) {
 				t.Errorf("%s, %s: B·X is off by %g, BᵀB·X by %g", c.name, text, e, f)
 			}

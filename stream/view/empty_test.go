@@ -35,10 +35,7 @@ func TestMatrixWithoutEntries(t *testing.T) {
 			want.Apply(func(int, int, float64) float64 { return 0.2236067977499790 }, want)
 		}
 		for text, a := range map[string]*mat.Dense{step: none, "binary>=9 · " + step: some} {
-			p, err := Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Parse(text))(t)
 			for _, transposed := range []bool{false, true} {
 				v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
 				if err != nil {

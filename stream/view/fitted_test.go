@@ -143,10 +143,7 @@ func TestFittedRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, columns := range []bool{false, true} {
-		f, err := Fit(p[:2], 9, 9, columns, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Fit(p[:2], 9, 9, columns, nil))(t)
 		var e *ValueError
 		if _, err := lineOf(f, 4, []float64{1, 0, -2, 3}); !errors.As(err, &e) || e.Makes != "log1p makes -4" || e.Row != 4 && !columns || e.Col != 4 && columns {
 			t.Errorf("%v", err)

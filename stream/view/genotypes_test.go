@@ -61,10 +61,7 @@ func TestMissingEntries(t *testing.T) {
 	}
 	compared := 0
 	for _, text := range texts {
-		p, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Parse(text))(t)
 		a := genotypes(r, 1+r.IntN(30), 1+r.IntN(30))
 		want, refused := referenceOrError(p, withNaN(a))
 		if refused != nil {
@@ -120,10 +117,7 @@ func TestMonomorphic(t *testing.T) {
 
 // What is no count of alleles is refused with its place.
 func TestNoGenotype(t *testing.T) {
-	p, err := Parse("patterson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse("patterson"))(t)
 	for _, bad := range []float64{2.5, -1, 3} {
 		a := denseOf([][]float64{{1, 2, 0}, {0, 1, bad}})
 		for _, transposed := range []bool{false, true} {
@@ -156,10 +150,7 @@ func TestImputes(t *testing.T) {
 func TestMissingEntriesOfRanges(t *testing.T) {
 	a := genotypes(rand.New(rand.NewPCG(7, 9)), 12000, 40)
 	for _, text := range []string{"impute=mean · center=columns", "patterson"} {
-		p, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Parse(text))(t)
 		for _, transposed := range []bool{false, true} {
 			src := unknown{csrtest.FromDense(t, a, csr.CreateOptions{Transposed: transposed})}
 			whole := must.Get(New(t.Context(), src, p, transposed, stream.Options{}))(t)

@@ -404,10 +404,7 @@ func TestCentredMasks(t *testing.T) {
 func TestResolve(t *testing.T) {
 	kept := []bool{true, false, true}
 	p := resolved(t, "log1p · keep=columns,some · pca", kept)
-	again, err := Parse(p.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Parse(p.String()))(t)
 	for _, other := range [][]bool{kept, {true, true, true}, {true, false, true, false}} {
 		q, err := again.Resolve(func(step int, file string) (*Mask, error) {
 			if step != 1 || file != "" {

@@ -103,10 +103,7 @@ func TestRandomPipelines(t *testing.T) {
 				refused++
 				return
 			}
-			m, err := stream.NewFrom(v, stream.Options{Workers: 2, Width: 50})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(stream.NewFrom(v, stream.Options{Workers: 2, Width: 50}))(t)
 			if e := relative(dense(t, m, transposed), want); !(e < 1e-12) && mat.Norm(want, 2) > 1e-12 {
 				t.Errorf("off by %g", e)
 			}
@@ -122,9 +119,7 @@ func TestRandomPipelines(t *testing.T) {
 			bx.Mul(want, x)
 			gx.Mul(want.T(), &bx)
 			got := mat.NewDense(cols, 5, nil)
-			if _, err := m.Run(t.Context(), solver.Pass{X: x, Sum: got}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(m.Run(t.Context(), solver.Pass{X: x, Sum: got}))(t)
 			if e := relative(got, &gx); !(e < 1e-12) && mat.Norm(&gx, 2) > 1e-12 {
 				t.Errorf("BᵀB·X is off by %g", e)
 			}
@@ -342,10 +337,7 @@ func TestPearsonRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	p, err := Parse("pearson=inf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse("pearson=inf"))(t)
 	for _, transposed := range []bool{false, true} {
 		_, err := New(t.Context(), inMemory(denseOf([][]float64{{50, 0}, {0, 50}}), transposed), p, transposed, stream.Options{})
 		if err == nil || !strings.Contains(err.Error(), "the largest expected count, of the row and the column with the largest sums, is 25; clip:none clips none, and clip:5 no zeros") {
@@ -570,9 +562,7 @@ func TestSameBits(t *testing.T) {
 		for _, o := range []stream.Options{{Workers: 1, Width: 4}, {Workers: 5, Width: 4}, {Workers: 2, Width: 4, Memory: 64 << 20}, {Workers: 1, Width: 4, Memory: 36 << 20}} {
 			_, m := matrixOf(t, store, text, o)
 			y := mat.NewDense(40, 4, nil)
-			if _, err := m.Run(t.Context(), solver.Pass{X: x, Sum: y}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(m.Run(t.Context(), solver.Pass{X: x, Sum: y}))(t)
 			if want == nil {
 				want, norm = y.RawMatrix().Data, m.Info().Norm
 			}

@@ -145,10 +145,7 @@ func TestSample(t *testing.T) {
 				continue
 			}
 			const most = 3
-			lines, err := v.FirstRows(t.Context(), stream.Options{Workers: 2}, 4, most)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lines := must.Get(v.FirstRows(t.Context(), stream.Options{Workers: 2}, 4, most))(t)
 			var first []int
 			for i, x := range rowsOfDense(pattern) {
 				if sumOf(x, nonzero) > 0 && len(first) < 4 {

@@ -73,9 +73,7 @@ func dense(t testing.TB, m *stream.Matrix, transposed bool) *mat.Dense {
 		one.Set(i, i, 1)
 	}
 	b := mat.NewDense(int(m.Info().Rows), n, nil)
-	if _, err := m.Run(t.Context(), solver.Pass{X: one, RowsOut: solver.Rows{Block: b}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(m.Run(t.Context(), solver.Pass{X: one, RowsOut: solver.Rows{Block: b}}))(t)
 	if transposed {
 		return mat.DenseCopyOf(b.T())
 	}
