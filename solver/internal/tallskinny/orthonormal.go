@@ -96,18 +96,9 @@ func (q *BlockQR) Ready(y blas64.General) {
 }
 
 func orthonormal(gram blas64.General) bool {
-	limit := enough * math.Sqrt(float64(gram.Rows))
-	for i := range gram.Rows {
-		for j, v := range gram.Data[i*gram.Stride:][:i+1] {
-			if i == j {
-				v--
-			}
-			if !(math.Abs(v) <= limit) {
-				return false
-			}
-		}
-	}
-	return true
+	var g mat.Dense
+	g.SetRawMatrix(gram)
+	return Orthogonality(&g) <= enough*math.Sqrt(float64(gram.Rows))
 }
 
 // Dimension returns that of the space there is to work in.
