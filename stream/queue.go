@@ -188,6 +188,18 @@ func (t *sequencer) leave(i int) {
 	t.moved.Broadcast()
 }
 
+// inTurn calls f when it is i's turn, and lets the next of i's lane in unless that fails.
+func (t *sequencer) inTurn(i int, f func() error) error {
+	if !t.enter(i) {
+		return context.Canceled // the pass has failed; eachTask returns the reason
+	}
+	err := f()
+	if err == nil {
+		t.leave(i)
+	}
+	return err
+}
+
 // entered tells whether a caller has been let in.
 func (t *sequencer) entered() bool { return t.next[0].Load() > 0 }
 

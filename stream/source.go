@@ -147,13 +147,6 @@ func Scan(ctx context.Context, src Source, o Options, compute, add func(worker i
 		if err := compute(worker, &u.block); err != nil {
 			return err
 		}
-		if !turn.enter(u.i) {
-			return context.Canceled // the pass has failed; eachTask returns the reason
-		}
-		err := add(worker, &u.block)
-		if err == nil {
-			turn.leave(u.i)
-		}
-		return err
+		return turn.inTurn(u.i, func() error { return add(worker, &u.block) })
 	})
 }

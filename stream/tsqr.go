@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -147,16 +146,14 @@ func (f *factors) add(worker, i int, w []float64) error {
 		clear(r)
 		panel.AddCross(own.gram(), rows, rows)
 	}
-	if !f.turn.enter(i) {
-		return context.Canceled // the pass has failed; eachTask returns the reason
-	}
-	if f.exact {
-		f.total.add(r)
-	} else {
-		floats.Add(f.total.gram().Data, r)
-	}
-	f.turn.leave(i)
-	return nil
+	return f.turn.inTurn(i, func() error {
+		if f.exact {
+			f.total.add(r)
+		} else {
+			floats.Add(f.total.gram().Data, r)
+		}
+		return nil
+	})
 }
 
 // r sets dst to R, and reports whether it is good enough.

@@ -1,8 +1,6 @@
 package stream
 
 import (
-	"context"
-
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -134,19 +132,15 @@ func (r *reading) exchange(worker int, u *task, y []float64) (z []float64, err e
 	if in == nil && out == nil {
 		return z, nil
 	}
-	if !r.turn.enter(u.i) {
-		return nil, context.Canceled // the pass has failed; eachTask returns the reason
-	}
-	if b.Rows() > 0 && in != nil {
-		err = in(b.FirstRow, mat.NewDense(b.Rows(), r.l, z))
-	}
-	if b.Rows() > 0 && out != nil && err == nil {
-		err = out(b.FirstRow, mat.NewDense(b.Rows(), r.l, y))
-	}
-	if err == nil {
-		r.turn.leave(u.i)
-	}
-	return z, err
+	return z, r.turn.inTurn(u.i, func() (err error) {
+		if b.Rows() > 0 && in != nil {
+			err = in(b.FirstRow, mat.NewDense(b.Rows(), r.l, z))
+		}
+		if b.Rows() > 0 && out != nil && err == nil {
+			err = out(b.FirstRow, mat.NewDense(b.Rows(), r.l, y))
+		}
+		return err
+	})
 }
 
 // evict says that rows of a task that lie in the Space need not stay in memory.
@@ -276,22 +270,19 @@ func (a *accumulator) transposed(worker int, u *task, w []float64) error {
 // inTurn calls f on the sums of task i's lane when all earlier tasks of the
 // lane have been added to the stripe.
 func (a *accumulator) inTurn(stripe, i int, f func(y []float64)) error {
-	turn := a.turns[stripe]
-	if !turn.enter(i) {
-		return context.Canceled // the pass has failed; eachTask returns the reason
-	}
-	y := a.lane[i%len(a.lane)]
-	if stripe == 0 && i < len(a.lane) {
-		clear(y) // the first of its lane
-		if a.m.sides != nil {
-			for _, g := range a.low[i] {
-				clear(g)
+	return a.turns[stripe].inTurn(i, func() error {
+		y := a.lane[i%len(a.lane)]
+		if stripe == 0 && i < len(a.lane) {
+			clear(y) // the first of its lane
+			if a.m.sides != nil {
+				for _, g := range a.low[i] {
+					clear(g)
+				}
 			}
 		}
-	}
-	f(y)
-	turn.leave(i)
-	return nil
+		f(y)
+		return nil
+	})
 }
 
 // addLow adds PᵀY of all lanes to that of the first, in order.

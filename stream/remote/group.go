@@ -54,10 +54,7 @@ func (g *group) begin(before *group) (err error) {
 		if g.out, err = g.create(g.Out); err != nil {
 			return err
 		}
-		g.pass.RowsOut.Func = func(_ int64, rows *mat.Dense) error {
-			n, _ := rows.Dims()
-			return g.out.rows(rows, 0, n)
-		}
+		g.pass.RowsOut.Func = g.out.all
 	}
 	if g.R != "" {
 		g.pass.R = mat.NewDense(l, l, nil)

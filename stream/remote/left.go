@@ -230,26 +230,22 @@ func (w *Worker) turn(ctx context.Context, f folder, t Task) error {
 	in := rowReader{folder: f, name: t.In, numbers: int64(t.Rows) * int64(t.Columns)}
 	defer in.close()
 	rows := solver.LeftRows{First: t.Turn.First, N: int64(t.Rows), K: t.Columns, Read: in.read}
-	var out *writer
-	if s.Keep {
-		var err error
-		if out, err = f.create(t.Out); err != nil {
-			return err
+	var sums *solver.LeftSums
+	over := func(out *writer) (err error) {
+		if out != nil {
+			rows.Write = out.all
 		}
-		defer out.discard()
-		rows.Write = func(_ int64, x *mat.Dense) error {
-			n, _ := x.Dims()
-			return out.rows(x, 0, n)
-		}
-	}
-	sums, err := s.Over(ctx, w.Workers, rows)
-	if err != nil {
+		sums, err = s.Over(ctx, w.Workers, rows)
 		return err
 	}
+	var err error
 	if s.Keep {
-		if err := out.commit(); err != nil {
-			return err
-		}
+		err = f.make(t.Out, over)
+	} else {
+		err = over(nil)
+	}
+	if err != nil {
+		return err
 	}
 	for _, name := range t.Sum {
 		err = errors.Join(err, f.putNumbers(name, numbersIn(sums)))

@@ -172,8 +172,7 @@ func (r *pass) putInputs(ctx context.Context) error {
 					if err := r.want.RowsIn.Func(first, rows); err != nil {
 						return err
 					}
-					n, _ := rows.Dims()
-					return w.rows(rows, 0, n)
+					return w.all(first, rows)
 				})
 			})
 		})

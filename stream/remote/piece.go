@@ -106,6 +106,12 @@ func (w *writer) rows(x *mat.Dense, from, to int) error {
 	return nil
 }
 
+// all writes the rows of x, of whichever number the first one is.
+func (w *writer) all(_ int64, x *mat.Dense) error {
+	n, _ := x.Dims()
+	return w.rows(x, 0, n)
+}
+
 func (w *writer) commit() error {
 	err := w.flush()
 	if err == nil {
