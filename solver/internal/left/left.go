@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
@@ -151,7 +150,11 @@ func completionStep(gram *mat.Dense, rank int, scale bool) *mat.Dense {
 }
 
 func identity(k int) *mat.Dense {
-	return mat.DenseCopyOf(mat.NewDiagDense(k, slices.Repeat([]float64{1}, k)))
+	t := mat.NewDense(k, k, nil)
+	for i := range k {
+		t.Set(i, i, 1)
+	}
+	return t
 }
 
 // inverseRoot sets x to a matrix with xᵀ s x = I, up to directions in which s
