@@ -92,7 +92,7 @@ func TestNoCliffs(t *testing.T) {
 	}
 }
 
-// What a view takes to make values anew is part of what a pass takes that keeps nothing: less with a table for each row than
+// What a view takes to make values anew is part of the forecast of passes that keep nothing: less with a table for each row than
 // for each entry, nothing where values stay as they are.
 func TestViewsTakeTime(t *testing.T) {
 	total := func(coding csr.Coding, pipeline string) float64 {
@@ -106,7 +106,7 @@ func TestViewsTakeTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		problem := task.problem(func(method.Method) cost.Room { return cost.Room{Fits: true} })
-		return cost.EstimateOf(problem, cost.Reference(), lanczos.Krylov{Columns: 8}).Total.Seconds()
+		return cost.EstimateOf(problem, task.machine(), lanczos.Krylov{Columns: 8}).Total.Seconds()
 	}
 	plain := total(csr.Integer, "center=columns")
 	rows := total(csr.Integer, "normalize=rows,total:10000 | log1p | center=columns")

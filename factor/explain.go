@@ -147,7 +147,7 @@ func newEstimate(e cost.Estimate) Estimate {
 type Speed struct {
 	Seconds   float64   `json:"seconds"`             // seconds that the measurement took
 	Bandwidth float64   `json:"bandwidth,omitempty"` // bytes read per second; absent if reading takes no time
-	Decode    float64   `json:"decode"`              // nanoseconds to decode an entry
+	Decode    float64   `json:"decode"`              // nanoseconds to decode an entry and to make its value as the view does
 	Widths    []int     `json:"widths"`              // widths, in columns, of the products that were measured
 	Multiply  []float64 `json:"multiply"`            // nanoseconds per entry of a product, one number for each of `widths`
 }
@@ -184,7 +184,8 @@ func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Sp
 	here = here.Adjusted(t.store.Cols(), widths, probe.Multiply)
 	speed := &Speed{Widths: widths, Multiply: probe.Multiply}
 	if !planned { // what inventing blocks has taken tells nothing
-		here.Decode, speed.Bandwidth = probe.Decode, probe.Bandwidth
+		here.Decode += probe.Decode - cost.Reference().Decode
+		speed.Bandwidth = probe.Bandwidth
 		here.Bandwidth = cmp.Or(probe.Bandwidth, here.Bandwidth) // what was looked at may have been in memory
 	}
 	speed.Seconds, speed.Decode = time.Since(start).Seconds(), here.Decode
@@ -228,9 +229,13 @@ func (s invented) DecodeBlock(i int, dst *csr.Block) error {
 func (s invented) Prefetch(int, int) {}
 func (s invented) Release(int, int)  {}
 
+// machine is the Reference with the workers of the run, which make the values of a view anew whenever they decode them.
 func (t *task) machine() cost.Machine {
 	m := cost.Reference()
 	m.Workers = t.Workers
+	if t.view != nil {
+		m.Decode += t.view.Remake()
+	}
 	return m
 }
 

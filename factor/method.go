@@ -237,9 +237,6 @@ func (t *task) problem(room func(method.Method) cost.Room) cost.Problem {
 		Workload: solver.Settings{Rank: t.Rank, Energy: t.Energy, Operator: t.Operator, Which: t.Which, Stop: t.Stop, Tol: t.Tol}.Workload(info),
 		Rows:     t.store.Rows(), Columns: t.store.Cols(), NNZ: t.store.NNZ(), Methods: t.Methods, Room: room,
 	}
-	if t.view != nil {
-		p.Remake = t.view.Remake()
-	}
 	if t.Remote != nil {
 		p.Pass, p.Column = t.PassCost.Seconds(), remote.ColumnCost(t.store.Cols()).Seconds()
 	}

@@ -21,7 +21,6 @@ type Problem struct {
 	// Encoded is what a pass reads if nothing is kept, in bytes; 0: the matrix is in
 	// memory as it is.
 	Encoded int64
-	Remake  float64 // nanoseconds of a worker for an entry that is decoded, beside Machine.Decode: what a view takes
 	// Room says what a method leaves of the memory. It must be a function of the
 	// method and of the memory alone. Nil means that there is room for everything.
 	Room    func(method.Method) Room
@@ -229,7 +228,7 @@ func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
 		if p.Encoded == 0 {
 			return 0
 		}
-		return nano * share * float64(p.NNZ) * (m.Decode + p.Remake) / workers
+		return nano * share * float64(p.NNZ) * m.Decode / workers
 	}
 	again := 0.0
 	if !e.Cached {
