@@ -184,8 +184,7 @@ func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Sp
 	here = here.Adjusted(t.store.Cols(), widths, probe.Multiply)
 	speed := &Speed{Widths: widths, Multiply: probe.Multiply}
 	if !planned { // what inventing blocks has taken tells nothing
-		here.Decode += probe.Decode - cost.Reference().Decode
-		speed.Bandwidth = probe.Bandwidth
+		here.Decode, speed.Bandwidth = probe.Decode+t.remake(), probe.Bandwidth
 		here.Bandwidth = cmp.Or(probe.Bandwidth, here.Bandwidth) // what was looked at may have been in memory
 	}
 	speed.Seconds, speed.Decode = time.Since(start).Seconds(), here.Decode
@@ -229,13 +228,19 @@ func (s invented) DecodeBlock(i int, dst *csr.Block) error {
 func (s invented) Prefetch(int, int) {}
 func (s invented) Release(int, int)  {}
 
-// machine is the Reference with the workers of the run, which make the values of a view anew whenever they decode them.
+// remake is the nanoseconds for a value that is made anew whenever its block is decoded: of a view.
+func (t *task) remake() float64 {
+	if t.view == nil {
+		return 0
+	}
+	return t.view.Remake()
+}
+
+// machine is the Reference with the workers of the run.
 func (t *task) machine() cost.Machine {
 	m := cost.Reference()
 	m.Workers = t.Workers
-	if t.view != nil {
-		m.Decode += t.view.Remake()
-	}
+	m.Decode += t.remake()
 	return m
 }
 

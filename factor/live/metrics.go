@@ -112,8 +112,7 @@ func Metrics(runs []*State) []byte {
 	}
 	for _, s := range runs {
 		for _, status := range Statuses() {
-			is := one(status == s.Status)
-			fmt.Fprintf(&b, "gdsvd_run_status{run=%s,status=%s} %g\n", label(s.Name), label(string(status)), is)
+			fmt.Fprintf(&b, "gdsvd_run_status{run=%s,status=%s} %g\n", label(s.Name), label(string(status)), one(status == s.Status))
 		}
 	}
 	for _, m := range metrics() {

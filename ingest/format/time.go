@@ -138,7 +138,10 @@ func parseISO(b []byte) (Time, bool) {
 		zone = s.zone()
 	}
 	leap := sec == 60 && minute == 59 // a leap second is the second behind it
-	if s.bad || len(s.rest) > 0 || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || sec > 59 && !leap || !isDay(year, month, day) {
+	if s.bad || len(s.rest) > 0 || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || sec > 59 && !leap {
+		return 0, false
+	}
+	if !isDay(year, month, day) {
 		return 0, false
 	}
 	t := time.Date(year, time.Month(month), day, hour, minute, sec, 0, time.UTC)

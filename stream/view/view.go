@@ -187,7 +187,8 @@ func (v *View) Terms() float64 { return v.terms }
 func (v *View) Norm() (float64, int) { return v.norm, 0 }
 func (v *View) anew() bool           { return v.store > v.lead }
 
-// Remake is about how many nanoseconds a worker takes to make the value of an entry anew (medians of three stores).
+// Remake is about how many nanoseconds a worker takes to make the value of an entry anew, as measured
+// on ratings, counts and images: a step takes 0.5 to 0.8 with a table for each row, else 2 to 5, or 12 to 25 where it calls a function.
 func (v *View) Remake() (nanos float64) {
 	most := v.src.MaxBlock()
 	tables := v.byRow && int64(v.used)*most.Rows <= most.NNZ

@@ -216,7 +216,7 @@ func (t *table) unassigned(values []int, count bool) error {
 	switch {
 	case len(cols) >= 2 && len(value) > 0:
 	case Known(t.names):
-		return fmt.Errorf("%w: the columns that are users and items by name hold no ids (with --columns it is said why, or others are chosen)", format.ErrHeader)
+		return fmt.Errorf("%w: the columns that are users and items by name hold no ids (--columns chooses others, or says why these are none)", format.ErrHeader)
 	default:
 		return fmt.Errorf("%w: the names of columns tell neither users nor items (--columns says which they are)", format.ErrHeader)
 	}

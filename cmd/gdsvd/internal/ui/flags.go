@@ -1,12 +1,8 @@
 package ui
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -16,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gdsvd/gdsvd/internal/memory"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // FlagError says what is wrong with a flag on the command line.
@@ -172,208 +167,6 @@ func CheckShared(cmd *cobra.Command) error {
 		return Usagef(cmd, "--checkpoint-every %v: want a time, or 0 for never", every)
 	}
 	return nil
-}
-
-// maxConfig is the size in bytes up to which a configuration file is read.
-const maxConfig = 1 << 20
-
-// Standing are the flags that are not given but set, by name, and where: by a variable of the environment or a file.
-type Standing map[string]standing
-
-type standing struct {
-	flag   *pflag.Flag
-	source string
-}
-
-// ReadEnvironment sets the flags that are not given and have a variable. An empty variable is none.
-func (s Standing) ReadEnvironment(cmd *cobra.Command) error {
-	var wrong error
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		variable := Variable(f.Name)
-		value := os.Getenv(variable)
-		if value == "" || f.Changed || !Settable(f) || wrong != nil {
-			return
-		}
-		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			wrong = FlagError(cmd, fmt.Errorf("%s: %w", variable, err))
-			return
-		}
-		s[f.Name] = standing{f, variable}
-	})
-	return wrong
-}
-
-// ReadConfig sets the flags that the file of --config names and neither the command
-// line nor the environment does. One file may serve several commands: a key that only another
-// command knows is passed over, a key that none knows is refused.
-func (s Standing) ReadConfig(cmd *cobra.Command, fsys vfs.FS, file string) error {
-	if file == "" {
-		if cmd.Flags().Changed("config") {
-			return Usagef(cmd, "--config: the name of the FILE is empty")
-		}
-		return nil
-	}
-	data, err := vfs.ReadFile(fsys, file, maxConfig)
-	if err != nil {
-		return Usagef(cmd, "read configuration: %w", err)
-	}
-	values, err := parseConfig(data)
-	if err != nil {
-		return Usagef(cmd, "read configuration %s: %w", file, err)
-	}
-	known := Flags(cmd.Root())
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if known[key] == nil || key == "config" {
-			return Usagef(cmd, "read configuration %s: unknown key %q: keys are the long names of flags", file, key)
-		}
-		flag := cmd.Flags().Lookup(key)
-		if flag == nil || flag.Changed {
-			continue
-		}
-		if err := cmd.Flags().Set(key, values[key]); err != nil {
-			return FlagError(cmd, fmt.Errorf("read configuration %s: %w", file, err))
-		}
-		s[key] = standing{flag, "configuration " + file}
-	}
-	return nil
-}
-
-// Whose says where the flags that a message names have been set, if not on the command line.
-func (s Standing) Whose(message string) string {
-	var told string
-	words := strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune(" :;,()\"", r) })
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		f := s[name]
-		if slices.Contains(words, "--"+name) || f.flag.Shorthand != "" && slices.Contains(words, "-"+f.flag.Shorthand) {
-			told += fmt.Sprintf("; --%s is set by %s", name, f.source)
-		}
-	}
-	return told
-}
-
-// parseConfig reads a JSON object of texts, numbers, truth values and lists of them as the values of flags.
-func parseConfig(data []byte) (map[string]string, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber() // a number reaches its flag as it was written
-	var object map[string]any
-	if err := d.Decode(&object); err != nil {
-		return nil, fmt.Errorf("want one JSON object: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("want one JSON object and nothing after it")
-	}
-	values := map[string]string{}
-	for key, v := range object {
-		text, err := flagText(v)
-		if err != nil {
-			return nil, fmt.Errorf("key %q: %w", key, err)
-		}
-		values[key] = text
-	}
-	return values, nil
-}
-
-func flagText(v any) (string, error) {
-	switch v := v.(type) {
-	case string:
-		return v, nil
-	case json.Number, bool:
-		return fmt.Sprint(v), nil
-	case []any:
-		var parts []string
-		for _, e := range v {
-			part, err := flagText(e)
-			if err != nil {
-				return "", err
-			}
-			parts = append(parts, part)
-		}
-		return strings.Join(parts, ","), nil
-	default:
-		return "", errors.New("want a text, a number, true, false or a list of them")
-	}
-}
-
-const variablePrefix = "GDSVD_"
-
-// Variable is the environment variable that sets a flag.
-func Variable(flag string) string {
-	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-// Settable reports whether the environment and configuration files can set a flag: those that
-// end the command at once can only be given.
-func Settable(f *pflag.Flag) bool { return f.Name != "help" && f.Name != "version" }
-
-// Flags returns the flags of a command and of those below it, by their names, that can be set.
-// A name means the same in all commands.
-func Flags(cmd *cobra.Command) map[string]*pflag.Flag {
-	flags := map[string]*pflag.Flag{}
-	var add func(*cobra.Command)
-	add = func(cmd *cobra.Command) {
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if Settable(f) {
-				flags[f.Name] = f
-			}
-		})
-		for _, c := range cmd.Commands() {
-			if c.Name() != "completion" && c.Name() != "help" {
-				add(c)
-			}
-		}
-	}
-	add(cmd)
-	return flags
-}
-
-// otherVariables mean something to the benchmarks and to the Python package, none of them a flag.
-const otherVariables = " GDSVD_STORES GDSVD_DATA GDSVD_BINARY GDSVD_PYTHON "
-
-// Misspelt finds in an environment the variables that are no flag's and look as if they were meant
-// to be, and what each may have meant.
-func Misspelt(environ []string, flags map[string]*pflag.Flag) (said []string, meant []string) {
-	names := slices.Sorted(maps.Keys(flags))
-	for _, line := range slices.Sorted(slices.Values(environ)) {
-		name, _, _ := strings.Cut(line, "=")
-		rest, ours := strings.CutPrefix(name, variablePrefix)
-		if !ours || rest == "" || strings.Contains(otherVariables, " "+name+" ") {
-			continue
-		}
-		best, least := "", min(2, len(rest)/3)+1
-		for _, flag := range names {
-			d := edits(name, Variable(flag))
-			if d > 0 && strings.EqualFold(flags[flag].Shorthand, rest) {
-				best, least = Variable(flag), 1
-			} else if d < least {
-				best, least = Variable(flag), d
-			}
-		}
-		if best != "" && least > 0 {
-			said, meant = append(said, name), append(meant, best)
-		}
-	}
-	return said, meant
-}
-
-// edits is the number of letters to insert, delete or replace that makes b of a (Levenshtein 1966).
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
-				change++
-			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // AsksForJSON looks for --json on a command line that was not understood as a whole.
