@@ -186,7 +186,8 @@ func (q *BlockQR) oneByOne(y blas64.General, v Span, least float64) *mat.Dense {
 				r.Set(i, j, r.At(i, j)+ci)
 			}
 		}
-		if norm := q.Arena.Norm2(x); norm > least && norm > 1e-10*size {
+		// Less than that is rounding. More belongs to R: a recurrence without it says that there is nothing where there is something.
+		if norm := q.Arena.Norm2(x); norm > max(least, DropFactor*Epsilon*size) {
 			r.Set(j, j, norm)
 			q.Arena.Normalise(x, x)
 			// What is left may be short compared with what was taken away.
