@@ -123,7 +123,7 @@ func printProjection(out *show.Printer, p *foldin.Projection) {
 		out.Printf("\n")
 	}
 	if s := p.Shrinkage; s != nil {
-		out.Printf("%s of the matrix that are missing count as their means: scores are about %.3g to %.3g times what all %s would make them, by component\n", other, slices.Min(s), slices.Max(s), other)
+		out.Printf("%s of the matrix that are missing count as their means: scores are about %.3g to %.3g times as far from the mean as all %s would make them, by component\n", other, slices.Min(s), slices.Max(s), other)
 	}
 }
 

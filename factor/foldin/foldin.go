@@ -14,8 +14,8 @@
 // rows with if the view weights columns.
 //
 // Columns of the store are those of the matrix with the same ids. Others are left out, and counted; more of them than known
-// ones are an error. Columns that the store does not have are entries of 0; where the view has means for what is missing, as patterson
-// has, they add nothing to x, which is nearer to 0 for that: Projection says how much.
+// ones are an error. Columns that the store does not have are entries of 0; where the view has means for what is missing, as patterson and
+// impute=mean have, they are missing in each row, and x is nearer to the mean for that: Projection says how much.
 package foldin
 
 import (
@@ -88,7 +88,7 @@ type projecting struct {
 	n       int64    // numbers of a line, and rows of vectors
 	place   []uint32 // row of vectors for each column of the store
 	ordered bool     // these ascend
-	absent  []bool   // rows of vectors that no column of the store has, if these are 0 rather than entries of 0; else nil
+	absent  []uint32 // rows of vectors that no column of the store has, if these are missing rather than entries of 0
 	missing float64  // the value of missing entries in the store
 	some    bool     // there are such entries
 
@@ -221,14 +221,19 @@ func (p *projecting) fit(ctx context.Context) error {
 	if p.missing, p.some = p.store.Missing(); p.some && !steps.Imputes() {
 		return p.store.NoMissing()
 	}
-	if steps.AbsentIsZero() && p.Known < p.n {
+	if steps.ImputesMeans() && p.Known < p.n {
 		if p.o.Columns {
 			return fmt.Errorf("%d of %d rows of %s are not in %s: new columns of %s are of all its rows", p.n-p.Known, p.n, p.result.Dir(), p.store.Path(), steps)
 		}
-		p.absent = slices.Repeat([]bool{true}, int(p.n))
+		there := make([]bool, p.n)
 		for _, at := range p.place {
 			if at != nowhere {
-				p.absent[at] = false
+				there[at] = true
+			}
+		}
+		for j, is := range there {
+			if !is {
+				p.absent = append(p.absent, uint32(j))
 			}
 		}
 	}

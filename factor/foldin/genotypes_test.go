@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -138,6 +139,71 @@ func TestGenotypes(t *testing.T) {
 	some := g.Slice(0, n-1, 0, m).(*mat.Dense)
 	if _, err := foldin.Project(t.Context(), res, alleles(t, some, ids, false), foldin.Options{Dir: filepath.Join(t.TempDir(), "x"), Columns: true}); err == nil || !strings.Contains(err.Error(), "1 of 30 rows") {
 		t.Errorf("variants of other samples: %v", err)
+	}
+}
+
+// Variants that were not measured in new samples are missing in each, and no counts of 0, whatever the steps make of means.
+func TestImputedSamples(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	const n, m, fresh, k = 25, 12, 6, 3
+	ids, means := make([]string, m), make([]float64, m)
+	g, other := mat.NewDense(n, m, nil), mat.NewDense(fresh, m, nil)
+	for j := range m {
+		ids[j] = fmt.Sprintf("rs%02d", j)
+		known := 0.0
+		for i := range n {
+			g.Set(i, j, []float64{0, 1, 2, math.NaN()}[r.IntN(4)])
+			if v := g.At(i, j); !math.IsNaN(v) {
+				means[j], known = means[j]+v, known+1
+			}
+		}
+		means[j] /= known
+	}
+	other.Apply(func(int, int, float64) float64 { return []float64{0, 1, 2, math.NaN()}[r.IntN(4)] }, other)
+	there := []int{1, 2, 5, 6, 7, 8, 10}
+	measured, newIDs := mat.NewDense(fresh, len(there), nil), make([]string, len(there))
+	for at, j := range there {
+		measured.SetCol(at, mat.Col(nil, j, other))
+		newIDs[at] = ids[j]
+	}
+	for text, after := range map[string]func(row []float64){
+		"impute=zero":                  nil,
+		"impute=mean":                  func([]float64) {},
+		"impute=mean · center=columns": func(row []float64) { floats.Sub(row, means) },
+		"impute=mean · normalize=rows": func(row []float64) { floats.Scale(1/floats.Norm(row, 2), row) },
+		"impute=mean · log1p": func(row []float64) {
+			for j, v := range row {
+				row[j] = math.Log1p(v)
+			}
+		},
+	} {
+		for c := range 4 {
+			res := factorised(t, alleles(t, g, ids, c%2 == 1), pipeline(t, text), k)
+			said, x := projected(t, res, alleles(t, measured, newIDs, c > 1), foldin.Options{})
+			if shrunk := said.Shrinkage != nil; shrunk != (after != nil) {
+				t.Errorf("%s: shrinkage %v", text, said.Shrinkage)
+			}
+			v := arrayOf(t, filepath.Join(res.Dir(), "V.npy"))
+			for i := range fresh {
+				row := make([]float64, m)
+				for j := range row {
+					if after != nil {
+						row[j] = means[j]
+					}
+					if a := other.At(i, j); slices.Contains(there, j) && !math.IsNaN(a) {
+						row[j] = a
+					}
+				}
+				if after != nil {
+					after(row)
+				}
+				want := mat.NewVecDense(k, nil)
+				want.MulVec(v.T(), mat.NewVecDense(m, row))
+				if !floats.EqualApprox(x.RawRowView(i), want.RawVector().Data, 1e-12) {
+					t.Errorf("%s, case %d, sample %d: %v, want %v", text, c, i, x.RawRowView(i), want.RawVector().Data)
+				}
+			}
+		}
 	}
 }
 

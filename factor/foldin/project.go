@@ -28,7 +28,7 @@ func (p *projecting) ledger() budget.Ledger {
 	var l budget.Ledger
 	l.TakeOutside("runtime", budget.Runtime)
 	l.Take("garbage", budget.Garbage)
-	l.Take("ids", 4*p.others+p.n)
+	l.Take("ids", 4*p.others+9*p.n)
 	return l
 }
 
@@ -63,12 +63,15 @@ func (p *projecting) shrink(ctx context.Context) error {
 		return nil
 	}
 	p.Shrinkage = make([]float64, p.K)
+	absent := p.absent
 	return p.each(ctx, func(first int64, v *mat.Dense) {
 		for i := range v.RawMatrix().Rows {
+			if len(absent) > 0 && int64(absent[0]) == first+int64(i) {
+				absent = absent[1:]
+				continue
+			}
 			for j, x := range v.RawRowView(i) {
-				if !p.absent[first+int64(i)] {
-					p.Shrinkage[j] += x * x
-				}
+				p.Shrinkage[j] += x * x
 			}
 		}
 	})
@@ -82,6 +85,10 @@ func (p *projecting) budget() (lines, entries int64) {
 	rows, _ := csr.Orient(p.store, !p.o.Columns, p.o.Columns)
 	if rows && int64(p.window.RawMatrix().Rows) == p.n {
 		lines = min(lines, enough)
+	}
+	if absent := int64(len(p.absent)); absent > 0 {
+		entries /= 2
+		lines = min(lines, entries/absent)
 	}
 	return max(1, lines), entries
 }
@@ -126,12 +133,11 @@ func (p *projecting) add(ctx context.Context) error {
 	part := mat.NewDense(len(q), p.K, nil)
 	return p.each(ctx, func(first int64, v *mat.Dense) {
 		for i := range v.RawMatrix().Rows {
-			if j := first + int64(i); p.absent == nil || !p.absent[j] {
-				for t := range q {
-					blas64.Axpy(q[t][j], vector(v.RawRowView(i)), vector(part.RawRowView(t)))
-				}
+			at := first + int64(i) + 1
+			for t := range q {
+				blas64.Axpy(q[t][at-1], vector(v.RawRowView(i)), vector(part.RawRowView(t)))
 			}
-			if at := first + int64(i) + 1; at%many == 0 || at == p.n {
+			if at%many == 0 || at == p.n {
 				p.base.Add(p.base, part)
 				part.Zero()
 			}
@@ -183,6 +189,7 @@ func (p *projecting) write(ctx context.Context, out *folder.Folder) (err error) 
 // project multiplies lines, of which the first has the number from, with the vectors.
 func (p *projecting) project(ctx context.Context, from int64, lines *history.Rows) (*mat.Dense, error) {
 	p.known(lines)
+	p.fill(lines)
 	n := lines.Len()
 	x := mat.NewDense(n, p.K, nil)
 	s := make([]float64, len(lines.Vals))
@@ -251,6 +258,29 @@ func (p *projecting) known(lines *history.Rows) {
 		}
 	}
 	lines.Cols, lines.Vals = lines.Cols[:at], lines.Vals[:at]
+}
+
+// fill gives lines entries that are missing in the columns that the store does not have.
+func (p *projecting) fill(lines *history.Rows) {
+	if p.absent == nil {
+		return
+	}
+	n := len(lines.Cols) + lines.Len()*len(p.absent)
+	out := history.Rows{Ptr: []int{0}, Cols: make([]uint32, 0, n), Vals: make([]float64, 0, n)}
+	add := func(col uint32, val float64) { out.Cols, out.Vals = append(out.Cols, col), append(out.Vals, val) }
+	for i := range lines.Len() {
+		cols, vals := lines.Row(i)
+		for _, gone := range p.absent {
+			for len(cols) > 0 && cols[0] < gone {
+				add(cols[0], vals[0])
+				cols, vals = cols[1:], vals[1:]
+			}
+			add(gone, math.NaN())
+		}
+		out.Cols, out.Vals = append(out.Cols, cols...), append(out.Vals, vals...)
+		out.Ptr = append(out.Ptr, len(out.Cols))
+	}
+	*lines = out
 }
 
 // entries of a line are sorted by column.

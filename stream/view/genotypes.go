@@ -24,8 +24,10 @@ func (p Pipeline) Imputes() bool {
 	return len(p) > 0 && (p[0].Name == imputeStep.name || p[0].Name == pattersonStep.name)
 }
 
-// AbsentIsZero tells whether an element that is not known is 0 in what the pipeline makes of the matrix.
-func (p Pipeline) AbsentIsZero() bool { return len(p) > 0 && p[0].Name == pattersonStep.name }
+// ImputesMeans tells whether the pipeline makes missing entries the means of their columns.
+func (p Pipeline) ImputesMeans() bool {
+	return p.Imputes() && (p[0].Name == pattersonStep.name || p[0].Mode == "mean")
+}
 
 func (c *compiler) missing() {
 	src, ok := c.src.(interface{ Missing() (float64, bool) })

@@ -137,7 +137,7 @@ func TestImputes(t *testing.T) {
 	}
 	for text, want := range map[string]bool{"patterson": true, "impute=mean | pca": true, "impute=zero": true, "pca": false, "drop=columns,count<2 | patterson": false} {
 		p, err := Parse(text)
-		if err != nil || p.Imputes() != want || p.AbsentIsZero() != strings.HasPrefix(text, "patterson") {
+		if err != nil || p.Imputes() != want || p.ImputesMeans() != (want && text != "impute=zero") {
 			t.Errorf("%s: %v, %v", text, p.Imputes(), err)
 		}
 	}
