@@ -241,3 +241,21 @@ func TestNarrowBlockOfLowRank(t *testing.T) {
 		}
 	}
 }
+
+// A space with little room beside the vectors found stays in their complement, however small a column of the next block is, and grows
+// until there is nothing left.
+func TestKrylovOfFewColumns(t *testing.T) {
+	for seed := range uint64(80) {
+		a := solvertest.Random(17, 14, seed)
+		for _, deflation := range []solver.Deflation{solver.Projected, solver.Plain} {
+			for _, tol := range []float64{1e-2, 1e-6, 1e-10} {
+				s := solver.Settings{Rank: 9, Seed: seed, Tol: tol, Method: lanczos.Krylov{Columns: 2, Basis: 8}, Deflation: deflation, MaxPasses: 1000}
+				res := must.Get(solver.SVD(t.Context(), newDense(a), s))(t)
+				if res.Status != solver.Converged {
+					t.Errorf("seed %d, %v, tolerance %g: %v after %d passes, %v", seed, deflation, tol, res.Status, res.Stats.Passes, res.Sigma)
+				}
+				checkValues(t, res, solvertest.Singular(a), tol)
+			}
+		}
+	}
+}

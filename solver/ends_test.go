@@ -21,7 +21,7 @@ func (s suite) passLimit(t *testing.T) {
 	for _, a := range []*mat.Dense{solvertest.WithValues(15, 9, 5, 9, 3, 1), solvertest.WithValues(9, 15, 5, 9, 8.9, 3, 2, 1)} {
 		for limit := 1; limit < 40; limit++ {
 			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
-				set := solver.Settings{Rank: 5, MaxPasses: limit, Deflation: d}
+				set := solver.Settings{Rank: 5, MaxPasses: limit, Deflation: d, Method: s.method}
 				res, u := s.solve(t, a, set)
 				if res.Stats.Passes > limit {
 					t.Errorf("%d passes with a limit of %d", res.Stats.Passes, limit)

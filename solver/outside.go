@@ -131,7 +131,7 @@ func (r *run) forget() {
 // bound is √(‖A‖²_F − Σσ²), which is never wrong, where that is small enough. Where the evidence does not rule
 // out further copies of the least value, and with as many copies found as the block has columns it never does, the bound is no less than that value.
 //
-// No run under StopResidual is Converged without evidence, but one with the Plain deflation that began at random vectors, in
+// No run under StopResidual is Converged without evidence, but one of another method than Krylov with the Plain deflation that began at random vectors, in
 // which nothing can be told apart from what has been found. Krylov's own space is the evidence, through a few restarts and at no
 // cost at fine tolerances; it goes on for a few passes if its residuals are too large. Given vectors it mixes with random ones
 // in its first block, and Block has at least max(2, k/10) random columns in its own. For other methods, and where Krylov's space was restarted more

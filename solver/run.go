@@ -222,7 +222,10 @@ func newRun(ctx context.Context, arena *tallskinny.Arena, op Operator, shape str
 		}
 	}
 	r.outside = outside.Watch{Found: r.found, Rank: s.Rank, Tol: s.Tol}
-	r.deflated = deflation.Deflated{Operator: op, Found: r.found, Plain: s.Deflation == Plain}
+	if r.about.Copies > 0 { // the space of a recurrence of blocks is in the complement of what has been found, or it is no recurrence
+		r.asked, r.s.Deflation = Projected, Projected
+	}
+	r.deflated = deflation.Deflated{Operator: op, Found: r.found, Plain: r.s.Deflation == Plain}
 	if s.Between != nil {
 		arena.Told, arena.Watch = r.passes.began, func() { s.Between(r.passes.cost()) }
 	}

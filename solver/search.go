@@ -48,7 +48,9 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		r.work = work{rec: r.s.Method.New(r.terms()), judge: r.newJudge(from.Given == tallskinny.Width(z)), block: from}
 		r.work.rec.Start(z)
 	}
-	r.work.rec.Avoid(r.found.Basis)
+	if r.s.Deflation == Projected {
+		r.work.rec.Avoid(r.found.Basis)
+	}
 	if !confirming && r.s.Stop == StopResidual {
 		r.work.rec.Aim(func(pairs []method.RitzPair) float64 {
 			if r.s.Energy > 0 {

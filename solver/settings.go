@@ -23,7 +23,8 @@ const DefaultTol = 1e-8
 // σ₁ = 31.6 and a cluster at 1, vectors that look accurate to 10⁻⁶ are wrong by 2·10⁻³. Projected, the default, keeps V
 // orthonormal: the coupling is of the size of the residual.
 //
-// Block and Krylov find their vectors together and need deflation only where they go on after a first group.
+// Block and Krylov find their vectors together and need deflation only where they go on after a first group: in its complement, Projected
+// whatever has been asked for.
 type Deflation uint8
 
 const (

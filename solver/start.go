@@ -176,8 +176,8 @@ func (r *run) takeWarm(x []float64) bool {
 
 // anyStart reports whether start vectors need not be orthogonal to those locked.
 // Algorithms 1 and 2 start from any unit vector; the projected operator wants one in its
-// domain, and so does a method of one space, which counts the dimensions that are left.
-func (r *run) anyStart() bool { return r.s.Deflation == Plain && r.about.Copies == 0 }
+// domain.
+func (r *run) anyStart() bool { return r.s.Deflation == Plain }
 
 // prepare makes a random vector a start vector.
 func (r *run) prepare(x []float64, stream uint64) {

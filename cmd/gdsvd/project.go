@@ -39,8 +39,9 @@ empty row.
 
 --by history takes rows by their entries, or ones where the view begins with binary: what
 recommendations score rows with if the view weights columns. --whiten divides
-components by σ/√(N−1) where the columns of B have the mean 0, and by σ elsewhere. --side
-columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + "\n" + ui.ExitHelp,
+components by σ/√(N−1) where the columns of B have the mean 0, and by σ elsewhere
+and by history. --side columns gives columns, Y = BᵀU, for views that need nothing of
+other rows.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd project ml-10m.svd new-users.csv -o new-users
   gdsvd project cells.svd more-cells.csr -o more-cells --whiten`,
 		Args: atLeast(2, "want a result OUT and at least one NEW"),

@@ -9,7 +9,8 @@
 // from that, what they need of columns is what they have measured of the matrix. So x is TruncatedSVD.transform of scikit-learn and, with
 // center=columns, PCA.transform. A new column has y = bU, which is v·Σ.
 //
-// Whitening divides by σ/√(N−1) where the columns of B have the mean 0, as PCA(whiten=True), and by σ elsewhere, which makes rows of U.
+// Whitening divides by σ/√(N−1) where the columns of B have the mean 0, as PCA(whiten=True), and by σ elsewhere, which makes rows of U,
+// and by history.
 // By history, x = hᵀV with the entries h of the row or, where the view begins with the step binary, ones: what package recommend scores
 // rows with if the view weights columns.
 //

@@ -37,6 +37,9 @@ const streamReplace uint64 = 7 << 32
 // Columns shorter than dropFactor·ε·‖M‖ are rounding errors.
 const DropFactor = 16
 
+// A column shorter than cancelled times rounding errors has too much of them in what it was made orthogonal to.
+const cancelled = 1e6
+
 // Relative pivots of the scaled Gram matrix: above twice components of others are
 // not magnified enough to be removed again, and below never Cholesky is not to be
 // trusted. Columns are orthonormal if their Gram matrix is the identity to within
@@ -55,7 +58,7 @@ func (q *BlockQR) Factor(y blas64.General, v Span, least float64) *mat.Dense {
 // known. It puts Q in the place of out, which is y or does not overlap it; y is
 // destroyed.
 func (q *BlockQR) FactorGram(out, y, gram blas64.General, v Span, least float64) *mat.Dense {
-	r, pivot := q.cholesky(out, y, gram, least)
+	r, pivot := q.cholesky(out, y, gram, cancelled*least)
 	if r == nil {
 		q.Ready(y)
 		r = q.oneByOne(y, v, least)
@@ -193,6 +196,9 @@ func (q *BlockQR) oneByOne(y blas64.General, v Span, least float64) *mat.Dense {
 			// What is left may be short compared with what was taken away.
 			v.Project(q.Arena, &q.coef, Single(x))
 			before.Project(q.Arena, &q.coef, Single(x))
+			if q.Found != nil {
+				q.Found.project(x)
+			}
 			q.Arena.Normalise(x, x)
 		} else {
 			q.Replace(x, v, before)
