@@ -29,21 +29,26 @@ func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V}
 // Lines are the vectors of the rows.
 func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U} }
 
+// rounding is what computing may leave of a vector that is 0, over the largest singular value or the length of a
+// singular vector.
+const rounding = 1e-12
+
+// scaled reads rows times Σ. One that is 0, but for rounding, becomes 0.
 func (v Vectors) scaled(first int64, rows *mat.Dense) error {
 	if err := v.Read(first, rows); err != nil {
 		return err
 	}
 	for i := range rows.RawMatrix().Rows {
-		floats.Mul(rows.RawRowView(i), v.Sigma)
+		row := rows.RawRowView(i)
+		floats.Mul(row, v.Sigma)
+		if norm(row) <= rounding*v.Sigma[0] {
+			clear(row)
+		}
 	}
 	return nil
 }
 
-// rounding is what computing may leave of a vector that is 0, over the largest singular value or the length of a
-// singular vector.
-const rounding = 1e-12
-
-// units reads rows times Σ, and divides each by its length. One that is 0, but for rounding, becomes 0.
+// units reads rows times Σ, and divides each by its length unless that is 0.
 func (v Vectors) units(first int64, rows *mat.Dense) error {
 	if err := v.scaled(first, rows); err != nil {
 		return err
@@ -51,10 +56,7 @@ func (v Vectors) units(first int64, rows *mat.Dense) error {
 	n, _ := rows.Dims()
 	for i := range n {
 		row := rows.RawRowView(i)
-		switch length := norm(row); {
-		case length <= rounding*v.Sigma[0]:
-			clear(row)
-		case !math.IsInf(length, 0): // what is not finite is told of later
+		if length := norm(row); length > 0 && !math.IsInf(length, 0) { // what is not finite is told of later
 			for j := range row {
 				row[j] /= length
 			}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // Similar vectors are those of a naive search, for any segments and blocks; those that are 0 are like none.
@@ -122,5 +124,19 @@ func TestFewerThanWanted(t *testing.T) {
 		return nil
 	}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Of a row that is not in the span of the singular vectors computing leaves what is no number to rank columns by.
+func TestRowsOfRounding(t *testing.T) {
+	v := Vectors{N: 2, Sigma: []float64{20, 1}, Read: func(_ int64, rows *mat.Dense) error {
+		rows.SetRow(0, []float64{3e-16, -4e-15})
+		rows.SetRow(1, []float64{1e-8, -1e-8})
+		return nil
+	}}
+	rows := mat.NewDense(2, 2, nil)
+	must.Do(t, v.scaled(0, rows))
+	if want := mat.NewDense(2, 2, []float64{0, 0, 2e-7, -1e-8}); !mat.EqualApprox(rows, want, 1e-20) {
+		t.Errorf("%v", mat.Formatted(rows))
 	}
 }
