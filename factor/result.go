@@ -84,8 +84,8 @@ type Result struct {
 	Target        *Target       `json:"target,omitempty"`          // the share of the energy that was asked for; absent if K was given
 	Outside       Outside       `json:"outside"`                   // what is known about singular values that are not in the result
 	Passes        int           `json:"passes"`                    // number of passes over the matrix
-	Products      int64         `json:"products"`                  // number of columns that were multiplied by the matrix
-	BytesRead     int64         `json:"bytes_read"`                // bytes read from the store
+	Products      int64         `json:"products"`                  // number of columns that were multiplied by the matrix; 0 for a completion
+	BytesRead     int64         `json:"bytes_read"`                // bytes read from the store; 0 for a completion
 	Seconds       Seconds       `json:"seconds"`                   // seconds of the run, by activity
 	VectorFiles   int64         `json:"vector_files,omitempty"`    // largest size of the files of vectors beside OUT, in bytes; absent if the vectors are in memory
 	VectorsRead   int64         `json:"vectors_read,omitempty"`    // bytes of vectors read from files; absent if the vectors are in memory
@@ -137,7 +137,7 @@ type Outside struct {
 // Seconds is where the time of a run has gone.
 type Seconds struct {
 	Total         float64 `json:"total"`         // seconds in total
-	Multiply      float64 `json:"multiply"`      // seconds of products with the matrix
+	Multiply      float64 `json:"multiply"`      // seconds of products with the matrix; 0 for a completion
 	Orthogonalise float64 `json:"orthogonalise"` // seconds of orthogonalising vectors
 	Wait          float64 `json:"wait"`          // seconds of waiting for the disk
 	Finish        float64 `json:"finish"`        // seconds of computing the certificate and the left vectors
