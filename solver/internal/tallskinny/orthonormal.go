@@ -29,6 +29,7 @@ type BlockQR struct {
 	// first of them being row i of the whole; nil for nothing.
 	Prepare func(rows blas64.General, i int)
 	Uses    uses // what prepare goes over besides
+	Lossy   bool // a column has been replaced that was longer than rounding errors, so that R lacks it
 }
 
 // streamReplace numbers the random vectors that replace dependent columns.
@@ -189,8 +190,8 @@ func (q *BlockQR) oneByOne(y blas64.General, v Span, least float64) *mat.Dense {
 				r.Set(i, j, r.At(i, j)+ci)
 			}
 		}
-		// Less than that is rounding. More belongs to R: a recurrence without it says that there is nothing where there is something.
-		if norm := q.Arena.Norm2(x); norm > max(least, DropFactor*Epsilon*size) {
+		norm := q.Arena.Norm2(x)
+		if norm > least && norm > 1e-10*size {
 			r.Set(j, j, norm)
 			q.Arena.Normalise(x, x)
 			// What is left may be short compared with what was taken away.
@@ -201,6 +202,7 @@ func (q *BlockQR) oneByOne(y blas64.General, v Span, least float64) *mat.Dense {
 			}
 			q.Arena.Normalise(x, x)
 		} else {
+			q.Lossy = q.Lossy || least > 0 && norm > least
 			q.Replace(x, v, before)
 		}
 		q.Arena.SetColumn(y, j, x)

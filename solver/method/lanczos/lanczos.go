@@ -167,6 +167,9 @@ func (r *lanczos) Absorb(y *mat.Dense) []method.RitzPair {
 		r.top = max(r.top, math.Abs(r.theta[0]))
 	}
 	r.advance(y, gram)
+	if r.QR.Lossy { // a space that lacks something says nothing of what is outside
+		r.steps, r.past = -1, nil
+	}
 	r.orth.next = nil
 	if r.coupling != nil && tallskinny.Width(r.X) == w {
 		r.orth.next = r.orth.over(lost, r.coupling, r.orth.error(r.top))
