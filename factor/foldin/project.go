@@ -28,7 +28,7 @@ func (p *projecting) ledger() budget.Ledger {
 	var l budget.Ledger
 	l.TakeOutside("runtime", budget.Runtime)
 	l.Take("garbage", budget.Garbage)
-	l.Take("ids", 4*p.others+9*p.n)
+	l.Take("ids", 4*p.others+p.n+4*int64(len(p.absent)))
 	return l
 }
 

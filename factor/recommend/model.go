@@ -20,9 +20,9 @@
 //
 // What is found are the N columns with the highest scores, not an approximation of them; of a tie those with the smaller
 // numbers. Scores are a tie if their nearest multiples of 2⁻³⁶·‖h‖ are the same, h being the entries by History and U_i·Σ by
-// Model, so that rounding decides nothing. The bits are the same for any number of workers and any budget. Memory is bounded by
-// Options.Memory: rows are taken in blocks, and columns in blocks, too, where V is larger than memory. Rows without entries
-// have no recommendations.
+// Model, so that rounding decides nothing; U_i·Σ of at most 10⁻¹²·σ₁ is 0. The bits are the same for any number of workers and
+// any budget. Memory is bounded by Options.Memory: rows are taken in blocks, and columns in blocks, too, where V is larger than
+// memory. Rows without entries have no recommendations.
 package recommend
 
 import (

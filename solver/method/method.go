@@ -90,8 +90,8 @@ type Recurrence interface {
 	// with what is left, taken out of the span of the accepted vectors;
 	// otherwise the driver starts another.
 	Lock(j int) bool
-	// Avoid is called before Next: random vectors that are drawn on the way must be
-	// orthogonal to what has been found, now and later.
+	// Avoid is called before Next where M is projected: random vectors that are drawn on
+	// the way must be orthogonal to what has been found, now and later.
 	Avoid(found Found)
 	// Aim is called before Next where it may cost something to say how good the
 	// Ritz pairs are. missing says by what factor the largest residual of those among

@@ -34,8 +34,16 @@ func (b *Basis) Next() []float64 { return b.Vector(b.Len) }
 func (b *Basis) Push()           { b.Len++ }
 func (b *Basis) Reset()          { b.Len = 0 }
 
+// Empty tells whether there is no vector; so does a nil basis.
+func (b *Basis) Empty() bool { return b == nil || b.Len == 0 }
+
 // Dimension returns that of the space which the basis keeps others out of.
-func (b *Basis) Dimension() int { return b.Len * len(b.parts()) }
+func (b *Basis) Dimension() int {
+	if b.Empty() {
+		return 0
+	}
+	return b.Len * len(b.parts())
+}
 
 // Remove takes vector i out of the basis.
 func (b *Basis) Remove(i int) {
@@ -91,7 +99,7 @@ func (b *Basis) Normalise(x []float64) {
 
 // project removes the components in the basis from x, once.
 func (b *Basis) project(x []float64) {
-	if b.Len == 0 {
+	if b.Empty() {
 		return
 	}
 	parts := b.parts()
@@ -185,7 +193,7 @@ func (b *Basis) Complement(x blas64.General) bool {
 
 // ProjectAll removes the components in the basis from the columns of x, once.
 func (b *Basis) ProjectAll(x blas64.General) {
-	if b.Len == 0 {
+	if b.Empty() {
 		return
 	}
 	if b.Cut > 0 {

@@ -107,9 +107,6 @@ func orthonormal(gram blas64.General) bool {
 
 // Dimension returns that of the space there is to work in.
 func (q *BlockQR) Dimension(n int) int {
-	if q.Found == nil {
-		return n
-	}
 	return n - q.Found.Dimension()
 }
 
@@ -197,9 +194,7 @@ func (q *BlockQR) oneByOne(y blas64.General, v Span, least float64) *mat.Dense {
 			// What is left may be short compared with what was taken away.
 			v.Project(q.Arena, &q.coef, Single(x))
 			before.Project(q.Arena, &q.coef, Single(x))
-			if q.Found != nil {
-				q.Found.project(x)
-			}
+			q.Found.project(x)
 			q.Arena.Normalise(x, x)
 		} else {
 			q.Lossy = q.Lossy || least > 0 && norm > least
@@ -222,9 +217,7 @@ func (q *BlockQR) Replace(x []float64, v, y Span) {
 		for range 3 {
 			v.Project(q.Arena, &q.coef, Single(x))
 			y.Project(q.Arena, &q.coef, Single(x))
-			if q.Found != nil {
-				q.Found.project(x)
-			}
+			q.Found.project(x)
 			short = short || q.Arena.Norm2(x) < 1e-10
 			q.Arena.Normalise(x, x)
 		}

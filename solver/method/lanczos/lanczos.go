@@ -148,12 +148,6 @@ func (r *lanczos) Absorb(y *mat.Dense) []method.RitzPair {
 	if !tallskinny.AllFinite(c.Data) {
 		return append(r.pairs[:0], method.NewRitzPair(math.Inf(1), 0))
 	}
-	if found := r.QR.Found; found != nil && found.Len > 0 {
-		// The product has nothing of what has been found, but the basis that was taken off has some, which grows wherever a block is divided by a small R.
-		r.QR.Ready(y.RawMatrix())
-		found.ProjectAll(y.RawMatrix())
-		gram = r.Arena.Cross(&r.gram, y.RawMatrix(), y.RawMatrix())
-	}
 	r.border(c, old)
 	r.theta, r.ritz, r.gone = nil, nil, 0
 	// The eigenproblem must be solved before a restart and at the end.

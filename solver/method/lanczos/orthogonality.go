@@ -260,8 +260,10 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 		older.AddProduct(part, g, i)
 		both.AddProduct(tallskinny.RowsOf(last, i, part.Rows), h, i)
 	}
-	if a, b := subtractGram(gram, second), subtractGram(gram, third); a || b {
+	// A product has nothing of the vectors found, but the basis that is taken off it has some, and dividing by a small R has that grow.
+	if a, b := subtractGram(gram, second), subtractGram(gram, third); a || b || !r.QR.Found.Empty() {
 		r.QR.Ready(y)
+		r.QR.Found.ProjectAll(y)
 		gram = r.Arena.Cross(&r.gram, y, y)
 	}
 	// What was found in older columns is no part of T, but what the basis lacks.
