@@ -259,3 +259,27 @@ func TestKrylovOfFewColumns(t *testing.T) {
 		}
 	}
 }
+
+// A search for more copies that exchanges what it has found for the least values says nothing of further copies, nor of the
+// values that go: the bound allows for both.
+func TestBoundAfterAnExchange(t *testing.T) {
+	seeds := []uint64{209, 528, 530, 581, 653, 878, 949, 982, 1080, 1612, 2080, 2170}
+	for i := range longtest.Pick(uint64(400), 20) {
+		seeds = append(seeds, i)
+	}
+	for _, seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 1))
+		sigma := make([]float64, 14+r.IntN(10))
+		for i := range sigma {
+			sigma[i] = float64(1 + r.IntN(4))
+		}
+		a := solvertest.WithValues(len(sigma), len(sigma)+4, seed, sigma...)
+		b := 1 + r.IntN(3)
+		k := 6 + r.IntN(6)
+		set := solver.Settings{Rank: k, Seed: seed, Tol: 1e-6, Method: lanczos.Krylov{Columns: b, Basis: 2*b + r.IntN(12)}, MaxPasses: 1000}
+		res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
+		if next := solvertest.Singular(a)[k]; res.Outside.Bound < next*(1-1e-9) {
+			t.Errorf("seed %d: %+v, next is %g, found %g", seed, res.Outside, next, res.Sigma)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -145,7 +146,8 @@ func (f *factorisation) lower() {
 	if !ok {
 		return
 	}
-	bound := f.found.Sigma(f.outside.Value)
+	// The evidence is of (I−UUᵀ)A(I−VVᵀ). A(I−VVᵀ) has UᵀA(I−VVᵀ) beside it, which is as long as the residuals of (u; v).
+	bound := math.Hypot(f.found.Sigma(f.outside.Value), 2*slices.Max(f.found.Seen)*f.found.Lambda1)
 	f.op, f.n = gram{f.a}, h.n
 	f.found.Halve(h.long())
 	f.outside.Value = f.found.Eigenvalue(bound)

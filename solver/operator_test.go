@@ -273,3 +273,21 @@ func TestInspection(t *testing.T) {
 		}
 	}
 }
+
+// The evidence of a dilation is of both sides of the vectors; the bound, of the right ones alone, allows for their residuals.
+func TestBoundOfCoarseDilation(t *testing.T) {
+	sigma := append([]float64{1001, 1001, 1000}, slices.Repeat([]float64{1}, 10)...)
+	for range 20 {
+		sigma = append(sigma, 0.01)
+	}
+	for seed := range longtest.Pick(uint64(60), 20) {
+		for name, m := range map[string]method.Method{"nesterov": momentum.Nesterov{}, "gd": gd.Descent{}} {
+			a := solvertest.WithValues(37, 39, seed, sigma...)
+			set := solver.Settings{Rank: 12, Seed: seed, Tol: 1e-3, Method: m, Operator: solver.Dilation}
+			res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
+			if res.Outside.Bound < 1-1e-9 {
+				t.Errorf("%s, seed %d: %+v, next is 1, found %g", name, seed, res.Outside, res.Sigma)
+			}
+		}
+	}
+}

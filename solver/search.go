@@ -263,15 +263,19 @@ func (r *run) checkMultiplicity(pairs []method.RitzPair) (done, more bool) {
 	if slices.Contains(verdicts, judge.GoOn) {
 		return false, false
 	}
-	if len(verdicts) > 0 {
-		r.outside.Reset()
+	if len(verdicts) == 0 {
+		r.witness(0)
+		return true, false
 	}
-	r.witness(len(verdicts))
+	largest := f.Values[order[len(verdicts)-1]] // of those that go
 	for _, i := range slices.Backward(slices.Sorted(slices.Values(order[:len(verdicts)]))) {
 		f.Remove(i)
 	}
 	r.lock(pairs, verdicts)
-	return true, len(verdicts) > 0
+	r.outside.Reset()
+	r.witness(len(verdicts))
+	r.outside.Value = max(r.outside.Value, largest+f.Slack(largest))
+	return true, true
 }
 
 // telling is the residual of the leading Ritz pair with which it is known well enough to say that
