@@ -88,7 +88,7 @@ func (f *factorisation) outcome(st Status, limited bool) Status {
 	if f.s.Stop != StopResidual {
 		return st
 	}
-	if f.cert.Converged(f.s.Tol) == len(f.cert.Sigma) && f.leading() {
+	if f.cert.Converged(f.s.Tol) == len(f.cert.Sigma) && f.leading() && !f.short() {
 		return Converged
 	}
 	switch {
