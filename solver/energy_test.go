@@ -274,3 +274,20 @@ func TestEnergyMisuse(t *testing.T) {
 		}()
 	}
 }
+
+// Triplets that a target does not need are left out: the bound allows for their values, which are those of a span, and from below.
+func TestEnergyBound(t *testing.T) {
+	for seed := range longtest.Pick(uint64(300), 60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		sigma := make([]float64, 10)
+		for i := range sigma {
+			sigma[i] = 1 - 1e-3*r.Float64()
+		}
+		a := solvertest.WithValues(10, 33, seed, sigma...)
+		set := solver.Settings{Energy: 0.5, Rank: 10, Seed: seed, Tol: 1e-2, Method: lanczos.Krylov{Columns: 1, Basis: 8}}
+		res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
+		if k := len(res.Sigma); k < 10 && res.Outside.Bound < solvertest.Singular(a)[k]*(1-1e-12) {
+			t.Errorf("seed %d: %+v of %.8g, next is %.8g", seed, res.Outside, res.Sigma, solvertest.Singular(a)[k])
+		}
+	}
+}

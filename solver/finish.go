@@ -1,9 +1,11 @@
 package solver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -161,13 +163,13 @@ func (f *factorisation) completeLeft(l *left.Vectors) (gram *mat.Dense, limited 
 			return nil, false, err
 		}
 	}
-	if c.Norm == 0 {
+	if c.Frobenius == 0 {
 		return gram, false, nil // the zero matrix: any vectors will do
 	}
-	if f.passes.may(0) == PassLimit {
+	if c.Norm == 0 || f.passes.may(0) == PassLimit {
 		for i := c.Rank; i < len(c.Sigma); i++ {
-			// Not measured, but never more than that.
-			c.Residuals[i] = max(c.Residuals[i], c.Relative(c.Frobenius))
+			// Not measured, but never more than that; of σ₁ nothing is known where A·V = 0.
+			c.Residuals[i] = max(c.Residuals[i], cmp.Or(c.Relative(c.Frobenius), 1))
 		}
 		return gram, true, nil
 	}
@@ -371,7 +373,8 @@ func (f *factorisation) trim() (Status, error) {
 	if limit != NotTerminated && !f.passes.cut {
 		return limit, nil
 	}
-	next, o := f.found.Eigenvalue(f.cert.Sigma[keep]), f.outside.Bound
+	c, o := f.cert, f.outside.Bound
+	next := f.found.Eigenvalue(c.Sigma[keep] + slices.Max(c.Residuals[keep:])*c.Sigma[0]) // the values are those of a span: from below
 	f.relock(nil, keep)
 	if o.Known {
 		o.Value = max(o.Value, next)

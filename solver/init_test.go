@@ -201,3 +201,15 @@ func oneVector(m method.Method) bool {
 	}
 	return true
 }
+
+// Given vectors that A maps to 0 are certified by a run that may do no more, with left vectors that nothing is known of.
+func TestInitOfNullVectors(t *testing.T) {
+	init := mat.NewDense(4, 2, []float64{1, 0, 0, 1, 0, 0, 0, 0})
+	for _, energy := range []float64{0, 0.5} {
+		set := solver.Settings{Rank: 2, Energy: energy, Init: init, MaxPasses: 1, Left: solver.NewDenseRows(3, 2), Method: lanczos.Krylov{Columns: 2}}
+		res := must.Get(solver.SVD(t.Context(), newDense(mat.NewDense(3, 4, []float64{0, 0, 5, 0, 0, 0, 0, 3, 0, 0, 0, 0})), set))(t)
+		if res.Converged != 0 || res.Residuals[0] != 1 || res.Status != solver.PassLimit {
+			t.Errorf("energy %g: %v", energy, res)
+		}
+	}
+}
