@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
@@ -263,7 +265,7 @@ func TestKrylovOfFewColumns(t *testing.T) {
 // A search for more copies that exchanges what it has found for the least values says nothing of further copies, nor of the
 // values that go: the bound allows for both.
 func TestBoundAfterAnExchange(t *testing.T) {
-	seeds := []uint64{209, 528, 530, 581, 653, 878, 949, 982, 1080, 1612, 2080, 2170}
+	seeds := []uint64{199, 209, 528, 530, 581, 653, 878, 949, 982, 1080, 1612, 2080, 2170}
 	for i := range longtest.Pick(uint64(400), 20) {
 		seeds = append(seeds, i)
 	}
@@ -276,10 +278,35 @@ func TestBoundAfterAnExchange(t *testing.T) {
 		a := solvertest.WithValues(len(sigma), len(sigma)+4, seed, sigma...)
 		b := 1 + r.IntN(3)
 		k := 6 + r.IntN(6)
-		set := solver.Settings{Rank: k, Seed: seed, Tol: 1e-6, Method: lanczos.Krylov{Columns: b, Basis: 2*b + r.IntN(12)}, MaxPasses: 1000}
-		res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
-		if next := solvertest.Singular(a)[k]; res.Outside.Bound < next*(1-1e-9) {
-			t.Errorf("seed %d: %+v, next is %g, found %g", seed, res.Outside, next, res.Sigma)
+		set := solver.Settings{Rank: k, Seed: seed, Tol: 1e-6, Method: lanczos.Krylov{Columns: b, Basis: 2*b + r.IntN(12)}}
+		want := solvertest.Singular(a)
+		for _, set.MaxPasses = range []int{1000, 6 + r.IntN(25), 6 + r.IntN(25)} { // the search may end between two exchanges
+			res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
+			if res.Outside.Bound < want[k]*(1-1e-9) {
+				t.Errorf("seed %d, limit %d: %+v, next is %g, found %g", seed, set.MaxPasses, res.Outside, want[k], res.Sigma)
+			}
+			if res.Status == solver.Converged {
+				checkValues(t, res, want[:k], 1e-6)
+			}
+		}
+	}
+}
+
+// Of a value above the least there may be more copies than a block of given and random columns has found in few steps.
+func TestBoundOfCopiesAboveTheLeast(t *testing.T) {
+	for seed := range longtest.Pick(uint64(1000), 100) {
+		values := []float64{-0.3, -0.0024, -0.0007, 0, 0, 0, 0, 0.0081, 0.09}
+		a := withEigenvalues(seed, values...)
+		var e mat.EigenSym
+		e.Factorize(mat.NewSymDense(9, mat.DenseCopyOf(a).RawMatrix().Data), true)
+		var v mat.Dense
+		e.VectorsTo(&v)
+		init := mat.DenseCopyOf(v.Slice(0, 9, 0, 6))
+		res := must.Get(solver.SVD(t.Context(), newDense(a), solver.Settings{
+			Rank: 7, Seed: seed, Tol: 0.01, Init: init, Operator: solver.Symmetric, Which: solver.SmallestAlgebraic, Method: lanczos.Krylov{Columns: 4, Basis: 8},
+		}))(t)
+		if res.Outside.Bound > 0.0081+1e-9 {
+			t.Errorf("seed %d: nothing is said to be below %g, found %.3g", seed, res.Outside.Bound, res.Lambda)
 		}
 	}
 }

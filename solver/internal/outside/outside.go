@@ -100,25 +100,27 @@ func (w *Watch) Recount(b Block, leading []method.RitzPair, columns int) {
 	}
 }
 
-// copied is what more copies of the least eigenvalue found may be, those that count as equal to it included, if the recurrence at work
-// does not rule them out, and 0 if it does. They are orthogonal to the copies found, which depend on the block: of the l columns of the block
-// j are spent on j copies, and the share in a further one is that of l−j columns, over √(j+1) (of the least singular value of a normal
-// (j+1)×l matrix; Chen, Dongarra 2005). Nothing is left of it if j = l. (Copies of larger values are looked for: see Doubtful.)
-func (w *Watch) copied(leading []method.RitzPair, b Block, columns int, transfer func(lambda float64) float64) float64 {
+// copied is the largest value of which there may be more copies than have been found, those that count as equal to it included, if the
+// recurrence at work does not rule them out, and 0 if it does. They are orthogonal to the copies found, which depend on the block: of the l
+// columns of the block j are spent on j copies, and the share in a further one is that of l−j columns, over √(j+1) (of the least singular
+// value of a normal (j+1)×l matrix; Chen, Dongarra 2005). Nothing is left of it if j = l: of values above the least such copies are looked for
+// (Doubtful).
+func (w *Watch) copied(leading []method.RitzPair, b Block, columns int, transfer func(lambda float64) float64) (value float64) {
 	own := append(w.since(b), leading...)
 	if len(own) == 0 {
 		return 0
 	}
-	least := slices.MinFunc(own, func(p, q method.RitzPair) int { return cmp.Compare(p.Value, q.Value) })
-	found := w.equal(least, own, b, columns)
-	if share := w.leastShare(columns-found, b) / math.Sqrt(float64(found+1)); transfer(least.Value) < share {
-		return 0
+	least := slices.MinFunc(own, func(p, q method.RitzPair) int { return cmp.Compare(p.Value, q.Value) }).Value
+	for _, p := range own {
+		found := w.equal(p, own, b, columns)
+		if found >= columns && p.Value > least+w.Found.Slack(least) {
+			continue
+		}
+		if share := w.leastShare(columns-found, b) / math.Sqrt(float64(found+1)); !(transfer(p.Value) < share) {
+			value = max(value, p.Value+w.Found.Slack(p.Value))
+		}
 	}
-	value := least.Value
-	if w.Found.Len() > 0 {
-		value = min(value, w.Found.Least())
-	}
-	return value + w.Found.Slack(value)
+	return value
 }
 
 // since are the pairs that the recurrence with a start block has found.
