@@ -64,9 +64,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 	for {
 		pairs, st, err := r.step(&y, reserve)
 		if pairs == nil {
-			if !confirming {
-				r.outside.Reset() // what is known is of other vectors than those there are now
-			}
+			r.outside.Reset() // what is known is of other vectors than those there are now, or not of all their copies
 			return st, err
 		}
 		index, lead := min(r.found.Len(), r.s.Rank-1), pairs[0]
