@@ -52,7 +52,7 @@ func (v *View) MeasureBy(sum func(i int) (*Sums, error)) error {
 		}
 	}
 	if v.norm != 0 && !(v.norm >= smallest && v.norm <= greatest) {
-		return fmt.Errorf("view: the norm of what %v makes of the matrix is %.3g: multiply=%.0e keeps its squares within the range of numbers", v.pipeline, v.norm, 1/v.norm)
+		return fmt.Errorf("view: the norm of what %v makes of the matrix is %.3g: multiply=%.0e keeps its squares within the range of numbers", v.pipeline, v.norm, min(1/v.norm, 1e308))
 	}
 	v.prepare(len(v.ops))
 	v.measured = true
@@ -66,7 +66,7 @@ func (v *View) inRange() error {
 	if m == 0 || norm >= smallest && norm <= greatest {
 		return nil
 	}
-	return fmt.Errorf("view: the norm of the matrix is %.3g: begin with multiply=%.0e, so that squares stay within the range of numbers", norm, 1/norm)
+	return fmt.Errorf("view: the norm of the matrix is %.3g: begin with multiply=%.0e, so that squares stay within the range of numbers", norm, min(1/norm, 1e308))
 }
 
 // normOf makes the norm of sums ‖B‖²_F, of those before the columns of the store were centred and scaled.

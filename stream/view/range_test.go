@@ -3,6 +3,8 @@ package view
 import (
 	"errors"
 	"math"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +62,32 @@ func TestSquaresLeaveTheRange(t *testing.T) {
 			unscaled := must.Get(Parse(rest))(t)
 			if e := relative(dense(t, m, transposed), reference(unscaled, a)); !(e < 1e-12) {
 				t.Errorf("%s, transposed %v: off by %g", text, transposed, e)
+			}
+		}
+	}
+}
+
+// The factor that an error names for numbers that leave the range is one that is taken, and helps, however small the numbers are.
+func TestFactorsThatAreNamedHelp(t *testing.T) {
+	for _, size := range []float64{1, 1e-300, 6e-309, 3e-323} {
+		a := denseOf([][]float64{{3, 0, 4}, {0, 5, 0}, {0, 12, 5}, {1, 0, 0}})
+		a.Scale(size, a)
+		for _, first := range []string{"multiply=1", "multiply=1e-300", "multiply=7e-310", "multiply=2e-320"} {
+			steps := []string{first, "center=columns"}
+			for try := 0; ; try++ {
+				_, err := New(t.Context(), inMemory(a, false), must.Get(Parse(strings.Join(steps, " · ")))(t), false, stream.Options{Workers: 2})
+				if err == nil {
+					break
+				}
+				factor := regexp.MustCompile(`multiply=\S+[0-9]`).FindString(err.Error()[strings.LastIndex(err.Error(), ": "):])
+				if _, wrong := Parse(factor); wrong != nil || try == 2 {
+					t.Fatalf("%g, %v: %v", size, steps, err)
+				}
+				at := 0 // where it begins
+				if strings.Contains(err.Error(), "what") {
+					at = 1
+				}
+				steps = slices.Insert(steps, at, factor)
 			}
 		}
 	}
