@@ -219,6 +219,9 @@ func (a *app) recommend(cmd *cobra.Command, r *named, o *recommendFlags) (err er
 		if err == nil {
 			s, err = recommend.Rows(ctx, f, store, o.Options, take)
 		}
+		if err == nil && o.out == "" && s.Empty > 0 {
+			err = fmt.Errorf("--rows %s: %d of %d rows have no entries, and nothing to recommend from: leave them out", o.rows, s.Empty, len(o.Rows))
+		}
 		return err
 	}
 	if o.out != "" {
@@ -228,10 +231,7 @@ func (a *app) recommend(cmd *cobra.Command, r *named, o *recommendFlags) (err er
 			out.Printf("%s: %d recommendations for %d rows%s\n", o.out, s.Items, s.Rows, left(s))
 		})
 	}
-	if err := a.rankings("row", "column", r.rows, r.cols, all); err != nil || s.Empty == 0 {
-		return err
-	}
-	return fmt.Errorf("--rows %s: %d of %d rows have no entries, and nothing to recommend from: leave them out", o.rows, s.Empty, len(o.Rows))
+	return a.rankings("row", "column", r.rows, r.cols, all)
 }
 
 // listFile is a file of recommendations, or of what is similar.

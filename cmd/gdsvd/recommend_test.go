@@ -102,6 +102,11 @@ func TestRecommendRefusals(t *testing.T) {
 	} {
 		fails(t, c.code, c.want, c.args...)
 	}
+	var failed failure
+	decode(t, fails(t, ui.ExitError, `1 of 2 rows have no entries`, at("--rows", "ann,zoe", "-n", "1", "--json")...).stdout, &failed)
+	if failed.Exit != ui.ExitError || !strings.Contains(failed.Error, "1 of 2 rows") {
+		t.Errorf("%+v", failed)
+	}
 	file := filepath.Join(out, "V.npy")
 	b := must.Get(os.ReadFile(file))(t)
 	copy(b[len(b)-8:], []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f})
