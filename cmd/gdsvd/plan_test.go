@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/plan"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
@@ -97,6 +99,49 @@ func TestPlanOfLittleMemory(t *testing.T) {
 	succeeds(t, "svd", "-q", store, "-k", "5", "--memory", least[1], "-o", filepath.Join(t.TempDir(), "out"))
 	file := ratings(t, tall)
 	fails(t, ui.ExitError, `\(ingest [\d.]+ MiB, svd [\d.]+ MiB\)`, "plan", file, "-k", "5", "--memory", "8MiB")
+}
+
+// TestPlanCommandsRun: the commands are what they are printed as, for a file whose name begins as a flag does and a budget that is no round number, the least.
+func TestPlanCommandsRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must.Do(t, os.WriteFile("-odd.dat", must.Get(os.ReadFile(ratings(t, wide)))(t), 0o666))
+	var p planned
+	for _, budget := range []string{"1GiB", "57000001"} {
+		decode(t, succeeds(t, "plan", "--json", "./-odd.dat", "-k", "5", "--memory", budget), &p)
+		for _, s := range p.Steps {
+			for _, c := range s.Commands {
+				succeeds(t, append(c[1:], "-q", "--force")...)
+			}
+		}
+	}
+	for _, k := range []string{"5", "8", "13", "21", "34"} {
+		decode(t, succeeds(t, "plan", "--json", "./-odd.csr", "-k", k), &p)
+		least := p.Least.All
+		decode(t, succeeds(t, "plan", "--json", "./-odd.csr", "-k", k, "--memory", strconv.FormatInt(least, 10), "--export", "none"), &p)
+		succeeds(t, append(p.Steps[0].Commands[0][1:], "-q", "--force")...)
+		text := succeeds(t, "plan", "./-odd.csr", "-k", k)
+		said := must.Get(memory.ParseSize(regexp.MustCompile(`the least that works is (.*)`).FindStringSubmatch(text)[1]))(t)
+		if said < least || said > least+1<<20 {
+			t.Errorf("k = %s: %d is said to work, %d does", k, said, least)
+		}
+	}
+}
+
+// TestPlanOfAShare: a result for a share of the energy may have one triplet, or the most; a line a pass is kept.
+func TestPlanOfAShare(t *testing.T) {
+	store := ingested(t, tall)
+	var one, most, share planned
+	decode(t, succeeds(t, "plan", "--json", store, "-k", "1"), &one)
+	decode(t, succeeds(t, "plan", "--json", store, "-k", "30"), &most)
+	decode(t, succeeds(t, "plan", "--json", store, "-k", "0.9", "--max-k", "30"), &share)
+	if got, low, high := share.Steps[1].Kept, one.Steps[1].Kept.Low, most.Steps[1].Kept.High; got.Low != low || got.High != high {
+		t.Errorf("an export of %+v, want from %g to %g", got, low, high)
+	}
+	dir, _ := factorised(t, store, "-k", "5", "--method", "power")
+	decode(t, succeeds(t, "plan", "--json", store, "-k", "5", "--method", "power"), &one)
+	if got := float64(du(t, dir)); !near(one.Steps[0].Kept, got) {
+		t.Errorf("%g bytes are kept, told were %+v", got, one.Steps[0].Kept)
+	}
 }
 
 // TestPlanRefuses: what cannot be planned is said before anything is read for long.

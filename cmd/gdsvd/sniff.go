@@ -88,6 +88,9 @@ func storeName(out string, inputs []string) string {
 	}
 	if name := filepath.Base(ingest.DisplayName(inputs[0])); inputs[0] != "-" && !strings.ContainsAny(name, "*?[") {
 		name, _, _ = strings.Cut(name, ".")
+		if strings.HasPrefix(name, "-") {
+			name = "./" + name // no flag
+		}
 		return name + ".csr"
 	}
 	return "ratings.csr"

@@ -127,7 +127,8 @@ func (m matrix) run(ctx context.Context, likely *factor.Explanation, least Range
 	}
 	s.Seconds = of(seconds).Times(Range{spectrumLow, spectrumLikely, spectrumHigh})
 	s.Memory, s.Temporary = expected(of(bytes)), of(files)
-	s.Kept = m.files(likely.K, 8, o.Factor).Plus(Range{8e3, 32e3, 96e3}) // result.json, events.jsonl, sigma.npy
+	events := Exactly(310 * float64(likely.Plan.Passes)).Times(Range{0, spectrumLikely, spectrumHigh}) // a line a pass
+	s.Kept = m.files(likely.K, 8, o.Factor).Plus(Range{4e3, 24e3, 96e3}).Plus(events)                  // and result.json, sigma.npy
 	return s, nil
 }
 
@@ -163,10 +164,14 @@ func vectors(store *csr.Store, o factor.Options) (float64, error) {
 	return float64(rows + cols), nil
 }
 
-// files is what k columns of U and V take in files, with bytes for each number, and their ids.
+// files is what k columns of U and V, or for a share of the energy from one to k, take in files, with bytes for each number, and their ids.
 func (m matrix) files(k int, bytes float64, o factor.Options) Range {
 	r, _ := m.each(func(store *csr.Store) (float64, error) { return vectors(store, o) })
-	return r.Times(Exactly(float64(k) * bytes).Plus(idBytes))
+	numbers := Exactly(float64(k) * bytes)
+	if o.Energy > 0 {
+		numbers.Low = bytes
+	}
+	return r.Times(numbers.Plus(idBytes))
 }
 
 // numberBytes are about what a number of U and V takes in the formats of package export, and rates how many bytes of them
@@ -215,9 +220,7 @@ func (m matrix) each(f func(*csr.Store) (float64, error)) (r Range, err error) {
 // OfStore is a store, which stays open as long as the Input is of use.
 func OfStore(s *csr.Store) Input {
 	rows, cols := factor.Dims(s)
-	return Input{
-		Rows: Exactly(float64(rows)), Cols: Exactly(float64(cols)), Entries: Exactly(float64(s.NNZ())), matrix: matrix{s, s, s},
-	}
+	return Input{Rows: Exactly(float64(rows)), Cols: Exactly(float64(cols)), Entries: Exactly(float64(s.NNZ())), matrix: matrix{s, s, s}}
 }
 
 // How far an estimated number of entries, and the bytes of a store of known entries, may be from the truth.
@@ -255,18 +258,16 @@ func Expected(e Estimate, budget int64) Input {
 	size := Range{storeLow, 1, storeHigh}.Times(spread(e.Store))
 	outline := func(of func(Range) float64) *csr.Store {
 		rows, cols := int64(of(in.Rows)), int64(of(in.Cols))
-		return csr.Outline{
-			Path: e.Path, Rows: rows, Cols: cols, NNZ: int64(of(in.Entries)), Values: e.Values, Size: int64(of(size)), Transposed: e.Transposes(rows, cols),
-		}.Plan()
+		o := csr.Outline{Path: e.Path, NNZ: int64(of(in.Entries)), Values: e.Values, Size: int64(of(size)), Transposed: e.Transposes(rows, cols)}
+		o.Rows, o.Cols = csr.Exchanged(o.Transposed, rows, cols)
+		return o.Plan()
 	}
 	likely := outline(func(x Range) float64 { return x.Likely })
 	in.matrix = (matrix{likely, likely, likely})
 	if !e.Exact || !e.ShapeKnown {
 		in.matrix.low, in.matrix.high = outline(func(x Range) float64 { return x.Low }), outline(func(x Range) float64 { return x.High })
 	}
-	in.ingest = &Step{
-		Name: "ingest", Seconds: Range{0.5, 1, 2}.Times(Exactly(e.Seconds)), Kept: size, Temporary: spread(e.Spool), Memory: collected(e.Peak, budget),
-	}
+	in.ingest = &Step{Name: "ingest", Seconds: Range{0.5, 1, 2}.Times(Exactly(e.Seconds)), Kept: size, Temporary: spread(e.Spool), Memory: collected(e.Peak, budget)}
 	return in
 }
 
@@ -332,9 +333,7 @@ func (e *MemoryError) Error() string {
 
 // Way finds out what it takes. The error is a [*MemoryError] if the budget is too small.
 func (in Input) Way(ctx context.Context, o Options) (*Way, error) {
-	w := &Way{
-		Rows: in.Rows, Cols: in.Cols, Entries: in.Entries, Memory: o.Factor.Memory, Least: Least{Ingest: in.least}, Says: append([]string{}, in.warnings...),
-	}
+	w := &Way{Rows: in.Rows, Cols: in.Cols, Entries: in.Entries, Memory: o.Factor.Memory, Least: Least{Ingest: in.least}, Says: append([]string{}, in.warnings...)}
 	var err error
 	if w.Least.SVD, err = in.matrix.each(func(s *csr.Store) (float64, error) {
 		least, err := o.Factor.LeastMemory(ctx, s)

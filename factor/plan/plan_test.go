@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,5 +56,29 @@ func TestEstimated(t *testing.T) {
 	var small *MemoryError
 	if !errors.As(err, &small) || small.Ingest != e.Least || w.Least.Ingest != e.Least || small.Run != int64(w.Least.SVD.Likely) {
 		t.Errorf("%v; the least is %+v", err, w.Least)
+	}
+}
+
+// TestTransposed: an input that is going to be stored transposed takes what its transpose does.
+func TestTransposed(t *testing.T) {
+	of := func(rows, cols float64, vectors factor.Vectors) *Way {
+		in := Expected(Estimate{
+			Path: filepath.Join(t.TempDir(), "a.csr"), Rows: Exactly(rows), Cols: Exactly(cols), Entries: 1_000_000, Exact: true, ShapeKnown: true,
+			Transposes: func(rows, cols int64) bool { return rows < cols }, Store: 3 << 20, Peak: 64 << 20, Least: 46 << 20, Seconds: 2,
+		}, 1<<30)
+		w, err := in.Way(t.Context(), Options{Factor: factor.Options{Rank: 10, Tol: 1e-8, Memory: 1 << 30, Vectors: vectors}, Format: "npy"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	tall, wide := of(500_000, 200, factor.Left), of(200, 500_000, factor.Right)
+	if tall.Least != wide.Least || tall.Passes != wide.Passes || !slices.Equal(tall.Flags, wide.Flags) {
+		t.Errorf("%+v, %v %v; transposed %+v, %v %v", tall.Least, tall.Passes, tall.Flags, wide.Least, wide.Passes, wide.Flags)
+	}
+	for i, s := range tall.Steps {
+		if o := wide.Steps[i]; s.Kept != o.Kept || s.Memory != o.Memory {
+			t.Errorf("%s: %+v on the disk and %+v in memory; transposed %+v and %+v", s.Name, s.Kept, s.Memory, o.Kept, o.Memory)
+		}
 	}
 }
