@@ -78,6 +78,7 @@ var layoutCases = []struct {
 	{name: "column named twice", text: "1,10,3\n", o: Options{Columns: []string{"1", "1", "3"}}, err: format.ErrHeader, line: 1},
 	{name: "UTF-16", text: "\xff\xfe1\x00,\x002\x00,\x003\x00\n\x00", err: format.ErrUnsupported},
 	{name: "Matrix Market without banner", text: "3 3 2\n1 1 5\n3 2 1\n", err: format.ErrHeader, line: 1},
+	{name: "the same, with its comments", text: "% made by hand\n%\n3 3 2\n1 1 5\n3 2 1\n", err: format.ErrHeader, line: 3},
 	{name: "the same, named", text: "3 3 2\n1 1 5\n3 2 1\n", o: Options{Format: "delimited"}, want: []triple{{"1", "1", 5}, {"3", "2", 1}, {"3", "3", 2}}},
 	{name: "zip", text: "PK\x03\x04....", err: format.ErrUnsupported},
 	{name: "bzip2, cut", text: "BZh91AY&SY....", err: format.ErrTruncated, line: 1},

@@ -65,6 +65,7 @@ type reader struct {
 	noVectors         bool    // fast lines are read in plain Go
 	size              []int64 // of a Matrix Market file that has lost its banner, perhaps; see Check
 	first             string  // the line with it
+	before            int     // lines before that
 	integers          [2]bool // the sample has nothing but integers as users, as items
 	truths            bool    // and nothing but true and false as values
 	dated             bool    // and nothing but what looks like moments as values
@@ -106,7 +107,7 @@ func (p *reader) Check(t format.Tally, c *format.Chunk, _ *format.Batch) error {
 	if c != nil || p.size == nil || behind < 1 || behind != p.size[2] {
 		return nil
 	}
-	return &format.ParseError{File: p.In.Name, Line: 1, Text: p.first, Err: fmt.Errorf("%w: this looks like the size line of a Matrix Market file without its banner", format.ErrHeader),
+	return &format.ParseError{File: p.In.Name, Line: int64(1 + p.before), Text: p.first, Err: fmt.Errorf("%w: this looks like the size line of a Matrix Market file without its banner", format.ErrHeader),
 		Want: "the banner, or the format named"}
 }
 

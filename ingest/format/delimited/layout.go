@@ -39,7 +39,8 @@ func (o Options) open(in *format.Input) (format.Reader, error) {
 			return nil, err
 		}
 	}
-	if !in.Chosen && p.sep.blanks && sample.Before == 0 && p.header == nil {
+	if !in.Chosen && p.sep.blanks && p.header == nil {
+		p.before = sample.Before
 		p.suspectSizeLine(sample.Lines[0])
 	}
 	if p.movieLens {
