@@ -184,11 +184,9 @@ func tooSmall(err error) error {
 	if e.Ingest > 0 {
 		needs = fmt.Sprintf("ingest %s, %s", memory.FormatSize(e.Ingest), needs)
 	}
-	return fmt.Errorf("--memory %s is too small: the least that works is --memory %dMiB (%s)", asFlag(e.Budget), mebibytes(max(e.Ingest, e.Run)), needs)
+	const mib = 1 << 20
+	return fmt.Errorf("--memory %s is too small: the least that works is --memory %dMiB (%s)", asFlag(e.Budget), (max(e.Ingest, e.Run)+mib-1)/mib, needs)
 }
-
-// mebibytes are as many as bytes take.
-func mebibytes(bytes int64) int64 { return (bytes + 1<<20 - 1) >> 20 }
 
 // asFlag is a size as --memory takes it.
 func asFlag(bytes int64) string { return ui.Size(&bytes, false).String() }
@@ -251,7 +249,7 @@ func (a *app) printPlan(out *show.Printer, r *planned) {
 		}
 		out.Printf("%s\t%s\t%s\t%s\t%s\n", s.Name, ranged(s.Seconds, hours), ranged(s.Kept, sized), ranged(s.Temporary, sized), peak)
 	}
-	out.Printf("\nmemory  --memory %s is enough; the least that works is %s\n", asFlag(r.Memory), memory.FormatSize(mebibytes(r.Least.All)<<20))
+	out.Printf("\nmemory  --memory %s is enough; the least that works is %s\n", asFlag(r.Memory), memory.FormatSize((r.Least.All+1<<20-1)>>20<<20))
 	if r.Free != nil {
 		out.Printf("disk    %s at its fullest, of %s free\n", ranged(r.Total.Kept.Plus(r.Total.Temporary), sized), memory.FormatSize(*r.Free))
 	}
