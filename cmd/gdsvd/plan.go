@@ -249,7 +249,7 @@ func (a *app) printPlan(out *show.Printer, r *planned) {
 		}
 		out.Printf("%s\t%s\t%s\t%s\t%s\n", s.Name, ranged(s.Seconds, hours), ranged(s.Kept, sized), ranged(s.Temporary, sized), peak)
 	}
-	out.Printf("\nmemory  --memory %s is enough; the least that works is %s\n", asFlag(r.Memory), memory.FormatSize((r.Least.All+1<<20-1)>>20<<20))
+	out.Printf("\nmemory  --memory %s is enough; the least that works is %d MiB\n", asFlag(r.Memory), (r.Least.All+1<<20-1)>>20)
 	if r.Free != nil {
 		out.Printf("disk    %s at its fullest, of %s free\n", ranged(r.Total.Kept.Plus(r.Total.Temporary), sized), memory.FormatSize(*r.Free))
 	}
