@@ -146,7 +146,7 @@ func (f *factorisation) lower() {
 	if !ok {
 		return
 	}
-	// The evidence is of (I−UUᵀ)A(I−VVᵀ). A(I−VVᵀ) has UᵀA(I−VVᵀ) beside it, which is as long as the residuals of (u; v).
+	// The evidence is of (I−UUᵀ)A(I−VVᵀ); A(I−VVᵀ) has UᵀA(I−VVᵀ) beside it, as large as the residuals of (u; v) with u and v of length 1.
 	bound := math.Hypot(f.found.Sigma(f.outside.Value), 2*slices.Max(f.found.Seen)*f.found.Lambda1)
 	f.op, f.n = gram{f.a}, h.n
 	f.found.Halve(h.long())

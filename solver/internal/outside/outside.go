@@ -110,14 +110,17 @@ func (w *Watch) copied(leading []method.RitzPair, b Block, columns int, transfer
 	if len(own) == 0 {
 		return 0
 	}
-	least := slices.MinFunc(own, func(p, q method.RitzPair) int { return cmp.Compare(p.Value, q.Value) }).Value
-	for _, p := range own {
+	least := slices.MinFunc(own, func(p, q method.RitzPair) int { return cmp.Compare(p.Value, q.Value) })
+	ruled := 0 // copies of the least beside which one more is ruled out; so it is of larger values
+	for _, p := range append([]method.RitzPair{least}, own...) {
 		found := w.equal(p, own, b, columns)
-		if found >= columns && p.Value > least+w.Found.Slack(least) {
+		if found <= ruled || found >= columns && p.Value > least.Value+w.Found.Slack(least.Value) {
 			continue
 		}
 		if share := w.leastShare(columns-found, b) / math.Sqrt(float64(found+1)); !(transfer(p.Value) < share) {
 			value = max(value, p.Value+w.Found.Slack(p.Value))
+		} else if p == least {
+			ruled = found
 		}
 	}
 	return value
