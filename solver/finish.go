@@ -376,9 +376,7 @@ func (f *factorisation) trim() (Status, error) {
 	c, o := f.cert, f.outside.Bound
 	next := f.found.Eigenvalue(c.Sigma[keep] + slices.Max(c.Residuals[keep:])*c.Sigma[0]) // the values are those of a span: from below
 	f.relock(nil, keep)
-	if o.Known {
-		o.Value = max(o.Value, next)
-	}
+	o.Raise(next)
 	f.outside.Bound = o
 	return Converged, f.certify()
 }

@@ -146,7 +146,8 @@ func (f *factorisation) lower() {
 	if !ok {
 		return
 	}
-	// The evidence is of (I−UUᵀ)A(I−VVᵀ); A(I−VVᵀ) has UᵀA(I−VVᵀ) beside it, as large as the residuals of (u; v) with u and v of length 1.
+	// The evidence is of (I−UUᵀ)A(I−VVᵀ); A(I−VVᵀ) has UᵀA(I−VVᵀ) beside it: the residuals for u and v of length 1, at most twice those
+	// seen for (u; v) of length 1, whose halves have the length ½ at least where the residual is below half of the value.
 	bound := math.Hypot(f.found.Sigma(f.outside.Value), 2*slices.Max(f.found.Seen)*f.found.Lambda1)
 	f.op, f.n = gram{f.a}, h.n
 	f.found.Halve(h.long())

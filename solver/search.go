@@ -275,7 +275,7 @@ func (r *run) checkMultiplicity(pairs []method.RitzPair) (done, more bool) {
 	r.lock(pairs, verdicts)
 	r.outside.Reset()
 	r.witness(len(verdicts))
-	r.outside.Value = max(r.outside.Value, largest+f.Slack(largest))
+	r.outside.Raise(largest + f.Slack(largest))
 	return true, true
 }
 

@@ -220,7 +220,9 @@ func (m matrix) each(f func(*csr.Store) (float64, error)) (r Range, err error) {
 // OfStore is a store, which stays open as long as the Input is of use.
 func OfStore(s *csr.Store) Input {
 	rows, cols := factor.Dims(s)
-	return Input{Rows: Exactly(float64(rows)), Cols: Exactly(float64(cols)), Entries: Exactly(float64(s.NNZ())), matrix: matrix{s, s, s}}
+	return Input{
+		Rows: Exactly(float64(rows)), Cols: Exactly(float64(cols)), Entries: Exactly(float64(s.NNZ())), matrix: matrix{s, s, s},
+	}
 }
 
 // How far an estimated number of entries, and the bytes of a store of known entries, may be from the truth.
@@ -267,7 +269,9 @@ func Expected(e Estimate, budget int64) Input {
 	if !e.Exact || !e.ShapeKnown {
 		in.matrix.low, in.matrix.high = outline(func(x Range) float64 { return x.Low }), outline(func(x Range) float64 { return x.High })
 	}
-	in.ingest = &Step{Name: "ingest", Seconds: Range{0.5, 1, 2}.Times(Exactly(e.Seconds)), Kept: size, Temporary: spread(e.Spool), Memory: collected(e.Peak, budget)}
+	in.ingest = &Step{
+		Name: "ingest", Seconds: Range{0.5, 1, 2}.Times(Exactly(e.Seconds)), Kept: size, Temporary: spread(e.Spool), Memory: collected(e.Peak, budget),
+	}
 	return in
 }
 
@@ -333,7 +337,9 @@ func (e *MemoryError) Error() string {
 
 // Way finds out what it takes. The error is a [*MemoryError] if the budget is too small.
 func (in Input) Way(ctx context.Context, o Options) (*Way, error) {
-	w := &Way{Rows: in.Rows, Cols: in.Cols, Entries: in.Entries, Memory: o.Factor.Memory, Least: Least{Ingest: in.least}, Says: append([]string{}, in.warnings...)}
+	w := &Way{
+		Rows: in.Rows, Cols: in.Cols, Entries: in.Entries, Memory: o.Factor.Memory, Least: Least{Ingest: in.least}, Says: append([]string{}, in.warnings...),
+	}
 	var err error
 	if w.Least.SVD, err = in.matrix.each(func(s *csr.Store) (float64, error) {
 		least, err := o.Factor.LeastMemory(ctx, s)

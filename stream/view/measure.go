@@ -52,7 +52,7 @@ func (v *View) MeasureBy(sum func(i int) (*Sums, error)) error {
 		}
 	}
 	if v.norm != 0 && !(v.norm >= smallest && v.norm <= greatest) {
-		return fmt.Errorf("view: the norm of what %v makes of the matrix is %.3g: multiply=%.0e keeps its squares within the range of numbers", v.pipeline, v.norm, min(1/v.norm, 1e308))
+		return fmt.Errorf("view: the norm of what %v makes of the matrix is %.3g: %s keeps its squares within the range of numbers", v.pipeline, v.norm, multiplied(v.norm))
 	}
 	v.prepare(len(v.ops))
 	v.measured = true
@@ -66,8 +66,11 @@ func (v *View) inRange() error {
 	if m == 0 || norm >= smallest && norm <= greatest {
 		return nil
 	}
-	return fmt.Errorf("view: the norm of the matrix is %.3g: begin with multiply=%.0e, so that squares stay within the range of numbers", norm, min(1/norm, 1e308))
+	return fmt.Errorf("view: the norm of the matrix is %.3g: begin with %s, so that squares stay within the range of numbers", norm, multiplied(norm))
 }
+
+// multiplied is the step that makes numbers of a size about 1, or as large as it can.
+func multiplied(size float64) string { return fmt.Sprintf("multiply=%.0e", min(1/size, 1e308)) }
 
 // normOf makes the norm of sums ‖B‖²_F, of those before the columns of the store were centred and scaled.
 func (v *View) normOf(s *sums) {

@@ -113,7 +113,7 @@ func (v *View) Settle(s *Sums) error {
 		if s.read.at > 0 {
 			steps = fmt.Sprintf("what %v makes of it", v.pipeline[:v.ops[s.read.at-1].step+1])
 		}
-		return fmt.Errorf("view: the largest number of %s has the size %.3g: multiply=%.0e after that keeps its squares within the range of numbers", steps, s.top, min(1/s.top, 1e308))
+		return fmt.Errorf("view: the largest number of %s has the size %.3g: %s after that keeps its squares within the range of numbers", steps, s.top, multiplied(s.top))
 	}
 	for _, stage := range s.read.stages {
 		stage.done(s.sums)

@@ -26,6 +26,13 @@ type Bound struct {
 	Final       bool    // another scout would not tell more
 }
 
+// Raise makes a bound that is known no less than a value.
+func (b *Bound) Raise(value float64) {
+	if b.Known {
+		b.Value = max(b.Value, value)
+	}
+}
+
 // Block is the start block of the recurrence at work.
 type Block struct {
 	Before int  // vectors that were locked when it was started
@@ -95,9 +102,7 @@ func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) b
 // Recount raises a bound that was learnt when the recurrence at work, of a block of the given number of columns, had found other pairs than leading,
 // if there may be more copies of the least of these. It is for a recurrence that gives no evidence any more.
 func (w *Watch) Recount(b Block, leading []method.RitzPair, columns int) {
-	if w.Known {
-		w.Value = max(w.Value, w.copied(leading, b, columns, func(float64) float64 { return 0 }))
-	}
+	w.Raise(w.copied(leading, b, columns, func(float64) float64 { return 0 }))
 }
 
 // copied is the largest value of which there may be more copies than have been found, those that count as equal to it included, if the
