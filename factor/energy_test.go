@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -70,6 +71,10 @@ func TestEnergy(t *testing.T) {
 	bounded := run(t, store, factor.Options{Energy: 0.6, Rank: 5, Dir: filepath.Join(t.TempDir(), "out")})
 	if g := bounded.Target; bounded.K != 5 || bounded.Status != "converged" || g.Reached || g.Smallest {
 		t.Errorf("%d triplets, %+v", bounded.K, g)
+	}
+	cut := factor.Options{Energy: 0.6, Tol: 0.3, MaxPasses: 4, Method: momentum.Nesterov{}, Deflation: solver.Plain, Dir: filepath.Join(t.TempDir(), "out")}
+	if r, err := factor.Run(t.Context(), store, cut); !errors.Is(err, factor.ErrNotConverged) || !strings.Contains(err.Error(), "of the 60 % asked for") {
+		t.Errorf("cut short: %+v, error %v", r, err)
 	}
 	for _, share := range []float64{-1, 1, 1.5, math.NaN()} {
 		if _, err := factor.Run(t.Context(), store, factor.Options{Energy: share, Dir: filepath.Join(t.TempDir(), "out")}); err == nil || !strings.Contains(err.Error(), "between 0 and 1") {

@@ -58,6 +58,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/percent"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -273,6 +274,9 @@ func (t *task) earlyEnd(res *solver.Result, saved bool) error {
 	switch {
 	case res.Status == solver.Cancelled:
 		kind, format, args = context.Canceled, "interrupted after %d passes; estimates, not certified, are in %s", []any{res.Stats.Passes, t.Dir}
+	case res.Status.Early() && res.Converged == len(res.Sigma) && res.Target != nil && !res.Target.Reached:
+		format = "%v after %d passes: all %v that there are so far are within %.3g, but capture %s of the %s asked for; the result is in %s"
+		args = append(args, t.wanted(), t.Tol, percent.Text(res.Energy, t.Energy, 'g', 4), percent.Text(t.Energy, 1, 'g', 4), t.Dir)
 	case res.Status.Early() && res.Converged == len(res.Sigma):
 		format = "%v after %d passes: all %v are within %.3g, but other values, up to %.3g, have not been ruled out; the result is in %s"
 		args = append(args, t.wanted(), t.Tol, res.Outside.Bound, t.Dir)
