@@ -98,9 +98,9 @@ func (t *task) pairsError(err error) error {
 type Target struct {
 	Share    float64 `json:"share"`    // the share that was asked for
 	Before   Number  `json:"before"`   // the share that the triplets without the last one capture
-	Error    Number  `json:"error"`    // upper bound, from the residuals, on how much larger the share of the exact leading triplets is
+	Error    Number  `json:"error"`    // upper bound, from the residuals and `outside`, on how much larger the share of as many exact leading triplets is
 	Reached  bool    `json:"reached"`  // whether `energy` is at least the share asked for
-	Smallest bool    `json:"smallest"` // whether no smaller number of triplets reaches the share; this holds only if `outside` shows that no triplet is missing
+	Smallest bool    `json:"smallest"` // whether no smaller number of triplets reaches the share: `before` and `error` add up to less
 }
 
 // asMany tells whether a result has the triplets that the task is for.

@@ -15,11 +15,10 @@ import (
 // triplets capture less than the leading ones. The right half needs the errors of the
 // values. With δ = σ₁·√Σr_i² there are k−1 singular values that differ from those measured
 // by at most δ each (Kahan; Parlett, The Symmetric Eigenvalue Problem, theorem 11.5.1, for
-// [0 A; Aᵀ 0]), so that k−1 triplets capture at most Before + Error,
+// [0 A; Aᵀ 0]), and all others are at most b, the bound of Outside, so that k−1 triplets
+// capture at most Before + Error,
 //
-//	Error = Σ_{i<k} (2σ_i·δ + δ²)/‖A‖²_F,
-//
-// if no larger value has been missed, which Outside tells.
+//	Error = Σ_{i<k} (2σ_i·d_i + d_i²)/‖A‖²_F,  d_i = max(δ, b − σ_i).
 type Target struct {
 	Share    float64 // that was asked for
 	Before   float64 // captured by all triplets but the last
@@ -110,10 +109,12 @@ func (f *factorisation) target() *Target {
 	for i := range c.Sigma {
 		delta = math.Hypot(delta, c.Doubt(i)*c.Norm)
 	}
+	bound := f.remainder(c.Sigma, c.Frobenius).Bound
 	for _, s := range c.Sigma[:len(c.Sigma)-1] {
 		t.Before += share(s, c.Frobenius)
 		if c.Frobenius > 0 {
-			t.Error += (2*s + delta) / c.Frobenius * (delta / c.Frobenius)
+			more := max(delta, bound-s)
+			t.Error += (2*s + more) / c.Frobenius * (more / c.Frobenius)
 		}
 	}
 	t.Smallest = t.Reached && t.Before+t.Error < t.Share-energyRounding

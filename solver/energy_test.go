@@ -60,6 +60,13 @@ func byEnergy(t *testing.T, a *mat.Dense, set solver.Settings) *solver.Result {
 	if g.Share != set.Energy || g.Reached && res.Energy < set.Energy-1e-11 && res.Rank > 0 || g.Before > res.Energy || g.Error < 0 {
 		t.Errorf("energy %v, target %+v", res.Energy, g)
 	}
+	fewer := 0.0 // what k−1 values capture that the result does not exclude
+	for _, s := range res.Sigma[:k-1] {
+		fewer += math.Pow(max(s, res.Outside.Bound)/mat.Norm(a, 2), 2)
+	}
+	if g.Smallest && fewer >= set.Energy {
+		t.Errorf("smallest, but fewer may capture %v: %+v, %+v", fewer, g, res.Outside)
+	}
 	return res
 }
 
@@ -171,10 +178,15 @@ func TestEnergyOfEqualValues(t *testing.T) {
 	}
 }
 
-// Residuals that leave open whether one triplet fewer would do say so.
+// Residuals, or a bound of what is outside, that leave open whether one triplet fewer would do say so.
 func TestEnergyUndecided(t *testing.T) {
 	a := solvertest.WithValues(90, 45, 5, spectra()["slow"]...)
 	set := solver.Settings{Energy: 0.7, Tol: 1e-3, Method: power.Iteration{}}
+	plain := set
+	plain.Deflation = solver.Plain
+	if res := byEnergy(t, a, plain); res.Target.Smallest || res.Outside.Leading {
+		t.Errorf("target %+v without evidence of what is outside: %+v", res.Target, res.Outside)
+	}
 	first := byEnergy(t, a, set)
 	before, err := first.Target.Before, first.Target.Error
 	if !first.Target.Smallest || err < 1e-8 {

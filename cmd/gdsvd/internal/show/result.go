@@ -100,7 +100,7 @@ func onTarget(r *factor.Result) string {
 	case t.Smallest:
 		return fmt.Sprintf("%s; with one triplet fewer it is %.6g %%\n", asked, 100*t.Before)
 	}
-	return fmt.Sprintf("%s; with one triplet fewer it is %.10g %%, which the residuals do not tell from it\n", asked, 100*t.Before)
+	return fmt.Sprintf("%s; with one triplet fewer it is %.10g %%, which residuals and the bound of what may be missing do not tell from it\n", asked, 100*t.Before)
 }
 
 func things(which string) string {
