@@ -362,21 +362,11 @@ func Orthogonality(ctx context.Context, workers int, n int64, k int, source func
 	return tallskinny.Orthogonality(sums.Gram), nil
 }
 
-// trim certifies the triplets of the certificate that are asked for alone, if there are others.
-// The status is Converged, or that of a limit that leaves no pass for it.
-func (f *factorisation) trim() (Status, error) {
-	keep := f.sufficient()
-	if keep == len(f.cert.Sigma) {
-		return Converged, nil
-	}
-	limit := f.passes.may(f.reserve() - 1)
-	if limit != NotTerminated && !f.passes.cut {
-		return limit, nil
-	}
+// trim locks the triplets of the certificate that are asked for alone.
+func (f *factorisation) trim(keep int) {
 	c, o := f.cert, f.outside.Bound
 	next := f.found.Eigenvalue(c.Sigma[keep] + slices.Max(c.Residuals[keep:])*c.Sigma[0]) // the values are those of a span: from below
 	f.relock(nil, keep)
 	o.Raise(next)
 	f.outside.Bound = o
-	return Converged, f.certify()
 }

@@ -100,8 +100,6 @@ func (f *factorisation) reopen(again []int, given bool) {
 	}
 	f.relock(again, f.sufficient())
 	f.starts.warm = append(f.starts.warm, spare...)
-	f.arena.Free(f.cert.Product)
-	f.cert.Product = nil
 }
 
 // relock locks the first keep triplets of the certificate but those in again, which become
@@ -130,6 +128,8 @@ func (f *factorisation) relock(again []int, keep int) {
 			f.found.Nulls++
 		}
 	}
+	f.arena.Free(c.Product)
+	c.Product = nil
 }
 
 func (r *run) settings() []setting {

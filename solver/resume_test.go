@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,16 +21,13 @@ import (
 
 	"github.com/james-bowman/sparse"
 	"gonum.org/v1/gonum/mat"
-	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
-	"github.com/gdsvd/gdsvd/solver/method/block"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
-	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/stream"
@@ -37,36 +35,13 @@ import (
 
 // TestResume cuts runs of every kind of ending and continues them.
 func TestResume(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		rows, cols := rapid.IntRange(1, 20).Draw(rt, "rows"), rapid.IntRange(1, 12).Draw(rt, "columns")
-		value := rapid.OneOf(rapid.Float64Range(0.1, 10), rapid.SampledFrom([]float64{1, 2, 3})) // some repeated
-		sigma := rapid.SliceOfN(value, 0, min(rows, cols)).Draw(rt, "sigma")
-		a := solvertest.WithValues(rows, cols, rapid.Uint64().Draw(rt, "matrix"), sigma...)
-		set := solver.Settings{
-			Rank: rapid.IntRange(1, min(rows, cols)).Draw(rt, "rank"),
-			Seed: rapid.Uint64Range(0, 1e6).Draw(rt, "seed"),
-			Tol:  rapid.SampledFrom([]float64{1e-2, 1e-4, 1e-7, 1e-15}).Draw(rt, "tol"),
-			Method: rapid.SampledFrom([]method.Method{
-				gd.Descent{Eta: 0.9}, power.Iteration{}, subspace{guard: 1}, optimist{power.Iteration{}}, optimist{subspace{}}, hopeless{power.Iteration{}},
-				momentum.Polyak{}, momentum.Nesterov{}, momentum.NesterovGeneral{}, block.Descent{}, optimist{block.Descent{Columns: 2}}, lanczos.Krylov{}, lanczos.Krylov{Columns: 1},
-			}).Draw(rt, "method"),
-			Deflation: rapid.SampledFrom([]solver.Deflation{solver.Projected, solver.Plain}).Draw(rt, "deflation"),
-			MaxPasses: rapid.IntRange(1, 400).Draw(rt, "limit"),
+	for seed := range uint64(longtest.Pick(600, 40)) {
+		c := drawRun(rand.New(rand.NewPCG(seed, 2)))
+		c.set.MaxPasses = min(c.set.MaxPasses, 200)
+		if c.set.Method.Traits(c.set.Rank).Check() == nil {
+			t.Run(fmt.Sprint(seed, ": ", c), func(t *testing.T) { checkResume(t, c.a, c.set, 2) })
 		}
-		if set.Method.Traits(set.Rank).Indefinite && rapid.Bool().Draw(rt, "dilation") {
-			set.Operator = solver.Dilation
-		}
-		if c := rapid.IntRange(0, cols).Draw(rt, "given"); c > 0 {
-			set.Init = solvertest.Random(cols, c, set.Seed)
-		}
-		defer func() {
-			if t.Failed() {
-				t.Logf("%d×%d, σ %v: %d triplets by %T %+v, tol %g, %v, %v, at most %d passes, vectors given: %v",
-					rows, cols, sigma, set.Rank, set.Method, set.Method, set.Tol, set.Deflation, set.Operator, set.MaxPasses, set.Init != nil)
-			}
-		}()
-		checkResume(t, a, set, 3)
-	})
+	}
 }
 
 // TestResumeRounds cuts runs that the certificate has sent back to work.

@@ -105,6 +105,11 @@ func checkResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 	all := new(checkpoints)
 	watched := set
 	watched.Checkpointer = all
+	events := 0
+	watched.Observer = func(solver.Event) error {
+		events++
+		return nil
+	}
 	if got := factorise(t.Context(), t, newDense(a), watched); !got.same(want) {
 		t.Error("a run that is saved differs from one that is not")
 	}
@@ -131,6 +136,25 @@ func checkResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 		if got := factorise(t.Context(), t, newDense(a), resumedFrom(t, set, saved)); !got.same(want) {
 			t.Fatalf("cancelled in passes %d and %d of %d: the continued run ends with %v after %d passes, want %v",
 				at, again, want.Stats.Passes, got.Status, got.Stats.Passes, want.Status)
+		}
+	}
+	for _, at := range sample(draw, events, tries) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cut, keep, left := set, new(never), at
+		cut.Checkpointer = keep
+		cut.Observer = func(solver.Event) error {
+			if left--; left < 0 {
+				cancel()
+			}
+			return nil
+		}
+		got := factorise(ctx, t, newDense(a), cut)
+		cancel()
+		if got.Status == solver.Cancelled {
+			got = factorise(t.Context(), t, newDense(a), resumedFrom(t, set, keep.last()))
+		}
+		if !got.same(want) {
+			t.Fatalf("cancelled behind event %d of %d: ends with %v after %d passes, want %v", at, events, got.Status, got.Stats.Passes, want.Status)
 		}
 	}
 }

@@ -223,7 +223,7 @@ func (r *run) estimates() {
 			}
 		}
 	}
-	for f.Len() < r.s.Rank && r.takeWarm(f.Basis.Next()) {
+	for !r.enough() && r.takeWarm(f.Basis.Next()) {
 		f.Push(0, 1)
 	}
 	least := r.s.Rank

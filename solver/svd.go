@@ -80,8 +80,9 @@ func (e scale) svd(ctx context.Context, arena *tallskinny.Arena, a Matrix, s Set
 //
 //  1. Begin: take up a checkpoint or given vectors, and check what the matrix is said to be.
 //  2. Search: run recurrences until k pairs are locked and nothing larger can be hidden.
-//  3. Certify: measure them by a pass, and once more without those that a target does not need.
-//  4. Reopen: search again for those that miss the tolerance, as long as that helps.
+//  3. Certify: measure them by a pass.
+//  4. Trim or reopen: go on without those that a target does not need, or search again for those that miss
+//     the tolerance, as long as that helps.
 //  5. Finish: turn A·V into the left vectors, and say what has come of it all.
 //
 // Given start vectors are certified before they are searched with: one pass shows which of
@@ -107,24 +108,27 @@ func (f *factorisation) factorise() (*Result, error) {
 		if err != nil || f.passes.cut {
 			break
 		}
-		err = f.certify()
-		if err == nil && st == Converged && !given {
-			st, err = f.trim()
-		}
-		if err != nil {
+		if err = f.certify(); err != nil {
 			st, err = f.abandon(err)
 			break
 		}
-		again := f.offenders(given)
-		if st != Converged || !given && !f.worthwhile(again) {
+		again, keep, needs := f.offenders(given), f.sufficient(), f.reserve()+1
+		trim := !given && keep < len(f.cert.Sigma)
+		if st != Converged || !given && !trim && !f.worthwhile(again) {
 			break
 		}
-		limit := f.passes.may(1 + f.reserve())
-		if limit != NotTerminated && !f.passes.cut {
-			st = limit
+		if trim {
+			needs = f.reserve() - 1
+		}
+		if limit := f.passes.may(needs); limit != NotTerminated {
+			st, err = limit, f.save()
 			break
 		}
-		f.reopen(again, given)
+		if trim {
+			f.trim(keep)
+		} else {
+			f.reopen(again, given)
+		}
 		given = false
 	}
 	if err != nil {
