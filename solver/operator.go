@@ -310,7 +310,7 @@ func checkSymmetric(ctx context.Context, arena *tallskinny.Arena, a Matrix, seed
 // is none to spare or it has been done. The status is NotTerminated, or that of
 // a context that has ended.
 func (f *factorisation) inspect() (Status, error) {
-	if f.s.Operator != Symmetric || f.passes.stats.Passes > 0 {
+	if f.s.Operator != Symmetric && !f.passes.cut || f.passes.stats.Passes > 0 {
 		return NotTerminated, nil
 	}
 	st := f.passes.may(f.reserve())

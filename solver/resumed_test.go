@@ -138,8 +138,11 @@ func checkResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 				at, again, want.Stats.Passes, got.Status, got.Stats.Passes, want.Status)
 		}
 	}
-	for _, at := range sample(draw, events, tries) {
+	for _, at := range append(sample(draw, events, tries), -1) {
 		ctx, cancel := context.WithCancel(t.Context())
+		if at < 0 {
+			cancel()
+		}
 		cut, keep, left := set, new(never), at
 		cut.Checkpointer = keep
 		cut.Observer = func(solver.Event) error {
