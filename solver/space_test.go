@@ -2,18 +2,19 @@ package solver_test
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
-	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
-	"github.com/gdsvd/gdsvd/solver/method/gd"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/solver/method/power"
@@ -22,76 +23,53 @@ import (
 // Wherever the vectors lie, runs of every kind have the same bits, do not use
 // what they have given back, and leave nothing but the result.
 func TestSpace(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		rows, cols := rapid.IntRange(1, 30).Draw(rt, "rows"), rapid.IntRange(1, 20).Draw(rt, "columns")
-		value := rapid.OneOf(rapid.Float64Range(0.1, 10), rapid.SampledFrom([]float64{1, 2, 3})) // some repeated
-		sigma := rapid.SliceOfN(value, 0, min(rows, cols)).Draw(rt, "sigma")
-		a := solvertest.WithValues(rows, cols, rapid.Uint64().Draw(rt, "matrix"), sigma...)
-		set := solver.Settings{
-			Rank: rapid.IntRange(1, min(rows, cols)).Draw(rt, "rank"),
-			Seed: rapid.Uint64Range(0, 1e6).Draw(rt, "seed"),
-			Tol:  rapid.SampledFrom([]float64{1e-2, 1e-7, 1e-15}).Draw(rt, "tol"),
-			Method: rapid.SampledFrom([]method.Method{
-				gd.Descent{}, power.Iteration{}, momentum.Polyak{}, momentum.Nesterov{}, momentum.NesterovGeneral{},
-				block.Descent{}, block.Descent{Columns: 2}, lanczos.Krylov{}, lanczos.Krylov{Columns: 1, Basis: 4},
-			}).Draw(rt, "method"),
-			Deflation: rapid.SampledFrom([]solver.Deflation{solver.Projected, solver.Plain}).Draw(rt, "deflation"),
-			MaxPasses: rapid.IntRange(1, 300).Draw(rt, "limit"),
+	for seed := range longtest.Pick(uint64(800), 60) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		c := drawRun(r)
+		c.set.MaxPasses = min(c.set.MaxPasses, 300)
+		if c.set.Method.Traits(c.set.Rank).Check() == nil {
+			t.Run(fmt.Sprint(seed, ": ", c), func(t *testing.T) { c.checkSpace(t, r) })
 		}
-		if set.Method.Traits(1).Indefinite && rapid.Bool().Draw(rt, "dilation") {
-			set.Operator = solver.Dilation
-		}
-		if c := rapid.IntRange(0, cols).Draw(rt, "given"); c > 0 {
-			set.Init = solvertest.Random(cols, c, set.Seed)
-		}
-		run := func(set solver.Settings) (*solver.Result, *mat.Dense) {
-			left := solver.NewDenseRows(rows, set.Rank)
-			set.Left = left
-			res := must.Get(solver.SVD(t.Context(), newDense(a), set))(rt)
-			return res, left.Dense
-		}
-		same := func(what string, res, want *solver.Result, u, wantU *mat.Dense, space *spoiling) {
-			if !slices.Equal(res.Sigma, want.Sigma) || !slices.Equal(res.Residuals, want.Residuals) || !mat.Equal(res.Right, want.Right) || !mat.Equal(u, wantU) {
-				rt.Errorf("%s: other bits", what)
-			}
-			if space.Blocks() != 1 || !space.Holds(res.Right.RawMatrix().Data) {
-				rt.Errorf("%s: %d blocks are left", what, space.Blocks())
-			}
-			if res.Stats.Passes != want.Stats.Passes {
-				rt.Errorf("%s: %d passes, want %d", what, res.Stats.Passes, want.Stats.Passes)
-			}
-		}
-		want, wantU := run(set)
-		space := &spoiling{}
-		checkpoints := &checkpoints{}
-		set.Space, set.Checkpointer = space, checkpoints
-		res, u := run(set)
-		same("with a space", res, want, u, wantU, space)
-		made := space.Made
-		set.Checkpointer = nil
+	}
+}
 
-		if n := len(checkpoints.Saved); n > 0 {
-			at := rapid.IntRange(0, n-1).Draw(rt, "checkpoint")
-			space = &spoiling{}
-			again := set
-			again.Space = space
-			res, u = run(resumedFrom(t, again, checkpoints.Saved[at]))
-			same("resumed", res, want, u, wantU, space)
+func (c anyRun) checkSpace(t *testing.T, r *rand.Rand) {
+	same := func(what string, got, want outcome, space *spoiling) {
+		if !got.same(want) {
+			t.Errorf("%s: other bits: %v after %d passes, want %v after %d", what, got.Status, got.Stats.Passes, want.Status, want.Stats.Passes)
 		}
+		if space.Blocks() != 1 || !space.Holds(got.Right.RawMatrix().Data) {
+			t.Errorf("%s: %d blocks are left", what, space.Blocks())
+		}
+	}
+	want := factorise(t.Context(), t, newDense(c.a), c.set)
+	space, saved, set := &spoiling{}, &checkpoints{}, c.set
+	set.Space, set.Checkpointer = space, saved
+	same("with a space", factorise(t.Context(), t, newDense(c.a), set), want, space)
+	made := space.Made
 
-		// Wherever room runs out, that is an error and nothing is left.
-		space = &spoiling{Limit: rapid.IntRange(1, made).Draw(rt, "room") - 1}
-		if space.Limit == 0 {
-			return
-		}
-		set.Space, set.Left = space, solver.NewDenseRows(rows, set.Rank)
-		if _, err := solver.SVD(t.Context(), newDense(a), set); !errors.Is(err, errNoRoom) {
-			rt.Errorf("room for %d blocks of %d: %v", space.Limit, made, err)
-		}
-		if space.Blocks() > 0 {
-			rt.Errorf("%d blocks are left of a run that failed", space.Blocks())
-		}
-	})
+	if n := len(saved.Saved); n > 0 {
+		space, again := &spoiling{}, resumedFrom(t, c.set, saved.Saved[r.IntN(n)])
+		again.Space = space
+		same("resumed", factorise(t.Context(), t, newDense(c.a), again), want, space)
+	}
+
+	// Wherever room runs out, that is an error and nothing is left.
+	space = &spoiling{Limit: r.IntN(made)}
+	if space.Limit == 0 {
+		return
+	}
+	set.Space, set.Checkpointer = space, new(checkpoints)
+	if !c.signed() {
+		rows, _ := c.a.Dims()
+		set.Left = solver.NewDenseRows(rows, set.Rank)
+	}
+	if _, err := solver.SVD(t.Context(), newDense(c.a), set); !errors.Is(err, errNoRoom) {
+		t.Errorf("room for %d blocks of %d: %v", space.Limit, made, err)
+	}
+	if space.Blocks() > 0 {
+		t.Errorf("%d blocks are left of a run that failed", space.Blocks())
+	}
 }
 
 // faulty is a Space that loses what is written to it.
