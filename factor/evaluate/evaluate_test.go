@@ -481,3 +481,27 @@ func TestTies(t *testing.T) {
 		t.Errorf("only %d trials were judged", judged)
 	}
 }
+
+// Lists and vectors of other programs: columns that a user has an entry in are no hits, though the test store has them too, and
+// vectors may be as short as they like.
+func TestForeign(t *testing.T) {
+	a, b, train, test := halves(t, 4, 30, 12, false)
+	b.Apply(func(i, j int, x float64) float64 { return max(x, a.At(i, j)) }, b)
+	both := csrtest.FromDense(t, b, csr.CreateOptions{})
+	o := Options{Ranks: []int{1}, Metrics: []Metric{{NDCG, 3}}, Lists: []List{{Name: "seen", Store: train}, {Name: "new", Store: test}}, Memory: 256 << 20}
+	for _, length := range []float64{1, 1e-14} {
+		u, v := mat.NewDense(30, 2, nil), mat.NewDense(12, 2, nil)
+		u.Apply(func(i, j int, _ float64) float64 { return length * math.Sin(float64(3*i+j)) }, u)
+		v.Apply(func(i, j int, _ float64) float64 { return math.Cos(float64(5*i + j)) }, v)
+		o.Vectors = append(o.Vectors, Vectors{"vectors", csrtest.FromDense(t, u, csr.CreateOptions{}), csrtest.FromDense(t, v, csr.CreateOptions{})})
+	}
+	o.Dir = t.TempDir()
+	r := must.Get(Run(t.Context(), train, both, o))(t)
+	var got []float64
+	for _, m := range r.Models[1:] {
+		got = append(got, float64(m.Scores[0].Value))
+	}
+	if !(got[0] > 0 && got[0] == got[1] && got[2] == 0 && got[3] > 0) {
+		t.Errorf("vectors, the same but shorter, what users have, what they do not have: %v", got)
+	}
+}

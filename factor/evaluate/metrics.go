@@ -134,12 +134,12 @@ func ParseMetrics(text string) (all []Metric, err error) {
 	return all, nil
 }
 
-// listed are the metrics of a list for a user with the relevant columns test, which ascend and are not empty.
+// listed are the metrics of a list for a user with the relevant columns test, which ascend and are not empty. What has no score is no hit.
 func listed(to []float64, metrics []Metric, items []recommend.Item, test []uint32) {
 	for m, metric := range metrics {
 		hits, gain, precisions := 0, 0.0, 0.0
 		for i, item := range items[:min(len(items), metric.K)] {
-			if _, ok := slices.BinarySearch(test, item.Index); ok {
+			if _, ok := slices.BinarySearch(test, item.Index); ok && !math.IsNaN(item.Score) {
 				hits++
 				gain += discount(i)
 				precisions += float64(hits) / float64(i+1)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -144,9 +145,10 @@ func (e *evaluation) readyList(ctx context.Context, l *ready) error {
 				if len(items) < min(e.longest, int(e.cols)-len(seen)) {
 					short++
 				}
-				for _, item := range items {
-					if of[0].Has(i, item.Index) {
+				for p := range items {
+					if of[0].Has(i, items[p].Index) {
 						again++
+						items[p].Score = math.NaN() // no hit
 					}
 				}
 				if err := emit(row, items); err != nil {
@@ -236,7 +238,7 @@ func (e *evaluation) vectors(ctx context.Context, v Vectors, names [2]*factor.Na
 	if _, of := factor.Dims(v.Cols); of != k {
 		return fmt.Errorf("%s: vectors of rows have %d numbers, those of columns %d: want equally many", v.Name, k, of)
 	}
-	f := &recommend.Factorisation{Rows: e.rows, Cols: e.cols, Sigma: slices.Repeat([]float64{1}, int(k))}
+	f := &recommend.Factorisation{Rows: e.rows, Cols: e.cols, Sigma: slices.Repeat([]float64{1}, int(k)), Exact: true}
 	var err error
 	if f.U, err = e.side(ctx, v, v.Rows, names[0], "rows"); err != nil {
 		return err

@@ -26,9 +26,12 @@
 package recommend
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -54,6 +57,7 @@ type Factorisation struct {
 	U, V       func(first int64, rows *mat.Dense) error
 	View       view.Pipeline // of the matrix; nil: none
 	Fold       *view.Fitted  // what makes h of the entries of a row in History; nil: see the package. It has no Q
+	Exact      bool          // vectors of U·Σ that are tiny are no rounding
 
 	completed bool // by Predictions
 }
@@ -98,8 +102,8 @@ func (f *Factorisation) scoring(s Scoring) Scoring {
 }
 
 // Predictions is the factorisation whose scores by Model are the entries that a completion (package complete) predicts:
-// μ + b_i + c_j + Σ_s u_is σ_s v_js, of two triplets more than it has, (μ + b_i)·1 and 1·c_j. Of other results it is
-// that of Of.
+// μ + b_i + c_j + Σ_s u_is σ_s v_js, of two triplets more than it has, (μ + b_i)·1 and 1·c·(c_j/c), c the largest |c_j|: the
+// length of what a row is scored by is that of what it predicts. Of other results it is that of Of.
 func Predictions(ctx context.Context, r *factor.Result) (*Factorisation, error) {
 	f, err := Of(r)
 	if err != nil || r.Completion == nil {
@@ -121,9 +125,10 @@ func Predictions(ctx context.Context, r *factor.Result) (*Factorisation, error) 
 		}
 		return biases[i]
 	}
-	f.Sigma = append(f.Sigma, 1, 1)
+	largest := floats.Norm(cols, math.Inf(1))
+	f.Sigma = append(f.Sigma, 1, largest)
 	f.U = with(r.ReadU, r.K, func(i int64) (float64, float64) { return mean + of(rows, i), 1 })
-	f.V = with(r.ReadV, r.K, func(j int64) (float64, float64) { return 1, of(cols, j) })
+	f.V = with(r.ReadV, r.K, func(j int64) (float64, float64) { return 1, of(cols, j) / cmp.Or(largest, 1) })
 	return f, nil
 }
 

@@ -30,7 +30,7 @@ func TestVectorsOfZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []Item
+	var want, found []Item
 	for k := 2; k <= 4; k++ {
 		for seed := range uint64(3) {
 			r := must.Get(factor.Run(t.Context(), store, factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: k, Seed: seed + 1, View: p}))(t)
@@ -48,6 +48,15 @@ func TestVectorsOfZero(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
+			rows := must.Get(Find(t.Context(), r, QueryOf([]int64{1, 3, 3}), SimilarOptions{N: 6}))(t)
+			if found == nil {
+				found = rows
+			}
+			for i, row := range rows {
+				if row.Index != found[i].Index || math.Abs(row.Score-found[i].Score) > 1e-12 {
+					t.Errorf("k = %d, seed %d: a query finds %v, want %v", k, seed+1, rows, found)
+				}
+			}
 		}
 	}
 }
@@ -63,9 +72,15 @@ func TestPredictions(t *testing.T) {
 			}
 		}
 	}
-	store := csrtest.Build(t, cols, entries, csr.CreateOptions{})
-	for _, biases := range []bool{false, true} {
-		r := must.Get(factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: 3}, Lambda: .5, Biases: biases}))(t)
+	for c := range 4 { // of small numbers, too: no tie is made of what differs
+		biases, scale := c%2 == 1, math.Pow10(-10*(c/2))
+		for _, row := range entries {
+			for i := range row {
+				row[i].Val *= []float64{1, 1, scale, 1}[c]
+			}
+		}
+		store := csrtest.Build(t, cols, entries, csr.CreateOptions{})
+		r := must.Get(factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: 3}, Lambda: .5 * scale, Biases: biases}))(t)
 		u, v := mat.NewDense(rows, r.K, nil), mat.NewDense(cols, r.K, nil)
 		rowBias, err1 := r.RowBiases(t.Context())
 		colBias, err2 := r.ColBiases(t.Context())
@@ -101,7 +116,7 @@ func TestPredictions(t *testing.T) {
 				return 1
 			})
 			for i, item := range items {
-				if int(item.Index) != want[i].col || math.Abs(item.Score-want[i].score) > 1e-12 {
+				if int(item.Index) != want[i].col || math.Abs(item.Score-want[i].score) > 1e-12*scale {
 					t.Errorf("row %d, place %d: %+v, want %+v", row, i, item, want[i])
 				}
 			}

@@ -21,13 +21,14 @@ type Vectors struct {
 	N     int64
 	Sigma []float64
 	Read  func(first int64, rows *mat.Dense) error
+	exact bool
 }
 
 // Columns are the vectors of the columns.
-func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V} }
+func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V, f.Exact} }
 
 // Lines are the vectors of the rows.
-func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U} }
+func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U, f.Exact} }
 
 // rounding is what computing may leave of a vector that is 0, over the largest singular value or the length of a
 // singular vector.
@@ -41,7 +42,7 @@ func (v Vectors) scaled(first int64, rows *mat.Dense) error {
 	for i := range rows.RawMatrix().Rows {
 		row := rows.RawRowView(i)
 		floats.Mul(row, v.Sigma)
-		if norm(row) <= rounding*v.Sigma[0] {
+		if !v.exact && norm(row) <= rounding*v.Sigma[0] {
 			clear(row)
 		}
 	}
@@ -151,7 +152,7 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 	all := make([][2]top, k)
 	for j := range all {
 		for sign := range all[j] {
-			all[j][sign].items = make([]Item, 0, n)
+			all[j][sign] = top{items: make([]Item, 0, n), grid: tie}
 		}
 	}
 	const part = 1 << 13
@@ -243,7 +244,7 @@ func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]I
 	if err != nil {
 		return nil, err
 	}
-	x, length, err := fold(ctx, r, q, window)
+	x, length, err := fold(ctx, r, q, s.k, window)
 	if err != nil {
 		return nil, err
 	}
@@ -255,8 +256,8 @@ func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]I
 	return heaps[0].items, err
 }
 
-// fold is x = bᵀV, and its length. V is read window rows at a time.
-func fold(ctx context.Context, r *factor.Result, q Query, window int) (x []float64, length float64, err error) {
+// fold is x = bᵀV of the first k columns of V, and its length. V is read window rows at a time.
+func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (x []float64, length float64, err error) {
 	v, err := r.OpenV() // as many rows as the result says, before anything is made that large
 	if err != nil {
 		return nil, 0, err
@@ -279,15 +280,15 @@ func fold(ctx context.Context, r *factor.Result, q Query, window int) (x []float
 		}
 		base = fitted.Q()
 	}
-	x = make([]float64, r.K)
-	rows := mat.NewDense(int(min(r.Cols, int64(window))), r.K, nil)
+	x = make([]float64, k)
+	rows := mat.NewDense(int(min(r.Cols, int64(window))), k, nil)
 	add := func(weight float64, row []float64) {
 		for j, y := range row {
 			x[j] += weight * y
 		}
 	}
 	for i, c := range q.Cols {
-		if err := v.ReadRows(int64(c), rows.Slice(0, 1, 0, r.K).(*mat.Dense)); err != nil {
+		if err := v.ReadRows(int64(c), rows.Slice(0, 1, 0, k).(*mat.Dense)); err != nil {
 			return nil, 0, err
 		}
 		add(b[i], rows.RawRowView(0))
@@ -296,7 +297,7 @@ func fold(ctx context.Context, r *factor.Result, q Query, window int) (x []float
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		part := rows.Slice(0, int(min(r.Cols-first, int64(window))), 0, r.K).(*mat.Dense)
+		part := rows.Slice(0, int(min(r.Cols-first, int64(window))), 0, k).(*mat.Dense)
 		if err := v.ReadRows(first, part); err != nil {
 			return nil, 0, err
 		}
@@ -308,7 +309,7 @@ func fold(ctx context.Context, r *factor.Result, q Query, window int) (x []float
 	}
 	length = norm(x)
 	if !(length > rounding*norm(b)) || math.IsInf(length, 0) {
-		err = fmt.Errorf("the query has nothing in common with the %d components of %s: its projection has the length %.3g; take other words, or more components", r.K, r.Dir(), length)
+		err = fmt.Errorf("the query has nothing in common with the %d components of %s: its projection has the length %.3g; take other words, or more components", k, r.Dir(), length)
 	}
 	return x, length, err
 }
