@@ -85,6 +85,7 @@ type projecting struct {
 	others int64 // columns of it
 
 	fitted  *view.Fitted // nil: entries are as they are
+	centred bool         // columns of the matrix have the mean 0, and lines are rows as the view makes them
 	vectors *factor.Factor
 	n       int64    // numbers of a line, and rows of vectors
 	place   []uint32 // row of vectors for each column of the store
@@ -219,6 +220,7 @@ func (p *projecting) fit(ctx context.Context) error {
 	if p.o.History {
 		steps = steps.History()
 	}
+	p.centred = steps.Centred() == "columns" && !p.o.Columns
 	if p.missing, p.some = p.store.Missing(); p.some && !steps.Imputes() {
 		return p.store.NoMissing()
 	}
@@ -247,12 +249,9 @@ func (p *projecting) fit(ctx context.Context) error {
 // deviations are what components are divided by.
 func (p *projecting) deviations() ([]float64, error) {
 	by := p.result.Values()
-	root, lines := 1.0, p.result.Rows
-	if p.o.Columns {
-		lines = p.result.Cols
-	}
-	if v := p.result.View; v != nil && v.Observations > 1 && v.Observations == lines && !p.o.History {
-		root = math.Sqrt(float64(v.Observations - 1))
+	root := 1.0
+	if n := p.result.Rows; n > 1 && p.centred {
+		root = math.Sqrt(float64(n - 1))
 	}
 	for j := range by {
 		if by[j] == 0 {

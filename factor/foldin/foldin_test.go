@@ -277,11 +277,14 @@ func TestWhiten(t *testing.T) {
 			t.Errorf("component %d: sum %g, variance %g", c, s, squares/49)
 		}
 	}
-	r = factorised(t, store, nil, 3)
-	_, x = projected(t, r, store, foldin.Options{Whiten: true})
-	u := mat.NewDense(50, 3, nil)
-	if err := r.ReadU(0, u); err != nil || off(x, u) > 1e-12 {
-		t.Errorf("off by %g, %v", off(x, u), err)
+	for users, view := range map[int]view.Pipeline{50: nil, 20: pipeline(t, "center=rows")} { // as many rows as columns, too
+		store := ingested(t, ratings(users, 20), ingest.OrientAuto)
+		r = factorised(t, store, view, 3)
+		_, x = projected(t, r, store, foldin.Options{Whiten: true})
+		u := mat.NewDense(users, 3, nil)
+		if err := r.ReadU(0, u); err != nil || off(x, u) > 1e-12 {
+			t.Errorf("%v: off by %g, %v", view, off(x, u), err)
+		}
 	}
 	ones := []rating{{"a", "x", 1}, {"a", "y", 1}, {"b", "x", 1}, {"b", "y", 1}}
 	r = factorised(t, ingested(t, ones, ingest.OrientAuto), pipeline(t, "pca"), 2)
