@@ -87,6 +87,9 @@ func (f *fit) round(ctx context.Context) error {
 	low.Mul(f.V, mat.NewDense(k, k, all.low))
 	sum.Add(sum, &low)
 	next, sigma := rightVectors(sum, mat.NewSymDense(k, all.gwv))
+	if f.Phase == Top && sigma[0] == 0 && all.held > 0 {
+		return fmt.Errorf("complete: the mean and the biases predict all %d entries but those held out to choose λ by: give a λ, or hold out another share", all.in)
+	}
 	f.V = next
 	for i, s := range sigma {
 		f.D[i] = max(0, s-f.State.Lambda)
@@ -178,7 +181,7 @@ func orthonormalise(x *mat.Dense) *mat.Dense {
 	return r
 }
 
-// The biases are computed by turns, at most meansRounds of them, until none changes the mean square by this share.
+// The biases are computed by turns, at most meansRounds of them, until none lowers what they minimise by this share.
 const (
 	meansRounds = 30
 	meansTol    = 1e-5
@@ -196,9 +199,10 @@ func (f *fit) means(ctx context.Context) error {
 	sum, count := make([]float64, f.src.Cols()), make([]int64, f.src.Cols())
 	err := f.scan(ctx, 16*f.src.Cols(), func(l *lane, b *csr.Block) {
 		l.val = sized(l.val, b.NNZ())
-		l.squares, l.in, l.out = 0, 0, 0
+		l.squares, l.ridge, l.in, l.out = 0, 0, 0, 0
 		for i := range b.Rows() {
-			l.split(m, b, i)
+			bias := l.split(m, b, i)
+			l.ridge += bias * bias
 			for t, r := range l.r {
 				l.squares += r * r
 				l.val[l.at[t]] = r
@@ -232,7 +236,7 @@ func (f *fit) means(ctx context.Context) error {
 	}
 	f.Count, f.RMSE, f.Held = all.in, math.Sqrt(share(all.squares, float64(all.in))), math.NaN()
 	was := f.F
-	f.F = all.squares / 2
+	f.F = (all.squares + f.Damping*(all.ridge+floats.Dot(m.columns, m.columns))) / 2
 	f.State.Rounds++
 	f.At++
 	if first {
