@@ -467,9 +467,9 @@ func TestMeasureAgainstStatements(t *testing.T) {
 	forge(-1e-5)
 	succeeds(t, "check", dir, "--store", store)
 
-	for _, method := range []string{"power", "krylov"} {
-		early := stopped(t, store, "-k", "3", "--method", method, "--max-passes", "3")
-		fails(t, ui.ExitNotConverged, `out: \d of 3 triplets are within 1e-08; the result says so itself`, "check", early, "--store", store)
+	for _, flags := range [][]string{{"power"}, {"krylov"}, {"power", "--vectors", "left"}, {"krylov", "--vectors", "left"}} {
+		early := stopped(t, store, append([]string{"-k", "6", "--max-passes", "3", "--method"}, flags...)...)
+		fails(t, ui.ExitNotConverged, `out: \d of 6 triplets are within 1e-08; the result says so itself`, "check", early, "--store", store)
 		fails(t, ui.ExitError, `miss --tol 1e-08`, "check", early, "--store", store, "--tol", "1e-8")
 	}
 }

@@ -191,6 +191,9 @@ func (m *Measurement) compare(r *factor.Result, asked float64) {
 		if !m.asked {
 			if r.Residual[i] > tol {
 				limit = 2 * r.Residual[i]
+				if m.Implied != "" { // Aᵀu − σv with u = Av/‖Av‖ has σ₁/σ of what is off with another u
+					limit *= 2 + m.Sigma[0]/m.Sigma[i]
+				}
 			}
 			limit += m.Stated.floor(i)
 		}
