@@ -131,13 +131,10 @@ func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 			of.Mul(c.x.T(), c.y)
 			c.to.Add(c.to, &of)
 		}
-		n, _ := x.Dims()
-		for i := range n {
-			for j, v := range x.RawRowView(i) {
-				difference += (v - y.At(i, j)) * (v - y.At(i, j))
-			}
-		}
-		a.Common += int64(n)
+		var off mat.Dense
+		off.Sub(x, y)
+		difference = math.Hypot(difference, mat.Norm(&off, 2))
+		a.Common += int64(off.RawMatrix().Rows)
 	})
 	if err != nil {
 		return nil, err
@@ -159,7 +156,7 @@ func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 		sum += s
 	}
 	norm := mat.Trace(bb)
-	a.Before = factor.Number(math.Sqrt(difference / norm))
+	a.Before = factor.Number(difference / math.Sqrt(norm))
 	a.After = factor.Number(math.Sqrt(max(0, mat.Trace(aa)+norm-2*sum) / norm))
 	a.Angles = angles(aa, bb, ab)
 	return &r, nil

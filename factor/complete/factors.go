@@ -118,8 +118,9 @@ func (f *fit) rightFactor(ctx context.Context, m *model) (turn *mat.Dense, r *Fa
 	for j := range rank {
 		v := r.V.ColView(j).(*mat.VecDense)
 		if v.AtVec(blas64.Iamax(v.RawVector())) < 0 { // the first of the entries of the largest magnitude
-			flip(r.V, j)
-			flip(turn, j)
+			v.ScaleVec(-1, v)
+			t := turn.ColView(j).(*mat.VecDense)
+			t.ScaleVec(-1, t)
 		}
 	}
 	r.F = all.squares/2 + m.lambda*nuclear
@@ -143,12 +144,6 @@ func offIdentity(g []float64, k int) (worst float64) {
 		worst = max(worst, math.Abs(v))
 	}
 	return worst
-}
-
-func flip(v *mat.Dense, j int) {
-	for i := range v.RawMatrix().Rows {
-		v.Set(i, j, -v.At(i, j))
-	}
 }
 
 func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Factors, left func(first int64, u *mat.Dense, bias []float64) error) error {

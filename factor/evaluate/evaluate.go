@@ -65,9 +65,8 @@ type Model struct {
 	Baseline bool    `json:"baseline,omitempty"` // whether the model is a baseline
 	Scores   []Score `json:"scores"`             // the metrics and their values
 
-	terms   int     // of the sum that predicts a value
-	ratios  []ratio // of each metric
-	covered [][]bool
+	terms  int     // of the sum that predicts a value
+	ratios []ratio // of each metric
 }
 
 // Score is a metric of a model; no number where the metric makes no sense.
@@ -227,7 +226,7 @@ const keepTrained = "keep=rows,trained"
 
 func (e *evaluation) model(m *Model) *Model {
 	m.terms = cmp.Or(m.terms, m.K)
-	m.ratios, m.covered = make([]ratio, len(e.Metrics)), make([][]bool, len(e.Metrics))
+	m.ratios = make([]ratio, len(e.Metrics))
 	e.report.Models = append(e.report.Models, m)
 	return m
 }

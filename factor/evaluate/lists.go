@@ -44,9 +44,10 @@ func (e *evaluation) list(ctx context.Context, m *Model, f *recommend.Factorisat
 func (e *evaluation) judge(ctx context.Context, m *Model, recommended func(emit func(row int64, items []recommend.Item) error) error) error {
 	test := &aligned{reader: e.test, entries: e.entries, place: e.places()}
 	var buf []uint32
+	covered := make([][]bool, len(e.Metrics))
 	for i, metric := range e.Metrics {
 		if metric.Kind == Coverage {
-			m.covered[i] = make([]bool, e.cols)
+			covered[i], m.ratios[i].over = make([]bool, e.cols), float64(e.cols) // without replicates
 		}
 	}
 	var counts [replicates]uint8
@@ -55,8 +56,9 @@ func (e *evaluation) judge(ctx context.Context, m *Model, recommended func(emit 
 	err := recommended(func(row int64, items []recommend.Item) error {
 		for i, metric := range e.Metrics {
 			for _, item := range items[:min(len(items), metric.K)] {
-				if m.covered[i] != nil {
-					m.covered[i][item.Index] = true
+				if covered[i] != nil && !covered[i][item.Index] {
+					covered[i][item.Index] = true
+					m.ratios[i].sum++
 				}
 			}
 		}
@@ -86,7 +88,7 @@ func (e *evaluation) judge(ctx context.Context, m *Model, recommended func(emit 
 func (e *evaluation) finish() {
 	for _, m := range e.report.Models {
 		for i, metric := range e.Metrics {
-			m.Scores = append(m.Scores, m.score(i, metric, e.cols))
+			m.Scores = append(m.Scores, m.score(i, metric))
 		}
 	}
 	for _, m := range e.report.Models {
@@ -98,21 +100,9 @@ func (e *evaluation) finish() {
 	}
 }
 
-func (m *Model) score(i int, metric Metric, cols int64) Score {
+func (m *Model) score(i int, metric Metric) Score {
 	none := factor.Number(math.NaN())
 	s := Score{metric.String(), none, none, none}
-	if metric.Kind == Coverage {
-		if m.covered[i] != nil {
-			n := 0
-			for _, has := range m.covered[i] {
-				if has {
-					n++
-				}
-			}
-			s.Value = factor.Number(float64(n) / float64(cols))
-		}
-		return s
-	}
 	if m.ratios[i].over > 0 {
 		value, all := m.ratios[i].values(metric.Kind == RMSE)
 		low, high := interval(all)
