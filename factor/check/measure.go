@@ -173,7 +173,7 @@ func (m *Measurement) fill(c *checker, t *triplets, norm, terms float64) {
 // compare finds the triplets that are not within the tolerance of --tol, or else not as
 // result.json states them: within its tolerance if they are said to be, and at most twice
 // as far off as they are said to be if not, in both cases with what the rounding of the
-// result may hide (its floor).
+// result may hide (its floor), and with what an implied vector may be off more.
 func (m *Measurement) compare(r *factor.Result, asked float64) {
 	if r != nil {
 		m.Stated = &Stated{r.Residual, r.Floor, r.Orthogonality, r.Certified}
@@ -191,9 +191,9 @@ func (m *Measurement) compare(r *factor.Result, asked float64) {
 		if !m.asked {
 			if r.Residual[i] > tol {
 				limit = 2 * r.Residual[i]
-				if m.Implied != "" { // Aᵀu − σv with u = Av/‖Av‖ has σ₁/σ of what is off with another u
-					limit *= 2 + m.Sigma[0]/m.Sigma[i]
-				}
+			}
+			if m.Implied != "" && r.Residual[i] > 0 { // Aᵀu − σv with u = Av/‖Av‖ has σ₁/σ of what is off with another u
+				limit = max(limit, 2*r.Residual[i]*(2+m.Sigma[0]/m.Sigma[i]))
 			}
 			limit += m.Stated.floor(i)
 		}
