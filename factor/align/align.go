@@ -172,6 +172,11 @@ func angles(aa, bb, ab *mat.Dense) []factor.Number {
 	var lx, ly mat.TriDense
 	x.LTo(&lx)
 	y.LTo(&ly)
+	for i := range k { // what is left of a column beside those before it
+		if min(lx.At(i, i)/math.Sqrt(aa.At(i, i)), ly.At(i, i)/math.Sqrt(bb.At(i, i))) < 1e-6 {
+			return nil
+		}
+	}
 	if lx.InverseTri(&lx) != nil || ly.InverseTri(&ly) != nil {
 		return nil
 	}

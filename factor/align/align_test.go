@@ -169,6 +169,15 @@ func TestAngles(t *testing.T) {
 	if err != nil || math.Abs(float64(scaled.Angles[1])-30) > 1e-10 || scaled.After == a.After {
 		t.Errorf("%+v, %v", scaled, err)
 	}
+	for _, f := range []float64{0.1, 0.3, 0.7, 1.1, 1.3} { // a line: what is left of its second vector is rounding
+		for i := range n {
+			y.Set(i, 1, f*y.At(i, 0))
+		}
+		flat, err := align.Align(t.Context(), result(t, y, ids(n)), old, align.Options{What: "V", Dir: filepath.Join(t.TempDir(), "x")})
+		if err != nil || flat.Angles != nil {
+			t.Errorf("%+v, %v", flat, err)
+		}
+	}
 }
 
 // TestRefuses: what cannot be aligned is said, and nothing is left.
