@@ -231,11 +231,11 @@ func TestRecovery(t *testing.T) {
 
 // The biases solve their ridge regression.
 func TestBiases(t *testing.T) {
-	testBiases(t, 3, 4, .4)
-	testBiases(t, .1, 176, .15) // the residuals grow in a round that lowers what is minimised
+	testBiases(t, 3, 4, .4, .02)
+	testBiases(t, .1, 176, .15, .05) // the residuals grow in a round that lowers what is minimised
 }
 
-func testBiases(t *testing.T, damping float64, seed uint64, density float64) {
+func testBiases(t *testing.T, damping float64, seed uint64, density, most float64) {
 	const rows, n = 30, 8
 	_, entries := sample(seed, rows, n, 2, .5, density)
 	src := csrtest.Build(t, n, entries, csr.CreateOptions{})
@@ -267,7 +267,7 @@ func testBiases(t *testing.T, damping float64, seed uint64, density float64) {
 		t.Errorf("μ is %v, want %v", s.Mean, mean)
 	}
 	for j, c := range s.Columns {
-		if math.Abs(c-want.AtVec(rows+j)) > .02 {
+		if math.Abs(c-want.AtVec(rows+j)) > most {
 			t.Errorf("damping %v: c_%d is %v, want %v", damping, j, c, want.AtVec(rows+j))
 		}
 	}
@@ -458,7 +458,7 @@ func TestUnfit(t *testing.T) {
 	}{
 		{of(3), Options{Rank: 1}, "complete: 0 of 1 entries are held out to choose λ by"},
 		{of(3), Options{Rank: 1, Biases: true}, "complete: 0 of 1 entries are held out to choose λ by"},
-		{of(1, 1, 1, 1, 2), Options{Rank: 1, Seed: 14, Holdout: .25}, "complete: the mean and the biases predict all 4 entries but those held out to choose λ by"},
+		{of(1, 1, 1, 1, 2), Options{Rank: 1, Seed: 14, Holdout: .25}, "complete: mean and biases predict all 4 entries"},
 		{csrtest.Build(t, 2, [][]csrtest.Entry{nil}, csr.CreateOptions{}), Options{Rank: 1}, "complete: 0 of 0 entries"},
 		{of(1e150, 2e150, 5e150), Options{Rank: 1, Lambda: 1}, "complete: the norm of the entries is 5.48e+150"},
 		{of(1e-150, 2e-150), Options{Rank: 1, Lambda: 1}, "complete: the norm of the entries is 2.24e-150"},

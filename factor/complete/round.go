@@ -88,7 +88,7 @@ func (f *fit) round(ctx context.Context) error {
 	sum.Add(sum, &low)
 	next, sigma := rightVectors(sum, mat.NewSymDense(k, all.gwv))
 	if f.Phase == Top && sigma[0] == 0 && all.held > 0 {
-		return fmt.Errorf("complete: the mean and the biases predict all %d entries but those held out to choose λ by: give a λ, or hold out another share", all.in)
+		return fmt.Errorf("complete: mean and biases predict all %d entries that are not held out: give a λ, or hold out another share", all.in)
 	}
 	f.V = next
 	for i, s := range sigma {
@@ -184,7 +184,7 @@ func orthonormalise(x *mat.Dense) *mat.Dense {
 // The biases are computed by turns, at most meansRounds of them, until none lowers what they minimise by this share.
 const (
 	meansRounds = 30
-	meansTol    = 1e-5
+	meansTol    = 1e-4
 )
 
 // means does one round of the means: the first sums up μ, the others replace c by what is best for the b_i of the c before.

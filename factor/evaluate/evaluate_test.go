@@ -488,14 +488,15 @@ func TestForeign(t *testing.T) {
 	a, b, train, test := halves(t, 4, 30, 12, false)
 	b.Apply(func(i, j int, x float64) float64 { return max(x, a.At(i, j)) }, b)
 	both := csrtest.FromDense(t, b, csr.CreateOptions{})
-	o := Options{Ranks: []int{1}, Metrics: []Metric{{NDCG, 3}}, Lists: []List{{Name: "seen", Store: train}, {Name: "new", Store: test}}, Memory: 256 << 20}
+	o := Options{Ranks: []int{1}, Metrics: []Metric{{NDCG, 3}}, Dir: t.TempDir(), Memory: 256 << 20}
+	o.Lists = []List{{Name: "seen", Store: train}, {Name: "new", Store: test}}
 	for _, length := range []float64{1, 1e-14} {
 		u, v := mat.NewDense(30, 2, nil), mat.NewDense(12, 2, nil)
 		u.Apply(func(i, j int, _ float64) float64 { return length * math.Sin(float64(3*i+j)) }, u)
 		v.Apply(func(i, j int, _ float64) float64 { return math.Cos(float64(5*i + j)) }, v)
-		o.Vectors = append(o.Vectors, Vectors{"vectors", csrtest.FromDense(t, u, csr.CreateOptions{}), csrtest.FromDense(t, v, csr.CreateOptions{})})
+		users, items := csrtest.FromDense(t, u, csr.CreateOptions{}), csrtest.FromDense(t, v, csr.CreateOptions{})
+		o.Vectors = append(o.Vectors, Vectors{"vectors", users, items})
 	}
-	o.Dir = t.TempDir()
 	r := must.Get(Run(t.Context(), train, both, o))(t)
 	var got []float64
 	for _, m := range r.Models[1:] {
