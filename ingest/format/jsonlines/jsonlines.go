@@ -239,7 +239,10 @@ func (v *value) id() error {
 	}
 	x, err := strconv.ParseFloat(string(v.text), 64)
 	v.n = int64(x)
-	if err != nil || math.Abs(x) > 1<<53 || float64(v.n) != x {
+	switch {
+	case !bytes.ContainsAny(v.text, ".eE") && x != 0: // an integer beyond int64
+		v.kind = str
+	case err != nil || math.Abs(x) > 1<<53 || float64(v.n) != x:
 		return errNoID
 	}
 	return nil

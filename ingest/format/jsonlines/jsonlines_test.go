@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,7 @@ func TestJSONLines(t *testing.T) {
 		{"keys chosen", `{"a":1,"b":2,"c":3}`, []string{"c", "A"}, []triple{{"3", "1", 1}}, nil, ""},
 		{"numbers of one spelling", `{"user":1.0,"item":1e3,"rating":1E+2}` + "\n" + `{"user":-0,"item":1000.0,"rating":0.5}`, nil, []triple{{"1", "1000", 100}, {"0", "1000", 0.5}}, nil, ""},
 		{"ids far apart", `{"user":9223372036854775807,"item":-9223372036854775808,"rating":0}`, nil, []triple{{"9223372036854775807", "-9223372036854775808", 0}}, nil, ""},
+		{"ids beyond int64", `{"user":18446744073709551615,"item":-9223372036854775809,"rating":0}`, nil, []triple{{"18446744073709551615", "-9223372036854775809", 0}}, nil, ""},
 		{"a nested value is not taken", `{"user":{"id":1},"customer":1,"item":"x","rating":2}`, nil, []triple{{"1", "x", 2}}, nil, ""},
 
 		{"missing", `{"user":1,"item":2,"rating":3}` + "\n" + `{"user":1,"item":5}`, nil, nil, nil, `in:2: rating "{\"user\":1,\"item\":5}": missing key; expected {"user": …, "item": …, "rating": …}`},
@@ -130,8 +132,8 @@ func naive(l []byte, keys []string) (e triple, ok bool) {
 		case string:
 			return x, x != "" && times[key] == 1
 		case json.Number:
-			if _, isID := format.ParseID([]byte(x)); isID {
-				return x.String(), times[key] == 1
+			if n, isInt := new(big.Int).SetString(x.String(), 10); isInt {
+				return n.String(), times[key] == 1
 			}
 			f, err := x.Float64()
 			if err != nil || math.Abs(f) > 1<<53 || f != math.Trunc(f) {

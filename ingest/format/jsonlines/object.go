@@ -92,11 +92,12 @@ func (p *reader) flat(l []byte, got *[maxKeys]value) bool {
 			}
 			v.kind, v.text = number, l[i:end]
 		default:
-			end = literalEnd(l, i, &v)
-			if end < 0 {
+			for end = i; end < len(l) && l[end]-'a' < 26; end++ {
+			}
+			if !json.Valid(l[i:end]) {
 				return false
 			}
-			v.text = l[i:end]
+			v = valueOf(l[i:end], i)
 		}
 		p.take(got, key, v)
 		i = blanks(l, end)
@@ -171,20 +172,4 @@ func numberEnd(l []byte, i int) int {
 		}
 	}
 	return i
-}
-
-// literalEnd is the end of true, false or null, or −1.
-func literalEnd(l []byte, i int, v *value) int {
-	s, k := "null", null
-	switch l[i] {
-	case 't':
-		s, k = "true", boolean
-	case 'f':
-		s, k = "false", boolean
-	}
-	if !bytes.HasPrefix(l[i:], []byte(s)) {
-		return -1
-	}
-	v.kind = k
-	return i + len(s)
 }
