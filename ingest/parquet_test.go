@@ -33,6 +33,7 @@ func TestParquetOfPyArrow(t *testing.T) {
 		{"dictionary", Options{}, six, 0, ""}, // zstd, two row groups, a column of times
 		{"v2-delta", Options{}, six, 0, ""},   // pages of version 2, DELTA_BINARY_PACKED, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT, gzip
 		{"decimal", Options{}, six, 0, ""},    // uint16 ids, DELTA_LENGTH_BYTE_ARRAY, decimal128, snappy
+		{"halves", Options{}, six, 0, ""},     // decimal128(38, 0) as ids, float16
 		{"bool", Options{Columns: []string{"member", "book", "liked"}}, liked, 0, ""},
 		{"bool", Options{Columns: []string{"member", "2"}}, events, 0, ""},
 		{"pandas-nulls", Options{MaxBadLines: 3}, some, 3, ""},

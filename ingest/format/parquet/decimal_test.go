@@ -32,9 +32,17 @@ func TestDecimals(t *testing.T) {
 		{long(0x7f), 1000, 0, format.ErrOverflow},
 		{long(0x80), 1000, 0, format.ErrOverflow},
 	} {
-		got, err := decimalOf(c.bytes, c.scale)
+		got := 0.0
+		m, err := integerOf(c.bytes)
+		if err == nil {
+			got, err = scaled(m, c.scale)
+		}
 		if !errors.Is(err, c.err) || err == nil && got != c.want {
 			t.Errorf("%d bytes, scale %d: %v, %v, want %v, %v", len(c.bytes), c.scale, got, err, c.want, c.err)
 		}
+	}
+	wide := field{kind: decimal, isID: true}
+	if s := wide.text(append([]byte{1}, make([]byte, 8)...)); string(s.text) != "18446744073709551616" || s.err != nil {
+		t.Errorf("an id beyond an int64: %+v", s)
 	}
 }

@@ -205,7 +205,7 @@ func hybrid(dst []uint32, b []byte, width, n int) ([]uint32, error) {
 	dst = slices.Grow(dst, n)
 	for n > 0 {
 		head, k := binary.Uvarint(b)
-		if k <= 0 {
+		if k <= 0 || head>>1 == 0 {
 			return dst, errShort
 		}
 		b = b[k:]
@@ -224,12 +224,9 @@ func hybrid(dst []uint32, b []byte, width, n int) ([]uint32, error) {
 				dst = append(dst, x)
 			}
 			n -= run
-			if head == 0 {
-				return dst, errShort
-			}
 			continue
 		}
-		if head>>1 > uint64(len(b)) && width > 0 || head>>1 == 0 {
+		if head>>1 > uint64(len(b)) && width > 0 {
 			return dst, errShort
 		}
 		run := int(min(head>>1, uint64(n/8+1)) * 8)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
 type kind uint8
@@ -21,6 +22,7 @@ const (
 	texts
 	uuid
 	decimal // of bytes
+	half    // float16, of two bytes
 )
 
 type field struct {
@@ -96,6 +98,9 @@ func newField(e element, leaf int) *field {
 	case e.logical == logicalUUID && e.phys == physFixed && e.length == 16:
 		f.kind = uuid
 		return f
+	case e.logical == logicalFloat16 && e.phys == physFixed && e.length == 2:
+		f.kind = half
+		return f
 	case isDecimal && (e.scale < 0 || e.scale > 1000), !known && !isDecimal:
 		return f
 	}
@@ -131,7 +136,7 @@ func (f *field) can() bool {
 	case f.nested || f.unit != unitNone || f.kind == other:
 		return false
 	case f.isID:
-		return f.kind != decimal && (f.scale == 0 || f.kind != integer)
+		return f.kind != half && f.scale == 0
 	}
 	return f.kind != uuid
 }
@@ -176,10 +181,24 @@ func (f *field) text(raw []byte) (s part) {
 		s.text = fmt.Appendf(nil, "%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
 	case f.isID && len(raw) == 0:
 		s.err = errEmpty
+	case f.kind == decimal:
+		m, err := integerOf(raw)
+		switch {
+		case err != nil:
+			s.err = err
+		case !f.isID:
+			s.value, s.err = scaled(m, f.scale)
+		case m.IsInt64():
+			s.n = m.Int64()
+		default:
+			s.text = m.Append(nil, 10)
+		}
 	case f.isID:
 		s.text = raw
-	case f.kind == decimal:
-		s.value, s.err = decimalOf(raw, f.scale)
+	case f.kind == half && len(raw) == 2:
+		var x [1]float64
+		npy.Type{Kind: 'f', Size: 2}.Floats(x[:], raw)
+		return f.number(math.Float64bits(x[0]))
 	case len(raw) == 0:
 		s.err = errEmpty
 	default:
@@ -196,7 +215,7 @@ func (f *field) number(bits uint64) (s part) {
 	switch {
 	case f.isTime:
 		f.moment(&s, bits)
-	case f.kind == number && !f.isID:
+	case (f.kind == number || f.kind == half) && !f.isID:
 		s.value = x
 		if x-x != 0 {
 			s.err, s.offend = format.ErrNotFinite, fmt.Append(nil, x)
@@ -237,18 +256,19 @@ func scaled(m *big.Int, scale int) (float64, error) {
 // float64, and beyond the 800 digits that strconv.ParseFloat can scale.
 const mostDecimal = 330
 
-func decimalOf(b []byte, scale int) (float64, error) {
+// integerOf is the integer of a decimal without its scale.
+func integerOf(b []byte) (*big.Int, error) {
 	for len(b) > 1 && (b[0] == 0 && b[1] < 0x80 || b[0] == 0xff && b[1] >= 0x80) {
 		b = b[1:]
 	}
 	if len(b) > mostDecimal {
-		return 0, format.ErrOverflow
+		return nil, format.ErrOverflow
 	}
 	m := new(big.Int).SetBytes(b)
 	if len(b) > 0 && b[0] >= 0x80 {
 		m.Sub(m, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 	}
-	return scaled(m, scale)
+	return m, nil
 }
 
 // A timeUnit is what the numbers of a column of times count, as its type says.

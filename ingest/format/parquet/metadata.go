@@ -137,6 +137,7 @@ const (
 	logicalInterval  = 9
 	logicalInt       = 10
 	logicalUUID      = 14
+	logicalFloat16   = 15
 )
 
 // logicalType reads a union: the number of its one field is the type.

@@ -2,7 +2,7 @@
 // users, one of items, and perhaps one of values and one of times. Which is which is told by
 // Input.Columns, else by the names of the columns (package roles), of times also by their type.
 //
-// Ids are integers, texts, UUIDs, or floating-point numbers that are integers, as pandas makes them
+// Ids are integers, also as decimals, texts, UUIDs, or floating-point numbers that are integers, as pandas makes them
 // of integers with gaps. Values are numbers, booleans, decimals, or texts of numbers. Times
 // are dates, timestamps, or numbers and texts as format.ParseTime reads them; without a zone they are of UTC. A null where
 // one of these is needed makes its row a bad line. Columns that are nested or repeated
@@ -105,7 +105,7 @@ func (p *reader) assign(schema []element) error {
 	var of []roles.Field
 	for _, f := range all {
 		names = append(names, f.name)
-		numeric := slices.Contains([]kind{integer, natural, number, decimal}, f.kind)
+		numeric := f.kind != other && f.kind != texts && f.kind != uuid
 		of = append(of, roles.Field{Name: f.name, Numeric: numeric, Empty: f.nested || f.unit != unitNone && roles.Read(f.name).Role != roles.Time})
 	}
 	lost := -1
