@@ -2,7 +2,7 @@
 //
 // All lines of an input have as many fields as the first one and the same separator. Values are numbers, or true and false.
 // What databases and pandas write for an id that is not known is a bad line. Blanks around fields are dropped; with a separator
-// of one byte, a field may be in double quotes (RFC 4180), but not run over a line end. Lines at the very beginning that begin
+// of one byte, or blanks, a field may be in double quotes (RFC 4180), but not run over a line end. Lines at the very beginning that begin
 // with "# " or "% " are comments.
 //
 // Which column is which is told by Input.Columns, else by the names in the header, in any order (package roles). Without a

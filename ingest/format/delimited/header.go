@@ -55,11 +55,6 @@ func isNumber(s string) bool {
 	return err == nil || !errors.Is(err, text.ErrNumber)
 }
 
-// numeric tells whether column c holds numbers alone behind the first line.
-func (t *table) numeric(c int) bool {
-	return len(t.rest) > 0 && !slices.ContainsFunc(t.rest, func(f []string) bool { return !isNumber(f[c]) })
-}
-
 // numbers tells whether column c holds numbers, be it with gaps, units of money or decimal commas, or truth values, and nothing else.
 func (t *table) numbers(c int) bool {
 	n := 0
@@ -171,7 +166,7 @@ func (t *table) isHeader(known, blanks bool) (bool, error) {
 			number++
 		case s != "":
 			texts++
-			if t.numeric(c) {
+			if t.all(c, true, isNumber) {
 				flips = append(flips, c)
 			}
 		}

@@ -108,7 +108,7 @@ func detectSeparator(sample [][]byte, movieLens bool) (separator, error) {
 	var viable []separator
 	for _, s := range equal {
 		p := &reader{sep: s}
-		if t, err := p.newTable(sample, nil); err == nil && (len(t.first) == 2 || t.numeric(2) || len(t.rest) == 0 && isNumber(t.first[2])) {
+		if t, err := p.newTable(sample, nil); err == nil && (len(t.first) == 2 || t.all(2, true, isNumber) || len(t.rest) == 0 && isNumber(t.first[2])) {
 			viable = append(viable, s)
 		}
 	}

@@ -41,13 +41,7 @@ func (s separator) String() string {
 }
 
 func (s separator) join(names []string) string {
-	switch {
-	case s.blanks:
-		return strings.Join(names, " ")
-	case s.text == "\t":
-		return strings.Join(names, "<tab>")
-	}
-	return strings.Join(names, s.text)
+	return strings.Join(names, strings.Replace(s.flag(), `\t`, "<tab>", 1))
 }
 
 // fields are those of one line. Its memory is used again for the next one.
@@ -63,13 +57,37 @@ func (s separator) split(line []byte, f *fields) (base []byte, col int, err erro
 	f.spans = f.spans[:0]
 	switch {
 	case s.blanks:
-		f.spans = text.SplitBlanks(line, f.spans)
+		return splitBlanks(line, f), 0, nil
 	case s.quotes && bytes.IndexByte(line, '"') >= 0:
 		return s.splitQuoted(line, f)
 	default:
 		f.spans = splitText(line, []byte(s.text), f.spans)
 	}
 	return line, 0, nil
+}
+
+// splitBlanks splits at blanks, which a field in double quotes may have. A quote that no other one closes before a blank is an ordinary byte.
+func splitBlanks(line []byte, f *fields) (base []byte) {
+	f.spans = text.SplitBlanks(line, f.spans)
+	if bytes.IndexByte(line, '"') < 0 {
+		return line
+	}
+	words, end := f.spans, 0
+	f.spans, base = f.spans[:0], append(f.unquoted[:0], line...)
+	for _, w := range words {
+		if w.A < end {
+			continue
+		}
+		if line[w.A] == '"' {
+			long, i := text.Unquote(base, line, w.A+1)
+			if i == len(line) || i > 0 && text.Blank(line[i:i+1]) {
+				w.A, w.B, base, end = len(base), len(long), long, i
+			}
+		}
+		f.spans = append(f.spans, w)
+	}
+	f.unquoted = base
+	return base
 }
 
 func splitText(line, sep []byte, spans []text.Span) []text.Span {
@@ -107,7 +125,7 @@ func (s separator) splitQuoted(line []byte, f *fields) (base []byte, col int, er
 		}
 		start, a := i, len(out)
 		if i < len(line) && line[i] == '"' {
-			out, i = unquote(out, line, i+1)
+			out, i = text.Unquote(out, line, i+1)
 			if i < 0 {
 				return line, start, text.ErrQuote
 			}
@@ -132,24 +150,6 @@ func (s separator) splitQuoted(line []byte, f *fields) (base []byte, col int, er
 			f.unquoted = out
 			return out, 0, nil
 		}
-	}
-}
-
-// unquote appends the quoted field whose content begins at line[i] to out and
-// returns the index behind its closing quote, or −1 if there is none.
-func unquote(out, line []byte, i int) ([]byte, int) {
-	for {
-		n := bytes.IndexByte(line[i:], '"')
-		if n < 0 {
-			return out, -1
-		}
-		out = append(out, line[i:i+n]...)
-		i += n + 1
-		if i == len(line) || line[i] != '"' {
-			return out, i
-		}
-		out = append(out, '"')
-		i++
 	}
 }
 

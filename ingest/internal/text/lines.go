@@ -325,6 +325,24 @@ func SplitBlanks(line []byte, spans []Span) []Span {
 	return spans
 }
 
+// Unquote appends the quoted field whose content begins at line[i] to out and
+// returns the index behind its closing quote, or −1 if there is none.
+func Unquote(out, line []byte, i int) ([]byte, int) {
+	for {
+		n := bytes.IndexByte(line[i:], '"')
+		if n < 0 {
+			return out, -1
+		}
+		out = append(out, line[i:i+n]...)
+		i += n + 1
+		if i == len(line) || line[i] != '"' {
+			return out, i
+		}
+		out = append(out, '"')
+		i++
+	}
+}
+
 // A Sample is the first lines of a text, by which its layout is recognised.
 type Sample struct {
 	Before  int      // lines before them: blank ones and comments
@@ -351,7 +369,7 @@ func Take(head []byte, whole bool) (s Sample) {
 		case len(s.Lines) > 0 && Blank(l):
 		case len(s.Lines) == 0 && Blank(l):
 			s.Before++
-		case len(s.Lines) == 0 && isComment(l):
+		case len(s.Lines) == 0 && (l[0] == '#' || l[0] == '%') && (len(l) == 1 || l[1] == ' ' || l[1] == '\t'):
 			s.Before++
 			s.Comment = bytes.Clone(l)
 		default:
@@ -359,10 +377,6 @@ func Take(head []byte, whole bool) (s Sample) {
 		}
 	}
 	return s
-}
-
-func isComment(l []byte) bool {
-	return (l[0] == '#' || l[0] == '%') && (len(l) == 1 || l[1] == ' ' || l[1] == '\t')
 }
 
 // FirstError is the error of the smallest line.

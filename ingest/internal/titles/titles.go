@@ -169,16 +169,15 @@ func (r *Reader) Next() (format.Label, error) {
 func (r *Reader) split(fields [][]byte, line []byte) (_ [][]byte, open bool) {
 	for {
 		if len(line) > 0 && line[0] == '"' {
-			field, rest, ok := quoted(line[1:])
-			if !ok && (r.sep == "," || r.sep == ";") {
+			field, i := text.Unquote(nil, line, 1)
+			if i < 0 && (r.sep == "," || r.sep == ";") {
 				return fields, true
 			}
-			if ok && (len(rest) == 0 || bytes.HasPrefix(rest, []byte(r.sep))) {
-				fields = append(fields, field)
-				if len(rest) == 0 {
-					return fields, false
-				}
-				line = rest[len(r.sep):]
+			if i == len(line) {
+				return append(fields, field), false
+			}
+			if i > 0 && bytes.HasPrefix(line[i:], []byte(r.sep)) {
+				fields, line = append(fields, field), line[i+len(r.sep):]
 				continue
 			}
 		}
@@ -189,20 +188,6 @@ func (r *Reader) split(fields [][]byte, line []byte) (_ [][]byte, open bool) {
 		}
 		line = rest
 	}
-}
-
-// quoted is what stands before a closing quote, doubled ones made one, and what is behind it.
-func quoted(b []byte) (field, rest []byte, ok bool) {
-	for i := 0; i < len(b); i++ {
-		switch {
-		case b[i] != '"':
-		case i+1 < len(b) && b[i+1] == '"':
-			i++
-		default:
-			return bytes.ReplaceAll(b[:i], []byte(`""`), []byte(`"`)), b[i+1:], true
-		}
-	}
-	return nil, nil, false
 }
 
 // utf is a title in UTF-8; one that is not has been written in ISO 8859-1.
