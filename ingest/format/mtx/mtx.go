@@ -98,7 +98,7 @@ func (p *reader) banner(l string) error {
 		return fmt.Errorf("%w: unknown format %q", format.ErrHeader, kind)
 	case field == "complex":
 		return fmt.Errorf("complex values: %w; take their real part or modulus", format.ErrUnsupported)
-	case field != "real" && field != "double" && field != "integer" && field != "pattern":
+	case field != "real" && field != "double" && field != "integer" && field != "unsigned-integer" && field != "pattern":
 		return fmt.Errorf("%w: unknown field %q", format.ErrHeader, field)
 	case symmetry == "hermitian":
 		return fmt.Errorf("hermitian symmetry: %w; it is of complex matrices", format.ErrUnsupported)
@@ -109,7 +109,7 @@ func (p *reader) banner(l string) error {
 	case field == "pattern" && symmetry == "skew-symmetric":
 		return fmt.Errorf("%w: a pattern cannot be skew-symmetric", format.ErrHeader)
 	}
-	p.integer, p.pattern = field == "integer", field == "pattern"
+	p.integer, p.pattern = strings.HasSuffix(field, "integer"), field == "pattern" // SciPy has integers that are unsigned
 	p.skew = symmetry == "skew-symmetric"
 	p.symmetric = symmetry != "general"
 	p.array = kind == "array"

@@ -46,6 +46,8 @@ var cases = []struct {
 	{name: "pattern", text: pattern + "3 2 2\n3 1\n1 2\n"},
 	{name: "pattern symmetric", text: "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n1 1\n2 1\n3 2\n"},
 	{name: "integer", text: integer + "2 2 2\n1 1 -7\n2 2 +7\n"},
+	{name: "unsigned integer", text: "%%MatrixMarket matrix coordinate unsigned-integer general\n2 2 1\n1 1 18446744073709551615\n"},
+	{name: "fraction that is to be unsigned", text: "%%MatrixMarket matrix coordinate unsigned-integer general\n2 2 1\n1 1 1.5\n", err: text.ErrInteger, line: 3, column: 5},
 	{name: "integer beyond float64", text: integer + "1 1 1\n1 1 9223372036854775807\n"},
 	{name: "symmetric lower", text: realSymmetric + "3 3 3\n1 1 1\n2 1 2\n3 1 3\n"},
 	{name: "symmetric upper", text: realSymmetric + "3 3 3\n1 1 1\n1 2 2\n1 3 3\n"},
@@ -251,7 +253,7 @@ func naive(text string) (rows, cols int64, entries []triple, ok bool) {
 		return
 	}
 	field, symmetry := banner[3], banner[4]
-	if !slices.Contains([]string{"real", "double", "integer", "pattern"}, field) || !slices.Contains([]string{"general", "symmetric", "skew-symmetric"}, symmetry) ||
+	if !slices.Contains([]string{"real", "double", "integer", "unsigned-integer", "pattern"}, field) || !slices.Contains([]string{"general", "symmetric", "skew-symmetric"}, symmetry) ||
 		field == "pattern" && symmetry == "skew-symmetric" {
 		return
 	}
@@ -291,7 +293,7 @@ func naive(text string) (rows, cols int64, entries []triple, ok bool) {
 		j, err2 := naiveIndex(f[1])
 		v, err3 := 1.0, error(nil)
 		if field != "pattern" {
-			if v, err3 = formattest.Float(f[2]); field == "integer" && strings.ContainsAny(f[2], ".eE") {
+			if v, err3 = formattest.Float(f[2]); strings.HasSuffix(field, "integer") && strings.ContainsAny(f[2], ".eE") {
 				return
 			}
 		}
@@ -336,7 +338,7 @@ func naiveArray(data [][]string, field, symmetry string) (rows, cols int64, entr
 				return
 			}
 			v, err := formattest.Float(data[0][0])
-			if err != nil || field == "integer" && strings.ContainsAny(data[0][0], ".eE") {
+			if err != nil || strings.HasSuffix(field, "integer") && strings.ContainsAny(data[0][0], ".eE") {
 				return
 			}
 			data = data[1:]
