@@ -369,7 +369,7 @@ func Take(head []byte, whole bool) (s Sample) {
 		case len(s.Lines) > 0 && Blank(l):
 		case len(s.Lines) == 0 && Blank(l):
 			s.Before++
-		case len(s.Lines) == 0 && (l[0] == '#' || l[0] == '%') && (len(l) == 1 || l[1] == ' ' || l[1] == '\t'):
+		case len(s.Lines) == 0 && (l[0] == '#' || l[0] == '%') && (len(l) == 1 || l[1] == ' '):
 			s.Before++
 			s.Comment = bytes.Clone(l)
 		default:
