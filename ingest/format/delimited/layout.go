@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -129,21 +130,27 @@ func detectSeparator(sample [][]byte, movieLens bool) (separator, error) {
 const fitting = 2
 
 // rank is 0 if s does not occur in the first line, 1 or 2 if it does (two
-// fields, or more), and 2 higher if all lines have equally many fields.
+// fields, or more), and 2 higher if all lines have equally many fields, but for those whose quotes will be refused.
 func (s separator) rank(sample [][]byte) int {
 	var f fields
-	first, same := 0, true
+	first, least, most := 0, math.MaxInt, 0
 	for i, l := range sample {
 		_, _, err := s.split(l, &f)
-		if i == 0 {
-			first = len(f.spans)
+		n := len(f.spans)
+		if err != nil {
+			n++ // at least
+		} else {
+			least = min(least, n)
 		}
-		same = same && err == nil && len(f.spans) == first
+		if i == 0 {
+			first = n
+		}
+		most = max(most, n)
 	}
 	switch {
 	case first < 2:
 		return 0
-	case same:
+	case least >= most:
 		return min(first, 3) - 1 + fitting
 	}
 	return min(first, 3) - 1
