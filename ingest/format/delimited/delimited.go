@@ -176,7 +176,7 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 		return p.Fail(line, item.Col, p.names[1], itemID, errNoID)
 	}
 	if p.value < 0 && (!userInt && !b.Row.IsText || !itemInt && !b.Col.IsText || len(l) == len(p.header)) {
-		if again, err := p.joined(l, base, f.spans); again {
+		if again, err := p.joined(l); again {
 			return nil
 		} else if err != nil {
 			return p.Fail(line, -1, "", l, err)
@@ -235,20 +235,18 @@ func truth(s []byte) (v float64, ok bool) {
 // joined looks for the header of another file: where ids turn from integers to
 // text, and in lines as long as the header. The same header again is left out.
 // Files with values need no look: a name is no number.
-func (p *reader) joined(l, base []byte, spans []text.Span) (again bool, err error) {
+func (p *reader) joined(l []byte) (again bool, err error) {
 	if p.header != nil && bytes.Equal(l, p.header) {
 		return true, nil
 	}
-	names := make([]string, 0, len(spans))
-	for _, s := range spans {
-		names = append(names, string(base[s.A:s.B]))
+	names, err := p.cut(l)
+	if err != nil {
+		return false, err
 	}
 	user, item := names[p.user], names[p.item]
 	if isInteger(user) || isInteger(item) {
-		for _, s := range []string{user, item} {
-			if p.detected.sep && numbersJoined().MatchString(s) {
-				return false, fmt.Errorf("%w: another separator", text.ErrJoined)
-			}
+		if numbers := numbersJoined(); p.detected.sep && (numbers.MatchString(user) || numbers.MatchString(item)) {
+			return false, fmt.Errorf("%w: another separator", text.ErrJoined)
 		}
 		return false, nil
 	}

@@ -2,6 +2,7 @@ package delimited
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -27,17 +28,8 @@ func newSeparator(s string) separator {
 }
 
 func (s separator) String() string {
-	switch {
-	case s.blanks:
-		return "blanks"
-	case s.text == "\t":
-		return "tabs"
-	case s.text == ",":
-		return "commas"
-	case s.text == ";":
-		return "semicolons"
-	}
-	return `"` + s.text + `"`
+	names := map[string]string{" ": "blanks", `\t`: "tabs", ",": "commas", ";": "semicolons"}
+	return cmp.Or(names[s.flag()], `"`+s.text+`"`)
 }
 
 func (s separator) join(names []string) string {
@@ -66,7 +58,7 @@ func (s separator) split(line []byte, f *fields) (base []byte, col int, err erro
 	return line, 0, nil
 }
 
-// splitBlanks splits at blanks, which a field in double quotes may have. A quote that no other one closes before a blank is an ordinary byte.
+// splitBlanks splits at blanks, which a field in quotes may have. A quote that no other one closes before a blank is an ordinary byte.
 func splitBlanks(line []byte, f *fields) (base []byte) {
 	f.spans = text.SplitBlanks(line, f.spans)
 	if bytes.IndexByte(line, '"') < 0 {

@@ -37,11 +37,9 @@ func valueOf(raw []byte, at int) value {
 	case '"':
 		v.kind = str
 		var s string
-		if err := json.Unmarshal(raw, &s); err != nil {
-			v.bad = true
-		}
+		err := json.Unmarshal(raw, &s)
 		// What is no text has become replacement characters.
-		v.bad = v.bad || strings.Count(s, "\uFFFD") > bytes.Count(raw, []byte("\uFFFD"))+strings.Count(strings.ToLower(string(raw)), `\ufffd`)
+		v.bad = err != nil || strings.Count(s, "\uFFFD") > bytes.Count(raw, []byte("\uFFFD"))+strings.Count(strings.ToLower(string(raw)), `\ufffd`)
 		v.text = []byte(s)
 	case '{', '[':
 		v.kind = nested

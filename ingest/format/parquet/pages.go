@@ -156,33 +156,32 @@ func (c *column) uncompress(b []byte, size int) (_ []byte, err error) {
 	if size == 0 || len(b) == 0 {
 		return nil, nil
 	}
-	switch c.codec {
-	case codecNone:
+	if c.codec == codecNone {
 		return b, nil
+	}
+	c.plain = resize(c.plain, size)
+	switch c.codec {
 	case codecSnappy:
 		if n, err := snappy.DecodedLen(b); err != nil || n > size {
 			return nil, errors.New("a page that is not as long uncompressed as its header says")
 		}
-		c.plain, err = snappy.Decode(resize(c.plain, size), b)
+		c.plain, err = snappy.Decode(c.plain, b)
 	case codecZstd:
 		if c.zstd == nil {
 			if c.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxPage), zstd.WithDecodeAllCapLimit(true)); err != nil {
 				return nil, err
 			}
 		}
-		c.plain, err = c.zstd.DecodeAll(b, resize(c.plain, size)[:0:size])
+		c.plain, err = c.zstd.DecodeAll(b, c.plain[:0:size])
 	case codecLZ4:
 		var n int
-		c.plain = resize(c.plain, size)
 		n, err = lz4.UncompressBlock(b, c.plain)
 		c.plain = c.plain[:max(n, 0)]
 	case codecBrotli:
-		c.plain = resize(c.plain, size)
 		_, err = io.ReadFull(brotli.NewReader(bytes.NewReader(b)), c.plain)
 	default:
 		var z *gzip.Reader
 		if z, err = gzip.NewReader(bytes.NewReader(b)); err == nil {
-			c.plain = resize(c.plain, size)
 			_, err = io.ReadFull(z, c.plain)
 		}
 	}
