@@ -133,7 +133,9 @@ var intakeCases = []intakeCase{
 	{name: "a sign before a tab is an id", files: "%\t7\t3\n#\t8\t4\n", want: []triple{{"#", "8", 4}, {"%", "7", 3}}},
 	{name: "quotes behind backslashes, as Spark has them", files: "3\t3\t\"it\\\"em 3, x\"\t1.5\t4\t5\n4\t4\t\"it\\\"em 4, x\"\t2\t5\t6\n", o: Options{Columns: []string{"1", "3", "6"}}, err: text.ErrQuote},
 	{name: "quoted ids between blanks", files: "\"user\" \"item\" \"rating\"\n\"the user\" \"x\" 3\n\"u2\"\t\"a \"\"b\"\"\"  4 \n", want: []triple{{"the user", "x", 3}, {"u2", `a "b"`, 4}}},
-	{name: "quotes that are bytes between blanks", files: "\" 12 3\n\"u \"i\"x 5\n", o: Options{Header: format.HeaderNo}, want: []triple{{"\"", "12", 3}, {"\"u", "\"i\"x", 5}}},
+	{name: "quotes that end within a word between blanks", files: "\" 12 3\n\"u i\"x 5\n", o: Options{Header: format.HeaderNo}, err: text.ErrQuote},
+	{name: "quotes that are bytes between blanks", files: "\" 12 3\nu\" \"i 5\n", o: Options{Header: format.HeaderNo}, want: []triple{{"\"", "12", 3}, {"u\"", "\"i", 5}}},
+	{name: "quotes behind backslashes between blanks, as R has them", files: "3 \"say \\\"hi\\\"\" 4\n5 \"or \\\"ho\\\"\" 6\n", o: Options{Columns: []string{"1", "2", "3"}}, err: text.ErrQuote},
 	{name: "row names of R", files: "\"user\" \"item\" \"rating\"\n\"1\" 1 10 3.5\n", err: text.ErrFields, says: []string{":2"}},
 
 	// Comments, marks, ends of lines.

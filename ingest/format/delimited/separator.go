@@ -49,7 +49,7 @@ func (s separator) split(line []byte, f *fields) (base []byte, col int, err erro
 	f.spans = f.spans[:0]
 	switch {
 	case s.blanks:
-		return splitBlanks(line, f), 0, nil
+		return splitBlanks(line, f)
 	case s.quotes && bytes.IndexByte(line, '"') >= 0:
 		return s.splitQuoted(line, f)
 	default:
@@ -58,11 +58,11 @@ func (s separator) split(line []byte, f *fields) (base []byte, col int, err erro
 	return line, 0, nil
 }
 
-// splitBlanks splits at blanks, which a field in quotes may have. A quote that no other one closes before a blank is an ordinary byte.
-func splitBlanks(line []byte, f *fields) (base []byte) {
+// splitBlanks splits at blanks, which a field in quotes may have. A quote without another one behind it is an ordinary byte.
+func splitBlanks(line []byte, f *fields) (base []byte, col int, err error) {
 	f.spans = text.SplitBlanks(line, f.spans)
 	if bytes.IndexByte(line, '"') < 0 {
-		return line
+		return line, 0, nil
 	}
 	words, end := f.spans, 0
 	f.spans, base = f.spans[:0], append(f.unquoted[:0], line...)
@@ -72,14 +72,17 @@ func splitBlanks(line []byte, f *fields) (base []byte) {
 		}
 		if line[w.A] == '"' {
 			long, i := text.Unquote(base, line, w.A+1)
-			if i == len(line) || i > 0 && text.Blank(line[i:i+1]) {
+			switch {
+			case i > 0 && i < len(line) && !text.Blank(line[i:i+1]):
+				return line, w.A, text.ErrQuote
+			case i > 0:
 				w.A, w.B, base, end = len(base), len(long), long, i
 			}
 		}
 		f.spans = append(f.spans, w)
 	}
 	f.unquoted = base
-	return base
+	return base, 0, nil
 }
 
 func splitText(line, sep []byte, spans []text.Span) []text.Span {

@@ -314,13 +314,9 @@ func Chosen(names []string, what string, cols ...int) format.Reading {
 			continue // no value before a time
 		}
 		args[i] = names[c]
-		same := 0
-		for _, n := range names {
-			if strings.EqualFold(n, args[i]) {
-				same++
-			}
-		}
-		if same > 1 || isNumber(args[i]) || args[i] == "" || strings.ContainsFunc(args[i], needsQuotes) {
+		same := func(name string) bool { return strings.EqualFold(name, args[i]) }
+		again := slices.ContainsFunc(names[:c], same) || slices.ContainsFunc(names[c+1:], same)
+		if again || isNumber(args[i]) || args[i] == "" || strings.ContainsFunc(args[i], needsQuotes) {
 			return format.Reading{Text: what, Flag: "--columns " + Numbered(cols)}
 		}
 	}
