@@ -138,7 +138,7 @@ func drawRun(r *rand.Rand) anyRun {
 // TestAnyRun checks what must hold for any matrix, method, operator, deflation, rule, tolerance, start and limit: the run ends
 // and says the truth of its result, by gonum's dense methods.
 func TestAnyRun(t *testing.T) {
-	for seed := range uint64(longtest.Pick(2500, 300)) {
+	for seed := range uint64(longtest.Pick(1500, 120)) {
 		c := drawRun(rand.New(rand.NewPCG(seed, 1)))
 		if c.set.Method.Traits(c.set.Rank).Check() != nil {
 			continue

@@ -35,11 +35,14 @@ import (
 
 // TestResume cuts runs of every kind of ending and continues them.
 func TestResume(t *testing.T) {
-	for seed := range uint64(longtest.Pick(600, 40)) {
+	for seed := range uint64(longtest.Pick(300, 15)) {
 		c := drawRun(rand.New(rand.NewPCG(seed, 2)))
 		c.set.MaxPasses = min(c.set.MaxPasses, 200)
 		if c.set.Method.Traits(c.set.Rank).Check() == nil {
-			t.Run(fmt.Sprint(seed, ": ", c), func(t *testing.T) { checkResume(t, c.a, c.set, 2) })
+			t.Run(fmt.Sprint(seed, ": ", c), func(t *testing.T) {
+				checkResume(t, c.a, c.set, 2)
+				checkInterrupted(t, c.a, c.set, 2)
+			})
 		}
 	}
 }

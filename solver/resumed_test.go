@@ -105,11 +105,6 @@ func checkResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 	all := new(checkpoints)
 	watched := set
 	watched.Checkpointer = all
-	events := 0
-	watched.Observer = func(solver.Event) error {
-		events++
-		return nil
-	}
 	if got := factorise(t.Context(), t, newDense(a), watched); !got.same(want) {
 		t.Error("a run that is saved differs from one that is not")
 	}
@@ -138,6 +133,18 @@ func checkResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 				at, again, want.Stats.Passes, got.Status, got.Stats.Passes, want.Status)
 		}
 	}
+}
+
+// checkInterrupted checks that a run of set on a that is cancelled before its first pass or between two goes on as checkResume says.
+func checkInterrupted(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
+	t.Helper()
+	events, watched := 0, set
+	watched.Observer = func(solver.Event) error {
+		events++
+		return nil
+	}
+	want := factorise(t.Context(), t, newDense(a), watched)
+	draw := rand.New(rand.NewPCG(set.Seed, 2))
 	for _, at := range append(sample(draw, events, tries), -1) {
 		ctx, cancel := context.WithCancel(t.Context())
 		if at < 0 {

@@ -23,7 +23,7 @@ import (
 // Wherever the vectors lie, runs of every kind have the same bits, do not use
 // what they have given back, and leave nothing but the result.
 func TestSpace(t *testing.T) {
-	for seed := range longtest.Pick(uint64(800), 60) {
+	for seed := range longtest.Pick(uint64(300), 25) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		c := drawRun(r)
 		c.set.MaxPasses = min(c.set.MaxPasses, 300)
