@@ -106,6 +106,35 @@ func TestEnergy(t *testing.T) {
 	}
 }
 
+// The number of triplets is that of the dense SVD for random values, some of them repeated or tiny, and random shares.
+func TestEnergyOfRandomValues(t *testing.T) {
+	for seed := range longtest.Pick(uint64(400), 40) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		n := 3 + r.IntN(28)
+		sigma := make([]float64, 1+r.IntN(n))
+		for i := range sigma {
+			switch sigma[i] = math.Pow(10, -4*r.Float64()*r.Float64()); {
+			case i > 0 && r.IntN(4) == 0:
+				sigma[i] = sigma[i-1]
+			case r.IntN(10) == 0:
+				sigma[i] *= 1e-6
+			}
+		}
+		a := solvertest.WithValues(n+r.IntN(40), n, seed, sigma...)
+		rows, _ := a.Dims()
+		set := solver.Settings{Energy: 1 - math.Pow(10, -4*r.Float64()), Rank: 1 + r.IntN(n), Seed: seed}
+		if r.IntN(3) > 0 {
+			set.Rank = n
+		}
+		set.Method = []method.Method{
+			lanczos.Krylov{Columns: 1 + r.IntN(8)}, lanczos.Krylov{Columns: 2, Basis: 8 + r.IntN(20)}, block.Descent{}, momentum.Nesterov{},
+		}[r.IntN(4)]
+		t.Run(fmt.Sprintf("%d: %d×%d %+v share %v of at most %d", seed, rows, n, set.Method, set.Energy, set.Rank), func(t *testing.T) {
+			byEnergy(t, a, set)
+		})
+	}
+}
+
 // Methods of one vector go on until the share is reached.
 func TestEnergyOneByOne(t *testing.T) {
 	a := solvertest.WithValues(60, 30, 3, 9, 7, 5, 4, 3, 2, 1, 0.5, 0.1)
