@@ -82,12 +82,12 @@ func (f *factorisation) worthwhile(again []int) bool {
 	return f.passes.round.another(worst)
 }
 
-// reopen makes the triplets of the certificate that are asked for the locked ones, except for
+// reopen makes the first keep triplets of the certificate, those that are asked for, the locked ones, except for
 // those in again, which are to be found again: from where they are, multiplied
 // by G once more, since the certificate has done that. What has been found
 // before is to be found more accurately than last time. Start vectors that are
 // left of the given ones come after those.
-func (f *factorisation) reopen(again []int, given bool) {
+func (f *factorisation) reopen(again []int, keep int, given bool) {
 	var spare [][]float64
 	switch {
 	case given:
@@ -98,7 +98,7 @@ func (f *factorisation) reopen(again []int, given bool) {
 	case !f.short():
 		f.passes.round.count++ // for evidence about the values as they are now
 	}
-	f.relock(again, f.sufficient())
+	f.relock(again, keep)
 	f.starts.warm = append(f.starts.warm, spare...)
 }
 

@@ -118,7 +118,7 @@ func (f *factorisation) factorise() (*Result, error) {
 			break
 		}
 		if trim {
-			needs = f.reserve() - 1
+			needs -= 2 // no search
 		}
 		if limit := f.passes.may(needs); limit != NotTerminated {
 			st, err = limit, f.save()
@@ -127,7 +127,7 @@ func (f *factorisation) factorise() (*Result, error) {
 		if trim {
 			f.trim(keep)
 		} else {
-			f.reopen(again, given)
+			f.reopen(again, keep, given)
 		}
 		given = false
 	}
