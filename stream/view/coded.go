@@ -92,27 +92,15 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64, step int) {
 
 // some copies the values that codes stand for, and returns a bound of these codes.
 func some(to, from *[256]float64, code []uint8) (top int) {
-	var seen, over uint64 // which are below 64, and the bits of all
-	rest := code
-	for ; len(rest) >= 8; rest = rest[8:] {
-		x := binary.LittleEndian.Uint64(rest)
-		over |= x
-		seen |= 1<<(x&63) | 1<<(x>>8&63) | 1<<(x>>16&63) | 1<<(x>>24&63) | 1<<(x>>32&63) | 1<<(x>>40&63) | 1<<(x>>48&63) | 1<<(x>>56&63)
+	var seen [len(from)]uint8
+	for _, c := range code {
+		seen[c] = 1
 	}
-	for _, c := range rest {
-		over |= uint64(c)
-		seen |= 1 << (c & 63)
-	}
-	if over&0xc0c0c0c0c0c0c0c0 != 0 {
-		for _, c := range code {
-			to[c] = from[c]
-			top = max(top, int(c)+1)
+	for at := 0; at < len(seen); at += 8 {
+		for x := binary.LittleEndian.Uint64(seen[at:]); x != 0; x &= x - 1 {
+			c := at + bits.TrailingZeros64(x)/8
+			to[c], top = from[c], c+1
 		}
-		return top
-	}
-	for top = bits.Len64(seen); seen != 0; seen &= seen - 1 {
-		c := bits.TrailingZeros64(seen)
-		to[c] = from[c]
 	}
 	return top
 }
