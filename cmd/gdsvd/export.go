@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
@@ -76,7 +77,8 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 					return ui.Usagef(cmd, "-o %v; --format names it", err)
 				}
 			}
-			o.FS, o.Progress, o.Workers = a.fsys, a.rows, of.Workers
+			o.FS, o.Progress, o.Workers, o.Memory = a.fsys, a.rows, of.Workers, a.budget(of.Memory)
+			defer heap.Limit(heap.Unplanned(o.Memory))()
 			var report *export.Report
 			var err error
 			if store {

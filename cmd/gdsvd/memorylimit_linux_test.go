@@ -82,6 +82,45 @@ func TestSmallestBudget(t *testing.T) {
 	}
 }
 
+// What is done with a result stays within the least budget that works, too, where ids take far more than that: under a limit of 5 % more by the kernel.
+func TestResultsWithinAKernelLimit(t *testing.T) {
+	longtest.Only(t)
+	if raceDetector {
+		t.Skip("the race detector takes more memory than the limit leaves")
+	}
+	onDisk(t)
+	dir, text := t.TempDir(), []byte("user,item,rating\n")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for i := range 20000 {
+		text = fmt.Appendf(text, "%s%d,%d,%d\n", strings.Repeat("a long id ", 90), i*7919%20000, i%400, 1+i*i%97)
+	}
+	must.Do(t, os.WriteFile(at("r.csv"), text, 0o666))
+	succeeds(t, "ingest", "-q", at("r.csv"), "-o", at("r.csr"))
+	succeeds(t, "svd", "-q", at("r.csr"), "-k", "2", "-o", at("r.svd"))
+	for name, args := range map[string][]string{
+		"similar.csv": {"similar", at("r.svd"), "--row", "all", "-n", "3"}, "similar.parquet": {"similar", at("r.svd"), "--row", "all", "-n", "3"},
+		"recommend.parquet": {"recommend", at("r.svd"), "--store", at("r.csr"), "-n", "3"},
+		"u.parquet":         {"export", at("r.svd"), "--what", "U"}, "us.csv": {"export", at("r.svd"), "--what", "US"}, "u.npz": {"export", at("r.svd"), "--what", "U"},
+		"store.csv": {"export", at("r.csr")}, "store.npz": {"export", at("r.csr")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append(args, "-q", "-o", at(name), "--memory")
+			refused := gdsvd(t, append(args, "1MiB")...).stderr
+			found := regexp.MustCompile(`at least ([0-9.]+) MiB are needed \(MiB: runtime`).FindStringSubmatch(refused)
+			if found == nil {
+				t.Fatal(refused)
+			}
+			least := found[1] + "MiB"
+			budget := must.Get(memory.ParseSize(least))(t)
+			group := cgroup.ForTest(t, "gdsvd-test-results", budget+budget/20)
+			printed, err := group.Command(process(t, append(args, least)...)).CombinedOutput()
+			if usage, e := group.Usage(); err != nil || e != nil || usage.Killed > 0 {
+				t.Errorf("within %s: %v, %+v, %v\n%s", least, err, usage, e, printed)
+			}
+		})
+	}
+}
+
 // An ingest without --memory takes no more than the kernel lets it have.
 func TestIngestWithinAKernelLimit(t *testing.T) {
 	longtest.Only(t)

@@ -72,6 +72,9 @@ func (a *app) similar(cmd *cobra.Command, r *named, o recommend.SimilarOptions, 
 	}
 	a.display.Begin("similar")
 	o.Progress = a.rows
+	if to.out != "" || o.Of == nil {
+		o.Reserve = recommend.WriterBytes
+	}
 	var s similarFound
 	all := func(take func(int64, []recommend.Item) error) error {
 		return recommend.Similar(cmd.Context(), vectors, o, func(i int64, zero bool, items []recommend.Item) error {

@@ -32,6 +32,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/vfs"
@@ -45,6 +46,7 @@ type Options struct {
 	Bare     bool                    // without ids and titles
 	Guarded  bool                    // in csv and tsv ids and titles are such that no spreadsheet takes them for formulas; see escape.Formula
 	Replace  bool                    // a file that is there
+	Memory   int64                   // budget of the whole process in bytes, but for WriteMatrix; 0: factor.DefaultMemory. Row groups of Parquet are smaller where it is small
 	Workers  int                     // 0: all processors; the file does not depend on it
 	FS       vfs.FS                  // nil: the operating system's
 	Progress func(done, total int64) // is told of rows; may be nil
@@ -172,6 +174,7 @@ type table struct {
 	scaled bool           // times sigma
 	names  *factor.Names  // nil: none, or those of sigma
 	idName string         // "" without ids
+	most   int            // see windowBytes
 }
 
 // named are the formats that have ids.
@@ -259,8 +262,8 @@ type window struct {
 	titles []string // nil: there are none
 }
 
-// windowText is how many bytes of ids and titles are in a window before it ends: few rows may have long ones.
-const windowText = 32 << 20
+// windowBytes is how many bytes of numbers a window has at most, and of ids and titles before it ends: few rows may have long ones.
+const windowBytes = 32 << 20
 
 // read fills a window with rows from first on, as many at most.
 func (t *table) read(w *window, first int64, rows int) error {
@@ -292,7 +295,7 @@ func (t *table) name(w *window, first int64, rows int) (int, error) {
 		return rows, nil
 	}
 	size := 0
-	for i := first; i < first+int64(rows) && size < windowText; i++ {
+	for i := first; i < first+int64(rows) && size < t.most; i++ {
 		id, err := t.id(i)
 		if err != nil {
 			return 0, err
@@ -341,6 +344,11 @@ func (t *table) encoder(ctx context.Context, out io.Writer, o Options) (encoder,
 }
 
 func (t *table) write(ctx context.Context, out io.Writer, o Options) error {
+	left, err := budget.Process().Left(cmp.Or(o.Memory, factor.DefaultMemory()), 8<<20)
+	if err != nil {
+		return err
+	}
+	t.most = int(min(windowBytes, left/8))
 	e, err := t.encoder(ctx, out, o)
 	if err != nil {
 		return err

@@ -148,13 +148,13 @@ func TestFormats(t *testing.T) {
 }
 
 // textsOf reads an array of integers or characters.
-// TestSame: a file does not depend on the number of workers, and windows make no difference to the values.
+// TestSame: a file does not depend on the number of workers or the memory, and windows make no difference to the values.
 func TestSame(t *testing.T) {
 	r := result(t)
 	for _, format := range export.Formats() {
 		one, many := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many")
 		_, err := export.Write(t.Context(), r, export.Options{What: "US", File: one, Format: format, Workers: 1})
-		_, err2 := export.Write(t.Context(), r, export.Options{What: "US", File: many, Format: format, Workers: 7})
+		_, err2 := export.Write(t.Context(), r, export.Options{What: "US", File: many, Format: format, Workers: 7, Memory: 31 << 20})
 		x, err3 := os.ReadFile(one)
 		y, err4 := os.ReadFile(many)
 		if err := errors.Join(err, err2, err3, err4); err != nil || !bytes.Equal(x, y) {
@@ -176,6 +176,7 @@ func TestRefuses(t *testing.T) {
 		`"W" is nothing to export: want one of U, V, US, VS, sigma`:    {What: "W", File: file},
 		"x.bin: what format it is to have its extension does not tell": {What: "U", File: filepath.Join(dir, "x.bin")},
 		`format "hdf5" is not known: want one of npy,`:                 {What: "U", File: file, Format: "hdf5"},
+		"at least 31.0 MiB":  {What: "U", File: file, Memory: 31<<20 - 1},
 		"already exists":     {What: "U", File: there},
 		"a directory":        {What: "U", File: dir, Format: "npy", Replace: true},
 		"make the directory": {What: "U", File: filepath.Join(dir, "none", "x.npy")},

@@ -90,7 +90,7 @@ func newText(t *table, out io.Writer, o Options, separator byte) (*text, error) 
 		}
 		return append(b, '\n')
 	}
-	return &text{out: out, workers: o.Workers, rows: rowsOf(textBytes, t.k), line: line}, err
+	return &text{out: out, workers: o.Workers, rows: rowsOf(min(textBytes, t.most), t.k), line: line}, err
 }
 
 // newMatrixMarket begins a matrix of coordinates, which more programs read than arrays, column by column.
@@ -104,7 +104,7 @@ func newMatrixMarket(t *table, out io.Writer, workers int) (*text, error) {
 		}
 		return b
 	}
-	return &text{out: out, workers: workers, rows: rowsOf(textBytes, t.k), line: line}, err
+	return &text{out: out, workers: workers, rows: rowsOf(min(textBytes, t.most), t.k), line: line}, err
 }
 
 type counter struct {
@@ -145,9 +145,9 @@ func newParquet(t *table, out io.Writer) (*tableFile, error) {
 	return &tableFile{t: t, w: w}, err
 }
 
-// window is the rows of a row group: 32 MiB of numbers, and neither few rows nor many unless rows are long.
+// window is the rows of a row group: as many bytes of numbers as may be, and neither few rows nor many unless rows are long.
 func (f *tableFile) window() int {
-	return min(max(rowsOf(32<<20, f.t.k), 1<<13), 1<<17, rowsOf(128<<20, f.t.k))
+	return min(max(rowsOf(f.t.most, f.t.k), 1<<13), 1<<17, rowsOf(4*f.t.most, f.t.k))
 }
 
 func (f *tableFile) write(w *window) error {

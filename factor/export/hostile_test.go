@@ -28,8 +28,8 @@ func TestLongIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer names.Close()
-	x, w := &table{names: names, k: 1, rows: rows, idName: "row"}, new(window)
-	if n, err := x.name(w, 0, rows); n != windowText>>20+1 || len(w.ids) != n || err != nil {
+	x, w := &table{names: names, k: 1, rows: rows, idName: "row", most: 3 << 20}, new(window)
+	if n, err := x.name(w, 0, rows); n != 4 || len(w.ids) != n || err != nil {
 		t.Errorf("%d rows, %d ids, %v", n, len(w.ids), err)
 	}
 	if n, err := x.name(w, rows-3, 3); n != 3 || len(w.ids) != n || err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/tabular"
 	"github.com/gdsvd/gdsvd/factor/look"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
@@ -231,8 +232,10 @@ func (w *entries) columnIDs() (id func(c uint32) tabular.Value, kinds [2]tabular
 		return func(c uint32) tabular.Value { return tabular.Value{Int: int64(c)} }, kinds, nil
 	}
 	const each = 32 // bytes of an id beside its text
-	if need := file.Size + each*file.Count; need > w.m.Memory()/2 {
-		return nil, kinds, fmt.Errorf("the ids of %d columns of the store %s take about %d MiB, more than half of the memory budget: give more memory, leave the ids out, or export mtx or npz", file.Count, w.store.Path(), need>>20)
+	memory, need := budget.Process(), file.Size+each*file.Count
+	memory.Take(fmt.Sprintf("ids of %d columns", file.Count), need)
+	if _, err := memory.Left(w.m.Memory(), need); err != nil {
+		return nil, kinds, fmt.Errorf("%w: give more, leave the ids out, or export mtx or npz", err)
 	}
 	r, err := w.store.IDs(csr.ColAxis)
 	if err != nil {

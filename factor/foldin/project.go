@@ -25,9 +25,7 @@ const leastLeft = 16 << 20
 
 // ledger is what is taken before the store is read.
 func (p *projecting) ledger() budget.Ledger {
-	var l budget.Ledger
-	l.TakeOutside("runtime", budget.Runtime)
-	l.Take("garbage", budget.Garbage)
+	l := budget.Process()
 	l.Take("ids", 4*p.others+p.n+4*int64(len(p.absent)))
 	return l
 }

@@ -271,9 +271,7 @@ const rowsCached = 1 << 14
 // that take row bytes each. left is the rest.
 func (s *segments) plan(most, taken, row int64, workers int) (rows int, left int64, err error) {
 	vector := int64(2*8*s.k + 48) // itself, and what an index has of it
-	var l budget.Ledger
-	l.TakeOutside("runtime", budget.Runtime)
-	l.Take("garbage", budget.Garbage)
+	l := budget.Process()
 	l.Take("kept", taken)
 	l.Take("searchers", int64(workers)*searcherBytes(s.k))
 	if left, err = l.Left(most, 4*max(tileCols*vector, queryRows*row)+4<<20); err != nil {

@@ -86,6 +86,7 @@ type SimilarOptions struct {
 	N        int                     // similar ones for each at most, 1 or more
 	Of       []int64                 // numbers, ascending, of those to find similar ones for; nil: all
 	Memory   int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory
+	Reserve  int64                   // bytes of it that emit takes
 	Workers  int                     // 0: all processors
 	Progress func(done, total int64) // may be nil
 }
@@ -104,7 +105,7 @@ func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64
 		return err
 	}
 	s := &segments{n: v.N, k: len(v.Sigma), read: v.units}
-	block, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), 0, int64(8*s.k+16*o.N+56), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
+	block, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), o.Reserve, int64(8*s.k+16*o.N+56), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return err
 	}

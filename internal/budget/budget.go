@@ -37,6 +37,9 @@ type Part struct {
 // Ledger is what a step takes, part by part.
 type Ledger []Part
 
+// Process is the ledger of a process that does nothing yet.
+func Process() Ledger { return Ledger{{"runtime", Runtime, false}, {"garbage", Garbage, true}} }
+
 // Take adds a part on Go's heap.
 func (l *Ledger) Take(name string, bytes int64) { *l = append(*l, Part{name, bytes, true}) }
 

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -109,12 +110,13 @@ func (v *View) EachRow(ctx context.Context, o stream.Options, each func(row int6
 // blocks calls each for some blocks with their values, until it has enough.
 func (v *View) blocks(ctx context.Context, o stream.Options, from, to int, each func(*csr.Block, *lane) (more bool, err error)) error {
 	largest := v.src.MaxBlock()
-	parts := []stream.Part{
-		{Name: "block", Bytes: v.src.DecodedSize(largest.Rows, largest.NNZ) + 8*largest.NNZ + 16*largest.Rows, Heap: true},
-		{Name: "view", Bytes: v.bytes(), Heap: true},
-	}
-	if need := parts[0].Bytes + parts[1].Bytes; o.Memory > 0 && need > o.Memory {
-		return &stream.BudgetError{Budget: o.Memory, Need: need, Parts: parts}
+	parts := budget.Process()
+	parts.Take("block", v.src.DecodedSize(largest.Rows, largest.NNZ)+8*largest.NNZ+16*largest.Rows)
+	parts.Take("view", v.bytes())
+	if o.Memory > 0 {
+		if _, err := parts.Left(o.Memory, 0); err != nil {
+			return err
+		}
 	}
 	b, l := v.src.Scratch(), new(lane)
 	for i, more := from, true; i < to && more; i++ {

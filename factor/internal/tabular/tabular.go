@@ -47,6 +47,7 @@ type Writer struct {
 
 	file *parquet.Writer // nil: text
 	n    int             // lines of the row group in memory
+	size int             // bytes of texts in it
 	of   []group
 }
 
@@ -58,8 +59,11 @@ type group struct {
 	floats []float64
 }
 
-// groupRows are the lines of a row group.
-const groupRows = 1 << 16
+// A row group ends with that many lines, or bytes of texts.
+const (
+	groupRows = 1 << 16
+	groupText = 16 << 20
+)
 
 // New begins a table in the format "csv", "tsv", "jsonl" or "parquet". If it is guarded, texts in csv and tsv are such that no spreadsheet takes
 // them for formulas: escape.Formula.
@@ -163,6 +167,7 @@ func (t *Writer) group(line []*Value) error {
 		switch g := &t.of[c]; t.columns[c].Kind {
 		case Text:
 			g.texts = append(g.texts, v.Text)
+			t.size += len(v.Text)
 		case Int:
 			g.ints = append(g.ints, v.Int)
 		case Rank:
@@ -172,7 +177,7 @@ func (t *Writer) group(line []*Value) error {
 		}
 	}
 	t.n++
-	if t.n < groupRows {
+	if t.n < groupRows && t.size < groupText {
 		return nil
 	}
 	return t.end()
@@ -185,7 +190,7 @@ func (t *Writer) end() error {
 		t.of[c] = group{g.texts[:0], g.ints[:0], g.ranks[:0], g.floats[:0]}
 	}
 	n := t.n
-	t.n = 0
+	t.n, t.size = 0, 0
 	return t.file.Group(n, values...)
 }
 
