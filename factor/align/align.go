@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -92,7 +91,7 @@ func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignm
 	if p.old, err = open(ctx, old, o.What); err != nil {
 		return nil, err
 	}
-	p.total = 4 * p.fresh.names.Count() // one walk for R, two for neighbours, one to write
+	p.total = 5 * p.fresh.names.Count() // two walks for R and what it leaves, two for neighbours, one to write
 	a := &Alignment{Format: folder.Alignment().Format, New: fresh.Dir(), Old: old.Dir(), What: o.What, Rows: p.fresh.names.Count(), K: fresh.K, Neighbours: o.Neighbours, Dir: o.Dir}
 	r, err := p.rotation(ctx, a)
 	if err != nil {
@@ -120,7 +119,7 @@ func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignm
 	return a, out.Commit(a, &a.CRC)
 }
 
-// rotation goes over the common rows once for AᵀB, AᵀA and BᵀB.
+// rotation goes over the common rows once for AᵀB, AᵀA and BᵀB, and once for what R leaves of their difference.
 func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 	k := p.k
 	ab, aa, bb := mat.NewDense(k, k, nil), mat.NewDense(k, k, nil), mat.NewDense(k, k, nil)
@@ -143,23 +142,23 @@ func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 	if a.Common < int64(k) {
 		return nil, fmt.Errorf("%s and %s have %d ids in common, fewer than their %d components: is this the same catalogue?", a.New, a.Old, a.Common, k)
 	}
-	for _, x := range []*mat.Dense{ab, aa, bb} {
-		if slices.ContainsFunc(x.RawMatrix().Data, func(v float64) bool { return v-v != 0 }) { // the decomposition would not end
-			return nil, fmt.Errorf("%s or %s has vectors of numbers so large that their products overflow: it is damaged, or not a result", a.New, a.Old)
-		}
+	if norms := mat.Trace(aa) + mat.Trace(bb); norms-norms != 0 { // no product is larger, and the decomposition of others would not end
+		return nil, fmt.Errorf("%s or %s has vectors of numbers so large that their products overflow: it is damaged, or not a result", a.New, a.Old)
 	}
-	values, left, right := jacobi.Decompose(ab.RawMatrix())
+	_, left, right := jacobi.Decompose(ab.RawMatrix())
 	var r mat.Dense
 	r.Mul(mat.NewDense(p.k, p.k, left.Data).T(), mat.NewDense(p.k, p.k, right.Data))
-	sum := 0.0
-	for _, s := range values {
-		sum += s
-	}
-	norm := mat.Trace(bb)
-	a.Before = factor.Number(difference / math.Sqrt(norm))
-	a.After = factor.Number(math.Sqrt(max(0, mat.Trace(aa)+norm-2*sum) / norm))
+	rest := 0.0 // ‖AR − B‖, of which ‖A‖² + ‖B‖² − 2·Σs has half the digits
+	err = p.common(ctx, func(x, y *mat.Dense) {
+		var off mat.Dense
+		off.Mul(x, &r)
+		off.Sub(&off, y)
+		rest = math.Hypot(rest, mat.Norm(&off, 2))
+	})
+	norm := math.Sqrt(mat.Trace(bb))
+	a.Before, a.After = factor.Number(difference/norm), factor.Number(rest/norm)
 	a.Angles = angles(aa, bb, ab)
-	return &r, nil
+	return &r, err
 }
 
 // angles are the principal angles between the columns of A and B, of AᵀA, BᵀB and AᵀB; nil if either has less than full rank.
@@ -203,7 +202,7 @@ func (p *pair) turn(ctx context.Context, r *mat.Dense, out *folder.Folder, a *Al
 		}
 		x.Mul(part, r)
 		err = array.WriteRows(first, &x)
-		p.o.Progress(3*a.Rows+first, p.total)
+		p.o.Progress(4*a.Rows+first, p.total)
 	}
 	if err != nil {
 		return errors.Join(err, array.Discard())

@@ -103,7 +103,7 @@ func TestTurned(t *testing.T) {
 	fresh := result(t, turned.Slice(50, n, 0, k).(*mat.Dense), names[50:])
 	dir := filepath.Join(t.TempDir(), "x")
 	a := must.Get(align.Align(t.Context(), fresh, old, align.Options{What: "V", Dir: dir}))(t)
-	if a.Common != n-150 || a.Fresh != 100 || a.Gone != 50 || a.Rows != n-50 || a.After > 1e-7 || a.Before < 0.5 || a.Changed != 0 || a.Sample != 200 {
+	if a.Common != n-150 || a.Fresh != 100 || a.Gone != 50 || a.Rows != n-50 || a.After > 1e-12 || a.Before < 0.5 || a.Changed != 0 || a.Sample != 200 {
 		t.Errorf("%+v", a)
 	}
 	for _, angle := range a.Angles {
@@ -120,6 +120,13 @@ func TestTurned(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "cols.ids"))
 	if err != nil || string(text) != strings.Join(names[50:], "\n")+"\n" {
 		t.Errorf("%d bytes of ids, %v", len(text), err)
+	}
+	for k := range 9 { // nor is what lies where it lay turned
+		r := result(t, random(uint64(k), 100, k+1), ids(100))
+		a := must.Get(align.Align(t.Context(), r, r, align.Options{What: "VS", Dir: filepath.Join(t.TempDir(), "x")}))(t)
+		if a.Before != 0 || a.After > 1e-14 {
+			t.Errorf("k = %d: %g after, %g before", k+1, a.After, a.Before)
+		}
 	}
 }
 
