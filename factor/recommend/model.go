@@ -63,20 +63,21 @@ type Factorisation struct {
 }
 
 // Of is the factorisation of a result. Its vectors are read when they are needed.
-func Of(r *factor.Result) (*Factorisation, error) {
+func Of(r *factor.Result) (f *Factorisation, err error) {
 	if r.Settings.Which != "" {
 		return nil, fmt.Errorf("%s has eigenpairs: scores are made of singular triplets", r.Dir())
 	}
-	f := &Factorisation{Rows: r.Rows, Cols: r.Cols, U: r.ReadU, V: r.ReadV}
-	for _, s := range r.Sigma[:min(len(r.Sigma), max(1, r.Rank))] { // vectors of 0 are any that are orthogonal
-		f.Sigma = append(f.Sigma, float64(s))
+	f = &Factorisation{Rows: r.Rows, Cols: r.Cols, U: r.ReadU, V: r.ReadV}
+	// Vectors of 0 are any that are orthogonal: there is one of a matrix that is 0, which no row is to be projected on.
+	f.Sigma = r.Values()[:min(len(r.Sigma), max(1, r.Rank))]
+	if r.Rank == 0 {
+		f.U = func(_ int64, rows *mat.Dense) error { rows.Zero(); return nil }
+		f.V = f.U
 	}
 	if r.View != nil {
-		p, err := view.Parse(r.View.Pipeline)
-		if err != nil {
+		if f.View, err = view.Parse(r.View.Pipeline); err != nil {
 			return nil, fmt.Errorf("%s: view: %w", r.Dir(), err)
 		}
-		f.View = p
 	}
 	return f, nil
 }

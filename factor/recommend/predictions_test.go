@@ -59,6 +59,16 @@ func TestVectorsOfZero(t *testing.T) {
 			}
 		}
 	}
+	none := must.Get(view.Parse("bias=global"))(t) // of entries that are all 1
+	f := must.Get(Of(must.Get(factor.Run(t.Context(), store, factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: 1, View: none}))(t)))(t)
+	must.Get(Rows(t.Context(), f, store, Options{N: 6, By: History, Seen: true}, func(_ int64, items []Item) error {
+		for i, item := range items {
+			if item != (Item{uint32(i), 0}) {
+				t.Errorf("of a matrix that is 0: %v", items)
+			}
+		}
+		return nil
+	}))(t)
 }
 
 // The scores of a completion are the entries that it predicts, biases included.
