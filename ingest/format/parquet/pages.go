@@ -25,7 +25,7 @@ func (c *column) take(p *page) error {
 	}
 	more := max(0, c.cost(p)-*held)
 	if need := c.window.taken + more; c.window.size > 0 && need > c.window.size {
-		return fmt.Errorf("a page of %d bytes and %d values: %w within this memory budget; --memory %dMiB reads it, or write it with smaller pages",
+		return fmt.Errorf("a page of %d bytes and %d values: %w within this memory budget; --memory %dMiB reads this one, others may need more; or write it with smaller pages",
 			max(p.size, p.packed), p.values, format.ErrUnsupported, (need+1<<17-1)>>17)
 	}
 	*held += more
