@@ -1,10 +1,14 @@
 """Tables of pandas, polars and Arrow: what they mean is said, or they are refused with both readings."""
 
+import io
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import gdsvd
+from gdsvd import _tables
+from gdsvd._program import run
 
 USERS, ITEMS, RATINGS = ["bob", "ann", 'say "no", eve', "bob", "ann", "joe"], [10, 9, 9, 9, 200, 10], [5.0, 0.1, 3.0, 1e-3, 4.0, 2.5]
 ROLES = {"rows": "user", "cols": "item", "values": "rating"}
@@ -84,6 +88,17 @@ def test_streams_of_arrow(tmp_path):
         with pytest.raises(ValueError, match="two ways"):
             gdsvd.Store.from_chunks(given, tmp_path / "none")
     np.testing.assert_allclose(gdsvd.svds(reader(), 2, **ROLES)[1], np.linalg.svd(matrix()[2])[1][:2])
+
+
+@pytest.mark.parametrize("table", tables())
+def test_less_of_a_table_is_none(tmp_path, table):
+    """What a caller that fails or is killed has written by then makes no store."""
+    whole, more = io.BytesIO(), ["--max-bad-lines=9", "-o", tmp_path / "a.csr", "--", "-"]
+    _tables.hand_over(table, tuple(ROLES.values()), whole)
+    for cut in range(0, whole.tell(), 7):
+        with pytest.raises(gdsvd.GdsvdError, match="end early|empty|truncated"):
+            run("ingest", *_tables.FLAGS, *more, feed=lambda out: out.write(whole.getvalue()[:cut]))
+        assert not list(tmp_path.iterdir())
 
 
 def test_arrays_stay_dense():
