@@ -120,6 +120,9 @@ def test_entries_at_one_place(tmp_path):
 
 def test_ids_are_as_they_are(tmp_path):
     pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"num_rows": ["NaT", "nan"], "column_names": ["None", "b"], "slice": [1, 2]}, dtype=object)
+    store = gdsvd.Store.from_table(table, tmp_path / "names.csr", row="num_rows", col="column_names", value="slice")
+    assert store.head() == {"NaT": {"None": 1}, "nan": {"b": 2}}
     ids = ["# a", " a", "a", "a ", "\ufeffa", "% a", " ", "\ta", "a,b", '"a"', "'a"]  # unquoted, some would begin a remark, others lose their blanks
     for first in (0, 4):
         given = ids[first:] + ids[:first]
@@ -128,8 +131,8 @@ def test_ids_are_as_they_are(tmp_path):
         want = {u: {i: float(r)} for u, i, r in zip(given, given[::-1], range(1, 12))}
         assert a.head(99) == {u: want[u] for u in sorted(ids)}
         f = a.svd(11, tmp_path / f"{first}.svd")
-        for u in ("a", " a", "a ", "\ta", "a,b", "# a"):
-            assert list(f.recommend(a, [u], n=1)) == [u]
+        for u in ids:
+            assert list(f.recommend(a, [u], n=1)) == list(f.similar(rows=[u], n=1)) == [u]
             assert a.view(row=u).row.tolist() == [u]
         info = gdsvd.svds(table, 3, return_info=True, **ROLES).info
         assert info["rows_ids"].tolist() == info["cols_ids"].tolist() == sorted(ids)
@@ -143,6 +146,8 @@ def test_wrong_tables(tmp_path):
     broken.loc[2, "user"] = "a\nb"
     none = good.copy()
     none.loc[4, "user"] = None
+    half, huge = good.astype({"user": object}), good.astype({"rating": object})
+    half.loc[1, "user"], huge.loc[5, "rating"] = "\ud800", 10**400
     wrong = [
         (good, {**ROLES, "cols": "movie"}, ValueError, "col = 'movie': the table has no such column, but 'user', 'item', 'rating'"),
         (good, {"rows": "user"}, ValueError, "give both"),
@@ -150,6 +155,8 @@ def test_wrong_tables(tmp_path):
         (missing, ROLES, ValueError, "row 3 of the table, column 'rating': nan is no finite number"),
         (broken, ROLES, ValueError, "row 2 .* line break"),
         (none, ROLES, ValueError, "row 4 of the table, column 'user': .* is no id"),
+        (half, ROLES, ValueError, "row 1 of the table: an id has half of a character in it"),
+        (huge, ROLES, ValueError, "row 5 of the table, column 'rating': 10.* is no finite number"),
         (np.ones((3, 3)), ROLES, TypeError, "not of an object of type ndarray"),
         (sp.eye(3), ROLES, TypeError, "not of an object of type dia_"),
         ("r.csv", ROLES, TypeError, "not of an object of type str"),
