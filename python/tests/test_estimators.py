@@ -55,6 +55,10 @@ def test_truncated_svd(dense):
     same(ours, theirs, x, NAMES)
     np.testing.assert_allclose(scores, ours.transform(x), atol=1e-7)
     assert (ours.n_features_in_, ours.n_samples_) == (40, 90)
+    x = (x.toarray() if not dense else x) + 1e6 * (np.arange(40) % 3)  # means above all variances
+    for dtype in (float, "f4"):
+        fitted = gdsvd.TruncatedSVD(5).fit(x.astype(dtype) if dense else sp.csr_matrix(x.astype(dtype)))
+        np.testing.assert_allclose(fitted.explained_variance_ratio_, fitted.explained_variance_ / x.astype(dtype).astype(float).var(axis=0).sum(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("whiten", [False, True])

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._components import centred, upright
+from ._csrstream import canonical
 from ._errors import ConvergenceWarning, NotConverged
 from ._factorization import Factorization
 from ._input import is_number, memory_flags, path_of
@@ -304,8 +305,9 @@ class TruncatedSVD(_Decomposition):
             self.explained_variance_ratio_ = np.asarray(ratio, float)
         elif self.view is None and not _streams(X):
             if sp.issparse(X):
-                mean = np.asarray(X.mean(axis=0, dtype=float)).ravel()
-                total = np.asarray(X.astype(float).power(2).mean(axis=0)).ravel().sum() - mean @ mean
+                X = canonical(X)
+                mean = np.bincount(X.indices, X.data, X.shape[1]) / X.shape[0]
+                total = (np.square(X.data - mean[X.indices]).sum() + (X.shape[0] - np.bincount(X.indices, minlength=X.shape[1])) @ mean**2) / X.shape[0]
             else:
                 total = np.var(np.asarray(X, dtype=float), axis=0).sum()
             with np.errstate(divide="ignore", invalid="ignore"):
