@@ -431,6 +431,15 @@ def test_types_of_h5ad(tmp_path, kind, dtype):
         del h[name]
         h[name] = data
     assert gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "y.csr").fingerprint == want.fingerprint
+    if kind == "dense":
+        return
+    with h5py.File(tmp_path / "x.h5ad", "r+") as h:  # entries at one place, whose sums their type does not hold
+        arrays = {part: h[f"layers/more/{part}"][:] for part in ("data", "indices", "indptr")}
+        del h["X/data"], h["X/indices"], h["X/indptr"]
+        h["X/data"], h["X/indices"], h["X/indptr"] = arrays["data"].astype("u1").repeat(30), arrays["indices"].repeat(30), arrays["indptr"] * 30
+        h["layers/more/data"][:] *= 30
+    sums = [gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / f"{name}.csr", layer=name).fingerprint for name in (None, "more")]
+    assert sums[0] == sums[1] != want.fingerprint
 
 
 @pytest.mark.parametrize("how", ["categories", "mask"])
