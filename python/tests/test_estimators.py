@@ -110,6 +110,8 @@ def test_a_share_of_a_wide_matrix():
     x = sp.csr_matrix((np.ones(40_000), (r.integers(0, 20_000, 40_000), r.integers(0, 10_000, 40_000))), shape=(20_000, 10_000))
     x = sp.hstack([x, sp.csr_matrix(100.0 * (np.arange(20_000)[:, None] % 2))]).tocsr()
     assert gdsvd.PCA(0.3, memory="300MiB").fit(x).n_components_ == 1
+    with pytest.raises(ValueError, match="n_components = 1.0: it may be one component, .* or all of the variance"):
+        gdsvd.PCA(1.0).fit(x)
 
 
 def test_pipeline_names_pickle_clone():
