@@ -1,6 +1,7 @@
 """Stores and factorizations beside SciPy and NumPy."""
 
 import html.parser
+import json
 import shutil
 
 import numpy as np
@@ -504,3 +505,12 @@ def test_10x(tmp_path, version):
     f = got.svd(3, tmp_path / "x.svd")
     best = f.similar(cols=["ENSG0"], n=6)["ENSG0"]
     assert {b["id"]: b["title"] for b in best} == {i: "same" if j < 2 else f'"N" {j}, x' for j, i in enumerate(ids) if j}
+
+
+def test_ids_with_line_breaks(tmp_path):
+    """They are in files of JSON, and escaped in results."""
+    ids = sorted(["a\nb", "a\\nb", "\\", "\0\r", "\0\\", "\\\n", "a\tb"])
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"u": u, "i": i, "v": 1 + (u == i)}) + "\n" for u in ids for i in ids))
+    store = gdsvd.Store.from_csv(tmp_path / "a.jsonl", tmp_path / "a.csr", format="jsonl", columns="u,i,v")
+    f = store.svd(2, tmp_path / "a.svd")
+    assert list(f.rows) == list(f.cols) == list(store.head(9)) == list(store.stats().index) == ids
