@@ -98,11 +98,10 @@ func (r *Result) ColNames(ctx context.Context) (*Names, error) {
 
 func (r *Result) names(ctx context.Context, name layout.Side, side *SideIDs, count int64) (*Names, error) {
 	if side == nil {
-		made, want := r.Settings.Vectors, Both.String()
 		if r.Lambda != nil {
-			want = Right.String() // eigenvectors
+			return nil, says(nil, "%s has no ids of its %s, nor their vectors: eigenvectors are of its cols, with %v %s; rows are those of singular triplets", r.dir, name, Option("Vectors"), Right)
 		}
-		return nil, says(nil, "%s has no ids of its %s, nor their vectors: it was made with %v %s; compute it again with %v %s", r.dir, name, Option("Vectors"), made, Option("Vectors"), want)
+		return nil, says(nil, "%s has no ids of its %s, nor their vectors: it was made with %v %s; compute it again with %v %s", r.dir, name, Option("Vectors"), r.Settings.Vectors, Option("Vectors"), Both)
 	}
 	n, err := OpenNames(ctx, r.fs, r.dir, side, r.Files, count)
 	return n, r.OrReplaced(err)

@@ -73,12 +73,16 @@ that says itself that it has not converged, and is as good as it says, exits wit
 		Args:              oneArgument("STORE or OUT"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			switch given := cmd.Flags().Changed; {
-			case o.Store == "" && given("store"):
+			given := func(flag string) bool { // what the environment or a file sets waits for a store
+				_, waits := a.standing[flag]
+				return cmd.Flags().Changed(flag) && !waits
+			}
+			switch {
+			case o.Store == "" && cmd.Flags().Changed("store"):
 				return ui.Usagef(cmd, "--store: name a store")
 			case o.Store == "" && (given("tol") || given("memory") || given("workers")):
 				return ui.Usagef(cmd, "--tol, --memory and --workers are for a result that is measured: give its --store")
-			case given("tol") && !(o.Tol > 0 && o.Tol < 1):
+			case cmd.Flags().Changed("tol") && !(o.Tol > 0 && o.Tol < 1):
 				return ui.Usagef(cmd, "--tol %v: want a tolerance between 0 and 1, both excluded", o.Tol)
 			}
 			if o.Remote, err = engine.options(cmd, a.fsys); err != nil {

@@ -141,7 +141,9 @@ func TestEigs(t *testing.T) {
 	if e.K != 5 || e.Which != "SA" || e.Plan.Flags[1] != "krylov" || !e.Plan.Fits {
 		t.Errorf("plan %+v", e.Plan)
 	}
-	succeeds(t, "eigs", "-q", store, "-k", "60", "-o", filepath.Join(t.TempDir(), "all"))
+	all := filepath.Join(t.TempDir(), "all")
+	succeeds(t, "eigs", "-q", store, "-k", "60", "-o", all)
+	fails(t, ui.ExitError, `no ids of its rows, nor their vectors: eigenvectors are of its cols, with --vectors right;`, "similar", all, "--row", "1")
 }
 
 // A store that is square by chance is none of a symmetric matrix, and what is not symmetric is named by its ids.

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
@@ -27,11 +26,12 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("GDSVD_SEED", "") // is not set
 	t.Setenv("GDSVD_ETA", "0.3")
 	t.Setenv("GDSVD_MIN_PER_ROW", "2") // of another command
-	if _, r := factorised(t, store, "-k", "2"); r.K != 2 || r.Settings.Tol != 1e-6 || r.Method != "power" || r.Seed != 7 {
+	out, r := factorised(t, store, "-k", "2")
+	if r.K != 2 || r.Settings.Tol != 1e-6 || r.Method != "power" || r.Seed != 7 {
 		t.Errorf("k %d, tol %v, method %s, seed %d", r.K, r.Settings.Tol, r.Method, r.Seed)
 	}
+	succeeds(t, "check", "-q", out)
 	t.Setenv("GDSVD_JSON", "true")
-	var r factor.Result
 	if decode(t, succeeds(t, "svd", "-q", store, "-o", filepath.Join(t.TempDir(), "out")), &r); r.K != 3 {
 		t.Errorf("k %d", r.K)
 	}

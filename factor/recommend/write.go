@@ -1,7 +1,6 @@
 package recommend
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -165,11 +164,7 @@ func Number(names *factor.Names, what, id string) (int64, error) {
 }
 
 // ParseIDs reads ids, one a line. Lines without one are left out.
-func ParseIDs(text []byte) (ids []string) {
-	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\uFEFF"))) {
-		if id := strings.TrimRight(string(line), "\r\n"); strings.TrimSpace(id) != "" {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+func ParseIDs(text []byte) []string {
+	lines := strings.Split(strings.ReplaceAll(strings.TrimPrefix(string(text), "\uFEFF"), "\r\n", "\n"), "\n")
+	return slices.DeleteFunc(lines, func(id string) bool { return id == "" })
 }

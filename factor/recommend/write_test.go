@@ -131,6 +131,9 @@ func TestNumbers(t *testing.T) {
 	if err != nil || !slices.Equal(got, []int64{0, 1, 3}) {
 		t.Errorf("%v, %v", got, err)
 	}
+	if ids := recommend.ParseIDs([]byte("a\n \n\n")); !slices.Equal(ids, []string{"a", " "}) {
+		t.Errorf("%q", ids)
+	}
 	if _, err := recommend.Numbers(cols, "column", []string{"1", "x"}); err == nil || !strings.Contains(err.Error(), `column "x": the result has no column with that id (2 of 2)`) {
 		t.Errorf("%v", err)
 	}

@@ -166,6 +166,11 @@ def test_zero_center(tmp_path):
     np.testing.assert_allclose(data.uns["pca"]["variance"], svd.explained_variance_, rtol=1e-6)
     np.testing.assert_allclose(data.uns["pca"]["variance_ratio"], svd.explained_variance_ratio_, rtol=1e-6)
     assert data.uns["pca"]["params"]["zero_center"] is False
+    x, mask = np.outer(range(9), range(30)) + 1e6, np.arange(30) % 3 == 0
+    scores, parts, _, variances = gdsvd.pp.pca(x, 4, mask_var=mask, zero_center=False, return_info=True, dtype=float)
+    assert not parts[:, ~mask].any()
+    np.testing.assert_allclose(parts @ parts.T, np.eye(4), atol=1e-9)  # those without variance, too
+    np.testing.assert_allclose(variances, scores.var(axis=0), rtol=1e-9, atol=1e-9)
     with pytest.raises(ValueError, match="zero_center = False, but the view .* centres columns"):
         gdsvd.pp.pca(data, 3, view="pca", zero_center=False)
 

@@ -55,6 +55,10 @@ def test_truncated_svd(dense):
     same(ours, theirs, x, NAMES)
     np.testing.assert_allclose(scores, ours.transform(x), atol=1e-7)
     assert (ours.n_features_in_, ours.n_samples_) == (40, 90)
+    x = (x.toarray() if not dense else x) + 1e6 * (np.arange(40) % 3)  # means above all variances
+    for dtype in (float, "f4"):
+        fitted = gdsvd.TruncatedSVD(5).fit(x.astype(dtype) if dense else sp.csr_matrix(x.astype(dtype)))
+        np.testing.assert_allclose(fitted.explained_variance_ratio_, fitted.explained_variance_ / x.astype(dtype).astype(float).var(axis=0).sum(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("whiten", [False, True])
@@ -106,6 +110,8 @@ def test_a_share_of_a_wide_matrix():
     x = sp.csr_matrix((np.ones(40_000), (r.integers(0, 20_000, 40_000), r.integers(0, 10_000, 40_000))), shape=(20_000, 10_000))
     x = sp.hstack([x, sp.csr_matrix(100.0 * (np.arange(20_000)[:, None] % 2))]).tocsr()
     assert gdsvd.PCA(0.3, memory="300MiB").fit(x).n_components_ == 1
+    with pytest.raises(ValueError, match="n_components = 1.0: it may be one component, .* or all of the variance"):
+        gdsvd.PCA(1.0).fit(x)
 
 
 def test_pipeline_names_pickle_clone():

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 import scipy.sparse as sp
 
@@ -91,7 +92,16 @@ def test_errors_name_lists_and_no_folder_that_is_gone(tmp_path):
         gdsvd.Store.from_scipy(a, tmp_path / "a.csr", cols_ids=["x"])
     with pytest.raises(gdsvd.GdsvdError, match=r'^rows_ids:3: "x": .* that of rows_ids:1'):
         gdsvd.Store.from_scipy(a, tmp_path / "a.csr", rows_ids=["x", "y", "x"])
-    f = gdsvd.Store.from_scipy(a, tmp_path / "a.csr").svd(2, tmp_path / "a.svd")
+    for no in (None, float("nan"), np.datetime64("NaT"), np.float32("nan")):
+        with pytest.raises(ValueError, match=r"^rows_ids\[1\] = .* is missing"):
+            gdsvd.Store.from_scipy(a, tmp_path / "a.csr", rows_ids=["nan", no, "None"])
+    with pytest.raises(ValueError, match=r"^rows_ids\[0\] = '.ud800x' has half of a character"):
+        gdsvd.Store.from_scipy(a, tmp_path / "a.csr", rows_ids=["\ud800x", "y", "z"])
+    f = gdsvd.Store.from_scipy(a, tmp_path / "a.csr", rows_ids=["\ufeffx", "nan", "NaT"]).svd(2, tmp_path / "a.svd")
+    assert list(f.rows) == ["\ufeffx", "nan", "NaT"] and list(f.similar(rows=["\ufeffx"], n=1)) == ["\ufeffx"]
+    for call in (f.similar, lambda cols: f.recommend(tmp_path / "a.csr", candidates=cols)):
+        with pytest.raises(TypeError, match="= '12' is one text: give a list"):
+            call(cols="12")
     with pytest.raises(gdsvd.GdsvdError, match="77") as err:
         f.similar(cols=[77])
     assert "tmp" not in str(err.value)

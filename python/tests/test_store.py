@@ -1,6 +1,7 @@
 """Stores and factorizations beside SciPy and NumPy."""
 
 import html.parser
+import json
 import shutil
 
 import numpy as np
@@ -431,6 +432,15 @@ def test_types_of_h5ad(tmp_path, kind, dtype):
         del h[name]
         h[name] = data
     assert gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "y.csr").fingerprint == want.fingerprint
+    if kind == "dense":
+        return
+    with h5py.File(tmp_path / "x.h5ad", "r+") as h:  # entries at one place, whose sums their type does not hold
+        arrays = {part: h[f"layers/more/{part}"][:] for part in ("data", "indices", "indptr")}
+        del h["X/data"], h["X/indices"], h["X/indptr"]
+        h["X/data"], h["X/indices"], h["X/indptr"] = arrays["data"].astype("u1").repeat(30), arrays["indices"].repeat(30), arrays["indptr"] * 30
+        h["layers/more/data"][:] *= 30
+    sums = [gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / f"{name}.csr", layer=name).fingerprint for name in (None, "more")]
+    assert sums[0] == sums[1] != want.fingerprint
 
 
 @pytest.mark.parametrize("how", ["categories", "mask"])
@@ -495,3 +505,12 @@ def test_10x(tmp_path, version):
     f = got.svd(3, tmp_path / "x.svd")
     best = f.similar(cols=["ENSG0"], n=6)["ENSG0"]
     assert {b["id"]: b["title"] for b in best} == {i: "same" if j < 2 else f'"N" {j}, x' for j, i in enumerate(ids) if j}
+
+
+def test_ids_with_line_breaks(tmp_path):
+    """They are in files of JSON, and escaped in results."""
+    ids = sorted(["a\nb", "a\\nb", "\\", "\0\r", "\0\\", "\\\n", "a\tb"])
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"u": u, "i": i, "v": 1 + (u == i)}) + "\n" for u in ids for i in ids))
+    store = gdsvd.Store.from_csv(tmp_path / "a.jsonl", tmp_path / "a.csr", format="jsonl", columns="u,i,v")
+    f = store.svd(2, tmp_path / "a.svd")
+    assert list(f.rows) == list(f.cols) == list(store.head(9)) == list(store.stats().index) == ids

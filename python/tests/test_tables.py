@@ -1,10 +1,14 @@
 """Tables of pandas, polars and Arrow: what they mean is said, or they are refused with both readings."""
 
+import io
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import gdsvd
+from gdsvd import _tables
+from gdsvd._program import run
 
 USERS, ITEMS, RATINGS = ["bob", "ann", 'say "no", eve', "bob", "ann", "joe"], [10, 9, 9, 9, 200, 10], [5.0, 0.1, 3.0, 1e-3, 4.0, 2.5]
 ROLES = {"rows": "user", "cols": "item", "values": "rating"}
@@ -86,6 +90,17 @@ def test_streams_of_arrow(tmp_path):
     np.testing.assert_allclose(gdsvd.svds(reader(), 2, **ROLES)[1], np.linalg.svd(matrix()[2])[1][:2])
 
 
+@pytest.mark.parametrize("table", tables())
+def test_less_of_a_table_is_none(tmp_path, table):
+    """What a caller that fails or is killed has written by then makes no store."""
+    whole, more = io.BytesIO(), ["--max-bad-lines=9", "-o", tmp_path / "a.csr", "--", "-"]
+    _tables.hand_over(table, tuple(ROLES.values()), whole)
+    for cut in range(0, whole.tell(), 7):
+        with pytest.raises(gdsvd.GdsvdError, match="end early|empty|truncated"):
+            run("ingest", *_tables.FLAGS, *more, feed=lambda out: out.write(whole.getvalue()[:cut]))
+        assert not list(tmp_path.iterdir())
+
+
 def test_arrays_stay_dense():
     pd = pytest.importorskip("pandas")
     a = pd.DataFrame({"user": [1, 2, 3, 4], "item": [5, 1, 1, 2], "rating": [5, 4, 3, 1]}).to_numpy()
@@ -105,6 +120,9 @@ def test_entries_at_one_place(tmp_path):
 
 def test_ids_are_as_they_are(tmp_path):
     pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"num_rows": ["NaT", "nan"], "column_names": ["None", "b"], "slice": [1, 2]}, dtype=object)
+    store = gdsvd.Store.from_table(table, tmp_path / "names.csr", row="num_rows", col="column_names", value="slice")
+    assert store.head() == {"NaT": {"None": 1}, "nan": {"b": 2}}
     ids = ["# a", " a", "a", "a ", "\ufeffa", "% a", " ", "\ta", "a,b", '"a"', "'a"]  # unquoted, some would begin a remark, others lose their blanks
     for first in (0, 4):
         given = ids[first:] + ids[:first]
@@ -113,8 +131,8 @@ def test_ids_are_as_they_are(tmp_path):
         want = {u: {i: float(r)} for u, i, r in zip(given, given[::-1], range(1, 12))}
         assert a.head(99) == {u: want[u] for u in sorted(ids)}
         f = a.svd(11, tmp_path / f"{first}.svd")
-        for u in ("a", " a", "a ", "\ta", "a,b", "# a"):
-            assert list(f.recommend(a, [u], n=1)) == [u]
+        for u in ids:
+            assert list(f.recommend(a, [u], n=1)) == list(f.similar(rows=[u], n=1)) == [u]
             assert a.view(row=u).row.tolist() == [u]
         info = gdsvd.svds(table, 3, return_info=True, **ROLES).info
         assert info["rows_ids"].tolist() == info["cols_ids"].tolist() == sorted(ids)
@@ -128,6 +146,8 @@ def test_wrong_tables(tmp_path):
     broken.loc[2, "user"] = "a\nb"
     none = good.copy()
     none.loc[4, "user"] = None
+    half, huge = good.astype({"user": object}), good.astype({"rating": object})
+    half.loc[1, "user"], huge.loc[5, "rating"] = "\ud800", 10**400
     wrong = [
         (good, {**ROLES, "cols": "movie"}, ValueError, "col = 'movie': the table has no such column, but 'user', 'item', 'rating'"),
         (good, {"rows": "user"}, ValueError, "give both"),
@@ -135,6 +155,8 @@ def test_wrong_tables(tmp_path):
         (missing, ROLES, ValueError, "row 3 of the table, column 'rating': nan is no finite number"),
         (broken, ROLES, ValueError, "row 2 .* line break"),
         (none, ROLES, ValueError, "row 4 of the table, column 'user': .* is no id"),
+        (half, ROLES, ValueError, "row 1 of the table: an id has half of a character in it"),
+        (huge, ROLES, ValueError, "row 5 of the table, column 'rating': 10.* is no finite number"),
         (np.ones((3, 3)), ROLES, TypeError, "not of an object of type ndarray"),
         (sp.eye(3), ROLES, TypeError, "not of an object of type dia_"),
         ("r.csv", ROLES, TypeError, "not of an object of type str"),

@@ -13,6 +13,8 @@ SAID = {
     "--columns says which it is": "columns says which it is",
     "its header has another order (--columns with numbers says which they are)": "its header has another order (columns with numbers says which they are)",
     "-k 0.9 is a share": "k=0.9 is a share",
+    "-n 0: at least 1 is wanted": "n=0: at least 1 is wanted",
+    "--tol -1: want a tolerance": "tol=-1: want a tolerance",
     '--view: byte 1, "--force": there is no such step': 'view: byte 1, "--force": there is no such step',
     "give one with ingest --holdout, or --folds users:0.1": 'give one with ingest holdout, or folds="users:0.1"',
     "a.csr is a store, not a result: gdsvd svd makes one of it": "a.csr is a store, not a result: Store.svd makes one of it",

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from ._tables import hand_over
+from ._tables import lines
 
 ABOUT = """Write the entries of a table of Arrow, a stream or a file on standard input, as text: python -m gdsvd arrow <FILE | gdsvd ingest - -o STORE.
 Its two or three columns are row, column and value, unless they are named."""
@@ -31,12 +31,12 @@ def main(args: list[str]) -> int:
             if len(reader.schema.names) not in (2, 3):
                 raise ValueError(f"columns {', '.join(reader.schema.names)}: name two or three of them with --row, --col and --value")
             roles = (*reader.schema.names, None)[:3]
-        hand_over(reader, roles, out)
+        out.writelines(lines(reader, roles))
         out.flush()
     except BrokenPipeError:  # the program says why it has gone
         sys.stderr.close()
         return 1
-    except (ImportError, OSError, ValueError) as err:  # errors of pyarrow are among them
+    except Exception as err:  # whatever it is, what follows has to be written
         print(f"gdsvd arrow: {err}", file=sys.stderr)
         out.write(b'"the stream of Arrow ended with an error\n')  # a line that is refused: nothing takes this for the end
         return 1

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from . import _hdf5, _zarr
 from ._components import upright
+from ._errors import NotConverged
 from ._factorization import Factorization
 from ._input import checked, ingest, is_number, memory_flags, size
 from ._lazy import lazy
@@ -239,7 +240,11 @@ def _factorised(x: Any, shape: tuple[int, int], folder: pathlib.Path, k: int, ma
     if mask is not None:
         keep = folder / "keep"
         keep.write_text("".join(f"{j}\n" for j in np.flatnonzero(mask)))
-    f = Factorization(Store(folder / "store").svd(k, folder / "result", keep_cols=keep, **options).path, verify=False)
+    try:
+        f = Factorization(Store(folder / "store").svd(k, folder / "result", keep_cols=keep, **options).path, verify=False)
+    except NotConverged as err:  # the folder is a temporary one
+        err.args, err.factorization = (str(err).partition("; the result is in ")[0],), None
+        raise
     centred = "explained_variance" in f.info.get("view", {})
     if centred != want.zero_center:
         said = f.info.get("view", {}).get("pipeline", "none")
@@ -258,7 +263,11 @@ def _factorised(x: Any, shape: tuple[int, int], folder: pathlib.Path, k: int, ma
 def _results(f: Factorization, mask_var: Any, mask: np.ndarray | None, want: Wanted) -> tuple[Iterator[np.ndarray], np.ndarray, dict[str, Any]]:
     """Scores in blocks of rows, loadings, and what is said of them."""
     assert f.U is not None and f.V is not None
-    u, signs = f.U, upright(f.V.T)
+    u, loadings = f.U, np.array(f.V)
+    if mask is not None:  # components without variance have parts in genes that are not used: others that are orthogonal stand for them
+        q, r = np.linalg.qr(loadings[mask])
+        loadings[mask], loadings[~mask] = q * np.where(np.diag(r) < 0, -1.0, 1.0), 0
+    signs = upright(loadings.T)
     params = {"zero_center": want.zero_center, "use_highly_variable": isinstance(mask_var, str) and mask_var == "highly_variable", "mask_var": mask_var}
     params |= {"layer": want.layer} if want.layer else {}
     params["view"] = f.info["view"]["pipeline"] if "view" in f.info else "none"
@@ -267,10 +276,8 @@ def _results(f: Factorization, mask_var: Any, mask: np.ndarray | None, want: Wan
         about["variance"], about["variance_ratio"] = (np.asarray(f.info["view"][n], float) for n in ("explained_variance", "explained_variance_ratio"))
     else:  # as TruncatedSVD of scikit-learn, of which scanpy has it: divided by the number of cells
         mean = sum((np.asarray(u[i : i + BLOCK]).sum(axis=0) for i in range(0, len(u), BLOCK)), np.zeros(len(f.s))) / len(u)
-        about["variance"] = f.s**2 * (1 / len(u) - mean**2)
+        about["variance"] = f.s**2 * sum(np.square(u[i : i + BLOCK] - mean).sum(axis=0) for i in range(0, len(u), BLOCK)) / len(u)
         about["variance_ratio"] = about["variance"] / f.info["total_variance"]
     about["residual"] = np.asarray(f.info["residual"], float)
-    loadings = np.asarray(f.V) * signs
-    if mask is not None:
-        loadings[~mask] = 0  # what rounding has left
+    loadings *= signs
     return (np.asarray(u[i : i + BLOCK]) * (f.s * signs) for i in range(0, len(u), BLOCK)), loadings, about

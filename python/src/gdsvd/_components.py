@@ -1,10 +1,14 @@
-"""What principal components have in common, of whatever they are: the centring and the signs."""
+"""What principal components have in common, of whatever they are: the centring, the signs and the total variance."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+
+from ._csrstream import canonical
 
 CENTRED = ("pca", "pca-scaled", "single-cell")  # presets that centre columns
 
@@ -22,3 +26,12 @@ def upright(vt: np.ndarray) -> np.ndarray:
     """Signs that make the entry of each row that is largest in magnitude positive, as svd_flip of scikit-learn does."""
     most = np.argmax(np.abs(vt), axis=1)
     return np.where(vt[np.arange(len(vt)), most] < 0, -1.0, 1.0)
+
+
+def total_variance(a: Any) -> float:
+    """The sum of the variances of the columns of a matrix in memory: of squared deviations, for differences of squares have few digits."""
+    if not sp.issparse(a):
+        return float(np.var(np.asarray(a, dtype=float), axis=0).sum())
+    a, (n, cols) = canonical(a), a.shape
+    mean = np.bincount(a.indices, a.data, cols) / n
+    return float((np.square(a.data - mean[a.indices]).sum() + (n - np.bincount(a.indices, minlength=cols)) @ mean**2) / n)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import scipy.sparse as sp
 
-from ._components import centred, upright
+from ._components import centred, total_variance, upright
 from ._errors import ConvergenceWarning, NotConverged
 from ._factorization import Factorization
 from ._input import is_number, memory_flags, path_of
@@ -137,6 +137,8 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if not is_number(k) or not (self._centre and 0 < k < 1 or k == int(k) and k >= 1):
             also = ", or a share of the variance between 0 and 1" if self._centre else ""
             raise ValueError(f"n_components = {k!r}: it has to be a number from 1 on{also}")
+        if self._centre and k == 1 and not isinstance(k, (int, np.integer)):
+            raise ValueError(f"n_components = {k!r}: it may be one component, which is 1, or all of the variance, for which there is None")
         if shape is not None and k > min(shape):
             raise ValueError(f"n_components = {k} is more than there are, for n_samples = {shape[0]} and n_features = {shape[1]}")
         return float(k) if k < 1 else int(k)
@@ -303,13 +305,8 @@ class TruncatedSVD(_Decomposition):
         if ratio := info.get("view", {}).get("explained_variance_ratio"):
             self.explained_variance_ratio_ = np.asarray(ratio, float)
         elif self.view is None and not _streams(X):
-            if sp.issparse(X):
-                mean = np.asarray(X.mean(axis=0, dtype=float)).ravel()
-                total = np.asarray(X.astype(float).power(2).mean(axis=0)).ravel().sum() - mean @ mean
-            else:
-                total = np.var(np.asarray(X, dtype=float), axis=0).sum()
             with np.errstate(divide="ignore", invalid="ignore"):
-                self.explained_variance_ratio_ = self.explained_variance_ / total
+                self.explained_variance_ratio_ = self.explained_variance_ / total_variance(X)
 
 
 class PCA(_Decomposition):

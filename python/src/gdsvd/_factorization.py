@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -371,4 +372,4 @@ def _path(store: Any) -> str:
 
 def _unescaped(text: str) -> str:
     r"""A text in which ``\\``, ``\n`` and ``\r`` stand for a backslash and line breaks."""
-    return text.replace("\\\\", "\0").replace("\\n", "\n").replace("\\r", "\r").replace("\0", "\\")
+    return re.sub(r"\\(.)", lambda m: {"n": "\n", "r": "\r"}.get(m[1], m[1]), text)

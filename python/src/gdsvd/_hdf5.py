@@ -200,7 +200,8 @@ def _csc(group: Any, shape: tuple[int, int]) -> Iterator[Any]:
             data[part] = _values(group["data"], slice(at, at + ENTRIES))[here]
             rows[part], cols[part] = idx[here] - row, np.searchsorted(ptr, at + here, "right") - 1
             filled += len(here)
-        block = sp.csr_matrix((data, (rows, cols)), shape=(end - row, shape[1]))
+        # By way of CSC, which sums no entries: their type may not hold the sums.
+        block = sp.csc_matrix((data, rows, np.searchsorted(cols, np.arange(shape[1] + 1, dtype=index))), shape=(end - row, shape[1])).tocsr()
         del data, rows, cols
         yield block
         row = end

@@ -92,15 +92,30 @@ def strings(items: Iterable[Any], file: pathlib.Path, what: str) -> None:
 
     Raises
     ------
+    TypeError
+        If they are one text.
     ValueError
-        If a text has a line break in it.
+        If one is missing, is not in UTF-8, or has a line break in it.
     """
-    with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as f:
+    if isinstance(items, (str, bytes)):
+        raise TypeError(f"{what} = {items!r} is one text: give a list of them")
+    # Programs take a mark at the beginning of a file for no part of the text: one more keeps that of a first id.
+    with open(file, "w", encoding="utf-8-sig", errors="surrogateescape", newline="\n") as f:
         for i, item in enumerate(items):
+            if missing(item):
+                raise ValueError(f"{what}[{i}] = {item!r} is missing: every id and title is a text or a number")
             text = item.decode(errors="surrogateescape") if isinstance(item, bytes) else str(item)
             if "\n" in text or "\r" in text:
                 raise ValueError(f"{what}[{i}] = {text!r} has a line break in it: ids and titles have none")
-            f.write(text + "\n")
+            try:
+                f.write(text + "\n")
+            except UnicodeEncodeError:
+                raise ValueError(f"{what}[{i}] = {text!r} has half of a character in it, which UTF-8 does not have") from None
+
+
+def missing(v: Any) -> bool:
+    """Whether a value stands for none: None, NaN, NaT, the NA of pandas, a null of Arrow."""
+    return not isinstance(v, (str, bytes)) and str(v).lower() in ("none", "nan", "nat", "<na>")
 
 
 @contextlib.contextmanager

@@ -6,8 +6,11 @@ import csv
 import io
 import math
 import os
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
+
+from ._places import missing
 
 LINES = 1 << 14  # that are written together
 READERS = ("to_arrow_reader", "fetch_arrow_reader", "fetch_record_batch", "to_pyarrow_batches")  # of DuckDB and Ibis: what reads a result in parts
@@ -32,7 +35,7 @@ def names(table: Any) -> list[Any]:
     if hasattr(table, "collect_schema"):
         return list(table.collect_schema().names())
     for of in (table, getattr(table, "schema", None)):
-        for name in ("column_names", "columns", "names"):
+        for name in ("columns",) if hasattr(of, "iloc") else ("column_names", "columns", "names"):  # the columns of pandas are attributes, too
             said = getattr(of, name, None)
             if said is not None and not callable(said) and all(isinstance(n, (str, int)) for n in said):
                 return list(said)
@@ -87,8 +90,7 @@ def _batches(tables: Any, used: list[Any]) -> Iterator[Any]:
 
 def _parts(table: Any) -> Iterator[Any]:
     """Slices of a table in memory, so that no more than `LINES` of its rows are objects of Python."""
-    n = getattr(table, "num_rows", None)
-    n = len(table) if n is None else n
+    n = len(table) if hasattr(table, "__len__") else table.num_rows
     cut = getattr(table, "slice", None)
     for i in range(0, n, LINES):
         yield cut(i, min(LINES, n - i)) if callable(cut) else table.iloc[i : i + LINES] if hasattr(table, "iloc") else table
@@ -113,7 +115,7 @@ def _known(table: Any, used: list[Any]) -> list[Any]:
 
 def _column(table: Any, name: Any) -> list[Any]:
     """The values of a column of a table as objects of Python."""
-    c = table.column(name) if hasattr(table, "column_names") or not hasattr(table, "__getitem__") else table[name]
+    c = table[name] if hasattr(table, "__getitem__") else table.column(name)
     return _objects(c, name)
 
 
@@ -157,7 +159,7 @@ def _value(v: Any, at: int, name: Any) -> float:
     """A value of an entry."""
     try:
         x = float(v)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         x = math.nan
     if not math.isfinite(x):
         raise ValueError(f"row {at} of the table, column {name!r}: {v!r} is no finite number")
@@ -169,7 +171,7 @@ def _id(v: Any, at: int, name: Any) -> str:
     if isinstance(v, float) and v.is_integer():
         v = int(v)
     text = v.decode(errors="surrogateescape") if isinstance(v, bytes) else str(v)
-    if v is None or isinstance(v, float) and math.isnan(v) or text in ("", "<NA>", "NaT"):
+    if missing(v) or text in ("", "<NA>"):
         raise ValueError(f"row {at} of the table, column {name!r}: {v!r} is no id")
     if "\n" in text or "\r" in text:
         raise ValueError(f"row {at} of the table, column {name!r}: {text!r} has a line break in it: ids have none")
@@ -189,7 +191,15 @@ def roles(row: Any, col: Any, value: Any, more: dict[str, Any]) -> tuple[Any, An
 
 
 def hand_over(tables: Any, roles: tuple[Any, Any, Any], out: BinaryIO) -> None:
-    """Write the entries of a table, of a stream of Arrow or of an iterable of tables, one a line, in the text that `FLAGS` tell.
+    """Write what `lines` yields in the format of gzip, whose end tells that it is the whole: text that ends early looks like less of a table."""
+    whole = zlib.compressobj(0, wbits=31)
+    for part in lines(tables, roles):
+        out.write(whole.compress(part))
+    out.write(whole.flush())
+
+
+def lines(tables: Any, roles: tuple[Any, Any, Any]) -> Iterator[bytes]:
+    """The entries of a table, of a stream of Arrow or of an iterable of tables, one a line, in the text that `FLAGS` tell.
 
     Raises
     ------
@@ -218,7 +228,12 @@ def hand_over(tables: Any, roles: tuple[Any, Any, Any], out: BinaryIO) -> None:
             for r, c, v in zip(*columns, strict=True):
                 w.writerow((_id(r, at, row), _id(c, at, col), _value(v, at, value)))
                 at += 1
-            out.write(text.getvalue().encode(errors="surrogateescape"))
+            try:
+                encoded = text.getvalue().encode(errors="surrogateescape")
+            except UnicodeEncodeError as err:
+                line = err.object[:err.start].count("\n") + at - len(columns[0])
+                raise ValueError(f"row {line} of the table: an id has half of a character in it, {err.object[err.start]!r}, which UTF-8 does not have") from None
+            yield encoded
 
 
 FLAGS = ["--format=delimited", "--sep=,", "--header=no", "--columns=1,2,3"]

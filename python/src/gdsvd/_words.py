@@ -32,10 +32,10 @@ COMMANDS = {
 }
 # What follows a flag is its value if it is a number, a placeholder, a list or the like, or one of the words that flags have.
 VALUE = (
-    r"(?:\d[^\s,;:()]*(?:\.\d+)?|[A-Z@][^\s,;:()]*|users:\S+|[a-z]+=\S+|true|false|"
+    r"(?:-?\d[^\s,;:()]*(?:\.\d+)?|[A-Z@][^\s,;:()]*|users:\S+|[a-z]+=\S+|true|false|"
     r"sum|mean|first|last|max|error|count|auto|yes|no|none|dilation|gram|symmetric|LM|LA|SA)"
 )
-FLAG = re.compile(rf"(?<![\w-])(?:--([a-z][a-z-]+)|-([ko]))(?![\w-])(?:[= ]({VALUE})(?=[\s,;:)]|$))?")
+FLAG = re.compile(rf"(?<![\w-])(?:--([a-z][a-z-]+)|-([kno]))(?![\w-])(?:[= ]({VALUE})(?=[\s,;:)]|$))?")
 
 
 def translated(text: str) -> str:
