@@ -174,22 +174,23 @@ func (m matrix) files(k int, bytes float64, o factor.Options) Range {
 	return r.Times(numbers.Plus(idBytes))
 }
 
-// numberBytes are about what a number of U and V takes in the formats of package export, and rates how many bytes of them
-// are written in a second; exportStart is what two processes take to start.
-var numberBytes = map[string]float64{"npy": 8, "npy32": 4, "npz": 8, "csv": 20, "tsv": 20, "parquet": 8, "mtx": 29}
+const binaryRate, textRate, exportStart = 1e9, 60e6, 0.015 // bytes a second, and what two processes take to start
 
-const binaryRate, textRate, exportStart = 1e9, 60e6, 0.015
+// formats are those of package export: about what a number of U and V takes, how many bytes are written in a second, and how many of them are in memory
+// at a time.
+var formats = map[string]struct{ number, rate, window float64 }{
+	"npy": {8, binaryRate, 0}, "npy32": {4, binaryRate, 0}, "npz": {8, binaryRate, 0}, "parquet": {8, binaryRate, 32 << 20},
+	"csv": {20, textRate, 16 << 20}, "tsv": {20, textRate, 16 << 20}, "mtx": {29, textRate, 16 << 20},
+}
 
 // export is the step that writes k columns of U and V.
 func (m matrix) export(k int, o Options) Step {
-	s := Step{Name: "export", Memory: Exactly(budget.Runtime).Times(Range{0.75, 1.1, 1.5})}
-	s.Kept = m.files(k, numberBytes[o.Format], o.Factor)
-	rate := binaryRate
-	if numberBytes[o.Format] > 8 {
-		rate = textRate
-	}
+	f := formats[o.Format]
+	s := Step{Name: "export", Kept: m.files(k, f.number, o.Factor)}
+	window := Range{min(f.window, s.Kept.Low), min(f.window, s.Kept.Likely), min(f.window, s.Kept.High)}
+	s.Memory = Exactly(budget.Runtime).Times(Range{0.75, 1.1, 1.5}).Plus(window.Times(Range{0.7, 1.2, 3}))
 	// A disk that is slower than the memory in front of it is the one that takes four times as long.
-	s.Seconds = s.Kept.Times(Range{0.5 / rate, 1 / rate, 4 / rate}).Plus(Exactly(exportStart))
+	s.Seconds = s.Kept.Times(Range{0.5 / f.rate, 1 / f.rate, 4 / f.rate}).Plus(Exactly(exportStart))
 	return s
 }
 

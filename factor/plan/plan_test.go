@@ -59,6 +59,27 @@ func TestEstimated(t *testing.T) {
 	}
 }
 
+// TestExportMemory: what exports of U had resident when they were measured is within what is said of them.
+func TestExportMemory(t *testing.T) {
+	for _, c := range []struct {
+		rows, cols, mib float64
+		format          string
+	}{
+		{590770, 299457, 99.4, "parquet"}, {590770, 299457, 57, "csv"}, {590770, 299457, 54.5, "mtx"}, {590770, 299457, 22.5, "npy"}, {60000, 784, 45.9, "parquet"},
+		{60000, 784, 55.9, "csv"}, {60000, 784, 56.8, "mtx"}, {6040, 3706, 19.4, "parquet"}, {6040, 3706, 36.6, "csv"}, {6040, 3706, 37, "mtx"},
+	} {
+		in := Expected(Estimate{Path: filepath.Join(t.TempDir(), "a.csr"), Rows: Exactly(c.rows), Cols: Exactly(c.cols), Entries: 1e6, Exact: true, ShapeKnown: true,
+			Transposes: func(rows, cols int64) bool { return rows < cols }, Store: 3 << 20, Peak: 64 << 20, Least: 46 << 20, Seconds: 2}, 1<<30)
+		w, err := in.Way(t.Context(), Options{Factor: factor.Options{Rank: 50, Tol: 1e-8, Memory: 1 << 30}, Format: c.format})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := w.Steps[2].Memory; w.Steps[2].Name != "export" || m.Low > c.mib*(1<<20) || m.High < c.mib*(1<<20) || m.High > 90<<20+m.Low {
+			t.Errorf("%+v: %+v", c, m)
+		}
+	}
+}
+
 // TestTransposed: an input that is going to be stored transposed takes what its transpose does.
 func TestTransposed(t *testing.T) {
 	of := func(rows, cols float64, vectors factor.Vectors) *Way {
