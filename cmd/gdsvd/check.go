@@ -73,10 +73,7 @@ that says itself that it has not converged, and is as good as it says, exits wit
 		Args:              oneArgument("STORE or OUT"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			given := func(flag string) bool { // what the environment or a file sets waits for a store
-				_, waits := a.standing[flag]
-				return cmd.Flags().Changed(flag) && !waits
-			}
+			given := func(flag string) bool { return a.standing.Given(cmd, flag) }
 			switch {
 			case o.Store == "" && cmd.Flags().Changed("store"):
 				return ui.Usagef(cmd, "--store: name a store")

@@ -31,6 +31,9 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("k %d, tol %v, method %s, seed %d", r.K, r.Settings.Tol, r.Method, r.Seed)
 	}
 	succeeds(t, "check", "-q", out)
+	t.Setenv("GDSVD_VIEW", "log1p") // of a store
+	succeeds(t, "export", "-q", out, "--what", "U", "-o", filepath.Join(t.TempDir(), "u.npy"))
+	t.Setenv("GDSVD_VIEW", "")
 	t.Setenv("GDSVD_JSON", "true")
 	if decode(t, succeeds(t, "svd", "-q", store, "-o", filepath.Join(t.TempDir(), "out")), &r); r.K != 3 {
 		t.Errorf("k %d", r.K)

@@ -64,7 +64,7 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 				o.What = export.Matrix
 			case o.What == "":
 				return ui.Usagef(cmd, "what is to be exported? give it with --what")
-			case o.What == export.Matrix || cmd.Flags().Changed("view"):
+			case o.What == export.Matrix || a.standing.Given(cmd, "view"):
 				return ui.Usagef(cmd, "the matrix and --view are of a STORE, which %s is not", args[0])
 			}
 			switch {
@@ -77,8 +77,7 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 					return ui.Usagef(cmd, "-o %v; --format names it", err)
 				}
 			}
-			o.FS, o.Progress, o.Workers, o.Memory = a.fsys, a.rows, of.Workers, a.budget(of.Memory)
-			defer heap.Limit(heap.Unplanned(o.Memory))()
+			o.FS, o.Progress, o.Workers, o.Memory = a.fsys, a.rows, of.Workers, of.Memory
 			var report *export.Report
 			var err error
 			if store {
@@ -113,6 +112,8 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 }
 
 func (a *app) export(ctx context.Context, dir string, o export.Options) (*export.Report, error) {
+	o.Memory = a.budget(o.Memory)
+	defer heap.Limit(heap.Unplanned(o.Memory))()
 	defer a.display.End()
 	if o.What == export.Array {
 		a.display.Begin("export")

@@ -147,8 +147,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// textsOf reads an array of integers or characters.
-// TestSame: a file does not depend on the number of workers or the memory, and windows make no difference to the values.
+// TestSame: a file of one row group does not depend on the number of workers or the memory, and windows make no difference to the values.
 func TestSame(t *testing.T) {
 	r := result(t)
 	for _, format := range export.Formats() {

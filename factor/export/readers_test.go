@@ -66,6 +66,7 @@ func archiveOf(t *testing.T, b []byte, what, shape string, want expected) []floa
 	return arrayOf(t, files[what+".npy"], shape)
 }
 
+// textsOf reads an array of integers or characters.
 func textsOf(t *testing.T, b []byte) (all []string) {
 	t.Helper()
 	h := must.Get(npy.ReadHeader(bytes.NewReader(b)))(t)

@@ -45,7 +45,7 @@ func (p *projecting) plan(ctx context.Context) (err error) {
 	}
 	p.window = mat.NewDense(int(min(p.n, p.left/2/(8*k))), p.K, nil)
 	p.first = -1
-	p.reader, err = history.New(ctx, p.store, p.o.Columns, stream.Options{Memory: p.o.Memory, Workers: p.o.Workers, Reserve: p.o.Memory - p.left/4 - budget.Runtime - budget.Garbage})
+	p.reader, err = history.New(ctx, p.store, p.o.Columns, stream.Options{Memory: p.o.Memory, Workers: p.o.Workers, Reserve: p.o.Memory - p.left/4 - budget.Process().Total()})
 	if err != nil {
 		return err
 	}

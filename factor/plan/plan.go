@@ -176,8 +176,7 @@ func (m matrix) files(k int, bytes float64, o factor.Options) Range {
 
 const binaryRate, textRate, exportStart = 1e9, 60e6, 0.015 // bytes a second, and what two processes take to start
 
-// formats are those of package export: about what a number of U and V takes, how many bytes are written in a second, and how many of them are in memory
-// at a time.
+// formats of package export: about how many bytes a number of U and V takes, are written in a second, and are in memory at a time.
 var formats = map[string]struct{ number, rate, window float64 }{
 	"npy": {8, binaryRate, 0}, "npy32": {4, binaryRate, 0}, "npz": {8, binaryRate, 0}, "parquet": {8, binaryRate, 32 << 20},
 	"csv": {20, textRate, 16 << 20}, "tsv": {20, textRate, 16 << 20}, "mtx": {29, textRate, 16 << 20},

@@ -104,7 +104,7 @@ func (r *run) plan(ctx context.Context, store *csr.Store) (err error) {
 		return err
 	}
 	r.entries = left / 8 / (2 * history.EntryBytes)
-	if r.reader, err = history.New(ctx, store, false, stream.Options{Memory: r.Memory, Workers: r.Workers, Reserve: r.Memory - left*3/8 - budget.Runtime - budget.Garbage}); err != nil {
+	if r.reader, err = history.New(ctx, store, false, stream.Options{Memory: r.Memory, Workers: r.Workers, Reserve: r.Memory - left*3/8 - budget.Process().Total()}); err != nil {
 		return err
 	}
 	r.reader.Keep = r.Keep

@@ -113,10 +113,8 @@ func (v *View) blocks(ctx context.Context, o stream.Options, from, to int, each 
 	parts := budget.Process()
 	parts.Take("block", v.src.DecodedSize(largest.Rows, largest.NNZ)+8*largest.NNZ+16*largest.Rows)
 	parts.Take("view", v.bytes())
-	if o.Memory > 0 {
-		if _, err := parts.Left(o.Memory, 0); err != nil {
-			return err
-		}
+	if _, err := parts.Left(o.Memory, 0); o.Memory > 0 && err != nil {
+		return err
 	}
 	b, l := v.src.Scratch(), new(lane)
 	for i, more := from, true; i < to && more; i++ {

@@ -181,7 +181,7 @@ func (x *File) read(b []byte, at int64) error {
 func (x *File) Name() string { return x.f.Name() }
 func (x *File) Count() int64 { return x.count }
 
-// At returns line i, 0 ≤ i < Count. It keeps nothing else of the file in memory.
+// At returns line i, 0 ≤ i < Count: a text that keeps nothing else of the file in memory.
 func (x *File) At(i int64) (string, error) {
 	if i < 0 || i >= x.count {
 		panic(fmt.Sprintf("lines: %d of %d", i, x.count))

@@ -115,7 +115,7 @@ def strings(items: Iterable[Any], file: pathlib.Path, what: str) -> None:
 
 def missing(v: Any) -> bool:
     """Whether a value stands for none: None, NaN, NaT, the NA of pandas, a null of Arrow."""
-    return not isinstance(v, (str, bytes)) and str(v).lower() in ("none", "nan", "nat", "<na>")
+    return not isinstance(v, (str, bytes, int)) and str(v).lower() in ("none", "nan", "nat", "<na>")
 
 
 @contextlib.contextmanager

@@ -81,6 +81,12 @@ func (s Standing) ReadConfig(cmd *cobra.Command, fsys vfs.FS, file string) error
 	return nil
 }
 
+// Given tells whether a flag is on the command line: one that is set elsewhere waits for what it is for.
+func (s Standing) Given(cmd *cobra.Command, name string) bool {
+	_, waits := s[name]
+	return cmd.Flags().Changed(name) && !waits
+}
+
 // Whose says where the flags that a message names have been set, if not on the command line.
 func (s Standing) Whose(message string) string {
 	var told string
