@@ -3,6 +3,7 @@ package solver
 import (
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -140,16 +141,24 @@ func TestArenaTells(t *testing.T) {
 		x := a.Dense(n, 1)
 		for _, loop := range []func(){
 			func() { a.Norm2(tallskinny.Column(x)) },
-			func() { a.EachChunk(n, tallskinny.Reads(x.RawMatrix()), func(_, _, _ int) {}) },
+			func() {
+				var own sync.Once // the other worker waits for that of the run to have a part
+				begun := make(chan struct{})
+				a.Sweep(n, tallskinny.ChunkRows, n, tallskinny.Reads(x.RawMatrix()), func(worker, _, _, _ int) {
+					if worker == 0 {
+						own.Do(func() { close(begun) })
+					}
+					<-begun
+				})
+			},
 		} {
 			told, a.Told = 0, time.Time{}
 			loop()
-			if (told > 0) != (space != nil) {
-				t.Errorf("told %d times of a loop with space %v", told, space)
+			if (told > 0) != (space != nil) || a.Told.IsZero() != (space == nil) {
+				t.Errorf("told %d times of a loop with space %v, last at %v", told, space, a.Told)
 			}
-			if told = 0; space != nil {
-				loop()
-			}
+			told, a.Told = 0, time.Now().Add(time.Hour) // within a second of any moment of the loop
+			loop()
 			if told > 0 {
 				t.Errorf("told again %d times within a second", told)
 			}
