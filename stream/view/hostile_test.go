@@ -44,18 +44,22 @@ func TestWide(t *testing.T) {
 		v := view.Identity(src, transposed)
 		_, err := v.Summarise(t.Context(), o, func([]view.Numbers) error { return nil })
 		refused("Summarise", err)
-		start := time.Now()
-		lines, err := v.FirstRows(t.Context(), o, 3, 5)
-		if transposed {
-			refused("FirstRows", err)
-		} else if len(lines) != 3 || err != nil || lines[2].Empty != csr.MaxCols-1 || !slices.Equal(lines[2].Entries, []view.Entry{{Col: 7, Value: 2}}) {
-			t.Errorf("%+v, %v", lines, err)
+		took := time.Hour // at best: the machine may be busy with other things
+		for range 3 {
+			start := time.Now()
+			lines, err := v.FirstRows(t.Context(), o, 3, 5)
+			if transposed {
+				refused("FirstRows", err)
+			} else if len(lines) != 3 || err != nil || lines[2].Empty != csr.MaxCols-1 || !slices.Equal(lines[2].Entries, []view.Entry{{Col: 7, Value: 2}}) {
+				t.Errorf("%+v, %v", lines, err)
+			}
+			for _, text := range []string{"center=columns", "tfidf", "center=rows"} {
+				p := must.Get(view.Parse(text))(t)
+				refused(text, view.Plan(src, p, transposed).Measure(t.Context(), o))
+			}
+			took = min(took, time.Since(start))
 		}
-		for _, text := range []string{"center=columns", "tfidf", "center=rows"} {
-			p := must.Get(view.Parse(text))(t)
-			refused(text, view.Plan(src, p, transposed).Measure(t.Context(), o))
-		}
-		if took := time.Since(start); took > time.Second {
+		if took > time.Second {
 			t.Errorf("it takes %v", took)
 		}
 	}
