@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -259,8 +260,11 @@ func (a *app) printIDs(ctx context.Context, s *csr.Store, side axis, titles *csr
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriter(a.stdout)
-	n := int64(0)
+	to := io.Writer(a.stdout)
+	if a.json {
+		to = a.stdout.Raw()
+	}
+	w, n := bufio.NewWriter(to), int64(0)
 	for ; err == nil && ctx.Err() == nil && r.Next(); n++ {
 		err = a.printID(w, r, n, titles)
 	}

@@ -99,12 +99,16 @@ func TestResultsWithinAKernelLimit(t *testing.T) {
 	succeeds(t, "svd", "-q", at("r.csr"), "-k", "2", "-o", at("r.svd"))
 	for name, args := range map[string][]string{
 		"similar.csv": {"similar", at("r.svd"), "--row", "all", "-n", "3"}, "similar.parquet": {"similar", at("r.svd"), "--row", "all", "-n", "3"},
+		"similar.json":      {"similar", at("r.svd"), "--row", "all", "-n", "3", "--json"}, // on standard output
 		"recommend.parquet": {"recommend", at("r.svd"), "--store", at("r.csr"), "-n", "3"},
 		"u.parquet":         {"export", at("r.svd"), "--what", "U"}, "us.csv": {"export", at("r.svd"), "--what", "US"}, "u.npz": {"export", at("r.svd"), "--what", "U"},
 		"store.csv": {"export", at("r.csr")}, "store.npz": {"export", at("r.csr")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append(args, "-q", "-o", at(name), "--memory")
+			if !slices.Contains(args, "--json") {
+				args = append(args, "-o", at(name))
+			}
+			args := append(args, "-q", "--memory")
 			refused := gdsvd(t, append(args, "1MiB")...).stderr
 			found := regexp.MustCompile(`at least ([0-9.]+) MiB are needed \(MiB: runtime`).FindStringSubmatch(refused)
 			if found == nil {
@@ -115,7 +119,7 @@ func TestResultsWithinAKernelLimit(t *testing.T) {
 			group := cgroup.ForTest(t, "gdsvd-test-results", budget+budget/20)
 			printed, err := group.Command(process(t, append(args, least)...)).CombinedOutput()
 			if usage, e := group.Usage(); err != nil || e != nil || usage.Killed > 0 {
-				t.Errorf("within %s: %v, %+v, %v\n%s", least, err, usage, e, printed)
+				t.Errorf("within %s: %v, %+v, %v\n%.1000s", least, err, usage, e, printed)
 			}
 		})
 	}

@@ -322,33 +322,36 @@ type ranking struct {
 
 // rankings prints a table for each ranking that all hands over, or one JSON object of all. what has them, and of is what they are of.
 func (a *app) rankings(what, of string, names, others *factor.Names, all func(take func(row int64, items []recommend.Item) error) error) error {
-	var found []ranking // under --json
 	kept := map[uint32]factor.Name{}
+	each := func(take func(ranking) error) error {
+		defer a.display.End()
+		return all(func(row int64, items []recommend.Item) error {
+			name, err := names.At(row)
+			if err != nil {
+				return err
+			}
+			best, err := scoredOf(others, items, kept)
+			if err != nil {
+				return err
+			}
+			return take(ranking{name, best})
+		})
+	}
+	if a.json {
+		return a.stdout.PrintList("rankings", func(item func(any) error) error {
+			return each(func(r ranking) error { return item(r) })
+		})
+	}
 	to := bufio.NewWriter(a.stdout)
 	out, n := show.NewPrinter(to), 0
-	err := all(func(row int64, items []recommend.Item) error {
-		name, err := names.At(row)
-		if err != nil {
-			return err
-		}
-		best, err := scoredOf(others, items, kept)
-		if a.json {
-			found = append(found, ranking{name, best})
-		}
-		if err != nil || a.json {
-			return err
-		}
+	err := each(func(r ranking) error {
 		if n++; n > 1 {
 			out.Printf("\n")
 		}
-		printRanking(out, what, of, ranking{name, best})
+		printRanking(out, what, of, r)
 		return nil
 	})
-	a.display.End()
-	if err = cmp.Or(err, out.End(), to.Flush()); err != nil || !a.json {
-		return err
-	}
-	return a.stdout.PrintJSON(allRankings{append([]ranking{}, found...)})
+	return cmp.Or(err, out.End(), to.Flush())
 }
 
 func printRanking(out *show.Printer, what, of string, r ranking) {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -50,4 +51,34 @@ func TestFoldKeepsWords(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A list is printed item by item as it is whole, and of one that ends with an error nothing. What is printed as JSON is never broken.
+func TestPrintList(t *testing.T) {
+	for n := range 4 {
+		all := struct {
+			Words []any `json:"words"`
+		}{[]any{map[string]string{"a long id & <more>": "of several words"}, []int{}, "x"}[:min(n, 3)]}
+		each := func(item func(any) error) error {
+			for _, v := range all.Words {
+				if err := item(v); err != nil {
+					return err
+				}
+			}
+			if n == 3 {
+				return errors.New("an item that cannot be read")
+			}
+			return nil
+		}
+		var whole, list strings.Builder
+		err := (&Output{W: &whole, Width: 10}).PrintJSON(all)
+		out := Output{W: &list, Width: 10}
+		failed := out.PrintList("words", each)
+		if n == 3 {
+			whole.Reset()
+		}
+		if err != nil || (failed != nil) != (n == 3) || list.String() != whole.String() || out.Begun != (n < 3) {
+			t.Errorf("%v, %v:\n%s, want\n%s", err, failed, &list, &whole)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -79,19 +80,53 @@ const Schema = "gdsvd/1"
 
 // PrintJSON writes a result, an object, with its schema.
 func (r *Output) PrintJSON(v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	text, err := indented(v, "")
+	if err != nil {
 		return err
 	}
-	text := b.Bytes()
 	if fields, ok := bytes.CutPrefix(text, []byte("{\n")); ok {
 		text = append([]byte("{\n  \"schema\": \""+Schema+"\",\n"), fields...)
 	}
-	_, err := r.write(text)
+	_, err = r.write(append(text, '\n'))
 	return err
+}
+
+func indented(v any, prefix string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent(prefix, "  ")
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// Raw writes to r what is not text, such as JSON: its lines are never broken.
+func (r *Output) Raw() io.Writer { return raw{r} }
+
+type raw struct{ r *Output }
+
+func (w raw) Write(b []byte) (n int, err error) { return w.r.write(b) }
+
+// PrintList writes what PrintJSON does of an object whose only field is a list, with the items that all hands over one by one. Of a short
+// list nothing is written unless all ends well.
+func (r *Output) PrintList(name string, all func(item func(v any) error) error) error {
+	w := bufio.NewWriterSize(r.Raw(), 1<<16)
+	_, _ = fmt.Fprintf(w, "{\n  \"schema\": %q,\n  %q: [", Schema, name) // w keeps its first error
+	before, end := "\n    ", "]\n}\n"
+	err := all(func(v any) error {
+		text, err := indented(v, "    ")
+		if err != nil {
+			return err
+		}
+		_, err = w.WriteString(before + string(text))
+		before, end = ",\n    ", "\n  ]\n}\n"
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, _ = w.WriteString(end)
+	return w.Flush()
 }
 
 // Columns is the width of lines where no terminal says another one.
