@@ -92,7 +92,8 @@ const jsonIntro = "With `--json` a command prints one JSON object on standard ou
 	"The number changes when a field is removed or its meaning changes. It does not change when a field is added: a reader ignores fields\n" +
 	"that it does not know. An optional field is absent when it has no value. Numbers that are not finite are `null`. Sizes are in bytes\n" +
 	"and times in seconds unless the field says otherwise. Indices count from 0.\n\n" +
-	"A command that fails prints the object of the section *error*. A run that stops before it has converged still prints its result;\n" +
+	"A command that fails prints the object of the section *error*, unless a part of a long list of rankings or ids is printed already: that\n" +
+	"list has no end then, and the exit code is not 0. A run that stops before it has converged still prints its result;\n" +
 	"the exit code tells that it has not converged. `gdsvd info STORE --ids` prints a list of ids, which is not an object and has no\n" +
 	"`schema`. `gdsvd help` and `gdsvd completion` print text.\n\n" +
 	"Each section is about what the commands in its title print. `x[]` is an element of the list `x`, `x.*` the value of any key of the object\n" +
