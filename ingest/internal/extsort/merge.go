@@ -291,7 +291,7 @@ func (s *Spool) ReduceWork() (n int64) {
 				sum += k
 			}
 			n += sum
-			sizes = slices.Replace(sizes, lo, hi, sum)
+			sizes = slices.Concat(sizes[:lo], []int64{sum}, sizes[hi:])
 		}
 	}
 	return n
@@ -303,7 +303,7 @@ func (s *Spool) mergeGroup(ctx context.Context, lo, hi int, by Order, saved func
 	if err != nil {
 		return err
 	}
-	s.runs = slices.Replace(s.runs, lo, hi, merged...)
+	s.runs = slices.Concat(s.runs[:lo], merged, s.runs[hi:])
 	if err := saved(); err != nil {
 		return err
 	}
