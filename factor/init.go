@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 	"github.com/gdsvd/gdsvd/internal/fault"
+	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -53,19 +54,17 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 	m := mat.NewDense(int(n), k, data)
 	const window = 1 << 20 // numbers of a file that are in memory at a time
 	passed, found := 0, 0
-	rows, first, end := mat.NewDense(int(min(64, v.Rows)), k, nil), int64(0), int64(0) // those of the result that were read last
-	err = fault.Guard(func() error {                                                   // of a file in the space
+	rows := npy.Window{N: v.Rows, Most: 64, K: k, Read: (&Factor{v}).ReadRows}
+	err = fault.Guard(func() error { // of a file in the space
 		return t.places(ctx, from, v.Rows, func(i, at int64) error {
 			if at < 0 {
 				return nil
 			}
-			if at < first || at >= end {
-				first, end = at, min(at+int64(rows.RawMatrix().Rows), v.Rows)
-				if err := (&Factor{v}).ReadRows(first, rows.Slice(0, int(end-first), 0, k).(*mat.Dense)); err != nil {
-					return err
-				}
+			row, err := rows.Row(at)
+			if err != nil {
+				return err
 			}
-			m.SetRow(int(i), rows.RawRowView(int(at-first)))
+			m.SetRow(int(i), row)
 			found++
 			if to := int(i); space != nil && (to-passed)*k >= window {
 				space.Evict(data[passed*k : to*k])

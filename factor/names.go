@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math/bits"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -76,14 +77,9 @@ type Names struct {
 
 	once   sync.Once
 	seed   maphash.Seed
-	hashes []place // of ids in any order, by hash
+	low    int64   // the bits that a number takes
+	hashes []int64 // of ids in any order, ascending: the bits of a hash above the number
 	bad    error   // of making them
-}
-
-// place is where an id with a hash is.
-type place struct {
-	hash uint64
-	at   int64
 }
 
 // RowNames opens the names of the rows, which U has a row for each of.
@@ -230,33 +226,37 @@ func (n *Names) Index(id string) (int64, error) {
 	return n.only(i, cmp.Or(ofLines(n.path, err), bad), func(line string) bool { return number(line) == x })
 }
 
-// lookUp is Index for ids in any order. The first call reads all of them, and keeps 16 bytes of each.
+// lookUp is Index for ids in any order. The first call reads all of them, and keeps 8 bytes of each.
 func (n *Names) lookUp(id string) (int64, error) {
 	n.once.Do(func() {
 		n.seed = maphash.MakeSeed()
-		n.hashes = make([]place, n.count)
+		n.low = 1<<bits.Len64(uint64(n.count)) - 1
+		n.hashes = make([]int64, n.count)
 		for i := range n.hashes {
 			line, err := line(n.ids, int64(i))
 			if err != nil {
 				n.bad = err
 				return
 			}
-			n.hashes[i] = place{maphash.String(n.seed, line), int64(i)}
+			n.hashes[i] = n.hash(line) | int64(i)
 		}
-		slices.SortFunc(n.hashes, func(a, b place) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.at, b.at)) })
+		slices.Sort(n.hashes)
 	})
 	if n.bad != nil {
 		return -1, n.bad
 	}
-	hash := maphash.String(n.seed, id)
-	at, _ := slices.BinarySearchFunc(n.hashes, hash, func(p place, hash uint64) int { return cmp.Compare(p.hash, hash) })
-	for ; at < len(n.hashes) && n.hashes[at].hash == hash; at++ {
-		if line, err := line(n.ids, n.hashes[at].at); err != nil || line == id {
-			return n.hashes[at].at, err
+	hash := n.hash(id)
+	at, _ := slices.BinarySearch(n.hashes, hash)
+	for ; at < len(n.hashes) && n.hashes[at]&^n.low == hash; at++ {
+		i := n.hashes[at] & n.low
+		if line, err := line(n.ids, i); err != nil || line == id {
+			return i, err
 		}
 	}
 	return -1, nil
 }
+
+func (n *Names) hash(id string) int64 { return int64(maphash.String(n.seed, id)) &^ n.low }
 
 func (n *Names) only(i int64, err error, is func(string) bool) (int64, error) {
 	if err != nil || i == n.count {

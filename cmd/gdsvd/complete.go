@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/complete"
@@ -89,8 +88,7 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 }
 
 func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions) (_ *factor.Result, err error) {
-	o.Memory = a.budget(o.Memory)
-	defer heap.Limit(heap.Unplanned(o.Memory))()
+	defer a.within(&o.Memory)()
 	store, err := a.openFor(cmd, path, "", o.Options)
 	if err != nil {
 		return nil, err

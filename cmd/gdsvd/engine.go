@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/factor/recommend"
@@ -198,8 +197,8 @@ would lack.`,
 		Example: `  gdsvd worker --memory 4GiB --workers 2`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			w.FS, w.Memory = a.fsys, a.budget(w.Memory)
-			defer heap.Limit(heap.Unplanned(w.Memory))()
+			w.FS = a.fsys
+			defer a.within(&w.Memory)()
 			return w.Serve(cmd.Context(), a.stdin, a.stdout)
 		},
 	}

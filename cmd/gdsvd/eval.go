@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
@@ -163,8 +162,7 @@ func viewsOf(text string) (views []string) {
 }
 
 func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
-	o.Memory = a.budget(o.Memory)
-	defer heap.Limit(heap.Unplanned(o.Memory))()
+	defer a.within(&o.Memory)()
 	train, err := a.openStore(o.train)
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
@@ -112,8 +111,7 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 }
 
 func (a *app) export(ctx context.Context, dir string, o export.Options) (*export.Report, error) {
-	o.Memory = a.budget(o.Memory)
-	defer heap.Limit(heap.Unplanned(o.Memory))()
+	defer a.within(&o.Memory)()
 	defer a.display.End()
 	if o.What == export.Array {
 		a.display.Begin("export")

@@ -26,19 +26,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/remote"
 )
 
-// axis is a side of the user's matrix; the zero value is none.
-type axis string
-
-const (
-	noAxis  axis = ""
-	rowAxis axis = "rows"
-	colAxis axis = "cols"
-)
-
-func (x axis) String() string { return string(x) }
-
 func (a *app) infoCommand() *cobra.Command {
-	var ids, titles axis
+	var ids, titles string // sides of the user's matrix; "": none
 	cmd := &cobra.Command{
 		Use:   "info STORE|OUT",
 		Short: "Describe a store or a result",
@@ -53,7 +42,7 @@ With --titles each is followed by a tab and what people call it, if that is know
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := args[0]
-			if ids != noAxis && titles != noAxis {
+			if ids != "" && titles != "" {
 				return ui.Usagef(cmd, "--titles prints the ids as well: leave out --ids")
 			}
 			done, err := a.holds(path, factor.ResultFile)
@@ -61,7 +50,7 @@ With --titles each is followed by a tab and what people call it, if that is know
 				return err
 			}
 			if done {
-				if ids != noAxis || titles != noAxis {
+				if ids != "" || titles != "" {
 					return ui.Usagef(cmd, "--ids wants the STORE, %s is a result", path)
 				}
 				r, err := factor.OpenFS(a.fsys, path)
@@ -86,9 +75,9 @@ With --titles each is followed by a tab and what people call it, if that is know
 				return err
 			}
 			switch {
-			case titles != noAxis:
+			case titles != "":
 				err = a.printTitles(cmd.Context(), store, titles)
-			case ids != noAxis:
+			case ids != "":
 				err = a.printIDs(cmd.Context(), store, ids, nil)
 			default:
 				err = a.printStore(store)
@@ -96,8 +85,9 @@ With --titles each is followed by a tab and what people call it, if that is know
 			return errors.Join(err, store.Close())
 		},
 	}
-	ui.ChoiceFlag(cmd.Flags(), &ids, "ids", noAxis, ui.Named(rowAxis, colAxis), "print the ids of one side of the matrix")
-	ui.ChoiceFlag(cmd.Flags(), &titles, "titles", noAxis, ui.Named(rowAxis, colAxis), "print the ids and titles of one side of the matrix")
+	sides := ui.Words([]string{"rows", "cols"})
+	ui.ChoiceFlag(cmd.Flags(), &ids, "ids", "", sides, "print the ids of one side of the matrix")
+	ui.ChoiceFlag(cmd.Flags(), &titles, "titles", "", sides, "print the ids and titles of one side of the matrix")
 	return cmd
 }
 
@@ -231,15 +221,12 @@ func perEntry(bytes, entries int64) string {
 }
 
 // axisOf is that of the store on which a side of the user's matrix lies.
-func axisOf(s *csr.Store, side axis) csr.Axis {
+func axisOf(s *csr.Store, side string) csr.Axis {
 	rows, cols := csr.Orient(s, csr.RowAxis, csr.ColAxis)
-	if side == colAxis {
-		return cols
-	}
-	return rows
+	return map[string]csr.Axis{"rows": rows, "cols": cols}[side]
 }
 
-func (a *app) printTitles(ctx context.Context, s *csr.Store, side axis) error {
+func (a *app) printTitles(ctx context.Context, s *csr.Store, side string) error {
 	titles, err := s.Titles(axisOf(s, side))
 	if err != nil {
 		return err
@@ -252,7 +239,7 @@ func (a *app) printTitles(ctx context.Context, s *csr.Store, side axis) error {
 
 // printIDs prints the ids of one side of the user's matrix, with titles unless nil: one a line, or as a
 // JSON array.
-func (a *app) printIDs(ctx context.Context, s *csr.Store, side axis, titles *csr.Titles) error {
+func (a *app) printIDs(ctx context.Context, s *csr.Store, side string, titles *csr.Titles) error {
 	if err := a.stdout.Wanted(); err != nil {
 		return err
 	}

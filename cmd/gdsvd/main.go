@@ -27,6 +27,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
@@ -361,6 +362,12 @@ func (a *app) budget(bytes int64) int64 {
 			"memory", memory.FormatSize(bytes), "has", memory.FormatSize(total))
 	}
 	return bytes
+}
+
+// within finds out a budget of memory that is 0, and keeps the heap within it until what it returns is called.
+func (a *app) within(memory *int64) (undo func()) {
+	*memory = a.budget(*memory)
+	return heap.Limit(heap.Unplanned(*memory))
 }
 
 // nothingToResume says that what is there already is what was asked for.

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
@@ -112,8 +111,7 @@ type named struct {
 
 // onNamed calls do with a result and the names of its sides, within a budget of memory, which is found out if it is 0.
 func (a *app) onNamed(cmd *cobra.Command, dir string, memory *int64, do func(r *named) error) (err error) {
-	*memory = a.budget(*memory)
-	defer heap.Limit(heap.Unplanned(*memory))()
+	defer a.within(memory)()
 	r := new(named)
 	if r.Result, err = a.openResult(cmd.Context(), dir); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
@@ -80,8 +79,7 @@ The same result, store and flags have the same page, byte by byte.` + "\n" + ui.
 }
 
 func (a *app) page(cmd *cobra.Command, path string, o *pageFlags) (err error) {
-	o.Memory = a.budget(o.Memory)
-	defer heap.Limit(heap.Unplanned(o.Memory))()
+	defer a.within(&o.Memory)()
 	o.FS, o.Progress = a.fsys, a.rows
 	isStore, err := a.holds(path, csr.ManifestName)
 	if err != nil {

@@ -220,8 +220,7 @@ func (a *app) compute(cmd *cobra.Command, path string, o svdOptions) error {
 // svd factorises a store and writes the result. A result comes with an error
 // when the run ended early but has been written.
 func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.Result, err error) {
-	o.Memory = a.budget(o.Memory)
-	defer heap.Limit(heap.Unplanned(o.Memory))()
+	defer a.within(&o.Memory)()
 	defer heap.CollectLate(heap.Garbage / 8)()
 	store, err := a.openFor(cmd, path, cmd.Flags().Arg(0), o)
 	if err != nil {

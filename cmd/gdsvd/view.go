@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
@@ -151,8 +150,7 @@ func (a *app) look(cmd *cobra.Command, path string, o *lookFlags, do func(*csr.S
 			return err
 		}
 	}
-	o.Memory = a.budget(o.Memory)
-	defer heap.Limit(heap.Unplanned(o.Memory))()
+	defer a.within(&o.Memory)()
 	store, err := a.openSeen(path, csr.OpenOptions{Missing: o.View.Imputes()})
 	if err != nil {
 		return err

@@ -194,16 +194,12 @@ func (p *pair) turn(ctx context.Context, r *mat.Dense, out *folder.Folder, a *Al
 	if err != nil {
 		return err
 	}
-	for first := int64(0); first < a.Rows && err == nil; first += p.fresh.rows {
+	err = p.fresh.Each(ctx, func(first int64, part *mat.Dense) error {
 		var x mat.Dense
-		part, bad := p.fresh.load(first)
-		if err = errors.Join(bad, ctx.Err()); err != nil {
-			break
-		}
 		x.Mul(part, r)
-		err = array.WriteRows(first, &x)
 		p.o.Progress(4*a.Rows+first, p.total)
-	}
+		return array.WriteRows(first, &x)
+	})
 	if err != nil {
 		return errors.Join(err, array.Discard())
 	}

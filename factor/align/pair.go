@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
 // vectors are those of one result, a window of rows in memory.
@@ -18,11 +19,7 @@ type vectors struct {
 	factor *factor.Factor
 	names  *factor.Names
 	sigma  []float64 // nil: not multiplied with
-	window *mat.Dense
-	part   *mat.Dense // of the window, from first on; nil: none
-	first  int64
-	n      int64
-	rows   int64 // of a window
+	npy.Window
 }
 
 const windowBytes = 4 << 20
@@ -47,8 +44,7 @@ func open(ctx context.Context, r *factor.Result, what string) (v *vectors, err e
 		return nil, errors.Join(err, v.factor.Close())
 	}
 	n, k := v.factor.Dims()
-	v.n, v.rows = n, min(n, max(1, windowBytes/8/int64(k)))
-	v.window = mat.NewDense(int(v.rows), k, nil)
+	v.Window = npy.Window{N: n, Most: max(1, windowBytes/8/int64(k)), K: k, Read: v.read}
 	return v, nil
 }
 
@@ -59,28 +55,12 @@ func (v *vectors) close() error {
 	return errors.Join(v.factor.Close(), v.names.Close())
 }
 
-func (v *vectors) load(first int64) (*mat.Dense, error) {
-	if v.part != nil && v.first == first {
-		return v.part, nil
+func (v *vectors) read(first int64, rows *mat.Dense) error {
+	err := v.factor.ReadRows(first, rows)
+	if err == nil && v.sigma != nil {
+		rows.Apply(func(_, j int, x float64) float64 { return x * v.sigma[j] }, rows)
 	}
-	v.part = nil
-	part := v.window.Slice(0, int(min(v.rows, v.n-first)), 0, v.window.RawMatrix().Cols).(*mat.Dense)
-	if err := v.factor.ReadRows(first, part); err != nil {
-		return nil, err
-	}
-	if v.sigma != nil {
-		part.Apply(func(_, j int, x float64) float64 { return x * v.sigma[j] }, part)
-	}
-	v.part, v.first = part, first
-	return part, nil
-}
-
-func (v *vectors) row(i int64) ([]float64, error) {
-	part, err := v.load(i / v.rows * v.rows)
-	if err != nil {
-		return nil, err
-	}
-	return part.RawRowView(int(i - v.first)), nil
+	return err
 }
 
 type pair struct {
@@ -113,12 +93,12 @@ func (p *pair) common(ctx context.Context, f func(x, y *mat.Dense)) error {
 		if at < 0 {
 			return nil
 		}
-		a, err := p.fresh.row(i)
+		a, err := p.fresh.Row(i)
 		if err != nil {
 			return err
 		}
 		x.SetRow(n, a)
-		if a, err = p.old.row(at); err != nil {
+		if a, err = p.old.Row(at); err != nil {
 			return err
 		}
 		y.SetRow(n, a)

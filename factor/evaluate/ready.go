@@ -88,7 +88,7 @@ func (e *evaluation) align(ctx context.Context, name string, store *csr.Store, n
 	_, cols := factor.Dims(store)
 	o := stream.Options{Memory: e.Memory, Workers: e.Workers, Once: true, Reserve: history.Bytes(e.trainStore) + history.Bytes(store) + 24*e.cols + 8*e.rows + 20*cols}
 	if !names.Ordered() {
-		o.Reserve += 16 * names.Count()
+		o.Reserve += 8 * names.Count()
 	}
 	if _, err := stream.PlanFor(store, o); err != nil {
 		return nil, err

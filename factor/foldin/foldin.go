@@ -35,6 +35,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/history"
 	"github.com/gdsvd/gdsvd/factor/internal/source"
+	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/stream/view"
 	"github.com/gdsvd/gdsvd/vfs"
 )
@@ -95,9 +96,8 @@ type projecting struct {
 	some    bool     // there are such entries
 
 	base   *mat.Dense // what is added to each row: QᵀV; nil if there is no Q
-	window *mat.Dense // of vectors, from first on
-	first  int64
-	left   int64 // of the budget for lines and vectors
+	window npy.Window // of vectors
+	left   int64      // of the budget for lines and vectors
 	reader *history.Reader
 }
 

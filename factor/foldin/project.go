@@ -43,8 +43,7 @@ func (p *projecting) plan(ctx context.Context) (err error) {
 	if p.left, err = l.Left(p.o.Memory, leastLeft); err != nil {
 		return err
 	}
-	p.window = mat.NewDense(int(min(p.n, p.left/2/(8*k))), p.K, nil)
-	p.first = -1
+	p.window = npy.Window{N: p.n, Most: p.left / 2 / (8 * k), K: p.K, Read: p.vectors.ReadRows}
 	p.reader, err = history.New(ctx, p.store, p.o.Columns, stream.Options{Memory: p.o.Memory, Workers: p.o.Workers, Reserve: p.o.Memory - p.left/4 - budget.Process().Total()})
 	if err != nil {
 		return err
@@ -62,7 +61,7 @@ func (p *projecting) shrink(ctx context.Context) error {
 	}
 	p.Shrinkage = make([]float64, p.K)
 	absent := p.absent
-	return p.each(ctx, func(first int64, v *mat.Dense) {
+	return p.window.Each(ctx, func(first int64, v *mat.Dense) error {
 		for i := range v.RawMatrix().Rows {
 			if len(absent) > 0 && int64(absent[0]) == first+int64(i) {
 				absent = absent[1:]
@@ -72,6 +71,7 @@ func (p *projecting) shrink(ctx context.Context) error {
 				p.Shrinkage[j] += x * x
 			}
 		}
+		return nil
 	})
 }
 
@@ -81,7 +81,7 @@ func (p *projecting) budget() (lines, entries int64) {
 	const enough = 1 << 16
 	lines, entries = p.left/8/int64(8*p.K+64), p.left/8/(4*history.EntryBytes)
 	rows, _ := csr.Orient(p.store, !p.o.Columns, p.o.Columns)
-	if rows && int64(p.window.RawMatrix().Rows) == p.n {
+	if rows && p.window.Most >= p.n {
 		lines = min(lines, enough)
 	}
 	if absent := int64(len(p.absent)); absent > 0 {
@@ -89,35 +89,6 @@ func (p *projecting) budget() (lines, entries int64) {
 		lines = min(lines, entries/absent)
 	}
 	return max(1, lines), entries
-}
-
-// load has the vectors from first on in the window.
-func (p *projecting) load(first int64) (*mat.Dense, error) {
-	n := int(min(p.n-first, int64(p.window.RawMatrix().Rows)))
-	part := p.window.Slice(0, n, 0, p.K).(*mat.Dense)
-	if p.first == first {
-		return part, nil
-	}
-	p.first = -1
-	if err := p.vectors.ReadRows(first, part); err != nil {
-		return nil, err
-	}
-	p.first = first
-	return part, nil
-}
-
-func (p *projecting) each(ctx context.Context, f func(first int64, part *mat.Dense)) error {
-	for first := int64(0); first < p.n; first += int64(p.window.RawMatrix().Rows) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		part, err := p.load(first)
-		if err != nil {
-			return err
-		}
-		f(first, part)
-	}
-	return nil
 }
 
 // add computes QᵀV, which P·Qᵀ adds to every row. It sums up parts of many numbers each, lest errors grow with n.
@@ -129,7 +100,7 @@ func (p *projecting) add(ctx context.Context) error {
 	q := p.fitted.Q()
 	p.base = mat.NewDense(len(q), p.K, nil)
 	part := mat.NewDense(len(q), p.K, nil)
-	return p.each(ctx, func(first int64, v *mat.Dense) {
+	return p.window.Each(ctx, func(first int64, v *mat.Dense) error {
 		for i := range v.RawMatrix().Rows {
 			at := first + int64(i) + 1
 			for t := range q {
@@ -140,6 +111,7 @@ func (p *projecting) add(ctx context.Context) error {
 				part.Zero()
 			}
 		}
+		return nil
 	})
 }
 
@@ -218,7 +190,7 @@ func (p *projecting) project(ctx context.Context, from int64, lines *history.Row
 	if err := cmp.Or(errs...); err != nil {
 		return nil, err
 	}
-	err := p.each(ctx, func(first int64, v *mat.Dense) {
+	err := p.window.Each(ctx, func(first int64, v *mat.Dense) error {
 		end := first + int64(v.RawMatrix().Rows)
 		parts(func(_, i int) {
 			cols, _ := lines.Row(i)
@@ -228,6 +200,7 @@ func (p *projecting) project(ctx context.Context, from int64, lines *history.Row
 				blas64.Axpy(own[e], vector(v.RawRowView(int(int64(cols[e])-first))), vector(x.RawRowView(i)))
 			}
 		})
+		return nil
 	})
 	return x, err
 }

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/budget"
+	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/panel"
 	"github.com/gdsvd/gdsvd/internal/parallel"
 )
@@ -255,13 +256,9 @@ type segments struct {
 	among []uint32 // the vectors that are searched, ascending; nil: all
 	zeros bool     // those that are 0 are searched, too
 
-	size    int // of a segment
 	workers []*searcher
-
-	buffer  *mat.Dense // for the vectors of a segment
-	vectors *mat.Dense // those in memory, from first on; nil: none
-	first   int64
-	index   *index // of these
+	npy.Window
+	index *index // of these
 }
 
 // rowsCached is how many rows are taken at a time where all vectors are in memory.
@@ -277,9 +274,9 @@ func (s *segments) plan(most, taken, row int64, workers int) (rows int, left int
 	if left, err = l.Left(most, 4*max(tileCols*vector, queryRows*row)+4<<20); err != nil {
 		return 0, 0, err
 	}
-	s.size = int(min(s.n, left/2/vector))
+	s.Window = npy.Window{N: s.n, Most: left / 2 / vector, K: s.k, Read: s.load}
 	rows = int(left / 4 / row)
-	if int64(s.size) == s.n {
+	if s.Most >= s.n {
 		rows = min(rows, rowsCached)
 	}
 	for range workers {
@@ -290,48 +287,31 @@ func (s *segments) plan(most, taken, row int64, workers int) (rows int, left int
 
 // each calls f with one segment in memory after the other, with an index of it if that is wanted.
 func (s *segments) each(ctx context.Context, index bool, f func() error) error {
-	for first := int64(0); first < s.n; first += int64(s.size) {
-		if err := ctx.Err(); err != nil {
-			return err
+	return s.Each(ctx, func(first int64, vectors *mat.Dense) error {
+		if index && s.index == nil {
+			s.index = newIndex(vectors, uint32(first), s.searched())
 		}
-		if err := s.load(first, index); err != nil {
-			return err
-		}
-		if err := f(); err != nil {
-			return err
-		}
-	}
-	return nil
+		return f()
+	})
 }
 
-func (s *segments) load(first int64, index bool) error {
-	if s.vectors == nil || s.first != first {
-		n := int(min(s.n-first, int64(s.size)))
-		if s.buffer == nil {
-			s.buffer = mat.NewDense(n, s.k, nil)
-		}
-		s.vectors, s.index = nil, nil
-		vectors := s.buffer.Slice(0, n, 0, s.k).(*mat.Dense)
-		if err := s.read(first, vectors); err != nil {
-			return err
-		}
-		for i := range n {
-			if x, ok := multiplies(vectors.RawRowView(i)); !ok {
-				return fmt.Errorf("vector %d has the number %v: scores need numbers up to %g", first+int64(i), x, largest)
-			}
-		}
-		s.vectors, s.first = vectors, first
+func (s *segments) load(first int64, vectors *mat.Dense) error {
+	s.index = nil
+	if err := s.read(first, vectors); err != nil {
+		return err
 	}
-	if index && s.index == nil {
-		s.index = newIndex(s.vectors, uint32(s.first), s.searched())
+	for i := range vectors.RawMatrix().Rows {
+		if x, ok := multiplies(vectors.RawRowView(i)); !ok {
+			return fmt.Errorf("vector %d has the number %v: scores need numbers up to %g", first+int64(i), x, largest)
+		}
 	}
 	return nil
 }
 
 // searched are the vectors in memory that are searched.
 func (s *segments) searched() (ids []uint32) {
-	n, _ := s.vectors.Dims()
-	from, to := uint32(s.first), uint32(s.first+int64(n)-1)
+	n, _ := s.Rows.Dims()
+	from, to := uint32(s.First), uint32(s.First+int64(n)-1)
 	if s.among == nil {
 		ids = make([]uint32, n)
 		for i := range ids {
@@ -346,7 +326,7 @@ func (s *segments) searched() (ids []uint32) {
 		ids = slices.Clone(s.among[a:b])
 	}
 	if !s.zeros {
-		ids = slices.DeleteFunc(ids, func(id uint32) bool { return norm(s.vectors.RawRowView(int(id-from))) == 0 })
+		ids = slices.DeleteFunc(ids, func(id uint32) bool { return norm(s.Rows.RawRowView(int(id-from))) == 0 })
 	}
 	return ids
 }

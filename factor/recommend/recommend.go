@@ -205,7 +205,7 @@ func readSome(read func(int64, *mat.Dense) error, numbers []int64, to *mat.Dense
 
 // history adds the vectors of the columns in memory that rows have entries in, in the order of the columns.
 func (r *run) history(ctx context.Context, q *mat.Dense, rows []int64, seen *history.Rows, heaps []top) error {
-	n, _ := r.columns.vectors.Dims()
+	n, _ := r.columns.Rows.Dims()
 	errs, entry := make([]error, len(rows)), r.View.History()
 	err := r.columns.parts(ctx, len(rows), func(_, from, to int) {
 		var weights []float64
@@ -222,9 +222,9 @@ func (r *run) history(ctx context.Context, q *mat.Dense, rows []int64, seen *his
 			heaps[i].from = norm(weights)
 			sum := blas64.Vector{N: r.columns.k, Inc: 1, Data: q.RawRowView(i)}
 			for p, col := range cols {
-				at := int64(col) - r.columns.first
+				at := int64(col) - r.columns.First
 				if w := weights[p]; w != 0 && at >= 0 && at < int64(n) {
-					blas64.Axpy(w, blas64.Vector{N: r.columns.k, Inc: 1, Data: r.columns.vectors.RawRowView(int(at))}, sum)
+					blas64.Axpy(w, blas64.Vector{N: r.columns.k, Inc: 1, Data: r.columns.Rows.RawRowView(int(at))}, sum)
 				}
 			}
 		}

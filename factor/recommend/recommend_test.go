@@ -157,7 +157,7 @@ func TestRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seed%3 > 0 {
-			run.columns.size, run.block, run.entries = 1+r.IntN(cols), 1+r.IntN(rows), int64(1+r.IntN(500))
+			run.columns.Most, run.block, run.entries = 1+r.Int64N(int64(cols)), 1+r.IntN(rows), int64(1+r.IntN(500))
 		}
 		at, empty := 0, int64(0)
 		next := func(row int64) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/history"
+	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
 // Vectors are those of the columns or rows of a factorisation: n of them, V or U, and the singular values.
@@ -157,29 +158,24 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 		}
 	}
 	const part = 1 << 13
-	rows := mat.NewDense(int(min(part, s.size)), k, nil)
-	for first := int64(0); first < v.N; {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		m := int(min(v.N-first, int64(rows.RawMatrix().Rows)))
-		window := rows.Slice(0, m, 0, k).(*mat.Dense)
-		if err := v.Read(first, window); err != nil {
-			return nil, err
-		}
-		for i := range m {
-			if x, ok := multiplies(window.RawRowView(i)); !ok {
-				return nil, fmt.Errorf("vector %d has the number %v", first+int64(i), x)
+	window := npy.Window{N: v.N, Most: min(part, s.Most), K: k, Read: v.Read}
+	err = window.Each(ctx, func(first int64, rows *mat.Dense) error {
+		for i := range rows.RawMatrix().Rows {
+			if x, ok := multiplies(rows.RawRowView(i)); !ok {
+				return fmt.Errorf("vector %d has the number %v", first+int64(i), x)
 			}
-			for j, x := range window.RawRowView(i) {
+			for j, x := range rows.RawRowView(i) {
 				all[j][0].offer(uint32(first)+uint32(i), x)
 				all[j][1].offer(uint32(first)+uint32(i), -x)
 			}
 		}
-		first += int64(m)
 		if progress != nil {
-			progress(first, v.N)
+			progress(min(first+window.Most, v.N), v.N)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	topics := make([]Topic, k)
 	for j := range all {
@@ -282,30 +278,30 @@ func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (x []fl
 		base = fitted.Q()
 	}
 	x = make([]float64, k)
-	rows := mat.NewDense(int(min(r.Cols, int64(window))), k, nil)
 	add := func(weight float64, row []float64) {
 		for j, y := range row {
 			x[j] += weight * y
 		}
 	}
+	one := mat.NewDense(1, k, nil)
 	for i, c := range q.Cols {
-		if err := v.ReadRows(int64(c), rows.Slice(0, 1, 0, k).(*mat.Dense)); err != nil {
+		if err := v.ReadRows(int64(c), one); err != nil {
 			return nil, 0, err
 		}
-		add(b[i], rows.RawRowView(0))
+		add(b[i], one.RawRowView(0))
 	}
-	for first := int64(0); len(base) > 0 && first < r.Cols; first += int64(window) {
-		if err := ctx.Err(); err != nil {
-			return nil, 0, err
-		}
-		part := rows.Slice(0, int(min(r.Cols-first, int64(window))), 0, k).(*mat.Dense)
-		if err := v.ReadRows(first, part); err != nil {
-			return nil, 0, err
-		}
-		for i := range part.RawMatrix().Rows {
-			for t, column := range base {
-				add(p[t]*column[first+int64(i)], part.RawRowView(i))
+	if len(base) > 0 {
+		all := npy.Window{N: r.Cols, Most: int64(window), K: k, Read: v.ReadRows}
+		err = all.Each(ctx, func(first int64, part *mat.Dense) error {
+			for i := range part.RawMatrix().Rows {
+				for t, column := range base {
+					add(p[t]*column[first+int64(i)], part.RawRowView(i))
+				}
 			}
+			return nil
+		})
+		if err != nil {
+			return nil, 0, err
 		}
 	}
 	length = norm(x)

@@ -47,22 +47,16 @@ func (p *page) certificate(r *factor.Result) {
 	} else {
 		p.section(map[bool]string{true: "Certificate", false: "Estimates"}[r.Certified], "")
 	}
-	var facts []fact
-	if r.Certified && r.Completion == nil {
-		facts = append(facts, fact{"completeness", markedUp("%s", r.Missing())})
-	}
+	var all facts
+	all.add(r.Certified && r.Completion == nil, "completeness", escaped(r.Missing()))
 	for i, o := range []struct {
 		name string
 		x    factor.Number
 	}{{"max |UᵀU − I|", r.Orthogonality.U}, {"max |VᵀV − I|", r.Orthogonality.V}} {
-		if finite(o.x) && (o.x > 0 || r.Certified) && !(pairs(r) && i == 0) {
-			facts = append(facts, fact{o.name, exact(o.x, "%.2g")})
-		}
+		all.add(finite(o.x) && (o.x > 0 || r.Certified) && !(pairs(r) && i == 0), o.name, exact(o.x, "%.2g"))
 	}
-	if len(r.Clusters) > 0 {
-		facts = append(facts, fact{"clusters", markedUp("%s: values in one are closer than their residuals; read their vectors as one subspace", count(int64(len(r.Clusters))))})
-	}
-	p.facts(facts)
+	all.add(len(r.Clusters) > 0, "clusters", markedUp("%s: values in one are closer than their residuals; read their vectors as one subspace", count(int64(len(r.Clusters)))))
+	p.facts(all)
 	cluster := make(map[int]int, len(r.Clusters)) // by the first of it: behind the last
 	for _, c := range r.Clusters {
 		if 0 <= c[0] && c[0] < c[1] && c[1] <= len(values) {
@@ -157,15 +151,13 @@ func (p *page) completion(r *factor.Result) {
 	if c.Chosen {
 		chosen = markedUp("chosen by the error on %.3g %% of the entries, held out: %.5g", 100*float64(c.Holdout), float64(c.HeldOut))
 	}
-	all := []fact{
+	all := facts{
 		{"λ", markedUp("%s, %s", exact(c.Lambda, "%.6g"), chosen)},
 		{"root mean square error", exact(c.RMSE, "%.6g") + " on all entries"},
 		{"objective F", markedUp("%s; no Z has less than %s: a gap of %.2g", exact(c.Objective, "%.8g"), exact(c.Bound, "%.8g"), float64(c.Gap))},
 		{"rounds", markedUp("%d", c.Rounds)},
 	}
-	if c.Biases {
-		all = append(all, fact{"biases", markedUp("of rows and columns, beside the mean %s", exact(c.Mean, "%.6g"))})
-	}
+	all.add(c.Biases, "biases", markedUp("of rows and columns, beside the mean %s", exact(c.Mean, "%.6g")))
 	p.facts(all)
 }
 
@@ -204,20 +196,15 @@ func (p *page) amounts(about string, all []amount, caption markup) {
 
 func (p *page) costs(r *factor.Result) {
 	p.section("Cost", "")
-	facts := []fact{{"method", escaped(r.Method)}}
+	all := facts{{"method", escaped(r.Method)}}
 	if c := r.Choice; c != nil {
-		facts = append(facts, fact{"why", escaped(c.Reason)})
+		all.add(true, "why", escaped(c.Reason))
 	}
-	if r.Completion == nil {
-		facts = append(facts, fact{"passes", markedUp("%s over the matrix, %s products", count(int64(r.Passes)), count(r.Products))})
-	}
-	if r.BytesRead > 0 {
-		facts = append(facts, fact{"read", escaped(memory.FormatSize(r.BytesRead))})
-	}
-	if r.VectorFiles > 0 {
-		facts = append(facts, fact{"vectors in files", markedUp("%s at most; %s read, %s written", memory.FormatSize(r.VectorFiles), memory.FormatSize(r.VectorsRead), memory.FormatSize(r.VectorsWrote))})
-	}
-	p.facts(append(facts, fact{"seed", escaped(strconv.FormatUint(r.Seed, 10))}))
+	all.add(r.Completion == nil, "passes", markedUp("%s over the matrix, %s products", count(int64(r.Passes)), count(r.Products)))
+	all.add(r.BytesRead > 0, "read", escaped(memory.FormatSize(r.BytesRead)))
+	all.add(r.VectorFiles > 0, "vectors in files", markedUp("%s at most; %s read, %s written", memory.FormatSize(r.VectorFiles), memory.FormatSize(r.VectorsRead), memory.FormatSize(r.VectorsWrote)))
+	all.add(true, "seed", escaped(strconv.FormatUint(r.Seed, 10)))
+	p.facts(all)
 	p.WriteString("<div class=\"pair\">\n")
 	var times []amount
 	unit, per := "s", 1.

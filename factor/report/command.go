@@ -13,97 +13,67 @@ import (
 )
 
 // again is the command that makes a result again, word by word.
-func again(r *factor.Result) []string {
-	s := r.Settings
-	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	words := []string{"gdsvd"}
-	add := func(more ...string) { words = append(words, more...) }
-	switch {
-	case r.Completion != nil:
-		c := r.Completion
-		add("complete", r.Store.Path, "-k", strconv.Itoa(r.K))
-		if !c.Chosen {
-			add("--lambda", number(float64(c.Lambda)))
-		} else if float64(c.Holdout) != complete.DefaultHoldout {
-			add("--holdout", number(float64(c.Holdout)))
-		}
-		if c.Biases {
-			add("--biases")
-			if float64(c.Damping) != complete.DefaultDamping {
-				add("--damping", number(float64(c.Damping)))
-			}
-		}
-		if s.Tol != complete.DefaultTol {
-			add("--tol", number(s.Tol))
-		}
+func again(r *factor.Result) words {
+	s, c := r.Settings, r.Completion
+	w := words{"gdsvd"}
+	switch k := strconv.Itoa(r.K); {
+	case c != nil:
+		w = append(w, "complete", r.Store.Path, "-k", k)
+		w.flag(!c.Chosen, "--lambda", number(float64(c.Lambda)))
+		w.flag(c.Chosen && float64(c.Holdout) != complete.DefaultHoldout, "--holdout", number(float64(c.Holdout)))
+		w.flag(c.Biases, "--biases")
+		w.flag(c.Biases && float64(c.Damping) != complete.DefaultDamping, "--damping", number(float64(c.Damping)))
+		w.flag(s.Tol != complete.DefaultTol, "--tol", number(s.Tol))
 	case pairs(r):
-		add("eigs", r.Store.Path, "-k", strconv.Itoa(r.K))
-		if s.Which != "LM" {
-			add("--which", s.Which)
-		}
-		if s.Vectors == factor.None.String() {
-			add("--vectors", s.Vectors)
-		}
+		w = append(w, "eigs", r.Store.Path, "-k", k)
+		w.flag(s.Which != "LM", "--which", s.Which)
+		w.flag(s.Vectors == factor.None.String(), "--vectors", s.Vectors)
+		w.ofRun(r)
 	default:
-		add("svd", r.Store.Path)
-		if s.Energy > 0 {
-			add("-k", number(s.Energy), "--max-k", strconv.Itoa(s.MaxRank))
-		} else {
-			add("-k", strconv.Itoa(r.K))
-		}
-		if s.Operator != solver.Gram.String() {
-			add("--operator", s.Operator)
-		}
-		if s.Stop != solver.StopResidual.String() {
-			add("--stop", s.Stop)
-		}
-		if s.Vectors != factor.Both.String() {
-			add("--vectors", s.Vectors)
-		}
+		w = append(w, "svd", r.Store.Path)
+		w.flag(s.Energy > 0, "-k", number(s.Energy), "--max-k", strconv.Itoa(s.MaxRank))
+		w.flag(s.Energy <= 0, "-k", k)
+		w.flag(s.Operator != solver.Gram.String(), "--operator", s.Operator)
+		w.flag(s.Stop != solver.StopResidual.String(), "--stop", s.Stop)
+		w.flag(s.Vectors != factor.Both.String(), "--vectors", s.Vectors)
+		w.ofRun(r)
 	}
-	if r.Completion == nil {
-		words = append(words, ofRun(r, number)...)
-	}
-	if r.Seed != 0 {
-		add("--seed", strconv.FormatUint(r.Seed, 10))
-	}
-	return append(words, "-o", "OUT")
+	w.flag(r.Seed != 0, "--seed", strconv.FormatUint(r.Seed, 10))
+	return append(w, "-o", "OUT")
 }
 
-func ofRun(r *factor.Result, number func(float64) string) (words []string) {
+// words are those of a command line.
+type words []string
+
+// flag adds a flag that is not what it is without being given.
+func (w *words) flag(given bool, words ...string) {
+	if given {
+		*w = append(*w, words...)
+	}
+}
+
+func (w *words) ofRun(r *factor.Result) {
 	s := r.Settings
-	add := func(more ...string) { words = append(words, more...) }
 	if r.View != nil {
-		add("--view", r.View.Pipeline)
+		*w = append(*w, "--view", r.View.Pipeline)
 	}
 	if r.Choice != nil {
-		add(r.Choice.Flags...)
+		*w = append(*w, r.Choice.Flags...)
 	} else {
-		add("--method", s.Method)
+		*w = append(*w, "--method", s.Method)
 		for _, name := range slices.Sorted(maps.Keys(s.OfMethod)) {
-			add("--"+name, number(s.OfMethod[name]))
+			*w = append(*w, "--"+name, number(s.OfMethod[name]))
 		}
 	}
-	if s.Shift != 0 {
-		add("--shift", number(s.Shift))
-	}
-	if s.Deflation != solver.Projected.String() {
-		add("--deflation", s.Deflation)
-	}
-	if s.Tol != solver.DefaultTol {
-		add("--tol", number(s.Tol))
-	}
-	if s.MaxPasses > 0 {
-		add("--max-passes", strconv.Itoa(s.MaxPasses))
-	}
-	if s.Init != "" {
-		add("--init", s.Init)
-	}
-	if s.TimeLimit > 0 {
-		add("--time-limit", number(s.TimeLimit)+"s")
-	}
-	return words
+	w.flag(s.Shift != 0, "--shift", number(s.Shift))
+	w.flag(s.Deflation != solver.Projected.String(), "--deflation", s.Deflation)
+	w.flag(s.Tol != solver.DefaultTol, "--tol", number(s.Tol))
+	w.flag(s.MaxPasses > 0, "--max-passes", strconv.Itoa(s.MaxPasses))
+	w.flag(s.Init != "", "--init", s.Init)
+	w.flag(s.TimeLimit > 0, "--time-limit", number(s.TimeLimit)+"s")
 }
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 func (p *page) command(title string, words []string, note markup) {
 	p.section(title, "")

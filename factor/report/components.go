@@ -10,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
+	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
 // vectors are U or V with the names of their rows.
@@ -174,18 +175,10 @@ func (v *vectors) grid(ctx context.Context, o Options) (*grid, error) {
 		g.labels = len(v.labels.names)
 		g.of = make([]int64, gridWidth*gridHeight*g.labels)
 	}
-	rows := mat.NewDense(int(min(windowRows, v.N)), 2, nil)
-	for first := int64(0); first < v.N; {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		m := int(min(v.N-first, windowRows))
-		window := rows.Slice(0, m, 0, 2).(*mat.Dense)
-		if err := v.Read(first, window); err != nil {
-			return nil, err
-		}
-		for i := range m {
-			row := window.RawRowView(i)
+	window := npy.Window{N: v.N, Most: windowRows, K: 2, Read: v.Read}
+	return g, window.Each(ctx, func(first int64, rows *mat.Dense) error {
+		for i := range rows.RawMatrix().Rows {
+			row := rows.RawRowView(i)
 			x, y := row[0]*v.Sigma[0], row[1]*v.Sigma[1]
 			if x < g.x.lo || x > g.x.hi || y < g.y.lo || y > g.y.hi {
 				g.outside++
@@ -196,10 +189,9 @@ func (v *vectors) grid(ctx context.Context, o Options) (*grid, error) {
 				g.of[cell*g.labels+v.labels.colour(first+int64(i))]++
 			}
 		}
-		first += int64(m)
-		o.Progress(first, v.N)
-	}
-	return g, nil
+		o.Progress(min(first+windowRows, v.N), v.N)
+		return nil
+	})
 }
 
 // density draws a grid: a path for each shade of each colour.

@@ -32,9 +32,12 @@ func (p *page) liveHead(title, name string, o LiveOptions) {
 	p.WriteString("<p id=\"connection\" role=\"status\"></p>\n")
 }
 
-// part begins a part of a page that is kept up to date; its identifier says which.
-func (p *page) part(id string) { p.f("<div id=\"%s\" data-live=\"\">\n", id) }
-func (p *page) endPart()       { p.WriteString("</div>\n") }
+// part writes a part of a page that is kept up to date; its identifier says which.
+func (p *page) part(id string, write func()) {
+	p.f("<div id=\"%s\" data-live=\"\">\n", id)
+	write()
+	p.WriteString("</div>\n")
+}
 
 // WriteRun writes the page of a run as it stands: the one of its result if it has one, without what takes a look at vectors.
 func WriteRun(ctx context.Context, w io.Writer, s *live.State, o LiveOptions) error {
@@ -64,19 +67,21 @@ func (p *page) resultParts(ctx context.Context, r *factor.Result) error {
 	if err != nil {
 		return err
 	}
-	p.part("status")
+	p.part("status", func() { p.standing(r) })
+	p.part("result", func() {
+		p.facts(matrixFacts(r))
+		p.spectrum(r)
+		p.convergence(r, events)
+		p.certificate(r)
+		p.costs(r)
+		p.command("Make it again", again(r), noteOn(r))
+	})
+	return nil
+}
+
+func (p *page) standing(r *factor.Result) {
 	sentence, good := state(r)
 	p.f("<p class=\"%s\">%s.</p>\n", stateClass(good), sentence)
-	p.endPart()
-	p.part("result")
-	p.facts(matrixFacts(r))
-	p.spectrum(r)
-	p.convergence(r, events)
-	p.certificate(r)
-	p.costs(r)
-	p.command("Make it again", again(r), noteOn(r))
-	p.endPart()
-	return nil
 }
 
 func stateClass(good bool) string {
@@ -87,36 +92,30 @@ func stateClass(good bool) string {
 }
 
 func (p *page) runParts(s *live.State) {
-	p.part("status")
-	p.f("<p class=\"%s\" id=\"sentence\" aria-live=\"polite\"><b id=\"state\">%s</b>%s</p>\n",
-		stateClass(s.Status == live.Running || s.Status == live.Finished), string(s.Status), standing(s))
-	p.endPart()
-	p.part("now")
-	if share := s.Progress(); !math.IsNaN(share) && s.Status == live.Running {
-		p.f("<progress id=\"progress\" max=\"1\" value=\"%.4f\" aria-label=\"share of the %s that is done\">%.0f %%</progress>\n", share, wholeOf(s), 100*share)
-	}
-	p.facts(liveFacts(s))
-	p.endPart()
-	p.part("curves")
-	if len(s.Passes.Events) > 0 {
+	p.part("status", func() {
+		p.f("<p class=\"%s\" id=\"sentence\" aria-live=\"polite\"><b id=\"state\">%s</b>%s</p>\n",
+			stateClass(s.Status == live.Running || s.Status == live.Finished), string(s.Status), standing(s))
+	})
+	p.part("now", func() {
+		if share := s.Progress(); !math.IsNaN(share) && s.Status == live.Running {
+			p.f("<progress id=\"progress\" max=\"1\" value=\"%.4f\" aria-label=\"share of the %s that is done\">%.0f %%</progress>\n", share, wholeOf(s), 100*share)
+		}
+		p.facts(liveFacts(s))
+	})
+	p.part("curves", func() {
 		r := &factor.Result{Settings: factor.Settings{Tol: s.Tol, Which: s.Which}}
 		if s.Command == "complete" {
 			r.Completion = &factor.Completion{}
 		}
 		p.convergence(r, drawn(s.Passes.Events))
-	}
-	p.endPart()
-	p.part("memory")
-	p.memory(s)
-	p.endPart()
-	p.part("triplets")
-	p.triplets(s)
-	p.endPart()
-	p.part("about")
-	p.section("Run", "")
-	p.facts(aboutFacts(s))
-	p.end()
-	p.endPart()
+	})
+	p.part("memory", func() { p.memory(s) })
+	p.part("triplets", func() { p.triplets(s) })
+	p.part("about", func() {
+		p.section("Run", "")
+		p.facts(aboutFacts(s))
+		p.end()
+	})
 }
 
 // wholeOf names what Progress is the share of.
@@ -157,59 +156,44 @@ func lasting(seconds float64) string {
 	return time.Duration(max(seconds, 0) * float64(time.Second)).Round(time.Second).String()
 }
 
-// valued is a fact whose value has an identifier.
-func valued(id, name string, value markup) fact {
-	return fact{name, markedUp("<span class=\"number\" id=\"%s\">%s</span>", id, value)}
+// put adds what there is to tell, its value with an identifier.
+func (f *facts) put(has bool, id, name string, value markup) {
+	f.add(has, name, markedUp("<span class=\"number\" id=\"%s\">%s</span>", id, value))
 }
 
-func liveFacts(s *live.State) (all []fact) {
-	add := func(id, name, value string) { all = append(all, valued(id, name, escaped(value))) }
-	if s.Stage.Name != "" {
-		add("stage", "stage", cut(s.Stage.Name, nameLength))
+func liveFacts(s *live.State) (all facts) {
+	all.put(s.Stage.Name != "", "stage", "stage", escaped(cut(s.Stage.Name, nameLength)))
+	if s.Unit == "bytes" {
+		all.put(s.Done > 0, "done", "done", escaped(memory.FormatSize(s.Done)+ofTotal(s.Total, memory.FormatSize)))
+	} else {
+		all.put(s.Done > 0 && s.Unit != "", "done", "done", escaped(count(s.Done)+ofTotal(s.Total, count)+" "+cut(s.Unit, nameLength)))
 	}
-	switch {
-	case s.Done > 0 && s.Unit == "bytes":
-		add("done", "done", memory.FormatSize(s.Done)+ofTotal(s.Total, memory.FormatSize))
-	case s.Done > 0 && s.Unit != "":
-		add("done", "done", count(s.Done)+ofTotal(s.Total, count)+" "+cut(s.Unit, nameLength))
-	}
-	if s.Entries > 0 {
-		add("entries", "entries", count(s.Entries))
-	}
-	add("elapsed", "time", lasting(s.Seconds))
-	if left := s.Remaining(); left > 0 {
-		add("left", "still takes about", lasting(left))
-	}
+	all.put(s.Entries > 0, "entries", "entries", escaped(count(s.Entries)))
+	all.put(true, "elapsed", "time", escaped(lasting(s.Seconds)))
+	all.put(s.Remaining() > 0, "left", "still takes about", escaped(lasting(s.Remaining())))
 	if p := s.Last; p != nil {
+		pass := markedUp("%d", p.Pass)
 		if s.Command == "complete" {
-			add("pass", "round", fmt.Sprint(p.Pass))
-			add("phase", "phase", cut(p.Phase, nameLength))
-			all = append(all, valued("lambda", "λ", exact(p.Lambda, "%.4g")), valued("rmse", "root mean square error", exact(p.RMSE, "%.4f")))
-			if finite(p.HeldOut) && p.HeldOut > 0 {
-				all = append(all, valued("held-out", "on entries held out", exact(p.HeldOut, "%.4f")))
-			}
+			all.put(true, "pass", "round", pass)
+			all.put(true, "phase", "phase", escaped(cut(p.Phase, nameLength)))
+			all.put(true, "lambda", "λ", exact(p.Lambda, "%.4g"))
+			all.put(true, "rmse", "root mean square error", exact(p.RMSE, "%.4f"))
+			all.put(finite(p.HeldOut) && p.HeldOut > 0, "held-out", "on entries held out", exact(p.HeldOut, "%.4f"))
 		} else {
-			add("pass", "passes", fmt.Sprint(p.Pass))
-			add("found", "found", fmt.Sprint(p.Locked)+ofTotal(int64(s.Rank), count))
-			all = append(all, valued("residual", "worst residual of those looked for", exact(p.Worst, "%.2e")))
+			all.put(true, "pass", "passes", pass)
+			all.put(true, "found", "found", markedUp("%d%s", p.Locked, ofTotal(int64(s.Rank), count)))
+			all.put(true, "residual", "worst residual of those looked for", exact(p.Worst, "%.2e"))
 		}
 	}
-	if s.BytesRead > 0 {
-		add("read", "read", memory.FormatSize(s.BytesRead))
-	}
-	if s.BytesPerSecond > 0 && s.Status == live.Running {
-		add("rate", "read a second", memory.FormatSize(int64(s.BytesPerSecond))+"/s")
-	}
-	if s.RSS > 0 && s.Status == live.Running {
-		add("rss", "memory", memory.FormatSize(s.RSS)+ofTotal(cmp.Or(s.Planned(), s.Budget), memory.FormatSize))
-	}
+	running := s.Status == live.Running
+	all.put(s.BytesRead > 0, "read", "read", escaped(memory.FormatSize(s.BytesRead)))
+	all.put(s.BytesPerSecond > 0 && running, "rate", "read a second", escaped(memory.FormatSize(int64(s.BytesPerSecond))+"/s"))
+	all.put(s.RSS > 0 && running, "rss", "memory", escaped(memory.FormatSize(s.RSS)+ofTotal(cmp.Or(s.Planned(), s.Budget), memory.FormatSize)))
 	if t := s.Tasks; t != nil {
-		add("tasks", "tasks", fmt.Sprintf("%d, %d of them again, on %d workers", t.Given, t.Retries, t.Workers))
-		add("task-read", "read by tasks", memory.FormatSize(t.Read))
+		all.put(true, "tasks", "tasks", markedUp("%d, %d of them again, on %d workers", t.Given, t.Retries, t.Workers))
+		all.put(true, "task-read", "read by tasks", escaped(memory.FormatSize(t.Read)))
 	}
-	if s.Workers > 0 {
-		add("workers", "workers", fmt.Sprint(s.Workers))
-	}
+	all.put(s.Workers > 0, "workers", "workers", markedUp("%d", s.Workers))
 	return all
 }
 
@@ -221,29 +205,20 @@ func ofTotal(total int64, written func(int64) string) string {
 	return " of " + written(total)
 }
 
-func aboutFacts(s *live.State) (all []fact) {
+func aboutFacts(s *live.State) (all facts) {
 	add := func(name, value string) {
-		if value != "" {
-			all = append(all, fact{name, markedUp("<bdi>%s</bdi>", cut(value, textLength))})
-		}
+		all.add(value != "", name, markedUp("<bdi>%s</bdi>", cut(value, textLength)))
 	}
 	add("command", s.Command)
 	add("makes", s.Out)
 	add("store", s.Store)
-	if s.Rows > 0 {
-		all = append(all, fact{"rows × columns", markedUp("%s × %s", count(s.Rows), count(s.Cols))}, fact{"entries of the store", density(s.Rows, s.Cols, s.NNZ)})
-	}
+	all.add(s.Rows > 0, "rows × columns", markedUp("%s × %s", count(s.Rows), count(s.Cols)))
+	all.add(s.Rows > 0, "entries of the store", density(s.Rows, s.Cols, s.NNZ))
 	add("method", s.Method)
-	if s.Tol > 0 {
-		all = append(all, fact{"tolerance", markedUp("%.3g", s.Tol)})
-	}
-	if !s.Began.IsZero() {
-		add("began", s.Began.Format("2006-01-02 15:04:05 -07:00"))
-	}
+	all.add(s.Tol > 0, "tolerance", markedUp("%.3g", s.Tol))
+	all.add(!s.Began.IsZero(), "began", markedUp("<bdi>%s</bdi>", s.Began.Format("2006-01-02 15:04:05 -07:00")))
 	add("host", s.Host)
-	if s.PID > 0 {
-		add("process", fmt.Sprint(s.PID))
-	}
+	all.add(s.PID > 0, "process", markedUp("<bdi>%d</bdi>", s.PID))
 	return all
 }
 
@@ -327,13 +302,13 @@ func WriteRuns(w io.Writer, name string, runs []*live.State, o LiveOptions) erro
 	if len(runs) == 0 {
 		p.WriteString("<p id=\"none\" class=\"state bad\">There is no run, result or store here yet.</p>\n")
 	}
-	p.part("runs")
-	p.table("runs-table", "runs", false, "", "run", "command", "status", "done", "left", "passes", "found", "residual", "time")
-	for _, s := range runs {
-		p.row(s)
-	}
-	p.endTable()
-	p.endPart()
+	p.part("runs", func() {
+		p.table("runs-table", "runs", false, "", "run", "command", "status", "done", "left", "passes", "found", "residual", "time")
+		for _, s := range runs {
+			p.row(s)
+		}
+		p.endTable()
+	})
 	p.closeLive()
 	return p.to(w)
 }

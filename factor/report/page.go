@@ -116,7 +116,16 @@ type fact struct {
 	value markup
 }
 
-func (p *page) facts(all []fact) {
+type facts []fact
+
+// add adds what there is to tell.
+func (f *facts) add(has bool, name string, value markup) {
+	if has {
+		*f = append(*f, fact{name, value})
+	}
+}
+
+func (p *page) facts(all facts) {
 	p.WriteString("<dl>\n")
 	for _, f := range all {
 		p.f("<div><dt>%s</dt><dd>%s</dd></div>\n", f.name, f.value)

@@ -123,8 +123,7 @@ func Write(ctx context.Context, w io.Writer, r *factor.Result, o Options) (err e
 		kind = "completion"
 	}
 	p.open(kind, filepath.Base(filepath.Clean(r.Dir())))
-	sentence, good := state(r)
-	p.f("<p class=\"%s\">%s.</p>\n", stateClass(good), sentence)
+	p.standing(r)
 	if line := r.Continue(); line != "" {
 		p.f("<p>%s.</p>\n", escaped(cut("It goes on: "+line, 4*textLength)))
 	}
@@ -168,21 +167,21 @@ func density(rows, cols, nnz int64) markup {
 	return markedUp("%s, %.3g %% of the elements", count(nnz), 100*float64(nnz)/elements)
 }
 
-func matrixFacts(r *factor.Result) []fact {
-	facts := []fact{
+func matrixFacts(r *factor.Result) facts {
+	all := facts{
 		{"store", escaped(cut(r.Store.Path, textLength))},
 		{"rows × columns", markedUp("%s × %s", count(r.Rows), count(r.Cols))},
 		{"entries of the store", density(r.Rows, r.Cols, r.NNZ)},
 		{"components", markedUp("%d", r.K)},
 	}
 	if v := r.View; v != nil {
-		facts = append(facts, fact{"seen through the view", markedUp("<code>%s</code>", cut(v.Pipeline, textLength))}, fact{"norm of the view", exact(v.Norm, "%.8g")})
+		all = append(all, fact{"seen through the view", markedUp("<code>%s</code>", cut(v.Pipeline, textLength))}, fact{"norm of the view", exact(v.Norm, "%.8g")})
 	}
 	if pairs(r) {
 		which := map[string]string{"LM": "largest in magnitude (LM)", "LA": "largest (LA)", "SA": "smallest (SA)"}[r.Settings.Which]
-		facts = append(facts, fact{"eigenvalues", escaped(cmp.Or(which, r.Settings.Which))}, fact{"norm", exact(r.Norm, "%.8g")})
+		all = append(all, fact{"eigenvalues", escaped(cmp.Or(which, r.Settings.Which))}, fact{"norm", exact(r.Norm, "%.8g")})
 	}
-	return facts
+	return all
 }
 
 // entries shows how many entries rows and columns have, and which.
@@ -214,7 +213,7 @@ func WriteStore(ctx context.Context, w io.Writer, store *csr.Store, o Options) e
 	if store.NNZ() > 0 {
 		perEntry = markedUp(", %.3g bytes an entry", float64(store.Size())/float64(store.NNZ()))
 	}
-	facts := []fact{
+	all := facts{
 		{"store", escaped(cut(store.Path(), textLength))},
 		{"rows × columns", markedUp("%s × %s", count(rows), count(cols))},
 		{"entries", density(rows, cols, store.NNZ())},
@@ -229,11 +228,10 @@ func WriteStore(ctx context.Context, w io.Writer, store *csr.Store, o Options) e
 		if err != nil {
 			return err
 		}
-		if v := string(text); v != "null" && v != "{}" && v != "[]" && v != `""` {
-			facts = append(facts, fact{"made of: " + name, escaped(cut(v, textLength))})
-		}
+		v := string(text)
+		all.add(v != "null" && v != "{}" && v != "[]" && v != `""`, "made of: "+name, escaped(cut(v, textLength)))
 	}
-	p.facts(facts)
+	p.facts(all)
 	if err := p.entries(ctx, store, o, false); err != nil {
 		return err
 	}

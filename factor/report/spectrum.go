@@ -177,7 +177,8 @@ func (p *page) spectrum(r *factor.Result) {
 			}
 		}
 		sorted := slices.IsSortedFunc(ranked, descending)
-		slices.SortFunc(ranked, descending)
+		slices.Sort(ranked)
+		slices.Reverse(ranked)
 		if q := elbow(ranked); q > 1 && r.Certified { // after the first value there is nearly always a gap
 			if sorted {
 				c.down(float64(q)+0.5, "elbow after "+count(int64(q)), false)

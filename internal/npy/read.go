@@ -163,18 +163,10 @@ func (m *Matrix) number(b []byte) float64 {
 // Each calls do with the first columns of every row, in order. row is
 // valid during the call only. NaN and infinities are errors.
 func (m *Matrix) Each(ctx context.Context, columns int, do func(i int64, row []float64)) error {
-	step := max(1, chunkBytes/8/m.Cols)
-	buf := mat.NewDense(int(min(step, m.Rows)), columns, nil)
-	for first := int64(0); first < m.Rows; first += step {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n := int(min(step, m.Rows-first))
-		rows := buf.Slice(0, n, 0, columns).(*mat.Dense)
-		if err := m.ReadRows(first, 0, rows); err != nil {
-			return err
-		}
-		for i := range n {
+	read := func(first int64, rows *mat.Dense) error { return m.ReadRows(first, 0, rows) }
+	w := Window{N: m.Rows, Most: max(1, chunkBytes/8/m.Cols), K: columns, Read: read}
+	return w.Each(ctx, func(first int64, rows *mat.Dense) error {
+		for i := range rows.RawMatrix().Rows {
 			row := rows.RawRowView(i)
 			for j, v := range row {
 				if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -183,8 +175,8 @@ func (m *Matrix) Each(ctx context.Context, columns int, do func(i int64, row []f
 			}
 			do(first+int64(i), row)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (m *Matrix) notFinite(i, j int64, v float64) error {

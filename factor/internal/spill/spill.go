@@ -2,7 +2,6 @@
 package spill
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -33,7 +32,7 @@ type Dir struct {
 	rooms atomic.Pointer[[]room]
 }
 
-// room is one file, in ascending order of addresses. The list is replaced, never
+// room is one file. The list of them, of a few blocks, is replaced, never
 // changed: Evict reads it without a lock.
 type room struct {
 	begin, size uintptr
@@ -62,10 +61,7 @@ func (d *Dir) Make(numbers int) ([]float64, error) {
 	d.most = max(d.most, d.bytes)
 	// A mapping begins with a page: it is aligned for anything.
 	p := unsafe.Pointer(unsafe.SliceData(file.Bytes()))
-	r := room{uintptr(p), uintptr(size), file}
-	rooms := *d.rooms.Load()
-	at, _ := slices.BinarySearchFunc(rooms, r, byBegin)
-	rooms = slices.Insert(slices.Clone(rooms), at, r)
+	rooms := append(slices.Clone(*d.rooms.Load()), room{uintptr(p), uintptr(size), file})
 	d.rooms.Store(&rooms)
 	return unsafe.Slice((*float64)(p), numbers), nil
 }
@@ -79,20 +75,16 @@ func Made(name string) bool {
 	return found && err == nil
 }
 
-func byBegin(a, b room) int { return cmp.Compare(a.begin, b.begin) }
-
 // find returns the index of the room that x begins in, −1 if there is none, and
 // where in it.
 func find(rooms []room, x []float64) (i int, off uintptr) {
 	p := uintptr(unsafe.Pointer(unsafe.SliceData(x)))
-	i, exact := slices.BinarySearchFunc(rooms, room{begin: p}, byBegin)
-	if !exact {
-		i--
+	for i, r := range rooms {
+		if p-r.begin < r.size { // less than begin is far more
+			return i, p - r.begin
+		}
 	}
-	if i < 0 || p-rooms[i].begin >= rooms[i].size {
-		return -1, 0
-	}
-	return i, p - rooms[i].begin
+	return -1, 0
 }
 
 // Evict takes the whole pages of x out of memory. Other memory is left alone.

@@ -54,10 +54,9 @@ var (
 
 type reader struct {
 	*text.Lines
-	a     roles.Assignment
-	keys  []string // of user, item and perhaps value and time
-	value int      // place of the value among them, or −1
-	time  int      // that of the time, or −1
+	a    roles.Assignment
+	keys []string // of user, item and perhaps value and time
+	time int      // place of the time among them, or −1
 }
 
 const maxKeys = 4
@@ -104,9 +103,9 @@ func (p *reader) assign(sample [][]byte, in *format.Input) (err error) {
 	if lost >= 0 {
 		return fmt.Errorf("%q holds no value but null, lists or objects: %w; --columns chooses others", names[lost], format.ErrUnsupported)
 	}
-	p.keys, p.value, p.time = []string{names[p.a.Row], names[p.a.Col]}, -1, -1
+	p.keys, p.time = []string{names[p.a.Row], names[p.a.Col]}, -1
 	if p.a.Value >= 0 && !in.Events {
-		p.value, p.keys = len(p.keys), append(p.keys, names[p.a.Value])
+		p.keys = append(p.keys, names[p.a.Value])
 	}
 	if in.Times {
 		at, err := p.a.Time(names)

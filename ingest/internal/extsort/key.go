@@ -82,20 +82,12 @@ func (m *Remap) entries(e []Entry) {
 		}
 		return
 	}
-	if m.Users == nil || m.Items == nil || m.First != 0 {
-		for i := range e {
-			e[i].Key = m.key(e[i].Key>>32, uint64(uint32(e[i].Key)))
-		}
-		return
-	}
-	users, items, toUser, toItem := m.shifts()
 	for i := range e {
-		k := e[i].Key
-		e[i].Key = uint64(users[k>>32])<<toUser | uint64(items[uint32(k)])<<toItem
+		e[i].Key = m.key(e[i].Key>>32, uint64(uint32(e[i].Key)))
 	}
 }
 
-// key is that of a pair of temporary ids, where one side at least has no ranks or the first item is not 0.
+// key is that of a pair of temporary ids.
 func (m *Remap) key(user, item uint64) uint64 {
 	item -= uint64(m.First)
 	if m.Users != nil {
@@ -105,14 +97,6 @@ func (m *Remap) key(user, item uint64) uint64 {
 		item = uint64(m.Items[item])
 	}
 	return m.Pack.Key(int64(user), int64(item))
-}
-
-// shifts are the ranks and where in a key they are.
-func (m *Remap) shifts() (users, items []uint32, toUser, toItem int) {
-	if m.Pack.Transposed {
-		return m.Users, m.Items, 0, m.Pack.ColBits
-	}
-	return m.Users, m.Items, m.Pack.ColBits, 0
 }
 
 // An entry of ids takes half as much memory packed: two numbers below 2²⁸
@@ -219,15 +203,7 @@ func (s *Spool) loosen() error {
 }
 
 func (m *Remap) packed(e []uint64) {
-	if m.Users == nil || m.Items == nil || m.First != 0 {
-		for i, x := range e {
-			e[i] = m.key(x>>(packedIDBits+codeBits), x>>codeBits&packedID)<<codeBits | x&packedCode
-		}
-		return
-	}
-	users, items, toUser, toItem := m.shifts()
 	for i, x := range e {
-		key := uint64(users[x>>(packedIDBits+codeBits)])<<toUser | uint64(items[x>>codeBits&packedID])<<toItem
-		e[i] = key<<codeBits | x&packedCode
+		e[i] = m.key(x>>(packedIDBits+codeBits), x>>codeBits&packedID)<<codeBits | x&packedCode
 	}
 }

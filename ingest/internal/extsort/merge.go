@@ -139,11 +139,6 @@ func (m *Merger) stretch(w int, dst []Entry) (n int, err error) {
 func (m *Merger) readChained(dst []Entry) (n int, err error) {
 	for n < len(dst) && m.now < len(m.cursors) {
 		c := &m.cursors[m.now]
-		if part := c.packed(len(dst) - n); len(part) > 0 {
-			m.values.unpack(dst[n:], part, true)
-			n += len(part)
-			continue
-		}
 		if c.pos == len(c.buf) {
 			if err := m.refill(c); err != nil {
 				return n, err
@@ -183,7 +178,9 @@ func (m *Merger) refill(c *cursor) error {
 		c.buf = nil
 		return nil
 	case c.run.packed != nil:
-		part := c.packed(packedBlock)
+		part := c.run.packed[c.at:]
+		part = part[:min(len(part), packedBlock)]
+		c.at += len(part)
 		if c.buf == nil {
 			c.buf = make([]Entry, len(part))
 		}
@@ -212,16 +209,6 @@ func (m *Merger) refill(c *cursor) error {
 }
 
 const packedBlock = 1 << 10
-
-func (c *cursor) packed(n int) []uint64 {
-	if c.run == nil {
-		return nil
-	}
-	part := c.run.packed[c.at:]
-	part = part[:min(len(part), n)]
-	c.at += len(part)
-	return part
-}
 
 // Close closes the files of runs not read to their end.
 func (m *Merger) Close() error {
@@ -304,7 +291,7 @@ func (s *Spool) ReduceWork() (n int64) {
 				sum += k
 			}
 			n += sum
-			sizes = slices.Replace(sizes, lo, hi, sum)
+			sizes = slices.Concat(sizes[:lo], []int64{sum}, sizes[hi:])
 		}
 	}
 	return n
@@ -316,7 +303,7 @@ func (s *Spool) mergeGroup(ctx context.Context, lo, hi int, by Order, saved func
 	if err != nil {
 		return err
 	}
-	s.runs = slices.Replace(s.runs, lo, hi, merged...)
+	s.runs = slices.Concat(s.runs[:lo], merged, s.runs[hi:])
 	if err := saved(); err != nil {
 		return err
 	}

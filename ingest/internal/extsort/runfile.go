@@ -181,13 +181,8 @@ func (c *Coder) Encode(dst []byte, e []Entry, sorted bool) []byte {
 func appendSortedKeys(dst []byte, e []Entry) []byte {
 	before := uint64(0)
 	for i := range e {
-		d := e[i].Key - before
+		dst = binary.AppendUvarint(dst, e[i].Key-before)
 		before = e[i].Key
-		for d >= 0x80 {
-			dst = append(dst, byte(d)|0x80)
-			d >>= 7
-		}
-		dst = append(dst, byte(d))
 	}
 	return dst
 }
@@ -300,20 +295,11 @@ func (c *Coder) decode(e []Entry, b []byte, sorted bool) (n, size int, err error
 func sortedKeys(e []Entry, b []byte) bool {
 	key := uint64(0)
 	for i := range e {
-		if len(b) == 0 {
+		d, k := binary.Uvarint(b)
+		if k <= 0 {
 			return false
 		}
-		d := uint64(b[0])
-		if d < 0x80 {
-			b = b[1:]
-		} else {
-			var k int
-			d, k = binary.Uvarint(b)
-			if k <= 0 {
-				return false
-			}
-			b = b[k:]
-		}
+		b = b[k:]
 		key += d
 		e[i].Key = key
 	}

@@ -47,8 +47,6 @@ func keyOf[T item](x *T) uint64 {
 const (
 	digitBits = 11 // 2048 counters stay in the first-level cache
 	digits    = 1 << digitBits
-	// fewEntries is where a comparison sort beats clearing and summing the counters.
-	fewEntries = 1 << 10
 )
 
 func (s *sorter) sort(e []Entry) {
@@ -59,11 +57,7 @@ func (s *sorter) sort(e []Entry) {
 // (Knuth, TAOCP vol. 3, §5.2.5) over the bits that keys have. Entries in order,
 // as most ratings files have them, cost one look.
 func sortItems[T item](s *sorter, e []T, scratch *[]T, value func(T) float64) {
-	switch {
-	case inOrder(e):
-	case len(e) < fewEntries:
-		slices.SortStableFunc(e, func(a, b T) int { return cmp.Compare(keyOf(&a), keyOf(&b)) })
-	default:
+	if !inOrder(e) {
 		if cap(*scratch) < len(e) {
 			*scratch = make([]T, s.largest)
 		}

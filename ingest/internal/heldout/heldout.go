@@ -38,7 +38,7 @@ type Splitter struct {
 	Rows   *Hashes      // of Random: those of the ids of the stored rows
 	Cols   []uint64     // and columns
 	Newest []NewestOnes // of Last, if users are the stored columns: what is held out of each
-	order  []Moment     // of the entries of a row
+	order  []int        // of the entries of a row, by time
 	held   []bool
 }
 
@@ -72,13 +72,13 @@ func (s *Splitter) markLast(row int64, cols []uint32, times []format.Time) {
 		return
 	}
 	s.order = s.order[:0]
-	for i, t := range times {
-		s.order = append(s.order, Moment{t, int64(i)}) // columns ascend with i
+	for i := range times {
+		s.order = append(s.order, i) // columns ascend with i
 	}
-	slices.SortFunc(s.order, Moment.compare)
+	slices.SortStableFunc(s.order, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
 	clear(s.held)
-	for _, m := range s.order[max(0, len(s.order)-int(s.N)):] {
-		s.held[m.At] = true
+	for _, i := range s.order[max(0, len(s.order)-int(s.N)):] {
+		s.held[i] = true
 	}
 }
 

@@ -152,7 +152,7 @@ func (a *Axis) Turn(s *scratch.Dir) error {
 		for ; len(order) > 0; order = order[1:] {
 			r := a.dict.id(order[0])
 			r.gen, r.temp = gen, order[0]
-			if n < len(cuts) && r.compare(&cuts[n], list.Text) >= 0 {
+			if n < len(cuts) && r.compare(cuts[n], list.Text) >= 0 {
 				break
 			}
 			if err := w.add(&r); err != nil {
@@ -174,15 +174,15 @@ func (a *Axis) Turn(s *scratch.Dir) error {
 }
 
 // cuts are Cuts as ids of the dictionary.
-func (a *Axis) cuts() (cuts []ID) {
+func (a *Axis) cuts() (cuts []*ID) {
 	for _, text := range a.Cuts {
 		n, ok := format.ParseID([]byte(text))
 		if !ok && !a.dict.isText {
 			return nil
 		}
-		cuts = append(cuts, ID{Int: n, Text: []byte(text)})
+		cuts = append(cuts, &ID{Int: n, Text: []byte(text)})
 	}
-	slices.SortFunc(cuts, func(x, y ID) int { return x.compare(&y, a.dict.isText) })
+	slices.SortFunc(cuts, func(x, y *ID) int { return x.compare(y, a.dict.isText) })
 	return cuts
 }
 

@@ -354,30 +354,27 @@ func (r *rankReader) next(gen int, n int64) ([]uint32, error) {
 // listAsText sorts a generation's integers as texts. They fit in memory: they
 // were a dictionary.
 func listAsText(s *scratch.Dir, l List) (List, error) {
-	type id struct {
-		num  int64
-		temp uint32
-	}
 	var gen uint32
-	all := make([]id, 0, l.N)
+	nums, temps, order := make([]int64, 0, l.N), make([]uint32, 0, l.N), make([]uint32, 0, l.N)
 	err := mergeLists(s, context.Background(), []List{l}, nil, func(r *ID) error {
 		gen = r.gen
-		all = append(all, id{r.Int, r.temp})
+		order = append(order, uint32(len(nums)))
+		nums, temps = append(nums, r.Int), append(temps, r.temp)
 		return nil
 	})
 	if err != nil {
 		return l, err
 	}
 	var x, y [20]byte
-	slices.SortFunc(all, func(a, b id) int {
-		return bytes.Compare(strconv.AppendInt(x[:0], a.num, 10), strconv.AppendInt(y[:0], b.num, 10))
+	slices.SortFunc(order, func(a, b uint32) int {
+		return bytes.Compare(strconv.AppendInt(x[:0], nums[a], 10), strconv.AppendInt(y[:0], nums[b], 10))
 	})
 	w, err := newList(s, "ids", true)
 	if err != nil {
 		return l, err
 	}
-	for _, v := range all {
-		if err := w.add(&ID{gen: gen, temp: v.temp, Text: strconv.AppendInt(x[:0], v.num, 10)}); err != nil {
+	for _, i := range order {
+		if err := w.add(&ID{gen: gen, temp: temps[i], Text: strconv.AppendInt(x[:0], nums[i], 10)}); err != nil {
 			return l, errors.Join(err, w.f.Close())
 		}
 	}

@@ -2,7 +2,6 @@ package synth
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -243,7 +242,8 @@ func (k *Kronecker) Singular(n int) []float64 {
 			all = append(all, p*r)
 		}
 	}
-	slices.SortFunc(all, func(a, b float64) int { return cmp.Compare(b, a) })
+	slices.Sort(all)
+	slices.Reverse(all)
 	return all[:min(n, len(all))]
 }
 

@@ -166,7 +166,8 @@ func (e *Expansion) truth(ctx context.Context, factor *mat.Dense, o *WriteOption
 			products = append(products, s*b)
 		}
 	}
-	slices.SortFunc(products, func(x, y float64) int { return cmp.Compare(y, x) })
+	slices.Sort(products)
+	slices.Reverse(products)
 	if !all {
 		least := small[0] * base[len(base)-1]
 		products = slices.DeleteFunc(products, func(p float64) bool { return p < least })

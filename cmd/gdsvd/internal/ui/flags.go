@@ -68,17 +68,24 @@ func ChoiceFlag[T comparable](f *pflag.FlagSet, p *T, name string, preset T, cho
 	for _, c := range choices {
 		names = append(names, c.Name)
 	}
-	f.Var(Parsed(p, "name", func(s string) (T, error) {
-		if i := slices.Index(names, s); i >= 0 {
-			return choices[i].Value, nil
+	chosen := func(c Choice[T]) bool { return c.Value == *p }
+	oneOf(f, name, help, names, func(i int) { *p = choices[i].Value }, func() int { return slices.IndexFunc(choices, chosen) })
+}
+
+func oneOf(f *pflag.FlagSet, name, help string, names []string, choose func(int), chosen func() int) {
+	f.Var(&parsed{"name", func(s string) error {
+		i := slices.Index(names, s)
+		if i < 0 {
+			return fmt.Errorf("choose %s", List(" or ", names))
 		}
-		return *p, fmt.Errorf("choose %s", List(" or ", names))
-	}, func(x T) string {
-		if i := slices.IndexFunc(choices, func(c Choice[T]) bool { return c.Value == x }); i >= 0 {
+		choose(i)
+		return nil
+	}, func() string {
+		if i := chosen(); i >= 0 {
 			return names[i]
 		}
 		return ""
-	}), name, help+": "+List(" or ", names))
+	}}, name, help+": "+List(" or ", names))
 	Complete(f.Lookup(name), func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return names, cobra.ShellCompDirectiveNoFileComp
 	})
@@ -109,23 +116,21 @@ func RegisterCompletions(cmd *cobra.Command) {
 
 // Parsed is the value of a flag that one function reads and another writes.
 func Parsed[T any](p *T, kind string, read func(string) (T, error), write func(T) string) pflag.Value {
-	return parsed[T]{p, kind, read, write}
+	return &parsed{kind, func(s string) (err error) {
+		*p, err = read(s)
+		return err
+	}, func() string { return write(*p) }}
 }
 
-type parsed[T any] struct {
-	p     *T
-	kind  string
-	read  func(string) (T, error)
-	write func(T) string
+type parsed struct {
+	kind string
+	set  func(string) error
+	text func() string
 }
 
-func (v parsed[T]) Set(s string) (err error) {
-	*v.p, err = v.read(s)
-	return err
-}
-
-func (v parsed[T]) String() string { return v.write(*v.p) }
-func (v parsed[T]) Type() string   { return v.kind }
+func (v *parsed) Set(s string) error { return v.set(s) }
+func (v *parsed) String() string     { return v.text() }
+func (v *parsed) Type() string       { return v.kind }
 
 // List joins words with commas, the last one with last.
 func List(last string, words []string) string {

@@ -1,0 +1,61 @@
+package npy
+
+import (
+	"context"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Window has some of N rows of K numbers in memory at a time: those that were read last.
+type Window struct {
+	N    int64
+	Most int64 // rows in memory
+	K    int
+	Read func(first int64, rows *mat.Dense) error
+
+	First  int64      // the row that Rows begin with
+	Rows   *mat.Dense // nil: none have been read
+	buffer *mat.Dense
+}
+
+// Load reads rows from the first on, unless they are there.
+func (w *Window) Load(first int64) error {
+	if w.Rows != nil && w.First == first {
+		return nil
+	}
+	n := int(min(w.N-first, w.Most))
+	if w.buffer == nil {
+		w.buffer = mat.NewDense(n, w.K, nil)
+	}
+	w.Rows = nil
+	rows := w.buffer.Slice(0, n, 0, w.K).(*mat.Dense)
+	if err := w.Read(first, rows); err != nil {
+		return err
+	}
+	w.First, w.Rows = first, rows
+	return nil
+}
+
+// Each calls do with all rows, one window after the other.
+func (w *Window) Each(ctx context.Context, do func(first int64, rows *mat.Dense) error) error {
+	for first := int64(0); first < w.N; first += w.Most {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.Load(first); err != nil {
+			return err
+		}
+		if err := do(first, w.Rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Row is row i. Those of the same window are read with it.
+func (w *Window) Row(i int64) ([]float64, error) {
+	if err := w.Load(i / w.Most * w.Most); err != nil {
+		return nil, err
+	}
+	return w.Rows.RawRowView(int(i - w.First)), nil
+}
