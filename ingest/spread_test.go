@@ -146,7 +146,7 @@ func TestTasksAreTheSame(t *testing.T) {
 			failed++
 		}
 	})
-	if !t.Failed() && (whole == 0 || failed == 0) {
+	if whole+failed >= 20 && !t.Failed() && (whole == 0 || failed == 0) {
 		t.Errorf("%d stores and %d errors: the test misses what it is for", whole, failed)
 	}
 }
