@@ -14,10 +14,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -50,7 +52,30 @@ func victimMatrix(seed uint64) *matrix {
 	return m
 }
 
+// made are the files of stores that several tests begin with.
+var made = map[string]fstest.MapFS{}
+
+// again makes a store at path the first time that one of this name is wanted, and then copies of it.
+func again(t *testing.T, name, path string, first func()) {
+	t.Helper()
+	if made[name] != nil {
+		must.Do(t, os.CopyFS(path, made[name]))
+		return
+	}
+	first()
+	files := fstest.MapFS{}
+	for file, text := range vfstest.Contents(t, path) {
+		files[file] = &fstest.MapFile{Data: []byte(text)}
+	}
+	made[name] = files
+}
+
 func writeVictim(t *testing.T, path string, seed uint64) {
+	t.Helper()
+	again(t, fmt.Sprint("victim ", seed), path, func() { makeVictim(t, path, seed) })
+}
+
+func makeVictim(t *testing.T, path string, seed uint64) {
 	t.Helper()
 	m := victimMatrix(seed)
 	w := must.Get(csr.Create(path, csr.CreateOptions{Cols: m.cols, Values: m.stats(), ShardSize: 150_000}))(t)
