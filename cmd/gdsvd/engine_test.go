@@ -16,7 +16,7 @@ import (
 )
 
 // blocky is stored in several blocks.
-var blocky = synth.Ratings{Users: 3000, Items: 300, Ratings: 400000, Seed: 3}
+var blocky = synth.Ratings{Users: 2100, Items: 300, Ratings: 280_000, Seed: 3}
 
 // sameVectors demands that two results have the same bytes where they have numbers.
 func sameVectors(t *testing.T, a, b string) {

@@ -13,7 +13,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -24,6 +26,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -114,13 +117,25 @@ func resumesNothing(t *testing.T, store string, args ...string) {
 	}
 }
 
+// made are ratings, and files of stores of them, that many tests begin with.
+var made = struct {
+	sync.Mutex
+	ratings map[synth.Ratings][]byte
+	stores  map[synth.Ratings]fstest.MapFS
+}{ratings: map[synth.Ratings][]byte{}, stores: map[synth.Ratings]fstest.MapFS{}}
+
 // ratings writes a generated ratings file and returns its name.
 func ratings(t testing.TB, g synth.Ratings) string {
 	t.Helper()
+	made.Lock()
+	defer made.Unlock()
+	if made.ratings[g] == nil {
+		var b bytes.Buffer
+		must.Do(t, g.Write(context.Background(), &b, nil))
+		made.ratings[g] = b.Bytes()
+	}
 	name := filepath.Join(t.TempDir(), "ratings.dat")
-	f := must.Get(os.Create(name))(t)
-	must.Do(t, g.Write(context.Background(), f, nil))
-	must.Do(t, f.Close())
+	must.Do(t, os.WriteFile(name, made.ratings[g], 0o666))
 	return name
 }
 
@@ -134,7 +149,21 @@ var (
 func ingested(t *testing.T, g synth.Ratings) string {
 	t.Helper()
 	store := filepath.Join(t.TempDir(), "m.csr")
+	made.Lock()
+	files := made.stores[g]
+	made.Unlock()
+	if files != nil {
+		must.Do(t, os.CopyFS(store, files))
+		return store
+	}
 	succeeds(t, "ingest", "-q", ratings(t, g), "-o", store)
+	files = fstest.MapFS{}
+	for name, text := range vfstest.Contents(t, store) {
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	made.Lock()
+	defer made.Unlock()
+	made.stores[g] = files
 	return store
 }
 
