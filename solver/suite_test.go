@@ -207,7 +207,7 @@ func (s suite) scaling(t *testing.T) {
 		"reals":    {solvertest.WithValues(30, 12, 4, 7, 5, 4, 2, 1, 1e-3), []int{-900, -300, -134, -100, -21, -20, 20, 21, 100, 133, 301, 900, 1000}},
 		"integers": {integers, []int{-1074, -1070, -1060, -1022, 1015}},
 	} {
-		set, wants := solver.Settings{Rank: 8}, map[int]scaled{}
+		set, wants, lefts := solver.Settings{Rank: 8}, map[int]*solver.Result{}, map[int]*mat.Dense{}
 		times := func(p int) (*solver.Result, *mat.Dense) {
 			b := mat.DenseCopyOf(c.a)
 			b.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, p) }, b)
@@ -221,11 +221,10 @@ func (s suite) scaling(t *testing.T) {
 			if s.o.operator == solver.Dilation {
 				first = p & 1
 			}
-			if _, known := wants[first]; !known {
-				res, u := times(first)
-				wants[first] = scaled{res, u}
+			if wants[first] == nil {
+				wants[first], lefts[first] = times(first)
 			}
-			want, wantU := wants[first].res, wants[first].u
+			want, wantU := wants[first], lefts[first]
 			got, gotU := times(p)
 			if got.Stats.Passes != want.Stats.Passes {
 				t.Errorf("%s times 2^%d: %d passes, want %d", name, p, got.Stats.Passes, want.Stats.Passes)
@@ -243,11 +242,6 @@ func (s suite) scaling(t *testing.T) {
 			}
 		}
 	}
-}
-
-type scaled struct {
-	res *solver.Result
-	u   *mat.Dense
 }
 
 func (s suite) diagonal(t *testing.T) {

@@ -104,21 +104,6 @@ func TestPassCost(t *testing.T) {
 	}
 }
 
-// A damaged shard ends the run with exit code 3 and one line that names it.
-func TestEngineDamagedShard(t *testing.T) {
-	store := ingested(t, blocky)
-	shards, err := filepath.Glob(filepath.Join(store, "shard-*"))
-	if err != nil || len(shards) == 0 {
-		t.Fatal(err)
-	}
-	b := must.Get(os.ReadFile(shards[0]))(t)
-	b[len(b)/2] ^= 1
-	must.Do(t, os.WriteFile(shards[0], b, 0o666))
-	out := filepath.Join(t.TempDir(), "out")
-	args := append([]string{"svd", "-q", store, "-k", "3", "-o", out, "--shared", t.TempDir()}, workerEngine(t)...)
-	fails(t, ui.ExitCorrupt, filepath.Base(shards[0])+`: block \d+: .* the store is damaged`, args...)
-}
-
 // Flags that do not go together are refused in one line.
 func TestEngineUsage(t *testing.T) {
 	store, dir := ingested(t, tall), t.TempDir()

@@ -117,25 +117,20 @@ func resumesNothing(t *testing.T, store string, args ...string) {
 	}
 }
 
-// made are ratings, and files of stores of them, that many tests begin with.
-var made = struct {
-	sync.Mutex
-	ratings map[synth.Ratings][]byte
-	stores  map[synth.Ratings]fstest.MapFS
-}{ratings: map[synth.Ratings][]byte{}, stores: map[synth.Ratings]fstest.MapFS{}}
+// Ratings and files of stores of them, with which many tests begin: []byte and fstest.MapFS, by synth.Ratings.
+var madeRatings, madeStores sync.Map
 
 // ratings writes a generated ratings file and returns its name.
 func ratings(t testing.TB, g synth.Ratings) string {
 	t.Helper()
-	made.Lock()
-	defer made.Unlock()
-	if made.ratings[g] == nil {
+	made, ok := madeRatings.Load(g)
+	if !ok {
 		var b bytes.Buffer
 		must.Do(t, g.Write(context.Background(), &b, nil))
-		made.ratings[g] = b.Bytes()
+		made, _ = madeRatings.LoadOrStore(g, b.Bytes())
 	}
 	name := filepath.Join(t.TempDir(), "ratings.dat")
-	must.Do(t, os.WriteFile(name, made.ratings[g], 0o666))
+	must.Do(t, os.WriteFile(name, made.([]byte), 0o666))
 	return name
 }
 
@@ -149,21 +144,16 @@ var (
 func ingested(t *testing.T, g synth.Ratings) string {
 	t.Helper()
 	store := filepath.Join(t.TempDir(), "m.csr")
-	made.Lock()
-	files := made.stores[g]
-	made.Unlock()
-	if files != nil {
-		must.Do(t, os.CopyFS(store, files))
+	if made, ok := madeStores.Load(g); ok {
+		must.Do(t, os.CopyFS(store, made.(fstest.MapFS)))
 		return store
 	}
 	succeeds(t, "ingest", "-q", ratings(t, g), "-o", store)
-	files = fstest.MapFS{}
+	files := fstest.MapFS{}
 	for name, text := range vfstest.Contents(t, store) {
 		files[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	made.Lock()
-	defer made.Unlock()
-	made.stores[g] = files
+	madeStores.Store(g, files)
 	return store
 }
 
