@@ -313,7 +313,7 @@ func TestDamageReadDirectly(t *testing.T) {
 }
 
 // TestPrefetchConcurrently: several passes over one store at a time, one of which
-// gives up now and then.
+// gives up now and then, and one that takes blocks in another order.
 func TestPrefetchConcurrently(t *testing.T) {
 	path, m := writeSpans(t)
 	c := &cacheFS{FS: vfs.OS(), room: 500}
@@ -332,6 +332,17 @@ func TestPrefetchConcurrently(t *testing.T) {
 				s.Prefetch(sp[0], sp[1])
 				s.Release(sp[0], sp[1])
 			}
+		}
+	})
+	wg.Go(func() {
+		var b csr.Block
+		for i := range s.NumBlocks() {
+			i = (5*i + 3) % s.NumBlocks()
+			s.Prefetch(i, i+1)
+			if err := s.DecodeBlock(i, &b); err != nil || !slices.Equal(b.Val[:b.RowPtr[1]], m.rows[b.FirstRow].vals) {
+				t.Errorf("block %d in another order: %v, or another row", i, err)
+			}
+			s.Release(i, i+1)
 		}
 	})
 	wg.Wait()
