@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -13,16 +15,27 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// lateRows are rows of up to seven entries, in more than one block, whose values are made by value from their number.
+// lateCols are the columns of rows of up to seven entries.
+var lateCols = sync.OnceValue(func() (all [][]uint32) {
+	r := rand.New(rand.NewPCG(8, 8))
+	for range 240_000 {
+		cols := make([]uint32, r.IntN(8))
+		for i := range cols {
+			cols[i] = uint32(8*i + r.IntN(8))
+		}
+		all = append(all, cols)
+	}
+	return all
+})
+
+// lateRows are rows in more than one block, whose values are made by value from their number.
 func lateRows(t *testing.T, w *csr.Writer, rows int, value func(k int) float64) (refused int) {
 	t.Helper()
-	r := rand.New(rand.NewPCG(8, 8))
-	k := 0
-	for range rows {
-		n := r.IntN(8)
-		cols, vals := make([]uint32, n), make([]float64, n)
-		for i := range cols {
-			cols[i], vals[i] = uint32(8*i+r.IntN(8)), value(k)
+	k, room := 0, make([]float64, 7)
+	for _, cols := range lateCols()[:rows] {
+		vals := room[:len(cols)]
+		for i := range vals {
+			vals[i] = value(k)
 			k++
 		}
 		err := w.AppendRow(cols, vals)
@@ -44,6 +57,7 @@ func TestLateValues(t *testing.T) {
 		"few":               func(k int) float64 { return float64(k % 10) },
 		"few, more later":   func(k int) float64 { return float64(k % (2 + k>>14)) },
 		"many, first few":   func(k int) float64 { return float64(k % (2 + k>>10)) },
+		"many, falling":     func(k int) float64 { return float64(-(k % 100)) },
 		"singles":           func(k int) float64 { return float64(float32(k) / 7) },
 		"doubles":           func(k int) float64 { return float64(k) / 7 },
 		"counts":            func(k int) float64 { return float64(k % 1000) },
@@ -54,7 +68,7 @@ func TestLateValues(t *testing.T) {
 		"doubles, late":     func(k int) float64 { return float64(k>>17)/7 + float64(k) },
 		"few, then doubles": func(k int) float64 { return float64(k>>17)/7 + 1 },
 	} {
-		const rows = 90000
+		const rows = 77_000 // more entries than let others be taken for singles
 		write := func(o csr.CreateOptions, value func(k int) float64) string {
 			path := filepath.Join(t.TempDir(), "x.csr")
 			o.Cols, o.ShardSize, o.Source = 64, 200<<10, map[string]any{"of": name}
@@ -66,10 +80,9 @@ func TestLateValues(t *testing.T) {
 			return path
 		}
 		var stats csr.ValueStats
-		write(csr.CreateOptions{Values: csr.Values{Coding: csr.Float64}}, func(k int) float64 {
+		for k := range len(slices.Concat(lateCols()[:rows]...)) {
 			stats.Add(value(k))
-			return value(k)
-		})
+		}
 		told := write(csr.CreateOptions{Values: stats.Values()}, value)
 		for _, workers := range longtest.Pick([]int{0, 3}, []int{3}) {
 			requireSameFiles(t, write(csr.CreateOptions{Late: 1 << 30, Workers: workers}, value), told)
@@ -102,9 +115,9 @@ func TestLateRefuses(t *testing.T) {
 		value func(k int) float64
 		want  csr.Coding
 	}{
-		"no room":        {1, 150000, func(k int) float64 { return float64(k / 500000) }, csr.Constant},
-		"enough singles": {1 << 30, 500000, func(k int) float64 { return float64(k) + 0.5 + float64(k/1700000)/7 }, csr.Float32},
-		"enough counts":  {1 << 30, 500000, func(k int) float64 { return float64(k) + float64(k/1700000)/2 }, csr.Integer},
+		"no room":        {1, 120_000, func(k int) float64 { return float64(k / 400_000) }, csr.Constant},
+		"enough singles": {1 << 30, 240_000, func(k int) float64 { return float64(k) + 0.5 + float64(k/800_000)/7 }, csr.Float32},
+		"enough counts":  {1 << 30, 240_000, func(k int) float64 { return float64(k) + float64(k/800_000)/2 }, csr.Integer},
 	} {
 		for _, workers := range longtest.Pick([]int{0, 2}, []int{2}) {
 			path := filepath.Join(t.TempDir(), "x.csr")

@@ -97,13 +97,13 @@ func TestLateReleaseUnmapsItsNeighbours(t *testing.T) {
 	}
 }
 
-// writeWide makes a store of 5,000 rows of about 1,000 entries.
+// writeWide makes a store of 3,000 rows of about 1,000 entries.
 func writeWide(t *testing.T, path string, shard int64) {
 	t.Helper()
 	w := must.Get(csr.Create(path, csr.CreateOptions{Cols: 5000, Values: csr.Values{Coding: csr.Dict8, Table: someValues(256)}, ShardSize: shard}))(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	cols, vals := make([]uint32, 0, 5000), make([]float64, 0, 5000)
-	for range 5000 {
+	for range 3000 {
 		cols, vals = cols[:0], vals[:0]
 		for c := rng.Uint32N(9); c < 5000; c += 1 + rng.Uint32N(9) {
 			cols, vals = append(cols, c), append(vals, float64(1+rng.IntN(256)))

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -348,35 +347,6 @@ func TestNegativeZero(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestConcurrentDecode(t *testing.T) {
-	rng := rand.New(rand.NewPCG(13, 14))
-	m := randomMatrix(rng, 4000, 3000, 300, func() float64 { return rng.NormFloat64() })
-	path := filepath.Join(t.TempDir(), "x.csr")
-	write(t, path, m, csr.CreateOptions{ShardSize: 1})
-	s := open(t, path)
-	var wg sync.WaitGroup
-	for k := range 4 {
-		wg.Go(func() {
-			var b csr.Block
-			for i := range s.NumBlocks() {
-				i = (i*(k+1) + k) % s.NumBlocks()
-				s.Prefetch(i, i+1)
-				if err := s.DecodeBlock(i, &b); err != nil {
-					t.Error(err)
-					return
-				}
-				cols, vals := rowOf(&b, 0)
-				want := m.rows[b.FirstRow]
-				if !slices.Equal(cols, want.cols) || !slices.Equal(vals, want.vals) {
-					t.Errorf("block %d differs", i)
-				}
-				s.Release(i, i+1)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func TestUseAfterClose(t *testing.T) {

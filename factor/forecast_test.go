@@ -9,10 +9,11 @@ import (
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// On paper: of 10¹¹ entries on 32 machines a forecast says where the time goes; more workers never take longer, dearer passes
+// On paper: of 10¹¹ entries (in the short form 10¹⁰) on 32 machines a forecast says where the time goes; more workers never take longer, dearer passes
 // never less, and no number of groups is better than the best.
 func TestForecast(t *testing.T) {
-	store := csr.Outline{Path: "m.csr", Rows: 1e9, Cols: 1e6, NNZ: 1e11, Values: csr.Values{Coding: csr.Float64}, Size: 4e11}.Plan()
+	rows := longtest.Pick[int64](1e9, 1e8)
+	store := csr.Outline{Path: "m.csr", Rows: rows, Cols: 1e6, NNZ: 100 * rows, Values: csr.Values{Coding: csr.Float64}, Size: 400 * rows}.Plan()
 	defer store.Close()
 	e := must.Get(Explain(t.Context(), store, Options{Rank: 50, Dir: t.TempDir() + "/out", Memory: 64 << 30, Workers: 16, Remote: &remote.Options{Groups: 96}, PassCost: 1 << 25}))(t)
 	for _, bucket := range longtest.Pick([]bool{false, true}, []bool{true}) {

@@ -69,7 +69,7 @@ func TestMedian(t *testing.T) {
 // and the store is within a quarter of what is estimated too.
 func TestSniffsSpool(t *testing.T) {
 	const cols, each = 5000, 20
-	rows := longtest.Pick(60_000, 45_000)
+	const rows = 24_000
 	r := rand.New(rand.NewPCG(1, 1))
 	body := make([]string, 0, rows*each)
 	for i := range rows {
@@ -78,7 +78,7 @@ func TestSniffsSpool(t *testing.T) {
 		}
 	}
 	head := fmt.Sprintf("%%%%MatrixMarket matrix coordinate pattern general\n%d %d %d\n", rows, cols, len(body))
-	o := Options{Memory: 56 << 20, Workers: 1}
+	o := Options{Memory: 46 << 20, Workers: 1}
 	for _, sorted := range []bool{true, false} {
 		if !sorted {
 			r.Shuffle(len(body), func(i, j int) { body[i], body[j] = body[j], body[i] })
@@ -123,7 +123,7 @@ func TestSniff(t *testing.T) {
 }
 
 func TestSniffWarns(t *testing.T) {
-	long := lines(200_000, func(i int) string { return fmt.Sprintf("%d,%d,1", i, i%1000) })
+	long := lines(40_000, func(i int) string { return fmt.Sprintf("%d,%d,1", i, i%1000) })
 	for _, c := range []struct {
 		name  string
 		files []string
@@ -137,7 +137,7 @@ func TestSniffWarns(t *testing.T) {
 		{"other separators", []string{"user,item\na,b\n", "user;item\nc;d\n"}, Options{}, []string{"the inputs differ in --sep"}},
 		{"another order", []string{"user,item,r\na,b,1\n", "r,item,user\n2,d,c\n"}, Options{}, nil},
 		{"many", slices.Repeat([]string{"user,item\na,b\n"}, 70), Options{Events: true}, []string{"64 of 70 inputs have been looked at"}},
-		{"more than memory", []string{zipped(t, strings.Repeat(long, 10))}, Options{Memory: 48 << 20, Duplicates: Sum}, []string{"temporary files"}},
+		{"more than memory", []string{strings.Repeat(zipped(t, long), 50)}, Options{Memory: 48 << 20, Duplicates: Sum}, []string{"temporary files"}},
 	} {
 		var names []string
 		for i, s := range c.files {

@@ -239,7 +239,8 @@ func TestTasksFail(t *testing.T) {
 	}
 	nothing := func(*work) {}
 	out := target(t)
-	_, err := Ingest(t.Context(), in, out, Options{Tasks: spoil(func(w *work) { w.IDs = slices.Clone(w.IDs); w.IDs[1].Size++ }, nothing)})
+	by := func(tasks *Tasks) Options { return Options{Tasks: tasks, Memory: p.total} }
+	_, err := Ingest(t.Context(), in, out, by(spoil(func(w *work) { w.IDs = slices.Clone(w.IDs); w.IDs[1].Size++ }, nothing)))
 	if err == nil || !strings.Contains(err.Error(), "b is another file here") {
 		t.Error(err)
 	}
@@ -252,7 +253,7 @@ func TestTasksFail(t *testing.T) {
 		}
 		return run(ctx, of, n, ended, take)
 	}
-	if _, err := Ingest(t.Context(), in, out, Options{Tasks: stops}); !errors.Is(err, failed) {
+	if _, err := Ingest(t.Context(), in, out, by(stops)); !errors.Is(err, failed) {
 		t.Error(err)
 	}
 	leftovers(t, out, false) // what tasks have made is not gone on with: it is not durable
@@ -278,7 +279,7 @@ func TestTasksFail(t *testing.T) {
 					}
 				}
 				out := target(t)
-				_, err := Ingest(t.Context(), in, out, Options{Tasks: spoil(nothing, damage)})
+				_, err := Ingest(t.Context(), in, out, by(spoil(nothing, damage)))
 				if anew := stages > 4; err != nil || anew == (kind == "ids" && at > 1 || kind == "names" && at == 0) {
 					t.Errorf("%s %s after stage %d: %v after %d stages", kind, name, at, err, stages)
 				}

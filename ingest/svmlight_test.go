@@ -337,7 +337,7 @@ func TestSVMLightLongRows(t *testing.T) {
 	for r := range 12 {
 		entries := 3
 		if r%4 == 0 || r == 5 {
-			entries = 40000 + 6000*r
+			entries = 36000 + 1500*r
 		}
 		fmt.Fprint(&b, r)
 		for c := range entries {

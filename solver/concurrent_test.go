@@ -54,23 +54,34 @@ func TestConcurrentRunsOnOneSpace(t *testing.T) {
 	}
 }
 
-// The number of workers, of goroutines or of processors, changes no bit.
+// The number of workers, of goroutines or of processors, changes no bit, nor does a Space, also of vectors longer than a tile and a
+// window; sweeps say what they have passed.
 func TestWorkersChangeNoBits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	const passes = 12
 	processors, teams := longtest.Pick([]int{1, 2, 4}, []int{4}), longtest.Pick([]int{1, 2, 3, 8}, []int{1, 3})
-	for _, m := range []method.Method{lanczos.Krylov{Columns: 2, Basis: 12}, block.Descent{Columns: 5}, momentum.Nesterov{}} {
+	for _, m := range []method.Method{
+		lanczos.Krylov{Columns: 2, Basis: 12}, block.Descent{Columns: 5}, momentum.Nesterov{}, power.Iteration{}, momentum.NesterovGeneral{},
+	} {
 		for _, n := range []int{3000, 40000} {
 			var want *solver.Result
 			for _, procs := range processors {
 				runtime.GOMAXPROCS(procs)
 				for _, workers := range teams {
-					for _, space := range []solver.Space{nil, &spoiling{}} {
-						set := solver.Settings{Rank: 3, Method: m, MaxPasses: 12, Workers: workers, Space: space}
+					for _, space := range []*spoiling{nil, {}} {
+						set := solver.Settings{Rank: 3, Method: m, MaxPasses: passes, Workers: workers}
+						if space != nil {
+							set.Space = space
+						}
 						got := must.Get(solver.SVD(t.Context(), &weighed{n: n, blind: true}, set))(t)
 						if want == nil {
 							want = got
 						}
-						sameBits(t, fmt.Sprintf("%s, n = %d, %d workers, %d processors", m.Traits(1).Name, n, workers, procs), got, want)
+						what := fmt.Sprintf("%s, n = %d, %d workers, %d processors", m.Traits(1).Name, n, workers, procs)
+						sameBits(t, what, got, want)
+						if least := passes * 2 * n; space != nil && n == 40000 && space.Dropped < least {
+							t.Errorf("%s: %d numbers have been passed, of %d at least", what, space.Dropped, least)
+						}
 					}
 				}
 			}

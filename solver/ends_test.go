@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -19,7 +21,7 @@ import (
 // kept, and the result is certified and honest however bad it is.
 func (s suite) passLimit(t *testing.T) {
 	for _, a := range []*mat.Dense{solvertest.WithValues(15, 9, 5, 9, 3, 1), solvertest.WithValues(9, 15, 5, 9, 8.9, 3, 2, 1)} {
-		for limit := 1; limit < 40; limit++ {
+		for limit := 1; limit < 40; limit += longtest.Pick(1, 1+limit/6) {
 			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
 				set := solver.Settings{Rank: 5, MaxPasses: limit, Deflation: d, Method: s.method}
 				res, u := s.solve(t, a, set)
@@ -33,6 +35,14 @@ func (s suite) passLimit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// places are the numbers from 1 to n, in the short form the first, the last two and some of the others.
+func places(n int) (all []int) {
+	for _, i := range sample(rand.New(rand.NewPCG(1, 1)), n, longtest.Pick(n, 10)) {
+		all = append(all, i+1)
+	}
+	return all
 }
 
 // events checks that every pass is seen once and that the record is coherent.
@@ -57,7 +67,7 @@ func (s suite) events(t *testing.T) {
 		t.Errorf("last event %+v, residuals %g", last, res.Residuals)
 	}
 	stop := errors.New("enough")
-	for at := 1; at <= len(seen); at++ {
+	for _, at := range places(len(seen)) {
 		set.Method, set.Operator, set.Left = s.method, s.o.operator, solver.NewDenseRows(20, 4)
 		set.Observer = func(e solver.Event) error {
 			if e.Pass == at {
@@ -76,7 +86,7 @@ func (s suite) events(t *testing.T) {
 func (s suite) cancel(t *testing.T) {
 	a := solvertest.WithValues(20, 10, 8, 4, 2, 1)
 	full, _ := s.solve(t, a, solver.Settings{Rank: 5})
-	for at := 1; at <= full.Stats.Passes; at++ {
+	for _, at := range places(full.Stats.Passes) {
 		ctx, cancel := context.WithCancel(t.Context())
 		d := newDense(a)
 		d.Hook = func(pass int) error {
@@ -134,7 +144,7 @@ func (s suite) faults(t *testing.T) {
 	a := solvertest.WithValues(20, 10, 9, 4, 2, 1)
 	fault := errors.New("disk on fire")
 	full, _ := s.solve(t, a, solver.Settings{Rank: 5})
-	for at := 1; at <= full.Stats.Passes; at++ {
+	for _, at := range places(full.Stats.Passes) {
 		d := newDense(a)
 		d.Hook = func(pass int) error {
 			if pass == at {

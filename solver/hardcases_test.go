@@ -2,10 +2,12 @@ package solver_test
 
 import (
 	"math"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -30,7 +32,8 @@ type hardCase struct {
 
 // hardCases are the matrices that break solvers, in sizes for methods that find
 // one vector at a time.
-func hardCases() []hardCase {
+var hardCases = sync.OnceValue(func() []hardCase {
+	n, many, of := longtest.Pick(100, 30), longtest.Pick(200, 50), longtest.Pick(210, 55)
 	cases := []hardCase{
 		{Name: "random tall", A: solvertest.Random(60, 12, 1), K: 4, Rank: 4},
 		{Name: "random wide", A: solvertest.Random(12, 60, 2), K: 4, Rank: 4},
@@ -62,10 +65,10 @@ func hardCases() []hardCase {
 		{Name: "twelve decades, leading four", A: solvertest.WithValues(30, 13, 13, decades(13)...), K: 4, Sigma: decades(4), Rank: 4},
 		{Name: "powers of 100", A: solvertest.WithValues(12, 7, 18, powers(7)...), K: 7, Sigma: powers(7), Rank: 7, Unreachable: true},
 		{Name: "powers of 100, leading three", A: solvertest.WithValues(12, 7, 18, powers(7)...), K: 3, Sigma: powers(3), Rank: 3},
-		{Name: "Grcar", A: grcar(30), K: 4, Rank: 4},
+		{Name: "Grcar", A: grcar(longtest.Pick(30, 15)), K: 4, Rank: 4},
 		{Name: "bidiagonal", A: bidiagonal(20, 22), K: 3, Sigma: bidiagonalValues(3, 20), Rank: 3},
-		{Name: "1 to 100", A: solvertest.Diagonal(100, 100, values(100, func(i float64) float64 { return i + 1 })...), K: 3, Sigma: []float64{100, 99, 98}, Rank: 3},
-		{Name: "200 of 210 equal ones", A: solvertest.WithValues(212, 210, 19, ones(210)...), K: 200, Sigma: ones(200), Rank: 200},
+		{Name: "1 to n", A: solvertest.Diagonal(n, n, values(n, func(i float64) float64 { return i + 1 })...), K: 3, Sigma: []float64{float64(n), float64(n - 1), float64(n - 2)}, Rank: 3},
+		{Name: "many equal ones", A: solvertest.WithValues(of+2, of, 19, ones(of)...), K: many, Sigma: ones(many), Rank: many},
 		{Name: "Läuchli 1e-3", A: läuchli(6, 1e-3), K: 6, Sigma: lauchliValues(6, 1e-3), Rank: 6},
 		{Name: "Läuchli 1e-6", A: läuchli(6, 1e-6), K: 6, Sigma: lauchliValues(6, 1e-6), Rank: 6},
 		{Name: "Läuchli 1e-9", A: läuchli(6, 1e-9), K: 6, Sigma: lauchliValues(6, 1e-9), Rank: 6, Unreachable: true},
@@ -81,7 +84,7 @@ func hardCases() []hardCase {
 		}
 	}
 	return cases
-}
+})
 
 // Values returns the leading values of the case.
 func (c hardCase) Values() []float64 {

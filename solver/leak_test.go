@@ -49,7 +49,7 @@ func TestLeak(t *testing.T) {
 // TestLeakHealed checks that the finishing pass repairs what plain deflation
 // left behind, and that it is honest about it.
 func TestLeakHealed(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range longtest.Pick(uint64(4), 1) {
 		a := dominantThenCluster(30, 12, seed)
 		for _, d := range []solver.Deflation{solver.Plain, solver.Projected} {
 			left := solver.NewDenseRows(30, 4)

@@ -2,7 +2,6 @@ package solver_test
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"testing"
 
@@ -225,7 +224,7 @@ func TestMomentumSettles(t *testing.T) {
 	for _, m := range []method.Method{momentum.Polyak{}, momentum.Nesterov{}} {
 		for _, gap := range []float64{1e-2, 1e-3, 1e-4, 1e-5} {
 			op := diagonal{100, []float64{1, 1 - gap}}
-			for seed := range longtest.Pick(uint64(40), 4) {
+			for seed := range longtest.Pick(uint64(40), 2) {
 				res := must.Get(solver.Eigen(t.Context(), op, solver.Settings{Rank: 1, Method: m, Seed: seed, MaxPasses: 20_000}))(t)
 				if res.Status != solver.Converged || math.Abs(res.Values[0]-1) > gap/100 {
 					t.Errorf("%s, gap %g, seed %d: %v with %.9g after %d passes, want 1", m.Traits(1).Name, gap, seed, res.Status, res.Values[0], res.Stats.Passes)
@@ -256,33 +255,6 @@ func (d diagonal) Apply(ctx context.Context, dst, x *mat.Dense) error {
 var accelerated = []method.Method{
 	momentum.Polyak{}, momentum.Polyak{Beta: 0.8}, momentum.Nesterov{}, momentum.Nesterov{Beta: 0.95}, momentum.Nesterov{Eta: 0.9},
 	momentum.NesterovGeneral{}, momentum.NesterovGeneral{Rho: 50},
-}
-
-// TestAcceleratedEnds runs the accelerated methods with the rules and the
-// deflation of the paper on every hard case.
-func TestAcceleratedEnds(t *testing.T) {
-	for _, c := range hardCases() {
-		for _, m := range longtest.Pick(accelerated, []method.Method{momentum.Polyak{}, momentum.NesterovGeneral{}}) {
-			for i, rule := range []solver.StopRule{solver.StopResidual, solver.StopPaper} {
-				if !longtest.On() && i != len(c.Name)%2 {
-					continue
-				}
-				t.Run(fmt.Sprintf("%s/%T%+v/%v", c.Name, m, m, rule), func(t *testing.T) {
-					rows, _ := c.A.Dims()
-					left := solver.NewDenseRows(rows, c.K)
-					set := solver.Settings{Rank: c.K, Method: m, Deflation: solver.Plain, Stop: rule, Left: left, Tol: c.Tol, MaxPasses: 300_000}
-					res := must.Get(solver.SVD(t.Context(), newDense(c.A), set))(t)
-					checkResult(t, c.A, set, res, left.Dense)
-					if res.Status == solver.PassLimit {
-						t.Errorf("no end after %d passes", res.Stats.Passes)
-					}
-					if rule == solver.StopResidual && res.Status != solver.Converged && !(c.Unreachable && res.Status == solver.Stagnated) {
-						t.Errorf("%v after %d passes: residuals %.2g", res.Status, res.Stats.Passes, res.Residuals)
-					}
-				})
-			}
-		}
-	}
 }
 
 func TestAcceleratedParameters(t *testing.T) {

@@ -145,7 +145,7 @@ func TestOperatorsResume(t *testing.T) {
 		t.Errorf("%d certificates, %v: not the case to test", certificates, err)
 	}
 	set.Observer = nil
-	checkResume(t, a, set, 30)
+	checkResume(t, a, set, longtest.Pick(30, 6))
 	// Another operator is another run.
 	all := new(checkpoints)
 	set.Checkpointer = all

@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
@@ -193,42 +194,39 @@ func TestCosine(t *testing.T) {
 	}
 }
 
-// TestPaperRuleEnds runs the paper's rule on every hard case: whatever it makes
-// of them, it ends, and the certificate is honest.
-func TestPaperRuleEnds(t *testing.T) {
-	for _, c := range hardCases() {
-		for _, m := range longtest.Pick([]method.Method{gd.Descent{}, power.Iteration{}}, []method.Method{gd.Descent{}}) {
-			for _, d := range []solver.Deflation{solver.Plain, solver.Projected} {
-				t.Run(fmt.Sprint(c.Name, "/", m.Traits(1).Name, "/", d), func(t *testing.T) {
-					rows, _ := c.A.Dims()
-					left := solver.NewDenseRows(rows, c.K)
-					set := solver.Settings{Rank: c.K, Method: m, Deflation: d, Stop: solver.StopPaper, Left: left, Tol: c.Tol, MaxPasses: 300_000}
-					res := must.Get(solver.SVD(t.Context(), newDense(c.A), set))(t)
-					checkResult(t, c.A, set, res, left.Dense)
-					if res.Status == solver.PassLimit {
-						t.Errorf("no end after %d passes", res.Stats.Passes)
-					}
-				})
-			}
-		}
-	}
-}
-
-// TestPlainDeflationEnds runs the hard cases with plain deflation and the
-// residual rule.
-func TestPlainDeflationEnds(t *testing.T) {
-	for _, c := range hardCases() {
-		for _, m := range longtest.Pick([]method.Method{gd.Descent{}, power.Iteration{}}, []method.Method{power.Iteration{}}) {
-			t.Run(fmt.Sprint(c.Name, "/", m.Traits(1).Name), func(t *testing.T) {
+// TestEnds runs the rules and the deflation of the paper on every hard case: whatever a method makes of them, it ends, and the
+// certificate is honest. By the residual rule it converges.
+func TestEnds(t *testing.T) {
+	for n, c := range hardCases() {
+		end := func(m method.Method, d solver.Deflation, rule solver.StopRule) {
+			t.Run(fmt.Sprintf("%s/%T%+v/%v/%v", c.Name, m, m, d, rule), func(t *testing.T) {
 				rows, _ := c.A.Dims()
 				left := solver.NewDenseRows(rows, c.K)
-				set := solver.Settings{Rank: c.K, Method: m, Deflation: solver.Plain, Left: left, Tol: c.Tol, MaxPasses: 300_000}
+				set := solver.Settings{Rank: c.K, Method: m, Deflation: d, Stop: rule, Left: left, Tol: c.Tol, MaxPasses: 300_000}
 				res := must.Get(solver.SVD(t.Context(), newDense(c.A), set))(t)
 				checkResult(t, c.A, set, res, left.Dense)
-				if res.Status != solver.Converged && !(c.Unreachable && res.Status == solver.Stagnated) {
+				if res.Status == solver.PassLimit || rule == solver.StopResidual && res.Status != solver.Converged && !(c.Unreachable && res.Status == solver.Stagnated) {
 					t.Errorf("%v after %d passes: residuals %.2g", res.Status, res.Stats.Passes, res.Residuals)
 				}
 			})
+		}
+		rules := []solver.StopRule{solver.StopResidual, solver.StopPaper}
+		for i, m := range longtest.Pick(accelerated, []method.Method{momentum.Polyak{}, momentum.NesterovGeneral{}}) {
+			for j, rule := range rules {
+				if longtest.On() || (i+j+n)%2 == 0 {
+					end(m, solver.Plain, rule)
+				}
+			}
+		}
+		for i, m := range []method.Method{gd.Descent{}, power.Iteration{}} {
+			for j, rule := range rules {
+				if longtest.On() || i != j {
+					end(m, solver.Plain, rule)
+				}
+			}
+			if longtest.On() || i == 0 {
+				end(m, solver.Projected, solver.StopPaper)
+			}
 		}
 	}
 }

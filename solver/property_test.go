@@ -143,7 +143,7 @@ func drawRun(r *rand.Rand) anyRun {
 // TestAnyRun checks what must hold for any matrix, method, operator, deflation, rule, tolerance, start and limit: the run ends
 // and says the truth of its result, by gonum's dense methods.
 func TestAnyRun(t *testing.T) {
-	for seed := range uint64(longtest.Pick(1500, 120)) {
+	for seed := range uint64(longtest.Pick(1500, 80)) {
 		c := drawRun(rand.New(rand.NewPCG(seed, 1)))
 		if c.set.Method.Traits(c.set.Rank).Check() != nil {
 			continue

@@ -3,21 +3,15 @@ package solver_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
-	"testing"
-
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/gdsvd/gdsvd/internal/longtest"
-	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
-	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/solver/method/power"
+	"math/rand/v2"
+	"testing"
 )
 
 // Wherever the vectors lie, runs of every kind have the same bits, do not use
@@ -97,28 +91,6 @@ func TestSpaceThatLoses(t *testing.T) {
 	}
 	if space.Blocks() > 0 {
 		t.Errorf("%d blocks are left", space.Blocks())
-	}
-}
-
-// Vectors longer than a tile and a window have the same bits, too, and sweeps say
-// what they have passed.
-func TestSpaceOfLongVectors(t *testing.T) {
-	const n = 40000
-	a := &weighed{n: n, blind: true}
-	for _, m := range []method.Method{
-		power.Iteration{}, momentum.Nesterov{}, momentum.NesterovGeneral{}, block.Descent{Columns: 5}, lanczos.Krylov{Columns: 2, Basis: 12},
-	} {
-		set := solver.Settings{Rank: 3, Method: m, MaxPasses: 25}
-		want := must.Get(solver.SVD(t.Context(), a, set))(t)
-		space := &spoiling{}
-		set.Space = space
-		got := must.Get(solver.SVD(t.Context(), a, set))(t)
-		if !mat.Equal(got.Right, want.Right) || !slices.Equal(got.Sigma, want.Sigma) {
-			t.Errorf("%s: other bits", m.Traits(1).Name)
-		}
-		if least := 25 * 2 * n; space.Dropped < least {
-			t.Errorf("%s: %d numbers have been passed, of %d at least", m.Traits(1).Name, space.Dropped, least)
-		}
 	}
 }
 

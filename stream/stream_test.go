@@ -65,18 +65,19 @@ func (d *disk) size() (bytes int64) {
 // randomCSR has about density·rows·cols entries, some empty rows and columns, and one full row.
 func randomCSR(seed uint64, rows, cols int, density float64) *sparse.CSR {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	dok := sparse.NewDOK(rows, cols)
+	ptr, col, val := []int{0}, []int{}, []float64{}
 	for r := range rows {
-		if r%11 == 3 {
-			continue
-		}
-		for c := range cols {
-			if c%13 != 5 && (rng.Float64() < density || r == rows/2) {
-				dok.Set(r, c, rng.NormFloat64())
+		for c := 0; c < cols && r%11 != 3; c++ {
+			if r != rows/2 { // as far as independent draws of the columns go without one
+				c += int(math.Log(1-rng.Float64()) / math.Log(1-min(density, 1)))
+			}
+			if c < cols && c%13 != 5 {
+				col, val = append(col, c), append(val, rng.NormFloat64())
 			}
 		}
+		ptr = append(ptr, len(col))
 	}
-	return dok.ToCSR()
+	return sparse.NewCSR(rows, cols, ptr, col, val)
 }
 
 func randomDense(seed uint64, r, c int) *mat.Dense {

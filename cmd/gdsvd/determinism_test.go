@@ -22,11 +22,12 @@ import (
 // the store fits into the budget, or on the size of the shards.
 func TestSameBitsWhateverTheMachine(t *testing.T) {
 	// Large enough for several blocks, and for a budget to matter.
-	file := ratings(t, synth.Ratings{Users: 7000, Items: 1500, Ratings: 1100000, Seed: 3})
+	large := synth.Ratings{Users: 7000, Items: 1500, Ratings: 1_100_000, Seed: 3}
 	passes, workerCounts := "25", []string{"1", "2", "7"}
 	if raceDetector || !longtest.On() { // the same code, sooner done
-		passes, workerCounts = "4", []string{"1", "7"}
+		large.Users, large.Ratings, passes, workerCounts = 4500, 700_000, "4", []string{"1", "7"}
 	}
+	file := ratings(t, large)
 	method := []string{"svd", "-k", "3", "--method", "krylov", "--block", "4"} // by name: a choice may depend on the budget
 	for _, orient := range longtest.Pick([]string{"rows", "cols"}, []string{"cols"}) {
 		work := t.TempDir()

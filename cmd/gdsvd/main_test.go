@@ -13,7 +13,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -24,6 +26,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -114,13 +117,20 @@ func resumesNothing(t *testing.T, store string, args ...string) {
 	}
 }
 
+// Ratings and files of stores of them, with which many tests begin: []byte and fstest.MapFS, by synth.Ratings.
+var madeRatings, madeStores sync.Map
+
 // ratings writes a generated ratings file and returns its name.
 func ratings(t testing.TB, g synth.Ratings) string {
 	t.Helper()
+	made, ok := madeRatings.Load(g)
+	if !ok {
+		var b bytes.Buffer
+		must.Do(t, g.Write(context.Background(), &b, nil))
+		made, _ = madeRatings.LoadOrStore(g, b.Bytes())
+	}
 	name := filepath.Join(t.TempDir(), "ratings.dat")
-	f := must.Get(os.Create(name))(t)
-	must.Do(t, g.Write(context.Background(), f, nil))
-	must.Do(t, f.Close())
+	must.Do(t, os.WriteFile(name, made.([]byte), 0o666))
 	return name
 }
 
@@ -134,7 +144,16 @@ var (
 func ingested(t *testing.T, g synth.Ratings) string {
 	t.Helper()
 	store := filepath.Join(t.TempDir(), "m.csr")
+	if made, ok := madeStores.Load(g); ok {
+		must.Do(t, os.CopyFS(store, made.(fstest.MapFS)))
+		return store
+	}
 	succeeds(t, "ingest", "-q", ratings(t, g), "-o", store)
+	files := fstest.MapFS{}
+	for name, text := range vfstest.Contents(t, store) {
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	madeStores.Store(g, files)
 	return store
 }
 
