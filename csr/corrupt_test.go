@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/must"
@@ -52,21 +51,17 @@ func victimMatrix(seed uint64) *matrix {
 }
 
 // made are the files of stores that several tests begin with.
-var made = map[string]fstest.MapFS{}
+var made = map[string]map[string]string{}
 
 // again makes a store at path the first time that one of this name is wanted, and then copies of it.
 func again(t *testing.T, name, path string, first func()) {
 	t.Helper()
 	if made[name] != nil {
-		must.Do(t, os.CopyFS(path, made[name]))
+		vfstest.Restore(t, path, made[name])
 		return
 	}
 	first()
-	files := fstest.MapFS{}
-	for file, text := range vfstest.Contents(t, path) {
-		files[file] = &fstest.MapFile{Data: []byte(text)}
-	}
-	made[name] = files
+	made[name] = vfstest.Contents(t, path)
 }
 
 func writeVictim(t *testing.T, path string, seed uint64) {

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -117,7 +116,7 @@ func resumesNothing(t *testing.T, store string, args ...string) {
 	}
 }
 
-// Ratings and files of stores of them, with which many tests begin: []byte and fstest.MapFS, by synth.Ratings.
+// Ratings and files of stores of them, with which many tests begin: []byte and vfstest.Contents, by synth.Ratings.
 var madeRatings, madeStores sync.Map
 
 // ratings writes a generated ratings file and returns its name.
@@ -145,15 +144,11 @@ func ingested(t *testing.T, g synth.Ratings) string {
 	t.Helper()
 	store := filepath.Join(t.TempDir(), "m.csr")
 	if made, ok := madeStores.Load(g); ok {
-		must.Do(t, os.CopyFS(store, made.(fstest.MapFS)))
+		vfstest.Restore(t, store, made.(map[string]string))
 		return store
 	}
 	succeeds(t, "ingest", "-q", ratings(t, g), "-o", store)
-	files := fstest.MapFS{}
-	for name, text := range vfstest.Contents(t, store) {
-		files[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	madeStores.Store(g, files)
+	madeStores.Store(g, vfstest.Contents(t, store))
 	return store
 }
 

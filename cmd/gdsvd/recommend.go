@@ -336,9 +336,7 @@ func (a *app) rankings(what, of string, names, others *factor.Names, all func(ta
 		})
 	}
 	if a.json {
-		return a.stdout.PrintList("rankings", func(item func(any) error) error {
-			return each(func(r ranking) error { return item(r) })
-		})
+		return ui.PrintList(a.stdout, "rankings", each)
 	}
 	to := bufio.NewWriter(a.stdout)
 	out, n := show.NewPrinter(to), 0

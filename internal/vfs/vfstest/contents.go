@@ -16,3 +16,12 @@ func Contents(t must.TB, dir string) map[string]string {
 	}
 	return files
 }
+
+// Restore makes a directory of what Contents tells of one.
+func Restore(t must.TB, dir string, files map[string]string) {
+	t.Helper()
+	must.Do(t, os.MkdirAll(dir, 0o777))
+	for name, text := range files {
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+	}
+}

@@ -73,7 +73,7 @@ func TestPrintList(t *testing.T) {
 		var whole, list strings.Builder
 		err := (&Output{W: &whole, Width: 10}).PrintJSON(all)
 		out := Output{W: &list, Width: 10}
-		failed := out.PrintList("words", each)
+		failed := PrintList(&out, "words", each)
 		if n == 3 {
 			whole.Reset()
 		}

@@ -78,6 +78,8 @@ func (r *Output) write(b []byte) (n int, err error) {
 // takes another meaning, not when one comes (docs/json.md).
 const Schema = "gdsvd/1"
 
+const opening = "{\n  \"schema\": \"" + Schema + "\",\n"
+
 // PrintJSON writes a result, an object, with its schema.
 func (r *Output) PrintJSON(v any) error {
 	text, err := indented(v, "")
@@ -85,7 +87,7 @@ func (r *Output) PrintJSON(v any) error {
 		return err
 	}
 	if fields, ok := bytes.CutPrefix(text, []byte("{\n")); ok {
-		text = append([]byte("{\n  \"schema\": \""+Schema+"\",\n"), fields...)
+		text = append([]byte(opening), fields...)
 	}
 	_, err = r.write(append(text, '\n'))
 	return err
@@ -107,13 +109,13 @@ type raw struct{ r *Output }
 
 func (w raw) Write(b []byte) (n int, err error) { return w.r.write(b) }
 
-// PrintList writes what PrintJSON does of an object whose only field is a list, with the items that all hands over one by one. Of a short
+// PrintList writes to r what PrintJSON does of an object whose only field is a list, with the items that all hands over one by one. Of a short
 // list nothing is written unless all ends well.
-func (r *Output) PrintList(name string, all func(item func(v any) error) error) error {
+func PrintList[T any](r *Output, name string, all func(item func(T) error) error) error {
 	w := bufio.NewWriterSize(r.Raw(), 1<<16)
-	_, _ = fmt.Fprintf(w, "{\n  \"schema\": %q,\n  %q: [", Schema, name) // w keeps its first error
+	_, _ = fmt.Fprintf(w, "%s  %q: [", opening, name) // w keeps its first error
 	before, end := "\n    ", "]\n}\n"
-	err := all(func(v any) error {
+	err := all(func(v T) error {
 		text, err := indented(v, "    ")
 		if err != nil {
 			return err
