@@ -3,6 +3,9 @@ package solver_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"testing"
+
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
@@ -10,8 +13,6 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/block"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/power"
-	"math/rand/v2"
-	"testing"
 )
 
 // Wherever the vectors lie, runs of every kind have the same bits, do not use

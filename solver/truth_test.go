@@ -93,7 +93,7 @@ func TestResidualIsMeasured(t *testing.T) {
 			}
 		}
 	}
-	if least := 4 * int(seeds); above < least || below < least {
+	if least := 100 * int(seeds) / 24; above < least || below < least {
 		t.Errorf("%d residuals above their floor and %d below: the test does not test", above, below)
 	}
 }
