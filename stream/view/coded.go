@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/csr"
 )
@@ -31,12 +32,13 @@ func codesOf(table *[256]float64) (used int) {
 
 // expand sets val to what ops make of the coded values of a block, of which used are in its table, or, with step, to a table of
 // each row: one with fewer entries than that has their values, and other codes.
-func expand(ops []op, n, used int, b *csr.Block, val []float64, step int) {
+func expand(ops []op, n, used int, b *csr.Block, val []float64, step int, known *sumTables) {
 	shared := 0 // leading ops that rows have tables for
 	for shared < len(ops) && ops[shared].ofRow() {
 		shared++
 	}
 	sparse := used > 16 && shared == len(ops) // of a larger table only what the row has is computed
+	counts := sparse && areCounts(ops, b.Table[:used])
 	var table, logs [256]float64
 	if shared == 0 && ops[0].kind == ppmi { // of the block, not of each row
 		for k, v := range b.Table[:used] {
@@ -63,14 +65,21 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64, step int) {
 			code = b.Code[lo:hi]
 		}
 		top := used // of the codes of the row
-		if sparse && code != nil {
+		switch {
+		case counts && code != nil:
+			clear(table[:used])
+			known.ofCounts(ops, &table, b.Table, code)
+			top = 0
+		case sparse && code != nil:
 			clear(table[:used])
 			top = some(&table, b.Table, code)
-		} else {
+		default:
 			copy(table[:used], b.Table[:used]) // the others are 0
 		}
 		for k := range ops[:shared] {
-			ops[k].ofTable(table[:top], &table, code, int(hi-lo), n)
+			if top > 0 {
+				ops[k].ofTable(table[:top], &table, code, int(hi-lo), n)
+			}
 		}
 		if shared > 0 && shared < len(ops) && ops[shared].kind == ppmi {
 			for k, v := range table[:used] {
@@ -103,6 +112,68 @@ func some(to, from *[256]float64, code []uint8) (top int) {
 		}
 	}
 	return top
+}
+
+// rowTable is what ops make of the first counts of a row that they multiply with d.
+type rowTable struct {
+	d  float64
+	to [16]float64
+}
+
+// sumTables are those of rows of counts by their sum, which is often that of other rows. Workers share them.
+type sumTables [2048]atomic.Pointer[rowTable]
+
+// areCounts tells whether values are integers from 0 on, those below 16 their own codes, and ops divide by their sum before
+// they look at each by itself.
+func areCounts(ops []op, values []float64) bool {
+	for k, v := range values {
+		if v != float64(uint32(v)) || k < len(rowTable{}.to) && v != float64(k) {
+			return false
+		}
+	}
+	return ops[0].kind == rowFactor && ops[0].stat == total && !slices.ContainsFunc(ops[1:], func(o op) bool { return o.kind != mapValues && o.kind != times })
+}
+
+// ofCounts sets table, which is clear, to what ops make of the counts that codes stand for.
+func (known *sumTables) ofCounts(ops []op, table, counts *[256]float64, code []uint8) {
+	const few, large, pairs = len(rowTable{}.to), 0xf0f0f0f0f0f0f0f0, 0x00ff00ff00ff00ff
+	sum, top := uint64(0), few
+	one := func(c uint8) {
+		sum += uint64(counts[c])
+		if int(c) >= few {
+			table[c], top = counts[c], max(top, int(c)+1)
+		}
+	}
+	for ; len(code) >= 8; code = code[8:] {
+		x := binary.LittleEndian.Uint64(code)
+		if x&large == 0 {
+			sum += (x&pairs + x>>8&pairs) * 0x0001000100010001 >> 48
+			continue
+		}
+		for _, c := range code[:8] {
+			one(c)
+		}
+	}
+	for _, c := range code {
+		one(c)
+	}
+	d := op{kind: times, c: ops[0].factor(float64(sum))}
+	all := func(used []float64) {
+		d.ofTable(used, nil, nil, 0, 0)
+		for k := range ops[1:] {
+			ops[1+k].ofTable(used, nil, nil, 0, 0)
+		}
+	}
+	at := &known[sum%uint64(len(known))]
+	row := at.Load()
+	if row == nil || row.d != d.c {
+		row = &rowTable{d: d.c}
+		copy(row.to[:], counts[:])
+		all(row.to[:])
+		at.Store(row)
+	}
+	all(table[few:top])
+	copy(table[:], row.to[:])
 }
 
 // lookUp sets val to the values that codes stand for; all are the first without codes.

@@ -51,6 +51,7 @@ type View struct {
 	measured bool
 	table    atomic.Pointer[mapping]
 	rows     sync.Pool // of *lane
+	known    sumTables
 }
 
 var _ stream.Sided = (*View)(nil)
@@ -284,7 +285,7 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 	}
 	n, step := v.made(int64(dst.Rows()), int64(dst.NNZ()), used)
 	val := resized(dst.Val, int(n))
-	expand(ops, int(v.src.Cols()), used, dst, val, step)
+	expand(ops, int(v.src.Cols()), used, dst, val, step, &v.known)
 	dst.Val, dst.Table, dst.Step = val, nil, step
 	if step == 0 {
 		dst.Code = dst.Code[:0]
