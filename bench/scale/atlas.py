@@ -109,7 +109,7 @@ def run(o):
                 "| store | cells | entries | GB | choice | passes | seconds | processor seconds | resident MiB | largest residual |\n|" + "---|" * 10 + "\n")
         for r in rows:
             a = r["result"]
-            f.write(f"| {os.path.basename(r['store'])} | {a['rows']:,} | {a['nnz']:,} | {r['bytes'] / 1e9:.2f} | `{' '.join(a['choice']['flags'])}` | {a['passes']} "
+            f.write(f"| {os.path.basename(r['store'])} | {a['rows']:,} | {a['nnz']:,} | {r['bytes'] / 1e9:.2f} | `{' '.join(a.get('choice', {}).get('flags', [r['flags']]))}` | {a['passes']} "
                     f"| {r['seconds']:.0f} | {r['processor_seconds']:.0f} | {r['resident'] / 2**20:.0f} | {max(a['residual']):.1e} |\n")
 
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/gdsvd/gdsvd/csr"
 )
 
@@ -32,7 +34,7 @@ func codesOf(table *[256]float64) (used int) {
 
 // expand sets val to what ops make of the coded values of a block, of which used are in its table, or, with step, to a table of
 // each row: one with fewer entries than that has their values, and other codes.
-func expand(ops []op, n, used int, b *csr.Block, val []float64, step int, known *sumTables) {
+func expand(ops []op, n, used int, b *csr.Block, val []float64, step int, known *countTables) {
 	shared := 0 // leading ops that rows have tables for
 	for shared < len(ops) && ops[shared].ofRow() {
 		shared++
@@ -64,20 +66,18 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64, step int, known 
 		if len(b.Code) > 0 {
 			code = b.Code[lo:hi]
 		}
-		top := used // of the codes of the row
-		switch {
-		case counts && code != nil:
+		if counts && code != nil {
 			clear(table[:used])
 			known.ofCounts(ops, &table, b.Table, code)
-			top = 0
-		case sparse && code != nil:
-			clear(table[:used])
-			top = some(&table, b.Table, code)
-		default:
-			copy(table[:used], b.Table[:used]) // the others are 0
-		}
-		for k := range ops[:shared] {
-			if top > 0 {
+		} else {
+			top := used // of the codes of the row
+			if sparse && code != nil {
+				clear(table[:used])
+				top = some(&table, b.Table, code)
+			} else {
+				copy(table[:used], b.Table[:used]) // the others are 0
+			}
+			for k := range ops[:shared] {
 				ops[k].ofTable(table[:top], &table, code, int(hi-lo), n)
 			}
 		}
@@ -114,66 +114,64 @@ func some(to, from *[256]float64, code []uint8) (top int) {
 	return top
 }
 
-// rowTable is what ops make of the first counts of a row that they multiply with d.
-type rowTable struct {
-	d  float64
-	to [16]float64
+// countTable is what ops make of the first counts of a row, from least on, which they multiply with d.
+type countTable struct {
+	least, d float64
+	to       [32]float64
 }
 
-// sumTables are those of rows of counts by their sum, which is often that of other rows. Workers share them.
-type sumTables [2048]atomic.Pointer[rowTable]
+// countTables are those of rows of counts by the row's sum, which others often have, too. Workers share them.
+type countTables [2048]atomic.Pointer[countTable]
 
-// areCounts tells whether values are integers from 0 on, those below 16 their own codes, and ops divide by their sum before
-// they look at each by itself.
+// areCounts tells whether values are integers not below 0, of which the first follow one another, and the ops multiply a row with
+// what follows from its sum, and look at each value by itself.
 func areCounts(ops []op, values []float64) bool {
 	for k, v := range values {
-		if v != float64(uint32(v)) || k < len(rowTable{}.to) && v != float64(k) {
+		if v != float64(uint32(v)) || k < len(countTable{}.to) && v != values[0]+float64(k) {
 			return false
 		}
 	}
 	return ops[0].kind == rowFactor && ops[0].stat == total && !slices.ContainsFunc(ops[1:], func(o op) bool { return o.kind != mapValues && o.kind != times })
 }
 
-// ofCounts sets table, which is clear, to what ops make of the counts that codes stand for.
-func (known *sumTables) ofCounts(ops []op, table, counts *[256]float64, code []uint8) {
-	const few, large, pairs = len(rowTable{}.to), 0xf0f0f0f0f0f0f0f0, 0x00ff00ff00ff00ff
-	sum, top := uint64(0), few
-	one := func(c uint8) {
-		sum += uint64(counts[c])
-		if int(c) >= few {
-			table[c], top = counts[c], max(top, int(c)+1)
+// ofCounts sets table, which is 0, to what ops make of the counts that codes stand for.
+func (known *countTables) ofCounts(ops []op, table, counts *[256]float64, code []uint8) {
+	const few, large, pairs, ones = len(countTable{}.to), 0xe0e0e0e0e0e0e0e0, 0x00ff00ff00ff00ff, 0x0001000100010001
+	least, sum, top := uint64(counts[0]), uint64(0), few
+	for len(code) > 0 {
+		some := code[:min(8, len(code))]
+		code = code[len(some):]
+		if len(some) == 8 {
+			if x := binary.LittleEndian.Uint64(some); x&large == 0 {
+				sum += 8*least + (x&pairs+x>>8&pairs)*ones>>48
+				continue
+			}
+		}
+		for _, c := range some {
+			sum += uint64(counts[c])
+			if int(c) >= few {
+				table[c], top = counts[c], max(top, int(c)+1)
+			}
 		}
 	}
-	for ; len(code) >= 8; code = code[8:] {
-		x := binary.LittleEndian.Uint64(code)
-		if x&large == 0 {
-			sum += (x&pairs + x>>8&pairs) * 0x0001000100010001 >> 48
-			continue
-		}
-		for _, c := range code[:8] {
-			one(c)
-		}
-	}
-	for _, c := range code {
-		one(c)
-	}
-	d := op{kind: times, c: ops[0].factor(float64(sum))}
-	all := func(used []float64) {
-		d.ofTable(used, nil, nil, 0, 0)
+	d := ops[0].factor(float64(sum))
+	through := func(values []float64) {
+		floats.Scale(d, values)
 		for k := range ops[1:] {
-			ops[1+k].ofTable(used, nil, nil, 0, 0)
+			ops[1+k].ofTable(values, nil, nil, 0, 0)
 		}
 	}
 	at := &known[sum%uint64(len(known))]
-	row := at.Load()
-	if row == nil || row.d != d.c {
-		row = &rowTable{d: d.c}
-		copy(row.to[:], counts[:])
-		all(row.to[:])
-		at.Store(row)
+	first := at.Load()
+	if first == nil || first.d != d || first.least != counts[0] {
+		first = &countTable{least: counts[0], d: d, to: [few]float64(counts[:])}
+		through(first.to[:])
+		at.Store(first)
 	}
-	all(table[few:top])
-	copy(table[:], row.to[:])
+	if top > few {
+		through(table[few:top])
+	}
+	copy(table[:], first.to[:])
 }
 
 // lookUp sets val to the values that codes stand for; all are the first without codes.

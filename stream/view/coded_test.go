@@ -1,9 +1,14 @@
 package view
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // What a row has of a table is what one code after the other has, with codes from 64 on and without.
@@ -26,6 +31,59 @@ func TestSome(t *testing.T) {
 		top := some(&got, &from, code)
 		if got != want || len(code) > 0 && top != 1+int(slices.Max(code)) || len(code) == 0 && top != 0 {
 			t.Fatalf("%v: %v up to %d, want %v", code, got, top, want)
+		}
+	}
+}
+
+// Rows of counts have the tables that other rows have, bit by bit: of sums that many have, that fall on the same place, and of large counts.
+func TestOfCounts(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	var counts, fromOne [256]float64
+	for i := range counts {
+		counts[i] = float64(i)
+		if i >= 64 {
+			counts[i] = float64(64 + r.IntN(1<<20))
+		}
+		fromOne[i] = float64(1 + i)
+	}
+	store := stored(t, mat.NewDense(2, 2, []float64{1, 2, 3, 4}), false)
+	planned := func(text string) *View { return Plan(store, must.Get(Parse(text))(t), false) }
+	v := planned("normalize=rows,total:10000 · log1p · multiply=3 · sqrt")
+	if !areCounts(v.ops, counts[:]) || !areCounts(v.ops, fromOne[:]) {
+		t.Fatal("not the case to test")
+	}
+	var known countTables
+	for range 5000 {
+		code := make([]uint8, 1+r.IntN(80))
+		most := 1 + []int{2, 15, 16, 40, 64, 255}[r.IntN(6)]
+		for i := range code {
+			code[i] = uint8(r.IntN(1 + r.IntN(most)))
+		}
+		var got, want [256]float64
+		counts := []*[256]float64{&counts, &fromOne}[r.IntN(2)]
+		known.ofCounts(v.ops, &got, counts, code)
+		top := some(&want, counts, code)
+		for k := range v.ops {
+			v.ops[k].ofTable(want[:top], &want, code, len(code), 0)
+		}
+		for _, c := range code {
+			if got[c] != want[c] {
+				t.Fatalf("%v: %g of count %g, want %g", code, got[c], counts[c], want[c])
+			}
+		}
+	}
+	for _, change := range []func(*[256]float64){
+		func(x *[256]float64) { x[3] = 3.5 }, func(x *[256]float64) { x[80] = 0.25 }, func(x *[256]float64) { x[81] = -1 },
+		func(x *[256]float64) { x[82] = math.Inf(1) }, func(x *[256]float64) { x[2] = 1 }, func(x *[256]float64) { x[83] = math.NaN() }, func(x *[256]float64) { x[84] = 0x1p40 },
+	} {
+		other := counts
+		if change(&other); areCounts(v.ops, other[:]) {
+			t.Errorf("%v are counts", other)
+		}
+	}
+	for _, text := range []string{"normalize=rows,l2 · sqrt", "log1p", "normalize=rows,total:10 · bm25", "log1p · normalize=rows,total:10"} {
+		if areCounts(planned(text).ops, counts[:]) {
+			t.Errorf("%s sees counts by their sum", text)
 		}
 	}
 }

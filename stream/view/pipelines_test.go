@@ -386,28 +386,40 @@ func TestCodedStores(t *testing.T) {
 	}
 }
 
-// Values that depend on the row alone are tables of rows, where that takes less, in passes of several tasks a block.
+// Values that depend on the row alone are tables of rows, where that takes less, in passes of several tasks a block. Those of counts
+// are kept by their sum.
 func TestTablesOfRows(t *testing.T) {
-	r := rand.New(rand.NewPCG(8, 9))
-	a := mat.NewDense(300, 2000, nil)
-	a.Apply(func(i, _ int, _ float64) float64 {
-		if i%50 == 3 || r.IntN(5) > 0 {
-			return 0
+	for text, values := range map[string]int{"normalize=rows,l2 · sqrt · center=both": 4, "normalize=rows,total:100 · log1p · center=both": 20} {
+		r := rand.New(rand.NewPCG(8, 9))
+		a := mat.NewDense(300, 2000, nil)
+		a.Apply(func(i, _ int, _ float64) float64 {
+			if i%50 == 3 || r.IntN(5) > 0 {
+				return 0
+			}
+			return float64(1 + r.IntN(values))
+		}, a)
+		a.Set(3, 0, 4) // fewer entries than there are values
+		a.Set(3, 1, 2)
+		store := stored(t, a, false)
+		v, m := matrixOf(t, store, text, stream.Options{Width: 300})
+		if e := relative(dense(t, m, false), reference(v.pipeline, a)); !(e < 1e-12) {
+			t.Errorf("%s: off by %g", text, e)
 		}
-		return float64(1 + r.IntN(4))
-	}, a)
-	a.Set(3, 0, 4) // fewer entries than there are values
-	a.Set(3, 1, 2)
-	store := stored(t, a, false)
-	v, m := matrixOf(t, store, "normalize=rows,l2 · sqrt · center=both", stream.Options{Width: 300})
-	if e := relative(dense(t, m, false), reference(v.pipeline, a)); !(e < 1e-12) {
-		t.Errorf("off by %g", e)
-	}
-	b, size := v.Scratch(), store.Block(0)
-	must.Do(t, v.DecodeBlock(0, b))
-	more := v.DecodedSize(int64(size.Rows), int64(size.NNZ)) - store.DecodedSize(int64(size.Rows), int64(size.NNZ))
-	if b.Step == 0 || 8*len(b.Val) > int(more) || more > int64(size.NNZ) {
-		t.Errorf("%d numbers, %d bytes more for %d entries", len(b.Val), more, size.NNZ)
+		b, size := v.Scratch(), store.Block(0)
+		must.Do(t, v.DecodeBlock(0, b))
+		more := v.DecodedSize(int64(size.Rows), int64(size.NNZ)) - store.DecodedSize(int64(size.Rows), int64(size.NNZ))
+		if b.Step == 0 || 8*len(b.Val) > int(more) || more > int64(size.NNZ) {
+			t.Errorf("%s: %d numbers, %d bytes more for %d entries", text, len(b.Val), more, size.NNZ)
+		}
+		kept := 0
+		for i := range v.known {
+			if v.known[i].Load() != nil {
+				kept++
+			}
+		}
+		if kept > 0 != (values > 16) {
+			t.Errorf("%s: tables of %d sums", text, kept)
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ type View struct {
 	measured bool
 	table    atomic.Pointer[mapping]
 	rows     sync.Pool // of *lane
-	known    sumTables
+	known    countTables
 }
 
 var _ stream.Sided = (*View)(nil)
@@ -134,6 +134,9 @@ func (v *View) bytes() (b int64) {
 		if k := v.ops[i].kind; k == colFactor || k == rowOffset {
 			b += n // of E, or Q
 		}
+	}
+	if v.byRow && v.used > 16 {
+		b += (8 + 288) * int64(len(v.known)) // a pointer, and a table as it is allocated
 	}
 	return b + int64(v.rank)*2*n
 }
