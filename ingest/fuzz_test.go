@@ -32,7 +32,7 @@ func FuzzMovieLens(f *testing.F) {
 
 // FuzzDelimited is FuzzMovieLens for a separator of one byte and other columns, without quotes.
 func FuzzDelimited(f *testing.F) {
-	for _, s := range []string{"3,1,2\n", "1.5,u,i,x\n2,v,,y\n", ",,\n", "1,2\n", "1,2,3,\n4,5,6\n", " 1 ,\t2, 3 \r\n"} {
+	for _, s := range []string{"3,1,2\n", "1.5,u,i,x\n2,v,,y\n", ",,\n", "1,2\n", "1,2,3,\n4,5,6\n", " 1 ,\t2, 3 \r\n", "#\t", "# \n1,2,3\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, src string) {

@@ -26,7 +26,7 @@ func naiveLines(text, sep string, columns []int) (entries []triple, bad int) {
 		if strings.Trim(l, " \t") == "" {
 			continue
 		}
-		if fields == 0 && (strings.HasPrefix(l, "#") || strings.HasPrefix(l, "%")) && (len(l) == 1 || l[1] == ' ' || l[1] == '\t') {
+		if fields == 0 && (strings.HasPrefix(l, "#") || strings.HasPrefix(l, "%")) && (len(l) == 1 || l[1] == ' ') {
 			continue
 		}
 		f := strings.Split(l, sep)
