@@ -106,10 +106,10 @@ def run(o):
         json.dump(rows, f, indent=1)
     with open(o.out + ".md", "w") as f:
         f.write(f"{o.k} components of {VIEW}, {o.processors} processors, within {o.limit / 2**30:.3g} GiB, page cache included\n\n"
-                "| store | cells | entries | GB | choice | passes | seconds | processor seconds | resident MiB | largest residual |\n|" + "---|" * 10 + "\n")
+                "| store | cells | entries | GB | method | passes | seconds | processor seconds | resident MiB | largest residual |\n|" + "---|" * 10 + "\n")
         for r in rows:
             a = r["result"]
-            f.write(f"| {os.path.basename(r['store'])} | {a['rows']:,} | {a['nnz']:,} | {r['bytes'] / 1e9:.2f} | `{' '.join(a.get('choice', {}).get('flags', [r['flags']]))}` | {a['passes']} "
+            f.write(f"| {os.path.basename(r['store'])} | {a['rows']:,} | {a['nnz']:,} | {r['bytes'] / 1e9:.2f} | `{' '.join(a['choice']['flags']) if 'choice' in a else o.flags}` | {a['passes']} "
                     f"| {r['seconds']:.0f} | {r['processor_seconds']:.0f} | {r['resident'] / 2**20:.0f} | {max(a['residual']):.1e} |\n")
 
 

@@ -66,20 +66,20 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64, step int, known 
 		if len(b.Code) > 0 {
 			code = b.Code[lo:hi]
 		}
-		if counts && code != nil {
+		top, first := used, ops[:shared] // of the codes of the row; what its table is yet to go through
+		switch {
+		case !sparse || code == nil:
+			copy(table[:used], b.Table[:used]) // the others are 0
+		case counts:
 			clear(table[:used])
 			known.ofCounts(ops, &table, b.Table, code)
-		} else {
-			top := used // of the codes of the row
-			if sparse && code != nil {
-				clear(table[:used])
-				top = some(&table, b.Table, code)
-			} else {
-				copy(table[:used], b.Table[:used]) // the others are 0
-			}
-			for k := range ops[:shared] {
-				ops[k].ofTable(table[:top], &table, code, int(hi-lo), n)
-			}
+			first = nil
+		default:
+			clear(table[:used])
+			top = some(&table, b.Table, code)
+		}
+		for k := range first {
+			first[k].ofTable(table[:top], &table, code, int(hi-lo), n)
 		}
 		if shared > 0 && shared < len(ops) && ops[shared].kind == ppmi {
 			for k, v := range table[:used] {
@@ -117,7 +117,7 @@ func some(to, from *[256]float64, code []uint8) (top int) {
 // countTable is what ops make of the first counts of a row, from least on, which they multiply with d.
 type countTable struct {
 	least, d float64
-	to       [32]float64
+	to       [16]float64
 }
 
 // countTables are those of rows of counts by the row's sum, which others often have, too. Workers share them.
@@ -136,7 +136,8 @@ func areCounts(ops []op, values []float64) bool {
 
 // ofCounts sets table, which is 0, to what ops make of the counts that codes stand for.
 func (known *countTables) ofCounts(ops []op, table, counts *[256]float64, code []uint8) {
-	const few, large, pairs, ones = len(countTable{}.to), 0xe0e0e0e0e0e0e0e0, 0x00ff00ff00ff00ff, 0x0001000100010001
+	const few, pairs, ones = len(countTable{}.to), 0x00ff00ff00ff00ff, 0x0001000100010001
+	const large = uint64(256-few) * 0x0101010101010101 // bits of codes from few on, a power of two
 	least, sum, top := uint64(counts[0]), uint64(0), few
 	for len(code) > 0 {
 		some := code[:min(8, len(code))]

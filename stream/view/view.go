@@ -136,7 +136,7 @@ func (v *View) bytes() (b int64) {
 		}
 	}
 	if v.byRow && v.used > 16 {
-		b += (8 + 288) * int64(len(v.known)) // a pointer, and a table as it is allocated
+		b += (8 + 144) * int64(len(v.known)) // a pointer and a table
 	}
 	return b + int64(v.rank)*2*n
 }
