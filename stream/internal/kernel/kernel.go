@@ -104,10 +104,48 @@ func (b Rows) chunkEnd(r int) int {
 	return e
 }
 
-// products are the rows of w of one panel and one chunk.
-type products [chunkRows * MaxPanel]float64
+// A bench is what the products of one panel and one chunk take: the rows of w, and
+// where a stripe begins and ends in each row.
+type bench struct {
+	w        [chunkRows * MaxPanel]float64
+	from, to [chunkRows]uint32
+}
 
-var scratch = sync.Pool{New: func() any { return new(products) }}
+var benches = sync.Pool{New: func() any { return new(bench) }}
+
+// add adds the products of the entries lo[r] … hi[r]−1 of a chunk of b, whose first row is first, with the
+// rows of w to the panel p of y, in stripes of columns.
+func (s *bench) add(y, w []float64, p panel, lo, hi []uint32, b Rows, first int) {
+	from, to := s.from[:len(lo)], s.to[:len(lo)]
+	copy(from, lo)
+	n := p.stripes(lo, hi)
+	for i := 1; i < n; i++ {
+		split(to, from, hi, b, uint32(i*p.n/n))
+		addPanel(p.of(y), w, p.width, from, to, b, first)
+		from, to = to, from
+	}
+	addPanel(p.of(y), w, p.width, from, hi, b, first)
+}
+
+// stripes is the number of stripes of columns in which the entries lo[r] … hi[r]−1 of a chunk are best added to
+// a panel: what a row adds to in one of them is in the first-level cache still when the next row adds
+// to it. That pays where rows are long and most columns of one are columns of the next, too.
+func (p panel) stripes(lo, hi []uint32) int {
+	const (
+		stripeBytes = 20 << 10
+		most        = 4
+		share       = 16 // a row has that part of the columns
+	)
+	entries := 0
+	for r, h := range hi {
+		entries += int(h - lo[r])
+	}
+	mean := entries / len(lo)
+	if mean < p.n/share {
+		return 1
+	}
+	return max(1, min(most, (8*p.width*mean+stripeBytes-1)/stripeBytes))
+}
 
 // Gram adds Σ_r a_r (a_rᵀ X) to y. Each row is read once and used twice.
 func Gram(y, x []float64, l int, b Rows) { GramThrough(y, x, l, b, nil) }
@@ -126,18 +164,18 @@ func GramThrough(y, x []float64, l int, b Rows, f func(Chunk)) {
 	if len(y) != len(x) {
 		panic("kernel: x and y differ in size")
 	}
-	buf := scratch.Get().(*products)
-	defer scratch.Put(buf)
+	s := benches.Get().(*bench)
+	defer benches.Put(s)
 	for p := range panels(l, len(x)) {
 		for r := 0; r < b.Len(); {
 			e := b.chunkEnd(r)
-			w := buf[:(e-r)*p.width]
+			w := s.w[:(e-r)*p.width]
 			lo, hi := b.Ptr[r:e], b.Ptr[r+1:e+1]
 			mulPanel(w, p.of(x), p.width, lo, hi, b, r)
 			if f != nil {
 				f(Chunk{W: w, Row: r, First: p.first, Cols: p.cols, Width: p.width})
 			}
-			addPanel(p.of(y), w, p.width, lo, hi, b, r)
+			s.add(y, w, p, lo, hi, b, r)
 			r = e
 		}
 	}
@@ -147,12 +185,12 @@ func GramThrough(y, x []float64, l int, b Rows, f func(Chunk)) {
 func Mul(w, x []float64, l int, b Rows) {
 	b.check()
 	b.checkProducts(w, l)
-	buf := scratch.Get().(*products)
-	defer scratch.Put(buf)
+	s := benches.Get().(*bench)
+	defer benches.Put(s)
 	for p := range panels(l, len(x)) {
 		for r := 0; r < b.Len(); {
 			e := b.chunkEnd(r)
-			into := buf[:(e-r)*p.width]
+			into := s.w[:(e-r)*p.width]
 			if p.width == l {
 				into = w[r*l : e*l]
 			}
@@ -172,31 +210,25 @@ func MulTransAdd(y, w []float64, l int, b Rows) {
 
 // Split sets hi[r], for each row, to the first of its entries from lo[r] on
 // whose column is not below end.
-func Split(hi, lo []uint32, b Rows, end uint32) {
+func Split(hi, lo []uint32, b Rows, end uint32) { split(hi, lo, b.Ptr[1:], b, end) }
+
+// split is Split for the entries lo[r] … stop[r]−1 of rows of b.
+func split(hi, lo, stop []uint32, b Rows, end uint32) {
 	if len(b.Col16) > 0 {
-		split(hi, lo, b.Ptr, b.Col16, end)
+		splitColumns(hi, lo, stop, b.Col16, end)
 	} else {
-		split(hi, lo, b.Ptr, b.Col, end)
+		splitColumns(hi, lo, stop, b.Col, end)
 	}
 }
 
-func split[C column](hi, lo, ptr []uint32, col []C, end uint32) {
+func splitColumns[C column](hi, lo, stop []uint32, col []C, end uint32) {
 	for r := range lo {
-		row := col[lo[r]:ptr[r+1]]
+		row := col[lo[r]:stop[r]]
 		below := 0
-		for len(row) > 8 { // halves without guessing which
-			half := len(row) / 2
-			skip := 0
-			if uint32(row[half-1]) < end {
-				skip = half
-			}
-			below += skip
-			row = row[skip : skip+len(row)-half]
-		}
-		for _, c := range row {
-			if uint32(c) < end {
-				below++
-			}
+		for n := len(row); n > 0; { // halves without a branch, which would be guessed wrong
+			half := (n + 1) / 2
+			below += half & int((int64(row[below+half-1])-int64(end))>>63)
+			n -= half
 		}
 		hi[r] = lo[r] + uint32(below)
 	}
@@ -208,17 +240,17 @@ func split[C column](hi, lo, ptr []uint32, col []C, end uint32) {
 func MulTransAddSome(y, w []float64, l int, b Rows, lo, hi []uint32) {
 	b.check()
 	b.checkProducts(w, l)
-	buf := scratch.Get().(*products)
-	defer scratch.Put(buf)
+	s := benches.Get().(*bench)
+	defer benches.Put(s)
 	for p := range panels(l, len(y)) {
 		for r := 0; r < b.Len(); {
 			e := b.chunkEnd(r)
 			from := w[r*l : e*l]
 			if p.width != l {
-				from = buf[:(e-r)*p.width]
+				from = s.w[:(e-r)*p.width]
 				p.gather(from, w[r*l:e*l], l)
 			}
-			addPanel(p.of(y), from, p.width, lo[r:e], hi[r:e], b, r)
+			s.add(y, from, p, lo[r:e], hi[r:e], b, r)
 			r = e
 		}
 	}

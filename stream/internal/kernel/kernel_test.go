@@ -511,10 +511,23 @@ func BenchmarkGram(b *testing.B) {
 // A column has the same bits in a block of any number of columns: passes may take as many in a read
 // as there is memory for.
 func TestColumnsOfABlock(t *testing.T) {
-	lengths := slices.Repeat([]int{0, 5, 40, 1, 17, 100, 3, 2}, 10)
+	const l = 39
+	short := newProblem(5, slices.Repeat([]int{0, 5, 40, 1, 17, 100, 3, 2}, 10), 100, l)
+	long := newProblem(6, slices.Repeat([]int{700, 650, 1, 330, 0}, 4), 700, l)
+	for p := range panels(l, long.n*Width(l)) {
+		narrow := panel{n: p.n, width: 1}
+		one, some := narrow.stripes(long.rows.Ptr[:long.m], long.rows.Ptr[1:]), p.stripes(long.rows.Ptr[:long.m], long.rows.Ptr[1:])
+		if one != 1 || p.width == MaxPanel && some < 2 {
+			t.Fatalf("%d stripes of a column, %d of a panel of %d", one, some, p.width)
+		}
+	}
+	for _, p := range []problem{short, long} {
+		testColumns(t, p, l)
+	}
+}
+
+func testColumns(t *testing.T, p problem, l int) {
 	eachLevel(t, func(t *testing.T) {
-		const l = 39
-		p := newProblem(5, lengths, 100, l)
 		for name, form := range inForms(p.rows, &p.table) {
 			whole := p.runOn(t, form, false)
 			for _, cut := range [][2]int{{0, 1}, {0, 16}, {1, 3}, {3, 7}, {7, 15}, {15, 31}, {16, 35}, {31, 39}, {38, 39}} {
