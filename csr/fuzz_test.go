@@ -40,7 +40,7 @@ type memMapping []byte
 
 func (m memMapping) Size() int64                           { return int64(len(m)) }
 func (m memMapping) Advise(vfs.Advice, int64, int64) error { return nil }
-func (m memMapping) Cached(int64) (bool, error)            { return false, errors.ErrUnsupported }
+func (m memMapping) Cached(int64, int64) (bool, error)     { return false, errors.ErrUnsupported }
 func (m memMapping) Close() error                          { return nil }
 
 func (m memMapping) Bytes(off, n int64, _ bool) ([]byte, error) { return m[off : off+n], nil }

@@ -54,11 +54,15 @@ type cachedMapping struct {
 	name string
 }
 
-func (m *cachedMapping) Cached(off int64) (bool, error) {
+func (m *cachedMapping) Cached(off, n int64) (bool, error) {
 	m.c.mu.Lock()
 	defer m.c.mu.Unlock()
-	_, cached := m.c.pages[page{m.name, off / cachePage}]
-	return cached, nil
+	for p := off / cachePage; p <= (off+n-1)/cachePage; p++ {
+		if _, cached := m.c.pages[page{m.name, p}]; !cached {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func (m *cachedMapping) Advise(a vfs.Advice, off, n int64) error {

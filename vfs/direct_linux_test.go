@@ -97,7 +97,7 @@ func TestReadDirectPastTheCache(t *testing.T) {
 	defer f.Close()
 	must.Do(t, errors.Join(m.Advise(Random, 0, 1<<20), f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)))
 	cached := func(off int64) bool {
-		c := must.Get(m.Cached(off))(t)
+		c := must.Get(m.Cached(off, 1))(t)
 		return c
 	}
 	if cached(5) {
@@ -109,6 +109,57 @@ func TestReadDirectPastTheCache(t *testing.T) {
 	}
 	if sum := must.Get(m.Bytes(5, 1, true))(t)[0] + b.Bytes()[5]; !cached(5) || cached(1<<20-1) {
 		t.Errorf("a page that was touched is cached: %v, one that was not: %v (%d)", cached(5), cached(1<<20-1), sum)
+	}
+}
+
+// TestBufferEmpty: what is empty takes no memory, and reads again.
+func TestBufferEmpty(t *testing.T) {
+	content, m, b := direct(t, BufferSize)
+	for range 2 {
+		must.Do(t, m.ReadDirect(b, BufferSize, 0))
+		if n, err := b.Wait(); err != nil || !bytes.Equal(b.Bytes()[:n], content) {
+			t.Fatalf("%d bytes, %v", n, err)
+		}
+		page := b.bytes[BufferSize/2:][:1]
+		if !must.Get(cached(page))(t) {
+			t.Error("a page that has been read into is not in memory")
+		}
+		if b.Empty(); must.Get(cached(page))(t) {
+			t.Error("a page of an empty buffer is in memory")
+		}
+	}
+}
+
+// TestCached: bytes are in the cache when all of their pages are.
+func TestCached(t *testing.T) {
+	const size = 5<<20 + 5
+	page := int64(os.Getpagesize())
+	_, m, _ := direct(t, size)
+	f := must.Get(os.Open(m.(*osMapping).name))(t)
+	defer f.Close()
+	for _, missing := range []int64{0, size / 2 / page, size / page} {
+		must.Do(t, errors.Join(m.Advise(Random, 0, size), m.Advise(DontNeed, 0, size), f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)))
+		if must.Get(m.Cached(missing*page, 1))(t) {
+			t.Skip("the page cache does not let go here")
+		}
+		b := must.Get(m.Bytes(0, size, true))(t)
+		sum := byte(0)
+		for p := range size/page + 1 {
+			if p != missing {
+				sum += b[p*page]
+			}
+		}
+		cached := func(from, to int64) bool { return must.Get(m.Cached(from, to-from))(t) }
+		at := missing * page
+		if cached(0, size) || cached(at, min(size, at+page)) || cached(max(0, at-1), at+1) {
+			t.Errorf("page %d is not in the cache, and said to be", missing)
+		}
+		if !cached(0, at) || at+page < size && !cached(at+page, size) {
+			t.Errorf("all but page %d are in the cache, and not said to be", missing)
+		}
+		if sum += b[at]; !cached(0, size) {
+			t.Errorf("all is in the cache, and not said to be (%d)", sum)
+		}
 	}
 }
 

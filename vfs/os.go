@@ -123,15 +123,15 @@ func pages(b []byte, off, n int64, goes bool) ([]byte, error) {
 	return b[start:max(start, end)], nil
 }
 
-func (m *osMapping) Cached(off int64) (bool, error) {
-	if off < 0 || off >= int64(len(m.m)) {
-		return false, fs.ErrInvalid
+func (m *osMapping) Cached(off, n int64) (bool, error) {
+	b, err := pages(m.m, off, n, false)
+	if err != nil {
+		return false, err
 	}
 	if !m.telling {
 		return false, errors.ErrUnsupported
 	}
-	page := int64(os.Getpagesize())
-	return cached(m.m[off/page*page:][:1])
+	return cached(b)
 }
 
 func (m *osMapping) ReadDirect(b *Buffer, size int, off int64) error {

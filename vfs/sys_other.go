@@ -23,6 +23,9 @@ func (b *Buffer) Bytes() []byte { return nil }
 // less than was asked for only at the end of the file.
 func (b *Buffer) Wait() (int, error) { return 0, errors.ErrUnsupported }
 
+// Empty gives the memory back until the next read.
+func (b *Buffer) Empty() {}
+
 // Close gives the memory back.
 func (b *Buffer) Close() error { return nil }
 

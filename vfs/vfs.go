@@ -68,9 +68,9 @@ type Mapping interface {
 	Bytes(off, n int64, around bool) ([]byte, error)
 	// Advise is a hint about the bytes from off to off+n; a no-op where the system has no such call.
 	Advise(a Advice, off, n int64) error
-	// Cached tells whether the page with byte off is in the page cache.
+	// Cached tells whether all bytes from off to off+n are in the page cache.
 	// errors.ErrUnsupported where the system does not tell, or not about this file.
-	Cached(off int64) (bool, error)
+	Cached(off, n int64) (bool, error)
 	// ReadDirect begins to read size bytes from byte off of the file on into b, past the
 	// page cache; see Buffer.Wait. Both are multiples of DirectAlign, size ≤
 	// BufferSize. It fails where system, file system or file do not permit it, or if

@@ -85,12 +85,12 @@ func TestMap(t *testing.T) {
 			t.Errorf("size %d: advice changes bytes", size)
 		}
 		for _, off := range []int64{0, n - 1} {
-			if cached, err := m.Cached(off); n > 0 && !cached && err == nil {
+			if cached, err := m.Cached(off, 1); n > 0 && !cached && err == nil {
 				t.Errorf("size %d: byte %d has just been read, and is not in the cache", size, off)
 			}
 		}
 		for _, off := range []int64{-1, n} {
-			if _, err := m.Cached(off); err == nil {
+			if _, err := m.Cached(off, 1); err == nil {
 				t.Errorf("size %d: byte %d may be in the cache", size, off)
 			}
 		}

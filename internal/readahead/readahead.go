@@ -53,12 +53,14 @@ func (p *Reader) Prefetch(f *File, from, to int, begin, end int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.notice(from)
-	cached, err := f.cached(begin, end)
+	cached, err := f.m.Cached(begin, end-begin) // of what is read together some pages may go before others
 	direct := !cached && err == nil && !p.refused && p.cacheFull() && p.readDirect(sp)
 	// Where the cache is full, what the kernel reads ahead takes the place of what is there.
 	f.readAhead(!cached && !direct)
-	if !direct {
-		p.trim()
+	for _, b := range p.idle {
+		if !direct {
+			b.Empty() // blocks that are mapped take the memory instead
+		}
 	}
 	if cached {
 		return
@@ -110,14 +112,6 @@ func (p *Reader) buffer() (*vfs.Buffer, error) {
 	b := p.idle[n-1]
 	p.idle = p.idle[:n-1]
 	return b, nil
-}
-
-// trim gives an idle buffer back: blocks that are mapped take the memory instead.
-func (p *Reader) trim() {
-	if n := len(p.idle); n > 0 {
-		_ = p.idle[n-1].Close() // nothing can be done about it
-		p.idle = p.idle[:n-1]
-	}
 }
 
 // Bytes returns the bytes of the file of block i from offset on, where the block begins, when
@@ -302,18 +296,6 @@ type cacheWatch struct {
 	passes    int
 }
 
-// cached tells whether bytes from begin to end are in the page cache, going by
-// some of them: what is read together also goes together.
-func (f *File) cached(begin, end int64) (cached bool, err error) {
-	const step = 256 << 10
-	for at := begin; at < end; at += step {
-		if cached, err = f.m.Cached(at); !cached || err != nil {
-			return false, err
-		}
-	}
-	return f.m.Cached(end - 1)
-}
-
 // notice sees when a pass begins. Witnesses say nothing about the blocks of one
 // that does not read them any more.
 func (w *cacheWatch) notice(from int) {
@@ -334,7 +316,7 @@ func (w *cacheWatch) cacheFull() bool {
 			w.asked++
 			sp = w.witnesses[w.asked%len(w.witnesses)]
 		}
-		cached, err := sp.file.m.Cached((sp.begin + sp.end) / 2)
+		cached, err := sp.file.m.Cached((sp.begin+sp.end)/2, 1)
 		w.full = !cached && err == nil
 	}
 	return w.full

@@ -66,7 +66,7 @@ func TestMapping(t *testing.T) {
 	}
 	same(0, 100, false)
 	same(m.Size()-500, 500, false)
-	if _, err := m.Cached(5); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := m.Cached(5, 1); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("a byte that is not here is cached: %v", err)
 	}
 	if left := must.Get(os.ReadDir(dir))(t); len(left) > 0 {

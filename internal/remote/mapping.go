@@ -118,7 +118,7 @@ func (m *mapping) Advise(a vfs.Advice, off, n int64) error {
 }
 
 // Cached is not known: what is not kept is nowhere.
-func (m *mapping) Cached(int64) (bool, error) { return false, errors.ErrUnsupported }
+func (m *mapping) Cached(int64, int64) (bool, error) { return false, errors.ErrUnsupported }
 
 // ReadDirect is not supported: who opens the file by its name finds none.
 func (m *mapping) ReadDirect(*vfs.Buffer, int, int64) error { return errors.ErrUnsupported }
