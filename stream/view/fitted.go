@@ -75,7 +75,7 @@ func (f *Fitted) Line(i int64, at []uint32, val, s []float64) (p [2]float64, err
 	r := row{n: int(f.v.src.Cols()), val: s[:len(val)], d: 1}
 	copy(r.val, val)
 	run(f.v.ops, len(f.v.ops), at, &r)
-	if !allFinite(r.val) || !allFinite(r.p[:]) {
+	if !finite(largest.of(r.val, 0)) || !finite(largest.of(r.p[:], 0)) {
 		copy(s, val)
 		err = blame(f.v, &row{at: i, n: r.n, val: s[:len(val)], d: 1}, f.v.ops, at)
 	}

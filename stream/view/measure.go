@@ -144,7 +144,8 @@ func scaledColumn(x, by []float64) []float64 {
 type lane struct {
 	val []float64
 	p   [][2]float64
-	bad int // a row with a value that is no number, or −1
+	top float64 // the largest magnitude
+	bad int     // a row with a value that is no number, or −1
 
 	numbers []Numbers // of the rows, for a Summary
 }
@@ -193,7 +194,7 @@ func (v *View) scan(ctx context.Context, o stream.Options, from, to, upTo int, r
 func (l *lane) compute(v *View, b *csr.Block, upTo int, record bool) {
 	rows := b.Rows()
 	first, end := b.RowPtr[0], b.RowPtr[rows]
-	l.val, l.p, l.bad = resized(l.val, int(end-first)), resized(l.p, rows), -1
+	l.val, l.p, l.top, l.bad = resized(l.val, int(end-first)), resized(l.p, rows), 0, -1
 	ops, table := v.ops[:upTo], b.Table
 	missing := upTo < len(v.ops) && v.ops[upTo].kind == impute
 	if table != nil {
@@ -207,7 +208,8 @@ func (l *lane) compute(v *View, b *csr.Block, upTo int, record bool) {
 		r := row{at: b.FirstRow + int64(i), n: int(v.src.Cols()), val: l.val[lo-first : hi-first], d: 1, record: record}
 		runBlock(ops, len(ops), b, lo, hi, &r)
 		l.p[i] = r.p
-		if l.bad < 0 && !missing && !allFinite(r.val) {
+		top := largest.of(r.val, 0)
+		if l.top = max(l.top, top); l.bad < 0 && !missing && !finite(top) {
 			l.bad = i
 		}
 	}
@@ -232,14 +234,6 @@ func runBlock(ops []op, values int, b *csr.Block, lo, hi uint32, r *row) {
 	} else {
 		run(ops, values, b.Col[lo:hi], r)
 	}
-}
-
-func allFinite(x []float64) bool {
-	s := 0.0
-	for _, v := range x {
-		s += v - v // 0, or no number
-	}
-	return s == 0
 }
 
 // mappedTable takes the values of a table through ops that change them one by one.

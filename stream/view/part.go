@@ -82,7 +82,7 @@ func (v *View) sum(ctx context.Context, o stream.Options, r read, from, to int) 
 	v.prepare(r.at)
 	s := v.noSums(r, first, end-first)
 	err := v.scan(ctx, o, from, to, r.at, r.records(), room, nil, func(b *csr.Block, l *lane) error {
-		s.add(b, l.val, l.p)
+		s.add(b, l)
 		return nil
 	})
 	return s, err

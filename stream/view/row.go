@@ -107,9 +107,11 @@ func (s stat) of(val []float64, rounding float64) float64 {
 		}
 		x = math.Sqrt(x)
 	case largest:
+		top := uint64(0) // the order of magnitudes is that of their bits, and no number is above all
 		for _, v := range val {
-			x = max(x, math.Abs(v))
+			top = max(top, math.Float64bits(v)<<1)
 		}
+		x = math.Float64frombits(top >> 1)
 	}
 	return x
 }

@@ -56,7 +56,7 @@ func (v *View) Summarise(ctx context.Context, o stream.Options, rows func([]Numb
 			numbersOf(all, l, b.RowPtr, b.Col, int(v.src.Cols()))
 		}
 	}, func(b *csr.Block, l *lane) error {
-		s.add(b, l.val, l.p)
+		s.add(b, l)
 		return rows(l.numbers)
 	})
 	if err != nil {

@@ -157,12 +157,15 @@ func (s *sums) terms(j int) float64 {
 	return x
 }
 
-// add adds rows of a block with the values val and the rows p of P.
-func (s *sums) add(b *csr.Block, val []float64, p [][2]float64) {
+// add adds the rows of a block that are in l.
+func (s *sums) add(b *csr.Block, l *lane) {
+	if s.need.squares || s.need.norm || s.need.stats[length2] {
+		s.top = max(s.top, l.top)
+	}
 	if len(b.Col16) > 0 {
-		addRows(s, b.RowPtr, b.Col16, val, p)
+		addRows(s, b.RowPtr, b.Col16, l.val, l.p)
 	} else {
-		addRows(s, b.RowPtr, b.Col, val, p)
+		addRows(s, b.RowPtr, b.Col, l.val, l.p)
 	}
 }
 
@@ -195,7 +198,6 @@ func addRows[C column](s *sums, ptr []uint32, cols []C, val []float64, p [][2]fl
 			}
 		}
 		if to := s.of[length2]; to != nil {
-			s.top = max(s.top, largest.of(v, 0))
 			for k, c := range col {
 				to[c].addProduct(v[k], v[k])
 			}
@@ -239,7 +241,6 @@ func addMoments[C column](s *sums, col []C, val []float64) {
 
 // addSquares adds a row to the sums of S, of its squares and of its products with P.
 func addSquares[C column](s *sums, col []C, val []float64, p [2]float64) {
-	s.top = max(s.top, largest.of(val, 0))
 	for k, c := range col {
 		s.sum[c].add(val[k])
 		s.own[c].addProduct(val[k], val[k])
@@ -258,7 +259,6 @@ func addSquares[C column](s *sums, col []C, val []float64, p [2]float64) {
 // addNorm adds ‖b‖² of a row: Σ s² + 2·Σ s·pᵀq_j + pᵀQᵀQ·p. Each product that may cancel has
 // twice the precision.
 func addNorm[C column](s *sums, col []C, val []float64, p [2]float64) {
-	s.top = max(s.top, largest.of(val, 0))
 	for _, v := range val {
 		s.size += float64(v * v)
 		s.norm.addProduct(v, v)
