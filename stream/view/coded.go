@@ -49,7 +49,7 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64, step int, known 
 	}
 	for i := range b.Rows() {
 		lo, hi := b.RowPtr[i], b.RowPtr[i+1]
-		at, end := int(lo), int(hi)
+		at, end := int(lo-b.RowPtr[0]), int(hi-b.RowPtr[0])
 		if step > 0 {
 			at, end = i*step, i*step+min(used, int(hi-lo))
 		}

@@ -195,14 +195,22 @@ func (l *lane) compute(v *View, b *csr.Block, upTo int, record bool) {
 	rows := b.Rows()
 	first, end := b.RowPtr[0], b.RowPtr[rows]
 	l.val, l.p, l.top, l.bad = resized(l.val, int(end-first)), resized(l.p, rows), 0, -1
-	ops, table := v.ops[:upTo], b.Table
+	ops, coded, done := v.ops[:upTo], *b, 0 // ops that coded rows have been taken through
 	missing := upTo < len(v.ops) && v.ops[upTo].kind == impute
-	if table != nil {
+	if b.Table != nil {
 		lead := min(v.lead, upTo)
-		mapped := mappedTable(table, ops[:lead])
-		table, ops = &mapped, ops[lead:]
+		mapped := mappedTable(b.Table, ops[:lead])
+		coded.Table, ops = &mapped, ops[lead:]
+		for done < len(ops) && ops[done].ofRow() && (!record || ops[done].keep == nil) {
+			done++
+		}
 	}
-	load(l.val, b, table, first, end)
+	if done > 0 {
+		expand(ops[:done], int(v.src.Cols()), codesOf(b.Table), &coded, l.val, 0, &v.known)
+		ops = ops[done:]
+	} else {
+		load(l.val, b, coded.Table, first, end)
+	}
 	for i := range rows {
 		lo, hi := b.RowPtr[i], b.RowPtr[i+1]
 		r := row{at: b.FirstRow + int64(i), n: int(v.src.Cols()), val: l.val[lo-first : hi-first], d: 1, record: record}
