@@ -252,7 +252,7 @@ func (a *accumulator) transposed(worker int, u *task, w []float64) error {
 	lo, hi := cuts[:b.Rows()], cuts[b.Rows():]
 	copy(lo, b.RowPtr)
 	for s, end := range a.ends {
-		kernel.Split(hi, lo, rowsOf(b), end)
+		kernel.Split(hi, lo, b.RowPtr[1:], rowsOf(b), end)
 		err := a.inTurn(s, u.i, func(y []float64) {
 			if s == 0 {
 				low()

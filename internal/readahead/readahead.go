@@ -57,9 +57,9 @@ func (p *Reader) Prefetch(f *File, from, to int, begin, end int64) {
 	direct := !cached && err == nil && !p.refused && p.cacheFull() && p.readDirect(sp)
 	// Where the cache is full, what the kernel reads ahead takes the place of what is there.
 	f.readAhead(!cached && !direct)
-	for _, b := range p.idle {
-		if !direct {
-			b.Empty() // blocks that are mapped take the memory instead
+	if !direct {
+		for _, b := range p.idle { // blocks that are mapped take the memory instead
+			b.Empty()
 		}
 	}
 	if cached {

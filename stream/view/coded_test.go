@@ -4,11 +4,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/stream"
 )
 
 // What a row has of a table is what one code after the other has, with codes from 64 on and without.
@@ -84,6 +87,27 @@ func TestOfCounts(t *testing.T) {
 	for _, text := range []string{"normalize=rows,l2 · sqrt", "log1p", "normalize=rows,total:10 · bm25", "log1p · normalize=rows,total:10"} {
 		if areCounts(planned(text).ops, counts[:]) {
 			t.Errorf("%s sees counts by their sum", text)
+		}
+	}
+}
+
+// The tables that rows of counts share are counted wherever rows may have them: in reads for statistics also of views whose values
+// depend on columns, and of stores without a table.
+func TestTablesAreCounted(t *testing.T) {
+	a := mat.NewDense(300, 200, nil)
+	r := rand.New(rand.NewPCG(4, 4))
+	a.Apply(func(_, _ int, _ float64) float64 { return float64(r.IntN(40)) }, a)
+	for _, text := range []string{"normalize=rows,total:100 · log1p · center=columns", "normalize=rows,total:100 · log1p · scale=columns · sqrt", "center=columns"} {
+		v := must.Get(New(t.Context(), stored(t, a, false), must.Get(Parse(text))(t), false, stream.Options{}))(t)
+		size := int64(len(v.known)) * int64(unsafe.Sizeof(v.known[0]))
+		for i := range v.known {
+			if at := v.known[i].Load(); at != nil {
+				size += int64(unsafe.Sizeof(*at))
+			}
+		}
+		kept, counted := size > 8*int64(len(v.known)), v.bytes() > 100<<10
+		if kept != counted || kept != strings.HasPrefix(text, "normalize") || kept && v.bytes() < size {
+			t.Errorf("%s: tables %v of %d bytes, %d bytes in all", text, kept, size, v.bytes())
 		}
 	}
 }

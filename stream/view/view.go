@@ -135,8 +135,8 @@ func (v *View) bytes() (b int64) {
 			b += n // of E, or Q
 		}
 	}
-	if v.byRow && v.used > 16 {
-		b += (8 + 144) * int64(len(v.known)) // a pointer and a table
+	if v.lead < len(v.ops) && v.ops[v.lead].kind == rowFactor && v.ops[v.lead].stat == total {
+		b += (8 + 144) * int64(len(v.known)) // a pointer and a table each, if these are counts
 	}
 	return b + int64(v.rank)*2*n
 }

@@ -104,23 +104,23 @@ func (b Rows) chunkEnd(r int) int {
 	return e
 }
 
-// A bench is what the products of one panel and one chunk take: the rows of w, and
+// scratch is what the products of one panel and one chunk take: the rows of w, and
 // where a stripe begins and ends in each row.
-type bench struct {
+type scratch struct {
 	w        [chunkRows * MaxPanel]float64
 	from, to [chunkRows]uint32
 }
 
-var benches = sync.Pool{New: func() any { return new(bench) }}
+var pool = sync.Pool{New: func() any { return new(scratch) }}
 
 // add adds the products of the entries lo[r] … hi[r]−1 of a chunk of b, whose first row is first, with the
 // rows of w to the panel p of y, in stripes of columns.
-func (s *bench) add(y, w []float64, p panel, lo, hi []uint32, b Rows, first int) {
+func (s *scratch) add(y, w []float64, p panel, lo, hi []uint32, b Rows, first int) {
 	from, to := s.from[:len(lo)], s.to[:len(lo)]
 	copy(from, lo)
 	n := p.stripes(lo, hi)
 	for i := 1; i < n; i++ {
-		split(to, from, hi, b, uint32(i*p.n/n))
+		Split(to, from, hi, b, uint32(i*p.n/n))
 		addPanel(p.of(y), w, p.width, from, to, b, first)
 		from, to = to, from
 	}
@@ -134,7 +134,7 @@ func (p panel) stripes(lo, hi []uint32) int {
 	const (
 		stripeBytes = 20 << 10
 		most        = 4
-		share       = 16 // a row has that part of the columns
+		share       = 16 // one in that many columns, at least, is in a row
 	)
 	entries := 0
 	for r, h := range hi {
@@ -164,8 +164,8 @@ func GramThrough(y, x []float64, l int, b Rows, f func(Chunk)) {
 	if len(y) != len(x) {
 		panic("kernel: x and y differ in size")
 	}
-	s := benches.Get().(*bench)
-	defer benches.Put(s)
+	s := pool.Get().(*scratch)
+	defer pool.Put(s)
 	for p := range panels(l, len(x)) {
 		for r := 0; r < b.Len(); {
 			e := b.chunkEnd(r)
@@ -185,8 +185,8 @@ func GramThrough(y, x []float64, l int, b Rows, f func(Chunk)) {
 func Mul(w, x []float64, l int, b Rows) {
 	b.check()
 	b.checkProducts(w, l)
-	s := benches.Get().(*bench)
-	defer benches.Put(s)
+	s := pool.Get().(*scratch)
+	defer pool.Put(s)
 	for p := range panels(l, len(x)) {
 		for r := 0; r < b.Len(); {
 			e := b.chunkEnd(r)
@@ -208,20 +208,17 @@ func MulTransAdd(y, w []float64, l int, b Rows) {
 	MulTransAddSome(y, w, l, b, b.Ptr[:b.Len()], b.Ptr[1:])
 }
 
-// Split sets hi[r], for each row, to the first of its entries from lo[r] on
-// whose column is not below end.
-func Split(hi, lo []uint32, b Rows, end uint32) { split(hi, lo, b.Ptr[1:], b, end) }
-
-// split is Split for the entries lo[r] … stop[r]−1 of rows of b.
-func split(hi, lo, stop []uint32, b Rows, end uint32) {
+// Split sets hi[r] to the first of the entries lo[r] … stop[r]−1 of a row of b
+// whose column is not below end, and to stop[r] if there is none.
+func Split(hi, lo, stop []uint32, b Rows, end uint32) {
 	if len(b.Col16) > 0 {
-		splitColumns(hi, lo, stop, b.Col16, end)
+		split(hi, lo, stop, b.Col16, end)
 	} else {
-		splitColumns(hi, lo, stop, b.Col, end)
+		split(hi, lo, stop, b.Col, end)
 	}
 }
 
-func splitColumns[C column](hi, lo, stop []uint32, col []C, end uint32) {
+func split[C column](hi, lo, stop []uint32, col []C, end uint32) {
 	for r := range lo {
 		row := col[lo[r]:stop[r]]
 		below := 0
@@ -240,8 +237,8 @@ func splitColumns[C column](hi, lo, stop []uint32, col []C, end uint32) {
 func MulTransAddSome(y, w []float64, l int, b Rows, lo, hi []uint32) {
 	b.check()
 	b.checkProducts(w, l)
-	s := benches.Get().(*bench)
-	defer benches.Put(s)
+	s := pool.Get().(*scratch)
+	defer pool.Put(s)
 	for p := range panels(l, len(y)) {
 		for r := 0; r < b.Len(); {
 			e := b.chunkEnd(r)
