@@ -41,3 +41,25 @@ func TestScanValues(t *testing.T) {
 		}
 	}
 }
+
+// A scan hands out blocks whole: with parts of them each worker would wait for those before its own.
+func TestScanBlocks(t *testing.T) {
+	rows := make([][]csrtest.Entry, 6000)
+	for i := range rows {
+		for j := range 60 {
+			rows[i] = append(rows[i], csrtest.Entry{Col: uint32(j), Val: float64(i%5 + 1)})
+		}
+	}
+	store := csrtest.Build(t, 60, rows, csr.CreateOptions{})
+	if p := parts(store.NumBlocks(), 360000); p < 2 || store.NumBlocks() < 2 {
+		t.Fatalf("%d blocks of %d parts: passes have none of more", store.NumBlocks(), p)
+	}
+	pieces := 0
+	err := Scan(t.Context(), store, Options{Workers: 2}, func(int, *csr.Block) error { return nil }, func(int, *csr.Block) error {
+		pieces++
+		return nil
+	})
+	if err != nil || pieces != store.NumBlocks() {
+		t.Errorf("%d pieces of %d blocks: %v", pieces, store.NumBlocks(), err)
+	}
+}

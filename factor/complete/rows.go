@@ -74,7 +74,9 @@ func (l *lane) block(m *model, b *csr.Block) {
 	if rows > 0 {
 		w := blas64.General{Rows: rows, Cols: k, Stride: k, Data: l.w}
 		panel.AddCross(blas64.General{Rows: k, Cols: k, Stride: k, Data: l.low}, blas64.General{Rows: rows, Cols: k, Stride: k, Data: l.z}, w)
-		panel.AddCross(blas64.General{Rows: k, Cols: k, Stride: k, Data: l.gwv}, w, w)
+		gwv := blas64.General{Rows: k, Cols: k, Stride: k, Data: l.gwv}
+		panel.AddGram(gwv, w)
+		panel.Mirror(gwv)
 	}
 }
 
@@ -148,9 +150,10 @@ func (l *lane) products(m *model) {
 			copy(l.x[t*k:][:k], m.v.Data[int(col)*m.v.Stride:][:k])
 		}
 		x := blas64.General{Rows: len(part), Cols: k, Stride: k, Data: l.x}
-		panel.AddCross(g, x, x)
+		panel.AddGram(g, x)
 		panel.AddCross(blas64.General{Rows: 1, Cols: k, Stride: k, Data: l.y}, blas64.General{Rows: len(part), Cols: 1, Stride: 1, Data: l.r[from:]}, x)
 	}
+	panel.Mirror(g)
 }
 
 // solve sets z = D½·(D½·g·D½ + λ)⁻¹·D½·y: the best of the row for the V there is.
@@ -173,7 +176,9 @@ func (l *lane) solve(m *model, z []float64) {
 		z[0] = math.NaN()
 		return
 	}
-	lapack64.Potrs(t, blas64.General{Rows: n, Cols: 1, Stride: 1, Data: z[:n]})
+	x := blas64.Vector{N: n, Inc: 1, Data: z} // Potrs would take it for n rows of one number each
+	blas64.Trsv(blas.Trans, t, x)
+	blas64.Trsv(blas.NoTrans, t, x)
 	for s := range n {
 		l.ridge += z[s] * z[s]
 		z[s] *= m.root[s]

@@ -29,15 +29,32 @@ var sets = append(available(), generic)
 
 // AddCross sets c += yᵀv, c being p×q for panels of p and q columns and as many
 // rows. c may not overlap the panels.
-func AddCross(c, y, v blas64.General) {
+func AddCross(c, y, v blas64.General) { addCross(c, y, v, false) }
+
+// AddGram adds what AddCross(c, x, x) does to the entries of c on and above the diagonal, and to some of those below: see Mirror.
+func AddGram(c, x blas64.General) { addCross(c, x, x, true) }
+
+// Mirror makes c symmetric: what is below the diagonal becomes what is above.
+func Mirror(c blas64.General) {
+	for i := range c.Rows {
+		for j := range i {
+			c.Data[i*c.Stride+j] = c.Data[j*c.Stride+i]
+		}
+	}
+}
+
+func addCross(c, y, v blas64.General, upper bool) {
 	check(c.Rows == y.Cols && c.Cols == v.Cols && y.Rows == v.Rows)
 	k := fitting(v.Cols)
 	for r := 0; r < y.Rows; r += sliceRows {
 		rows := min(sliceRows, y.Rows-r)
 		for j := 0; j < v.Cols; {
-			q := k.columns(v.Cols - j)
-			for i := 0; i < y.Cols; {
-				i += k.cross(c.Data[i*c.Stride+j:], y.Data[r*y.Stride+i:], v.Data[r*v.Stride+j:], c.Stride, y.Stride, v.Stride, rows, y.Cols-i, q)
+			q, end := k.columns(v.Cols-j), y.Cols
+			if upper {
+				end = j + q
+			}
+			for i := 0; i < end; {
+				i += k.cross(c.Data[i*c.Stride+j:], y.Data[r*y.Stride+i:], v.Data[r*v.Stride+j:], c.Stride, y.Stride, v.Stride, rows, end-i, q)
 			}
 			j += q
 		}

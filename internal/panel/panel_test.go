@@ -84,6 +84,15 @@ func TestProducts(t *testing.T) {
 			if !same(c, want, 1e-12) || !same(c, reference, 0) {
 				t.Fatalf("cross product of %d×%d and %d×%d is wrong", rows, p, rows, q)
 			}
+			gram := random(rng, p, p, p)
+			Mirror(gram)
+			upper := clone(gram)
+			AddCross(gram, y, y)
+			AddGram(upper, y)
+			Mirror(upper)
+			if !same(upper, gram, 0) {
+				t.Fatalf("Gram matrix of %d×%d is not that of AddCross", rows, p)
+			}
 			d := random(rng, p, q, q+rng.IntN(3))
 			want, reference = clone(y), clone(y)
 			blas64.Gemm(blas.NoTrans, blas.Trans, -2, v, d, 1, want)
