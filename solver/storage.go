@@ -115,7 +115,7 @@ func SpaceFootprint(m method.Method, n, k int) (outside, window, inside int64) {
 // them. What the Matrix and the RowStore hold is not included.
 func RunFootprint(m method.Method, n, k int) int64 {
 	const single = 8 // vectors on their own
-	own := tallskinny.Bytes(n, 3*k+single) + 8*(2*left.Entries+int64(tallskinny.MaxSegments*tallskinny.ChunkRows*k)+int64(16+tallskinny.Segments(n))*int64(k)*int64(k))
+	own := tallskinny.Bytes(n, 3*k+single) + 8*(left.Workers*left.Entries+int64(tallskinny.MaxSegments*tallskinny.ChunkRows*k)+int64(16+tallskinny.Segments(n))*int64(k)*int64(k))
 	return own + m.Traits(k).Footprint(n)
 }
 

@@ -101,7 +101,7 @@ func (l *Left) SweepLeft(ctx context.Context, s solver.LeftSweep) (sums *solver.
 		sums = solver.NewLeftSums(s, k)
 		for _, t := range r.first {
 			next := solver.NewLeftSums(s, k)
-			if err := m.run.get(t.Sum[0], numbersIn(next)); err != nil {
+			if err := m.run.get(t.Sum[0], next.Numbers()); err != nil {
 				return err
 			}
 			sums.Add(next)
@@ -205,14 +205,6 @@ func (w *Worker) writeInto(f folder, t Task) error {
 	return cmp.Or(err, f.putNumbers(t.Sum[0], numbers))
 }
 
-// numbersIn are the numbers of sums, where they lie.
-func numbersIn(s *solver.LeftSums) []float64 {
-	if s.Gram != nil {
-		return s.Gram.RawMatrix().Data
-	}
-	return s.Largest
-}
-
 func (w *Worker) turn(ctx context.Context, f folder, t Task) error {
 	switch {
 	case t.Rows < 1:
@@ -248,7 +240,7 @@ func (w *Worker) turn(ctx context.Context, f folder, t Task) error {
 		return err
 	}
 	for _, name := range t.Sum {
-		err = errors.Join(err, f.putNumbers(name, numbersIn(sums)))
+		err = errors.Join(err, f.putNumbers(name, sums.Numbers()))
 	}
 	return err
 }

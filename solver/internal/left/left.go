@@ -2,11 +2,14 @@
 package left
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"runtime"
+	"sync"
 
-	"gonum.org/v1/gonum/blas/blas64"
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -215,10 +218,18 @@ func NewSums(s Step, k int) *Sums {
 	return &Sums{Largest: make([]float64, k)}
 }
 
+// Numbers are the numbers of the sums, where they lie.
+func (s *Sums) Numbers() []float64 {
+	if s.Gram != nil {
+		return s.Gram.RawMatrix().Data
+	}
+	return s.Largest
+}
+
 // Add adds the sums of the rows that come next.
 func (s *Sums) Add(next *Sums) {
 	if s.Gram != nil {
-		floats.Add(s.Gram.RawMatrix().Data, next.Gram.RawMatrix().Data)
+		floats.Add(s.Numbers(), next.Numbers())
 		return
 	}
 	tallskinny.Larger(s.Largest, next.Largest)
@@ -231,58 +242,96 @@ type Rows struct {
 	Read, Write func(first int64, rows *mat.Dense) error // Write may be nil
 }
 
-// Entries is the number of entries of a chunk of left vectors, unless k is
-// large.
-const Entries = 1 << 17
+const (
+	// Entries is the number of entries of a chunk of left vectors, unless k is large.
+	Entries = 1 << 16
+	// Workers is the most goroutines of a sweep, each of which has a chunk.
+	Workers = 4
+)
 
-// Over makes the sweep with a number of goroutines. The size of a chunk depends on the number of columns alone, so sums
-// are always added up in the same order.
+// Over makes the sweep with a number of goroutines, 0 for all processors. What a chunk is depends on the number of columns
+// alone, and chunks are read, added up and written in order, so sums have the same bits always.
 func (s Step) Over(ctx context.Context, workers int, all Rows) (*Sums, error) {
-	arena, k := &tallskinny.Arena{Threads: workers}, all.K
-	sums, chunk := NewSums(s, k), min(int64(max(64, Entries/k)), all.N)
-	buf := mat.NewDense(int(chunk), k, nil)
-	var random *mat.Dense
-	if s.Fill != nil {
-		random = mat.NewDense(int(chunk), k-s.Fill.From, nil)
-	}
-	var by blas64.General
+	sums, chunk := NewSums(s, all.K), min(int64(max(64, Entries/all.K)), all.N)
+	var by panel.Factor
 	if s.By != nil {
-		by = tallskinny.Transposed(s.By)
+		by = panel.Pack(1, tallskinny.Transposed(s.By))
 	}
-	var part tallskinny.Sums
-	for at := int64(0); at < all.N; at += chunk {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	var (
+		store sync.Mutex // held to take a chunk, to read and to write
+		next  int64
+		turn  = make(chan struct{}) // closed when the chunk before has been written
+	)
+	close(turn)
+	g, ctx := errgroup.WithContext(ctx)
+	for range min(Workers, cmp.Or(workers, runtime.GOMAXPROCS(0))) {
+		g.Go(func() error {
+			buf, part := mat.NewDense(int(chunk), all.K, nil), NewSums(s, all.K)
+			turned := mat.NewDense(min(tallskinny.ChunkRows, int(chunk)), all.K, nil)
+			for {
+				store.Lock()
+				first, mine, after := all.First+next, turn, make(chan struct{})
+				n := min(chunk, all.N-next)
+				if n <= 0 {
+					store.Unlock()
+					return nil
+				}
+				next, turn = next+n, after
+				rows := buf.Slice(0, int(n), 0, all.K).(*mat.Dense)
+				err := ctx.Err()
+				if err == nil {
+					err = all.Read(first, rows)
+				}
+				store.Unlock()
+				if err != nil {
+					return fmt.Errorf("read left vectors: %w", err)
+				}
+				s.of(part, rows, first, by, turned)
+				select {
+				case <-mine:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				sums.Add(part)
+				if s.Keep && all.Write != nil {
+					store.Lock()
+					err = all.Write(first, rows)
+					store.Unlock()
+				}
+				if err != nil {
+					return fmt.Errorf("write left vectors: %w", err)
+				}
+				close(after)
+			}
+		})
+	}
+	err := g.Wait()
+	if s.Keep {
+		panel.Mirror(sums.Gram.RawMatrix())
+	}
+	return sums, err
+}
+
+// of makes rows what the step makes of them, those from first on, and part the sums of these. by is packed, and turned is scratch.
+func (s Step) of(part *Sums, rows *mat.Dense, first int64, by panel.Factor, turned *mat.Dense) {
+	n, k := rows.Dims()
+	if s.Fill != nil {
+		(&tallskinny.Arena{Threads: 1}).Gaussian(rows.Slice(0, n, s.Fill.From, k).(*mat.Dense), first, s.Fill.Seed, s.Fill.Stream)
+	}
+	clear(part.Numbers())
+	for i := 0; i < n; i += tallskinny.ChunkRows {
+		x := rows.Slice(i, min(n, i+tallskinny.ChunkRows), 0, k).(*mat.Dense)
+		if s.By != nil {
+			t := turned.Slice(0, x.RawMatrix().Rows, 0, k).(*mat.Dense)
+			t.Zero()
+			panel.AddProduct(t.RawMatrix(), x.RawMatrix(), by)
+			x.Copy(t)
 		}
-		n, first := int(min(chunk, all.N-at)), all.First+at
-		rows := buf.Slice(0, n, 0, k).(*mat.Dense)
-		if err := all.Read(first, rows); err != nil {
-			return nil, fmt.Errorf("read left vectors: %w", err)
-		}
-		if s.Fill != nil {
-			drawn := random.Slice(0, n, 0, k-s.Fill.From).(*mat.Dense)
-			arena.Gaussian(drawn, first, s.Fill.Seed, s.Fill.Stream)
-			rows.Slice(0, n, s.Fill.From, k).(*mat.Dense).Copy(drawn)
-		}
-		switch {
-		case s.By != nil && s.Keep:
-			part.Reset(n, k, k)
-			arena.RotateThen(rows.RawMatrix(), by, func(seg int, x blas64.General) { panel.AddCross(part.Of(seg), x, x) })
-			floats.Add(sums.Gram.RawMatrix().Data, part.Total().Data)
-		case s.By != nil:
-			arena.Rotate(rows.RawMatrix(), by)
-		case s.Keep:
-			floats.Add(sums.Gram.RawMatrix().Data, arena.Cross(&part, rows.RawMatrix(), rows.RawMatrix()).Data)
-		}
-		for i := 0; !s.Keep && i < n; i++ {
-			tallskinny.Larger(sums.Largest, rows.RawRowView(i))
-		}
-		if !s.Keep || all.Write == nil {
-			continue
-		}
-		if err := all.Write(first, rows); err != nil {
-			return nil, fmt.Errorf("write left vectors: %w", err)
+		if s.Keep {
+			panel.AddGram(part.Gram.RawMatrix(), x.RawMatrix())
 		}
 	}
-	return sums, nil
+	for i := 0; !s.Keep && i < n; i++ {
+		tallskinny.Larger(part.Largest, rows.RawRowView(i))
+	}
 }

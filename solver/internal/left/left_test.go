@@ -3,9 +3,12 @@ package left
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
+	"reflect"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/jacobi"
@@ -26,14 +29,16 @@ type dense struct{ *mat.Dense }
 
 func (d dense) vectors(ctx context.Context) *Vectors {
 	n, k := d.Dims()
-	part := func(first int64, rows *mat.Dense) *mat.Dense {
-		r, _ := rows.Dims()
-		return d.Slice(int(first), int(first)+r, 0, k).(*mat.Dense)
-	}
-	read := func(first int64, rows *mat.Dense) error { rows.Copy(part(first, rows)); return nil }
-	write := func(first int64, rows *mat.Dense) error { part(first, rows).Copy(rows); return nil }
-	return New(k, func(s Step) (*Sums, error) { return s.Over(ctx, 0, Rows{0, int64(n), k, read, write}) })
+	return New(k, func(s Step) (*Sums, error) { return s.Over(ctx, 0, Rows{0, int64(n), k, d.read, d.write}) })
 }
+
+func (d dense) part(first int64, rows *mat.Dense) *mat.Dense {
+	r, k := rows.Dims()
+	return d.Slice(int(first), int(first)+r, 0, k).(*mat.Dense)
+}
+
+func (d dense) read(first int64, rows *mat.Dense) error  { rows.Copy(d.part(first, rows)); return nil }
+func (d dense) write(first int64, rows *mat.Dense) error { d.part(first, rows).Copy(rows); return nil }
 
 // TestLeftSweeps turns and completes blocks of several chunks and of every
 // defect of rank.
@@ -68,6 +73,60 @@ func TestLeftSweeps(t *testing.T) {
 		o := tallskinny.Orthogonality(heap.GramOf(w))
 		if o > 1e-12 || math.Abs(o-tallskinny.Orthogonality(gram)) > 1e-13 {
 			t.Errorf("%+v: orthonormal to %.3g, said to be to %.3g", c, o, tallskinny.Orthogonality(gram))
+		}
+	}
+}
+
+// TestLeftOrder: sums have the same bits with any number of goroutines, chunks are read and written in order, and the first failure ends the sweep.
+func TestLeftOrder(t *testing.T) {
+	const n, k = 4000, 90
+	x, by := gaussian(n, k, 7), gaussian(k, k, 8)
+	sweep := func(workers int, s Step, fail int64) (*Sums, *mat.Dense, error) {
+		d := dense{mat.DenseCopyOf(x)}
+		var at [2]int64
+		next := func(i int, first int64, rows *mat.Dense) error {
+			if first != 100+at[i] {
+				t.Errorf("row %d comes after %d", first, at[i])
+			}
+			at[i] += int64(rows.RawMatrix().Rows)
+			if first == fail {
+				return io.ErrShortWrite
+			}
+			return nil
+		}
+		sums, err := s.Over(t.Context(), workers, Rows{100, n, k, func(first int64, rows *mat.Dense) error {
+			return errors.Join(next(0, first, rows), d.read(first-100, rows))
+		}, func(first int64, rows *mat.Dense) error {
+			return errors.Join(next(1, first, rows), d.write(first-100, rows))
+		}})
+		return sums, d.Dense, err
+	}
+	for _, s := range []Step{{By: by, Keep: true}, {By: by}, {Keep: true}, {Fill: &Fill{40, 1, 2}, Keep: true}} {
+		want, rows, err := sweep(1, s, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Keep && s.By != nil {
+			var all mat.Dense
+			all.Mul(x, by)
+			for j, v := range want.Largest {
+				if col := mat.Col(nil, j, &all); math.Abs(math.Abs(v)-floats.Norm(col, math.Inf(1))) > 1e-12 {
+					t.Errorf("the largest of column %d is %v", j, v)
+				}
+			}
+		} else if !mat.EqualApprox(want.Gram, heap.GramOf(rows), 1e-9) {
+			t.Error("the sums are not those of the rows")
+		}
+		for _, workers := range []int{2, 3, 9} {
+			got, same, err := sweep(workers, s, -1)
+			if err != nil || !reflect.DeepEqual(got, want) || !mat.Equal(same, rows) {
+				t.Errorf("%d workers, %+v: other bits (%v)", workers, s, err)
+			}
+		}
+	}
+	for _, workers := range []int{1, 4} {
+		if _, _, err := sweep(workers, Step{Keep: true}, 100+2*(Entries/k)); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("%d workers: %v", workers, err)
 		}
 	}
 }
