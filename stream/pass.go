@@ -30,6 +30,7 @@ type Matrix struct {
 	factors  *factors     // of Project, likewise
 	sides    *sides       // nil if the blocks are those of the matrix itself
 	vectors  []float64    // x in panels and accumulators, likewise
+	together []float64    // rows of A·X to which strips add their columns, likewise
 
 	// Of the pass under way: encoded bytes decoded, and worker-nanoseconds spent obtaining
 	// decoded blocks.
@@ -80,7 +81,7 @@ func (m *Matrix) Plan() Plan { return m.plan }
 
 // Close gives the resident blocks back. The store stays open.
 func (m *Matrix) Close() error {
-	m.resident, m.scratch, m.factors, m.vectors = nil, nil, nil, nil
+	m.resident, m.scratch, m.factors, m.vectors, m.together = nil, nil, nil, nil, nil
 	m.src, m.sides = nil, nil
 	return nil
 }
@@ -146,14 +147,14 @@ const inOrder = 1
 // sequencer: when a task is handed out, all earlier ones of its lane have been.
 type visit func(worker int, u *task) error
 
-// eachTask reads every block once and calls fn on its tasks: in the order of
+// eachTask reads the blocks from … to−1 once and calls fn on their tasks: in the order of
 // the file or, where blocks are resident, in ascending order in each lane only.
 // turns are the sequencers fn may wait on; they are opened for good when the pass fails.
-func (m *Matrix) eachTask(ctx context.Context, lanes int, turns []*sequencer, fn visit) error {
+func (m *Matrix) eachTask(ctx context.Context, lanes, from, to int, turns []*sequencer, fn visit) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	err := m.work(ctx, newQueue(m, lanes), turns, fn)
+	err := m.work(ctx, newQueue(m, lanes, from, to), turns, fn)
 	if err == nil {
 		err = m.kept()
 	}

@@ -74,7 +74,7 @@ func (o Options) withDefaults() Options {
 
 // Part is one line of a Plan: what the process has beside its heap ("runtime",
 // "mapped pages and buffers": of the store, and in Options.Mapped), and on the heap Options.Reserve ("vectors"), "accumulators",
-// "blocks in flight" and "resident blocks", both decoded, and "garbage" that has not been collected.
+// "blocks in flight" and "resident blocks", both decoded, "products of strips", which are rows of A·X, and "garbage" that has not been collected.
 type Part = budget.Part
 
 // Plan says what the passes of a Matrix will occupy.
@@ -88,7 +88,7 @@ type Plan struct {
 	Window   int64  // most decoded bytes in flight during a pass
 	Together int    // columns that such a product takes in one read
 	Group    int    // columns that a finishing pass takes in one read, with a Space; 0: all of them
-	most     int    // columns of a read that has not all columns of its pass, 0 without a Space
+	most     int    // columns of a read or a strip that has not all columns of its pass; 0: there is none
 	Parts    []Part // bytes by purpose; their sum is at most Budget
 	// ResidentBytes is what the resident blocks take, which are the last of Parts.
 	ResidentBytes int64
@@ -98,6 +98,8 @@ type Plan struct {
 	parts int   // tasks of a block
 	spans int   // read ahead or being decoded, at most
 	room  int   // columns of sums and of x in memory, with a Space
+
+	segment int // numbers of A·X that strips put together; 0: a read is one strip
 
 	// With a budget: the most rows of a block, and numbers of x and sums in panels.
 	rows, numbers int
@@ -229,7 +231,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 			p.Resident = p.Blocks
 		}
 		p.keepSides(src, math.MaxInt64, rowSides)
-		p.keep(src, p.withSides(src, fixed(p.Workers), rowSides))
+		p.keep(src, o, p.withSides(src, fixed(p.Workers), rowSides))
 		return p, nil
 	}
 	// No read-ahead, fewer blocks in flight, and then fewer columns in a read, before a refusal:
@@ -259,7 +261,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 		left -= p.keepSides(src, left/sidesShare, rowSides)
 		p.Resident = p.fitting(src, left-left/collectorShare, rowSides)
 	}
-	p.keep(src, p.withSides(src, p.Parts, rowSides))
+	p.keep(src, o, p.withSides(src, p.Parts, rowSides))
 	return p, nil
 }
 
@@ -330,9 +332,20 @@ func residentBytes(src Source, blocks int) int64 {
 	return t
 }
 
-// keep adds the resident blocks to the parts.
-func (p *Plan) keep(src Source, parts budget.Ledger) {
+// segmentBytes is the least that a segment takes, unless the products of all rows take less: see reading.segment.
+const segmentBytes = 16 << 20
+
+// keep adds the resident blocks to the parts and, if these are all and there is memory, what strips of more columns than a panel put together.
+func (p *Plan) keep(src Source, o Options, parts budget.Ledger) {
 	p.ResidentBytes = residentBytes(src, p.Resident)
+	left := o.Memory - parts.Total() - p.ResidentBytes
+	l, largest := int64(max(o.Rank, o.Width)), src.MaxBlock().Rows
+	numbers := l * min(max(segmentBytes/8/l, largest), src.Rows())
+	bytes := 8 * (numbers + int64(p.Workers)*largest*kernel.MaxPanel)
+	if o.Space == nil && p.Resident == p.Blocks && l > kernel.MaxPanel && (o.Memory == 0 || bytes <= left/2) {
+		p.segment, p.most = int(numbers), kernel.MaxPanel
+		parts.Take("products of strips", bytes)
+	}
 	parts.Take("resident blocks", p.ResidentBytes)
 	p.Parts = parts
 }

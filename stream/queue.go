@@ -21,6 +21,7 @@ type queue struct {
 	m       *Matrix
 	mu      sync.Mutex
 	first   int   // the first block that was not resident
+	end     int   // of the blocks
 	next    int   // the next block to hand out whole, but for
 	passed  []int // those passed over, in order
 	adding  []int // workers that have a whole block of each lane
@@ -29,16 +30,16 @@ type queue struct {
 	at      []int // the lane that each worker is at, or −1
 }
 
-// newQueue is the queue of a pass with the given number of lanes.
-func newQueue(m *Matrix, lanes int) *queue {
-	q := &queue{m: m, first: slices.Index(m.resident, nil), adding: make([]int, lanes)}
+// newQueue is the queue of the blocks from … to−1 in a pass with the given number of lanes. Beyond the first block, from is resident.
+func newQueue(m *Matrix, lanes, from, to int) *queue {
+	q := &queue{m: m, first: slices.Index(m.resident, nil), end: to, adding: make([]int, lanes)}
 	if q.first < 0 {
-		q.first = len(m.resident)
+		q.first = min(len(m.resident), to)
 	}
 	q.next = q.first
 	q.lane, q.workers, q.at = make([]int, lanes), make([]int, lanes), slices.Repeat([]int{-1}, m.plan.Workers)
 	for i := range q.lane {
-		q.lane[i] = i
+		q.lane[i] = from*m.plan.parts + i
 	}
 	return q
 }
@@ -76,7 +77,7 @@ func (q *queue) takeBlock() batch {
 	if k := slices.IndexFunc(q.passed, free); k >= 0 {
 		return q.handOut(k)
 	}
-	for q.next < q.m.plan.Blocks && len(q.passed) < mostPassed {
+	for q.next < q.end && len(q.passed) < mostPassed {
 		q.passed = append(q.passed, q.next)
 		q.next++
 		// Tasks of one block that belong to several lanes do not leave their order, nor do those of one lane.

@@ -20,7 +20,7 @@ func takes(t *testing.T, q *queue, worker int) batch {
 // gets blocks of other lanes as long as there are any.
 func TestQueuePassesOver(t *testing.T) {
 	const blocks, lanes = 40, 4
-	q := newQueue(streamed(blocks, 2, 1), lanes)
+	q := newQueue(streamed(blocks, 2, 1), lanes, 0, blocks)
 	if slow := takes(t, q, 0); slow.from != 0 {
 		t.Fatalf("the first block is %d", slow.from)
 	}
@@ -43,7 +43,7 @@ func TestQueueOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 300 {
 		blocks, workers, lanes, parts := 1+rng.IntN(60), 1+rng.IntN(5), 1<<rng.IntN(4), 1+rng.IntN(2)
-		q := newQueue(streamed(blocks, workers, parts), lanes)
+		q := newQueue(streamed(blocks, workers, parts), lanes, 0, blocks)
 		doing := make([]*batch, workers)
 		last := make([]int, lanes)
 		for i := range last {

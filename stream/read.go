@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
@@ -18,16 +19,26 @@ type reading struct {
 	group int // columns of every read but the last, which may have fewer
 	lanes int // accumulators of each column; 0 without sums
 
-	first, end int          // columns of this read
-	x          []float64    // those of X, in panels; nil without X
-	sums       *accumulator // of those columns; nil without sums
-	low        [][]float64  // the r rows of QᵀX, if the matrix has sides
-	turn       *sequencer   // of RowsIn.Func and RowsOut.Func
-	factors    *factors     // of R, in the last read
-	exact      bool         // factors are those of tsqr
+	strip               // that is multiplied
+	strips  []strip     // of this read
+	low     [][]float64 // the r rows of QᵀX, if the matrix has sides
+	turn    *sequencer  // of RowsIn.Func and RowsOut.Func
+	factors *factors    // of R, in the last read
+	exact   bool        // factors are those of tsqr
+	// A·X of the blocks under way, from row above on, to which each strip adds its columns; nil: there
+	// is one strip, or RowsOut.Block is where they go.
+	rows  []float64
+	above int64
 	// A·X of the columns of all reads but the last, an N×group block for each, one after the
 	// other, where RowsOut or R want them: the last read puts the rows together.
 	earlier []float64
+}
+
+// strip is columns of X that are multiplied together.
+type strip struct {
+	first, end int
+	x          []float64    // in panels; nil without X
+	sums       *accumulator // of those columns; nil without sums
 }
 
 func (m *Matrix) run(ctx context.Context, p solver.Pass, l int) error {
@@ -87,23 +98,7 @@ func (r *reading) columns() int    { return r.end - r.first }
 func (r *reading) whole() bool { return r.wantsRows() && r.end == r.l }
 
 func (r *reading) read(ctx context.Context, first, end int) error {
-	r.first, r.end = first, end
-	size := r.info.Cols * kernel.Width(r.columns())
-	nx, ns := 0, size*r.lanes
-	if r.pass.X != nil {
-		nx = size
-	}
-	x, sums := r.room(nx, ns)
-	r.x, r.sums = nil, nil
-	turns := []*sequencer{newSequencer(1)}
-	r.turn = turns[0]
-	if nx > 0 {
-		r.x = x
-	}
-	if r.lanes > 0 {
-		r.sums = r.accumulator(sums, r.columns(), r.lanes)
-		turns = append(turns, r.sums.turns...)
-	}
+	turns := r.cut(ctx, first, end)
 	lanes := max(r.lanes, inOrder)
 	if r.pass.RowsIn.Func != nil || r.whole() && r.pass.RowsOut.Func != nil {
 		lanes = inOrder
@@ -112,14 +107,21 @@ func (r *reading) read(ctx context.Context, first, end int) error {
 		r.factors = r.newFactors(r.l, r.exact)
 		lanes, turns = inOrder, append(turns, r.factors.turn)
 	}
-	if nx > 0 {
-		r.pack(ctx, nx)
+	for from, blocks := 0, r.Matrix.plan.Blocks; ; {
+		to := r.segment(from)
+		for _, r.strip = range r.strips {
+			if err := r.eachTask(ctx, lanes, from, to, turns, r.visit); err != nil {
+				return err
+			}
+		}
+		if from = to; from == blocks {
+			break
+		}
 	}
-	if err := r.eachTask(ctx, lanes, turns, r.visit); err != nil {
-		return err
-	}
-	if r.lanes > 0 {
-		r.unpack(ctx, ns)
+	for _, r.strip = range r.strips {
+		if r.lanes > 0 {
+			r.unpack(ctx)
+		}
 	}
 	if r.factors != nil && !r.factors.r(r.pass.R) {
 		again := reading{Matrix: r.Matrix, pass: solver.Pass{X: r.pass.X, R: r.pass.R}, l: r.l, exact: true}
@@ -129,10 +131,56 @@ func (r *reading) read(ctx context.Context, first, end int) error {
 	return nil
 }
 
+// cut makes strips of the columns of a read, and returns the sequencers that their tasks wait on. Beside a matrix
+// that is in memory a strip is a panel, which stays in the caches from block to block.
+func (r *reading) cut(ctx context.Context, first, end int) (turns []*sequencer) {
+	size := r.info.Cols * kernel.Width(end-first)
+	nx := 0
+	if r.pass.X != nil {
+		nx = size
+	}
+	x, sums := r.room(nx, size*r.lanes)
+	width := end - first
+	if nx > 0 && r.pass.RowsIn.None() && r.Matrix.plan.segment > 0 && !slices.Contains(r.resident, nil) {
+		width = kernel.MaxPanel
+	}
+	r.turn, r.strips = newSequencer(1), nil
+	turns = append(turns, r.turn)
+	for at := first; at < end; at += width {
+		r.strip = strip{first: at, end: min(end, at+width)}
+		size := r.info.Cols * kernel.Width(r.columns())
+		if nx > 0 {
+			r.x, x = x[:size], x[size:]
+			r.pack(ctx)
+		}
+		if r.lanes > 0 {
+			r.sums, sums = r.accumulator(sums, r.columns(), r.lanes), sums[size*r.lanes:]
+			turns = append(turns, r.sums.turns...)
+		}
+		r.strips = append(r.strips, r.strip)
+	}
+	return turns
+}
+
+// segment is the end of the blocks from the given one on that all strips go over before those that follow.
+func (r *reading) segment(from int) (to int) {
+	blocks, most := r.Matrix.plan.Blocks, r.Matrix.plan.segment
+	if len(r.strips) == 1 || !r.wantsRows() || r.pass.RowsOut.Block != nil {
+		return blocks
+	}
+	r.above = r.src.Block(from).FirstRow
+	rows := 0
+	for to = from; to < blocks && (to == from || (rows+int(r.src.Block(to).Rows))*r.l <= most); to++ {
+		rows += int(r.src.Block(to).Rows)
+	}
+	r.rows = sized(&r.together, rows*r.l, most)
+	return to
+}
+
 // pack copies the columns of X in panels (kernel.Pack).
-func (r *reading) pack(ctx context.Context, numbers int) {
+func (r *reading) pack(ctx context.Context) {
 	raw := r.pass.X.RawMatrix()
-	r.inParallel(raw.Rows, numbers, func(first, end int) {
+	r.inParallel(raw.Rows, len(r.x), func(first, end int) {
 		r.eachWindow(ctx, r.pass.X, first, end, func(from, to int) {
 			kernel.Pack(r.x, r.columns(), from, to-from, raw.Data[from*raw.Stride+r.first:], raw.Stride)
 			if r.sides != nil && r.sides.e != nil {
@@ -142,10 +190,10 @@ func (r *reading) pack(ctx context.Context, numbers int) {
 	})
 }
 
-func (r *reading) unpack(ctx context.Context, numbers int) {
+func (r *reading) unpack(ctx context.Context) {
 	raw := r.pass.Sum.RawMatrix()
 	r.sums.addLow()
-	r.inParallel(raw.Rows, numbers, func(first, end int) {
+	r.inParallel(raw.Rows, r.lanes*r.columns()*raw.Rows, func(first, end int) {
 		r.eachWindow(ctx, r.pass.Sum, first, end, func(from, to int) {
 			r.sums.unpack(raw.Data[r.first:], raw.Stride, from, to)
 			if r.sides != nil {

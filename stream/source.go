@@ -144,7 +144,7 @@ func Scan(ctx context.Context, src Source, o Options, compute, add func(worker i
 	m.scaling = &scaling{half: 1} // what is summed up is of the values themselves, not of products
 	m.plan.parts = 1              // blocks are handed out whole: a worker at a part would wait for all parts before it
 	turn := newSequencer(1)
-	return m.eachTask(ctx, inOrder, []*sequencer{turn}, func(worker int, u *task) error {
+	return m.eachTask(ctx, inOrder, 0, m.plan.Blocks, []*sequencer{turn}, func(worker int, u *task) error {
 		if err := compute(worker, &u.block); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 	"github.com/james-bowman/sparse"
 	"go.uber.org/goleak"
 	"gonum.org/v1/gonum/mat"
@@ -246,6 +247,8 @@ func everything(t *testing.T, m *Matrix, cols, rows, l int) []uint64 {
 		t.Fatal(err)
 	}
 	collect(atw, r, w)
+	must.Get(m.Run(t.Context(), solver.Pass{X: x, Sum: y, RowsOut: solver.Rows{Block: w}}))(t)
+	collect(y, w)
 	return bits
 }
 
@@ -256,7 +259,7 @@ func TestSameBits(t *testing.T) {
 	for _, s := range []struct {
 		rows, cols, l, lanes, parts int
 		density                     float64
-	}{{2400, 60, 5, 4, 1, 0.08}, {400, 700, 3, 1, 1, 0.08}, {1200, 400, 4, 4, 6, 0.25}, {20, 60_000, 2, 1, 3, 0.001}} {
+	}{{2400, 60, 5, 4, 1, 0.08}, {400, 700, 3, 1, 1, 0.08}, {1200, 400, 4, 4, 6, 0.25}, {20, 60_000, 2, 1, 3, 0.001}, {2400, 60, 37, 4, 1, 0.08}} {
 		t.Run(fmt.Sprintf("%dx%d", s.rows, s.cols), func(t *testing.T) {
 			src := newDisk(randomCSR(4, s.rows, s.cols, s.density))
 			if s.parts > 1 {
@@ -284,8 +287,14 @@ func testSameBits(t *testing.T, src *disk, rows, cols, l, lanes int) {
 		{Workers: 1, Width: l, Memory: streaming},
 		{Workers: 7, Width: l, Memory: streaming + 1<<20},
 		{Workers: 2, Width: l, Memory: (streaming + full) / 2},
+		{Workers: 3, Width: l, Memory: 2*full + 1},
 	} {
 		m := mustNew(t, src, o)
+		if strips := m.plan.segment > 0; strips != (l > kernel.MaxPanel && (o.Memory == 0 || o.Memory > 2*full)) {
+			t.Errorf("strips of %d columns with a budget of %d: %v", l, o.Memory, strips)
+		} else if strips {
+			m.plan.segment = rows / 7 * l
+		}
 		if got := everything(t, m, cols, rows, l); !slices.Equal(got, want) {
 			t.Errorf("bits differ with %d workers, budget %d, %d of %d blocks resident", o.Workers, o.Memory, m.Plan().Resident, m.Plan().Blocks)
 		}

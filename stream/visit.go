@@ -15,7 +15,7 @@ func (r *reading) visit(worker int, u *task) error {
 		return r.sums.gram(worker, u, r.x, columnsOf(r.low, r.first, r.end, nil))
 	}
 	var w, y []float64 // rows of A·X: the columns of this read, and all
-	if r.whole() {
+	if r.whole() || r.wantsRows() && len(r.strips) > 1 {
 		y = r.rowsOut(worker, &u.block)
 	}
 	if r.x != nil {
@@ -32,7 +32,7 @@ func (r *reading) visit(worker int, u *task) error {
 	if err == nil && !own {
 		err = r.add(worker, u, r.some(worker, z))
 	}
-	if err == nil && r.factors != nil {
+	if err == nil && r.factors != nil && r.whole() {
 		err = r.factors.add(worker, u.i, y)
 	}
 	r.evict(&u.block)
@@ -88,6 +88,9 @@ func setColumns(y []float64, first, l int, w []float64, width int) {
 // rowsOut is where the rows of A·X of a task go: into RowsOut or into scratch. Columns of
 // earlier reads are there already.
 func (r *reading) rowsOut(worker int, b *csr.Block) []float64 {
+	if r.rows != nil {
+		return r.rows[int(b.FirstRow-r.above)*r.l:][:b.Rows()*r.l]
+	}
 	y := inPlace(r.pass.RowsOut.Block, b)
 	if y == nil {
 		y = r.products(worker, b.Rows(), r.l)
