@@ -74,7 +74,7 @@ func write(fsys vfs.FS, name string, all iter.Seq2[string, error], escaped bool)
 }
 
 // File is a text of lines that is being read. In memory are 16 bytes for each spacing bytes of it and
-// one block of lines. It is safe for concurrent use.
+// blocks of lines, of keptBytes or one. It is safe for concurrent use.
 type File struct {
 	f     vfs.File
 	sum   Sum
@@ -84,6 +84,8 @@ type File struct {
 	mu    sync.Mutex
 	at    int // the block of lines, −1: none is at hand
 	lines []string
+	kept  map[int][]string // the lines of some blocks
+	size  int              // bytes of those blocks in the text
 }
 
 // mark is where a line begins.
@@ -91,6 +93,10 @@ type mark struct{ line, offset int64 }
 
 // spacing is how many bytes the lines of a block have at least, unless it is the last one.
 const spacing = 4 << 10
+
+// keptBytes is how many bytes of the text have their lines in memory: lines that are looked up in any order, such as
+// the ids of neighbours, are mostly of a few blocks.
+const keptBytes = 256 << 10
 
 // maxLine is the most bytes of a line: ids and titles stay below 1 MiB, and escaping makes at most two bytes of one.
 const maxLine = 2 << 20
@@ -101,7 +107,7 @@ func Open(ctx context.Context, fsys vfs.FS, name string, sum Sum, count int64) (
 	if err != nil {
 		return nil, err
 	}
-	x := &File{f: f, sum: sum, count: count, at: -1}
+	x := &File{f: f, sum: sum, count: count, at: -1, kept: map[int][]string{}}
 	if err := x.scan(ctx); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -205,6 +211,10 @@ func (x *File) line(i int64) (string, error) {
 
 func (x *File) load(b int) error {
 	x.at = -1
+	if lines, ok := x.kept[b]; ok {
+		x.at, x.lines = b, lines
+		return nil
+	}
 	end, count := x.sum.Size, x.count-x.marks[b].line
 	if b+1 < len(x.marks) {
 		end, count = x.marks[b+1].offset, x.marks[b+1].line-x.marks[b].line
@@ -214,7 +224,7 @@ func (x *File) load(b int) error {
 		return err
 	}
 	text := string(buf)
-	x.lines = x.lines[:0]
+	x.lines = make([]string, 0, count)
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if x.sum.Escaped {
@@ -225,7 +235,11 @@ func (x *File) load(b int) error {
 	if int64(len(x.lines)) != count {
 		return damaged("bytes %d to %d have %d lines, not %d: the file has changed while it was read", x.marks[b].offset, end, len(x.lines), count)
 	}
-	x.at = b
+	if x.size += len(text); x.size > keptBytes {
+		clear(x.kept)
+		x.size = len(text)
+	}
+	x.at, x.kept[b] = b, x.lines
 	return nil
 }
 

@@ -234,3 +234,24 @@ func TestLongLine(t *testing.T) {
 		}
 	}
 }
+
+// TestAnyOrder: lines of many more blocks than are kept are found in any order.
+func TestAnyOrder(t *testing.T) {
+	all := make([]string, 150_000)
+	for i := range all {
+		all[i] = fmt.Sprintf("%09d", i)
+	}
+	name := filepath.Join(t.TempDir(), "x")
+	sum := must.Get(lines.Write(vfs.OS(), name, walk(all)))(t)
+	x := must.Get(lines.Open(t.Context(), vfs.OS(), name, sum, int64(len(all))))(t)
+	defer x.Close()
+	for n := range 20_000 {
+		i := n * n % len(all)
+		if n%2 == 1 {
+			i = n % 300 // a few blocks, again and again
+		}
+		if got, err := x.At(int64(i)); err != nil || got != all[i] {
+			t.Fatalf("line %d: %q, %v", i, got, err)
+		}
+	}
+}
