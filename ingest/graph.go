@@ -76,12 +76,8 @@ func (o Options) edges(c *format.Chunk, b *format.Batch, src *source) (loops int
 
 // arePairs tells whether lines are two ids without a value, whose columns have no names or those of nodes.
 func arePairs(r format.Reader) bool {
-	d, ok := r.(format.Describer)
-	if !ok {
-		return false
-	}
 	found := 0
-	for _, c := range d.Describe().Columns {
+	for _, c := range described(r).Columns {
 		switch {
 		case c.Role == roles.Value.String():
 			return false

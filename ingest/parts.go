@@ -34,6 +34,14 @@ func (src *source) agree(prev *source) error {
 	return &format.ParseError{File: src.Name, Err: err}
 }
 
+// described is what a reader has found out, nothing where it tells nothing.
+func described(r format.Reader) (d format.Description) {
+	if about, ok := r.(format.Describer); ok {
+		d = about.Describe()
+	}
+	return d
+}
+
 type partRoles struct {
 	Header bool              // names tell them, not places
 	Words  map[string]string // of the names that tell them
@@ -56,11 +64,7 @@ func (p *partRoles) unlike(q *partRoles) (role string, lacks bool) {
 }
 
 func rolesOfPart(r format.Reader) *partRoles {
-	d, ok := r.(format.Describer)
-	if !ok {
-		return nil
-	}
-	about := d.Describe()
+	about := described(r)
 	if len(about.Columns) == 0 {
 		return nil
 	}

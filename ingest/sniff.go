@@ -240,13 +240,8 @@ func (s *sniffer) input(ctx context.Context, name string) (err error) {
 
 // describe takes what a reader tells, and returns the declared number of entries, or 0.
 func (d *InputDescription) describe(r format.Reader) int64 {
-	d.flags = []format.Flag{{Name: "format", Value: d.Format}}
-	describer, ok := r.(format.Describer)
-	if !ok {
-		return 0
-	}
-	of := describer.Describe()
-	d.Separator, d.flags = of.Separator, append(d.flags, of.Flags...)
+	of := described(r)
+	d.Separator, d.flags = of.Separator, append([]format.Flag{{Name: "format", Value: d.Format}}, of.Flags...)
 	d.Columns, d.Notes = append(d.Columns, of.Columns...), append(d.Notes, of.Notes...)
 	if of.Header != format.HeaderAuto {
 		d.Header = of.Header.String()
