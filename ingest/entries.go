@@ -200,25 +200,27 @@ func (e *entries) turn() error {
 	return e.spool.Turn(e.users.Generations(), e.items.Generations())
 }
 
-func (e *entries) pour() error {
-	w := e.straight
-	e.straight = nil
-	e.o.Log.Debug("the entries are not in the order of the store: sort them", "behind", w.N)
+// pour takes what has been written back into the spool, and has the workers make batches from here on.
+func (r *reading) pour() error {
+	r.inOrder.Store(false)
+	w := r.straight
+	r.straight = nil
+	r.o.Log.Debug("the entries are not in the order of the store: sort them", "behind", w.N)
 	var b format.Batch
 	stats, err := w.Pour(func(row int64, cols []uint32, vals []float64) error {
 		b.Reset(0)
-		lines, across := csr.Exchanged(e.stored.Transposed, &b.Row, &b.Col)
+		lines, across := csr.Exchanged(r.stored.Transposed, &b.Row, &b.Col)
 		for _, c := range cols {
 			lines.AddInt(row)
 			across.AddInt(int64(c))
 		}
 		b.Val = append(b.Val, vals...)
-		return e.addKeys(&b)
+		return r.addKeys(&b)
 	})
 	if err != nil {
 		return errors.Join(err, w.Abort())
 	}
-	e.values.merge(&stats)
+	r.values.merge(&stats)
 	return nil
 }
 

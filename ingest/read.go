@@ -267,7 +267,9 @@ func (r *reading) take(ctx context.Context, j *job) error {
 		return j.err
 	}
 	b := &j.batch
-	if err := r.judge(j); err != nil {
+	j.src.tally.Add(b.Tally)
+	whole := j.src.reader.Check(j.src.tally, &j.chunk, b)
+	if err := text.FirstError(whole, r.tolerate(b.Refused, b.Errs, r.o.MaxBadLines)); err != nil {
 		return err
 	}
 	r.Lines += b.Lines
@@ -291,13 +293,6 @@ func (r *reading) take(ctx context.Context, j *job) error {
 	r.Place.Tally = j.src.tally
 	r.meter.set(j.at.Disk, r.count())
 	return r.save()
-}
-
-func (r *reading) judge(j *job) error {
-	b := &j.batch
-	j.src.tally.Add(b.Tally)
-	whole := j.src.reader.Check(j.src.tally, &j.chunk, b)
-	return text.FirstError(whole, r.tolerate(b.Refused, b.Errs, r.o.MaxBadLines))
 }
 
 func (o request) straightens() bool {
@@ -348,7 +343,7 @@ func (r *reading) takeRows(j *job) error {
 	}
 	written := int(r.count() - had)
 	if r.straight != nil {
-		if err := r.pourAll(); err != nil {
+		if err := r.pour(); err != nil {
 			return err
 		}
 	}
@@ -370,13 +365,7 @@ func (r *reading) endRows() error {
 	}
 	err := r.straight.EndRow()
 	if errors.Is(err, csr.ErrCoding) {
-		return r.pourAll()
+		return r.pour()
 	}
 	return err
-}
-
-// pourAll is pour, and has the workers make batches from here on.
-func (r *reading) pourAll() error {
-	r.inOrder.Store(false)
-	return r.pour()
 }
