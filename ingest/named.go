@@ -22,7 +22,7 @@ func (o Options) file(side format.Side) string { return [...]string{o.RowIDs, o.
 // labels begins to read the ids of a side of an input of a declared shape; nil: there are none.
 func (t *task) labels(ctx context.Context, src *source, side format.Side) (format.IDs, error) {
 	if t.o.file(side) != "" {
-		return t.o.openLabels(ctx, t.plan.window, side)
+		return t.o.openLabels(ctx, t.o.opener(t.plan.window), side)
 	}
 	if known, ok := src.reader.(format.Identified); ok {
 		return known.IDs(side)
@@ -30,8 +30,8 @@ func (t *task) labels(ctx context.Context, src *source, side format.Side) (forma
 	return nil, nil
 }
 
-func (o request) openLabels(ctx context.Context, window int64, side format.Side) (format.IDs, error) {
-	f, err := o.opener(window).Open(ctx, o.file(side))
+func (o request) openLabels(ctx context.Context, op input.Opener, side format.Side) (format.IDs, error) {
+	f, err := op.Open(ctx, o.file(side))
 	if err != nil {
 		return nil, err
 	}

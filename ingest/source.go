@@ -250,7 +250,7 @@ func (o *request) besideFile(ctx context.Context, name string, f *format.Beside)
 		if !given {
 			*ids, o.labels[side] = base+suffix, func(in *format.Input, close func() error) (format.IDs, error) { return f.Labels(side, in, close) }
 		}
-		l, err := o.openLabels(ctx, 0, side)
+		l, err := o.openLabels(ctx, o.opener(0), side)
 		if !given && errors.Is(err, fs.ErrNotExist) {
 			*ids = ""
 			continue // told by what reads the input, unless that is of another format

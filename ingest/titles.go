@@ -27,8 +27,7 @@ func attach(ctx context.Context, names []string, report *Report, o request, p pl
 			err = fmt.Errorf("the store %s is complete (--resume leaves it as it is), but for its titles: %w", report.Store, err)
 		}
 	}()
-	t := &titler{ctx: ctx, o: o, most: p.Space / 2, window: p.window}
-	t.open = o.opener(p.window)
+	t := &titler{ctx: ctx, o: o, open: o.opener(p.window), most: p.Space / 2}
 	var known [2]titles.Source
 	if own {
 		src, err := openSource(ctx, t.open, names[0], o, nil)
@@ -74,11 +73,7 @@ func attach(ctx context.Context, names []string, report *Report, o request, p pl
 		if err := t.store.WriteTitles(axisOf(t.store, side), j.Each()); err != nil {
 			return err
 		}
-		if side == format.RowSide {
-			report.RowTitles = j.Found
-		} else {
-			report.ColTitles = j.Found
-		}
+		*[...]*int64{&report.RowTitles, &report.ColTitles}[side] = j.Found
 		o.Log.Debug("titles", "side", side.String(), "ids", j.IDs, "with a title", j.Found)
 		if j.Repeated > 0 {
 			o.Log.Warn("some ids have several titles: the first is taken", "side", side.String(), "titles left out", j.Repeated)
@@ -93,8 +88,6 @@ type titler struct {
 	open  input.Opener
 	store *csr.Store
 	most  int64 // bytes of titles in memory
-
-	window int64 // of a file that is read
 }
 
 func (t *titler) known(src *source) (known [2]titles.Source, err error) {
@@ -102,7 +95,7 @@ func (t *titler) known(src *source) (known [2]titles.Source, err error) {
 	for _, side := range sides {
 		find := func() (format.IDs, error) { return reader.IDs(side) }
 		if t.o.labels[side] != nil {
-			find = func() (format.IDs, error) { return t.o.openLabels(t.ctx, t.window, side) }
+			find = func() (format.IDs, error) { return t.o.openLabels(t.ctx, t.open, side) }
 		} else if !ok || t.o.file(side) != "" {
 			continue
 		}
@@ -125,8 +118,7 @@ func (t *titler) known(src *source) (known [2]titles.Source, err error) {
 
 // readable tells whether the files of titles can be read, to their ends, before anything else is done.
 func readable(ctx context.Context, o request, p plan) error {
-	t := &titler{ctx: ctx, o: o}
-	t.open = o.opener(p.window)
+	t := &titler{ctx: ctx, o: o, open: o.opener(p.window)}
 	for _, name := range []string{o.Titles, o.RowTitles, o.ColTitles} {
 		if name == "" {
 			continue
