@@ -221,14 +221,11 @@ func (b *base) before(origin map[string]any) {
 	for _, key := range []string{"inputs", "input_bytes", sumsKey} {
 		had, _ := b.source[key].([]any)
 		more, _ := origin[key].([]any)
-		switch {
-		case key == "inputs":
-			origin[key] = slices.Concat(had, more[1:])
-		case had == nil || more == nil:
+		if key != "inputs" && (had == nil || more == nil) {
 			delete(origin, key)
-		default:
-			origin[key] = slices.Concat(had, more[1:])
+			continue
 		}
+		origin[key] = slices.Concat(had, more[1:])
 	}
 }
 

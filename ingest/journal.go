@@ -218,10 +218,7 @@ func parseJournal(b []byte) (*journal, error) {
 
 func (j *journal) files() map[string]bool {
 	keep := map[string]bool{scratch.Journal: true}
-	for _, name := range j.Runs {
-		keep[name] = true
-	}
-	for _, name := range append(j.Users.Files(), j.Items.Files()...) {
+	for _, name := range slices.Concat(j.Runs, j.Users.Files(), j.Items.Files()) {
 		keep[name] = true
 	}
 	return keep

@@ -247,8 +247,7 @@ func (g *pipeline) picture(e *entries, step string) *journal {
 
 // leave ends an ingest that has failed: what can be resumed is kept.
 func (g *pipeline) leave(err error) error {
-	err = errors.Join(err, g.saving())
-	err = errors.Join(err, g.scratch.Close())
+	err = errors.Join(err, g.saving(), g.scratch.Close())
 	if g.saved && resumable(err) {
 		return &csr.UnfinishedError{What: "ingest", Dir: g.scratch.Name, Err: err}
 	}
