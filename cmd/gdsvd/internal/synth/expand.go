@@ -235,16 +235,21 @@ func (k *Kronecker) NNZ() int {
 
 // Singular returns the n largest singular values, descending, or all if there are fewer.
 func (k *Kronecker) Singular(n int) []float64 {
-	var all []float64
-	ratings := dense(k.ratings)
-	for _, p := range dense(k.pattern) {
-		for _, r := range ratings {
-			all = append(all, p*r)
+	all := allProducts(dense(k.pattern), dense(k.ratings))
+	return all[:min(n, len(all))]
+}
+
+// allProducts are those of each number of a list with each of another, descending.
+func allProducts(a, b []float64) []float64 {
+	all := []float64{}
+	for _, x := range a {
+		for _, y := range b {
+			all = append(all, x*y)
 		}
 	}
 	slices.Sort(all)
 	slices.Reverse(all)
-	return all[:min(n, len(all))]
+	return all
 }
 
 // dense returns the singular values of m, descending: those of its bidiagonal form. What mat.SVD has besides is 40 kB of the program.

@@ -160,29 +160,22 @@ func (e *Expansion) truth(ctx context.Context, factor *mat.Dense, o *WriteOption
 		return csr.Truth{}, err
 	}
 	small := dense(factor)
-	products := []float64{}
-	for _, s := range small {
-		for _, b := range base {
-			products = append(products, s*b)
-		}
-	}
-	slices.Sort(products)
-	slices.Reverse(products)
+	sigma := allProducts(small, base)
 	if !all {
 		least := small[0] * base[len(base)-1]
-		products = slices.DeleteFunc(products, func(p float64) bool { return p < least })
+		sigma = slices.DeleteFunc(sigma, func(p float64) bool { return p < least })
 	}
-	if len(products) > maxKnown {
-		products, all = products[:maxKnown], false
+	if len(sigma) > maxKnown {
+		sigma, all = sigma[:maxKnown], false
 	}
 	// Both decompositions and the product of their values are accurate to a few units of roundoff.
 	rows, cols := factor.Dims()
 	bound += float64(rows+cols) * 0x1p-50
-	if len(products) > 0 && products[0] > 0 {
+	if len(sigma) > 0 && sigma[0] > 0 {
 		// Where float64 has few digits either factor and the product may be off by half the smallest number.
-		bound += math.SmallestNonzeroFloat64 * (2 + small[0] + base[0]) / products[0]
+		bound += math.SmallestNonzeroFloat64 * (2 + small[0] + base[0]) / sigma[0]
 	}
-	return csr.Truth{Sigma: products, Complete: all, Error: bound}, nil
+	return csr.Truth{Sigma: sigma, Complete: all, Error: bound}, nil
 }
 
 // baseValues returns the leading singular values of the base, whether these
