@@ -68,24 +68,18 @@ func ChoiceFlag[T comparable](f *pflag.FlagSet, p *T, name string, preset T, cho
 	for _, c := range choices {
 		names = append(names, c.Name)
 	}
-	chosen := func(c Choice[T]) bool { return c.Value == *p }
-	oneOf(f, name, help, names, func(i int) { *p = choices[i].Value }, func() int { return slices.IndexFunc(choices, chosen) })
-}
-
-func oneOf(f *pflag.FlagSet, name, help string, names []string, choose func(int), chosen func() int) {
-	f.Var(&parsed{"name", func(s string) error {
+	f.Var(Parsed(p, "name", func(s string) (T, error) {
 		i := slices.Index(names, s)
 		if i < 0 {
-			return fmt.Errorf("choose %s", List(" or ", names))
+			return *p, fmt.Errorf("choose %s", List(" or ", names))
 		}
-		choose(i)
-		return nil
-	}, func() string {
-		if i := chosen(); i >= 0 {
+		return choices[i].Value, nil
+	}, func(v T) string {
+		if i := slices.IndexFunc(choices, func(c Choice[T]) bool { return c.Value == v }); i >= 0 {
 			return names[i]
 		}
 		return ""
-	}}, name, help+": "+List(" or ", names))
+	}), name, help+": "+List(" or ", names))
 	Complete(f.Lookup(name), func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return names, cobra.ShellCompDirectiveNoFileComp
 	})
