@@ -216,18 +216,13 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 	return a.printMade(o.out, err)
 }
 
-type spectrumOptions struct {
-	matrix synth.Spectrum
-	out    string
-	write  synth.WriteOptions
-}
-
 // decayingFloor is the least value of profiles that decay geometrically, unless another is given.
 const decayingFloor = 1e-3
 
 func (a *app) generateSpectrumCommand() *cobra.Command {
-	o := spectrumOptions{write: synth.WriteOptions{FS: a.fsys, ShardSize: csr.DefaultShard}}
-	m, p := &o.matrix, &o.matrix.Values
+	var m synth.Spectrum
+	var out string
+	p, write := &m.Values, synth.WriteOptions{FS: a.fsys, ShardSize: csr.DefaultShard}
 	cmd := &cobra.Command{
 		Use:   "spectrum --rows R --cols C --values KIND -o STORE",
 		Short: "Make a store of any size with singular values of choice",
@@ -249,7 +244,7 @@ Equal flags give equal stores. Memory does not grow with the size.`,
   gdsvd generate spectrum --rows 5000 --cols 5000 --values gap --gap 0.001 -o gap.csr`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.out == "" {
+			if out == "" {
 				return ui.Usagef(cmd, "no STORE to write: give one with -o")
 			}
 			decays := p.Kind == synth.Exponential || p.Kind == synth.Clustered || p.Kind == synth.Repeated
@@ -259,11 +254,17 @@ Equal flags give equal stores. Memory does not grow with the size.`,
 			if err := m.Validate(); err != nil {
 				return ui.Usage(cmd, err)
 			}
-			return a.generateSpectrum(cmd.Context(), &o)
+			a.display.Begin("generate spectrum")
+			write.Progress = func(_ synth.Stage, done, total int64) {
+				a.display.Update(ui.Counted(done, total, done, "rows"))
+			}
+			err := m.Write(cmd.Context(), out, write)
+			a.display.End()
+			return a.printMade(out, err)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
+	f.StringVarP(&out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
 	f.Int64Var(&m.Rows, "rows", 0, "rows of the matrix")
 	f.Int64Var(&m.Cols, "cols", 0, "columns of the matrix")
 	ui.ChoiceFlag(f, &p.Kind, "values", synth.Exponential, ui.Words(synth.ProfileKinds()), "kind of singular values")
@@ -276,17 +277,7 @@ Equal flags give equal stores. Memory does not grow with the size.`,
 	f.Int64Var(&m.Rank, "rank", 0, "number of values that are not zero (0: as many as there can be)")
 	f.IntVar(&m.Layers, "layers", 4, "layers of rotations; a row has 2 to this power entries")
 	f.Uint64Var(&m.Seed, "seed", 0, "seed of the random numbers")
-	f.Var(ui.Size(&o.write.ShardSize, false), "shard-size", "size of the files of the store")
-	f.BoolVar(&o.write.Force, "force", false, storeForceHelp)
+	f.Var(ui.Size(&write.ShardSize, false), "shard-size", "size of the files of the store")
+	f.BoolVar(&write.Force, "force", false, storeForceHelp)
 	return cmd
-}
-
-func (a *app) generateSpectrum(ctx context.Context, o *spectrumOptions) error {
-	a.display.Begin("generate spectrum")
-	o.write.Progress = func(_ synth.Stage, done, total int64) {
-		a.display.Update(ui.Counted(done, total, done, "rows"))
-	}
-	err := o.matrix.Write(ctx, o.out, o.write)
-	a.display.End()
-	return a.printMade(o.out, err)
 }
