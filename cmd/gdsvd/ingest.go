@@ -126,13 +126,7 @@ STORE has the same bytes.` + "\n" + ui.ExitHelp,
 				return look(cmd, args, out, o)
 			}
 			report, err := a.ingest(cmd, args, out, o)
-			if err != nil {
-				return toldIngest(cmd, err)
-			}
-			if report.Finished {
-				a.nothingToResume("store", out)
-			}
-			return a.printIngest(report)
+			return a.ingested(cmd, report, err)
 		},
 	}
 	f := cmd.Flags()
@@ -203,10 +197,10 @@ func (a *app) makingFlags(f *pflag.FlagSet, o *ingest.Options) {
 
 // toldIngest says what to do about an error in the words of the command line.
 func toldIngest(cmd *cobra.Command, err error) error {
-	if _, ok := errors.AsType[*format.AmbiguityError](err); ok {
-		return ui.Usage(cmd, err)
-	}
-	if _, ok := errors.AsType[*ingest.TasksError](err); ok {
+	_, ambiguous := errors.AsType[*format.AmbiguityError](err)
+	_, noTasks := errors.AsType[*ingest.TasksError](err)
+	_, noAppend := errors.AsType[*ingest.AppendError](err)
+	if ambiguous || noTasks || noAppend {
 		return ui.Usage(cmd, err)
 	}
 	if _, ok := errors.AsType[*ingest.SpaceError](err); ok {
@@ -255,6 +249,17 @@ type ingestResult struct {
 	BytesPerEntry factor.Number `json:"bytes_per_entry"` // bytes of the store per entry
 	MBPerSecond   factor.Number `json:"mb_per_second"`   // megabytes (10⁶ bytes) of input per second
 	PeakRSS       int64         `json:"peak_rss"`        // peak resident memory of the process
+}
+
+// ingested tells how an ingest has ended.
+func (a *app) ingested(cmd *cobra.Command, report *ingest.Report, err error) error {
+	if err != nil {
+		return toldIngest(cmd, err)
+	}
+	if report.Finished {
+		a.nothingToResume("store", report.Store)
+	}
+	return a.printIngest(report)
 }
 
 func (a *app) printIngest(report *ingest.Report) error {
@@ -337,16 +342,7 @@ to sums that were rounded, or to an input of a declared shape: the store does no
 			report, err := a.ingesting(cmd, "append", cmp.Or(out, args[0]), o, func(ctx context.Context, o ingest.Options) (*ingest.Report, error) {
 				return ingest.Append(ctx, args[0], args[1:], out, o)
 			})
-			if refused := (*ingest.AppendError)(nil); errors.As(err, &refused) {
-				return ui.Usage(cmd, err)
-			}
-			if err != nil {
-				return toldIngest(cmd, err)
-			}
-			if report.Finished {
-				a.nothingToResume("store", report.Store)
-			}
-			return a.printIngest(report)
+			return a.ingested(cmd, report, err)
 		},
 	}
 	f := cmd.Flags()
