@@ -19,12 +19,7 @@ const (
 	ColAxis
 )
 
-func (a Axis) String() string {
-	if a == RowAxis {
-		return "rows"
-	}
-	return "cols"
-}
+func (a Axis) String() string { return [...]string{"rows", "cols"}[a] }
 
 func (a Axis) file() string { return a.String() + ".ids" }
 

@@ -130,8 +130,7 @@ func (w *titleWriter) flush(out io.Writer) error {
 // is in memory than a tenth of a byte for each and one block. It is safe for concurrent use.
 type Titles struct {
 	store, name  string
-	f            io.ReaderAt
-	close        func() error
+	f            vfs.File
 	index        []byte
 	end          int64 // of the last block
 	count, known int64
@@ -155,7 +154,7 @@ func openTitles(fsys vfs.FS, path string, m *Manifest, axis Axis) (*Titles, erro
 		return nil, missing(err, path, axis.titles())
 	}
 	fi, err := f.Stat()
-	t := &Titles{store: path, name: axis.titles(), f: f, close: f.Close}
+	t := &Titles{store: path, name: axis.titles(), f: f}
 	if err == nil {
 		err = t.load(fi.Size(), m.axisLen(axis), m.Fingerprint)
 	}
@@ -271,7 +270,7 @@ func (t *Titles) decode(b int64) error {
 	return nil
 }
 
-func (t *Titles) Close() error { return t.close() }
+func (t *Titles) Close() error { return t.f.Close() }
 
 func checkTitles(fsys vfs.FS, path string, m *Manifest, axis Axis) (err error) {
 	t, err := openTitles(fsys, path, m, axis)
