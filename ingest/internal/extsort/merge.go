@@ -8,8 +8,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-
-	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 )
 
 // noKey is larger than every key (Packer allows 63 bits).
@@ -35,9 +33,7 @@ type Merger struct {
 	heads   []Entry // current entry of each cursor; key noKey at its end
 	losers  []int   // losers[0] is the winner
 	coder   Coder
-	values  *valueTable
-	dir     *scratch.Dir
-	buffer  int // bytes read at a time from one run
+	spool   *Spool // whose runs they are
 
 	chained bool // no tournament
 	now     int  // cursor being read, when chained
@@ -55,7 +51,7 @@ func (s *Spool) MergeBytes() int64 {
 }
 
 func (s *Spool) merge(runs []run, by Order) (*Merger, error) {
-	m := &Merger{by: by, cursors: make([]cursor, len(runs)), chained: follow(runs), values: &s.values, dir: s.dir, buffer: s.budget.ReadBuf}
+	m := &Merger{by: by, cursors: make([]cursor, len(runs)), chained: follow(runs), spool: s}
 	for i := range runs {
 		m.cursors[i] = cursor{buf: runs[i].mem, run: &runs[i]}
 	}
@@ -185,12 +181,12 @@ func (m *Merger) refill(c *cursor) error {
 			c.buf = make([]Entry, len(part))
 		}
 		c.buf = c.buf[:len(part)]
-		m.values.unpack(c.buf, part, true)
+		m.spool.values.unpack(c.buf, part, true)
 		return nil
 	}
 	if c.in == nil {
 		var err error
-		if c.in, err = openRun(m.dir.FS, m.dir.Path(c.run.name), c.run.runInfo, m.buffer); err != nil {
+		if c.in, err = openRun(m.spool.dir.FS, m.spool.dir.Path(c.run.name), c.run.runInfo, m.spool.budget.ReadBuf); err != nil {
 			return err
 		}
 		c.buf = make([]Entry, min(BlockEntries, c.run.n))
