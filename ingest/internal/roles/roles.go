@@ -31,10 +31,7 @@ const (
 )
 
 func (r Role) String() string {
-	if names := []string{"unused", "row", "column", "value", "time"}; int(r) < len(names) {
-		return names[r]
-	}
-	return "unused"
+	return format.NameOf(r, "unused", "row", "column", "value", "time", "unused")
 }
 
 // A Field is a column of a table, as far as it is known before the table is read.

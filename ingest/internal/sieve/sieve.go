@@ -4,6 +4,7 @@ package sieve
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
@@ -105,10 +106,7 @@ func (s *Sieve) EndPass() (again bool) {
 	s.endRow()
 	again = s.again
 	if s.Passes == 0 { // so far they were counted
-		again = false
-		for _, n := range s.cols {
-			again = again || n > 0 && n < s.minCol
-		}
+		again = slices.ContainsFunc(s.cols, func(n uint32) bool { return n > 0 && n < s.minCol })
 	}
 	s.Passes++
 	s.row, s.again = -1, false
