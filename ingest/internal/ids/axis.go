@@ -280,7 +280,7 @@ func (a *Axis) Names() List { return a.names }
 // Rank settles an axis by the list of all ids, those of other axes, too, that others have settled.
 func (a *Axis) Rank(s *scratch.Dir, names List) error {
 	if a.dir, a.names, a.N, a.Text = s, names, names.N, names.Text; a.N > maxIDs {
-		return errTooMany()
+		return errTooMany
 	}
 	return nil
 }

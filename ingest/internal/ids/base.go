@@ -67,7 +67,7 @@ func (a *Axis) SettleKnown(k *Known) error {
 	a.order = a.order[:fresh] // of new ids, as inserts
 	a.N, a.known = count+int64(len(k.inserts)), k
 	if err == nil && a.N > maxIDs {
-		err = errTooMany()
+		err = errTooMany
 	}
 	return err
 }

@@ -326,7 +326,7 @@ func Pairs(dst []uint64, b *format.Batch, rows, cols *Axis) ([]uint64, error) {
 	row, col := rows.dict, cols.dict
 	n := len(b.Val)
 	if row.N > maxIDs-2*n || col.N > maxIDs-2*n {
-		return dst, errTooMany()
+		return dst, errTooMany
 	}
 	if !b.Row.IsText && !b.Col.IsText && !row.isText && !col.isText {
 		return appendNumbered(dst, b.Row.Ints, b.Col.Ints, row, col), nil
@@ -339,9 +339,7 @@ func Pairs(dst []uint64, b *format.Batch, rows, cols *Axis) ([]uint64, error) {
 	return dst, nil
 }
 
-func errTooMany() error {
-	return fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), format.ErrUnsupported)
-}
+var errTooMany = fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), format.ErrUnsupported)
 
 // appendNumbered makes pairs of temporary ids of integers, in one go. Most of
 // them have come before and are in direct.

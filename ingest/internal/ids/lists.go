@@ -258,7 +258,7 @@ func (a *Axis) rank(ctx context.Context, s *scratch.Dir, lists []List, b extsort
 		if a.N == 0 || last.Int != r.Int || !bytes.Equal(last.Text, r.Text) {
 			a.N++
 			if a.N > maxIDs {
-				return errTooMany()
+				return errTooMany
 			}
 			last.Int, last.Text, last.gen, last.temp = r.Int, append(last.Text[:0], r.Text...), r.gen, r.temp
 			if err := w.add(&last); err != nil {
