@@ -114,10 +114,15 @@ func (v *values) fixed(f *field, width, n int, b []byte) error {
 	if n > len(b)/width {
 		return errShort
 	}
-	nums := v.nums
-	if f.phys != physFixed {
-		nums = nums[:n]
+	if f.phys == physFixed {
+		for i := range n {
+			if err := v.add(b[width*i : width*(i+1)]); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
+	nums := v.nums[:n]
 	switch f.phys {
 	case physInt32:
 		for i := range nums {
@@ -131,13 +136,6 @@ func (v *values) fixed(f *field, width, n int, b []byte) error {
 		for i := range nums {
 			nums[i] = math.Float64bits(float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))))
 		}
-	default:
-		for i := range n {
-			if err := v.add(b[width*i : width*(i+1)]); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
 	v.nums = nums
 	return nil

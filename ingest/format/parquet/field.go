@@ -146,7 +146,7 @@ type part struct {
 	n      int64  // or a format.Time
 	value  float64
 	err    error
-	offend []byte // what err is about, if it is a text
+	offend []byte // what err is about, if there is one and that is a text
 }
 
 func (s *part) add(k *format.Keys) {
@@ -173,10 +173,7 @@ func (f *field) text(raw []byte) (s part) {
 	case f.isTime:
 		var at format.Time
 		at, s.err = format.ParseTime(raw)
-		if s.err != nil {
-			s.offend = raw
-		}
-		s.n = int64(at)
+		s.n, s.offend = int64(at), raw
 	case f.kind == uuid && len(raw) == 16:
 		s.text = fmt.Appendf(nil, "%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
 	case f.isID && len(raw) == 0:
@@ -203,9 +200,7 @@ func (f *field) text(raw []byte) (s part) {
 		s.err = errEmpty
 	default:
 		s.value, s.err = text.ParseFloat(raw)
-		if s.err != nil {
-			s.offend = raw
-		}
+		s.offend = raw
 	}
 	return s
 }
