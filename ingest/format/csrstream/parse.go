@@ -84,9 +84,7 @@ func (p *reader) cutPayload(f *frame, data []byte) (s payload, err error) {
 	take := func(t string, n int) (part []byte) {
 		size := int64(n) * int64(sizeOf(t))
 		if t == textIDs && size <= int64(len(rest)) {
-			for lens := rest[:size]; len(lens) > 0; lens = lens[4:] {
-				size += int64(le.Uint32(lens))
-			}
+			size += sumOf(rest[:size])
 		}
 		if size > int64(len(rest)) {
 			err = errSize
@@ -103,14 +101,18 @@ func (p *reader) cutPayload(f *frame, data []byte) (s payload, err error) {
 	if err == nil && len(rest) > 0 {
 		err = errSize
 	}
-	sum := int64(0)
-	for lens := s.lens; len(lens) > 0; lens = lens[4:] {
-		sum += int64(le.Uint32(lens))
-	}
-	if err == nil && sum != int64(f.n) {
+	if err == nil && sumOf(s.lens) != int64(f.n) {
 		err = errSum
 	}
 	return s, err
+}
+
+// sumOf adds up lengths, of four bytes each.
+func sumOf(lens []byte) (sum int64) {
+	for ; len(lens) > 0; lens = lens[4:] {
+		sum += int64(le.Uint32(lens))
+	}
+	return sum
 }
 
 var (
@@ -243,10 +245,7 @@ func (p *reader) Locate(c *format.Chunk, n int) format.Position {
 	if p.colKeys != textIDs {
 		at += int64(n) * int64(sizeOf(p.colKeys))
 	} else {
-		at += 4 * int64(f.n)
-		for i := range n {
-			at += int64(le.Uint32(s.cols[4*i:]))
-		}
+		at += 4*int64(f.n) + sumOf(s.cols[:4*n])
 	}
 	return format.Position{Byte: c.Begin.Byte + at}
 }
