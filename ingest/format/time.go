@@ -121,16 +121,16 @@ func digits(b []byte) bool {
 
 func parseISO(b []byte) (Time, bool) {
 	s := scan{rest: b}
-	year, month, day := s.number(4), s.after('-', 2), s.after('-', 2)
+	year, month, day := s.number(4), s.after('-'), s.after('-')
 	var hour, minute, sec, micro, zone int
 	if len(s.rest) > 0 {
 		if c := s.rest[0] | 0x20; c != 't' && c != ' ' {
 			return 0, false
 		}
 		s.rest = s.rest[1:]
-		hour, minute = s.number(2), s.after(':', 2)
+		hour, minute = s.number(2), s.after(':')
 		if s.next(':') {
-			sec = s.after(':', 2)
+			sec = s.after(':')
 			if s.next('.') || s.next(',') {
 				micro = s.fraction()
 			}
@@ -155,13 +155,14 @@ type scan struct {
 
 func (s *scan) next(c byte) bool { return len(s.rest) > 0 && s.rest[0] == c }
 
-func (s *scan) after(c byte, n int) int {
+// after reads a number of two digits behind c.
+func (s *scan) after(c byte) int {
 	if !s.next(c) {
 		s.bad = true
 		return 0
 	}
 	s.rest = s.rest[1:]
-	return s.number(n)
+	return s.number(2)
 }
 
 func (s *scan) number(n int) (v int) {
@@ -205,7 +206,7 @@ func (s *scan) zone() int {
 	s.rest = s.rest[1:]
 	hours, minutes := s.number(2), 0
 	if s.next(':') {
-		minutes = s.after(':', 2)
+		minutes = s.after(':')
 	} else if len(s.rest) > 0 {
 		minutes = s.number(2)
 	}

@@ -194,7 +194,7 @@ func (p *reader) layOut(t *table, in *format.Input, prev *reader) error {
 	if err := p.columns(t, header, in, prev); err != nil {
 		return err
 	}
-	p.name(t.first, header, in)
+	p.name(t.first, header)
 	return nil
 }
 
@@ -308,7 +308,7 @@ func (p *reader) otherFields(prev *reader) error {
 }
 
 // name settles what messages call the fields and the form of a line.
-func (p *reader) name(first []string, header bool, in *format.Input) {
+func (p *reader) name(first []string, header bool) {
 	p.names = [3]string{"user", "item", "rating"}
 	if p.movieLens {
 		return
