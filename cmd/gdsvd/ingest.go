@@ -80,25 +80,21 @@ STORE has the same bytes.` + "\n" + ui.ExitHelp,
   zcat ratings.csv.gz | gdsvd ingest - -o ratings.csr --columns userId,movieId,rating --memory 256MiB`,
 		Args: atLeast(1, "no INPUT: name files, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if out == "" && !dry {
+			sifting := o.ValidateSifting()
+			switch n := len(o.Columns); {
+			case out == "" && !dry:
 				return ui.Usagef(cmd, "no STORE to write: give one with -o")
-			}
-			if n := len(o.Columns); n != 0 && (n < 2 || n > 4) {
+			case n != 0 && (n < 2 || n > 4):
 				return ui.Usagef(cmd, "--columns %s: want user,item or user,item,value or user,item,value,time", strings.Join(o.Columns, ","))
-			}
-			if err := o.ValidateSifting(); err != nil {
-				return ui.Usage(cmd, err)
-			}
-			if o.Features < 0 {
+			case sifting != nil:
+				return ui.Usage(cmd, sifting)
+			case o.Features < 0:
 				return ui.Usagef(cmd, "--features %d: want 0 or more", o.Features)
-			}
-			if o.Events && len(o.Columns) == 3 {
+			case o.Events && n == 3:
 				return ui.Usagef(cmd, "--value count with --columns %s: want user,item, as lines are counted", strings.Join(o.Columns, ","))
-			}
-			if o.Events && o.Duplicates != ingest.DuplicatesError && o.Duplicates != ingest.Sum {
+			case o.Events && o.Duplicates != ingest.DuplicatesError && o.Duplicates != ingest.Sum:
 				return ui.Usagef(cmd, "--value count with --duplicates %v: it sums", o.Duplicates)
-			}
-			if o.MaxBadLines < 0 {
+			case o.MaxBadLines < 0:
 				return ui.Usagef(cmd, "--max-bad-lines %d: want 0 or more", o.MaxBadLines)
 			}
 			o.CheckpointEvery = every

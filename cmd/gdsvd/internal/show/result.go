@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/factor"
@@ -134,13 +135,9 @@ func Measured(out *Printer, m *check.Measurement) {
 		said = func(i int) string { return fmt.Sprintf("%.1e\t", m.Stated.Residual[i]) }
 	}
 	out.Printf("%s", head)
-	missed := map[int]bool{}
-	for _, i := range m.Misses {
-		missed[i] = true
-	}
 	hidden := 0
 	for i := range values {
-		if i >= shown && !missed[i] {
+		if i >= shown && !slices.Contains(m.Misses, i) {
 			hidden++
 			continue
 		}
