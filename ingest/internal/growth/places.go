@@ -15,16 +15,15 @@ const most = 1 << 18
 type Places struct {
 	rows, cols []uint32
 	descents   int // places that are not behind the one before
-	n          int64
 	last       uint64
 }
 
 func (p *Places) Add(row, col uint32) {
-	if at := uint64(row)<<32 | uint64(col); p.n > 0 && at <= p.last {
+	at := uint64(row)<<32 | uint64(col)
+	if len(p.rows) > 0 && at <= p.last {
 		p.descents++
 	}
-	p.last = uint64(row)<<32 | uint64(col)
-	p.n++
+	p.last = at
 	if len(p.rows) < most {
 		p.rows, p.cols = append(p.rows, row), append(p.cols, col)
 	}

@@ -231,13 +231,8 @@ func (t *table) unassigned(values []int, count bool) error {
 
 // choices: several fields can be the rows or the columns.
 func (t *table) choices(rows, cols, values []int, count bool) error {
-	others := func(not []int) (cols []int) {
-		for _, c := range t.ids {
-			if !slices.Contains(not, c) {
-				cols = append(cols, c)
-			}
-		}
-		return cols
+	others := func(not []int) []int {
+		return slices.DeleteFunc(slices.Clone(t.ids), func(c int) bool { return slices.Contains(not, c) })
 	}
 	if len(rows) == 0 {
 		rows = others(cols)
