@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -92,11 +93,7 @@ func readFooter(in *format.Input) (*footer, error) {
 	case n > maxFooter:
 		return nil, fmt.Errorf("a footer of %d bytes: %w", n, format.ErrUnsupported)
 	}
-	room := int64(math.MaxInt64)
-	if in.Window > 0 {
-		room = in.Window
-	}
-	room -= n
+	room := cmp.Or(in.Window, math.MaxInt64) - n
 	if room < 0 {
 		return nil, errLargeFooter(n)
 	}

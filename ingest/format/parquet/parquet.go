@@ -18,6 +18,7 @@ package parquet
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -128,10 +129,7 @@ func (p *reader) assign(schema []element) error {
 		if !f.can() {
 			return unfit(&f, i)
 		}
-		f.most = maxPage
-		if p.in.Window > 0 {
-			f.most = int(min(p.in.Window, maxPage))
-		}
+		f.most = int(min(cmp.Or(p.in.Window, maxPage), maxPage))
 		p.fields = append(p.fields, &f)
 	}
 	return nil
