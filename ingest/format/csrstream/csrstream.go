@@ -191,13 +191,10 @@ func (p *reader) end(c *format.Chunk) error {
 		return err
 	}
 	p.done, p.total = true, int64(f.first)
-	if _, err := p.in.Peek(1); err != io.EOF {
-		if err == nil {
-			err = p.fail(p.at+frameBytes, fmt.Errorf("%w: data behind the end of the stream", format.ErrCount))
-		}
+	if _, err := p.in.Peek(1); err != nil {
 		return err
 	}
-	return io.EOF
+	return p.fail(p.at+frameBytes, fmt.Errorf("%w: data behind the end of the stream", format.ErrCount))
 }
 
 func (p *reader) verify(c *format.Chunk) (frame, error) {

@@ -90,13 +90,10 @@ const chunkBytes = 1 << 13
 // Next reads bytes, whole lines or not.
 func (r *reader) Next(c *format.Chunk) error {
 	if r.at == r.end {
-		if _, err := r.in.Peek(1); err != io.EOF {
-			if err == nil {
-				err = r.fail(r.at, fmt.Errorf("%w: data behind the last genotype", format.ErrCount))
-			}
+		if _, err := r.in.Peek(1); err != nil {
 			return err
 		}
-		return io.EOF
+		return r.fail(r.at, fmt.Errorf("%w: data behind the last genotype", format.ErrCount))
 	}
 	n := min(r.end-r.at, chunkBytes, max(1, int64(cap(c.Data))))
 	if int64(cap(c.Data)) < n {
