@@ -36,8 +36,7 @@ func Open(fs vfs.FS, path string, mirrored bool) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{s: s, parts: (s.MaxBlock().NNZ + partNNZ - 1) / partNNZ, mirrored: mirrored}
-	r.parts = max(r.parts, 1)
+	r := &Reader{s: s, parts: max(1, (s.MaxBlock().NNZ+partNNZ-1)/partNNZ), mirrored: mirrored}
 	r.free.New = func() any { return s.Scratch() }
 	cols, err := s.IDs(csr.ColAxis)
 	if err == nil {
@@ -63,13 +62,7 @@ func addID(k *format.Keys, r *csr.IDReader) {
 	}
 }
 
-func (r *Reader) Close() error {
-	err := r.s.Close()
-	if r.rows != nil {
-		err = errors.Join(err, r.rows.Close())
-	}
-	return err
-}
+func (r *Reader) Close() error { return errors.Join(r.s.Close(), r.rows.Close()) }
 
 // Symmetric: the entries of an undirected graph are both there.
 func (r *Reader) Symmetric() (mirrored, skew bool) { return r.mirrored, false }
