@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -111,11 +112,7 @@ func (s *synthesis) draw(rows []uint32, times float64) {
 	for _, r := range rows {
 		count[r]++
 	}
-	lengths := make([]float64, 0, len(count))
-	for _, n := range count {
-		lengths = append(lengths, n)
-	}
-	slices.Sort(lengths)
+	lengths := slices.Sorted(maps.Values(count))
 	s.random.Shuffle(len(lengths), func(i, j int) { lengths[i], lengths[j] = lengths[j], lengths[i] })
 	for _, n := range lengths {
 		if len(s.gaps) >= most/2 {

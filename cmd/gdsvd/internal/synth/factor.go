@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -85,10 +86,7 @@ func (f Factor) pattern(r *rand.Rand) []int {
 		}
 	}
 	slices.SortFunc(keys, drawKey.compare)
-	cells := make([]int, 0, f.NNZ)
-	for cell := range taken {
-		cells = append(cells, cell)
-	}
+	cells := slices.AppendSeq(make([]int, 0, f.NNZ), maps.Keys(taken))
 	for _, k := range keys[:f.NNZ-len(taken)] {
 		cells = append(cells, int(k.item))
 	}
