@@ -19,10 +19,7 @@ const (
 
 // state says in a sentence what a result is worth.
 func state(r *factor.Result) (sentence markup, good bool) {
-	things := "triplets"
-	if pairs(r) {
-		things = "eigenpairs"
-	}
+	things := either(pairs(r), "eigenpairs", "triplets")
 	switch {
 	case r.Completion != nil:
 		sentence = markedUp("<b>%s</b>: a completion of rank %d; its singular values are exact for the Z that was found, and how near that is to the best one the gap says", r.Status, r.K)
@@ -45,7 +42,7 @@ func (p *page) certificate(r *factor.Result) {
 	if r.Completion != nil {
 		p.completion(r)
 	} else {
-		p.section(map[bool]string{true: "Certificate", false: "Estimates"}[r.Certified], "")
+		p.section(either(r.Certified, "Certificate", "Estimates"), "")
 	}
 	var all facts
 	all.add(r.Certified && r.Completion == nil, "completeness", escaped(r.Missing()))
@@ -138,10 +135,7 @@ func legend(r *factor.Result) (text markup) {
 }
 
 func valuesFile(r *factor.Result) string {
-	if pairs(r) {
-		return factor.LambdaFile
-	}
-	return factor.SigmaFile
+	return either(pairs(r), factor.LambdaFile, factor.SigmaFile)
 }
 
 func (p *page) completion(r *factor.Result) {
@@ -182,10 +176,7 @@ func (p *page) amounts(about string, all []amount, caption markup) {
 	var c chart
 	c.svg.f(`<svg viewBox="0 0 %s %s" role="img" aria-label="%s">`, place(chartWidth), place(line*float64(len(all))+4), about)
 	for i, a := range all {
-		y, colour := line*float64(i)+2, 0
-		if a.apart {
-			colour = 1
-		}
+		y, colour := line*float64(i)+2, either(a.apart, 1, 0)
 		width := math.Max(a.x/most*(chartWidth-names-numbers), 0.5)
 		c.svg.f(`<text class="name" x="%s" y="%s" text-anchor="end">%s</text>`, place(names-8), place(y+16), cut(a.name, 26))
 		c.svg.f(`<rect x="%s" y="%s" width="%s" height="17" style="fill:var(--c%x)"/>`, place(names), place(y+3), place(width), colour)

@@ -78,9 +78,7 @@ func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 func (p *page) command(title string, words []string, note markup) {
 	p.section(title, "")
 	p.f("<pre>%s</pre>\n", cut(escape.Command(words...), 4*textLength))
-	if note != "" {
-		p.f("<p class=\"dim\">%s</p>\n", note)
-	}
+	p.f("<p class=\"dim\">%s</p>\n", note)
 	p.end()
 }
 

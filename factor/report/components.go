@@ -126,12 +126,7 @@ func (p *page) topics(r *factor.Result, sides []*vectors, names []string) error 
 
 // scatters draw rows and columns by their first two components.
 func (p *page) scatters(ctx context.Context, r *factor.Result, sides []*vectors, o Options) error {
-	var drawn []*vectors
-	for _, v := range sides {
-		if v.view != nil {
-			drawn = append(drawn, v)
-		}
-	}
+	drawn := slices.DeleteFunc(slices.Clone(sides), func(v *vectors) bool { return v.view == nil })
 	if len(drawn) == 0 {
 		return nil
 	}
@@ -196,10 +191,7 @@ func (v *vectors) grid(ctx context.Context, o Options) (*grid, error) {
 
 // density draws a grid: a path for each shade of each colour.
 func (p *page) density(v *vectors, g *grid, name string) {
-	most := int64(1)
-	for _, n := range g.counts {
-		most = max(most, n)
-	}
+	most := max(1, slices.Max(g.counts))
 	x, y := g.x, g.y
 	x.title, y.title = "component 1", "component 2"
 	c := newChart(fmt.Sprintf("Density of the %s in the first two components", v.many), x, y)

@@ -56,10 +56,7 @@ func estimated(r *factor.Result) float64 {
 }
 
 func matrixOf(r *factor.Result) string {
-	if r.View != nil {
-		return "the view of the matrix"
-	}
-	return "the matrix"
+	return either(r.View != nil, "the view of the matrix", "the matrix")
 }
 
 // residuals draws them over what x says of an event. The axis over is as long as that takes.

@@ -52,19 +52,13 @@ type counter struct {
 
 func countEntries(ctx context.Context, store *csr.Store, o Options) (*counts, error) {
 	table := store.Values().Table
-	per := int64(0)
-	if len(table) == 0 {
-		per = 8 * fineBins
-	}
+	bins := either(len(table) == 0, fineBins, 0)
 	different := int64(math.Sqrt(2*float64(store.NNZ()))) + 1 // lengths, at most: their sum is the number of entries
 	workers := make([]counter, o.Workers)
 	for w := range workers {
-		workers[w].lengths = map[int64]int64{}
-		if len(table) == 0 {
-			workers[w].fine = make([]int64, fineBins)
-		}
+		workers[w] = counter{lengths: map[int64]int64{}, fine: make([]int64, bins)}
 	}
-	reserve := 8*store.Cols() + int64(o.Workers+1)*(per+64*min(different, store.Rows())) + pageBytes
+	reserve := 8*store.Cols() + int64(o.Workers+1)*(8*int64(bins)+64*min(different, store.Rows())) + pageBytes
 	read := stream.Options{Memory: o.Memory, Workers: o.Workers, Reserve: reserve, Once: true}
 	if _, err := stream.PlanFor(store, read); err != nil {
 		return nil, err
@@ -113,7 +107,7 @@ func (w *counter) add(b *csr.Block) {
 	switch {
 	case len(b.Code) > 0:
 		for _, c := range b.Code[from:to] {
-			if w.fine == nil {
+			if len(w.fine) == 0 {
 				w.codes[c]++
 			} else { // a table of the block
 				w.fine[fine(b.Table[c])]++

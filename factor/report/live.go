@@ -84,12 +84,7 @@ func (p *page) standing(r *factor.Result) {
 	p.f("<p class=\"%s\">%s.</p>\n", stateClass(good), sentence)
 }
 
-func stateClass(good bool) string {
-	if good {
-		return "state"
-	}
-	return "state bad"
-}
+func stateClass(good bool) string { return either(good, "state", "state bad") }
 
 func (p *page) runParts(s *live.State) {
 	p.part("status", func() {
@@ -119,12 +114,7 @@ func (p *page) runParts(s *live.State) {
 }
 
 // wholeOf names what Progress is the share of.
-func wholeOf(s *live.State) string {
-	if s.Share > 0 {
-		return "run"
-	}
-	return "stage"
-}
+func wholeOf(s *live.State) string { return either(s.Share > 0, "run", "stage") }
 
 // standing says how a run stands, behind its status.
 func standing(s *live.State) (text markup) {
@@ -285,10 +275,7 @@ func (p *page) triplets(s *live.State) {
 		if !seen {
 			continue
 		}
-		stands := "looked for"
-		if i < s.Last.Locked {
-			stands = "found"
-		}
+		stands := either(i < s.Last.Locked, "found", "looked for")
 		p.f("<tr><td>%d</td><td>%s</td><td>%s</td><td>%d</td><td class=\"text\">%s</td></tr>\n", i+1, exact(q.Sigma, "%.6g"), exact(q.Residual, "%.1e"), q.Pass, stands)
 	}
 	p.endTable()
@@ -314,10 +301,7 @@ func WriteRuns(w io.Writer, name string, runs []*live.State, o LiveOptions) erro
 }
 
 func (p *page) row(s *live.State) {
-	colour := markup("wrong")
-	if s.Status == live.Running || s.Status == live.Finished {
-		colour = "good"
-	}
+	colour := either(s.Status == live.Running || s.Status == live.Finished, "good", "wrong")
 	p.f("<tr><th scope=\"row\" class=\"text\"><a href=\"/?run=%s\"><bdi>%s</bdi></a></th><td class=\"text\">%s</td><td class=\"text %s\">%s</td>",
 		url.QueryEscape(s.Name), short(s.Name), cut(s.Command, nameLength), colour, string(s.Status))
 	cell := func(has bool, format string, x float64, text string) {

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html"
-	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -62,6 +61,14 @@ func markedUp(format string, args ...any) markup {
 	return markup(fmt.Sprintf(format, safe...))
 }
 
+// either is one of two: the first if that is so, else the second.
+func either[T any](so bool, one, other T) T {
+	if so {
+		return one
+	}
+	return other
+}
+
 func cut(s string, most int) string {
 	if utf8.RuneCountInString(s) <= most {
 		return s
@@ -96,7 +103,7 @@ func nameOf(n factor.Name) markup {
 
 // exact is a number of some digits that has all of them in an attribute.
 func exact(x factor.Number, format string) markup {
-	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+	if !finite(x) {
 		return "–"
 	}
 	return markup(fmt.Sprintf(`<data value="%s">`+format+`</data>`, strconv.FormatFloat(float64(x), 'g', -1, 64), float64(x)))
@@ -190,10 +197,7 @@ func inline() string { return Sorts + "sortTables();\n" }
 
 // table begins a table whose headings sort it. label names it, caption stands above it unless it is "".
 func (p *page) table(id, label string, long bool, caption markup, heads ...markup) {
-	class := markup("scroll")
-	if long {
-		class += " long"
-	}
+	class := either(long, "scroll long", "scroll")
 	p.f("<div class=\"%s\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table id=\"%s\" class=\"sorts\" aria-label=\"%s\">", class, label, id, label)
 	if caption != "" {
 		p.f("<caption>%s</caption>", caption)

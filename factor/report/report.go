@@ -190,11 +190,7 @@ func (p *page) entries(ctx context.Context, store *csr.Store, o Options, viewed 
 	if err != nil {
 		return err
 	}
-	note := ""
-	if viewed {
-		note = "These are of the store, before the view."
-	}
-	p.section("Entries", note)
+	p.section("Entries", either(viewed, "These are of the store, before the view.", ""))
 	p.WriteString("<div class=\"pair\">\n")
 	p.lengths(c)
 	p.valuesOf(c.values)

@@ -49,20 +49,10 @@ func elbow(values []float64) int {
 
 func pairs(r *factor.Result) bool { return r.Settings.Which != "" }
 
-func valueName(r *factor.Result) string {
-	if pairs(r) {
-		return "λ"
-	}
-	return "σ"
-}
+func valueName(r *factor.Result) string { return either(pairs(r), "λ", "σ") }
 
 // scaleOf is what residuals are relative to.
-func scaleOf(r *factor.Result) string {
-	if pairs(r) {
-		return "the norm"
-	}
-	return "σ₁"
-}
+func scaleOf(r *factor.Result) string { return either(pairs(r), "the norm", "σ₁") }
 
 // captured are the shares of ‖A‖²_F that the first 1, 2, … triplets capture, nil where that is not known.
 func captured(r *factor.Result) []float64 {
@@ -125,7 +115,7 @@ func (p *page) single(r *factor.Result, value float64) {
 	if !known(r, 0) {
 		text = "The one value that was asked for has not been reached"
 	} else if captured(r) != nil {
-		text += markedUp(", which captures %s %% of ‖%s‖²", exact(r.Energy*100, "%.4g"), map[bool]string{true: "B", false: "A"}[r.View != nil])
+		text += markedUp(", which captures %s %% of ‖%s‖²", exact(r.Energy*100, "%.4g"), either(r.View != nil, "B", "A"))
 		if r.View != nil {
 			text += ", B being the view"
 		}
@@ -169,7 +159,7 @@ func (p *page) spectrum(r *factor.Result) {
 		if len(points) <= 100 || !level { // values of either sign, by magnitude, are no curve
 			c.dots(points, 0)
 		}
-		caption := markedUp("%s %s", ofAll(r), map[bool]string{true: "eigenvalues", false: "singular values"}[pairs(r)])
+		caption := markedUp("%s %s", ofAll(r), either(pairs(r), "eigenvalues", "singular values"))
 		ranked := make([]float64, 0, len(values))
 		for i, v := range values {
 			if known(r, i) {
@@ -177,8 +167,7 @@ func (p *page) spectrum(r *factor.Result) {
 			}
 		}
 		sorted := slices.IsSortedFunc(ranked, descending)
-		slices.Sort(ranked)
-		slices.Reverse(ranked)
+		slices.SortFunc(ranked, descending)
 		if q := elbow(ranked); q > 1 && r.Certified { // after the first value there is nearly always a gap
 			if sorted {
 				c.down(float64(q)+0.5, "elbow after "+count(int64(q)), false)
@@ -190,18 +179,12 @@ func (p *page) spectrum(r *factor.Result) {
 	}
 	if shares := captured(r); shares != nil {
 		c := newChart("Share of the energy that the first components capture", counting("component", 1, float64(len(values))), linear("captured, %", 0, 100))
-		percent := make([]float64, len(shares))
-		for i, s := range shares {
-			percent[i] = 100 * s
-		}
+		percent := floats.ScaleTo(make([]float64, len(shares)), 100, shares)
 		c.line(curve(percent, func(int) bool { return true }), 2, "")
 		if bend > 0 {
 			c.down(float64(bend)+0.5, fmt.Sprintf("%.3g %%", percent[bend-1]), percent[bend-1] > 50)
 		}
-		what := "‖A‖²"
-		if r.View != nil {
-			what = "‖B‖², B being the view"
-		}
+		what := either(r.View != nil, "‖B‖², B being the view", "‖A‖²")
 		caption := markedUp("Σ%s² over %s: all %s capture %s %%", name, what, count(int64(len(values))), exact(r.Energy*100, "%.4g"))
 		if r.View != nil && len(r.View.VarianceRatio) > 0 {
 			caption += markedUp(" of the variance of %s observations", count(r.View.Observations))
