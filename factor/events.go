@@ -85,12 +85,11 @@ func (o *output) recall(name string, passes int) error {
 			return err
 		}
 	}
-	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return damagedCheckpoint(name, "a line is longer than %d bytes", layout.LongestEvent)
-	} else if err != nil {
-		return err
+	err = lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = damagedCheckpoint(name, "a line is longer than %d bytes", layout.LongestEvent)
 	}
-	return nil
+	return err
 }
 
 // checkEvents verifies a checkpoint.jsonl and returns the length of its events.

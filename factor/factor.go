@@ -137,9 +137,31 @@ func newArray(of *Result, f File) (*array, error) {
 }
 
 // open opens the file in a directory: what is read from it is verified.
-func (a *array) open(fsys vfs.FS, dir string) (*npy.Matrix, error) {
-	m, err := a.opened(fsys, dir)
-	return m, a.of.OrReplaced(err)
+func (a *array) open(fsys vfs.FS, dir string) (_ *npy.Matrix, err error) {
+	defer func() { err = a.of.OrReplaced(err) }()
+	path := filepath.Join(dir, a.Name)
+	f, err := fsys.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, says(csr.ErrCorrupt, "%s is not there, though the result names it: the result is damaged; remove it and compute it again", path)
+	} else if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() != a.Size {
+		err = damagedResult(path, "byte %d: it ends there, not at %d", info.Size(), a.Size)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	v := &verified{File: f, array: a, seen: a.seen, held: -1}
+	if a.first.CompareAndSwap(nil, &info); !vfs.SameFile(*a.first.Load(), info) {
+		v.seen = make([]atomic.Bool, len(a.seen)) // of another file in its place nothing has been compared
+	}
+	m, err := npy.New(v)
+	if errors.Is(err, npy.ErrFormat) {
+		err = damagedResult(path, "%v", err)
+	}
+	return m, err
 }
 
 // Continue is a line that names the checkpoint beside a result that has not converged, and the command that goes on
@@ -164,32 +186,6 @@ func (r *Result) OrReplaced(err error) error {
 		return err
 	}
 	return says(nil, "%s was replaced by another process while it was being read; run the command again", r.dir)
-}
-
-func (a *array) opened(fsys vfs.FS, dir string) (*npy.Matrix, error) {
-	path := filepath.Join(dir, a.Name)
-	f, err := fsys.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, says(csr.ErrCorrupt, "%s is not there, though the result names it: the result is damaged; remove it and compute it again", path)
-	} else if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && info.Size() != a.Size {
-		err = damagedResult(path, "byte %d: it ends there, not at %d", info.Size(), a.Size)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	v := &verified{File: f, array: a, seen: a.seen, held: -1}
-	if a.first.CompareAndSwap(nil, &info); !vfs.SameFile(*a.first.Load(), info) {
-		v.seen = make([]atomic.Bool, len(a.seen)) // of another file in its place nothing has been compared
-	}
-	m, err := npy.New(v)
-	if errors.Is(err, npy.ErrFormat) {
-		err = damagedResult(path, "%v", err)
-	}
-	return m, err
 }
 
 // verified is an open array. A piece is read whole when its first byte is, and compared with its checksum; later reads of

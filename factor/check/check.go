@@ -243,14 +243,10 @@ func (c *checker) statements(context.Context) error {
 			}
 		}
 	}
-	want := map[string]bool{valuesFile: true, layout.Events: true}
-	switch r.Settings.Vectors {
-	case factor.Both.String():
-		want[layout.Left], want[layout.Right] = true, true
-	case factor.Left.String():
-		want[layout.Left] = true
-	case factor.Right.String():
-		want[layout.Right] = true
+	both, vectors := factor.Both.String(), r.Settings.Vectors
+	want := map[string]bool{
+		valuesFile: true, layout.Events: true,
+		layout.Left: vectors == both || vectors == factor.Left.String(), layout.Right: vectors == both || vectors == factor.Right.String(),
 	}
 	for _, name := range []string{factor.SigmaFile, factor.LambdaFile, layout.Left, layout.Right, layout.Events} {
 		listed := slices.ContainsFunc(r.Files, func(p factor.File) bool { return p.Name == name })

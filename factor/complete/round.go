@@ -20,7 +20,7 @@ import (
 func (f *fit) model() *model {
 	s := f.State
 	m := &model{
-		k: f.Rank, lambda: s.Lambda, v: s.V.RawMatrix(), d: s.D, root: make([]float64, f.Rank),
+		k: f.Rank, lambda: s.Lambda, v: s.V.RawMatrix(), root: make([]float64, f.Rank),
 		mean: s.Mean, columns: s.Columns, damping: f.Damping, heldSeed: f.Seed,
 	}
 	for i, d := range s.D {

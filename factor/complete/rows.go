@@ -17,8 +17,7 @@ type model struct {
 	k, rank  int // columns of V, and those whose singular value is not 0
 	lambda   float64
 	v        blas64.General // V
-	d        []float64      // singular values of Z
-	root     []float64      // √d
+	root     []float64      // roots of the singular values of Z
 	mean     float64
 	columns  []float64 // c_j, nil without biases
 	damping  float64

@@ -63,7 +63,7 @@ func WriteMatrix(ctx context.Context, store *csr.Store, o Options, l look.Option
 	}
 	if counted {
 		w.nnz = 0
-		if err := w.each(func(_ int64, cols []uint32, _ []float64) error { w.nnz += int64(len(cols)); return nil }); err != nil {
+		if err := w.m.EachRow(w.ctx, func(_ int64, cols []uint32, _ []float64) error { w.nnz += int64(len(cols)); return nil }); err != nil {
 			return nil, err
 		}
 	}
@@ -86,13 +86,9 @@ type entries struct {
 	buf        []byte
 }
 
-func (w *entries) each(do func(row int64, cols []uint32, vals []float64) error) error {
-	return w.m.EachRow(w.ctx, do)
-}
-
 func (w *entries) mtx() error {
 	fmt.Fprintf(w.out, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", w.rows, w.cols, w.nnz)
-	return w.each(func(row int64, cols []uint32, vals []float64) error {
+	return w.m.EachRow(w.ctx, func(row int64, cols []uint32, vals []float64) error {
 		for i, c := range cols {
 			r, c := csr.Orient(w.store, row, int64(c))
 			w.buf = append(strconv.AppendInt(w.buf[:0], r+1, 10), ' ')
@@ -157,7 +153,7 @@ func (w *entries) npz() error {
 			a.row = func(b []byte, cols []uint32, _ []float64) []byte { end += int64(len(cols)); return put(b, end) }
 			w.buf = put(w.buf, 0)
 		}
-		err := w.each(func(_ int64, cols []uint32, vals []float64) error {
+		err := w.m.EachRow(w.ctx, func(_ int64, cols []uint32, vals []float64) error {
 			w.buf = a.row(w.buf, cols, vals)
 			if len(w.buf) < 1<<16 {
 				return nil
@@ -208,7 +204,7 @@ func (w *entries) table() (err error) {
 	if err != nil {
 		return err
 	}
-	err = w.each(func(n int64, cols []uint32, vals []float64) (err error) {
+	err = w.m.EachRow(w.ctx, func(n int64, cols []uint32, vals []float64) (err error) {
 		if id, err = along(n); err != nil {
 			return err
 		}

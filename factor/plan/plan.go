@@ -150,23 +150,20 @@ func expected(total Range) Range {
 // idBytes is about what an id takes, in a file of lines, if there is one.
 var idBytes = Range{0, 3, 20}
 
-// vectors is how many vectors a result has for a store: rows of U and of V.
-func vectors(store *csr.Store, o factor.Options) (float64, error) {
-	rows, cols := factor.Dims(store)
-	switch o.Vectors {
-	case factor.None:
-		rows, cols = 0, 0
-	case factor.Left:
-		cols = 0
-	case factor.Right:
-		rows = 0
-	}
-	return float64(rows + cols), nil
-}
-
 // files is what k columns of U and V, or for a share of the energy from one to k, take in files, with bytes for each number, and their ids.
 func (m matrix) files(k int, bytes float64, o factor.Options) Range {
-	r, _ := m.each(func(store *csr.Store) (float64, error) { return vectors(store, o) })
+	r, _ := m.each(func(store *csr.Store) (float64, error) { // how many vectors a result has for a store: rows of U and of V
+		rows, cols := factor.Dims(store)
+		switch o.Vectors {
+		case factor.None:
+			rows, cols = 0, 0
+		case factor.Left:
+			cols = 0
+		case factor.Right:
+			rows = 0
+		}
+		return float64(rows + cols), nil
+	})
 	numbers := Exactly(float64(k) * bytes)
 	if o.Energy > 0 {
 		numbers.Low = bytes

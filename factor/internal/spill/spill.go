@@ -88,18 +88,15 @@ func find(rooms []room, x []float64) (i int, off uintptr) {
 }
 
 // Evict takes the whole pages of x out of memory. Other memory is left alone.
-func (d *Dir) Evict(x []float64) {
-	rooms := *d.rooms.Load()
-	if i, off := find(rooms, x); i >= 0 {
-		_ = rooms[i].file.Evict(int64(off), 8*int64(len(x))) // advice
-	}
-}
+func (d *Dir) Evict(x []float64) { d.advise(x, vfs.Scratch.Evict) }
 
 // Fetch begins to bring x into memory. Other memory is left alone.
-func (d *Dir) Fetch(x []float64) {
+func (d *Dir) Fetch(x []float64) { d.advise(x, vfs.Scratch.Fetch) }
+
+func (d *Dir) advise(x []float64, advice func(file vfs.Scratch, off, n int64) error) {
 	rooms := *d.rooms.Load()
 	if i, off := find(rooms, x); i >= 0 {
-		_ = rooms[i].file.Fetch(int64(off), 8*int64(len(x))) // advice
+		_ = advice(rooms[i].file, int64(off), 8*int64(len(x)))
 	}
 }
 
