@@ -99,8 +99,7 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	if t.Energy > 0 {
 		one := p
 		one.Rank = 1
-		least := newEstimate(cost.EstimateOf(one, here, t.Method))
-		e.Least = &least
+		e.Least = new(newEstimate(cost.EstimateOf(one, here, t.Method)))
 	}
 	if o.Method == nil && !(t.Resume && before.checkpoint) {
 		for _, other := range cost.Estimates(p, here) {

@@ -68,7 +68,6 @@ func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, 
 
 // Copy writes the ids and titles of a result into a directory, as WriteNames does those of a store.
 func (n *Names) Copy(ctx context.Context, fsys vfs.FS, dir string) (side *SideIDs, files []File, err error) {
-	of := n.side
 	for _, c := range []struct {
 		from *lines.File
 		name string
@@ -83,7 +82,7 @@ func (n *Names) Copy(ctx context.Context, fsys vfs.FS, dir string) (side *SideID
 		}
 		files = append(files, File{Name: c.name, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
 	}
-	return &of, files, nil
+	return new(n.side), files, nil
 }
 
 // kindOf finds out whether ids are consecutive numbers, and whether they ascend.

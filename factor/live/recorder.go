@@ -147,8 +147,7 @@ func (r *Recorder) write() {
 		beat.T = r.seconds()
 	}
 	if r.state.apply(&beat); r.staged {
-		stage := r.state.Stage
-		beat.Stage = &stage
+		beat.Stage = new(r.state.Stage)
 	}
 	lines, anew := r.waiting, r.changed || r.size > MaxFile
 	switch {
@@ -185,16 +184,14 @@ func (r *Recorder) put(lines []line) bool {
 
 // lines are those of a file that is written anew, part times before.
 func (s *State) lines(part int) []line {
-	about := s.About
-	all := []line{{Format: Format, Part: part, About: &about}}
+	all := []line{{Format: Format, Part: part, About: new(s.About)}}
 	for len(s.Passes.Events) > MostPasses/2 && part > 0 {
 		s.Passes.thin(MostPasses / 2)
 	}
 	for _, e := range s.Passes.Events {
 		all = append(all, line{Pass: &e})
 	}
-	stage := s.Stage
-	last := line{T: s.Seconds, RSS: s.RSS, PeakRSS: s.PeakRSS, Stage: &stage}
+	last := line{T: s.Seconds, RSS: s.RSS, PeakRSS: s.PeakRSS, Stage: new(s.Stage)}
 	if s.Status != Running {
 		last.End, last.Message = s.Status, s.Message
 	}
