@@ -60,10 +60,7 @@ func statLine(data []byte, name string, unit int64) (int64, bool) {
 func memoryGroups(root fs.FS) []string {
 	const base = "sys/fs/cgroup"
 	dirs := []string{base, base + "/memory"}
-	data, err := fs.ReadFile(root, "proc/self/cgroup")
-	if err != nil {
-		return dirs
-	}
+	data, _ := fs.ReadFile(root, "proc/self/cgroup") // without it there are no lines
 	for sc := bufio.NewScanner(bytes.NewReader(data)); sc.Scan(); {
 		// hierarchy:controllers:path; version 2 is "0::path".
 		parts := strings.SplitN(sc.Text(), ":", 3)
@@ -92,12 +89,10 @@ func groupHeadroom(root fs.FS, dir string) (int64, bool) {
 		return 0, false
 	}
 	used, _ := groupNumber(root, dir, "memory.current", "memory.usage_in_bytes")
-	stat, err := fs.ReadFile(root, dir+"/memory.stat")
-	if err == nil {
-		for _, name := range []string{"active_file", "inactive_file"} {
-			n, _ := statLine(stat, name, 1)
-			used -= n
-		}
+	stat, _ := fs.ReadFile(root, dir+"/memory.stat") // without it there are no lines
+	for _, name := range []string{"active_file", "inactive_file"} {
+		n, _ := statLine(stat, name, 1)
+		used -= n
 	}
 	return max(leastHeadroom, limit-max(0, used)), true
 }

@@ -25,10 +25,7 @@ func RSS() int64 { return status("VmRSS:") }
 
 // status is a line of the kernel about the process, in bytes; 0 if there is none.
 func status(line string) int64 {
-	data, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
+	data, _ := os.ReadFile("/proc/self/status") // without it there are no lines
 	n, _ := statLine(data, line, 1<<10)
 	return n
 }
