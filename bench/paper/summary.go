@@ -77,13 +77,9 @@ func seconds(r *Record) float64 { return r.Seconds }
 
 // in returns the records with the given properties, in the order of the tasks.
 func in(records []*Record, experiment, matrix, method string) []*Record {
-	var some []*Record
-	for _, r := range records {
-		if r.Experiment == experiment && (matrix == "" || r.Matrix == matrix) && (method == "" || r.Method == method) {
-			some = append(some, r)
-		}
-	}
-	return some
+	return slices.DeleteFunc(slices.Clone(records), func(r *Record) bool {
+		return r.Experiment != experiment || matrix != "" && r.Matrix != matrix || method != "" && r.Method != method
+	})
 }
 
 func byGap(records []*Record) [][]*Record {
