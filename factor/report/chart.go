@@ -73,12 +73,12 @@ func (a axis) at(x float64) float64 {
 	return a.from + share*(a.to-a.from)
 }
 
-// ticks are about most numbers to be marked: 1, 2 or 5 times a power of ten apart (Heckbert 1990, "Nice numbers for
+// ticks are about mostTicks numbers to be marked: 1, 2 or 5 times a power of ten apart (Heckbert 1990, "Nice numbers for
 // graph labels"), or powers of ten.
-func (a axis) ticks(most int) (all []float64) {
+func (a axis) ticks() (all []float64) {
 	if a.log {
 		first, last := math.Floor(math.Log10(a.lo)), math.Ceil(math.Log10(a.hi))
-		step := max(1, math.Ceil((last-first)/float64(most)))
+		step := max(1, math.Ceil((last-first)/mostTicks))
 		between := []float64{1}
 		if a.hi <= 200*a.lo {
 			between = []float64{1, 2, 5}
@@ -92,12 +92,12 @@ func (a axis) ticks(most int) (all []float64) {
 		}
 		return all
 	}
-	step := a.step(most)
+	step := a.step()
 	if !(step > 0) || math.IsInf(step, 0) {
 		return []float64{a.lo, a.hi}
 	}
 	first := math.Ceil(a.lo/step - 1e-9)
-	for i := range 2*most + 2 {
+	for i := range 2*mostTicks + 2 {
 		x := (first + float64(i)) * step
 		if x > a.hi+step*1e-9 {
 			break
@@ -108,11 +108,11 @@ func (a axis) ticks(most int) (all []float64) {
 }
 
 // step is how far apart ticks of a linear axis are.
-func (a axis) step(most int) (step float64) {
-	unit := math.Pow(10, math.Floor(math.Log10((a.hi-a.lo)/float64(most))))
+func (a axis) step() (step float64) {
+	unit := math.Pow(10, math.Floor(math.Log10((a.hi-a.lo)/mostTicks)))
 	for _, f := range []float64{1, 2, 5, 10} {
 		step = f * unit
-		if step*float64(most) >= (a.hi-a.lo)*(1-1e-9) {
+		if step*mostTicks >= (a.hi-a.lo)*(1-1e-9) {
 			break
 		}
 	}
@@ -123,15 +123,15 @@ func (a axis) step(most int) (step float64) {
 }
 
 // text is a tick, with as many digits as tell it from the next one.
-func (a axis) text(x float64, most int) string {
-	if thousands := a.thousands(x, most); thousands != "" {
+func (a axis) text(x float64) string {
+	if thousands := a.thousands(x); thousands != "" {
 		return thousands
 	}
 	if a.log || x == 0 {
 		return tickText(x)
 	}
 	power := func(x float64) int { return int(math.Floor(math.Log10(math.Abs(x)) + 1e-9)) }
-	after := min(max(power(x)-power(a.step(most)), 0), 15) // digits behind the first one
+	after := min(max(power(x)-power(a.step()), 0), 15) // digits behind the first one
 	if after < 3 && !plain(x) || math.Abs(x) >= 1e7 || math.Abs(x) < 1e-3 {
 		return powerOfTen(x, after)
 	}
@@ -139,7 +139,7 @@ func (a axis) text(x float64, most int) string {
 }
 
 // thousands is a large tick in thousands, millions or billions, as "250k", and "" for others and for those that it would take many digits of.
-func (a axis) thousands(x float64, most int) string {
+func (a axis) thousands(x float64) string {
 	for _, unit := range []struct {
 		one  float64
 		name string
@@ -148,7 +148,7 @@ func (a axis) thousands(x float64, most int) string {
 			continue
 		}
 		text := strconv.FormatFloat(x/unit.one, 'g', 5, 64)
-		if back, err := strconv.ParseFloat(text, 64); err != nil || strings.Contains(text, "e") || !a.log && math.Abs(back*unit.one-x) > 1e-6*a.step(most) {
+		if back, err := strconv.ParseFloat(text, 64); err != nil || strings.Contains(text, "e") || !a.log && math.Abs(back*unit.one-x) > 1e-6*a.step() {
 			return ""
 		}
 		return minus(text) + unit.name
@@ -195,15 +195,15 @@ func newChart(about string, x, y axis) *chart {
 	c.y.from, c.y.to = chartHeight-footMargin, topMargin
 	c.svg.f(`<svg viewBox="0 0 %s %s" role="img" aria-label="%s">`, place(chartWidth), place(chartHeight), about)
 	var grid strings.Builder
-	for _, t := range c.x.ticks(mostTicks) {
+	for _, t := range c.x.ticks() {
 		at := place(c.x.at(t))
 		fmt.Fprintf(&grid, "M%s %sV%s", at, place(c.y.from), place(c.y.to))
-		c.svg.f(`<text x="%s" y="%s" text-anchor="middle">%s</text>`, at, place(c.y.from+17), c.x.text(t, mostTicks))
+		c.svg.f(`<text x="%s" y="%s" text-anchor="middle">%s</text>`, at, place(c.y.from+17), c.x.text(t))
 	}
-	for _, t := range c.y.ticks(mostTicks) {
+	for _, t := range c.y.ticks() {
 		at := c.y.at(t)
 		fmt.Fprintf(&grid, "M%s %sH%s", place(c.x.from), place(at), place(c.x.to))
-		c.svg.f(`<text x="%s" y="%s" text-anchor="end">%s</text>`, place(c.x.from-6), place(at+4.5), c.y.text(t, mostTicks))
+		c.svg.f(`<text x="%s" y="%s" text-anchor="end">%s</text>`, place(c.x.from-6), place(at+4.5), c.y.text(t))
 	}
 	c.svg.f(`<path class="g" d="%s"/>`, grid.String())
 	c.svg.f(`<text class="name" x="%s" y="%s" text-anchor="middle">%s</text>`, place((c.x.from+c.x.to)/2), place(chartHeight-6), x.title)

@@ -213,7 +213,7 @@ func TestTicks(t *testing.T) {
 		lo := rng.NormFloat64() * math.Pow(10, float64(rng.IntN(40)-20))
 		for _, a := range []axis{linear("", lo, lo+math.Abs(rng.NormFloat64()*lo)), logarithmic("", math.Abs(lo), math.Abs(lo)*math.Pow(10, rng.Float64()*30))} {
 			a.from, a.to = 0, 100
-			ticks := a.ticks(6)
+			ticks := a.ticks()
 			if len(ticks) > 9 || !a.log && len(ticks) < 2 {
 				t.Fatalf("from %v to %v: %v", a.lo, a.hi, ticks)
 			}
@@ -224,8 +224,8 @@ func TestTicks(t *testing.T) {
 				if s := tickText(x); len([]rune(s)) > 10 {
 					t.Fatalf("%v is %q", x, s)
 				}
-				if i > 0 && a.text(x, 6) == a.text(ticks[i-1], 6) {
-					t.Fatalf("from %v to %v: %v and %v are both %q", a.lo, a.hi, ticks[i-1], x, a.text(x, 6))
+				if i > 0 && a.text(x) == a.text(ticks[i-1]) {
+					t.Fatalf("from %v to %v: %v and %v are both %q", a.lo, a.hi, ticks[i-1], x, a.text(x))
 				}
 			}
 		}

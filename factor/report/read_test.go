@@ -21,7 +21,7 @@ func TestThousands(t *testing.T) {
 		"250k": {linear("", 0, 250e3), 250e3}, "1.5M": {linear("", 0, 3e6), 1.5e6}, "100k": {logarithmic("", 1, 1e6), 1e5}, "20G": {linear("", 0, 4e10), 2e10},
 		"5000": {linear("", 0, 9000), 5000}, "−50k": {linear("", -5e4, 5e4), -5e4}, "1e−8": {logarithmic("", 1e-9, 1), 1e-8},
 	} {
-		if got := c.a.text(c.x, mostTicks); got != want {
+		if got := c.a.text(c.x); got != want {
 			t.Errorf("%g is %q, want %q", c.x, got, want)
 		}
 	}
