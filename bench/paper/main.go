@@ -194,7 +194,7 @@ func (l *lab) hold(key string, make func() (*problem, error)) (*problem, error) 
 func (l *lab) release() error {
 	p := l.held
 	l.held, l.heldKey = nil, ""
-	if p == nil || p.closer == nil {
+	if p == nil {
 		return nil
 	}
 	return p.closer()

@@ -141,7 +141,7 @@ func (p *process) listen(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, longestLine)
 	var err error
-	for err == nil && lines.Scan() {
+	for lines.Scan() {
 		var a Answer
 		if err = json.Unmarshal(lines.Bytes(), &a); err != nil {
 			err = fmt.Errorf("its standard output is no answer: %.80q", lines.Bytes())
