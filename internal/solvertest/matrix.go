@@ -120,27 +120,23 @@ func near(t *testing.T, what string, got, want *mat.Dense, size float64) {
 
 // inOrder takes rows in ascending order, each once.
 func inOrder(t *testing.T, into *mat.Dense) solver.Rows {
-	next, d := int64(0), &solver.DenseRows{Dense: into}
-	return solver.Rows{Func: func(first int64, rows *mat.Dense) error {
-		n, _ := rows.Dims()
-		if n == 0 || first != next {
-			t.Errorf("%d rows from %d, want some from %d", n, first, next)
-		}
-		next = first + int64(n)
-		return d.WriteRows(first, rows)
-	}}
+	return ascending(t, false, "", (&solver.DenseRows{Dense: into}).WriteRows)
 }
 
 // readOf fills rows from a block, in ascending order but from the start several times.
 func readOf(t *testing.T, from *mat.Dense) solver.Rows {
-	next, d := int64(0), &solver.DenseRows{Dense: from}
+	return ascending(t, true, " are asked for", (&solver.DenseRows{Dense: from}).ReadRows)
+}
+
+func ascending(t *testing.T, again bool, what string, do func(first int64, rows *mat.Dense) error) solver.Rows {
+	next := int64(0)
 	return solver.Rows{Func: func(first int64, rows *mat.Dense) error {
 		n, _ := rows.Dims()
-		if n == 0 || first != next && first != 0 {
-			t.Errorf("%d rows from %d are asked for, want some from %d", n, first, next)
+		if n == 0 || first != next && !(again && first == 0) {
+			t.Errorf("%d rows from %d%s, want some from %d", n, first, what, next)
 		}
 		next = first + int64(n)
-		return d.ReadRows(first, rows)
+		return do(first, rows)
 	}}
 }
 
