@@ -111,34 +111,31 @@ func (c *Command) Name() string { return c.Label }
 type process struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
-	out     io.Closer
+	out     io.ReadCloser
 	answers chan Answer // closed when it has ended
 	err     error       // why, then
 	stderr  tail
 }
 
-func (c *Command) start() (*process, error) {
+func (c *Command) start() (_ *process, err error) {
 	p := &process{cmd: exec.Command(c.Args[0], c.Args[1:]...), answers: make(chan Answer, 1<<10)}
 	p.cmd.Stderr, p.cmd.WaitDelay = &p.stderr, time.Second // what it has started may keep its stderr open
-	in, err := p.cmd.StdinPipe()
-	if err != nil {
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
+	if p.out, err = p.cmd.StdoutPipe(); err != nil {
 		return nil, err
 	}
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	p.in, p.out = in, out
-	go p.listen(out)
+	go p.listen()
 	return p, nil
 }
 
 // listen passes on what the program says until it ends.
-func (p *process) listen(out io.Reader) {
-	lines := bufio.NewScanner(out)
+func (p *process) listen() {
+	lines := bufio.NewScanner(p.out)
 	lines.Buffer(nil, longestLine)
 	var err error
 	for lines.Scan() {
