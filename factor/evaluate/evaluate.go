@@ -196,12 +196,12 @@ func (e *evaluation) validate(test *csr.Store) error {
 		return fmt.Errorf("%s is of all users: vectors are judged without users to fold in", e.Vectors[0].Name)
 	}
 	for _, l := range e.Lists {
-		switch {
+		switch rows, _ := csr.Orient(l.Store, true, false); {
 		case e.Users > 0:
 			return fmt.Errorf("%s is of all users: lists are judged without users to fold in", l.Name)
 		case !e.lists:
 			return fmt.Errorf("%s: a list has no rmse and no mae, which are of predicted values: take metrics of lists, such as ndcg@%d", l.Name, DefaultK)
-		case l.Store.Transposed():
+		case !rows:
 			return fmt.Errorf("evaluate: the store of %s is transposed", l.Name)
 		}
 	}
