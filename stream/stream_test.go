@@ -279,7 +279,7 @@ func testSameBits(t *testing.T, src *disk, rows, cols, l, lanes int) {
 	}
 	want := everything(t, mustNew(t, src, Options{Workers: 1, Width: l}), cols, rows, l)
 	full := mustNew(t, src, Options{Workers: 1, Width: l}).Plan().Total()
-	streaming := full - residentBytes(src, src.NumBlocks())
+	streaming := mustNew(t, src, Options{Workers: 1, Width: l, Once: true}).Plan().Total()
 	for _, o := range []Options{
 		{Workers: 2, Width: l},
 		{Workers: 7, Width: l},
