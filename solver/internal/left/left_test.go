@@ -79,7 +79,7 @@ func TestLeftSweeps(t *testing.T) {
 
 // TestLeftOrder: sums have the same bits with any number of goroutines, chunks are read and written in order, and the first failure ends the sweep.
 func TestLeftOrder(t *testing.T) {
-	const n, k = 4000, 90
+	const n, k = 2600, 90
 	x, by := gaussian(n, k, 7), gaussian(k, k, 8)
 	sweep := func(workers int, s Step, fail int64) (*Sums, *mat.Dense, error) {
 		d := dense{mat.DenseCopyOf(x)}
@@ -117,7 +117,7 @@ func TestLeftOrder(t *testing.T) {
 		} else if !mat.EqualApprox(want.Gram, heap.GramOf(rows), 1e-9) {
 			t.Error("the sums are not those of the rows")
 		}
-		for _, workers := range []int{2, 3, 9} {
+		for _, workers := range []int{3, 9} {
 			got, same, err := sweep(workers, s, -1)
 			if err != nil || !reflect.DeepEqual(got, want) || !mat.Equal(same, rows) {
 				t.Errorf("%d workers, %+v: other bits (%v)", workers, s, err)
