@@ -30,7 +30,8 @@ type queue struct {
 	at      []int // the lane that each worker is at, or −1
 }
 
-// newQueue is the queue of the blocks from … to−1 in a pass with the given number of lanes. Beyond the first block, from is resident.
+// newQueue is the queue of the blocks from … to−1 in a pass with the given number of lanes. Unless they are all blocks, all are
+// resident, and there is one lane.
 func newQueue(m *Matrix, lanes, from, to int) *queue {
 	q := &queue{m: m, first: slices.Index(m.resident, nil), end: to, adding: make([]int, lanes)}
 	if q.first < 0 {

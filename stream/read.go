@@ -94,7 +94,7 @@ func withoutGaps(r solver.Rows, f func(*solver.DenseRows, int64, *mat.Dense) err
 func (r *reading) wantsRows() bool { return !r.pass.RowsOut.None() || r.pass.R != nil }
 func (r *reading) columns() int    { return r.end - r.first }
 
-// whole tells whether they are, and this is the last read, which has all their columns.
+// whole tells whether they are, and this is the last strip of the last read: all their columns are there.
 func (r *reading) whole() bool { return r.wantsRows() && r.end == r.l }
 
 func (r *reading) read(ctx context.Context, first, end int) error {
@@ -132,7 +132,7 @@ func (r *reading) read(ctx context.Context, first, end int) error {
 }
 
 // cut makes strips of the columns of a read, and returns the sequencers that their tasks wait on. Beside a matrix
-// that is in memory a strip is a panel, which stays in the caches from block to block.
+// that is in memory a strip is a panel, which stays in the caches from block to block. The last one is left under way.
 func (r *reading) cut(ctx context.Context, first, end int) (turns []*sequencer) {
 	size := r.info.Cols * kernel.Width(end-first)
 	nx := 0

@@ -144,7 +144,7 @@ func (f *factors) add(worker, i int, w []float64) error {
 		rows := blas64.General{Rows: len(w) / own.k, Cols: own.k, Stride: own.k, Data: w}
 		r = own.gram().Data
 		clear(r)
-		panel.AddGram(own.gram(), rows)
+		panel.AddGram(own.gram(), rows) // cholesky looks at no entry below the diagonal
 	}
 	return f.turn.inTurn(i, func() error {
 		if f.exact {

@@ -14,7 +14,7 @@ func (r *reading) visit(worker int, u *task) error {
 	if own && r.x != nil && !r.wantsRows() {
 		return r.sums.gram(worker, u, r.x, columnsOf(r.low, r.first, r.end, nil))
 	}
-	var w, y []float64 // rows of A·X: the columns of this read, and all
+	var w, y []float64 // rows of A·X: the columns of this strip, and all
 	if r.whole() || r.wantsRows() && len(r.strips) > 1 {
 		y = r.rowsOut(worker, &u.block)
 	}
@@ -47,8 +47,8 @@ func (r *reading) add(worker int, u *task, w []float64) error {
 	return r.sums.transposed(worker, u, w)
 }
 
-// multiply computes the columns of this read of a task's rows of A·X and returns them. If
-// this read is to have all columns, in y, they are there as well.
+// multiply computes the columns of this strip of a task's rows of A·X and returns them. If
+// there is room for all columns, in y, they are there as well.
 func (r *reading) multiply(worker int, u *task, y []float64) []float64 {
 	b, l := &u.block, r.columns()
 	w := y
