@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/budget"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -56,4 +57,16 @@ func CollectLate(heap int64) (restore func()) {
 	const byDefault = 100
 	before := debug.SetGCPercent(int(max(byDefault, byDefault*Garbage/heap)))
 	return func() { debug.SetGCPercent(before) }
+}
+
+// PreferHuge asks for huge pages where the heap is going to grow, if the budget has plenty of room for what does not fill one.
+// It is for the beginning of a run: one of some ten milliseconds spends a tenth of them on faults of small pages.
+func PreferHuge(budget int64) {
+	const least = 1 << 30
+	if budget < least {
+		return
+	}
+	before := debug.SetGCPercent(-1) // what is allocated takes addresses only, and is free when the collector begins
+	memory.PreferHuge(make([]float64, min(budget/8, 4*Garbage)/8))
+	debug.SetGCPercent(before)
 }
