@@ -109,6 +109,9 @@ func SpaceFootprint(m method.Method, n, k int) (outside, window, inside int64) {
 	return outside, min(window, outside), max(0, RunFootprint(m, n, k)-outside)
 }
 
+// SweepFootprint returns the bytes that each worker of Orthogonality or of a LeftSweep takes for vectors of k columns.
+func SweepFootprint(k int) int64 { return left.Footprint(k) }
+
 // RunFootprint returns the bytes that SVD holds at most, for k triplets of a matrix with
 // vectors v of length n: what the method says, and the driver's own, which are the vectors
 // found, those of the certificate, and their products with G or the start vectors made of

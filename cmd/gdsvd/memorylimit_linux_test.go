@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
@@ -336,4 +338,39 @@ func TestTooFewThreads(t *testing.T) {
 	if text := string(out); err == nil || cmd.ProcessState.ExitCode() != ui.ExitError || strings.Count(text, "\n") != 1 || !strings.Contains(text, "ulimit -u") {
 		t.Errorf("%v: %s", err, text)
 	}
+}
+
+// The sums of many vectors, k² numbers for each worker, are within the budget of check, and 5 % more that the kernel enforces.
+func TestCheckWithinAKernelLimit(t *testing.T) {
+	longtest.Only(t)
+	if raceDetector {
+		t.Skip("the race detector takes more memory than the limit leaves")
+	}
+	onDisk(t)
+	const n, k, budget = 1600, 1500, 80 << 20
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	ones, sigma := mat.NewDense(n, k, nil), make([]float64, k)
+	var lines []byte
+	for i := range n {
+		value := 2 - float64(i)/n
+		if i < k {
+			ones.Set(i, i, 1)
+			sigma[i] = value
+		}
+		lines = fmt.Appendf(lines, "%04d,%04d,%v\n", i, i, value)
+	}
+	must.Do(t, os.WriteFile(at("diagonal.csv"), lines, 0o666))
+	succeeds(t, "ingest", "-q", at("diagonal.csv"), "-o", at("store"))
+	must.Do(t, os.Mkdir(at("found"), 0o777))
+	for name, array := range map[string][]byte{"U": npyBytes(ones, "<f8", false), "V": npyBytes(ones, "<f8", false), "sigma": npyVector(sigma)} {
+		must.Do(t, os.WriteFile(filepath.Join(at("found"), name+".npy"), array, 0o666))
+	}
+	group := cgroup.ForTest(t, "gdsvd-test-check", budget+budget/20)
+	args := []string{"check", at("found"), "--store", at("store"), "--workers", "4", "--memory"}
+	out, err := group.Command(process(t, append(args, "80MiB")...)).CombinedOutput()
+	if usage, e := group.Usage(); err != nil || e != nil || usage.Killed > 0 || !strings.Contains(string(out), "measured on") {
+		t.Errorf("%v: %+v, %v\n%s", err, usage, e, out)
+	}
+	fails(t, ui.ExitError, `memory budget of 64\.0 MiB is too small: at least .* sums of vectors 34\.3`, append(args, "64MiB")...)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/source"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -111,6 +112,13 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 
 func (c *checker) orthogonality(ctx context.Context, m *Measurement) error {
 	m.Orthogonality = factor.Orthogonality{U: factor.Number(math.NaN()), V: factor.Number(math.NaN())}
+	l, each := budget.Process(), solver.SweepFootprint(m.K)
+	l.Take("sums of vectors", 2*8*int64(m.K)*int64(m.K)) // of both sides: those of the first may not have been collected
+	room, err := l.Left(c.Memory, each)
+	if err != nil {
+		return err
+	}
+	workers := int(min(room/each, int64(c.Workers)))
 	for _, side := range []struct {
 		of *npy.Matrix
 		to *factor.Number
@@ -118,7 +126,7 @@ func (c *checker) orthogonality(ctx context.Context, m *Measurement) error {
 		if side.of == nil {
 			continue
 		}
-		off, err := solver.Orthogonality(ctx, c.Workers, side.of.Rows, m.K, func(first int64, rows *mat.Dense) error {
+		off, err := solver.Orthogonality(ctx, workers, side.of.Rows, m.K, func(first int64, rows *mat.Dense) error {
 			return side.of.ReadRows(first, 0, rows)
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -222,12 +223,16 @@ func (w *Worker) turn(ctx context.Context, f folder, t Task) error {
 	in := rowReader{folder: f, name: t.In, numbers: int64(t.Rows) * int64(t.Columns)}
 	defer in.close()
 	rows := solver.LeftRows{First: t.Turn.First, N: int64(t.Rows), K: t.Columns, Read: in.read}
+	workers := cmp.Or(w.Workers, runtime.GOMAXPROCS(0))
+	if w.Memory > 0 { // half of it is for the matrices of the step and the chunks that are written
+		workers = int(max(1, min(int64(workers), (w.Memory-w.Reserve)/2/solver.SweepFootprint(t.Columns))))
+	}
 	var sums *solver.LeftSums
 	over := func(out *writer) (err error) {
 		if out != nil {
 			rows.Write = out.all
 		}
-		sums, err = s.Over(ctx, w.Workers, rows)
+		sums, err = s.Over(ctx, workers, rows)
 		return err
 	}
 	var err error

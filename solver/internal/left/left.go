@@ -249,6 +249,12 @@ const (
 	Workers = 4
 )
 
+// Footprint is the bytes that each goroutine of a sweep over rows of k columns takes: a chunk, its sums, and rows that are being turned.
+func Footprint(k int) int64 {
+	rows := max(64, Entries/k)
+	return 8 * int64(k) * int64(rows+k+min(tallskinny.ChunkRows, rows))
+}
+
 // Over makes the sweep with a number of goroutines, 0 for all processors. What a chunk is depends on the number of columns
 // alone, and chunks are read, added up and written in order, so sums have the same bits always.
 func (s Step) Over(ctx context.Context, workers int, all Rows) (*Sums, error) {
