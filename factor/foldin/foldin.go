@@ -255,7 +255,11 @@ func (p *projecting) deviations() ([]float64, error) {
 	}
 	for j := range by {
 		if by[j] == 0 {
-			return nil, fmt.Errorf("component %d of %s has σ = 0, and whitening divides by it: factorise with -k %d, or do not whiten", j+1, p.result.Dir(), j)
+			mend := "do not whiten"
+			if j > 0 {
+				mend = fmt.Sprintf("factorise with -k %d, or %s", j, mend)
+			}
+			return nil, fmt.Errorf("component %d of %s has σ = 0, and whitening divides by it: %s", j+1, p.result.Dir(), mend)
 		}
 		by[j] /= root
 	}
