@@ -59,14 +59,15 @@ func CollectLate(heap int64) (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// PreferHuge asks for huge pages where the heap is going to grow, if the budget has plenty of room for what does not fill one.
-// It is for the beginning of a run: one of some ten milliseconds spends a tenth of them on faults of small pages.
+// PreferHuge asks for huge pages where a small heap is going to grow, if the budget has plenty of room for what does not fill one.
+// It is for the beginning of a run: one of some ten milliseconds spends a tenth of them on faults of small pages. A heap of
+// hundreds of megabytes gains nothing from it: what is given back to the system meanwhile is cleared anew in larger pages, too.
 func PreferHuge(budget int64) {
 	const least = 1 << 30
 	if budget < least {
 		return
 	}
 	before := debug.SetGCPercent(-1) // what is allocated takes addresses only, and is free when the collector begins
-	memory.PreferHuge(make([]float64, min(budget/8, 4*Garbage)/8))
+	memory.PreferHuge(make([]float64, Garbage/8))
 	debug.SetGCPercent(before)
 }
