@@ -148,11 +148,15 @@ def memory_flags(memory: str | int | None) -> list[str]:
 
 
 def flags(options: dict[str, Any]) -> list[str]:
-    """Keyword arguments as flags of the program: ``min_per_row=5`` is ``--min-per-row=5``, and of a list the items have commas between them."""
+    """Keyword arguments as flags of the program: ``min_per_row=5`` is ``--min-per-row=5``, and of a list the items have commas between them, and are quoted if they have some."""
+
+    def item(value: Any) -> str:
+        t = text(value)
+        return '"' + t.replace('"', '""') + '"' if "," in t or '"' in t else t
 
     def text(value: Any) -> str:
         if isinstance(value, (list, tuple)):
-            return ",".join(map(text, value))
+            return ",".join(map(item, value))
         return str(value).lower() if isinstance(value, bool) else os.fsdecode(path_of(value) or str(value))
 
     return [f"--{name.replace('_', '-')}={text(value)}" for name, value in options.items() if value is not None]
