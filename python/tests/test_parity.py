@@ -105,11 +105,11 @@ def test_evaluate(table, tmp_path):
     assert t.equals(train.evaluate(gdsvd.Store(str(train.path) + ".test"), views=["none"], k=(1, 2), metrics="rmse,recall@3"))
     f = train.svd(2, tmp_path / "f")
     judged = train.evaluate(results=[f], metrics=["rmse", "recall@3"])
-    again = f.path.rename(tmp_path / 'one, with "commas"')
-    same = train.evaluate(results=[again, again], metrics=["rmse", "recall@3"])
-    assert list(same["value"]) == 2 * list(judged["value"])
     assert f"{f.path}, k = 2" in set(judged.model) and "recsys, k = 2" not in set(judged.model)
     assert judged[~judged.baseline].value.tolist() == t[t.k == 2].value.tolist()
+    again = train.svd(2, tmp_path / 'again, and "commas"')
+    both = train.evaluate(results=[f, again], metrics=["rmse", "recall@3"])
+    assert both[~both.baseline].value.tolist() == 2 * t[t.k == 2].value.tolist()
     with pytest.raises(FileNotFoundError):
         train.evaluate(tmp_path / "none", k=1)
 
