@@ -258,64 +258,91 @@ func Footprint(k int) int64 {
 // Over makes the sweep with a number of goroutines, 0 for all processors. What a chunk is depends on the number of columns
 // alone, and chunks are read, added up and written in order, so sums have the same bits always.
 func (s Step) Over(ctx context.Context, workers int, all Rows) (*Sums, error) {
-	sums, chunk := NewSums(s, all.K), min(int64(max(64, Entries/all.K)), all.N)
-	var by panel.Factor
+	w := &sweep{Step: s, all: all, chunk: min(int64(max(64, Entries/all.K)), all.N), turn: make(chan struct{}), sums: NewSums(s, all.K)}
 	if s.By != nil {
-		by = panel.Pack(1, tallskinny.Transposed(s.By))
+		w.by = panel.Pack(1, tallskinny.Transposed(s.By))
 	}
-	var (
-		store sync.Mutex // held to take a chunk, to read and to write
-		next  int64
-		turn  = make(chan struct{}) // closed when the chunk before has been written
-	)
-	close(turn)
+	close(w.turn)
 	g, ctx := errgroup.WithContext(ctx)
 	for range min(Workers, cmp.Or(workers, runtime.GOMAXPROCS(0))) {
-		g.Go(func() error {
-			buf, part := mat.NewDense(int(chunk), all.K, nil), NewSums(s, all.K)
-			turned := mat.NewDense(min(tallskinny.ChunkRows, int(chunk)), all.K, nil)
-			for {
-				store.Lock()
-				first, mine, after := all.First+next, turn, make(chan struct{})
-				n := min(chunk, all.N-next)
-				if n <= 0 {
-					store.Unlock()
-					return nil
-				}
-				next, turn = next+n, after
-				rows := buf.Slice(0, int(n), 0, all.K).(*mat.Dense)
-				err := ctx.Err()
-				if err == nil {
-					err = all.Read(first, rows)
-				}
-				store.Unlock()
-				if err != nil {
-					return fmt.Errorf("read left vectors: %w", err)
-				}
-				s.of(part, rows, first, by, turned)
-				select {
-				case <-mine:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-				sums.Add(part)
-				if s.Keep && all.Write != nil {
-					store.Lock()
-					err = all.Write(first, rows)
-					store.Unlock()
-				}
-				if err != nil {
-					return fmt.Errorf("write left vectors: %w", err)
-				}
-				close(after)
-			}
-		})
+		g.Go(func() error { return w.work(ctx) })
 	}
 	err := g.Wait()
 	if s.Keep {
-		panel.Mirror(sums.Gram.RawMatrix())
+		panel.Mirror(w.sums.Gram.RawMatrix())
 	}
-	return sums, err
+	return w.sums, err
+}
+
+// sweep is a Step that is made of all rows.
+type sweep struct {
+	Step
+	all   Rows
+	chunk int64        // rows of a chunk
+	by    panel.Factor // Step.By, packed
+	sums  *Sums        // of the chunks whose turn it has been
+
+	mu   sync.Mutex    // held to take a chunk, to read and to write
+	next int64         // rows that have been taken
+	turn chan struct{} // closed when the chunk that was taken last has been written
+}
+
+// work takes chunks until there are none.
+func (w *sweep) work(ctx context.Context) error {
+	buf, part := mat.NewDense(int(w.chunk), w.all.K, nil), NewSums(w.Step, w.all.K)
+	turned := mat.NewDense(min(tallskinny.ChunkRows, int(w.chunk)), w.all.K, nil)
+	for {
+		c, err := w.take(ctx, buf)
+		if c == nil || err != nil {
+			return err
+		}
+		w.of(part, c.rows, c.first, w.by, turned)
+		select {
+		case <-c.before:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		w.sums.Add(part)
+		if err := w.write(c); err != nil {
+			return err
+		}
+		close(c.written)
+	}
+}
+
+// taken is a chunk of a sweep that is being turned.
+type taken struct {
+	first           int64
+	rows            *mat.Dense
+	before, written chan struct{} // closed when the chunk before has been written, and this one
+}
+
+// take reads the next chunk into buf; nil if there is none.
+func (w *sweep) take(ctx context.Context, buf *mat.Dense) (*taken, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := min(w.chunk, w.all.N-w.next)
+	if n <= 0 || ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	c := &taken{w.all.First + w.next, buf.Slice(0, int(n), 0, w.all.K).(*mat.Dense), w.turn, make(chan struct{})}
+	w.next, w.turn = w.next+n, c.written
+	if err := w.all.Read(c.first, c.rows); err != nil {
+		return nil, fmt.Errorf("read left vectors: %w", err)
+	}
+	return c, nil
+}
+
+func (w *sweep) write(c *taken) error {
+	if !w.Keep || w.all.Write == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.all.Write(c.first, c.rows); err != nil {
+		return fmt.Errorf("write left vectors: %w", err)
+	}
+	return nil
 }
 
 // of makes rows what the step makes of them, those from first on, and part the sums of these. by is packed, and turned is scratch.
