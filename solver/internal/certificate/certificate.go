@@ -4,6 +4,7 @@ package certificate
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
@@ -60,30 +61,68 @@ func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius, terms float64
 		return nil, ErrNotFinite
 	}
 	c := &Certificate{Frobenius: frobenius}
-	sigma, right := jacobi.Right(r.RawMatrix())
-	rot := mat.DenseCopyOf(dense(right).T())
-	c.Sigma, c.Norm, c.Rotation = sigma, sigma[0], rot
+	var turned, rot mat.Dense
+	turn := empty(arena, v, atw)
+	turned.Mul(r, turn)
+	sigma, right := jacobi.Right(turned.RawMatrix())
+	rot.Mul(turn, dense(right).T())
+	c.Sigma, c.Norm, c.Rotation = sigma, sigma[0], &rot
 	arena.Rotate(v.RawMatrix(), right)
 	arena.Rotate(atw.RawMatrix(), right)
 	c.Right, c.Product = v, atw
-	reach := reach(r, rot)
+	reach := reach(r, &rot)
 	threshold := max(rankFactor, math.Sqrt(float64(n))) * tallskinny.Epsilon * c.Frobenius
 	c.Residuals, c.Floor = columnResiduals(arena, atw.RawMatrix(), v.RawMatrix(), sigma), make([]float64, k)
 	for i, s := range sigma {
 		if s <= threshold {
 			c.Residuals[i], c.Floor[i] = c.Relative(s), c.Relative(allowance*tallskinny.Epsilon*terms)
 			c.Sigma[i] = 0
-			arena.ScaleColumn(rot, i, 0)
+			arena.ScaleColumn(&rot, i, 0)
 			continue
 		}
 		c.Rank++
 		c.Residuals[i], c.Floor[i] = c.Relative(c.Residuals[i]), c.Relative(allowance*tallskinny.Epsilon*terms*(reach[i]/s))
-		arena.ScaleColumn(rot, i, 1/s)
+		arena.ScaleColumn(&rot, i, 1/s)
 	}
 	if !tallskinny.AllFinite(c.Sigma) || !tallskinny.AllFinite(c.Residuals) || !tallskinny.AllFinite(c.Floor) {
 		return nil, ErrNotFinite
 	}
 	return c, nil
+}
+
+// empty makes rows of an orthonormal V 0 that no product of A reaches: A has no entries there, and what V has is left of start
+// vectors. It multiplies V and products by the T that makes V orthonormal again, and returns T: I, and all stays as
+// it is, if much of a vector is in such rows, as of those for zero values.
+func empty(arena *tallskinny.Arena, v *mat.Dense, products ...*mat.Dense) *mat.Dense {
+	n, k := v.Dims()
+	uses, sums, turn := tallskinny.Reads(v.RawMatrix(), products[0].RawMatrix()), tallskinny.Sums{}, mat.NewDense(k, k, nil)
+	sums.Reset(n, k, k)
+	each := func(f func(row blas64.Vector, segment int)) {
+		arena.EachChunk(n, uses, func(segment, first, rows int) {
+			for i := first; i < first+rows; i++ {
+				if !slices.ContainsFunc(products[0].RawRowView(i), func(x float64) bool { return x != 0 }) {
+					f(tallskinny.Vector(v.RawRowView(i)), segment)
+				}
+			}
+		})
+	}
+	each(func(row blas64.Vector, segment int) { blas64.Ger(1, row, row, sums.Of(segment)) })
+	lost := dense(sums.Total())
+	for i := range k {
+		turn.Set(i, i, 1)
+	}
+	if share := mat.Max(lost); share == 0 || share > 0.5/float64(k) {
+		return turn
+	}
+	uses = uses.Writes(v.RawMatrix())
+	each(func(row blas64.Vector, _ int) { clear(row.Data) })
+	turn.Sub(turn, lost)
+	r, _ := tallskinny.Triangle(turn.RawMatrix(), 0)
+	turn = tallskinny.Inverse(r)
+	for _, x := range append(products, v) {
+		arena.Rotate(x.RawMatrix(), tallskinny.Transposed(turn))
+	}
+	return turn
 }
 
 // State saves or restores what of the certificate of vectors, most at most, a search goes on with.
