@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -287,7 +288,7 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 		return nil
 	}
 	n, step := v.made(int64(dst.Rows()), int64(dst.NNZ()), used)
-	val := resized(dst.Val, int(n))
+	val := memory.Resized(dst.Val, int(n))
 	expand(ops, int(v.src.Cols()), used, dst, val, step, &v.known)
 	dst.Val, dst.Table, dst.Step = val, nil, step
 	if step == 0 {
@@ -305,7 +306,7 @@ func (v *View) RowSides(b *csr.Block, d, p []float64) {
 	ops, rank := v.ops[v.store:], v.rank
 	for i := range b.Rows() {
 		lo, hi := b.RowPtr[i], b.RowPtr[i+1]
-		l.val = resized(l.val, int(hi-lo))
+		l.val = memory.Resized(l.val, int(hi-lo))
 		if v.ofValues {
 			table := b.Table
 			if b.Step > 0 {
