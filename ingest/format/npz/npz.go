@@ -14,7 +14,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
-	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // Format is an archive of NumPy arrays that are a sparse matrix.
@@ -169,7 +168,7 @@ func (r *reader) Next(c *format.Chunk) error {
 		major = int64(r.major.kind.Size)
 	}
 	n := min(r.n-r.at, mostEntries, max(1, int64(cap(c.Data))/(minor+data+major)))
-	c.Data = memory.Resized(c.Data, int(n*(minor+data+major)))[:n*(minor+data)]
+	c.Data = format.Resized(c.Data, int(n*(minor+data+major)))[:n*(minor+data)]
 	if err := r.minor.read(c.Data[:n*minor]); err != nil {
 		return err
 	}

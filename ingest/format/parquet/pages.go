@@ -12,7 +12,6 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
@@ -68,7 +67,7 @@ func (c *column) read(p *page) error {
 	if err := c.take(p); err != nil {
 		return err
 	}
-	c.raw = memory.Resized(c.raw, p.packed)
+	c.raw = format.Resized(c.raw, p.packed)
 	if _, err := io.ReadFull(c.in, c.raw); err != nil {
 		return err
 	}
@@ -160,7 +159,7 @@ func (c *column) uncompress(b []byte, size int) (_ []byte, err error) {
 	if c.codec == codecNone {
 		return b, nil
 	}
-	c.plain = memory.Resized(c.plain, size)
+	c.plain = format.Resized(c.plain, size)
 	switch c.codec {
 	case codecSnappy:
 		if n, err := snappy.DecodedLen(b); err != nil || n > size {

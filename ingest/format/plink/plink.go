@@ -15,7 +15,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
-	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // Missing is the value of genotypes that were not called.
@@ -97,7 +96,7 @@ func (r *reader) Next(c *format.Chunk) error {
 		return r.fail(r.at, fmt.Errorf("%w: data behind the last genotype", format.ErrCount))
 	}
 	n := min(r.end-r.at, chunkBytes, max(1, int64(cap(c.Data))))
-	c.Data = memory.Resized(c.Data, int(n))
+	c.Data = format.Resized(c.Data, int(n))
 	if k, err := io.ReadFull(r.in, c.Data); err != nil {
 		if ended(err) {
 			err = r.fail(r.at+int64(k), fmt.Errorf("%w: the data end, %d bytes are expected", format.ErrTruncated, r.end))

@@ -8,7 +8,6 @@ import (
 	"math/bits"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
@@ -120,7 +119,7 @@ func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 	}
 	size := int64(r.Type.Size)
 	n := int64(len(c.Data)) / size
-	all := memory.Resized(b.Val, int(n))
+	all := format.Resized(b.Val, int(n))
 	r.Type.Floats(all, c.Data)
 	length := r.Cols
 	if r.ByColumn {
