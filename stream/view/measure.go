@@ -279,7 +279,7 @@ func blame[C column](v *View, r *row, ops []op, cols []C) error {
 				continue
 			}
 			e := &ValueError{Makes: fmt.Sprintf("%v makes %v", v.pipeline[ops[0].step], before[k]), Becomes: fmt.Sprint(x)}
-			e.Row, e.Col = v.users(r.at, int64(cols[k]))
+			e.Row, e.Col = csr.Exchanged(v.transposed, r.at, int64(cols[k]))
 			return e
 		}
 		ops = ops[n:]

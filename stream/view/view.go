@@ -78,14 +78,6 @@ func Plan(src stream.Source, p Pipeline, transposed bool) *View {
 // local tells whether the rows or columns of the user are the rows of the store.
 func (v *View) local(axis string) bool { return (axis == "rows") != v.transposed }
 
-// users are numbers of rows and columns of the store, or of one of each, in the order of the user's matrix.
-func (v *View) users(ofRows, ofCols int64) (rows, cols int64) {
-	if v.transposed {
-		return ofCols, ofRows
-	}
-	return ofRows, ofCols
-}
-
 // form decides which ops are computed where.
 func (v *View) form() {
 	for v.lead < len(v.ops) && (v.ops[v.lead].kind == mapValues || v.ops[v.lead].kind == times) {
