@@ -5,6 +5,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/cpu"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // Block is one decoded block; the slices are reused by the next DecodeBlock
@@ -78,13 +79,6 @@ func (b *Block) empty() {
 	b.RowPtr, b.Col16, b.Col, b.Code, b.Val, b.Step = b.RowPtr[:0], b.Col16[:0], b.Col[:0], b.Code[:0], b.Val[:0], 0
 }
 
-func resized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
-}
-
 // appendBlock encodes a block (FORMAT.md, "Block") but for its values, which come behind: row lengths and column gaps.
 func appendBlock(dst []byte, lens, gaps []uint32) []byte {
 	start := len(dst)
@@ -128,7 +122,7 @@ func decodeBlock(dst *Block, block *codec.Summed, meta *blockMeta, cols int64, d
 
 	dst.empty()
 	dst.FirstRow = meta.firstRow
-	dst.RowPtr = resized(dst.RowPtr, int(rows)+1)
+	dst.RowPtr = memory.Resized(dst.RowPtr, int(rows)+1)
 	err := codec.Unpack(block.Level, dst.RowPtr[1:], data[blockHeaderSize:], int(lensSize))
 	if err != nil {
 		return codec.Shift(err, blockHeaderSize)
@@ -137,10 +131,10 @@ func decodeBlock(dst *Block, block *codec.Summed, meta *blockMeta, cols int64, d
 		return codec.Shift(err, blockHeaderSize)
 	}
 	if cols <= maxCols16 {
-		dst.Col16 = resized(dst.Col16, int(nnz))
+		dst.Col16 = memory.Resized(dst.Col16, int(nnz))
 		err = codec.Columns(block.Level, dst.Col16, dst.RowPtr, data[gapsAt:], int(gapsSize), cols)
 	} else {
-		dst.Col = resized(dst.Col, int(nnz))
+		dst.Col = memory.Resized(dst.Col, int(nnz))
 		err = codec.Columns(block.Level, dst.Col, dst.RowPtr, data[gapsAt:], int(gapsSize), cols)
 	}
 	if err != nil {
@@ -189,7 +183,7 @@ func (d *valueDecoder) decode(dst *Block, nnz int, block *codec.Summed) error {
 	if !d.coding.coded() {
 		if d.coding == Integer {
 			before := *block
-			dst.Code = resized(dst.Code, nnz)
+			dst.Code = memory.Resized(dst.Code, nnz)
 			others, err := codec.Codes(dst.Code, block)
 			if len(others) <= maxDict-codec.Counts {
 				own := d.table
@@ -199,7 +193,7 @@ func (d *valueDecoder) decode(dst *Block, nnz int, block *codec.Summed) error {
 			}
 			*block, dst.Code = before, dst.Code[:0]
 		}
-		dst.Table, dst.Val = nil, resized(dst.Val, nnz)
+		dst.Table, dst.Val = nil, memory.Resized(dst.Val, nnz)
 		switch d.coding {
 		case Integer:
 			return codec.Integers(dst.Val, block)
@@ -213,7 +207,7 @@ func (d *valueDecoder) decode(dst *Block, nnz int, block *codec.Summed) error {
 	if d.coding == Constant {
 		return nil
 	}
-	dst.Code = resized(dst.Code, nnz)
+	dst.Code = memory.Resized(dst.Code, nnz)
 	if d.coding == Dict4 {
 		return codec.Codes4(block.Level, dst.Code, src, d.n)
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -177,7 +178,7 @@ func (r *IDReader) nextString() error {
 	if r.saved > maxRepeated*at {
 		return r.corrupt(at, fmt.Errorf("ids share prefixes of %d bytes, more than %d times the file up to here", r.saved, maxRepeated))
 	}
-	r.buf = resized(r.buf, int(rest))
+	r.buf = memory.Resized(r.buf, int(rest))
 	if err := r.fill(r.buf); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/vfs"
 )
 
@@ -248,7 +249,7 @@ func (t *Titles) decode(b int64) error {
 	if (b+1)*titlesRecord < int64(len(t.index)) {
 		end = t.offset(b + 1)
 	}
-	t.buf = resized(t.buf, int(end-at))
+	t.buf = memory.Resized(t.buf, int(end-at))
 	if err := t.read(t.buf, at); err != nil {
 		return err
 	}

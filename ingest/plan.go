@@ -287,12 +287,9 @@ func (s *sample) of(n float64, p plan) *Estimate {
 	value := float64(bytes) / float64(s.entries)
 	_, ids, _ := s.ids.At(n)
 	sides, _ := s.shapeOf(n)
-	rows, cols := sides[0], sides[1]
-	transposed := s.o.Orient.Transposes(int64(rows), int64(cols))
+	transposed := s.o.Orient.Transposes(int64(sides[0]), int64(sides[1]))
 	stored := s.shape != nil && !s.shape.Late // places have the sides of the store
-	if stored && transposed {
-		rows, cols = cols, rows
-	}
+	rows, cols := csr.Exchanged(stored && transposed, sides[0], sides[1])
 	place := s.places.Bytes(n, rows, cols, transposed && !stored)
 	e := &Estimate{Entries: int64(n), Store: int64(n*(place+value) + ids)}
 	size := float64(extsort.EntryBytes)

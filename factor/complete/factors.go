@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/panel"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -152,9 +153,9 @@ func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Fact
 	back := mat.NewDense(int(f.src.Cols()), max(rank, 1), nil) // RᵀU
 	err := f.scan(ctx, 8*f.src.Cols()*int64(rank), func(l *lane, b *csr.Block) {
 		rows := b.Rows()
-		l.val, l.bias = sized(l.val, b.NNZ()), sized(l.bias, rows)
-		l.z, l.w = sized(l.z, rows*m.k), sized(l.w, rows*m.k)
-		l.low = sized(l.low, rank*rank)
+		l.val, l.bias = memory.Resized(l.val, b.NNZ()), memory.Resized(l.bias, rows)
+		l.z, l.w = memory.Resized(l.z, rows*m.k), memory.Resized(l.w, rows*m.k)
+		l.low = memory.Resized(l.low, rank*rank)
 		clear(l.low)
 		for i := range rows {
 			l.bias[i] = l.split(m, b, i)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/jacobi"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -198,7 +199,7 @@ func (f *fit) means(ctx context.Context) error {
 	total := 0.0
 	sum, count := make([]float64, f.src.Cols()), make([]int64, f.src.Cols())
 	err := f.scan(ctx, 16*f.src.Cols(), func(l *lane, b *csr.Block) {
-		l.val = sized(l.val, b.NNZ())
+		l.val = memory.Resized(l.val, b.NNZ())
 		l.squares, l.ridge, l.in, l.out = 0, 0, 0, 0
 		for i := range b.Rows() {
 			bias := l.split(m, b, i)

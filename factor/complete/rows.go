@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/mix"
 	"github.com/gdsvd/gdsvd/internal/panel"
 )
@@ -61,9 +62,9 @@ type sums struct {
 
 func (l *lane) block(m *model, b *csr.Block) {
 	rows, k := b.Rows(), m.k
-	l.val = sized(l.val, b.NNZ())
-	l.z, l.w = sized(l.z, rows*k), sized(l.w, rows*k)
-	l.low, l.gwv = sized(l.low, k*k), sized(l.gwv, k*k)
+	l.val = memory.Resized(l.val, b.NNZ())
+	l.z, l.w = memory.Resized(l.z, rows*k), memory.Resized(l.w, rows*k)
+	l.low, l.gwv = memory.Resized(l.low, k*k), memory.Resized(l.gwv, k*k)
 	clear(l.low)
 	clear(l.gwv)
 	l.squares, l.inner, l.ridge, l.held, l.in, l.out = 0, 0, 0, 0, 0, 0
@@ -138,11 +139,11 @@ func (l *lane) split(m *model, b *csr.Block, i int) (bias float64) {
 // products sets g = V_ΩᵀV_Ω and y = V_Ωᵀr.
 func (l *lane) products(m *model) {
 	k := m.k
-	l.g, l.y = sized(l.g, k*k), sized(l.y, k)
+	l.g, l.y = memory.Resized(l.g, k*k), memory.Resized(l.y, k)
 	clear(l.g)
 	clear(l.y)
 	g := blas64.General{Rows: k, Cols: k, Stride: k, Data: l.g}
-	l.x = sized(l.x, min(gather, len(l.cols))*k)
+	l.x = memory.Resized(l.x, min(gather, len(l.cols))*k)
 	for from := 0; from < len(l.cols); from += gather {
 		part := l.cols[from:min(len(l.cols), from+gather)]
 		for t, col := range part {
@@ -162,7 +163,7 @@ func (l *lane) solve(m *model, z []float64) {
 	if n == 0 {
 		return
 	}
-	l.c = sized(l.c, n*n)
+	l.c = memory.Resized(l.c, n*n)
 	for s := range n {
 		for t := s; t < n; t++ {
 			l.c[s*n+t] = m.root[s] * l.g[s*m.k+t] * m.root[t]
@@ -201,11 +202,4 @@ func share(a, b float64) float64 {
 
 func dot(a, b []float64) float64 {
 	return blas64.Dot(blas64.Vector{N: len(a), Inc: 1, Data: a}, blas64.Vector{N: len(b), Inc: 1, Data: b})
-}
-
-func sized(x []float64, n int) []float64 {
-	if cap(x) < n {
-		return make([]float64, n)
-	}
-	return x[:n]
 }

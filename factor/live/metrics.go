@@ -99,17 +99,16 @@ func metrics() []metric {
 // Metrics returns the metrics of runs in the text format of Prometheus, version 0.0.4
 // (https://prometheus.io/docs/instrumenting/exposition_formats/). Names of runs differ.
 func Metrics(runs []*State) []byte {
-	var b strings.Builder
-	if len(runs) > 0 {
-		family(&b, "gdsvd_run_info", "What the run is; always 1.")
+	if len(runs) == 0 {
+		return []byte{}
 	}
+	var b strings.Builder
+	family(&b, "gdsvd_run_info", "What the run is; always 1.")
 	for _, s := range runs {
 		fmt.Fprintf(&b, "gdsvd_run_info{run=%s,command=%s,stage=%s,unit=%s,method=%s,host=%s} 1\n",
 			label(s.Name), label(s.Command), label(s.Stage.Name), label(s.Unit), label(s.Method), label(s.Host))
 	}
-	if len(runs) > 0 {
-		family(&b, "gdsvd_run_status", "1 for the status that the run has, 0 for the others.")
-	}
+	family(&b, "gdsvd_run_status", "1 for the status that the run has, 0 for the others.")
 	for _, s := range runs {
 		for _, status := range Statuses() {
 			fmt.Fprintf(&b, "gdsvd_run_status{run=%s,status=%s} %g\n", label(s.Name), label(string(status)), one(status == s.Status))

@@ -154,6 +154,14 @@ type Chunk struct {
 	Begin, End Position
 }
 
+// Resized returns s with length n, its contents undefined: s itself if its capacity is enough.
+func Resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
 // A Tally is what is counted over batches, and kept when an ingest is interrupted.
 type Tally struct {
 	Entries int64 // as counted by a declared number: with bad lines, before symmetric expansion

@@ -1,5 +1,5 @@
-// Package memory reads how much memory the process may use and has used, and parses and
-// formats sizes in bytes.
+// Package memory reads how much memory the process may use and has used, parses and
+// formats sizes in bytes, and keeps slices for use again.
 package memory
 
 import (
@@ -8,6 +8,14 @@ import (
 	"strconv"
 	"strings"
 )
+
+// Resized returns s with length n, its contents undefined: s itself if its capacity is enough.
+func Resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
 
 // units from the longest suffix down, so that "KiB" is not read as "B".
 var units = []struct {

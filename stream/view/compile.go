@@ -3,6 +3,8 @@ package view
 import (
 	"math"
 	"slices"
+
+	"github.com/gdsvd/gdsvd/csr"
 )
 
 // stage is where ops need numbers of all rows: of the matrix as the ops before at make it.
@@ -50,7 +52,7 @@ func (v *View) compile() {
 
 // dims returns the numbers of rows and columns of the user's matrix.
 func (c *compiler) dims() (rows, cols float64) {
-	n, k := c.users(c.src.Rows(), c.src.Cols())
+	n, k := csr.Exchanged(c.transposed, c.src.Rows(), c.src.Cols())
 	return float64(n), float64(k)
 }
 

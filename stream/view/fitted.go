@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -25,11 +26,8 @@ func (f frame) Cols() int64 { return f.cols }
 // asked for the statistics of that matrix: n numbers of a name, in the order of View.Statistics. A step that keeps listed or highly
 // variable lines keeps all of the new ones. A step that needs what is not kept of the other side is an error.
 func Fit(p Pipeline, rows, cols int64, columns bool, measured func(step int, name string, n int64) ([]float64, error)) (*Fitted, error) {
-	of := frame{rows: rows, cols: cols}
-	if columns {
-		of = frame{rows: cols, cols: rows}
-	}
-	v := Plan(of, p, columns)
+	rows, cols = csr.Exchanged(columns, rows, cols)
+	v := Plan(frame{rows: rows, cols: cols}, p, columns)
 	for _, s := range v.statistics {
 		if s.set == nil {
 			continue

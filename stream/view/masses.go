@@ -3,6 +3,8 @@ package view
 import (
 	"math"
 	"slices"
+
+	"github.com/gdsvd/gdsvd/csr"
 )
 
 // Steps that divide by the roots of the sums of rows and columns.
@@ -34,10 +36,7 @@ var correspondenceStep = kind{
 // laplacian is D_r^{-1/2}·(A + τ/n)·D_c^{-1/2} with the sums of rows and columns of A + τ/n.
 func (c *compiler) laplacian(s Step) {
 	rows, cols := c.dims()
-	ofRows, ofCols := s.X, s.X*rows/cols // what τ adds to sums of rows and columns of the store
-	if !c.local("rows") {
-		ofRows, ofCols = ofCols, ofRows
-	}
+	ofRows, ofCols := csr.Exchanged(c.transposed, s.X, s.X*rows/cols) // what τ adds to sums of rows and columns of the store
 	rounding := c.rounding
 	root := func(tau float64) func(float64) float64 {
 		return func(x float64) float64 {

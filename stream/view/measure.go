@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -194,7 +195,7 @@ func (v *View) scan(ctx context.Context, o stream.Options, from, to, upTo int, r
 func (l *lane) compute(v *View, b *csr.Block, upTo int, record bool) {
 	rows := b.Rows()
 	first, end := b.RowPtr[0], b.RowPtr[rows]
-	l.val, l.p, l.top, l.bad = resized(l.val, int(end-first)), resized(l.p, rows), 0, -1
+	l.val, l.p, l.top, l.bad = memory.Resized(l.val, int(end-first)), memory.Resized(l.p, rows), 0, -1
 	ops, coded, done := v.ops[:upTo], *b, 0 // ops that coded rows have been taken through
 	missing := upTo < len(v.ops) && v.ops[upTo].kind == impute
 	if b.Table != nil {
@@ -278,20 +279,12 @@ func blame[C column](v *View, r *row, ops []op, cols []C) error {
 				continue
 			}
 			e := &ValueError{Makes: fmt.Sprintf("%v makes %v", v.pipeline[ops[0].step], before[k]), Becomes: fmt.Sprint(x)}
-			e.Row, e.Col = v.users(r.at, int64(cols[k]))
+			e.Row, e.Col = csr.Exchanged(v.transposed, r.at, int64(cols[k]))
 			return e
 		}
 		ops = ops[n:]
 	}
 	return fmt.Errorf("view: what is added to the elements of row %d of the store is no number, or its values are others than before", r.at)
-}
-
-// resized returns s with length n, its contents undefined.
-func resized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }
 
 // Measured returns all that Measure has found, numbers in an order that belongs to the pipeline and to the

@@ -45,7 +45,7 @@ func (l *Line) meet(at int64, s, rest float64, most int) {
 
 // SomeRows returns rows of the user's matrix by their numbers, in the order given, with most entries each at most.
 func (v *View) SomeRows(ctx context.Context, o stream.Options, rows []int64, most int) (lines []Line, err error) {
-	n, _ := v.users(v.src.Rows(), v.src.Cols())
+	n, _ := csr.Exchanged(v.transposed, v.src.Rows(), v.src.Cols())
 	for _, row := range rows {
 		if row < 0 || row >= n {
 			return nil, fmt.Errorf("view: row %d of %d", row, n)

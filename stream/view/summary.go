@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -49,7 +50,7 @@ func (v *View) Summarise(ctx context.Context, o stream.Options, rows func([]Numb
 	all, upTo := &op{q: v.q, qs: qs, qq: qq}, len(v.ops)
 	s := newSums(n, int(v.src.Cols()), v.src.Rows(), v.q, qq)
 	err := v.scan(ctx, o, 0, v.src.NumBlocks(), upTo, false, reserve, func(b *csr.Block, l *lane) {
-		l.numbers = resized(l.numbers, b.Rows())
+		l.numbers = memory.Resized(l.numbers, b.Rows())
 		if len(b.Col16) > 0 {
 			numbersOf(all, l, b.RowPtr, b.Col16, int(v.src.Cols()))
 		} else {

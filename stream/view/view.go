@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -76,14 +77,6 @@ func Plan(src stream.Source, p Pipeline, transposed bool) *View {
 
 // local tells whether the rows or columns of the user are the rows of the store.
 func (v *View) local(axis string) bool { return (axis == "rows") != v.transposed }
-
-// users are numbers of rows and columns of the store, or of one of each, in the order of the user's matrix.
-func (v *View) users(ofRows, ofCols int64) (rows, cols int64) {
-	if v.transposed {
-		return ofCols, ofRows
-	}
-	return ofRows, ofCols
-}
 
 // form decides which ops are computed where.
 func (v *View) form() {
@@ -287,7 +280,7 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 		return nil
 	}
 	n, step := v.made(int64(dst.Rows()), int64(dst.NNZ()), used)
-	val := resized(dst.Val, int(n))
+	val := memory.Resized(dst.Val, int(n))
 	expand(ops, int(v.src.Cols()), used, dst, val, step, &v.known)
 	dst.Val, dst.Table, dst.Step = val, nil, step
 	if step == 0 {
@@ -305,7 +298,7 @@ func (v *View) RowSides(b *csr.Block, d, p []float64) {
 	ops, rank := v.ops[v.store:], v.rank
 	for i := range b.Rows() {
 		lo, hi := b.RowPtr[i], b.RowPtr[i+1]
-		l.val = resized(l.val, int(hi-lo))
+		l.val = memory.Resized(l.val, int(hi-lo))
 		if v.ofValues {
 			table := b.Table
 			if b.Step > 0 {

@@ -168,10 +168,7 @@ func (r *reader) Next(c *format.Chunk) error {
 		major = int64(r.major.kind.Size)
 	}
 	n := min(r.n-r.at, mostEntries, max(1, int64(cap(c.Data))/(minor+data+major)))
-	if most := n * (minor + data + major); int64(cap(c.Data)) < most {
-		c.Data = make([]byte, 0, most)
-	}
-	c.Data = c.Data[:n*(minor+data)]
+	c.Data = format.Resized(c.Data, int(n*(minor+data+major)))[:n*(minor+data)]
 	if err := r.minor.read(c.Data[:n*minor]); err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (c *column) read(p *page) error {
 	if err := c.take(p); err != nil {
 		return err
 	}
-	c.raw = resize(c.raw, p.packed)
+	c.raw = format.Resized(c.raw, p.packed)
 	if _, err := io.ReadFull(c.in, c.raw); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (c *column) uncompress(b []byte, size int) (_ []byte, err error) {
 	if c.codec == codecNone {
 		return b, nil
 	}
-	c.plain = resize(c.plain, size)
+	c.plain = format.Resized(c.plain, size)
 	switch c.codec {
 	case codecSnappy:
 		if n, err := snappy.DecodedLen(b); err != nil || n > size {
@@ -196,11 +196,4 @@ func (c *column) close() {
 		c.zstd.Close()
 	}
 	*c = column{}
-}
-
-func resize(b []byte, n int) []byte {
-	if cap(b) < n {
-		return make([]byte, n)
-	}
-	return b[:n]
 }

@@ -96,10 +96,7 @@ func (r *reader) Next(c *format.Chunk) error {
 		return r.fail(r.at, fmt.Errorf("%w: data behind the last genotype", format.ErrCount))
 	}
 	n := min(r.end-r.at, chunkBytes, max(1, int64(cap(c.Data))))
-	if int64(cap(c.Data)) < n {
-		c.Data = make([]byte, n)
-	}
-	c.Data = c.Data[:n]
+	c.Data = format.Resized(c.Data, int(n))
 	if k, err := io.ReadFull(r.in, c.Data); err != nil {
 		if ended(err) {
 			err = r.fail(r.at+int64(k), fmt.Errorf("%w: the data end, %d bytes are expected", format.ErrTruncated, r.end))

@@ -119,10 +119,7 @@ func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 	}
 	size := int64(r.Type.Size)
 	n := int64(len(c.Data)) / size
-	if int64(cap(b.Val)) < n {
-		b.Val = make([]float64, n)
-	}
-	all := b.Val[:n]
+	all := format.Resized(b.Val, int(n))
 	r.Type.Floats(all, c.Data)
 	length := r.Cols
 	if r.ByColumn {

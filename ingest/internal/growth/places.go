@@ -40,11 +40,8 @@ func (p *Places) InOrder() bool { return p.descents == 0 }
 // is halfway between them and rows of their columns that are as long as the others. Else rows are drawn: their lengths are those of the sample times
 // n over its size, their columns are drawn from its entries, or alike from all if they come column by column.
 func (p *Places) Bytes(n, rows, cols float64, transposed bool) float64 {
-	r, c := p.rows, p.cols
-	if transposed {
-		r, c = c, r
-		rows, cols = cols, rows
-	}
+	r, c := csr.Exchanged(transposed, p.rows, p.cols)
+	rows, cols = csr.Exchanged(transposed, rows, cols)
 	if len(r) == 0 {
 		return 0
 	}

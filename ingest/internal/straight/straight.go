@@ -166,10 +166,7 @@ func pour(s *csr.Store, emit func(row int64, cols []uint32, vals []float64) erro
 
 // Rows makes rows of a batch of indices, or of its transpose. It is false if they do not ascend strictly, or are not below a limit.
 func Rows(r *format.Rows, b *format.Batch, transposed bool, limit int64) bool {
-	lines, across := b.Row.Ints, b.Col.Ints
-	if transposed {
-		lines, across = across, lines
-	}
+	lines, across := csr.Exchanged(transposed, b.Row.Ints, b.Col.Ints)
 	r.Reset(len(b.Val))
 	copy(r.Vals, b.Val)
 	for i, c := range across[:len(b.Val)] {

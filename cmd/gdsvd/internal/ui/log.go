@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
@@ -79,12 +80,7 @@ func (f Figure) MarshalText() ([]byte, error) {
 	return strconv.AppendFloat(nil, f.X, 'g', f.Digits, 64), nil
 }
 
-func (f Figure) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(f.X) || math.IsInf(f.X, 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(f.X)
-}
+func (f Figure) MarshalJSON() ([]byte, error) { return factor.Number(f.X).MarshalJSON() }
 
 // brief is a duration of a log line: Short in text, seconds in JSON.
 type brief time.Duration
