@@ -151,7 +151,7 @@ def test_wrong_tables(tmp_path):
     wrong = [
         (good, {**ROLES, "cols": "movie"}, ValueError, "col = 'movie': the table has no such column, but 'user', 'item', 'rating'"),
         (good, {"rows": "user"}, ValueError, "give both"),
-        (good, {**ROLES, "cols": "user"}, ValueError, "col = 'user', value = 'rating': one column is named twice"),
+        (good, {**ROLES, "cols": "user"}, ValueError, "row = 'user', col = 'user': one column is named twice"),
         (good, {**ROLES, "values": "user"}, ValueError, "row 0 of the table, column 'user': 'bob' is no finite number"),
         (missing, ROLES, ValueError, "row 3 of the table, column 'rating': nan is no finite number"),
         (broken, ROLES, ValueError, "row 2 .* line break"),

@@ -211,8 +211,8 @@ def lines(tables: Any, roles: tuple[Any, Any, Any]) -> Iterator[bytes]:
     row, col, value = roles
     if row is None or col is None:
         raise ValueError("row= and col= name columns of a table: give both")
-    if row == col or value in (row, col):
-        raise ValueError(f"row = {row!r}, col = {col!r}, value = {value!r}: one column is named twice")
+    if row == col:
+        raise ValueError(f"row = {row!r}, col = {col!r}: one column is named twice")
     if not is_table(tables) and not hasattr(tables, "__iter__") or hasattr(tables, "ndim") and not is_table(tables) or isinstance(tables, (str, os.PathLike)):
         raise TypeError(f"row=, col= and value= name columns of a table, not of an object of type {type(tables).__name__}")
     used = [row, col] if value is None else [row, col, value]
