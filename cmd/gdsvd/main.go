@@ -194,7 +194,7 @@ variable, the variable over the file of --config.
 			a.fsys = remote.NewFS(cmd.Context(), a.fsys, a.buckets)
 			said, meant := ui.Misspelt(os.Environ(), ui.Flags(cmd.Root()))
 			for i, name := range said {
-				a.display.Logger().Warn("a variable of the environment sets no flag", "variable", name, "meant", meant[i])
+				a.display.Logger().Warn("a variable of the environment sets no flag", "variable", name, "meant", ui.Variable(meant[i]))
 			}
 			if out := cmd.Flag("out"); out != nil && remote.Is(out.Value.String()) || cmd.Name() == "append" && remote.Is(args[0]) {
 				return ui.Usagef(cmd, "what is in buckets is only read: write to a folder of this machine, and copy that, as by rclone copy")

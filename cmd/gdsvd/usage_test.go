@@ -41,6 +41,8 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"svdd"}, `unknown command "svdd"; did you mean svd? (see gdsvd -h)`},
 		{[]string{"frobnicate"}, `unknown command "frobnicate" (see gdsvd -h)`},
 		{[]string{"--nonsense"}, `unknown flag: --nonsense (see gdsvd -h)`},
+		{[]string{"recommend", "--row=u"}, `unknown flag: --row; did you mean --rows? (see gdsvd recommend -h)`},
+		{[]string{"svd", "-K", "3"}, `unknown shorthand flag: 'K' in -K; did you mean --rank? (see gdsvd svd -h)`},
 		{[]string{"version", "x"}, `"x": no argument is wanted (see gdsvd version -h)`},
 		{[]string{"version", "--log-level", "loud"}, `invalid argument "loud" for "--log-level" flag: choose debug, info, warn or error (see gdsvd version -h)`},
 

@@ -51,10 +51,13 @@ def translated(text: str) -> str:
     'method="x": choose auto or power'
     >>> translated("unknown flag: --foo (see gdsvd svd -h)")
     "there is no option foo; the options are those of 'python -m gdsvd svd --help'"
+    >>> translated("unknown flag: --bloc; did you mean --block? (see gdsvd svd -h)")
+    "there is no option bloc; did you mean block? the options are those of 'python -m gdsvd svd --help'"
     """
-    unknown = re.fullmatch(r"unknown flag: --([\w-]+) \(see gdsvd (\w+) -h\)", text)
+    unknown = re.fullmatch(r"unknown flag: --([\w-]+)(?:; did you mean --([\w-]+)\?)? \(see gdsvd (\w+) -h\)", text)
     if unknown:
-        return f"there is no option {unknown[1].replace('-', '_')}; the options are those of 'python -m gdsvd {unknown[2]} --help'"
+        meant = f"; did you mean {_name(unknown[2])}?" if unknown[2] else ""
+        return f"there is no option {unknown[1].replace('-', '_')}{meant or ';'} the options are those of 'python -m gdsvd {unknown[3]} --help'"
     text = re.sub(r" \(see gdsvd [\w ]+ -h\)$", "", text)
     text = re.sub(r'invalid argument ("(?:[^"\\]|\\.)*") for "(?:-\w, )?--([\w-]+)" flag', lambda m: f"{_name(m[2])}={m[1]}", text)
     text = re.sub(r"(?:cd \S+ && )?gdsvd [a-z]+ \S.* --resume(?= goes on)", "--resume", text)

@@ -179,7 +179,7 @@ func Flags(cmd *cobra.Command) map[string]*pflag.Flag {
 const otherVariables = " GDSVD_STORES GDSVD_DATA GDSVD_BINARY GDSVD_PYTHON "
 
 // Misspelt finds in an environment the variables that are no flag's and look as if they were meant
-// to be, and what each may have meant.
+// to be, and the flag that each may have meant.
 func Misspelt(environ []string, flags map[string]*pflag.Flag) (said []string, meant []string) {
 	names := slices.Sorted(maps.Keys(flags))
 	for _, line := range slices.Sorted(slices.Values(environ)) {
@@ -192,9 +192,9 @@ func Misspelt(environ []string, flags map[string]*pflag.Flag) (said []string, me
 		for _, flag := range names {
 			d := edits(name, Variable(flag))
 			if d > 0 && strings.EqualFold(flags[flag].Shorthand, rest) {
-				best, least = Variable(flag), 1
+				best, least = flag, 1
 			} else if d < least {
-				best, least = Variable(flag), d
+				best, least = flag, d
 			}
 		}
 		if best != "" && least > 0 {

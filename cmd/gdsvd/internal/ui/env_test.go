@@ -37,7 +37,7 @@ func TestMisspelt(t *testing.T) {
 		"MEMROY=1":               "",
 	} {
 		said, meant := Misspelt([]string{line}, flags)
-		if want == "" && len(said) > 0 || want != "" && (len(meant) != 1 || meant[0] != want || !strings.HasPrefix(line, said[0]+"=")) {
+		if want == "" && len(said) > 0 || want != "" && (len(meant) != 1 || Variable(meant[0]) != want || !strings.HasPrefix(line, said[0]+"=")) {
 			t.Errorf("%s: %v, %v, want %q", line, said, meant, want)
 		}
 	}

@@ -35,6 +35,13 @@ func FlagError(cmd *cobra.Command, err error) error {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.")
 		err = fmt.Errorf("%s: want %s", text, want)
 	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		flags := Flags(cmd)
+		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = f })
+		if _, meant := Misspelt([]string{Variable(unknown.GetSpecifiedName())}, flags); len(meant) > 0 {
+			err = fmt.Errorf("%w; did you mean --%s?", err, meant[0])
+		}
+	}
 	return Usage(cmd, err)
 }
 
