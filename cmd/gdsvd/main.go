@@ -199,7 +199,7 @@ variable, the variable over the file of --config.
 			if out := cmd.Flag("out"); out != nil && remote.Is(out.Value.String()) || cmd.Name() == "append" && remote.Is(args[0]) {
 				return ui.Usagef(cmd, "what is in buckets is only read: write to a folder of this machine, and copy that, as by rclone copy")
 			}
-			if m := cmd.Flag("memory"); m != nil && !m.Changed && vfs.AddressSpace() == math.MaxInt64 {
+			if m := cmd.Flag("memory"); m != nil && !m.Changed && vfs.AddressSpace() == math.MaxInt64 { // it takes addresses
 				heap.PreferHuge(factor.DefaultMemory())
 			}
 			return ui.CheckShared(cmd)

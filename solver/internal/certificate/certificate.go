@@ -37,10 +37,10 @@ type Certificate struct {
 	// Sigma are those of the operator, or their roots for the Gram operator.
 	Lambda []float64
 	Next   float64    // if an eigenvalue of this magnitude was seen, and is not among them
-	Right  *mat.Dense // V V_R, n×k
+	Right  *mat.Dense // V T V_R, n×k, with the T of clearEmpty, which is mostly I; R is that of A·V·T
 	// Product is G·Right, n×k.
 	Product *mat.Dense
-	// Rotation is V_R Σ⁻¹, k×k, with columns of zeros from rank on: the left
+	// Rotation is T V_R Σ⁻¹, k×k, with columns of zeros from rank on: the left
 	// vectors are W·Rotation, save for their completion.
 	Rotation  *mat.Dense
 	Residuals []float64 // as measured, relative to σ₁; without ‖Aᵀu‖ where σ = 0
@@ -62,7 +62,7 @@ func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius, terms float64
 	}
 	c := &Certificate{Frobenius: frobenius}
 	var turned, rot mat.Dense
-	turn := empty(arena, v, atw)
+	turn := clearEmpty(arena, v, atw)
 	turned.Mul(r, turn)
 	sigma, right := jacobi.Right(turned.RawMatrix())
 	rot.Mul(turn, dense(right).T())
@@ -90,10 +90,10 @@ func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius, terms float64
 	return c, nil
 }
 
-// empty makes rows of an orthonormal V 0 that no product of A reaches: A has no entries there, and what V has is left of start
+// clearEmpty makes rows of an orthonormal V 0 that no product of A reaches: A has no entries there, and what V has is left of start
 // vectors. It multiplies V and products by the T that makes V orthonormal again, and returns T: I, and all stays as
 // it is, if much of a vector is in such rows, as of those for zero values.
-func empty(arena *tallskinny.Arena, v *mat.Dense, products ...*mat.Dense) *mat.Dense {
+func clearEmpty(arena *tallskinny.Arena, v *mat.Dense, products ...*mat.Dense) *mat.Dense {
 	n, k := v.Dims()
 	uses, sums, turn := tallskinny.Reads(v.RawMatrix(), products[0].RawMatrix()), tallskinny.Sums{}, mat.NewDense(k, k, nil)
 	sums.Reset(n, k, k)

@@ -58,7 +58,7 @@ func NewPairs(arena *tallskinny.Arena, v, av, aav *mat.Dense, s Search) (*Certif
 	if !arena.Finite(av) || aav != nil && !arena.Finite(aav) {
 		return nil, ErrNotFinite
 	}
-	empty(arena, v, slices.DeleteFunc([]*mat.Dense{av, aav}, func(x *mat.Dense) bool { return x == nil })...)
+	clearEmpty(arena, v, slices.DeleteFunc([]*mat.Dense{av, aav}, func(x *mat.Dense) bool { return x == nil })...)
 	_, k := v.Dims()
 	r := &ritz{
 		Search: s, arena: arena, tie: rankFactor * tallskinny.Epsilon * s.Frobenius,

@@ -249,16 +249,19 @@ const (
 	Workers = 4
 )
 
+// chunkRows is the rows of a chunk, if there are as many.
+func chunkRows(k int) int { return max(64, Entries/k) }
+
 // Footprint is the bytes that each goroutine of a sweep over rows of k columns takes: a chunk, its sums, and rows that are being turned.
 func Footprint(k int) int64 {
-	rows := max(64, Entries/k)
+	rows := chunkRows(k)
 	return 8 * int64(k) * int64(rows+k+min(tallskinny.ChunkRows, rows))
 }
 
 // Over makes the sweep with a number of goroutines, 0 for all processors. What a chunk is depends on the number of columns
 // alone, and chunks are read, added up and written in order, so sums have the same bits always.
 func (s Step) Over(ctx context.Context, workers int, all Rows) (*Sums, error) {
-	w := &sweep{Step: s, all: all, chunk: min(int64(max(64, Entries/all.K)), all.N), turn: make(chan struct{}), sums: NewSums(s, all.K)}
+	w := &sweep{Step: s, all: all, chunk: min(int64(chunkRows(all.K)), all.N), turn: make(chan struct{}), sums: NewSums(s, all.K)}
 	if s.By != nil {
 		w.by = panel.Pack(1, tallskinny.Transposed(s.By))
 	}
