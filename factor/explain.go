@@ -163,7 +163,7 @@ func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Sp
 	here := t.machine()
 	var widths []int // for which there is memory
 	for _, l := range []int{1, 4, 16} {
-		if n := t.store.Cols(); int64(l) <= n && 16*n*int64(l) <= t.Memory/8 {
+		if n := t.store.Cols(); int64(l) <= n && 8*n*int64(l)*int64(1+here.Workers) <= t.Memory/8 {
 			widths = append(widths, l)
 		}
 	}
@@ -176,7 +176,7 @@ func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Sp
 	if planned {
 		source = invented{t.store}
 	}
-	probe, err := stream.Measure(ctx, source, widths, min(longestProbe, e.Total/probeShare))
+	probe, err := stream.Measure(ctx, source, widths, here.Workers, min(longestProbe, e.Total/probeShare))
 	if err != nil {
 		return here, nil, err
 	}

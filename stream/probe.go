@@ -4,45 +4,40 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 )
 
-// Probe is what a small part of a store has cost one worker to read, decode and
+// Probe is what a small part of a store has cost a worker to read, decode and
 // multiply.
 type Probe struct {
 	Bandwidth float64   // bytes a second of reading; 0 if that took no time
 	Decode    float64   // nanoseconds for an entry, once it has been read
-	Multiply  []float64 // nanoseconds for an entry and each of the widths
+	Multiply  []float64 // nanoseconds of one of the workers for an entry and each of the widths
 	Entries   int64     // how many were looked at
 }
 
-// Measure looks at probeRuns places of a store, and multiplies one block of each probeTimes times for each width.
-const probeRuns, probeTimes = 4, 4
+// Measure looks at probeRuns places of a store, and multiplies a block of each probeTimes times for each width.
+const probeRuns, probeTimes = 4, 5
 
-// Measure reads runs of blocks from several places of a store and multiplies
-// with them, for about so long, with one span of every place at least. Its
-// vectors take 16·n·max(widths) bytes, besides one decoded block.
+// Measure reads runs of blocks from several places of a store, for about so long, with one span of every place at least, and
+// multiplies with a block of each. Its vectors take 8·n·max(widths) bytes and again as many for each worker, besides the blocks.
 //
 // A run is read and decoded, then decoded again: the difference is what reading
 // has taken. The slowest run tells how fast the disk is, since parts of others
-// may be in the page cache; what was computed fastest was disturbed least by
-// other work. All of it happens on the goroutine of the caller.
-func Measure(ctx context.Context, store Source, widths []int, limit time.Duration) (Probe, error) {
-	p := Probe{Decode: math.Inf(1), Multiply: slices.Repeat([]float64{math.Inf(1)}, len(widths))}
-	size := int(store.Cols()) * slices.Max(widths)
-	x, y := make([]float64, size), make([]float64, size)
-	for i := range x {
-		x[i] = rand.NormFloat64()
-	}
+// may be in the page cache; of decoding, by the caller alone, the fastest counts, which was disturbed least by other work. All
+// workers multiply at a time, as in a pass, each beginning with another block, and the median counts.
+func Measure(ctx context.Context, store Source, widths []int, workers int, limit time.Duration) (Probe, error) {
+	p := Probe{Decode: math.Inf(1)}
+	var read []*csr.Block
 	blocks := store.NumBlocks()
 	runs := min(probeRuns, blocks)
 	for run := range runs {
-		r := probeRun{ctx: ctx, store: store, from: run * blocks / runs, to: (run + 1) * blocks / runs}
+		r := probeRun{ctx: ctx, store: store, from: run * blocks / runs, to: (run + 1) * blocks / runs, block: store.Scratch()}
 		cold, err := r.decode(limit / time.Duration(4*runs))
 		if err != nil {
 			return p, fmt.Errorf("measure the costs of a pass: %w", err)
@@ -62,19 +57,43 @@ func Measure(ctx context.Context, store Source, widths []int, limit time.Duratio
 				p.Bandwidth = rate
 			}
 		}
-		for i, l := range widths {
-			n := int(store.Cols()) * l
-			for range probeTimes {
-				start := time.Now()
-				kernel.Gram(y[:n], x[:n], l, rowsOf(&r.block))
-				p.Multiply[i] = min(p.Multiply[i], float64(time.Since(start))/float64(max(1, r.block.NNZ())))
-			}
-		}
+		read = append(read, r.block)
 	}
 	if p.Entries == 0 {
 		return p, fmt.Errorf("measure the costs of a pass: there are no entries")
 	}
+	for _, l := range widths {
+		p.Multiply = append(p.Multiply, multiplying(read, int(store.Cols()), l, workers))
+	}
 	return p, nil
+}
+
+// multiplying returns the nanoseconds of a worker for an entry and l columns.
+func multiplying(blocks []*csr.Block, n, l, workers int) float64 {
+	x, entries := slices.Repeat([]float64{1}, n*l), 0
+	for _, b := range blocks {
+		entries += b.NNZ()
+	}
+	y := make([][]float64, workers)
+	for w := range y {
+		y[w] = make([]float64, n*l)
+	}
+	var times [probeTimes]float64
+	for i := range times {
+		start := time.Now()
+		var g sync.WaitGroup
+		for w := range y {
+			g.Go(func() {
+				for i := range blocks {
+					kernel.Gram(y[w], x, l, rowsOf(blocks[(w+i)%len(blocks)]))
+				}
+			})
+		}
+		g.Wait()
+		times[i] = float64(time.Since(start)) / float64(max(1, entries))
+	}
+	slices.Sort(times[:])
+	return times[probeTimes/2]
 }
 
 // probeRun is a run of consecutive blocks.
@@ -82,7 +101,7 @@ type probeRun struct {
 	ctx      context.Context
 	store    Source
 	from, to int
-	block    csr.Block // decoded last
+	block    *csr.Block // decoded last
 	// of the last decode
 	count          int
 	entries, bytes int64
@@ -110,7 +129,7 @@ func (r *probeRun) span(from, to int) error {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
-		if err := r.store.DecodeBlock(i, &r.block); err != nil {
+		if err := r.store.DecodeBlock(i, r.block); err != nil {
 			return err
 		}
 		r.count++

@@ -16,7 +16,7 @@ func TestMeasure(t *testing.T) {
 	const rows, cols = 20000, 300                                                                     // 9 blocks
 	store := csrtest.Build(t, cols, ratings(rows, cols, 60), csr.CreateOptions{ShardSize: 128 << 10}) // a span each
 	widths := []int{1, 4, 16}
-	p, err := stream.Measure(t.Context(), store, widths, time.Hour) // time enough for all of it
+	p, err := stream.Measure(t.Context(), store, widths, 2, time.Hour) // time enough for all of it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 	// A limit that is over before anything is done leaves a span of each place.
-	if p, err = stream.Measure(t.Context(), store, widths, 1); err != nil || p.Entries == 0 || p.Entries == store.NNZ() {
+	if p, err = stream.Measure(t.Context(), store, widths, 1, 1); err != nil || p.Entries == 0 || p.Entries == store.NNZ() {
 		t.Errorf("%d entries in no time, %v", p.Entries, err)
 	}
 }
@@ -41,11 +41,11 @@ func TestMeasureFails(t *testing.T) {
 	store := csrtest.Build(t, 300, ratings(600, 300, 60), csr.CreateOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := stream.Measure(ctx, store, []int{1}, time.Second); !errors.Is(err, context.Canceled) {
+	if _, err := stream.Measure(ctx, store, []int{1}, 1, time.Second); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	empty := csrtest.Build(t, 3, make([][]csrtest.Entry, 5), csr.CreateOptions{})
-	if _, err := stream.Measure(t.Context(), empty, []int{1}, time.Second); err == nil {
+	if _, err := stream.Measure(t.Context(), empty, []int{1}, 1, time.Second); err == nil {
 		t.Error("an empty store has costs")
 	}
 }

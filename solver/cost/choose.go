@@ -60,9 +60,6 @@ type Machine struct {
 	Columns, Widths []float64
 	Multiply        [][]float64
 	Sum             float64 // nanoseconds for each of the n·l sums of a pass
-	// Sample is what a measurement of a small part of a matrix finds where
-	// Multiply is the truth: it is done by one worker, from the cache.
-	Sample [][]float64
 	// Dense is the nanoseconds for a floating point operation between passes,
 	// for blocks of Widths[j] columns.
 	Dense []float64
@@ -235,11 +232,7 @@ func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
 		again = read(float64(e.PassBytes))
 	}
 	later := func(width int) float64 {
-		work := decode(1-e.Resident) + product(float64(width))
-		if e.Reads > 1 {
-			work += float64(e.Reads-1) * decode(1-e.Resident)
-		}
-		return work
+		return float64(max(1, e.Reads))*decode(1-e.Resident) + product(float64(width))
 	}
 	first := decode(1) - decode(1-e.Resident) + later(c.Width)
 	others, rank := float64(c.Others), float64(p.Rank)
@@ -295,14 +288,14 @@ func interpolate(xs, ys []float64, x float64) float64 {
 
 // Adjusted returns the machine with products as measured on a sample: nanos[i]
 // for an entry of a matrix of n columns and width widths[i], ascending. They are
-// scaled as they differ from Sample, and what lies between and beyond likewise,
+// scaled as they differ from Multiply, and what lies between and beyond likewise,
 // sums in the mean proportion, and dense operations, which wait less for caches, in its square root.
 func (m Machine) Adjusted(n int64, widths []int, nanos []float64) Machine {
 	ls, ratio := make([]float64, len(widths)), make([]float64, len(widths))
 	mean := 0.0
 	for i, l := range widths {
 		ls[i] = float64(l)
-		ratio[i] = nanos[i] / m.surface(m.Sample, float64(n), ls[i])
+		ratio[i] = nanos[i] / m.surface(m.Multiply, float64(n), ls[i])
 		mean += math.Log(ratio[i]) / float64(len(widths))
 	}
 	multiply := make([][]float64, len(m.Multiply))

@@ -21,7 +21,6 @@ func machine() cost.Machine {
 		Workers: 2, Bandwidth: 2e9, Decode: 2, Sum: 3,
 		Columns: []float64{1024, 1 << 20}, Widths: []float64{1, 4, 16, 64},
 		Multiply: [][]float64{{2, 3, 6, 24}, {10, 15, 30, 120}},
-		Sample:   [][]float64{{1, 2, 5, 20}, {10, 15, 30, 120}},
 		Dense:    []float64{1, 0.5, 0.3, 0.2},
 	}
 }
@@ -167,11 +166,11 @@ func TestPageCacheIsNoDisk(t *testing.T) {
 // as slow at some width is taken to be so there.
 func TestAdjusted(t *testing.T) {
 	m := machine()
-	same := m.Adjusted(1024, []int{1, 4, 16}, []float64{1, 2, 5})
+	same := m.Adjusted(1024, []int{1, 4, 16}, []float64{2, 3, 6})
 	if !reflect.DeepEqual(same, m) {
 		t.Errorf("adjusted to itself: %+v, want %+v", same, m)
 	}
-	slow := m.Adjusted(1024, []int{4, 16}, []float64{2, 10})
+	slow := m.Adjusted(1024, []int{4, 16}, []float64{3, 12})
 	for j, want := range []float64{2, 3, 12, 48} {
 		if got := slow.Multiply[0][j]; math.Abs(got-want) > 1e-12*want {
 			t.Errorf("width %v: %v, want %v", m.Widths[j], got, want)

@@ -46,7 +46,7 @@ import (
 const (
 	bandwidth = 1e9 // of a disk in a cloud, in bytes a second
 	workers   = 2
-	// Of samples and dense work there are rounds, and the one counts that others disturbed least; of passes
+	// Of decoding and dense work there are rounds, and the one counts that others disturbed least; of passes
 	// there are as many as take enough seconds, and the first tenth counts: the fastest one of many has had all of the caches.
 	rounds, enough = 4, 1.5
 )
@@ -102,8 +102,8 @@ func machine(ctx context.Context) (m cost.Machine, err error) {
 		for j, l := range widths {
 			c.product[j] = max(c.product[j]/2, c.product[j]-m.Sum*float64(n*l*workers)/float64(entries(n)))
 		}
-		m.Multiply, m.Sample = append(m.Multiply, c.product), append(m.Sample, c.sample)
-		m.Decode = min(m.Decode, c.decode[0])
+		m.Multiply = append(m.Multiply, c.product)
+		m.Decode = min(m.Decode, c.decode)
 		log.Printf("%d columns: %.3g", n, c.product)
 	}
 	m.Dense, err = denseWork(ctx)
@@ -169,37 +169,30 @@ func Reference() Machine {
 	Widths: []float64{%s},
 	Multiply: %s,
 	Sum: %s,
-	Sample: %s,
 	Dense: []float64%s,
 }
 }
 `, machines[0].Workers, machines[0].Bandwidth, number(func(m cost.Machine) float64 { return m.Decode }),
 		exact(machines[0].Columns), exact(machines[0].Widths),
 		table(func(m cost.Machine) [][]float64 { return m.Multiply }), number(func(m cost.Machine) float64 { return m.Sum }),
-		table(func(m cost.Machine) [][]float64 { return m.Sample }), list(func(m cost.Machine) []float64 { return m.Dense })))
+		list(func(m cost.Machine) []float64 { return m.Dense })))
 }
 
 // costs are nanoseconds of a worker for an entry.
 type costs struct {
-	product, sample, decode []float64
-}
-
-// fastest is the less of each two numbers, of which the first may not be there yet.
-func fastest(a, b []float64) []float64 {
-	for i := range a {
-		b[i] = min(a[i], b[i])
-	}
-	return b
+	product []float64
+	decode  float64
 }
 
 func measure(ctx context.Context, n, nnz int) (c costs, err error) {
+	c.decode = math.Inf(1)
 	err = withRatings(n, nnz, func(store *csr.Store, pass passFunc) error {
 		for range rounds {
-			p, err := stream.Measure(ctx, store, widths, time.Second)
+			p, err := stream.Measure(ctx, store, nil, workers, time.Second)
 			if err != nil {
 				return err
 			}
-			c.sample, c.decode = fastest(c.sample, p.Multiply), fastest(c.decode, []float64{p.Decode})
+			c.decode = min(c.decode, p.Decode)
 		}
 		for _, l := range widths {
 			x, y := mat.NewDense(n, l, nil), mat.NewDense(n, l, nil)
