@@ -16,9 +16,9 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // victim is a store to be damaged: three shards (two blocks, two blocks, one),

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/gdsvd/gdsvd/vfs"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
 var (

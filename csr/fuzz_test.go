@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // memFS serves the files of one store from memory; it implements what readers use.

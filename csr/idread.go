@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/memory"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // IDs reads the ids of an axis in order. Without a file they are 0 … n−1.

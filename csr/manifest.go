@@ -13,9 +13,9 @@ import (
 	"slices"
 
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Checksum is a CRC-32C (RFC 3720, appendix B.4), in JSON and as text eight lower-case hex digits.

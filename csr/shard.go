@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/readahead"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // shard is one mapped shard file whose frame (header, footer, trailer) is valid.

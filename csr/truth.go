@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/durable"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/vfs"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
 // Stage begins to write a store at path before its shape is known: hand the

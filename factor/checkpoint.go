@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/solver"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // again is a line of a checkpoint.jsonl: Options.Command, and where it was given.

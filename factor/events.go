@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/outlook"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/cost"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Event is a line of events.jsonl: a pass of a factorisation, or a round of a completion.

@@ -12,11 +12,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/solver"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Factor is U or V in its file, one row of numbers for each row or column of the user's matrix, read by windows of

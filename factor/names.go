@@ -14,11 +14,11 @@ import (
 	"sync"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/lines"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/escape"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // IDs say in result.json what the ids of rows and columns are. Those of a side without vectors are absent.

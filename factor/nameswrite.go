@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/lines"
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // writeNames writes the ids and titles of the sides whose vectors the result keeps.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/outlook"
 	"github.com/gdsvd/gdsvd/solver"
@@ -16,7 +17,6 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/all"
 	"github.com/gdsvd/gdsvd/stream/remote"
 	"github.com/gdsvd/gdsvd/stream/view"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // DefaultCheckpointEvery is the time between two checkpoints when Options says nothing.

@@ -54,6 +54,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 	"github.com/gdsvd/gdsvd/internal/fault"
@@ -61,7 +62,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/percent"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // begin looks at what lies where a task is to write.

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/source"
 	"github.com/gdsvd/gdsvd/internal/crc"
@@ -22,7 +23,6 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/remote"
 	"github.com/gdsvd/gdsvd/stream/view"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // View is what a result says of the view of the store that it is of.

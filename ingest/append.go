@@ -12,12 +12,12 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/stored"
 	"github.com/gdsvd/gdsvd/ingest/internal/titles"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // sumsKey is the name of the sums of the inputs in the source of a store.

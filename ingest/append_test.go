@@ -14,11 +14,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // appendPlan is Append under a plan.

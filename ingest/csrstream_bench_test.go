@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/internal/must"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // benchStream is n entries in rows of 100, of a matrix with more rows than columns.

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/must"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // naiveGraph is what a list of edges becomes: the entries, sorted.

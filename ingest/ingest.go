@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Ingest reads inputs (paths, globs, a folder of 10x, or "-" for Options.Stdin) as one

@@ -16,10 +16,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // An indexed entry is at a place counted from 0.

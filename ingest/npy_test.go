@@ -16,11 +16,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/npy"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // npyFile is an array of a type, as numpy.save writes it.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
@@ -20,7 +21,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/ingest/internal/sieve"
 	"github.com/gdsvd/gdsvd/internal/remote"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // A task is what the stages of an ingest are given: what is asked for, and where. They write into the report what they have

@@ -16,11 +16,11 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/factor/watch"
 	"github.com/gdsvd/gdsvd/solver"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 func (a *app) watchCommand() *cobra.Command {

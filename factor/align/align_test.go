@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/align"
 	"github.com/gdsvd/gdsvd/internal/crc"
@@ -23,7 +24,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 func TestMain(m *testing.M) {

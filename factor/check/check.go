@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/complete"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
@@ -23,7 +24,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream/remote"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Options of Result. The zero value verifies the files and measures nothing.

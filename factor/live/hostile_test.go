@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/must"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // A line that is longer than any event is not taken into memory.

@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // ErrNoRun says that there is nothing at a path that is or was a run.

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Suffix is that of the file of a run, beside the directory that it makes.

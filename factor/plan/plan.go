@@ -13,10 +13,10 @@ import (
 	"path/filepath"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/memory"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Range is what something is expected to be, and the least and the most that it can well be.

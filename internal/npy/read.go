@@ -10,7 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/vfs"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
 // Matrix is an array of one or two dimensions in a file that is being read; one

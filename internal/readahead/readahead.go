@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/gdsvd/gdsvd/vfs"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gdsvd/gdsvd/vfs"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
 // FS is a file system of which names that begin with s3:// are objects of buckets, to be read only, and all others are those

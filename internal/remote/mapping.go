@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/fault"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 const (

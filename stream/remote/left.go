@@ -10,10 +10,10 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/solver"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Left is the left vectors of a run over a Matrix: pieces of the rows of a group each, which the tasks of the finishing pass

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	objects "github.com/gdsvd/gdsvd/internal/remote"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // shelf is where pieces lie, under paths: a file system, or buckets of S3.

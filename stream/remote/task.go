@@ -14,11 +14,11 @@ import (
 	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	objects "github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // version is that of Task and Answer. Programs of different versions do not work together.

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Sum is what is known of a file that has been written.

@@ -14,11 +14,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor/internal/lines"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 func walk(all []string) iter.Seq2[string, error] {

@@ -8,10 +8,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/mix"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // A file of a run: a header of runHeader bytes, then blocks of entries. A block

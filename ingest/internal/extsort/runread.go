@@ -7,9 +7,9 @@ import (
 	"io"
 	"slices"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 type runReader struct {

@@ -10,10 +10,10 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // An Axis numbers the ids of the users or of the items, and ranks them in

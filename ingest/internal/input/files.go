@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/remote"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // Files is where inputs are: files, and objects named by URLs.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/must"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // TestContentSum: of a small file every byte counts, of a large one the first and

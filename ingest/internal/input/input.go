@@ -17,8 +17,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // regular refuses what is no regular file, before it is opened: pipes and

@@ -12,8 +12,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/must"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // gzipOf is a member of a gzip file.

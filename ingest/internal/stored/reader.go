@@ -8,9 +8,9 @@ import (
 	"sync"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // partNNZ is how many entries of a block of a store are a chunk.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/gdsvd/gdsvd/vfs"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
 // Kind is the kind of a file operation.

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
-	"github.com/gdsvd/gdsvd/vfs"
 )
 
 // TestFaultFile: each operation fails when told, and only then; half of a

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gdsvd/gdsvd/vfs"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
 // maxConfig is the size in bytes up to which a configuration file is read.
