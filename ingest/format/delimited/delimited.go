@@ -250,8 +250,8 @@ func (p *reader) joined(l []byte) (again bool, err error) {
 		}
 		return false, nil
 	}
-	if p.detected.header && roles.Known(names) {
-		return false, fmt.Errorf("%w: this line names columns", text.ErrJoined)
+	if p.detected.header && roles.Known(names) && !strings.ContainsAny(user+item, "0123456789") { // u_1 is an id
+		return false, fmt.Errorf("%w: this line names columns (if it is an entry, give --header)", text.ErrJoined)
 	}
 	return false, nil
 }
