@@ -154,6 +154,7 @@ var intakeCases = []intakeCase{
 	{name: "header in another order", files: "user,item\nann,x\nitem,user\ny,bob\n", err: text.ErrJoined, says: []string{":3"}},
 	{name: "ids that begin as names do", files: "user,item\nu_1,i_2\nu_2,i_3\n", want: []triple{one("u_1", "i_2"), one("u_2", "i_3")}},
 	{name: "ids of edges that begin as names do", files: "src,dst\nsrc 1,dst 2\n", want: []triple{one("src 1", "dst 2")}},
+	{name: "edges named by two habits", files: "dst,weight,source\nx,2,a\n", want: []triple{{"a", "x", 2}}},
 	{name: "ids that may be names", files: "user,item\nu-a,i-b\n", err: text.ErrJoined, says: []string{":2", "--header"}},
 	{name: "header behind data", files: "1,10\n2,11\nuser,item\n3,12\n", err: text.ErrJoined, says: []string{":3"}},
 	{name: "mark in the middle", files: "1,10,3\n" + text.BOM + "2,11,4\n", err: text.ErrJoined, says: []string{":2"}},

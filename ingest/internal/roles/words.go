@@ -42,8 +42,8 @@ var (
 // pairs are names of which the first is a row if the second is there, a column.
 var pairs = [][2]string{
 	{"row", "col"}, {"row", "column"}, {"i", "j"}, {"u", "i"}, {"u", "v"}, {"s", "t"},
-	{"source", "target"}, {"src", "dst"}, {"source", "destination"}, {"from", "to"}, {"head", "tail"},
-	{"follower", "followee"}, {"follower", "followed"}, {"doc", "word"}, {"doc", "term"}, {"document", "word"}, {"document", "term"},
+	{"source", "target"}, {"src", "dst"}, {"source", "destination"}, {"source", "dst"}, {"src", "target"}, {"src", "destination"},
+	{"from", "to"}, {"from", "target"}, {"from", "destination"}, {"head", "tail"}, {"follower", "followee"}, {"follower", "followed"}, {"doc", "word"}, {"doc", "term"}, {"document", "word"}, {"document", "term"},
 	{"document", "token"}, {"doc", "token"}, {"user1", "user2"}, {"node1", "node2"}, {"id1", "id2"}, {"item1", "item2"},
 }
 
