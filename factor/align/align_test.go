@@ -39,11 +39,11 @@ func result(t *testing.T, v *mat.Dense, ids []string) *factor.Result {
 	n, k := v.Dims()
 	text := strings.Join(ids, "\n") + "\n"
 	r := &factor.Result{
-		Format: "gdsvd-result/3", Rows: 1, Cols: int64(n), K: k, Settings: factor.Settings{Tol: 1e-8}, IDs: factor.IDs{Cols: &factor.SideIDs{Kind: "string", Text: factor.Text{File: "cols.ids"}}},
+		Format: "gdsvd-result/3", Rows: 1, Cols: int64(n), K: k, IDs: factor.IDs{Cols: &factor.SideIDs{Kind: "string", Text: factor.Text{File: "cols.ids"}}},
 		Files: []factor.File{{Name: "cols.ids", Size: int64(len(text)), CRC: crc.Sum(crc.Of([]byte(text)))}},
 	}
 	for j := range k {
-		r.Sigma = append(r.Sigma, factor.Number(k-j))
+		r.Sigma, r.Residual = append(r.Sigma, factor.Number(k-j)), append(r.Residual, 1e-9)
 	}
 	sum, err := npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "V.npy"), v, nil)
 	r.Files = append(r.Files, factor.File{Name: "V.npy", Size: sum.Size, CRC: sum.CRC, Pieces: sum.Pieces})

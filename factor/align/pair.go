@@ -1,7 +1,6 @@
 package align
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,15 +19,15 @@ import (
 type vectors struct {
 	factor *factor.Factor
 	names  *factor.Names
-	sigma  []float64 // nil: not multiplied with
-	least  float64   // the length up to which a row has no direction but that of the error of the vectors
+	sigma  []float64 // what they are multiplied with
+	errors []float64 // see factor.Result.Errors
 	npy.Window
 }
 
 const windowBytes = 4 << 20
 
 func open(ctx context.Context, r *factor.Result, what string) (v *vectors, err error) {
-	v = new(vectors)
+	v = &vectors{sigma: slices.Repeat([]float64{1}, r.K)}
 	openVectors, openNames := r.OpenU, r.RowNames
 	switch what {
 	case "US", "VS":
@@ -48,7 +47,7 @@ func open(ctx context.Context, r *factor.Result, what string) (v *vectors, err e
 	}
 	n, k := v.factor.Dims()
 	v.Window = npy.Window{N: n, Most: max(1, windowBytes/8/int64(k)), K: k, Read: v.read}
-	v.least = 10 * r.Settings.Tol * math.Sqrt(float64(k)/float64(n)) * cmp.Or(floats.Norm(v.sigma, math.Inf(1)), 1) // the mean length is √(k/n)
+	v.errors = r.Errors(n, v.sigma)
 	return v, nil
 }
 
@@ -61,9 +60,7 @@ func (v *vectors) close() error {
 
 func (v *vectors) read(first int64, rows *mat.Dense) error {
 	err := v.factor.ReadRows(first, rows)
-	if err == nil && v.sigma != nil {
-		rows.Apply(func(_, j int, x float64) float64 { return x * v.sigma[j] }, rows)
-	}
+	rows.Apply(func(_, j int, x float64) float64 { return x * v.sigma[j] }, rows)
 	return err
 }
 
@@ -127,8 +124,10 @@ func (p *pair) compare(ctx context.Context, a *Alignment) error {
 	each := func(f func(first int64, which int, rows *mat.Dense)) error {
 		n := int64(0)
 		return p.common(ctx, func(x, y *mat.Dense) {
-			f(n, 0, unit(x, p.fresh.least))
-			f(n, 1, unit(y, p.old.least))
+			factor.Units(x, p.fresh.errors)
+			factor.Units(y, p.old.errors)
+			f(n, 0, x)
+			f(n, 1, y)
 			n += int64(x.RawMatrix().Rows)
 		})
 	}
@@ -175,21 +174,6 @@ func (p *pair) compare(ctx context.Context, a *Alignment) error {
 // same is what cosines of rows that are as near as one another may differ by: columns with proportional entries, of which
 // there are many, have equal ones, and which of them come first in a list is up to the last digits.
 const same = 1e-8
-
-// unit divides rows by their lengths; those no longer than the least become 0.
-func unit(rows *mat.Dense, least float64) *mat.Dense {
-	for i := range rows.RawMatrix().Rows {
-		row := rows.RawRowView(i)
-		if length := floats.Norm(row, 2); length > least {
-			for j := range row {
-				row[j] /= length
-			}
-		} else {
-			clear(row)
-		}
-	}
-	return rows
-}
 
 // neighbour is a row with its cosine.
 type neighbour struct {

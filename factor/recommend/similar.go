@@ -22,14 +22,16 @@ type Vectors struct {
 	N     int64
 	Sigma []float64
 	Read  func(first int64, rows *mat.Dense) error
-	exact bool
+
+	exact  bool
+	errors []float64
 }
 
 // Columns are the vectors of the columns.
-func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V, f.Exact} }
+func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V, f.Exact, f.errors[1]} }
 
 // Lines are the vectors of the rows.
-func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U, f.Exact} }
+func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U, f.Exact, f.errors[0]} }
 
 // rounding is what computing may leave of a vector that is 0, over the largest singular value or the length of a
 // singular vector.
@@ -50,21 +52,13 @@ func (v Vectors) scaled(first int64, rows *mat.Dense) error {
 	return nil
 }
 
-// units reads rows times Σ, and divides each by its length unless that is 0.
+// units reads rows times Σ, and divides each by its length, as factor.Units does.
 func (v Vectors) units(first int64, rows *mat.Dense) error {
-	if err := v.scaled(first, rows); err != nil {
-		return err
+	err := v.scaled(first, rows)
+	if err == nil {
+		factor.Units(rows, v.errors)
 	}
-	n, _ := rows.Dims()
-	for i := range n {
-		row := rows.RawRowView(i)
-		if length := norm(row); length > 0 && !math.IsInf(length, 0) { // what is not finite is told of later
-			for j := range row {
-				row[j] /= length
-			}
-		}
-	}
-	return nil
+	return err
 }
 
 // atMost is how many of among rows or columns a search for n finds.
@@ -97,8 +91,8 @@ type SimilarOptions struct {
 //
 //	cos(i, j) = (Σv_i)ᵀ(Σv_j) / (‖Σv_i‖·‖Σv_j‖),
 //
-// for columns the cosine of columns i and j of the approximation U·Σ·Vᵀ, and likewise for rows. Those with ‖Σv_i‖ ≤ 10⁻¹²·σ₁ have
-// no direction but that of rounding: they are zero, and like no other. emit is called with each number in order, its vector being 0 or not, and with the most similar ones, the best
+// for columns the cosine of columns i and j of the approximation U·Σ·Vᵀ, and likewise for rows. Those with ‖Σv_i‖ ≤ 10⁻¹²·σ₁, or
+// without a number above factor.Result.Errors, have no direction but that of errors: they are zero, and like no other. emit is called with each number in order, its vector being 0 or not, and with the most similar ones, the best
 // first; it must not keep them.
 func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64, zero bool, items []Item) error) error {
 	var err error
@@ -205,9 +199,7 @@ type Query struct {
 
 // QueryOf counts words: the entry of a column is how often its number is in the list.
 func QueryOf(cols []int64) (q Query) {
-	cols = slices.Clone(cols)
-	slices.Sort(cols)
-	for _, c := range cols {
+	for _, c := range slices.Sorted(slices.Values(cols)) {
 		if n := len(q.Cols); n > 0 && q.Cols[n-1] == uint32(c) {
 			q.Values[n-1]++
 			continue
@@ -278,24 +270,19 @@ func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (x []fl
 		base = fitted.Q()
 	}
 	x = make([]float64, k)
-	add := func(weight float64, row []float64) {
-		for j, y := range row {
-			x[j] += weight * y
-		}
-	}
 	one := mat.NewDense(1, k, nil)
 	for i, c := range q.Cols {
 		if err := v.ReadRows(int64(c), one); err != nil {
 			return nil, 0, err
 		}
-		add(b[i], one.RawRowView(0))
+		floats.AddScaled(x, b[i], one.RawRowView(0))
 	}
 	if len(base) > 0 {
 		all := npy.Window{N: r.Cols, Most: int64(window), K: k, Read: v.ReadRows}
 		err = all.Each(ctx, func(first int64, part *mat.Dense) error {
 			for i := range part.RawMatrix().Rows {
 				for t, column := range base {
-					add(p[t]*column[first+int64(i)], part.RawRowView(i))
+					floats.AddScaled(x, p[t]*column[first+int64(i)], part.RawRowView(i))
 				}
 			}
 			return nil
