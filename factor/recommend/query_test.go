@@ -156,6 +156,23 @@ func TestPartsWithoutTriplets(t *testing.T) {
 					}
 					return nil
 				}))
+				for l, topic := range must.Get(recommend.Topics(t.Context(), of, n, 0, nil))(t) {
+					listed := make([]bool, n)
+					for _, item := range slices.Concat(topic.Positive, topic.Negative) {
+						listed[item.Index] = true
+					}
+					for i := range n {
+						if v := math.Abs(sides[side].At(i, l)); listed[i] && v < 1e-9 && tol < 1e-6 || !listed[i] && v > 1e-3 {
+							t.Errorf("k = %d, %T, side %d, component %d: %d, which has %g, is listed: %t", k, m, side, l, i, v, listed[i])
+						}
+					}
+				}
+			}
+			for j := range 88 {
+				_, err := recommend.Find(t.Context(), result, recommend.QueryOf([]int64{int64(j)}), recommend.SimilarOptions{N: 1})
+				if none := err != nil && strings.Contains(err.Error(), "nothing in common"); none != (mat.Norm(scaled[1].RowView(j), 2) < 1e-9) {
+					t.Errorf("k = %d, %T: a query for column %d: %v", k, m, j, err)
+				}
 			}
 			for _, item := range must.Get(recommend.Find(t.Context(), result, recommend.QueryOf([]int64{0, 3}), recommend.SimilarOptions{N: 155}))(t) {
 				if mat.Norm(scaled[0].RowView(int(item.Index)), 2) < 1e-9 {

@@ -145,10 +145,13 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 	if _, _, err := s.plan(cmp.Or(budget, factor.DefaultMemory()), int64(k)*int64(n)*32, 1, 0); err != nil {
 		return nil, err
 	}
-	all := make([][2]top, k)
+	all, least := make([][2]top, k), make([]float64, k)
 	for j := range all {
 		for sign := range all[j] {
 			all[j][sign] = top{items: make([]Item, 0, n), grid: tie}
+		}
+		if least[j] = rounding; len(v.errors) > 0 && v.Sigma[j] > 0 {
+			least[j] = max(rounding, v.errors[j]/v.Sigma[j])
 		}
 	}
 	const part = 1 << 13
@@ -159,8 +162,8 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 				return fmt.Errorf("vector %d has the number %v", first+int64(i), x)
 			}
 			for j, x := range rows.RawRowView(i) {
-				all[j][0].offer(uint32(first)+uint32(i), x)
-				all[j][1].offer(uint32(first)+uint32(i), -x)
+				all[j][0].offer(uint32(first)+uint32(i), x, least[j])
+				all[j][1].offer(uint32(first)+uint32(i), -x, least[j])
 			}
 		}
 		if progress != nil {
@@ -184,9 +187,9 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 	return topics, nil
 }
 
-// offer adds a number above 0, and above what rounding may leave of it.
-func (t *top) offer(index uint32, x float64) {
-	if x > rounding && t.takes(Item{index, x}) {
+// offer adds a number above what errors may leave of 0.
+func (t *top) offer(index uint32, x, least float64) {
+	if x > least && t.takes(Item{index, x}) {
 		t.add(Item{index, x})
 	}
 }
@@ -233,28 +236,25 @@ func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]I
 	if err != nil {
 		return nil, err
 	}
-	x, length, err := fold(ctx, r, q, s.k, window)
+	x, err := fold(ctx, r, q, s.k, window)
 	if err != nil {
 		return nil, err
 	}
-	for j := range x {
-		x[j] /= length
-	}
 	heaps := []top{{items: make([]Item, 0, o.N)}}
-	err = s.search(ctx, mat.NewDense(1, s.k, x), heaps, func(int, uint32) bool { return false })
+	err = s.search(ctx, x, heaps, func(int, uint32) bool { return false })
 	return heaps[0].items, err
 }
 
-// fold is x = bᵀV of the first k columns of V, and its length. V is read window rows at a time.
-func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (x []float64, length float64, err error) {
+// fold is x = bᵀV of the first k columns of V, over its length. V is read window rows at a time.
+func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (unit *mat.Dense, err error) {
 	v, err := r.OpenV() // as many rows as the result says, before anything is made that large
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer v.Close()
 	steps, err := r.Pipeline(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	b := slices.Clone(q.Values)
 	var p [2]float64
@@ -262,18 +262,18 @@ func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (x []fl
 	if len(steps) > 0 {
 		fitted, err := r.Fit(ctx, steps, false)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		if p, err = fitted.Line(0, q.Cols, q.Values, b); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		base = fitted.Q()
 	}
-	x = make([]float64, k)
+	x := make([]float64, k)
 	one := mat.NewDense(1, k, nil)
 	for i, c := range q.Cols {
 		if err := v.ReadRows(int64(c), one); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		floats.AddScaled(x, b[i], one.RawRowView(0))
 	}
@@ -288,12 +288,14 @@ func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (x []fl
 			return nil
 		})
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
-	length = norm(x)
-	if !(length > rounding*norm(b)) || math.IsInf(length, 0) {
+	length := norm(x)
+	unit = mat.NewDense(1, k, x)
+	factor.Units(unit, r.Errors(r.Cols, slices.Repeat([]float64{floats.Norm(b, 1)}, k)))
+	if !(length > rounding*norm(b)) || math.IsInf(length, 0) || norm(x) == 0 {
 		err = fmt.Errorf("the query has nothing in common with the %d components of %s: its projection has the length %.3g; take other words, or more components", k, r.Dir(), length)
 	}
-	return x, length, err
+	return unit, err
 }
