@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -103,6 +105,33 @@ func (r *Result) Values() []float64 {
 		x[i] = float64(v)
 	}
 	return x
+}
+
+// Errors are the sizes up to which numbers of vectors of n rows, times their values, may be what the residuals have left of 0: that of a triplet
+// over the gap to the next value, for which a thousandth stands; at most a thousandth of the mean number. None are known of a completion.
+func (r *Result) Errors(n int64, values []float64) (all []float64) {
+	for j := range min(len(values), len(r.Residual)) {
+		all = append(all, math.Abs(values[j])/math.Sqrt(float64(n))*min(max(1e3*float64(r.Residual[j]), 1e-12), 1e-3))
+	}
+	return all
+}
+
+// Units divides rows by their lengths unless these are 0. Those without a number above its error, such as those of a part of a graph that no triplet is
+// of, have no direction: they become 0, unless no errors are known.
+func Units(rows *mat.Dense, errors []float64) {
+	for i := range rows.RawMatrix().Rows {
+		row, known := rows.RawRowView(i), len(errors) == 0
+		for j, e := range errors {
+			known = known || math.Abs(row[j]) > e
+		}
+		if !known {
+			clear(row)
+		} else if length := floats.Norm(row, 2); length > 0 && !math.IsInf(length, 0) { // what is not finite is told of later
+			for j := range row {
+				row[j] /= length
+			}
+		}
+	}
 }
 
 // ReadU fills rows with the rows of U from first on, as many of its columns as rows has.

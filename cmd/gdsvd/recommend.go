@@ -153,17 +153,19 @@ func (a *app) numbersOf(names *factor.Names, what, flag, text string) ([]int64, 
 	if err != nil {
 		return nil, err
 	}
+	whole, missing := names.Index(text)
+	list := len(ids) > 1 && strings.Join(ids, ",") == text
+	if list { // a title may have a comma
+		whole, missing = recommend.Number(names, what, text)
+	}
 	numbers, err := recommend.Numbers(names, what, ids)
-	if err != nil && len(ids) > 1 && strings.Join(ids, ",") == text { // a title may have a comma
-		if n, err := recommend.Number(names, what, text); err == nil && n >= 0 {
-			return []int64{n}, nil
-		}
-	}
-	if err != nil {
+	switch is := missing == nil && whole >= 0; {
+	case err != nil && list && is:
+		return []int64{whole}, nil
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	if own, err := names.Index(text); err == nil && own >= 0 && (len(ids) != 1 || ids[0] != text) {
-		return nil, fmt.Errorf("%s %s is the id of a %s, and a file or a list of ids: move the file, or write ./%s for it, or the id into a file", flag, text, what, text)
+	case is && (len(ids) != 1 || ids[0] != text):
+		return nil, fmt.Errorf("%s %s is the id or title of a %s, and a file or a list of ids: move the file, or write ./%s for it, or the id into a file", flag, text, what, text)
 	}
 	return numbers, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -272,6 +273,28 @@ func TestTitlesOfSeveral(t *testing.T) {
 		t.Errorf("view by titles:\n%s", text)
 	}
 	fails(t, ui.ExitError, `row "bo" is the title of several: bob \(Bob\), cy \(Bobby\); give the id of one`, "view", store, "--rows", "bo")
+}
+
+// A title with a comma in it is not taken for a list of two others, nor a list for a title.
+func TestTitleWithComma(t *testing.T) {
+	dir := t.TempDir()
+	store, out := filepath.Join(dir, "in.csr"), filepath.Join(dir, "out")
+	titles := write(t, dir, "titles.csv", "10,\"Girl, Man\"\n20,Girl\n30,Man on Fire\n40,\"Heat, The\"\n")
+	succeeds(t, "ingest", write(t, dir, "in.csv", "ann,10,5\nann,20,4\nbob,30,4\nbob,40,5\ncy,10,3\ncy,30,1\n"), "-o", store, "--col-titles", titles)
+	succeeds(t, "svd", store, "-k", "2", "-o", out)
+	fails(t, ui.ExitError, `--col Girl, Man is the id or title of a column, and a file or a list of ids: .* or the id into a file`, "similar", out, "--col", "Girl, Man")
+	for text, want := range map[string][]string{"Heat, The": {"40"}, "Girl,Heat": {"20", "40"}, "20,30": {"20", "30"}, write(t, dir, "one", "Girl, Man\n"): {"10"}} {
+		said := succeeds(t, "similar", out, "--col", text, "--json")
+		var found struct{ Rankings []struct{ ID json.Number } }
+		must.Do(t, json.Unmarshal([]byte(said), &found))
+		var got []string
+		for _, r := range found.Rankings {
+			got = append(got, string(r.ID))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("--col %s is of %q, want %q", text, got, want)
+		}
+	}
 }
 
 func TestViewsOf(t *testing.T) {

@@ -171,15 +171,13 @@ func (a *app) topics(ctx context.Context, r *named, n int, memory int64) ([]topi
 			return nil, err
 		}
 		for j, t := range found {
-			one := new(sideTopic)
-			if one.Positive, err = scoredOf(x.names, t.Positive, nil); err != nil {
-				return nil, err
-			}
-			if one.Negative, err = scoredOf(x.names, t.Negative, nil); err != nil {
+			positive, err := scoredOf(x.names, t.Positive, nil)
+			negative, bad := scoredOf(x.names, t.Negative, nil)
+			if err = cmp.Or(err, bad); err != nil {
 				return nil, err
 			}
 			all[j].Component, all[j].Sigma = j+1, factor.Number(f.Sigma[j])
-			*[]**sideTopic{&all[j].Columns, &all[j].Rows}[side] = one
+			*[]**sideTopic{&all[j].Columns, &all[j].Rows}[side] = &sideTopic{positive, negative}
 		}
 	}
 	return all, nil
@@ -246,26 +244,19 @@ one word. Words that are no ids are left out, with a warning.` + "\n" + ui.ExitH
 
 // wordsOf finds the columns that words name, each as often as it is there, and the words that name none.
 func wordsOf(names *factor.Names, args []string) (cols []int64, unknown []string, err error) {
-	find := func(word string) (bool, error) {
-		i, err := recommend.Number(names, "column", word)
-		if i >= 0 {
-			cols = append(cols, i)
-		}
-		return i >= 0, err
-	}
 	for _, arg := range args {
-		found, err := find(arg)
-		if err != nil {
-			return nil, nil, err
+		words := strings.Fields(arg)
+		if i, err := recommend.Number(names, "column", arg); i >= 0 || err != nil {
+			words = []string{arg}
 		}
-		if found {
-			continue
-		}
-		for _, word := range strings.Fields(arg) {
-			if found, err = find(word); err != nil {
+		for _, word := range words {
+			switch i, err := recommend.Number(names, "column", word); {
+			case err != nil:
 				return nil, nil, err
-			} else if !found {
+			case i < 0:
 				unknown = append(unknown, word)
+			default:
+				cols = append(cols, i)
 			}
 		}
 	}

@@ -91,7 +91,7 @@ func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignm
 	if p.old, err = open(ctx, old, o.What); err != nil {
 		return nil, err
 	}
-	p.total = 5 * p.fresh.names.Count() // two walks for R and what it leaves, two for neighbours, one to write
+	p.total = 6 * p.fresh.names.Count() // two walks for R and what it leaves, three for neighbours, one to write
 	a := &Alignment{Format: folder.Alignment().Format, New: fresh.Dir(), Old: old.Dir(), What: o.What, Rows: p.fresh.names.Count(), K: fresh.K, Neighbours: o.Neighbours, Dir: o.Dir}
 	r, err := p.rotation(ctx, a)
 	if err != nil {
@@ -197,7 +197,7 @@ func (p *pair) turn(ctx context.Context, r *mat.Dense, out *folder.Folder, a *Al
 	err = p.fresh.Each(ctx, func(first int64, part *mat.Dense) error {
 		var x mat.Dense
 		x.Mul(part, r)
-		p.o.Progress(4*a.Rows+first, p.total)
+		p.o.Progress(5*a.Rows+first, p.total)
 		return array.WriteRows(first, &x)
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr/vfs"
@@ -42,7 +43,7 @@ func result(t *testing.T, v *mat.Dense, ids []string) *factor.Result {
 		Files: []factor.File{{Name: "cols.ids", Size: int64(len(text)), CRC: crc.Sum(crc.Of([]byte(text)))}},
 	}
 	for j := range k {
-		r.Sigma = append(r.Sigma, factor.Number(k-j))
+		r.Sigma, r.Residual = append(r.Sigma, factor.Number(k-j)), append(r.Residual, 1e-9)
 	}
 	sum, err := npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "V.npy"), v, nil)
 	r.Files = append(r.Files, factor.File{Name: "V.npy", Size: sum.Size, CRC: sum.CRC, Pieces: sum.Pieces})
@@ -184,6 +185,35 @@ func TestAngles(t *testing.T) {
 		if err != nil || flat.Angles != nil {
 			t.Errorf("%+v, %v", flat, err)
 		}
+	}
+}
+
+// TestNeighbours: rows that are as near as one another, and what rounding or the tolerance has left of rows that are 0, change no neighbours.
+func TestNeighbours(t *testing.T) {
+	const n, k, near, groups = 60, 4, 3, 12
+	directions, lengths, q := random(1, groups, k), random(2, n, 1), orthogonal(3, k)
+	v := mat.NewDense(n, k, nil)
+	for i := range n {
+		floats.AddScaled(v.RawRowView(i), .1+math.Abs(lengths.At(i, 0)), directions.RawRowView(i%groups)) // the other four of a group have cosines of 1
+	}
+	changed := func(x, y *mat.Dense) float64 {
+		t.Helper()
+		for i, noise := range []*mat.Dense{random(4, n, k), random(5, n, k)} {
+			for j := 2; j < n; j += groups { // a group of rows that are 0, but for errors
+				floats.ScaleTo([]*mat.Dense{x, y}[i].RawRowView(j), 1e-9, noise.RawRowView(j))
+			}
+		}
+		o := align.Options{What: "V", Dir: filepath.Join(t.TempDir(), "x"), Neighbours: near, Sample: n}
+		return float64(must.Get(align.Align(t.Context(), result(t, x, ids(n)), result(t, y, ids(n)), o))(t).Changed)
+	}
+	var turned mat.Dense
+	turned.Mul(v, q)
+	if got := changed(&turned, v); got != 0 {
+		t.Errorf("%g of the neighbours have changed by a rotation", got)
+	}
+	floats.AddScaledTo(v.RawRowView(0), directions.RawRowView(1), 1e-3, directions.RawRowView(0)) // it goes to another group, of which it is the last
+	if got, want := changed(v, &turned), float64(near)/(n*near); math.Abs(got-want) > 1e-12 {
+		t.Errorf("%g of the neighbours have changed, want %g", got, want)
 	}
 }
 

@@ -1,13 +1,14 @@
 package align
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/factor"
@@ -18,14 +19,15 @@ import (
 type vectors struct {
 	factor *factor.Factor
 	names  *factor.Names
-	sigma  []float64 // nil: not multiplied with
+	sigma  []float64 // what they are multiplied with
+	errors []float64 // see factor.Result.Errors
 	npy.Window
 }
 
 const windowBytes = 4 << 20
 
 func open(ctx context.Context, r *factor.Result, what string) (v *vectors, err error) {
-	v = new(vectors)
+	v = &vectors{sigma: slices.Repeat([]float64{1}, r.K)}
 	openVectors, openNames := r.OpenU, r.RowNames
 	switch what {
 	case "US", "VS":
@@ -45,6 +47,7 @@ func open(ctx context.Context, r *factor.Result, what string) (v *vectors, err e
 	}
 	n, k := v.factor.Dims()
 	v.Window = npy.Window{N: n, Most: max(1, windowBytes/8/int64(k)), K: k, Read: v.read}
+	v.errors = r.Errors(n, v.sigma)
 	return v, nil
 }
 
@@ -57,9 +60,7 @@ func (v *vectors) close() error {
 
 func (v *vectors) read(first int64, rows *mat.Dense) error {
 	err := v.factor.ReadRows(first, rows)
-	if err == nil && v.sigma != nil {
-		rows.Apply(func(_, j int, x float64) float64 { return x * v.sigma[j] }, rows)
-	}
+	rows.Apply(func(_, j int, x float64) float64 { return x * v.sigma[j] }, rows)
 	return err
 }
 
@@ -86,8 +87,7 @@ func (p *pair) common(ctx context.Context, f func(x, y *mat.Dense)) error {
 		}
 	}
 	err := p.old.names.Match(ctx, p.fresh.names.All(ctx), func(i, at int64, _ string) error {
-		p.done++
-		if p.done%(1<<12) == 0 {
+		if p.done++; p.done%(1<<12) == 0 {
 			p.o.Progress(p.done, p.total)
 		}
 		if at < 0 {
@@ -102,8 +102,7 @@ func (p *pair) common(ctx context.Context, f func(x, y *mat.Dense)) error {
 			return err
 		}
 		y.SetRow(n, a)
-		n++
-		if n == batch {
+		if n++; n == batch {
 			some()
 		}
 		return nil
@@ -121,27 +120,21 @@ func (p *pair) compare(ctx context.Context, a *Alignment) error {
 		return nil
 	}
 	queries := [2]*mat.Dense{mat.NewDense(sample, p.k, nil), mat.NewDense(sample, p.k, nil)}
-	of, n := make([]int64, 0, sample), int64(0) // the number of each among the common rows
-	each := func(f func(number int64, which int, rows *mat.Dense)) error {
-		n = 0
+	of := func(s int) int64 { return int64(s) * a.Common / int64(sample) } // the number of a query among the common rows
+	each := func(f func(first int64, which int, rows *mat.Dense)) error {
+		n := int64(0)
 		return p.common(ctx, func(x, y *mat.Dense) {
-			for which, rows := range []*mat.Dense{x, y} {
-				unit(rows)
-				f(n, which, rows)
-			}
+			factor.Units(x, p.fresh.errors)
+			factor.Units(y, p.old.errors)
+			f(n, 0, x)
+			f(n, 1, y)
 			n += int64(x.RawMatrix().Rows)
 		})
 	}
 	err := each(func(first int64, which int, rows *mat.Dense) {
-		count := int64(rows.RawMatrix().Rows)
-		for s := range int64(sample) {
-			at := s * a.Common / int64(sample)
-			if at < first || at >= first+count {
-				continue
-			}
-			queries[which].SetRow(int(s), rows.RawRowView(int(at-first)))
-			if which == 0 {
-				of = append(of, at)
+		for s := range sample {
+			if i := of(s) - first; i >= 0 && i < int64(rows.RawMatrix().Rows) {
+				queries[which].SetRow(s, rows.RawRowView(int(i)))
 			}
 		}
 	})
@@ -154,7 +147,7 @@ func (p *pair) compare(ctx context.Context, a *Alignment) error {
 		scores.Mul(queries[which], rows.T())
 		for s := range sample {
 			for i, v := range scores.RawRowView(s) {
-				if at := first + int64(i); at != of[s] {
+				if at := first + int64(i); at != of(s) {
 					best[which][s] = offer(best[which][s], neighbour{at, v}, near)
 				}
 			}
@@ -164,28 +157,23 @@ func (p *pair) compare(ctx context.Context, a *Alignment) error {
 		return err
 	}
 	kept := 0
-	for s := range sample {
-		for _, x := range best[0][s] {
-			if slices.ContainsFunc(best[1][s], func(y neighbour) bool { return x.at == y.at }) {
-				kept++
+	err = each(func(first int64, which int, rows *mat.Dense) {
+		for s := range sample {
+			for _, x := range best[0][s] {
+				i := x.at - first
+				if which == 1 && i >= 0 && i < int64(rows.RawMatrix().Rows) && floats.Dot(queries[1].RawRowView(s), rows.RawRowView(int(i))) >= best[1][s][near-1].score-same {
+					kept++
+				}
 			}
 		}
-	}
+	})
 	a.Changed = factor.Number(1 - float64(kept)/float64(sample*near))
-	return nil
+	return err
 }
 
-// unit divides rows by their lengths, but for those that are 0.
-func unit(rows *mat.Dense) {
-	for i := range rows.RawMatrix().Rows {
-		row := rows.RawRowView(i)
-		if length := mat.Norm(mat.NewVecDense(len(row), row), 2); length > 0 {
-			for j := range row {
-				row[j] /= length
-			}
-		}
-	}
-}
+// same is what cosines of rows that are as near as one another may differ by: columns with proportional entries, of which
+// there are many, have equal ones, and which of them come first in a list is up to the last digits.
+const same = 1e-8
 
 // neighbour is a row with its cosine.
 type neighbour struct {
@@ -193,14 +181,12 @@ type neighbour struct {
 	score float64
 }
 
-// offer adds a row to the nearest ones so far, the nearest first; of equals, the one that comes first.
+// offer adds a row to the nearest ones so far, the nearest first; of equals, the one that was offered first.
 func offer(best []neighbour, x neighbour, most int) []neighbour {
 	if len(best) == most && !(x.score > best[most-1].score) {
 		return best
 	}
-	at, _ := slices.BinarySearchFunc(best, x, func(a, b neighbour) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.at, b.at))
-	})
+	at := sort.Search(len(best), func(i int) bool { return best[i].score < x.score })
 	best = slices.Insert(best, at, x)
 	return best[:min(len(best), most)]
 }

@@ -17,7 +17,6 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -91,8 +90,6 @@ func (l *look) told(ctx context.Context, err error) error {
 
 // namesOf are the names of the rows or columns of a store with these numbers.
 func namesOf(store *csr.Store, axis csr.Axis, at []int64) (_ map[int64]factor.Name, err error) {
-	at = slices.Clone(at)
-	slices.Sort(at)
 	names := make(map[int64]factor.Name, len(at))
 	titles, err := store.Titles(axis)
 	if err != nil {
@@ -107,7 +104,7 @@ func namesOf(store *csr.Store, axis csr.Axis, at []int64) (_ map[int64]factor.Na
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	n := int64(-1)
-	for _, i := range slices.Compact(at) {
+	for _, i := range slices.Compact(slices.Sorted(slices.Values(at))) {
 		for n < i {
 			n++
 			if !r.Next() {
@@ -132,9 +129,8 @@ func rowOf(store *csr.Store, axis csr.Axis, id string) (_ int64, err error) {
 		return -1, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	number, bad := strconv.ParseInt(id, 10, 64)
 	for at := int64(0); r.Next(); at++ {
-		if r.Kind() == csr.IntIDs && bad == nil && r.Int() == number || r.Kind() != csr.IntIDs && r.String() == id {
+		if r.String() == id {
 			return at, nil
 		}
 	}

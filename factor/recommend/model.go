@@ -59,7 +59,8 @@ type Factorisation struct {
 	Fold       *view.Fitted  // what makes h of the entries of a row in History; nil: see the package. It has no Q
 	Exact      bool          // vectors of U·Σ that are tiny are no rounding
 
-	completed bool // by Predictions
+	completed bool         // by Predictions
+	errors    [2][]float64 // factor.Result.Errors of U·Σ and V·Σ
 }
 
 // Of is the factorisation of a result. Its vectors are read when they are needed.
@@ -70,6 +71,7 @@ func Of(r *factor.Result) (f *Factorisation, err error) {
 	f = &Factorisation{Rows: r.Rows, Cols: r.Cols, U: r.ReadU, V: r.ReadV}
 	// Vectors of 0 are any that are orthogonal: there is one of a matrix that is 0, which no row is to be projected on.
 	f.Sigma = r.Values()[:min(len(r.Sigma), max(1, r.Rank))]
+	f.errors = [2][]float64{r.Errors(r.Rows, f.Sigma), r.Errors(r.Cols, f.Sigma)}
 	if r.Rank == 0 {
 		f.U = func(_ int64, rows *mat.Dense) error { rows.Zero(); return nil }
 		f.V = f.U

@@ -3,6 +3,7 @@ package recommend_test
 import (
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,10 @@ import (
 	"github.com/gdsvd/gdsvd/factor/recommend"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -103,5 +108,77 @@ func TestFindRefusals(t *testing.T) {
 	r := indexed(t, "")
 	if _, err := recommend.Find(t.Context(), r, recommend.Query{}, recommend.SimilarOptions{N: 2}); err == nil || !strings.Contains(err.Error(), "the query has nothing in common with the 2 components") {
 		t.Errorf("empty query: %v", err)
+	}
+}
+
+// Of a matrix of parts that share no row and no column, those that the leading triplets are not of have vectors of 0, of which the
+// solver leaves what the tolerance allows: they are like none, and no query finds them.
+func TestPartsWithoutTriplets(t *testing.T) {
+	r, sizes := rand.New(rand.NewPCG(1, 2)), [][3]float64{{40, 30, .5}, {30, 6, .6}, {30, 5, .5}, {20, 20, .15}, {20, 15, .12}, {15, 12, .12}}
+	a := mat.NewDense(155, 88, nil)
+	i, j := 0, 0
+	for _, s := range sizes {
+		rows, cols := int(s[0]), int(s[1])
+		for at := range rows * cols {
+			if r.Float64() < s[2] {
+				a.Set(i+at/cols, j+at%cols, float64(1+r.IntN(5)))
+			}
+		}
+		i, j = i+rows, j+cols
+	}
+	var svd mat.SVD
+	svd.Factorize(a, mat.SVDThin)
+	var sides [2]mat.Dense
+	svd.UTo(&sides[0])
+	svd.VTo(&sides[1])
+	store := csrtest.FromDense(t, a, csr.CreateOptions{})
+	for k, tol := range map[int]float64{2: 1e-8, 3: 1e-4, 5: 1e-8, 8: 1e-8} {
+		for _, m := range []method.Method{lanczos.Krylov{}, block.Descent{}, momentum.Polyak{}} {
+			o := factor.Options{Rank: k, Tol: tol, Method: m, Dir: filepath.Join(t.TempDir(), "out")}
+			result := must.Get(factor.Run(t.Context(), store, o))(t)
+			f := must.Get(recommend.Of(result))(t)
+			var scaled [2]*mat.Dense
+			for side, of := range []recommend.Vectors{f.Lines(), f.Columns()} {
+				n, _ := sides[side].Dims()
+				x := mat.DenseCopyOf(sides[side].Slice(0, n, 0, k))
+				x.Apply(func(_, l int, v float64) float64 { return v * svd.Values(nil)[l] }, x)
+				scaled[side] = x
+				zero := func(i int) bool { return mat.Norm(x.RowView(i), 2) < 1e-9 }
+				must.Do(t, recommend.Similar(t.Context(), of, recommend.SimilarOptions{N: 10}, func(i int64, none bool, items []recommend.Item) error {
+					if none != zero(int(i)) {
+						t.Errorf("k = %d, %T, side %d: %d has no direction: %t", k, m, side, i, none)
+					}
+					for _, item := range items {
+						j := int(item.Index)
+						if want := mat.Dot(x.RowView(int(i)), x.RowView(j)) / mat.Norm(x.RowView(int(i)), 2) / mat.Norm(x.RowView(j), 2); zero(j) || !(math.Abs(item.Score-want) < 1e3*tol) {
+							t.Errorf("k = %d, %T, side %d: %d is like %d: %g, want %g", k, m, side, i, j, item.Score, want)
+						}
+					}
+					return nil
+				}))
+				for l, topic := range must.Get(recommend.Topics(t.Context(), of, n, 0, nil))(t) {
+					listed := make([]bool, n)
+					for _, item := range slices.Concat(topic.Positive, topic.Negative) {
+						listed[item.Index] = true
+					}
+					for i := range n {
+						if v := math.Abs(sides[side].At(i, l)); listed[i] && v < 1e-9 && tol < 1e-6 || !listed[i] && v > 1e-3 {
+							t.Errorf("k = %d, %T, side %d, component %d: %d, which has %g, is listed: %t", k, m, side, l, i, v, listed[i])
+						}
+					}
+				}
+			}
+			for j := range 88 {
+				_, err := recommend.Find(t.Context(), result, recommend.QueryOf([]int64{int64(j)}), recommend.SimilarOptions{N: 1})
+				if none := err != nil && strings.Contains(err.Error(), "nothing in common"); none != (mat.Norm(scaled[1].RowView(j), 2) < 1e-9) {
+					t.Errorf("k = %d, %T: a query for column %d: %v", k, m, j, err)
+				}
+			}
+			for _, item := range must.Get(recommend.Find(t.Context(), result, recommend.QueryOf([]int64{0, 3}), recommend.SimilarOptions{N: 155}))(t) {
+				if mat.Norm(scaled[0].RowView(int(item.Index)), 2) < 1e-9 {
+					t.Errorf("k = %d, %T: row %d, which is 0, is found", k, m, item.Index)
+				}
+			}
+		}
 	}
 }

@@ -22,14 +22,16 @@ type Vectors struct {
 	N     int64
 	Sigma []float64
 	Read  func(first int64, rows *mat.Dense) error
-	exact bool
+
+	exact  bool
+	errors []float64
 }
 
 // Columns are the vectors of the columns.
-func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V, f.Exact} }
+func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V, f.Exact, f.errors[1]} }
 
 // Lines are the vectors of the rows.
-func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U, f.Exact} }
+func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U, f.Exact, f.errors[0]} }
 
 // rounding is what computing may leave of a vector that is 0, over the largest singular value or the length of a
 // singular vector.
@@ -50,21 +52,13 @@ func (v Vectors) scaled(first int64, rows *mat.Dense) error {
 	return nil
 }
 
-// units reads rows times Σ, and divides each by its length unless that is 0.
+// units reads rows times Σ, and divides each by its length, as factor.Units does.
 func (v Vectors) units(first int64, rows *mat.Dense) error {
-	if err := v.scaled(first, rows); err != nil {
-		return err
+	err := v.scaled(first, rows)
+	if err == nil {
+		factor.Units(rows, v.errors)
 	}
-	n, _ := rows.Dims()
-	for i := range n {
-		row := rows.RawRowView(i)
-		if length := norm(row); length > 0 && !math.IsInf(length, 0) { // what is not finite is told of later
-			for j := range row {
-				row[j] /= length
-			}
-		}
-	}
-	return nil
+	return err
 }
 
 // atMost is how many of among rows or columns a search for n finds.
@@ -97,8 +91,8 @@ type SimilarOptions struct {
 //
 //	cos(i, j) = (Σv_i)ᵀ(Σv_j) / (‖Σv_i‖·‖Σv_j‖),
 //
-// for columns the cosine of columns i and j of the approximation U·Σ·Vᵀ, and likewise for rows. Those with ‖Σv_i‖ ≤ 10⁻¹²·σ₁ have
-// no direction but that of rounding: they are zero, and like no other. emit is called with each number in order, its vector being 0 or not, and with the most similar ones, the best
+// for columns the cosine of columns i and j of the approximation U·Σ·Vᵀ, and likewise for rows. Those with ‖Σv_i‖ ≤ 10⁻¹²·σ₁, or
+// without a number above factor.Result.Errors, have no direction but that of errors: they are zero, and like no other. emit is called with each number in order, its vector being 0 or not, and with the most similar ones, the best
 // first; it must not keep them.
 func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64, zero bool, items []Item) error) error {
 	var err error
@@ -151,10 +145,13 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 	if _, _, err := s.plan(cmp.Or(budget, factor.DefaultMemory()), int64(k)*int64(n)*32, 1, 0); err != nil {
 		return nil, err
 	}
-	all := make([][2]top, k)
+	all, least := make([][2]top, k), make([]float64, k)
 	for j := range all {
 		for sign := range all[j] {
 			all[j][sign] = top{items: make([]Item, 0, n), grid: tie}
+		}
+		if least[j] = rounding; len(v.errors) > 0 && v.Sigma[j] > 0 {
+			least[j] = max(rounding, v.errors[j]/v.Sigma[j])
 		}
 	}
 	const part = 1 << 13
@@ -165,8 +162,8 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 				return fmt.Errorf("vector %d has the number %v", first+int64(i), x)
 			}
 			for j, x := range rows.RawRowView(i) {
-				all[j][0].offer(uint32(first)+uint32(i), x)
-				all[j][1].offer(uint32(first)+uint32(i), -x)
+				all[j][0].offer(uint32(first)+uint32(i), x, least[j])
+				all[j][1].offer(uint32(first)+uint32(i), -x, least[j])
 			}
 		}
 		if progress != nil {
@@ -190,9 +187,9 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 	return topics, nil
 }
 
-// offer adds a number above 0, and above what rounding may leave of it.
-func (t *top) offer(index uint32, x float64) {
-	if x > rounding && t.takes(Item{index, x}) {
+// offer adds a number above what errors may leave of 0.
+func (t *top) offer(index uint32, x, least float64) {
+	if x > least && t.takes(Item{index, x}) {
 		t.add(Item{index, x})
 	}
 }
@@ -205,9 +202,7 @@ type Query struct {
 
 // QueryOf counts words: the entry of a column is how often its number is in the list.
 func QueryOf(cols []int64) (q Query) {
-	cols = slices.Clone(cols)
-	slices.Sort(cols)
-	for _, c := range cols {
+	for _, c := range slices.Sorted(slices.Values(cols)) {
 		if n := len(q.Cols); n > 0 && q.Cols[n-1] == uint32(c) {
 			q.Values[n-1]++
 			continue
@@ -241,28 +236,25 @@ func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]I
 	if err != nil {
 		return nil, err
 	}
-	x, length, err := fold(ctx, r, q, s.k, window)
+	x, err := fold(ctx, r, q, s.k, window)
 	if err != nil {
 		return nil, err
 	}
-	for j := range x {
-		x[j] /= length
-	}
 	heaps := []top{{items: make([]Item, 0, o.N)}}
-	err = s.search(ctx, mat.NewDense(1, s.k, x), heaps, func(int, uint32) bool { return false })
+	err = s.search(ctx, x, heaps, func(int, uint32) bool { return false })
 	return heaps[0].items, err
 }
 
-// fold is x = bᵀV of the first k columns of V, and its length. V is read window rows at a time.
-func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (x []float64, length float64, err error) {
+// fold is x = bᵀV of the first k columns of V, over its length. V is read window rows at a time.
+func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (unit *mat.Dense, err error) {
 	v, err := r.OpenV() // as many rows as the result says, before anything is made that large
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer v.Close()
 	steps, err := r.Pipeline(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	b := slices.Clone(q.Values)
 	var p [2]float64
@@ -270,43 +262,40 @@ func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (x []fl
 	if len(steps) > 0 {
 		fitted, err := r.Fit(ctx, steps, false)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		if p, err = fitted.Line(0, q.Cols, q.Values, b); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		base = fitted.Q()
 	}
-	x = make([]float64, k)
-	add := func(weight float64, row []float64) {
-		for j, y := range row {
-			x[j] += weight * y
-		}
-	}
+	x := make([]float64, k)
 	one := mat.NewDense(1, k, nil)
 	for i, c := range q.Cols {
 		if err := v.ReadRows(int64(c), one); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		add(b[i], one.RawRowView(0))
+		floats.AddScaled(x, b[i], one.RawRowView(0))
 	}
 	if len(base) > 0 {
 		all := npy.Window{N: r.Cols, Most: int64(window), K: k, Read: v.ReadRows}
 		err = all.Each(ctx, func(first int64, part *mat.Dense) error {
 			for i := range part.RawMatrix().Rows {
 				for t, column := range base {
-					add(p[t]*column[first+int64(i)], part.RawRowView(i))
+					floats.AddScaled(x, p[t]*column[first+int64(i)], part.RawRowView(i))
 				}
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
-	length = norm(x)
-	if !(length > rounding*norm(b)) || math.IsInf(length, 0) {
+	length := norm(x)
+	unit = mat.NewDense(1, k, x)
+	factor.Units(unit, r.Errors(r.Cols, slices.Repeat([]float64{floats.Norm(b, 1)}, k)))
+	if !(length > rounding*norm(b)) || math.IsInf(length, 0) || norm(x) == 0 {
 		err = fmt.Errorf("the query has nothing in common with the %d components of %s: its projection has the length %.3g; take other words, or more components", k, r.Dir(), length)
 	}
-	return x, length, err
+	return unit, err
 }

@@ -183,6 +183,43 @@ def test_views(tmp_path, ours, steps, given):
         fitted.transform(new[:, :5])
 
 
+@pytest.mark.parametrize("after", ["multiply=2", "center=rows", "scale=columns", "center=rows | multiply=-3"])
+def test_the_mean_is_added_to_rows_that_it_was_taken_off_last(after):
+    x = made(30, 12)
+    steps = {
+        "multiply=2": lambda b: 2 * b,
+        "multiply=-3": lambda b: -3 * b,
+        "center=rows": lambda b: b - b.mean(axis=1)[:, None],
+        "scale=columns": lambda b: b / b.std(axis=0),
+    }
+    made_of = x.toarray() - x.toarray().mean(axis=0)
+    for step in after.split(" | "):
+        made_of = steps[step](made_of)
+    p = gdsvd.PCA(12, view=f"center=columns | {after}")
+    np.testing.assert_allclose(p.inverse_transform(p.fit_transform(x)), made_of, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(30, 12), (12, 30), (20, 20)])
+@pytest.mark.parametrize(
+    "view, columns",
+    [("center=rows", False), ("center=rows | scale=columns", False), ("center=both | keep=rows,{}", False), ("center=both", True), ("pca-scaled", True)],
+)
+def test_variances_are_those_of_columns(tmp_path, shape, view, columns):
+    """A view that centres rows alone says of its rows what they explain: that is no share of the variance of features."""
+    (tmp_path / "some").write_text("1\n2\n5\n7\n")
+    view = view.format(tmp_path / "some")
+    fitted = gdsvd.TruncatedSVD(3, view=view).fit(made(*shape))
+    assert hasattr(fitted, "explained_variance_ratio_") == columns
+    if columns:
+        np.testing.assert_allclose(fitted.explained_variance_ratio_, fitted.explained_variance_ * shape[0] / fitted.info_["view"]["norm"] ** 2)
+    (tmp_path / "view").write_text(view)
+    if columns:
+        assert gdsvd.PCA(3, view=f"@{tmp_path}/view").fit(made(*shape)).mean_.shape == (shape[1],)
+    else:
+        with pytest.raises(ValueError, match="does not centre columns"):
+            gdsvd.PCA(3, view=f"@{tmp_path}/view").fit(made(*shape))
+
+
 def test_views_that_are_wrong(tmp_path):
     with pytest.raises(gdsvd.UsageError, match="no-such-step"):
         gdsvd.TruncatedSVD(2, view="no-such-step").fit(made())

@@ -4,6 +4,7 @@ import os
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -57,6 +58,18 @@ def test_in_place_and_then_components(data):
     assert mine.uns["hvg"] == {"flavor": "seurat_v3"} and "highly_variable_nbatches" not in mine.var
     gdsvd.pp.pca(mine, 3, view="single-cell", tol=1e-4)
     assert (np.abs(mine.varm["PCs"]).sum(axis=1) > 0).sum() == 150
+
+
+@pytest.mark.parametrize("values", [[1, 2, None], [1.5, None, 2.5], ["x", None, "y"]])
+@pytest.mark.parametrize("categories", [True, False])
+def test_cells_without_a_batch(data, tmp_path, values, categories):
+    mine = data.copy()
+    of = pd.Series([values[i % 3] for i in range(mine.n_obs)], index=mine.obs_names)
+    mine.obs["b"] = of.astype("category") if categories else of
+    mine.write_h5ad(tmp_path / "a.h5ad")
+    for given in (mine, tmp_path / "a.h5ad"):
+        with pytest.raises(ValueError, match="missing"):  # they are not of the last batch, nor one of their own
+            gdsvd.pp.highly_variable_genes(given, n_top_genes=9, batch_key="b", inplace=False)
 
 
 def test_wrong(data):

@@ -209,6 +209,16 @@ def test_wrong_parameters(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.h5ad", "log", "there"]
 
 
+def test_rows_may_be_centred_where_columns_are_not():
+    x = sp.random(30, 12, 0.5, "csr", random_state=1)
+    scores, components, ratio, variance = gdsvd.pp.pca(x, 4, zero_center=False, view="center=rows", dtype="float64", return_info=True)
+    b = x.toarray() - x.toarray().mean(axis=1)[:, None]
+    np.testing.assert_allclose(scores, b @ components.T, atol=1e-9)
+    np.testing.assert_allclose(np.sqrt((scores**2).sum(axis=0)), np.linalg.svd(b, compute_uv=False)[:4])
+    np.testing.assert_allclose(variance, scores.var(axis=0))
+    np.testing.assert_allclose(ratio, variance / b.var(axis=0).sum())
+
+
 @pytest.mark.parametrize("data", [np.ones(4), {"X": 1}, None])
 def test_what_is_no_anndata(data):
     with pytest.raises(TypeError, match="must be an AnnData, the path of one, or a matrix"):

@@ -387,11 +387,12 @@ func TestHighlyVariableGenes(t *testing.T) {
 	}
 }
 
-// What is centred is no longer so when a mask goes across.
-func TestCentredMasks(t *testing.T) {
+// What is centred is no longer so when a mask or a scaling goes across.
+func TestCentred(t *testing.T) {
 	for text, want := range map[string]string{
 		"pca": "columns", "center=rows": "rows", "center=both": "columns", "center=both · keep=rows,some": "rows", "center=both · keep=columns,some": "columns",
 		"center=columns · keep=rows,some": "", "center=rows · keep=columns,some": "", "keep=columns,some · pca": "columns",
+		"pca-scaled": "columns", "center=rows · scale=columns": "", "center=both · scale=columns": "columns", "center=rows · scale=columns · multiply=2": "",
 	} {
 		p, err := Parse(text)
 		if got := p.Centred(); err != nil || got != want {

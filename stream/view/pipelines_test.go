@@ -107,6 +107,13 @@ func TestRandomPipelines(t *testing.T) {
 			if e := relative(dense(t, m, transposed), want); !(e < 1e-12) && mat.Norm(want, 2) > 1e-12 {
 				t.Errorf("off by %g", e)
 			}
+			if axis := p.Centred(); axis != "" {
+				for i, line := range along(axis, want) {
+					if s := sumOf(line, same); math.Abs(s) > 1e-9*mat.Norm(want, 2) {
+						t.Errorf("of the %s, which are said to be centred, number %d has the sum %g", axis, i, s)
+					}
+				}
+			}
 			if e := math.Abs(m.Info().Norm/mat.Norm(want, 2) - 1); !(e < 1e-12) && mat.Norm(want, 2) > 1e-12 {
 				t.Errorf("norm %v off by %g", m.Info().Norm, e)
 			}

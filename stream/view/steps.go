@@ -168,7 +168,7 @@ func (p Pipeline) Centred() string {
 	centred := map[string]bool{}
 	for _, s := range p {
 		for _, axis := range axes {
-			centred[axis] = centred[axis] && !(s.masks() && axis == across(s.Axis)) || s.centres(axis)
+			centred[axis] = centred[axis] && !((s.masks() || s.Name == scaleStep.name) && axis == across(s.Axis)) || s.centres(axis)
 		}
 	}
 	for _, axis := range axes {

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import _hdf5, _zarr
-from ._components import upright
+from ._components import centres_columns, upright
 from ._errors import NotConverged
 from ._factorization import Factorization
 from ._input import checked, ingest, is_number, memory_flags, size
@@ -245,8 +245,7 @@ def _factorised(x: Any, shape: tuple[int, int], folder: pathlib.Path, k: int, ma
     except NotConverged as err:  # the folder is a temporary one
         err.args, err.factorization = (str(err).partition("; the result is in ")[0],), None
         raise
-    centred = "explained_variance" in f.info.get("view", {})
-    if centred != want.zero_center:
+    if centres_columns(f.info.get("view", {})) != want.zero_center:
         said = f.info.get("view", {}).get("pipeline", "none")
         if want.zero_center:
             raise ValueError(f"the view {said} does not centre columns: principal components are of a view that does")

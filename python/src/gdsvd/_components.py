@@ -22,6 +22,16 @@ def centred(view: str | list[str] | None) -> str:
     return f"{text} | center=columns" if text.strip() else "center=columns"
 
 
+def centres_columns(view: dict[str, Any]) -> bool:
+    """Whether columns have the mean 0 in the view of a result, as ``result.json`` has it: its explained variances may be those of centred rows."""
+    for step in reversed(view.get("pipeline", "").split(" · ")):
+        if step in ("center=columns", "center=both", "patterson"):
+            return True
+        if step.startswith(("keep=rows", "drop=rows")):
+            return False
+    return False
+
+
 def upright(vt: np.ndarray) -> np.ndarray:
     """Signs that make the entry of each row that is largest in magnitude positive, as svd_flip of scikit-learn does."""
     most = np.argmax(np.abs(vt), axis=1)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import scipy.sparse as sp
 
-from ._components import centred, total_variance, upright
+from ._components import centred, centres_columns, total_variance, upright
 from ._errors import ConvergenceWarning, NotConverged
 from ._factorization import Factorization
 from ._input import is_number, memory_flags, path_of
@@ -220,7 +220,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _centred_last(self) -> bool:
         """Whether nothing has become of the rows since the mean was taken off."""
-        return str(self.info_["view"]["statistics"][-1]["step"]) == "center=columns"
+        return str(self.info_["view"]["pipeline"]).rpartition(" · ")[2] == "center=columns"
 
     @property
     def _n_features_out(self) -> int:
@@ -302,8 +302,8 @@ class TruncatedSVD(_Decomposition):
     def _variances(self, X: Any, scores: Array, info: Info) -> None:
         self.explained_variance_ = np.var(scores, axis=0)
         self.__dict__.pop("explained_variance_ratio_", None)
-        if ratio := info.get("view", {}).get("explained_variance_ratio"):
-            self.explained_variance_ratio_ = np.asarray(ratio, float)
+        if centres_columns(view := info.get("view", {})):
+            self.explained_variance_ratio_ = np.asarray(view["explained_variance_ratio"], float)
         elif self.view is None and not _streams(X):
             with np.errstate(divide="ignore", invalid="ignore"):
                 self.explained_variance_ratio_ = self.explained_variance_ / total_variance(X)
@@ -386,7 +386,7 @@ class PCA(_Decomposition):
 
     def _variances(self, X: Any, scores: Array, info: Info) -> None:
         view = info.get("view", {})
-        if "explained_variance" not in view:
+        if not centres_columns(view):
             raise ValueError(f"view = {self.view!r} does not centre columns: principal components are of a view that does")
         self.mean_ = next(np.array(s["array"]) for s in view["statistics"] if s["step"].startswith("center="))
         self.n_components_ = len(self.singular_values_)

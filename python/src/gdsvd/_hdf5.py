@@ -263,7 +263,10 @@ def labels(file: Any, side: str, name: str) -> np.ndarray:
         raise ValueError(f"{where(file)}: {side} has no column {name!r}")
     c = frame[name]
     if hasattr(c, "keys") and "codes" in c and not hasattr(c["categories"], "keys") and c["categories"].dtype.kind in "biuf":
-        return np.asarray(np.asarray(c["categories"][:])[c["codes"][:]])
+        at = np.asarray(c["codes"][:])
+        if (at < 0).any():
+            raise ValueError(f"{where(file)}: the column {name!r} of {side} has missing values")
+        return np.asarray(np.asarray(c["categories"][:])[at])
     if hasattr(c, "keys") and "mask" in c or not hasattr(c, "keys") and c.dtype.kind in "biuf":
         found = column(file, side, name)
         assert found is not None

@@ -45,6 +45,8 @@ def seurat_v3(
     except ImportError:
         raise ImportError("variances are fitted by scikit-misc, as in scanpy: pip install scikit-misc") from None
     pd = pandas_module()
+    if pd.isna(batches).any():
+        raise ValueError(f"{pd.isna(batches).sum()} of {len(batches)} cells have no batch, for their value is missing: each cell needs one")
     names, batch = np.unique(batches, return_inverse=True)
     cells = np.bincount(batch, minlength=len(names)).astype(float)
     if cells.min() < 2:
