@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ._csrstream import canonical
 
-CENTRED = ("pca", "pca-scaled", "single-cell")  # presets that centre columns
+CENTRED = ("pca", "pca-scaled", "single-cell", "patterson")  # presets and steps that centre columns
 
 
 def centred(view: str | list[str] | None) -> str:

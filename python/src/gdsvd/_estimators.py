@@ -388,7 +388,7 @@ class PCA(_Decomposition):
         view = info.get("view", {})
         if not centres_columns(view):
             raise ValueError(f"view = {self.view!r} does not centre columns: principal components are of a view that does")
-        self.mean_ = next(np.array(s["array"]) for s in view["statistics"] if s["step"].startswith("center="))
+        self.mean_ = next(np.array(s["array"]) for s in view["statistics"] if s["step"].startswith(("center=", "patterson")))
         self.n_components_ = len(self.singular_values_)
         self.explained_variance_ = np.asarray(view["explained_variance"], float)
         self.explained_variance_ratio_ = np.asarray(view["explained_variance_ratio"], float)
