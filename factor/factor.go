@@ -107,8 +107,8 @@ func (r *Result) Values() []float64 {
 	return x
 }
 
-// Errors are the sizes up to which numbers of vectors of n rows, times their values, may be what the residuals have left of 0: that of a triplet
-// over the gap to the next value, for which a thousandth stands; at most a thousandth of the mean number. None are known of a completion.
+// Errors returns, for each column of n rows of vectors times values, the magnitude up to which an entry may be an error of the vectors alone:
+// the mean magnitude value/√n times residual/gap, between 1e-12 and 1e-3, with a relative gap of 1e-3. It is nil of a completion, which has no residuals.
 func (r *Result) Errors(n int64, values []float64) (all []float64) {
 	for j := range min(len(values), len(r.Residual)) {
 		all = append(all, math.Abs(values[j])/math.Sqrt(float64(n))*min(max(1e3*float64(r.Residual[j]), 1e-12), 1e-3))
@@ -116,8 +116,8 @@ func (r *Result) Errors(n int64, values []float64) (all []float64) {
 	return all
 }
 
-// Units divides rows by their lengths unless these are 0. Those without a number above its error, such as those of a part of a graph that no triplet is
-// of, have no direction: they become 0, unless no errors are known.
+// Units divides each row by its length. A row without an entry above its error (Result.Errors; nil: none are known) has no direction and becomes 0,
+// as those of a part of a graph that no triplet belongs to.
 func Units(rows *mat.Dense, errors []float64) {
 	for i := range rows.RawMatrix().Rows {
 		row, known := rows.RawRowView(i), len(errors) == 0

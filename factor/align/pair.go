@@ -171,8 +171,8 @@ func (p *pair) compare(ctx context.Context, a *Alignment) error {
 	return err
 }
 
-// same is what cosines of rows that are as near as one another may differ by: columns with proportional entries, of which
-// there are many, have equal ones, and which of them come first in a list is up to the last digits.
+// same is the difference up to which two cosines count as equal. Columns with proportional entries have equal cosines, and the last
+// digits decide which of them comes first.
 const same = 1e-8
 
 // neighbour is a row with its cosine.
