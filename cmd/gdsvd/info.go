@@ -170,11 +170,8 @@ func (a *app) printStore(s *csr.Store) error {
 			out.Printf("missing\tentries stored as %g\n", *i.Missing)
 		}
 		out.Printf("size\t%s in %d shards of %d blocks%s\n", memory.FormatSize(i.Bytes), i.Shards, i.Blocks, perEntry(i.Bytes, i.NNZ))
-		first := "rows first"
-		if i.Transposed {
-			first = "columns first (they are more)"
-		}
-		out.Printf("stored\t%s\nfingerprint\t%s\nmade from\t%s\n", first, i.Fingerprint, sourceText(i.Source))
+		first, _ := csr.Orient(s, "rows", "columns")
+		out.Printf("stored\t%s first\nfingerprint\t%s\nmade from\t%s\n", first, i.Fingerprint, sourceText(i.Source))
 	})
 }
 
@@ -183,12 +180,11 @@ func sourceText(source map[string]any) string {
 	const shown = 3
 	var parts []string
 	inputs, _ := source["inputs"].([]any)
-	for i, name := range inputs {
-		if i == shown {
-			parts = append(parts, fmt.Sprintf("%d more", len(inputs)-shown))
-			break
-		}
+	for _, name := range inputs[:min(shown, len(inputs))] {
 		parts = append(parts, fmt.Sprint(name))
+	}
+	if more := len(inputs) - shown; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
 	}
 	for _, key := range slices.Sorted(maps.Keys(source)) {
 		if key == "roles" {
@@ -198,7 +194,7 @@ func sourceText(source map[string]any) string {
 		case []any:
 		case map[string]any:
 			for _, name := range slices.Sorted(maps.Keys(v)) {
-				parts = append(parts, fmt.Sprintf("--%s %v", name, v[name]))
+				parts = append(parts, fmt.Sprintf("%s %v", name, v[name]))
 			}
 		case float64:
 			parts = append(parts, fmt.Sprintf("%s %s", key, strconv.FormatFloat(v, 'f', -1, 64)))
