@@ -68,7 +68,7 @@ func (r *Reader) State(ctx context.Context) (*State, error) {
 		return s, nil // it died when it had finished
 	}
 	now := r.state.copied()
-	now.Checkpoint = err == nil && s.Status == Unfinished
+	now.Checkpoint = err == nil && s.Checkpoint
 	if now.Status == Running {
 		now.Status, now.Message = Died, "Its process ended without a word: it was killed, or the machine went down."
 	}
@@ -160,21 +160,22 @@ func (r *Reader) newer() bool {
 
 // left is how the run stands by what it has left.
 func (r *Reader) left(ctx context.Context) (*State, error) {
+	_, none := r.fs.Stat(filepath.Join(r.out, layout.Checkpoint)) // one may lie beside the result of a run that a limit has ended
 	for _, of := range []struct {
 		file string
 		read func(context.Context, *State) error
 	}{
-		{layout.Checkpoint, r.checkpoint}, {factor.ResultFile, r.result}, {csr.ManifestName, r.store},
+		{factor.ResultFile, r.result}, {layout.Checkpoint, r.checkpoint}, {csr.ManifestName, r.store},
 	} {
 		info, err := r.fs.Stat(filepath.Join(r.out, of.file))
 		if err != nil {
 			continue
 		}
-		stamp := fmt.Sprint(of.file, info.Size(), info.ModTime())
+		stamp := fmt.Sprint(of.file, info.Size(), info.ModTime(), none)
 		if r.stamp == stamp {
 			return r.kept.copied(), nil
 		}
-		s := &State{Format: Format, Name: filepath.Base(r.out), About: About{Out: r.out}}
+		s := &State{Format: Format, Name: filepath.Base(r.out), About: About{Out: r.out}, Checkpoint: none == nil}
 		if err := of.read(ctx, s); err != nil {
 			return nil, err
 		}
@@ -185,7 +186,7 @@ func (r *Reader) left(ctx context.Context) (*State, error) {
 }
 
 func (r *Reader) checkpoint(ctx context.Context, s *State) error {
-	s.Status, s.Checkpoint, s.Command = Unfinished, true, "svd"
+	s.Status, s.Command = Unfinished, "svd"
 	f, err := r.fs.Open(filepath.Join(r.out, layout.CheckpointEvents))
 	if err != nil {
 		return nil // a run goes on without
