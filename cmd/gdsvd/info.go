@@ -205,12 +205,9 @@ func sourceText(source map[string]any) string {
 	return strings.Join(parts, ", ")
 }
 
-// tellingEntries is from how many entries on their size says more than that of the frame.
-const tellingEntries = 10000
-
-// perEntry is what follows the size of a store where that says something.
+// perEntry is what follows the size of a store of so many entries that it says more than that of the frame.
 func perEntry(bytes, entries int64) string {
-	if entries < tellingEntries {
+	if entries < 10_000 {
 		return ""
 	}
 	return fmt.Sprintf(", %.2f bytes per entry", show.Ratio(float64(bytes), float64(entries)))
@@ -296,10 +293,7 @@ func (a *app) printID(w *bufio.Writer, r *csr.IDReader, n int64, titles *csr.Tit
 }
 
 func jsonText(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // every string has a JSON form
-	}
+	b, _ := json.Marshal(s) // every string has a JSON form
 	return string(b)
 }
 
@@ -309,10 +303,8 @@ func (a *app) holds(dir, name string) (bool, error) {
 	if remote.Is(dir) && errors.Is(err, fs.ErrPermission) { // so S3 says of what is not there, to those who may not list
 		return false, nil
 	}
-	for _, none := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL} {
-		if errors.Is(err, none) {
-			return false, nil
-		}
+	if slices.ContainsFunc([]error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL}, func(none error) bool { return errors.Is(err, none) }) {
+		return false, nil
 	}
 	return err == nil, err
 }

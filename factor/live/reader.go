@@ -123,8 +123,7 @@ func (r *Reader) unread(f vfs.File) ([]byte, error) {
 	if r.state == nil {
 		r.at, r.lines, r.head = 0, 0, nil
 	}
-	text, err := io.ReadAll(io.NewSectionReader(f, r.at, size-r.at))
-	return text, err
+	return io.ReadAll(io.NewSectionReader(f, r.at, size-r.at))
 }
 
 func (r *Reader) take(text []byte) error {
@@ -208,26 +207,23 @@ func (r *Reader) result(_ context.Context, s *State) error {
 		return err
 	}
 	s.Result, s.Status, s.Seconds, s.BytesRead, s.PeakRSS = res, Finished, res.Seconds.Total, res.BytesRead, res.PeakRSS
-	s.Command = "svd"
-	switch {
-	case res.Completion != nil:
-		s.Command = "complete"
-	case res.Settings.Which != "":
-		s.Command = "eigs"
-	}
 	if res.Status == "cancelled" {
 		s.Status = Interrupted
 	}
 	s.About = About{
-		Command: s.Command, Out: r.out, Store: res.Store.Path, Rows: res.Rows, Cols: res.Cols, NNZ: res.NNZ, Method: res.Method, Which: res.Settings.Which,
+		Command: "svd", Out: r.out, Store: res.Store.Path, Rows: res.Rows, Cols: res.Cols, NNZ: res.NNZ, Method: res.Method, Which: res.Settings.Which,
 		Rank: res.K, Tol: res.Settings.Tol, Workers: res.Settings.Workers, Budget: res.Settings.Memory, Parts: res.Memory,
 	}
 	s.Last = &factor.Event{Pass: res.Passes, Locked: res.Converged, BytesRead: res.BytesRead, Seconds: res.Seconds, Goal: factor.Number(res.Settings.Tol)}
 	for _, x := range res.Residual {
 		s.Last.Worst = max(s.Last.Worst, x)
 	}
-	if c := res.Completion; c != nil {
+	switch c := res.Completion; {
+	case c != nil:
+		s.Command = "complete"
 		s.Last.Objective, s.Last.RMSE, s.Last.HeldOut, s.Last.Lambda, s.Last.Goal = c.Objective, c.RMSE, c.HeldOut, c.Lambda, 0
+	case res.Settings.Which != "":
+		s.Command = "eigs"
 	}
 	return nil
 }
