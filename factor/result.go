@@ -35,6 +35,15 @@ const maxResult = 256 << 20
 // Number is a float64 whose JSON form is null when it is not finite.
 type Number float64
 
+// Ceil is the next number of so many digits that is not below x: what is printed of an upper bound is one, too.
+func (x Number) Ceil(digits int) Number {
+	y, _ := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'g', digits, 64), 64)
+	if y < float64(x) {
+		y += math.Pow10(int(math.Floor(math.Log10(math.Abs(y)))) + 1 - digits)
+	}
+	return Number(y)
+}
+
 func (x Number) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
 		return []byte("null"), nil
@@ -214,19 +223,19 @@ func (r *Result) Missing() string {
 	if !r.Certified {
 		return ""
 	}
-	values, beyond, noun, side := r.Sigma, "value is above %.5g", "value", "larger"
+	values, noun, side, sign := r.Sigma, "value", "larger", Number(1)
+	beyond := "no other %s is above %.5g"
 	if r.Settings.Which != "" {
 		values, noun = r.Lambda, "eigenvalue"
-		beyond = map[string]string{"LM": "eigenvalue is above %.5g in magnitude", "LA": "eigenvalue is above %.5g", "SA": "eigenvalue is below %.5g"}[r.Settings.Which]
 	}
 	first, least, bound := values[0], values[len(values)-1], r.Outside.Bound
 	switch r.Settings.Which {
 	case "LM":
-		first, least = max(first, -first), max(least, -least)
+		first, least, beyond = max(first, -first), max(least, -least), beyond+" in magnitude"
 	case "SA":
-		first, least, bound, side = -first, -least, -bound, "smaller"
+		first, least, bound, side, sign, beyond = -first, -least, -bound, "smaller", -1, "no other %s is below %.5g"
 	}
-	beyond = fmt.Sprintf("no other "+beyond, r.Outside.Bound)
+	beyond = fmt.Sprintf(beyond, noun, sign*bound.Ceil(5))
 	if r.Outside.Leading {
 		text := "nothing " + side + " is missing"
 		// Rounding alone lets the bound count as no larger: see solver.Outside.

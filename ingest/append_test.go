@@ -95,6 +95,8 @@ func TestAppendIsIngestingAll(t *testing.T) {
 		store := at("store")
 		must.Get(ingest(t.Context(), files[:1], store, o, mustPlan(t)))(rt)
 		more := Options{FS: o.FS, ShardSize: o.ShardSize, Duplicates: rapid.SampledFrom([]Duplicates{DuplicatesError, policy}).Draw(rt, "said")}
+		last := Progress{}
+		more.Observer = func(p Progress) { last = p }
 		for k := 1; k < parts; k++ {
 			next := 1 + r.IntN(parts-k)
 			out := ""
@@ -104,6 +106,9 @@ func TestAppendIsIngestingAll(t *testing.T) {
 			rep, err := appendPlan(t, store, files[k:k+next], out, more, p)
 			if err != nil {
 				rt.Fatalf("%v", err)
+			}
+			if last.Stage != stageWrite || last.Done != last.Total {
+				rt.Fatalf("at the end: %+v", last)
 			}
 			k += next - 1
 			if store = rep.Store; k == parts-1 && (rep.NNZ != want.NNZ || rep.Transposed != want.Transposed || rep.Fingerprint != want.Fingerprint) {

@@ -36,7 +36,7 @@ type Description struct {
 	Store    int64         `json:"store_bytes"` // estimated bytes of the store
 	Values   csr.Values    `json:"-"`           // of the sample
 	Seconds  float64       `json:"seconds"`     // estimated seconds of the ingest, at the speed of the sample
-	Warnings []string      `json:"warnings"`    // the warnings that the ingest will print
+	Warnings []string      `json:"warnings"`    // what is to be known before the ingest
 	Flags    []format.Flag `json:"flags"`       // flags of gdsvd ingest that state what was recognised
 }
 
@@ -350,6 +350,9 @@ func (s *sniffer) warn() {
 	}
 	if hint := s.mayBeGraph(); hint != "" {
 		say("%s", hint)
+	}
+	if s.o.sifts() {
+		say("entries, rows and columns are those of the input: --min-value, --min-per-row, --min-per-col and --holdout leave fewer")
 	}
 	if len(d.Inputs) < d.Of {
 		say("%d of %d inputs have been looked at", len(d.Inputs), d.Of)

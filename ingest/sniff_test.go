@@ -134,6 +134,8 @@ func TestSniffWarns(t *testing.T) {
 		{"a bad line", []string{"user,item,rating\n1,2,3\n2,3,x\n"}, Options{}, []string{`:3:5: rating "x": not a number`}},
 		{"repeated pairs", []string{"user,item\na,b\na,b\na,b\n"}, Options{}, []string{"2 of 3 entries repeat a pair: --duplicates sum"}},
 		{"repeated pairs that are wanted", []string{"user,item\na,b\na,b\na,b\n"}, Options{Events: true}, nil},
+		{"filters", []string{"user,item\n1,2\n1,3\n2,2\n"}, Options{Filter: Filter{MinPerRow: 2}}, []string{"--min-per-row"}},
+		{"hold-out", []string{"user,item\n1,2\n1,3\n2,2\n"}, Options{Holdout: Holdout{Random: .5}}, []string{"--holdout leave fewer"}},
 		{"other separators", []string{"user,item\na,b\n", "user;item\nc;d\n"}, Options{}, []string{"the inputs differ in --sep"}},
 		{"another order", []string{"user,item,r\na,b,1\n", "r,item,user\n2,d,c\n"}, Options{}, nil},
 		{"many", slices.Repeat([]string{"user,item\na,b\n"}, 70), Options{Events: true}, []string{"64 of 70 inputs have been looked at"}},

@@ -20,11 +20,14 @@ import (
 // publish is the last stage: it writes the store, or both, and publishes it, that of what is held out first. Both are complete
 // before, and saved notes what they are: an ingest that dies in between is unfinished.
 func publish(ctx context.Context, g *sifted, saved func(store, test *csr.Writer) error) (err error) {
-	passes := int64(1)
-	if g.split != nil {
-		passes = 2
+	total := g.spool.N
+	switch {
+	case g.split != nil:
+		total *= 2
+	case g.o.merges():
+		total += g.o.base.nnz
 	}
-	g.meter.begin(stageWrite, passes*g.spool.N)
+	g.meter.begin(stageWrite, total)
 	store, err := g.fill(ctx, g.train, g.staging, g.source())
 	if err != nil {
 		return err

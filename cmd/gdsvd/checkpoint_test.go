@@ -18,6 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
@@ -33,6 +34,20 @@ func stopped(t *testing.T, store string, flags ...string) string {
 	dir := filepath.Join(t.TempDir(), "out")
 	fails(t, ui.ExitNotConverged, "; gdsvd svd .* --resume goes on from there", slices.Concat([]string{"svd", "-q", store, "-o", dir}, flags)...)
 	return dir
+}
+
+// What is watched of a run that was stopped is its result, which can go on, and not the checkpoint beside it alone.
+func TestStoppedIsWatchedByItsResult(t *testing.T) {
+	store := ingested(t, tall)
+	dir := stopped(t, store, "-k", "2", "--method", "power", "--max-passes", "3")
+	reader := live.NewReader(vfs.OS(), dir)
+	for _, checkpoint := range []bool{true, false} {
+		r, s := must.Get(factor.Open(dir))(t), must.Get(reader.State(t.Context()))(t)
+		if s.Status != live.Finished || s.Checkpoint != checkpoint || s.Result == nil || s.Rank != 2 || s.NNZ != r.NNZ || s.Last.Pass != r.Passes || s.Last.Worst != max(r.Residual[0], r.Residual[1]) {
+			t.Errorf("%+v", s)
+		}
+		must.Do(t, os.RemoveAll(filepath.Join(dir, "checkpoint"))) // of which the same reader hears
+	}
 }
 
 // A run that was stopped goes on to the same files as one that was not.

@@ -143,6 +143,19 @@ func TestIngestInputs(t *testing.T) {
 	}
 }
 
+// TestInfoOfAnOrientation: the side stored first was chosen, and what was chosen is no flag of ingest by its name in the manifest.
+func TestInfoOfAnOrientation(t *testing.T) {
+	in := ratings(t, tall)
+	for side, first := range map[string]string{"rows": "rows first", "cols": "columns first"} {
+		store := filepath.Join(t.TempDir(), "m.csr")
+		succeeds(t, "ingest", "-q", in, "-o", store, "--orient", side)
+		text := succeeds(t, "info", store)
+		if strings.Contains(text, "--") || !strings.Contains(text, "orientation "+side) || !strings.Contains(text, first+"\n") {
+			t.Errorf("--orient %s:\n%s", side, text)
+		}
+	}
+}
+
 func TestForceReplacesAStore(t *testing.T) {
 	store := ingested(t, tall)
 	succeeds(t, "ingest", "-q", ratings(t, wide), "-o", store, "--force")

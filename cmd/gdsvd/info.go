@@ -170,11 +170,8 @@ func (a *app) printStore(s *csr.Store) error {
 			out.Printf("missing\tentries stored as %g\n", *i.Missing)
 		}
 		out.Printf("size\t%s in %d shards of %d blocks%s\n", memory.FormatSize(i.Bytes), i.Shards, i.Blocks, perEntry(i.Bytes, i.NNZ))
-		first := "rows first"
-		if i.Transposed {
-			first = "columns first (they are more)"
-		}
-		out.Printf("stored\t%s\nfingerprint\t%s\nmade from\t%s\n", first, i.Fingerprint, sourceText(i.Source))
+		first, _ := csr.Orient(s, "rows", "columns")
+		out.Printf("stored\t%s first\nfingerprint\t%s\nmade from\t%s\n", first, i.Fingerprint, sourceText(i.Source))
 	})
 }
 
@@ -183,12 +180,11 @@ func sourceText(source map[string]any) string {
 	const shown = 3
 	var parts []string
 	inputs, _ := source["inputs"].([]any)
-	for i, name := range inputs {
-		if i == shown {
-			parts = append(parts, fmt.Sprintf("%d more", len(inputs)-shown))
-			break
-		}
+	for _, name := range inputs[:min(shown, len(inputs))] {
 		parts = append(parts, fmt.Sprint(name))
+	}
+	if more := len(inputs) - shown; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
 	}
 	for _, key := range slices.Sorted(maps.Keys(source)) {
 		if key == "roles" {
@@ -198,7 +194,7 @@ func sourceText(source map[string]any) string {
 		case []any:
 		case map[string]any:
 			for _, name := range slices.Sorted(maps.Keys(v)) {
-				parts = append(parts, fmt.Sprintf("--%s %v", name, v[name]))
+				parts = append(parts, fmt.Sprintf("%s %v", name, v[name]))
 			}
 		case float64:
 			parts = append(parts, fmt.Sprintf("%s %s", key, strconv.FormatFloat(v, 'f', -1, 64)))
@@ -209,12 +205,9 @@ func sourceText(source map[string]any) string {
 	return strings.Join(parts, ", ")
 }
 
-// tellingEntries is from how many entries on their size says more than that of the frame.
-const tellingEntries = 10000
-
-// perEntry is what follows the size of a store where that says something.
+// perEntry is what follows the size of a store of so many entries that it says more than that of the frame.
 func perEntry(bytes, entries int64) string {
-	if entries < tellingEntries {
+	if entries < 10_000 {
 		return ""
 	}
 	return fmt.Sprintf(", %.2f bytes per entry", show.Ratio(float64(bytes), float64(entries)))
@@ -300,10 +293,7 @@ func (a *app) printID(w *bufio.Writer, r *csr.IDReader, n int64, titles *csr.Tit
 }
 
 func jsonText(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // every string has a JSON form
-	}
+	b, _ := json.Marshal(s) // every string has a JSON form
 	return string(b)
 }
 
@@ -313,10 +303,8 @@ func (a *app) holds(dir, name string) (bool, error) {
 	if remote.Is(dir) && errors.Is(err, fs.ErrPermission) { // so S3 says of what is not there, to those who may not list
 		return false, nil
 	}
-	for _, none := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL} {
-		if errors.Is(err, none) {
-			return false, nil
-		}
+	if slices.ContainsFunc([]error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL}, func(none error) bool { return errors.Is(err, none) }) {
+		return false, nil
 	}
 	return err == nil, err
 }

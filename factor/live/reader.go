@@ -68,7 +68,7 @@ func (r *Reader) State(ctx context.Context) (*State, error) {
 		return s, nil // it died when it had finished
 	}
 	now := r.state.copied()
-	now.Checkpoint = err == nil && s.Status == Unfinished
+	now.Checkpoint = err == nil && s.Checkpoint
 	if now.Status == Running {
 		now.Status, now.Message = Died, "Its process ended without a word: it was killed, or the machine went down."
 	}
@@ -123,8 +123,7 @@ func (r *Reader) unread(f vfs.File) ([]byte, error) {
 	if r.state == nil {
 		r.at, r.lines, r.head = 0, 0, nil
 	}
-	text, err := io.ReadAll(io.NewSectionReader(f, r.at, size-r.at))
-	return text, err
+	return io.ReadAll(io.NewSectionReader(f, r.at, size-r.at))
 }
 
 func (r *Reader) take(text []byte) error {
@@ -160,21 +159,22 @@ func (r *Reader) newer() bool {
 
 // left is how the run stands by what it has left.
 func (r *Reader) left(ctx context.Context) (*State, error) {
+	_, none := r.fs.Stat(filepath.Join(r.out, layout.Checkpoint)) // one may lie beside the result of a run that a limit has ended
 	for _, of := range []struct {
 		file string
 		read func(context.Context, *State) error
 	}{
-		{layout.Checkpoint, r.checkpoint}, {factor.ResultFile, r.result}, {csr.ManifestName, r.store},
+		{factor.ResultFile, r.result}, {layout.Checkpoint, r.checkpoint}, {csr.ManifestName, r.store},
 	} {
 		info, err := r.fs.Stat(filepath.Join(r.out, of.file))
 		if err != nil {
 			continue
 		}
-		stamp := fmt.Sprint(of.file, info.Size(), info.ModTime())
+		stamp := fmt.Sprint(of.file, info.Size(), info.ModTime(), none)
 		if r.stamp == stamp {
 			return r.kept.copied(), nil
 		}
-		s := &State{Format: Format, Name: filepath.Base(r.out), About: About{Out: r.out}}
+		s := &State{Format: Format, Name: filepath.Base(r.out), About: About{Out: r.out}, Checkpoint: none == nil}
 		if err := of.read(ctx, s); err != nil {
 			return nil, err
 		}
@@ -185,7 +185,7 @@ func (r *Reader) left(ctx context.Context) (*State, error) {
 }
 
 func (r *Reader) checkpoint(ctx context.Context, s *State) error {
-	s.Status, s.Checkpoint, s.Command = Unfinished, true, "svd"
+	s.Status, s.Command = Unfinished, "svd"
 	f, err := r.fs.Open(filepath.Join(r.out, layout.CheckpointEvents))
 	if err != nil {
 		return nil // a run goes on without
@@ -207,26 +207,23 @@ func (r *Reader) result(_ context.Context, s *State) error {
 		return err
 	}
 	s.Result, s.Status, s.Seconds, s.BytesRead, s.PeakRSS = res, Finished, res.Seconds.Total, res.BytesRead, res.PeakRSS
-	s.Command = "svd"
-	switch {
-	case res.Completion != nil:
-		s.Command = "complete"
-	case res.Settings.Which != "":
-		s.Command = "eigs"
-	}
 	if res.Status == "cancelled" {
 		s.Status = Interrupted
 	}
 	s.About = About{
-		Command: s.Command, Out: r.out, Store: res.Store.Path, Rows: res.Rows, Cols: res.Cols, NNZ: res.NNZ, Method: res.Method, Which: res.Settings.Which,
+		Command: "svd", Out: r.out, Store: res.Store.Path, Rows: res.Rows, Cols: res.Cols, NNZ: res.NNZ, Method: res.Method, Which: res.Settings.Which,
 		Rank: res.K, Tol: res.Settings.Tol, Workers: res.Settings.Workers, Budget: res.Settings.Memory, Parts: res.Memory,
 	}
 	s.Last = &factor.Event{Pass: res.Passes, Locked: res.Converged, BytesRead: res.BytesRead, Seconds: res.Seconds, Goal: factor.Number(res.Settings.Tol)}
 	for _, x := range res.Residual {
 		s.Last.Worst = max(s.Last.Worst, x)
 	}
-	if c := res.Completion; c != nil {
+	switch c := res.Completion; {
+	case c != nil:
+		s.Command = "complete"
 		s.Last.Objective, s.Last.RMSE, s.Last.HeldOut, s.Last.Lambda, s.Last.Goal = c.Objective, c.RMSE, c.HeldOut, c.Lambda, 0
+	case res.Settings.Which != "":
+		s.Command = "eigs"
 	}
 	return nil
 }

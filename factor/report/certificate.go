@@ -148,7 +148,7 @@ func (p *page) completion(r *factor.Result) {
 	all := facts{
 		{"λ", markedUp("%s, %s", exact(c.Lambda, "%.6g"), chosen)},
 		{"root mean square error", exact(c.RMSE, "%.6g") + " on all entries"},
-		{"objective F", markedUp("%s; no Z has less than %s: a gap of %.2g", exact(c.Objective, "%.8g"), exact(c.Bound, "%.8g"), float64(c.Gap))},
+		{"objective F", markedUp("%s; no Z has less than %s: a gap of %.2g", exact(c.Objective, "%.8g"), exact(-(-c.Bound).Ceil(8), "%.8g"), float64(c.Gap))},
 		{"rounds", markedUp("%d", c.Rounds)},
 	}
 	all.add(c.Biases, "biases", markedUp("of rows and columns, beside the mean %s", exact(c.Mean, "%.6g")))

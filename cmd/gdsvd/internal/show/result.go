@@ -175,5 +175,5 @@ rmse %.4f on the entries%s
 objective %.6g, no matrix of any rank has less than %.6g (gap %.2g); stationary within %.2g
 written to %s
 `, r.Rows, r.Cols, r.NNZ, r.K, c.Lambda, c.Rounds, r.Seconds.Total, c.RMSE, heldOut, r.Sigma[0], r.K, r.Sigma[r.K-1],
-		r.Orthogonality.U, r.Orthogonality.V, c.Objective, c.Bound, c.Gap, c.Stationarity, r.Dir())
+		r.Orthogonality.U, r.Orthogonality.V, c.Objective, -(-c.Bound).Ceil(6), c.Gap, c.Stationarity, r.Dir())
 }
