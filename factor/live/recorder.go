@@ -161,14 +161,15 @@ func (r *Recorder) write() {
 	}
 	r.waiting, r.staged, r.changed = nil, false, false
 	r.mu.Unlock()
-	if len(lines) > 0 && (anew && !r.create() || !r.put(lines)) {
+	if len(lines) > 0 && !r.put(lines, anew) {
 		r.mu.Lock()
 		r.changed = true
 		r.mu.Unlock()
 	}
 }
 
-func (r *Recorder) put(lines []line) bool {
+// put writes lines to the file, which is made anew if that is wanted: when they are ready, so that a process that is killed rarely leaves an empty one.
+func (r *Recorder) put(lines []line, anew bool) bool {
 	var text []byte
 	for i := range lines {
 		b, err := json.Marshal(&lines[i])
@@ -176,6 +177,9 @@ func (r *Recorder) put(lines []line) bool {
 			return false
 		}
 		text = append(append(text, b...), '\n')
+	}
+	if anew && !r.create() {
+		return false
 	}
 	n, err := r.file.Write(text)
 	r.size += int64(n)
