@@ -237,7 +237,12 @@ func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
 	first := decode(1) - decode(1-e.Resident) + later(c.Width)
 	others, rank := float64(c.Others), float64(p.Rank)
 	dense := nano * c.Flops * interpolate(m.Widths, m.Dense, l)
-	finish := later(p.Rank) + nano*2*float64(p.Rows)*rank*rank*interpolate(m.Widths, m.Dense, rank)
+	finish := later(p.Rank)
+	const strip = 16 // columns are multiplied together where all of the matrix is decoded (package stream)
+	if e.Resident == 1 && e.Reads <= 1 {
+		finish = min(finish, later(strip)*rank/strip)
+	}
+	finish += nano * 2 * float64(p.Rows) * rank * rank * interpolate(m.Widths, m.Dense, rank)
 	if e.Outside {
 		// Graphs, whose vectors are the long ones, take more passes than ratings do.
 		const graphs = 1.25

@@ -181,6 +181,27 @@ func TestAdjusted(t *testing.T) {
 	}
 }
 
+// The columns of the finishing pass are multiplied in strips of 16 where the matrix stays decoded, and else together.
+func TestFinishIsMultipliedInStrips(t *testing.T) {
+	p := problem(solver.Info{Rows: 6000, Cols: 1024, NNZ: 1e6}, solver.Settings{Rank: 64})
+	at := func(wide float64, r cost.Room) time.Duration {
+		m := machine()
+		m.Multiply[0][3] = wide
+		p.Room = func(method.Method) cost.Room { return r }
+		return cost.EstimateOf(p, m, lanczos.Krylov{Columns: 4}).Multiply
+	}
+	decoded := cost.Room{Fits: true, Resident: 1}
+	if a, b := at(24, decoded), at(240, decoded); a != b {
+		t.Errorf("64 columns together cost ten times as much: %v instead of %v", b, a)
+	}
+	if a, b := at(24, decoded), at(12, decoded); a-b < 5*time.Millisecond {
+		t.Errorf("64 columns together cost half as much: %v instead of %v", b, a)
+	}
+	if a, b := at(24, nothingKept(nil)), at(240, nothingKept(nil)); b-a < 100*time.Millisecond {
+		t.Errorf("64 columns together cost ten times as much: %v instead of %v", b, a)
+	}
+}
+
 func TestChoiceBySpecialRules(t *testing.T) {
 	i := solver.Info{Rows: 6000, Cols: 4000, NNZ: 1e6}
 	p := problem(i, solver.Settings{Rank: 10})
