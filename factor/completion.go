@@ -43,7 +43,7 @@ type Completion struct {
 	Lambda        Number `json:"lambda"`         // weight of the nuclear norm
 	Chosen        bool   `json:"chosen"`         // whether λ was chosen by the error on held-out entries
 	HeldOut       Number `json:"held_out_rmse"`  // root mean square error on held-out entries
-	Holdout       Number `json:"holdout"`        // share of the entries that are held out to choose λ
+	Holdout       Number `json:"holdout"`        // share of the entries that are held out where λ is chosen
 	Biases        bool   `json:"biases"`         // whether the means of rows and columns are subtracted
 	Damping       Number `json:"damping"`        // damping of the means of rows and columns
 	Mean          Number `json:"mean"`           // mean of all entries

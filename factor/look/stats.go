@@ -36,7 +36,7 @@ type Stats struct {
 	Store   string        `json:"store"`           // the store
 	View    string        `json:"view,omitempty"`  // the view
 	Matrix  string        `json:"fingerprint"`     // fingerprint of the store
-	Entries int64         `json:"entries"`         // number of elements that are not 0
+	Entries int64         `json:"entries"`         // number of entries that are not 0; those that centring makes of missing ones are not counted
 	Sum     factor.Number `json:"sum"`             // sum of all elements
 	Mean    factor.Number `json:"mean"`            // mean of all elements
 	Norm    factor.Number `json:"norm"`            // square root of the sum of squares of all elements
@@ -63,7 +63,7 @@ type Quantile struct {
 // LineStats are the numbers of a row or column, Sum, Mean and Variance those of all its elements.
 type LineStats struct {
 	factor.Name
-	Count    int64         `json:"count"`    // number of entries that are not 0
+	Count    int64         `json:"count"`    // number of entries that are not 0, counted as in `entries`
 	Sum      factor.Number `json:"sum"`      // sum of the elements
 	Mean     factor.Number `json:"mean"`     // mean of the elements, those without an entry included
 	Variance factor.Number `json:"variance"` // variance of the elements, divided by their number

@@ -176,7 +176,7 @@ const binaryRate, textRate, exportStart = 1e9, 60e6, 0.015 // bytes a second, an
 // formats of package export: about how many bytes a number of U and V takes, are written in a second, and are in memory at a time.
 var formats = map[string]struct{ number, rate, window float64 }{
 	"npy": {8, binaryRate, 0}, "npy32": {4, binaryRate, 0}, "npz": {8, binaryRate, 0}, "parquet": {8, binaryRate, 32 << 20},
-	"csv": {20, textRate, 16 << 20}, "tsv": {20, textRate, 16 << 20}, "mtx": {29, textRate, 16 << 20},
+	"csv": {22, textRate, 16 << 20}, "tsv": {22, textRate, 16 << 20}, "mtx": {31, textRate, 16 << 20},
 }
 
 // export is the step that writes k columns of U and V.
