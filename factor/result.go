@@ -35,7 +35,7 @@ const maxResult = 256 << 20
 // Number is a float64 whose JSON form is null when it is not finite.
 type Number float64
 
-// Ceil is the next number of so many digits that is not below x: what is printed of an upper bound is one, too.
+// Ceil rounds x up to the given number of significant digits, so that an upper bound printed with them is still an upper bound.
 func (x Number) Ceil(digits int) Number {
 	y, _ := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'g', digits, 64), 64)
 	if y < float64(x) {

@@ -25,7 +25,7 @@ type Probe struct {
 const probeRuns, probeTimes = 4, 5
 
 // Measure reads runs of blocks from several places of a store, for about so long, with one span of every place at least, and
-// multiplies with a block of each. Its vectors take 8·n·max(widths) bytes and again as many for each worker, besides the blocks.
+// multiplies with a block of each. The vectors of a width l take 8·n·l bytes and again as many for each worker, besides the blocks.
 //
 // A run is read and decoded, then decoded again: the difference is what reading
 // has taken. The slowest run tells how fast the disk is, since parts of others
@@ -74,18 +74,15 @@ func multiplying(blocks []*csr.Block, n, l, workers int) float64 {
 	for _, b := range blocks {
 		entries += b.NNZ()
 	}
-	y := make([][]float64, workers)
-	for w := range y {
-		y[w] = make([]float64, n*l)
-	}
+	y := make([]float64, workers*n*l)
 	var times [probeTimes]float64
 	for i := range times {
 		start := time.Now()
 		var g sync.WaitGroup
-		for w := range y {
+		for w := range workers {
 			g.Go(func() {
 				for i := range blocks {
-					kernel.Gram(y[w], x, l, rowsOf(blocks[(w+i)%len(blocks)]))
+					kernel.Gram(y[w*n*l:][:n*l], x, l, rowsOf(blocks[(w+i)%len(blocks)]))
 				}
 			})
 		}

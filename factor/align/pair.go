@@ -87,7 +87,8 @@ func (p *pair) common(ctx context.Context, f func(x, y *mat.Dense)) error {
 		}
 	}
 	err := p.old.names.Match(ctx, p.fresh.names.All(ctx), func(i, at int64, _ string) error {
-		if p.done++; p.done%(1<<12) == 0 {
+		p.done++
+		if p.done%(1<<12) == 0 {
 			p.o.Progress(p.done, p.total)
 		}
 		if at < 0 {
@@ -102,7 +103,8 @@ func (p *pair) common(ctx context.Context, f func(x, y *mat.Dense)) error {
 			return err
 		}
 		y.SetRow(n, a)
-		if n++; n == batch {
+		n++
+		if n == batch {
 			some()
 		}
 		return nil

@@ -159,7 +159,7 @@ func (r *Reader) newer() bool {
 
 // left is how the run stands by what it has left.
 func (r *Reader) left(ctx context.Context) (*State, error) {
-	_, none := r.fs.Stat(filepath.Join(r.out, layout.Checkpoint)) // one may lie beside the result of a run that a limit has ended
+	_, missing := r.fs.Stat(filepath.Join(r.out, layout.Checkpoint)) // one may lie beside the result of a run that a limit has ended
 	for _, of := range []struct {
 		file string
 		read func(context.Context, *State) error
@@ -170,11 +170,11 @@ func (r *Reader) left(ctx context.Context) (*State, error) {
 		if err != nil {
 			continue
 		}
-		stamp := fmt.Sprint(of.file, info.Size(), info.ModTime(), none)
+		stamp := fmt.Sprint(of.file, info.Size(), info.ModTime(), missing)
 		if r.stamp == stamp {
 			return r.kept.copied(), nil
 		}
-		s := &State{Format: Format, Name: filepath.Base(r.out), About: About{Out: r.out}, Checkpoint: none == nil}
+		s := &State{Format: Format, Name: filepath.Base(r.out), About: About{Out: r.out}, Checkpoint: missing == nil}
 		if err := of.read(ctx, s); err != nil {
 			return nil, err
 		}

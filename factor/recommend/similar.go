@@ -150,7 +150,8 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 		for sign := range all[j] {
 			all[j][sign] = top{items: make([]Item, 0, n), grid: tie}
 		}
-		if least[j] = rounding; len(v.errors) > 0 && v.Sigma[j] > 0 {
+		least[j] = rounding
+		if len(v.errors) > 0 && v.Sigma[j] > 0 {
 			least[j] = max(rounding, v.errors[j]/v.Sigma[j])
 		}
 	}

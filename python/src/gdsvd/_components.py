@@ -10,14 +10,15 @@ import scipy.sparse as sp
 
 from ._csrstream import canonical
 
-CENTRED = ("pca", "pca-scaled", "single-cell", "patterson")  # presets and steps that centre columns
+CENTRINGS = ("center=columns", "center=both", "patterson")  # steps that centre columns
+CENTRED = ("pca", "pca-scaled", "single-cell", *CENTRINGS)  # and presets that have one
 
 
 def centred(view: str | list[str] | None) -> str:
     """A view that centres columns: the same if it does, else with a step more. What a file ``@FILE`` has is not looked into."""
     text = view if isinstance(view, str) else " | ".join(view or [])
     steps = [step.strip() for step in re.split("[|·]", text)]
-    if text.startswith("@") or any(step in CENTRED or step in ("center=columns", "center=both") for step in steps):
+    if text.startswith("@") or any(step in CENTRED for step in steps):
         return text
     return f"{text} | center=columns" if text.strip() else "center=columns"
 
@@ -25,7 +26,7 @@ def centred(view: str | list[str] | None) -> str:
 def centres_columns(view: dict[str, Any]) -> bool:
     """Whether columns have the mean 0 in the view of a result, as ``result.json`` has it: its explained variances may be those of centred rows."""
     for step in reversed(view.get("pipeline", "").split(" · ")):
-        if step in ("center=columns", "center=both", "patterson"):
+        if step in CENTRINGS:
             return True
         if step.startswith(("keep=rows", "drop=rows")):
             return False
