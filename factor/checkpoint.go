@@ -184,7 +184,7 @@ func (c *checkpoints) Save(write func(io.Writer) error) error {
 	c.cost = c.last.Sub(start)
 	switch {
 	case err != nil && !c.fails:
-		c.Log.Warn("no checkpoint could be written; the run goes on, an earlier one stays, and it is tried again", "error", err)
+		c.Log.Warn("no checkpoint could be written; the run continues, an earlier checkpoint is kept, and the next one is tried at its time", "error", err)
 	case err == nil && c.fails:
 		c.Log.Warn("checkpoints are written again")
 	}

@@ -81,7 +81,7 @@ func (t *task) measureView(ctx context.Context, before outState, tasks *remote.M
 			return nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			t.Log.Warn("what was measured for the view is measured again", "error", err)
+			t.Log.Warn("the statistics of the view are measured again", "error", err)
 		}
 	}
 	o := stream.Options{Memory: t.Memory, Workers: t.Workers}

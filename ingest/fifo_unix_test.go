@@ -25,7 +25,7 @@ func TestPipesAndSockets(t *testing.T) {
 	text := write(t, "in", "1,10,3\n")
 	for name, want := range map[string]string{fifo: "it is a pipe", socket: "it is a socket"} {
 		for _, inputs := range [][]string{{name}, {text, name}} {
-			if _, err := Ingest(t.Context(), inputs, target(t), Options{}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "read as -") {
+			if _, err := Ingest(t.Context(), inputs, target(t), Options{}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "as - from standard input") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -94,7 +94,7 @@ func run(ctx context.Context, names []string, out string, o request, p plan) (*R
 			o.Log.Debug("the store is sorted anew", "why", err)
 			o.base.spooled = true
 		case (o.Resume || o.Tasks != nil) && !damaged && errors.Is(err, scratch.ErrDamaged):
-			o.Log.Warn("what was left by an ingest or a task before is damaged: it begins anew", "error", err)
+			o.Log.Warn("the saved progress of an earlier ingest or task is damaged: it starts again from the beginning", "error", err)
 			damaged = true
 		default:
 			return report, err

@@ -184,7 +184,7 @@ func (t *task) describePair() error {
 	name := t.report.Store + TestSuffix
 	s, err := csr.Open(name, csr.OpenOptions{FS: t.o.FS, Missing: true})
 	if err != nil {
-		return fmt.Errorf("open the store of what is held out: %w", err)
+		return fmt.Errorf("open the store of held-out entries: %w", err)
 	}
 	if t.report.Heldout == nil {
 		t.report.Heldout = &Heldout{}

@@ -194,7 +194,7 @@ func (t *titler) side(name string) (format.Side, error) {
 	case found[1] > 0:
 		return format.ColSide, nil
 	}
-	return 0, &format.ParseError{File: input.DisplayName(name), Err: errors.New("none of its ids is one of the matrix"), Want: "the id in the first column, the title in the second, or names of the columns in the first line"}
+	return 0, &format.ParseError{File: input.DisplayName(name), Err: errors.New("it has no ids of the matrix"), Want: "the id in the first column, the title in the second, or names of the columns in the first line"}
 }
 
 func (t *titler) join(side format.Side, open titles.Source) *titles.Join {

@@ -89,7 +89,7 @@ func TestTitles(t *testing.T) {
 func TestTitlesThatAreRefused(t *testing.T) {
 	for _, c := range []struct{ name, ratings, file, says string }{
 		{"whose they are", "1,2,1\n2,1,1\n3,3,1\n", "1,a\n2,b\n", "ambiguous: titles of rows, 2 of 3 of which are in it (--row-titles "},
-		{"nobody's", "1,2,1\n", "7,a\n", "none of its ids is one of the matrix"},
+		{"nobody's", "1,2,1\n", "7,a\n", "it has no ids of the matrix"},
 		{"one field", "1,2,1\n", "1\n2\n", `:1: "1": wrong number of fields: one; expected id and title`},
 		{"too few fields", "1,9,1\n", "1,a\n2\n", "wrong number of fields"},
 		{"title missing", "1,9,1\n", "id,x,title\n9,b\n", `:2: "9,b": wrong number of fields: 2 instead of 3`},

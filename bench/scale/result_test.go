@@ -185,7 +185,7 @@ func TestResult(t *testing.T) {
 	if _, wrong := r.judge(s.Sigma, 1<<40); wrong != "3 of 4 triplets are certified" {
 		t.Errorf("not all converged: %q", wrong)
 	}
-	if _, err := p.Run(t.Context(), nil, "svd", store); err == nil || !strings.Contains(err.Error(), "gdsvd svd: exit status 2 gdsvd: how many triplets?") {
+	if _, err := p.Run(t.Context(), nil, "svd", store); err == nil || !strings.Contains(err.Error(), "gdsvd svd: exit status 2 gdsvd: the number of triplets is missing") {
 		t.Errorf("got %v", err)
 	}
 }

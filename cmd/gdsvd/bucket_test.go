@@ -90,7 +90,7 @@ func TestStoreInBucket(t *testing.T) {
 		{"append", storeInBucket, ratings(t, tall)}, {"append", store, ratings(t, tall), "-o", storeInBucket}, {"ingest", ratings(t, tall), "-o", storeInBucket, "--force"}, {"ingest", ratings(t, tall), "-o", "s3://bucket/new.csr"},
 		{"svd", store, "-k", "2", "-o", "s3://bucket/m.svd"}, {"generate", "kron", "-o", "s3://bucket/new.csr"}, {"export", store, "-o", "s3://bucket/m.mtx"},
 	} {
-		fails(t, ui.ExitUsage, `^gdsvd: what is in buckets is only read`, append(args, "-q")...)
+		fails(t, ui.ExitUsage, `^gdsvd: buckets are read-only`, append(args, "-q")...)
 	}
 	fails(t, ui.ExitError, `s3://bucket/none: 404 Not Found`, "svd", "s3://bucket/none", "-k", "2", "-o", filepath.Join(t.TempDir(), "x"), "-q")
 	if n := len(server.Paths()); n != before {

@@ -52,20 +52,23 @@ the shards, or multiply for --store; the sum of the squares of all values is not
 
 Of a result it verifies all files: sizes and checksums against result.json, shapes,
 that every entry is finite, and the checkpoint of an unfinished run. The format is
-described in factor/RESULT.md. What gdsvd project and gdsvd align write is verified likewise.
+described in factor/RESULT.md. The output of gdsvd project and gdsvd align is verified
+likewise.
 
 With --store it also measures the result on the matrix, in one read of the store (two,
 if the vectors of the shorter side are not there; more, where --memory has no room for
 all triplets at once): for every triplet
-max(‖Av−σu‖, ‖Aᵀu−σv‖)/σ₁, and max|UᵀU−I| and max|VᵀV−I|. It fails where that is more than
-result.json states, its floors included, or than --tol. The result may be of any program: a directory with
+max(‖Av−σu‖, ‖Aᵀu−σv‖)/σ₁, and max|UᵀU−I| and max|VᵀV−I|. It fails if a value exceeds the
+one that result.json states, floors included, or --tol. The result may come from any
+program: a directory with
 U.npy, V.npy or Vt.npy, and sigma.npy or s.npy, as numpy.save writes them (float32 or
 float64, values in descending or ascending order), rows and columns in the order of
-gdsvd info STORE --ids. Residuals say that the triplets are singular triplets of the
+gdsvd info STORE --ids. Residuals prove that the triplets are singular triplets of the
 matrix, not that they are the leading ones.
 
-A result that is sound but misses what it states, or --tol, is an error (exit 1); one
-that says itself that it has not converged, and is as good as it says, exits with 4.` + "\n" + ui.ExitHelp,
+An undamaged result that misses its stated residuals or --tol is an error (exit 1); a
+result that states that it has not converged, and meets its stated residuals, exits with
+4.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd check ml-10m.csr
   gdsvd check ml-10m.svd
   gdsvd check ml-10m.svd --store ml-10m.csr

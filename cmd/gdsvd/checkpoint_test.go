@@ -364,7 +364,7 @@ func TestCheckpointFaults(t *testing.T) {
 		if !hit {
 			t.Fatalf("there is no operation %d", n)
 		}
-		if !strings.Contains(o.stderr, "no checkpoint could be written; the run goes on") {
+		if !strings.Contains(o.stderr, "no checkpoint could be written; the run continues") {
 			t.Errorf("fault %d: no warning in\n%s", n, o.stderr)
 		}
 	}

@@ -23,16 +23,17 @@ func (a *app) completeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "complete STORE -k K -o OUT",
 		Short: "Predict the entries that a store lacks, by a matrix of low rank",
-		Long: `complete fits a matrix Z of rank K at most to the stored entries, all others
-being missing instead of zero (soft-impute: least squares and λ times the sum of
-the singular values of Z), and writes its singular value decomposition to OUT.
+		Long: `complete fits a matrix Z of rank at most K to the stored entries and treats all others as
+missing, not as zero (soft-impute: least squares plus λ times the sum of the singular
+values of Z), and writes the singular value decomposition of Z to OUT.
 A missing entry is predicted as the mean, plus the biases of its row and its
 column with --biases, plus the entry of Z.
 
-With --lambda auto a twentieth of the entries is held out, λ goes down from where
-Z = 0 until the error on them rises, and all entries are fitted with the best.
+With --lambda auto a twentieth of the entries is held out, λ decreases from the least
+value with Z = 0 until the error on them rises, and all entries are fitted with the best
+λ.
 
-result.json has the objective and a bound below which no Z of any rank can get.` + "\n" + ui.ExitHelp,
+result.json has the objective and a lower bound of it over all Z of any rank.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd complete ml-1m.csr -k 20 --biases -o ml-1m.complete
   gdsvd complete ml-1m.csr -k 20 --biases --lambda 18 -o ml-1m.complete`,
 		Args:              oneArgument("STORE"),
@@ -46,7 +47,7 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 			}
 			switch {
 			case o.Rank < 1:
-				return ui.Usagef(cmd, "of what rank at most? give it with -k")
+				return ui.Usagef(cmd, "the largest rank is missing: give it with -k")
 			case o.Dir == "":
 				return ui.Usagef(cmd, "no OUT to write: give one with -o")
 			case !(o.Tol > 0 && o.Tol < 1):
@@ -71,17 +72,17 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 	f.IntVarP(&o.Rank, "rank", "k", 0, "largest rank `K` of Z")
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
 	f.StringVar(&lambda, "lambda", lambda, "weight of the sum of the singular values, or auto")
-	f.BoolVar(&o.Biases, "biases", false, "predict with a bias of each row and column besides")
+	f.BoolVar(&o.Biases, "biases", false, "also fit a bias for each row and column")
 	f.Float64Var(&o.Damping, "damping", complete.DefaultDamping, "entries that a bias is shrunk by")
 	f.Float64Var(&o.Holdout, "holdout", complete.DefaultHoldout, "share of the entries that --lambda auto holds out")
-	f.Float64Var(&o.Tol, "tol", complete.DefaultTol, "end when a round lowers the objective by less than this share of it")
+	f.Float64Var(&o.Tol, "tol", complete.DefaultTol, "end when a round lowers the objective by less than this share of the objective")
 	f.IntVar(&o.Rounds, "max-rounds", complete.DefaultRounds, "most rounds with the final λ")
-	f.Uint64Var(&o.Seed, "seed", 0, "seed of the random start vectors and of what is held out")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of the random start vectors and of the hold-out")
 	f.IntVar(&o.Workers, "workers", 0, "multiply with `N` threads (0: all processors); the result does not depend on it")
 	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within; auto takes 60 % of what is available")
 	f.BoolVar(&o.Replace, "force", false, "replace an existing OUT, in one step at the end")
 	partialFlag(f, &a.partialOK)
-	f.BoolVar(&o.Resume, "resume", false, "go on from the checkpoint in OUT, with the bits of a run without a break")
+	f.BoolVar(&o.Resume, "resume", false, "continue from the checkpoint in OUT, with the bits of an uninterrupted run")
 	a.recordFlags(f)
 	f.DurationVar(&o.CheckpointEvery, "checkpoint-every", factor.DefaultCheckpointEvery, "save the run in OUT after so much time, between two rounds (0: never)")
 	return cmd

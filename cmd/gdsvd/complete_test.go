@@ -40,7 +40,7 @@ func TestComplete(t *testing.T) {
 	succeeds(t, "similar", out, "--col", "1", "-n", "2")
 	succeeds(t, "export", out, "--what", "V", "--format", "csv", "-o", filepath.Join(t.TempDir(), "v.csv"))
 	for pattern, args := range map[string][]string{
-		"of what rank at most":                          {},
+		"the largest rank is missing":                   {},
 		"--lambda much: want a number above 0, or auto": {"-k", "2", "--lambda", "much"},
 		"--lambda 3x: want a number above 0, or auto":   {"-k", "2", "--lambda", "3x"},
 		"--holdout 1: want a share":                     {"-k", "2", "--holdout", "1"},

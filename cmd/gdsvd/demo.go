@@ -33,8 +33,8 @@ func (a *app) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Show the whole way on a small matrix with known singular values",
 		Long: `demo writes a ratings file whose singular values are known exactly, ingests it,
-computes the leading ones and compares. It works in a
-temporary directory and takes a few seconds.`,
+computes the leading ones and compares. It works in a temporary directory and takes a few
+seconds.`,
 		Example: `  gdsvd demo
   gdsvd demo --keep demo`,
 		Args: noArguments,

@@ -99,9 +99,9 @@ func (o *engineOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.name, "engine", "", "have tasks of `ENGINE` do the work: local, dask-local, dask://HOST:PORT, ray-local, ray://HOST:PORT, spark-local, spark://HOST:PORT, or command:PROGRAM, which is run with its arguments and speaks as gdsvd worker does")
 	f.StringVar(&o.shared, "shared", "", "with --engine: a folder `DIR` that this machine and all workers see under the same path, as they do STORE, or s3://BUCKET/PREFIX, as which STORE may be given, too; it holds the numbers that tasks make")
-	f.IntVar(&o.groups, "groups", 0, "with --engine: cut the matrix into `N` groups of rows, a task each, 2 to 4 a worker (0: 16); the last digits of vectors depend on it, and on nothing else of the engine")
+	f.IntVar(&o.groups, "groups", 0, "with --engine: cut the matrix into `N` groups of rows, a task each, 2 to 4 a worker (0: 16); the last digits of vectors depend on N and on nothing else of the engine")
 	f.IntVar(&o.processes, "processes", 1, "with --engine command: start `N` of the program")
-	f.DurationVar(&o.timeout, "task-timeout", 30*time.Minute, "with --engine: what has tasks and ends none for so long is killed, and its tasks are tried again (0: never)")
+	f.DurationVar(&o.timeout, "task-timeout", 30*time.Minute, "with --engine: a worker that completes no task for so long is killed, and its tasks run again (0: never)")
 }
 
 // usualPassCost is about that of Dask. It is that of all engines, so that they make the same choice.
@@ -191,9 +191,9 @@ func (a *app) workerCommand() *cobra.Command {
 		Short: "Do the tasks of a run with --engine",
 		Long: `worker does tasks that come on standard input, a line of JSON each, and answers each with a line
 on standard output, until standard input ends. A task is a part of a pass over a store, rows of
-gdsvd recommend, shards to check, or inputs to read, for a run with --engine; engines start workers, people need not. A worker reads inputs, store and
-the shared folder under the names that the run has for them, and keeps nothing between tasks that another worker
-would lack.`,
+gdsvd recommend, shards to check, or inputs to read, for a run with --engine; engines start workers. A
+worker reads inputs, store and the shared folder under the same names as the run, and
+keeps no state between tasks that another worker would need.`,
 		Example: `  gdsvd worker --memory 4GiB --workers 2`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -42,19 +42,20 @@ func (a *app) evalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval --train STORE --test STORE.test",
 		Short: "Judge views and ranks by entries that were held out",
-		Long: `eval factorises the training store through each view, and judges the lists and the
-predictions of as many triplets as each -k says by the entries of the test store, which
-ingest --holdout has made beside it. Popularity, and for ratings the mean and damped biases, are
-judged beside them. Intervals have 95 % of 400 bootstrap replicates over users.
+		Long: `eval factorises the training store through each view, and evaluates lists and predictions
+for each number of triplets -k on the entries of the test store, which ingest --holdout
+has written beside it. Baselines are popularity and, for ratings, the mean and damped
+biases. Intervals contain 95 % of 400 bootstrap replicates over users.
 
 recall@K is hits/min(K, T) of a user with T relevant columns, ndcg@K is over that of the best
 list; both of them as in Liang et al. 2018. The package factor/evaluate has all formulas.
 
-With --folds users:0.1 a tenth of the users is no part of the matrix: they are folded in by their
-entries of the training store, and they alone are judged. Without a test store, neither --test nor
-one beside the training store, they are folded in by four fifths of their entries and judged by the others.
+With --folds users:0.1 a tenth of the users is left out of the factorised matrix, folded
+in by their entries of the training store, and evaluated alone. Without a test store,
+neither --test nor one beside the training store, they are folded in by four fifths of
+their entries and evaluated on the others.
 
---lists judges recommendations of any program by the metrics of lists: files as recommend writes them, or of
+--lists evaluates recommendations of any program by the metrics of lists: files as recommend writes them, or of
 any format of ingest with named columns: row and column (or user and item), ids as in the training store, and
 rank or, without it, score. The users are those of the models: a user missing from the file has an empty list.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd ingest ratings.dat -o ratings.csr --holdout random:0.2
@@ -78,10 +79,10 @@ rank or, without it, score. The users are those of the models: a user missing fr
 	completeView(cmd, "views", "|,")
 	f.StringSliceVar(&o.results, "results", nil, "`OUT,…` to judge, of svd or complete and of the training store, instead of views or with those that are named")
 	f.StringSliceVar(&o.lists, "lists", nil, "`FILE,…` of recommendations to judge, instead of views or with those that are named")
-	f.StringSliceVar(&o.vectors, "vectors", nil, "`ROWS.npy,COLS.npy` of another program to judge by inner products; ROWS.ids and COLS.ids have the ids of their vectors, one a line. Or ROWS.parquet,COLS.parquet with a column id")
+	f.StringSliceVar(&o.vectors, "vectors", nil, "`ROWS.npy,COLS.npy` of another program to evaluate by inner products; ROWS.ids and COLS.ids have the ids of their vectors, one a line. Or ROWS.parquet,COLS.parquet with a column id")
 	f.IntSliceVarP(&o.ranks, "rank", "k", []int{10, 50, 100}, "numbers of triplets to compare: `K,…`")
 	f.StringVar(&o.metrics, "metrics", "recall@20,precision@10,ndcg@20,map@10,coverage", "`METRICS` to compute: recall, precision, ndcg and map with @K, coverage, rmse, mae")
-	f.Float64Var(&o.relevant, "relevant", 0, "entries of the test store count from the value `T` on; without, all do")
+	f.Float64Var(&o.relevant, "relevant", 0, "only entries of the test store of value `T` or more are relevant; without it all are")
 	f.StringVar(&o.folds, "folds", "", "judge users who are no part of the training: `users:SHARE`")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the users that are held out, and of the bootstrap")
 	addBudgetFlags(f, &o.Memory, &o.Workers)
@@ -219,7 +220,7 @@ func (a *app) hasTest(cmd *cobra.Command, o *evalFlags) (bool, error) {
 		return true, err
 	}
 	if o.Users == 0 {
-		return false, ui.Usagef(cmd, "there is no %s: give the store of what was held out with --test, make one with ingest --holdout, or judge users by some of their own entries with --folds users:0.1", o.test)
+		return false, ui.Usagef(cmd, "there is no %s: give the store of held-out entries with --test, make one with ingest --holdout, or evaluate users on some of their own entries with --folds users:0.1", o.test)
 	}
 	return false, nil
 }

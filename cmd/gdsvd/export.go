@@ -36,9 +36,10 @@ func (a *app) exportCommand() *cobra.Command {
 Rows are in the order of gdsvd info STORE --ids. Numbers in text read back exactly. The
 table of sigma has the columns component and sigma. Memory does not grow with the rows.
 
-Of a STORE, such as one of what was held out, the matrix is written, as --view makes it:
+For a STORE, such as one of held-out entries, export writes the matrix, after the steps of
+--view:
 
-  mtx, npz     coordinates of Matrix Market; what scipy.sparse.load_npz reads
+  mtx, npz     coordinates of Matrix Market; arrays for scipy.sparse.load_npz
   csv, tsv     row, column, value: ids, or indices from 0, which gdsvd ingest reads again
   parquet      the same table
 
@@ -62,7 +63,7 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 			case store:
 				o.What = export.Matrix
 			case o.What == "":
-				return ui.Usagef(cmd, "what is to be exported? give it with --what")
+				return ui.Usagef(cmd, "give what to export with --what")
 			case o.What == export.Matrix || a.standing.Given(cmd, "view"):
 				return ui.Usagef(cmd, "the matrix and --view are of a STORE, which %s is not", args[0])
 			}
@@ -101,7 +102,7 @@ Entries that are 0 in the view are left out, and a view that fills the matrix is
 	}
 	f := cmd.Flags()
 	ui.ChoiceFlag(f, &o.What, "what", "", ui.Words(append(export.Tables(), export.Array, export.Matrix, "recs")), "export; of a STORE the matrix (recs: see gdsvd recommend)")
-	ui.ChoiceFlag(f, &o.Format, "format", "", ui.Words(export.Formats()), "write (without it: what the extension of FILE says)")
+	ui.ChoiceFlag(f, &o.Format, "format", "", ui.Words(export.Formats()), "format of FILE (without it: by the extension)")
 	addLookFlags(cmd, &of)
 	f.StringVarP(&o.File, "out", "o", "", "the `FILE` to write")
 	f.BoolVar(&o.Bare, "no-ids", false, "leave out ids and titles")

@@ -133,7 +133,7 @@ func TestFullDiskAtCheckpoints(t *testing.T) {
 	if begun <= 8 || begun < result.Passes/2 || kept != 3 {
 		t.Errorf("%d checkpoints were begun in %d passes; while the disk was full there was one of pass %d, want 3", begun, result.Passes, kept)
 	}
-	for _, said := range []string{"no checkpoint could be written; the run goes on", "no space left on device", "checkpoints are written again"} {
+	for _, said := range []string{"no checkpoint could be written; the run continues", "no space left on device", "checkpoints are written again"} {
 		if n := strings.Count(o.stderr, said); n != 1 {
 			t.Errorf("%q is said %d times in\n%s", said, n, o.stderr)
 		}

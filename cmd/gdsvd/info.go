@@ -31,10 +31,10 @@ func (a *app) infoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "info STORE|OUT",
 		Short: "Describe a store or a result",
-		Long: `info says what a store or a result directory holds. With --ids it prints the ids
+		Long: `info describes a store or a result directory. With --ids it prints the ids
 of the rows or columns of a store, one a line in the order of the rows of U or
 V (from 0 on where the input had no ids of its own, as Matrix Market and IDX).
-With --titles each is followed by a tab and what people call it, if that is known.` + "\n" + ui.ExitHelp,
+With --titles each id is followed by a tab and its title, if it has one.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd info ml-10m.csr
   gdsvd info ml-10m.csr --ids cols > movies.txt
   gdsvd info ml-10m.csr --titles cols`,

@@ -45,17 +45,17 @@ func (a *app) ingestLike(engine *engineOptions, look func(cmd *cobra.Command, in
 standard input, plain or compressed by gzip, zstd, bzip2 or xz, and writes it as a store:
 a directory of compressed, checksummed shards that passes stream from.
 
-URLs are https://HOST/PATH and s3://BUCKET/KEY, where KEY may be a pattern. They are read by
-ranges, gone on with where a connection is lost, and refused if the object changes meanwhile.
+URLs are https://HOST/PATH and s3://BUCKET/KEY, where KEY may be a pattern. They are read by ranges,
+continued after a lost connection, and refused if the object changes meanwhile.
 Credentials for s3 are those of the AWS command line: the environment, ~/.aws, the role of
 the machine; AWS_ENDPOINT_URL names another server. http is read from this machine only.
 
 Formats, recognised by content:
   movielens  user::item::rating[::timestamp], the same with tabs, or ratings.csv
-  delimited  any text with one entry a line; the names of a header tell the columns;
+  delimited  any text with one entry a line; header names identify the columns;
              see --sep, --columns and --header
-  jsonl      JSON, one object a line; its keys tell the columns
-  parquet    Apache Parquet; the names of its columns tell them
+  jsonl      JSON, one object a line; its keys identify the columns
+  parquet    Apache Parquet; column names identify the columns
   mtx        Matrix Market coordinate or array: real, integer, pattern; general or
              (skew-)symmetric; also a folder of 10x (matrix, features, barcodes)
   idx        MNIST images, one row an image
@@ -64,14 +64,14 @@ Formats, recognised by content:
   svmlight   label index:value ..., as LIBSVM has it; labels are left out; see
              --index-base, --features and --cols-ids
   csr-stream binary rows from a program on standard input
-HDF5 (.h5ad, .h5 of 10x) is not read: the error says what hands its matrix over.
+HDF5 (.h5ad, .h5 of 10x) is not read: the error names programs that convert it.
 
 An input that can be read in several ways is refused with exit code 2, the
 readings and the flag for each.
 
-Whatever the size of the input, memory stays within --memory. What does not fit
-is sorted on the disk, in STORE.spool, and saved from time to time: an ingest of
-files that is interrupted goes on from there with --resume.
+Memory stays within --memory for inputs of any size. Entries that do not fit are sorted on
+the disk, in STORE.spool, and progress is saved regularly: --resume continues an
+interrupted ingest of files from there.
 
 With --engine, tasks read the INPUTs, files that all workers see under the same path, or s3://.
 STORE has the same bytes.` + "\n" + ui.ExitHelp,
@@ -147,20 +147,20 @@ STORE has the same bytes.` + "\n" + ui.ExitHelp,
 	f.BoolVar(&o.KeepOrder, "keep-order", false, "leave rows and columns that have ids in the order of the input, instead of in ascending order of the ids")
 	f.StringVar(&o.RowIDs, "rows-ids", "", "`FILE` of the ids of the rows of an input of indices, as Matrix Market and svmlight: one a line, in order")
 	f.StringVar(&o.ColIDs, "cols-ids", "", "`FILE` of the ids of its columns")
-	f.StringVar(&o.Titles, "titles", "", "`FILE` of ids and what people call them, as movies.csv, kept beside the store (info --titles)")
+	f.StringVar(&o.Titles, "titles", "", "`FILE` of ids and titles, such as movies.csv, kept beside the store (info --titles)")
 	ui.ChoiceFlag(f, &o.Duplicates, "duplicates", ingest.DuplicatesError,
-		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of several entries at one place")
+		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "rule for several entries at one place")
 	ui.ChoiceFlag(f, &o.Graph, "graph", ingest.NoGraph,
 		ui.Named(ingest.NoGraph, ingest.Directed, ingest.Undirected), "entries are edges: one set of nodes, a square matrix; undirected ones stand in both triangles")
 	ui.ChoiceFlag(f, &o.SelfLoops, "self-loops", ingest.LoopsKept,
-		ui.Named(ingest.LoopsKept, ingest.LoopsDropped, ingest.LoopsError), "what becomes of an edge from a node to itself")
+		ui.Named(ingest.LoopsKept, ingest.LoopsDropped, ingest.LoopsError), "rule for an edge from a node to itself")
 	ui.ChoiceFlag(f, &o.Orient, "orient", ingest.OrientAuto,
 		ui.Named(ingest.OrientAuto, ingest.OrientRows, ingest.OrientCols), "the side that is stored as rows; auto takes the longer one")
 	flags.Sift(f, &o)
 	f.Int64Var(&o.MaxBadLines, "max-bad-lines", 0, "leave out up to `N` lines that cannot be read")
 	a.makingFlags(f, &o)
 	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
-	f.BoolVar(&o.Resume, "resume", false, "go on where an ingest of these inputs was interrupted; the store has the same bytes as without a break; if it is finished, only say so")
+	f.BoolVar(&o.Resume, "resume", false, "continue an interrupted ingest of these inputs; the store has the bytes of an uninterrupted ingest; if it is finished, only say so")
 	f.DurationVar(&every, "checkpoint-every", ingest.DefaultCheckpointEvery, "save an ingest that sorts on the disk after so much time (0: never)")
 	if engine != nil {
 		engine.add(cmd)
@@ -324,12 +324,13 @@ func (a *app) appendCommand() *cobra.Command {
 		Long: `append merges the entries of more INPUTs, files, URLs, quoted patterns or - for
 standard input, into a STORE that gdsvd ingest has made: new rows, columns and entries, with the options
 the store was made with. The result has the same bytes as an ingest of all inputs at
-once. It takes the place of the STORE in one step at the end, or is written to another one
-with -o; until then the STORE is what it was. An append that is interrupted goes on with --resume
-where an ingest would.
+once. It replaces the STORE in one step at the end, or is written to another one with -o;
+until then the STORE is unchanged. --resume continues an interrupted append as it does an
+ingest.
 
---duplicates can be chosen if no two entries of the STORE were at one place. Nothing is appended to means,
-to sums that were rounded, or to an input of a declared shape: the store does not hold enough of them.` + "\n" + ui.ExitHelp,
+--duplicates can be chosen if no two entries of the STORE were at one place. Stores of
+means, of rounded sums, or of an input with a declared shape are refused: they lack data
+that the result depends on.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd append ratings.csr today.csv
   gdsvd append plays.csr 'new-*.csv.gz' --duplicates last -o plays2.csr`,
 		Args: atLeast(2, "want a STORE and at least one INPUT"),
@@ -344,10 +345,10 @@ to sums that were rounded, or to an input of a declared shape: the store does no
 	f := cmd.Flags()
 	f.StringVarP(&out, "out", "o", "", "the `STORE` to write; without it the STORE is replaced, in one step at the end")
 	ui.ChoiceFlag(f, &o.Duplicates, "duplicates", ingest.DuplicatesError,
-		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of an entry at a place that has one; the default is what the STORE was made with")
+		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "rule for an entry at a place that has one already; the default is the rule of the STORE")
 	a.makingFlags(f, &o)
 	f.BoolVar(&o.Force, "force", false, "with -o, replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
-	f.BoolVar(&o.Resume, "resume", false, "go on where an append of these inputs was interrupted; if it is finished, only say so")
+	f.BoolVar(&o.Resume, "resume", false, "continue an interrupted append of these inputs; if it is finished, only say so")
 	return cmd
 }
 

@@ -197,7 +197,7 @@ variable, the variable over the file of --config.
 				a.display.Logger().Warn("a variable of the environment sets no flag", "variable", name, "meant", ui.Variable(meant[i]))
 			}
 			if out := cmd.Flag("out"); out != nil && remote.Is(out.Value.String()) || cmd.Name() == "append" && remote.Is(args[0]) {
-				return ui.Usagef(cmd, "what is in buckets is only read: write to a folder of this machine, and copy that, as by rclone copy")
+				return ui.Usagef(cmd, "buckets are read-only: write to a folder of this machine and copy that, for example with rclone copy")
 			}
 			if m := cmd.Flag("memory"); m != nil && !m.Changed && vfs.AddressSpace() == math.MaxInt64 { // it takes addresses
 				heap.PreferHuge(factor.DefaultMemory())

@@ -40,7 +40,7 @@ func TestMisuse(t *testing.T) {
 		{ui.ExitUsage, []string{"--config", bad, "info", store}, bad + ": want one JSON object: unexpected EOF"},
 		{ui.ExitUsage, []string{"--config", store, "info", store}, "it is a directory, a regular file is wanted"},
 		{ui.ExitUsage, []string{"svd", store, "-k", "1000000000", "-o", out}, "a 90 × 40 matrix has only 40 singular values"},
-		{ui.ExitUsage, []string{"svd", store, "-k", "1e9", "-o", out}, "no whole number of triplets"},
+		{ui.ExitUsage, []string{"svd", store, "-k", "1e9", "-o", out}, "neither a whole number of triplets"},
 		{ui.ExitUsage, []string{"svd", store, "-k", "-1", "-o", out}, "-k -1: at least 1 triplet is wanted"},
 		{ui.ExitUsage, svd("-o", out, "--tol", "nan"), "--tol NaN: want a tolerance between 0 and 1"},
 		{ui.ExitUsage, svd("-o", out, "--memory", "0"), `size "0" is out of range`},

@@ -69,15 +69,14 @@ func (a *app) planCommand() *cobra.Command {
 		return a.print(r, err, func(out *show.Printer) { a.printPlan(out, r) })
 	})
 	cmd.Use, cmd.Short = "plan INPUT... -k K", "Say what ingest, svd and export would take in time, disk and memory"
-	cmd.Long = `plan says what the way from each INPUT, or from a store, to exported vectors takes: time,
-bytes on the disk and memory of each step, the least memory that works, and the commands
-that go the way. It writes nothing, and reads the beginning of each INPUT alone, as gdsvd
-sniff does; what is not known before, such as a shape, is a range.
+	cmd.Long = `plan forecasts all steps from an INPUT, or a store, to exported vectors: time, bytes on
+the disk and memory of each step, the least memory that works, and the commands. It writes
+nothing, and reads only the beginning of each INPUT, as gdsvd sniff does; quantities that
+are not known in advance, such as a shape, are ranges.
 
 Disk and memory follow from the input and the flags. The times are measured: how fast the
-sample was read, and how fast this machine multiplies, as it is now. How many passes a
-spectrum takes shows only in the run: from 0.7 to 2.5 times those of the table of gdsvd
-svd --explain.
+sample was read, and how fast this machine multiplies, as it is now. The number of passes depends
+on the spectrum, which only the run shows: 0.7 to 2.5 times that of gdsvd svd --explain.
 
 It takes the flags of ingest and those of svd.` + "\n" + ui.ExitHelp
 	cmd.Example = `  gdsvd plan ratings.csv.gz -k 50 --memory 2GiB
@@ -85,16 +84,16 @@ It takes the flags of ingest and those of svd.` + "\n" + ui.ExitHelp
 	f := cmd.Flags()
 	dryOnly(cmd)
 	f.Lookup("out").Usage = "name of the `STORE` in the commands"
-	f.VarP(flags.Triplets{Of: &o.Options}, "rank", "k", "number `K` of triplets, or the share of the energy that as few as possible are to capture")
+	f.VarP(flags.Triplets{Of: &o.Options}, "rank", "k", "number `K` of triplets, or the share of the energy to capture with as few triplets as possible")
 	f.IntVar(&o.most, "max-k", factor.DefaultMaxRank, "with a share: at most `N` triplets, for which memory is planned")
-	f.StringVar(&o.view, "view", "", "what is factorised of the matrix: the `PIPELINE` of gdsvd svd --view")
+	f.StringVar(&o.view, "view", "", "factorise a view of the matrix: the `PIPELINE` of gdsvd svd --view")
 	completeView(cmd, "view", "|")
 	f.StringVar(&o.keep, "keep-cols", "", "columns alone whose ids are in `FILE`, or hvg:N (a store only)")
 	o.method.Add(cmd, a.methods)
 	f.StringVar(&o.engine.name, "engine", "", "say what tasks of `ENGINE` would take, with --workers workers as fast as this machine")
 	f.StringVar(&o.engine.shared, "shared", "", "with --engine: `DIR`, or s3://BUCKET/PREFIX, that would be shared")
 	f.IntVar(&o.engine.groups, "groups", 0, "with --engine: `N` groups (0: 3 a worker)")
-	f.DurationVar(&o.engine.pass, "pass-cost", usualPassCost, "with --engine: what a pass takes beside its work")
+	f.DurationVar(&o.engine.pass, "pass-cost", usualPassCost, "with --engine: overhead of a pass")
 	f.Lookup("workers").Usage += "; with --engine: workers of the engine"
 	f.Float64Var(&o.Tol, "tol", 1e-8, "tolerance of the stop rule")
 	ui.ChoiceFlag(f, &o.Vectors, "vectors", factor.Both, ui.Named(factor.Both, factor.Left, factor.Right, factor.None), "vectors to write")

@@ -25,23 +25,21 @@ func (a *app) projectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "project OUT NEW...",
 		Short: "Fold new rows or columns into a result",
-		Long: `project gives rows that the result OUT was not made of their place among those that it was:
-X = B·V, where B is the new rows as the view of OUT makes them. What its steps need of a row
-is computed from the row, what they need of columns is what was measured of the matrix. For the
-rows of the matrix itself X is U·Σ; it is what TruncatedSVD.transform and, with --view pca,
-PCA.transform of scikit-learn return. NEW is a store, or files as gdsvd ingest reads them
+		Long: `project computes the coordinates X = B·V of new rows in the components of the result OUT,
+where B is the new rows after the steps of the view of OUT. Statistics of a row are
+computed from the row; statistics of columns are those of the factorised matrix. For the
+rows of the matrix itself X is U·Σ. X equals TruncatedSVD.transform and, with --view pca,
+PCA.transform of scikit-learn. NEW is a store, or files as gdsvd ingest reads them
 (if they need its flags, ingest them first).
 
 With -o X the directory X has X.npy, the ids (rows.ids, as in OUT) and projection.json. Columns
 of NEW are known by their ids. Others are left out, counted and listed; more of them
-than known ones are an error. A row without known columns is what the view makes of an
-empty row.
+than known ones are an error. A row without known columns is projected as an empty row.
 
---by history takes rows by their entries, or ones where the view begins with binary: what
-recommendations score rows with if the view weights columns. --whiten divides
-components by σ/√(N−1) where the columns of B have the mean 0, and by σ elsewhere
-and by history. --side columns gives columns, Y = BᵀU, for views that need nothing of
-other rows.` + "\n" + ui.ExitHelp,
+--by history projects the entries of rows themselves, or ones if the view begins with
+binary, as recommend does if the view weights columns. --whiten divides components by
+σ/√(N−1) if the columns of B have mean 0; otherwise, and with --by history, by σ. --side
+columns projects columns, Y = BᵀU, for views that compute a column from that column alone.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd project ml-10m.svd new-users.csv -o new-users
   gdsvd project cells.svd more-cells.csr -o more-cells --whiten`,
 		Args: atLeast(2, "want a result OUT and at least one NEW"),
@@ -69,7 +67,7 @@ other rows.` + "\n" + ui.ExitHelp,
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `X` to write")
 	ui.ChoiceFlag(f, &o.Columns, "side", false, []ui.Choice[bool]{{Name: "rows", Value: false}, {Name: "columns", Value: true}}, "what of NEW is projected")
-	ui.ChoiceFlag(f, &o.History, "by", false, []ui.Choice[bool]{{Name: "model", Value: false}, {Name: "history", Value: true}}, "take rows as the view makes them, or by their entries")
+	ui.ChoiceFlag(f, &o.History, "by", false, []ui.Choice[bool]{{Name: "model", Value: false}, {Name: "history", Value: true}}, "project rows after the steps of the view, or their entries")
 	f.BoolVar(&o.Whiten, "whiten", false, "divide components by their standard deviations")
 	f.BoolVar(&o.Replace, "force", false, "replace a projection that is there, in one step at the end")
 	addBudgetFlags(f, &o.Memory, &o.Workers)
@@ -138,9 +136,9 @@ func (a *app) alignCommand() *cobra.Command {
 		Short: "Turn the vectors of a new result to where those of an old one lay",
 		Long: `align finds the rotation R of the k components of the result NEW that brings its vectors as near
 as possible to those of OLD with the same ids (orthogonal Procrustes), and writes all
-vectors of NEW times R: an index or a model that was built on OLD keeps its meaning. It prints the
-principal angles between the two spaces, which no rotation undoes, and the share of the
-nearest neighbours of a sample of rows, by cosine, that are others than before.
+vectors of NEW times R: an index or a model that was built on OLD stays valid. It prints
+the principal angles between the two spaces, which no rotation removes, and the share of
+the nearest neighbours by cosine, of a sample of rows, that have changed.
 
 With -o X the directory X has X.npy, R.npy (k × k), the ids and alignment.json. X·Rᵀ is what
 NEW has.` + "\n" + ui.ExitHelp,
@@ -151,7 +149,7 @@ NEW has.` + "\n" + ui.ExitHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case to == "":
-				return ui.Usagef(cmd, "what is NEW to be aligned to? give the old result with --to")
+				return ui.Usagef(cmd, "the old result is missing: give it with --to")
 			case o.Dir == "":
 				return ui.Usagef(cmd, "no X to write: give one with -o")
 			case o.Neighbours < 1 || o.Sample < 1:

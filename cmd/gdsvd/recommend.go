@@ -40,13 +40,13 @@ func (a *app) recommendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recommend OUT --store STORE",
 		Short: "The best columns for rows, from a result",
-		Long: `recommend finds for each row the columns with the highest scores, exactly; of equal
-scores the columns that come first. It leaves out those that the row has an entry in, unless
-with --exclude-seen=false, and rows that have no entries.
+		Long: `recommend finds for each row the columns with the highest scores, exactly; of equal scores
+the first columns of the store. It leaves out columns in which the row has an entry,
+unless with --exclude-seen=false, and rows that have no entries.
 
 The score of row i and column j is u_iᵀ Σ v_j (model), or hᵀV v_j with the entries h of the
-row (history), each 1 where the view begins with binary. auto takes history where the view weights
-columns, as recsys does.
+row (history), each 1 where the view begins with binary. auto is history if the view
+weights columns, as recsys does.
 
 With -o FILE it writes row, column, rank, score and titles as FILE.csv, FILE.jsonl or
 FILE.parquet;
@@ -87,7 +87,7 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 	f.IntVarP(&o.N, "number", "n", 20, "recommend `N` columns to each row at most")
 	f.BoolVar(&o.excludeSeen, "exclude-seen", true, "leave out columns that the row has an entry in")
 	f.StringVar(&o.candidates, "candidates", "", "recommend only columns whose ids `FILE` has, one a line")
-	ui.ChoiceFlag(f, &o.By, "scores", recommend.Auto, scorings, "what scores are")
+	ui.ChoiceFlag(f, &o.By, "scores", recommend.Auto, scorings, "formula of the scores")
 	o.add(f)
 	o.engine.add(cmd)
 	addBudgetFlags(f, &o.Memory, &o.Workers)
@@ -95,7 +95,7 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 }
 
 func addBudgetFlags(f *pflag.FlagSet, memory *int64, workers *int) {
-	f.IntVar(workers, "workers", 0, "compute with `N` threads (0: all processors); what is found does not depend on it")
+	f.IntVar(workers, "workers", 0, "compute with `N` threads (0: all processors); the result does not depend on N")
 	memoryFlag(f, memory)
 }
 

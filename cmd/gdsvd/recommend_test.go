@@ -89,12 +89,12 @@ func TestRecommendRefusals(t *testing.T) {
 		{ui.ExitUsage, `the name of the STORE is empty`, []string{"recommend", out, "--store", ""}},
 		{ui.ExitUsage, `-n 0: at least 1 recommendation is wanted`, at("-n", "0")},
 		{ui.ExitUsage, `--rows all prints too much: name some rows, or a file to write with -o`, at()},
-		{ui.ExitUsage, `-o recs.txt: its name ends in none of .csv, .jsonl and .parquet`, at("-o", "recs.txt")},
+		{ui.ExitUsage, `-o recs.txt: its name does not end in .csv, .jsonl or .parquet`, at("-o", "recs.txt")},
 		{ui.ExitUsage, `choose auto, model or history`, at("--scores", "best")},
-		{ui.ExitUsage, `-o like.txt: its name ends in none of .csv, .jsonl and .parquet`, []string{"similar", out, "--col", "all", "-o", "like.txt"}},
+		{ui.ExitUsage, `-o like.txt: its name does not end in .csv, .jsonl or .parquet`, []string{"similar", out, "--col", "all", "-o", "like.txt"}},
 		{ui.ExitUsage, `similar to what\? give one of --col and --row`, []string{"similar", out}},
 		{ui.ExitError, `--col: column "11": the result has no column with that id`, []string{"similar", out, "--col", "11", "-n", "1"}},
-		{ui.ExitError, `row zoe has no entries, or none that the components know of`, []string{"similar", out, "--row", "zoe", "-n", "1"}},
+		{ui.ExitError, `row zoe has no entries, or its vector is 0 within the residuals`, []string{"similar", out, "--row", "zoe", "-n", "1"}},
 		{ui.ExitUsage, `-n 0: at least 1 is wanted`, []string{"topics", out, "-n", "0"}},
 		{ui.ExitUsage, `no STORE to train with`, []string{"eval"}},
 		{ui.ExitUsage, `--metrics: metric "recall": how long a list\?`, []string{"eval", "--train", store, "--metrics", "recall"}},
@@ -211,7 +211,7 @@ func TestEvalWithoutTestStore(t *testing.T) {
 	store := filepath.Join(dir, "all.csr")
 	succeeds(t, "ingest", write(t, dir, "in.dat", succeeds(t, "generate", "ratings", "-o", "-", "--users", "200", "--items", "60", "--ratings", "5000")), "-o", store)
 	args := []string{"eval", "--train", store, "-k", "3", "--metrics", "recall@5,coverage"}
-	fails(t, ui.ExitUsage, `there is no .*all.csr.test: give the store of what was held out with --test, make one with ingest --holdout, or judge users by some of their own entries with --folds users:0.1`, args...)
+	fails(t, ui.ExitUsage, `there is no .*all.csr.test: give the store of held-out entries with --test, make one with ingest --holdout, or evaluate users on some of their own entries with --folds users:0.1`, args...)
 	fails(t, ui.ExitError, `no.test`, append(args, "--folds", "users:0.3", "--test", filepath.Join(dir, "no.test"))...)
 	args = append(args, "--folds", "users:0.3")
 	var r evaluate.Report

@@ -33,8 +33,8 @@ certificate, time and memory, what is strongest in the first components, the den
 and columns in the first two, and the command that makes it again; of a store how many
 entries its rows and columns have, and which.
 
-The store of a result is read once for the same. It is the one of --store, or else the one
-that the result names, if it is still there; --no-store does without.
+The statistics of entries take one read of the store of --store or else of the store that
+the result names, if it still exists; --no-store leaves them out.
 
 --labels colours the first two components: a line of FILE is the id of a row (of a result of
 gdsvd eigs, or without U, of a column), a tab or comma, and a label.
@@ -71,7 +71,7 @@ The same result, store and flags have the same page, byte by byte.` + "\n" + ui.
 	f.BoolVar(&o.noStore, "no-store", false, "do not read the store of the result")
 	f.StringVar(&o.Labels, "labels", "", "colour rows by the labels in `FILE`")
 	f.StringSliceVar(&o.Names, "names", nil, "call the first components by these `NAMES`, with commas between them")
-	f.IntVar(&o.Components, "components", 6, "show what is strongest in the first `N` components")
+	f.IntVar(&o.Components, "components", 6, "show the strongest rows and columns of the first `N` components")
 	f.IntVarP(&o.Top, "number", "n", 8, "show `N` rows and columns of each sign at most")
 	f.BoolVar(&o.force, "force", false, "replace an existing FILE, in one step at the end")
 	addBudgetFlags(f, &o.Memory, &o.Workers)

@@ -23,8 +23,8 @@ func (a *app) similarCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "similar OUT --col ID|--row ID",
 		Short: "The columns or rows that are most like one",
-		Long: `similar finds the columns (or rows) whose vectors have the smallest angles with that of
-one, in the space that is scaled by the singular values:
+		Long: `similar finds the columns (or rows) nearest to a given one by the cosine of their vectors
+scaled by the singular values:
 cos(i, j) = (Σv_i)ᵀ(Σv_j)/(‖Σv_i‖·‖Σv_j‖), which is the cosine of columns i and j of the
 approximation UΣVᵀ. With all it prints those of each column (row).
 
@@ -86,7 +86,7 @@ func (a *app) similar(cmd *cobra.Command, r *named, o recommend.SimilarOptions, 
 				return take(i, items)
 			}
 			name, err := names.At(i)
-			return cmp.Or(err, fmt.Errorf("%s %v has no entries, or none that the components know of: it is like no other", what, name))
+			return cmp.Or(err, fmt.Errorf("%s %v has no entries, or its vector is 0 within the residuals: it has no neighbours", what, name))
 		})
 	}
 	if to.out == "" {
@@ -112,9 +112,9 @@ func (a *app) topicsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topics OUT",
 		Short: "The strongest rows and columns of each component",
-		Long: `topics prints for each singular triplet the rows and columns with the largest numbers in
-its vectors, and those with the smallest. Signs belong together: rows and columns of the same sign
-go with one another, and the two signs of a component may be exchanged.` + "\n" + ui.ExitHelp,
+		Long: `topics prints for each singular triplet the rows and columns with the largest and the
+smallest entries of its vectors. Rows and columns of the same sign belong together;
+exchanging the two signs of a component changes nothing.` + "\n" + ui.ExitHelp,
 		Example:           `  gdsvd topics ratings.svd -n 10`,
 		Args:              oneArgument("OUT"),
 		ValidArgsFunction: directories,
@@ -211,10 +211,10 @@ func (a *app) queryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "query OUT WORDS...",
 		Short: "The rows that are most like some words",
-		Long: `query takes words, which are ids of columns, for a row that the matrix does not have, each word
-as often as it is given, and finds the rows that are most like it: latent semantic indexing, where
-rows are documents. The row is made what the view of the result makes of it, with what that has measured
-of the matrix (idf, means), and projected: x = bᵀV. The score of row i is cos(x, Σu_i).
+		Long: `query treats words, which are ids of columns, as a new row b, counts each word, and finds
+the most similar rows: latent semantic indexing, where rows are documents. The steps of
+the view of the result are applied to b, with the statistics of the factorised matrix
+(idf, means), and b is projected: x = bᵀV. The score of row i is cos(x, Σu_i).
 
 Words are given as one argument, or several; an argument that is an id with blanks, or a title, is
 one word. Words that are no ids are left out, with a warning.` + "\n" + ui.ExitHelp,
@@ -270,7 +270,7 @@ func (a *app) query(cmd *cobra.Command, r *named, words []string, o recommend.Si
 	}
 	text := strings.Join(words, " ")
 	if len(cols) == 0 {
-		return fmt.Errorf("none of the words %q is the id of a column of %s: give ids as the file that was ingested has them", text, r.Dir())
+		return fmt.Errorf("none of the words %q is the id of a column of %s: give ids of the ingested file", text, r.Dir())
 	}
 	a.display.Begin("query")
 	if len(unknown) > 0 {

@@ -23,9 +23,9 @@ func (a *app) sniffCommand() *cobra.Command {
 	cmd := a.ingestCommand()
 	cmd.Use, cmd.Short = "sniff INPUT...", "Say what an input is and how ingest would read it"
 	cmd.Long = `sniff reads the beginning of each INPUT, a file, a URL, a quoted pattern or - for standard
-input, and prints the format, the compression, the role of every column and why, the first
-entries, what an ingest would take (estimated from the sample), warnings, and the ingest
-command that says explicitly what has been recognised. It writes nothing.
+input, and prints the format, the compression, the role of every column and why, the first entries, the time
+and space of an ingest (estimated from the sample), warnings, and the ingest command with
+all recognised choices explicit. It writes nothing.
 
 It takes the flags of ingest. An input that can be read in several ways is refused with exit
 code 2, the readings and the flag for each.` + "\n" + ui.ExitHelp

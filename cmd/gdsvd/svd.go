@@ -52,23 +52,23 @@ writes the directory OUT:
 Rows of U are in ascending order of the row ids; gdsvd info STORE --ids rows prints them.
 
 With a share for K, such as -k 0.9, the result has the fewest triplets that capture
-it: their values squared make up 90 % of the sum of squares of all entries. They are
-found in one run, which goes on until there are enough.
+it: their values squared make up 90 % of the sum of squares of all entries. One run finds them and ends
+when there are enough.
 
 Without --method the method and its widths are chosen: from a table of costs and
 from the store, K, the tolerance and --memory alone, so that the same command has
-the same result on every machine, with any number of threads. result.json records
-the choice and the flags that make it again; --explain shows it, with what was
-considered and how long that would take here, and stops there.
+the same result on every machine, with any number of threads. result.json records the choice
+and the flags that repeat it; --explain prints the choice, the alternatives and their
+estimated times on this machine, and stops there.
 
-Where --memory has no room for the vectors they are kept in files beside OUT until
-the run ends; where it has none for all columns of a product, a pass reads the
-store several times. Neither changes the bits of the result.
+Vectors that do not fit in --memory are kept in files beside OUT until the run ends; if
+the columns of a product do not fit, a pass reads the store several times. Neither changes
+the bits of the result.
 
 STORE may be s3://BUCKET/KEY, a copy of a store of which parts are kept in TMPDIR while
 it is read, or -: a matrix on standard input in any format that gdsvd ingest recognises
-without flags, as a program writes it to a pipe. Its store lies beside OUT as long as the
-run takes, is not made durable, and is removed: such a run leaves no checkpoint. The bits of the result
+without flags, as a program writes it to a pipe. Its store lies beside OUT until the end
+of the run, without fsync, and is then removed: such a run leaves no checkpoint. The bits of the result
 are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd svd ml-10m.csr -k 10 -o ml-10m.svd
   gdsvd svd ml-10m.csr -k 10 --explain
@@ -108,17 +108,17 @@ are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 		},
 	}
 	f := cmd.Flags()
-	f.VarP(flags.Triplets{Of: &o.Options}, "rank", "k", "number `K` of triplets, or the share of the energy ‖A‖²_F that as few as possible are to capture, such as 0.9 or 90%")
+	f.VarP(flags.Triplets{Of: &o.Options}, "rank", "k", "number `K` of triplets, or the share of the energy ‖A‖²_F to capture with as few triplets as possible, such as 0.9 or 90%")
 	f.IntVar(&o.most, "max-k", factor.DefaultMaxRank, "with a share: at most `N` triplets, for which memory is planned")
 	ui.ChoiceFlag(f, &o.Operator, "operator", solver.Gram, ui.Named(solver.Gram, solver.Dilation, solver.Symmetric),
-		"what the method multiplies by: AᵀA, [0 A; Aᵀ 0], or A itself if it is symmetric and semidefinite")
+		"matrix that the method multiplies by: AᵀA, [0 A; Aᵀ 0], or A itself if it is symmetric and semidefinite")
 	f.Float64Var(&o.Shift, "shift", 0, "with --operator symmetric: add `C` times the identity to what the method multiplies by, for an A with negative eigenvalues, and write the K largest eigenvalues of A with their signs (0: ‖A‖); see gdsvd eigs")
 	ui.ChoiceFlag(f, &o.Stop, "stop", solver.StopResidual,
 		ui.Named(solver.StopResidual, solver.StopPaper), "stop rule: certified residual, or the paper's absolute one")
 	ui.ChoiceFlag(f, &o.Vectors, "vectors", factor.Both,
 		ui.Named(factor.Both, factor.Left, factor.Right, factor.None), "vectors to write")
 	o.engine.add(cmd)
-	f.DurationVar(&o.engine.pass, "pass-cost", usualPassCost, "with --engine and --method auto: what a pass takes beside its work; the dearer, the wider are blocks (0: as measured at the start; result.json tells it)")
+	f.DurationVar(&o.engine.pass, "pass-cost", usualPassCost, "with --engine and --method auto: overhead of a pass; a larger one makes blocks wider (0: measured at the start and recorded in result.json)")
 	a.runFlags(cmd, &o)
 	return cmd
 }
@@ -127,30 +127,30 @@ are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 func (a *app) runFlags(cmd *cobra.Command, o *svdOptions) {
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
-	f.StringVar(&o.view, "view", "", "factorise what steps make of the matrix: weights, scalings and centring, such as 'lsi', 'bm25', 'log1p | center=columns', or `PIPELINE` in a file as @FILE; none of it is stored, and no dense matrix is formed")
+	f.StringVar(&o.view, "view", "", "factorise the matrix after these steps: weights, scalings and centring, such as 'lsi', 'bm25', 'log1p | center=columns', or `PIPELINE` in a file as @FILE; none of it is stored, and no dense matrix is formed")
 	completeView(cmd, "view", "|")
 	f.StringVar(&o.keep, "keep-cols", "", "factorise columns alone whose ids are in `FILE`, one a line, or those that vary most, as hvg:2000; the others are zero. The same as a step keep=columns,FILE of --view, before the first one that centres, or at its end")
 	o.method.Add(cmd, a.methods)
 	ui.ChoiceFlag(f, &o.Deflation, "deflation", solver.Projected,
-		ui.Named(solver.Projected, solver.Plain), "how found triplets are kept out")
+		ui.Named(solver.Projected, solver.Plain), "how the search excludes triplets that are found")
 	f.Float64Var(&o.Tol, "tol", solver.DefaultTol, "tolerance of the stop rule: residual relative to the largest value")
 	f.IntVar(&o.MaxPasses, "max-passes", 0, "stop after `N` reads of the matrix (0: no limit)")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the random start vectors")
 	f.IntVar(&o.Workers, "workers", 0, "multiply with `N` threads (0: all processors); the result does not depend on it")
 	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within, such as 512M or 2GiB (K, M, G, Ki, KiB … are powers of 1024, KB … of 1000); auto takes 60 % of what is available")
 	f.BoolVar(&o.Replace, "force", false, "replace an existing OUT, in one step at the end")
-	f.BoolVar(&o.explain, "explain", false, "say how the run would go, and stop there: no OUT is made")
+	f.BoolVar(&o.explain, "explain", false, "forecast the run and stop: no OUT is written")
 	f.DurationVar(&o.CheckpointEvery, "checkpoint-every", factor.DefaultCheckpointEvery,
 		"save the run in OUT after so much time, between two passes (0: never)")
-	f.BoolVar(&o.Resume, "resume", false, "go on from the checkpoint in OUT; the result has the same bits as that of a run without a break; if it is finished, only say so")
+	f.BoolVar(&o.Resume, "resume", false, "continue from the checkpoint in OUT; the result has the bits of an uninterrupted run; if the run is finished, only say so")
 	f.StringVar(&o.Init, "init", "", "start from the vectors of the result `OUT0`, of this store or a similar one")
 	partialFlag(f, &a.partialOK)
-	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop iterating after so much time and finish with what there is (0: no limit)")
+	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop iterating after so much time and finish with the result so far (0: no limit)")
 	a.recordFlags(f)
 }
 
 func partialFlag(f *pflag.FlagSet, ok *bool) {
-	f.BoolVar(ok, "partial-ok", false, "end with exit code 0 instead of 4 where the result is written but falls short of the tolerance; it says so itself")
+	f.BoolVar(ok, "partial-ok", false, "exit with code 0 instead of 4 if the result is written but misses the tolerance; the result still says so")
 }
 
 // checkSVD finds what is wrong with the flags before anything is opened.
@@ -357,14 +357,14 @@ directory OUT:
   events.jsonl   one record a pass
   result.json    values, certified residuals, costs and settings
 
---which LM finds those of the largest magnitude, of λ and −λ the positive one first; LA the
-largest, SA the smallest. Rows and columns of STORE have the same ids: that of an undirected
+--which LM finds the eigenvalues of largest magnitude, the positive one of λ and −λ first;
+LA the largest, SA the smallest. Rows and columns of STORE have the same ids: that of an undirected
 graph (gdsvd ingest --graph undirected), or of a symmetric Matrix Market file, or seen through
 a --view that keeps it symmetric, such as laplacian. One pass checks the symmetry with a
-random vector; an entry that differs from its mirror image is named.
+random vector; the error names an entry that differs from its mirror image.
 
-The smallest eigenvalues of a Laplacian I − D^-1/2 A D^-1/2 belong to the largest ones of
---view laplacian: one is 1 less the other.` + "\n" + ui.ExitHelp,
+The smallest eigenvalues of a Laplacian I − D^-1/2 A D^-1/2 are 1 − λ for the largest
+eigenvalues λ of --view laplacian, with the same vectors.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd ingest friends.txt -o friends.csr --graph undirected --self-loops drop
   gdsvd eigs friends.csr -k 10 -o friends.eig
   gdsvd eigs friends.csr -k 50 -o embedding.eig --which LA --view laplacian --shift 1

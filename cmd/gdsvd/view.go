@@ -24,13 +24,13 @@ func (a *app) viewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view STORE",
 		Short: "Print some rows of a store or a view of it",
-		Long: `view prints rows of the matrix in STORE as --view makes them, to look at before svd
+		Long: `view prints rows of the matrix in STORE after the steps of --view, to inspect before svd
 runs with the same --view: the first ones that have entries, or those with some ids.
-Each entry has the id of its column, and its title if the store has titles. A line
-says what the elements without an entry are: 0, or what centring makes of them.
+Each entry has the id of its column, and its title if the store has titles. A line gives the value of the
+elements without an entry: 0, or their value after centring.
 
-A store of a matrix with more columns than rows has the columns as its rows, as gdsvd info
-says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
+A store of a matrix with more columns than rows is stored by columns, as gdsvd info says:
+all of it is then read to show a row.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd view ml-10m.csr --view bm25 --head 3
   gdsvd view ml-10m.csr --view center=columns --rows 4711,4712 --json`,
 		Args:              oneArgument("STORE"),
@@ -137,9 +137,9 @@ type lookFlags struct {
 
 func addLookFlags(cmd *cobra.Command, o *lookFlags) {
 	f := cmd.Flags()
-	f.StringVar(&o.view, "view", "", "look at what steps make of the matrix, such as 'lsi' or 'log1p | center=columns', or `PIPELINE` in a file as @FILE")
+	f.StringVar(&o.view, "view", "", "read the matrix after these steps, such as 'lsi' or 'log1p | center=columns', or `PIPELINE` in a file as @FILE")
 	completeView(cmd, "view", "|")
-	f.IntVar(&o.Workers, "workers", 0, "read with `N` threads (0: all processors); what is found does not depend on it")
+	f.IntVar(&o.Workers, "workers", 0, "read with `N` threads (0: all processors); the result does not depend on N")
 	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within, such as 512M or 2GiB; auto takes 60 % of what is available")
 }
 
@@ -169,8 +169,8 @@ func (a *app) statsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats STORE",
 		Short: "Sum up the rows and columns of a store or a view of it",
-		Long: `stats reads STORE once, besides what --view takes, and prints how many entries rows and
-columns have and which have most. With -o it writes the numbers of every row and column:
+		Long: `stats reads STORE once, in addition to the reads of --view, and prints how many entries
+rows and columns have and which have most. With -o it writes the numbers of every row and column:
 
   rows-count.npy, rows-sum.npy, rows-mean.npy, rows-variance.npy, rows.csv
   cols-count.npy, cols-sum.npy, cols-mean.npy, cols-variance.npy, cols.csv

@@ -27,17 +27,17 @@ func (a *app) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch OUT|FOLDER",
 		Short: "Show runs in a browser while they go on",
-		Long: `watch serves a page about the run that makes OUT, in this process or another one: how far it
-is, how long it still takes, residuals as they fall, bytes a second, memory against the
-budget. Of a FOLDER it lists all runs. A run that has finished is shown with its result, and
-one that died is said to have died.
+		Long: `watch serves a page about the run that writes OUT, in any process: the share that is done,
+the time left, residuals by pass, bytes per second, memory against the budget. For a
+FOLDER it lists all runs. A finished run is shown with its result; a run whose process
+died is marked as died.
 
 The page is at http://127.0.0.1:8710/ until the command is interrupted. /metrics has the same
 for Prometheus, /api/runs and /api/events as JSON, /healthz whether it answers. An address
 that other machines reach needs --token: the page is at /?token=TOKEN then, and programs
 send "Authorization: Bearer TOKEN".
 
-svd, eigs, ingest, append and complete serve the same page of themselves with --listen.` + "\n" + ui.ExitHelp,
+svd, eigs, ingest, append and complete serve the same page about themselves with --listen.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd watch ml-10m.svd
   gdsvd watch runs --listen 127.0.0.1:8080
   gdsvd svd ml-10m.csr -k 10 -o ml-10m.svd --listen 127.0.0.1:8710`,

@@ -456,10 +456,10 @@ func TestUnfit(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{of(3), Options{Rank: 1}, "complete: 0 of 1 entries are held out to choose λ by"},
-		{of(3), Options{Rank: 1, Biases: true}, "complete: 0 of 1 entries are held out to choose λ by"},
+		{of(3), Options{Rank: 1}, "complete: the hold-out has 0 of 1 entries, from which λ cannot be chosen"},
+		{of(3), Options{Rank: 1, Biases: true}, "complete: the hold-out has 0 of 1 entries, from which λ cannot be chosen"},
 		{of(1, 1, 1, 1, 2), Options{Rank: 1, Seed: 14, Holdout: .25}, "complete: mean and biases predict all 4 entries"},
-		{csrtest.Build(t, 2, [][]csrtest.Entry{nil}, csr.CreateOptions{}), Options{Rank: 1}, "complete: 0 of 0 entries"},
+		{csrtest.Build(t, 2, [][]csrtest.Entry{nil}, csr.CreateOptions{}), Options{Rank: 1}, "complete: the hold-out has 0 of 0 entries"},
 		{of(1e150, 2e150, 5e150), Options{Rank: 1, Lambda: 1}, "complete: the norm of the entries is 5.48e+150"},
 		{of(1e-150, 2e-150), Options{Rank: 1, Lambda: 1}, "complete: the norm of the entries is 2.24e-150"},
 	} {

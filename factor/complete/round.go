@@ -233,7 +233,7 @@ func (f *fit) means(ctx context.Context) error {
 		return err
 	}
 	if first && !f.Full && (all.in == 0 || all.out == 0) {
-		return fmt.Errorf("complete: %d of %d entries are held out to choose λ by, which tells nothing: give a λ, or hold out another share", all.out, all.in+all.out)
+		return fmt.Errorf("complete: the hold-out has %d of %d entries, from which λ cannot be chosen: give a λ, or another share to hold out", all.out, all.in+all.out)
 	}
 	f.Count, f.RMSE, f.Held = all.in, math.Sqrt(share(all.squares, float64(all.in))), math.NaN()
 	was := f.F

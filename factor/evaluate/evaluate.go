@@ -156,7 +156,7 @@ func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error
 	}
 	if e.report.Users == 0 {
 		if e.history != nil {
-			return nil, fmt.Errorf("%d users are folded in, and none of them has relevant entries both to judge by and to fold in by: nothing can be judged", len(e.users))
+			return nil, fmt.Errorf("%d users are folded in, and none of them has relevant entries both to fold in by and to evaluate on", len(e.users))
 		}
 		return nil, fmt.Errorf("%s has no relevant entries of users that have entries in %s: nothing can be judged", test.Path(), train.Path())
 	}
@@ -333,7 +333,7 @@ func (e *evaluation) ratings(ctx context.Context, v View, f *recommend.Factorisa
 			return err
 		}
 		if len(v.Pipeline) == 0 {
-			e.note("%s takes missing entries for zeros: it is a factorisation of the zero-filled matrix and does not predict ratings; --views 'bias=both' is of what is left of them when biases are taken off", v.Name)
+			e.note("%s takes missing entries for zeros: it is a factorisation of the zero-filled matrix and does not predict ratings; --views 'bias=both' factorises the residuals of a bias model", v.Name)
 		}
 	}
 	return nil

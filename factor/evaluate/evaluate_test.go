@@ -405,7 +405,7 @@ func TestRefusals(t *testing.T) {
 		{test, Options{Ranks: []int{1}, Metrics: recall, Users: 0.2, Views: []View{{"pca", pca}}}, "users cannot be folded in with the view pca: "}, // it would fill the rows that are left out,
 		{test, Options{Ranks: []int{1}, Metrics: recall, Relevant: &never}, "nothing can be judged"},
 		{nil, Options{Ranks: []int{1}, Metrics: recall}, "want a test store, or a share of the users to fold in"},
-		{nil, Options{Ranks: []int{1}, Metrics: recall, Relevant: &never, Users: 0.5}, "none of them has relevant entries both to judge by and to fold in by"},
+		{nil, Options{Ranks: []int{1}, Metrics: recall, Relevant: &never, Users: 0.5}, "none of them has relevant entries both to fold in by and to evaluate on"},
 	} {
 		if c.o.Views == nil {
 			c.o.Views = none

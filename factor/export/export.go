@@ -77,7 +77,7 @@ func FormatOf(file string) (string, error) {
 	if slices.Contains(Formats(), ext) {
 		return ext, nil
 	}
-	return "", fmt.Errorf("%s: what format it is to have its extension does not tell: want one of %s", file, strings.Join(Formats(), ", "))
+	return "", fmt.Errorf("%s: its extension is not that of a format: want one of %s", file, strings.Join(Formats(), ", "))
 }
 
 // Write writes a table of a result to a file.

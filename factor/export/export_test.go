@@ -172,9 +172,9 @@ func TestRefuses(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for want, o := range map[string]export.Options{
-		`"W" is nothing to export: want one of U, V, US, VS, sigma`:    {What: "W", File: file},
-		"x.bin: what format it is to have its extension does not tell": {What: "U", File: filepath.Join(dir, "x.bin")},
-		`format "hdf5" is not known: want one of npy,`:                 {What: "U", File: file, Format: "hdf5"},
+		`"W" is nothing to export: want one of U, V, US, VS, sigma`: {What: "W", File: file},
+		"x.bin: its extension is not that of a format":              {What: "U", File: filepath.Join(dir, "x.bin")},
+		`format "hdf5" is not known: want one of npy,`:              {What: "U", File: file, Format: "hdf5"},
 		"at least 31.0 MiB":  {What: "U", File: file, Memory: 31<<20 - 1},
 		"already exists":     {What: "U", File: there},
 		"a directory":        {What: "U", File: dir, Format: "npy", Replace: true},

@@ -181,7 +181,7 @@ func TestMatrix(t *testing.T) {
 	for says, c := range map[string]struct {
 		file string
 		o    look.Options
-	}{"it fills the matrix": {"a.mtx", look.Options{View: centred}}, "not written as npy": {"a.npy", look.Options{}}, "does not tell": {"a.mat", look.Options{}}} {
+	}{"it fills the matrix": {"a.mtx", look.Options{View: centred}}, "not written as npy": {"a.npy", look.Options{}}, "its extension is not that of a format": {"a.mat", look.Options{}}} {
 		file := filepath.Join(t.TempDir(), c.file)
 		_, err := export.WriteMatrix(t.Context(), store, export.Options{File: file}, c.o)
 		if _, there := os.Stat(file); err == nil || !strings.Contains(err.Error(), says) || there == nil {

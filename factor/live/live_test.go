@@ -270,7 +270,7 @@ func TestHostileFiles(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"no JSON":    {"hello\n", "a.live: line 1: invalid"},
 		"other":      {`{"format":2,"about":{}}` + "\n", "line 1: format 2, want 1"},
-		"no about":   {`{"format":1}` + "\n", "line 1: it does not say"},
+		"no about":   {`{"format":1}` + "\n", "line 1: it does not describe the run"},
 		"second bad": {`{"format":1,"about":{"command":"x"}}` + "\n{\n", "line 2: unexpected end"},
 		"large":      {strings.Repeat("x", 2*MaxFile+1), "has 4194305 bytes"},
 	} {

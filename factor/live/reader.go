@@ -139,7 +139,7 @@ func (r *Reader) take(text []byte) error {
 		case l.Format != Format:
 			return fmt.Errorf("format %d, want %d", l.Format, Format)
 		case l.About == nil:
-			return errors.New("it does not say what the run is")
+			return errors.New("it does not describe the run")
 		}
 		r.state = &State{Format: Format, Name: filepath.Base(r.out), Status: Running}
 		r.head = append(bytes.Clone(text), '\n')

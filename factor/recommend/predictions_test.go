@@ -135,7 +135,7 @@ func TestPredictions(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = Rows(t.Context(), f, store, Options{N: n, By: History}, func(int64, []Item) error { return nil })
-		if err == nil || !strings.Contains(err.Error(), "a completion scores by what it predicts") {
+		if err == nil || !strings.Contains(err.Error(), "a completion scores by its predictions") {
 			t.Errorf("by history: %v", err)
 		}
 		if _, err := Find(t.Context(), r, Query{Cols: []uint32{1}, Values: []float64{1}}, SimilarOptions{N: 2}); err == nil || !strings.Contains(err.Error(), "is a completion") {

@@ -82,7 +82,7 @@ func newRun(f *Factorisation, store *csr.Store, o Options) (*run, error) {
 	case cols > history.MaxColumns:
 		return nil, fmt.Errorf("%s has %d columns: recommendations are made for %d at most", store.Path(), cols, int64(history.MaxColumns))
 	case f.completed && r.By == History:
-		return nil, fmt.Errorf("a completion scores by what it predicts: scores by history are for a factorisation")
+		return nil, fmt.Errorf("a completion scores by its predictions: scores by history are for a factorisation")
 	case o.N < 1:
 		return nil, fmt.Errorf("%d recommendations: want 1 or more", o.N)
 	case among < 1:

@@ -26,7 +26,7 @@ func FormatOf(name string) (Format, error) {
 			return f, nil
 		}
 	}
-	return "", fmt.Errorf("%s: its name ends in none of .csv, .jsonl and .parquet, which say the format", name)
+	return "", fmt.Errorf("%s: its name does not end in .csv, .jsonl or .parquet, which choose the format", name)
 }
 
 // Side is the rows or columns of a result, and what a file calls one.

@@ -78,7 +78,7 @@ func (f *FS) Map(name string) (vfs.Mapping, error) {
 	}
 	m := &mapping{fs: f.FS, o: o.(*file).Object}
 	if m.Size() < 0 || m.Size() > 0 && !m.o.info.Ranges {
-		return nil, failed(m.o.name, errors.New("the server gives no parts of it"))
+		return nil, failed(m.o.name, errors.New("the server does not answer requests for ranges"))
 	}
 	m.kept = make([]bool, (m.Size()+partSize-1)/partSize)
 	return m, nil
@@ -102,7 +102,7 @@ func (f *FS) ReadDir(name string) (all []fs.DirEntry, err error) {
 // file is an object that is open.
 type file struct{ *Object }
 
-var errReadOnly = errors.New("what is in buckets is only read")
+var errReadOnly = errors.New("buckets are read-only")
 
 func (o *file) Name() string                       { return o.name }
 func (o *file) Sync() error                        { return errReadOnly }

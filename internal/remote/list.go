@@ -62,7 +62,7 @@ func (c *Client) Expand(ctx context.Context, name string) ([]string, error) {
 		for _, o := range page.Contents {
 			key, err := url.QueryUnescape(o.Key)
 			if err != nil || o.Size < 0 {
-				return nil, failed(name, errors.New("the server lists what is no object"))
+				return nil, failed(name, errors.New("the list of the server has an entry that is not an object"))
 			}
 			if ok, _ := path.Match(t.key, key); !ok && key != t.key || strings.HasSuffix(key, "/") {
 				continue
@@ -115,7 +115,7 @@ func (c *Client) page(ctx context.Context, name string, t target) (p page, err e
 		}
 		p = page{}
 		if err := xml.Unmarshal(text, &p); err != nil || resp.StatusCode != http.StatusOK {
-			return errors.New("the server answers with what is no list of objects")
+			return errors.New("the answer of the server is not a list of objects")
 		}
 		return nil
 	})

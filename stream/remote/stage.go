@@ -52,7 +52,7 @@ func (r *pass) complete(ctx context.Context, stages [][]Task, collect func(conte
 		if try == r.opt.Tries {
 			return fmt.Errorf("%w (after %d tries)", err, try)
 		}
-		r.opt.Log.Warn("what tasks have not made is tried again", "pass", r.pass, "try", try, "error", err)
+		r.opt.Log.Warn("tasks that have failed are tried again", "pass", r.pass, "try", try, "error", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):

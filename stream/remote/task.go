@@ -167,7 +167,7 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 	defer before.drop()
 	switch {
 	case t.Version != version:
-		return refusal{fmt.Errorf("a task of version %d, of which this worker, of version %d, knows nothing: driver and workers need the same gdsvd", t.Version, version)}
+		return refusal{fmt.Errorf("a task of version %d, but this worker knows version %d: driver and workers need the same gdsvd", t.Version, version)}
 	case t.Columns < 1:
 		return refusal{fmt.Errorf("a task with %d columns", t.Columns)}
 	case len(t.Add) > 0:

@@ -228,7 +228,7 @@ func (c *compiler) keep(s Step) {
 			return !slices.ContainsFunc(before, func(factors func() []float64) bool { return factors()[j] == 0 })
 		}
 		if kept := sums.moments.highlyVariable(s.Mode, int(s.X), others, sums.need.rounding, part, set); kept == 0 && some {
-			c.refused = fmt.Errorf("view: %v keeps none of %v %s: nothing tells how much they vary, as where all of a bin of means vary alike; take the other flavor, or a list of ids as keep=%s,FILE", s, n, s.Axis, s.Axis)
+			c.refused = fmt.Errorf("view: %v keeps none of %v %s: their dispersions cannot be compared, as when all of a bin of means are equal; use the other flavor, or a list of ids as keep=%s,FILE", s, n, s.Axis, s.Axis)
 		}
 	})
 	set = c.mask(s.Axis)

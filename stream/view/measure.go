@@ -53,7 +53,7 @@ func (v *View) MeasureBy(sum func(i int) (*Sums, error)) error {
 		}
 	}
 	if v.norm != 0 && !(v.norm >= smallest && v.norm <= greatest) {
-		return fmt.Errorf("view: the norm of what %v makes of the matrix is %.3g: %s keeps its squares within the range of numbers", v.pipeline, v.norm, multiplied(v.norm))
+		return fmt.Errorf("view: the norm of the matrix after %v is %.3g: %s keeps its squares within the range of numbers", v.pipeline, v.norm, multiplied(v.norm))
 	}
 	v.prepare(len(v.ops))
 	v.measured = true
@@ -284,7 +284,7 @@ func blame[C column](v *View, r *row, ops []op, cols []C) error {
 		}
 		ops = ops[n:]
 	}
-	return fmt.Errorf("view: what is added to the elements of row %d of the store is no number, or its values are others than before", r.at)
+	return fmt.Errorf("view: the term added to row %d of the store is not a number, or differs from the one before", r.at)
 }
 
 // Measured returns all that Measure has found, numbers in an order that belongs to the pipeline and to the

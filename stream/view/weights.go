@@ -148,7 +148,7 @@ func (c *compiler) bm25(s Step) {
 // meanOf is the mean of the lengths of rows, which a step divides by.
 func (c *compiler) meanOf(s Step, sums *sums, rows float64) float64 {
 	if sums.all() == 0 && sums.magnitude > 0 {
-		c.refused = fmt.Errorf("view: %v divides by the mean of the sums of the rows, which is 0: put it before what makes entries cancel", s)
+		c.refused = fmt.Errorf("view: %v divides by the mean of the row sums, which is 0: put it before steps that make entries cancel", s)
 	}
 	return sums.all() / rows
 }

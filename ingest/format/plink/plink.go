@@ -56,7 +56,7 @@ func open(in *format.Input) (format.Reader, error) {
 	case err != nil || string(b[:2]) != Magic || b[2] > 1:
 		return nil, r.fail(0, fmt.Errorf("%w: no .bed file of PLINK 1 begins with %x", format.ErrHeader, b))
 	case in.Events:
-		return nil, r.fail(0, fmt.Errorf("genotypes counted as events: %w: those that were not called would count", format.ErrUnsupported))
+		return nil, r.fail(0, fmt.Errorf("genotypes counted as events: %w: missing genotypes would count", format.ErrUnsupported))
 	case samples == 0 || variants == 0:
 		return nil, r.fail(0, errors.New("genotypes without their samples and variants: the .fam and .bim files of the same name stand beside the .bed file, or --rows-ids and --cols-ids name files of ids"))
 	}

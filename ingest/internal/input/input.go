@@ -35,7 +35,7 @@ func regular(name string, fi fs.FileInfo) error {
 }
 
 func notRegular(err error) error {
-	return fmt.Errorf("read input: %w; what a pipe or a device gives is read as - from standard input", err)
+	return fmt.Errorf("read input: %w; read a pipe or a device as - from standard input", err)
 }
 
 // A File is one open file or standard input, uncompressed. It is a format.Stream.

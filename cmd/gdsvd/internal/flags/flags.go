@@ -162,7 +162,7 @@ func (t Triplets) Set(text string) error {
 	}
 	switch share := x / all; {
 	case err != nil:
-		return errors.New("want a whole number of triplets, or the share of the energy that they are to capture, such as 0.9 or 90%")
+		return errors.New("want a whole number of triplets, or the share of the energy to capture, such as 0.9 or 90%")
 	case share > 0 && share < 1:
 		t.Of.Rank, t.Of.Energy = 0, share
 		return nil
@@ -171,7 +171,7 @@ func (t Triplets) Set(text string) error {
 	case share == 1:
 		return errors.New("all of the energy takes every triplet whose value is not 0: give their number, or a share below 100%, such as 99.99%")
 	}
-	return fmt.Errorf("it is no whole number of triplets, and no share of the energy, which is between 0 and %v", all)
+	return fmt.Errorf("it is neither a whole number of triplets nor a share of the energy, which is between 0 and %v", all)
 }
 
 // CheckTriplets finds what is wrong with -k and --max-k, which is most.
@@ -179,7 +179,7 @@ func CheckTriplets(cmd *cobra.Command, o *factor.Options, most int) error {
 	bounded := cmd.Flags().Changed("max-k")
 	switch {
 	case !cmd.Flags().Changed("rank"):
-		return ui.Usagef(cmd, "how many triplets? give their number with -k, or the share of the energy that they are to capture, such as -k 0.9")
+		return ui.Usagef(cmd, "the number of triplets is missing: give it with -k, or the share of the energy to capture, such as -k 0.9")
 	case o.Energy == 0 && o.Rank < 1:
 		return ui.Usagef(cmd, "-k %d: at least 1 triplet is wanted", o.Rank)
 	case bounded && most < 1:
@@ -194,9 +194,9 @@ func CheckTriplets(cmd *cobra.Command, o *factor.Options, most int) error {
 
 // Sift adds the flags of what is left out of a matrix and held out of it.
 func Sift(f *pflag.FlagSet, o *ingest.Options) {
-	f.Int64Var(&o.Filter.MinPerRow, "min-per-row", 0, "leave out rows with fewer than `N` entries, and so on until all that is left has enough")
-	f.Int64Var(&o.Filter.MinPerCol, "min-per-col", 0, "leave out columns with fewer than `N` entries, likewise")
-	f.Var(ui.Parsed(&o.Filter.MinValue, "X", parseNumber, writeNumber), "min-value", "leave out entries below `X`, duplicates combined")
+	f.Int64Var(&o.Filter.MinPerRow, "min-per-row", 0, "remove rows with fewer than `N` entries, repeatedly, until all remaining rows and columns have enough")
+	f.Int64Var(&o.Filter.MinPerCol, "min-per-col", 0, "remove columns with fewer than `N` entries, likewise")
+	f.Var(ui.Parsed(&o.Filter.MinValue, "X", parseNumber, writeNumber), "min-value", "leave out entries below `X`, after duplicates are combined")
 	moment := func(p *time.Time) pflag.Value { return ui.Parsed(p, "TIME", ingest.ParseTime, writeTime) }
 	f.Var(moment(&o.Filter.Since), "since", "leave out lines before a `TIME`: a date, a datetime of ISO 8601, or seconds since 1970")
 	f.Var(moment(&o.Filter.Until), "until", "leave out lines from a `TIME` on")
