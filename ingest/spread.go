@@ -211,7 +211,7 @@ func (g *ordered) sortByTasks(ctx context.Context) error {
 	return nil
 }
 
-// shares cuts inputs into at most n shares of similar size: the first input of each, then the number of inputs.
+// shares cuts inputs into at most n ranges of about as many bytes: the first input of each, then the number of inputs.
 func shares(ids []input.ID, n int) (from []int) {
 	total, before, last := inputs{ids: ids}.size(), int64(0), -1
 	for i, id := range ids {
