@@ -22,10 +22,10 @@
 //
 // So that a process that dies loses little, a journal names the files that are complete and durable, and the place in the
 // inputs up to which their entries go. A resume requires files as inputs, with the same names, sizes, times and sums, and the
-// same options that shape the store. The sum of a file up to 1 MiB covers all of it; that of a larger file 64 pieces of 16
-// KiB, evenly spread: a change between the pieces that keeps length and time goes unnoticed. An input may also be a URL of
-// https or s3 (internal/remote), whose ETag replaces the sum; its password and query are left out of every name that is kept
-// or shown. If temporary files are damaged, the ingest begins anew.
+// same options that shape the store. The sum of a file up to 1 MiB covers all of it, that of a larger file 64 pieces of 16 KiB,
+// evenly spread: a change between the pieces that keeps length and time goes unnoticed. An input may also be a URL of https or
+// s3 (internal/remote), whose ETag replaces the sum; its password and query are left out of every name that is kept or shown.
+// If temporary files are damaged, the ingest begins anew.
 //
 // The store depends on the entries alone: not on the order of the input (except under the policies First and Last), the number
 // of workers or the memory. Its manifest also records the names, sizes and sums of the inputs.

@@ -171,7 +171,7 @@ func (e *entries) withTimes(b *format.Batch) ([]uint64, []float64, error) {
 	return keys, vals, nil
 }
 
-// adjust makes room for the ids of the dictionaries. It closes generations of ids until the entries in memory fit.
+// adjust makes room for the dictionaries: it moves entries to files, then closes generations of ids, as far as needed.
 func (e *entries) adjust() error {
 	for {
 		ok, err := e.spool.Adjust()

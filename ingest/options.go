@@ -138,7 +138,7 @@ type Options struct {
 	Memory int64
 	// ShardSize is passed to csr.
 	ShardSize int64
-	// Workers parse and sort; 0 means GOMAXPROCS.
+	// Workers is the number of goroutines that parse, and of those that sort; 0 means GOMAXPROCS.
 	Workers int
 	// Force replaces an existing store, and begins anew where an ingest has been interrupted.
 	Force bool

@@ -142,7 +142,7 @@ type Estimate struct {
 }
 
 const (
-	// sampleInputs is the number of inputs that are sampled, evenly spread.
+	// sampleInputs is the number of inputs that are sampled, evenly spread; up to twice as many, as the step is rounded down.
 	sampleInputs = 8
 	// sampleChunks is the number of chunks that are read of each input.
 	sampleChunks = 4

@@ -17,7 +17,7 @@ import (
 
 // A Description holds the findings of Sniff about inputs.
 type Description struct {
-	Inputs     []InputDescription `json:"inputs"`       // the inputs that were examined: all of them, or the first 64
+	Inputs     []InputDescription `json:"inputs"`       // the inputs that were examined: all of them, or 64 of them, evenly spread
 	Of         int                `json:"of"`           // number of inputs, examined or not
 	Rows       int64              `json:"rows"`         // number of rows: as the input declares it, or as counted when all entries were read, or else that of the sample
 	Cols       int64              `json:"cols"`         // number of columns, determined like `rows`
@@ -62,10 +62,10 @@ type Range struct {
 	High int64 `json:"high"` // largest value that is expected
 }
 
-// A Triple is an entry as it has been read. Indices count from 1.
+// A Triple is an entry as it has been read. Indices count from 1, but those of columns of a late shape are as in the input.
 type Triple struct {
 	Row   string  `json:"row"`   // id of the row, or its index from 1
-	Col   string  `json:"col"`   // id of the column, or its index from 1
+	Col   string  `json:"col"`   // id of the column, or its index from 1 (of svmlight: as in the input)
 	Value float64 `json:"value"` // the value
 }
 
@@ -270,7 +270,7 @@ func (s *sniffer) show(src *source, b *format.Batch) {
 const (
 	sortSeconds  = 15e-9  // to sort and write an entry that has been parsed
 	idSeconds    = 400e-9 // to number an id and write its name
-	startSeconds = 0.02   // of a process that makes a store
+	startSeconds = 0.02   // to start a process that makes a store
 )
 
 // median returns the median of x, which it sorts. Other load or first touches of memory slow down some chunks, not most.

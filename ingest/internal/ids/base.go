@@ -12,7 +12,7 @@ type Known struct {
 	inserts []int64 // by new id in order: number of known ids before it
 }
 
-// ErrReorder is returned if known ids are integers and new ids are texts, or if new ids do not fit in memory.
+// ErrReorder: known ids are integers and new ids are texts, or new ids do not fit in memory, so that all must be sorted anew.
 var ErrReorder = errors.New("the ids there were do not stay in their order")
 
 // Walk returns a function whose calls return the ranks of the known ids 0, 1, 2, ….
