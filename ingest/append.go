@@ -20,7 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/titles"
 )
 
-// sumsKey is the name of the sums of the inputs in the source of a store.
+// sumsKey is the key of the sums of the inputs in the source of a store.
 const sumsKey = "input_sums"
 
 func appending(store, out string, o Options) (request, string, error) {
@@ -37,7 +37,7 @@ func appending(store, out string, o Options) (request, string, error) {
 	return r, cmp.Or(out, store), nil
 }
 
-// AppendError tells why nothing can be appended to a store as if all had been ingested at once.
+// AppendError says why an append to a store cannot give the store of an ingest of all inputs at once.
 type AppendError struct{ Why string }
 
 func (e *AppendError) Error() string { return e.Why + "; ingest all inputs anew" }
@@ -45,12 +45,12 @@ func (e *AppendError) Error() string { return e.Why + "; ingest all inputs anew"
 type base struct {
 	path    string
 	source  map[string]any
-	print   string // its fingerprint
+	print   string // fingerprint of the store
 	nnz     int64
 	size    int64 // bytes
-	spooled bool  // it is read as an input, not merged
-	entries int64 // given, before duplicates were merged
-	bad     int64 // lines that were left out
+	spooled bool  // the store is read as an input and sorted anew, not merged
+	entries int64 // entries that its inputs had, before duplicates were combined
+	bad     int64 // bad lines that were left out
 	roles   *partRoles
 }
 
@@ -63,7 +63,7 @@ func openBase(path string, fsys vfs.FS) (*base, error) {
 	if err := s.Close(); err != nil {
 		return nil, err
 	}
-	// The numbers of a manifest are float64s.
+	// JSON decodes the numbers of a manifest as float64s.
 	entries, ok := b.source["entries"].(float64)
 	if _, made := b.source["inputs"]; !ok || !made {
 		return nil, &AppendError{"it was not made by an ingest: what its entries were is not known"}
@@ -74,7 +74,7 @@ func openBase(path string, fsys vfs.FS) (*base, error) {
 	return b, nil
 }
 
-// open opens the store, which must still be the one that was looked at.
+// open opens the store, which must still have the fingerprint that openBase has seen.
 func (b *base) open(fsys vfs.FS) (*csr.Store, error) {
 	s, err := csr.Open(b.path, csr.OpenOptions{FS: fsys})
 	if err == nil && s.Fingerprint() != b.print {
@@ -83,7 +83,7 @@ func (b *base) open(fsys vfs.FS) (*csr.Store, error) {
 	return s, err
 }
 
-// repeated is how many entries were merged into others; of an undirected graph, edges.
+// repeated returns the number of entries that were combined with others; in an undirected graph, of edges.
 func (b *base) repeated() int64 {
 	if options, _ := b.source["options"].(map[string]any); options["graph"] == Undirected.String() {
 		n, _ := b.source["repeated"].(float64)
@@ -94,7 +94,7 @@ func (b *base) repeated() int64 {
 
 func (o request) inPlace(out string) bool { return o.base != nil && o.base.path == out }
 
-// spooledBytes is about what an entry of a store takes in temporary files.
+// spooledBytes is the approximate size of an entry of a store in temporary files.
 const spooledBytes = 6
 
 func (b *base) addTo(e *Estimate, p plan) {
@@ -108,7 +108,7 @@ func (b *base) addTo(e *Estimate, p plan) {
 	}
 }
 
-// endsWith tells whether the last inputs of the store are the ones that origin has behind it, with the same sums.
+// endsWith reports whether the last inputs recorded in the store are those that are appended, with the same sums.
 func (b *base) endsWith(origin map[string]any) bool {
 	for _, key := range []string{"inputs", "input_bytes", sumsKey} {
 		had, _ := b.source[key].([]any)
@@ -121,7 +121,7 @@ func (b *base) endsWith(origin map[string]any) bool {
 	return true
 }
 
-// options are those the store was made with; o must not say otherwise.
+// options returns o with the options the store was made with. An option of o that is set and differs is an error.
 func (b *base) options(o Options) (Options, error) {
 	made, _ := b.source["options"].(map[string]any)
 	with := Options{}
@@ -140,7 +140,7 @@ func (b *base) options(o Options) (Options, error) {
 		return o, &AppendError{fmt.Sprintf("it is of one input of a declared shape (%v), beside which no other may be", f)}
 	}
 	if !(b.repeated() > 0) && o.Duplicates != DuplicatesError {
-		with.Duplicates = o.Duplicates // there was nothing to decide
+		with.Duplicates = o.Duplicates // no duplicates were combined: any policy is consistent
 	}
 	merged := with
 	merged.ShardSize = o.ShardSize
@@ -210,13 +210,13 @@ func named[T fmt.Stringer](name string, values ...T) (T, error) {
 }
 
 const (
-	// sumsKind is the name of whether all sums of duplicates are exact, in the source of a store.
+	// sumsKind is the key, in the source of a store, of whether all sums of duplicates are exact.
 	sumsKind = "sums"
-	// rolesKey is that of the roles of the columns of the first input.
+	// rolesKey is the key of the roles of the columns of the first input.
 	rolesKey = "roles"
 )
 
-// before puts what a store was made of before what is appended.
+// before puts the inputs of the store before the appended inputs in origin.
 func (b *base) before(origin map[string]any) {
 	for _, key := range []string{"inputs", "input_bytes", sumsKey} {
 		had, _ := b.source[key].([]any)
@@ -229,8 +229,8 @@ func (b *base) before(origin map[string]any) {
 	}
 }
 
-// As long as its ids keep their order and its rows stay rows, a store that is appended to is not
-// sorted anew: its entries are merged with the new ones as they are written.
+// If its ids keep their order and its rows stay rows, a store that is appended to is not sorted anew: its entries are merged
+// with the new entries as these are written.
 
 func (o request) merges() bool { return o.base != nil && !o.base.spooled }
 
@@ -251,7 +251,7 @@ func (g *ordered) knownIDs(s *csr.Store, side format.Side) *ids.Known {
 	}}
 }
 
-// settleMerged ranks the new ids among those of the store.
+// settleMerged ranks the new ids among those of the store. It returns ids.ErrReorder if the store must be sorted anew.
 func (g *ordered) settleMerged() (err error) {
 	s, err := g.o.base.open(g.o.FS)
 	if err != nil {
@@ -297,8 +297,8 @@ func (g *ordered) openCursor() (*stored.Cursor, error) {
 	return stored.NewCursor(s, g.pack, rows.Walk(), now), nil
 }
 
-// keepTitles has a store that is written keep the titles of the one appended to. They are walked
-// when it is sealed; closing is for afterwards.
+// keepTitles passes the titles of the store that is appended to on to the new store. Seal of w walks them; closing releases
+// the old store afterwards.
 func (g *ordered) keepTitles(ctx context.Context, w *csr.Writer) (closing func() error, err error) {
 	closing = func() error { return nil }
 	if g.o.base == nil {

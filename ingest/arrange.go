@@ -17,23 +17,24 @@ import (
 	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
-// An ordered matrix is all that has been read, every entry in its place: what the second stage hands on. It can be walked any
-// number of times.
+// An ordered matrix, the result of the second stage, holds all entries that have been read, each in its place. It can be
+// walked any number of times.
 type ordered struct {
 	*entries
 	pack       extsort.Packer
-	known      [2]*ids.Known  // of the store that is merged, by side
-	final      csr.ValueStats // of the values, duplicates combined
-	duplicates int64          // entries combined with others, as last walked
-	rounded    int64          // sums of them that are no float64, likewise
+	known      [2]*ids.Known  // ids of the store that is merged, by side
+	final      csr.ValueStats // statistics of the values after duplicates are combined
+	duplicates int64          // entries combined with others, in the last walk
+	rounded    int64          // sums of duplicates that no float64 represents, in the last walk
 }
 
-// order is the second stage: it settles places, sorts the entries, and learns the final values. It calls saved whenever runs have been merged.
+// order is the second stage: it settles places, sorts the entries, and learns the final values. It calls saved after runs have
+// been merged.
 func order(ctx context.Context, e *entries, saved func() error) (*ordered, error) {
 	g := &ordered{entries: e}
 	total := g.spool.N
 	if g.o.Duplicates != DuplicatesError && !g.o.sifts() {
-		total *= 2 // they are walked once more to learn the final values
+		total *= 2 // a second walk learns the final values
 	}
 	if err := g.settle(ctx); err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (g *ordered) addFinal(part []extsort.Entry) error {
 	return nil
 }
 
-// settle ranks the ids and decides the shape and orientation.
+// settle ranks the ids and decides the shape and orientation of the matrix.
 func (g *ordered) settle(ctx context.Context) (err error) {
 	if g.shape != nil {
 		if err := g.settleNamed(ctx); err != nil {
@@ -120,7 +121,7 @@ func (g *ordered) by() extsort.Order {
 	d := g.o.Duplicates
 	bits := g.pack.Bits
 	if g.o.Holdout.times() {
-		bits++ // of pairs
+		bits++ // the lowest bit tells the value and the time of an entry apart
 	}
 	return extsort.Order{KeyBits: bits, ByValue: d == Sum || d == Mean || d == Max}
 }
@@ -137,7 +138,7 @@ func (g *ordered) remap(userGen, itemGen int) (*extsort.Remap, error) {
 	return &extsort.Remap{Users: users, Items: items, Pack: g.pack, Pairs: g.o.Holdout.times()}, nil
 }
 
-// place names a place in the user's matrix: ids, or indices from 1.
+// place returns the names of a place in the user's matrix: ids, or indices from 1.
 func (g *ordered) place(key uint64) (row, col string) {
 	i, j := g.userPlace(key)
 	row, _ = g.name(g.scratch, format.RowSide, i)
@@ -150,8 +151,8 @@ func (g *ordered) userPlace(key uint64) (row, col int64) {
 	return csr.Exchanged(g.pack.Transposed, i, int64(j))
 }
 
-// walk merges the runs and calls emit for all places in ascending order, part
-// after part, duplicates combined. Merging goes on meanwhile.
+// walk merges the runs and calls emit with all entries in ascending order of place, part by part, duplicates combined. The
+// merge goes on while emit runs.
 func (g *ordered) walk(ctx context.Context, emit func(part []extsort.Entry) error) (err error) {
 	m, err := g.spool.Merge(g.by())
 	if err != nil {
@@ -205,9 +206,8 @@ const (
 	walkParts = 3
 )
 
-// combine sends all places to parts, in buffers it takes from free. Under
-// DuplicatesError it sends no more once two entries are at one place, and counts
-// how many others are.
+// combine sends all entries, duplicates combined, to parts, in buffers it takes from free. Under DuplicatesError it sends no
+// part after the first duplicate, and counts the duplicates.
 func (g *ordered) combine(ctx context.Context, read func([]extsort.Entry) (int, error), c *combine.Combiner, parts, free chan []extsort.Entry) error {
 	for more := true; more; {
 		var part []extsort.Entry
@@ -230,7 +230,7 @@ func (g *ordered) combine(ctx context.Context, read func([]extsort.Entry) (int, 
 		if c.Policy == combine.Refuse && c.Duplicates > 0 {
 			to, part = free, part[:0]
 		}
-		to <- part // there is room for all
+		to <- part // does not block: each channel has room for all buffers
 		g.meter.Add(n)
 	}
 	if c.Policy == combine.Refuse && c.Duplicates > 0 {
@@ -239,7 +239,7 @@ func (g *ordered) combine(ctx context.Context, read func([]extsort.Entry) (int, 
 	return nil
 }
 
-// duplicateError names the place and, by reading the inputs once more, the first two lines that fill it.
+// duplicateError names the place and, by reading the inputs once more, the positions of its first two entries.
 func (g *ordered) duplicateError(ctx context.Context, c *combine.Combiner) error {
 	e := &duplicateError{Count: c.Duplicates, Places: c.Places, Entries: g.given()}
 	key := g.unpaired(c.Repeated)
@@ -260,7 +260,7 @@ func (g *ordered) duplicateError(ctx context.Context, c *combine.Combiner) error
 			break
 		}
 		err = l.search(ctx, src)
-		_ = src.Close() // only read; the place is known anyway
+		_ = src.Close() // only read; the error names the place anyway
 		if err != nil || len(l.found) >= 2 {
 			break
 		}

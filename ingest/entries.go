@@ -16,25 +16,25 @@ import (
 	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
-// Entries are what has been read, under temporary ids: what the first stage hands on. They lie in a spool, or in the store
-// itself as long as they come in its order.
+// entries, the result of the first stage, holds what has been read, under temporary ids: in a spool, or in the store itself
+// while the entries come in its order.
 type entries struct {
 	*task
 	axes
 	record
 	spool    *extsort.Spool
-	work     *work            // of the tasks that have read them; nil: this process has
-	straight *straight.Writer // instead of the spool, as long as entries come in order
-	stored   extsort.Packer   // what straight writes
-	values   values           // under DuplicatesError, but for those that straight has seen
-	pairs    []uint64         // keys of a batch
-	timed    struct {         // with times
+	work     *work            // the tasks that have read the entries; nil: this process has
+	straight *straight.Writer // writes the store while entries come in its order, instead of the spool
+	stored   extsort.Packer   // layout of the store that straight writes
+	values   values           // statistics under DuplicatesError, without the entries that straight has taken
+	pairs    []uint64         // keys of a batch; reused
+	timed    struct {         // keys and values of a batch with times; reused
 		keys []uint64
 		vals []float64
 	}
 }
 
-// leaveOut counts what an input has beside the matrix. A journal that is being written has the map of before.
+// leaveOut counts items of an input beside the matrix. It clones the map: a journal being written may still read the old map.
 func (r *record) leaveOut(names [2]string, counts [2]int64) {
 	r.LeftOut = maps.Clone(r.LeftOut)
 	for i, n := range counts {
@@ -47,7 +47,7 @@ func (r *record) leaveOut(names [2]string, counts [2]int64) {
 	}
 }
 
-// Values are what the values of entries are, as several goroutines have seen them.
+// values holds statistics of the values of entries that several goroutines report.
 type values struct {
 	mu    sync.Mutex
 	stats csr.ValueStats
@@ -72,7 +72,7 @@ func newEntries(t *task) *entries {
 	return e
 }
 
-// close lets go what is open. What straight has written is removed unless the ingest has succeeded.
+// close releases open files. It removes what straight has written unless the ingest has succeeded.
 func (e *entries) close(failed bool) (err error) {
 	if failed && e.straight != nil {
 		err = e.straight.Abort()
@@ -80,7 +80,7 @@ func (e *entries) close(failed bool) (err error) {
 	return errors.Join(err, e.users.Close(), e.items.Close())
 }
 
-// held is the bytes of the dictionaries, and while entries are in memory of what will be needed beside them to sift.
+// held returns the bytes of the dictionaries and, while entries are in memory, the bytes that sifting will need beside them.
 func (e *entries) held() int64 {
 	if e.spool.InFiles {
 		return e.size()
@@ -98,7 +98,7 @@ func (e *entries) count() int64 {
 	return e.spool.N
 }
 
-// given is how many the inputs have, without the store appended to; of an undirected graph, edges.
+// given returns the number of entries of the inputs, without those of the store appended to; in an undirected graph, of edges.
 func (e *entries) given() int64 {
 	n := e.count()
 	if e.o.base != nil && e.o.base.spooled {
@@ -117,7 +117,7 @@ func (e *entries) given() int64 {
 func (e *entries) addKeys(b *format.Batch) error {
 	named := e.named()
 	if !named {
-		e.spool.Loose() // their keys are not pairs of temporary ids; it is the only input
+		e.spool.Loose() // the keys are not pairs of temporary ids; this is the only input
 	}
 	e.pairs = slices.Grow(e.pairs[:0], len(b.Val))[:len(b.Val)]
 	cols := b.Col.Ints[:len(b.Val)]
@@ -156,7 +156,7 @@ func (e *entries) addIDs(b *format.Batch) error {
 	return e.adjust()
 }
 
-// withTimes makes two entries of each of a batch: see timeValue.
+// withTimes makes two entries of each entry of a batch, one with its value and one with its time: see timeValue.
 func (e *entries) withTimes(b *format.Batch) ([]uint64, []float64, error) {
 	if e.items.Len() > math.MaxInt32 {
 		return nil, nil, fmt.Errorf("number ids: more than %d with times: %w", math.MaxInt32, format.ErrUnsupported)
@@ -171,7 +171,7 @@ func (e *entries) withTimes(b *format.Batch) ([]uint64, []float64, error) {
 	return keys, vals, nil
 }
 
-// adjust makes room for the ids there are.
+// adjust makes room for the dictionaries: it moves entries to files, then closes generations of ids, as far as needed.
 func (e *entries) adjust() error {
 	for {
 		ok, err := e.spool.Adjust()
@@ -184,7 +184,7 @@ func (e *entries) adjust() error {
 	}
 }
 
-// turn begins a generation of the ids that take most.
+// turn closes the generation of the side whose ids take more memory, and begins the next.
 func (e *entries) turn() error {
 	a := e.larger()
 	if a.Len() == 0 {
@@ -200,7 +200,7 @@ func (e *entries) turn() error {
 	return e.spool.Turn(e.users.Generations(), e.items.Generations())
 }
 
-// pour takes what has been written back into the spool, and has the workers make batches from here on.
+// pour moves the entries that straight has written to the spool. From then on, workers make batches instead of rows.
 func (r *reading) pour() error {
 	r.inOrder.Store(false)
 	w := r.straight
@@ -224,7 +224,7 @@ func (r *reading) pour() error {
 	return nil
 }
 
-// turnAll writes all that is in memory to files.
+// turnAll writes all ids and entries in memory to files.
 func (e *entries) turnAll() error {
 	for _, a := range e.all() {
 		if a.Len() > 0 {

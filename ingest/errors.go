@@ -11,15 +11,15 @@ import (
 	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
-// ErrDuplicates is what the error of several entries at one place is, under DuplicatesError.
+// ErrDuplicates is wrapped by the error for several entries at one place, under DuplicatesError.
 var ErrDuplicates = errors.New("more than one entry")
 
 type duplicateError struct {
 	Row, Col              string // ids of the place in the user's matrix; 1-based indices where there are no ids
-	FirstFile, SecondFile string // empty when they are not known (standard input cannot be read again)
+	FirstFile, SecondFile string // empty if not known (standard input cannot be read again)
 	First, Second         format.Position
-	Count, Entries        int64 // how many entries there are, of all, at a place that has one before
-	Places                int64 // that have more than one
+	Count, Entries        int64 // number of entries at a place that already has one, and of all entries
+	Places                int64 // number of places that have more than one entry
 }
 
 func (e *duplicateError) Unwrap() error { return ErrDuplicates }
@@ -47,14 +47,14 @@ func (e *duplicateError) Error() string {
 }
 
 type locator struct {
-	row, col []byte // as texts
+	row, col []byte // texts of the ids
 	o        request
-	either   bool // or exchanged
+	either   bool // the edge (col, row) counts as well
 	files    []string
 	found    []format.Position
 }
 
-// search goes through one input until two entries are found.
+// search reads one input until two entries at the place are found.
 func (l *locator) search(ctx context.Context, src *source) error {
 	c := &format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}
 	b := new(format.Batch)

@@ -13,19 +13,18 @@ import (
 
 // A Filter leaves out entries, rows and columns. The zero value leaves out nothing.
 //
-// Times are looked at line by line, as if the others were not in the input. Values and numbers of
-// entries are those of the matrix: after duplicates have been combined. Rows and
-// columns of inputs with ids that have no entry left vanish, with their ids; those of a declared
-// shape and the nodes of a graph only for want of entries. Of graphs there are only cores of undirected ones, where
-// rows and columns need equally many.
+// Times are compared line by line, before duplicates are combined. Values and numbers of entries are those of the matrix,
+// after duplicates have been combined. In inputs with ids, rows and columns that have no entry left are removed with their
+// ids. Rows and columns of a declared shape and nodes of a graph are removed only if they have too few entries. In a graph,
+// numbers of entries are limited only if it is undirected, with equal limits for rows and columns.
 type Filter struct {
-	// Since and Until: entries from Since on, and before Until; zero: without a limit.
+	// Since and Until limit the times of entries to Since ≤ time < Until; zero: no limit.
 	Since, Until time.Time
-	// MinValue is the least value; nil: any.
+	// MinValue is the smallest value that is kept; nil: all values are kept.
 	MinValue *float64
-	// MinPerRow and MinPerCol are the least numbers of entries of a row and a column of the
-	// user's matrix. What has fewer is left out until all that is left has as many
-	// (of a graph of rows and columns: its core); what is left does not depend on the order.
+	// MinPerRow and MinPerCol are the smallest numbers of entries of a row and a column of the user's matrix. Rows and columns
+	// with fewer entries are removed until all remaining ones have enough (in a bipartite graph: its core). The result does
+	// not depend on the order of removal.
 	MinPerRow, MinPerCol int64
 }
 
@@ -41,7 +40,7 @@ type Filtered struct {
 
 func (f Filter) times() bool { return !f.Since.IsZero() || !f.Until.IsZero() }
 
-// matrix tells whether it looks at the matrix rather than at lines.
+// matrix reports whether the filter looks at the matrix, not only at lines.
 func (f Filter) matrix() bool { return f.MinValue != nil || f.MinPerRow > 0 || f.MinPerCol > 0 }
 
 func (f Filter) validate() error {
@@ -58,7 +57,7 @@ func (f Filter) validate() error {
 	return nil
 }
 
-// shaping are the options that the store depends on.
+// shaping returns the names and values of the options that the store depends on.
 func (f Filter) shaping() [][2]string {
 	value := ""
 	if f.MinValue != nil {
@@ -81,8 +80,8 @@ func (f Filter) within(t format.Time) bool {
 	return (f.Since.IsZero() || t >= format.Time(f.Since.UnixMicro())) && (f.Until.IsZero() || t < format.Time(f.Until.UnixMicro()))
 }
 
-// datesAsNumbers is the error for the first chunk of an input whose first times are dates without hyphens, which as numbers are
-// seconds. Behind them there may be others, as 0 for what is not known.
+// datesAsNumbers returns an error if the first times of an input's first chunk are dates without hyphens, which read as
+// numbers are seconds. Later times may be other numbers, such as 0 for unknown.
 func datesAsNumbers(c *format.Chunk, b *format.Batch, src *source) error {
 	const first = 40
 	if !format.DatesAsNumbers(b.Time[:min(first, len(b.Time))]) {
@@ -95,7 +94,7 @@ func datesAsNumbers(c *format.Chunk, b *format.Batch, src *source) error {
 	}
 }
 
-// A span is the times of a number of entries.
+// A span is the number of entries and the range of their times.
 type span struct {
 	N           int64
 	Least, Most format.Time
@@ -111,7 +110,7 @@ func (s *span) add(o span) {
 	s.N += o.N
 }
 
-// apply leaves out of a batch what is outside of the times, and returns the span of that.
+// apply removes the entries with times outside of the limits from a batch, and returns their span.
 func (f Filter) apply(b *format.Batch) (outside span) {
 	if !f.times() {
 		return span{}
@@ -127,14 +126,14 @@ func (f Filter) apply(b *format.Batch) (outside span) {
 	return outside
 }
 
-// nth is the number in a chunk of the entry that is number n of those within the times.
+// nth returns the index, within its chunk, of the n-th entry whose time is within the limits.
 func (f Filter) nth(c *format.Chunk, src *source, n int) int {
 	if !f.times() {
 		return n
 	}
 	var b format.Batch
 	b.Reset(math.MaxInt64)
-	_ = src.reader.Parse(c, &b) // it has been parsed before
+	_ = src.reader.Parse(c, &b) // the chunk has been parsed before without error
 	for i, t := range b.Time {
 		if !f.within(t) {
 			continue
@@ -158,24 +157,24 @@ func (f Filter) nothingWithin(outside span) error {
 	return fmt.Errorf("%w%s: the times of all %d go from %v to %v", format.ErrEmpty, what, outside.N, outside.Least, outside.Most)
 }
 
-// TestSuffix is added to the name of a store for the one of the entries held out of it.
+// TestSuffix is added to the name of a store to name the store of the entries held out of it.
 const TestSuffix = ".test"
 
-// A Holdout says which entries go to a second store, for tests, of the same rows and
-// columns. Rows and columns of which all entries are held out stay, empty.
+// A Holdout says which entries go to a second store, for tests, with the same rows and columns. Rows and columns whose entries
+// are all held out stay, empty.
 //
-// It is entries of the matrix that are held out, after filters and with duplicates combined: no
-// place is in both stores. The time of a place is that of the newest entry there. Which are held
-// out depends on the ids, values and times alone. At most one of Random, Last, Time and After is set.
+// Entries are held out of the matrix after the filters, with duplicates combined: no place is in both stores. The time of a
+// place is the time of its newest entry. The choice depends on the ids, values and times alone. At most one of Random, Last,
+// Time and After is set.
 type Holdout struct {
-	Random float64   // the fraction held out by chance, below 1
-	Last   int64     // how many of the newest entries of each row; of those of one time the ones of larger ids of columns are newer
-	Time   float64   // the fraction held out, the newest of all, below 1
-	After  time.Time // from when on entries are held out
-	Seed   uint64    // of Random
+	Random float64   // fraction of entries held out at random, below 1
+	Last   int64     // number of newest entries held out of each row; at equal times, the larger id of the column is newer
+	Time   float64   // fraction of entries held out, the newest of all, below 1
+	After  time.Time // entries from this time on are held out
+	Seed   uint64    // seed of Random
 }
 
-// ParseHoldout reads "random:0.2", "last:1", "time:0.1", "after:2019-07-28" or, for none, "".
+// ParseHoldout reads "random:0.2", "last:1", "time:0.1", "after:2019-07-28", or "" for no hold-out.
 func ParseHoldout(s string) (h Holdout, err error) {
 	if s == "" {
 		return h, nil
@@ -214,7 +213,7 @@ func (h Holdout) kind() heldout.Kind {
 	return heldout.None
 }
 
-// ParseTime reads a date, a datetime or a number of seconds to nanoseconds, as those of inputs: see format.ParseTime.
+// ParseTime reads a date, a datetime or a number of seconds to nanoseconds, like the times of inputs: see format.ParseTime.
 func ParseTime(s string) (time.Time, error) {
 	t, err := format.ParseTime([]byte(s))
 	if err != nil {
@@ -223,7 +222,7 @@ func ParseTime(s string) (time.Time, error) {
 	return time.UnixMicro(int64(t)).UTC(), nil
 }
 
-// String is what ParseHoldout reads.
+// String returns the form that ParseHoldout reads.
 func (h Holdout) String() string {
 	fraction := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 	switch h.kind() {

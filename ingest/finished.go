@@ -17,9 +17,9 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 )
 
-// complete looks for the finished store of the same inputs and options at out,
-// without anything unfinished beside it, and describes it. Another finished store
-// there is an error that says what is different.
+// complete looks at out for a finished store of the same inputs and options, without files of an unfinished ingest beside it,
+// and describes it. A finished store of other inputs or options is an error that names the difference. The report is nil if
+// there is neither.
 func complete(ctx context.Context, o request, names []string, out string) (*Report, error) {
 	t := &task{o: o, meter: newMeter(nil), report: &Report{Store: out, Finished: true}}
 	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
@@ -35,7 +35,7 @@ func complete(ctx context.Context, o request, names []string, out string) (*Repo
 	}
 	had, made, err := sourceOf(o, out)
 	if err != nil {
-		return nil, nil // there is none, or something else
+		return nil, nil // there is no store, or something else
 	}
 	exists := &fs.PathError{Op: "create", Path: out, Err: fs.ErrExist}
 	if err := in.sameOrigin(o, had, made); err != nil && !o.inPlace(out) {
@@ -58,7 +58,7 @@ func complete(ctx context.Context, o request, names []string, out string) (*Repo
 	return t.report, nil
 }
 
-// sourceOf is what a store says it was made from, and when that was.
+// sourceOf returns the source in the manifest of a store, and the time of its last change.
 func sourceOf(o request, path string) (map[string]any, time.Time, error) {
 	s, err := csr.Open(path, csr.OpenOptions{FS: o.FS, Missing: true})
 	if err != nil {
@@ -75,8 +75,8 @@ func sourceOf(o request, path string) (map[string]any, time.Time, error) {
 	return source, fi.ModTime(), nil
 }
 
-// sameOrigin tells why a store with the source, made at a time, is not of these inputs and options: they are the same if
-// names, sizes, sums (see input.ID) and options are, and no input is younger than the store.
+// sameOrigin returns an error that names the difference unless a store, made at a time from the source had, is of these inputs
+// and options: names, sizes, sums (see input.ID) and options must be equal, and no input be younger than the store.
 func (in inputs) sameOrigin(o request, had map[string]any, made time.Time) error {
 	origin := in.origin(o)
 	for _, side := range sides {
@@ -86,7 +86,7 @@ func (in inputs) sameOrigin(o request, had map[string]any, made time.Time) error
 	}
 	for _, key := range slices.Sorted(maps.Keys(origin)) {
 		if key == sumsKey {
-			continue // of files, told by name below
+			continue // sums of files: compared below, to name the file
 		}
 		if old := had[key]; !reflect.DeepEqual(old, origin[key]) {
 			return fmt.Errorf("it had %s %v, this one has %v", key, old, origin[key])
@@ -106,24 +106,24 @@ func (in inputs) sameOrigin(o request, had map[string]any, made time.Time) error
 	return nil
 }
 
-// idsKey is the name of the file of ids of a side, and its sum, in the source of a store.
+// idsKey is the key, in the source of a store, of the name and sum of the file of ids of a side.
 func idsKey(side format.Side) string { return side.String() + "_ids" }
 
-// combinedKey is the name of the number of entries combined with others in the source of a store that does not have all.
+// combinedKey is the key, in the source of a store that was filtered or held out from, of the number of combined entries.
 const combinedKey = "combined"
 
-// Inputs are what an ingest is of, and what tells whether another one is of the same.
+// inputs identifies the inputs of an ingest, so that another ingest can tell whether it has the same inputs.
 type inputs struct {
 	names  []string
 	ids    []input.ID               // nil if they cannot be read again
-	beside map[format.Side]input.ID // files of ids
+	beside map[format.Side]input.ID // files of ids, by side
 }
 
 func identify(ctx context.Context, o request, names []string) (in inputs, err error) {
 	in = inputs{names: names, beside: map[format.Side]input.ID{}}
 	files := slices.Clone(names)
 	if o.base != nil {
-		files[0] = filepath.Join(o.base.path, csr.ManifestName) // tells of all of it
+		files[0] = filepath.Join(o.base.path, csr.ManifestName) // its manifest identifies the store
 	}
 	if in.ids, err = o.files().Identify(ctx, files); err != nil {
 		return in, err
@@ -140,7 +140,7 @@ func identify(ctx context.Context, o request, names []string) (in inputs, err er
 	return in, nil
 }
 
-// size is the bytes of all inputs on disk; 0 if not known.
+// size returns the bytes of all inputs on disk; 0: not known.
 func (in inputs) size() (total int64) {
 	for _, one := range in.ids {
 		total += one.Size
@@ -158,8 +158,8 @@ func (in inputs) files() []input.ID {
 	return files
 }
 
-// origin is what of the inputs and the options decides what the store is, in the
-// types of decoded JSON. A store that is passed on tells no names of directories.
+// origin returns the inputs and options that determine the store, in the types of decoded JSON. It has base names only, so
+// that a store that is passed on does not reveal directories.
 func (in inputs) origin(o request) map[string]any {
 	var names, sizes, sums []any
 	for _, name := range in.names {

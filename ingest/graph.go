@@ -24,7 +24,7 @@ func (o Options) square(src *source) error {
 	return &format.ParseError{File: src.Name, Err: fmt.Errorf("%w: %d × %d", errNotSquare, src.shape.Rows, src.shape.Cols)}
 }
 
-// mirrored tells whether an input gives both entries of each edge.
+// mirrored reports whether an input gives both entries of each edge, and whether these have opposite signs.
 func (src *source) mirrored() (mirrored, skew bool) {
 	if s, ok := src.reader.(format.Symmetric); ok {
 		return s.Symmetric()
@@ -32,8 +32,8 @@ func (src *source) mirrored() (mirrored, skew bool) {
 	return false, false
 }
 
-// edges makes entries of a graph of a batch: loops are kept, left out or refused, and undirected
-// edges stand in both directions, one behind the other, so that the order of arrival is the same for both.
+// edges turns the entries of a batch into those of a graph. It keeps, removes or refuses loops, and puts the mirrored entry
+// behind each undirected edge, so that both directions have the same order of arrival.
 func (o Options) edges(c *format.Chunk, b *format.Batch, src *source) (loops int64, err error) {
 	if o.Graph == NoGraph {
 		return 0, nil
@@ -74,7 +74,7 @@ func (o Options) edges(c *format.Chunk, b *format.Batch, src *source) (loops int
 	return loops, nil
 }
 
-// arePairs tells whether lines are two ids without a value, whose columns have no names or those of nodes.
+// arePairs reports whether lines are two ids without a value, whose columns have no names or those of nodes.
 func arePairs(r format.Reader) bool {
 	found := 0
 	for _, c := range described(r).Columns {
@@ -91,7 +91,7 @@ func arePairs(r format.Reader) bool {
 	return found == 2
 }
 
-// nameOfKey is key n as the input has it; indices are counted from 1.
+// nameOfKey returns key n as the input has it; indices are counted from 1.
 func nameOfKey(k *format.Keys, n int, src *source) string {
 	switch {
 	case k.IsText:

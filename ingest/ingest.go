@@ -14,19 +14,16 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 )
 
-// Ingest reads inputs (paths, globs, a folder of 10x, or "-" for Options.Stdin) as one
-// matrix, one after the other, and publishes a store at out. Until then, and after any
-// error or cancellation, out is what it was before.
+// Ingest reads inputs (paths, globs, a folder of 10x, or "-" for Options.Stdin) as one matrix, one after the other, and
+// publishes a store at out. Until the store is published, and after any error or cancellation, out is unchanged.
 //
-// An ingest that needs temporary files, and whose inputs can be read again, is
-// saved from time to time. If it is cancelled, fails for want of space or dies,
-// what it has done is left in out + SpoolSuffix (a [*csr.UnfinishedError] tells), and
-// with Options.Resume the next one goes on from there, begins anew if a temporary file is
-// damaged, or finds that out is the finished store of the same inputs and options. Other failures leave no
-// temporary file.
+// An ingest that needs temporary files, and whose inputs can be read again, is saved from time to time. If it is cancelled,
+// fails for want of space or dies, its work is left in out + SpoolSuffix, and the error is a [*csr.UnfinishedError]. With
+// Options.Resume the next ingest continues that work, begins anew if a temporary file is damaged, or finds that out is the
+// finished store of the same inputs and options. Other failures leave no temporary file.
 //
-// What is wrong with an input is a [*format.ParseError], too little room on the disk a
-// [*SpaceError]; an existing out without Options.Force is fs.ErrExist.
+// A defect of an input is a [*format.ParseError], too little room on the disk a [*SpaceError]; an existing out without
+// Options.Force is fs.ErrExist.
 func Ingest(ctx context.Context, inputs []string, out string, o Options) (*Report, error) {
 	return o.withDefaults().ingest(ctx, inputs, out)
 }
@@ -102,7 +99,7 @@ func run(ctx context.Context, names []string, out string, o request, p plan) (*R
 	}
 }
 
-// tidy removes what an ingest that died has left beside its finished store. What lies there while another one writes is that one's.
+// tidy removes the files that an ingest that died has left beside its finished store. It leaves the files of a running ingest.
 func tidy(o request, out string) error {
 	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
 	if _, err := s.Look(); err != nil {
@@ -114,14 +111,13 @@ func tidy(o request, out string) error {
 	return vfs.Locked(o.FS, out, s.Remove)
 }
 
-// attempt goes on from what an ingest before has left, or begins one. Damaged
-// temporary files are removed.
+// attempt continues what an ingest before has left, or begins an ingest. It removes damaged temporary files.
 func attempt(ctx context.Context, names []string, out string, o request, p plan) (_ *Report, err error) {
 	t := &task{o: o, plan: p, meter: newMeter(o.Observer), report: &Report{Store: out}}
 	if t.staging, err = csr.Stage(o.FS, out, o.Force || o.inPlace(out)); err != nil {
 		return nil, err
 	}
-	t.staging.Hold() // until the scratch is gone
+	t.staging.Hold() // the lock is held until the scratch directory is removed
 	defer func() { err = errors.Join(err, t.staging.Abort()) }()
 	if o.base != nil {
 		s, err := o.base.open(o.FS)
@@ -163,16 +159,16 @@ func attempt(ctx context.Context, names []string, out string, o request, p plan)
 	return t.report, t.describe()
 }
 
-// A pipeline takes an ingest through its stages. It owns the journal (see resume.go) and what is cleaned up.
+// A pipeline takes an ingest through its stages. It owns the journal (see resume.go) and the cleanup.
 type pipeline struct {
 	*task
-	resumed *journal   // nil: begun anew
-	last    time.Time  // of the last save
-	busy    chan error // has the outcome of the save under way; nil if there is none
-	saved   bool       // there is a journal
+	resumed *journal   // journal of the ingest that is continued; nil: begun anew
+	last    time.Time  // time of the last save
+	busy    chan error // receives the error of the save under way; nil: no save is under way
+	saved   bool       // a journal has been written
 }
 
-// begin finds out where to begin, and whether there is room for it all.
+// begin restores an unfinished ingest, or begins anew, and checks that the disk has room for it.
 func (g *pipeline) begin(ctx context.Context) (*entries, error) {
 	e := newEntries(g.task)
 	j, err := g.unfinished()
@@ -236,19 +232,17 @@ func (g *pipeline) read(ctx context.Context, e *entries) error {
 	return g.saveNow(e, stepSort)
 }
 
-// Append merges the entries of more inputs into a store, and publishes the result at out, or in
-// its place if out is "". The result has the bytes of an ingest of all inputs at once, those of
-// the store first; its manifest tells of all of them. Until then, and after any error or
-// cancellation, the store is what it was.
+// Append merges the entries of more inputs into a store, and publishes the result at out, or in place of the store if out is
+// "". The result has the bytes of an ingest of all inputs at once, those of the store first, and its manifest names all of
+// them. Until the result is published, and after any error or cancellation, the store is unchanged.
 //
-// The store is read once, or twice where duplicates are combined, and merged with the new entries. Where its
-// order does not stay, as its ids were integers and some new ones are texts, or the other side
-// is the longer one now, or where new ids do not fit in memory, it is sorted anew.
+// The store is read once, or twice if duplicates are combined, and merged with the new entries. It is sorted anew if its order
+// changes, because its ids were integers and some new ids are texts or because the other side becomes the longer one, or if
+// the new ids do not fit in memory.
 //
-// Options that shape the matrix are those the store was made with: others that are set
-// must be the same. Duplicates may be any policy if no two entries of the store
-// were at one place. What a store does not hold enough of is refused with an [*AppendError]: a mean of
-// values that are gone, sums that were rounded, entries left out by filters, indices of a declared shape.
+// Options that shape the matrix are those of the store: one that is set must be the same. Duplicates may be any policy if no
+// two entries of the store were at one place. An [*AppendError] refuses a store that lacks data of its inputs: means, sums
+// that were rounded, entries left out by filters, indices of a declared shape.
 func Append(ctx context.Context, store string, inputs []string, out string, o Options) (*Report, error) {
 	r, out, err := appending(store, out, o)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/durable"
 )
 
-// The journal of an ingest lies in its scratch: sealed JSON, replaced as a whole.
+// The journal of an ingest is a file of sealed JSON in its scratch directory, always replaced as a whole.
 const (
 	journalHalf    = scratch.Journal + ".half"
 	journalVersion = 3
@@ -28,21 +28,21 @@ const (
 
 const (
 	stepRead   = "read"   // entries are being read
-	stepSort   = "sort"   // all are in runs; files of runs tell whether they are sorted
-	stepCommit = "commit" // the store has the fingerprint, if it was published
+	stepSort   = "sort"   // all entries are in runs; the files of the runs tell whether these are sorted
+	stepCommit = "commit" // the fingerprint is known; the store is published if it is there with this fingerprint
 )
 
-// A journal is how far an ingest has come. Files of the scratch that it does
-// not name are of a later time and of no use.
+// A journal records how far an ingest has come. Files of the scratch directory that it does not name were made after it was
+// written and are removed.
 type journal struct {
 	Version int
-	// What must be the same for the ingest to go on.
+	// The inputs, options and memory of the ingest that is continued must match these.
 	Inputs  []input.ID
 	Options [][2]string
 	Memory  int64
 
 	Step   string
-	Serial int // of the next file
+	Serial int // number of the next temporary file
 	Shape  *format.Shape
 	record
 	Entries     int64
@@ -54,25 +54,25 @@ type journal struct {
 	Items       ids.State
 	Seconds     map[string]float64
 	Fingerprint string
-	Test        string // fingerprint of the store of what is held out
+	Test        string // fingerprint of the store of the entries held out; "": none
 	Duplicates  int64
-	Spooled     bool `json:",omitempty"` // the store appended to is an input
+	Spooled     bool `json:",omitempty"` // the store appended to is read as an input
 	Resumes     int
 
 	CRC crc.Sum
 }
 
-// A place is where reading goes on: all before it is in the runs.
+// A place is where reading continues: all entries before it are in the runs.
 type place struct {
 	Input  int
-	Offset int64 // uncompressed, in the input
-	Line   int64 // number of the line there, from 1
-	Row    int64 `json:",omitempty"` // of the matrix there, if rows are counted
-	Disk   int64 // bytes of all inputs on disk up to there
+	Offset int64 // bytes, uncompressed, in the input
+	Line   int64 // number of the line at the offset, from 1
+	Row    int64 `json:",omitempty"` // row of the matrix at the offset, if the format counts rows
+	Disk   int64 // bytes of all inputs on disk up to the offset
 	Tally  format.Tally
 }
 
-// Bad lines are tolerated *format.ParseErrors. In a journal they are savedErrors.
+// badLines are tolerated *format.ParseErrors. A journal holds them as savedErrors.
 type badLines []error
 
 func (b badLines) MarshalJSON() ([]byte, error) {
@@ -95,8 +95,8 @@ func (b *badLines) UnmarshalJSON(text []byte) error {
 
 type savedError struct {
 	format.ParseError
-	Err  string // the text of that of ParseError
-	Kind string // and of the one of text.Kinds that it wraps
+	Err  string // text of ParseError.Err
+	Kind string // text of the error of text.Kinds that ParseError.Err wraps; "": none
 }
 
 func saveError(err error) savedError {
@@ -142,8 +142,8 @@ func (o Options) shaping() [][2]string {
 	})
 }
 
-// matches tells why an ingest of the inputs with the options cannot go on from
-// where another has stopped.
+// matches returns an error that says why an ingest of the inputs with the options cannot continue the ingest of the journal;
+// nil: it can.
 func (j *journal) matches(inputs []input.ID, o Options) error {
 	if !slices.Equal(namesOf(j.Inputs), namesOf(inputs)) {
 		return fmt.Errorf("it was of other inputs: %s", strings.Join(namesOf(j.Inputs), " "))
@@ -224,21 +224,21 @@ func (j *journal) files() map[string]bool {
 	return keep
 }
 
-// A record is what has been counted and learnt by reading, as a journal keeps it.
+// A record holds the counts and facts that reading has found, as a journal keeps them.
 type record struct {
-	Place      place // behind what has been taken
+	Place      place // behind the entries that have been taken
 	Format     string
 	Lines, Bad int64
 	LeftOut    map[string]int64 `json:",omitempty"`
-	Outside    span             // of entries that a Filter has left out
+	Outside    span             // of the entries that a Filter has left out by their times
 	FirstBad   badLines
 	InputBytes int64
-	Roles      *partRoles `json:",omitempty"` // of the columns of the first input
+	Roles      *partRoles `json:",omitempty"` // roles of the columns of the first input
 	Titled     bool       `json:",omitempty"` // the input has titles
-	Loops      int64      `json:",omitempty"` // edges from a node to itself
+	Loops      int64      `json:",omitempty"` // number of edges from a node to itself
 }
 
-// tolerate counts bad lines, of which errs are the first. More than most are an error.
+// tolerate counts n bad lines, the first of which have the errors errs. It returns an error if there are more than most.
 func (r *record) tolerate(n int64, errs []error, most int64) error {
 	r.Bad += n
 	r.FirstBad = append(r.FirstBad, errs[:min(len(errs), format.MaxErrs-len(r.FirstBad))]...)

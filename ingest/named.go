@@ -19,7 +19,7 @@ import (
 
 func (o Options) file(side format.Side) string { return [...]string{o.RowIDs, o.ColIDs}[side] }
 
-// labels begins to read the ids of a side of an input of a declared shape; nil: there are none.
+// labels opens the ids of a side of an input of a declared shape; nil: the side has no ids.
 func (t *task) labels(ctx context.Context, src *source, side format.Side) (format.IDs, error) {
 	if t.o.file(side) != "" {
 		return t.o.openLabels(ctx, t.o.opener(t.plan.window), side)
@@ -49,7 +49,7 @@ func (r *reading) declare(ctx context.Context, src *source) error {
 	}
 	for _, side := range sides {
 		if r.o.Graph != NoGraph && side == format.ColSide {
-			continue // has the ids of the rows
+			continue // columns have the ids of the rows
 		}
 		if name := r.o.file(side); name != "" && src.shape == nil {
 			return fmt.Errorf("%s: ids of %v beside an input that has ids of its own: %w; they go with inputs of indices, as Matrix Market", input.DisplayName(name), side, format.ErrUnsupported)
@@ -80,13 +80,13 @@ func (r *reading) declare(ctx context.Context, src *source) error {
 
 const labelBatch = 1 << 10
 
-// number numbers the ids of a side: as many as it is long. Columns that are known by the largest index alone may be more: one
-// for each id.
+// number numbers the ids of a side, one for each row or column. If only the largest index tells the number of columns, there
+// may be more ids than that: each id is a column.
 func (r *reading) number(ctx context.Context, src *source, labels format.IDs, side format.Side) error {
 	a, want, last := r.of(side), src.shape.Of(side), format.Label{}
 	widens := src.shape.Late && side == format.ColSide && r.o.Features == 0
 	var keys format.Keys
-	var base, count int64 // ids of the generations before, and all
+	var base, count int64 // number of ids of the generations before, and of all ids
 	flush := func() error {
 		had := keys.Len()
 		if n, was := a.Number(&keys); n < had {
@@ -124,7 +124,7 @@ func (r *reading) number(ctx context.Context, src *source, labels format.IDs, si
 
 var errRepeated = errors.New("an id that another has")
 
-// repeated is the error for two equal ids of a side, of the indices i < j, with the lines of both.
+// repeated returns the error for two equal ids of a side, at the indices i < j, with the lines of both.
 func (t *task) repeated(ctx context.Context, src *source, side format.Side, i, j int64) error {
 	labels, err := t.labels(ctx, src, side)
 	if err != nil {
@@ -173,7 +173,7 @@ func (g *ordered) settleNamed(ctx context.Context) error {
 	return nil
 }
 
-// firstRepeat is the first place j of ranks, which are below n, that has the rank of a place i before.
+// firstRepeat returns the first place j of ranks, all below n, whose rank is also at a place i before it.
 func firstRepeat(ranks []uint32, n int64) (i, j int64) {
 	seen := make([]bool, n)
 	for k, rank := range ranks {
@@ -185,7 +185,7 @@ func firstRepeat(ranks []uint32, n int64) (i, j int64) {
 	return 0, 0
 }
 
-// remapIndices gives the ranks of all indices, nil for a side without ids.
+// remapIndices returns the ranks of all indices, nil for a side without ids. The generations do not matter.
 func (g *ordered) remapIndices(int, int) (_ *extsort.Remap, err error) {
 	m := &extsort.Remap{Pack: g.pack, First: g.shape.First}
 	for side, ranks := range map[format.Side]*[]uint32{format.RowSide: &m.Users, format.ColSide: &m.Items} {
@@ -198,7 +198,7 @@ func (g *ordered) remapIndices(int, int) (_ *extsort.Remap, err error) {
 	return m, nil
 }
 
-// packer makes the keys of a matrix as it is going to be stored.
+// packer returns the layout of the keys of a matrix of the shape, as it will be stored.
 func (o Options) packer(s format.Shape) (extsort.Packer, error) {
 	k := extsort.NewPacker(s.Rows, s.Cols, o.Orient.Transposes(s.Rows, s.Cols))
 	if k.Cols > csr.MaxCols || k.Bits > 63 {
@@ -209,16 +209,16 @@ func (o Options) packer(s format.Shape) (extsort.Packer, error) {
 
 var sides = [...]format.Side{format.RowSide, format.ColSide}
 
-// Axes are the rows and columns of a matrix: ids, or indices of a declared shape, or both. An input of a declared shape
-// may have ids on either side (Options.RowIDs and ColIDs, or a format.Identified): index i is then the temporary id i of
-// the axis of that side, and the rest is as with an input of ids. All generations of an axis are of one
-// sequence of indices, whatever generation a run of entries has.
+// axes are the rows and columns of a matrix: ids, or indices of a declared shape, or both. An input of a declared shape may
+// have ids on either side (Options.RowIDs and ColIDs, or a format.Identified). Index i is then the temporary id i of the axis
+// of that side, and the ids are handled as those of an input of ids. The generations of such an axis form one sequence of
+// indices; the generation of a run of entries does not matter.
 type axes struct {
-	users, items *ids.Axis     // one and the same of a graph
-	shape        *format.Shape // declared: keys are indices; else nil
+	users, items *ids.Axis     // the same axis twice for a graph
+	shape        *format.Shape // declared shape, if keys are indices; else nil
 }
 
-// all are those of the rows and columns, one for both of a graph.
+// all returns the axes of rows and columns; for a graph, the one axis of both.
 func (a *axes) all() []*ids.Axis {
 	if a.users == a.items {
 		return []*ids.Axis{a.users}
@@ -228,7 +228,7 @@ func (a *axes) all() []*ids.Axis {
 
 func (a *axes) of(s format.Side) *ids.Axis { return [...]*ids.Axis{a.users, a.items}[s] }
 
-// named tells whether there are ids for indices of some side.
+// named reports whether a side of an input of indices has ids.
 func (a *axes) named() bool { return a.shape != nil && (a.users.Any() || a.items.Any()) }
 
 func (a *axes) lengths() format.Shape {
@@ -252,7 +252,7 @@ func (a *axes) generations() (n int) {
 	return n
 }
 
-// larger is the one whose generation being numbered takes most.
+// larger returns the axis whose open generation takes more memory.
 func (a *axes) larger() *ids.Axis {
 	if a.items.Held() > a.users.Held() {
 		return a.items
@@ -260,7 +260,7 @@ func (a *axes) larger() *ids.Axis {
 	return a.users
 }
 
-// name is the id of a place on a side, or its index from 1, and what the input has for it.
+// name returns the id of a place on a side, or its index from 1, and the key that the input has for it.
 func (a *axes) name(s *scratch.Dir, side format.Side, i int64) (id, key string) {
 	axis := a.of(side)
 	if a.shape == nil {

@@ -23,34 +23,34 @@ import (
 	"github.com/gdsvd/gdsvd/internal/remote"
 )
 
-// A task is what the stages of an ingest are given: what is asked for, and where. They write into the report what they have
-// found, and read nothing from it.
+// A task is the input of the stages of an ingest: the request, and where to read and write. The stages write their findings
+// into the report, and read nothing from it.
 type task struct {
 	o                    request
 	plan                 plan
 	in                   inputs
-	staging, testStaging *vfs.Staging // of the store, and of what is held out; nil: nothing is
+	staging, testStaging *vfs.Staging // stages the store, and the store of the entries held out; nil: no entries are held out
 	scratch              *scratch.Dir
 	meter                *meter
 	report               *Report
-	cuts                 [2][]string // of the ids of rows and columns, into as many parts as there are tasks; may be few
+	cuts                 [2][]string // ids of rows and columns that cut lists into as many parts as there are tasks; may be fewer
 }
 
-// Duplicates says what becomes of several entries at one place of the matrix.
+// Duplicates says how several entries at one place of the matrix are handled.
 type Duplicates uint8
 
 const (
-	// DuplicatesError refuses them, naming both lines.
+	// DuplicatesError refuses duplicates with an error that names both lines.
 	DuplicatesError Duplicates = iota
-	// Sum adds them up, smallest first, so that the sum does not depend on input order.
+	// Sum adds the values, smallest first, so that the sum does not depend on the input order.
 	Sum
-	// Mean is their sum divided by their number.
+	// Mean is the sum of the values divided by their number.
 	Mean
-	// First keeps the first in input order.
+	// First keeps the first value in input order.
 	First
-	// Last keeps the last in input order.
+	// Last keeps the last value in input order.
 	Last
-	// Max keeps the largest.
+	// Max keeps the largest value.
 	Max
 )
 
@@ -85,51 +85,46 @@ func (o Orientation) Transposes(rows, cols int64) bool {
 
 const auto = "auto"
 
-// SpoolSuffix is added to the name of a store for the directory of what does
-// not fit in memory while it is made: runs of entries, lists of ids and, if the
-// ingest can be resumed, the journal that says how far it has come.
+// SpoolSuffix is added to the name of a store to name the directory of the data that do not fit in memory while the store is
+// made: runs of entries, lists of ids and, if the ingest can be resumed, the journal of its progress.
 const SpoolSuffix = ".spool"
 
-// DefaultMemory is the budget when Options.Memory is 0.
+// DefaultMemory is the budget if Options.Memory is 0.
 const DefaultMemory = 1 << 30
 
-// DefaultCheckpointEvery is when Options.CheckpointEvery is 0.
+// DefaultCheckpointEvery is the interval if Options.CheckpointEvery is 0.
 const DefaultCheckpointEvery = 5 * time.Second
 
-// Options of Ingest. The zero value is usable.
+// Options are the options of Ingest. The zero value is usable.
 type Options struct {
-	// Format is the name of one of Formats; "" or "auto" recognises it by content, never by name.
+	// Format is the name of a format; "" or "auto" recognises the format by content, never by the name of a file.
 	Format string
-	// Formats are further ones, beside all.Formats, that inputs may have. An input is of the
-	// last one that recognises it.
+	// Formats are formats that inputs may have in addition to all.Formats. An input is of the last format that recognises it.
 	Formats []format.Format `json:"-"`
 	// Separator between fields; a string of blanks means any run of blanks and
 	// tabs (write "\t" for one tab). Empty means: detect "::", tab, comma,
 	// semicolon, pipe or blanks.
 	Separator string
-	// Columns are user, item, value and time, each the name of a column in the header
-	// or its 1-based number. With two of them, or an empty value, every entry is 1. Empty means what
-	// the header tells, or without one the first, second and (if there are more than two)
-	// third column; see the package's documentation.
+	// Columns are user, item, value and time, each the name of a column in the header or its 1-based number. With two columns,
+	// or an empty value, every entry is 1. If Columns is empty, the header determines the columns; without a header they are
+	// the first, second and (if there are more than two) third column; see the package's documentation.
 	Columns []string
 	Header  format.Header
-	// Events counts lines: an entry is the number of lines at its place, and no column is a
-	// value. Duplicates is Sum then.
+	// Events counts lines: an entry is the number of lines at its place, and no column holds values. Duplicates is then Sum.
 	Events bool
 	// IndexBase is the number of the first column in svmlight rows.
 	IndexBase format.IndexBase
-	// Features is the number of columns of svmlight rows; 0 means that of the last one that occurs.
+	// Features is the number of columns of svmlight rows; 0: the largest index determines it.
 	Features int64
-	// RowIDs and ColIDs are files of the ids of the rows and columns of an input of indices,
-	// as Matrix Market, one a line in the order of the indices; "": the ids are the
-	// indices, or what the format knows.
+	// RowIDs and ColIDs are files of the ids of the rows and columns of an input of indices, such as Matrix Market, one id a
+	// line in the order of the indices; "": the ids are the indices, or the ids that the format provides.
 	RowIDs, ColIDs string
-	// KeepOrder leaves rows and columns in the order of the indices; without it those that have
-	// ids are in ascending order of them. The ids have to fit in memory.
+	// KeepOrder leaves rows and columns in the order of their indices; otherwise those with ids are in ascending order of
+	// their ids. The ids have to fit in memory.
 	KeepOrder bool
-	// RowTitles and ColTitles are files of what people call the rows and columns: ids and
-	// titles, in any order. Titles is one of either, if that can be told by the name of the
-	// column of ids or by the ids; what can be both is an AmbiguityError.
+	// RowTitles and ColTitles are files of ids of rows and columns and their titles, in any order. Titles is such a file for
+	// either side, which is determined by the name of its column of ids or by the ids; an undetermined side is an
+	// AmbiguityError.
 	Titles, RowTitles, ColTitles string
 	Duplicates                   Duplicates
 	Filter                       Filter
@@ -138,39 +133,37 @@ type Options struct {
 	// Graph makes a square matrix of edges: rows and columns are the same nodes.
 	Graph     Graph
 	SelfLoops SelfLoops
-	// Memory is the budget in bytes for what ingest keeps resident, the program
-	// itself and Go's runtime included; 0 means DefaultMemory. Set the limit of
-	// Go's heap to HeapLimit(Memory) to hold the collector to it.
+	// Memory is the budget in bytes for all resident memory of ingest, including the program and Go's runtime; 0 means
+	// DefaultMemory. To hold the garbage collector to it, set the limit of Go's heap to HeapLimit(Memory).
 	Memory int64
 	// ShardSize is passed to csr.
 	ShardSize int64
-	// Workers parse and sort; 0 means GOMAXPROCS.
+	// Workers is the number of goroutines that parse, and of those that sort; 0 means GOMAXPROCS.
 	Workers int
 	// Force replaces an existing store, and begins anew where an ingest has been interrupted.
 	Force bool
-	// Resume goes on where an ingest of the same inputs with the same options has
-	// been interrupted; if there was none it begins. The store has the same bytes
-	// as that of an ingest without a break. The budget may grow in between.
+	// Resume continues an interrupted ingest of the same inputs with the same options; if there is none, the ingest begins.
+	// The store has the same bytes as that of an uninterrupted ingest. Memory may be larger than before.
 	Resume bool
-	// CheckpointEvery is the time between two saves of an ingest that needs
-	// temporary files; 0 means DefaultCheckpointEvery, less means never.
+	// CheckpointEvery is the time between two saves of an ingest that needs temporary files; 0 means DefaultCheckpointEvery, a
+	// negative value no saves.
 	CheckpointEvery time.Duration
-	// IgnoreSpace begins even if the disk seems too full for temporary files and store.
+	// IgnoreSpace begins even if the disk seems too full for the temporary files and the store.
 	IgnoreSpace bool
-	// MaxBadLines is how many unreadable lines are left out before the ingest fails.
+	// MaxBadLines is the largest number of unreadable lines that are left out; one more fails the ingest.
 	MaxBadLines int64
-	// Tasks read the inputs if not nil, the files of a share each; the store is the same.
+	// Tasks, if not nil, read the inputs, a share of the files each; the store is the same.
 	Tasks *Tasks `json:"-"`
-	// FS is where inputs are read, temporary files and the store written; nil means vfs.OS().
+	// FS is where inputs are read, and temporary files and the store are written; nil means vfs.OS().
 	FS vfs.FS `json:"-"`
 	// Stdin is read for the input "-".
 	Stdin io.Reader `json:"-"`
-	// Transport makes the requests for inputs that are URLs, one round trip at a time; nil: HTTP/1.1, with the
-	// proxies of the environment and the certificates of the system.
+	// Transport makes the requests for inputs that are URLs, one round trip at a time; nil means HTTP/1.1, with the proxies of
+	// the environment and the certificates of the system.
 	Transport http.RoundTripper `json:"-"`
 	// Observer receives progress, one call at a time.
 	Observer func(Progress) `json:"-"`
-	// Log receives decisions (format, separator, orientation, spilling) at level debug; nil means none.
+	// Log receives decisions (format, separator, orientation, spilling) at level debug; nil means no log.
 	Log *slog.Logger `json:"-"`
 }
 
@@ -180,37 +173,36 @@ type Graph uint8
 const (
 	// NoGraph: rows and columns have ids of their own.
 	NoGraph Graph = iota
-	// Directed has an entry in the row of the first node of an edge and the column of the second.
+	// Directed makes an entry in the row of the first node of an edge and the column of its second node.
 	Directed
-	// Undirected has two entries for an edge, (i, j) and (j, i), of one value. An edge that the
-	// input gives in both directions is given twice, and Options.Duplicates says what
-	// becomes of that; a symmetric Matrix Market file gives each once.
+	// Undirected makes two entries of an edge, (i, j) and (j, i), with the same value. An edge that the input gives in both
+	// directions is a duplicate (see Options.Duplicates); a symmetric Matrix Market file gives each edge once.
 	Undirected
 )
 
 func (g Graph) String() string { return format.NameOf(g, "none", "directed", "undirected") }
 
-// SelfLoops says what becomes of an edge from a node to itself.
+// SelfLoops says how an edge from a node to itself is handled.
 type SelfLoops uint8
 
 const (
-	// LoopsKept has one entry on the diagonal for it.
+	// LoopsKept makes one entry on the diagonal.
 	LoopsKept SelfLoops = iota
-	// LoopsDropped leaves it out; the node remains if it has another edge.
+	// LoopsDropped leaves the edge out; the node remains if it has another edge.
 	LoopsDropped
-	// LoopsError refuses it.
+	// LoopsError refuses the edge.
 	LoopsError
 )
 
 func (l SelfLoops) String() string { return format.NameOf(l, "keep", "drop", "error") }
 
-// A request is the options of one ingest, defaults filled in, and what belongs to it alone.
+// A request holds the options of one ingest, with defaults filled in, and data of this ingest alone.
 type request struct {
 	Options
 	net    *remote.Client
-	base   *base         // the store that is appended to, the first input; else nil
-	labels [2]readLabels // by format.Side: how the file of ids is read that has been found beside the input; nil: an id a line
-	ids    [2]int64      // how many these are, and others given, of a format that has to know
+	base   *base         // the store that is appended to, which is the first input; nil: no append
+	labels [2]readLabels // by format.Side: reads the file of ids found beside the input; nil: one id a line
+	ids    [2]int64      // by format.Side: number of ids in the file, if the format has to know it
 }
 
 type readLabels func(in *format.Input, close func() error) (format.IDs, error)
@@ -264,13 +256,13 @@ func (o Options) validate() error {
 	return o.ValidateSifting()
 }
 
-// ValidateSifting tells what is wrong with Filter and Holdout.
+// ValidateSifting returns an error if Filter or Holdout is not valid.
 func (o Options) ValidateSifting() error {
 	if err := cmp.Or(o.Filter.validate(), o.Holdout.validate()); err != nil {
 		return err
 	}
 	f := o.Filter
-	switch { // of a graph: what would leave none, or part the two entries of an edge
+	switch { // in a graph: filters that would leave rows and columns of different nodes, or separate the two entries of an edge
 	case o.Graph == Undirected && f.MinPerRow != f.MinPerCol:
 		return fmt.Errorf("keep rows with %d and columns with %d entries of an undirected graph: want equally many, they are the same nodes", f.MinPerRow, f.MinPerCol)
 	case o.Graph == Directed && max(f.MinPerRow, f.MinPerCol) > 0:
@@ -299,7 +291,7 @@ func (o Options) sifting(s format.Shape) (n int64) {
 	return n + stored.Cols/4
 }
 
-// DisplayName is an input as reports and errors name it: a URL without its password and query.
+// DisplayName returns the name of an input for reports and errors: a URL without its password and query.
 func DisplayName(name string) string { return input.DisplayName(name) }
 
 func (o request) opener(window int64) input.Opener {
@@ -308,5 +300,5 @@ func (o request) opener(window int64) input.Opener {
 
 func (o request) files() input.Files { return input.Files{FS: o.FS, Net: o.net} }
 
-// sifts tells whether the matrix is another one than that of all entries.
+// sifts reports whether a Filter of the matrix or a Holdout applies, so that the stored matrix is not that of all entries.
 func (o Options) sifts() bool { return o.Filter.matrix() || o.Holdout.kind() != heldout.None }

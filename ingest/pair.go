@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 )
 
-// A part of a matrix goes to a store of its own: what is held out of it, or the rest.
+// A part counts the entries that go to one of two stores: those held out of the matrix, or the rest.
 type part struct {
 	held  bool
 	nnz   int64
@@ -36,7 +36,7 @@ func (p *part) take(held []bool, cols []uint32, vals []float64) ([]uint32, []flo
 	return cols[:n], vals[:n]
 }
 
-// holdOut settles which entries are held out, and counts.
+// holdOut determines which entries are held out, and counts them.
 func (g *sifted) holdOut(ctx context.Context) error {
 	if err := g.room(g.left.Cols/4, "two bits for each column have to be at hand"); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (g *sifted) holdOut(ctx context.Context) error {
 	}
 	train, test := &part{}, &part{held: true}
 	seen := make([]uint64, (g.left.Cols+63)/64) // columns with entries for training
-	filled := int64(0)                          // rows with some
+	filled := int64(0)                          // rows with entries for training
 	rows, cols := int64(0), make([]uint64, len(seen))
 	g.meter.Extend(g.spool.N)
 	err := g.splitRows(ctx, func(held []bool, _ int64, c []uint32, v []float64) error {
@@ -88,7 +88,7 @@ func (g *sifted) holdOut(ctx context.Context) error {
 	return nil
 }
 
-// splitRows is matrixRows with what is held out.
+// splitRows is matrixRows that also passes which entries of each row are held out.
 func (g *sifted) splitRows(ctx context.Context, emit func(held []bool, row int64, cols []uint32, vals []float64) error) error {
 	s := g.split
 	if s.Kind == heldout.Random {
@@ -104,8 +104,8 @@ func (g *sifted) splitRows(ctx context.Context, emit func(held []bool, row int64
 	})
 }
 
-// stagePair stages the store of what is held out, unless nothing is. Half a pair that a process has
-// left that died while it published one is replaced by the ingest that goes on from there.
+// stagePair stages the store of the entries held out; nil if none are held out. A process that dies while it publishes a pair
+// leaves half of it, which the ingest that is resumed replaces.
 func stagePair(o request, out string) (*vfs.Staging, error) {
 	if o.Holdout.kind() == heldout.None {
 		return nil, nil
@@ -118,7 +118,7 @@ func stagePair(o request, out string) (*vfs.Staging, error) {
 	return csr.Stage(o.FS, out+TestSuffix, o.Force || half)
 }
 
-// hashIDs begins to hash the ids of a stored side that are left.
+// hashIDs returns the sequence of the hashes of the ids of a stored side that are left.
 func (g *sifted) hashIDs(rows bool) *heldout.Hashes {
 	var seq iter.Seq2[uint64, error] = func(yield func(uint64, error) bool) {
 		var digits []byte
@@ -147,12 +147,12 @@ func (g *ordered) storedAxis(rows bool) *ids.Axis {
 
 func (g *ordered) isText(rows bool) bool { return g.hasIDs(rows) && g.storedAxis(rows).Text }
 
-// hasIDs tells whether a stored side has ids; else they are the indices.
+// hasIDs reports whether a stored side has ids; otherwise its ids are the indices.
 func (g *ordered) hasIDs(rows bool) bool { return g.shape == nil || g.storedAxis(rows).Any() }
 
 var errStop = errors.New("stopped")
 
-// eachLeft visits the ids of a stored side that are left, in the order of the matrix.
+// eachLeft calls visit with the ids of a stored side that are left, in the order of the matrix.
 func (g *sifted) eachLeft(rows bool, visit func(*ids.ID) error) error {
 	n := int64(0)
 	one := func(id *ids.ID) error {
@@ -177,7 +177,7 @@ func (g *sifted) eachLeft(rows bool, visit func(*ids.ID) error) error {
 	return nil
 }
 
-// prepare learns what decides about an entry beside the entry itself.
+// prepare collects the data beside an entry itself that decide whether it is held out.
 func (g *sifted) prepare(ctx context.Context) error {
 	s := g.split
 	switch {
@@ -217,8 +217,8 @@ func (g *sifted) prepare(ctx context.Context) error {
 
 const cutBins = 1 << 16
 
-// findCut finds the time of the oldest of the newest entries, as many as do not exceed the fraction, by counting
-// in bins, then in bins of that bin, until it has one moment.
+// findCut sets Cut to the time of the oldest entry to hold out: the newest entries, as many as do not exceed the fraction. It
+// counts entries in bins of time, then divides the bin where the count exceeds the fraction, down to bins of one moment.
 func (g *sifted) findCut(ctx context.Context) error {
 	var all span
 	pass := func(visit func(t format.Time)) error {
@@ -234,7 +234,7 @@ func (g *sifted) findCut(ctx context.Context) error {
 		return err
 	}
 	want := int64(g.split.Fraction * float64(all.N))
-	// Behind hi there are not more than want, from lo on more.
+	// Invariant: at most want entries have times from hi on, more than want have times from lo on.
 	for lo, hi := all.Least, all.Most+1; ; {
 		width := (hi-lo)/cutBins + 1
 		var bins [cutBins]int64
@@ -259,7 +259,7 @@ func (g *sifted) findCut(ctx context.Context) error {
 			b--
 			behind += bins[b]
 		}
-		if b > 0 && width > 1 { // the bin before b holds too many together with what is behind
+		if b > 0 && width > 1 { // the bin before b together with the later entries exceeds want
 			lo, hi = lo+format.Time(b-1)*width, min(hi, lo+format.Time(b)*width)
 			continue
 		}

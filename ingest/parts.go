@@ -12,8 +12,8 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// agree tells where the roles of the columns are not those of the input before, of whatever
-// formats. Separators, the order of columns, and those that have no role may differ.
+// agree returns an error if the roles of the columns differ from those of the input before, whatever the formats are.
+// Separators, the order of columns, and columns without a role may differ.
 func (src *source) agree(prev *source) error {
 	if prev == nil {
 		return nil
@@ -34,7 +34,7 @@ func (src *source) agree(prev *source) error {
 	return &format.ParseError{File: src.Name, Err: err}
 }
 
-// described is what a reader has found out, nothing where it tells nothing.
+// described returns the description of a reader; it is empty if the reader is no format.Describer.
 func described(r format.Reader) (d format.Description) {
 	if about, ok := r.(format.Describer); ok {
 		d = about.Describe()
@@ -43,15 +43,15 @@ func described(r format.Reader) (d format.Description) {
 }
 
 type partRoles struct {
-	Header bool              // names tell them, not places
-	Words  map[string]string // of the names that tell them
-	At     map[string]int    // columns from 0
+	Header bool              // column names determine the roles, not positions
+	Words  map[string]string // by role: the word of the column name that determines it
+	At     map[string]int    // by role: its column, from 0
 	names  map[string]string
 }
 
 var matrixRoles = []string{"row", "column", "value"}
 
-// unlike is the first role that only one of two inputs has, or that another word tells in each; "": there is none.
+// unlike returns the first role that only one of two inputs has, or that different words determine; "": none.
 func (p *partRoles) unlike(q *partRoles) (role string, lacks bool) {
 	for _, role := range matrixRoles {
 		_, here := p.At[role]
@@ -80,7 +80,7 @@ func rolesOfPart(r format.Reader) *partRoles {
 	return p
 }
 
-// text is the form of roles in a manifest: "row user 0, column item 1, value - 2, header".
+// text returns the form of roles in a manifest: "row user 0, column item 1, value - 2, header".
 func (p *partRoles) text() string {
 	var parts []string
 	for _, role := range matrixRoles {
@@ -94,7 +94,7 @@ func (p *partRoles) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// rolesIn reads the form of text; nil if it is not one.
+// rolesIn parses the form of text; nil if v has another form.
 func rolesIn(v any) *partRoles {
 	s, ok := v.(string)
 	if !ok {
@@ -120,7 +120,7 @@ func rolesIn(v any) *partRoles {
 	return p
 }
 
-// follows refuses an input whose columns may not be those of the inputs of the store.
+// follows returns an error for an input whose columns may differ from those of the inputs of the store.
 func (b *base) follows(src *source, o request) error {
 	now := rolesOfPart(src.reader)
 	if b.roles == nil || now == nil {

@@ -17,29 +17,29 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// A plan divides the memory budget. Only the speed depends on it.
+// A plan divides the memory budget. It affects the speed, not the result.
 type plan struct {
-	total int64 // bytes, all of it
+	total int64 // bytes of the whole budget
 	chunk int   // bytes of input parsed at a time, at most format.ChunkBytes
-	jobs  int   // chunks under way
+	jobs  int   // chunks that are read, parsed or taken at the same time
 	extsort.Budget
-	unsynced int // temporary files that are open only to become durable, at most
-	// encoders encode blocks of the store beside the goroutine that fills them.
+	unsynced int // largest number of complete temporary files that stay open until they are durable
+	// encoders is the number of goroutines that encode blocks of the store beside the goroutine that fills them.
 	encoders int
-	held     int64 // bytes of blocks that wait for the coding of the values, while nothing is spooled; 0: all is
-	window   int64 // largest window of zstd and xz input, and of the pages of Parquet
+	held     int64 // bytes of blocks that wait for the value coding while entries go straight into the store; 0: all entries are spooled
+	window   int64 // largest window of zstd and xz input, and of the pages of Parquet, in bytes
 }
 
 const (
-	// readMemory is what the reading of files takes.
+	// readMemory is the memory in bytes that reading files takes.
 	readMemory = 10 << 20
-	// writerMemory is what csr.Writer and the row being put together take.
+	// writerMemory is the memory in bytes of csr.Writer and the row being assembled.
 	writerMemory = 6 << 20
-	// encoderMemory is a block on its way through an encoder.
+	// encoderMemory is the memory in bytes of a block in an encoder.
 	encoderMemory = csr.BlockNNZ * 24
-	// jobMemory is a chunk and the batch made of it, for lines of eight bytes.
+	// jobMemory is the memory in bytes of a chunk and its batch, for lines of eight bytes.
 	jobMemory = format.ChunkBytes + format.ChunkBytes/8*24
-	// minSpace makes a plan worth trying.
+	// minSpace is the smallest Space in bytes that a plan works with.
 	minSpace = 8 << 20
 )
 
@@ -50,7 +50,7 @@ func newPlan(memory int64, workers int) (plan, error) {
 		p.jobs = int(max(most, 2))
 	}
 	fixed += int64(p.jobs) * jobMemory
-	p.encoders = min(workers, p.jobs*jobMemory/encoderMemory) // in the place of the chunks
+	p.encoders = min(workers, p.jobs*jobMemory/encoderMemory) // in the memory of the chunks, which are gone by then
 	p.Space = memory - fixed
 	if p.Space < minSpace {
 		return p, &budget.Error{Need: fixed + minSpace, Budget: memory, What: "it has to hold the chunks being parsed, the buffers of sorting and the writer"}
@@ -65,11 +65,11 @@ func newPlan(memory int64, workers int) (plan, error) {
 }
 
 const (
-	// otherFiles is how many files are open beside runs, lists and those to become
-	// durable: the standard ones, those of Go's runtime, the lock, an input or a file of the
-	// store, the logs of ids, the journal, its directory, what is written.
+	// otherFiles is the number of files that are open beside runs, lists and files waiting to become durable: the standard
+	// files, those of Go's runtime, the lock, an input or a file of the store, the logs of ids, the journal, its directory and
+	// the file being written.
 	otherFiles = 16
-	// fewestFiles makes it possible to merge.
+	// fewestFiles is the smallest number of open files with which runs can be merged.
 	fewestFiles = otherFiles + 4
 )
 
@@ -79,22 +79,22 @@ func (p plan) within(files int) (plan, error) {
 	}
 	free := files - otherFiles
 	p.FanIn = min(p.FanIn, free/2)
-	p.unsynced = min(p.unsynced, max(1, free/4)) // twice: those of a save under way, too
+	p.unsynced = min(p.unsynced, max(1, free/4)) // up to twice as many are open, with those of a save under way
 	return p, nil
 }
 
-// sortersWithin is how many workers may sort runs, each with a file open.
+// sortersWithin returns how many workers may sort runs, each with a file open.
 func sortersWithin(files int) int { return max(1, (files-otherFiles)/4) }
 
-// HeapLimit is the limit to give debug.SetMemoryLimit so that an ingest with
-// Options.Memory = memory stays within it: the rest is the program's code.
+// HeapLimit returns the limit to pass to debug.SetMemoryLimit so that an ingest with Options.Memory = memory stays within it:
+// the remainder is for the program's code.
 func HeapLimit(memory int64) int64 { return max(memory-16<<20, 16<<20) }
 
 // SpaceError refuses an ingest whose temporary files and store will not fit on the disk.
 type SpaceError struct {
-	Dir          string // of the store
+	Dir          string // directory of the store
 	Spool, Store int64  // bytes estimated
-	Free         int64  // bytes
+	Free         int64  // bytes free
 }
 
 func (e *SpaceError) Error() string {
@@ -102,8 +102,8 @@ func (e *SpaceError) Error() string {
 		e.Dir, memory.FormatSize(e.Free), memory.FormatSize(e.Spool+e.Store), memory.FormatSize(e.Spool))
 }
 
-// checkSpace estimates what the ingest will write and compares it with the
-// free space; have is the bytes of its temporary files that are there. Inputs that can be read only once are not estimated.
+// checkSpace estimates the bytes that the ingest will write and compares them with the free space; have is the bytes of its
+// temporary files that exist already. It passes inputs that can be read only once.
 func (t *task) checkSpace(ctx context.Context, have int64) error {
 	if t.in.ids == nil {
 		return nil
@@ -137,20 +137,19 @@ type Estimate struct {
 	Entries int64 `json:"entries"`     // estimated number of entries
 	Spool   int64 `json:"spool_bytes"` // estimated bytes of temporary files; 0 if none are needed
 	Store   int64 `json:"store_bytes"` // estimated bytes of the store
-	Memory  int64 `json:"-"`           // bytes that it would take without temporary files
-	Peak    int64 `json:"-"`           // bytes that it is expected to take
+	Memory  int64 `json:"-"`           // memory in bytes without temporary files
+	Peak    int64 `json:"-"`           // expected peak memory in bytes
 }
 
 const (
-	// sampleInputs is how many inputs are sampled, evenly spread.
+	// sampleInputs is the number of inputs that are sampled, evenly spread; up to twice as many, as the step is rounded down.
 	sampleInputs = 8
-	// sampleChunks is how many chunks are read of each.
+	// sampleChunks is the number of chunks that are read of each input.
 	sampleChunks = 4
 )
 
-// estimate extrapolates from the beginnings of some inputs. It is nil if there
-// is nothing to learn from them; what is wrong with them will be found when they
-// are read.
+// estimate extrapolates from the beginnings of some inputs. It returns nil if they hold no entries. Defects of the inputs are
+// no error here: the ingest finds them.
 func (t *task) estimate(ctx context.Context) (*Estimate, error) {
 	s := sample{o: t.o, users: ids.NewDictionary(), items: ids.NewDictionary()}
 	var prev *source
@@ -183,28 +182,28 @@ func (t *task) estimate(ctx context.Context) (*Estimate, error) {
 	return e, nil
 }
 
-// A sample is what has been learnt from the beginnings of inputs.
+// A sample holds the counts of the beginnings of inputs.
 type sample struct {
 	o            request
 	users, items *ids.Dictionary
-	shape        *format.Shape // declared
-	pairs        bool          // lines are two ids alone, and no name tells that these are of different things
+	shape        *format.Shape // declared shape; nil: keys are ids
+	pairs        bool          // lines are two ids alone, and no column name says that the ids are of different kinds
 	stats        csr.ValueStats
 	coder        extsort.Coder
 
-	disk    int64 // bytes of the inputs, as they lie on disk, that it is from
+	disk    int64 // bytes on disk of the inputs that have been sampled
 	entries int64
-	encoded int64 // bytes of the entries as runs in arrival order
-	packed  int64 // bytes of their values, if they are integers
-	idBytes int64 // of ids, as a log has them
+	encoded int64 // bytes of the entries in runs, in arrival order
+	packed  int64 // bytes of the values, if they are integers
+	idBytes int64 // bytes of the ids in a log
 	places  growth.Places
-	top     [2]int64 // rows and columns up to the largest index, of keys that are indices
-	// How many rows, columns and bytes of ids there are.
+	top     [2]int64 // rows and columns seen: numbers of ids, or one more than the largest index
+	// Numbers of rows, of columns and of bytes of ids, by number of entries.
 	rows, cols, ids growth.Curve
-	seen            map[uint64]struct{} // places; nil: not looked at
-	repeated        int64               // entries at a place that has been seen
-	reading         []float64           // seconds of each chunk, of one goroutine
-	parsing         []float64           // seconds of each chunk, of as many as there are
+	seen            map[uint64]struct{} // places of entries; nil: duplicates are not counted
+	repeated        int64               // entries at a place that is in seen
+	reading         []float64           // seconds of reading each chunk, by one goroutine
+	parsing         []float64           // seconds of parsing each chunk, by one worker
 }
 
 func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*source, error) {
@@ -222,8 +221,8 @@ func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*
 	return src, errors.Join(err, src.Close())
 }
 
-// chunks counts the first n chunks of an input and returns what it counts itself of them.
-// It is io.EOF if there are no more. look may see the batches.
+// chunks adds the first n chunks of an input to the sample and returns the tally of the input. The error is io.EOF if there
+// are fewer chunks. look, unless nil, is called with each chunk and batch.
 func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*format.Chunk, *format.Batch)) (t format.Tally, err error) {
 	c, b := &format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}, &format.Batch{}
 	for i := range n {
@@ -261,7 +260,7 @@ func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*form
 	return t, nil
 }
 
-// shapeOf is what the shape of a matrix of n entries is, and the ranges that its rows and columns are in.
+// shapeOf returns the likely shape of a matrix of n entries, and the ranges of the numbers of rows and columns.
 func (s *sample) shapeOf(n float64) (likely [2]float64, ranges [2]Range) {
 	for i, c := range []growth.Curve{s.rows, s.cols} {
 		low, mid, high := c.At(n)
@@ -288,7 +287,7 @@ func (s *sample) of(n float64, p plan) *Estimate {
 	_, ids, _ := s.ids.At(n)
 	sides, _ := s.shapeOf(n)
 	transposed := s.o.Orient.Transposes(int64(sides[0]), int64(sides[1]))
-	stored := s.shape != nil && !s.shape.Late // places have the sides of the store
+	stored := s.shape != nil && !s.shape.Late // places are those of the store
 	rows, cols := csr.Exchanged(stored && transposed, sides[0], sides[1])
 	place := s.places.Bytes(n, rows, cols, transposed && !stored)
 	e := &Estimate{Entries: int64(n), Store: int64(n*(place+value) + ids)}
@@ -296,18 +295,18 @@ func (s *sample) of(n float64, p plan) *Estimate {
 	if s.users.N > 0 && len(values.Table) > 0 {
 		size = extsort.PackedBytes
 	}
-	times := 0.0 // bytes in files
+	times := 0.0 // bytes of a time in temporary files
 	if s.o.Holdout.times() {
 		size, times = 2*extsort.EntryBytes, 10
 	}
 	base := p.total - p.Space
-	// Of little input the program and the runtime, and what it is in memory.
+	// For small inputs: the program, the runtime, and the entries in memory.
 	little := min(base, 18<<20+int64(64*n))
-	if p.held > 0 && s.o.straightens() && stored && s.o.RowIDs == "" && s.o.ColIDs == "" && s.places.InOrder() { // they go into the store as they come
+	if p.held > 0 && s.o.straightens() && stored && s.o.RowIDs == "" && s.o.ColIDs == "" && s.places.InOrder() { // no spool is needed
 		e.Memory, e.Peak = base+minSpace, min(base+minSpace, 18<<20+int64(64*n))
 		return e
 	}
-	// A quarter of the room is for a run that is not full and for sorting one.
+	// A quarter of the space is for a run that is not full and for sorting a run.
 	grown := max(1, ids/float64(max(1, s.idBytes)))
 	dictionaries := float64(s.users.Size()+s.items.Size()) * grown
 	need := n*size*4/3 + dictionaries
@@ -317,10 +316,10 @@ func (s *sample) of(n float64, p plan) *Estimate {
 		e.Peak += int64(min(n, float64(p.Run)) * size * 3 / 2)
 	}
 	if need > float64(p.Space) || n*size > float64(p.Keep) {
-		// Runs lie there in arrival order before they are sorted, which makes them smaller.
+		// Temporary files hold the runs in arrival order first; sorted runs are smaller.
 		each := float64(s.encoded) / float64(s.entries)
 		if s.shape == nil || s.shape.Late {
-			each++ // for places farther apart than those of the sample
+			each++ // places of all entries lie farther apart than those of the sample
 		}
 		e.Spool = int64(n*(each+times) + ids)
 		e.Peak = p.total
@@ -329,15 +328,15 @@ func (s *sample) of(n float64, p plan) *Estimate {
 	return e
 }
 
-// LeastMemory is the least Options.Memory that Ingest works with.
+// LeastMemory returns the smallest Options.Memory that Ingest works with.
 func LeastMemory() int64 {
 	_, err := newPlan(0, 1)
-	small, _ := errors.AsType[*budget.Error](err) // what it always is
+	small, _ := errors.AsType[*budget.Error](err) // a plan of 0 bytes always fails with this error
 	return small.Need
 }
 
-// mayBeGraph says what makes a graph of lines that may be edges: half of the ids of either side, or more, are on the other, too.
-// It is empty where that is not so, or there are too many ids to see.
+// mayBeGraph returns a warning that the lines may be edges of a graph, if at least half of the ids of either side are also on
+// the other side. It returns "" otherwise, or if there are too few or too many ids.
 func (s *sample) mayBeGraph() string {
 	const few, many = 8, 1 << 17
 	least, most := min(s.users.N, s.items.N), max(s.users.N, s.items.N)

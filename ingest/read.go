@@ -19,36 +19,35 @@ import (
 type job struct {
 	chunk   format.Chunk
 	batch   format.Batch
-	rows    format.Rows // the entries of the batch, or instead of them
-	inRows  bool        // there are some
+	rows    format.Rows // the chunk as rows, if inRows
+	inRows  bool        // rows holds the chunk; else batch does
 	src     *source
-	outside span          // of entries left out of the batch
-	loops   int64         // edges from a node to itself
-	first   bool          // of its source
-	last    bool          // likewise; without a chunk
-	err     error         // the reader's, instead of a chunk, or of parsing it
-	at      place         // behind the chunk; its tally is made by take
-	ready   chan struct{} // receives once the batch is parsed
+	outside span          // span of the entries that the Filter has left out
+	loops   int64         // number of edges from a node to itself
+	first   bool          // first chunk of its source
+	last    bool          // end of its source, without a chunk
+	err     error         // of the reader, without a chunk, or of parsing the chunk
+	at      place         // place behind the chunk; take adds its Tally
+	ready   chan struct{} // receives once the chunk is parsed
 }
 
-// A reading is the first stage under way: inputs to entries under temporary ids. One
-// goroutine reads, workers parse, and the caller's takes the batches in
-// input order: whatever it decides depends on the input alone.
+// A reading is the first stage in progress: inputs to entries under temporary ids. One goroutine reads, workers parse, and one
+// goroutine takes the batches in input order, so that its decisions depend on the input alone.
 type reading struct {
 	*entries
 	open       input.Opener
-	from       place                    // where an interrupted ingest has stopped
+	from       place                    // place where the interrupted ingest has stopped
 	save       func() error             // called between batches
-	straighten func(format.Shape) error // begins the store of entries that may be in order; nil: they are spooled
-	inOrder    atomic.Bool              // straight is there; for the workers
-	longest    int                      // entries of a row of it, at most
+	straighten func(format.Shape) error // creates the store for entries that may be in its order; nil: entries are spooled
+	inOrder    atomic.Bool              // straight is not nil; read by the workers
+	longest    int                      // largest number of entries of a row that straight may hold
 }
 
-// read is the first stage: it takes in what e does not have yet of all inputs. It calls save between batches.
+// read is the first stage: it reads the inputs, or their rest, that e does not have yet. It calls save between batches.
 func read(ctx context.Context, e *entries, anew bool, save func() error) error {
 	r := &reading{entries: e, open: e.o.opener(e.plan.window), from: e.Place, save: save}
 	if anew && e.plan.held > 0 && e.o.straightens() {
-		r.straighten = func(s format.Shape) error { return r.openStraight(ctx, s) } // beyond the reading
+		r.straighten = func(s format.Shape) error { return r.openStraight(ctx, s) } // ctx outlives the reading
 	}
 	return r.run(ctx)
 }
@@ -87,11 +86,10 @@ func (r *reading) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// lanes are the ways of the jobs. Each has room for all of them, so that only
-// taking a free one can block.
+// lanes are the channels of the jobs. Each has room for all jobs, so that only receiving a free job can block.
 type lanes struct{ free, order, work chan *job }
 
-// take is a free job, or nil when the reading is given up.
+// take returns a free job, or nil if ctx has ended.
 func (l lanes) take(ctx context.Context) *job {
 	select {
 	case j := <-l.free:
@@ -102,14 +100,13 @@ func (l lanes) take(ctx context.Context) *job {
 	}
 }
 
-// pass sends a job without a chunk past the workers.
+// pass sends a job without a chunk to the taker, past the workers.
 func (l lanes) pass(j *job) {
 	j.ready <- struct{}{}
 	l.order <- j
 }
 
-// read cuts the inputs into chunks. What is wrong with an input goes the way
-// of the chunks, behind those before it.
+// read cuts the inputs into chunks. The error of an input is sent as a job, behind the chunks before it.
 func (r *reading) read(ctx context.Context, l lanes) error {
 	var prev *source
 	for i, name := range r.in.names {
@@ -120,7 +117,7 @@ func (r *reading) read(ctx context.Context, l lanes) error {
 		if err == nil && r.Roles == nil && !src.base && (prev == nil || prev.base) {
 			r.Roles = rolesOfPart(src.reader)
 		}
-		if err == nil && prev == nil && r.shape == nil && !src.base && (src.shape == nil || !src.shape.Late) { // not resumed; nothing else has begun
+		if err == nil && prev == nil && r.shape == nil && !src.base && (src.shape == nil || !src.shape.Late) { // first input, no resume
 			err = r.declare(ctx, src)
 		}
 		if err == nil {
@@ -142,7 +139,7 @@ func (r *reading) read(ctx context.Context, l lanes) error {
 
 func (r *reading) input(ctx context.Context, i int, src *source, l lanes) error {
 	from := r.from
-	if i < from.Input { // opened only for the layout that the next one continues
+	if i < from.Input { // opened only for its layout, which the next input continues
 		return nil
 	}
 	if i == from.Input && from.Offset > 0 {
@@ -157,7 +154,7 @@ func (r *reading) input(ctx context.Context, i int, src *source, l lanes) error 
 	return r.cut(ctx, i, src, l)
 }
 
-// cut sends one input's chunks to the workers, and a last job behind them.
+// cut sends the chunks of one input to the workers, and a last job behind them.
 func (r *reading) cut(ctx context.Context, i int, src *source, l lanes) error {
 	for first := true; ; first = false {
 		j := l.take(ctx)
@@ -180,7 +177,7 @@ func (r *reading) cut(ctx context.Context, i int, src *source, l lanes) error {
 			j.at = place{Input: i + 1, Disk: r.diskRead(src)}
 			r.open.Bytes.Store(j.at.Disk)
 			l.pass(j)
-			if src.shared { // workers still read from it
+			if src.shared { // workers still read from the input
 				select {
 				case <-src.taken:
 				case <-ctx.Done():
@@ -194,17 +191,17 @@ func (r *reading) cut(ctx context.Context, i int, src *source, l lanes) error {
 	}
 }
 
-// diskRead is the bytes of all inputs on disk up to the next chunk.
+// diskRead returns the bytes of all inputs on disk up to the next chunk.
 func (r *reading) diskRead(src *source) int64 {
 	n := r.open.Bytes.Load() - src.Ahead()
-	if src.size > 0 { // a format that jumps may read some bytes twice
+	if src.size > 0 { // a format that jumps may read bytes twice
 		n = min(n, src.begin+src.size)
 	}
 	return n
 }
 
-// parse is a worker. It tells the values it has seen before the batch is taken,
-// so that a save knows all values of the entries it saves.
+// parse is a worker: it parses chunks into rows or batches. It merges the statistics of values before the batch is taken, so
+// that a save includes the values of all entries it saves.
 func (r *reading) parse(work <-chan *job) {
 	var stats csr.ValueStats
 	for j := range work {
@@ -229,7 +226,7 @@ func (r *reading) parseBatch(j *job, stats *csr.ValueStats) {
 		j.outside = r.o.Filter.apply(&j.batch)
 		j.loops, j.err = r.o.edges(&j.chunk, &j.batch, j.src)
 	}
-	if r.o.Duplicates == DuplicatesError { // else the final values are not yet known
+	if r.o.Duplicates == DuplicatesError { // else the final values are not known yet
 		stats.Add(j.batch.Val...)
 		r.values.merge(stats)
 	}
@@ -299,8 +296,8 @@ func (o request) straightens() bool {
 	return o.base == nil && o.Graph == NoGraph && !o.sifts() && !o.readsTimes()
 }
 
-// Entries of indices that come in the order of the store are not spooled: they are written into it as
-// they come. With the first that does not, those written go to the spool, and the others follow them.
+// Entries of indices that come in the order of the store are not spooled, but written into the store at once. At the first
+// entry out of order, the entries already written are moved to the spool, and all later ones go there.
 
 func (r *reading) openStraight(ctx context.Context, s format.Shape) error {
 	k, err := r.o.packer(s)
@@ -324,7 +321,7 @@ func (r *reading) parseRows(j *job) bool {
 	if p, ok := j.src.reader.(format.RowReader); ok && !r.stored.Transposed && p.ParseRows(&j.chunk, &j.rows) {
 		j.batch.Tally.Entries = int64(len(j.rows.Vals))
 	} else if j.src.reader.Parse(&j.chunk, &j.batch) != nil || !straight.Rows(&j.rows, &j.batch, r.stored.Transposed, r.stored.Cols) {
-		return false // Parse is going to fail again
+		return false // parseBatch parses again and reports the error
 	}
 	if r.o.Events {
 		ones(j.rows.Vals)
@@ -332,7 +329,7 @@ func (r *reading) parseRows(j *job) bool {
 	return true
 }
 
-// takeRows writes the rows of a job, or has a batch made of what is left of it.
+// takeRows writes the rows of a job. If it cannot write all of them, it ends straight writing and makes a batch of the rest.
 func (r *reading) takeRows(j *job) error {
 	had := r.count()
 	if r.straight != nil && j.inRows {

@@ -12,14 +12,14 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 )
 
-// trainKey is the name of the fingerprint, in the source of a store of what is held out, of the store with the rest.
+// trainKey is the key of the fingerprint of the training store in the source of the store of the entries held out.
 const trainKey = "held_out_of"
 
-// Report is what an ingest did; its JSON form is what gdsvd ingest --json prints.
+// Report describes a finished ingest. Its JSON form is the output of gdsvd ingest --json.
 type Report struct {
 	Store        string   `json:"store"`              // the store
 	Finished     bool     `json:"finished,omitempty"` // whether the store existed before the command; if it did, fields that the store does not record are 0
-	Format       string   `json:"-"`                  // recognised
+	Format       string   `json:"-"`                  // format that was recognised
 	Fingerprint  string   `json:"fingerprint"`        // fingerprint of the matrix, 64 hex digits
 	Rows         int64    `json:"rows"`               // number of rows of the matrix
 	Cols         int64    `json:"cols"`               // number of columns of the matrix
@@ -35,20 +35,20 @@ type Report struct {
 	Estimate     Estimate `json:"estimate"`           // estimates made before the ingest
 	Lines        int64    `json:"lines"`              // number of lines read
 	BadLines     int64    `json:"bad_lines"`          // number of lines that were left out because they could not be read
-	FirstBad     []error  `json:"-"`                  // up to 10 tolerated *ParseErrors
+	FirstBad     []error  `json:"-"`                  // up to 10 tolerated *format.ParseErrors
 	// number of entries merged into another entry with the same row and column; of an undirected graph, number of edges merged
 	Duplicates int64            `json:"duplicates"`
 	SelfLoops  int64            `json:"self_loops,omitempty"` // number of edges from a node to itself, whether they are kept or not
 	RowTitles  int64            `json:"row_titles,omitempty"` // number of rows that have a title
 	ColTitles  int64            `json:"col_titles,omitempty"` // number of columns that have a title
-	Titled     bool             `json:"-"`                    // the input has titles of its own
+	Titled     bool             `json:"-"`                    // whether the input has titles of its own
 	LeftOut    map[string]int64 `json:"left_out,omitempty"`   // what the input contains in addition to the matrix, such as labels: the number of items of each kind
 	Filtered   Filtered         `json:"filtered,omitzero"`    // what the filters removed
 	Heldout    *Heldout         `json:"held_out,omitempty"`   // the entries held out; absent if there are none
 	Seconds    Seconds          `json:"seconds"`              // seconds of the ingest, by activity
 }
 
-// Seconds is where the time of an ingest has gone.
+// Seconds divides the time of an ingest by activity.
 type Seconds struct {
 	Total float64 `json:"total"` // seconds in total
 	Read  float64 `json:"read"`  // seconds of reading and parsing
@@ -78,7 +78,7 @@ func (t *task) describe() error {
 const StageRead = "read"
 
 const (
-	stageIDs   = "ids" // only if they do not fit in memory
+	stageIDs   = "ids" // only if ids do not fit in memory
 	stageSort  = "sort"
 	stageSift  = "sift" // only if entries are left out or held out
 	stageWrite = "write"
@@ -87,11 +87,11 @@ const (
 // Progress is sent at each change of Stage, and within a stage about every 100 ms.
 type Progress struct {
 	Stage       string // "read", "ids", "sort", "sift" or "write"
-	Done, Total int64  // bytes of input, as they lie on disk, for read; ids in lists; entries for sort, sift and write; Total 0 = unknown
-	Entries     int64  // read so far
+	Done, Total int64  // for read: bytes of input on disk; for ids: ids in lists; for sort, sift and write: entries; Total 0: unknown
+	Entries     int64  // entries read so far
 }
 
-// progressEvery is the least time between two calls within a stage.
+// progressEvery is the least time between two calls of Observer within a stage.
 const progressEvery = 100 * time.Millisecond
 
 type meter struct {
@@ -121,7 +121,7 @@ func (m *meter) Extend(n int64) {
 	m.p.Total += n
 }
 
-// spent is the seconds of each stage so far.
+// spent returns the seconds of each stage so far.
 func (m *meter) spent() map[string]float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,7 +154,7 @@ func (m *meter) set(done, entries int64) {
 	m.tick()
 }
 
-// Add is set for stages that count entries.
+// Add adds to the progress of a stage that counts entries.
 func (m *meter) Add(done int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -175,8 +175,8 @@ func (m *meter) send(now time.Time) {
 	}
 }
 
-// describePair completes the report on the store of what is held out of a finished one. It is fs.ErrNotExist
-// if there is none, or one of another store.
+// describePair adds the store of the entries held out to the report of a finished store. The error is fs.ErrNotExist if there
+// is no such store, or if its entries are held out of another store.
 func (t *task) describePair() error {
 	if t.o.Holdout.kind() == heldout.None {
 		return nil
@@ -197,7 +197,7 @@ func (t *task) describePair() error {
 	return s.Close()
 }
 
-// Heldout is what a Holdout has done.
+// Heldout describes the store that a Holdout has made.
 type Heldout struct {
 	Store       string    `json:"store"`         // the store
 	NNZ         int64     `json:"nnz"`           // number of stored entries

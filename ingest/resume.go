@@ -18,8 +18,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/remote"
 )
 
-// unfinished looks at what an ingest before has left. It returns its journal
-// if this one goes on from there, else nil and an empty scratch.
+// unfinished looks for the files of an unfinished ingest. It returns the journal if this ingest continues from there, else
+// nil, having removed the temporary files.
 func (g *pipeline) unfinished() (*journal, error) {
 	found, err := g.scratch.Look()
 	if err != nil {
@@ -49,15 +49,15 @@ func (g *pipeline) unfinished() (*journal, error) {
 	if g.o.merges() && j.Spooled {
 		return nil, ids.ErrReorder
 	}
-	if j.Test != "" && len(j.Runs) == 0 { // a pair that was made in memory, perhaps half of it published
+	if j.Test != "" && len(j.Runs) == 0 { // a pair made in memory, perhaps half published: begin anew and replace it
 		g.saved = true
 		return nil, g.scratch.Sweep(map[string]bool{scratch.Journal: true})
 	}
 	return j, nil
 }
 
-// finished tells whether the interrupted ingest had published its store, all
-// but for the removal of its scratch, which it then makes up for.
+// finished returns a report if the interrupted ingest had published its store, so that only its scratch directory is left. The
+// caller removes that.
 func finished(_ context.Context, o request, _ []string, out string) (*Report, error) {
 	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
 	if found, err := s.Look(); err != nil || !found {
@@ -69,7 +69,7 @@ func finished(_ context.Context, o request, _ []string, out string) (*Report, er
 	}
 	store, err := csr.Open(out, csr.OpenOptions{FS: o.FS, Missing: true})
 	if err != nil {
-		return nil, nil // there is something else
+		return nil, nil // something else is there
 	}
 	same := store.Fingerprint() == j.Fingerprint
 	if err := store.Close(); err != nil || !same {
@@ -120,8 +120,8 @@ func (g *pipeline) due(e *entries) bool {
 		(time.Since(g.last) >= g.o.CheckpointEvery || len(g.scratch.Unsynced) >= g.plan.unsynced)
 }
 
-// save begins to write the journal of what has been done so far; no file it
-// names is changed later. It returns the error of the save before. Making files durable and writing go on beside the ingest.
+// save begins to write the journal of the ingest so far; the files that it names do not change later. It returns the error of
+// the save before. A goroutine syncs the files and writes the journal while the ingest goes on.
 func (g *pipeline) save(e *entries, step string) error {
 	if !g.scratch.Durable {
 		return nil
@@ -169,8 +169,8 @@ func (g *pipeline) saveNow(e *entries, step string) error {
 	return g.saving()
 }
 
-// saveCommit notes the fingerprint of the store that is about to be published, if there is a journal or a pair:
-// if it is there when the ingest is resumed, all is done. test is the store of what is held out, or nil.
+// saveCommit records the fingerprint of the store about to be published, if there is a journal or a pair: a resumed ingest
+// that finds a store with that fingerprint is finished. test is the store of the entries held out, or nil.
 func (g *pipeline) saveCommit(s *sifted, store, test *csr.Writer) (err error) {
 	if !g.saved && test == nil {
 		return nil
@@ -195,8 +195,8 @@ func (g *pipeline) saveCommit(s *sifted, store, test *csr.Writer) (err error) {
 	return j.write(g.scratch)
 }
 
-// persist makes files durable, then the journal that names them, and removes
-// those that only the journal before has named.
+// persist syncs files and logs, writes the journal that names them, and removes the old files that only the journal before
+// names.
 func persist(s *scratch.Dir, j *journal, files, logs []vfs.File, old []string) error {
 	var err error
 	for _, f := range files {
@@ -228,10 +228,10 @@ func (g *pipeline) picture(e *entries, step string) *journal {
 		Seconds: g.meter.spent(), Spooled: g.o.base != nil && g.o.base.spooled,
 	}
 	if g.resumed != nil {
-		j.Memory = max(g.resumed.Memory, g.o.Memory) // its runs are no longer than that allows
+		j.Memory = max(g.resumed.Memory, g.o.Memory) // runs may be as long as this memory allows
 		j.Resumes = g.resumed.Resumes + 1
 	}
-	if e.shape != nil { // a late one is declared while the journal is written
+	if e.shape != nil { // a copy: a late shape is declared while the journal is written
 		j.Shape = new(*e.shape)
 	}
 	if e.spool.InFiles {
@@ -245,7 +245,7 @@ func (g *pipeline) picture(e *entries, step string) *journal {
 	return j
 }
 
-// leave ends an ingest that has failed: what can be resumed is kept.
+// leave ends an ingest that has failed. It keeps the files that a resume needs, and removes them otherwise.
 func (g *pipeline) leave(err error) error {
 	err = errors.Join(err, g.saving(), g.scratch.Close())
 	if g.saved && resumable(err) {
@@ -254,8 +254,7 @@ func (g *pipeline) leave(err error) error {
 	return errors.Join(err, g.scratch.Remove())
 }
 
-// resumable tells whether an ingest that has failed so can succeed without
-// being begun anew.
+// resumable reports whether an ingest that failed with err can succeed when it is resumed.
 func resumable(err error) bool {
 	var (
 		parse     *format.ParseError

@@ -13,18 +13,18 @@ import (
 	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
-// A sifted matrix is what of the sorted entries is written, and to which store: what the third stage hands on.
+// A sifted matrix, the result of the third stage, says which of the sorted entries are written, and to which store.
 type sifted struct {
 	*ordered
 	sieve       *sieve.Sieve      // nil: all rows and columns are left
-	left        extsort.Packer    // of the matrix that is left
+	left        extsort.Packer    // layout of the matrix that is left
 	split       *heldout.Splitter // nil: nothing is held out
-	train, test *part             // of a split
-	taken       int64             // bytes, see room
+	train, test *part             // the two stores of a split
+	taken       int64             // bytes that room has granted
 }
 
-// sift is the third stage: it finds out which rows and columns have enough entries, then which entries are held out. Each pass is a walk over the sorted
-// entries.
+// sift is the third stage: it determines which rows and columns have enough entries, then which entries are held out. Each
+// pass is a walk over the sorted entries.
 func sift(ctx context.Context, g *ordered) (*sifted, error) {
 	s := &sifted{ordered: g, left: g.pack}
 	if !g.o.sifts() {
@@ -44,11 +44,11 @@ func sift(ctx context.Context, g *ordered) (*sifted, error) {
 	return s, s.holdOut(ctx)
 }
 
-// room is an error unless need bytes can be held beside the merge of the runs.
+// room returns an error unless need bytes can be held beside the merge of the runs.
 func (g *sifted) room(need int64, what string) error {
 	have := g.plan.Space - g.taken - g.size()
 	if g.spool.InFiles {
-		have -= g.plan.Space / 4 // of the merge: see newPlan
+		have -= g.plan.Space / 4 // for the merge: see newPlan
 	} else {
 		have -= g.spool.MergeBytes()
 	}
@@ -93,7 +93,7 @@ func (g *sifted) filter(ctx context.Context) (err error) {
 	return g.places(ctx, func(part []extsort.Entry, _ []format.Time) error { return g.addFinal(part) })
 }
 
-// places is walk with the places in the matrix that is left, and their times if entries have some.
+// places is walk with the places in the matrix that is left, and with the times of entries that have times.
 func (g *sifted) places(ctx context.Context, emit func(part []extsort.Entry, times []format.Time) error) error {
 	var t untimer
 	s := sieve.Sifter{Sieve: g.sieve}
@@ -109,9 +109,9 @@ func (g *sifted) places(ctx context.Context, emit func(part []extsort.Entry, tim
 	})
 }
 
-// With times, an entry is two in the spool: key and value, then key and time, both keys with a
-// further lowest bit (see extsort.Remap.Pairs). The time is a float64 of the bits of
-// an integer that is not negative, which floats order as integers.
+// With times, an entry is a pair in the spool: key and value, then key and time, with a further lowest bit in both keys (see
+// extsort.Remap.Pairs). The time is stored as the float64 whose bits are a nonnegative integer: such floats are ordered as the
+// integers are.
 const timeZero = 1 << 60
 
 func timeValue(t format.Time) float64 {
@@ -128,7 +128,7 @@ func (g *ordered) unpaired(key uint64) uint64 {
 }
 
 type untimer struct {
-	open  extsort.Entry // waits for its time
+	open  extsort.Entry // place whose time comes next
 	times []format.Time
 }
 

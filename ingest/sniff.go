@@ -15,9 +15,9 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// A Description is what Sniff has found out about inputs.
+// A Description holds the findings of Sniff about inputs.
 type Description struct {
-	Inputs     []InputDescription `json:"inputs"`       // the inputs that were examined: all of them, or the first 64
+	Inputs     []InputDescription `json:"inputs"`       // the inputs that were examined: all of them, or 64 of them, evenly spread
 	Of         int                `json:"of"`           // number of inputs, examined or not
 	Rows       int64              `json:"rows"`         // number of rows: as the input declares it, or as counted when all entries were read, or else that of the sample
 	Cols       int64              `json:"cols"`         // number of columns, determined like `rows`
@@ -34,13 +34,13 @@ type Description struct {
 	// estimated size of the temporary files of an ingest that keeps within `--memory`; entries that come in the order of the store need none
 	Spool    int64         `json:"spool_bytes"`
 	Store    int64         `json:"store_bytes"` // estimated bytes of the store
-	Values   csr.Values    `json:"-"`           // of the sample
+	Values   csr.Values    `json:"-"`           // values of the sample
 	Seconds  float64       `json:"seconds"`     // estimated seconds of the ingest, at the speed of the sample
 	Warnings []string      `json:"warnings"`    // what is to be known before the ingest
 	Flags    []format.Flag `json:"flags"`       // flags of gdsvd ingest that state what was recognised
 }
 
-// An InputDescription is what Sniff has found out about one input.
+// An InputDescription holds the findings of Sniff about one input.
 type InputDescription struct {
 	Name        string          `json:"name"`        // name of the input
 	Format      string          `json:"format"`      // the format that was recognised
@@ -53,33 +53,32 @@ type InputDescription struct {
 	flags       []format.Flag
 	entries     float64 // 0: not known
 	exact       bool
-	whole       bool // all of it has been read
+	whole       bool // all of the input has been read
 }
 
-// A Range is from the least to the most that something is expected to be.
+// A Range is an interval in which a number is expected.
 type Range struct {
 	Low  int64 `json:"low"`  // smallest value that is expected
 	High int64 `json:"high"` // largest value that is expected
 }
 
-// A Triple is an entry as it has been read. Where keys are indices they count from 1.
+// A Triple is an entry as it has been read. Indices count from 1, but those of columns of a late shape are as in the input.
 type Triple struct {
 	Row   string  `json:"row"`   // id of the row, or its index from 1
-	Col   string  `json:"col"`   // id of the column, or its index from 1
+	Col   string  `json:"col"`   // id of the column, or its index from 1 (of svmlight: as in the input)
 	Value float64 `json:"value"` // the value
 }
 
 const (
-	// mostSniffed is how many inputs Sniff looks at; of more it takes some evenly spread.
+	// mostSniffed is the largest number of inputs that Sniff opens; of more inputs it opens that many, evenly spread.
 	mostSniffed = 64
-	// sniffChunks is how many chunks of all inputs together are parsed, one of each at least.
+	// sniffChunks is the number of chunks of all inputs together that are parsed, at least one of each.
 	sniffChunks = 32
 	mostTriples = 5
 )
 
-// Sniff tells what Ingest would make of inputs: it opens them, parses their first chunks,
-// and extrapolates. It writes nothing. What is wrong with an input is a *format.ParseError,
-// as of Ingest; several readings are a *format.AmbiguityError.
+// Sniff reports how Ingest would read inputs: it opens them, parses their first chunks, and extrapolates. It writes nothing. A
+// defect of an input is a *format.ParseError, as in Ingest; several readings are a *format.AmbiguityError.
 func Sniff(ctx context.Context, inputs []string, options Options) (*Description, error) {
 	o := options.withDefaults()
 	if err := o.validate(); err != nil {
@@ -124,10 +123,10 @@ func (s *sample) add(b *format.Batch, declared *format.Shape) {
 	case declared.Late:
 		k = extsort.Packer{ColBits: 32}
 	default:
-		k, _ = s.o.packer(*declared) // it was declared: it fits
+		k, _ = s.o.packer(*declared) // a declared shape fits
 	}
 	e := make([]extsort.Entry, 0, extsort.BlockEntries)
-	integers := make([]uint32, len(b.Val)) // the values, where all are
+	integers := make([]uint32, len(b.Val)) // the values, used if all are integers
 	for i, v := range b.Val {
 		integers[i] = uint32(v)
 		var key uint64
@@ -164,7 +163,7 @@ func (s *sample) add(b *format.Batch, declared *format.Shape) {
 	s.cols.Mark(s.entries, s.top[1])
 }
 
-// number gives temporary ids and counts the bytes of those that are new.
+// number returns the temporary ids of keys and counts the bytes of new ids.
 func (s *sample) number(d *ids.Dictionary, c *format.Keys) []uint32 {
 	next := uint32(d.N)
 	ids := d.Encode(c, nil)
@@ -184,10 +183,10 @@ func (s *sample) number(d *ids.Dictionary, c *format.Keys) []uint32 {
 type sniffer struct {
 	sample
 	plan plan
-	each int // chunks
+	each int // number of chunks parsed of each input
 	d    *Description
 	prev *source
-	bad  error // of a line
+	bad  error // first error of the first chunk with more bad lines than are tolerated
 }
 
 func (s *sniffer) input(ctx context.Context, name string) (err error) {
@@ -238,7 +237,7 @@ func (s *sniffer) input(ctx context.Context, name string) (err error) {
 	return nil
 }
 
-// describe takes what a reader tells, and returns the declared number of entries, or 0.
+// describe takes over the description of a reader, and returns the declared number of entries, or 0.
 func (d *InputDescription) describe(r format.Reader) int64 {
 	of := described(r)
 	d.Separator, d.flags = of.Separator, append([]format.Flag{{Name: "format", Value: d.Format}}, of.Flags...)
@@ -260,7 +259,7 @@ func (s *sniffer) show(src *source, b *format.Batch) {
 		row, col := int64(0), int64(0)
 		if src.shape != nil {
 			row = 1
-			if !src.shape.Late { // else they are as in the input
+			if !src.shape.Late { // indices of a late shape are shown as in the input
 				col = 1
 			}
 		}
@@ -271,10 +270,10 @@ func (s *sniffer) show(src *source, b *format.Batch) {
 const (
 	sortSeconds  = 15e-9  // to sort and write an entry that has been parsed
 	idSeconds    = 400e-9 // to number an id and write its name
-	startSeconds = 0.02   // of a process that makes a store
+	startSeconds = 0.02   // to start a process that makes a store
 )
 
-// median is that of some numbers, which it sorts: a machine that is busy, or the first touch of memory, slows some chunks down, not most.
+// median returns the median of x, which it sorts. Other load or first touches of memory slow down some chunks, not most.
 func median(x []float64) float64 {
 	slices.Sort(x)
 	return x[len(x)/2]

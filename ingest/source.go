@@ -19,21 +19,21 @@ import (
 	"github.com/gdsvd/gdsvd/internal/remote"
 )
 
-// A source is one opened input with its format recognised and its header read.
+// A source is an open input whose format is recognised and whose header is read.
 type source struct {
 	*input.File
 	format string
 	reader format.Reader
-	shape  *format.Shape // declared; else nil
-	size   int64         // of a file that is not compressed; else 0
+	shape  *format.Shape // declared shape; nil: keys are ids
+	size   int64         // bytes of a file that is not compressed; else 0
 	tally  format.Tally
-	begin  int64         // bytes read of the inputs before
-	shared bool          // workers read from it
-	base   bool          // it is the store that is appended to
-	taken  chan struct{} // closed once all its batches have been taken
+	begin  int64         // bytes of the inputs before, on disk
+	shared bool          // workers read from the input
+	base   bool          // the store that is appended to
+	taken  chan struct{} // closed once all batches of the input have been taken
 }
 
-// openSource opens an input. prev is the one before, or nil.
+// openSource opens an input. prev is the input before it, or nil.
 func openSource(ctx context.Context, op input.Opener, name string, o request, prev *source) (*source, error) {
 	begin := op.Bytes.Load()
 	if o.base != nil && name == o.base.path && prev == nil {
@@ -107,12 +107,12 @@ func (o Options) formats() []format.Format {
 	return append(all.Formats(own), o.Formats...)
 }
 
-// recognise is the last format that takes the input, or the one that has been chosen.
+// recognise returns the chosen format, or the last format that recognises the input; one without a name overrides the choice.
 func (o Options) recognise(in *format.Input) format.Format {
 	h := format.Head{Chosen: o.Format != ""}
 	var err error
 	if h.Bytes, err = in.Peek(format.ChunkBytes); err != nil {
-		h.Whole = errors.Is(err, io.EOF) // another error will be met again
+		h.Whole = errors.Is(err, io.EOF) // another error occurs again when the input is read
 	}
 	var chosen format.Format
 	for _, f := range slices.Backward(o.formats()) {
@@ -136,7 +136,7 @@ func (o Options) formatNames() []string {
 	return names
 }
 
-// expand is that of input.Files, and takes a folder of 10x for its matrix, and the store appended to as it is.
+// expand is input.Files.Expand; it also replaces a folder of 10x by its matrix, and keeps the store appended to as it is.
 func (o *request) expand(ctx context.Context, inputs []string) ([]string, error) {
 	if o.base != nil {
 		names, err := o.files().Expand(ctx, inputs[1:])
@@ -175,7 +175,7 @@ func (o *request) expand(ctx context.Context, inputs []string) ([]string, error)
 	return o.files().Expand(ctx, inputs)
 }
 
-// list lists what an input may name as a folder, or as one with a prefix behind it; nil: it names something else.
+// list lists the folder that an input may name, alone or with a prefix behind it; nil: the input names something else.
 func (o *request) list(ctx context.Context, name string) (*tenx.Listing, error) {
 	l := &tenx.Listing{Dir: name, Join: filepath.Join}
 	switch {
@@ -200,7 +200,7 @@ func (o *request) list(ctx context.Context, name string) (*tenx.Listing, error) 
 	}
 	entries, err := o.FS.ReadDir(l.Dir)
 	if l.Prefix != "" && err != nil {
-		return nil, nil // told by what opens it
+		return nil, nil // opening the input reports the error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read input: %w", err)
@@ -213,7 +213,7 @@ func (o *request) list(ctx context.Context, name string) (*tenx.Listing, error) 
 	return l, nil
 }
 
-// beside takes the files of ids of a folder of 10x as Options.RowIDs and ColIDs, unless they are given.
+// beside sets Options.RowIDs and ColIDs to the files of ids of a folder of 10x, unless they are set.
 func (o *request) beside(f *tenx.Folder) error {
 	for side, found := range []string{format.RowSide: f.Features, format.ColSide: f.Barcodes} {
 		ids := [...]*string{format.RowSide: &o.RowIDs, format.ColSide: &o.ColIDs}[side]
@@ -231,7 +231,7 @@ func (o *request) beside(f *tenx.Folder) error {
 	return nil
 }
 
-// withFiles is what belongs to an input by its name, or by the format that has been chosen; nil: nothing.
+// withFiles returns the files beside an input of this name, or of the chosen format; nil: none.
 func (o Options) withFiles(name string) *format.Beside {
 	for _, f := range o.formats() {
 		if f.Beside != nil && (f.Name == o.Format || o.Format == "" && strings.HasSuffix(name, f.Beside.Suffix)) {
@@ -241,7 +241,7 @@ func (o Options) withFiles(name string) *format.Beside {
 	return nil
 }
 
-// besideFile takes the files beside an input as Options.RowIDs and ColIDs, unless they are given, and counts their ids.
+// besideFile sets Options.RowIDs and ColIDs to the files beside an input, unless they are set, and counts their ids.
 func (o *request) besideFile(ctx context.Context, name string, f *format.Beside) error {
 	base := strings.TrimSuffix(name, f.Suffix)
 	for side, suffix := range f.Files {
@@ -253,7 +253,7 @@ func (o *request) besideFile(ctx context.Context, name string, f *format.Beside)
 		l, err := o.openLabels(ctx, o.opener(0), side)
 		if !given && errors.Is(err, fs.ErrNotExist) {
 			*ids = ""
-			continue // told by what reads the input, unless that is of another format
+			continue // reading the input reports it, unless the input is of another format
 		}
 		if err != nil {
 			return err

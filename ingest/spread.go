@@ -21,47 +21,48 @@ import (
 	"github.com/gdsvd/gdsvd/internal/remote"
 )
 
-// Tasks have inputs read elsewhere: by calls of Do, in processes that see inputs and store under the names they have here.
+// Tasks distribute an ingest: processes that see inputs and store under the same names read the inputs by calls of Do.
 //
-// A task reads neighbouring inputs, in their order, as an ingest that has nothing before them and stops behind them. What it has
-// found, runs of entries, lists of ids and a journal, are files of the scratch beside the store, which the ingest takes over as
-// if it had spilled them: its ids are further generations. So the store is the same, whatever it is of. When the ingest has merged
-// the lists, tasks rank the ids of what one of them has read, sort it and cut it by rows; then tasks merge the rows of a cut, so that
-// nothing is left to be merged, and entries of one place lie one behind the other in the order that they have on one machine. Doing a task twice is the same as doing it once:
-// the files of each try have names of their own, and what no answer names goes with the scratch.
+// A task reads neighbouring inputs in order, like an ingest of these inputs alone. Its results are runs of entries, lists of
+// ids and a journal, as files of the scratch directory beside the store. The ingest takes these files over as its own; the ids
+// become further generations. So the store does not depend on the tasks.
+//
+// After the ids are merged, each task ranks the ids of the entries that one task has read, sorts these entries and cuts them by
+// rows. Then each task merges the rows of one cut: no merge is left, and entries of one place are in the same order as on one
+// machine. A task may be done twice: each try has files of its own, and files that no result names are removed in the end.
 type Tasks struct {
-	Groups int // tasks, at most one an input
-	// Run has Do done for all i below n, with the JSON of work, tells when one has ended, and hands over what they return, by i.
+	Groups int // number of tasks; at most one per input is used
+	// Run calls Do with the JSON of work for all i below n, ended after each, and take with the results in order of i.
 	Run func(ctx context.Context, work any, n int, ended func(), take func(made float64)) error
 }
 
-// TasksError tells why tasks do not read what one machine does.
+// TasksError says why tasks cannot do what one machine does.
 type TasksError struct{ Why string }
 
 func (e *TasksError) Error() string { return e.Why + "; ingest it without tasks (no --engine)" }
 
-// work is what tasks are of.
+// work describes the tasks of a step.
 type work struct {
 	Options Options
-	Inputs  []string   // all of them
-	IDs     []input.ID // that they must have
-	From    []int      // of each task, the first of its inputs; then the number of all
+	Inputs  []string   // all inputs
+	IDs     []input.ID // of the inputs, which must be the same for the tasks
+	From    []int      // index of the first input of each task; then the number of inputs
 	Scratch string
 
 	Step  string
-	Cuts  [2][]string // at which lists of ids of rows and columns are cut
-	Parts []float64   // what Do has returned for each of the tasks before
-	Names []ids.List  // all ids of rows and columns, or of both
+	Cuts  [2][]string // ids at which the lists of ids of rows and columns are cut
+	Parts []float64   // results of Do of the tasks of the step before
+	Names []ids.List  // all ids of rows and columns; one list for the nodes of a graph
 }
 
-// Steps of tasks. Those of stepRead are of inputs, those of stepSort sort what one of them has read and cut it by rows. The others merge
-// what all have between two cuts.
+// Steps of tasks. In stepRead a task reads inputs; in stepSort it sorts the entries that one task has read and cuts them by
+// rows. In the other steps it merges the files of all tasks between two cuts.
 const (
 	stepIDs   = "ids"
 	stepMerge = "merge"
 )
 
-// spreads refuses what tasks do not read.
+// spreads returns a TasksError for inputs and options that tasks do not support.
 func (o request) spreads(ctx context.Context, names []string, p plan) error {
 	if o.Tasks == nil {
 		return nil
@@ -92,8 +93,8 @@ func (o request) spreads(ctx context.Context, names []string, p plan) error {
 	return errors.Join(err, src.Close())
 }
 
-// spread has tasks read the inputs, if there are tasks, and takes over what they have read, up to the first place that cannot be
-// read. Reading on from there, in this process, returns the error.
+// spread has tasks read the inputs, if there are tasks, and takes over their results up to the first place that cannot be
+// read. This process then reads on from that place and returns the error.
 func (g *pipeline) spread(ctx context.Context, e *entries) error {
 	if g.o.Tasks == nil {
 		return nil
@@ -107,7 +108,7 @@ func (g *pipeline) spread(ctx context.Context, e *entries) error {
 		w.Inputs = append(w.Inputs, at)
 	}
 	w.Inputs, w.Scratch = w.Inputs[:len(g.in.names)], w.Inputs[len(g.in.names)]
-	if err := errors.Join(g.scratch.Make(), e.spool.Turn(0, 0)); err != nil { // all is in files from here on
+	if err := errors.Join(g.scratch.Make(), e.spool.Turn(0, 0)); err != nil { // from here on all entries go to files
 		return err
 	}
 	made, err := w.run(ctx, e, g.in.size())
@@ -128,13 +129,13 @@ func (g *pipeline) spread(ctx context.Context, e *entries) error {
 	return err
 }
 
-// run has tasks done, which is so much of the stage, and reads what they have made. Parts names it from then on.
+// run runs the tasks of a step, adds share to the progress, and reads their journals. w.Parts then names their results.
 func (w *work) run(ctx context.Context, e *entries, share int64) (made []*journal, err error) {
 	var parts []float64
 	n := len(w.From) - 1
 	left := n
 	ended := func() {
-		if left > 0 { // some may be done twice
+		if left > 0 { // a task may be done twice
 			e.meter.Add(int(share) / n)
 			left--
 		}
@@ -161,7 +162,7 @@ func (w *work) part(s *scratch.Dir, i int) (*journal, error) {
 	return j, nil
 }
 
-// settleByTasks has tasks merge the lists of ids, the parts between two cuts each.
+// settleByTasks has tasks merge the lists of ids, each between two cuts.
 func (g *ordered) settleByTasks(ctx context.Context) error {
 	w := *g.work
 	w.Step = stepIDs
@@ -181,7 +182,7 @@ func (g *ordered) settleByTasks(ctx context.Context) error {
 	return err
 }
 
-// sortByTasks has each task sort the runs that it, or another, has read, then merge those of its share of the rows.
+// sortByTasks has each task sort the runs that one task has read, then merge the runs of its share of the rows.
 func (g *ordered) sortByTasks(ctx context.Context) error {
 	w, n := g.work, g.spool.N
 	for _, a := range g.all() {
@@ -210,7 +211,7 @@ func (g *ordered) sortByTasks(ctx context.Context) error {
 	return nil
 }
 
-// shares cuts inputs into at most n shares of neighbours of about as many bytes: the first of each, then the number of all.
+// shares cuts inputs into at most n ranges of about as many bytes: the first input of each, then the number of inputs.
 func shares(ids []input.ID, n int) (from []int) {
 	total, before, last := inputs{ids: ids}.size(), int64(0), -1
 	for i, id := range ids {
@@ -226,7 +227,7 @@ func shares(ids []input.ID, n int) (from []int) {
 	return append(from, len(ids))
 }
 
-// join takes over what a task has read: it comes behind what there is.
+// join takes over the entries that a task has read, behind those that e has.
 func (e *entries) join(j *journal) error {
 	users, items := e.users.Generations(), e.items.Generations()
 	err := e.users.Adopt(e.scratch, j.Users.Closed)
@@ -251,7 +252,7 @@ func (e *entries) join(j *journal) error {
 	return e.tolerate(j.Bad, j.FirstBad, e.o.MaxBadLines)
 }
 
-// Do does task i of Tasks within the Memory and with the Workers of o. It reads inputs and writes to its FS.
+// Do does task i of Tasks within the Memory and with the Workers of o. It reads from and writes to its FS.
 func Do(ctx context.Context, text []byte, i int, o Options) (made float64, _ error) {
 	var w work
 	if err := json.Unmarshal(text, &w); err != nil {
@@ -270,14 +271,14 @@ func Do(ctx context.Context, text []byte, i int, o Options) (made float64, _ err
 
 func (w *work) do(ctx context.Context, r request, p plan, i int) (made float64, err error) {
 	t := &task{o: r, plan: p, meter: newMeter(nil), report: &Report{}}
-	serial := rand.IntN(1<<37) << 16 // of no other try; a float64 has 53 bits
+	serial := rand.IntN(1<<37) << 16 // random, so that no other try has it; exact in the 53 bits of a float64
 	t.scratch = &scratch.Dir{FS: r.FS, Name: w.Scratch, Made: true, Serial: serial + 1}
 	e := newEntries(t)
 	defer func() { err = errors.Join(err, e.close(err != nil)) }()
 	if w.Step == stepRead {
 		err = w.read(ctx, e, i)
 	} else if err = w.goOn(ctx, e, i); errors.Is(err, scratch.ErrDamaged) {
-		return -1, nil // the name of no part: no other process would find whole what an earlier task has made
+		return -1, nil // names no part, so that the ingest begins anew: another process would find the same damage
 	}
 	if err != nil {
 		return 0, err
@@ -296,7 +297,7 @@ func (w *work) do(ctx context.Context, r request, p plan, i int) (made float64, 
 	return float64(serial), errors.Join(err, f.Close())
 }
 
-// read reads the inputs of task i, up to the first place where something is wrong with them.
+// read reads the inputs of task i, up to the first error in them.
 func (w *work) read(ctx context.Context, e *entries, i int) (err error) {
 	from, to := w.From[i], w.From[i+1]
 	if e.in, err = identify(ctx, e.o, w.Inputs[from:to]); err != nil {
@@ -316,7 +317,7 @@ func (w *work) read(ctx context.Context, e *entries, i int) (err error) {
 	return e.turnAll()
 }
 
-// goOn does task i of a step that goes on with what tasks have made.
+// goOn does task i of a step after stepRead.
 func (w *work) goOn(ctx context.Context, e *entries, i int) error {
 	if err := e.spool.Turn(0, 0); err != nil {
 		return err
@@ -331,7 +332,7 @@ func (w *work) goOn(ctx context.Context, e *entries, i int) error {
 	return w.merge(ctx, e, i)
 }
 
-// mergeIDs merges range i of the ids of all parts.
+// mergeIDs merges the ids between two cuts, range i, of all parts.
 func (w *work) mergeIDs(ctx context.Context, e *entries, i int) error {
 	for k := range w.Parts {
 		j, err := w.part(e.scratch, k)
@@ -352,7 +353,7 @@ func (w *work) mergeIDs(ctx context.Context, e *entries, i int) error {
 	return nil
 }
 
-// sort sorts what task i has read, and cuts it by rows.
+// sort sorts the entries that task i has read, and cuts them by rows.
 func (w *work) sort(ctx context.Context, e *entries, i int) error {
 	j, err := w.part(e.scratch, i)
 	if err != nil {
@@ -381,7 +382,7 @@ func (w *work) sort(ctx context.Context, e *entries, i int) error {
 	return e.spool.Split(ctx, g.by(), below)
 }
 
-// merge merges cut i of the rows of all parts.
+// merge merges the rows of cut i of all parts.
 func (w *work) merge(ctx context.Context, e *entries, i int) error {
 	for k := range w.Parts {
 		j, err := w.part(e.scratch, k)

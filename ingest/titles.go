@@ -13,10 +13,10 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/titles"
 )
 
-// Titles are put beside a store that is complete: they are no part of the matrix, and what is
-// wrong with them leaves the store as it is.
+// Titles are written beside a complete store: they are not part of the matrix, and an error in them leaves the store
+// unchanged.
 
-// attach puts the titles that the options name, and those the input has, beside the store of a report.
+// attach writes the titles of the files in the options and of the input beside the store of a report.
 func attach(ctx context.Context, names []string, report *Report, o request, p plan) (err error) {
 	own := len(names) == 1 && names[0] != "-" && (report.Titled || report.Finished)
 	if !own && o.Titles+o.RowTitles+o.ColTitles == "" {
@@ -48,7 +48,7 @@ func attach(ctx context.Context, names []string, report *Report, o request, p pl
 			continue
 		}
 		known[side] = t.file(name)
-		if o.base != nil { // beside those of before
+		if o.base != nil { // an id without a new title keeps that of the store before
 			had, err := titles.Of(t.store, axisOf(t.store, side))
 			if err != nil {
 				return err
@@ -87,7 +87,7 @@ type titler struct {
 	o     request
 	open  input.Opener
 	store *csr.Store
-	most  int64 // bytes of titles in memory
+	most  int64 // bytes of titles in memory, at most
 }
 
 func (t *titler) known(src *source) (known [2]titles.Source, err error) {
@@ -116,7 +116,7 @@ func (t *titler) known(src *source) (known [2]titles.Source, err error) {
 	return known, nil
 }
 
-// readable tells whether the files of titles can be read, to their ends, before anything else is done.
+// readable returns an error unless the files of titles can be read to their ends. It is called before the ingest begins.
 func readable(ctx context.Context, o request, p plan) error {
 	t := &titler{ctx: ctx, o: o, open: o.opener(p.window)}
 	for _, name := range []string{o.Titles, o.RowTitles, o.ColTitles} {
@@ -146,14 +146,14 @@ func (t *titler) openFile(name string) (*titles.Reader, error) {
 	return titles.Open(&format.Input{Name: f.Name, Stream: f}, f.Close)
 }
 
-// axisOf is that of a store on which a side of the user's matrix lies.
+// axisOf returns the axis of a store on which a side of the user's matrix lies.
 func axisOf(s *csr.Store, side format.Side) csr.Axis {
 	rows, cols := csr.Orient(s, csr.RowAxis, csr.ColAxis)
 	return [...]csr.Axis{format.RowSide: rows, format.ColSide: cols}[side]
 }
 
-// side finds out whose titles a file has: by the name of its column of ids, or by the ids. A side that it has titles for all of is
-// meant where some of the other occur in it by accident, as numbers do.
+// side determines whose titles a file has: by the name of its column of ids, or by the ids. If the file has titles for all ids
+// of one side only, it is that side: ids of the other side may occur in it by accident, as numbers do.
 func (t *titler) side(name string) (format.Side, error) {
 	r, err := t.openFile(name)
 	if err != nil {

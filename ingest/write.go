@@ -17,8 +17,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/durable"
 )
 
-// publish is the last stage: it writes the store, or both, and publishes it, that of what is held out first. Both are complete
-// before, and saved notes what they are: an ingest that dies in between is unfinished.
+// publish is the last stage: it writes the store or the pair of stores, and publishes them, the store of the entries held out
+// first. Both are complete before; saved records their fingerprints, so that an ingest that dies in between is unfinished.
 func publish(ctx context.Context, g *sifted, saved func(store, test *csr.Writer) error) (err error) {
 	total := g.spool.N
 	switch {
@@ -32,7 +32,7 @@ func publish(ctx context.Context, g *sifted, saved func(store, test *csr.Writer)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Abort()) }() // nothing after Commit
+	defer func() { err = errors.Join(err, store.Abort()) }() // no effect after Commit
 	closing, err := g.keepTitles(ctx, store)
 	fingerprint := ""
 	if err == nil {
@@ -64,7 +64,7 @@ func publish(ctx context.Context, g *sifted, saved func(store, test *csr.Writer)
 	return store.Commit()
 }
 
-// fill writes a store of all entries that are left, or of a part of them.
+// fill writes a store of all entries that are left, or of a part of these.
 func (g *sifted) fill(ctx context.Context, p *part, staging *vfs.Staging, source map[string]any) (_ *csr.Writer, err error) {
 	stats := &g.final
 	if p != nil {
@@ -116,16 +116,15 @@ func (t *task) create(ctx context.Context, o csr.CreateOptions) (*straight.Write
 	return straight.Create(ctx, t.report.Store, o)
 }
 
-// rowCost is the bytes an entry of the row being put together takes here and
-// in csr.Writer, growing included.
+// rowCost is the bytes that an entry of the row being assembled takes here and in csr.Writer, with the growth of buffers.
 const rowCost = 64
 
-// longestRow is how many entries of a row fit in half of what the sort used.
+// longestRow returns how many entries of a row fit in half of the memory that sorting used.
 func (e *entries) longestRow() int {
 	return int(max(csr.BlockNNZ, (e.plan.Space-e.held())/2/rowCost))
 }
 
-// writeAxis writes the ids of a stored side, if there are any, unless they are 0 … n−1.
+// writeAxis writes the ids of a stored side, if it has any, unless they are 0 … n−1.
 func (g *sifted) writeAxis(ctx context.Context, w *csr.Writer, axis csr.Axis) error {
 	rows := axis == csr.RowAxis
 	if natural, err := g.natural(rows); natural || err != nil {
@@ -159,7 +158,7 @@ func (g *sifted) writeAxis(ctx context.Context, w *csr.Writer, axis csr.Axis) er
 	return iw.Close()
 }
 
-// natural tells whether the ids of a stored side that are left are 0 … n−1.
+// natural reports whether the ids of a stored side that are left are 0 … n−1.
 func (g *sifted) natural(rows bool) (bool, error) {
 	if g.sieve == nil {
 		return !g.hasIDs(rows) || g.storedAxis(rows).Natural(), nil
@@ -181,8 +180,8 @@ func (g *sifted) natural(rows bool) (bool, error) {
 	return true, err
 }
 
-// source is what the manifest says about where the matrix came from. It must
-// depend on nothing but the inputs and the options that shape the matrix.
+// source returns the part of the manifest about the origin of the matrix. It must depend on nothing but the inputs and the
+// options that shape the matrix.
 func (g *ordered) source() map[string]any {
 	s := g.in.origin(g.o)
 	s["format"] = g.Format
@@ -214,10 +213,10 @@ func (g *ordered) source() map[string]any {
 	return s
 }
 
-// A rowBuilder puts entries in ascending order together to rows and hands over those that have some.
+// A rowBuilder assembles entries, in ascending order, into rows and passes the rows that have entries to emit.
 type rowBuilder struct {
 	pack  extsort.Packer
-	most  int // entries of a row the budget allows
+	most  int // entries of a row that the budget allows
 	emit  func(row int64, cols []uint32, vals []float64, times []format.Time) error
 	row   int64
 	cols  []uint32

@@ -1,4 +1,4 @@
-// Package combine makes one entry of several at one place.
+// Package combine combines several entries at one place into one entry.
 package combine
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 )
 
-// A Policy says what becomes of several entries at one place: see ingest.Duplicates, of the same numbers.
+// A Policy says how several entries at one place are combined: see ingest.Duplicates, which has the same numbers.
 type Policy uint8
 
 const (
@@ -19,36 +19,35 @@ const (
 	Max
 )
 
-// A Combiner makes one entry of those at one place. It is given all entries
-// in ascending order, part after part.
+// A Combiner combines the entries at each place into one entry. It is given all entries in ascending order, part by part.
 type Combiner struct {
 	Policy     Policy
-	Pairs      bool                   // every other place is the time of the one before, with a 1 as the lowest bit: the newest is its own
-	Overflow   func(key uint64) error // the error for a sum that is not finite
-	Lower      func(key uint64) bool  // places that only mirror others, and are not counted; may be nil
-	Duplicates int64                  // entries merged away
-	Repeated   uint64                 // the place of the first of them
-	Places     int64                  // that have more than one entry
-	Rounded    int64                  // places the sum of which is no float64
+	Pairs      bool                   // keys come in pairs, the second with lowest bit 1 and a time as value: the newest time is kept
+	Overflow   func(key uint64) error // returns the error for a sum that is not finite
+	Lower      func(key uint64) bool  // reports whether a place only mirrors another one and is not counted; may be nil
+	Duplicates int64                  // number of entries combined with another entry
+	Repeated   uint64                 // place of the first of these
+	Places     int64                  // number of places that have more than one entry
+	Rounded    int64                  // number of places whose sum is no float64
 
-	open  bool          // there is a place that may get further entries
-	place extsort.Entry // it, with its first value
-	// Of the values there:
-	partials   []float64 // their exact sum, see exactSum
+	open  bool          // place may get further entries
+	place extsort.Entry // the open place, with its first value
+	// Of the values at the open place:
+	partials   []float64 // their exact sum; see exactSum
 	last, most float64
 	count      int64
 
 	scratch []extsort.Entry
 }
 
-// Next fills part's capacity with places completed by further entries; n is the number of these.
+// Next reads n entries, as many as fit into part, and returns in part the places that they complete; n is 0 at the end.
 func (c *Combiner) Next(part []extsort.Entry, read func([]extsort.Entry) (int, error)) (places []extsort.Entry, n int, err error) {
 	part = part[:0]
 	if c.open && c.count == 1 {
 		part = append(part, c.place)
 	}
 	had := len(part)
-	if n, err = read(part[had : cap(part)-1]); n == 0 || err != nil { // room for the place still open
+	if n, err = read(part[had : cap(part)-1]); n == 0 || err != nil { // leaves room for the open place
 		return part[:0], n, err
 	}
 	part = part[:had+n]
@@ -57,7 +56,7 @@ func (c *Combiner) Next(part []extsort.Entry, read func([]extsort.Entry) (int, e
 		places, err = c.add(part[:0], c.scratch)
 		return places, n, err
 	}
-	// As a rule no two entries are at one place: they stay where they are.
+	// The usual case: no two entries are at one place, and all stay where they are.
 	c.open, c.place, c.count = true, part[len(part)-1], 1
 	return part[:len(part)-1], n, nil
 }
@@ -81,8 +80,8 @@ func (c *Combiner) add(dst, part []extsort.Entry) ([]extsort.Entry, error) {
 	return dst, nil
 }
 
-// single is how many entries at the beginning of a part, one at least, are at
-// different places; the last of them may share its place with what follows.
+// single returns the number of entries at the beginning of part, at least one, that are at different places. The entry behind
+// the last of them may be at its place.
 func single(part []extsort.Entry) int {
 	n := 1
 	for n < len(part) && part[n].Key != part[n-1].Key {
@@ -141,9 +140,9 @@ func (c *Combiner) End(dst []extsort.Entry) ([]extsort.Entry, error) {
 	return append(dst, e), nil
 }
 
-// addExactly adds v to a sum that is held exactly, as numbers of ascending size of which no two
-// overlap (J. R. Shewchuk, "Adaptive precision floating-point arithmetic and fast robust
-// geometric predicates", Discrete & Computational Geometry 18, 1997, grow-expansion).
+// addExactly adds v to an exact sum, held as nonoverlapping numbers of ascending magnitude (J. R. Shewchuk, "Adaptive
+// precision floating-point arithmetic and fast robust geometric predicates", Discrete & Computational Geometry 18, 1997,
+// grow-expansion).
 func addExactly(partials []float64, v float64) []float64 {
 	n := 0
 	for _, p := range partials {
@@ -160,8 +159,8 @@ func addExactly(partials []float64, v float64) []float64 {
 	return append(partials[:n], v)
 }
 
-// exactSum is the float64 nearest to a sum, a tie going to the even one; exact tells whether it is
-// the sum. So a sum depends neither on the order of what is added, nor on exact sums of parts in between.
+// exactSum returns the float64 nearest to a sum, on a tie the even one; exact reports whether it equals the sum. So a sum
+// depends neither on the order of the summands nor on how they are grouped into exact partial sums.
 func exactSum(partials []float64) (sum float64, exact bool) {
 	n := len(partials) - 1
 	sum = partials[n]
@@ -172,7 +171,7 @@ func exactSum(partials []float64) (sum float64, exact bool) {
 		sum = high + partials[n]
 		low = partials[n] - (sum - high)
 	}
-	// What is left decides a tie.
+	// The remaining partials decide a tie.
 	if n > 0 && (low < 0 && partials[n-1] < 0 || low > 0 && partials[n-1] > 0) {
 		if twice := sum + 2*low; twice-sum == 2*low {
 			sum = twice

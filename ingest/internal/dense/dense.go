@@ -1,5 +1,5 @@
-// Package dense reads arrays of numbers of a fixed size: it is a format.Reader behind
-// their header. Zeros are left out.
+// Package dense reads arrays of numbers of a fixed size: its Reader is a format.Reader of the elements behind a header. Zeros
+// are left out.
 package dense
 
 import (
@@ -11,20 +11,20 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// A Reader reads the elements of a Rows × Cols matrix, row after row or column after
-// column. Where the input can be read at any place, the workers do.
+// A Reader reads the elements of a Rows × Cols matrix, row by row or column by column. If the input has random access, Parse
+// reads the elements.
 type Reader struct {
 	In         *format.Input
-	Header     int64 // bytes before the elements; they have been read
+	Header     int64 // bytes before the elements, which have been read
 	Rows, Cols int64
 	ByColumn   bool
 	Type       npy.Type
 
 	total int64 // bytes of the elements
-	at    int64 // of the next one, behind the header
+	at    int64 // offset of the next element, behind the header
 }
 
-// New declares the shape and begins to read. A plain file that has not the size it should have is refused.
+// New declares the shape and returns the Reader. It refuses a plain file of another size.
 func New(r Reader) (format.Reader, error) {
 	fail := func(err error) (format.Reader, error) { return nil, &format.ParseError{File: r.In.Name, Err: err} }
 	hi, lo := bits.Mul64(uint64(r.Rows), uint64(r.Cols))
@@ -52,10 +52,10 @@ func (r *Reader) more() error {
 	return fmt.Errorf("%w: more data than the header declares (%d bytes)", format.ErrCount, r.total)
 }
 
-// mostElements is how many elements a chunk has, at most: each may become an entry of 24 bytes.
+// mostElements is the largest number of elements of a chunk: each may become an entry of 24 bytes.
 const mostElements = 1 << 16
 
-// Next cuts off whole elements and holds their number to the declared one.
+// Next cuts off whole elements and checks that there are as many as declared.
 func (r *Reader) Next(c *format.Chunk) error {
 	size := int64(r.Type.Size)
 	want := min(r.total-r.at, min(int64(cap(c.Data))/size, mostElements)*size)
@@ -96,7 +96,7 @@ func (r *Reader) Seek(at format.Position) error {
 
 func (r *Reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 
-// load reads a chunk that Next has only cut off.
+// load reads a chunk that Next has only delimited.
 func (r *Reader) load(c *format.Chunk) error {
 	n := c.End.Byte - c.Begin.Byte
 	if int64(len(c.Data)) == n {
@@ -112,7 +112,7 @@ func (r *Reader) load(c *format.Chunk) error {
 	return nil
 }
 
-// Parse leaves zeros out. An element that is not finite is an error: there are no lines to leave out.
+// Parse leaves out zeros. An element that is not finite is an error: there are no lines that could be left out.
 func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 	if err := r.load(c); err != nil {
 		return err
@@ -152,11 +152,11 @@ func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 	return nil
 }
 
-// Locate is the place of entry n, the zeros between counted.
+// Locate returns the place of entry n of the chunk, counting the zeros between the entries.
 func (r *Reader) Locate(c *format.Chunk, n int) format.Position {
 	at := c.Begin
 	if r.load(c) != nil {
-		return at // it is for a message only
+		return at // only a message needs the place
 	}
 	var v [1]float64
 	for d := c.Data; len(d) > 0; d = d[r.Type.Size:] {

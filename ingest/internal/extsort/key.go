@@ -19,13 +19,13 @@ const EntryBytes = 16
 
 // A Packer packs a place of the user's matrix into a key: stored row above stored column.
 type Packer struct {
-	Rows, Cols int64 // stored
+	Rows, Cols int64 // of the stored matrix
 	ColBits    int
-	Bits       int // of a key, ≤ 63: the largest uint64 is no key
+	Bits       int // bits of a key, ≤ 63, so that the largest uint64 is no key
 	Transposed bool
 }
 
-// NewPacker makes the keys of a rows × cols matrix of the user's that is stored transposed or as it is.
+// NewPacker returns the Packer of the user's rows × cols matrix, which is stored as it is or transposed.
 func NewPacker(rows, cols int64, transposed bool) Packer {
 	k := Packer{Rows: rows, Cols: cols, Transposed: transposed}
 	if transposed {
@@ -48,7 +48,7 @@ func (k *Packer) Stored(key uint64) (row int64, col uint32) {
 	return int64(key >> k.ColBits), uint32(key & (1<<k.ColBits - 1))
 }
 
-// InRow is how many entries, the first ones of some in order, are in the row of the first.
+// InRow returns the number of entries at the beginning of e that are in the row of the first; e is in order and not empty.
 func (k *Packer) InRow(e []Entry) int {
 	end := (e[0].Key>>k.ColBits + 1) << k.ColBits
 	n := 1
@@ -64,13 +64,13 @@ func bitsFor(n int64) int { return bits.Len64(uint64(max(n, 1) - 1)) }
 type Remap struct {
 	Users, Items []uint32 // ranks; nil: temporary ids are ranks
 	Pack         Packer
-	First        int64 // taken off items
-	// Pairs tells that of each entry there are two: temporary ids of items and keys have one bit
-	// more, the lowest, which is 0 in the first and 1 in the second. No run is packed.
+	First        int64 // subtracted from items
+	// Pairs says that each entry is a pair of entries: temporary ids of items and keys have a further lowest bit, 0 in the
+	// first entry and 1 in the second. No run is packed then.
 	Pairs bool
 }
 
-// entries does nothing if m is nil: keys are places already.
+// entries replaces the keys of e, pairs of temporary ids, by packed places. If m is nil, the keys are places already.
 func (m *Remap) entries(e []Entry) {
 	if m == nil {
 		return
@@ -87,7 +87,7 @@ func (m *Remap) entries(e []Entry) {
 	}
 }
 
-// key is that of a pair of temporary ids.
+// key returns the packed place of a pair of temporary ids.
 func (m *Remap) key(user, item uint64) uint64 {
 	item -= uint64(m.First)
 	if m.Users != nil {
@@ -99,9 +99,8 @@ func (m *Remap) key(user, item uint64) uint64 {
 	return m.Pack.Key(int64(user), int64(item))
 }
 
-// An entry of ids takes half as much memory packed: two numbers below 2²⁸
-// above the code of one of up to 256 values. First the numbers are temporary ids, user
-// above item; for sorting they become a key.
+// An entry of ids takes half the memory if it is packed: two numbers below 2²⁸ above the code of one of at most 256 values.
+// The numbers are temporary ids, user above item, until the run is sorted; then they are a key.
 const (
 	PackedBytes  = 8 // bytes
 	packedIDBits = 28
@@ -112,11 +111,11 @@ const (
 
 type valueTable struct {
 	n      int
-	bits   [1 << codeBits]uint64 // of each code's value
-	recent [1024]uint8           // guesses, verified
+	bits   [1 << codeBits]uint64 // value of each code, as bits
+	recent [1024]uint8           // by hash of a value: its probable code, to be verified
 }
 
-// pack packs entries of temporary ids into dst and returns how many: as many as fit, from the first one on.
+// pack packs entries of temporary ids into dst and returns their number: all before the first that does not fit.
 func (t *valueTable) pack(dst, keys []uint64, vals []float64) int {
 	dst, vals = dst[:len(keys)], vals[:len(keys)]
 	for i, key := range keys {
@@ -155,7 +154,7 @@ func (t *valueTable) code(bits uint64) (code uint8, ok bool) {
 
 func (t *valueTable) value(code uint64) float64 { return math.Float64frombits(t.bits[code&packedCode]) }
 
-// unpack is the inverse of pack. Once sorted, entries have their keys.
+// unpack is the inverse of pack. The entries of a sorted run have keys instead of temporary ids.
 func (t *valueTable) unpack(dst []Entry, packed []uint64, sorted bool) {
 	dst = dst[:len(packed)]
 	if sorted {
@@ -169,8 +168,7 @@ func (t *valueTable) unpack(dst []Entry, packed []uint64, sorted bool) {
 	}
 }
 
-// addPacked packs entries and returns how many. Afterwards there is room for
-// more, or the spool is not tight any more.
+// addPacked packs entries and returns their number. Afterwards the run being filled has room, or the spool is no longer tight.
 func (s *Spool) addPacked(keys []uint64, vals []float64) (int, error) {
 	had := len(s.packed)
 	n := min(len(keys), cap(s.packed)-had)
@@ -185,7 +183,7 @@ func (s *Spool) addPacked(keys []uint64, vals []float64) (int, error) {
 	return k, nil
 }
 
-// loosen unpacks all runs; no more are packed.
+// loosen unpacks all runs in memory; later entries are not packed.
 func (s *Spool) loosen() error {
 	s.keep()
 	s.tight, s.bytes = false, 0

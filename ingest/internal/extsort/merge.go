@@ -14,35 +14,33 @@ import (
 const noKey = math.MaxUint64
 
 type cursor struct {
-	buf []Entry // entries at hand
+	buf []Entry // entries that have been read
 	pos int
-	run *run // of which buf is all, if it is in memory and not packed
-	at  int  // packed entries read
+	run *run // the run that is read; if it is in memory and not packed, buf is all of it
+	at  int  // packed entries that have been unpacked
 	in  *runReader
 }
 
-// A Merger merges sorted runs into one sequence; on equal keys the earlier run
-// goes first unless the order says by value. It is a tournament tree of losers
-// (Knuth, TAOCP vol. 3, §5.4.1): one comparison a level for each entry, and
-// less for a stretch of entries of one run. Runs
-// that follow upon each other, as those of a sorted input do, are read one
-// after the other instead.
+// A Merger merges sorted runs into one sequence. Of entries with equal keys, that of the earlier run comes first, unless the
+// order is by value. The Merger is a tournament tree of losers (Knuth, TAOCP vol. 3, §5.4.1): one comparison a level for each
+// entry, and fewer for a stretch of entries of one run. Runs whose key ranges follow each other, as those of a sorted input,
+// are read one after the other instead.
 type Merger struct {
 	by      Order
 	cursors []cursor
 	heads   []Entry // current entry of each cursor; key noKey at its end
 	losers  []int   // losers[0] is the winner
 	coder   Coder
-	spool   *Spool // whose runs they are
+	spool   *Spool // owner of the runs
 
-	chained bool // no tournament
-	now     int  // cursor being read, when chained
+	chained bool // runs are read one after the other, without a tournament
+	now     int  // index of the cursor that is read, if chained
 }
 
-// Merge prepares to walk the sorted runs; close the merger when done.
+// Merge returns a Merger of the sorted runs, which must be closed.
 func (s *Spool) Merge(by Order) (*Merger, error) { return s.merge(s.runs, by) }
 
-// MergeBytes is the memory that merging takes, the runs in memory included.
+// MergeBytes returns the memory that merging takes, including the runs in memory.
 func (s *Spool) MergeBytes() int64 {
 	if s.InFiles {
 		return s.bytes + int64(len(s.runs))*s.budget.CursorBytes()
@@ -68,7 +66,7 @@ func (s *Spool) merge(runs []run, by Order) (*Merger, error) {
 	return m, nil
 }
 
-// follow tells whether each run's keys are above those of the one before.
+// follow reports whether the keys of each run are above those of the run before.
 func follow(runs []run) bool {
 	for i := range max(0, len(runs)-1) {
 		if runs[i].most >= runs[i+1].least {
@@ -78,8 +76,7 @@ func follow(runs []run) bool {
 	return true
 }
 
-// Read fills dst with the next entries and returns their number, less than
-// len(dst) only when there are no more.
+// Read fills dst with the next entries and returns their number. It is less than len(dst) only at the end.
 func (m *Merger) Read(dst []Entry) (n int, err error) {
 	if m.chained {
 		return m.readChained(dst)
@@ -106,9 +103,8 @@ func (m *Merger) Read(dst []Entry) (n int, err error) {
 	return n, nil
 }
 
-// stretch fills dst with the next entries of cursor w, which has won twice,
-// while their keys are below those of all others: the entries of a row often
-// lie in one run.
+// stretch fills dst with the next entries of cursor w, which has won twice, while their keys are below those of all other
+// cursors: the entries of a row often lie in one run.
 func (m *Merger) stretch(w int, dst []Entry) (n int, err error) {
 	limit := uint64(noKey)
 	for node := (len(m.cursors) + w) / 2; node >= 1; node /= 2 {
@@ -166,7 +162,7 @@ func (m *Merger) advance(i int) error {
 	return nil
 }
 
-// refill reads the next block of a run; its buffer is empty behind the last.
+// refill reads the next block of a run into the buffer, which is empty after the last block.
 func (m *Merger) refill(c *cursor) error {
 	c.pos = 0
 	switch {
@@ -206,7 +202,7 @@ func (m *Merger) refill(c *cursor) error {
 
 const packedBlock = 1 << 10
 
-// Close closes the files of runs not read to their end.
+// Close closes the files of runs that have not been read to the end.
 func (m *Merger) Close() error {
 	var err error
 	for i := range m.cursors {
@@ -231,7 +227,7 @@ func (m *Merger) before(a, b int) bool {
 
 // build plays the whole tournament. Leaf i is node len(cursors)+i.
 func (m *Merger) build() {
-	k := len(m.cursors) // at least 2: fewer are chained
+	k := len(m.cursors) // at least 2: fewer runs are chained
 	winners := make([]int, 2*k)
 	for i := range k {
 		winners[k+i] = i
@@ -246,7 +242,7 @@ func (m *Merger) build() {
 	m.losers[0] = winners[1]
 }
 
-// play finds the next winner after the head of cursor w has changed.
+// play determines the winner after the head of cursor w has changed.
 func (m *Merger) play(w int) {
 	for node := (len(m.cursors) + w) / 2; node >= 1; node /= 2 {
 		if l := m.losers[node]; m.before(l, w) {
@@ -256,9 +252,8 @@ func (m *Merger) play(w int) {
 	m.losers[0] = w
 }
 
-// Reduce merges neighbouring runs in files until no more than fanIn are left.
-// saved is called whenever the runs have changed, before those that were merged
-// are removed; done receives the number of entries merged.
+// Reduce merges neighbouring runs in files until at most Budget.FanIn are left. It calls saved after each merge, before it
+// removes the merged runs; done receives the numbers of entries merged.
 func (s *Spool) Reduce(ctx context.Context, by Order, saved func() error, done func(int)) error {
 	for s.InFiles && len(s.runs) > s.budget.FanIn && !follow(s.runs) {
 		for lo := 0; lo+1 < len(s.runs) && len(s.runs) > s.budget.FanIn; lo++ {
@@ -306,7 +301,7 @@ func (s *Spool) mergeGroup(ctx context.Context, lo, hi int, by Order, saved func
 	return s.remove(group)
 }
 
-// Split merges the sorted runs to one a range of keys, from a number up to the next; the last one is more than all keys.
+// Split merges the sorted runs into one run for each range of keys. Range i ends before below[i]; the last exceeds all keys.
 func (s *Spool) Split(ctx context.Context, by Order, below []uint64) error {
 	err := s.Reduce(ctx, by, func() error { return nil }, func(int) {})
 	if err != nil {
@@ -328,7 +323,7 @@ func (s *Spool) remove(runs []run) (err error) {
 	return err
 }
 
-// pour merges sorted runs to a new one for each of below, of the keys below that and not of those before.
+// pour merges sorted runs into a new run for each element of below, with the keys from the element before up to that element.
 func (s *Spool) pour(ctx context.Context, group []run, by Order, below []uint64, done func(int)) (made []run, err error) {
 	m, err := s.merge(group, by)
 	if err != nil {

@@ -14,28 +14,27 @@ import (
 	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
-// A file of a run: a header of runHeader bytes, then blocks of entries. A block
-// is the number of its entries, the bytes of its keys, the number of its
-// distinct values (0: more than 255), each a varint; the keys; the distinct
-// values; and of each entry which of them it has, or else the value itself.
+// The file of a run is a header of runHeader bytes, then blocks of entries. A block consists of the number of its entries, the
+// bytes of its keys and the number of its distinct values (0: no table of values), each a varint; then the keys, the table of
+// distinct values, and for each entry the index of its value, or without a table the value itself.
 //
-// A sorted key is its difference from the one before. Of others the two halves
-// are taken from those of the one before: the upper one, a user, seldom changes.
+// In a sorted run a key is stored as its difference from the key before. In others each half of the key is stored as its
+// difference from that of the key before: the upper half, a user, seldom changes.
 const (
 	runMagic  = "gdsvdrun"
 	runHeader = 64
-	// BlockEntries is how many entries a block has, at most.
+	// BlockEntries is the largest number of entries of a block.
 	BlockEntries = 1 << 12
-	// maxBlockBytes is the size of the largest block.
+	// maxBlockBytes is at least the size of the largest block.
 	maxBlockBytes = 3*binary.MaxVarintLen64 + BlockEntries*(2*binary.MaxVarintLen64+8) + 256*8
 )
 
-// A runInfo is what the header of a file of a run says.
+// A runInfo holds the header of the file of a run.
 type runInfo struct {
 	n            int
-	users, items int // generations of the ids its keys are made of, until sorted
+	users, items int // generations of the temporary ids in the keys, until sorted
 	sorted       bool
-	least, most  uint64 // keys, once sorted
+	least, most  uint64 // smallest and largest key, once sorted
 	crc          uint32 // of the blocks
 	bytes        int64  // of the blocks
 }
@@ -93,7 +92,7 @@ func readRunInfo(fsys vfs.FS, name string) (r runInfo, err error) {
 type runWriter struct {
 	f     vfs.File
 	info  runInfo
-	buf   []byte // encoded, not yet written
+	buf   []byte // encoded bytes that are not written yet
 	coder *Coder
 }
 
@@ -134,7 +133,7 @@ func (w *runWriter) flush() error {
 	return nil
 }
 
-// end completes the file but does not close it.
+// end completes the file and leaves it open.
 func (w *runWriter) end() error {
 	if err := w.flush(); err != nil {
 		return err
@@ -145,16 +144,16 @@ func (w *runWriter) end() error {
 	return nil
 }
 
-// A Coder encodes and decodes blocks; it keeps its buffers.
+// A Coder encodes and decodes blocks. It reuses its buffers.
 type Coder struct {
 	out   []byte
 	keys  []byte
 	codes []byte
-	table []uint64 // distinct values of the block, as bits
+	table []uint64 // distinct values of the block, as float64 bits
 	slots [256]uint8
 }
 
-// Encode appends a block of at most BlockEntries entries.
+// Encode appends a block of at most BlockEntries entries to dst.
 func (c *Coder) Encode(dst []byte, e []Entry, sorted bool) []byte {
 	if sorted {
 		c.keys = appendSortedKeys(c.keys[:0], e)
@@ -202,20 +201,20 @@ func appendKeys(dst []byte, e []Entry) []byte {
 	return dst
 }
 
-// index finds the distinct values of the block and which of them each entry
-// has; the table is left empty if there are too many.
+// index collects the distinct values of the block and the index of the value of each entry. It leaves the table empty if a
+// table does not pay.
 func (c *Coder) index(e []Entry) {
 	c.table, c.codes = c.table[:0], c.codes[:0]
 	clear(c.slots[:])
 	for i := range e {
 		v := math.Float64bits(e[i].Val)
-		slot := &c.slots[v*mix.Golden>>56] // Fibonacci hashing; a guess, verified
+		slot := &c.slots[v*mix.Golden>>56] // Fibonacci hashing; a guess, verified below
 		k := int(*slot)
 		if k >= len(c.table) || c.table[k] != v {
 			k = slices.Index(c.table, v)
 			if k < 0 {
 				k = len(c.table)
-				if k == 255 || k >= 32 && k > i/8 { // a table that does not pay
+				if k == 255 || k >= 32 && k > i/8 { // the table would not save space
 					c.table = c.table[:0]
 					return
 				}
@@ -228,12 +227,12 @@ func (c *Coder) index(e []Entry) {
 }
 
 type blockHead struct {
-	at              int // of the keys
+	at              int // offset of the keys
 	n, keys, values int
-	size            int64 // of the block
+	size            int64 // bytes of the block
 }
 
-// headOf reads the numbers that a block begins with. It is false if they are none, or larger than any block has them.
+// headOf reads the numbers at the beginning of a block. It returns false if they are not valid for a block.
 func headOf(b []byte) (h blockHead, ok bool) {
 	var all [3]uint64
 	for i := range all {
@@ -256,9 +255,8 @@ func headOf(b []byte) (h blockHead, ok bool) {
 	return h, true
 }
 
-// decode fills e from the block at the beginning of b.
-// It returns the number of entries and of bytes; an error if b holds no
-// block, or one that e has no room for.
+// decode fills e from the block at the beginning of b and returns the numbers of entries and bytes. It returns an error if b
+// does not begin with a block, or if e has no room for it.
 func (c *Coder) decode(e []Entry, b []byte, sorted bool) (n, size int, err error) {
 	h, ok := headOf(b)
 	if !ok || h.n == 0 || h.n > len(e) || h.size > int64(len(b)) {

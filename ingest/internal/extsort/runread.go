@@ -21,7 +21,7 @@ type runReader struct {
 	read int64
 }
 
-// openRun opens the file of a run, to be read through a buffer of the given size.
+// openRun opens the file of a run for reading through a buffer of the given size.
 func openRun(fsys vfs.FS, name string, info runInfo, buffer int) (*runReader, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -31,8 +31,8 @@ func openRun(fsys vfs.FS, name string, info runInfo, buffer int) (*runReader, er
 	return &runReader{f: f, info: info, r: r, left: info.n}, nil
 }
 
-// next fills e, which has room for a block or all of the run, with the next block and returns its
-// length; 0 behind the last, when all of the file has been verified.
+// next fills e, which must have room for a block or the rest of the run, with the next block and returns its length. It
+// returns 0 at the end, after the whole file has been verified.
 func (r *runReader) next(c *Coder, e []Entry) (int, error) {
 	if r.left == 0 {
 		if r.sum != r.info.crc || r.read != r.info.bytes {

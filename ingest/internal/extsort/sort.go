@@ -15,28 +15,28 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 )
 
-// Order is how entries are sorted: by key, and entries of one key by
-// arrival, or by value, which makes sums of duplicates independent of arrival.
+// Order says how entries are sorted: by key, and entries with equal keys in order of arrival or, if ByValue is set, by value,
+// which makes sums of duplicates independent of the order of arrival.
 type Order struct {
 	KeyBits int
 	ByValue bool
 }
 
-// A sorter sorts runs; it keeps its buffers from run to run.
+// A sorter sorts runs and reuses its buffers.
 type sorter struct {
 	by      Order
-	largest int // entries of a run, at most
+	largest int // largest number of entries of a run
 	load    []Entry
 	coder   Coder
 
-	scratch       []Entry // made when first needed, as is the next
+	scratch       []Entry // allocated when first needed, like packedScratch
 	packedScratch []uint64
 }
 
-// item is an entry, or one that is packed: its key above the code of its value.
+// item is an Entry or a packed entry: a key above the code of a value.
 type item interface{ Entry | uint64 }
 
-// keyOf is the key of an item. Which case applies is known when a sort is compiled.
+// keyOf returns the key of an item. The compiler resolves the case for each type.
 func keyOf[T item](x *T) uint64 {
 	if unsafe.Sizeof(*x) == PackedBytes {
 		return *(*uint64)(unsafe.Pointer(x)) >> codeBits
@@ -53,9 +53,8 @@ func (s *sorter) sort(e []Entry) {
 	sortItems(s, e, &s.scratch, func(x Entry) float64 { return x.Val })
 }
 
-// sortItems sorts e stably by key: least significant digit first radix sort
-// (Knuth, TAOCP vol. 3, §5.2.5) over the bits that keys have. Entries in order,
-// as most ratings files have them, cost one look.
+// sortItems sorts e stably by key: a radix sort, least significant digit first (Knuth, TAOCP vol. 3, §5.2.5), over the bits of
+// the keys. Entries in order, which most ratings files have, cost one scan.
 func sortItems[T item](s *sorter, e []T, scratch *[]T, value func(T) float64) {
 	if !inOrder(e) {
 		if cap(*scratch) < len(e) {
@@ -92,8 +91,7 @@ func radixSort[T item](e, scratch []T, keyBits int) {
 	}
 }
 
-// radixPass moves src to dst by the digit at shift. It does nothing and tells
-// so when all entries have the same digit.
+// radixPass moves src to dst, sorted by the digit at shift. It returns false, without a move, if all have the same digit.
 func radixPass[T item](dst, src []T, shift int) bool {
 	var count [digits]int
 	for i := range src {
@@ -102,7 +100,7 @@ func radixPass[T item](dst, src []T, shift int) bool {
 	if count[keyOf(&src[0])>>(shift&63)&(digits-1)] == len(src) {
 		return false
 	}
-	sum := 0 // the number of entries of each digit becomes the place of the first of them
+	sum := 0 // turns the number of entries of each digit into the place of its first entry
 	for i, n := range &count {
 		count[i] = sum
 		sum += n
@@ -128,9 +126,8 @@ func sortGroups[T item](e []T, value func(T) float64) {
 	}
 }
 
-// Sort sorts the runs, those of one generation of ids after the other, after
-// rewriting their keys with what remap gives; remap is nil if no run is packed and keys
-// are places already. done receives the number of entries of each run sorted.
+// Sort sorts the runs, the runs of one generation of ids after those of another, and replaces their keys by means of remap;
+// remap is nil if no run is packed and keys are places already. done receives the number of entries of each run sorted.
 func (s *Spool) Sort(ctx context.Context, workers int, remap func(users, items int) (*Remap, error), by Order, done func(int)) error {
 	for lo, hi := 0, 0; lo < len(s.runs); lo = hi {
 		for hi = lo + 1; hi < len(s.runs) && s.runs[hi].users == s.runs[lo].users && s.runs[hi].items == s.runs[lo].items; hi++ {
@@ -155,9 +152,8 @@ func (s *Spool) Sort(ctx context.Context, workers int, remap func(users, items i
 	return nil
 }
 
-// sort rewrites the key of every entry of runs lo … hi−1 with remap (unless
-// nil, when none is packed) and sorts each of them by order. done receives the
-// number of entries of each run sorted.
+// sort replaces the keys of runs lo … hi−1 by means of remap, unless it is nil (no run is packed then), and sorts each run by
+// order. done receives the number of entries of each run sorted.
 func (s *Spool) sort(ctx context.Context, lo, hi, workers int, remap *Remap, by Order, done func(int)) error {
 	largest := 0
 	for _, r := range s.runs[lo:hi] {
@@ -204,7 +200,7 @@ func (s *Spool) sortRun(ctx context.Context, r *run, remap *Remap, w *sorter) er
 		r.sorted, r.least, r.most = true, r.mem[0].Key, r.mem[len(r.mem)-1].Key
 		return nil
 	}
-	if r.sorted { // before the ingest was interrupted
+	if r.sorted { // sorted before the ingest was interrupted
 		return nil
 	}
 	e, err := s.loadRun(r, w)
@@ -240,7 +236,7 @@ func (s *Spool) loadRun(r *run, w *sorter) ([]Entry, error) {
 	}
 }
 
-// replaceRun puts the sorted entries in the place of a run, in one step, or beside it.
+// replaceRun replaces a run by its sorted entries in one step, or writes them beside the run if Beside is set.
 func (s *Spool) replaceRun(r *run, e []Entry, c *Coder) error {
 	r.name, r.lent = s.Beside+r.name, false
 	name := s.dir.Path(r.name)

@@ -1,12 +1,11 @@
 // Package extsort sorts entries, a key and a value each, within a memory budget.
 //
-// A [Spool] takes entries in any order, in runs: in memory as long as they fit, packed to
-// 8 bytes where keys are small and values few, then in files. Sort rewrites the keys and
-// sorts each run, its sorted form replacing a file in one step; Reduce merges runs
-// until no more are left than may be read at a time; Merge gives all entries in order.
+// A [Spool] takes entries in any order and keeps them in runs: in memory while they fit, packed to 8 bytes if keys are small
+// and values few, then in files. Sort replaces the keys and sorts each run; a sorted file replaces the unsorted file in one
+// step. Reduce merges runs until no more are left than can be read at the same time. Merge returns all entries in order.
 //
-// Entries of one key stay in order of arrival, or go by value ([Order]). A file of a run has a
-// CRC-32C; a damaged one is scratch.ErrDamaged.
+// Entries with equal keys stay in order of arrival, or are ordered by value ([Order]). The file of a run has a CRC-32C; a
+// damaged file is scratch.ErrDamaged.
 package extsort
 
 import (
@@ -18,41 +17,40 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 )
 
-// A Budget is the memory of a Spool. Only the speed depends on it.
+// A Budget limits the memory of a Spool. It affects the speed, not the result.
 type Budget struct {
-	Space   int64 // bytes for entries, sorting and what is held elsewhere
-	Keep    int64 // bytes of entries kept in memory, room for sorting not counted
-	Run     int   // entries sorted at a time
-	First   int   // entries of the first buffer; each further one is twice as large, up to Run
+	Space   int64 // bytes for entries, sorting and data held elsewhere
+	Keep    int64 // bytes of entries kept in memory, without the memory for sorting
+	Run     int   // largest number of entries of a run
+	First   int   // entries of the first buffer; each further buffer is twice as large, up to Run
 	ReadBuf int   // bytes read at a time from one run while merging
-	FanIn   int   // runs merged at a time
+	FanIn   int   // largest number of runs merged at the same time
 }
 
-// CursorBytes is what reading one run takes while merging.
+// CursorBytes returns the bytes that reading one run takes while merging.
 func (b Budget) CursorBytes() int64 { return int64(b.ReadBuf) + BlockEntries*EntryBytes + 1<<12 }
 
-// A Spool holds entries in runs: in memory while the budget lasts, then each in
-// a file of its own, which its sorted form replaces. Those in memory are either
-// all packed or none is.
+// A Spool holds entries in runs: in memory while the budget lasts, then each in a file of its own, which its sorted form
+// replaces. The runs in memory are either all packed or all unpacked.
 type Spool struct {
 	Final   bool // keys are places already: a run that comes in order needs no sorting
 	N       int64
-	Most    int  // runs there were at a time
-	InFiles bool // the budget for memory is used up
+	Most    int  // largest number of runs at the same time
+	InFiles bool // entries no longer fit in memory: runs are in files
 
-	// Beside begins the names of sorted runs, which take the place of none then: runs of files are lent, and not removed.
+	// Beside, unless "", is the prefix of the names of sorted runs. Files of unsorted runs are then kept: they are only lent.
 	Beside string
 
 	budget Budget
 	dir    *scratch.Dir
 	held   func() int64 // bytes held elsewhere out of Budget.Space
-	cur    []Entry      // the run being filled
-	tight  bool         // entries are packed, as long as they are in memory
-	packed []uint64     // the run being filled, if they are
+	cur    []Entry      // run being filled, if not packed
+	tight  bool         // entries are packed while they are in memory
+	packed []uint64     // run being filled, if packed
 	values valueTable
 	runs   []run
-	bytes  int64 // of the runs in memory
-	users  int   // generations of the ids of the run being filled
+	bytes  int64 // bytes of the runs in memory
+	users  int   // generations of the ids of the run being filled, with items
 	items  int
 
 	spilled atomic.Int64 // bytes written to files
@@ -61,20 +59,20 @@ type Spool struct {
 
 // A run is a sequence of entries, in arrival order until sorted.
 type run struct {
-	mem    []Entry  // nil: packed or in the file
-	packed []uint64 // nil: not packed
+	mem    []Entry  // nil: the run is packed or in a file
+	packed []uint64 // nil: the run is not packed
 	name   string
 	lent   bool
 	runInfo
 }
 
-// New makes a spool whose files go to a directory. If keys are pairs of
-// temporary ids, one in each half, it may be tight.
+// New returns a spool whose files are in dir. tight packs entries and is allowed if keys are pairs of temporary ids, one in
+// each half. held returns the bytes of the budget that are held elsewhere.
 func New(b Budget, dir *scratch.Dir, tight bool, held func() int64) *Spool {
 	return &Spool{budget: b, dir: dir, tight: tight, held: held}
 }
 
-// Loose tells an empty spool that keys are not pairs of temporary ids.
+// Loose tells an empty spool that keys are not pairs of temporary ids, so that entries are not packed.
 func (s *Spool) Loose() { s.tight = false }
 
 func (s *Spool) Files() (names []string) {
@@ -86,7 +84,7 @@ func (s *Spool) Files() (names []string) {
 
 func (s *Spool) Spilled() int64 { return s.spilled.Load() }
 
-// Restore fills an empty spool with the runs of files, of an ingest that was interrupted.
+// Restore fills an empty spool with the runs in files of an interrupted ingest.
 func (s *Spool) Restore(files []string, users, items, most int, spilled int64) error {
 	s.InFiles, s.cur = true, make([]Entry, 0, s.budget.Run)
 	s.users, s.items = users, items
@@ -95,7 +93,7 @@ func (s *Spool) Restore(files []string, users, items, most int, spilled int64) e
 	return err
 }
 
-// Adopt takes over the runs in files. users and items are added to the generations of their ids.
+// Adopt takes over the runs in files. It adds users and items to the generations of their ids.
 func (s *Spool) Adopt(files []string, users, items int, spilled int64) error {
 	s.spilled.Add(spilled)
 	for _, name := range files {
@@ -112,7 +110,7 @@ func (s *Spool) Adopt(files []string, users, items int, spilled int64) error {
 	return nil
 }
 
-// Give empties a spool of files, which it returns.
+// Give empties a spool whose runs are files and returns the names of the files.
 func (s *Spool) Give() (files []string) {
 	files = s.Files()
 	s.runs, s.N = nil, 0
@@ -170,7 +168,7 @@ func (s *Spool) seal() error {
 	return nil
 }
 
-// Flush writes the run being filled, if there is anything in it.
+// Flush writes the run being filled to a file, unless it is empty.
 func (s *Spool) Flush() error {
 	if len(s.cur) == 0 {
 		return nil
@@ -182,7 +180,7 @@ func (s *Spool) Flush() error {
 	return nil
 }
 
-// full tells whether the given bytes are too many beside the runs in memory.
+// full reports whether the given bytes exceed the budget, in addition to the runs in memory.
 func (s *Spool) full(more int64) bool {
 	b := s.bytes + more
 	return b > s.budget.Keep || b+s.sortBytes() > s.budget.Space-s.held()
@@ -205,7 +203,7 @@ func (s *Spool) addRun(r run) {
 	s.Most = max(s.Most, len(s.runs))
 }
 
-// sortBytes is set aside for the scratch of one sorter.
+// sortBytes returns the bytes reserved for the scratch buffer of one sorter.
 func (s *Spool) sortBytes() int64 { return int64(s.budget.Run) * s.entryBytes() }
 
 func (s *Spool) entryBytes() int64 {
@@ -215,7 +213,7 @@ func (s *Spool) entryBytes() int64 {
 	return EntryBytes
 }
 
-// spill moves all runs to files and goes on there.
+// spill moves all runs to files; later runs are files, too.
 func (s *Spool) spill() error {
 	s.keep()
 	s.InFiles = true
@@ -231,7 +229,7 @@ func (s *Spool) spill() error {
 	return nil
 }
 
-// Adjust makes room for what is held elsewhere; it tells whether there is any to make.
+// Adjust moves the runs to files if the bytes held elsewhere require it; ok: the bytes left suffice for sorting.
 func (s *Spool) Adjust() (ok bool, err error) {
 	if !s.InFiles && s.full(s.filling()) {
 		if err := s.spill(); err != nil {
@@ -241,8 +239,8 @@ func (s *Spool) Adjust() (ok bool, err error) {
 	return !s.InFiles || 2*s.sortBytes() <= s.budget.Space-s.held(), nil
 }
 
-// Turn ends the run being filled because its ids end with it: those of later
-// runs have other generations.
+// Turn ends the run being filled and moves runs in memory to files, because a generation of ids ends. Later runs have the
+// given generations.
 func (s *Spool) Turn(users, items int) error {
 	var err error
 	if s.InFiles {
@@ -254,7 +252,7 @@ func (s *Spool) Turn(users, items int) error {
 	return err
 }
 
-// Finish ends the last run: entries can be sorted now.
+// Finish ends the last run, so that entries can be sorted.
 func (s *Spool) Finish() error {
 	if s.InFiles {
 		if err := s.Flush(); err != nil {
@@ -279,7 +277,7 @@ func (s *Spool) writeRun(r *run) error {
 	return s.dir.Complete(f)
 }
 
-// ascending tells whether there are entries whose keys ascend strictly: they are sorted in any order.
+// ascending reports whether e has entries, with strictly ascending keys: such a run is sorted in every Order.
 func ascending(e []Entry) bool {
 	for i := range max(0, len(e)-1) {
 		if e[i].Key >= e[i+1].Key {
@@ -303,7 +301,7 @@ func (s *Spool) addTo(w *runWriter, r *run) error {
 	return nil
 }
 
-// Drop lets memory go, and removes the files.
+// Drop releases memory and removes the files.
 func (s *Spool) Drop() error {
 	var err error
 	for _, r := range s.runs {

@@ -1,5 +1,5 @@
-// Package formattest has what tests of formats and of ingest share: inputs, entries as texts, and, with -tags alltests, files
-// of Parquet made by another implementation.
+// Package formattest provides helpers for tests of formats and of ingest: inputs, entries as texts and, with -tags alltests,
+// Parquet files made by another implementation.
 package formattest
 
 import (
@@ -23,7 +23,7 @@ func Compare(a, b Triple) int {
 	return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Val, b.Val))
 }
 
-// Triples are the entries of a batch, whose keys become texts.
+// Triples returns the entries of a batch, whose keys it converts to texts.
 func Triples(b *format.Batch) (entries []Triple) {
 	b.Row.ToText()
 	b.Col.ToText()
@@ -40,7 +40,7 @@ func (s stream) Skip(n int64) error {
 	return err
 }
 
-// Input is data as an input that is a stream, and the shape that its reader declares.
+// Input returns data as an input without random access, and the shape that its reader will declare.
 func Input(data []byte) (*format.Input, *format.Shape) {
 	shape := new(format.Shape)
 	in := &format.Input{Name: "in", Stream: stream{bufio.NewReaderSize(bytes.NewReader(data), format.ChunkBytes)}}
@@ -74,7 +74,7 @@ func Read(f format.Format, in *format.Input, chunk int) (entries []Triple, err e
 	}
 }
 
-// Float is a finite number, read by strconv.
+// Float parses a finite number with strconv.
 func Float(s string) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err == nil && (v-v != 0 || strings.ContainsAny(s, "xXpP_")) {

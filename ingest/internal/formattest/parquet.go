@@ -13,7 +13,7 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 )
 
-// Parquet is a file of rows as parquet-go writes it; each of groups rows is a row group.
+// Parquet returns a file of rows as parquet-go writes it, with a row group for each groups rows.
 func Parquet[T any](t testing.TB, rows []T, groups int, o ...pq.WriterOption) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -40,7 +40,7 @@ type ParquetRow struct {
 	Note   []string `parquet:"note"`
 }
 
-// ParquetRows are n of them at random places, and the entries in order.
+// ParquetRows returns n rows with entries at random places, and these entries in order.
 func ParquetRows(n int) (rows []ParquetRow, want []Triple) {
 	r := rand.New(rand.NewPCG(8, 8))
 	for _, k := range r.Perm(70 * n)[:n] {

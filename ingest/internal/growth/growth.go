@@ -1,26 +1,26 @@
-// Package growth extrapolates how many distinct things a stream has from how their number grows in its beginning.
+// Package growth extrapolates the number of distinct things in a stream from its growth at the beginning.
 package growth
 
 import "math"
 
-// A Curve is how many distinct things there are in the first entries of a stream.
+// A Curve records the number of distinct things in the first entries of a stream.
 type Curve struct{ marks []mark }
 
 type mark struct{ entries, distinct float64 }
 
-// Mark says how many distinct things the first entries have. Neither number may shrink.
+// Mark records the number of distinct things in the first entries. Neither number may shrink.
 func (c *Curve) Mark(entries, distinct int64) {
 	c.marks = append(c.marks, mark{float64(entries), float64(distinct)})
 }
 
-// inOrder is the least β of the second half of a sample of things that come in order, each for some entries in a row.
+// inOrder is the smallest β of the second half of a sample at which things come in order, each for some consecutive entries.
 const inOrder = 0.9
 
-// At extrapolates to n entries. If things come in order there are as many in proportion, and low and high have
-// the least and the largest rate of a quarter of the sample. Else high is Heaps' law: n entries have K·n^β things (H. S. Heaps,
-// "Information Retrieval", 1978), with the β of the second half of the sample; low is that of an urn of N things that are
-// drawn alike, which has the fewest of all urns: N·(1−e^(−n/N)), N being such that the sample has as many as it has;
-// and likely is their geometric mean.
+// At extrapolates the number of distinct things to n entries. If things come in order, likely is proportional to n, and low
+// and high have the smallest and largest rate of a quarter of the sample. Otherwise high follows Heaps' law, K·n^β (H. S.
+// Heaps, "Information Retrieval", 1978), with the β of the second half of the sample; low is the number drawn from an urn of N
+// equally likely things, the least of all urns, N·(1−e^(−n/N)), with the N that fits the sample; likely is their geometric
+// mean.
 func (c *Curve) At(n float64) (low, likely, high float64) {
 	if len(c.marks) == 0 {
 		return 0, 0, 0
@@ -53,7 +53,7 @@ func (c *Curve) inOrder(n float64, all mark) (low, likely, high float64) {
 	return all.distinct + left*least, all.distinct * n / all.entries, min(n, all.distinct+left*most)
 }
 
-// urn is how many of N things n entries have.
+// urn returns the number of different things in n draws from the urn that fits the sample.
 func urn(all mark, n float64) float64 {
 	within := func(things, entries float64) float64 { return -things * math.Expm1(-entries/things) }
 	low, high := all.distinct, all.distinct
@@ -70,7 +70,7 @@ func urn(all mark, n float64) float64 {
 	return max(all.distinct, within(high, n))
 }
 
-// before is the last mark at or before a number of entries.
+// before returns the last mark at or before a number of entries.
 func (c *Curve) before(entries float64) (last mark) {
 	for _, m := range c.marks {
 		if m.entries <= entries {
@@ -80,7 +80,7 @@ func (c *Curve) before(entries float64) (last mark) {
 	return last
 }
 
-// slope is β between two marks; 1 if there is nothing at the first.
+// slope returns β between two marks; 1 if the first has no things.
 func slope(from, to mark) float64 {
 	if from.distinct == 0 || from.entries == to.entries {
 		return 1

@@ -8,14 +8,14 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// most is how many entries Places keeps, the first ones.
+// most is the number of entries that Places keeps, the first ones.
 const most = 1 << 18
 
-// Places are the rows and columns of the first entries of a stream, from which follows how many bytes the
-// places of all of them take in a store.
+// Places are the rows and columns of the first entries of a stream. They determine how many bytes the places of all entries
+// take in a store.
 type Places struct {
 	rows, cols []uint32
-	descents   int // places that are not behind the one before
+	descents   int // number of places that are not behind the place before
 	last       uint64
 }
 
@@ -30,15 +30,16 @@ func (p *Places) Add(row, col uint32) {
 	}
 }
 
-// InOrder tells whether every entry is behind the one before, in rows and within them.
+// InOrder reports whether every entry is behind the entry before it, by row and within the row by column.
 func (p *Places) InOrder() bool { return p.descents == 0 }
 
-// Bytes is what an entry takes as a gap in a block, and its share of the length of its row, on the average, of n
-// entries in a rows × cols matrix that is stored transposed or as it is. transposed exchanges the sides of Add too.
+// Bytes returns the mean bytes of the place of an entry in a store, its gap in a block and its share of the length of its row,
+// for n entries of a rows × cols matrix that is stored transposed or not. transposed also exchanges the sides of Add.
 //
-// Where rows come as a whole they are those of the sample. If these are much longer than all are on the average, or shorter, it
-// is halfway between them and rows of their columns that are as long as the others. Else rows are drawn: their lengths are those of the sample times
-// n over its size, their columns are drawn from its entries, or alike from all if they come column by column.
+// If each row of the sample is contiguous, Bytes encodes the rows of the sample. If their mean length is unlike n/rows, it also
+// encodes random rows of that length, with columns of the sample, and returns the mean of both. Otherwise it encodes random
+// rows: their lengths are those in the sample times n over its size, and their columns are drawn from the entries of the sample
+// or, if each column is contiguous, uniformly from all columns.
 func (p *Places) Bytes(n, rows, cols float64, transposed bool) float64 {
 	r, c := csr.Exchanged(transposed, p.rows, p.cols)
 	rows, cols = csr.Exchanged(transposed, rows, cols)
@@ -55,7 +56,7 @@ func (p *Places) Bytes(n, rows, cols float64, transposed bool) float64 {
 	}
 	s.read(r, c)
 	each := s.bytes()
-	different := len(slices.Compact(slices.Clone(r))) // no line comes again
+	different := len(slices.Compact(slices.Clone(r))) // rows are contiguous: equal neighbours are the same row
 	if times := n / rows / (float64(len(r)) / float64(different)); times < 1/unlike || times > unlike {
 		s.pool, s.gaps = c, s.gaps[:0]
 		s.draw(r, times)
@@ -68,10 +69,10 @@ func (s *synthesis) bytes() float64 {
 	return float64(csr.PackedBytes(s.gaps)) / float64(max(1, len(s.gaps)))
 }
 
-// unlike is how many times the mean length of some rows that of others must be to matter.
+// unlike is the ratio of mean lengths of rows above which they are taken to differ.
 const unlike = 1.2
 
-// whole tells whether no line comes again once another one has begun.
+// whole reports whether there are several lines, each contiguous: none occurs again behind another line.
 func whole(lines []uint32) bool {
 	seen := map[uint32]bool{}
 	for i, line := range lines {
@@ -89,7 +90,7 @@ func whole(lines []uint32) bool {
 type synthesis struct {
 	random *rand.Rand
 	cols   float64
-	pool   []uint32 // of columns; nil: all
+	pool   []uint32 // columns to draw from; nil: all columns, uniformly
 	gaps   []uint32
 	row    []uint32
 }
@@ -103,7 +104,7 @@ func (s *synthesis) read(rows, cols []uint32) {
 	}
 }
 
-// draw makes rows of as many entries as are at hand, most.
+// draw makes rows with the lengths of the given rows, multiplied by times, until there are most/2 entries.
 func (s *synthesis) draw(rows []uint32, times float64) {
 	count := map[uint32]float64{}
 	for _, r := range rows {

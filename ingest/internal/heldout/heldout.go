@@ -11,34 +11,34 @@ import (
 	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
-// Kind is the way entries are chosen to be held out.
+// Kind is the rule by which entries are held out.
 type Kind uint8
 
 const (
 	None Kind = iota
-	// Random holds out each entry with the probability Fraction, by a hash of its ids and the seed.
+	// Random holds out each entry with probability Fraction, determined by a hash of its ids and the seed.
 	Random
 	// Last holds out the newest N entries of each row.
 	Last
-	// Time holds out the newest entries: as many moments as do not exceed a fraction of all entries.
+	// Time holds out the entries of the newest moments, as many as do not exceed a fraction of all entries.
 	Time
-	// After holds out the entries from a time on.
+	// After holds out the entries from a given time on.
 	After
 )
 
-// A Splitter decides which entries are held out, row after row.
+// A Splitter decides which entries are held out, row by row.
 type Splitter struct {
 	Kind       Kind
-	Fraction   float64 // of Random
-	N          int64   // of Last
-	Seed       uint64  // of Random
-	Transposed bool    // users are the stored columns
+	Fraction   float64 // for Random
+	N          int64   // for Last
+	Seed       uint64  // for Random
+	Transposed bool    // the user's rows are the stored columns
 
-	Cut    format.Time  // of Time and After
-	Rows   *Hashes      // of Random: those of the ids of the stored rows
-	Cols   []uint64     // and columns
-	Newest []NewestOnes // of Last, if users are the stored columns: what is held out of each
-	order  []int        // of the entries of a row, by time
+	Cut    format.Time  // for Time and After: entries from this time on are held out
+	Rows   *Hashes      // for Random: hashes of the ids of the stored rows
+	Cols   []uint64     // for Random: hashes of the ids of the stored columns
+	Newest []NewestOnes // for Last, if Transposed: the newest entries of each stored column
+	order  []int        // indices of the entries of a row, by time
 	held   []bool
 }
 
@@ -63,7 +63,7 @@ func (s *Splitter) Mark(row int64, cols []uint32, times []format.Time) ([]bool, 
 	return s.held, nil
 }
 
-// markLast marks the newest entries of the row, or those that are so in their column.
+// markLast marks the newest entries of the row or, if transposed, the entries that are among the newest of their columns.
 func (s *Splitter) markLast(row int64, cols []uint32, times []format.Time) {
 	if s.Transposed {
 		for i, c := range cols {
@@ -91,10 +91,10 @@ func (m Moment) compare(o Moment) int {
 	return cmp.Or(cmp.Compare(m.Time, o.Time), cmp.Compare(m.At, o.At))
 }
 
-// NewestOnes are up to a number of moments, in ascending order.
+// NewestOnes are the newest moments, up to some number, in ascending order.
 type NewestOnes []Moment
 
-// Add takes a Moment in the place of the oldest one, or beside the others if there are fewer than n.
+// Add inserts m if there are fewer than n moments, and replaces the oldest moment by m if m is newer.
 func (s *NewestOnes) Add(m Moment, n int64) {
 	at, _ := slices.BinarySearchFunc(*s, m, Moment.compare)
 	switch {
@@ -106,10 +106,10 @@ func (s *NewestOnes) Add(m Moment, n int64) {
 	}
 }
 
-// draws tells whether the entry of a stored row and column, by the hashes of their ids, is one of the fraction.
+// draws reports whether Random holds out the entry of a stored row and column, given by the hashes of their ids.
 //
-// The hash of an id is FNV-1a of its text in 64 bits behind the finaliser of SplitMix64, F. With h = F(F(F(seed + ⌊2⁶⁴/φ⌋) ⊕ user) + item),
-// an entry is held out if the upper 53 bits of h, divided by 2⁵³, are less than the fraction.
+// With the finaliser F of SplitMix64, the hash of an id is F of the 64-bit FNV-1a hash of its text. The entry is held out if
+// the upper 53 bits of h = F(F(F(seed + ⌊2⁶⁴/φ⌋) ⊕ user) + item), divided by 2⁵³, are less than the fraction.
 func (s *Splitter) draws(row, col uint64) bool {
 	if s.Transposed {
 		row, col = col, row
@@ -126,11 +126,11 @@ func Hash(id []byte) uint64 {
 	return mix.Finalise(h)
 }
 
-// Hashes are those of the ids of a side, asked for in ascending order.
+// Hashes returns the hashes of the ids of a side, in ascending order of index.
 type Hashes struct {
-	Stop func() // ends what is asked
+	Stop func() // must be called when no more hashes are needed
 	next func() (uint64, error, bool)
-	n    int64 // asked for so far
+	n    int64 // number of hashes read so far
 	now  uint64
 }
 

@@ -1,8 +1,7 @@
-// Package ids numbers the ids of rows and columns, whatever memory they take.
+// Package ids numbers the ids of rows and columns, within a memory budget.
 //
-// While an input is read an [Axis] gives each id a temporary id, and Pairs makes the keys of
-// entries of them. Settle ranks the ids in ascending order, integers by value and
-// texts by bytes; Ranks turns temporary ids into ranks.
+// While an input is read, an [Axis] gives each id a temporary id, and Pairs makes the keys of entries from temporary ids.
+// Settle ranks the ids in ascending order, integers by value and texts by bytes; Ranks returns the ranks of temporary ids.
 package ids
 
 import (
@@ -16,42 +15,40 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 )
 
-// An Axis numbers the ids of the users or of the items, and ranks them in
-// ascending order when all of them are known.
+// An Axis numbers the ids of the users or of the items, and ranks them in ascending order when all ids are known.
 //
-// It has a dictionary as long as that fits in memory. Then the dictionary's ids
-// are written to a list, in ascending order and each with its temporary id, and
-// a new generation begins with an empty dictionary: temporary ids mean something
-// within their generation only, and each run of entries knows which one it has.
-// In the end the lists are merged. The id's place in that sequence, the same
-// for all generations it occurs in, is its rank; the ranks are sorted by
-// generation and temporary id, which is the order the runs need them in. So
-// ranks depend on the set of ids alone, with or without lists.
+// It has one dictionary while that fits in memory. Otherwise the ids of the dictionary are written to a list, in ascending
+// order and each with its temporary id, and a new generation begins with an empty dictionary. A temporary id has a meaning
+// within its generation only; each run of entries records its generation.
+//
+// Settle merges the lists. The rank of an id is its place in the merged sequence, for all generations in which the id occurs.
+// The ranks are then sorted by generation and temporary id, the order in which the runs need them. So ranks depend on the set
+// of ids alone, with or without lists.
 type Axis struct {
 	keep bool  // ids keep the order in which they are numbered
-	N    int64 // ids, once settled
-	Text bool  // they are texts rather than integers, once settled
+	N    int64 // number of ids, once settled
+	Text bool  // ids are texts rather than integers, once settled
 
 	dict   *Dictionary
-	closed []List   // the generations before dict's
-	log    log      // of dict's ids, for a resume
-	temp   []uint32 // of a batch
+	closed []List   // lists of the generations before dict
+	log    log      // log of the ids of dict, for a resume
+	temp   []uint32 // temporary ids of a batch; reused
 
-	Cuts     []string     // ids at which lists are cut into files
-	Unranked bool         // Settle makes no ranks: others do, by Names and Rank
-	dir      *scratch.Dir // of names that Rank was given
+	Cuts     []string     // ids at which Turn cuts lists into files
+	Unranked bool         // Settle makes no ranks: other axes make them, by Rank of Names
+	dir      *scratch.Dir // directory of the names that Rank was given
 
-	order []uint32 // temporary ids in ascending order of ids, if there are no lists
-	names List     // ids in ascending order, if there are lists
+	order []uint32 // temporary ids in ascending order of their ids, if there are no lists
+	names List     // list of all ids in ascending order, if there are lists
 	ranks *rankReader
-	now   []uint32 // ranks of generation gen
+	now   []uint32 // ranks of the temporary ids of generation gen
 	gen   int
-	known *Known // ids there were before
-	all   bool   // now has those of all generations
+	known *Known // ids that the axis had before all others; see SettleKnown
+	all   bool   // now holds the ranks of all generations
 }
 
-// New begins to number. If keep, ids keep the order in which they are numbered instead of ascending, and there is
-// one generation alone.
+// New returns an empty axis. If keep is set, ids keep the order in which they are numbered instead of the ascending order, and
+// all of them must be in one generation.
 func New(keep bool) *Axis { return &Axis{keep: keep, dict: NewDictionary(), gen: -1} }
 
 func (a *Axis) Size() int64 {
@@ -69,7 +66,7 @@ type State struct {
 	Log    List
 }
 
-// State is that of now, valid once Save has been called and the files are durable.
+// State is the current state; it is valid once Save has been called and the files are durable.
 func (a *Axis) State() State { return State{a.closed, a.log.state} }
 
 func (st State) Files() []string {
@@ -80,8 +77,8 @@ func (st State) Files() []string {
 	return names
 }
 
-// Save writes new ids of the dictionary to its log. It returns the open log, or nil, and the logs that are of no use once the next
-// journal is written.
+// Save writes new ids of the dictionary to its log. It returns the open log, or nil, and the names of the logs to remove when
+// the next journal has been written.
 func (a *Axis) Save(s *scratch.Dir) (open vfs.File, old []string, err error) {
 	err = a.log.save(s, a.dict)
 	old, a.log.old = a.log.old, nil
@@ -99,7 +96,7 @@ func (a *Axis) Restore(s *scratch.Dir, st State) error {
 	return readLog(s, st.Log, a.dict)
 }
 
-// Adopt takes over lists, as generations behind those there are.
+// Adopt takes over lists as the generations behind those of the axis.
 func (a *Axis) Adopt(s *scratch.Dir, lists []List) error {
 	before := uint32(len(a.closed))
 	for _, l := range files(lists) {
@@ -118,13 +115,12 @@ func (a *Axis) Adopt(s *scratch.Dir, lists []List) error {
 	return nil
 }
 
-// Held is the bytes of the generation being numbered.
+// Held returns the bytes of the dictionary of the open generation.
 func (a *Axis) Held() int64 { return a.dict.Size() }
 func (a *Axis) Any() bool   { return len(a.closed) > 0 || a.dict.N > 0 }
 
-// Number numbers further ids in the order given, each of which is to be new. It returns
-// how many are: behind the first so many is one that is there already, with the temporary
-// id was in the generation being numbered.
+// Number numbers further ids in the given order; each must be new. It returns how many ids are new before the first that is
+// not, and the temporary id of that one in the open generation.
 func (a *Axis) Number(c *format.Keys) (n int, was uint32) {
 	next := uint32(a.dict.N)
 	a.temp = a.dict.Encode(c, a.temp[:0])
@@ -136,7 +132,7 @@ func (a *Axis) Number(c *format.Keys) (n int, was uint32) {
 	return len(a.temp), 0
 }
 
-// Len is the number of ids of the generation being numbered.
+// Len returns the number of ids of the open generation.
 func (a *Axis) Len() int { return a.dict.N }
 
 // Turn writes the dictionary to a list and begins the next generation.
@@ -159,7 +155,7 @@ func (a *Axis) Turn(s *scratch.Dir) error {
 				return errors.Join(err, w.f.Close())
 			}
 		}
-		part, err := w.end(s.Complete) // for a journal to name it
+		part, err := w.end(s.Complete) // complete, so that a journal can name it
 		if err != nil {
 			return err
 		}
@@ -173,7 +169,7 @@ func (a *Axis) Turn(s *scratch.Dir) error {
 	return a.log.forget(s)
 }
 
-// cuts are Cuts as ids of the dictionary.
+// cuts returns Cuts as ids of the kind of the dictionary; nil if a cut is a text and the dictionary has integers.
 func (a *Axis) cuts() (cuts []*ID) {
 	for _, text := range a.Cuts {
 		n, ok := format.ParseID([]byte(text))
@@ -186,12 +182,12 @@ func (a *Axis) cuts() (cuts []*ID) {
 	return cuts
 }
 
-// Mixed tells whether some lists are of texts and others of integers, which are cut otherwise.
+// Mixed reports whether some lists are of texts and others of integers, which Cuts divides differently.
 func (a *Axis) Mixed() bool {
 	return slices.ContainsFunc(a.closed, func(l List) bool { return l.Text != a.closed[0].Text })
 }
 
-// AdoptShare takes over share i of n of the parts of each of some lists.
+// AdoptShare takes over, of each list, share i of n of its files.
 func (a *Axis) AdoptShare(s *scratch.Dir, lists []List, i, n int) (err error) {
 	for _, l := range lists {
 		parts := files([]List{l})
@@ -200,13 +196,13 @@ func (a *Axis) AdoptShare(s *scratch.Dir, lists []List, i, n int) (err error) {
 	return err
 }
 
-// A Meter is told how many ids are going to be merged, and how many have been.
+// A Meter counts the ids to merge (Extend) and those merged (Add).
 type Meter interface {
 	Extend(n int64)
 	Add(n int)
 }
 
-// Settle ranks the ids. The budget is for what does not fit, beside what held counts.
+// Settle ranks the ids. The budget is for lists and ranks, beside the bytes that held returns.
 func (a *Axis) Settle(ctx context.Context, s *scratch.Dir, b extsort.Budget, held func() int64, m Meter) error {
 	if len(a.closed) == 0 {
 		a.order = a.dict.order(a.keep)
@@ -231,7 +227,7 @@ func (a *Axis) Settle(ctx context.Context, s *scratch.Dir, b extsort.Budget, hel
 	return a.rank(ctx, s, lists, b, held, m)
 }
 
-// Merge leaves nothing but the list of all ids of the lists there are.
+// Merge merges all lists into one list of all ids, the only one left.
 func (a *Axis) Merge(ctx context.Context, s *scratch.Dir, b extsort.Budget, held func() int64, m Meter) error {
 	if len(a.closed) == 0 {
 		return nil
@@ -261,7 +257,7 @@ func (a *Axis) sameKind(s *scratch.Dir) ([]List, error) {
 	return lists, nil
 }
 
-// mergeSome puts the merge of the first lists, width of them, behind the others.
+// mergeSome merges the first width lists and puts the result behind the other lists.
 func mergeSome(s *scratch.Dir, ctx context.Context, lists []List, width int, m Meter) ([]List, error) {
 	w, err := newList(s, "ids", lists[0].Text)
 	if err != nil {
@@ -274,10 +270,10 @@ func mergeSome(s *scratch.Dir, ctx context.Context, lists []List, width int, m M
 	return append(slices.Clone(lists[width:]), merged), err
 }
 
-// Names is the list of all ids in ascending order of an axis that has been settled by lists.
+// Names returns the list of all ids, in ascending order, of an axis settled by merging lists.
 func (a *Axis) Names() List { return a.names }
 
-// Rank settles an axis by the list of all ids, those of other axes, too, that others have settled.
+// Rank settles an axis by the list of all ids, including those of other axes, that Merge has made elsewhere.
 func (a *Axis) Rank(s *scratch.Dir, names List) error {
 	if a.dir, a.names, a.N, a.Text = s, names, names.N, names.Text; a.N > maxIDs {
 		return errTooMany
@@ -285,11 +281,11 @@ func (a *Axis) Rank(s *scratch.Dir, names List) error {
 	return nil
 }
 
-// Ranks gives the ranks of a generation's temporary ids. Generations must not descend.
+// Ranks returns the ranks of the temporary ids of a generation. Calls must not go back to an earlier generation.
 func (a *Axis) Ranks(gen int) ([]uint32, error) {
 	if a.dir != nil {
 		if a.gen != gen {
-			a.gen, a.now = gen, nil // let the old ones go first
+			a.gen, a.now = gen, nil // release the old ranks before the next are made
 			var err error
 			if a.now, err = a.join(a.closed[gen]); err != nil {
 				return nil, err
@@ -306,7 +302,7 @@ func (a *Axis) Ranks(gen int) ([]uint32, error) {
 	for a.gen < gen {
 		var err error
 		a.gen++
-		a.now = nil // let the old ones go first
+		a.now = nil // release the old ranks before the next are made
 		if a.now, err = a.ranks.next(a.gen, a.closed[a.gen].N); err != nil {
 			return nil, err
 		}
@@ -314,7 +310,7 @@ func (a *Axis) Ranks(gen int) ([]uint32, error) {
 	return a.now, nil
 }
 
-// AllRanks gives the ranks of the temporary ids of all generations, one after the other.
+// AllRanks returns the ranks of the temporary ids of all generations, one after the other.
 func (a *Axis) AllRanks() ([]uint32, error) {
 	if a.all {
 		return a.now, nil
@@ -334,7 +330,7 @@ func (a *Axis) AllRanks() ([]uint32, error) {
 	return all, nil
 }
 
-// Closed is the number of ids of the generations in lists.
+// Closed returns the number of ids of the generations in lists.
 func (a *Axis) Closed() (n int64) {
 	for _, l := range a.closed {
 		n += l.N
@@ -342,7 +338,7 @@ func (a *Axis) Closed() (n int64) {
 	return n
 }
 
-// Sorted lets go what only sorting needs.
+// Sorted releases the memory and files that only sorting needs.
 func (a *Axis) Sorted() error {
 	if a.known == nil {
 		a.now = nil
@@ -355,15 +351,15 @@ func (a *Axis) Sorted() error {
 	return errors.Join(r.m.Close(), r.spool.Drop())
 }
 
-// Close is Sorted for an ingest that ends before.
+// Close calls Sorted, for an ingest that ends before, and closes the log.
 func (a *Axis) Close() error { return errors.Join(a.Sorted(), a.log.close()) }
 
-// Name is the text of the id of a rank, and its number among all that Number has numbered.
+// Name returns the text of the id of a rank, and the position of that id among all ids that were numbered.
 func (a *Axis) Name(s *scratch.Dir, rank int64) (name string, number int64) {
 	if len(a.closed) == 0 && a.known == nil {
 		return a.dict.name(a.order[rank]), int64(a.order[rank])
 	}
-	_ = a.Each(s, func(r *ID) error { // it is for a message only
+	_ = a.Each(s, func(r *ID) error { // an error only leaves the name empty, in a message
 		if rank == 0 {
 			name = r.name(a.Text)
 			for _, l := range a.closed[:min(len(a.closed), int(r.gen))] {
@@ -380,7 +376,7 @@ func (a *Axis) Name(s *scratch.Dir, rank int64) (name string, number int64) {
 
 var errFound = errors.New("found")
 
-// Each visits the ids in ascending order, or in that in which they were numbered.
+// Each visits the ids in ascending order or, if keep is set, in the order in which they were numbered.
 func (a *Axis) Each(s *scratch.Dir, visit func(*ID) error) error {
 	if a.known != nil {
 		return a.eachKnown(visit)

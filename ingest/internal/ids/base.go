@@ -2,20 +2,20 @@ package ids
 
 import "errors"
 
-// Known are ids in ascending order that an axis has before any other: those of a store.
+// Known are ids in ascending order that an axis has before all others: those of a store.
 type Known struct {
 	Text bool
 	N    int64
-	// Each visits them in order; the ID is valid during the call only.
+	// Each visits the ids in order; the ID is valid during the call only.
 	Each func(visit func(*ID) error) error
 
-	inserts []int64 // for each new id in order, how many known ones are before it
+	inserts []int64 // by new id in order: number of known ids before it
 }
 
-// ErrReorder: known ids are integers and others are texts, or the others do not fit in memory.
+// ErrReorder: known ids are integers and new ids are texts, or new ids do not fit in memory, so that all must be sorted anew.
 var ErrReorder = errors.New("the ids there were do not stay in their order")
 
-// Walk gives the ranks of known ids 0, 1, 2, …, one with each call.
+// Walk returns a function whose calls return the ranks of the known ids 0, 1, 2, ….
 func (k *Known) Walk() func() int64 {
 	i, n := int64(-1), 0
 	return func() int64 {
@@ -25,7 +25,7 @@ func (k *Known) Walk() func() int64 {
 	}
 }
 
-// SettleKnown is Settle for an axis that has the ids of k as well.
+// SettleKnown is Settle for an axis that has the ids of k, too.
 func (a *Axis) SettleKnown(k *Known) error {
 	if len(a.closed) > 0 || a.dict.isText && !k.Text && k.N > 0 {
 		return ErrReorder
@@ -37,7 +37,7 @@ func (a *Axis) SettleKnown(k *Known) error {
 	a.now = make([]uint32, len(a.order))
 	at, fresh, count := 0, 0, int64(0)
 	k.inserts = k.inserts[:0]
-	before := func(old *ID) (same bool) { // takes what is before old, or old itself
+	before := func(old *ID) (same bool) { // ranks the ids before old, and old itself; nil: all ids left
 		for at < len(a.order) {
 			t, c := a.order[at], 1
 			own := a.dict.id(t)
@@ -64,7 +64,7 @@ func (a *Axis) SettleKnown(k *Known) error {
 		return nil
 	})
 	before(nil)
-	a.order = a.order[:fresh] // of new ids, as inserts
+	a.order = a.order[:fresh] // new ids alone, in the order of inserts
 	a.N, a.known = count+int64(len(k.inserts)), k
 	if err == nil && a.N > maxIDs {
 		err = errTooMany
@@ -96,7 +96,7 @@ func (a *Axis) eachKnown(visit func(*ID) error) error {
 	return insert()
 }
 
-// Natural tells whether the ids are 0 … n−1 for certain, which a store does not write down: of ids that keep their order this is not asked.
+// Natural reports whether the ids are known to be 0 … n−1, which a store omits. It is false if ids keep their order.
 func (a *Axis) Natural() bool {
 	if d, n := a.dict, len(a.order); !a.keep && a.known == nil && len(a.closed) == 0 && !d.isText && n > 0 {
 		return d.ints.at(int(a.order[0])) == 0 && d.ints.at(int(a.order[n-1])) == int64(n-1)

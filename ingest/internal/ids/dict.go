@@ -15,43 +15,41 @@ import (
 	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
-// A Dictionary numbers the distinct ids of one axis in order of appearance
-// (temporary ids), and ranks them in ascending order at the end.
+// A Dictionary numbers the distinct ids of one axis in order of appearance (temporary ids), and sorts them at the end.
 //
-// It begins with integers and turns to strings, losing nothing, when the first
-// id comes that is no canonical decimal int64. The table is open addressing
-// with linear probing at most 3/4 full; a slot holds 32 bits of hash beside the
-// temporary id plus one, so that a probe seldom touches an id that is not the one sought.
-// Ids lie in blocks that are never moved, so growing costs only the new table.
+// It begins with integers and converts them to strings, without loss, at the first id that is no canonical decimal int64. The
+// hash table has open addressing with linear probing and is at most 3/4 full. A slot holds 32 bits of the hash beside the
+// temporary id plus one, so that a probe seldom reads another id than the one it looks for. Ids are stored in blocks that are
+// never moved, so that growing costs only the new table.
 //
-// Integers from 0 that lie densely, as ids of ratings do, are found without
-// hashing: direct grows while it is not much longer than there are ids.
+// Dense integers from 0, as the ids of ratings are, are found without hashing in the table direct, which grows as long as it
+// is not much longer than the number of ids.
 type Dictionary struct {
-	N       int      // ids
-	hashed  int      // ids in slots, those that direct has overtaken included
+	N       int      // number of ids
+	hashed  int      // ids in slots, including those that direct holds as well
 	slots   []uint64 // hash<<32 | temporary id + 1; 0 is free
 	direct  []uint32 // temporary id + 1 of the integers 0 … len−1; 0 is free
 	isText  bool
 	ints    blocks[int64]
 	text    arena
-	lastInt int64 // a run of one id is common: ratings come by user
+	lastInt int64 // the last id: runs of one id are common, as ratings come by user
 	last    uint32
 	hasLast bool
-	seed    maphash.Seed // of texts
-	salt    uint64       // random, XORed to integers before they are hashed: no input can be made whose ids collide
+	seed    maphash.Seed // seed of the hash of texts
+	salt    uint64       // random, XORed to integers before hashing, so that no input can be made whose ids collide
 }
 
-// maxIDs is the largest number of ids a slot can number.
+// maxIDs is the largest number of ids that a slot can number.
 const maxIDs = 1<<32 - 2
 
 func NewDictionary() *Dictionary {
 	return &Dictionary{slots: make([]uint64, 1024), seed: maphash.MakeSeed(), salt: rand.Uint64()}
 }
 
-// Size is the bytes held, those of the next, doubled table included when it is
-// near. After order it counts the order and the ranks instead of the table.
+// Size returns the bytes held, including the next, doubled table when it is needed soon. After order has been called it counts
+// the order and the ranks instead of the table.
 func (d *Dictionary) Size() int64 {
-	held := d.ints.size() + d.text.size() + int64(len(d.direct))*12 // it may double with the next id
+	held := d.ints.size() + d.text.size() + int64(len(d.direct))*12 // 12: direct may double with the next id
 	switch {
 	case d.slots == nil:
 		return held + int64(d.N)*8
@@ -61,7 +59,7 @@ func (d *Dictionary) Size() int64 {
 	return held + int64(len(d.slots))*8
 }
 
-// Encode appends the temporary id of each id of c to dst.
+// Encode appends the temporary id of each id of c to dst, and numbers new ids.
 func (d *Dictionary) Encode(c *format.Keys, dst []uint32) []uint32 {
 	if c.IsText && !d.isText {
 		d.toText()
@@ -122,13 +120,13 @@ func (d *Dictionary) addDirect(id int64) uint32 {
 }
 
 const (
-	// directFirst is up to which id direct reaches without regard to their number.
+	// directFirst is the limit of the ids in direct, whatever their number is.
 	directFirst = 1 << 16
-	// directPerID bounds the length of direct for each id there is.
+	// directPerID times the number of ids is a further limit of the ids in direct.
 	directPerID = 4
 )
 
-// extend makes direct reach a new id, if that is worth its memory.
+// extend lengthens direct so that it has room for the new id. It returns false if the id is negative or beyond both limits.
 func (d *Dictionary) extend(id int64) bool {
 	if most := max(directFirst, directPerID*d.N); id < 0 || id >= int64(most) {
 		return false
@@ -158,7 +156,7 @@ func (d *Dictionary) addText(id []byte) uint32 {
 	return d.insert(i, h)
 }
 
-// insert numbers the id just stored and puts it in the free slot i.
+// insert gives the id just stored its temporary id and puts it in the free slot i.
 func (d *Dictionary) insert(i, h uint64) uint32 {
 	t := uint32(d.N)
 	d.slots[i] = h>>32<<32 | uint64(t+1)
@@ -171,7 +169,7 @@ func (d *Dictionary) insert(i, h uint64) uint32 {
 }
 
 func (d *Dictionary) rehash(size int) {
-	d.slots = nil // let the old table go first: ids alone rebuild it
+	d.slots = nil // release the old table first: the ids suffice to rebuild it
 	d.slots = make([]uint64, size)
 	mask := uint64(size - 1)
 	d.hashed = 0
@@ -208,8 +206,8 @@ func (d *Dictionary) toText() {
 	d.rehash(size)
 }
 
-// order gives up the table and returns the temporary ids in ascending order of
-// ids: integers by value, strings by bytes.
+// order releases the table and returns the temporary ids in ascending order of their ids: integers by value, strings by bytes.
+// If keep is set, it returns them in the order of appearance.
 func (d *Dictionary) order(keep bool) []uint32 {
 	d.slots, d.direct = nil, nil
 	order := make([]uint32, d.N)
@@ -227,7 +225,7 @@ func (d *Dictionary) order(keep bool) []uint32 {
 	return order
 }
 
-// ranks inverts an order: ranks[temporary id] is its row or column.
+// ranks inverts an order: ranks[temporary id] is the place in the order.
 func ranks(order []uint32) []uint32 {
 	r := make([]uint32, len(order))
 	for i, t := range order {
@@ -250,7 +248,7 @@ func (d *Dictionary) name(t uint32) string {
 	return r.name(d.isText)
 }
 
-// Cuts are ids between n parts of about as many ids, the last that is asked of a dictionary.
+// Cuts returns ids that divide all ids into n parts of about equal size. Afterwards the dictionary cannot number ids.
 func (d *Dictionary) Cuts(n int) (cuts []string) {
 	order := d.order(false)
 	for i := 1; i < min(n, len(order)); i++ {
@@ -259,7 +257,7 @@ func (d *Dictionary) Cuts(n int) (cuts []string) {
 	return cuts
 }
 
-// Shared counts the ids that both have. It makes a map of those of a, which should be few.
+// Shared counts the ids that are in both dictionaries. It makes a map of the ids of a, so a should be the smaller one.
 func Shared(a, b *Dictionary) (n int) {
 	names := make(map[string]bool, a.N)
 	for t := range a.N {
@@ -290,8 +288,8 @@ func (s *blocks[T]) add(v T) {
 func (s *blocks[T]) at(i int) T  { return s.b[i/blockLen][i%blockLen] }
 func (s *blocks[T]) size() int64 { return int64(len(s.b)) * blockLen * 8 }
 
-// arena holds byte strings, each behind its length, in blocks that are never
-// moved. A string longer than a block has a block of its own.
+// arena holds byte strings, each after its length, in blocks that are never moved. A string longer than a block has a block of
+// its own.
 type arena struct {
 	b     [][]byte
 	where blocks[int64] // block<<32 | offset
@@ -321,7 +319,7 @@ func (a *arena) at(i int) []byte {
 
 func (a *arena) size() int64 { return a.bytes + a.where.size() + int64(len(a.b))*24 }
 
-// Pairs appends the pairs of temporary ids of a batch, row above column. rows and cols may be one.
+// Pairs appends the pairs of temporary ids of a batch, row in the upper half. rows and cols may be the same axis.
 func Pairs(dst []uint64, b *format.Batch, rows, cols *Axis) ([]uint64, error) {
 	row, col := rows.dict, cols.dict
 	n := len(b.Val)
@@ -341,14 +339,13 @@ func Pairs(dst []uint64, b *format.Batch, rows, cols *Axis) ([]uint64, error) {
 
 var errTooMany = fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), format.ErrUnsupported)
 
-// appendNumbered makes pairs of temporary ids of integers, in one go. Most of
-// them have come before and are in direct.
+// appendNumbered appends the pairs of temporary ids of integers in one loop. Most ids have occurred before and are in direct.
 func appendNumbered(dst []uint64, users, items []int64, user, item *Dictionary) []uint64 {
 	byUser, byItem := user.direct, item.direct
 	dst = slices.Grow(dst, len(users))[:len(users)]
 	items = items[:len(users)]
 	for i, u := range users {
-		v, u1, v1 := items[i], uint32(0), uint32(0) // the latter: temporary ids + 1
+		v, u1, v1 := items[i], uint32(0), uint32(0) // u1, v1: temporary ids + 1
 		if uint64(u) < uint64(len(byUser)) {
 			u1 = byUser[u]
 		}

@@ -21,22 +21,22 @@ import (
 	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
-// An List is a file of ids in ascending order: the ids of one generation of
-// an axis, or of several, merged. Of each it holds the generation, the temporary
-// id there, and the id: a varint, or its length and its bytes.
+// A List is a file of ids in ascending order: the ids of one generation of an axis, or of several generations, merged. A
+// record holds the generation, the temporary id in that generation, and the id: a varint, or the length and the bytes of a
+// text.
 type List struct {
 	Name  string
-	N     int64 // records
+	N     int64 // number of records
 	Text  bool
 	Bytes int64
 	CRC   uint32
-	// Before is how many generations are before those the file tells of.
+	// Before is added to the generations in the file.
 	Before uint32 `json:",omitempty"`
-	// Parts are the files instead, one behind the other.
+	// Parts, unless nil, are the files of the list, one after the other; Name is then empty.
 	Parts []List `json:",omitempty"`
 }
 
-// files are the lists that are files.
+// files returns the lists that are files: the parts of the lists that have parts.
 func files(lists []List) (all []List) {
 	for _, l := range lists {
 		if l.Parts == nil {
@@ -65,10 +65,10 @@ func (r *ID) name(text bool) string {
 
 const listBuffer = 1 << 15
 
-// maxIDBytes is more than the longest id: no line may be longer than a chunk.
+// maxIDBytes exceeds the length of every id: no line may be longer than a chunk.
 const maxIDBytes = format.ChunkBytes
 
-// ctxEvery is after how many ids it is looked whether to go on.
+// ctxEvery is the number of ids between two looks at the context.
 const ctxEvery = 1 << 14
 
 type listWriter struct {
@@ -103,7 +103,7 @@ func (l *listWriter) add(r *ID) error {
 	return nil
 }
 
-// end hands the complete file over, or closes it if that fails.
+// end passes the complete file to a function that takes it over. If flushing fails, end closes the file.
 func (l *listWriter) end(to func(vfs.File) error) (List, error) {
 	if err := l.w.Flush(); err != nil {
 		return l.list, errors.Join(fmt.Errorf("spill ids: %w", err), l.f.Close())
@@ -130,7 +130,7 @@ func openList(s *scratch.Dir, l List) (*listReader, error) {
 	return &listReader{f: f, list: l, r: bufio.NewReaderSize(io.NewSectionReader(f, 0, l.Bytes), int(max(64, min(l.Bytes, listBuffer))))}, nil
 }
 
-// next moves to the next id; it is false behind the last, once all has been verified.
+// next moves to the next id; it returns false behind the last id, after the sum has been verified.
 func (r *listReader) next() (bool, error) {
 	if r.n == r.list.N {
 		if r.sum != r.list.CRC || r.read != r.list.Bytes {
@@ -169,7 +169,7 @@ func (r *listReader) next() (bool, error) {
 	return true, nil
 }
 
-// compare orders ids, and equal ones by generation.
+// compare orders ids by value or bytes, and equal ids by generation.
 func (r *ID) compare(o *ID, text bool) int {
 	var c int
 	if text {
@@ -183,10 +183,10 @@ func (r *ID) compare(o *ID, text bool) int {
 	return c
 }
 
-// mergeLists gives emit the records of lists in ascending order of ids, and
-// tells a meter, unless nil, how many. A record is valid during the call only.
+// mergeLists calls emit with the records of lists in ascending order of ids, and reports the numbers to m, unless nil. A
+// record is valid during the call only.
 func mergeLists(s *scratch.Dir, ctx context.Context, lists []List, m Meter, emit func(*ID) error) (err error) {
-	var readers []*listReader // that with the least id first
+	var readers []*listReader // in ascending order of their current ids
 	lists = files(lists)
 	byID := func(a, b *listReader) int { return a.cur.compare(&b.cur, lists[0].Text) }
 	defer func() {
@@ -243,8 +243,7 @@ func mergeLists(s *scratch.Dir, ctx context.Context, lists []List, m Meter, emit
 	return nil
 }
 
-// rank numbers the ids of lists, writes each id once to names, and sorts the
-// ranks by generation and temporary id.
+// rank numbers the ids of lists, writes each distinct id once to names, and sorts the ranks by generation and temporary id.
 func (a *Axis) rank(ctx context.Context, s *scratch.Dir, lists []List, b extsort.Budget, held func() int64, m Meter) error {
 	b.Run, b.First = max(b.Run/4, 1), max(b.First/4, 1)
 	b.Keep, b.FanIn = b.Space/16, max(2, b.FanIn/4)
@@ -280,7 +279,7 @@ func (a *Axis) rank(ctx context.Context, s *scratch.Dir, lists []List, b extsort
 	return err
 }
 
-// join gives the ranks of the ids of a list among those of names, by its temporary ids.
+// join returns, by temporary id of the list l, the ranks of its ids among those of names.
 func (a *Axis) join(l List) (ranks []uint32, err error) {
 	const own = 1 << 31 // generations from here on are those of l
 	if a.Text && !l.Text {
@@ -328,7 +327,7 @@ func newRankReader(ctx context.Context, s *extsort.Spool, keyBits int) (*rankRea
 	return &rankReader{spool: s, m: m, size: s.MergeBytes()}, nil
 }
 
-// next gives the ranks of the next n temporary ids, which begin generation gen.
+// next returns the ranks of the n temporary ids of generation gen, which must be the next one.
 func (r *rankReader) next(gen int, n int64) ([]uint32, error) {
 	ranks := make([]uint32, n)
 	buf := make([]extsort.Entry, extsort.BlockEntries)
@@ -351,8 +350,7 @@ func (r *rankReader) next(gen int, n int64) ([]uint32, error) {
 	return ranks, nil
 }
 
-// listAsText sorts a generation's integers as texts. They fit in memory: they
-// were a dictionary.
+// listAsText sorts the integers of one generation as texts. They fit in memory, because they were a dictionary.
 func listAsText(s *scratch.Dir, l List) (List, error) {
 	var gen uint32
 	nums, temps, order := make([]int64, 0, l.N), make([]uint32, 0, l.N), make([]uint32, 0, l.N)

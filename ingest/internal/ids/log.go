@@ -10,12 +10,12 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 )
 
-// A log is a list of the ids of a dictionary in order of appearance, as texts, so that
-// an ingest that is resumed gives them the same temporary ids.
+// A log is a list of the ids of a dictionary in order of appearance, as texts, from which a resumed ingest gives them the same
+// temporary ids.
 type log struct {
 	w     *listWriter
-	state List     // how far it is valid; the ids behind are of a later time
-	old   []string // names of logs that are of no use once the next journal is written
+	state List     // the valid part of the log; ids behind it were added after the last save
+	old   []string // names of logs to remove when the next journal has been written
 }
 
 func (l *log) save(s *scratch.Dir, d *Dictionary) (err error) {
@@ -45,7 +45,7 @@ func (l *log) save(s *scratch.Dir, d *Dictionary) (err error) {
 	return nil
 }
 
-// forget begins anew: the dictionary is empty again.
+// forget begins a new log for a dictionary that is empty again.
 func (l *log) forget(s *scratch.Dir) error {
 	l.outdate()
 	w := l.w
@@ -53,10 +53,10 @@ func (l *log) forget(s *scratch.Dir) error {
 	if w == nil {
 		return nil
 	}
-	return s.Complete(w.f) // a save under way may be making it durable
+	return s.Complete(w.f) // a save in progress may be syncing the file
 }
 
-// outdate notes that the log is of no use once the next journal, which names another one or none, is written.
+// outdate marks the log for removal once the next journal, which names another log or none, is written.
 func (l *log) outdate() {
 	if l.state.Name != "" {
 		l.old = append(l.old, l.state.Name)
@@ -72,8 +72,8 @@ func (l *log) close() error {
 	return w.f.Close()
 }
 
-// readLog reads the valid part of a log into an empty dictionary. It is not written any more: once there are
-// further ids a save writes a log of its own.
+// readLog reads the valid part of a log into an empty dictionary. Nothing is appended to that log: the next save that has new
+// ids writes a new log.
 func readLog(s *scratch.Dir, l List, d *Dictionary) error {
 	if l.N == 0 {
 		return nil

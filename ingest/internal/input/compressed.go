@@ -14,12 +14,11 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// memberReader reads all members of a gzip file. It starts each one itself,
-// because gzip.Reader takes a file cut within the name in a later member's
-// header for a complete one.
+// memberReader reads all members of a gzip file. It starts each member itself, because gzip.Reader takes a file that ends
+// within the name in a later member's header for a complete file.
 type memberReader struct {
 	br  *bufio.Reader
-	raw *countingReader // below br
+	raw *countingReader // the source of br
 	z   *gzip.Reader    // nil before the first member
 	// between is true between two members, where the file may end.
 	between bool
@@ -42,8 +41,8 @@ func (m *memberReader) Read(p []byte) (int, error) {
 	}
 }
 
-// start reads the next member's header; it is io.EOF if there is none but for
-// padding with zeros, which gzip(1) leaves out, too.
+// start reads the header of the next member. It returns io.EOF if the file ends, or if only zeros follow, which gzip(1)
+// ignores, too.
 func (m *memberReader) start() (err error) {
 	if m.between {
 		head, err := m.br.Peek(2)
@@ -69,7 +68,7 @@ func (m *memberReader) start() (err error) {
 	return err
 }
 
-// padding is io.EOF if only zeros follow.
+// padding returns io.EOF if only zeros follow.
 func (m *memberReader) padding() error {
 	for {
 		switch c, err := m.br.ReadByte(); {
@@ -81,26 +80,26 @@ func (m *memberReader) padding() error {
 	}
 }
 
-// errTrailing is ErrCompression, told in its own words.
+// errTrailing wraps ErrCompression; told returns such an error as it is.
 var errTrailing = fmt.Errorf("%w", format.ErrCompression)
 
-// xzMagic begins an xz stream (The .xz File Format 1.2.1, https://tukaani.org/xz/xz-file-format.txt).
+// xzMagic is the beginning of an xz stream (The .xz File Format 1.2.1, https://tukaani.org/xz/xz-file-format.txt).
 const xzMagic = "\xfd7zXZ\x00"
 
-// newXZ reads the header of the first stream. The blocks of all streams are held to the window, the first one at once.
+// newXZ reads the header of the first stream. It and later reads refuse blocks whose dictionary exceeds the window.
 func newXZ(br *bufio.Reader, window uint64) (io.Reader, error) {
 	g := &blockGuard{br, window}
-	z, err := xz.ReaderConfig{DictCap: lzma.MinDictCap}.NewReader(g) // as much as the blocks tell
+	z, err := xz.ReaderConfig{DictCap: lzma.MinDictCap}.NewReader(g) // the minimum: the blocks declare what they need
 	if err == nil {
 		err = g.check()
 	}
 	return z, err
 }
 
-// A blockGuard is what xz.Reader reads from. That begins the header of a block, or the index in its place, by
-// reading one byte: there a dictionary larger than the window is refused before memory is taken for it.
-// xz.Reader takes the end of the file within a stream for the end of the stream. That may only be where it looks
-// for the next one, or for padding, by reading streamBytes.
+// A blockGuard is the source of an xz.Reader, which begins the header of a block, or the index in its place, by reading one
+// byte: there the guard refuses a dictionary larger than the window, before memory is allocated for it. xz.Reader also takes
+// the end of the file within a stream for the end of the stream. The file may only end where xz.Reader looks for the next
+// stream or for padding, by reading streamBytes; elsewhere the guard returns io.ErrUnexpectedEOF.
 type blockGuard struct {
 	br     *bufio.Reader
 	window uint64
@@ -128,12 +127,12 @@ func (g *blockGuard) check() error {
 	return nil
 }
 
-// xzDictionary is the bytes of the dictionary that the header of a block tells, if one is next: its checksum
-// tells it from other bytes. Otherwise 0.
+// xzDictionary returns the bytes of the dictionary in the header of a block, if the next bytes are one with a valid checksum;
+// otherwise 0.
 func xzDictionary(br *bufio.Reader) uint64 {
 	const sizes, lzma2, sum = 0xc0, 0x21, 4
 	head, _ := br.Peek(2)
-	if len(head) < 2 || head[0] == 0 || head[1]&^sizes != 0 { // more filters than one are not supported
+	if len(head) < 2 || head[0] == 0 || head[1]&^sizes != 0 { // more than one filter is not supported
 		return 0
 	}
 	length := (int(head[0]) + 1) * 4
@@ -147,7 +146,7 @@ func xzDictionary(br *bufio.Reader) uint64 {
 	}
 	rest := head[2:]
 	for flags := head[1]; flags != 0; flags <<= 1 {
-		if flags&0x80 != 0 { // the compressed or the uncompressed size
+		if flags&0x80 != 0 { // the compressed or uncompressed size
 			_, n := binary.Uvarint(rest)
 			rest = rest[max(0, n):]
 		}
@@ -162,5 +161,5 @@ func xzDictionary(br *bufio.Reader) uint64 {
 	return uint64(n)
 }
 
-// errWindow refuses what needs more memory than there is.
+// errWindow refuses data that need more memory than the budget has.
 var errWindow = fmt.Errorf("%w within this memory budget", format.ErrUnsupported)

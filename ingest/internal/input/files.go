@@ -16,13 +16,13 @@ import (
 	"github.com/gdsvd/gdsvd/internal/remote"
 )
 
-// Files is where inputs are: files, and objects named by URLs.
+// Files gives access to inputs: files, and objects named by URLs.
 type Files struct {
 	FS  vfs.FS
 	Net *remote.Client
 }
 
-// DisplayName is what errors and reports call an input: a URL without what may be secret.
+// DisplayName returns the name of an input for errors and reports: a URL without its password and query.
 func DisplayName(input string) string {
 	if input == "-" {
 		return "standard input"
@@ -37,8 +37,8 @@ func BaseName(input string) string {
 	return filepath.Base(DisplayName(input))
 }
 
-// Expand resolves globs; a name that exists is taken as it is. Two inputs of one name are refused: the entries of
-// both would be added up, where duplicates are.
+// Expand resolves globs; the name of an existing file is not a glob. It refuses two inputs of one name, whose entries would be
+// taken twice.
 func (f Files) Expand(ctx context.Context, inputs []string) ([]string, error) {
 	var names []string
 	had := map[string]bool{}
@@ -88,7 +88,7 @@ func (f Files) glob(in string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", in, err)
 	}
-	if !strings.HasPrefix(filepath.Base(in), ".") { // as of a shell
+	if !strings.HasPrefix(filepath.Base(in), ".") { // as a shell does
 		found = slices.DeleteFunc(found, func(name string) bool { return strings.HasPrefix(filepath.Base(name), ".") })
 	}
 	if len(found) == 0 {
@@ -97,7 +97,7 @@ func (f Files) glob(in string) ([]string, error) {
 	return found, nil // Glob sorts
 }
 
-// Size is the bytes of an input that is not standard input; −1: not known.
+// Size returns the bytes of an input other than standard input; −1: not known.
 func (f Files) Size(ctx context.Context, name string) (int64, error) {
 	if remote.Is(name) {
 		info, err := f.Net.Stat(ctx, name)
@@ -113,7 +113,7 @@ func (f Files) Size(ctx context.Context, name string) (int64, error) {
 type opened struct {
 	io.Reader
 	io.Closer
-	random // nil: it can only be read from its beginning to its end
+	random // nil: no random access
 }
 
 type random interface {
@@ -153,19 +153,17 @@ func (f Files) open(ctx context.Context, name string) (*opened, error) {
 	return &opened{file, file, localFile{file}}, nil
 }
 
-// An ID tells whether an input is still what it was, by its size, the time
-// of its last change, and a sum of its content.
+// An ID identifies the content of an input by its size, the time of its last change, and a sum.
 //
-// The sum of a file up to sumWhole bytes covers all of it. That of a larger one
-// covers sumSamples pieces of sumPiece bytes, evenly spread, its beginning and
-// its end included: what is rewritten, shifted or compressed anew has another
-// one; a change of some bytes between the pieces does not show in it, and goes
-// unnoticed if size and time are those of before as well. That of an object named by a URL is its ETag, if it has one.
+// The sum of a file up to sumWhole bytes covers all of it. That of a larger file covers sumSamples pieces of sumPiece bytes,
+// evenly spread, including its beginning and end: rewriting, shifting or compressing the file changes the sum. A change
+// between the pieces does not; it goes unnoticed if size and time are unchanged, too. The sum of an object named by a URL is
+// its ETag, if any.
 type ID struct {
 	Name     string
 	Size     int64
 	Modified time.Time
-	Sum      string `json:",omitempty"` // absent where there is neither an ETag nor a way to read parts
+	Sum      string `json:",omitempty"` // absent without an ETag and without random access
 }
 
 const (
@@ -174,8 +172,8 @@ const (
 	sumWhole   = sumSamples * sumPiece
 )
 
-// Identify looks at the inputs. It gives nil if one of them cannot be read again
-// from a place within, as standard input, or a URL whose size is not known.
+// Identify returns the IDs of the inputs; nil if an input cannot be read again from a place within, such as standard input or
+// a URL of unknown size.
 func (f Files) Identify(ctx context.Context, names []string) ([]ID, error) {
 	var ids []ID
 	for _, name := range names {
@@ -237,7 +235,7 @@ func (in Files) contentSum(ctx context.Context, name string, size int64) (_ stri
 		for i := range int64(sumSamples) {
 			add(i*((size-sumPiece)/(sumSamples-1)), sumPiece)
 		}
-		add(size-sumSamples, sumSamples) // the division leaves some bytes behind the last piece
+		add(size-sumSamples, sumSamples) // covers the end: the division leaves some bytes behind the last piece
 	}
 	if err == io.EOF {
 		return "", fmt.Errorf("read %s: it ends before its %d bytes: it has changed while it was read, or the disk did not deliver it; try again", DisplayName(name), size)

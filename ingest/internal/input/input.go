@@ -1,5 +1,5 @@
-// Package input opens what ingest reads: it expands names, undoes compression,
-// counts bytes and tells whether a file is still what it was.
+// Package input opens the inputs of ingest: it expands names, uncompresses, counts bytes and identifies files that have
+// changed.
 package input
 
 import (
@@ -21,8 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// regular refuses what is no regular file, before it is opened: pipes and
-// devices might block, or never end.
+// regular refuses a name that is no regular file, before it is opened: pipes and devices might block, or never end.
 func regular(name string, fi fs.FileInfo) error {
 	err := vfs.Regular(name, fi)
 	switch {
@@ -38,20 +37,20 @@ func notRegular(err error) error {
 	return fmt.Errorf("read input: %w; read a pipe or a device as - from standard input", err)
 }
 
-// A File is one open file or standard input, uncompressed. It is a format.Stream.
+// A File is an open file or standard input, uncompressed. It is a format.Stream.
 type File struct {
 	Name string
-	// Compression is "gzip" or "zstd", as the first bytes tell; "": none.
+	// Compression is "gzip", "bzip2", "xz" or "zstd", by the first bytes; "": none.
 	Compression string
 
 	r       *bufio.Reader
-	direct  *offsetReader // below r
+	direct  *offsetReader // source of r
 	raw     *countingReader
-	buffer  *bufio.Reader // between raw and the decompressor, or r
+	buffer  *bufio.Reader // between raw and the decompressor; without compression, between raw and direct
 	closers []func() error
-	read    int64  // uncompressed bytes handed out by r's source
-	file    random // nil: it can only be read from its beginning to its end
-	plain   random // a file that is not compressed; else nil
+	read    int64  // uncompressed bytes that direct has returned
+	file    random // random access; nil: none
+	plain   random // file, if it is not compressed; else nil
 	ctx     context.Context
 }
 
@@ -63,8 +62,7 @@ func (f *File) Close() error {
 	return err
 }
 
-// Ahead is how many bytes have been read from the file but not by a format; if it
-// is compressed, the number is approximate.
+// Ahead returns how many bytes of the file on disk have been read, but not by a format; approximate if the file is compressed.
 func (f *File) Ahead() int64 {
 	raw, ahead := int64(f.buffer.Buffered()), int64(f.r.Buffered())
 	if f.Compression != "" && f.read > 0 {
@@ -75,7 +73,7 @@ func (f *File) Ahead() int64 {
 
 func (f *File) Uncompressed() int64 { return f.read - int64(f.r.Buffered()) }
 
-// At gives random access to a file that is not compressed, and its size; else nil.
+// At returns random access to a file that is not compressed, and its size; nil: no random access.
 func (f *File) At() (io.ReaderAt, int64, error) {
 	if f.plain == nil {
 		return nil, 0, nil
@@ -90,7 +88,7 @@ func (f *File) At() (io.ReaderAt, int64, error) {
 func (f *File) Peek(n int) ([]byte, error)               { return f.r.Peek(n) }
 func (f *File) ReadSlice(delimiter byte) ([]byte, error) { return f.r.ReadSlice(delimiter) }
 
-// Read reads past the buffer of r, once that is empty.
+// Read bypasses the buffer of r while it is empty.
 func (f *File) Read(p []byte) (int, error) {
 	if f.r.Buffered() > 0 {
 		return f.r.Read(p)
@@ -98,7 +96,7 @@ func (f *File) Read(p []byte) (int, error) {
 	return f.direct.Read(p)
 }
 
-// Skip goes n uncompressed bytes on. What is compressed is read for it.
+// Skip skips n uncompressed bytes. Compressed data are read to skip them.
 func (f *File) Skip(n int64) error {
 	if n < 0 {
 		return fmt.Errorf("read %s: the place to go on from lies before its first entry", f.Name)
@@ -126,15 +124,15 @@ func (f *File) Skip(n int64) error {
 	return nil
 }
 
-// An Opener opens inputs and counts the bytes read from them as they lie on disk.
+// An Opener opens inputs and adds the bytes read from disk to Bytes.
 type Opener struct {
 	Files
 	Stdin     io.Reader
 	Bytes     *atomic.Int64
-	MaxWindow uint64 // of zstd and xz, or of a format that holds a part of its input
+	MaxWindow uint64 // largest window of zstd and xz, and of formats that hold a part of their input
 }
 
-// Open opens a file, a URL, or "-", and undoes the compression its first bytes tell.
+// Open opens a file, a URL, or "-" for standard input, and uncompresses by the first bytes.
 func (o Opener) Open(ctx context.Context, name string) (*File, error) {
 	in := &File{Name: DisplayName(name), ctx: ctx}
 	var raw io.Reader
@@ -194,15 +192,15 @@ func (o Opener) uncompress(in *File) error {
 	return nil
 }
 
-// isZstd tells whether data begin with a frame of zstd, or with one that is skipped, as those of pzstd(1) (RFC 8878, 3.1).
+// isZstd reports whether head begins a zstd frame, or a skippable frame, as files of pzstd(1) do (RFC 8878, 3.1).
 func isZstd(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")) || len(head) > 4 && head[0]&0xf0 == 0x50 && string(head[1:4]) == "\x2a\x4d\x18"
 }
 
-// bzip2Magic begins bzip2 data, the fourth byte being a digit, and its first block.
+// bzip2Magic is the beginning of bzip2 data, with a digit as its fourth byte, and of their first block.
 const bzip2Magic = "BZh91AY&SY"
 
-// isBzip2 tells whether data begin so, or with the end of data that have no block.
+// isBzip2 reports whether head begins bzip2 data, with or without a block.
 func isBzip2(head []byte) bool {
 	if len(head) < len(bzip2Magic) || string(head[:3]) != bzip2Magic[:3] || head[3] < '1' || head[3] > '9' {
 		return false
@@ -218,8 +216,8 @@ func (in *File) failed(err error) error {
 	return fmt.Errorf("read %s: %w", in.Name, err)
 }
 
-// told tells damage of compressed data, which is the input's fault, from
-// a read that failed: the latter has passed through the counting reader.
+// told returns the error of reading: a ParseError if compressed data are damaged, else the error of the read, which the
+// counting reader has recorded.
 func (in *File) told(err error) error {
 	var what error
 	switch {
@@ -237,15 +235,15 @@ func (in *File) told(err error) error {
 	return &format.ParseError{File: in.Name, Err: what}
 }
 
-// pipeBytes is what a pipe holds on most systems. In a larger one bytes leave the cache before they are read.
+// pipeBytes is the capacity of a pipe on most systems. Bytes in a larger buffer leave the cache before they are read.
 const pipeBytes = 1 << 16
 
-// interruptible lets a blocked read of r be given up: only the copying
-// goroutine stays behind, until its read returns.
+// interruptible returns a reader of r whose blocked read ends with ctx; the copying goroutine remains until its read of r
+// returns.
 func interruptible(ctx context.Context, in *File, r io.Reader) io.Reader {
 	pr, pw := io.Pipe()
 	go func() {
-		_, err := io.CopyBuffer(pw, struct{ io.Reader }{r}, make([]byte, pipeBytes)) // WriterTo would take half of it
+		_, err := io.CopyBuffer(pw, struct{ io.Reader }{r}, make([]byte, pipeBytes)) // hides WriterTo, which copies half as much
 		pw.CloseWithError(err)
 	}()
 	stop := context.AfterFunc(ctx, func() { pw.CloseWithError(ctx.Err()) })
@@ -253,11 +251,11 @@ func interruptible(ctx context.Context, in *File, r io.Reader) io.Reader {
 	return pr
 }
 
-// countingReader counts what is read and remembers a failure. It ends with ctx: many bytes can stand for none.
+// countingReader counts bytes and records an error. It checks ctx, as many bytes of input may yield no entries.
 type countingReader struct {
 	ctx context.Context
 	r   io.Reader
-	n   *atomic.Int64 // of all inputs
+	n   *atomic.Int64 // bytes read of all inputs
 	own int64
 	err error
 }
@@ -275,7 +273,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countingReaderAt is random access to a file, counted as if it were read. It ends with the context.
+// countingReaderAt is random access to a file, with its bytes counted like those of a stream. It ends with the context.
 type countingReaderAt struct{ f *File }
 
 func (c *countingReaderAt) ReadAt(p []byte, off int64) (int, error) {
@@ -287,8 +285,8 @@ func (c *countingReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	return n, c.f.failed(err)
 }
 
-// offsetReader counts the uncompressed bytes of an input. An error stays: the
-// buffer above may have met it while only looking ahead. It ends with the context: a few bytes can stand for many.
+// offsetReader counts the uncompressed bytes of an input. It repeats an error, because the buffer above may have met it while
+// looking ahead. It checks the context, as few compressed bytes can yield many.
 type offsetReader struct {
 	r   io.Reader
 	in  *File
@@ -310,7 +308,7 @@ func (o *offsetReader) Read(p []byte) (n int, err error) {
 	return n, o.err
 }
 
-// Closing is an input without content that closes something else.
+// Closing returns an empty input whose Close calls closer.
 func Closing(name string, closer func() error) *File {
 	in := &File{Name: name, ctx: context.Background(), closers: []func() error{closer}}
 	in.raw = &countingReader{ctx: in.ctx, r: bytes.NewReader(nil), n: new(atomic.Int64)}

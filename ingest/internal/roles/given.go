@@ -10,8 +10,8 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Choose takes the columns that options choose, else those that Assign finds. Where neither tells a value but a name does, of a
-// field that is left out, lost is that field; else −1.
+// Choose returns the assignment that columns chooses or, if columns is empty, that of Assign. If there is no value, but an
+// empty field has the name of a value, lost is that field; else −1.
 func Choose(fields []Field, columns []string, count bool) (a Assignment, lost int, err error) {
 	if len(columns) > 0 {
 		names := make([]string, len(fields))
@@ -29,9 +29,8 @@ func Choose(fields []Field, columns []string, count bool) (a Assignment, lost in
 	return a, lost, err
 }
 
-// Given takes the columns that options choose: user, item and perhaps value and time, each by its name,
-// in any case, or its number from 1; an empty value is none. An error is format.ErrHeader or
-// text.ErrFields.
+// Given returns the assignment that columns chooses: user, item and perhaps value and time, each by its name, in any case, or
+// its number from 1; an empty value means no value. An error is format.ErrHeader or text.ErrFields.
 func Given(names, columns []string) (Assignment, error) {
 	a, at := Assignment{Row: 0, Col: 1, Value: -1}, -1
 	for i, c := range []*int{&a.Row, &a.Col, &a.Value, &at}[:min(4, len(columns))] {
@@ -59,8 +58,8 @@ func Given(names, columns []string) (Assignment, error) {
 	return a, nil
 }
 
-// Explain completes an assignment that has not been made by names; why is the reason.
-// It refuses one that has a column twice.
+// Explain completes an assignment that was not made by names; why is the reason. It returns an error if one column has two
+// roles.
 func (a *Assignment) Explain(names []string, why string) error {
 	if a.Row == a.Col || a.Row == a.Value || a.Col == a.Value {
 		return fmt.Errorf("%w: one column named twice", format.ErrHeader)
@@ -70,8 +69,8 @@ func (a *Assignment) Explain(names []string, why string) error {
 	return nil
 }
 
-// Find is the place of a column that is given by name or number. An error is format.ErrHeader,
-// for a number text.ErrFields.
+// Find returns the index of a column that is given by name or by number from 1. An error is format.ErrHeader, for a number
+// text.ErrFields.
 func Find(column string, names []string) (int, error) {
 	if n, ok := text.ParseIndex([]byte(column)); ok {
 		if n < 1 || n > int64(len(names)) {
@@ -98,8 +97,8 @@ func isNumber(s string) bool {
 	return ok
 }
 
-// Time is the field of times, which have been asked for; names are those to choose by. An error
-// is format.ErrNoTimes, or an AmbiguityError.
+// Time returns the field of the times, for an input whose times are needed; names are the names for --columns. An error is
+// format.ErrNoTimes, or an AmbiguityError.
 func (a *Assignment) Time(names []string) (int, error) {
 	switch len(a.Times) {
 	case 0:
@@ -114,8 +113,8 @@ func (a *Assignment) Time(names []string) (int, error) {
 	return -1, e
 }
 
-// Describe tells the columns and the flag that chooses them: by names if they stand in the
-// input, else by numbers. time is the column of times that are read, or −1.
+// Describe returns the columns and the flag that chooses them: by names if the input has names, else by numbers. time is the
+// column of times that is read, or −1.
 func (a *Assignment) Describe(named bool, time int) format.Description {
 	d := format.Description{Columns: a.Columns}
 	cols := []int{a.Row, a.Col}

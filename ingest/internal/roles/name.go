@@ -9,16 +9,16 @@ import (
 
 var (
 	roleOfWord = map[string]Role{}
-	rankOfWord = map[string]int{} // above 0: only where there is no better one
+	rankOfWord = map[string]int{} // above 0: the word counts only if there is no better one
 )
 
 const (
 	plain   = iota
-	partial // of an order, of a group, a part of a time
+	partial // a word of an order, a group, or a part of a time
 	named   // a column of names rather than of ids
 )
 
-// never is the rank of what is Aside in any company.
+// never is the rank of names that are Aside whatever the other names are.
 const never = partial
 
 func init() {
@@ -37,14 +37,14 @@ func init() {
 
 type Name struct {
 	Role Role
-	Word string // the one that counts, in the singular: "user" of "userIds"
+	Word string // the word that determines the role, in the singular: "user" of "userIds"
 	rank int    // plain, partial, named
 	head string // the first word
 }
 
 func (n Name) why() string { return "named " + strconv.Quote(n.Word) }
 
-// ReadAll reads all names of a table. Some mean something only beside others.
+// ReadAll reads all names of a table. Some names have a meaning only beside others: see pairs.
 func ReadAll(names []string) []Name {
 	all := make([]Name, len(names))
 	for i, s := range names {
@@ -65,20 +65,20 @@ func ReadAll(names []string) []Name {
 	return all
 }
 
-// Read tells the role of a column by its name: of its words the last one
-// counts, behind which id, number and the like may stand.
+// Read returns the role of a column by its name. The last word of the name determines it, apart from words such as id and
+// number behind it.
 func Read(name string) Name {
 	tokens := tokensOf(name)
-	if i := strings.IndexAny(name, "(["); i > 0 { // a unit
+	if i := strings.IndexAny(name, "(["); i > 0 { // without the unit in brackets
 		tokens = tokensOf(name[:i])
 	}
 	if len(tokens) == 0 {
 		return Name{Role: Aside, rank: never}
 	}
-	if n := len(tokens) - 1; n > 0 && (tokens[n] == "x" || tokens[n] == "y") { // pandas joins tables so
+	if n := len(tokens) - 1; n > 0 && (tokens[n] == "x" || tokens[n] == "y") { // suffixes that pandas gives to columns of joined tables
 		tokens = tokens[:n]
 	}
-	if tokens[0] == "unnamed" || len(tokens) > 1 && tokens[0] == "index" && tokens[1] == "level" { // of pandas
+	if tokens[0] == "unnamed" || len(tokens) > 1 && tokens[0] == "index" && tokens[1] == "level" { // columns that pandas writes
 		return Name{Role: Aside, Word: tokens[0], rank: never}
 	}
 	if of := slices.Index(tokens, "of"); of > 0 && of < len(tokens)-1 { // "date of review", "number of plays"
@@ -106,10 +106,10 @@ func Read(name string) Name {
 		tokens = tokens[:len(tokens)-1]
 		n.rank = named
 	}
-	ends := last // what has been cut off
+	ends := last // the last word before words are cut off
 	last = singular(tokens[len(tokens)-1])
 	switch r := roleOfWord[last]; {
-	case isID && (r == Value && !slices.Contains(counts, ends) || slices.Contains(records, last)): // the id of a rating is none
+	case isID && (r == Value && !slices.Contains(counts, ends) || slices.Contains(records, last)): // rating_id, review_id
 		return Name{Role: Aside, head: tokens[0], Word: last, rank: never}
 	case (isID || n.rank == named) && r != None:
 		n.Role, n.Word = r, last
@@ -195,8 +195,7 @@ func singular(word string) string {
 	return word
 }
 
-// tokensOf cuts a name into its words, in lower case: "User-ID", "userId" and
-// "user id" are the same.
+// tokensOf returns the words of a name in lower case: "User-ID", "userId" and "user id" have the same words.
 func tokensOf(name string) []string {
 	var tokens []string
 	var word []rune

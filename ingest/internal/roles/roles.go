@@ -1,11 +1,10 @@
-// Package roles tells which columns of a table are the rows, the columns and the values of
-// a matrix, and which are times: by their names first, by what they hold where names leave it open.
+// Package roles determines which columns of a table are the rows, the columns and the values of a matrix, and which are times:
+// by their names and, where names do not decide, by their contents.
 //
-// All formats whose columns have names share it. [Read] says what a name means in the trade:
-// userId, "Customer ID" and member_no are rows; movie, SKU and track_ids are columns; rating,
-// plays and quantity are values; timestamp, created_at and date are times, which never are values.
-// [Assign] decides among the columns of a table, in any order. What it cannot decide is a
-// [format.AmbiguityError] with the flag for each reading. [Given] takes those that options choose.
+// All formats with named columns use it. [Read] returns the meaning of a name: userId, "Customer ID" and member_no are rows;
+// movie, SKU and track_ids are columns; rating, plays and quantity are values; timestamp, created_at and date are times, which
+// are never values. [Assign] decides among the columns of a table, in any order. If it cannot decide, it returns a
+// [format.AmbiguityError] with the flag for each reading. [Given] uses the columns that options choose.
 package roles
 
 import (
@@ -20,7 +19,7 @@ import (
 
 type Role uint8
 
-// Roles. The name of a column may tell none.
+// Roles of columns. None means that the name tells no role.
 const (
 	None  Role = iota
 	Row        // ids of rows: users
@@ -34,28 +33,26 @@ func (r Role) String() string {
 	return format.NameOf(r, "unused", "row", "column", "value", "time", "unused")
 }
 
-// A Field is a column of a table, as far as it is known before the table is read.
-// What is not known is false.
+// A Field is a column of a table, as far as it is known before the table is read. Unknown facts are false.
 type Field struct {
 	Name    string
-	Numeric bool // all values that have been seen are numbers
-	Counts  bool // they are a running number from 0 or 1
-	Empty   bool // there are none: it is left out
+	Numeric bool // all values that were seen are numbers
+	Counts  bool // the values are consecutive numbers from 0 or 1
+	Empty   bool // there are no values; the field is ignored
 }
 
-// An Assignment says which field is which, counted from 0.
+// An Assignment gives the fields of an entry, counted from 0.
 type Assignment struct {
 	Row, Col int
 	Value    int   // −1: every entry is 1
-	Times    []int // fields that hold times, if any; several are alternatives
-	// Words are those of the names that made them row, column and value, in the
-	// singular: "user" of "userIds". They are empty where position decided. Parts of one
-	// matrix have the same.
+	Times    []int // fields that hold times, which are alternatives
+	// Words are the words, in the singular ("user" of "userIds"), by which names determined row, column and value; "" where
+	// the position decided. All parts of one matrix have the same Words.
 	Words   [3]string
 	Columns []format.Column
 }
 
-// Known tells whether names say which fields are the rows and the columns.
+// Known reports whether names say which fields are the rows and the columns.
 func Known(names []string) bool {
 	has := map[Role]bool{}
 	for _, n := range ReadAll(names) {
@@ -64,8 +61,8 @@ func Known(names []string) bool {
 	return has[Row] && has[Col]
 }
 
-// Assign finds the fields of an entry. With count there is to be no value: lines are events
-// that are counted. An error is an AmbiguityError, or ErrHeader.
+// Assign determines the fields of an entry. With count there is no value: lines are events that are counted. An error is an
+// AmbiguityError, or ErrHeader.
 func Assign(fields []Field, count bool) (Assignment, error) {
 	t := table{fields: fields, names: make([]string, len(fields))}
 	for c, f := range fields {
@@ -73,7 +70,7 @@ func Assign(fields []Field, count bool) (Assignment, error) {
 	}
 	t.read = ReadAll(t.names)
 	if !Known(t.names) {
-		for c := range t.read { // x, v and n are values beside names of ids; else letters
+		for c := range t.read { // single letters such as x, v and n are values only beside names of ids
 			if len(t.read[c].Word) == 1 && t.read[c].Role == Value {
 				t.read[c].Role = None
 			}
@@ -102,18 +99,18 @@ func Assign(fields []Field, count bool) (Assignment, error) {
 		values = nil
 	}
 	rows, cols := t.ofRole(Row, aside), t.ofRole(Col, aside)
-	if !t.plainly(rows) || !t.plainly(cols) { // the id of something else can be meant
+	if !t.plainly(rows) || !t.plainly(cols) { // the id of something else may be meant
 		t.ids = append(t.ids, aside...)
 		slices.Sort(t.ids)
 	}
-	if len(rows)+len(cols) == 0 && len(t.ids) == 2 && len(index) > 0 { // a table of values by the texts of its index, perhaps
+	if len(rows)+len(cols) == 0 && len(t.ids) == 2 && len(index) > 0 { // perhaps the texts of the index are a side of the matrix
 		t.ids = append(t.ids, index...)
 		slices.Sort(t.ids)
 	}
 	switch {
 	case len(rows) == 1 && len(cols) == 1:
 		a.Row, a.Col = rows[0], cols[0]
-	case len(t.ids) == 2: // the other one of a pair, or the order
+	case len(t.ids) == 2: // the role of one field decides both; else their order does
 		a.Row, a.Col = t.ids[0], t.ids[1]
 		if len(rows) == 1 && rows[0] == t.ids[1] || len(cols) == 1 && cols[0] == t.ids[0] {
 			a.Row, a.Col = t.ids[1], t.ids[0]
@@ -158,7 +155,7 @@ func Assign(fields []Field, count bool) (Assignment, error) {
 	return a, nil
 }
 
-// measured tells that what is left for an id may be a value, the rows or columns being dates.
+// measured returns an AmbiguityError if a number taken for an id may be a value by dates, else nil.
 func (t *table) measured(a *Assignment) error {
 	ids := []int{a.Row, a.Col}
 	other := slices.IndexFunc(ids, func(c int) bool { return t.read[c].Role == None && t.fields[c].Numeric })
@@ -180,8 +177,8 @@ type table struct {
 	ids    []int // fields that can be rows or columns
 }
 
-// ofRole are the ids with a role. Where none has it plainly but those of orders, groups or names
-// ("movie_title"), other ids can be meant as well.
+// ofRole returns the fields of ids with a role. If only names of orders, groups or titles ("movie_title") have it, the fields
+// in other are returned, too.
 func (t *table) ofRole(want Role, other []int) []int {
 	var plainly, rest []int
 	for _, c := range t.ids {
@@ -201,7 +198,7 @@ func (t *table) ofRole(want Role, other []int) []int {
 
 func (t *table) plainly(cols []int) bool { return len(cols) > 0 && t.read[cols[0]].rank == plain }
 
-// unassigned: names tell neither rows nor columns.
+// unassigned returns the error for names that determine neither rows nor columns.
 func (t *table) unassigned(values []int, count bool) error {
 	var cols []int
 	for c, n := range t.read {
@@ -229,7 +226,7 @@ func (t *table) unassigned(values []int, count bool) error {
 	}}
 }
 
-// choices: several fields can be the rows or the columns.
+// choices returns the error for several fields that can be the rows or the columns.
 func (t *table) choices(rows, cols, values []int, count bool) error {
 	others := func(not []int) []int {
 		return slices.DeleteFunc(slices.Clone(t.ids), func(c int) bool { return slices.Contains(not, c) })
@@ -255,8 +252,8 @@ func (t *table) choices(rows, cols, values []int, count bool) error {
 	return &e
 }
 
-// settle finds the times and says why each field has its role; why is the reason
-// for rows, columns and value if it is not their names.
+// settle sets Times and the reason why each field has its role; why is the reason for rows, columns and value, "" if it is
+// their names.
 func (a *Assignment) settle(names []string, read []Name, why string) {
 	best := len(names)
 	for c, n := range read {
@@ -298,7 +295,7 @@ func (a *Assignment) settle(names []string, read []Name, why string) {
 	}
 }
 
-// Chosen is the reading that --columns selects, by names where they can stand there.
+// Chosen returns the reading that --columns selects, by names if these can be written in the flag without quotes.
 func Chosen(names []string, what string, cols ...int) format.Reading {
 	args := make([]string, len(cols))
 	for i, c := range cols {
@@ -315,7 +312,7 @@ func Chosen(names []string, what string, cols ...int) format.Reading {
 	return format.Reading{Text: what, Flag: "--columns " + strings.Join(args, ",")}
 }
 
-// needsQuotes: a character that separates names or that a shell or a terminal takes for itself.
+// needsQuotes reports whether c separates names or has a meaning to a shell or a terminal.
 func needsQuotes(c rune) bool {
 	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-.:/@+%", c)
 }

@@ -1,7 +1,6 @@
 package roles
 
-// words are the names of columns that files of the trade have, in lower case and in
-// the singular where plurals mean the same.
+// words are the common names of columns by role, in lower case and in the singular, unless the plural has another meaning.
 var words = map[Role][]string{
 	Row: {
 		"user", "uid", "usr", "customer", "cust", "client", "buyer", "shopper", "member", "visitor", "guest", "viewer", "listener",
@@ -29,17 +28,17 @@ var words = map[Role][]string{
 }
 
 var (
-	// parts are times that do not tell a moment by themselves. Their plurals are durations.
+	// parts are names of times that do not determine a moment by themselves. Their plurals are durations.
 	parts = []string{"day", "month", "year", "hour", "minute", "weekday", "week", "quarter"}
-	// baskets are rows where nothing else is: "order_id".
+	// baskets are rows if no better column is there: "order_id".
 	baskets = []string{"order", "basket", "cart", "invoice", "transaction", "receipt", "ticket"}
-	// records before "id" make it the id of an entry: no row and no column.
+	// records before "id" make the column the id of an entry, which is neither row nor column.
 	records = []string{"review", "record", "log", "line", "entry"}
-	// groups are columns where nothing else is: "category_id".
+	// groups are columns if no better column is there: "category_id".
 	groups = []string{"category", "brand", "genre", "tag", "subreddit", "topic"}
 )
 
-// pairs are names of which the first is a row if the second is there, a column.
+// pairs are names of which the first is a row and the second a column if both are there.
 var pairs = [][2]string{
 	{"row", "col"}, {"row", "column"}, {"i", "j"}, {"u", "i"}, {"u", "v"}, {"s", "t"},
 	{"source", "target"}, {"src", "dst"}, {"source", "destination"}, {"source", "dst"}, {"src", "target"}, {"src", "destination"},
@@ -48,21 +47,21 @@ var pairs = [][2]string{
 }
 
 var (
-	// idWords end the name of a column of ids; numbers of them, behind a word of values, may be counts.
+	// idWords end the name of a column of ids; those in counts, behind a word of values, leave it a value: "play_num".
 	idWords = []string{"id", "ids", "no", "nr", "num", "number", "code", "key", "idx", "index", "hash", "sha", "sha1", "md5", "uuid", "guid", "mbid", "mboid", "gid", "uri", "sk", "pk"}
 	counts  = []string{"no", "nr", "nb", "num", "number", "count", "total", "sum"}
-	// nameWords end the name of a column of names, which ids go before.
+	// nameWords end the name of a column of names; columns of ids take precedence over these.
 	nameWords = []string{"name", "names", "title", "titles", "nickname", "handle"}
 	alsoNames = []string{"title", "login", "email", "url"}
-	// eventWords before "time" make it the time of something; other times are durations.
+	// eventWords before "time" make the column the time of an event; other times are durations.
 	eventWords = []string{
 		"event", "review", "rating", "rate", "rated", "unix", "create", "created", "creation", "update", "updated", "click", "order", "purchase",
 		"invoice", "transaction", "start", "end", "begin", "log", "request", "local", "utc", "server", "visit", "access", "added", "date",
 	}
-	// zones and units end the name of a time without changing it; a unit makes "time" a duration.
+	// zones and units end the name of a time without changing its meaning; a unit behind "time" makes it a duration.
 	zones = []string{"utc", "gmt", "iso", "unix", "local"}
 	units = []string{"ms", "us", "ns", "s", "sec", "secs", "seconds", "millis", "micros", "nanos"}
-	// pastWords behind "last" or "first" are times of events.
+	// pastWords behind "last" or "first" make the column the time of an event.
 	pastWords = []string{
 		"played", "seen", "viewed", "visited", "watched", "listened", "clicked", "modified", "updated", "login", "visit", "access", "purchase",
 		"order", "activity", "active", "play", "click", "event", "purchased", "read", "used",

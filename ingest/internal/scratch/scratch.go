@@ -11,20 +11,20 @@ import (
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
-// Journal is the name of the file that says what the others are.
+// Journal is the name of the file that names and describes the other files.
 const Journal = "journal"
 
-// A Dir is that directory. It is made with the first file. Its files have
-// numbers that are never used twice, so that a journal can name what it means.
+// A Dir is the directory of the temporary files. It is created with the first file. Numbers of files are never used twice, so
+// that a journal names its files unambiguously.
 type Dir struct {
 	FS      vfs.FS
 	Name    string
 	Made    bool
-	Serial  int  // of the next file
-	Durable bool // files are to outlive the process
-	Most    int  // files that are complete but not yet durable, at most
+	Serial  int  // number of the next file
+	Durable bool // files must outlive the process
+	Most    int  // largest number of files in Unsynced
 
-	Unsynced []vfs.File // complete but not yet durable: what makes them so takes and closes them
+	Unsynced []vfs.File // complete files that are not durable yet; a save takes, syncs and closes them
 }
 
 func (d *Dir) Make() error {
@@ -38,7 +38,7 @@ func (d *Dir) Make() error {
 	return nil
 }
 
-// Create makes a new file; kind ends its name.
+// Create creates a new file; kind is the extension of its name.
 func (d *Dir) Create(kind string) (vfs.File, error) {
 	if err := d.Make(); err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func (d *Dir) Create(kind string) (vfs.File, error) {
 	return f, nil
 }
 
-// Complete takes over a file that has all its contents. One too many is made
-// durable now rather than kept open until the next save.
+// Complete takes over a complete file. If Unsynced is full, it syncs and closes the file instead of keeping it for the next
+// save.
 func (d *Dir) Complete(f vfs.File) error {
 	if !d.Durable {
 		return f.Close()
@@ -77,8 +77,8 @@ func (d *Dir) Close() error {
 func (d *Dir) Path(name string) string      { return filepath.Join(d.Name, name) }
 func (d *Dir) RemoveFile(name string) error { return d.FS.Remove(d.Path(name)) }
 
-// Remove removes the directory, the journal last: as long as anything is left, it
-// says what of.
+// Remove removes the directory, and the journal last: as long as any file is left, the journal says to which ingest it
+// belongs.
 func (d *Dir) Remove() error {
 	err := d.Close()
 	if d.Made {
@@ -88,8 +88,8 @@ func (d *Dir) Remove() error {
 	return err
 }
 
-// Look tells whether the directory is there and whether a journal is in it.
-// What was not made by an ingest is an error: it must be left alone.
+// Look reports whether the directory has a journal, and sets Made if the directory exists. A file that no ingest has made is
+// an error: the directory must be left alone.
 func (d *Dir) Look() (journal bool, err error) {
 	entries, err := d.FS.ReadDir(d.Name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +99,7 @@ func (d *Dir) Look() (journal bool, err error) {
 		return false, err
 	}
 	d.Made = true
-	ours := regexp.MustCompile(`^(\d{6,}\.(run|half|ids|log|names|part)|journal(\.half)?)$`) // all that an ingest makes there
+	ours := regexp.MustCompile(`^(\d{6,}\.(run|half|ids|log|names|part)|journal(\.half)?)$`) // the files of an ingest
 	for _, e := range entries {
 		if !e.Type().IsRegular() || !ours.MatchString(e.Name()) {
 			return false, fmt.Errorf("%s: %s in it is not of an ingest; it is left alone", d.Name, e.Name())
@@ -124,10 +124,10 @@ func (d *Dir) Sweep(keep map[string]bool) error {
 	return nil
 }
 
-// ErrDamaged: what is left of an ingest is of no use; it has to begin anew.
+// ErrDamaged says that the files of an unfinished ingest cannot be used: the ingest has to begin anew.
 var ErrDamaged = errors.New("a temporary file does not hold what was written to it")
 
-// HasSize tells of a temporary file that was cut or has grown.
+// HasSize returns an error that wraps ErrDamaged unless a temporary file has the given size.
 func HasSize(f vfs.File, size int64) error {
 	fi, err := f.Stat()
 	if err == nil && fi.Size() != size {
@@ -136,7 +136,7 @@ func HasSize(f vfs.File, size int64) error {
 	return err
 }
 
-// Damaged tells by an error of a temporary file whether it is there and whole.
+// Damaged wraps an error of a temporary file that does not exist in ErrDamaged, and returns other errors unchanged.
 func Damaged(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)

@@ -1,4 +1,4 @@
-// Package sieve leaves out rows and columns that have too few entries.
+// Package sieve removes rows and columns that have too few entries.
 package sieve
 
 import (
@@ -10,38 +10,37 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 )
 
-// A Sieve finds the rows and columns that have enough entries, in passes over all of them by
-// rows. It holds 4 bytes a column and a bit a row.
+// A Sieve determines the rows and columns that have enough entries, in passes over all entries by row. It holds 4 bytes a
+// column and a bit a row.
 //
-// In a pass a row is given up when too few of its entries are in columns that still have enough;
-// those are then taken off their columns. After a pass in which no column has lost what it needs,
-// all that is left has enough. What is left is the union of all sets of rows and columns in which
-// each has enough, so it does not depend on the order in which the others go (Batagelj,
-// Zaveršnik, "Generalized cores", arXiv:cs/0202039).
+// A pass removes a row if too few of its entries are in columns that still have enough, and subtracts these entries from their
+// columns. When no column falls below its limit in a pass, all remaining rows and columns have enough. They are the union of
+// all sets of rows and columns in which each has enough, so they do not depend on the order of removal (Batagelj, Zaveršnik,
+// "Generalized cores", arXiv:cs/0202039).
 type Sieve struct {
 	pack           extsort.Packer
-	minRow, minCol uint32 // entries of a stored row and column; 0: none is left out
+	minRow, minCol uint32 // least entries of a stored row and column; 0: none is removed
 	least          float64
-	Passes         int // ended
+	Passes         int // number of finished passes
 
-	rows []uint64 // a bit for each that has enough; nil: all have
-	cols []uint32 // entries of each column in rows that have enough; then the place among those left, or gone
+	rows []uint64 // bit set of the rows that have enough; nil: all have
+	cols []uint32 // entries of each column in rows that have enough; finally its place among the columns left, or gone
 
-	// Of the pass.
-	Small, Entries int64 // entries below the least value, others
+	// State of the pass.
+	Small, Entries int64 // entries below the least value, and all entries
 	row            int64
-	n              uint32   // entries of the row
-	open           []uint32 // columns of the first ones, fewer than minRow
-	again          bool     // a column does not have enough any more
+	n              uint32   // entries of the row that count
+	open           []uint32 // columns of the first of these, fewer than minRow
+	again          bool     // a column no longer has enough
 
-	Left extsort.Packer // of the matrix that is left
-	Kept int64          // entries
+	Left extsort.Packer // layout of the matrix that is left
+	Kept int64          // number of entries left
 }
 
 const gone = math.MaxUint32
 
-// New makes a sieve for a matrix, whose rows and columns have ids unless it is declared, from the least number of entries
-// of a row and a column of the user's matrix, and the least value; nil: any.
+// New returns a sieve for a matrix. perRow and perCol are the least numbers of entries in the user's matrix, least is the
+// least value or nil. Unless the shape is declared, rows and columns have ids, and those without entries are removed, too.
 func New(pack extsort.Packer, perRow, perCol int64, least *float64, declared bool) *Sieve {
 	s := &Sieve{pack: pack, minRow: uint32(perRow), minCol: uint32(perCol), least: math.Inf(-1), row: -1}
 	if pack.Transposed {
@@ -101,11 +100,11 @@ func (s *Sieve) endRow() {
 	s.n, s.open = 0, s.open[:0]
 }
 
-// EndPass tells whether another one is needed.
+// EndPass ends a pass and reports whether another one is needed.
 func (s *Sieve) EndPass() (again bool) {
 	s.endRow()
 	again = s.again
-	if s.Passes == 0 { // so far they were counted
+	if s.Passes == 0 { // the first pass only counts
 		again = slices.ContainsFunc(s.cols, func(n uint32) bool { return n > 0 && n < s.minCol })
 	}
 	s.Passes++
@@ -144,11 +143,11 @@ func (s *Sieve) HasRow(row int64) bool {
 
 func (s *Sieve) HasCol(col int64) bool { return s.cols[col] != gone }
 
-// A Sifter leaves out entries in ascending order and gives the others their places in the matrix that is left.
+// A Sifter removes entries, given in ascending order, and gives the others their places in the matrix that is left.
 type Sifter struct {
 	*Sieve
-	words  int64 // of rows that have been counted
-	before int64 // rows left in them
+	words  int64 // number of words of rows that before covers
+	before int64 // number of rows left in these words
 }
 
 // Sift returns the entries whose rows and columns the sieve keeps, and their times if they have times.
@@ -168,7 +167,7 @@ func (s *Sifter) Sift(part []extsort.Entry, times []format.Time) ([]extsort.Entr
 	return part[:kept], times[:min(kept, len(times))]
 }
 
-// place is the number of rows left before one. Rows must not descend.
+// place returns the number of rows left before row. Rows must not descend.
 func (s *Sifter) place(row int64) int64 {
 	if s.rows == nil {
 		return row

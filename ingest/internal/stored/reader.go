@@ -1,4 +1,4 @@
-// Package stored reads a store as an input of ids, and merges its entries with others.
+// Package stored reads a store as an input of ids, and merges its entries with new entries.
 package stored
 
 import (
@@ -13,24 +13,24 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 )
 
-// partNNZ is how many entries of a block of a store are a chunk.
+// partNNZ is the largest number of entries of a chunk, which is a part of a block.
 const partNNZ = 1 << 14
 
-// A Reader reads a store as an input of ids. A chunk is a part of a block; it holds
-// the ids of the rows of the block. Position.Byte counts parts.
+// A Reader reads a store as an input of ids. A chunk is a part of a block and holds the ids of the block's rows. Position.Byte
+// counts parts.
 type Reader struct {
 	s        *csr.Store
 	rows     *csr.IDReader
-	parts    int64 // of each block
+	parts    int64 // number of parts of each block
 	next     int64
-	ids      *format.Keys // of the rows of the block of next
-	named    int          // blocks of which the ids of rows have been read
+	ids      *format.Keys // ids of the rows of the block of next
+	named    int          // number of blocks whose row ids have been read
 	cols     format.Keys
 	mirrored bool
 	free     sync.Pool
 }
 
-// Open opens a store. Mirrored tells whether it gives both entries of each edge of a graph.
+// Open opens a store. mirrored says that it has both entries of each edge of a graph.
 func Open(fs vfs.FS, path string, mirrored bool) (*Reader, error) {
 	s, err := csr.Open(path, csr.OpenOptions{FS: fs})
 	if err != nil {
@@ -64,7 +64,7 @@ func addID(k *format.Keys, r *csr.IDReader) {
 
 func (r *Reader) Close() error { return errors.Join(r.s.Close(), r.rows.Close()) }
 
-// Symmetric: the entries of an undirected graph are both there.
+// Symmetric reports whether both entries of each edge are there; their values are equal.
 func (r *Reader) Symmetric() (mirrored, skew bool) { return r.mirrored, false }
 
 func (r *Reader) Next(c *format.Chunk) error {
@@ -73,7 +73,7 @@ func (r *Reader) Next(c *format.Chunk) error {
 		return io.EOF
 	}
 	for ; r.named <= block; r.named++ {
-		r.ids = new(format.Keys) // workers read that of before
+		r.ids = new(format.Keys) // workers still read the ids of the block before
 		for range r.s.Block(r.named).Rows {
 			if !r.rows.Next() {
 				return errors.Join(errors.New("read ids: too few"), r.rows.Err())
@@ -119,7 +119,7 @@ func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 	return nil
 }
 
-// Check finds nothing wrong: the store has been checked where it was decoded.
+// Check returns nil: DecodeBlock has checked the store.
 func (r *Reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 
 func (r *Reader) Seek(p format.Position) error {
@@ -127,10 +127,10 @@ func (r *Reader) Seek(p format.Position) error {
 	return nil
 }
 
-// Locate: a store tells no lines.
+// Locate returns an empty position: a store has no lines.
 func (r *Reader) Locate(*format.Chunk, int) format.Position { return format.Position{Byte: -1} }
 
-// A Cursor walks the entries of the store appended to, with their keys of now.
+// A Cursor walks the entries of the store appended to, with their keys in the new matrix.
 type Cursor struct {
 	*csr.Store
 	pack  extsort.Packer
@@ -141,12 +141,12 @@ type Cursor struct {
 	buf   []extsort.Entry
 }
 
-// NewCursor begins to walk a store. The rows and columns that its own have now are told by row, in order, and cols.
+// NewCursor returns a Cursor of s. row returns the new places of its rows, one with each call; cols are those of its columns.
 func NewCursor(s *csr.Store, pack extsort.Packer, row func() int64, cols []uint32) *Cursor {
 	return &Cursor{Store: s, pack: pack, row: row, cols: cols, d: s.Scratch()}
 }
 
-// fill decodes the next block that has entries; buf is empty behind the last.
+// fill decodes the next block that has entries into buf, which is empty at the end.
 func (c *Cursor) fill() error {
 	for c.buf = c.buf[:0]; len(c.buf) == 0 && c.block < c.NumBlocks(); c.block++ {
 		if err := c.DecodeBlock(c.block, c.d); err != nil {
@@ -163,22 +163,22 @@ func (c *Cursor) fill() error {
 	return nil
 }
 
-// A Merge reads the entries of the store and the new ones in order; of one place that of the store goes first.
+// A Merge reads the entries of a store and new entries in order; at one place the entry of the store comes first.
 type Merge struct {
 	c         *Cursor
-	old, new  []extsort.Entry // at hand
+	old, new  []extsort.Entry // read, but not returned yet
 	room      []extsort.Entry
 	read      func([]extsort.Entry) (int, error)
-	ended     bool // of new ones
+	ended     bool // no more new entries
 	endedBase bool
 }
 
-// NewMerge merges the entries of a store with those that read gives, none behind the last; part is how many are read at a time.
+// NewMerge merges the entries of c with those that read returns, part at a time; 0 entries end them.
 func NewMerge(c *Cursor, read func([]extsort.Entry) (int, error), part int) *Merge {
 	return &Merge{c: c, read: read, room: make([]extsort.Entry, part)}
 }
 
-// Read fills dst, and gives 0 behind the last entry.
+// Read fills dst and returns the number of entries; 0 at the end.
 func (m *Merge) Read(dst []extsort.Entry) (n int, err error) {
 	for n < len(dst) {
 		if len(m.old) == 0 && !m.endedBase {

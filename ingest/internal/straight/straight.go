@@ -1,7 +1,7 @@
-// Package straight writes the rows of a store as they come.
+// Package straight writes the rows of a store in the order in which they arrive.
 //
-// A [Writer] adds the rows without entries that lie between others. It also takes [format.Rows] that may
-// break off within a row; if they turn out not to be in order, what has been written can be taken back (Pour).
+// A [Writer] adds the empty rows between rows with entries. It also takes [format.Rows] that may end within a row. If rows
+// turn out not to be in order, Pour returns the entries written so far.
 package straight
 
 import (
@@ -15,18 +15,18 @@ import (
 
 type Writer struct {
 	*csr.Writer
-	Source map[string]any // of the store, to be completed until it is sealed
-	N      int64          // entries taken by Add
+	Source map[string]any // source in the manifest of the store; may be completed until Seal
+	N      int64          // number of entries taken by Add
 
 	ctx  context.Context
 	o    csr.CreateOptions
-	next int64 // row behind the last one written
-	row  int64 // that may go on
+	next int64 // row behind the last row written
+	row  int64 // row that may go on with the next Rows; cols and vals are its entries
 	cols []uint32
 	vals []float64
 }
 
-// Create begins a store that is written until ctx ends; Options.Staging and Source are given.
+// Create begins a store; the writer fails when ctx ends. o.Staging and o.Source must be set.
 func Create(ctx context.Context, path string, o csr.CreateOptions) (*Writer, error) {
 	w, err := csr.Create(path, o)
 	if err != nil {
@@ -35,7 +35,7 @@ func Create(ctx context.Context, path string, o csr.CreateOptions) (*Writer, err
 	return &Writer{Writer: w, Source: o.Source, ctx: ctx, o: o}, nil
 }
 
-// Row writes a row, unless it is empty.
+// Row writes the entries of a row, after the empty rows before it. It ignores a row without entries.
 func (w *Writer) Row(row int64, cols []uint32, vals []float64) error {
 	if len(cols) == 0 {
 		return nil
@@ -50,9 +50,9 @@ func (w *Writer) Row(row int64, cols []uint32, vals []float64) error {
 	return nil
 }
 
-// End writes empty rows up to a number of rows.
+// End writes empty rows until the store has the given number of rows.
 func (w *Writer) End(rows int64) error {
-	const some = 1 << 24 // a few bytes of an input can stand for any number of them
+	const some = 1 << 24 // limits the rows between two looks at ctx: a few bytes of input can stand for any number of empty rows
 	for w.next < rows {
 		n := min(some, rows-w.next)
 		err := w.ctx.Err()
@@ -67,7 +67,7 @@ func (w *Writer) End(rows int64) error {
 	return nil
 }
 
-// EndRow writes the row that might have gone on. The error is csr.ErrCoding if there is a value in it that cannot be written.
+// EndRow writes the open row. The error is csr.ErrCoding if the row has a value that cannot be written.
 func (w *Writer) EndRow() error {
 	err := w.Row(w.row, w.cols, w.vals)
 	if err == nil {
@@ -76,8 +76,8 @@ func (w *Writer) EndRow() error {
 	return err
 }
 
-// Add takes rows. It is false where they are not behind those before, or there is a value that cannot be written
-// any more: the first N entries of all have been taken.
+// Add takes rows. It returns false if they do not come behind the rows before, or have a value that cannot be written any
+// more; the first N entries of all Rows have then been taken.
 func (w *Writer) Add(r *format.Rows) (ok bool, err error) {
 	cols, vals := r.Cols, r.Vals
 	for i, run := range r.Runs {
@@ -107,11 +107,11 @@ func (w *Writer) Add(r *format.Rows) (ok bool, err error) {
 	return true, nil
 }
 
-// Open is how many entries there are in the row that may go on.
+// Open returns the number of entries of the open row.
 func (w *Writer) Open() int { return len(w.cols) }
 
-// Pour gives back, in order, what has been taken, removes it from the staging, and tells statistics that lead to the coding
-// of all values if they are gone on with. The Writer is of no more use.
+// Pour passes all entries that were taken to emit, in order, and removes them from the staging directory. It returns
+// statistics from which the coding of all values follows if further values are added. The Writer must not be used afterwards.
 func (w *Writer) Pour(emit func(row int64, cols []uint32, vals []float64) error) (stats csr.ValueStats, err error) {
 	if _, err := w.Seal(); err != nil {
 		return stats, err
@@ -164,7 +164,7 @@ func pour(s *csr.Store, emit func(row int64, cols []uint32, vals []float64) erro
 	return nil
 }
 
-// Rows makes rows of a batch of indices, or of its transpose. It is false if they do not ascend strictly, or are not below a limit.
+// Rows makes rows of a batch of indices, or of its transpose. It returns false unless they ascend, with columns below limit.
 func Rows(r *format.Rows, b *format.Batch, transposed bool, limit int64) bool {
 	lines, across := csr.Exchanged(transposed, b.Row.Ints, b.Col.Ints)
 	r.Reset(len(b.Val))

@@ -1,7 +1,6 @@
-// Package tenx finds the files of a folder that Cell Ranger of 10x Genomics writes: a matrix in Matrix Market
-// format, the ids of its rows in features.tsv (before version 3 genes.tsv), beside names for
-// people, and those of its columns in barcodes.tsv, compressed or not, and perhaps with one prefix
-// for all.
+// Package tenx finds the files of a folder that Cell Ranger of 10x Genomics has written: a matrix in Matrix Market format, the
+// ids and names of its rows in features.tsv (genes.tsv before version 3), and the ids of its columns in barcodes.tsv,
+// compressed or not, and possibly with one prefix for all.
 package tenx
 
 import (
@@ -13,13 +12,13 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 )
 
-// known are the names of a folder by what they are, without prefix and compression.
+// known maps the names of the files, without prefix and compression, to their kinds.
 var known = map[string]string{"matrix.mtx": "matrix", "barcodes.tsv": "barcodes", "features.tsv": "features", "genes.tsv": "features"}
 
-// suffixes are what compression adds to names. How a file is compressed its content tells.
+// suffixes are added to names by compression. The compression itself is recognised by content.
 var suffixes = []string{"", ".gz", ".zst", ".bz2", ".xz"}
 
-// A Listing is the names of the files of a folder, of those that begin with a prefix if there is one.
+// A Listing holds the names of the files of a folder. Files with another prefix than Prefix, unless "", are ignored.
 type Listing struct {
 	Dir, Prefix string
 	Names       []string
@@ -27,7 +26,7 @@ type Listing struct {
 }
 
 type Folder struct {
-	Matrix, Features, Barcodes string // "": there is none
+	Matrix, Features, Barcodes string // paths; "": no such file
 
 	name, matrix, prefix string
 }
@@ -41,7 +40,7 @@ func (f *Folder) Lacks(what string) error {
 		f.matrix, f.prefix+what, f.Matrix)
 }
 
-// Find finds the files in the listing of an input; nil: it is no such folder.
+// Find finds the files of 10x in the listing of an input; nil: the input is no folder of 10x.
 func Find(name string, l *Listing) (*Folder, error) {
 	found, err := l.groups(name)
 	if err != nil {
@@ -72,7 +71,7 @@ func Find(name string, l *Listing) (*Folder, error) {
 	return &Folder{path("matrix"), path("features"), path("barcodes"), name, files["matrix"], prefixes[0]}, nil
 }
 
-// groups sorts the files of a folder by prefix and by what they are.
+// groups maps prefixes and kinds to the files of a folder.
 func (l *Listing) groups(name string) (map[string]map[string]string, error) {
 	found := map[string]map[string]string{}
 	for _, file := range l.Names {

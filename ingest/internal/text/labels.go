@@ -9,14 +9,14 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// Labels are ids, one a line, as format.IDs.
+// Labels reads ids, one a line. It is a format.IDs.
 type Labels struct {
 	lines *Lines
 	parse func(line []byte, to *format.Label) error
 	close func() error
 }
 
-// NewLabels begins to read a text of lines of the form want, which parse takes apart.
+// NewLabels returns the Labels of a text; parse parses its lines, whose form is want.
 func NewLabels(in *format.Input, want string, parse func(line []byte, to *format.Label) error, close func() error) (*Labels, error) {
 	lines, err := NewLines(in)
 	if err != nil {
@@ -40,8 +40,8 @@ func (l *Labels) Next() (format.Label, error) {
 
 func (l *Labels) Close() error { return l.close() }
 
-// FieldLabels begins to read a text. Where its lines have fields that tabs separate, one is the id and one may be
-// the title: id and title are fields counted from 0; id < 0: the whole line is the id, title < 0: there are none.
+// FieldLabels returns the Labels of a text whose lines may have fields separated by tabs. id and title are the fields, counted
+// from 0, of the id and the title; id < 0: the whole line is the id, title < 0: there are no titles.
 func FieldLabels(in *format.Input, id, title int, close func() error) (*Labels, error) {
 	return NewLabels(in, "one id a line", func(line []byte, to *format.Label) error {
 		to.ID = line
@@ -69,7 +69,7 @@ func field(line []byte, n int) []byte {
 	return nil
 }
 
-// ReadLabels gives visit all labels with their numbers from 0, and closes them.
+// ReadLabels calls visit with all labels and their numbers from 0, and closes ids.
 func ReadLabels(ids format.IDs, visit func(n int64, l format.Label) error) (err error) {
 	defer func() { err = errors.Join(err, ids.Close()) }()
 	for n := int64(0); ; n++ {

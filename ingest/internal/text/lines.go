@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// What can be wrong with a text; a format.ParseError wraps one of these.
+// Errors of a text; a format.ParseError wraps one of these.
 var (
 	ErrNumber      = errors.New("not a number")
 	ErrInteger     = errors.New("not an integer")
@@ -28,12 +28,12 @@ var (
 	ErrJoined      = errors.New("another file begins here")
 )
 
-// Kinds are the errors of a refused line.
+// Kinds returns the errors that a refused line can have.
 func Kinds() []error {
 	return []error{ErrNumber, ErrInteger, format.ErrNotFinite, format.ErrOverflow, ErrFields, ErrEmptyField, ErrQuote, ErrIndex, ErrTriangle}
 }
 
-// Pattern is a regular expression that is compiled when it is first used: most runs have no use for it.
+// Pattern returns a function that compiles a regular expression at its first call: most runs do not need it.
 func Pattern(s string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
 }
@@ -41,23 +41,22 @@ func Pattern(s string) func() *regexp.Regexp {
 // BOM is the UTF-8 byte order mark, tolerated at the beginning of a text.
 const BOM = "\xef\xbb\xbf"
 
-// Lines cuts an input into chunks of whole lines and knows their positions. It is
-// the Next and Seek of a format.Reader.
+// Lines cuts an input into chunks of whole lines and counts lines and bytes. Its Next and Seek are those of a format.Reader.
 type Lines struct {
 	In   *format.Input
 	Want string // the form of a line, for Fail
-	// Longest is how many bytes a line has at most, if more than a chunk: the capacity of chunks grows.
+	// Longest is the largest length of a line in bytes, if it exceeds a chunk: the capacity of chunks grows up to it.
 	Longest int
-	next    format.Position // behind what has been given out
-	held    []byte          // read, but behind the last line end
-	err     error           // met after held
+	next    format.Position // position behind the lines that have been returned
+	held    []byte          // bytes read behind the last line end
+	err     error           // read error behind held
 }
 
-// NewLines begins to read a text that is not empty; a byte order mark is skipped.
+// NewLines returns the Lines of a text that is not empty; it skips a byte order mark.
 func NewLines(in *format.Input) (*Lines, error) {
 	l := &Lines{In: in, next: format.Position{Line: 1}}
 	if b, _ := in.Peek(len(BOM)); string(b) == BOM {
-		_ = in.Skip(int64(len(BOM))) // peeked: cannot fail
+		_ = in.Skip(int64(len(BOM))) // cannot fail, as the bytes have been peeked
 		l.next.Byte = int64(len(BOM))
 	}
 	head, _, err := l.Peek()
@@ -67,10 +66,10 @@ func NewLines(in *format.Input) (*Lines, error) {
 	if len(head) == 0 {
 		return nil, err
 	}
-	return l, nil // an error will be met again, by then with its line known
+	return l, nil // an error occurs again, with its line known
 }
 
-// Begin is NewLines with the first lines, of which there have to be some.
+// Begin is NewLines that also returns a sample of the first lines; it is an error if there are none.
 func Begin(in *format.Input, want string) (*Lines, Sample, error) {
 	l, err := NewLines(in)
 	if err != nil {
@@ -84,20 +83,19 @@ func Begin(in *format.Input, want string) (*Lines, Sample, error) {
 	case len(s.Lines) == 0 && err == nil:
 		err = &format.ParseError{File: in.Name, Err: format.ErrEmpty, Want: want}
 	case len(s.Lines) > 0:
-		err = nil // it will be met again
+		err = nil // the error occurs again behind the sample
 	}
 	return l, s, err
 }
 
-// Fail is the error about a field of a line that begins at a byte, or with −1 about all of it; what is the text.
+// Fail returns the error about a field that begins at byte at of a line, or, with −1, about the line; what is its text.
 func (l *Lines) Fail(line int64, at int, field string, what []byte, err error) error {
 	return &format.ParseError{File: l.In.Name, Line: line, Column: at + 1, Field: field, Text: Shorten(what), Err: err, Want: l.Want}
 }
 
 func (l *Lines) Line() int64 { return l.next.Line }
 
-// Peek is the beginning of what is left; whole means that it is all there is.
-// With an error there may be something, too.
+// Peek returns the beginning of the unread text; whole reports that it is the whole rest. There may be text beside an error.
 func (l *Lines) Peek() (head []byte, whole bool, err error) {
 	head, err = l.In.Peek(format.ChunkBytes)
 	switch err {
@@ -109,8 +107,7 @@ func (l *Lines) Peek() (head []byte, whole bool, err error) {
 	return head, false, l.at(err)
 }
 
-// ReadLine reads one line, without its end. It is io.EOF after the last one.
-// The line is valid until the next read.
+// ReadLine reads one line, without its end. It returns io.EOF after the last line. The line is valid until the next read.
 func (l *Lines) ReadLine() ([]byte, error) {
 	b, err := l.In.ReadSlice('\n')
 	switch {
@@ -127,8 +124,8 @@ func (l *Lines) ReadLine() ([]byte, error) {
 	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\r'}), nil
 }
 
-// Next puts the next whole lines into c.Data's capacity. It is io.EOF after
-// the last of them. After a failing read the lines before the failure come first.
+// Next reads the next whole lines into the capacity of c.Data. It returns io.EOF after the last line. A read error is returned
+// after the lines before it.
 func (l *Lines) Next(c *format.Chunk) error {
 	buf := slices.Grow(c.Data[:0], len(l.held))
 	buf = buf[:cap(buf)]
@@ -142,7 +139,7 @@ func (l *Lines) Next(c *format.Chunk) error {
 		}
 		end = n
 		if l.err != io.EOF {
-			// What lies behind the last line end is not a whole line, or not yet known to be one.
+			// The bytes behind the last line end are no whole line, or may not be one.
 			end = bytes.LastIndexByte(buf[:n], '\n') + 1
 		}
 		if end > 0 || l.err != nil || n >= l.Longest {
@@ -183,7 +180,7 @@ func (l *Lines) at(err error) error {
 	return err
 }
 
-// TooLong is the error for a line that begins with b.
+// TooLong returns the error for a line that begins with b.
 func (l *Lines) TooLong(b []byte) error {
 	remedy := ""
 	if l.Longest > 0 {
@@ -193,8 +190,8 @@ func (l *Lines) TooLong(b []byte) error {
 		Err: fmt.Errorf("%w: more than %d bytes without a line end%s", ErrLineTooLong, len(b), remedy)}
 }
 
-// Each parses the lines of a chunk that count, those that are neither blank nor a comment. What is wrong with one is refused. A comment
-// of '\n' is none.
+// Each parses the lines of a chunk that are neither blank nor a comment, and refuses a line with an error. If comment is '\n',
+// there are no comments.
 func Each(c *format.Chunk, b *format.Batch, comment byte, parse func(l []byte, line int64) error) {
 	for rest, line := c.Data, c.Begin.Line; len(rest) > 0; line++ {
 		counts := Counts(rest, comment)
@@ -211,7 +208,7 @@ func Each(c *format.Chunk, b *format.Batch, comment byte, parse func(l []byte, l
 	}
 }
 
-// Locate is where entry n of a chunk stands, by parsing it line by line.
+// Locate returns the position of entry n of a chunk, by parsing line by line.
 func Locate(c *format.Chunk, n int, parse func(*format.Chunk, *format.Batch) error) format.Position {
 	var b format.Batch
 	one := format.Chunk{Begin: c.Begin}
@@ -232,7 +229,7 @@ func Locate(c *format.Chunk, n int, parse func(*format.Chunk, *format.Batch) err
 	return one.Begin
 }
 
-// CutLine takes the first line off text, without its end, LF or CRLF.
+// CutLine returns the first line of text, without its end, LF or CRLF, and the rest.
 func CutLine(text []byte) (line, rest []byte) {
 	i := bytes.IndexByte(text, '\n')
 	if i < 0 {
@@ -247,14 +244,14 @@ func CutLine(text []byte) (line, rest []byte) {
 
 func Blank(l []byte) bool { return len(bytes.TrimLeft(l, " \t")) == 0 }
 
-// Counted is Lines that number the lines that count, those of a matrix row or value.
+// Counted is a Lines that numbers the lines that count, each a matrix row or value.
 type Counted struct {
 	*Lines
-	Comment byte  // begins a line that does not count
-	Row     int64 // of the next line that counts, from 0
+	Comment byte  // first byte of a line that does not count
+	Row     int64 // number of the next line that counts, from 0
 }
 
-// Next tells the number of the first line of the chunk, and of the one behind it.
+// Next sets the number of the first line of the chunk, and of the line behind it.
 func (l *Counted) Next(c *format.Chunk) error {
 	if err := l.Lines.Next(c); err != nil {
 		return err
@@ -280,8 +277,8 @@ func CountLines(text []byte, comment byte) (n int64) {
 	return n
 }
 
-// Counts tells whether a text begins with a line that is neither blank nor a comment,
-// which begins with a sign, perhaps behind blanks.
+// Counts reports whether text begins with a line that is neither blank nor a comment. A comment begins with the byte comment,
+// possibly behind blanks.
 func Counts(text []byte, comment byte) bool {
 	for i, c := range text {
 		switch c {
@@ -306,10 +303,10 @@ func Shorten(b []byte) string {
 	return string(b[:maxText]) + "…"
 }
 
-// A Span is one field of a line: line[A:B]. Col is where it began in the line, from 0.
+// A Span is a field of a line: line[A:B]. Col is the byte at which the field begins in the line, from 0.
 type Span struct{ A, B, Col int }
 
-// SplitBlanks appends the fields of a line that are separated by blanks and tabs.
+// SplitBlanks appends the fields of a line, which are separated by blanks and tabs, to spans.
 func SplitBlanks(line []byte, spans []Span) []Span {
 	for i := 0; i < len(line); {
 		if line[i] == ' ' || line[i] == '\t' {
@@ -325,8 +322,8 @@ func SplitBlanks(line []byte, spans []Span) []Span {
 	return spans
 }
 
-// Unquote appends the quoted field whose content begins at line[i] to out and
-// returns the index behind its closing quote, or −1 if there is none.
+// Unquote appends the quoted field whose content begins at line[i] to out. It returns the index behind the closing quote, or
+// −1 if there is none.
 func Unquote(out, line []byte, i int) ([]byte, int) {
 	for {
 		n := bytes.IndexByte(line[i:], '"')
@@ -343,18 +340,18 @@ func Unquote(out, line []byte, i int) ([]byte, int) {
 	}
 }
 
-// A Sample is the first lines of a text, by which its layout is recognised.
+// A Sample holds the first lines of a text, by which its layout is recognised.
 type Sample struct {
-	Before  int      // lines before them: blank ones and comments
-	Comment []byte   // the last of those that is not blank
-	Lines   [][]byte // not blank
-	Long    []byte   // what there is of the first of them, if it is longer than the head
+	Before  int      // number of blank lines and comments before Lines
+	Comment []byte   // the last comment before Lines
+	Lines   [][]byte // lines that are not blank
+	Long    []byte   // beginning of the first of Lines, if the head ends within it
 }
 
 const sampleLines = 50
 
-// Take takes a sample of the beginning of a text. A comment is a line that begins with
-// "# " or "% ", or is just the sign, before any other.
+// Take returns a sample of the beginning of a text. Before the first other line, a line that begins with "# " or "% ", or is
+// only that sign, is a comment.
 func Take(head []byte, whole bool) (s Sample) {
 	for len(head) > 0 && len(s.Lines) < sampleLines {
 		l, rest := CutLine(head)
@@ -362,7 +359,7 @@ func Take(head []byte, whole bool) (s Sample) {
 			if len(s.Lines) == 0 {
 				s.Long = head
 			}
-			return s // perhaps half a line
+			return s // perhaps an incomplete line
 		}
 		head = rest
 		switch {
@@ -379,7 +376,7 @@ func Take(head []byte, whole bool) (s Sample) {
 	return s
 }
 
-// FirstError is the error of the smallest line.
+// FirstError returns the error with the smallest line; an error without a line comes first.
 func FirstError(errs ...error) error {
 	var first error
 	var at int64

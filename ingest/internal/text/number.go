@@ -6,7 +6,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// ParseIndex reads an unsigned decimal integer, leading zeros and one plus sign allowed.
+// ParseIndex parses an unsigned decimal integer; leading zeros and one plus sign are allowed.
 func ParseIndex(b []byte) (int64, bool) {
 	if len(b) > 1 && b[0] == '+' {
 		b = b[1:]
@@ -25,18 +25,17 @@ func ParseIndex(b []byte) (int64, bool) {
 	return n, true
 }
 
-// Pow10 are the powers of ten that a float64 holds exactly.
+// Pow10 holds the powers of ten that are exact float64s.
 var Pow10 = [...]float64{
 	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// ParseFloat reads a finite decimal number to the nearest float64, bit for bit
-// as strconv.ParseFloat does. Hexadecimal numbers and underscores are no numbers here.
+// ParseFloat returns the float64 nearest to a finite decimal number, bit for bit as strconv.ParseFloat does. Hexadecimal
+// numbers and underscores are errors.
 //
-// Up to 15 digits are an exact float64, as are the powers of ten up to 10²², and
-// IEEE division of two exact numbers rounds once: the fast path is exact
-// (Clinger, "How to read floating point numbers accurately", PLDI 1990, §4).
+// An integer of up to 15 digits and a power of ten up to 10²² are exact float64s, and IEEE division of two exact numbers
+// rounds once: the fast path rounds correctly (Clinger, "How to read floating point numbers accurately", PLDI 1990, §4).
 func ParseFloat(b []byte) (float64, error) {
 	i, neg := 0, false
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
@@ -92,7 +91,7 @@ func parseFloatSlow(b []byte) (float64, error) {
 	return 0, ErrNumber
 }
 
-// isNonFinite recognises the spellings of NaN and infinity.
+// isNonFinite reports whether b is a spelling of NaN or infinity.
 func isNonFinite(b []byte) bool {
 	if len(b) > len("+infinity") {
 		return false
@@ -101,7 +100,7 @@ func isNonFinite(b []byte) bool {
 	return err == nil && (v != v || v-v != 0)
 }
 
-// ParseInteger reads a value of an integer field to the nearest float64.
+// ParseInteger returns the float64 nearest to the value of an integer field.
 func ParseInteger(b []byte) (float64, error) {
 	for i, c := range b {
 		if (c < '0' || c > '9') && (i > 0 || c != '-' && c != '+') {

@@ -14,23 +14,22 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// A Join walks the ids of an axis and a list of titles in any order together. The list
-// is read as often as its titles fill the memory they may take: each time those of the least
-// ids that are still to come are kept.
+// A Join walks the ids of an axis and finds their titles in a list in any order. It reads the list as often as needed to keep
+// the titles within Most bytes: each time it keeps the titles of the smallest ids that are still to come.
 type Join struct {
 	Ctx    context.Context
-	Most   int64                                                // bytes of titles in memory
-	EachID func(visit func(num int64, text string) error) error // of the axis
+	Most   int64                                                // largest number of bytes of titles in memory
+	EachID func(visit func(num int64, text string) error) error // visits the ids of the axis
 	Open   Source
 	Text   bool // ids are texts
 	Any    bool // ids of the axis are in any order: all titles have to fit in memory
 
-	IDs      int64 // of the axis
+	IDs      int64 // number of ids of the axis
 	Found    int64
-	Repeated int64 // titles left out
+	Repeated int64 // number of further titles of an id, which are left out
 
 	begun bool
-	whole bool // all titles above are kept
+	whole bool // no titles are left for a further load
 	above titled
 	kept  []titled
 	size  int64
@@ -42,14 +41,14 @@ type titled struct {
 	title string
 }
 
-// titledBytes is what one takes beside its text.
+// titledBytes is the memory in bytes of a titled beside its texts.
 const titledBytes = 96
 
 func (a *titled) compare(b *titled) int {
 	return cmp.Or(cmp.Compare(a.num, b.num), cmp.Compare(a.id, b.id))
 }
 
-// Each is the title of each id of the axis, "" where there is none.
+// Each returns the title of each id of the axis, "" for an id without a title.
 func (j *Join) Each() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		stopped := false
@@ -60,7 +59,7 @@ func (j *Join) Each() iter.Seq2[string, error] {
 			}
 			title, err := j.find(&titled{num: num, id: text})
 			if err == nil && !yield(title, nil) {
-				stopped, err = true, io.EOF // which ends it
+				stopped, err = true, io.EOF // io.EOF ends EachID
 			}
 			return err
 		})
@@ -88,7 +87,7 @@ func IDsOf(s *csr.Store, axis csr.Axis, visit func(num int64, text string) error
 	return r.Err()
 }
 
-// find is the title of an id. Ids must ascend, unless they are in any order.
+// find returns the title of an id. Ids must ascend unless Any is set.
 func (j *Join) find(id *titled) (string, error) {
 	for {
 		for !j.Any && len(j.kept) > 0 && j.kept[0].compare(id) < 0 {
@@ -114,14 +113,14 @@ func (j *Join) find(id *titled) (string, error) {
 	return j.kept[at].title, nil
 }
 
-// load keeps the titles of the least ids above those of the last time.
+// load keeps the titles of the smallest ids above those of the load before.
 func (j *Join) load() (err error) {
 	list, err := j.Open()
 	if err != nil {
 		return err
 	}
 	j.kept, j.size, j.whole = nil, 0, true
-	limit := (*titled)(nil) // titles above it are for the next time
+	limit := (*titled)(nil) // titles of ids above it are left for the next load
 	err = text.ReadLabels(list, func(n int64, l format.Label) error {
 		if n%(1<<14) == 1<<14-1 && j.Ctx.Err() != nil {
 			return j.Ctx.Err()
@@ -160,7 +159,7 @@ func (j *Join) load() (err error) {
 	return nil
 }
 
-// shorten keeps the half with the least ids, and is the last of these.
+// shorten keeps the half with the smallest ids, and returns the last of these.
 func (j *Join) shorten() *titled {
 	j.settle()
 	n := cmp.Or(len(j.kept)/2, len(j.kept))
@@ -176,7 +175,7 @@ func (j *Join) shorten() *titled {
 	return &limit
 }
 
-// settle sorts what is kept; of several titles of an id the first stays.
+// settle sorts kept; of several titles of an id it keeps the first.
 func (j *Join) settle() {
 	slices.SortStableFunc(j.kept, func(a, b titled) int { return a.compare(&b) })
 	j.kept = slices.CompactFunc(j.kept, func(a, b titled) bool {
@@ -191,7 +190,7 @@ func (j *Join) settle() {
 // A Source opens a list of ids with their titles, at its beginning.
 type Source func() (format.IDs, error)
 
-// Of is the source of the titles that a store has; nil: it has none.
+// Of returns the source of the titles of a store; nil: it has no titles.
 func Of(s *csr.Store, axis csr.Axis) (Source, error) {
 	titles, err := s.Titles(axis)
 	if titles == nil || err != nil {
@@ -227,7 +226,7 @@ func (s *storeTitles) Next() (l format.Label, err error) {
 
 func (s *storeTitles) Close() error { return errors.Join(s.ids.Close(), s.titles.Close()) }
 
-// Chain is the titles of both sources; of an id that is in both, that of the first.
+// Chain returns the source of the titles of a, followed by those of b: of an id in both, the title of a counts.
 func Chain(a, b Source) Source {
 	return func() (format.IDs, error) {
 		first, err := a()

@@ -1,8 +1,8 @@
-// Package titles reads files of ids and what people call them, as movies.csv.
+// Package titles reads files of ids and their titles for people, such as movies.csv.
 //
-// The first lines tell what separates fields: of "::", tab, |, ; and comma the one that all of
-// them have and that comes first in them. A first line that names a column of titles tells
-// which one is the id, and of what; else the first is the id and the second the title.
+// The separator of fields is that of "::", tab, |, ; and comma which occurs in all of the first lines, and first in them. If
+// the first line names a column of titles, it determines the column of ids and their side; else the first column is the id and
+// the second the title.
 package titles
 
 import (
@@ -20,26 +20,25 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// A Reader reads the titles of a file, as format.IDs. A line of names is a title of no id
-// that there is.
+// A Reader reads the titles of a file as format.IDs. A line of names is read as the title of an id that does not occur.
 type Reader struct {
-	// Role is Row or Col if the names of the columns tell whose titles they are, else None.
+	// Role is Row or Col if the names of the columns tell the side of the ids, else None.
 	Role roles.Role
 
 	lines     *text.Lines
 	sep       string
 	id, title int
 	close     func() error
-	joined    []byte // a record of several lines
+	joined    []byte // a record of several lines, joined
 	fields    [][]byte
 }
 
-// maxLines is how many lines a record has at most: each is a new beginning of what takes it apart.
+// maxLines is the largest number of lines of a record: each further line has the whole record split again.
 const maxLines = 1000
 
 const want = "id and title, separated by a comma, semicolon, tab, | or ::"
 
-// Open reads the layout of a file. The Reader closes it, and so does Open if it fails.
+// Open reads the layout of a file. The Reader closes the file, and so does Open if it fails.
 func Open(in *format.Input, close func() error) (*Reader, error) {
 	r := &Reader{close: close, title: 1}
 	err := r.open(in)
@@ -71,9 +70,9 @@ func (r *Reader) open(in *format.Input) (err error) {
 	return nil
 }
 
-// firstPlaces is the sum of where a separator first stands in each line; −1: some line has none.
+// firstPlaces returns the sum of the first places of a separator in the lines; −1: some line does not have it.
 func firstPlaces(lines [][]byte, sep string) (sum int) {
-	open := false // a line end within quotes
+	open := false // the line ends within quotes
 	for _, l := range lines {
 		goesOn := open
 		if (sep == "," || sep == ";") && bytes.Count(l, []byte{'"'})%2 == 1 {
@@ -143,7 +142,7 @@ func (r *Reader) Next() (format.Label, error) {
 		return &format.ParseError{File: label.File, Line: label.Line, Text: begin, Err: err, Want: want}
 	}
 	fields, open := r.split(r.fields[:0], line)
-	for joined := 1; open; joined++ { // a line end within quotes
+	for joined := 1; open; joined++ { // the line ends within quotes
 		r.joined = append(append(r.joined[:0:0], line...), ' ')
 		more, err := r.lines.ReadLine()
 		if err == io.EOF || joined == maxLines || len(r.joined)+len(more) > format.ChunkBytes {
@@ -164,8 +163,8 @@ func (r *Reader) Next() (format.Label, error) {
 	return label, nil
 }
 
-// split cuts a line into fields. A field in quotes is what is in them, if a separator or the
-// end follows; where commas or semicolons separate, open tells of quotes that do not end.
+// split splits a line into fields. A quoted field is the text in the quotes, if a separator or the line end follows. If commas
+// or semicolons separate, open reports quotes that are not closed.
 func (r *Reader) split(fields [][]byte, line []byte) (_ [][]byte, open bool) {
 	for {
 		if len(line) > 0 && line[0] == '"' {
@@ -190,7 +189,7 @@ func (r *Reader) split(fields [][]byte, line []byte) (_ [][]byte, open bool) {
 	}
 }
 
-// utf is a title in UTF-8; one that is not has been written in ISO 8859-1.
+// utf returns a title in UTF-8; a title that is not valid UTF-8 is taken as ISO 8859-1.
 func utf(title []byte) []byte {
 	if utf8.Valid(title) {
 		return title
