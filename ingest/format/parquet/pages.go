@@ -17,7 +17,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// take takes the memory for a page, which stays with the column.
+// take reserves the memory for a page. The column keeps the memory for its next pages.
 func (c *column) take(p *page) error {
 	held := &c.takes[0]
 	if p.kind == pageDict {
@@ -109,7 +109,7 @@ func (c *column) read(p *page) error {
 			}
 		}
 	default:
-		return nil // an index, perhaps
+		return nil // such as an index page
 	}
 	c.levels = c.levels[:0]
 	if c.optional {
