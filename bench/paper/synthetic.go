@@ -155,8 +155,8 @@ type gapMethod struct {
 	search func(beta float64) method.Method
 }
 
-// gapFamilies are the two figures: the first one of the paper, which compares step sizes under its stop rule, and the one with
-// momentum. Methods with momentum stop by the residual, because the rule of the paper stops an oscillation at its turning points.
+// gapFamilies are the two figures: the first one of the paper, which compares step sizes under its stop rule, and one with
+// momentum. The methods of the latter stop by the residual: the rule of the paper stops an oscillation at its turning points.
 var gapFamilies = []struct {
 	name    string
 	rule    solver.StopRule
