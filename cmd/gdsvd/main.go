@@ -197,7 +197,7 @@ variable, the variable over the file of --config.
 			if out := cmd.Flag("out"); out != nil && remote.Is(out.Value.String()) || cmd.Name() == "append" && remote.Is(args[0]) {
 				return ui.Usagef(cmd, "what is in buckets is only read: write to a folder of this machine, and copy that, as by rclone copy")
 			}
-			if m := cmd.Flag("memory"); m != nil && !m.Changed && vfs.AddressSpace() == math.MaxInt64 { // the huge pages take addresses
+			if m := cmd.Flag("memory"); m != nil && !m.Changed && vfs.AddressSpace() == math.MaxInt64 { // PreferHuge takes addresses
 				heap.PreferHuge(factor.DefaultMemory())
 			}
 			return ui.CheckShared(cmd)
@@ -215,7 +215,7 @@ variable, the variable over the file of --config.
 		cmd.SetOut(a.stdout)
 		_, _ = io.WriteString(a.stdout, ui.Prose(text.String(), min(a.columns(), ui.Columns))) // stdout keeps the error
 	})
-	root.Version = ui.ReadVersion().String() // printed without a template: text/template has the linker keep every method of the program
+	root.Version = ui.ReadVersion().String() // printed without a template: text/template makes the linker keep every method of the program
 	root.SuggestionsMinimumDistance = 2
 
 	f := root.PersistentFlags()
@@ -318,7 +318,7 @@ func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDir
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// print prints a result unless there is an error: as JSON, or as text writes it.
+// print returns err if it is not nil. Otherwise it prints v under --json, and calls text without --json.
 func (a *app) print(v any, err error, text func(out *show.Printer)) error {
 	switch {
 	case err != nil:
@@ -333,7 +333,7 @@ func (a *app) print(v any, err error, text func(out *show.Printer)) error {
 
 // failure is printed under --json when a command has no result to print.
 type failure struct {
-	Error string `json:"error"` // what is wrong
+	Error string `json:"error"` // error message
 	Exit  int    `json:"exit"`  // exit code
 }
 

@@ -317,7 +317,7 @@ func scoredOf(names *factor.Names, items []recommend.Item, kept map[uint32]facto
 // ranking is a row or column with its best items.
 type ranking struct {
 	factor.Name
-	Best []scored `json:"best"` // the best ones, best first
+	Best []scored `json:"best"` // the best items, best first
 }
 
 // rankings prints a table for each ranking that all passes to take, or one JSON object of all. what and of are the nouns for the

@@ -139,8 +139,8 @@ go with one another, and the two signs of a component may be exchanged.` + "\n" 
 }
 
 type sideTopic struct {
-	Positive []scored `json:"positive"` // those with the largest elements in the singular vector
-	Negative []scored `json:"negative"` // those with the smallest elements in the singular vector
+	Positive []scored `json:"positive"` // rows or columns with the largest elements in the singular vector
+	Negative []scored `json:"negative"` // rows or columns with the smallest elements in the singular vector
 }
 
 type allTopics struct {
