@@ -48,7 +48,7 @@ func Parts(m factor.Memory) []stream.Part {
 }
 
 // CollectLate delays collections, until the returned function is called, to the point where a heap of the given size has
-// as much garbage as data, or Garbage bytes if that is more. Limits of the heap still hold. If GOGC is set, it has no effect.
+// as much garbage as data, or Garbage bytes if that is more. Limits of the heap still hold. It does nothing if GOGC is set.
 func CollectLate(heap int64) (restore func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
