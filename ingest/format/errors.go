@@ -23,11 +23,11 @@ var (
 
 // ParseError says where and why an input cannot be read.
 type ParseError struct {
-	File   string // offset in the uncompressed binary input, or in its part; 0: not known
-	Line   int64  // name of the part, if the input has several, such as an archive; may be empty
-	Byte   int64  // byte of the line at which the field begins, from 1; 0: the error is about the whole line
-	Part   string // of an input that has several, as an archive; may be empty
-	Column int    // byte of the line at which the field begins, from 1; 0 when the whole line is meant
+	File   string // as given; "standard input" for "-"
+	Line   int64  // from 1; 0 in binary input
+	Byte   int64  // offset in the uncompressed binary input, or in its part; 0: not known
+	Part   string // name of the part, if the input has several, such as an archive; may be empty
+	Column int    // byte of the line at which the field begins, from 1; 0: the error is about the whole line
 	Field  string // name of the field: "user", "item", "rating", "row", …; may be empty
 	Text   string // the offending text, shortened; may be empty
 	Err    error  // reason

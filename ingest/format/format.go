@@ -85,8 +85,8 @@ type Input struct {
 // A Shape is the shape of the user's matrix, for inputs whose keys are indices.
 type Shape struct {
 	Rows, Cols int64
-	// Late: Rows and Cols are 0 when Open declares the shape, and the last Check declares it again. Until then keys are
-	// indices below 2³². First is the index of the first column in the input.
+	// Late: Rows and Cols are 0 when Open declares the shape, and the last Check declares it again. Keys are indices
+	// below 2³². First is the index of the first column in the input.
 	Late  bool  `json:",omitempty"`
 	First int64 `json:",omitempty"`
 	// Missing is the value of the entries that are not known; 0: all entries are known.

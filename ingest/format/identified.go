@@ -58,7 +58,7 @@ type Describer interface {
 	Describe() Description
 }
 
-// A Description is what a Reader has found out before it reads entries.
+// A Description holds what a Reader knows about its input before it reads entries.
 type Description struct {
 	Separator string   // separator of fields, in words: "commas"; "": there is none
 	Header    Header   // HeaderAuto: the format has no header
