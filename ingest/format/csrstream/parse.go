@@ -159,7 +159,7 @@ func (p *reader) ids(f *frame, s *payload, b *format.Batch) error {
 
 // addKeys adds n ids of type t, id i as often as times[i] says, or once if times is nil.
 func addKeys(k *format.Keys, t string, ids []byte, n int, times []byte) error {
-	texts := ids[min(4*n, len(ids)):] // behind the lengths
+	texts := ids[min(4*n, len(ids)):] // after the lengths
 	for i := range n {
 		var text []byte
 		if t == textIDs {
