@@ -137,7 +137,7 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 		}
 		if v, err = text.ParseFloat(base[s.A:s.B]); err != nil {
 			if bytes.Equal(l, p.header) {
-				return nil // files with one header each were joined
+				return nil // the header of a concatenated file
 			}
 			if number := strings.ReplaceAll(string(base[s.A:s.B]), ",", ""); len(number) < s.B-s.A && isNumber(number) {
 				err = fmt.Errorf("%w: it has a decimal comma", err)

@@ -124,7 +124,7 @@ func detectSeparator(sample [][]byte, movieLens bool) (separator, error) {
 	return best, e
 }
 
-// fitting is the rank above which a separator cuts all lines equally.
+// fitting is the rank above which a separator cuts all lines into the same number of fields.
 const fitting = 2
 
 // rank returns 0 if s does not occur in the first line, 1 or 2 if it does (two fields, or more), and 2 more if all lines
