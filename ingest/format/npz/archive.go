@@ -61,7 +61,7 @@ func openArchive(in *format.Input) (*archive, error) {
 		if errors.Is(err, errListed) {
 			return nil, a.fail("", 0, errListed)
 		}
-		return nil, a.fail("", 0, fmt.Errorf("%w: the end of the archive, where its members are listed, is missing or damaged (%v)", format.ErrTruncated, err)) // io.EOF is no end of the input
+		return nil, a.fail("", 0, fmt.Errorf("%w: the end of the archive, where its members are listed, is missing or damaged (%v)", format.ErrTruncated, err)) // %v: a wrapped io.EOF would mean the end of the input
 	}
 	a.under.left = -1
 	a.z.RegisterDecompressor(zip.Deflate, flate.NewReader)

@@ -1,6 +1,6 @@
 // Package npz reads sparse matrices that scipy.sparse.save_npz wrote, matrices and arrays: CSR, CSC and COO.
 //
-// The members of the archive, stored or deflated, are read in parallel from beginning to end; no member is in memory as a
+// The members of the archive, stored or deflated, are read side by side from beginning to end; no member is in memory as a
 // whole. Stored entries are kept even when their value is zero. Integers beyond 2⁵³ are rounded to the nearest float64.
 package npz
 
