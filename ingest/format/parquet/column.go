@@ -38,8 +38,8 @@ type column struct {
 	dict    values
 	hasDict bool
 	page    values
-	index   []uint32 // indices in dict; nil: the values are those of page
-	levels  []uint32 // of each row; 1: it has a value, 0: null
+	index   []uint32 // places of the values in dict, if indexed
+	levels  []uint32 // of each row of an optional column; 1: it has a value, 0: it is null
 	whole   bool     // no row of the page is null
 	indexed bool
 	rows    int // number of rows of the page

@@ -51,7 +51,7 @@ func (c *column) cost(p *page) int64 {
 	case encoding == encDict || encoding == encPlainDict:
 		return b + index*n
 	case p.kind == pageDict:
-		b += index * n // seen
+		b += index * n // column.seen
 	case encoding == encDeltaLength || encoding == encDeltaBytes:
 		b += size + 2*number*n
 	case encoding == encSplit:
@@ -109,7 +109,7 @@ func (c *column) read(p *page) error {
 			}
 		}
 	default:
-		return nil // such as an index page
+		return nil // a page without values, such as an index
 	}
 	c.levels = c.levels[:0]
 	if c.optional {
