@@ -109,7 +109,7 @@ func (r *reader) Next(c *format.Chunk) error {
 	return nil
 }
 
-// Parse decodes bytes.
+// Parse decodes the genotypes of the bytes.
 func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	line, k := (c.Begin.Byte-headerBytes)/r.stride, (c.Begin.Byte-headerBytes)%r.stride
 	lines, across, other := &b.Col.Ints, &b.Row.Ints, ".fam"
