@@ -22,7 +22,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// figures draws all figures that there are records for, and returns their names.
+// figures draws all figures for which there are records, and returns their names.
 func (l *lab) figures(records []*Record) (names []string, err error) {
 	add := func(name string, width vg.Length, charts ...chart) {
 		var plots []*plot.Plot
@@ -59,8 +59,8 @@ func (l *lab) figures(records []*Record) (names []string, err error) {
 	return append(names, "trajectory"), errors.Join(err, e)
 }
 
-// gapChart draws a quantity over the gap: mean, and band and extremes over the
-// orders if asked for, otherwise with the slopes in the legend.
+// gapChart draws the mean of a quantity over the gap. With spreads it adds the band and the extremes over the orders, otherwise
+// the slopes in the legend.
 func gapChart(records []*Record, family int, f func(*Record) float64, title, y string, spreads bool) chart {
 	c := chart{title: title, x: "gap σ₁−σ₂  (σ₁ = 1)", y: y}
 	for _, m := range gapFamilies[family].methods {
@@ -85,7 +85,7 @@ func gapChart(records []*Record, family int, f func(*Record) float64, title, y s
 	return c
 }
 
-// curves are those of the methods for which add finds points.
+// curves returns the curves of the methods for which add finds points.
 func curves(methods []algorithm, add func(cv *curve)) (all []curve) {
 	for _, m := range methods {
 		cv := curve{method: m.name}
@@ -115,9 +115,8 @@ func passesChart(records []*Record, title, x string, f func(Point) float64) char
 	})}
 }
 
-// look is how a method is drawn, the same in every figure: a colour that the
-// colour-blind can tell from the others (Okabe, Ito 2002), and a dash and a mark
-// for those who see none.
+// look is the appearance of a method, the same in every figure: a colour that colour-blind readers can distinguish from the
+// others (Okabe, Ito 2002), and a dash and a mark for readers who see no colours.
 type look struct {
 	color color.RGBA
 	dash  []vg.Length
@@ -163,7 +162,7 @@ var looks = map[string]look{
 }
 
 type curve struct {
-	method string // whose look it has; its name in the legend unless name is set
+	method string // determines the look, and the name in the legend unless name is set
 	name   string
 	x, y   []float64
 	// The shaded band around the line and the dotted lines outside, unless nil.
@@ -197,8 +196,8 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
-// plot draws the chart. Logarithms are taken here: the library would centre the
-// names of logarithmic axes as if they were linear, and make room for that.
+// plot draws the chart. It takes the logarithms itself, because the library would centre the labels of logarithmic axes as if
+// the axes were linear, and reserve space for that.
 func (c chart) plot() (*plot.Plot, error) {
 	p := newPlot(c.title, c.x, c.y)
 	grid := plotter.NewGrid()
@@ -252,7 +251,7 @@ func (cv curve) addTo(p *plot.Plot) error {
 	return nil
 }
 
-// points are those of a curve on logarithmic axes.
+// points returns the points of a curve on logarithmic axes.
 func points(x, y []float64) plotter.XYs {
 	xys := make(plotter.XYs, len(x))
 	for i := range x {
@@ -261,7 +260,7 @@ func points(x, y []float64) plotter.XYs {
 	return xys
 }
 
-// powersOfTen ticks an axis of decimal logarithms.
+// powersOfTen sets the ticks of an axis of decimal logarithms.
 type powersOfTen struct{}
 
 func (powersOfTen) Ticks(low, high float64) []plot.Tick {
@@ -272,7 +271,7 @@ func (powersOfTen) Ticks(low, high float64) []plot.Tick {
 		for i := 1; i < 10; i++ {
 			t := plot.Tick{Value: float64(e) + math.Log10(float64(i))}
 			if i == 1 && e%every == 0 {
-				t.Label = fmt.Sprintf("1e%d", e) // the font of the figures lacks some of the raised digits
+				t.Label = fmt.Sprintf("1e%d", e) // the font of the figures lacks some of the superscript digits
 				if e >= -3 && e <= 4 {
 					t.Label = strconv.FormatFloat(math.Pow(10, float64(e)), 'f', -1, 64)
 				}
@@ -285,8 +284,7 @@ func (powersOfTen) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// save writes plots, side by side with the legend of the first to their right, to
-// NAME.svg and NAME.png in dir.
+// save writes plots, side by side with the legend of the first plot to their right, to NAME.svg and NAME.png in dir.
 func save(dir, name string, width, height vg.Length, plots ...*plot.Plot) error {
 	legend := plots[0].Legend
 	for _, p := range plots {
@@ -300,7 +298,7 @@ func save(dir, name string, width, height vg.Length, plots ...*plot.Plot) error 
 	return writeFigure(dir, name+".png", img, vgimg.PngCanvas{Canvas: img}, plots, legend)
 }
 
-// portable names fonts of the same measures for a reader without those of the figure.
+// portable adds fonts of the same metrics for readers without the fonts of the figure.
 type portable struct{ *vgsvg.Canvas }
 
 func (p portable) WriteTo(w io.Writer) (int64, error) {
@@ -316,7 +314,7 @@ func (p portable) WriteTo(w io.Writer) (int64, error) {
 func writeFigure(dir, name string, c vg.CanvasSizer, to io.WriterTo, plots []*plot.Plot, legend plot.Legend) error {
 	all := draw.New(c)
 	size := all.Size()
-	all.FillPolygon(color.White, []vg.Point{{}, {X: size.X}, {X: size.X, Y: size.Y}, {Y: size.Y}}) // SVG has no ground of its own
+	all.FillPolygon(color.White, []vg.Point{{}, {X: size.X}, {X: size.X, Y: size.Y}, {Y: size.Y}}) // SVG has no background
 	strip := vg.Length(0)
 	if size := legend.Rectangle(all).Size(); size.Y > 0 {
 		strip = size.X + vg.Points(8)

@@ -1,15 +1,14 @@
-// Command paper reruns the experiments of "k-SVD with Gradient Descent" with the
-// solvers of this project, and reports the paper's numbers beside ours:
+// Command paper repeats the experiments of "k-SVD with Gradient Descent" with the solvers of this project, and reports the
+// numbers of the paper beside the new ones:
 //
 //	go run ./bench/paper [-scale small|full] [-data DIR] [-ml10m FILE] -o DIR
 //
-// [Run] is one run: a list of cases, each one solve or a few, whose records go into
-// records.json, figures (SVG and PNG), paper.json, and report.md, which explains all of it.
+// [Run] runs a list of cases, each of which is one solve or a few. It writes their records to records.json, figures (SVG and
+// PNG), paper.json, and report.md, which explains the results.
 //
-// Scale small takes less than a minute, full less than two hours. Real data that are
-// not in -data are left out, and the report says so. The counts of a report depend on
-// the scale and the seed alone and are the same on every machine of one architecture;
-// the seconds are those of the machine.
+// Scale small takes less than a minute, full less than two hours. Real data that are not in -data are left out, and the report
+// says so. The counts of a report depend only on the scale and the seed and are the same on every machine of one architecture;
+// the seconds depend on the machine.
 package main
 
 import (
@@ -55,7 +54,7 @@ func main() {
 	fmt.Println(report)
 }
 
-// parse reads the flags, whose mistakes it reports before anything is written.
+// parse reads the flags. It reports errors before anything is written.
 func parse(args []string) (Config, error) {
 	var c Config
 	f := flag.NewFlagSet("paper", flag.ContinueOnError)
@@ -89,39 +88,37 @@ func parse(args []string) (Config, error) {
 	return c, nil
 }
 
-// The scales: how much of the paper is rerun.
+// The scales, that is, the parts of the paper that are repeated.
 const (
-	// Small takes some ten seconds: small matrices, gaps down to 10⁻³, and of
-	// the real data MovieLens 100K only.
+	// Small takes some ten seconds: small matrices, gaps down to 10⁻³, and only MovieLens 100K of the real data.
 	Small = "small"
 	// Full is everything that the paper reports.
 	Full = "full"
 )
 
-// Config says what to run and where. Scale, Seed, ML10M and what is found in Data
-// determine all results but the seconds.
+// Config says what to run and where. Scale, Seed, ML10M and the files found in Data determine all results except the seconds.
 type Config struct {
 	Scale string
-	Dir   string // for all outputs; made if it does not exist
-	Data  string // directory of real data, laid out as datasets says; may be empty
+	Dir   string // directory of all outputs; created if it does not exist
+	Data  string // directory of real data, with the paths of datasets; may be empty
 	ML10M string // ratings.dat of MovieLens 10M; may be empty
 	Seed  uint64
 
-	// What the report says about its origin.
+	// Data for the head of the report.
 	Commit, Machine, Note string
 
-	// Progress is called before each case and after the last.
+	// Progress is called before each case and after the last one.
 	Progress func(done, total int, what string)
 }
 
-// task is one case: its record, and what fills it.
+// task is one case: its record, and the function that fills the record.
 type task struct {
 	*Record
 	run func(ctx context.Context) error
 }
 
-// Run runs all cases and writes the report of those that have ended, also when it was
-// interrupted: the error is that of the context in this case. The report says which cases are missing.
+// Run runs all cases and writes the report of those that have ended, even if it was interrupted; then the error is that of the
+// context. The report says which cases are missing.
 func Run(ctx context.Context, c Config) (err error) {
 	if err := os.MkdirAll(filepath.Join(c.Dir, storesName), 0o777); err != nil {
 		return err
@@ -151,31 +148,31 @@ func (l *lab) runAll(ctx context.Context, tasks []task) error {
 	return nil
 }
 
-// lab is a run under way.
+// lab is the state of a run.
 type lab struct {
 	Config
 	records map[string]*Record // of the tasks that have ended
 
-	// The matrix in use: successive cases share one.
+	// The current matrix, which successive cases share.
 	held    *problem
 	heldKey string
 }
 
-// triplets are the leading ones of a matrix.
+// triplets are the leading singular triplets of a matrix.
 type triplets struct {
 	u, v  *mat.Dense
 	sigma []float64 // descending
 }
 
-// problem is a matrix and what is known about it.
+// problem is a matrix with its known triplets, if any.
 type problem struct {
 	triplets
 	a      solver.Matrix
-	bytes  int64 // of its store
+	bytes  int64 // size of the store
 	closer func() error
 }
 
-// hold returns the problem of that name, making it unless it is the one in use.
+// hold returns the current problem if it has the given key, else it releases it and makes a new one.
 func (l *lab) hold(key string, make func() (*problem, error)) (*problem, error) {
 	if l.heldKey == key {
 		return l.held, nil

@@ -21,28 +21,27 @@ const (
 	streamDraw  = 3 << 40
 )
 
-// factored is the matrix M = UΣVᵀ, known by its factors.
+// factored is the matrix M = UΣVᵀ, given by its factors.
 type factored struct {
 	triplets
 	long, coefficients []float64
 }
 
-// newFactored returns an n×n matrix with the given values and vectors that are
-// uniform on the orthonormal ones. Equal n and seed give equal vectors.
+// newFactored returns an n×n matrix with the given values and uniformly distributed orthonormal vectors. Equal n and seed give
+// equal vectors.
 func newFactored(n int, seed uint64, sigma []float64) *factored {
 	return &factored{triplets: triplets{haar(n, len(sigma), seed, streamLeft), haar(n, len(sigma), seed, streamRight), sigma}}
 }
 
-// haar returns d orthonormal vectors with n entries, uniformly distributed: the
-// QR factor of a Gaussian block, R with a positive diagonal (Stewart, SIAM J.
-// Numer. Anal. 17 (1980)).
+// haar returns d orthonormal vectors with n entries, uniformly distributed: the Q factor of a Gaussian block, with R of positive
+// diagonal (Stewart, SIAM J. Numer. Anal. 17 (1980)).
 func haar(n, d int, seed, stream uint64) *mat.Dense {
 	q := mat.NewDense(n, d, nil)
 	solver.Gaussian(q, 0, seed, stream)
 	column := make([][]float64, d)
 	for j := range d {
 		column[j] = mat.Col(nil, j, q)
-		for range 2 { // once more for what rounding has left
+		for range 2 { // twice, to remove the rounding error of the first time
 			for _, c := range column[:j] {
 				floats.AddScaled(column[j], -floats.Dot(column[j], c), c)
 			}
@@ -55,7 +54,7 @@ func haar(n, d int, seed, stream uint64) *mat.Dense {
 
 func (f *factored) Dim() int { n, _ := f.v.Dims(); return n }
 
-// Apply sets dst = MᵀM·x, as a product with M and one with Mᵀ.
+// Apply sets dst = MᵀM·x, as a product with M and a product with Mᵀ.
 func (f *factored) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	_, l := x.Dims()
 	d := len(f.sigma)
@@ -86,7 +85,7 @@ func product(op blas.Transpose, a, x, y blas64.General) {
 	blas64.Gemm(op, blas.NoTrans, 1, a, x, 0, y)
 }
 
-// left returns M·v/σ̂, the left vectors of found right ones.
+// left returns M·v/σ̂, the left vectors that belong to computed right vectors.
 func (f *factored) left(v *mat.Dense, sigma []float64) *mat.Dense {
 	rows, _ := f.u.Dims()
 	_, k := v.Dims()
@@ -97,8 +96,8 @@ func (f *factored) left(v *mat.Dense, sigma []float64) *mat.Dense {
 	return u
 }
 
-// divideColumns turns M·v into left vectors. A value of zero has none: its column
-// becomes zero, which counts as an error of 1.
+// divideColumns divides the columns of M·v by the values, which gives left vectors. If a value is zero, the column becomes
+// zero, which counts as an error of 1.
 func divideColumns(u *mat.Dense, sigma []float64) {
 	u.Apply(func(_, j int, x float64) float64 {
 		if sigma[j] == 0 {
@@ -108,8 +107,7 @@ func divideColumns(u *mat.Dense, sigma []float64) {
 	}, u)
 }
 
-// dense returns the entries of the matrix as a matrix in memory with n² of them,
-// for passes like those over any other.
+// dense returns M as a matrix in memory with n² stored entries, for passes as over any other matrix.
 func (f *factored) dense() (*stream.Matrix, error) {
 	var us, m mat.Dense
 	us.Apply(func(_, j int, x float64) float64 { return x * f.sigma[j] }, f.u)
@@ -125,7 +123,7 @@ func (f *factored) dense() (*stream.Matrix, error) {
 	return stream.FromSparse(sparse.NewCSR(rows, cols, ptr, col, m.RawMatrix().Data), stream.Options{})
 }
 
-// spectrum is the singular values of one draw of a decay, and what was drawn.
+// spectrum holds the singular values of one draw of a decay, and the drawn parameters.
 type spectrum struct {
 	sigma    []float64
 	a, b     float64
@@ -147,7 +145,7 @@ var decays = []struct {
 	{"linear", func(r *rand.Rand, d int) spectrum {
 		for rejected := 0; ; rejected++ {
 			a, b := float64(1+r.IntN(10)), r.Float64()
-			// a − b·i below zero is no singular value: another draw.
+			// a − b·i below zero is not a singular value: draw again.
 			if s := values(d, func(i float64) float64 { return a - b*i }); s[d-1] > 0 {
 				return spectrum{s, a, b, rejected}
 			}

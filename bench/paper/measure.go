@@ -19,20 +19,19 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// epsilon is the tolerance of the paper's experiments, and ours.
+// epsilon is the tolerance of the experiments of the paper, and of this program.
 const epsilon = 1e-8
 
-// algorithm is one under the name the report calls it by.
+// algorithm is a method under its name in the report.
 type algorithm struct {
 	name string
 	method.Method
-	// paper: with the stop rule and the deflation of Algorithms 1 and 2, and
-	// the vectors as the iteration leaves them. Otherwise with the residual
-	// rule and the certificate.
+	// paper selects the stop rule and the deflation of Algorithms 1 and 2 of the paper, and the vectors as the iteration leaves
+	// them. Otherwise the residual rule and the certificate are used.
 	paper bool
 }
 
-// tableMethods are those of the table, the paper's two first.
+// tableMethods are the methods of the table. The first two are those of the paper.
 var tableMethods = []algorithm{
 	{"gd", gd.Descent{}, true},
 	{"power", power.Iteration{}, true},
@@ -42,7 +41,7 @@ var tableMethods = []algorithm{
 	{"krylov", lanczos.Krylov{}, false},
 }
 
-// settings are those that the method finds k triplets with.
+// settings returns the settings for k triplets.
 func (m algorithm) settings(k int, seed uint64) solver.Settings {
 	if m.paper {
 		return paperSettings(m.Method, k, seed)
@@ -54,7 +53,7 @@ func paperSettings(m method.Method, k int, seed uint64) solver.Settings {
 	return solver.Settings{Rank: k, Method: m, Stop: solver.StopPaper, Deflation: solver.Plain, Tol: epsilon, Seed: seed}
 }
 
-// solve fills r with what a method makes of a problem.
+// solve solves a problem by a method and fills r with the results.
 func (r *Record) solve(ctx context.Context, p *problem, m algorithm, k int, seed uint64) error {
 	r.describe(p, k)
 	left := solver.NewDenseRows(int(r.Rows), k)
@@ -69,7 +68,7 @@ func (r *Record) solve(ctx context.Context, p *problem, m algorithm, k int, seed
 	s.Left = left
 	begin := time.Now()
 	res, err := solver.SVD(ctx, p.a, s)
-	if err := cmp.Or(err, ctx.Err()); err != nil { // the solver does not call it an error that it was cancelled
+	if err := cmp.Or(err, ctx.Err()); err != nil { // a cancelled run is not an error of the solver
 		return err
 	}
 	r.Residual = floats.Max(res.Residuals)
@@ -77,8 +76,8 @@ func (r *Record) solve(ctx context.Context, p *problem, m algorithm, k int, seed
 	return nil
 }
 
-// solveGram fills r with what a method makes of MᵀM in the place of its matrix, as the paper has it.
-// The vectors of the other side take one product more: left.
+// solveGram fills r with the results of a method for MᵀM in place of M, as in the paper. left computes the vectors of the other
+// side with one more product.
 func (r *Record) solveGram(ctx context.Context, gram solver.Operator, s solver.Settings, truth triplets, left func(v *mat.Dense, sigma []float64) (*mat.Dense, error)) error {
 	begin := time.Now()
 	res, err := solver.Eigen(ctx, gram, s)
@@ -101,7 +100,7 @@ func (r *Record) describe(p *problem, k int) {
 	r.Rows, r.Cols, r.Bytes, r.Rank = info.Rows, int64(info.Cols), p.bytes, k
 }
 
-// fill enters what a solve has cost and given: ε_Σ and ε_{U,V} against the truth.
+// fill records the cost and the errors of a solve: ε_Σ and ε_{U,V} against the truth.
 func (r *Record) fill(begin time.Time, status solver.Status, stats solver.Stats, got, truth triplets) {
 	r.Seconds = time.Since(begin).Seconds()
 	r.Status, r.Passes, r.Products = status.String(), stats.Passes, stats.Products
@@ -111,8 +110,8 @@ func (r *Record) fill(begin time.Time, status solver.Status, stats solver.Stats,
 	r.ErrVectors = max(projectorError(truth.u, got.u), projectorError(truth.v, got.v))
 }
 
-// projectorError returns ‖UUᵀ − ÛÛᵀ‖_F for a U with orthonormal columns and any
-// Û, without cancellation: with Û = UC + R, UᵀR = 0, it is the root of
+// projectorError returns ‖UUᵀ − ÛÛᵀ‖_F for a U with orthonormal columns and any Û, without cancellation. With Û = UC + R and
+// UᵀR = 0, it is the square root of
 //
 //	‖I − CCᵀ‖² + 2‖RCᵀ‖² + ‖RᵀR‖².
 func projectorError(u, hat *mat.Dense) float64 {

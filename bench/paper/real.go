@@ -25,15 +25,15 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// realRank is the k of all experiments on real data, the paper's.
+// realRank is the k of all experiments on real data, as in the paper.
 const realRank = 10
 
 // dataset is a matrix of real data.
 type dataset struct {
 	name  string
-	slug  string   // of its files
-	files []string // where it may lie in the directory of data
-	// The scales at which it is in the table and in "what a pass buys".
+	slug  string   // part of the names of its files
+	files []string // possible paths in the directory of data
+	// The scales at which the dataset is in the table and in the experiment "what a pass buys".
 	table, passes []string
 }
 
@@ -45,7 +45,7 @@ var datasets = []dataset{
 	{"soc-Slashdot0902", "soc-slashdot", []string{"snap/soc-Slashdot0902.mtx.gz", "soc-Slashdot0902/soc-Slashdot0902.mtx"}, nil, []string{Full}},
 }
 
-// where returns the file of a dataset, "" if it is not there.
+// where returns the file of a dataset, "" if it is missing.
 func (l *lab) where(d dataset) string {
 	if d.slug == "movielens-10m" {
 		return l.ML10M
@@ -59,8 +59,7 @@ func (l *lab) where(d dataset) string {
 	return ""
 }
 
-// available returns the datasets of an experiment that can be had, and the names
-// of those that cannot.
+// available returns the datasets of an experiment that are there, and the names of those that are missing.
 func (l *lab) available(scales func(dataset) []string) (all []dataset, missing []string) {
 	for _, d := range datasets {
 		switch {
@@ -77,7 +76,7 @@ func (l *lab) available(scales func(dataset) []string) (all []dataset, missing [
 func inTable(d dataset) []string  { return d.table }
 func inPasses(d dataset) []string { return d.passes }
 
-// storesName is a directory in that of the run, for as long as it is not over.
+// storesName is the directory of stores in that of the run. It is removed at the end.
 const storesName = "stores"
 
 func (l *lab) storeDir() string { return filepath.Join(l.Dir, storesName) }
@@ -91,7 +90,7 @@ func (l *lab) open(ctx context.Context, d dataset) (*problem, error) {
 			}
 		}
 		p, err := openProblem(name, stream.Options{})
-		if err == nil { // a pass, so that the first method does not pay for decoding what stays decoded
+		if err == nil { // a pass, so that the first method does not pay for decoding blocks that stay decoded
 			n := p.a.Info().Cols
 			_, err = p.a.Run(ctx, solver.Pass{X: mat.NewDense(n, 1, nil), Sum: mat.NewDense(n, 1, nil)})
 		}
@@ -99,7 +98,7 @@ func (l *lab) open(ctx context.Context, d dataset) (*problem, error) {
 	})
 }
 
-// crossed are the tasks of an experiment with every matrix that it is on, and every method.
+// crossed returns the tasks of an experiment for each of its datasets and each method.
 func (l *lab) crossed(experiment string, on func(dataset) []string, methods []algorithm, run func(context.Context, *Record, *problem, algorithm) error) (tasks []task) {
 	all, _ := l.available(on)
 	for _, d := range all {
@@ -126,7 +125,7 @@ func (l *lab) realCase(ctx context.Context, r *Record, p *problem, m algorithm) 
 	return r.solve(ctx, p, m, realRank, l.Seed)
 }
 
-// refer computes what takes the place of the truth where it is not known.
+// refer computes reference triplets if the true ones are not known.
 func (p *problem) refer(ctx context.Context, k int) error {
 	const tol = 1e-12
 	left := solver.NewDenseRows(int(p.a.Info().Rows), k)
@@ -141,7 +140,7 @@ func (p *problem) refer(ctx context.Context, k int) error {
 	return nil
 }
 
-// passMethods are those of "what a pass buys".
+// passMethods are the methods of the experiment "what a pass buys".
 var passMethods = []algorithm{
 	{"gd", gd.Descent{}, false},
 	{"power", power.Iteration{}, false},
@@ -153,9 +152,8 @@ var passMethods = []algorithm{
 	{"krylov, 16 columns", lanczos.Krylov{Columns: 16}, false},
 }
 
-// passesCase runs a method to its end, and again with fewer and fewer passes to
-// see what there would have been. The time of a number of passes is that at which
-// the first run had made them.
+// passesCase runs a method to its end, and again with fewer and fewer passes to get the triplets after each number of passes.
+// The time of a number of passes is the time at which the first run had made them.
 func (l *lab) passesCase(ctx context.Context, r *Record, p *problem, m algorithm) error {
 	r.describe(p, realRank)
 	s := m.settings(realRank, l.Seed)
@@ -175,7 +173,7 @@ func (l *lab) passesCase(ctx context.Context, r *Record, p *problem, m algorithm
 			s.MaxPasses, s.Observer = r.Passes, nil
 		}
 		r.Points = append(r.Points, pointOf(res, times))
-		if s.MaxPasses > 100 { // close together where there are few, and halved where it would take long
+		if s.MaxPasses > 100 { // small steps at small numbers, and half where a run takes long
 			s.MaxPasses /= 2
 		} else {
 			s.MaxPasses = min(s.MaxPasses-1, s.MaxPasses*5/7)
@@ -185,8 +183,8 @@ func (l *lab) passesCase(ctx context.Context, r *Record, p *problem, m algorithm
 	return nil
 }
 
-// pointOf is the state of the triplets at the end of a run. A residual above 1
-// says no more than 1 does, one below the tolerance no more than that.
+// pointOf returns the residuals at the end of a run. They are limited to the range from the tolerance to 1, beyond which they
+// mean nothing more.
 func pointOf(res *solver.Result, times map[int]float64) Point {
 	p := Point{Passes: res.Stats.Passes, Seconds: times[res.Stats.Passes]}
 	digits := 0.0

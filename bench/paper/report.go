@@ -16,7 +16,7 @@ import (
 //go:embed report.md.tmpl
 var reportTemplate string
 
-// report writes everything that follows from the records there are.
+// report writes all outputs that follow from the existing records.
 func (l *lab) report(tasks []task) error {
 	var records []*Record
 	missing := map[string]int{}
@@ -33,7 +33,7 @@ func (l *lab) report(tasks []task) error {
 	return errors.Join(err, l.write("records.json", records), l.write("paper.json", s), l.writeReport(s))
 }
 
-// Summary is paper.json: what the report says, for programs.
+// Summary is paper.json: the contents of the report, for programs.
 type Summary struct {
 	Scale   string `json:"scale"`
 	Seed    uint64 `json:"seed"`
@@ -42,27 +42,27 @@ type Summary struct {
 	Go      string `json:"go"`
 	Note    string `json:"note,omitempty"`
 
-	// Slopes of iterations over the gap, in logarithms: of the residual rule
-	// with automatic momentum; of the best momentum; of the paper's rule.
+	// Slopes of iterations over the gap, in logarithms: with the residual rule and automatic momentum; with the best momentum;
+	// with the paper's rule.
 	GapSlopes      map[string]float64 `json:"gap_slopes"`
 	GapSlopesBest  map[string]float64 `json:"gap_slopes_best_beta"`
 	GapSlopesPaper map[string]float64 `json:"gap_slopes_paper_rule"`
 
 	Table    []Line `json:"table"`
 	Real     []Line `json:"real"`
-	RealAll  []Line `json:"real_all"` // over the datasets, as the paper has it
+	RealAll  []Line `json:"real_all"` // over all datasets, as in the paper
 	Size     []Line `json:"size"`
 	Gap      []Line `json:"gap"`
 	Momentum []Line `json:"momentum"`
 	Passes   []Line `json:"passes"`
 
-	Rejected int            `json:"rejected_draws"` // of linear decay
+	Rejected int            `json:"rejected_draws"` // in draws of linear decay
 	Missing  map[string]int `json:"missing_cases"`  // by experiment
 	NoData   []string       `json:"datasets_not_found"`
 	Figures  []string       `json:"figures"`
 }
 
-// Line is what one method has done in one group of cases.
+// Line holds the results of one method in one group of cases.
 type Line struct {
 	Group      string  `json:"group"`
 	Method     string  `json:"method"`
@@ -73,7 +73,7 @@ type Line struct {
 	ErrSigma   spread  `json:"err_sigma"`
 	ErrVectors spread  `json:"err_vectors"`
 	Wrong      int     `json:"wrong"`              // cases with ε_{U,V} above 10⁻³
-	Residual   float64 `json:"residual,omitempty"` // the largest certified
+	Residual   float64 `json:"residual,omitempty"` // largest certified residual
 	Bytes      int64   `json:"bytes,omitempty"`
 }
 
@@ -92,8 +92,7 @@ func line(group, method string, records []*Record) Line {
 	return l
 }
 
-// lines groups the records of an experiment, in the order in which groups and
-// methods come first.
+// lines groups the records of an experiment, in the order of the first record of each group and method.
 func lines(records []*Record, experiment string, group func(*Record) string) []Line {
 	type key struct{ group, method string }
 	var order []key
@@ -205,8 +204,7 @@ func findLine(all []Line, group, method string) *Line {
 	return nil
 }
 
-// ratioOf is the ratio of a quantity of two methods, summed over all groups in
-// which both have been run.
+// ratioOf returns the ratio of a quantity of methods a and b, summed over all groups in which both have been run.
 func ratioOf(all []Line, quantity, a, b string) string {
 	mean := func(l *Line) float64 { return l.Passes.Mean }
 	if quantity == "seconds" {
@@ -234,7 +232,7 @@ func worstOf(all []Line, method string, groups ...string) string {
 	return scientific(worst)
 }
 
-// scientific is 1.9e-13, 0.25, or 12.
+// scientific formats a number like 1.9e-13, 0.25, or 12.
 func scientific(x float64) string {
 	switch a := math.Abs(x); {
 	case x == 0:
@@ -253,8 +251,8 @@ func meanStd(s spread) string {
 	return scientific(s.Mean) + " (" + scientific(s.Std) + ")"
 }
 
-// paperTable are the numbers of the paper's table: mean (std) of run time, ε_Σ,
-// and ε_{U,V}, for GDSVD and for the power method.
+// paperTable holds the numbers of the table of the paper: mean (std) of run time, ε_Σ, and ε_{U,V}, for GDSVD and for the
+// power method.
 var paperTable = map[string]map[string][3]string{
 	"exponential": {
 		"gd":    {"1.884 (4.626)", "1.9e-13 (5.4e-13)", "2.8e-6 (9.0e-6)"},

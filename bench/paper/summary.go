@@ -12,8 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Record is what one case has given. Fields that mean nothing for its experiment
-// are zero.
+// Record holds the results of one case. Fields that have no meaning for its experiment are zero.
 type Record struct {
 	Key        string  `json:"key"`
 	Experiment string  `json:"experiment"`
@@ -25,28 +24,28 @@ type Record struct {
 	Gap        float64 `json:"gap,omitempty"` // σ₁−σ₂
 	A          float64 `json:"a,omitempty"`   // parameters drawn for the values
 	B          float64 `json:"b,omitempty"`
-	Rejected   int     `json:"rejected,omitempty"` // draws of them that were refused
+	Rejected   int     `json:"rejected,omitempty"` // number of rejected draws of the parameters
 
 	Method   string  `json:"method"`
-	Beta     float64 `json:"beta,omitempty"` // the best of those tried
+	Beta     float64 `json:"beta,omitempty"` // the best of the values tried
 	Status   string  `json:"status"`
-	Passes   int     `json:"passes"` // products with the whole matrix
+	Passes   int     `json:"passes"` // number of products with the whole matrix
 	Products int64   `json:"products"`
 	Seconds  float64 `json:"seconds"`
 
 	ErrSigma   float64 `json:"err_sigma"`          // ε_Σ
 	ErrVectors float64 `json:"err_vectors"`        // ε_{U,V}
-	Residual   float64 `json:"residual,omitempty"` // the largest that was certified
+	Residual   float64 `json:"residual,omitempty"` // largest certified residual
 
 	Points []Point `json:"points,omitempty"`
 }
 
-// Point is what a run that is stopped early has to show.
+// Point holds the results of a run that is stopped early.
 type Point struct {
 	Passes  int     `json:"passes"`
 	Seconds float64 `json:"seconds"`
 	Worst   float64 `json:"worst"` // largest residual of the k triplets
-	Mean    float64 `json:"mean"`  // their geometric mean
+	Mean    float64 `json:"mean"`  // geometric mean of the residuals
 }
 
 // spread is the distribution of a quantity over the cases of an experiment.
@@ -55,7 +54,7 @@ type spread struct {
 	Std  float64 `json:"std"` // of the sample; 0 for one case
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`
-	// Median says what is usual where single cases dominate the mean.
+	// Median shows the usual value where single cases dominate the mean.
 	Median float64 `json:"median"`
 }
 
@@ -75,7 +74,7 @@ func spreadOf(records []*Record, f func(*Record) float64) spread {
 func passes(r *Record) float64  { return float64(r.Passes) }
 func seconds(r *Record) float64 { return r.Seconds }
 
-// in returns the records with the given properties, in the order of the tasks.
+// in returns the records with the given properties, in the order of the tasks. An empty property matches all records.
 func in(records []*Record, experiment, matrix, method string) []*Record {
 	return slices.DeleteFunc(slices.Clone(records), func(r *Record) bool {
 		return r.Experiment != experiment || matrix != "" && r.Matrix != matrix || method != "" && r.Method != method
@@ -90,12 +89,12 @@ func byGap(records []*Record) [][]*Record {
 	return slices.SortedFunc(maps.Values(groups), func(a, b []*Record) int { return cmp.Compare(b[0].Gap, a[0].Gap) })
 }
 
-// largestFitted is the largest gap that counts for a slope: above, the logarithm
-// of the factor of a pass is not proportional to the gap yet.
+// largestFitted is the largest gap that is used for a slope: for larger gaps the logarithm of the reduction by a pass is not
+// yet proportional to the gap.
 const largestFitted = 0.1
 
-// gapSlope returns the slope of the least-squares line through the mean
-// iterations over the gap, both in logarithms; NaN if there are too few.
+// gapSlope returns the slope of the least-squares line through the mean iterations over the gap, both in logarithms, or NaN if
+// there are fewer than three gaps.
 func gapSlope(records []*Record) float64 {
 	var x, y []float64
 	for _, g := range byGap(records) {
@@ -110,7 +109,7 @@ func gapSlope(records []*Record) float64 {
 	return slope
 }
 
-// write writes a JSON file. Lengths are in seconds, sizes in bytes.
+// write writes a JSON file. Times are in seconds, sizes in bytes.
 func (l *lab) write(name string, v any) error {
 	data, err := json.MarshalIndent(v, "", " ")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// tableTasks are about matrices of rank ⌊log n⌋, some draws of each order n and decay.
+// tableTasks returns the cases of matrices of rank ⌊log n⌋, with some draws of each order n and decay.
 func (l *lab) tableTasks() (tasks []task) {
 	sizes, draws := []int{50, 75, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}, 3
 	if l.Scale == Small {
@@ -58,10 +58,10 @@ func (l *lab) tableCase(ctx context.Context, r *Record, decay, n, draw int, m al
 	return r.solve(ctx, p, m, k, seed)
 }
 
-// storeMemory is the memory that passes over a stored rank-1 matrix may take.
+// storeMemory is the memory budget of passes over a stored rank-1 matrix.
 const storeMemory = 64 << 20
 
-// sizeTasks are about rank-1 matrices known by their factors, and as a store of n² entries.
+// sizeTasks returns the cases of rank-1 matrices, given by their factors and as a store of n² entries.
 func (l *lab) sizeTasks() (tasks []task) {
 	add := func(matrix string, run func(ctx context.Context, r *Record, n int, m algorithm) error, orders ...int) {
 		for _, n := range orders {
@@ -105,7 +105,7 @@ func (l *lab) storeCase(ctx context.Context, r *Record, n int, m algorithm) erro
 	return r.solve(ctx, p, m, 1, l.Seed)
 }
 
-// maxColumns is the widest block that a method of the table multiplies here.
+// maxColumns is the widest block that a method of the table multiplies in these cases.
 const maxColumns = 16
 
 func (f *factored) writeStore(ctx context.Context, name string) (err error) {
@@ -116,7 +116,7 @@ func (f *factored) writeStore(ctx context.Context, name string) (err error) {
 		cols[j] = uint32(j)
 	}
 	var stats csr.ValueStats
-	for _, x := range v { // one row has more different values than a dictionary
+	for _, x := range v { // one row already has more distinct values than a dictionary holds
 		stats.Add(f.sigma[0] * u[0] * x)
 	}
 	w, err := csr.Create(name, csr.CreateOptions{Cols: int64(n), Values: stats.Values(), Force: true})
@@ -147,17 +147,16 @@ func openProblem(name string, o stream.Options) (*problem, error) {
 	return &problem{a: a, bytes: store.Size(), closer: func() error { return errors.Join(a.Close(), store.Close()) }}, nil
 }
 
-// gapMethod is a line of a gap figure. One with a search tries β around the one
-// that theory says is best, and keeps the fastest.
+// gapMethod is a line of a gap figure. If search is not nil, it tries values of β around the theoretical optimum and keeps
+// the fastest.
 type gapMethod struct {
 	name   string
 	method method.Method
 	search func(beta float64) method.Method
 }
 
-// gapFamilies are the two figures: the paper's first, which compares step sizes
-// under its stop rule, and the one with momentum. Its methods stop by the
-// residual, since that of the paper ends oscillations where they turn.
+// gapFamilies are the two figures: the first one of the paper, which compares step sizes under its stop rule, and one with
+// momentum. The methods of the latter stop by the residual: the rule of the paper stops an oscillation at its turning points.
 var gapFamilies = []struct {
 	name    string
 	rule    solver.StopRule
@@ -197,8 +196,8 @@ func (l *lab) gapTasks() (tasks []task) {
 	return tasks
 }
 
-// gapCase finds the first triplet of a matrix with σ₁ = 1 and σ₂ = 1 − gap.
-// Vectors and start are those of its order, whatever the gap.
+// gapCase computes the first triplet of a matrix with σ₁ = 1 and σ₂ = 1 − gap. Vectors and start depend on the order n, not
+// on the gap.
 func (l *lab) gapCase(ctx context.Context, r *Record, m gapMethod, rule solver.StopRule, n, j int) error {
 	gap, seed := math.Pow(10, -float64(j)/4), l.Seed+uint64(n)
 	f := newFactored(n, seed, []float64{1, 1 - gap})
@@ -208,8 +207,7 @@ func (l *lab) gapCase(ctx context.Context, r *Record, m gapMethod, rule solver.S
 	if m.search == nil {
 		return r.solveImplicit(ctx, f, s)
 	}
-	// From the middle outwards: the others need not go on for longer than the
-	// best so far.
+	// betasNear begins in the middle. A run may stop when it has taken more passes than the best one so far.
 	begun := *r
 	for _, beta := range betasNear(gap) {
 		try := begun
@@ -231,9 +229,8 @@ func (l *lab) gapCase(ctx context.Context, r *Record, m gapMethod, rule solver.S
 	return nil
 }
 
-// betasNear returns momentum on both sides of 1 − 1.5q, q the root of half the
-// relative gap of MᵀM: theory has 1 − 2q for Polyak and η = ½, to first order and
-// for Nesterov too.
+// betasNear returns values of β on both sides of 1 − 1.5q, where q is the square root of half the relative gap of MᵀM. The
+// theoretical value is 1 − 2q for Polyak and η = ½, to first order for Nesterov as well.
 func betasNear(gap float64) []float64 {
 	q := math.Sqrt((1 - (1-gap)*(1-gap)) / 2)
 	betas := make([]float64, 0, 10)
@@ -245,18 +242,16 @@ func betasNear(gap float64) []float64 {
 	return append(betas, 0.01)
 }
 
-// missed reports whether a run has ended far from the leading vector: a fixed
-// momentum may lead to the other one.
+// missed reports whether a run has ended far from the leading vector: with a fixed β it may converge to the other vector.
 func (r *Record) missed() bool { return r.ErrVectors > 4*epsilon/r.Gap }
 
-// solveImplicit fills r with what a method makes of a matrix given by its
-// factors. Passes are the products of the iteration.
+// solveImplicit fills r with the results of a method for a matrix given by its factors. Passes are the products of the iteration.
 func (r *Record) solveImplicit(ctx context.Context, f *factored, s solver.Settings) error {
 	n, k := f.Dim(), s.Rank
 	r.Rows, r.Cols, r.Rank = int64(n), int64(n), k
 	err := r.solveGram(ctx, f, s, triplets{leading(f.u, k), leading(f.v, k), f.sigma}, func(v *mat.Dense, sigma []float64) (*mat.Dense, error) {
 		return f.left(v, sigma), nil
 	})
-	r.Passes-- // the one that measures residuals is not the algorithm's
+	r.Passes-- // without the product that measures residuals
 	return err
 }

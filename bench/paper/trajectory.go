@@ -14,14 +14,14 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/gd"
 )
 
-// The matrix of the picture, by its eigenpairs: λ₁ = 2 at 30° and λ₂ = 0.8.
+// The matrix of the picture has the eigenvalues λ₁ = 2, with its vector at 30°, and λ₂ = 0.8.
 var (
 	pictureValues = []float64{2, 0.8}
 	pictureAngle  = math.Pi / 6
 	pictureStarts = [][]float64{{1.9, -1.3}, {-0.5, 1.9}, {-0.12, 0.3}, {-1.9, 0.6}, {0.25, -0.25}, {1.2, 1.9}}
 )
 
-const pictureReach = 2.2 // of both axes
+const pictureReach = 2.2 // largest coordinate on both axes
 
 func pictureMatrix() *mat.Dense {
 	c, s := math.Cos(pictureAngle), math.Sin(pictureAngle)
@@ -31,7 +31,7 @@ func pictureMatrix() *mat.Dense {
 	return &m
 }
 
-// iterates returns x₀, x₁, … of a method of the solver, started at x₀.
+// iterates returns the iterates x₀, x₁, … of a method of the solver that starts at x₀.
 func iterates(of method.Method, m *mat.Dense, x0 []float64, steps int) (plotter.XYs, error) {
 	// The methods start from x₀ = Mz.
 	z, y := mat.NewDense(2, 1, nil), mat.NewDense(2, 1, nil)
@@ -70,7 +70,7 @@ func (l landscape) Z(c, r int) float64 {
 	return mat.Norm(&d, 2) * mat.Norm(&d, 2) / 4
 }
 
-// levels is a palette from dark, low, to light, high.
+// levels is a palette from dark (low) to light (high).
 type levels int
 
 func (n levels) Colors() []color.Color {
@@ -114,8 +114,7 @@ func trajectory() (*plot.Plot, error) {
 	return p, nil
 }
 
-// addStationary names the points where the gradient is zero: ±√λ₁u₁, which are
-// the minima, the saddles ±√λ₂u₂, and 0.
+// addStationary labels the points where the gradient is zero: the minima ±√λ₁u₁, the saddles ±√λ₂u₂, and 0.
 func addStationary(p *plot.Plot) error {
 	c, s := math.Cos(pictureAngle), math.Sin(pictureAngle)
 	a, b := math.Sqrt(pictureValues[0]), math.Sqrt(pictureValues[1])
@@ -132,7 +131,7 @@ func addStationary(p *plot.Plot) error {
 			return err
 		}
 		name.Offset = vg.Point{X: vg.Points(8), Y: vg.Points(-12)}
-		if i < 2 { // clear of the innermost contours, the paths and the edge
+		if i < 2 { // away from the innermost contours, the paths and the edge
 			name.Offset = vg.Point{X: vg.Points([]float64{-8, 4}[i]), Y: vg.Points(34)}
 		}
 		name.TextStyle[0].Font = p.Legend.TextStyle.Font

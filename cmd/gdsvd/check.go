@@ -155,7 +155,7 @@ func (a *app) checkResult(ctx context.Context, dir string, o check.Options) erro
 	}
 	o.FS, o.Log, o.Progress = a.fsys, a.display.Logger(), a.checked
 	o.Planned = func(m factor.Memory) error {
-		heap.Limit(heap.Planned(m)) // until that above is undone
+		heap.Limit(heap.Planned(m)) // until the limit above is restored
 		return nil
 	}
 	a.display.Begin("check")
@@ -184,7 +184,7 @@ func (a *app) checkResult(ctx context.Context, dir string, o check.Options) erro
 	return errors.Join(err, verdict)
 }
 
-// checked shows how far a check is. It may be called from any goroutine.
+// checked shows the progress of a check. It may be called from any goroutine.
 func (a *app) checked(done, total int64) {
 	a.display.Update(ui.State{Done: done, Total: total, Bytes: true})
 }

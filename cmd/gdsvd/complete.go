@@ -59,7 +59,7 @@ result.json has the objective and a lower bound of it over all Z of any rank.` +
 			case o.Rounds < 1:
 				return ui.Usagef(cmd, "--max-rounds %d: want 1 or more", o.Rounds)
 			case o.CheckpointEvery == 0:
-				o.CheckpointEvery = -1 // that of factor.Options for never
+				o.CheckpointEvery = -1 // the value of factor.Options for never
 			}
 			r, err := a.complete(cmd, args[0], o)
 			if r == nil {
@@ -105,7 +105,7 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 	defer a.display.End()
 	o.FS, o.Log, o.Writing = a.fsys, a.display.Logger(), a.doing.Writing
 	began, first := time.Now(), 0
-	var shown atomic.Pointer[ui.State] // after the last round
+	var shown atomic.Pointer[ui.State] // the state after the last round
 	shown.Store(&ui.State{Text: "round 1, means"})
 	o.Reading = func(done, total int64) {
 		now := *shown.Load()
@@ -115,7 +115,7 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 	}
 	o.Round = func(s *complete.State) {
 		if first == 0 {
-			first = s.Rounds - 1 // those of the run that this one goes on from
+			first = s.Rounds - 1 // rounds of the run that this one resumes
 		}
 		rate := float64(s.Rounds-first) / max(time.Since(began).Seconds(), 1e-6)
 		text := fmt.Sprintf("round %d, %.3g/s, %v: λ %.4g, rmse %.4f", s.Rounds, rate, s.Phase, s.Lambda, s.RMSE)

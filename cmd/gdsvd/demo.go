@@ -19,8 +19,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// The demonstration's matrix: with this seed the neighbours among its leading
-// values are at least 9 % apart, so that every method needs few passes.
+// The matrix of the demonstration: with this seed neighbouring leading values are at least 9 % apart, so that every method
+// needs few passes.
 const (
 	demoUsers, demoItems, demoSeed = 40, 20, 2729
 	demoRank                       = 10

@@ -21,7 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// engineOptions are the flags of work that is done elsewhere.
+// engineOptions are the flags about an engine, which does the work in other processes.
 type engineOptions struct {
 	name      string
 	shared    string
@@ -31,12 +31,12 @@ type engineOptions struct {
 	pass      time.Duration
 }
 
-// making is what workers make besides passes.
+// making holds the kinds of tasks that workers do besides passes.
 var making = map[string]remote.Make{recommend.Kind: recommend.Make, check.Kind: check.Make, readKind: readShares}
 
 const readKind = "read"
 
-// readShares does tasks of an ingest: of each a row, of one number.
+// readShares does tasks of an ingest. Each task yields a row of one number.
 func readShares(ctx context.Context, w *remote.Worker, job remote.Job, _ []float64, rows int, write func(row []float64) error) error {
 	for i := range rows {
 		made, err := ingest.Do(ctx, job.Spec, int(job.First)+i, ingest.Options{FS: w.FS, Memory: w.Memory - w.Reserve, Workers: w.Workers})
@@ -50,7 +50,7 @@ func readShares(ctx context.Context, w *remote.Worker, job remote.Job, _ []float
 	return nil
 }
 
-// reading is the tasks of an ingest by an engine.
+// reading returns the tasks of an ingest by an engine.
 func reading(by *remote.Options) *ingest.Tasks {
 	return &ingest.Tasks{Groups: by.Groups, Run: func(ctx context.Context, work any, n int, ended func(), take func(made float64)) error {
 		by.Told = func(remote.Stats) { ended() }
@@ -63,13 +63,13 @@ func reading(by *remote.Options) *ingest.Tasks {
 	}}
 }
 
-// engineModules are the engines that a program in Python speaks to: what stands before "://" in --engine, or before "-local".
+// engineModules are the engines that are driven by a Python module. Their names stand before "://" in --engine, or before "-local".
 var engineModules = map[string]engineCost{"dask": {0.02, 2.4}, "ray": {0.005, 7}, "spark": {0.15, 20}}
 
-// engineCost is what an engine takes beside the work of its tasks, in seconds: for a pass (bench/dist), and to start on this machine.
+// engineCost is the time in seconds that an engine takes besides its tasks: for a pass (bench/dist), and to start on this machine.
 type engineCost struct{ pass, start float64 }
 
-// engineModule is the module for an engine, "" for one that needs none, and whether the run starts the engine on this machine.
+// engineModule returns the module of an engine, "" if it needs none, and whether the run starts the engine on this machine.
 func engineModule(name string) (module string, starts bool) {
 	module, _, runs := strings.Cut(name, "://")
 	if !runs {
@@ -81,8 +81,9 @@ func engineModule(name string) (module string, starts bool) {
 	return module, starts
 }
 
-// forecast is what plan takes an engine to cost, and the threads of each of its workers. Those of an engine that the run starts, and of local
-// and command:, are taken to share the processors of this machine, those of a running one to have as many each, which 0 says.
+// forecast returns the costs that plan assumes for an engine, and the threads of each worker. Workers of an engine that the run
+// starts, and of local and command:, are assumed to share the processors of this machine. Workers of a running engine are
+// assumed to have as many processors each: threads is 0.
 func (o *engineOptions) forecast(workers int) (cost engineCost, threads int) {
 	module, starts := engineModule(o.name)
 	cost = engineModules[module]
@@ -104,13 +105,13 @@ func (o *engineOptions) add(cmd *cobra.Command) {
 	f.DurationVar(&o.timeout, "task-timeout", 30*time.Minute, "with --engine: a worker that completes no task for so long is killed, and its tasks run again (0: never)")
 }
 
-// usualPassCost is about that of Dask. It is that of all engines, so that they make the same choice.
+// usualPassCost is about that of Dask. It is the same for all engines, so that they choose the same method.
 const usualPassCost = 32 * time.Millisecond
 
-// defaultGroups is enough for a handful of workers.
+// defaultGroups suffices for a handful of workers.
 const defaultGroups = 16
 
-// known is an error if the name is of no engine, or has no number of groups.
+// known returns an error if no engine has the name, or the number of groups is negative.
 func (o *engineOptions) known(cmd *cobra.Command) error {
 	kind, rest, _ := strings.Cut(o.name, ":")
 	module, starts := engineModule(o.name)
@@ -125,7 +126,7 @@ func (o *engineOptions) known(cmd *cobra.Command) error {
 	return nil
 }
 
-// options are those of the engine that the flags name, nil of none.
+// options returns the options of the engine that the flags name; nil: no engine.
 func (o *engineOptions) options(cmd *cobra.Command, fsys vfs.FS) (*remote.Options, error) {
 	if o.name == "" {
 		for _, flag := range []string{"shared", "groups", "processes", "task-timeout", "pass-cost"} {
@@ -169,8 +170,8 @@ func (o *engineOptions) options(cmd *cobra.Command, fsys vfs.FS) (*remote.Option
 	return all, nil
 }
 
-// moduleArgs is the command that speaks to an engine of Python: the module, the address of the engine, and this program,
-// which workers start unless they have one of their own.
+// moduleArgs returns the command that drives an engine in Python: the module, the address of the engine, and this program,
+// which workers start unless they have their own.
 func moduleArgs(name string) ([]string, error) {
 	module, _ := engineModule(name)
 	self, err := os.Executable()
@@ -180,7 +181,7 @@ func moduleArgs(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	python := cmp.Or(os.Getenv("GDSVD_PYTHON"), "python3") // that which started the program
+	python := cmp.Or(os.Getenv("GDSVD_PYTHON"), "python3") // the interpreter that started this program, if any
 	return []string{python, "-m", "gdsvd.engines", module, name, self}, nil
 }
 

@@ -144,8 +144,8 @@ func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
 	return nil
 }
 
-// viewsOf splits views at the commas between them: a comma inside a view, as in bm25=50,0.5, is one
-// with which the text up to the next comma is still a view.
+// viewsOf splits views at commas. A comma inside a view, as in bm25=50,0.5, is recognised by the text up to the next comma
+// being a view as well.
 func viewsOf(text string) (views []string) {
 	pieces := strings.Split(text, ",")
 	for i := 0; i < len(pieces); {
@@ -169,7 +169,7 @@ func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, train.Close()) }()
-	var test *csr.Store // none: users are folded in, and judged by some of their entries
+	var test *csr.Store // nil: users are folded in, and judged by some of their entries
 	if there, e := a.hasTest(cmd, o); e != nil {
 		return e
 	} else if there {
@@ -210,7 +210,7 @@ func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
 	return a.print(r, err, func(out *show.Printer) { printEvaluated(out, r, o.Metrics) })
 }
 
-// hasTest tells whether there is a test store. Without one, and without users to fold in, nothing can be judged.
+// hasTest reports whether there is a test store. It is an error if there is none and no users are folded in.
 func (a *app) hasTest(cmd *cobra.Command, o *evalFlags) (bool, error) {
 	if cmd.Flags().Changed("test") {
 		return true, nil
@@ -263,12 +263,12 @@ func printEvaluated(out *show.Printer, r *evaluate.Report, metrics []evaluate.Me
 	}
 }
 
-// openList makes a store of a file of recommendations, for as long as they are judged.
+// openList converts a file of recommendations to a temporary store.
 func (a *app) openList(cmd *cobra.Command, name string, o *evalFlags) (l evaluate.List, err error) {
 	l.Name = name
 	options := ingest.Options{Memory: o.Memory, Workers: o.Workers, Orient: ingest.OrientRows, CheckpointEvery: -1, FS: a.fsys, Transport: a.net}
 	counted := options
-	counted.Events = true // so that no column has to be a value
+	counted.Events = true // so that no column has to hold values
 	var ambiguity *format.AmbiguityError
 	d, err := ingest.Sniff(cmd.Context(), []string{name}, counted)
 	if err != nil && !errors.As(err, &ambiguity) {
@@ -304,7 +304,7 @@ func (a *app) openList(cmd *cobra.Command, name string, o *evalFlags) (l evaluat
 	return l, err
 }
 
-// openVectors makes a store of an array of vectors with the ids that are beside it, or of a table of both.
+// openVectors converts an array of vectors and the file of their ids, or a table of both, to a temporary store.
 func (a *app) openVectors(cmd *cobra.Command, name, what string, o *evalFlags) (*csr.Store, error) {
 	base, ok := strings.CutSuffix(name, ".npy")
 	if table := strings.HasSuffix(name, ".parquet"); table {
@@ -345,7 +345,7 @@ func (a *app) tableVectors(name, base string) (err error) {
 			if strings.ContainsAny(id, "\r\n") {
 				return fmt.Errorf("%s: row %d: the id %q has an end of line in it", name, n+1, id)
 			}
-			fmt.Fprintln(ids, id) // the error stays
+			fmt.Fprintln(ids, id) // Flush returns the error
 			n++
 			return array.WriteRows(n-1, mat.NewDense(1, len(x), x))
 		})

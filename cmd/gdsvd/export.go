@@ -126,7 +126,7 @@ func (a *app) export(ctx context.Context, dir string, o export.Options) (*export
 	return export.Write(ctx, r, o)
 }
 
-// spreadsheetSafe says what --spreadsheet-safe does.
+// spreadsheetSafe is the help text of --spreadsheet-safe.
 const spreadsheetSafe = "in csv and tsv, put a single quote before ids and titles that begin as a formula does (=, +, -, @)"
 
 func (a *app) openResult(ctx context.Context, dir string) (*factor.Result, error) {
@@ -145,7 +145,7 @@ func (a *app) openResult(ctx context.Context, dir string) (*factor.Result, error
 	return r, err
 }
 
-// runOf says how a run stands that has left no result in dir, and what goes on with it; "" if there is none.
+// runOf describes a run that has left no result in dir, and how to continue it; "": there is no such run.
 func (a *app) runOf(ctx context.Context, dir string) string {
 	s, err := live.NewReader(a.fsys, dir).State(ctx)
 	if err != nil || s.Status == live.Finished || s.Command != "svd" && s.Command != "eigs" && s.Command != "complete" {
@@ -167,5 +167,5 @@ func (a *app) runOf(ctx context.Context, dir string) string {
 	return fmt.Sprintf("gdsvd %s ended%s without one, and without a checkpoint to go on from", s.Command, at)
 }
 
-// rows shows how many rows have been dealt with. It may be called from any goroutine.
+// rows shows the number of rows that are done. It may be called from any goroutine.
 func (a *app) rows(done, total int64) { a.display.Update(ui.State{Done: done, Total: total}) }

@@ -109,7 +109,7 @@ type generatedStore struct {
 	KnownError  float64 `json:"known_error"` // bound on the error of the known values
 }
 
-// replaceFile writes a file beside its place and moves it there when it is complete.
+// replaceFile writes a temporary file and moves it to its name when it is complete.
 func replaceFile(fsys vfs.FS, name string, force bool, write func(io.Writer) error) error {
 	old, err := fsys.Lstat(name)
 	switch {
@@ -121,7 +121,7 @@ func replaceFile(fsys vfs.FS, name string, force bool, write func(io.Writer) err
 	return durable.Publish(fsys, name, func(f vfs.File) error { return write(f) })
 }
 
-// storeForceHelp is about the flag of commands that make a store.
+// storeForceHelp is the help text of --force of commands that make a store.
 const storeForceHelp = "replace an existing store, in one step at the end"
 
 func (a *app) printMade(path string, err error) error {
@@ -216,7 +216,7 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 	return a.printMade(o.out, err)
 }
 
-// decayingFloor is the least value of profiles that decay geometrically, unless another is given.
+// decayingFloor is the default of --least for profiles that decay geometrically.
 const decayingFloor = 1e-3
 
 func (a *app) generateSpectrumCommand() *cobra.Command {

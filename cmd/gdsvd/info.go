@@ -91,7 +91,7 @@ With --titles each id is followed by a tab and its title, if it has one.` + "\n"
 	return cmd
 }
 
-// storeInfo is what gdsvd info prints about a store, in the user's orientation.
+// storeInfo is the output of gdsvd info for a store, in the user's orientation.
 type storeInfo struct {
 	Format        string         `json:"format"`            // name of the format
 	Version       int            `json:"version"`           // version of the format
@@ -107,7 +107,7 @@ type storeInfo struct {
 	RowIDs        string         `json:"row_ids"`           // kind of the ids of the rows: "int", "string" or "index"
 	ColIDs        string         `json:"col_ids"`           // kind of the ids of the columns
 	Norm          factor.Number  `json:"norm"`              // ‖A‖_F; null if it is not known
-	Squares       factor.Number  `json:"sum_squares"`       // ‖A‖²_F; null if it overflows
+	Squares       factor.Number  `json:"sum_squares"`       // ‖A‖²_F; null if it over- or underflows
 	Bytes         int64          `json:"bytes"`             // size of the store in bytes
 	BytesPerEntry factor.Number  `json:"bytes_per_entry"`   // bytes of the store per entry
 	Shards        int            `json:"shards"`            // number of files of entries
@@ -131,7 +131,7 @@ func newStoreInfo(s *csr.Store) *storeInfo {
 	return i
 }
 
-// squares is ‖A‖², and no number where that leaves the range.
+// squares returns ‖A‖²_F: +Inf if it overflows, NaN if it underflows.
 func squares(m csr.Manifest) factor.Number {
 	x := math.Ldexp(m.SumSquares, m.SumExponent)
 	if x == 0 && m.SumSquares > 0 {
@@ -140,7 +140,7 @@ func squares(m csr.Manifest) factor.Number {
 	return factor.Number(x)
 }
 
-// known is x in a format, and empty if x is no number.
+// known returns x in a format, or "" if x is NaN.
 func known(format string, x factor.Number) string {
 	if math.IsNaN(float64(x)) {
 		return ""
@@ -175,7 +175,7 @@ func (a *app) printStore(s *csr.Store) error {
 	})
 }
 
-// sourceText is what a store says of its origin, for people: inputs and how they were read, without sums and words that only the program reads.
+// sourceText describes the origin of a store for people: inputs and how they were read, without checksums and internal keys.
 func sourceText(source map[string]any) string {
 	const shown = 3
 	var parts []string
@@ -205,7 +205,7 @@ func sourceText(source map[string]any) string {
 	return strings.Join(parts, ", ")
 }
 
-// perEntry is the bytes per entry as text; below 10,000 entries, where the fixed parts of a store weigh too much, it is empty.
+// perEntry returns the bytes per entry as text, or "" below 10,000 entries, where the fixed parts of a store dominate.
 func perEntry(bytes, entries int64) string {
 	if entries < 10_000 {
 		return ""
@@ -213,7 +213,7 @@ func perEntry(bytes, entries int64) string {
 	return fmt.Sprintf(", %.2f bytes per entry", show.Ratio(float64(bytes), float64(entries)))
 }
 
-// axisOf is that of the store on which a side of the user's matrix lies.
+// axisOf returns the axis of the store for a side of the user's matrix.
 func axisOf(s *csr.Store, side string) csr.Axis {
 	rows, cols := csr.Orient(s, csr.RowAxis, csr.ColAxis)
 	return map[string]csr.Axis{"rows": rows, "cols": cols}[side]
@@ -230,8 +230,7 @@ func (a *app) printTitles(ctx context.Context, s *csr.Store, side string) error 
 	return errors.Join(a.printIDs(ctx, s, side, titles), titles.Close())
 }
 
-// printIDs prints the ids of one side of the user's matrix, with titles unless nil: one a line, or as a
-// JSON array.
+// printIDs prints the ids of one side of the user's matrix, with titles unless nil: one a line, or as a JSON array.
 func (a *app) printIDs(ctx context.Context, s *csr.Store, side string, titles *csr.Titles) error {
 	if err := a.stdout.Wanted(); err != nil {
 		return err
@@ -263,7 +262,7 @@ func (a *app) printIDs(ctx context.Context, s *csr.Store, side string, titles *c
 	return errors.Join(err, w.Flush())
 }
 
-// printID prints the current id of r, number n, in its form, and its title.
+// printID prints the current id of r, number n, and its title.
 func (a *app) printID(w *bufio.Writer, r *csr.IDReader, n int64, titles *csr.Titles) error {
 	id := r.String()
 	if a.json && r.Kind() == csr.StringIDs {
@@ -297,10 +296,10 @@ func jsonText(s string) string {
 	return string(b)
 }
 
-// holds tells whether a directory has a file of a name. What is no directory has none.
+// holds reports whether a directory has a file with the given name. If dir is not a directory the answer is no.
 func (a *app) holds(dir, name string) (bool, error) {
 	_, err := a.fsys.Stat(filepath.Join(dir, name))
-	if remote.Is(dir) && errors.Is(err, fs.ErrPermission) { // so S3 says of what is not there, to those who may not list
+	if remote.Is(dir) && errors.Is(err, fs.ErrPermission) { // S3 answers so for missing objects if the caller may not list
 		return false, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.EINVAL) {

@@ -30,7 +30,7 @@ import (
 
 func (a *app) ingestCommand() *cobra.Command { return a.ingestLike(new(engineOptions), a.sniff) }
 
-// ingestLike is the command ingest, with what it does of a dry run, and the flags of an engine unless that is nil.
+// ingestLike returns the command ingest. look is called for a dry run; the flags of an engine are added unless engine is nil.
 func (a *app) ingestLike(engine *engineOptions, look func(cmd *cobra.Command, inputs []string, out string, o ingest.Options) error) *cobra.Command {
 	var (
 		o     ingest.Options
@@ -169,7 +169,7 @@ STORE has the same bytes.` + "\n" + ui.ExitHelp,
 	return cmd
 }
 
-// atLeast is the Args of a command on n things or more; want says which.
+// atLeast returns the Args of a command that takes n or more arguments; want is the error message.
 func atLeast(n int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
@@ -179,7 +179,7 @@ func atLeast(n int, want string) cobra.PositionalArgs {
 	}
 }
 
-// makingFlags adds the flags that ingest and append have in common, about how a store is made rather than of what.
+// makingFlags adds the flags that ingest and append share: those about how a store is made, not about its content.
 func (a *app) makingFlags(f *pflag.FlagSet, o *ingest.Options) {
 	o.Memory, o.ShardSize = ingest.DefaultMemory, csr.DefaultShard
 	f.Var(ui.Size(&o.Memory, false), "memory", "memory to stay within; without it 60 % of what is available if that is less")
@@ -191,7 +191,7 @@ func (a *app) makingFlags(f *pflag.FlagSet, o *ingest.Options) {
 	f.BoolVar(&o.IgnoreSpace, "ignore-space", false, "begin even if the disk seems too full for the temporary files and the store")
 }
 
-// toldIngest says what to do about an error in the words of the command line.
+// toldIngest returns an error of an ingest in the words of the command line, with what to do about it.
 func toldIngest(cmd *cobra.Command, err error) error {
 	_, ambiguous := errors.AsType[*format.AmbiguityError](err)
 	_, noTasks := errors.AsType[*ingest.TasksError](err)
@@ -211,7 +211,7 @@ func (a *app) ingest(cmd *cobra.Command, inputs []string, out string, o ingest.O
 	})
 }
 
-// ingesting runs an ingest within its memory, showing progress under a name.
+// ingesting runs an ingest within its memory budget, and shows progress under a name.
 func (a *app) ingesting(cmd *cobra.Command, name, out string, o ingest.Options, run func(context.Context, ingest.Options) (*ingest.Report, error)) (_ *ingest.Report, err error) {
 	defer heap.Limit(ingest.HeapLimit(a.budget(o.Memory)))()
 	rec, end, err := a.record(cmd, live.About{Command: name, Out: out, Budget: o.Memory, Workers: cmp.Or(o.Workers, runtime.GOMAXPROCS(0))})
@@ -247,7 +247,7 @@ type ingestResult struct {
 	PeakRSS       int64         `json:"peak_rss"`        // peak resident memory of the process
 }
 
-// ingested tells how an ingest has ended.
+// ingested prints the report or returns the error of an ingest.
 func (a *app) ingested(cmd *cobra.Command, report *ingest.Report, err error) error {
 	if err != nil {
 		return toldIngest(cmd, err)
@@ -352,8 +352,8 @@ that the result depends on.` + "\n" + ui.ExitHelp,
 	return cmd
 }
 
-// sortingBudget is what an ingest stays within: --memory, or without it ingest.DefaultMemory
-// or 60 % of what is available, whichever is less.
+// sortingBudget returns the memory budget of an ingest: --memory, or without it the smaller one of ingest.DefaultMemory and
+// 60 % of the available memory.
 func (a *app) sortingBudget(cmd *cobra.Command, bytes int64) int64 {
 	if cmd.Flags().Changed("memory") {
 		return bytes

@@ -40,7 +40,7 @@ import (
 )
 
 func main() {
-	log.SetOutput(io.Discard) // net/http writes to it what a server sends unasked
+	log.SetOutput(io.Discard) // net/http logs unsolicited responses of servers with it
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -55,8 +55,7 @@ func main() {
 	os.Exit(a.run(ctx, os.Args[1:]))
 }
 
-// app is one run of the program: its streams, what all commands have in
-// common, and what tests replace.
+// app is one run of the program: its streams, the options that all commands share, and what tests replace.
 type app struct {
 	stdin  io.Reader
 	stdout *ui.Output
@@ -67,27 +66,27 @@ type app struct {
 	level      slog.Level
 	jsonLog    bool
 	partialOK  bool
-	listen     string // where a run is served, "": nowhere
-	token      string // that its clients need
-	metrics    string // the file that metrics of a run are kept in, "": none
+	listen     string // address at which a run is served; "": none
+	token      string // token that requests to listen must have
+	metrics    string // file for the metrics of a run; "": none
 	configFile string
-	standing   ui.Standing // flags that are set and not given
+	standing   ui.Standing // flags set by the environment or a configuration file
 
 	began time.Time
 
 	methods  []method.Method // of the commands that factorise
 	fsys     vfs.FS
-	buckets  *remote.Client    // of fsys; nil before a command runs
-	net      http.RoundTripper // makes the requests for inputs that are URLs; nil: the usual one
+	buckets  *remote.Client    // client for the URLs of fsys; nil before a command runs
+	net      http.RoundTripper // transport of the requests for inputs that are URLs; nil: the default one
 	terminal bool              // stderr is a terminal
-	interval time.Duration     // between two log lines of progress; 0 is the default
-	share    float64           // of the time of a run that checkpoints may take; 0 is the default
+	interval time.Duration     // between two log lines of progress; 0: the default
+	share    float64           // share of the time of a run that checkpoints may take; 0: the default
 	display  *ui.Display
 
-	patience time.Duration // of ui.Doing.Linger
-	doing    ui.Doing      // what goes on after an interruption
+	patience time.Duration // patience of ui.Doing.Linger
+	doing    ui.Doing      // activity that goes on after an interruption
 
-	shown atomic.Pointer[ui.Display] // display, for other goroutines
+	shown atomic.Pointer[ui.Display] // copy of display for other goroutines
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
@@ -108,7 +107,7 @@ func (a *app) show(o ui.DisplayOptions) {
 // run executes a command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	a.standing = ui.Standing{}
-	a.show(ui.DisplayOptions{JSON: ui.AsksForJSONLog(args)}) // until the command line is understood
+	a.show(ui.DisplayOptions{JSON: ui.AsksForJSONLog(args)}) // until the flags are parsed
 	ended, quiet := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(quiet)
@@ -130,7 +129,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	a.stdout.End()
 	a.display.End()
 	if err == nil {
-		err = a.stdout.Err // of a help text
+		err = a.stdout.Err // error of printing a help text
 	}
 	code := ui.ExitCode(err)
 	if a.partialOK && onlyPartial(err) {
@@ -140,7 +139,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return code
 }
 
-// onlyPartial reports whether nothing is wrong but that a result falls short of its tolerance.
+// onlyPartial reports whether the only error is that a result falls short of its tolerance.
 func onlyPartial(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyPartial(e) })
@@ -148,11 +147,10 @@ func onlyPartial(err error) bool {
 	return errors.Is(err, factor.ErrNotConverged)
 }
 
-// columns is the width of standard output.
+// columns returns the width of standard output.
 func (a *app) columns() int { return cmp.Or(a.stdout.Width, ui.Columns) }
 
-// say writes a line to standard error, whatever else is shown there. It may be
-// called from any goroutine.
+// say writes a line to standard error, with the bar out of its way. It may be called from any goroutine.
 func (a *app) say(line string) { a.shown.Load().Say(line) }
 
 var levels = []ui.Choice[slog.Level]{
@@ -179,7 +177,7 @@ variable, the variable over the file of --config.
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Name() == cobra.ShellCompRequestCmd {
-				return nil // the flags of the line that a shell completes are not those of this one
+				return nil // the line that a shell completes has flags of its own
 			}
 			if err := a.standing.ReadEnvironment(cmd); err != nil {
 				return err
@@ -199,7 +197,7 @@ variable, the variable over the file of --config.
 			if out := cmd.Flag("out"); out != nil && remote.Is(out.Value.String()) || cmd.Name() == "append" && remote.Is(args[0]) {
 				return ui.Usagef(cmd, "buckets are read-only: write to a folder of this machine and copy that, for example with rclone copy")
 			}
-			if m := cmd.Flag("memory"); m != nil && !m.Changed && vfs.AddressSpace() == math.MaxInt64 { // it takes addresses
+			if m := cmd.Flag("memory"); m != nil && !m.Changed && vfs.AddressSpace() == math.MaxInt64 { // PreferHuge takes addresses
 				heap.PreferHuge(factor.DefaultMemory())
 			}
 			return ui.CheckShared(cmd)
@@ -217,7 +215,7 @@ variable, the variable over the file of --config.
 		cmd.SetOut(a.stdout)
 		_, _ = io.WriteString(a.stdout, ui.Prose(text.String(), min(a.columns(), ui.Columns))) // stdout keeps the error
 	})
-	root.Version = ui.ReadVersion().String() // printed without a template: text/template has the linker keep every method of the program
+	root.Version = ui.ReadVersion().String() // printed without a template: text/template makes the linker keep every method of the program
 	root.SuggestionsMinimumDistance = 2
 
 	f := root.PersistentFlags()
@@ -259,7 +257,7 @@ variable, the variable over the file of --config.
 	return root
 }
 
-// unknownCommand is the Args of a command that only has subcommands.
+// unknownCommand is the Args of a command that has only subcommands.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -274,8 +272,8 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return ui.Usagef(cmd, "unknown command %q%s", args[0], hint)
 }
 
-// strictly has the commands that the library adds refuse what they do not know, as
-// all others do: it has them print a help text.
+// strictly makes the commands that cobra adds refuse unknown arguments, as all other commands do. By default they print a
+// help text.
 func strictly(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -296,7 +294,7 @@ func strictly(root *cobra.Command) {
 	}
 }
 
-// oneArgument is the Args of a command on one thing.
+// oneArgument returns the Args of a command that takes one argument.
 func oneArgument(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -320,7 +318,7 @@ func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDir
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// print prints a result unless there is an error: as JSON, or as text writes it.
+// print returns err if it is not nil. Otherwise it prints v under --json, and calls text without --json.
 func (a *app) print(v any, err error, text func(out *show.Printer)) error {
 	switch {
 	case err != nil:
@@ -333,14 +331,14 @@ func (a *app) print(v any, err error, text func(out *show.Printer)) error {
 	return out.End()
 }
 
-// failure is what is on standard output under --json when a command has no result to print.
+// failure is printed under --json when a command has no result to print.
 type failure struct {
-	Error string `json:"error"` // what is wrong
+	Error string `json:"error"` // error message
 	Exit  int    `json:"exit"`  // exit code
 }
 
-// report says on standard error, and under --json on standard output if nothing is
-// there yet, how a run has ended. A reader that has gone is not told.
+// report writes the error of a run to standard error, and under --json to standard output if nothing has been printed there.
+// It says nothing if the error is that the reader of standard output is gone.
 func (a *app) report(err error, code int, args []string) {
 	text := ""
 	if err != nil && !(errors.Is(a.stdout.Err, syscall.EPIPE) && errors.Is(err, a.stdout.Err)) {
@@ -351,12 +349,12 @@ func (a *app) report(err error, code int, args []string) {
 	}
 	a.display.Final(text, code, time.Since(a.began))
 	if text != "" && (a.json || ui.AsksForJSON(args)) && !a.stdout.Begun {
-		_ = a.stdout.PrintJSON(failure{text, code}) // that it fails is known, or said by the exit code
+		_ = a.stdout.PrintJSON(failure{text, code}) // an error of printing cannot change the exit code
 	}
 }
 
-// budget is the budget of a command, found out if it is 0. It says so if that is more than
-// there is.
+// budget returns the memory budget of a command, the default one if bytes is 0. It warns if the budget exceeds the memory of
+// the machine.
 func (a *app) budget(bytes int64) int64 {
 	if bytes == 0 {
 		return factor.DefaultMemory()
@@ -368,18 +366,18 @@ func (a *app) budget(bytes int64) int64 {
 	return bytes
 }
 
-// within finds out a budget of memory that is 0, and keeps the heap within it until what it returns is called.
+// within replaces a memory budget of 0 by the default, and limits the heap to the budget until undo is called.
 func (a *app) within(memory *int64) (undo func()) {
 	*memory = a.budget(*memory)
 	return heap.Limit(heap.Unplanned(*memory))
 }
 
-// nothingToResume says that what is there already is what was asked for.
+// nothingToResume logs that the store or result is already finished.
 func (a *app) nothingToResume(what, path string) {
 	a.display.Logger().Info("the "+what+" is finished: there is nothing to resume", what, path)
 }
 
-// printResult prints what a run has found, dir being where it lies.
+// printResult prints the result of a run; dir is its directory.
 func (a *app) printResult(r *factor.Result, dir string) error {
 	return a.print(r, nil, func(out *show.Printer) { show.Result(out, r, dir) })
 }

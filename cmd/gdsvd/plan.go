@@ -33,7 +33,7 @@ func (a *app) planCommand() *cobra.Command {
 		if err := flags.CheckTriplets(cmd, &o.Options, o.most); err != nil {
 			return err
 		}
-		o.explain = true // there is no OUT
+		o.explain = true // plan has no OUT
 		if err := a.checkRun(cmd, &o); err != nil {
 			return err
 		}
@@ -46,14 +46,14 @@ func (a *app) planCommand() *cobra.Command {
 				return ui.Usagef(cmd, "--engine %s: say how many workers it has with --workers", o.engine.name)
 			}
 			if in.Workers = 0; !cmd.Flags().Changed("memory") {
-				most = 0 // what svd takes: it has all its vectors in memory
+				most = 0 // the default of svd, which holds all its vectors in memory
 			}
 			for name, value := range map[string]string{"groups": strconv.Itoa(3 * workers), "shared": storeName(out, inputs) + ".shared"} {
 				if now := cmd.Flags().Lookup(name).Value.String(); now == "" || now == "0" {
-					_ = cmd.Flags().Set(name, value) // which the commands have, too
+					_ = cmd.Flags().Set(name, value) // so that the printed commands have them, too
 				}
 			}
-			o.Remote, o.PassCost = &remote.Options{Groups: o.engine.groups}, o.engine.pass // the choice of a method takes it, the same of every engine
+			o.Remote, o.PassCost = &remote.Options{Groups: o.engine.groups}, o.engine.pass // the choice of a method depends on the cost, the same for every engine
 			cost, o.Workers = o.engine.forecast(workers)
 			if cmd.Flags().Changed("pass-cost") {
 				cost.pass = o.engine.pass.Seconds()
@@ -117,7 +117,7 @@ type way struct {
 	factor factor.Options
 	format string
 
-	workers int // of an engine
+	workers int // number of workers of an engine; 0: no engine
 	cost    engineCost
 	bucket  bool
 }
@@ -137,7 +137,7 @@ func (w *way) plan(ctx context.Context) (*planned, error) {
 	if w.format == "none" {
 		o.Format = ""
 	}
-	var made []string // command
+	var made []string // of the ingest
 	var in plan.Input
 	if r.Exists {
 		r.Store = w.inputs[0]
@@ -173,7 +173,7 @@ func (w *way) plan(ctx context.Context) (*planned, error) {
 	return r, nil
 }
 
-// tooSmall says which memory works.
+// tooSmall adds to a MemoryError the smallest memory that suffices.
 func tooSmall(err error) error {
 	e, ok := errors.AsType[*plan.MemoryError](err)
 	if !ok {
@@ -187,7 +187,7 @@ func tooSmall(err error) error {
 	return fmt.Errorf("--memory %s is too small: the least that works is --memory %dMiB (%s)", asFlag(e.Budget), (max(e.Ingest, e.Run)+mib-1)/mib, needs)
 }
 
-// asFlag is a size as --memory takes it.
+// asFlag returns a size as --memory accepts it.
 func asFlag(bytes int64) string { return ui.Size(&bytes, false).String() }
 
 func (w *way) sniff(ctx context.Context) (*ingest.Description, error) {
@@ -205,7 +205,7 @@ func (w *way) sniff(ctx context.Context) (*ingest.Description, error) {
 	return d, err
 }
 
-// commands adds those of all steps; made is that of the ingest.
+// commands sets the commands of all steps; made is the command of the ingest.
 func (w *way) commands(r *planned, made []string) {
 	out := strings.TrimSuffix(r.Store, filepath.Ext(r.Store)) + ".svd"
 	budget := "--memory=" + asFlag(r.Memory)
@@ -277,7 +277,7 @@ func printTasks(out *show.Printer, r *planned) {
 	out.Printf("best    --groups %d: about %s\n", r.Best.Groups, hours(r.Best.Total))
 }
 
-// ranged is a range in words: what is likely, and from where to where it may be.
+// ranged returns a range as text: its ends, or the likely value if both ends have the same text.
 func ranged(r plan.Range, text func(float64) string) string {
 	if low, high := text(r.Low), text(r.High); low != high {
 		return low + "…" + high
@@ -291,7 +291,7 @@ func howMany(r plan.Range) string {
 
 func sized(x float64) string { return memory.FormatSize(int64(x)) }
 
-// hours is a time as a person would say it, to the minute where it is hours.
+// hours returns a time as text for people, with fewer digits the longer it is.
 func hours(s float64) string {
 	switch {
 	case s < 10:
@@ -304,7 +304,7 @@ func hours(s float64) string {
 	return fmt.Sprintf("%.1fh", s/3600)
 }
 
-// shellLines is a command as a shell takes it, over as many lines as it takes.
+// shellLines returns a command for a shell, broken into lines of the given width.
 func shellLines(command []string, width int) string {
 	var b strings.Builder
 	at := 0

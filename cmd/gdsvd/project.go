@@ -74,7 +74,7 @@ columns projects columns, Y = BᵀU, for views that compute a column from that c
 	return cmd
 }
 
-// withNew calls do with a store, or with one that is made of files for as long as that takes.
+// withNew calls do with the store that inputs names, or with a temporary store made of files.
 func (a *app) withNew(cmd *cobra.Command, inputs []string, o foldin.Options, do func(*csr.Store) error) (err error) {
 	beside := besideOut(o.Dir, "new")
 	made, err := a.holds(inputs[0], csr.ManifestName)
@@ -190,17 +190,16 @@ func printAlignment(out *show.Printer, r *align.Alignment) {
 	out.Printf("%s of %s, turned, is in %s\n", r.What, r.New, r.Dir)
 }
 
-// besideOut is where a command makes a store for as long as it runs, beside OUT and named after it: what a run that died has
-// left there goes with the next one.
+// besideOut returns the path of a temporary store beside OUT, named after OUT. The next run removes the store of a run that died.
 func besideOut(out, what string) string {
 	out = filepath.Clean(out)
 	return filepath.Join(filepath.Dir(out), ".gdsvd-"+what+"-"+filepath.Base(out))
 }
 
-// useless is of what lies besideOut, to vfs.Sweep.
+// useless makes vfs.Sweep remove everything at besideOut.
 func useless(string) bool { return true }
 
-// unsynced is a file system for what no other process is going to need: nothing is made durable.
+// unsynced is a file system for files that no other process needs: it makes nothing durable.
 type unsynced struct{ vfs.FS }
 
 func (u unsynced) Create(name string) (vfs.File, error) {

@@ -21,7 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// maxIDs bounds the size of a file with ids.
+// maxIDs bounds the size of a file of ids in bytes.
 const maxIDs = 1 << 30
 
 var scorings = []ui.Choice[recommend.Scoring]{{Name: "auto", Value: recommend.Auto}, {Name: "model", Value: recommend.Model}, {Name: "history", Value: recommend.History}}
@@ -30,7 +30,7 @@ type recommendFlags struct {
 	recommend.Options
 	listFile
 	engine                  engineOptions
-	by                      *remote.Options // nil: this process alone
+	by                      *remote.Options // nil: without an engine
 	store, rows, candidates string
 	excludeSeen             bool
 }
@@ -109,7 +109,7 @@ type named struct {
 	rows, cols *factor.Names
 }
 
-// onNamed calls do with a result and the names of its sides, within a budget of memory, which is found out if it is 0.
+// onNamed calls do with a result and the names of its sides, within a memory budget, which is set to the default if it is 0.
 func (a *app) onNamed(cmd *cobra.Command, dir string, memory *int64, do func(r *named) error) (err error) {
 	defer a.within(memory)()
 	r := new(named)
@@ -128,7 +128,7 @@ func (a *app) onNamed(cmd *cobra.Command, dir string, memory *int64, do func(r *
 	return do(r)
 }
 
-// idsOf reads the ids of a flag: those of a file, if there is one of that name, or with commas between them.
+// idsOf returns the ids of a flag: the lines of a file, if text is the name of one, else the words between commas.
 func (a *app) idsOf(flag, text string) ([]string, error) {
 	if _, err := a.fsys.Stat(text); err != nil {
 		return strings.Split(text, ","), nil
@@ -144,7 +144,7 @@ func (a *app) idsOf(flag, text string) ([]string, error) {
 	return ids, nil
 }
 
-// numbersOf are the numbers of the ids of a flag, nil for all.
+// numbersOf returns the numbers of the ids of a flag, nil for all.
 func (a *app) numbersOf(names *factor.Names, what, flag, text string) ([]int64, error) {
 	if text == "all" {
 		return nil, nil
@@ -170,7 +170,7 @@ func (a *app) numbersOf(names *factor.Names, what, flag, text string) ([]int64, 
 	return numbers, nil
 }
 
-// storePath is where the store lies that a result names: if nothing is at its path and that is relative, it is seen from beside the result.
+// storePath returns the path of the store that a result names; a relative path without a file is tried beside the result.
 func (a *app) storePath(r *factor.Result) string {
 	beside := filepath.Join(filepath.Dir(r.Dir()), r.Store.Path)
 	if _, err := a.fsys.Stat(r.Store.Path); errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(r.Store.Path) {
@@ -234,7 +234,7 @@ func (a *app) recommend(cmd *cobra.Command, r *named, o *recommendFlags) (err er
 	return a.rankings("row", "column", r.rows, r.cols, all)
 }
 
-// listFile is a file of recommendations, or of what is similar.
+// listFile is an output file of recommendations, or of similar rows or columns.
 type listFile struct {
 	out            string // "": tables are printed
 	guarded, force bool
@@ -256,7 +256,7 @@ func (o *listFile) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// write writes what all hands over, of one side to another.
+// write writes the rows that all passes to take. of names these rows, to the recommended items.
 func (o *listFile) write(fsys vfs.FS, of, to recommend.Side, all func(take func(row int64, items []recommend.Item) error) error) error {
 	return replaceFile(fsys, o.out, o.force, func(w io.Writer) error {
 		format, err := recommend.FormatOf(o.out)
@@ -294,7 +294,7 @@ type scored struct {
 	Score float64 `json:"score"` // score; that of the best is the largest
 }
 
-// scoredOf names items. kept has names, which come again and again; it is filled up to a size.
+// scoredOf returns items with their names. kept caches names up to a number of them, as they recur; nil: no cache.
 func scoredOf(names *factor.Names, items []recommend.Item, kept map[uint32]factor.Name) ([]scored, error) {
 	const most = 1 << 16
 	all := make([]scored, len(items))
@@ -314,13 +314,14 @@ func scoredOf(names *factor.Names, items []recommend.Item, kept map[uint32]facto
 	return all, nil
 }
 
-// ranking is something with what is best for it.
+// ranking is a row or column with its best items.
 type ranking struct {
 	factor.Name
-	Best []scored `json:"best"` // the best ones, best first
+	Best []scored `json:"best"` // the best items, best first
 }
 
-// rankings prints a table for each ranking that all hands over, or one JSON object of all. what has them, and of is what they are of.
+// rankings prints a table for each ranking that all passes to take, or one JSON object of all. what and of are the nouns for the
+// ranked row or column and for its items.
 func (a *app) rankings(what, of string, names, others *factor.Names, all func(take func(row int64, items []recommend.Item) error) error) error {
 	kept := map[uint32]factor.Name{}
 	each := func(take func(ranking) error) error {

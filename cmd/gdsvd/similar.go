@@ -139,8 +139,8 @@ exchanging the two signs of a component changes nothing.` + "\n" + ui.ExitHelp,
 }
 
 type sideTopic struct {
-	Positive []scored `json:"positive"` // those with the largest elements in the singular vector
-	Negative []scored `json:"negative"` // those with the smallest elements in the singular vector
+	Positive []scored `json:"positive"` // rows or columns with the largest elements in the singular vector
+	Negative []scored `json:"negative"` // rows or columns with the smallest elements in the singular vector
 }
 
 type allTopics struct {
@@ -183,7 +183,7 @@ func (a *app) topics(ctx context.Context, r *named, n int, memory int64) ([]topi
 	return all, nil
 }
 
-// printTopic prints a table of the columns and one of the rows, both signs side by side.
+// printTopic prints a table of the columns and one of the rows, with positive and negative elements side by side.
 func printTopic(out *show.Printer, t topic) {
 	out.Printf("component %d, σ = %.6g\n", t.Component, t.Sigma)
 	cell := func(all []scored, i int) (score string, name any) {
@@ -242,7 +242,7 @@ one word. Words that are no ids are left out, with a warning.` + "\n" + ui.ExitH
 	return cmd
 }
 
-// wordsOf finds the columns that words name, each as often as it is there, and the words that name none.
+// wordsOf returns the columns that words name, repeated as often as the words, and the words that name no column.
 func wordsOf(names *factor.Names, args []string) (cols []int64, unknown []string, err error) {
 	for _, arg := range args {
 		words := strings.Fields(arg)

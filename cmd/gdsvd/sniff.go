@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// sniffCommand is ingest --dry-run under a name of its own.
+// sniffCommand returns gdsvd sniff, which is ingest --dry-run.
 func (a *app) sniffCommand() *cobra.Command {
 	cmd := a.ingestCommand()
 	cmd.Use, cmd.Short = "sniff INPUT...", "Say what an input is and how ingest would read it"
@@ -35,7 +35,7 @@ code 2, the readings and the flag for each.` + "\n" + ui.ExitHelp
 	return cmd
 }
 
-// dryOnly makes a command like ingest one that writes nothing.
+// dryOnly turns a command made by ingestLike into one that writes nothing.
 func dryOnly(cmd *cobra.Command) {
 	f := cmd.Flags()
 	dry := f.Lookup("dry-run")
@@ -68,20 +68,20 @@ func (a *app) sniff(cmd *cobra.Command, inputs []string, out string, o ingest.Op
 		return toldIngest(cmd, err)
 	}
 	full := &ingest.SpaceError{Dir: filepath.Dir(out), Spool: d.Spool, Store: d.Store}
-	if full.Free, err = a.fsys.FreeSpace(full.Dir); err == nil && d.Spool+d.Store > full.Free { // else ingest will tell
+	if full.Free, err = a.fsys.FreeSpace(full.Dir); err == nil && d.Spool+d.Store > full.Free { // a failure to get the free space is left to ingest
 		d.Warnings = append(d.Warnings, full.Error())
 	}
 	r := sniffResult{d, explicitCommand(a.ingestCommand(), cmd.Flags(), inputs, out, d.Flags)}
 	return a.print(r, nil, func(out *show.Printer) { printSniffed(out, r, o.Memory) })
 }
 
-// sniffReadings is the --json form of what an ambiguous input can be: that of a failure, and the flag for each reading.
+// sniffReadings is printed under --json for an ambiguous input: the fields of a failure, and the flag for each reading.
 type sniffReadings struct {
 	failure
 	Readings []format.Reading `json:"readings"` // the ways in which the input can be read
 }
 
-// storeName is the store of inputs, unless one is given.
+// storeName returns out, or a name derived from the first input if out is "".
 func storeName(out string, inputs []string) string {
 	if out != "" {
 		return out
@@ -89,14 +89,14 @@ func storeName(out string, inputs []string) string {
 	if name := filepath.Base(ingest.DisplayName(inputs[0])); inputs[0] != "-" && !strings.ContainsAny(name, "*?[") {
 		name, _, _ = strings.Cut(name, ".")
 		if strings.HasPrefix(name, "-") {
-			name = "./" + name // no flag
+			name = "./" + name // else it would be read as a flag
 		}
 		return name + ".csr"
 	}
 	return "ratings.csr"
 }
 
-// explicitCommand is the ingest with the flags of its own that have been given and those that say what has been recognised.
+// explicitCommand returns the ingest command with the given flags and those that state what has been recognised.
 func explicitCommand(ingest *cobra.Command, given *pflag.FlagSet, inputs []string, out string, flags []format.Flag) []string {
 	command := []string{"gdsvd", "ingest"}
 	for _, in := range inputs {
@@ -111,7 +111,7 @@ func explicitCommand(ingest *cobra.Command, given *pflag.FlagSet, inputs []strin
 	})...)
 }
 
-// givenFlags are those of a command that have been given, but for some, for its output and for how it is shown.
+// givenFlags returns the given flags of a command, except --out and those for which not is true.
 func givenFlags(of *cobra.Command, given *pflag.FlagSet, not func(name string) bool) (flags []string) {
 	given.Visit(func(f *pflag.Flag) {
 		if f.Name == "out" || of.Flags().Lookup(f.Name) == nil || not(f.Name) {
@@ -119,7 +119,7 @@ func givenFlags(of *cobra.Command, given *pflag.FlagSet, not func(name string) b
 		}
 		value := strings.ReplaceAll(f.Value.String(), "\t", `\t`)
 		if f.Name == "view" {
-			value = strings.ReplaceAll(f.Value.String(), "\n", "|") // a command in a message is one line
+			value = strings.ReplaceAll(f.Value.String(), "\n", "|") // a command in a message is a single line
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
@@ -129,7 +129,7 @@ func givenFlags(of *cobra.Command, given *pflag.FlagSet, not func(name string) b
 	return flags
 }
 
-// unsigned is a word of a command; a URL is without what may be secret.
+// unsigned returns a word of a command. A URL is returned without the parts that may be secret.
 func unsigned(word string) string {
 	if word == "-" {
 		return word
@@ -210,7 +210,7 @@ func printEstimate(w *show.Printer, r sniffResult, budget int64) {
 	w.Printf("time\tabout %s, at the speed of the sample\n", show.Clock(r.Seconds))
 }
 
-// first is a text where it is wanted.
+// first returns s if wanted, else "".
 func first(wanted bool, s string) string {
 	if wanted {
 		return s

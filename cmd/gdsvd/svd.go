@@ -28,7 +28,7 @@ import (
 type svdOptions struct {
 	factor.Options
 	method  flags.Method
-	most    int // --max-k
+	most    int // the flag --max-k
 	explain bool
 	engine  engineOptions
 	view    string
@@ -123,7 +123,7 @@ are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 	return cmd
 }
 
-// runFlags adds what the commands that compute a result have in common.
+// runFlags adds the flags that all commands that compute a result share.
 func (a *app) runFlags(cmd *cobra.Command, o *svdOptions) {
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
@@ -153,7 +153,7 @@ func partialFlag(f *pflag.FlagSet, ok *bool) {
 	f.BoolVar(ok, "partial-ok", false, "exit with code 0 instead of 4 if the result is written but misses the tolerance; the result still says so")
 }
 
-// checkSVD finds what is wrong with the flags before anything is opened.
+// checkSVD checks the flags before any file is opened.
 func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) error {
 	if err := flags.CheckTriplets(cmd, &o.Options, o.most); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) error {
 	return a.checkRun(cmd, o)
 }
 
-// checkRun is checkSVD for the flags of runFlags, and the shift.
+// checkRun checks the flags of runFlags, and the shift.
 func (a *app) checkRun(cmd *cobra.Command, o *svdOptions) (err error) {
 	switch {
 	case math.IsNaN(o.Shift) || math.IsInf(o.Shift, 0):
@@ -183,7 +183,7 @@ func (a *app) checkRun(cmd *cobra.Command, o *svdOptions) (err error) {
 	case o.TimeLimit < 0:
 		return ui.Usagef(cmd, "--time-limit %v: want a time, or 0 for no limit", o.TimeLimit)
 	case o.CheckpointEvery == 0:
-		o.CheckpointEvery = -1 // that of factor.Options for never
+		o.CheckpointEvery = -1 // the value of factor.Options for never
 	}
 	if cmd.Flags().Changed("view") || o.view != "" {
 		if o.View, err = a.readView(cmd, o.view); err != nil {
@@ -199,7 +199,7 @@ func (a *app) checkRun(cmd *cobra.Command, o *svdOptions) (err error) {
 	return err
 }
 
-// compute writes a result and prints it, or says how that would go.
+// compute writes a result and prints it, or explains the run if o.explain is set.
 func (a *app) compute(cmd *cobra.Command, path string, o svdOptions) error {
 	if o.explain {
 		return a.explain(cmd, path, o.Options)
@@ -217,8 +217,7 @@ func (a *app) compute(cmd *cobra.Command, path string, o svdOptions) error {
 	return err
 }
 
-// svd factorises a store and writes the result. A result comes with an error
-// when the run ended early but has been written.
+// svd factorises a store and writes the result. If the run ended early but wrote a result, it returns both the result and an error.
 func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.Result, err error) {
 	defer a.within(&o.Memory)()
 	defer heap.CollectLate(heap.Garbage / 8)()
@@ -239,7 +238,7 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 		rec.Pass(factor.EventOf(e), stage)
 	}}
 	if o.Remote != nil {
-		o.Remote.Told = func(s remote.Stats) { // while a pass goes on
+		o.Remote.Told = func(s remote.Stats) { // called during a pass
 			stage.Tasks = &live.Tasks{Given: s.Tasks, Retries: s.Retries, Workers: s.Workers, Read: s.Read}
 			rec.Stage(stage)
 		}
@@ -258,7 +257,7 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 			}
 		}
 		inside, _ := m.Heap()
-		heap.Limit(heap.Planned(m)) // until that above is undone, as is the next
+		heap.Limit(heap.Planned(m)) // until the limit set first is restored; likewise CollectLate
 		heap.CollectLate(inside)
 		a.display.Begin("svd")
 		rec.Describe(func(about *live.About) { about.Parts = heap.Parts(m) })
@@ -268,7 +267,7 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 	return factor.Run(cmd.Context(), store, o)
 }
 
-// explain prints how a run would go. Nothing is written.
+// explain prints the plan of a run. Nothing is written.
 func (a *app) explain(cmd *cobra.Command, path string, o factor.Options) error {
 	o.Memory, o.Methods, o.FS = a.budget(o.Memory), a.methods, a.fsys
 	store, err := a.openFor(cmd, path, "", o)
@@ -279,10 +278,10 @@ func (a *app) explain(cmd *cobra.Command, path string, o factor.Options) error {
 	return a.print(e, errors.Join(err, store.Close()), func(out *show.Printer) { show.Explanation(out, e) })
 }
 
-// openStore opens a store. What is a result instead is called one.
+// openStore opens a store. The error for the directory of a result says so.
 func (a *app) openStore(path string) (*csr.Store, error) { return a.openSeen(path, csr.OpenOptions{}) }
 
-// openSeen is openStore for those that may tell missing entries from numbers.
+// openSeen is openStore for callers that can handle missing entries, which o.Missing permits.
 func (a *app) openSeen(path string, o csr.OpenOptions) (*csr.Store, error) {
 	o.FS = a.fsys
 	store, err := csr.Open(path, o)
@@ -294,7 +293,7 @@ func (a *app) openSeen(path string, o csr.OpenOptions) (*csr.Store, error) {
 	return store, err
 }
 
-// openFor opens a store that has as many triplets as are asked for, and a name.
+// openFor opens a store under a name, and checks that the matrix has as many triplets as are asked for.
 func (a *app) openFor(cmd *cobra.Command, path, name string, o factor.Options) (*csr.Store, error) {
 	store, err := a.openSeen(path, csr.OpenOptions{Missing: o.View.Imputes(), Name: name})
 	if err != nil {
@@ -312,7 +311,7 @@ func (a *app) openFor(cmd *cobra.Command, path, name string, o factor.Options) (
 	return store, nil
 }
 
-// computeInput is compute for the matrix on standard input, by way of a store beside OUT that is gone at the end.
+// computeInput is compute for the matrix on standard input, which is stored beside OUT until the end of the run.
 func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 	switch {
 	case o.explain:
@@ -320,7 +319,7 @@ func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 	case o.Resume:
 		return ui.Usagef(cmd, "--resume of -: the store that the checkpoint is of is gone; ingest standard input, and factorise its store")
 	}
-	if _, err := a.fsys.Lstat(o.Dir); err == nil && !o.Replace { // found out before the matrix is read
+	if _, err := a.fsys.Lstat(o.Dir); err == nil && !o.Replace { // checked before the matrix is read
 		return &fs.PathError{Op: "create", Path: o.Dir, Err: fs.ErrExist}
 	}
 	o.CheckpointEvery = -1
@@ -339,7 +338,7 @@ func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 	if err != nil {
 		return toldIngest(cmd, err)
 	}
-	runtime.GC() // what the ingest leaves is used again: pages that the system has to give take longer than this
+	runtime.GC() // so that memory of the ingest is reused: new pages from the system take longer than a collection
 	return a.compute(cmd, store, o)
 }
 

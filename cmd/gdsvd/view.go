@@ -96,10 +96,10 @@ func printPeeked(out *show.Printer, p *look.Peeked) {
 	}
 }
 
-// maxViewFile bounds the size of a file with a pipeline.
+// maxViewFile bounds the size of a file of a pipeline in bytes.
 const maxViewFile = 1 << 20
 
-// readView reads the pipeline of --view: its steps, or those in the file @FILE.
+// readView reads the pipeline of --view: text itself, or the contents of the file @FILE.
 func (a *app) readView(cmd *cobra.Command, text string) (view.Pipeline, error) {
 	where := "--view"
 	if name, ok := strings.CutPrefix(text, "@"); ok {
@@ -116,7 +116,7 @@ func (a *app) readView(cmd *cobra.Command, text string) (view.Pipeline, error) {
 	return p, nil
 }
 
-// completeView completes the last step of a pipeline in the shell. What stands between steps, or pipelines, is one of the separators.
+// completeView completes the last step of a pipeline in the shell. Each of the separators separates steps, or pipelines.
 func completeView(cmd *cobra.Command, flag, separators string) {
 	ui.Complete(cmd.Flags().Lookup(flag), func(_ *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
 		before := strings.TrimSuffix(text, strings.TrimLeft(text[strings.LastIndexAny(text, separators)+1:], " "))
@@ -129,7 +129,7 @@ func completeView(cmd *cobra.Command, flag, separators string) {
 	})
 }
 
-// lookFlags are the flags of the commands that look at a store or a view of it.
+// lookFlags are the flags of the commands that show a store or a view of it.
 type lookFlags struct {
 	look.Options
 	view string
@@ -143,7 +143,7 @@ func addLookFlags(cmd *cobra.Command, o *lookFlags) {
 	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within, such as 512M or 2GiB; auto takes 60 % of what is available")
 }
 
-// look checks the flags, opens the store and has do look at it.
+// look checks the flags, opens the store and calls do.
 func (a *app) look(cmd *cobra.Command, path string, o *lookFlags, do func(*csr.Store) error) (err error) {
 	if cmd.Flags().Changed("view") || o.view != "" {
 		if o.View, err = a.readView(cmd, o.view); err != nil {

@@ -48,7 +48,7 @@ svd, eigs, ingest, append and complete serve the same page about themselves with
 		},
 	}
 	a.watchFlags(cmd.Flags())
-	cmd.Flags().Lookup("listen").DefValue = watch.DefaultListen // of this command alone: all share the variable
+	cmd.Flags().Lookup("listen").DefValue = watch.DefaultListen // of this command only: all commands share the variable
 	return cmd
 }
 
@@ -57,13 +57,13 @@ func (a *app) watchFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.token, "token", "", "with --listen: requests need the `TOKEN`; without it only addresses of this machine are listened to")
 }
 
-// recordFlags adds the flags by which a run tells of itself while it goes on.
+// recordFlags adds the flags by which a run publishes its progress.
 func (a *app) recordFlags(f *pflag.FlagSet) {
 	a.watchFlags(f)
 	f.StringVar(&a.metrics, "metrics-file", "", "keep metrics of the run in `FILE`, a *.prom of the textfile collector of node_exporter")
 }
 
-// watch serves a run, or those of a folder, until the command is interrupted.
+// watch serves a page about a run, or about the runs of a folder, until the command is interrupted.
 func (a *app) watch(cmd *cobra.Command, path string) error {
 	source, err := live.Open(cmd.Context(), a.fsys, path)
 	if err != nil {
@@ -99,15 +99,15 @@ func (a *app) serve(cmd *cobra.Command, source watch.Source, path string) (*watc
 	return server, err
 }
 
-// record records a run, and serves it if that is asked for. end is to be called with its error.
+// record records a run, and serves it if --listen is set. end must be called with the error of the run.
 func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, end func(error) error, err error) {
 	if a.token != "" && a.listen == "" {
 		return nil, nil, ui.Usagef(cmd, "--token is for --listen")
 	}
-	// What the run tells of itself is no part of what it makes: files that fail there cost it nothing, and are not of a.fsys.
+	// Records are not part of the output: errors of writing them do not fail the run, and they do not use a.fsys.
 	fsys := vfs.OS()
 	about.PID = os.Getpid()
-	about.Host, _ = os.Hostname() // not known is not said
+	about.Host, _ = os.Hostname() // left out if unknown
 	rec = live.Record(fsys, about)
 	written := func() error { return nil }
 	if a.metrics != "" {
@@ -137,7 +137,7 @@ func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, 
 	}, nil
 }
 
-// again are the words that run a command on a store again, for factor.Options.Command.
+// again returns the words of the command that repeats a run on a store, for factor.Options.Command.
 func again(cmd *cobra.Command, path string) []string {
 	own := []string{"config", "explain", "force", "json", "listen", "partial-ok", "quiet", "resume", "token"}
 	return append([]string{"gdsvd", cmd.Name(), unsigned(path)},

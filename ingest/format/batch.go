@@ -5,22 +5,22 @@ import (
 	"strconv"
 )
 
-// A Batch is what Parse makes of one chunk, in columns.
+// A Batch holds the entries that Parse reads from one chunk, in columns.
 type Batch struct {
 	Row, Col Keys
 	Val      []float64
-	Time     []Time // of each entry, if Input.Times asks for them; else empty
-	Lines    int64  // of the chunk, blank ones included
+	Time     []Time // of each entry, if Input.Times asks for times; else empty
+	Lines    int64  // lines of the chunk, including blank ones
 	Tally    Tally
-	Refused  int64   // lines
-	Errs     []error // of the first MaxErrs of them
+	Refused  int64   // number of refused lines
+	Errs     []error // errors of the first MaxErrs refused lines
 	limit    int64
 }
 
-// MaxErrs is how many errors of refused lines are kept.
+// MaxErrs is the largest number of errors of refused lines that a Batch keeps.
 const MaxErrs = 10
 
-// Reset empties a batch. It tolerates limit refused lines.
+// Reset empties the batch and sets how many refused lines it tolerates.
 func (b *Batch) Reset(limit int64) {
 	b.Row.Reset()
 	b.Col.Reset()
@@ -28,7 +28,7 @@ func (b *Batch) Reset(limit int64) {
 	b.Lines, b.Tally, b.Refused, b.Errs, b.limit = 0, Tally{}, 0, nil, limit
 }
 
-// Refuse records a line that cannot be read and tells whether to go on with the chunk.
+// Refuse records a line that cannot be read and reports whether to go on with the chunk.
 func (b *Batch) Refuse(err error) bool {
 	b.Refused++
 	if len(b.Errs) < MaxErrs {
@@ -37,7 +37,7 @@ func (b *Batch) Refuse(err error) bool {
 	return b.Refused <= b.limit
 }
 
-// Keep leaves out the entries for which keep is false.
+// Keep removes the entries n for which keep(n) is false.
 func (b *Batch) Keep(keep func(n int) bool) {
 	kept := 0
 	b.Row.code()
@@ -59,7 +59,7 @@ func (b *Batch) Keep(keep func(n int) bool) {
 	b.Val, b.Time = b.Val[:kept], b.Time[:min(kept, len(b.Time))]
 }
 
-// Mirror puts behind each entry the one with row and column exchanged, but for those of which single is true.
+// Mirror inserts after each entry n the entry with row and column exchanged, unless single(n) is true.
 func (b *Batch) Mirror(single func(n int) bool) {
 	var m Batch
 	row, col := b.Row, b.Col
@@ -73,7 +73,7 @@ func (b *Batch) Mirror(single func(n int) bool) {
 			words = append(words, span{w[0] + uint32(len(row.text)), w[1] + uint32(len(row.text))})
 		}
 		m.Row = Keys{IsText: true, coded: true, text: slices.Concat(row.text, col.text), words: words}
-		m.Col = Keys{IsText: true, coded: true, text: slices.Clone(m.Row.text), words: slices.Clone(words)} // each is used again by itself
+		m.Col = Keys{IsText: true, coded: true, text: slices.Clone(m.Row.text), words: slices.Clone(words)} // cloned: Row and Col reuse their memory independently of each other
 	}
 	add := func(n int, swapped bool) {
 		one, other := &m.Row, &m.Col
@@ -95,24 +95,24 @@ func (b *Batch) Mirror(single func(n int) bool) {
 	b.Row, b.Col, b.Val, b.Time = m.Row, m.Col, m.Val, m.Time
 }
 
-// AddValue appends v; −0 becomes 0, which is the same entry of a matrix.
+// AddValue appends v; −0 becomes 0, which is the same value of a matrix entry.
 func (b *Batch) AddValue(v float64) { b.Val = append(b.Val, v+0) }
 
-// Keys are indices or ids. They are integers until one is no canonical decimal
-// int64; then all of them are texts. A text that several keys have may stand there once (AddAgain, AddWords).
+// Keys are indices or ids. They are stored as integers until an id is added that is not a canonical decimal int64; from then
+// on all of them are texts. A text that several keys share may be stored once (AddAgain, AddWords).
 type Keys struct {
 	Ints   []int64
 	IsText bool
 	text   []byte
-	words  []span   // in text
-	coded  bool     // else key i is word i
+	words  []span   // the words of text
+	coded  bool     // the word of key i is codes[i]; false: it is word i
 	codes  []uint32 // the word of each key
 }
 
-// A span is where a word begins and ends; texts are of the order of a chunk.
+// A span holds the offsets of the first byte and the end of a word in text, which is about as long as a chunk.
 type span [2]uint32
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (k *Keys) Len() int {
 	if k.coded {
 		return len(k.codes)
@@ -136,7 +136,7 @@ func (k *Keys) Add(id []byte) {
 	k.AddText(id)
 }
 
-// AddText appends an id that is no canonical integer, or among texts.
+// AddText appends an id that is not a canonical integer, or any id if the keys are texts.
 func (k *Keys) AddText(id []byte) {
 	k.ToText()
 	k.text = append(k.text, id...)
@@ -153,7 +153,7 @@ func (k *Keys) AddInt(n int64) {
 	k.end()
 }
 
-// end makes a word, and a key, of the text behind the last word.
+// end adds the text after the last word as a word, and a key for it.
 func (k *Keys) end() {
 	begin := uint32(0)
 	if n := len(k.words); n > 0 {
@@ -165,7 +165,7 @@ func (k *Keys) end() {
 	k.words = append(k.words, span{begin, uint32(len(k.text))})
 }
 
-// code gives texts their codes.
+// code fills codes if the keys are texts without codes.
 func (k *Keys) code() {
 	if k.coded || !k.IsText {
 		return
@@ -176,7 +176,7 @@ func (k *Keys) code() {
 	}
 }
 
-// AddWords appends the ids that are each one of n words, as codes tell, to no others. The words are in the order in which they come up first.
+// AddWords sets empty keys to word(codes[0]), word(codes[1]), … of n words, which are numbered by their first use in codes.
 func (k *Keys) AddWords(n int, word func(int) []byte, codes []uint32) {
 	ints := make([]int64, n)
 	k.IsText = false
@@ -199,7 +199,7 @@ func (k *Keys) AddWords(n int, word func(int) []byte, codes []uint32) {
 	k.coded, k.codes = true, append(k.codes, codes...)
 }
 
-// AddAgain appends the last key n times more.
+// AddAgain appends the last key n more times.
 func (k *Keys) AddAgain(n int) {
 	k.code()
 	if k.IsText {
@@ -226,7 +226,7 @@ func (k *Keys) AddOf(others *Keys, n int) {
 	k.AddInt(others.Ints[n])
 }
 
-// pick appends key n of others, whose words are those of k from one on.
+// pick appends key n of others. The words of others are those of k from index first on.
 func (k *Keys) pick(others *Keys, n, first int) {
 	if k.IsText {
 		k.codes = append(k.codes, others.codes[n]+uint32(first))
@@ -235,7 +235,7 @@ func (k *Keys) pick(others *Keys, n, first int) {
 	k.Ints = append(k.Ints, others.Ints[n])
 }
 
-// ToText turns integers into the texts they came from.
+// ToText converts integers to the texts from which they were read.
 func (k *Keys) ToText() {
 	if k.IsText {
 		return
@@ -247,7 +247,7 @@ func (k *Keys) ToText() {
 	k.Ints = k.Ints[:0]
 }
 
-// Text is key i of texts.
+// Text returns key i, which must be a text.
 func (k *Keys) Text(i int) []byte {
 	if k.coded {
 		i = int(k.codes[i])
@@ -257,7 +257,7 @@ func (k *Keys) Text(i int) []byte {
 
 func (k *Keys) word(i int) []byte { return k.text[k.words[i][0]:k.words[i][1]] }
 
-// Number appends the number of each key of texts to dst: what number gives for its text, asked once for each word when it first comes up.
+// Number appends number(text) of each key, all being texts, to dst. It calls number once for each word, when its first key comes.
 func (k *Keys) Number(dst []uint32, number func(text []byte) uint32) []uint32 {
 	if !k.coded {
 		for i := range k.words {
@@ -265,7 +265,7 @@ func (k *Keys) Number(dst []uint32, number func(text []byte) uint32) []uint32 {
 		}
 		return dst
 	}
-	known := make([]uint32, len(k.words)) // one more
+	known := make([]uint32, len(k.words)) // number of the word plus 1; 0: not asked yet
 	for _, code := range k.codes {
 		if known[code] == 0 {
 			known[code] = number(k.word(int(code))) + 1
@@ -275,7 +275,7 @@ func (k *Keys) Number(dst []uint32, number func(text []byte) uint32) []uint32 {
 	return dst
 }
 
-// move puts key n in the place of key to.
+// move copies key n to key to.
 func (k *Keys) move(to, n int) {
 	if k.IsText {
 		k.codes[to] = k.codes[n]
@@ -292,8 +292,8 @@ func (k *Keys) cut(n int) {
 	k.Ints = k.Ints[:n]
 }
 
-// ParseID reads a canonical decimal int64: the one spelling that
-// strconv.FormatInt gives, so that turning it back into text loses nothing.
+// ParseID reads a canonical decimal int64: the spelling that strconv.FormatInt gives, so that converting the integer back
+// into text yields the same text.
 func ParseID(b []byte) (int64, bool) {
 	digits, neg := b, false
 	if len(b) > 0 && b[0] == '-' {
@@ -321,32 +321,32 @@ func ParseID(b []byte) (int64, bool) {
 
 // Rows are entries in strictly ascending order of row and column.
 type Rows struct {
-	Runs []Run // none is empty
+	Runs []Run // none of them has N = 0
 	Cols []uint32
 	Vals []float64 // finite
 
-	cut int // columns in runs
+	cut int // number of columns that are in Runs
 }
 
-// A Run is a number of entries of one row.
+// A Run is a sequence of N entries of one row.
 type Run struct {
 	Row int64
 	N   int
 }
 
-// A RowReader is a Reader whose chunks may be rows, which take less to parse than a batch.
+// A RowReader is a Reader that may read chunks as Rows, which are faster to parse than batches.
 type RowReader interface {
-	// ParseRows is Parse. It is false where that has to tell: what is wrong, or an order that Rows cannot have.
+	// ParseRows reads what Parse reads. It returns false if the caller has to use Parse: for an error, or entries out of order.
 	ParseRows(c *Chunk, r *Rows) bool
 }
 
-// Reset makes room for n entries in no rows yet.
+// Reset makes room for n entries that belong to no row yet.
 func (r *Rows) Reset(n int) {
 	r.Runs, r.Cols, r.Vals, r.cut = r.Runs[:0], slices.Grow(r.Cols[:0], n)[:n], slices.Grow(r.Vals[:0], n)[:n], 0
 }
 
-// Cut takes the next n columns for those of a row, which is behind the one before. It is false if there are fewer, they
-// do not ascend, or are not below a limit.
+// Cut assigns the next n columns to a row, which must follow the previous row. It returns false if fewer columns are left,
+// or if they do not ascend strictly or are not below limit.
 func (r *Rows) Cut(row int64, n int, limit int64) bool {
 	if n > len(r.Cols)-r.cut {
 		return false
@@ -367,11 +367,11 @@ func (r *Rows) Cut(row int64, n int, limit int64) bool {
 	return int64(last) < limit
 }
 
-// Whole tells whether all columns are those of rows, and all values finite.
+// Whole reports whether all columns are assigned to rows and all values are finite.
 func (r *Rows) Whole() bool {
-	sum := 0.0 // of differences that are 0, or NaN
+	sum := 0.0 // sum of v − v, which is 0 if v is finite, else NaN
 	vals := r.Vals
-	for ; len(vals) >= 4; vals = vals[4:] { // one addition has to wait for another
+	for ; len(vals) >= 4; vals = vals[4:] { // unrolled: consecutive additions depend on each other
 		v := (*[4]float64)(vals)
 		sum += ((v[0] - v[0]) + (v[1] - v[1])) + ((v[2] - v[2]) + (v[3] - v[3]))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
-// What can be wrong with an input of any format; a ParseError wraps one of these, or a format's own.
+// Errors about inputs of any format. A ParseError wraps one of these, or an error of a format.
 var (
 	ErrNotFinite   = errors.New("not a finite number")
 	ErrOverflow    = errors.New("too large for a float64")
@@ -25,16 +25,16 @@ var (
 type ParseError struct {
 	File   string // as given; "standard input" for "-"
 	Line   int64  // from 1; 0 in binary input
-	Byte   int64  // of the uncompressed binary input, or of its part; 0: not known
-	Part   string // of an input that has several, as an archive; may be empty
-	Column int    // byte of the line at which the field begins, from 1; 0 when the whole line is meant
+	Byte   int64  // offset in the uncompressed binary input, or in its part; 0: not known
+	Part   string // name of the part, if the input has several, such as an archive; may be empty
+	Column int    // byte of the line at which the field begins, from 1; 0: the error is about the whole line
 	Field  string // name of the field: "user", "item", "rating", "row", …; may be empty
 	Text   string // the offending text, shortened; may be empty
-	Err    error  // what is wrong
+	Err    error  // reason
 	Want   string // the expected form; may be empty
 }
 
-// Error is one line, whatever the input holds: "ratings.dat:1234:9: rating "abc": not a number; expected user::item::rating[::timestamp]".
+// Error returns one line, whatever the input holds: "ratings.dat:1234:9: rating "abc": not a number; expected user::item::rating[::timestamp]".
 func (e *ParseError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -69,8 +69,7 @@ func (e *ParseError) Error() string {
 
 func (e *ParseError) Unwrap() error { return e.Err }
 
-// AmbiguityError tells that an input can be read in several ways, and that
-// nothing in it says which is meant.
+// AmbiguityError reports that an input can be read in several ways and does not say which one is meant.
 type AmbiguityError struct{ Readings []Reading }
 
 // A Reading is a way to read an input and the flag of gdsvd ingest that chooses it.
@@ -79,7 +78,7 @@ type Reading struct {
 	Flag string `json:"flag"`    // flag of gdsvd ingest that chooses this reading
 }
 
-// Error is one line: "ambiguous: the first line is the names of columns (--header yes), or it is an entry (--header no)".
+// Error returns one line: "ambiguous: the first line is the names of columns (--header yes), or it is an entry (--header no)".
 func (e *AmbiguityError) Error() string {
 	var b strings.Builder
 	b.WriteString("ambiguous")

@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// A Time is a moment in microseconds since 1970-01-01T00:00:00Z. Batches have the times of
-// their entries, in Batch.Time, where Input.Times asks for them.
+// A Time is a moment in microseconds since 1970-01-01T00:00:00Z. Batch.Time holds the times of the entries if Input.Times
+// asks for them.
 type Time int64
 
-// ErrTime is what is wrong with a time that is neither a number nor of ISO 8601.
+// ErrTime is the error for a time that is neither a number nor in the format of ISO 8601.
 var ErrTime = errors.New("not a time; want a date as 2019-07-28, a datetime as 2019-07-28T23:15:40Z or seconds since 1970")
 
-// String is the moment in UTC, RFC 3339.
+// String returns the moment in UTC, as RFC 3339 writes it.
 func (t Time) String() string { return time.UnixMicro(int64(t)).UTC().Format(time.RFC3339Nano) }
 
-// Between 10¹¹, 10¹⁴ and 10¹⁷ the unit of a number changes: as seconds the first is the
-// year 5138, as milliseconds, microseconds and nanoseconds each is 3 March 1973.
+// The unit of a number changes at 10¹¹, 10¹⁴ and 10¹⁷. 10¹¹ seconds are the year 5138; 10¹¹ milliseconds, 10¹⁴ microseconds
+// and 10¹⁷ nanoseconds are 3 March 1973.
 const (
 	mostSeconds = 1e11
 	mostMillis  = 1e14
 	mostMicros  = 1e17
 )
 
-// TimeOf is the moment of a whole number: of seconds, milliseconds, microseconds or
-// nanoseconds since 1970, as its size tells.
+// TimeOf returns the moment that is n seconds, milliseconds, microseconds or nanoseconds since 1970; the size of n determines
+// the unit.
 func TimeOf(n int64) Time {
 	if unit := micros(n); unit > 0 {
 		return Time(n * unit)
@@ -35,9 +35,9 @@ func TimeOf(n int64) Time {
 	return Time(n / 1e3)
 }
 
-// ParseTime reads a number as TimeOf does, perhaps with a fraction, or a date or datetime of
-// ISO 8601: 2019-07-28, 2019-07-28T23:15, 2019-07-28 23:15:40.5+02:00. A time without a zone is one of UTC. What
-// is finer than a microsecond is cut. An error is ErrTime.
+// ParseTime reads a number as TimeOf does, possibly with a fraction, or a date or datetime of ISO 8601: 2019-07-28,
+// 2019-07-28T23:15, 2019-07-28 23:15:40.5+02:00. A time without a zone is in UTC. Digits finer than a microsecond are cut off.
+// The error is ErrTime.
 func ParseTime(b []byte) (Time, error) {
 	if n, ok := ParseID(b); ok {
 		return TimeOf(n), nil
@@ -58,7 +58,7 @@ func ParseTime(b []byte) (Time, error) {
 	return TimeOfFloat(v)
 }
 
-// TimeOfFloat is the moment of a number as TimeOf has it, to the nearest microsecond. An error is ErrTime.
+// TimeOfFloat returns the moment of a number, with the unit of TimeOf, to the nearest microsecond. The error is ErrTime.
 func TimeOfFloat(v float64) (Time, error) {
 	if math.Abs(v) >= 1<<63 || v != v {
 		return 0, ErrTime
@@ -67,8 +67,8 @@ func TimeOfFloat(v float64) (Time, error) {
 	return TimeOf(n) + Time(math.Round((v-math.Trunc(v))*float64(micros(n)))), nil
 }
 
-// DatesAsNumbers tells whether times that were read as seconds are all dates of eight digits, as 20190728, of 1900 to 2099.
-// As seconds they lie in August 1970.
+// DatesAsNumbers reports whether all times, which were read as seconds, are dates of eight digits such as 20190728, of the
+// years 1900 to 2099. As seconds such numbers lie in August 1970.
 func DatesAsNumbers(times []Time) bool {
 	for _, t := range times {
 		n := int(t / 1e6)
@@ -84,9 +84,9 @@ func isDay(year, month, day int) bool {
 	return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() == day
 }
 
-// micros is how many microseconds the unit of a number has; 0: less than one.
+// micros returns the number of microseconds in the unit of n; 0: the unit is shorter than a microsecond.
 func micros(n int64) int64 {
-	switch m := max(n, -n); { // that of the least integer is negative
+	switch m := max(n, -n); { // max(n, −n) of the least int64 is negative
 	case m < 0 || m >= mostMicros:
 		return 0
 	case m >= mostMillis:
@@ -97,7 +97,7 @@ func micros(n int64) int64 {
 	return 1e6
 }
 
-// fraction is the time of decimals behind the whole number n.
+// fraction returns the time that the decimals frac after the whole number n mean.
 func fraction(n int64, negative bool, frac []byte) Time {
 	sum, unit := int64(0), micros(n)
 	for _, c := range frac {
@@ -137,7 +137,7 @@ func parseISO(b []byte) (Time, bool) {
 		}
 		zone = s.zone()
 	}
-	leap := sec == 60 && minute == 59 // a leap second is the second behind it
+	leap := sec == 60 && minute == 59 // a leap second is read as the second after it
 	if s.bad || len(s.rest) > 0 || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || sec > 59 && !leap {
 		return 0, false
 	}
@@ -177,7 +177,7 @@ func (s *scan) number(n int) (v int) {
 	return v
 }
 
-// fraction is the microseconds behind a point or comma.
+// fraction returns the microseconds after a point or comma.
 func (s *scan) fraction() int {
 	n := 1
 	for n < len(s.rest) && s.rest[n] >= '0' && s.rest[n] <= '9' {
@@ -189,7 +189,7 @@ func (s *scan) fraction() int {
 	return int(t)
 }
 
-// zone is the minutes that a zone is before UTC.
+// zone returns the offset of a time zone from UTC in minutes, positive to the east.
 func (s *scan) zone() int {
 	switch rest := string(s.rest); rest {
 	case "", "Z", "z", " UTC", " GMT":

@@ -1,19 +1,18 @@
-// Command calibrate measures what passes and the work between them cost on this
-// machine and writes it to a file, or makes the table of package cost of such files, of a processor type each:
+// Command calibrate measures the cost of passes and of the work between them on this machine and writes it to a file, or makes
+// the table of package cost from such files, one for each processor type:
 //
 //	go run ./bench/auto/calibrate -o bench/auto/results/cost-avx2.json
 //	go run ./bench/auto/calibrate -w solver/cost/table.go bench/auto/results/cost-*.json
 //
-// A measurement takes a few minutes of two processors; passes are measured by processor time, which other work on the machine
-// is not in, but for the share of the caches that it takes: a file is best made of the medians of several. The table is the
-// geometric mean of its files: a choice by it is as good on one type as on the other. What is chosen by default
-// depends on the table, and the last bits of results on what is chosen: it is
-// measured anew when the kernels or the dense work have changed, and otherwise
-// left alone.
+// A measurement takes a few minutes of two processors. Passes are measured in processor time, which does not include other work
+// on the machine, except for the share of the caches that this work takes. A file is best made of the medians of several
+// measurements. The table is the geometric mean of its files, so that no processor type is preferred. The method chosen by
+// default depends on the table, and the last bits of results depend on the method. So the costs are measured again only when
+// the kernels or the dense work have changed.
 //
-// Products and decoding are measured on stores with 4 to 64 million entries, 64 a row, whose popular columns lie anywhere: in
-// a Kronecker product, or where ids are sorted by popularity, they are neighbours, and caches hold them. Dense work is measured in
-// runs of Krylov on a diagonal operator, whose products cost next to nothing.
+// Products and decoding are measured on stores with 4 to 64 million entries, 64 a row, whose popular columns are scattered. In a
+// Kronecker product, or where ids are sorted by popularity, popular columns are neighbours and stay in the caches. Dense work is
+// measured in runs of Krylov on a diagonal operator, whose products cost almost nothing.
 package main
 
 import (
@@ -42,17 +41,17 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// What the table does not measure.
+// Values of the table that are not measured.
 const (
-	bandwidth = 1e9 // of a disk in a cloud, in bytes a second
+	bandwidth = 1e9 // of a cloud disk, in bytes a second
 	workers   = 2
-	// Of decoding and dense work there are rounds, and the one counts that others disturbed least; of passes
-	// there are as many as take enough seconds, and the first tenth counts: the fastest one of many has had all of the caches.
+	// Decoding and dense work are measured in rounds, of which the fastest counts. Passes are repeated for enough seconds, and the
+	// time that a tenth of them do not exceed counts: the fastest of many passes has had all of the caches.
 	rounds, enough = 4, 1.5
 )
 
-// entries is the size of the store with n columns: enough of them a column for a pass to
-// have as many lanes of sums as a large matrix has.
+// entries returns the number of entries of the store with n columns: enough entries a column that a pass has as many lanes of
+// sums as for a large matrix.
 func entries(n int) int { return min(64<<20, max(4<<20, 256*n)) }
 
 var (
@@ -117,7 +116,7 @@ func numbers(x []int) (all []float64) {
 	return all
 }
 
-// mean is the program text of the geometric mean of the machines in files.
+// mean returns the Go source of the geometric mean of the machines in files.
 func mean(files []string) ([]byte, error) {
 	machines := make([]cost.Machine, len(files))
 	for i, name := range files {
@@ -178,7 +177,7 @@ func Reference() Machine {
 		list(func(m cost.Machine) []float64 { return m.Dense })))
 }
 
-// costs are nanoseconds of a worker for an entry.
+// costs are in nanoseconds of a worker for an entry.
 type costs struct {
 	product []float64
 	decode  float64
@@ -198,7 +197,7 @@ func measure(ctx context.Context, n, nnz int) (c costs, err error) {
 			x, y := mat.NewDense(n, l, nil), mat.NewDense(n, l, nil)
 			solver.Gaussian(x, 0, 1, 1)
 			var all []float64
-			for spent := 0.0; len(all) < 2 || spent < enough; { // the first one reads the store or allocates
+			for spent := 0.0; len(all) < 2 || spent < enough; { // the first pass reads the store or allocates
 				seconds, err := pass(ctx, x, y)
 				if err != nil {
 					return err
@@ -213,8 +212,8 @@ func measure(ctx context.Context, n, nnz int) (c costs, err error) {
 	return c, err
 }
 
-// withRatings calls do with a store of ratings, for as long as it takes, and with what makes a pass over it and tells
-// the seconds of processors that it has taken.
+// withRatings calls do with a temporary store of ratings, and with a function that makes a pass over it and returns the
+// processor seconds of the pass.
 func withRatings(n, nnz int, do func(store *csr.Store, pass passFunc) error) error {
 	dir, err := os.MkdirTemp("", "gdsvd-calibrate-")
 	if err != nil {
@@ -240,8 +239,8 @@ func withRatings(n, nnz int, do func(store *csr.Store, pass passFunc) error) err
 
 type passFunc func(ctx context.Context, x, y *mat.Dense) (seconds float64, err error)
 
-// ratings makes an n×n store of about nnz entries: the popularity of columns falls with the power ⅔ of their rank,
-// and popular ones lie anywhere, as those of ids that tell nothing do.
+// ratings makes an n×n store of about nnz entries. The popularity of columns falls with the power ⅔ of their rank, and popular
+// columns are scattered, as with ids that do not depend on popularity.
 func ratings(path string, n, nnz int) (*csr.Store, error) {
 	perRow := min(64, n/4)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -272,8 +271,7 @@ func ratings(path string, n, nnz int) (*csr.Store, error) {
 	return csr.Open(path, csr.OpenOptions{})
 }
 
-// sums returns the nanoseconds for each of the n·l sums of a pass, from one
-// over a store with hardly anything else in it.
+// sums returns the nanoseconds for each of the n·l sums of a pass, from a pass over a store with almost no entries.
 func sums(ctx context.Context) (float64, error) {
 	const n, l = 1 << 19, 4
 	x, y := mat.NewDense(n, l, nil), mat.NewDense(n, l, nil)
@@ -291,7 +289,7 @@ func sums(ctx context.Context) (float64, error) {
 	return best * 1e9 / workers / (n * l), err
 }
 
-// diagonal is an operator with eigenvalues that fall as those of ratings do.
+// diagonal is an operator whose eigenvalues decrease like those of ratings.
 type diagonal struct{ n int }
 
 func (d diagonal) Dim() int { return d.n }
@@ -307,8 +305,7 @@ func (d diagonal) Apply(_ context.Context, dst, x *mat.Dense) error {
 	return nil
 }
 
-// denseWork returns the nanoseconds for an operation between passes, for blocks
-// of each of the widths.
+// denseWork returns the nanoseconds for an operation between passes, for blocks of each of the widths.
 func denseWork(ctx context.Context) ([]float64, error) {
 	const n, k = 32 << 10, 10
 	var all []float64
@@ -324,7 +321,7 @@ func denseWork(ctx context.Context) ([]float64, error) {
 				stats = r.Stats
 			}
 		}
-		// What the model counts, at a nanosecond each.
+		// e.Dense is the number of operations that the model counts: each takes a nanosecond on this machine.
 		one := cost.Machine{Columns: []float64{1}, Widths: []float64{1}, Multiply: [][]float64{{0}}, Dense: []float64{1}}
 		e := cost.EstimateOf(cost.Problem{Workload: method.Workload{Order: n, Rank: k, Digits: 1}, Columns: n}, one, krylov)
 		scale := math.Pow(float64(stats.Passes)/float64(e.Passes), 2)

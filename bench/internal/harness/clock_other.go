@@ -6,5 +6,5 @@ import "time"
 
 var began = time.Now()
 
-// ProcessorSeconds is the time since the program began.
+// ProcessorSeconds returns the time since the program began.
 func ProcessorSeconds() float64 { return time.Since(began).Seconds() }

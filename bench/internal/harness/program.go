@@ -1,6 +1,5 @@
-// Package harness is what the programs that measure gdsvd have in common: they run it
-// as a process of its own, under a limit of memory or without one, time it, and hold
-// what it reports against what is known of a store.
+// Package harness is shared by the programs that measure gdsvd. It runs gdsvd as a process, with or without a memory limit,
+// measures its time, and compares its output with the known values of a store.
 package harness
 
 import (
@@ -25,11 +24,11 @@ import (
 
 type Program struct {
 	Path string
-	// Log gets what it says while it runs; nil: what it says becomes part of the error of a run that fails.
+	// Log receives standard error of gdsvd; nil: standard error becomes part of the error of a run that fails.
 	Log io.Writer
 }
 
-// Open takes the program at path or, if there is none given, builds the one of this source for the time of a test.
+// Open returns the program at path, or, if path is empty, builds it from this source for the duration of a test.
 func Open(t testing.TB, path string) *Program {
 	t.Helper()
 	if path != "" {
@@ -43,22 +42,22 @@ func Open(t testing.TB, path string) *Program {
 	return p
 }
 
-// Run is a run that has come to its end.
+// Run describes a run that has ended.
 type Run struct {
-	Printed []byte        // on standard output
+	Printed []byte        // standard output
 	Seconds float64       // from start to exit
-	Group   *cgroup.Usage // what the group has come to; nil without one
+	Group   *cgroup.Usage // usage of the group; nil: there is no group
 }
 
-// Command prepares a run within a group, if one is given.
+// Command prepares a run within a group, or without one if g is nil.
 func (p *Program) Command(ctx context.Context, g *cgroup.Group, args ...string) *exec.Cmd {
 	cmd := g.Command(exec.CommandContext(ctx, p.Path, args...))
 	cmd.Stderr = p.Log
 	return cmd
 }
 
-// Run runs the program within a group, if one is given. The run is not nil if it
-// has failed: it tells what it took until then.
+// Run runs the program within a group, or without one if g is nil. It returns a Run even if the program fails: the Run covers
+// the time until then.
 func (p *Program) Run(ctx context.Context, g *cgroup.Group, args ...string) (*Run, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := p.Command(ctx, g, args...)
@@ -82,7 +81,7 @@ func (p *Program) Run(ctx context.Context, g *cgroup.Group, args ...string) (*Ru
 	return r, err
 }
 
-// Do runs the program for what it does; what it prints goes to the log.
+// Do runs the program for its effect and writes its output to the log.
 func (p *Program) Do(ctx context.Context, args ...string) error {
 	r, err := p.Run(ctx, nil, args...)
 	if err == nil && p.Log != nil {
@@ -99,8 +98,8 @@ func (r *Run) Decode(v any) error {
 	return nil
 }
 
-// Commit names the commit of the source in the current directory, and says if files under
-// version control differ from it; "unknown" outside a checkout.
+// Commit returns the name of the commit of the source in the current directory, and says if files under version control differ
+// from it. Outside a checkout it returns "unknown".
 func Commit() string {
 	out, err := exec.Command("git", "describe", "--always", "--abbrev=12", "--dirty= with changes", "--exclude=*").Output()
 	if name := strings.TrimSpace(string(out)); err == nil && name != "" {
@@ -109,10 +108,10 @@ func Commit() string {
 	return "unknown"
 }
 
-// Machine names the processors of this machine, their number and their model.
+// Machine returns the number of processors of this machine and their model.
 func Machine() string { return fmt.Sprintf("%d processors (%s)", runtime.NumCPU(), Processor()) }
 
-// Processor is the model of the processor where Linux tells it, otherwise the architecture.
+// Processor returns the model of the processor from /proc/cpuinfo, or the architecture if there is none.
 func Processor() string {
 	info, _ := os.ReadFile("/proc/cpuinfo") // without it the model is unknown
 	for line := range strings.Lines(string(info)) {
@@ -123,7 +122,7 @@ func Processor() string {
 	return runtime.GOARCH
 }
 
-// Write writes a report as NAME.json, and as NAME.md for people.
+// Write writes a report as NAME.json, and the markdown text as NAME.md.
 func Write(name string, report any, markdown string) error {
 	data, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
@@ -155,7 +154,7 @@ func SizeVar(f *flag.FlagSet, p *int64, name, value, usage string) {
 	f.Func(name, usage, set)
 }
 
-// Result is what is of interest of a result.json, which gdsvd svd --json prints.
+// Result holds the fields of a result.json, which gdsvd svd --json prints, that the measurements use.
 type Result struct {
 	Status        string                     `json:"status"`
 	Certified     bool                       `json:"certified"`

@@ -16,14 +16,13 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format/svmlight"
 )
 
-// Options are those of the formats that have some.
+// Options are the options of the formats that have any.
 type Options struct {
 	Text  delimited.Options
 	Pairs svmlight.Options
 }
 
-// Formats are those of this module, the most general one first: an input is of
-// the last format that recognises it.
+// Formats returns the formats of this module, the most general one first: an input has the last format that recognises it.
 func Formats(o Options) []format.Format {
 	return []format.Format{
 		delimited.MovieLens(o.Text),

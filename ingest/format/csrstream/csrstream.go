@@ -1,8 +1,8 @@
 // Package csrstream reads the csr-stream: a sparse matrix, row by row, from one program
 // to another. FORMAT.md is its contract.
 //
-// The header and each frame have a CRC-32, in a pipe at the writer's wish without that of the payload, and the end of
-// the stream says how many entries there were.
+// The header and each frame have a CRC-32. The writer may leave the payload out of the sum of a frame, for use in a pipe. The
+// end of the stream states the number of entries.
 package csrstream
 
 import (
@@ -23,7 +23,7 @@ var Format = format.Format{
 	Open:  open,
 }
 
-// ErrSum is the error about bytes that are not those that were written.
+// ErrSum is the error for bytes whose CRC-32 differs from the one written.
 var ErrSum = errors.New("damaged: the CRC-32 differs")
 
 const (
@@ -31,11 +31,11 @@ const (
 	version     = 1
 	headerBytes = 48
 	frameBytes  = 32
-	// maxPayload and maxEntries let a frame be one chunk, and its batch not much longer than those of text.
+	// maxPayload and maxEntries are such that a frame fits in one chunk, and its batch is not much longer than those of text.
 	maxPayload = format.ChunkBytes - frameBytes
 	maxEntries = 1 << 15
 
-	bare = 1 // the flag of payloads without a sum
+	bare = 1 // flag: the sums of frames do not cover the payloads
 
 	kindRows = "ROWS"
 	kindDone = "DONE"
@@ -45,7 +45,7 @@ var le = binary.LittleEndian
 
 const textIDs = "s"
 
-// sizeOf is the bytes of a number of a type of FORMAT.md; that of a text, its length.
+// sizeOf returns the bytes of a number of a type of FORMAT.md; for a text, the bytes of its length.
 func sizeOf(t string) int {
 	switch t {
 	case "":
@@ -56,13 +56,13 @@ func sizeOf(t string) int {
 	return int(t[1] - '0')
 }
 
-// A header is what a stream says about the matrix. Types are written as in FORMAT.md.
+// A header holds what the header of a stream says about the matrix. Types are written as in FORMAT.md.
 type header struct {
-	rowKeys    string // empty: rows are numbered, and the shape is declared
+	rowKeys    string // empty: rows are numbered, and the stream declares a shape
 	colKeys    string
 	values     string // empty: every entry is 1
-	rows, cols int64  // 0 with ids
-	bare       bool   // payloads have no sum
+	rows, cols int64  // 0 for ids
+	bare       bool   // the sums of frames do not cover the payloads
 }
 
 func (h *header) byID() bool { return h.rowKeys != "" }
@@ -126,9 +126,9 @@ func parseFrame(b []byte) (frame, error) {
 type reader struct {
 	in *format.Input
 	header
-	at    int64 // of the next frame
-	done  bool  // the end has been read
-	total int64 // entries, as it says
+	at    int64 // offset of the next frame
+	done  bool  // the last frame has been read
+	total int64 // number of entries according to the last frame
 }
 
 func open(in *format.Input) (format.Reader, error) {
@@ -151,7 +151,7 @@ func (p *reader) fail(at int64, err error) error {
 	return &format.ParseError{File: p.in.Name, Byte: at, Err: err}
 }
 
-// cut is the error for data that end too early, or that cannot be read.
+// cut returns the error for a read that failed or reached the end of the stream too early.
 func (p *reader) cut(err error, where string, at int64) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return p.fail(at, fmt.Errorf("%w: the stream ends %s; its writer has stopped before the end", format.ErrTruncated, where))
@@ -159,7 +159,7 @@ func (p *reader) cut(err error, where string, at int64) error {
 	return err
 }
 
-// Next reads one frame. What stands in its head is checked here, the rest by Parse.
+// Next reads one frame. It checks the sizes in the head of the frame; Parse checks the rest.
 func (p *reader) Next(c *format.Chunk) error {
 	if p.done {
 		return io.EOF
@@ -218,7 +218,7 @@ func (p *reader) Seek(to format.Position) error {
 	return err
 }
 
-// Check compares the number of entries with that at the end of the stream.
+// Check compares the number of entries with that in the last frame.
 func (p *reader) Check(t format.Tally, c *format.Chunk, _ *format.Batch) error {
 	if c == nil && t.Entries != p.total {
 		return p.fail(p.at, fmt.Errorf("%w: %d, the end of the stream says %d", format.ErrCount, t.Entries, p.total))

@@ -10,11 +10,11 @@ import (
 )
 
 type payload struct {
-	rowKeys []byte // with ids
+	rowKeys []byte // empty without ids
 	lens    []byte
 	cols    []byte
 	vals    []byte
-	colsAt  int // in the frame
+	colsAt  int // offset in the frame
 }
 
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
@@ -65,7 +65,7 @@ func (p *reader) ParseRows(c *format.Chunk, r *format.Rows) bool {
 	return r.Whole() && (p.values != "b1" || p.badValue(r.Vals) < 0)
 }
 
-// numpy is a type of indices or values; the bytes of truth values are integers, to be checked.
+// numpy converts a type of indices or values. Truth values (b1) are read as unsigned bytes, which are checked later.
 func numpy(t string) npy.Type {
 	n := npy.Type{Kind: t[0], Size: int(t[1] - '0')}
 	if n.Kind == 'b' {
@@ -78,7 +78,7 @@ func (p *reader) outside(f *frame) bool {
 	return f.first > uint64(p.rows) || uint64(f.rows) > uint64(p.rows)-f.first
 }
 
-// cutPayload finds the parts of a payload and compares their sizes with it.
+// cutPayload cuts a payload into its parts and checks their sizes and the lengths of the rows.
 func (p *reader) cutPayload(f *frame, data []byte) (s payload, err error) {
 	rest := data[frameBytes:]
 	take := func(t string, n int) (part []byte) {
@@ -107,7 +107,7 @@ func (p *reader) cutPayload(f *frame, data []byte) (s payload, err error) {
 	return s, err
 }
 
-// sumOf adds up lengths, of four bytes each.
+// sumOf returns the sum of lengths of four bytes each.
 func sumOf(lens []byte) (sum int64) {
 	for ; len(lens) > 0; lens = lens[4:] {
 		sum += int64(le.Uint32(lens))
@@ -157,9 +157,9 @@ func (p *reader) ids(f *frame, s *payload, b *format.Batch) error {
 	return nil
 }
 
-// addKeys adds n ids of a type, each as often as times has it, or once.
+// addKeys adds n ids of type t, id i as often as times[i] says, or once if times is nil.
 func addKeys(k *format.Keys, t string, ids []byte, n int, times []byte) error {
-	texts := ids[min(4*n, len(ids)):] // behind the lengths
+	texts := ids[min(4*n, len(ids)):] // after the lengths
 	for i := range n {
 		var text []byte
 		if t == textIDs {
@@ -212,7 +212,7 @@ func (p *reader) checkValues(b *format.Batch) error {
 	return fmt.Errorf("value %v at row %s, column %s%s: %w", b.Val[i], p.name(&b.Row, i), p.name(&b.Col, i), from, err)
 }
 
-// badValue is the place of the first value that must not be; −1: there is none.
+// badValue returns the index of the first value that is not allowed; −1: all values are allowed.
 func (p *reader) badValue(vals []float64) int {
 	switch p.values {
 	case "b1":
@@ -223,7 +223,7 @@ func (p *reader) badValue(vals []float64) int {
 	return -1
 }
 
-// name is a key as messages have it: indices are counted from 0, as in the stream.
+// name returns a key as messages write it: indices are counted from 0, as in the stream.
 func (p *reader) name(k *format.Keys, i int) string {
 	if k.IsText {
 		return fmt.Sprintf("%q", k.Text(i))
@@ -231,7 +231,7 @@ func (p *reader) name(k *format.Keys, i int) string {
 	return fmt.Sprint(k.Ints[i])
 }
 
-// Locate is the place of the column key of an entry.
+// Locate returns the position of the column key of an entry.
 func (p *reader) Locate(c *format.Chunk, n int) format.Position {
 	f, err := parseFrame(c.Data)
 	if err != nil {

@@ -1,22 +1,22 @@
 // Package delimited reads text of one entry a line: a user, an item and perhaps a value; without values every entry is 1.
 //
-// All lines of an input have as many fields as the first one and the same separator. Values are numbers, or true and false.
-// What databases and pandas write for an id that is not known is a bad line. Blanks around fields are dropped; with a separator
-// of one byte, or blanks, a field may be in double quotes (RFC 4180), but not run over a line end. Lines at the very beginning that begin
-// with "# " or "% " are comments.
+// All lines of an input have the same separator and as many fields as the first one. Values are numbers, or true and false.
+// A line whose id is a text by which databases and pandas write an unknown id is a bad line. Blanks around fields are dropped.
+// If the separator is one byte, or blanks, a field may be in double quotes (RFC 4180), but must not extend over a line end. Lines
+// at the beginning of the input that start with "# " or "% " are comments.
 //
-// Which column is which is told by Input.Columns, else by the names in the header, in any order (package roles). Without a
-// header the first three columns are user, item and value, a fourth one a time; a further header, as of files joined, is left
-// out. Times are read (format.ParseTime) where Input.Times asks for them, else not looked at.
+// Input.Columns determines the roles of the columns, else the names in the header, in any order (package roles). Without a header
+// the first three columns are user, item and value, and a fourth one is a time. A header that occurs again, as in concatenated
+// files, is skipped. Times are read (format.ParseTime) if Input.Times asks for them, else ignored.
 //
-// Nothing is guessed that the input does not tell: whether a first line of texts above texts is a header, which of two columns
-// is the value, or what more than three columns without names are. That is a format.AmbiguityError.
+// The package does not guess whether a first line of texts above texts is a header, which of two columns is the value, or what
+// more than three columns without names are. Such inputs are a format.AmbiguityError.
 //
-// Each input has its own separator and header. The inputs have to agree: on names, if they have them, and on whether there are
-// values; one without a header goes on with the columns of the one before.
+// Each input has its own separator and header. The inputs must agree on the names of their columns, if these have names, and on
+// whether there are values. An input without a header has the columns of the input before it.
 //
-// Text separated by blanks whose first line counts the lines behind it is taken for a Matrix Market file without its banner and
-// refused, unless the format is named.
+// Text separated by blanks is refused as a Matrix Market file without its banner if its first line gives the number of lines after
+// it, unless the user has named the format.
 package delimited
 
 import (
@@ -30,19 +30,19 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Options are what has been chosen for text; see ingest.Options.
+// Options are the options that the user has chosen for text; see ingest.Options.
 type Options struct {
 	Separator string
 	Header    format.Header
 }
 
-// Format is any text of one entry a line; it takes whatever no other format has taken.
+// Format returns the format of text with one entry a line. It accepts any text that no other format has recognised.
 func Format(o Options) format.Format {
 	return format.Format{Name: "delimited", Sniff: func(format.Head) bool { return true }, Open: o.open, Timed: true}
 }
 
-// MovieLens is user, item, rating and an optional integer timestamp, separated
-// by "::" (ratings.dat), tabs (u.data) or commas (ratings.csv, with a header).
+// MovieLens returns the format of user, item, rating and an optional integer timestamp, separated by "::" (ratings.dat),
+// tabs (u.data) or commas (ratings.csv, with a header).
 func MovieLens(o Options) format.Format {
 	return format.Format{Name: movieLens, Open: o.open, Timed: true}
 }
@@ -53,22 +53,22 @@ type reader struct {
 	*text.Lines
 	given             Options
 	sep               separator
-	detected          struct{ sep, header bool } // rather than given
-	fields            int                        // in every line
-	user, item, value int                        // their columns, from 0; value −1: every entry is 1
-	stamp             int                        // a column that must be an integer, or −1
+	detected          struct{ sep, header bool } // sep and header are detected rather than given
+	fields            int                        // number of fields of every line
+	user, item, value int                        // columns, from 0; value −1: every entry is 1
+	stamp             int                        // column whose fields must be integers, or −1
 	time              int                        // a column of times to be read, or −1
 	roles             roles.Assignment
 	names             [3]string
-	header            []byte // the line with names, or nil
+	header            []byte // the line with the column names; nil: there is none
 	movieLens         bool
 	noVectors         bool    // fast lines are read in plain Go
-	size              []int64 // of a Matrix Market file that has lost its banner, perhaps; see Check
-	first             string  // the line with it
-	before            int     // lines before that
-	integers          [2]bool // the sample has nothing but integers as users, as items
-	truths            bool    // and nothing but true and false as values
-	dated             bool    // and nothing but what looks like moments as values
+	size              []int64 // sizes, if the input may be a Matrix Market file without its banner; see Check
+	first             string  // the first line, which holds size
+	before            int     // number of lines before first
+	integers          [2]bool // the sample has only integers as users, as items
+	truths            bool    // the sample has only true and false as values
+	dated             bool    // the sample has only values that look like moments
 }
 
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
@@ -99,9 +99,8 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 
 func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
 
-// Check tells of a Matrix Market file that has lost its banner: a first line
-// "rows columns entries" and just as many lines behind it. As ratings it would
-// read well, and be another matrix.
+// Check returns an error for a Matrix Market file without its banner: a first line "rows columns entries" followed by
+// that number of lines. Its lines are well-formed ratings, but the matrix would be another one.
 func (p *reader) Check(t format.Tally, c *format.Chunk, _ *format.Batch) error {
 	behind := t.Entries - 1
 	if c != nil || p.size == nil || behind < 1 || behind != p.size[2] {
@@ -111,7 +110,7 @@ func (p *reader) Check(t format.Tally, c *format.Chunk, _ *format.Batch) error {
 		Want: "the banner, or the format named"}
 }
 
-// line appends the entry of one line to b, or nothing and tells why.
+// line appends the entry of one line to b, or returns an error.
 func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 	if l[0] == text.BOM[0] && bytes.HasPrefix(l, []byte(text.BOM)) {
 		return p.Fail(line, -1, "", l, fmt.Errorf("%w: a byte order mark within the text", text.ErrJoined))
@@ -138,7 +137,7 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 		}
 		if v, err = text.ParseFloat(base[s.A:s.B]); err != nil {
 			if bytes.Equal(l, p.header) {
-				return nil // files with one header each were joined
+				return nil // the header of a concatenated file
 			}
 			if number := strings.ReplaceAll(string(base[s.A:s.B]), ",", ""); len(number) < s.B-s.A && isNumber(number) {
 				err = fmt.Errorf("%w: it has a decimal comma", err)
@@ -191,7 +190,7 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 	return nil
 }
 
-// integer reads an id of a column that has integers so far.
+// integer parses an id if all keys so far are integers.
 func integer(k *format.Keys, id []byte) (n int64, ok bool) {
 	if k.IsText {
 		return 0, false
@@ -209,10 +208,10 @@ func put(k *format.Keys, id []byte, n int64, isInt bool) {
 
 var errNoID = fmt.Errorf("%w: it stands for an id that is not known; leave such lines out first, or with --max-bad-lines", text.ErrEmptyField)
 
-// noID tells whether a text stands for an id that is not known. Words that do in a column of
-// integers are words among others.
+// noID reports whether a text stands for an unknown id. Words such as "null" do so only in a column whose other ids are
+// integers.
 func noID(s []byte, amongIntegers bool) bool {
-	return (amongIntegers || s[0] == '\\' || s[0] == '<') && isNoID(s, amongIntegers) // the rest is not inlined
+	return (amongIntegers || s[0] == '\\' || s[0] == '<') && isNoID(s, amongIntegers) // a separate function, so that noID is inlined
 }
 
 func isNoID(s []byte, amongIntegers bool) bool {
@@ -232,9 +231,9 @@ func truth(s []byte) (v float64, ok bool) {
 	return 0, bytes.EqualFold(s, []byte("false"))
 }
 
-// joined looks for the header of another file: where ids turn from integers to
-// text, and in lines as long as the header. The same header again is left out.
-// Files with values need no look: a name is no number.
+// joined looks for the header of another file that was concatenated: Parse calls it where ids change from integers to texts,
+// and for lines as long as the header. again reports that the line is the header of this input. In files with values the
+// check is not necessary: the name of the value column is not a number.
 func (p *reader) joined(l []byte) (again bool, err error) {
 	if p.header != nil && bytes.Equal(l, p.header) {
 		return true, nil

@@ -10,32 +10,29 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// This file reads lines of the commonest form, plain decimal numbers in their
-// shortest spelling, in vectors or else eight bytes at a time: first it marks all bytes of a line
-// that are no digits, then the fields, which lie between the marks, can be
-// worked out independently of each other. It decides nothing: whatever it does
-// not take, (*reader).line reads or refuses.
+// This file reads lines of the most common form, plain decimal numbers in their shortest spelling, in vectors or else
+// eight bytes at a time. First it marks all bytes of a line that are not digits; then the fields between the marks are
+// decoded independently of each other. It never refuses a line: lines of any other form are left to (*reader).line.
 
 const (
-	// fastWindow is how many bytes are looked at from the beginning of a line,
-	// which must end within.
+	// fastWindow is the number of bytes that are examined from the beginning of a line; the line must end within them.
 	fastWindow = 40
-	// maxFastDigits is the most digits of an id read fast: two words.
+	// maxFastDigits is the largest number of digits of an id that is read fast: two words of eight.
 	maxFastDigits = 16
 )
 
-// window is the beginning of a line and a margin, so that a word can be loaded anywhere in fastWindow.
+// window is the beginning of a line and a margin, so that a word of eight bytes can be loaded anywhere in fastWindow.
 type window [fastWindow + 8]byte
 
-// fastLines tells whether lines can be read fast: user, item and, if there are
-// more fields, value and at most one further integer, in this order.
+// fastLines reports whether the columns allow fast reading: user, item and, if there are more fields, value and at most one
+// further integer, in this order.
 func (p *reader) fastLines() bool {
 	return (p.time < 0 || p.time == 3) && !p.sep.blanks && len(p.sep.text) <= 2 && p.sep.text[0] != '.' && p.user == 0 && p.item == 1 &&
 		(p.fields == 2 && p.value < 0 || p.fields <= 4 && p.value == 2)
 }
 
-// fast reads lines from the beginning of src until one is not of the common
-// form or too near the end; it returns how many bytes and lines it has taken.
+// fast reads lines from the beginning of src up to a line that is not of the common form or too near the end of src. It
+// returns the numbers of bytes and lines that it has read.
 func (p *reader) fast(src []byte, b *format.Batch) (taken int, lines int64) {
 	if b.Row.IsText || b.Col.IsText {
 		return 0, 0
@@ -43,7 +40,7 @@ func (p *reader) fast(src []byte, b *format.Batch) (taken int, lines int64) {
 	for {
 		n, k := p.vectors(src[taken:], b)
 		taken, lines = taken+n, lines+k
-		// Longer numbers, and lines near the end.
+		// The remaining lines have longer numbers or are near the end.
 		n, k = p.windows(src[taken:min(taken+fewBytes, len(src))], b)
 		taken, lines = taken+n, lines+k
 		if n == 0 {
@@ -52,10 +49,10 @@ func (p *reader) fast(src []byte, b *format.Batch) (taken int, lines int64) {
 	}
 }
 
-// fewBytes is after how much text that vectors have not taken they are tried again.
+// fewBytes is the length of text that windows reads before vectors is tried again.
 const fewBytes = 1 << 12
 
-// vectors is fast for lines that package simd takes.
+// vectors reads lines as fast does, those that package simd accepts.
 func (p *reader) vectors(src []byte, b *format.Batch) (taken int, lines int64) {
 	if p.fields < 3 || p.noVectors || p.time >= 0 {
 		return 0, 0
@@ -129,19 +126,18 @@ func (l *window) has(e fieldEnd, s spot) bool {
 	return l[s.at&63] == e.first && l[(s.at+e.size-1)&63] == e.last
 }
 
-// A spot is a place in a window. Passed by value it stays in registers. That
-// it is within the window need not be true before a line is found to be good:
-// places count modulo 64.
+// A spot is a place in a window. Passed by value it stays in registers. It may lie outside the window until the line has
+// been checked: places count modulo 64.
 type spot struct {
-	marks uint64 // of the bytes from here on that are no digits, the nearest lowest
+	marks uint64 // the bytes from here on that are not digits; the lowest bit is the nearest byte
 	at    uint
 }
 
-// digits is how many digits come next; 64 if none of the window's bytes ends them.
+// digits returns the number of digits that come next; 64 if no byte of the window ends them.
 func (s spot) digits() uint       { return uint(bits.TrailingZeros64(s.marks)) }
 func (s spot) behind(n uint) spot { return spot{s.marks >> (n & 63), s.at + n} }
 
-// canonical tells whether an integer of n digits has 1 to 16 and no leading zero.
+// canonical reports whether an integer of n digits has 1 to 16 digits and no leading zero.
 func canonical(n uint, first byte) bool { return n-1 < maxFastDigits && (first != '0' || n == 1) }
 
 func (l *window) integer(s spot) (v int64, next spot, ok bool) {
@@ -152,9 +148,8 @@ func (l *window) integer(s spot) (v int64, next spot, ok bool) {
 	return int64(l.value(s.at, n)), s.behind(n), true
 }
 
-// decimal takes digits and possibly a point and more of them, at most 15 in
-// all, one at least before and after a point; else it returns −1. Rounding is
-// that of parseFloat.
+// decimal reads digits, optionally followed by a point and more digits: at most 15 digits in all, and at least one before
+// and after a point. Otherwise it returns −1. It rounds as text.ParseFloat does.
 func (l *window) decimal(s spot) (v float64, next spot) {
 	n := s.digits()
 	if n-1 >= 15 {
@@ -170,7 +165,7 @@ func (l *window) decimal(s spot) (v float64, next spot) {
 	if n+k > 15 || k == 0 {
 		return -1, s
 	}
-	// The sum is below 10¹⁵, so that it and the power of ten are exact.
+	// The numerator is below 10¹⁵, so that it and the power of ten are exact.
 	return float64(m*pow10Int[k&15]+l.value(s.at, k)) / text.Pow10[k&15], s.behind(k)
 }
 
@@ -179,12 +174,12 @@ const (
 	zeros    = '0' * eachByte
 )
 
-// nonDigits marks the bytes of the window, without its margin, that are no digits.
+// nonDigits marks the bytes of the window, without its margin, that are not digits.
 func (l *window) nonDigits() (marks uint64) {
 	for i := range fastWindow / 8 {
-		x := binary.LittleEndian.Uint64(l[8*i:]) ^ zeros // a digit's byte is its value now, any other's is above 9
+		x := binary.LittleEndian.Uint64(l[8*i:]) ^ zeros // a digit becomes its value, any other byte a value above 9
 		above := ((x & (0x7f * eachByte)) + (0x7f-9)*eachByte | x) & (0x80 * eachByte)
-		// The product gathers the highest bits of the bytes in its highest byte.
+		// The product collects the highest bits of all bytes in the highest byte.
 		marks |= above * 0x0002040810204081 >> 56 << (8 * i)
 	}
 	return marks
@@ -201,7 +196,7 @@ func (l *window) word(at, n uint) uint64 {
 	at &= 63
 	x := binary.LittleEndian.Uint64(l[at:at+8]) ^ zeros
 	x <<= (64 - 8*n) & 63 // the digits are the highest bytes, zeros below
-	// Neighbours are joined to numbers of two, of four, of eight digits.
+	// Neighbours are combined to numbers of two, four and eight digits.
 	x = x*10 + x>>8
 	return (x&0x000000ff000000ff*(100+1000000<<32) + x>>16&0x000000ff000000ff*(1+10000<<32)) >> 32
 }

@@ -15,14 +15,13 @@ import (
 )
 
 type table struct {
-	line    []byte   // the first of them
-	first   []string // its fields
+	line    []byte   // first line of the sample
+	first   []string // fields of line
 	rest    [][]string
-	comment []string // fields of the last line of comment before, if it has as many; else nil
+	comment []string // fields of the last comment line before the sample, if they are as many as in first; else nil
 }
 
-// newTable cuts a sample. Lines with another number of fields are left out:
-// they are refused when they are parsed.
+// newTable cuts the lines of a sample into fields. Lines with another number of fields are left out: Parse refuses them.
 func (p *reader) newTable(sample [][]byte, comment []byte) (*table, error) {
 	first, err := p.cut(sample[0])
 	if err != nil {
@@ -55,7 +54,7 @@ func isNumber(s string) bool {
 	return err == nil || !errors.Is(err, text.ErrNumber)
 }
 
-// numbers tells whether column c holds numbers, be it with gaps, units of money or decimal commas, or truth values, and nothing else.
+// numbers reports whether column c holds only numbers, also with units of money or decimal commas, truth values, and gaps.
 func (t *table) numbers(c int) bool {
 	n := 0
 	for _, f := range t.rest {
@@ -71,7 +70,7 @@ func (t *table) numbers(c int) bool {
 	return n > 0
 }
 
-// all tells whether every field of column c, that of the first line included if it is data, is of a kind.
+// all reports whether kind is true for every field of column c, including that of the first line if it is data.
 func (t *table) all(c int, header bool, kind func(string) bool) bool {
 	if !header && !kind(t.first[c]) || header && len(t.rest) == 0 {
 		return false
@@ -79,7 +78,7 @@ func (t *table) all(c int, header bool, kind func(string) bool) bool {
 	return !slices.ContainsFunc(t.rest, func(f []string) bool { return !kind(f[c]) })
 }
 
-// integers tells whether column c holds integers, be it with gaps, and nothing else.
+// integers reports whether column c holds only integers and texts for unknown ids, and at least one integer.
 func (t *table) integers(c int, header bool) bool {
 	n := 0
 	return t.all(c, header, func(s string) bool {
@@ -91,13 +90,13 @@ func (t *table) integers(c int, header bool) bool {
 	}) && n > 0
 }
 
-// padding tells whether column c is empty, as behind a separator at the end of each line.
+// padding reports whether column c is empty, as after a separator at the end of each line.
 func (t *table) padding(c int) bool {
 	return c > 1 && t.first[c] == "" && !slices.ContainsFunc(t.rest, func(f []string) bool { return f[c] != "" })
 }
 
-// isTime tells whether a field looks like a moment: a date, also of eight digits, or seconds,
-// milliseconds, microseconds or nanoseconds since 1970 of the years 1973 to 2100.
+// isTime reports whether a field looks like a moment: a date, also of eight digits, or seconds, milliseconds, microseconds or
+// nanoseconds since 1970 of the years 1973 to 2100.
 func isTime(s string) bool {
 	if n, err := strconv.ParseFloat(s, 64); err == nil {
 		for _, unit := range []float64{1, 1e3, 1e6, 1e9} {
@@ -111,13 +110,13 @@ func isTime(s string) bool {
 	return isDate(s)
 }
 
-// isDate tells whether a field looks like a date, or a time of the day.
+// isDate reports whether a field looks like a date or a time of day.
 func isDate(s string) bool {
 	shape := shapeOf(s)
 	return strings.HasPrefix(shape, "9-9-9") || strings.HasPrefix(shape, "9/9/9") || strings.HasPrefix(shape, "9.9.9") || strings.HasPrefix(shape, "9:9")
 }
 
-// shapeOf writes runs of digits as one 9 and runs of letters as one a.
+// shapeOf returns s with each run of digits replaced by one 9 and each run of letters by one a.
 func shapeOf(s string) string {
 	var b strings.Builder
 	var last byte
@@ -137,7 +136,7 @@ func shapeOf(s string) string {
 	return b.String()
 }
 
-// counts tells whether column c is a running number from 0 or 1.
+// counts reports whether column c holds consecutive numbers from 0 or 1.
 func (t *table) counts(c int, header bool) bool {
 	rows := t.rest
 	if !header {
@@ -155,8 +154,8 @@ func (t *table) counts(c int, header bool) bool {
 	return true
 }
 
-// isHeader decides whether the first line holds names. known tells that it has names
-// of the trade for both ids. An error is ErrAmbiguous.
+// isHeader decides whether the first line holds column names. known: it has well-known names for both ids. The error is
+// a format.AmbiguityError.
 func (t *table) isHeader(known, blanks bool) (bool, error) {
 	number, texts := 0, 0
 	var flips []int // columns of numbers below a text
@@ -194,7 +193,7 @@ func (t *table) isHeader(known, blanks bool) (bool, error) {
 	return false, t.unclear("the names of columns")
 }
 
-// enumerated tells whether the first line is 0, 1, 2, …, perhaps behind an empty field.
+// enumerated reports whether the first line is 0, 1, 2, …, possibly after an empty field.
 func (t *table) enumerated() bool {
 	cells := t.first
 	if cells[0] == "" {
@@ -208,12 +207,12 @@ func (t *table) enumerated() bool {
 	return len(cells) > 1
 }
 
-// isMissing tells whether a field is what stands for a number that is not known.
+// isMissing reports whether a field is one of the texts that stand for an unknown number.
 func isMissing(s string) bool {
 	return slices.Contains([]string{"na", "n/a", "null", "none", "nil", "-", "--", "?", `\n`}, strings.ToLower(s))
 }
 
-// recurs tells whether a field of the first line comes again in its column.
+// recurs reports whether a field of the first line occurs again in its column.
 func (t *table) recurs() bool {
 	for c, s := range t.first {
 		if s != "" && slices.ContainsFunc(t.rest, func(f []string) bool { return f[c] == s }) {
@@ -223,8 +222,8 @@ func (t *table) recurs() bool {
 	return false
 }
 
-// digitsAlike tells whether the first line has a field with digits like those
-// below it: names of columns have none, but for a number at their end.
+// digitsAlike reports whether the first line has a field with digits like those below it. Names of columns have no digits,
+// except for a number at their end.
 func (t *table) digitsAlike() bool {
 	stems := map[string]bool{}
 	for _, s := range t.first { // V1, V2 and user1, user2 are names
@@ -263,7 +262,7 @@ func isInteger(s string) bool {
 	return ok
 }
 
-// fieldsOf are the columns with their names, as far as their content is known.
+// fieldsOf describes the columns, with their names and what the sample shows of their content.
 func (t *table) fieldsOf(names []string, header bool) []roles.Field {
 	fields := make([]roles.Field, len(names))
 	for c := range fields {
@@ -275,7 +274,7 @@ func (t *table) fieldsOf(names []string, header bool) []roles.Field {
 	return fields
 }
 
-// positional takes the first columns, unless what they hold speaks against it. events: there is no value.
+// positional takes the first columns as user, item and value, unless their content suggests otherwise. events: there is no value.
 func (t *table) positional(header, movieLens, events bool) (roles.Assignment, error) {
 	n := len(t.first)
 	for n > 2 && t.padding(n-1) {

@@ -13,9 +13,8 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// open recognises the layout of a text by its first lines, and consumes leading
-// comments and the header. A text before this one has a layout with which this one must
-// agree, and which a part without a header continues.
+// open recognises the layout of a text by its first lines, and consumes leading comments and the header. If another text was
+// read before, the layouts must agree, and a text without a header continues that of the earlier text.
 func (o Options) open(in *format.Input) (format.Reader, error) {
 	lines, sample, err := text.Begin(in, "one entry a line")
 	if err != nil {
@@ -69,7 +68,7 @@ func (p *reader) recognise(sample text.Sample, in *format.Input) (err error) {
 	return p.layOut(t, in, prev)
 }
 
-// suspectSizeLine keeps a first line that could be the sizes of a matrix, for Check.
+// suspectSizeLine keeps a first line that could hold the sizes of a matrix, for Check.
 func (p *reader) suspectSizeLine(first []byte) {
 	f := bytes.Fields(first)
 	var size []int64
@@ -83,11 +82,10 @@ func (p *reader) suspectSizeLine(first []byte) {
 	}
 }
 
-// detectSeparator takes the first candidate that cuts all lines of the sample
-// into the same number of fields, three or more rather than two. If there is
-// none, the first line decides, and a line that does not fit will be refused.
-// Commas, semicolons and bars that cut equally well are told apart by the
-// numbers of the third field; what they do not tell is an format.AmbiguityError.
+// detectSeparator returns the first candidate that cuts all lines of the sample into the same number of fields; three or more
+// fields are preferred to two. If there is no such candidate, the first line decides, and lines that do not fit are refused
+// later. If commas, semicolons and bars cut equally well, those that make the third field a number are preferred; if several
+// remain, the error is a format.AmbiguityError.
 func detectSeparator(sample [][]byte, movieLens bool) (separator, error) {
 	best, bestRank := candidates[0], 0
 	var equal []separator
@@ -100,7 +98,7 @@ func detectSeparator(sample [][]byte, movieLens bool) (separator, error) {
 			equal = append(equal, s)
 		}
 		if movieLens && s.text == "," {
-			break // the data sets use no others
+			break // the MovieLens data sets use no other separators
 		}
 	}
 	if len(equal) < 2 {
@@ -126,11 +124,11 @@ func detectSeparator(sample [][]byte, movieLens bool) (separator, error) {
 	return best, e
 }
 
-// fitting is the rank above which a separator cuts all lines equally.
+// fitting is the rank above which a separator cuts all lines into the same number of fields.
 const fitting = 2
 
-// rank is 0 if s does not occur in the first line, 1 or 2 if it does (two
-// fields, or more), and 2 higher if all lines have equally many fields, but for those whose quotes will be refused.
+// rank returns 0 if s does not occur in the first line, 1 or 2 if it does (two fields, or more), and 2 more if all lines
+// have the same number of fields, not counting lines with malformed quotes.
 func (s separator) rank(sample [][]byte) int {
 	var f fields
 	first, least, most := 0, math.MaxInt, 0
@@ -138,7 +136,7 @@ func (s separator) rank(sample [][]byte) int {
 		_, _, err := s.split(l, &f)
 		n := len(f.spans)
 		if err != nil {
-			n++ // at least
+			n++ // a lower bound: the rest of the line is not cut
 		} else {
 			least = min(least, n)
 		}
@@ -166,7 +164,7 @@ func (p *reader) cut(l []byte) ([]string, error) {
 	for _, s := range f.spans {
 		field := string(base[s.A:s.B])
 		if n := len(field); !p.sep.quotes && n > 1 && field[0] == '"' && field[n-1] == '"' && !isNumber(field) {
-			field = field[1 : n-1] // names of columns only: data keep their quotes
+			field = field[1 : n-1] // quotes around names of columns; data keep their quotes
 		}
 		all = append(all, field)
 	}
@@ -213,7 +211,7 @@ func (p *reader) isHeader(t *table, in *format.Input, prev *reader) (bool, error
 	}
 	header, err := t.isHeader(roles.Known(t.first), p.sep.blanks)
 	if prev != nil && err != nil && t.enumerated() {
-		return false, nil // numbers are names only where a first input begins with them
+		return false, nil // numbers count as column names only in a first input
 	}
 	return header, err
 }
@@ -248,7 +246,7 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 	}
 	p.user, p.item, p.value = p.roles.Row, p.roles.Col, p.roles.Value
 	if p.movieLens && p.fields == 4 {
-		p.stamp = 6 - p.user - p.item - max(p.value, 0) // the one left, of 0 to 3
+		p.stamp = 6 - p.user - p.item - max(p.value, 0) // the remaining one of the columns 0 to 3
 	}
 	if err == nil && in.Times {
 		p.time = p.stamp
@@ -288,12 +286,12 @@ func (p *reader) chosen(t *table, header bool, in *format.Input, prev *reader) (
 	return a, err
 }
 
-// agree tells where an input and the one before it are not parts of one matrix, beside what the roles of their columns tell.
+// agree returns an error if an input and the one before it are not parts of one matrix. Ingest compares the roles of their columns.
 func (p *reader) agree(header bool, prev *reader) error {
 	r, before := &p.roles, &prev.roles
 	switch {
 	case (r.Value < 0) != (before.Value < 0):
-		return nil // ingest tells
+		return nil // ingest reports it
 	case header && prev.header == nil && r.Words != [3]string{} && before.Words == [3]string{} && [3]int{r.Row, r.Col, r.Value} != [3]int{before.Row, before.Col, before.Value}:
 		return fmt.Errorf("%w: its header has the columns in another order than %s, which has no header (--columns with numbers says which they are)", text.ErrParts, prev.In.Name)
 	case (!header || prev.header == nil) && p.fields != prev.fields:
@@ -302,12 +300,12 @@ func (p *reader) agree(header bool, prev *reader) error {
 	return nil
 }
 
-// otherFields refuses a part whose lines have another number of fields than the one before.
+// otherFields returns the error for an input whose lines have another number of fields than those of the input before it.
 func (p *reader) otherFields(prev *reader) error {
 	return fmt.Errorf("%w: this part has %d fields, %s has %d", text.ErrParts, p.fields, prev.In.Name, prev.fields)
 }
 
-// name settles what messages call the fields and the form of a line.
+// name sets the names of the fields and the form of a line for messages.
 func (p *reader) name(first []string, header bool) {
 	p.names = [3]string{"user", "item", "rating"}
 	if p.movieLens {
@@ -329,7 +327,7 @@ func (p *reader) name(first []string, header bool) {
 			all[c] = p.names[i]
 		}
 	}
-	const most = 8 // columns worth repeating
+	const most = 8 // columns shown in messages
 	if len(all) > most {
 		all = append(all[:most], "…")
 	}

@@ -15,7 +15,7 @@ type separator struct {
 	quotes bool   // a field may be in double quotes
 }
 
-// candidates are the separators looked for, in this order.
+// candidates are the separators that are tried, in this order.
 var candidates = []separator{
 	newSeparator("::"), newSeparator("\t"), newSeparator(","), newSeparator(";"), newSeparator("|"), newSeparator(" "),
 }
@@ -36,15 +36,14 @@ func (s separator) join(names []string) string {
 	return strings.Join(names, strings.Replace(s.flag(), `\t`, "<tab>", 1))
 }
 
-// fields are those of one line. Its memory is used again for the next one.
+// fields are the fields of one line. Their memory is reused for the next line.
 type fields struct {
 	spans    []text.Span
 	unquoted []byte
 }
 
-// split puts the fields of a line into f and returns the bytes the
-// spans index: the line, or a copy with the quotes taken off. An error is text.ErrQuote
-// at the returned column.
+// split puts the fields of a line into f and returns the bytes to which the spans refer: the line, or a copy without quotes.
+// The error is text.ErrQuote at the returned column.
 func (s separator) split(line []byte, f *fields) (base []byte, col int, err error) {
 	f.spans = f.spans[:0]
 	switch {
@@ -58,7 +57,7 @@ func (s separator) split(line []byte, f *fields) (base []byte, col int, err erro
 	return line, 0, nil
 }
 
-// splitBlanks splits at blanks, which a field in quotes may have. A quote without another one behind it is an ordinary byte.
+// splitBlanks splits at blanks, except for those in quoted fields. A quote without a closing one is an ordinary byte.
 func splitBlanks(line []byte, f *fields) (base []byte, col int, err error) {
 	f.spans = text.SplitBlanks(line, f.spans)
 	if bytes.IndexByte(line, '"') < 0 {
@@ -107,10 +106,9 @@ func trimSpan(line []byte, a, b int) text.Span {
 	return text.Span{A: a, B: b, Col: a}
 }
 
-// splitQuoted splits a line that has a double quote in it. A field that begins
-// with a quote ends at the next single one, and a pair of quotes in it is one
-// (RFC 4180); a quote elsewhere is an ordinary byte. A quoted field cannot
-// run over a line end.
+// splitQuoted splits a line that contains a double quote. A field that begins with a quote ends at the next single quote, and
+// a pair of quotes in it stands for one (RFC 4180); a quote elsewhere is an ordinary byte. A quoted field cannot extend over
+// a line end.
 func (s separator) splitQuoted(line []byte, f *fields) (base []byte, col int, err error) {
 	sep := s.text[0]
 	out := f.unquoted[:0]
@@ -148,7 +146,7 @@ func (s separator) splitQuoted(line []byte, f *fields) (base []byte, col int, er
 	}
 }
 
-// Describe tells the separator, whether there is a header, and the roles of the columns.
+// Describe returns the separator, whether there is a header, and the roles of the columns.
 func (p *reader) Describe() format.Description {
 	d := p.roles.Describe(p.header != nil, p.time)
 	d.Separator, d.Header = p.sep.String(), format.HeaderNo

@@ -12,13 +12,12 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// Format is IDX: the first dimension is the rows, the others are flattened to
-// columns, zeros are left out.
+// Format is IDX: the first dimension is the rows, the other dimensions are flattened to columns, and zeros are left out.
 var Format = format.Format{Name: "idx", Sniff: func(h format.Head) bool { return hasMagic(h.Bytes) }, Open: open}
 
-// types are those of elements by type code. The format is two zero bytes, the type, the
-// number of dimensions, each dimension as a big-endian uint32, then the elements
-// big-endian in row-major order (Y. LeCun, C. Cortes, C. Burges, "The MNIST database").
+// types are the element types by type code. A file has two zero bytes, the type code, the number of dimensions, each dimension
+// as a big-endian uint32, then the elements, big-endian and in row-major order (Y. LeCun, C. Cortes, C. Burges, "The MNIST
+// database").
 var types = map[byte]npy.Type{
 	0x08: {Kind: 'u', Size: 1, Big: true},
 	0x09: {Kind: 'i', Size: 1, Big: true},

@@ -1,10 +1,9 @@
 // Package jsonlines reads text of one JSON object a line, each an entry: {"user": 1, "item": "x", "rating": 4.5}.
 //
-// Which keys are user, item and value is told by Input.Columns, else by their names (package roles) in
-// the first lines; without a value every entry is 1. Ids are texts, or numbers that are integers; values
-// are numbers, texts of numbers, or true and false; times, where Input.Times asks for them, what format.ParseTime
-// reads, as numbers or texts. A line without one of the keys, or with null or a nested value there,
-// or with the key twice, is a bad line. Other keys may hold anything.
+// Input.Columns determines the keys of user, item and value, else their names (package roles) in the first lines; without a
+// value every entry is 1. Ids are texts, or numbers that are integers; values are numbers, texts of numbers, or true and false.
+// Times are read if Input.Times asks for them: numbers or texts that format.ParseTime reads. A line in which one of the keys is
+// missing, occurs twice, or has null or a nested value is a bad line. Other keys may have any value.
 package jsonlines
 
 import (
@@ -40,7 +39,7 @@ func sniff(h format.Head) bool {
 	return false
 }
 
-// What can be wrong with a line.
+// Errors of a line.
 var (
 	ErrSyntax  = errors.New("not a JSON object")
 	errMissing = errors.New("missing key")
@@ -55,8 +54,8 @@ var (
 type reader struct {
 	*text.Lines
 	a    roles.Assignment
-	keys []string // of user, item and perhaps value and time
-	time int      // place of the time among them, or −1
+	keys []string // user, item and possibly value and time
+	time int      // index of the time in keys, or −1
 }
 
 const maxKeys = 4
@@ -77,7 +76,7 @@ func open(in *format.Input) (format.Reader, error) {
 	return p, nil
 }
 
-// assign finds the keys by the first lines; those that are broken will be refused when they are parsed.
+// assign determines the keys from the first lines. It ignores malformed lines: Parse refuses them.
 func (p *reader) assign(sample [][]byte, in *format.Input) (err error) {
 	var fields []roles.Field
 	var names []string
@@ -134,7 +133,7 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	return nil
 }
 
-// Check has nothing to do: a line is right or wrong by itself.
+// Check has nothing to do: lines are checked one by one.
 func (p *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 func (p *reader) Locate(c *format.Chunk, n int) format.Position          { return text.Locate(c, n, p.Parse) }
 
@@ -212,12 +211,12 @@ const (
 )
 
 type value struct {
-	text  []byte // of a string, without quotes and escapes; else as it is written
-	at    int    // where it begins in the line
-	n     int64  // an id that is a number
+	text  []byte // a string without quotes and escapes; any other value as written
+	at    int    // byte offset in the line
+	n     int64  // value of an id that is a number
 	kind  kind
 	twice bool
-	bad   bool // a string that is no text
+	bad   bool // a string that is not valid Unicode
 }
 
 func (v *value) id() error {
@@ -239,7 +238,7 @@ func (v *value) id() error {
 	x, err := strconv.ParseFloat(string(v.text), 64)
 	v.n = int64(x)
 	switch {
-	case !bytes.ContainsAny(v.text, ".eE") && x != 0: // an integer beyond int64
+	case !bytes.ContainsAny(v.text, ".eE") && x != 0: // an integer beyond int64 becomes a text
 		v.kind = str
 	case err != nil || math.Abs(x) > 1<<53 || float64(v.n) != x:
 		return errNoID

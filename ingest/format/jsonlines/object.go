@@ -38,7 +38,7 @@ func valueOf(raw []byte, at int) value {
 		v.kind = str
 		var s string
 		err := json.Unmarshal(raw, &s)
-		// What is no text has become replacement characters.
+		// Unmarshal replaces invalid Unicode by replacement characters.
 		v.bad = err != nil || strings.Count(s, "\uFFFD") > bytes.Count(raw, []byte("\uFFFD"))+strings.Count(strings.ToLower(string(raw)), `\ufffd`)
 		v.text = []byte(s)
 	case '{', '[':
@@ -53,8 +53,8 @@ func valueOf(raw []byte, at int) value {
 	return v
 }
 
-// flat reads an object without nested values and escapes, as most are. It tells whether the
-// line is one; else nothing is known of it.
+// flat reads an object without nested values and escapes, the common case. It returns false if the line is not of this form;
+// then got is undefined.
 func (p *reader) flat(l []byte, got *[maxKeys]value) bool {
 	i := blanks(l, 0)
 	if i == len(l) || l[i] != '{' {
@@ -116,7 +116,7 @@ func (p *reader) flat(l []byte, got *[maxKeys]value) bool {
 	return false
 }
 
-// blanks is the place of the first byte from i on that is no white space of JSON.
+// blanks returns the index of the first byte from i on that is not JSON white space.
 func blanks(l []byte, i int) int {
 	for i < len(l) && (l[i] == ' ' || l[i] == '\t' || l[i] == '\r') {
 		i++
@@ -124,7 +124,7 @@ func blanks(l []byte, i int) int {
 	return i
 }
 
-// closing is the place of the quote that ends a string, or −1 if there are escapes in it, or bytes that may not be.
+// closing returns the index of the quote that ends a string, or −1 if the string has escapes or bytes that are not allowed.
 func closing(l []byte, i int) int {
 	for ; i < len(l); i++ {
 		switch c := l[i]; {
@@ -137,7 +137,7 @@ func closing(l []byte, i int) int {
 	return -1
 }
 
-// numberEnd is the end of a number of JSON, or −1.
+// numberEnd returns the index after a JSON number, or −1.
 func numberEnd(l []byte, i int) int {
 	digits := func() bool {
 		from := i

@@ -1,9 +1,8 @@
 // Package mtx reads Matrix Market files, in the coordinate and in the array format.
 //
-// They keep their declared shape. Stored entries are kept even when their value is zero. A
-// symmetric or skew-symmetric file is expanded; it may hold either triangle, but not entries
-// of both. An array is dense, column after column, of a symmetric matrix the lower triangle; its
-// zeros are left out. Integers beyond 2⁵³ are rounded to the nearest float64.
+// A matrix has its declared shape. Stored entries are kept even when their value is zero. A symmetric or skew-symmetric file is
+// expanded; it may hold either triangle, but not entries of both. An array is dense, column after column; for a symmetric matrix
+// it holds the lower triangle. Its zeros are left out. Integers beyond 2⁵³ are rounded to the nearest float64.
 package mtx
 
 import (
@@ -29,18 +28,15 @@ func hasBanner(h format.Head) bool {
 	return len(head) >= len(bannerWord) && strings.EqualFold(string(head[:len(bannerWord)]), bannerWord)
 }
 
-// A reader reads the coordinate format. Comments and blank lines may
-// stand anywhere below the banner. Stored entries, explicit zeros
-// included, are kept; the other triangle of a symmetric or skew-symmetric
-// matrix is added. Such a file may hold the lower or, against the letter of the
-// standard, the upper triangle, but not entries of both.
+// A reader reads the coordinate and the array format. Comments and blank lines may stand anywhere below the banner. The
+// standard allows only the lower triangle of a symmetric or skew-symmetric matrix; the reader accepts the upper one as well.
 type reader struct {
 	text.Counted // counts the values of an array
 	rows, cols   int64
 	entries      int64 // declared
 	integer      bool
 	pattern      bool
-	symmetric    bool // or skew
+	symmetric    bool // symmetric or skew-symmetric
 	skew         bool
 	array        bool
 }
@@ -109,7 +105,7 @@ func (p *reader) banner(l string) error {
 	case field == "pattern" && symmetry == "skew-symmetric":
 		return fmt.Errorf("%w: a pattern cannot be skew-symmetric", format.ErrHeader)
 	}
-	p.integer, p.pattern = strings.HasSuffix(field, "integer"), field == "pattern" // SciPy has integers that are unsigned
+	p.integer, p.pattern = strings.HasSuffix(field, "integer"), field == "pattern" // SciPy also writes unsigned-integer
 	p.skew = symmetry == "skew-symmetric"
 	p.symmetric = symmetry != "general"
 	p.array = kind == "array"
@@ -168,7 +164,7 @@ func (p *reader) Next(c *format.Chunk) error {
 	return p.Lines.Next(c)
 }
 
-// Parse reads whole lines. Of an array what is behind the last place is for Check.
+// Parse reads whole lines. Values after the last element of an array are left to Check.
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	var spans []text.Span
 	k, i, j := c.Begin.Row, int64(0), int64(0)
@@ -276,8 +272,7 @@ func (p *reader) index(l []byte, line int64, s text.Span, field string, n int64)
 // The kinds of entries of format.Tally.First.
 const lower, upper = 0, 1
 
-// triangle notes on which side of the diagonal the entry is; Check compares
-// across batches.
+// triangle records on which side of the diagonal the entry is; Check compares across batches.
 func (p *reader) triangle(i, j, line int64, l []byte, b *format.Batch) error {
 	switch {
 	case i == j && p.skew:
@@ -290,8 +285,8 @@ func (p *reader) triangle(i, j, line int64, l []byte, b *format.Batch) error {
 	return nil
 }
 
-// Check holds what is true only of all batches together: the triangle and the
-// number of entries. Its error is that of the smallest line.
+// Check compares all batches so far with the header: the triangle and the number of entries. It returns the error with the
+// smallest line.
 func (p *reader) Check(t format.Tally, c *format.Chunk, b *format.Batch) error {
 	if c == nil {
 		if t.Entries < p.entries {
@@ -313,7 +308,7 @@ func (p *reader) Check(t format.Tally, c *format.Chunk, b *format.Batch) error {
 
 func (p *reader) Symmetric() (mirrored, skew bool) { return p.symmetric, p.skew }
 
-// Locate is the line of an entry; an expanded one has that of the entry it mirrors.
+// Locate returns the line of an entry; a mirrored entry has the line of the stored one.
 func (p *reader) Locate(c *format.Chunk, n int) format.Position {
 	k := c.Begin.Row
 	return text.Locate(c, n, func(one *format.Chunk, b *format.Batch) error {
@@ -323,19 +318,19 @@ func (p *reader) Locate(c *format.Chunk, n int) format.Position {
 	})
 }
 
-// lineOfEntry is the line of entry n of a chunk, counted from 0.
+// lineOfEntry returns the line of entry n of a chunk, counted from 0.
 func lineOfEntry(c *format.Chunk, n int64) (line int64) {
 	text.Each(c, new(format.Batch), '%', func(_ []byte, at int64) error {
 		line, n = at, n-1
 		if n < 0 {
-			return format.ErrCount // ends it
+			return format.ErrCount // stops the loop
 		}
 		return nil
 	})
 	return line
 }
 
-// Describe tells the declared number of entries and what is made of them. Of an array, whose zeros are left out, it is not known.
+// Describe returns the declared number of entries, which is not known for an array, because its zeros are left out.
 func (p *reader) Describe() format.Description {
 	d := format.Description{Entries: p.entries}
 	switch {
@@ -353,8 +348,8 @@ func (p *reader) Describe() format.Description {
 	return d
 }
 
-// places is how many values an array has: one a line, column after column; of a symmetric matrix those of the lower triangle, of a
-// skew-symmetric one without the diagonal.
+// places returns the number of values of an array: one a line, column after column. A symmetric matrix has those of the lower
+// triangle, a skew-symmetric one without the diagonal.
 func (p *reader) places() int64 {
 	switch {
 	case p.skew:
@@ -365,7 +360,7 @@ func (p *reader) places() int64 {
 	return p.rows * p.cols
 }
 
-// top is the first row of a column that has a value.
+// top returns the first row of column j that has a value.
 func (p *reader) top(j int64) int64 {
 	switch {
 	case p.skew:
@@ -380,11 +375,11 @@ func (p *reader) place(k int64) (i, j int64) {
 	if !p.symmetric {
 		return k % p.rows, k / p.rows
 	}
-	j = int64(sort.Search(int(p.cols-1), func(j int) bool { return p.before(int64(j)+1) > k })) // the last column that does not begin behind it
+	j = int64(sort.Search(int(p.cols-1), func(j int) bool { return p.before(int64(j)+1) > k })) // the last column that begins at value k or before
 	return p.top(j) + k - p.before(j), j
 }
 
-// before is how many values of a triangle stand before column j.
+// before returns the number of values of a triangle before column j.
 func (p *reader) before(j int64) int64 {
 	n := p.rows
 	if p.skew {

@@ -12,8 +12,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// Format is an array of two dimensions, as numpy.save writes it: booleans, integers, float16, float32 or
-// float64, of either byte order, in C or Fortran order. Zeros are left out. Integers beyond 2⁵³ are rounded.
+// Format is an array of two dimensions, as numpy.save writes it: booleans, integers, float16, float32 or float64, of either
+// byte order, in C or Fortran order. Zeros are left out. Integers beyond 2⁵³ are rounded.
 var Format = format.Format{Name: "npy",
 	Sniff: func(h format.Head) bool { return bytes.HasPrefix(h.Bytes, []byte(npy.Magic)) },
 	Open:  open,
@@ -41,5 +41,5 @@ func open(in *format.Input) (format.Reader, error) {
 	return dense.New(dense.Reader{In: in, Header: h.Size, Rows: h.Shape[0], Cols: h.Shape[1], ByColumn: h.Fortran, Type: t})
 }
 
-// told is what an error of package npy says, without its kind.
+// told returns the text of an error of package npy without that of npy.ErrFormat.
 func told(err error) string { return strings.TrimSuffix(err.Error(), ": "+npy.ErrFormat.Error()) }

@@ -21,20 +21,20 @@ type archive struct {
 	under *failingReaderAt
 }
 
-// failingReaderAt remembers a failure of the input, which is not the fault of what it holds.
+// failingReaderAt remembers an error of reading the input, to tell it from damaged contents.
 type failingReaderAt struct {
 	io.ReaderAt
 	err  error
-	left int64 // bytes that the list of members may still take; −1: it has been read
+	left int64 // bytes that may still be read of the list of members; −1: the list is complete
 }
 
-// mostListed is how many bytes the list of members has at most: each takes several times as much memory as there.
+// mostListed is the largest size of the list of members in bytes: in memory each member takes several times its size there.
 const mostListed = 1 << 20
 
 var errListed = fmt.Errorf("an archive whose list of members takes more than %d bytes: %w; scipy.sparse.save_npz writes six members", mostListed, format.ErrUnsupported)
 
 func (f *failingReaderAt) ReadAt(p []byte, off int64) (int, error) {
-	if off < 0 { // of a damaged list of members
+	if off < 0 { // offset from a damaged list of members
 		return 0, zip.ErrFormat
 	}
 	if f.left >= 0 {
@@ -61,7 +61,7 @@ func openArchive(in *format.Input) (*archive, error) {
 		if errors.Is(err, errListed) {
 			return nil, a.fail("", 0, errListed)
 		}
-		return nil, a.fail("", 0, fmt.Errorf("%w: the end of the archive, where its members are listed, is missing or damaged (%v)", format.ErrTruncated, err)) // io.EOF is no end of the input
+		return nil, a.fail("", 0, fmt.Errorf("%w: the end of the archive, where its members are listed, is missing or damaged (%v)", format.ErrTruncated, err)) // %v: a wrapped io.EOF would mean the end of the input
 	}
 	a.under.left = -1
 	a.z.RegisterDecompressor(zip.Deflate, flate.NewReader)
@@ -72,7 +72,7 @@ func (a *archive) fail(part string, at int64, err error) error {
 	return &format.ParseError{File: a.name, Part: part, Byte: at, Err: err}
 }
 
-// listed are the names of the arrays, as far as a line has room for them.
+// listed returns the names of the arrays for a message, as many as fit in a line.
 func (a *archive) listed() string {
 	const most = 10
 	names := a.names()
@@ -119,7 +119,7 @@ func (a *archive) open(name string) (*member, error) {
 	if m.r, err = f.Open(); err != nil {
 		return nil, m.told(err)
 	}
-	// An error other than that of a header is met once more by told.
+	// An error other than that of a header would recur when reading, so that told reports it.
 	if m.head, err = npy.ReadHeader(m.r); err != nil && !errors.Is(err, npy.ErrFormat) {
 		return nil, m.told(err)
 	}
@@ -134,7 +134,7 @@ func (m *member) wrong(at int64, kind, err error) error {
 	return m.fail(m.name, at, fmt.Errorf("%w: %s", kind, strings.TrimSuffix(err.Error(), ": "+npy.ErrFormat.Error())))
 }
 
-// told tells damage from a read that failed.
+// told returns the error for a read that failed: that of the input if there is one, else one about damaged contents.
 func (m *member) told(err error) error {
 	switch {
 	case m.under.err != nil:
@@ -149,7 +149,7 @@ func (m *member) told(err error) error {
 	return m.fail(m.name, m.at, err)
 }
 
-// vector is an array of one dimension, of numbers; integers if wanted.
+// vector opens an array of one dimension, of numbers; integers: any other type is an error.
 func (a *archive) vector(name string, integers bool) (*member, error) {
 	m, err := a.open(name)
 	if err != nil {
@@ -194,7 +194,7 @@ func (m *member) skip(n int64) error {
 	return nil
 }
 
-// end makes sure that nothing follows, and that the checksum is right.
+// end reads to the end of the array, which verifies the checksum, and returns an error if data follow.
 func (m *member) end() error {
 	n, err := io.CopyN(io.Discard, m.r, 1)
 	if n > 0 {

@@ -1,8 +1,7 @@
 // Package npz reads sparse matrices that scipy.sparse.save_npz wrote, matrices and arrays: CSR, CSC and COO.
 //
-// The members of the archive, stored or deflated, are read side by side from their beginnings
-// to their ends; none is ever in memory as a whole. Stored entries are kept even when their value is
-// zero. Integers beyond 2⁵³ are rounded to the nearest float64.
+// The members of the archive, stored or deflated, are read side by side from beginning to end; no member is in memory as a
+// whole. Stored entries are kept even when their value is zero. Integers beyond 2⁵³ are rounded to the nearest float64.
 package npz
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Format is an archive of NumPy arrays that are a sparse matrix.
+// Format is an archive of NumPy arrays that together are a sparse matrix.
 var Format = format.Format{Name: "npz", Sniff: sniff, Open: open}
 
 func sniff(h format.Head) bool {
@@ -29,16 +28,16 @@ func sniff(h format.Head) bool {
 	return strings.HasSuffix(string(name), suffix)
 }
 
-// A reader gives out entries in the order of the file. The major side is that of the rows of CSR,
-// of the columns of CSC, and of the rows of COO.
+// A reader returns entries in the order of the file. Its lines are the rows of a CSR matrix, the columns of a CSC matrix and
+// the rows of a COO matrix.
 type reader struct {
 	*archive
-	lines, across int64 // length of the major side and of the other one
+	lines, across int64 // number of lines, and their length
 	byColumn      bool
 	minor, data   *member
-	major         *member   // of COO, else nil
-	p             *pointers // of CSR and CSC, else nil
-	n, at         int64     // entries, and given out
+	major         *member   // of a COO matrix, else nil
+	p             *pointers // of a CSR or CSC matrix, else nil
+	n, at         int64     // number of entries, and of those already returned
 }
 
 func open(in *format.Input) (format.Reader, error) {
@@ -152,13 +151,13 @@ func (r *reader) position(entry, row int64) format.Position {
 	return format.Position{Part: r.data.name, Byte: r.data.head.Size + entry*int64(r.data.kind.Size), Row: row}
 }
 
-// runBytes is a run of entries in one line of the major side, in a chunk: the line and their number.
+// runBytes is the size of a run in a chunk: the line and the number of its entries in this run.
 const runBytes = 16
 
-// mostEntries is how many entries a chunk has, at most: each takes 24 bytes of a batch.
+// mostEntries is the largest number of entries of a chunk: each takes 24 bytes of a batch.
 const mostEntries = 1 << 15
 
-// Next puts indices, values, and behind them the lines of the major side into a chunk.
+// Next fills the chunk with indices, values, and the lines: their indices for COO, else runs.
 func (r *reader) Next(c *format.Chunk) error {
 	if r.at == r.n {
 		return r.end()
@@ -191,7 +190,7 @@ func (r *reader) Next(c *format.Chunk) error {
 	return err
 }
 
-// end checks what is behind the last entry; it is io.EOF if all is well.
+// end checks the data after the last entry and returns io.EOF if there are no errors.
 func (r *reader) end() error {
 	if r.p != nil {
 		if err := r.p.end(); err != nil {
@@ -203,7 +202,7 @@ func (r *reader) end() error {
 			return err
 		}
 	}
-	if r.major != nil && r.major.head.Elements() == r.n { // else it is the first half of coords
+	if r.major != nil && r.major.head.Elements() == r.n { // else major is the first half of coords
 		if err := r.major.end(); err != nil {
 			return err
 		}
@@ -211,7 +210,7 @@ func (r *reader) end() error {
 	return io.EOF
 }
 
-// Seek goes on at an entry; what is before it is read.
+// Seek continues at an entry. It reads the data before the entry.
 func (r *reader) Seek(at format.Position) error {
 	r.at = (at.Byte - r.data.head.Size) / int64(r.data.kind.Size)
 	if r.at < 0 || r.at > r.n {
@@ -242,7 +241,7 @@ func (r *reader) Describe() format.Description {
 	return format.Description{Entries: r.n, Notes: []string{kind + ", values '" + r.data.head.Descr + "'"}}
 }
 
-// Check has nothing to do: open and Next hold the arrays to each other.
+// Check has nothing to do: open and Next check the arrays against each other.
 func (r *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 
 func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
@@ -313,7 +312,7 @@ func (r *reader) inside(indices []int64, m *member, most, first int64) error {
 	return nil
 }
 
-// Locate is the place of the value of entry n.
+// Locate returns the position of the value of entry n.
 func (r *reader) Locate(c *format.Chunk, n int) format.Position {
 	return format.Position{Part: r.data.name, Byte: c.Begin.Byte + int64(n*r.data.kind.Size)}
 }

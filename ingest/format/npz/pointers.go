@@ -6,18 +6,18 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// pointers are the array indptr: the entries of line i are those from number indptr[i] to before indptr[i+1].
+// pointers reads the array indptr: the entries of line i have the numbers indptr[i] to indptr[i+1]−1.
 type pointers struct {
 	*member
 	n      int64 // entries
-	line   int64 // the one being given out; −1 before the first
+	line   int64 // line whose entries come next; −1 before the first
 	lines  int64
-	left   int64 // entries of it still to come
-	before int64 // entries up to the end of it
+	left   int64 // entries of the line still to come
+	before int64 // pointer to the end of the line
 	buf    []byte
 	block  []int64
-	some   []int64 // of block, not yet used
-	used   int64   // pointers
+	some   []int64 // pointers of block not yet used
+	used   int64   // number of pointers used
 }
 
 const pointerBlock = 1 << 12
@@ -91,7 +91,7 @@ func (p *pointers) take(n int64, run func(line, entries int64)) error {
 	return nil
 }
 
-// end reads the pointers of the empty lines behind the last entry.
+// end reads the pointers of the empty lines after the last entry.
 func (p *pointers) end() error {
 	for p.line < p.lines-1 {
 		if err := p.step(); err != nil {

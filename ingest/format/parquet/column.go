@@ -14,41 +14,41 @@ import (
 )
 
 const (
-	// maxPage is the longest page, uncompressed: some writers make one of a whole row group.
+	// maxPage is the largest uncompressed page in bytes: some writers put a whole row group into one page.
 	maxPage = 1 << 28
-	// maxValues is how many values a page has at most; a few bytes can stand for any number of equal ones.
+	// maxValues is the largest number of values of a page; a few bytes can encode any number of equal values.
 	maxValues = 1 << 24
 )
 
-// A window is the memory that the footer and the pages of all columns take together.
-type window struct{ size, taken, held int64 } // bytes; size 0: any number; held by the footer
+// A window counts the memory that the footer and the pages of all columns take together.
+type window struct{ size, taken, held int64 } // in bytes; size 0: no limit; held: taken by the footer
 
-// A column is one of a row group, being read page by page.
+// A column is a column of a row group that is read page by page.
 type column struct {
 	*field
 	chunk
 	in     *bufio.Reader
 	window *window
 	takes  [2]int64 // bytes of the largest page, and of the largest dictionary
-	left   int64    // bytes
+	left   int64    // bytes of the column not yet read
 	zstd   *zstd.Decoder
-	raw    []byte // of a page, as it lies in the file
+	raw    []byte // a page as it is in the file
 	plain  []byte // uncompressed
 
 	dict    values
 	hasDict bool
 	page    values
-	index   []uint32 // into dict; nil: the values are those of page
-	levels  []uint32 // 1: there is a value
-	whole   bool     // there is one everywhere
+	index   []uint32 // places of the values in dict, if indexed
+	levels  []uint32 // of each row of an optional column; 1: it has a value, 0: it is null
+	whole   bool     // no row of the page is null
 	indexed bool
-	rows    int // of the page
-	at      int // rows given out
-	value   int // values given out
+	rows    int // number of rows of the page
+	at      int // number of rows of the page already used
+	value   int // number of values of the page already used
 
-	// Of texts of the next rows: the distinct ones, by their places among the values, and which of them each row has.
+	// Texts of the next rows: the places of the distinct texts among the values, and for each row an index in words.
 	words, codes []uint32
-	seen         []uint32 // of each value of a dictionary: one more than its code; all are 0 between two chunks
+	seen         []uint32 // for each value of dict, its code plus 1; all are 0 between two chunks
 }
 
 func (c *column) begin(f *field, k chunk, in *format.Input, rows int64, w *window) error {
@@ -80,7 +80,7 @@ func (c *column) begin(f *field, k chunk, in *format.Input, rows int64, w *windo
 	return nil
 }
 
-// header reads the header of the next page, which is not longer than the buffer.
+// header reads the header of the next page, which must fit in the buffer.
 func (c *column) header() (page, error) {
 	b, err := c.in.Peek(int(min(c.left, readBuffer)))
 	if len(b) == 0 || err != nil && err != io.EOF {
@@ -163,7 +163,7 @@ func (c *column) fill() error {
 	return nil
 }
 
-// values are those of the page, or those that its index has places in.
+// values returns the values in which the places of each are indices: those of the dictionary, or of the page.
 func (c *column) values() *values {
 	if c.indexed {
 		return &c.dict
@@ -171,7 +171,7 @@ func (c *column) values() *values {
 	return &c.page
 }
 
-// each visits the next n rows of the page: the places of their values, or that they have none.
+// each calls visit for the next n rows of the page with the place of their value, or with null if they have none.
 func (c *column) each(n int, visit func(place uint32, null bool)) {
 	v := c.value
 	for i := c.at; i < c.at+n; i++ {
@@ -188,8 +188,8 @@ func (c *column) each(n int, visit func(place uint32, null bool)) {
 	}
 }
 
-// gather looks for the texts of the next n rows, or of as many as are in the page and take no more than some bytes, and of one
-// at least, and returns how many these are.
+// gather collects the distinct texts of the next n rows, or of fewer rows if the page ends or the texts take more than room
+// bytes, but of at least one row. It returns the number of rows.
 func (c *column) gather(n, room int) int {
 	n = min(n, c.rows-c.at)
 	c.words, c.codes = c.words[:0], c.codes[:0]
@@ -229,25 +229,25 @@ func (c *column) gather(n, room int) int {
 	return len(c.codes)
 }
 
-// cells are the values of a column in a chunk: numbers, or distinct texts and which of them each row has.
+// cells are the values of a column in a chunk: numbers, or distinct texts and for each row an index in them.
 type cells struct {
 	*field
 	values
 	codes []uint32
-	nulls []bool // of each row; empty: none is null
+	nulls []bool // of each row; empty: no row is null
 }
 
-// A row is what Next puts into a chunk: the cells of each column.
+// A row holds the data that Next puts into a chunk: the cells of each column.
 type row []cells
 
-// put makes cells of the next n rows, texts of those that have been gathered. Of one that is too long there is no more than what
-// tells it so.
+// put fills s with the next n rows. Texts are those that gather collected. A text longer than maxText is cut to maxText + 1
+// bytes, so that part still finds it too long.
 func (c *column) put(s *cells, n int) error {
 	*s = cells{c.field, values{s.nums[:0], s.data[:0], s.ends[:0]}, s.codes[:0], s.nulls[:0]}
 	numbers := c.kind <= number
 	if !numbers && n > 0 {
 		s.codes = append(s.codes, c.codes[:n]...)
-		words := min(len(c.words), int(slices.Max(s.codes))+1) // none if all are null
+		words := min(len(c.words), int(slices.Max(s.codes))+1) // 0 if all rows are null
 		for _, place := range c.words[:words] {
 			text := c.values().text(place)
 			if err := s.add(text[:min(len(text), maxText+1)]); err != nil {
@@ -298,7 +298,7 @@ func (s *cells) part(i int) part {
 	return s.field.text(s.values.text(s.codes[i]))
 }
 
-// sound tells whether all cells are ids and values as they are, without times.
+// sound reports whether all cells are valid ids and values that need no conversion, and there are no times and nulls.
 func (r row) sound() bool {
 	for i := range r {
 		if s := &r[i]; len(s.nulls) > 0 || s.isTime || !s.clean() {
@@ -324,7 +324,7 @@ func (s *cells) clean() bool {
 		}
 		return all <= math.MaxInt64
 	case s.kind == number && !s.isID:
-		sum := 0.0 // of differences that are 0, or NaN
+		sum := 0.0 // sum of x − x, which is 0 if x is finite, else NaN
 		for _, bits := range s.nums {
 			x := math.Float64frombits(bits)
 			sum += x - x

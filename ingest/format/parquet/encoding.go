@@ -25,11 +25,11 @@ var errShort = errors.New("a page has fewer values than it says")
 
 var errPageSum = errors.New("a page does not have the checksum in its header")
 
-// values are those of a page or a dictionary: numbers, or texts.
+// values are the values of a page or a dictionary: numbers, or texts.
 type values struct {
-	nums []uint64 // int64, or bits of a float64
+	nums []uint64 // int64, uint64, or bits of a float64
 	data []byte
-	ends []uint32 // of each text in data
+	ends []uint32 // of each text, its end in data
 }
 
 func (v *values) text(i uint32) []byte {
@@ -141,7 +141,7 @@ func (v *values) fixed(f *field, width, n int, b []byte) error {
 	return nil
 }
 
-// integer is a number of 4 or 8 bytes without its sign if it has none.
+// integer extends a number of 4 bytes to 8, with its sign unless the column is unsigned.
 func (f *field) integer(x uint64) uint64 {
 	if f.phys == physInt32 {
 		if f.kind == natural {
@@ -152,7 +152,7 @@ func (f *field) integer(x uint64) uint64 {
 	return x
 }
 
-// deltaLength reads texts whose lengths stand before them.
+// deltaLength reads texts that are preceded by their lengths (DELTA_LENGTH_BYTE_ARRAY).
 func (v *values) deltaLength(n int, b []byte) error {
 	var lens []int64
 	rest, err := delta(n, b, func(x int64) { lens = append(lens, x) })
@@ -168,7 +168,7 @@ func (v *values) deltaLength(n int, b []byte) error {
 	return err
 }
 
-// deltaBytes reads texts that share their beginnings with those before.
+// deltaBytes reads texts that share a prefix with the text before them (DELTA_BYTE_ARRAY); together they take at most most bytes.
 func (v *values) deltaBytes(n int, b []byte, most int) error {
 	var shared []int64
 	rest, err := delta(n, b, func(x int64) { shared = append(shared, x) })
@@ -195,7 +195,7 @@ func (v *values) deltaBytes(n int, b []byte, most int) error {
 	return nil
 }
 
-// hybrid reads n numbers of a width in runs of one number, or packed (RLE / bit-packing hybrid).
+// hybrid reads n numbers of a given width in bits, in runs of equal numbers or of packed ones (RLE / bit-packing hybrid).
 func hybrid(dst []uint32, b []byte, width, n int) ([]uint32, error) {
 	if width < 0 || width > 32 {
 		return dst, errShort
@@ -239,7 +239,7 @@ func hybrid(dst []uint32, b []byte, width, n int) ([]uint32, error) {
 	return dst, nil
 }
 
-// unpack appends n numbers of up to 32 bits, lowest bits first.
+// unpack appends n numbers of width bits, at most 32, lowest bits first.
 func unpack(dst []uint32, b []byte, width, n int) []uint32 {
 	mask := uint64(1)<<width - 1
 	acc, have := uint64(0), 0
@@ -260,7 +260,7 @@ func unpack(dst []uint32, b []byte, width, n int) []uint32 {
 	return dst
 }
 
-// delta reads n integers written as differences (DELTA_BINARY_PACKED) and returns what is behind them.
+// delta reads n integers written as differences (DELTA_BINARY_PACKED) and returns the bytes after them.
 func delta(n int, b []byte, add func(int64)) (rest []byte, err error) {
 	t := &thrift{b: b}
 	block, minis, total := t.uvarint(), t.uvarint(), t.uvarint()
@@ -281,7 +281,7 @@ func delta(n int, b []byte, add func(int64)) (rest []byte, err error) {
 		t.b = t.b[minis:]
 		for _, w := range widths {
 			if left <= 0 {
-				break // what follows is not there
+				break // the remaining miniblocks have no data
 			}
 			size := per * int(w) / 8
 			if w > 64 || size > len(t.b) {

@@ -21,13 +21,13 @@ const (
 	number              // float64
 	texts
 	uuid
-	decimal // of bytes
-	half    // float16, of two bytes
+	decimal // stored as bytes
+	half    // float16, stored as two bytes
 )
 
 type field struct {
 	element
-	leaf     int // place among the leaves
+	leaf     int // index among the leaves of the schema
 	what     string
 	nested   bool // or repeated
 	optional bool
@@ -35,14 +35,14 @@ type field struct {
 	kind     kind
 	isID     bool
 	isTime   bool
-	most     int // bytes of the texts of a page
+	most     int // largest size of the texts of a page in bytes
 }
 
 func fieldsOf(schema []element) (all []*field, err error) {
 	leaf := 0
 	for i, end := 1, 0; i < len(schema); i = end {
 		f := newField(schema[i], leaf)
-		open := 1 // elements to come
+		open := 1 // elements that belong to the field and are still to come
 		for end = i; open > 0; end++ {
 			if end == len(schema) || schema[end].children < 0 || schema[end].children > len(schema) {
 				return nil, errThrift
@@ -57,12 +57,12 @@ func fieldsOf(schema []element) (all []*field, err error) {
 	return all, nil
 }
 
-// ConvertedType of older files, as far as it says more than the physical type.
+// ConvertedType of older files, where it adds to the physical type.
 const (
 	convertedDecimal = 5
 	convertedDate    = 6
 	convertedMillis  = 9
-	convertedMicros  = 10 // the last of the times
+	convertedMicros  = 10 // the last of the time types
 	convertedUint8   = 11
 	convertedUint64  = 14
 	convertedInt64   = 18
@@ -142,11 +142,11 @@ func (f *field) can() bool {
 }
 
 type part struct {
-	text   []byte // of an id; nil: it is n
-	n      int64  // or a format.Time
+	text   []byte // an id; nil: the id is n
+	n      int64  // an id, or a format.Time
 	value  float64
 	err    error
-	offend []byte // what err is about, if there is one and that is a text
+	offend []byte // the text to which err refers; nil: none
 }
 
 func (s *part) add(k *format.Keys) {
@@ -163,7 +163,7 @@ var (
 	errLong  = fmt.Errorf("longer than %d bytes", maxText)
 )
 
-// maxText is the longest text of an id, a value or a time. In a format of lines it is the longest line.
+// maxText is the largest length of the text of an id, a value or a time, the same as for formats of lines.
 const maxText = format.ChunkBytes - 1
 
 func (f *field) text(raw []byte) (s part) {
@@ -237,7 +237,7 @@ func (f *field) number(bits uint64) (s part) {
 func scaled(m *big.Int, scale int) (float64, error) {
 	if m.IsInt64() && scale < len(text.Pow10) {
 		if n := m.Int64(); n > -1<<53 && n < 1<<53 {
-			return float64(n) / text.Pow10[scale], nil // both are exact
+			return float64(n) / text.Pow10[scale], nil // both operands are exact
 		}
 	}
 	v, err := strconv.ParseFloat(m.String()+"e-"+strconv.Itoa(scale), 64)
@@ -247,11 +247,11 @@ func scaled(m *big.Int, scale int) (float64, error) {
 	return v, nil
 }
 
-// mostDecimal is how many bytes a decimal has at most, beside those that only repeat its sign: more are beyond a
-// float64, and beyond the 800 digits that strconv.ParseFloat can scale.
+// mostDecimal is the largest number of bytes of a decimal, not counting leading bytes that only repeat its sign. Longer
+// decimals are beyond a float64, and beyond the 800 digits that strconv.ParseFloat can scale.
 const mostDecimal = 330
 
-// integerOf is the integer of a decimal without its scale.
+// integerOf returns the unscaled integer of a decimal.
 func integerOf(b []byte) (*big.Int, error) {
 	for len(b) > 1 && (b[0] == 0 && b[1] < 0x80 || b[0] == 0xff && b[1] >= 0x80) {
 		b = b[1:]
@@ -266,11 +266,11 @@ func integerOf(b []byte) (*big.Int, error) {
 	return m, nil
 }
 
-// A timeUnit is what the numbers of a column of times count, as its type says.
+// A timeUnit is the unit of the numbers in a column of times, according to its type.
 type timeUnit uint8
 
 const (
-	unitNone timeUnit = iota // no time
+	unitNone timeUnit = iota // not a time
 	unitOther
 	unitDays
 	unitMillis
@@ -278,11 +278,11 @@ const (
 	unitNanos
 )
 
-// unitOf is that of a column of dates or timestamps; one of times of the day has unitOther.
+// unitOf returns the unit of a column of dates or timestamps; unitOther for times of day and intervals; unitNone for other columns.
 func unitOf(e element) timeUnit {
 	converted := e.converted
 	if e.logical != 0 {
-		converted = -1 // says the same, or less
+		converted = -1 // the logical type takes precedence
 	}
 	switch {
 	case e.phys == physInt32 && (e.logical == logicalDate || converted == convertedDate):
@@ -299,7 +299,7 @@ func unitOf(e element) timeUnit {
 	return unitNone
 }
 
-// moment makes a time of a number: one of the unit of its column, or as format.TimeOf has it.
+// moment converts a number to a time, in the unit of its column or, if the type has no unit, as format.TimeOf does.
 func (f *field) moment(s *part, bits uint64) {
 	n, at := int64(bits), format.Time(0)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// The numbers below are those of parquet.thrift (Apache Parquet format 2.11).
+// The numbers below are defined in parquet.thrift (Apache Parquet format 2.11).
 
 const (
 	physBool = iota
@@ -32,7 +32,7 @@ const (
 	codecGzip   = 2
 	codecBrotli = 4
 	codecZstd   = 6
-	codecLZ4    = 7 // a raw block; 5 is LZ4 in the frames of Hadoop, which writers do not agree on
+	codecLZ4    = 7 // a raw block; 5 is LZ4 in Hadoop frames, which writers encode differently
 )
 
 var codecNames = [...]string{"none", "snappy", "gzip", "LZO", "Brotli", "LZ4", "zstd", "LZ4_RAW"}
@@ -40,12 +40,12 @@ var codecNames = [...]string{"none", "snappy", "gzip", "LZO", "Brotli", "LZ4", "
 type element struct {
 	name      string
 	phys      int
-	length    int // of fixed-length bytes
+	length    int // of fixed-length bytes, else 0
 	repeat    int // 0 required, 1 optional, 2 repeated
 	children  int
 	scale     int
 	converted int // −1: none
-	logical   int // the field of the union LogicalType; 0: none
+	logical   int // number of the field of the union LogicalType; 0: none
 	unsigned  bool
 	unit      int // of timestamps: 1 milliseconds, 2 microseconds, 3 nanoseconds; 0: not known
 }
@@ -54,7 +54,7 @@ type chunk struct {
 	phys, codec int
 	values      int64
 	bytes       int64
-	data, dict  int64 // offsets
+	data, dict  int64 // byte offsets in the file
 	elsewhere   bool  // in another file, or encrypted
 }
 
@@ -67,15 +67,15 @@ type footer struct {
 	rows   int64
 	schema []element
 	groups []group
-	held   int64 // bytes that they take at most
+	held   int64 // upper bound of the bytes that schema and groups take in memory
 }
 
-// maxFooter is more than the footers of files with thousands of columns take.
+// maxFooter is the largest footer in bytes. Footers of files with thousands of columns are smaller.
 const maxFooter = 1 << 27
 
 var errFooter = errors.New("its end is missing or another file's")
 
-// readFooter reads the end of a file, within Input.Window.
+// readFooter reads the footer of a file, within Input.Window.
 func readFooter(in *format.Input) (*footer, error) {
 	var tail [8]byte
 	if in.Size < 12 {
@@ -124,7 +124,7 @@ func (t *thrift) element() element {
 	return e
 }
 
-// Logical types: their fields of the union.
+// Logical types: the numbers of their fields in the union LogicalType.
 const (
 	logicalString    = 1
 	logicalEnum      = 4
@@ -137,7 +137,7 @@ const (
 	logicalFloat16   = 15
 )
 
-// logicalType reads a union: the number of its one field is the type.
+// logicalType reads the union LogicalType: the number of its only field is the type.
 func (t *thrift) logicalType(e *element) {
 	t.visit(func(id int, kind byte) bool {
 		e.logical = id
@@ -178,12 +178,12 @@ const (
 )
 
 type page struct {
-	kind, size, packed int // bytes uncompressed and in the file
+	kind, size, packed int // size in bytes, uncompressed (size) and in the file (packed)
 	values, encoding   int
-	levels             int // encoding of definition levels, version 1
-	defBytes, repBytes int // bytes of levels, version 2
+	levels             int // encoding of definition levels, in pages of version 1
+	defBytes, repBytes int // bytes of levels, in pages of version 2
 	plain              bool
-	crc                *uint32 // of the bytes in the file; nil: not told
+	crc                *uint32 // of the bytes in the file; nil: the header has none
 }
 
 func (t *thrift) page() page {

@@ -17,7 +17,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// take takes the memory for a page, which stays with the column.
+// take reserves the memory for a page. The column keeps the memory for its next pages.
 func (c *column) take(p *page) error {
 	held := &c.takes[0]
 	if p.kind == pageDict {
@@ -51,7 +51,7 @@ func (c *column) cost(p *page) int64 {
 	case encoding == encDict || encoding == encPlainDict:
 		return b + index*n
 	case p.kind == pageDict:
-		b += index * n // seen
+		b += index * n // column.seen
 	case encoding == encDeltaLength || encoding == encDeltaBytes:
 		b += size + 2*number*n
 	case encoding == encSplit:
@@ -109,7 +109,7 @@ func (c *column) read(p *page) error {
 			}
 		}
 	default:
-		return nil // an index, perhaps
+		return nil // a page without values, such as an index
 	}
 	c.levels = c.levels[:0]
 	if c.optional {

@@ -1,19 +1,18 @@
-// Package parquet reads a table of entries from an Apache Parquet file: a column of
-// users, one of items, and perhaps one of values and one of times. Which is which is told by
-// Input.Columns, else by the names of the columns (package roles), of times also by their type.
+// Package parquet reads a table of entries from an Apache Parquet file: a column of users, one of items, and optionally one of
+// values and one of times. Input.Columns determines the roles of the columns, else their names (package roles); for times,
+// their type as well.
 //
-// Ids are integers, also as decimals, texts, UUIDs, or floating-point numbers that are integers, as pandas makes them
-// of integers with gaps. Values are numbers, booleans, decimals, or texts of numbers. Times
-// are dates, timestamps, or numbers and texts as format.ParseTime reads them; without a zone they are of UTC. A null where
-// one of these is needed makes its row a bad line. Columns that are nested or repeated
-// are none of them; those that are not needed are not read.
+// Ids are integers, also as decimals, texts, UUIDs, or floating-point numbers that are integers, as pandas writes integers with
+// gaps. Values are numbers, booleans, decimals, or texts of numbers. Times are dates, timestamps, or numbers and texts as
+// format.ParseTime reads them; times without a zone are in UTC. A null in a column that is used makes its row a bad line. Nested
+// or repeated columns cannot be used; columns that are not used are not read.
 //
-// A file begins at its end: it has to be a plain file, not standard input. Positions are
-// numbers of rows, counted from 1 over all row groups. What is in memory is the footer and a part of a row group: the
-// pages of up to four columns and their dictionaries. Those that take more than Input.Window are refused.
+// A file is read from its end: it must be a plain file, not standard input. Positions are row numbers, counted from 1 over all
+// row groups. The footer and a part of a row group are in memory: the pages of up to four columns and their dictionaries. If
+// these take more than Input.Window, the file is refused.
 //
-// The reader is our own because that of github.com/parquet-go/parquet-go v0.32.0 makes the stripped program 25.9 MB
-// instead of 16.0 MB (go build -trimpath -ldflags '-s -w', linux/amd64). The tests write their files with it.
+// The package does not use github.com/parquet-go/parquet-go v0.32.0, which makes the stripped program 25.9 MB instead of
+// 16.0 MB (go build -trimpath -ldflags '-s -w', linux/amd64). The tests write their files with it.
 package parquet
 
 import (
@@ -34,12 +33,12 @@ var Format = format.Format{Name: "parquet", Sniff: sniff, Open: open, Timed: tru
 
 const magic = "PAR1"
 
-// sniff tells a file from a text whose first id is the magic number.
+// sniff looks for a zero byte, to tell a Parquet file from a text whose first id is the magic number.
 func sniff(h format.Head) bool {
 	return bytes.HasPrefix(h.Bytes, []byte(magic)) && bytes.IndexByte(h.Bytes, 0) >= 0
 }
 
-// ErrDamaged is the error about a file that is not as Parquet has it.
+// ErrDamaged is the error for a file that violates the Parquet format.
 var ErrDamaged = errors.New("damaged Parquet file")
 
 type reader struct {
@@ -47,9 +46,9 @@ type reader struct {
 	groups  []group
 	a       roles.Assignment
 	fields  []*field // row keys, column keys and perhaps values and times
-	group   int      // being read, or len(groups)
-	left    int64    // rows of it
-	row     int64    // rows given out, of all groups
+	group   int      // index of the group being read; len(groups): no group is left
+	left    int64    // rows of the group not yet read
+	row     int64    // rows read, over all groups
 	columns []column
 	window  window
 }
@@ -72,7 +71,7 @@ func open(in *format.Input) (format.Reader, error) {
 	return p, p.begin()
 }
 
-// footer takes over the row groups of a file, which together have as many rows as it says. None of them is being read.
+// footer reads the footer and checks that the row groups have the declared number of rows. It does not begin a group.
 func (p *reader) footer() (*footer, error) {
 	f, err := readFooter(p.in)
 	if err != nil {
@@ -113,7 +112,7 @@ func (p *reader) assign(schema []element) error {
 	if p.a, lost, err = roles.Choose(of, p.in.Columns, p.in.Events); err != nil {
 		return err
 	}
-	if lost >= 0 { // the value is there, but cannot be read
+	if lost >= 0 { // there is a value column that cannot be read
 		return unfit(all[lost], 2)
 	}
 	at, err := p.timeOf(all, names)
@@ -143,8 +142,8 @@ func unfit(f *field, i int) error {
 	return fmt.Errorf("column %q is %s: %w as %s; %s", f.name, f.what, format.ErrUnsupported, []string{"the row", "the column", "the value", "the time"}[i], remedy)
 }
 
-// timeOf is the column of times: −1 if they have not been asked for. Where no name tells of a
-// time, types do.
+// timeOf returns the column of times, or −1 if Input.Times does not ask for times. If no column name indicates a time,
+// the types of the columns determine it.
 func (p *reader) timeOf(all []*field, names []string) (at int, err error) {
 	if len(p.a.Times) == 0 {
 		for c, f := range all {
@@ -162,7 +161,7 @@ func (p *reader) timeOf(all []*field, names []string) (at int, err error) {
 
 func (p *reader) fail(err error) error { return &format.ParseError{File: p.in.Name, Err: err} }
 
-// damaged is the error for bytes that make no sense. A read that failed is not the file's fault.
+// damaged returns the error for malformed contents. It returns err itself if reading the file failed.
 func (p *reader) damaged(err error) error {
 	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
 		return err
@@ -202,7 +201,7 @@ func (p *reader) begin() error {
 	return nil
 }
 
-// Next puts the next rows into a chunk, a column behind the other.
+// Next puts the next rows into a chunk, column after column.
 func (p *reader) Next(c *format.Chunk) (err error) {
 	if p.group >= len(p.groups) {
 		return io.EOF
@@ -241,7 +240,7 @@ func (p *reader) Next(c *format.Chunk) (err error) {
 	return err
 }
 
-// numberBytes is what a number takes in a chunk, or the code of a text.
+// numberBytes is the size of a number, or of the code of a text, in a chunk.
 const numberBytes = 8
 
 func (p *reader) position() format.Position { return format.Position{Line: p.row + 1, Byte: p.row} }
@@ -264,10 +263,10 @@ func (p *reader) Seek(to format.Position) (err error) {
 	return nil
 }
 
-// Check has nothing to do: Next holds the columns to the number of rows.
+// Check has nothing to do: Next checks that the columns have the declared number of rows.
 func (p *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 
-// Parse makes entries of the columns of a chunk: of whole columns where nothing is wrong, else of one row after the other.
+// Parse converts the columns of a chunk to entries: whole columns if all cells are valid, else row by row.
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	rows := c.Held.(row)
 	n := int(c.End.Byte - c.Begin.Byte)

@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// A thrift reads structures of Apache Thrift's compact protocol from bytes. Whatever they hold, reading ends with
-// them; after a failure everything is zero.
+// A thrift reads structures of Apache Thrift's compact protocol from bytes. Whatever the bytes hold, reading terminates at their
+// end; after an error all results are zero.
 type thrift struct {
 	b     []byte
 	err   error
-	depth int   // of structures being skipped
-	room  int64 // bytes for the items that keep keeps
+	depth int   // of nested structures being skipped
+	room  int64 // bytes of memory left for the items that keep appends
 }
 
 const (
@@ -82,8 +82,8 @@ func (t *thrift) binary() []byte {
 	return s
 }
 
-// slots say where the fields of a structure go, by number: an int has 32 bits in the file, an int64 64; a pointer to an uint32 is
-// made; a bool is true of whatever is not false; slots are a structure; a function is called for each item of a list.
+// slots map the numbers of the fields of a structure to variables: an int has 32 bits in the file, an int64 64; a *uint32 is
+// allocated; a bool becomes true unless the field is false; slots read a structure; a function is called for each item of a list.
 type slots []slot
 
 type slot struct {
@@ -93,7 +93,7 @@ type slot struct {
 
 type union *int
 
-// fields reads a structure. What has no slot, or is of another type than that, is skipped.
+// fields reads a structure. It skips fields that have no slot or another type than their slot.
 func (t *thrift) fields(to slots) {
 	t.visit(func(id int, kind byte) bool {
 		at := slices.IndexFunc(to, func(s slot) bool { return s.id == id })
@@ -128,7 +128,7 @@ func (t *thrift) fields(to slots) {
 	})
 }
 
-// fits tells whether a field of a kind is of the type of a slot.
+// fits reports whether a field of a kind has the type of a slot.
 func fits(to any, kind byte) bool {
 	switch to.(type) {
 	case *int, **uint32:
@@ -145,7 +145,7 @@ func fits(to any, kind byte) bool {
 	return kind == thriftStruct
 }
 
-// visit visits the fields of a structure; field reads the value, or says that it has not.
+// visit visits the fields of a structure; field reads the value of a field, or returns false to have it skipped.
 func (t *thrift) visit(field func(id int, kind byte) (read bool)) {
 	id := 0
 	for t.err == nil {
@@ -178,17 +178,17 @@ func (t *thrift) list(visit func(kind byte)) {
 
 var errRoom = errors.New("no room for the items of a list")
 
-// keep appends an item to a list as long as there is room: an item of one byte takes a hundred of them.
+// keep appends an item to a list while there is room: an item of one byte in the file takes about a hundred bytes in memory.
 func keep[T any](t *thrift, list []T, item T) []T {
 	t.room -= 2 * int64(reflect.TypeFor[T]().Size())
-	if t.room < 0 { // twice, as lists grow by copies
+	if t.room < 0 { // the size counts twice, as append copies a growing list
 		t.b, t.err = nil, errRoom
 		return list
 	}
 	return append(list, item)
 }
 
-// maxDepth is how deep values are nested that are skipped; Parquet has no more than five levels.
+// maxDepth is the largest nesting depth of values that are skipped; Parquet has no more than five levels.
 const maxDepth = 16
 
 func (t *thrift) skip(kind byte, depth int) {
@@ -229,8 +229,8 @@ func (t *thrift) skip(kind byte, depth int) {
 	}
 }
 
-// skipItem skips an item of a list or of a map. There, unlike in a structure, a boolean has a byte of its own: every
-// item takes at least one, and as many as are said to be there end with the bytes.
+// skipItem skips an item of a list or of a map. Unlike in a structure, a boolean takes a byte there. So every item takes at
+// least one byte, and a wrong number of items cannot outlast the bytes.
 func (t *thrift) skipItem(kind byte, depth int) {
 	if kind <= thriftFalse {
 		t.byte()

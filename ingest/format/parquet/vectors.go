@@ -10,8 +10,9 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Vectors reads a table of vectors: a column called id, of integers or texts, and columns of floating-point numbers. Others, such as titles, are
-// not read. begin is told how many rows there are, and of how many numbers, before visit is called with each row in order; x is valid during the call.
+// Vectors reads a table of vectors: a column called id, of integers or texts, and columns of floating-point numbers. Other
+// columns, such as titles, are not read. It calls begin with the number of rows and of numbers in each, then visit with each
+// row in order; x is valid during the call.
 func Vectors(in *format.Input, begin func(rows int64, k int) error, visit func(id string, x []float64) error) error {
 	p := &reader{in: in, window: window{size: in.Window}}
 	footer, err := p.footer()
@@ -55,7 +56,7 @@ func Vectors(in *format.Input, begin func(rows int64, k int) error, visit func(i
 	return err
 }
 
-// some visits the next rows, some of those that are left of the row group.
+// some visits the next rows of the row group that are in the current pages of all columns.
 func (p *reader) some(visit func(id string, x []float64) error) error {
 	const most = 1 << 10
 	n, k := int(min(p.left, most)), len(p.columns)-1

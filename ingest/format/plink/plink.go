@@ -1,8 +1,8 @@
-// Package plink reads genotypes in the format of PLINK 1: a .bed file beside the .fam file of its samples and the .bim file of
-// its variants.
+// Package plink reads genotypes in the format of PLINK 1: a .bed file with a .fam file of its samples and a .bim file of its
+// variants beside it.
 //
-// Rows are samples and columns are variants; an entry is the number of copies of allele A1, 1 or 2, and [Missing] where the genotype
-// was not called. The order of a .bed file, by variants or by samples, is told by its third byte.
+// Rows are samples and columns are variants. An entry is the number of copies of allele A1, 1 or 2, or [Missing] if the genotype
+// was not called. The third byte of a .bed file gives its order, by variants or by samples.
 // Source: C. Chang and S. Purcell, PLINK 1.9 file format reference, ".bed".
 package plink
 
@@ -20,7 +20,7 @@ import (
 // Missing is the value of genotypes that were not called.
 const Missing = 3
 
-// Magic is how a .bed file begins; 0 or 1 follows.
+// Magic is the first two bytes of a .bed file; 0 or 1 follows.
 const Magic = "\x6c\x1b"
 
 const headerBytes = 3
@@ -33,16 +33,16 @@ func sniff(h format.Head) bool {
 	return len(h.Bytes) >= headerBytes && string(h.Bytes[:2]) == Magic && h.Bytes[2] <= 1
 }
 
-// values of the two bits of a genotype: homozygous for A1, not called, heterozygous, homozygous for A2.
+// values are the values of the two bits of a genotype: homozygous for A1, not called, heterozygous, homozygous for A2.
 var values = [4]float64{2, Missing, 1, 0}
 
-// A reader gives out lines, each the genotypes of a variant or, by sample, of a sample: four a byte, the first in the lowest bits.
+// A reader reads lines of genotypes of one variant, or of one sample if bySample: four a byte, the first in the lowest bits.
 type reader struct {
 	in            *format.Input
 	bySample      bool
-	lines, across int64 // lines, and genotypes of each
+	lines, across int64 // number of lines, and of genotypes in each
 	stride        int64 // bytes of a line
-	at, end       int64 // bytes read, and of all
+	at, end       int64 // offset of the next byte, and of the end
 }
 
 func open(in *format.Input) (format.Reader, error) {
@@ -84,10 +84,10 @@ func (r *reader) fail(at int64, err error) error {
 
 func ended(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }
 
-// chunkBytes is how many bytes a chunk has at most: each may be four entries.
+// chunkBytes is the largest number of bytes of a chunk: each byte holds up to four entries.
 const chunkBytes = 1 << 13
 
-// Next reads bytes, whole lines or not.
+// Next reads bytes without regard to lines.
 func (r *reader) Next(c *format.Chunk) error {
 	if r.at == r.end {
 		if _, err := r.in.Peek(1); err != nil {
@@ -109,7 +109,7 @@ func (r *reader) Next(c *format.Chunk) error {
 	return nil
 }
 
-// Parse decodes bytes.
+// Parse decodes the genotypes of the bytes.
 func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	line, k := (c.Begin.Byte-headerBytes)/r.stride, (c.Begin.Byte-headerBytes)%r.stride
 	lines, across, other := &b.Col.Ints, &b.Row.Ints, ".fam"
@@ -118,7 +118,7 @@ func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	}
 	for i, bits := range c.Data {
 		n := min(4, r.across-4*k)
-		if bits>>(2*n) != 0 { // of a whole byte, nothing is left
+		if bits>>(2*n) != 0 { // for a full byte the shift leaves nothing
 			return r.fail(c.Begin.Byte+int64(i), fmt.Errorf("%w: bits behind the last genotype of a line are not 0: the .bed and %s files are not of one another, or the .bed file is damaged", format.ErrCount, other))
 		}
 		for g := range n {
@@ -137,17 +137,17 @@ func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 // Check has nothing to do.
 func (r *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 
-// Seek goes on at a byte.
+// Seek continues at a byte.
 func (r *reader) Seek(to format.Position) error {
 	err := r.in.Skip(to.Byte - r.at)
 	r.at = to.Byte
 	return err
 }
 
-// Locate is the chunk that entry n is in: bytes have no room for more.
+// Locate returns the beginning of the chunk that holds entry n: a byte offset cannot identify a genotype.
 func (r *reader) Locate(c *format.Chunk, _ int) format.Position { return c.Begin }
 
-// Describe tells the order.
+// Describe returns the order of the genotypes.
 func (r *reader) Describe() format.Description {
 	order := "variant after variant"
 	if r.bySample {
@@ -156,9 +156,9 @@ func (r *reader) Describe() format.Description {
 	return format.Description{Notes: []string{fmt.Sprintf("%s; values count allele A1, and genotypes that were not called are missing entries", order)}}
 }
 
-// Labels begins to read the samples of a .fam file, each by its id within its family, or the variants of a .bim file: the id of
-// one and the allele that is counted, as in the header of PLINK's .raw files. A variant without id is known by its place and alleles.
-// Lines have six fields with spaces or tabs between them.
+// Labels begins to read the samples of a .fam file or the variants of a .bim file. The id of a sample is its id within its
+// family. The id of a variant is its id and the allele that is counted, as in the header of PLINK's .raw files; if the variant
+// has no id, its position and alleles take the place of the id. Lines have six fields, separated by spaces or tabs.
 func Labels(side format.Side, in *format.Input, close func() error) (format.IDs, error) {
 	if side == format.RowSide {
 		return labels(in, "family, sample, father, mother, sex and phenotype", func(f [][]byte, to *format.Label) { to.ID = f[1] }, close)

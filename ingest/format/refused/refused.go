@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Files are binary files and archives. They are refused whatever format is chosen.
+// Files are binary files and archives. They are refused even if the user has chosen a format.
 var Files = format.Format{
 	Sniff: func(h format.Head) bool { return kindOf(h.Bytes).name != "" },
 	Open: func(in *format.Input) (format.Reader, error) {
@@ -22,8 +22,7 @@ var Files = format.Format{
 	},
 }
 
-// Text is text that could be cut into fields, but is something else. It is read
-// by the format that is chosen.
+// Text is text that could be cut into fields, but is something else. If the user has chosen a format, that format reads it.
 var Text = format.Format{
 	Sniff: func(h format.Head) bool {
 		s := text.Take(bytes.TrimPrefix(h.Bytes, []byte(text.BOM)), h.Whole)
@@ -45,7 +44,7 @@ func unsupported(what, do string) error {
 type kind struct {
 	magic string // first bytes; a "?" stands for any byte
 	name  string
-	do    string // how to make it readable; FILE stands for its name
+	do    string // what to do so that ingest can read it; FILE stands for its name
 }
 
 const (
@@ -77,7 +76,7 @@ var magics = []kind{
 	{"MATLAB 5.0 MAT-file", "a MATLAB file", scipy},
 	{"ARROW1\x00\x00", "an Arrow file (Feather)", arrow},
 	{"FEA1", "an Arrow file (Feather, version 1)", arrow},
-	{"\xff\xff\xff\xff???\x00?\x00\x00\x00", "a stream of Arrow", arrow}, // a message of less than 16 MiB
+	{"\xff\xff\xff\xff???\x00?\x00\x00\x00", "a stream of Arrow", arrow}, // a message shorter than 16 MiB
 	{"Obj\x01", "an Avro file", export},
 	{"ORC", "an ORC file", export},
 	{"SQLite format 3\x00", "an SQLite database", export},
@@ -86,10 +85,10 @@ var magics = []kind{
 	{"version https://git-lfs", "a pointer to a file in Git LFS", "fetch the file itself: git lfs pull"},
 }
 
-// magicHead is how many bytes tell all kinds: the name of a tar file ends before.
+// magicHead is the number of bytes that suffice for all kinds: the signature of a tar file ends before it.
 const magicHead = 512
 
-// kindOf recognises a file by its first bytes; one without a name is text, Matrix Market or IDX.
+// kindOf recognises a file by its first bytes. The kind of text, Matrix Market and IDX has no name.
 func kindOf(head []byte) kind {
 	for _, k := range magics {
 		match := len(head) >= len(k.magic)
@@ -106,19 +105,19 @@ func kindOf(head []byte) kind {
 	return kind{}
 }
 
-// within tells what a zip archive holds by the name of its first file.
+// within tells zip archives apart by the name of their first file.
 func (k kind) within(head []byte) kind {
 	switch {
 	case k.name != "a zip archive" || len(head) < 30:
 	case bytes.HasSuffix(head[30:min(len(head), 30+int(binary.LittleEndian.Uint16(head[26:])))], []byte(".npy")):
-		return kind{} // it is read
+		return kind{} // package npz reads it
 	case bytes.Contains(head[30:], []byte("[Content_Types].xml")), bytes.Contains(head[30:], []byte("xl/")):
 		return kind{name: "a spreadsheet (.xlsx)", do: export}
 	}
 	return k
 }
 
-// suspect tells of text that could be cut into fields, but is something else.
+// suspect returns the error for text that could be cut into fields, but is something else; nil: it looks like a table.
 func suspect(sample [][]byte) error {
 	first := bytes.TrimSpace(sample[0])
 	switch {
@@ -157,7 +156,7 @@ func suspect(sample [][]byte) error {
 var (
 	markup = text.Pattern(`(?i)^<(!doctype|\?xml|html|head|body|error)`)
 	excel  = text.Pattern(`(?i)^sep=.?$`)
-	pairs  = text.Pattern(`^[^ \t#]+([ \t]+-?\d+:[ \t]*[-+0-9.eE]+)+[ \t]*(#.*)?$`) // of svmlight, but for what it refuses
+	pairs  = text.Pattern(`^[^ \t#]+([ \t]+-?\d+:[ \t]*[-+0-9.eE]+)+[ \t]*(#.*)?$`) // svmlight, except for lines that its reader would refuse
 
 	kindAndShape = text.Pattern(`^(?i:[RCPIQ][SUHZR][AE]) +( *\d+){3,4} *$`)
 	fortran      = text.Pattern(`^\(.*[Ii].*\)`)
@@ -165,8 +164,8 @@ var (
 	rule         = text.Pattern(`^[-+=|: ]*---[-+=|: ]*$`)
 )
 
-// boeing names a file of the Harwell–Boeing or the Rutherford–Boeing collection, whose header is a title, perhaps blank, four or five
-// numbers of lines, the type and the dimensions, and Fortran formats; "": it is neither.
+// boeing returns the name of the format if the sample is a Harwell–Boeing or Rutherford–Boeing file, else "". The header is a
+// title, which may be blank, four or five numbers of lines, the type and the dimensions, and Fortran formats.
 func boeing(sample [][]byte) string {
 	for i := range min(2, len(sample)-2) {
 		counts := len(bytes.Fields(sample[i]))
@@ -177,7 +176,7 @@ func boeing(sample [][]byte) string {
 	return ""
 }
 
-// isJSON tells whether a line begins an object or a list of such.
+// isJSON reports whether a line begins an object or a list of objects or lists.
 func isJSON(l []byte) bool {
 	if len(l) == 0 {
 		return false

@@ -1,9 +1,8 @@
 // Package svmlight reads rows of index:value pairs, the format of SVMlight and LIBSVM.
 //
-// A line "label [qid:n] index:value …" is a row of the matrix; blank lines and comments are
-// none. Labels and query ids are left out, and counted. There are as many columns as the largest
-// index tells, or as have been asked for. Columns count from 1, as the definition of the
-// format has it, unless index 0 occurs, or the comment of scikit-learn says that they count from 0.
+// A line "label [qid:n] index:value …" is a row of the matrix; blank lines and comments are skipped. Labels and query ids are
+// left out, and counted. The number of columns follows from the largest index, or is Options.Features. Columns count from 1, as
+// in the definition of the format, unless index 0 occurs, or the comment of scikit-learn says that they count from 0.
 package svmlight
 
 import (
@@ -15,13 +14,13 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Format is that of T. Joachims, SVMlight (http://svmlight.joachims.org), and of C.-C. Chang
-// and C.-J. Lin, LIBSVM. Several labels, separated by commas, or none are accepted.
+// Format returns the format of T. Joachims, SVMlight (http://svmlight.joachims.org), and of C.-C. Chang and C.-J. Lin, LIBSVM.
+// Several labels, separated by commas, or none are accepted.
 func Format(o Options) format.Format {
 	return format.Format{Name: "svmlight", Sniff: sniff, Open: o.open}
 }
 
-// Options are what has been chosen for rows of index:value pairs; see ingest.Options.
+// Options are the options that the user has chosen for rows of index:value pairs; see ingest.Options.
 type Options struct {
 	IndexBase format.IndexBase
 	Features  int64
@@ -33,11 +32,11 @@ var (
 	none  = text.Pattern(`^[ \t]*(\d+(:[-+0-9.eEnainf]+){1,2}[ \t]*)+(#.*)?$`)
 )
 
-// sniff tells whether all lines are of that form, one at least with a label and a feature.
+// sniff reports whether all lines have the form of rows, and at least one of them has a label and a feature.
 func sniff(h format.Head) bool {
 	found := false
 	sample := text.Take(bytes.TrimPrefix(h.Bytes, []byte(text.BOM)), h.Whole)
-	if i := bytes.LastIndexByte(sample.Long, ' '); i > 0 { // as much of a first row as there is
+	if i := bytes.LastIndexByte(sample.Long, ' '); i > 0 { // a first line longer than the sample: its complete fields
 		sample.Lines = [][]byte{sample.Long[:i]}
 	}
 	for _, l := range sample.Lines {
@@ -53,11 +52,11 @@ func sniff(h format.Head) bool {
 
 type reader struct {
 	text.Counted
-	base     format.IndexBase // told by the user or a comment, or BaseAuto
+	base     format.IndexBase // stated by the user or a comment, else BaseAuto
 	features int64
 }
 
-// The kinds of format.Tally.First: index 0, and the index that is a column only if they count from 1.
+// The kinds of format.Tally.First: index 0, and index features, which is a column only if columns count from 1.
 const zero, last = 0, 1
 
 // The kinds of format.Tally.LeftOut.
@@ -83,8 +82,8 @@ func (p *reader) Omits() [2]string { return [...]string{labels: "labels", querie
 
 const (
 	longest = 64 << 20
-	// longLines is the part of Input.Window that one row may take: eight chunks are under way, each
-	// with a batch that is six times as large for pairs of four bytes.
+	// longLines: a row may have Input.Window / longLines bytes. Eight chunks are processed at a time, each with a batch that is
+	// six times as large for pairs of four bytes.
 	longLines = 8 * 7
 )
 
@@ -98,7 +97,7 @@ func (p *reader) Describe() format.Description {
 	return d
 }
 
-// toldBase is what the comments above the rows say, as sklearn.datasets.dump_svmlight_file writes them.
+// toldBase returns the base that comments above the rows state, as sklearn.datasets.dump_svmlight_file writes them.
 func toldBase(head []byte, whole bool) format.IndexBase {
 	for len(head) > 0 {
 		l, rest := text.CutLine(head)
@@ -116,7 +115,7 @@ func toldBase(head []byte, whole bool) format.IndexBase {
 	return format.BaseAuto
 }
 
-// Parse reads the rows of whole lines. A line that cannot be read leaves an empty row.
+// Parse reads the rows of whole lines. A refused line becomes an empty row.
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	row := c.Begin.Row
 	text.Each(c, b, '#', func(l []byte, line int64) error {
@@ -151,7 +150,7 @@ func (p *reader) line(l []byte, line, row int64, b *format.Batch) error {
 			} else if l[i] == ':' && colon < 0 {
 				colon = i
 			} else if colon < 0 {
-				col = math.MaxInt64 // too large, or no number
+				col = math.MaxInt64 // too large, or not a number
 			}
 		}
 		if colon <= a || col > math.MaxUint32 {
@@ -174,7 +173,7 @@ func (p *reader) line(l []byte, line, row int64, b *format.Batch) error {
 	return nil
 }
 
-// column holds an index to what has been told, and notes what decides how columns count.
+// column checks an index against the base and the number of features, and records the lines with the indices of Tally.First.
 func (p *reader) column(col, line int64, b *format.Batch) error {
 	most := int64(math.MaxUint32 - 1)
 	if p.features > 0 {
@@ -196,7 +195,7 @@ func (p *reader) column(col, line int64, b *format.Batch) error {
 	return nil
 }
 
-// other reads the field l[a:i], which is no pair of an index and a value: the label, or the query id.
+// other reads the field l[a:i], which is not an index:value pair but the label or the query id.
 func (p *reader) other(l []byte, a, i, colon int, line int64, first bool, b *format.Batch) error {
 	field := l[a:i]
 	switch {

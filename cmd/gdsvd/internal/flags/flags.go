@@ -1,5 +1,5 @@
-// Package flags has the flags of gdsvd that stand for more than one value, or say more than a number does when they are wrong:
-// the method and its settings, the number of triplets or their energy, and what an ingest leaves out.
+// Package flags defines the flags of gdsvd that set more than one value, or whose errors need explanation: the method and its
+// settings, the number of triplets or their energy, and the filters and hold-out of an ingest.
 package flags
 
 import (
@@ -20,17 +20,16 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// Method is --method and the settings of the methods. One that is 0 is
-// found by the method.
+// Method is --method and the settings of the methods. The method itself determines a setting that is 0.
 type Method struct {
-	list   []method.Method // there are, in the order in which help lists them
+	list   []method.Method // the available methods, in the order of the help text
 	name   string
 	values map[string]*float64 // of all settings
 }
 
-const autoMethod = "auto" // chooses one of the others
+const autoMethod = "auto" // chooses one of the other methods
 
-// settings are the flags of all methods: each once, as the first method has it.
+// settings returns the settings of all methods. A setting that several methods have is that of the first one.
 func (o *Method) settings() (all []method.Setting) {
 	for _, m := range o.list {
 		for _, s := range m.Traits(1).Settings {
@@ -42,7 +41,7 @@ func (o *Method) settings() (all []method.Setting) {
 	return all
 }
 
-// Add adds --method and the settings of the methods of a list.
+// Add adds --method and the settings of the methods in list.
 func (o *Method) Add(cmd *cobra.Command, list []method.Method) {
 	o.list = list
 	f := cmd.Flags()
@@ -70,7 +69,7 @@ func (o *Method) Add(cmd *cobra.Command, list []method.Method) {
 	}
 }
 
-// takers lists the methods that have a setting.
+// takers returns the names of the methods that have a setting.
 func (o *Method) takers(setting string) string {
 	var names []string
 	for _, m := range o.list {
@@ -85,9 +84,8 @@ func takes(t method.Traits, setting string) bool {
 	return slices.ContainsFunc(t.Settings, func(s method.Setting) bool { return s.Name == setting })
 }
 
-// Check finds settings that are out of range or belong to another method, and returns the
-// method, nil for auto.
-// Those that the environment or a file sets for another method wait for it.
+// Check returns an error for settings that are out of range or belong to another method, else the method, nil for auto.
+// Settings of other methods are allowed if the environment or a configuration file sets them.
 func (o *Method) Check(cmd *cobra.Command, operator solver.OperatorKind, standing ui.Standing) (method.Method, error) {
 	for _, s := range o.settings() {
 		v := *o.values[s.Name]
@@ -127,17 +125,16 @@ func (o *Method) Check(cmd *cobra.Command, operator solver.OperatorKind, standin
 	return made, nil
 }
 
-// named is the method of the list that --method names.
+// named returns the method that --method names.
 func (o *Method) named() method.Method {
 	i := slices.IndexFunc(o.list, func(m method.Method) bool { return m.Traits(1).Name == o.name })
 	if i < 0 {
-		panic(fmt.Sprintf("gdsvd: no method %q", o.name)) // --method takes the names of the list only
+		panic(fmt.Sprintf("gdsvd: no method %q", o.name)) // --method accepts only names of the list
 	}
 	return o.list[i]
 }
 
-// Triplets is the flag -k: a number of triplets, or the share of the energy that they are to
-// capture.
+// Triplets is the flag -k: a number of triplets, or the share of the energy that the triplets must capture.
 type Triplets struct{ Of *factor.Options }
 
 func (t Triplets) String() string {
@@ -152,7 +149,7 @@ func (Triplets) Type() string { return "K" }
 func (t Triplets) Set(text string) error {
 	if n, err := strconv.ParseInt(text, 0, 0); err == nil || errors.Is(err, strconv.ErrRange) {
 		t.Of.Rank, t.Of.Energy = int(n), 0
-		return err // which ui.FlagError says in its words
+		return err // ui.FlagError rewords it
 	}
 	number, percent := strings.CutSuffix(text, "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
@@ -174,7 +171,7 @@ func (t Triplets) Set(text string) error {
 	return fmt.Errorf("it is neither a whole number of triplets nor a share of the energy, which is between 0 and %v", all)
 }
 
-// CheckTriplets finds what is wrong with -k and --max-k, which is most.
+// CheckTriplets checks -k and --max-k; most is the value of --max-k.
 func CheckTriplets(cmd *cobra.Command, o *factor.Options, most int) error {
 	bounded := cmd.Flags().Changed("max-k")
 	switch {
@@ -192,7 +189,7 @@ func CheckTriplets(cmd *cobra.Command, o *factor.Options, most int) error {
 	return nil
 }
 
-// Sift adds the flags of what is left out of a matrix and held out of it.
+// Sift adds the flags that filter a matrix and hold out entries.
 func Sift(f *pflag.FlagSet, o *ingest.Options) {
 	f.Int64Var(&o.Filter.MinPerRow, "min-per-row", 0, "remove rows with fewer than `N` entries, repeatedly, until all remaining rows and columns have enough")
 	f.Int64Var(&o.Filter.MinPerCol, "min-per-col", 0, "remove columns with fewer than `N` entries, likewise")

@@ -12,18 +12,18 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 )
 
-// Header is what the pages of a program have in common.
+// Header holds the data that all pages of a program share.
 type Header struct {
 	Source string // the program and its version
 	Date   string // 2006-01-02
 }
 
-// Name is the name of the file of a command's page, gdsvd-svd.1.
+// Name returns the file name of the page of a command, such as gdsvd-svd.1.
 func Name(cmd *cobra.Command) string { return dashed(cmd) + ".1" }
 
 func dashed(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// Commands are the command and all below it that have pages.
+// Commands returns the command and all its subcommands that have pages.
 func Commands(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
 	for _, c := range cmd.Commands() {
@@ -34,11 +34,11 @@ func Commands(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// Page is the manual page of a command.
+// Page returns the manual page of a command.
 func Page(cmd *cobra.Command, h Header) []byte {
 	p := &page{}
 	cmd.InitDefaultHelpFlag()
-	// mandoc reads a date with plain hyphens alone.
+	// mandoc accepts only plain hyphens in a date.
 	fmt.Fprintf(&p.b, ".TH \"%s\" \"1\" \"%s\" \"%s\" \"User Commands\"\n", escape(strings.ToUpper(dashed(cmd))), h.Date, escape(h.Source))
 	p.macro("SH", "NAME")
 	p.line(escape(dashed(cmd)) + ` \- ` + escape(cmd.Short))
@@ -74,17 +74,17 @@ func Page(cmd *cobra.Command, h Header) []byte {
 
 type page struct {
 	b       strings.Builder
-	heading bool // the last line is one
+	heading bool // the last line is a heading
 }
 
-// paragraph begins one, unless a heading has.
+// paragraph begins a paragraph, unless a heading precedes.
 func (p *page) paragraph() {
 	if !p.heading {
 		p.macro("PP")
 	}
 }
 
-// line writes a line of text that is escaped already.
+// line writes a line of text that is already escaped.
 func (p *page) line(s string) {
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
 		s = `\&` + s
@@ -102,7 +102,7 @@ func (p *page) macro(name string, args ...string) {
 	p.heading = name == "SH"
 }
 
-// text writes paragraphs: runs of indented lines stand as they are, others are filled.
+// text writes paragraphs. Indented lines are kept as they are, other lines are filled.
 func (p *page) text(s string) {
 	for block := range strings.SplitSeq(strings.TrimSpace(s), "\n\n") {
 		lines := strings.Split(strings.Trim(block, "\n"), "\n")
@@ -127,7 +127,7 @@ func (p *page) text(s string) {
 
 func indented(line string) bool { return strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") }
 
-// verbatim writes lines that are not filled, less what all are indented by.
+// verbatim writes lines without filling them, less an indentation of two spaces or a tab.
 func (p *page) verbatim(lines []string) {
 	p.paragraph()
 	p.macro("RS", "4")
@@ -171,7 +171,7 @@ func (p *page) flags(title string, flags *pflag.FlagSet) {
 	})
 }
 
-// seeAlso names the pages above, below and beside a command's.
+// seeAlso names the pages of the parent command and of the subcommands.
 func (p *page) seeAlso(cmd *cobra.Command) {
 	var names []string
 	if cmd.HasParent() {
@@ -199,7 +199,7 @@ func bold(s string) string { return `\fB` + escape(s) + `\fP` }
 
 var special = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, "\t", "    ")
 
-// escape has text stand as it is: groff_char(7). Letters beyond ASCII are given by number.
+// escape escapes text for groff_char(7). Characters beyond ASCII are written by number.
 func escape(s string) string {
 	var b strings.Builder
 	for _, r := range special.Replace(s) {

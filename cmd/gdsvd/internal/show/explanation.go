@@ -1,4 +1,4 @@
-// Package show prints results and what is known of a run for people, as aligned tables and lines.
+// Package show prints results, and descriptions of runs, for people, as aligned tables and lines.
 package show
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Plural is a number of things.
+// Plural returns n and the noun what, in the plural unless n is 1.
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -25,7 +25,7 @@ func Plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Ratio is a/b, and no number where b is 0.
+// Ratio returns a/b, or NaN if b is 0.
 func Ratio(a, b float64) factor.Number {
 	if b == 0 {
 		return factor.Number(math.NaN())
@@ -33,7 +33,7 @@ func Ratio(a, b float64) factor.Number {
 	return factor.Number(a / b)
 }
 
-// Printer prints until the first error, with what stands between tabs in columns.
+// Printer prints up to the first error. It aligns text between tabs in columns.
 type Printer struct {
 	to  io.Writer
 	w   tabwriter.Writer
@@ -46,23 +46,23 @@ func NewPrinter(to io.Writer) *Printer {
 	return p
 }
 
-// AlignRight has what follows stand at the right of its columns.
+// AlignRight aligns the following text at the right of its columns.
 func (p *Printer) AlignRight() {
 	p.err = p.End()
 	p.w.Init(p.to, 0, 0, 2, ' ', tabwriter.AlignRight)
 }
 
-// Printf prints, unless an error has come before.
+// Printf prints unless an error has occurred.
 func (p *Printer) Printf(format string, args ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintf(&p.w, format, args...)
 	}
 }
 
-// End prints what is left, and returns the first error.
+// End prints the buffered text and returns the first error.
 func (p *Printer) End() error { return cmp.Or(p.err, p.w.Flush()) }
 
-// Clock writes seconds as a person would.
+// Clock returns seconds as text for people.
 func Clock(s float64) string {
 	switch {
 	case s < 9.995:
@@ -73,10 +73,10 @@ func Clock(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
 }
 
-// shownOptions is how many rows of the table are printed.
+// shownOptions is the number of rows of the table of options that are printed.
 const shownOptions = 8
 
-// Explanation prints how a run would go.
+// Explanation prints the plan of a run.
 func Explanation(out *Printer, e *factor.Explanation) {
 	out.Printf("%d × %d, %d entries: %s to %.3g\n\n", e.Rows, e.Cols, e.NNZ, wanted(e), e.Tol)
 	out.Printf("%s\n", strings.Join(e.Plan.Flags, " "))
@@ -118,7 +118,7 @@ func Explanation(out *Printer, e *factor.Explanation) {
 	considered(out, e)
 }
 
-// wanted says what triplets a run is for.
+// wanted describes the triplets that a run computes.
 func wanted(e *factor.Explanation) string {
 	if e.Energy == 0 {
 		return fmt.Sprintf("%d %s", e.K, things(e.Which))
@@ -141,7 +141,7 @@ func viewPlan(out *Printer, v *factor.ViewPlan) {
 	out.Printf("%s of the store for statistics and the norm of the view, before the passes\n\n", Plural(v.Reads, "read"))
 }
 
-// considered prints the leading options, and the choice if it is not among them.
+// considered prints the first options, and the chosen one if it is not among them.
 func considered(out *Printer, e *factor.Explanation) {
 	if len(e.Considered) == 0 {
 		return

@@ -13,10 +13,10 @@ import (
 	"github.com/gdsvd/gdsvd/internal/percent"
 )
 
-// shown is how many rows of a longer table are printed.
+// shown is the number of rows of a longer table that are printed.
 const shown = 30
 
-// Result prints what a run has found, dir being where it lies.
+// Result prints the result of a run; dir is its directory.
 func Result(out *Printer, r *factor.Result, dir string) {
 	if r.Completion != nil {
 		completion(out, r)
@@ -76,7 +76,7 @@ func Result(out *Printer, r *factor.Result, dir string) {
 	out.Printf("written to %s\n", dir)
 }
 
-// captured is the share of the energy, which does not read as if it were the one asked for, or all, if it is less.
+// captured returns the captured share of the energy. Rounding never makes it look like the requested share, or all, if it is less.
 func captured(r *factor.Result) string {
 	energy, other := float64(r.Energy), float64(r.Energy)
 	switch t := r.Target; {
@@ -88,7 +88,7 @@ func captured(r *factor.Result) string {
 	return percent.Text(energy, other, 'f', 2)
 }
 
-// onTarget says whether the triplets are the fewest that capture what was asked for.
+// onTarget says whether the triplets are the fewest that capture the requested share.
 func onTarget(r *factor.Result) string {
 	t := r.Target
 	if t == nil {
@@ -111,7 +111,7 @@ func things(which string) string {
 	return "triplets"
 }
 
-// ofView says what the energy is of, if not of the stored matrix.
+// ofView says which matrix the energy refers to, unless it is the stored matrix.
 func ofView(v *factor.View) string {
 	switch {
 	case v == nil:
@@ -122,7 +122,7 @@ func ofView(v *factor.View) string {
 	return " of the view"
 }
 
-// Measured prints the residuals, those that miss what they should be in any case.
+// Measured prints the first residuals, and all that miss their tolerance.
 func Measured(out *Printer, m *check.Measurement) {
 	out.AlignRight()
 	name, values := "sigma", m.Sigma

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// tastes is the number of groups of users who look for the same items.
+// tastes is the number of groups of users who prefer the same items.
 const tastes = 8
 
 type item struct {
@@ -15,15 +15,14 @@ type item struct {
 	factors [factors]float64
 }
 
-// catalogue is all items, how likely each taste finds each of them, and the
-// scratch of choosing.
+// catalogue holds all items, the probability with which each taste chooses each item, and buffers for choosing.
 type catalogue struct {
 	items  []item
 	weight [tastes][]float64 // sums to 1
 	alias  [tastes]aliasTable
 
 	chosen []int32 // of the current user, ascending
-	seenBy []int32 // the last user, counted from 1, for whom an item was chosen
+	seenBy []int32 // for each item the last user, counted from 1, for whom it was chosen
 	user   int32
 	keys   []drawKey
 }
@@ -32,7 +31,7 @@ func newCatalogue(r *rand.Rand, n int) *catalogue {
 	c := &catalogue{items: make([]item, n), seenBy: make([]int32, n)}
 	popular := make([]float64, n)
 	for i := range c.items {
-		// Popular items are a little better liked.
+		// Popular items have slightly higher ratings.
 		z := r.NormFloat64()
 		popular[i] = math.Exp(1.8 * min(z, 3))
 		c.items[i].bias = itemBias * (0.35*z + 0.9*r.NormFloat64())
@@ -65,7 +64,7 @@ type user struct {
 	main, second int // tastes
 	bias         float64
 	factors      [factors]float64
-	whole        bool // gives whole stars only
+	whole        bool // gives only whole stars
 	time         int64
 }
 
@@ -74,7 +73,7 @@ func newUser(r *rand.Rand) *user {
 	for f := range factors {
 		u.factors[f] = r.NormFloat64()
 	}
-	// Who chooses in a direction likes it.
+	// Users like the direction in which they choose.
 	if u.main < factors {
 		u.factors[u.main] += 1
 	} else {
@@ -101,15 +100,14 @@ func (u *user) rate(r *rand.Rand, it *item) float64 {
 	return min(5, max(0.5, math.Round(2*x)/2))
 }
 
-// choose sets c.chosen to n distinct items for the user, among them the
-// mandatory ones: one after the other, each with a probability proportional to
-// its weight among those not chosen yet.
+// choose sets c.chosen to n distinct items for the user, including the mandatory ones. The others are drawn one by one, each
+// with a probability proportional to its weight among the items not chosen yet.
 func (c *catalogue) choose(r *rand.Rand, u *user, n int, must *mandatory) {
 	c.user++
 	c.chosen = c.chosen[:0]
 	must.take(n, c.add)
-	// Drawing with rejection is fast while most draws are new; the weight that
-	// heavy users have used up makes them pass over all items instead.
+	// Drawing with rejection is fast while most draws are new items. A heavy user has chosen items of a large part of the
+	// weight: then one pass over all items is faster.
 	if n > len(c.items)/6 {
 		c.drawByKeys(r, u, n-len(c.chosen))
 	} else {
@@ -140,9 +138,8 @@ func (a drawKey) compare(b drawKey) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.item, b.item))
 }
 
-// drawByKeys chooses n items in one pass: the n smallest of independent
-// exponential variates divided by the weights are a sample without replacement
-// (Efraimidis and Spirakis, Inf. Proc. Letters 97 (2006)).
+// drawByKeys chooses n items in one pass: those with the n smallest independent exponential variates divided by the
+// weights are a sample without replacement (Efraimidis and Spirakis, Inf. Proc. Letters 97 (2006)).
 func (c *catalogue) drawByKeys(r *rand.Rand, u *user, n int) {
 	c.keys = c.keys[:0]
 	main, second := c.weight[u.main], c.weight[u.second]
@@ -158,16 +155,15 @@ func (c *catalogue) drawByKeys(r *rand.Rand, u *user, n int) {
 	}
 }
 
-// aliasTable draws an index with given probabilities in constant time (Walker;
-// Vose, IEEE Trans. Software Eng. 17 (1991)).
+// aliasTable draws an index with given probabilities in constant time (Walker; Vose, IEEE Trans. Software Eng. 17 (1991)).
 type aliasTable []aliasCell
 
 type aliasCell struct {
-	keep  float64 // probability of the cell's own index
+	keep  float64 // probability of the cell's own index; else the index is other
 	other int32
 }
 
-// newAliasTable takes weights that sum to 1.
+// newAliasTable builds the table of weights that sum to 1.
 func newAliasTable(weight []float64) aliasTable {
 	n := len(weight)
 	t := make(aliasTable, n)
@@ -190,7 +186,7 @@ func newAliasTable(weight []float64) aliasTable {
 			small = append(small, l)
 		}
 	}
-	// Rounding leaves cells that should be exactly full.
+	// Cells left by rounding errors are exactly full.
 	for _, i := range append(small, large...) {
 		t[i].keep = 1
 	}

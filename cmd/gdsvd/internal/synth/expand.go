@@ -20,44 +20,40 @@ import (
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
-// Expansion is the Kronecker product F ⊗ B of a small factor F and the matrix
-// B of a store: every entry of F becomes a copy of B multiplied by it. Of a
-// real B it has the rows' lengths, the columns' popularity and the structure,
-// at any size, and its singular values are exactly the products of F's and B's
-// (Horn and Johnson, Topics in Matrix Analysis, theorem 4.2.15).
-// Belletti et al., "Scalable realistic recommendation datasets through fractal
-// expansions" (2019), have the idea.
+// Expansion is the Kronecker product F ⊗ B of a small factor F and the matrix B of a store: every entry of F becomes a copy of
+// B multiplied by it. At any size it has the structure, row lengths and column popularity of a real B. Its singular values are
+// exactly the products of those of F and B (Horn and Johnson, Topics in Matrix Analysis, theorem 4.2.15). The idea is from
+// Belletti et al., "Scalable realistic recommendation datasets through fractal expansions" (2019).
 //
-// Row (i, r), counted i·rows(B) + r, has the entries F[i][j]·B[r][c] in columns
-// (j, c), counted j·cols(B) + c. That is in the user's orientation of B, and so
-// is the expansion: it is stored transposed if B is. It has no ids.
+// Row (i, r), counted i·rows(B) + r, has the entries F[i][j]·B[r][c] in columns (j, c), counted j·cols(B) + c. This is the
+// user's orientation; the expansion is stored transposed if B is. It has no ids.
 type Expansion struct {
 	Factor Factor
 	Base   *csr.Store
 }
 
-// WriteOptions for Expansion.Write and Spectrum.Write.
+// WriteOptions are the options of Expansion.Write and Spectrum.Write.
 type WriteOptions struct {
 	FS        vfs.FS // nil: vfs.OS()
 	ShardSize int64  // 0: csr.DefaultShard
 	Force     bool   // replace an existing store, in one step at the end
-	// Memory bounds the search for the leading values of an Expansion's base; 0 means 1 GiB.
-	// Writing takes a block of the base and one of the store.
+	// Memory bounds the memory of the search for the leading values of the base of an Expansion; 0: 1 GiB. Writing takes a
+	// block of the base and one of the store.
 	Memory int64
-	// Progress, unless nil, is told now and then how far a stage is: passes over the base, entries of
-	// an Expansion, rows of a Spectrum along its longer side; total is 0 when that is not known.
+	// Progress, unless nil, is called from time to time with the progress of a stage: passes over the base, entries of an
+	// Expansion, rows of a Spectrum along its longer side. total is 0 if it is not known.
 	Progress func(stage Stage, done, total int64)
 }
 
 type Stage string
 
-// The stages, in order: singular values of an Expansion's base, entries written.
+// The stages, in order: computing the singular values of the base of an Expansion, and writing entries.
 const (
 	StageTruth Stage = "truth"
 	StageWrite Stage = "write"
 )
 
-// create begins the store of a generator, of which c says the rest.
+// create begins the store of a generator; c holds the options that o does not.
 func (o *WriteOptions) create(path string, c csr.CreateOptions) (*csr.Writer, error) {
 	if o.Progress == nil {
 		o.Progress = func(Stage, int64, int64) {}
@@ -66,7 +62,7 @@ func (o *WriteOptions) create(path string, c csr.CreateOptions) (*csr.Writer, er
 	return csr.Create(path, c)
 }
 
-// Dims is the shape as stored, and the number of entries.
+// Dims returns the shape as stored, and the number of entries.
 func (e *Expansion) Dims() (rows, cols, nnz int64, err error) {
 	f := e.Factor
 	if err := f.Validate(); err != nil {
@@ -86,14 +82,14 @@ func (e *Expansion) Dims() (rows, cols, nnz int64, err error) {
 	return rows, cols, nnz, nil
 }
 
-// product is a·b and whether it is at most limit; neither is negative.
+// product returns a·b and whether it is at most limit. Neither a nor b is negative.
 func product(a, b, limit int64) (int64, bool) {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	return int64(lo), hi == 0 && lo <= uint64(limit)
 }
 
-// Write writes the expansion as a store at path, with its truth, in constant
-// memory. Equal expansions give equal bytes. Errors are those of csr.Create besides.
+// Write writes the expansion as a store at path, with its truth, in constant memory. Equal expansions give equal bytes. It also
+// returns the errors of csr.Create.
 func (e *Expansion) Write(ctx context.Context, path string, o WriteOptions) (err error) {
 	_, cols, nnz, err := e.Dims()
 	if err != nil {
@@ -111,7 +107,7 @@ func (e *Expansion) Write(ctx context.Context, path string, o WriteOptions) (err
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Abort()) }() // nothing after Commit
+	defer func() { err = errors.Join(err, w.Abort()) }() // has no effect after Commit
 	truth, err := e.truth(ctx, factor, &o)
 	if err != nil {
 		return fmt.Errorf("singular values of %s: %w", e.Base.Path(), err)
@@ -126,7 +122,7 @@ func (e *Expansion) Write(ctx context.Context, path string, o WriteOptions) (err
 			for r := range b.Rows() {
 				c, v = c[:0], v[:0]
 				for k, j := range f.col {
-					shift := uint32(int64(j) * e.Base.Cols()) // < csr.MaxCols, as Dims has made sure
+					shift := uint32(int64(j) * e.Base.Cols()) // below csr.MaxCols, as Dims has checked
 					for col, val := range b.Row(r) {
 						c, v = append(c, shift+col), append(v, f.val[k]*val)
 					}
@@ -145,7 +141,7 @@ func (e *Expansion) Write(ctx context.Context, path string, o WriteOptions) (err
 	return w.Commit()
 }
 
-// blocks visits those of the base in order.
+// blocks calls visit with the blocks of the base in order.
 func (e *Expansion) blocks(ctx context.Context, visit func(b *csr.Block) error) error {
 	var b csr.Block
 	for i := range e.Base.NumBlocks() {
@@ -175,7 +171,7 @@ func (e *Expansion) source() map[string]any {
 	}
 }
 
-// values is the coding of the products; it is an error if one of them is not exact.
+// values returns the coding of the products, or an error if a product is not exact.
 func (e *Expansion) values(ctx context.Context, factor *mat.Dense) (csr.Values, error) {
 	distinct := slices.Clone(factor.RawMatrix().Data)
 	slices.Sort(distinct)
@@ -210,13 +206,12 @@ func (e *Expansion) values(ctx context.Context, factor *mat.Dense) (csr.Values, 
 	return stats.Values(), err
 }
 
-// Kronecker is the ratings matrix P ⊗ R of a pattern P of zeros and ones, nearly full, and a
-// table R of ratings: every one of P stands for a copy of R. Its singular values are the
-// products of P's and R's (Horn and Johnson, Topics in Matrix Analysis, theorem 4.2.15), so
-// two small dense decompositions give the truth for the large sparse matrix.
+// Kronecker is the ratings matrix P ⊗ R of a nearly full pattern P of zeros and ones and a table R of ratings: every one in P
+// stands for a copy of R. Its singular values are the products of those of P and R (Horn and Johnson, Topics in Matrix Analysis,
+// theorem 4.2.15), so that two small dense decompositions give the truth for the large sparse matrix.
 type Kronecker struct{ pattern, ratings, product *mat.Dense }
 
-// NewKronecker makes a users×items pattern and a table of 24×16 ratings.
+// NewKronecker draws a users×items pattern and a table of 24×16 ratings.
 func NewKronecker(users, items int, seed uint64) *Kronecker {
 	halfStars := []float64{0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5}
 	k := &Kronecker{
@@ -239,7 +234,7 @@ func (k *Kronecker) Singular(n int) []float64 {
 	return all[:min(n, len(all))]
 }
 
-// allProducts are those of each number of a list with each of another, descending.
+// allProducts returns the products of each number of a with each number of b, descending.
 func allProducts(a, b []float64) []float64 {
 	all := []float64{}
 	for _, x := range a {
@@ -252,13 +247,13 @@ func allProducts(a, b []float64) []float64 {
 	return all
 }
 
-// dense returns the singular values of m, descending: those of its bidiagonal form. What mat.SVD has besides is 40 kB of the program.
+// dense returns the singular values of m, descending, from its bidiagonal form. mat.SVD would add 40 kB to the program.
 func dense(m *mat.Dense) []float64 {
 	long := mat.Matrix(m)
 	if rows, cols := m.Dims(); rows < cols {
 		long = m.T()
 	}
-	_, exponent := math.Frexp(mat.Norm(m, math.Inf(1))) // squares of scaled values do not leave the range
+	_, exponent := math.Frexp(mat.Norm(m, math.Inf(1))) // squares of scaled values neither overflow nor underflow
 	scaled := mat.DenseCopyOf(long)
 	scaled.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, -exponent) }, scaled)
 	a := scaled.RawMatrix()
@@ -275,8 +270,7 @@ func dense(m *mat.Dense) []float64 {
 	return d
 }
 
-// WriteRatings writes the matrix as a MovieLens file, user::item::rating::timestamp. As in
-// the real files the ids have holes.
+// WriteRatings writes the matrix as a MovieLens file, user::item::rating::timestamp. As in the real files not all ids occur.
 func (k *Kronecker) WriteRatings(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	var line []byte

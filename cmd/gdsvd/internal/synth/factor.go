@@ -18,21 +18,20 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Factor describes the small sparse matrix by which [Expand] multiplies a
-// store. Activity of its rows and popularity of its columns are skewed, as
-// those of ratings are.
+// Factor describes the small sparse matrix by which [Expansion] multiplies a store. Activity of its rows and popularity of its
+// columns are skewed, as in ratings.
 type Factor struct {
 	Rows, Cols int
-	NNZ        int       // entries, at least max(Rows, Cols): no row or column is empty
-	Values     []float64 // what entries are drawn from; nil means DefaultFactorValues
+	NNZ        int       // number of entries, at least max(Rows, Cols): no row or column is empty
+	Values     []float64 // numbers from which entries are drawn; nil: DefaultFactorValues
 	Seed       uint64
 }
 
-// DefaultFactorValues keep ratings what they are: a half-star rating or half
-// of a whole-star one is again a half-star rating.
+// DefaultFactorValues returns the values 0.5 and 1, which keep ratings valid: a half-star rating, or half of a whole-star rating,
+// is a half-star rating.
 func DefaultFactorValues() []float64 { return []float64{0.5, 1} }
 
-// maxFactorCells bounds the factor, which is decomposed densely.
+// maxFactorCells bounds the rows times columns of the factor, which is decomposed densely.
 const maxFactorCells = 1 << 22
 
 func (f Factor) Validate() error {
@@ -50,7 +49,7 @@ func (f Factor) Validate() error {
 	return nil
 }
 
-// Matrix draws the factor, which must be valid. It panics if it is not.
+// Matrix draws the factor. It panics if the factor is not valid.
 func (f Factor) Matrix() *mat.Dense {
 	if err := f.Validate(); err != nil {
 		panic("synth: " + err.Error())
@@ -67,9 +66,8 @@ func (f Factor) Matrix() *mat.Dense {
 	return m
 }
 
-// pattern draws the cells that have an entry, ascending: one for every row and
-// column, then without replacement by weights (the n smallest of exponential
-// variates over weights, as in catalogue.drawByKeys).
+// pattern draws the cells that have an entry, ascending: one for every row and column, then cells without replacement by
+// weight (those with the n smallest exponential variates divided by weights, as in catalogue.drawByKeys).
 func (f Factor) pattern(r *rand.Rand) []int {
 	rowWeight, colWeight := skewed(r, f.Rows), skewed(r, f.Cols)
 	rowOrder, colOrder := r.Perm(f.Rows), r.Perm(f.Cols)
@@ -94,7 +92,7 @@ func (f Factor) pattern(r *rand.Rand) []int {
 	return cells
 }
 
-// skewed is n weights that fall off with the root of their rank, in random order.
+// skewed returns n weights proportional to the inverse square root of their rank, in random order.
 func skewed(r *rand.Rand, n int) []float64 {
 	w := make([]float64, n)
 	for i := range w {
@@ -122,9 +120,9 @@ func sparseRows(m *mat.Dense) []entries {
 	return all
 }
 
-// exactProduct is a·b if that is a number of float64, without rounding.
+// exactProduct returns a·b if float64 represents it exactly, else errInexact.
 func exactProduct(a, b float64) (float64, error) {
-	// Near the ends of the range FMA would not see what is lost.
+	// Near the ends of the range FMA would miss the rounding error.
 	fa, ea := math.Frexp(a)
 	fb, eb := math.Frexp(b)
 	f, e := fa*fb, ea+eb
@@ -138,20 +136,20 @@ func exactProduct(a, b float64) (float64, error) {
 var errInexact = errors.New("products of its values with those of the factor are not exact: choose others, powers of two for example")
 
 const (
-	// leading is how many values of a large base are computed, and so the
-	// least number of values of the expansion that are known.
+	// leading is the number of values of a large base that are computed, and thus the least number of known values of
+	// the expansion.
 	leading = 200
-	// maxKnown bounds how many known values are written down.
+	// maxKnown bounds the number of known values that are written.
 	maxKnown = 4096
-	// denseSide: a base of which no side is longer is decomposed densely.
+	// denseSide is the longest side of a base that is decomposed densely.
 	denseSide = 400
 	truthTol  = 1e-11
 )
 
 // truth computes the leading singular values of factor ⊗ base.
 //
-// If only the k leading ones of the base are known, a product with another one
-// is at most σ₁(factor)·σ_k(base): what is above that is complete.
+// If only the k leading values of the base are known, a product with any other one is at most σ₁(factor)·σ_k(base). So the
+// list of products is complete down to this value.
 func (e *Expansion) truth(ctx context.Context, factor *mat.Dense, o *WriteOptions) (csr.Truth, error) {
 	base, all, bound, err := e.baseValues(ctx, o)
 	if err != nil {
@@ -166,18 +164,18 @@ func (e *Expansion) truth(ctx context.Context, factor *mat.Dense, o *WriteOption
 	if len(sigma) > maxKnown {
 		sigma, all = sigma[:maxKnown], false
 	}
-	// Both decompositions and the product of their values are accurate to a few units of roundoff.
+	// Both decompositions and the products of their values are accurate to a few units of roundoff.
 	rows, cols := factor.Dims()
 	bound += float64(rows+cols) * 0x1p-50
 	if len(sigma) > 0 && sigma[0] > 0 {
-		// Where float64 has few digits either factor and the product may be off by half the smallest number.
+		// Near underflow each factor and the product may be off by half the smallest number.
 		bound += math.SmallestNonzeroFloat64 * (2 + small[0] + base[0]) / sigma[0]
 	}
 	return csr.Truth{Sigma: sigma, Complete: all, Error: bound}, nil
 }
 
-// baseValues returns the leading singular values of the base, whether these
-// are all, and a bound of their errors relative to the largest.
+// baseValues returns the leading singular values of the base, whether these are all, and a bound of their errors relative
+// to the largest value.
 func (e *Expansion) baseValues(ctx context.Context, o *WriteOptions) (sigma []float64, all bool, bound float64, err error) {
 	if e.Base.Rows() == 0 || e.Base.Cols() == 0 {
 		return nil, true, 0, nil
@@ -230,7 +228,7 @@ func solveBase(ctx context.Context, base *csr.Store, k int, o *WriteOptions) (_ 
 			return nil
 		},
 	})
-	if err := cmp.Or(err, ctx.Err()); err != nil { // a cancelled run is no fault of the solver's
+	if err := cmp.Or(err, ctx.Err()); err != nil { // the error of a cancelled run is not one of the solver
 		return nil, err
 	}
 	if res.Status != solver.Converged {

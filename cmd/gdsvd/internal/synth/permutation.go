@@ -7,11 +7,9 @@ import (
 	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
-// permutation is a bijection of 0 … n−1 that takes no memory: a Feistel network
-// over pairs of numbers below a and b, a·b ≥ n, whose excursions beyond n are
-// walked back (Black and Rogaway, "Ciphers with arbitrary finite domains",
-// 2002, the generalised Feistel cipher and cycle walking). It hides structure;
-// it keeps no secrets.
+// permutation is a bijection of 0 … n−1 that needs no table: a Feistel network over pairs of numbers below a and b, a·b ≥ n,
+// applied again while the image is n or more (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002, the generalised
+// Feistel cipher and cycle walking). It hides structure; it is not for secrets.
 type permutation struct {
 	n, a, b uint64
 	keys    [4]uint64
@@ -27,7 +25,7 @@ func newPermutation(n int64, key uint64) permutation {
 	return p
 }
 
-// of is where i goes.
+// of returns the image of i.
 func (p *permutation) of(i int64) int64 {
 	x := uint64(i)
 	for {
@@ -58,7 +56,7 @@ func (p *permutation) inverse(i int64) int64 {
 	}
 }
 
-// added is x+y modulo m, for x < m and y ≤ m.
+// added returns x+y modulo m, for x < m and y ≤ m.
 func added(x, y, m uint64) uint64 {
 	x += y
 	if x >= m {
@@ -67,7 +65,7 @@ func added(x, y, m uint64) uint64 {
 	return x
 }
 
-// below is a number less than m that depends on key and x.
+// below returns a number less than m that depends on key and x.
 func below(key, x, m uint64) uint64 {
 	hi, _ := bits.Mul64(mix.Finalise(key+x*mix.Golden), m)
 	return hi

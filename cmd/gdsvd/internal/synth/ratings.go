@@ -1,9 +1,9 @@
-// Package synth makes matrices whose singular values are known exactly, and ratings files that look like real ones at any size.
+// Package synth makes matrices whose singular values are known, and ratings files that resemble real ones at any size.
 //
-// [Kronecker] is small, exact and the truth of a demonstration; [Ratings] has the shape and the format of MovieLens 10M;
-// [Expansion] makes of a store one of any size whose leading values are known; [Spectrum] makes one of any size with values of
-// choice and all vectors known. All but the first take constant memory, and all are deterministic: the same parameters give the
-// same bytes.
+// [Kronecker] is a small ratings matrix with exactly known values, for the demonstration. [Ratings] has the shape and the format
+// of MovieLens 10M. [Expansion] expands a store to any size, with known leading values. [Spectrum] has any size, prescribed
+// values, and known vectors. All but Kronecker take constant memory. All are deterministic: the same parameters give the same
+// bytes.
 package synth
 
 import (
@@ -21,8 +21,8 @@ import (
 // Profile is a descending list of singular values, of any length.
 type Profile struct {
 	Kind ProfileKind
-	// Decay is the factor from one value, or group of equal or close ones, to
-	// the next: Exponential, Clustered, Repeated. Between 0 and 1.
+	// Decay is the factor from one value, or group of equal or close values, to the next: Exponential, Clustered, Repeated.
+	// Between 0 and 1.
 	Decay float64
 	// Power is the exponent of Polynomial. Positive.
 	Power float64
@@ -32,18 +32,18 @@ type Profile struct {
 	Group int64
 	// Width is the relative width of a group of Clustered, at most 1−Decay.
 	Width float64
-	// Least is a floor: what would be less is this. 0 to 1.
+	// Least is a floor: smaller values are replaced by it. 0 to 1.
 	Least float64
 }
 
-// ProfileKind is how values depend on their place i, from 0, among r.
+// ProfileKind is the dependence of values on their index i, from 0, among r.
 type ProfileKind string
 
 const (
 	Exponential ProfileKind = "exponential" // Decay^i
 	Polynomial  ProfileKind = "polynomial"  // (i+1)^−Power
 	Linear      ProfileKind = "linear"      // 1 − i/r
-	TwoValues   ProfileKind = "gap"         // 1 and 1−Gap, and no other
+	TwoValues   ProfileKind = "gap"         // 1 and 1−Gap, at most two values
 	Clustered   ProfileKind = "clustered"   // Decay^g·(1 − Width·j/Group), j of Group in group g
 	Repeated    ProfileKind = "repeated"    // Decay^g, each Group times
 )
@@ -52,8 +52,7 @@ func ProfileKinds() []ProfileKind {
 	return []ProfileKind{Exponential, Polynomial, Linear, TwoValues, Clustered, Repeated}
 }
 
-// tiniest is the least positive value of a Profile: entries and their squares
-// keep all their digits.
+// tiniest is the least positive value of a Profile: above it entries and their squares keep all their digits.
 const tiniest = 1e-100
 
 func (p Profile) validate(r int64) error {
@@ -103,15 +102,12 @@ func (p Profile) shape(i, r int64) float64 {
 	return v
 }
 
-// Ratings describes a ratings file in the format of MovieLens 10M's
-// ratings.dat, user::item::rating::timestamp, sorted by user and item:
-// log-normal activity of users and popularity of items (the medians and means
-// of the real file), half stars given only by some users, tastes of low rank
-// in both the choice of items and the ratings, ids with holes.
+// Ratings describes a ratings file in the format of MovieLens 10M's ratings.dat, user::item::rating::timestamp, sorted by user
+// and item: log-normal activity of users and popularity of items (with the medians and means of the real file), half stars
+// given only by some users, tastes of low rank in both the choice of items and the ratings, and ids not all of which occur.
 //
-// Every user has at least [MinPerUser] ratings, every user and every item occurs, no pair twice.
-// The same values give the same bytes on one architecture (elsewhere a fused
-// multiply-add may round a rating the other way).
+// Every user has at least [MinPerUser] ratings. Every user and every item occurs, and no pair occurs twice. The same values
+// give the same bytes on one architecture; on another one a fused multiply-add may round a rating differently.
 type Ratings struct {
 	Users, Items int
 	Ratings      int64
@@ -142,15 +138,15 @@ func (g Ratings) Validate() error {
 
 const (
 	factors = 6 // rank of the tastes in the ratings
-	// A user finds this share of the items through the main taste, the rest through a second one.
+	// mainShare is the share of items that users find through their main taste; they find the others through a second one.
 	mainShare = 0.6
-	// The whole-star users of the real file: half stars came late.
+	// wholeStarShare is the share of users who give only whole stars, as in the real file, where half stars came late.
 	wholeStarShare = 0.55
-	// meanRating and the deviations give the real file's 3.51 ± 1.06.
+	// meanRating and the deviations give the 3.51 ± 1.06 of the real file.
 	meanRating, userBias, itemBias, tasteWeight, ratingNoise = 3.28, 0.42, 0.38, 0.22, 0.78
 )
 
-// Streams of random numbers, so that no two purposes share one.
+// Streams of random numbers, one for each purpose.
 const (
 	streamItems = iota + 1
 	streamActivity
@@ -161,8 +157,8 @@ func (g Ratings) source(purpose, index uint64) *rand.PCG {
 	return rand.NewPCG(mix.Next(g.Seed+mix.Next(purpose)), mix.Next(index))
 }
 
-// Write writes the file to w. Memory depends on the numbers of users and items
-// only. progress, unless nil, is told the number of ratings written so far now and then.
+// Write writes the file to w. Memory depends only on the numbers of users and items. progress, unless nil, is called from
+// time to time with the number of ratings written so far.
 func (g Ratings) Write(ctx context.Context, w io.Writer, progress func(done int64)) error {
 	if err := g.Validate(); err != nil {
 		return err
@@ -205,8 +201,8 @@ func (g Ratings) Write(ctx context.Context, w io.Writer, progress func(done int6
 	return nil
 }
 
-// activity returns the number of ratings of each user: log-normal above the
-// least, their sum exact, no user above 69 % of the items (as in the real file) unless it must be.
+// activity returns the number of ratings of each user: log-normal above the minimum, with the exact sum, and no user with
+// more than 69 % of the items (as in the real file) unless the sum requires it.
 func (g Ratings) activity() []int {
 	r := rand.New(g.source(streamActivity, 0))
 	most := max(MinPerUser, g.Items*69/100)
@@ -236,7 +232,7 @@ func (g Ratings) activity() []int {
 			high = mid
 		}
 	}
-	// What rounding down has left over goes to one user after the other.
+	// The ratings lost by rounding down go to the users in turn.
 	for left := g.Ratings - fill(low); left > 0; {
 		for u := 0; u < g.Users && left > 0; u++ {
 			if counts[u] < most {
@@ -248,8 +244,8 @@ func (g Ratings) activity() []int {
 	return counts
 }
 
-// spreadIDs returns ascending ids from 1 for n things, the last one near
-// n·stretch; the holes lie toward the end the more the larger power is.
+// spreadIDs returns ascending ids from 1 for n users or items; the last id is near n·stretch. The larger power is, the more
+// of the unused ids lie toward the end.
 func spreadIDs(n int, stretch, power float64) func(i int) int {
 	holes := float64(n) * (stretch - 1)
 	last := float64(max(1, n-1))
@@ -258,17 +254,17 @@ func spreadIDs(n int, stretch, power float64) func(i int) int {
 	}
 }
 
-// mandatory hands out every item once, spread evenly over the ratings, so that none is missing.
+// mandatory assigns every item to one rating, spread evenly over the ratings, so that no item is missing.
 type mandatory struct {
 	ratings, items int64
-	slot, item     int64 // ratings and items handed out so far
+	slot, item     int64 // ratings and items processed so far
 }
 
-// take calls add for the items that fall on the next n ratings.
+// take calls add with the items assigned to the next n ratings.
 func (m *mandatory) take(n int, add func(item int32)) {
 	m.slot += int64(n)
 	each, rest := m.ratings/m.items, m.ratings%m.items
-	// Item i falls on rating ⌊i·ratings/items⌋: distinct ratings, as items ≤ ratings.
+	// Item i is assigned to rating ⌊i·ratings/items⌋: these ratings are distinct, as items ≤ ratings.
 	for m.item < m.items && m.item*each+m.item*rest/m.items < m.slot {
 		add(int32(m.item))
 		m.item++

@@ -12,36 +12,31 @@ type entry struct {
 	val float64
 }
 
-// layer rotates disjoint pairs of coordinates: with the coordinates counted from
-// −offset on, those at a distance of stride whose quotients by it are 2q and
-// 2q+1. A coordinate whose partner is out of range stays as it is.
+// layer rotates disjoint pairs of coordinates. With coordinates counted from −offset on, a pair has distance stride, and the
+// quotients of its coordinates by stride are 2q and 2q+1. A coordinate whose partner is out of range is not rotated.
 type layer struct {
 	n, stride, offset int64
 	key               uint64
 }
 
-// Strides are powers of spacing: sums of strides with coefficients from −2 to 2
-// are then all different, so two paths through the layers meet only where they
-// are the same.
+// spacing is the ratio of consecutive strides, which are its powers: then sums of strides with coefficients from −2 to 2 are
+// all different, so that two paths through the layers end at the same coordinate only if they are the same path.
 const spacing = 5
 
-// newLayers makes count layers for n coordinates, the strides of which are the
-// powers of spacing from first on.
+// newLayers returns count layers for n coordinates. Their strides are the powers of spacing from the exponent first on.
 func newLayers(n int64, first, count int, key uint64) []layer {
 	layers := make([]layer, count)
 	stride := int64(math.Pow(spacing, float64(first)))
 	for i := range layers {
 		k := mix.Finalise(key + uint64(first+i+1)*mix.Golden)
-		// Offsets keep the pairs of a layer from nesting in those of the next,
-		// which would cut the matrix into blocks.
+		// Offsets keep the pairs of a layer from nesting in those of the next layer, which would cut the matrix into blocks.
 		layers[i] = layer{n: n, stride: stride, offset: int64(below(k, 0, uint64(2*stride))), key: k}
 		stride *= spacing
 	}
 	return layers
 }
 
-// pair returns the lower coordinate of the pair of j, and the other one; ok is
-// false if j is not rotated.
+// pair returns the lower coordinate of the pair of j, and the partner of j; ok is false if j is not rotated.
 func (l *layer) pair(j int64) (low, other int64, ok bool) {
 	if (j+l.offset)/l.stride%2 == 0 {
 		return j, j + l.stride, j+l.stride < l.n
@@ -49,9 +44,8 @@ func (l *layer) pair(j int64) (low, other int64, ok bool) {
 	return j - l.stride, j - l.stride, j >= l.stride
 }
 
-// angle returns cosine and sine of the rotation of the pair with that lower
-// coordinate, of the same order of magnitude: (1−t²)/(1+t²) and 2t/(1+t²). The
-// conversions keep compilers from fusing, so that all machines agree.
+// angle returns the cosine and the sine of the rotation of the pair with the given lower coordinate, of the same order of
+// magnitude: (1−t²)/(1+t²) and 2t/(1+t²). The conversions keep compilers from fusing operations, so that all machines agree.
 func (l *layer) angle(low int64) (cos, sin float64) {
 	h := mix.Finalise(l.key + uint64(low)*mix.Golden)
 	t := 0.2 + float64(0.47*(float64(h>>11)*0x1p-53))
@@ -63,8 +57,8 @@ func (l *layer) angle(low int64) (cos, sin float64) {
 	return cos, sin
 }
 
-// apply replaces every entry of a vector by what the layer, or its transpose,
-// makes of it. Coordinates may occur more than once: they add up.
+// apply multiplies a sparse vector by the layer, or by its transpose. A coordinate may occur more than once in the result: its
+// entries add up.
 func (l *layer) apply(x []entry, transposed bool) []entry {
 	for i := range x {
 		low, other, ok := l.pair(x[i].at)
@@ -72,7 +66,7 @@ func (l *layer) apply(x []entry, transposed bool) []entry {
 			continue
 		}
 		cos, sin := l.angle(low)
-		// The column of the lower coordinate is (cos, sin), the other (−sin, cos).
+		// The column of the lower coordinate is (cos, sin), that of the other one (−sin, cos).
 		if (low == x[i].at) == transposed {
 			sin = -sin
 		}

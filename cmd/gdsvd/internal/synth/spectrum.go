@@ -14,29 +14,24 @@ import (
 	"github.com/gdsvd/gdsvd/internal/parallel"
 )
 
-// Spectrum is a sparse matrix A = P·Σ·Qᵀ of any size with prescribed singular
-// values Σ and orthonormal P and Q, all of which are known in closed form, so
-// that every singular vector can be computed alone.
+// Spectrum is a sparse matrix A = P·Σ·Qᵀ of any size with prescribed singular values Σ and orthonormal P and Q. All of them are
+// known in closed form, so that every singular vector can be computed alone.
 //
-// With n the shorter side, N the longer one and r the rank, Q is a permutation
-// of n coordinates times layers of rotations of disjoint pairs of them
-// (Givens), and P likewise of N coordinates, times an N×r matrix E whose
-// columns are multiples of disjoint sets of unit vectors: row i belongs to
-// column i mod r. Every layer doubles the number of entries of a row of A. The
-// angles are random, the permutations hide the rest.
+// With n the shorter side, N the longer one and r the rank, Q is a permutation of n coordinates times layers of rotations of
+// disjoint pairs of coordinates (Givens). P is the same for N coordinates, times an N×r matrix E whose columns are multiples of
+// sums of disjoint sets of unit vectors: row i belongs to column i mod r. Every layer doubles the number of entries of a row of
+// A. The angles are random, and the permutations hide the remaining structure.
 //
-// Entries are rounded sums of products of a few sines and cosines with a
-// singular value; Truth bounds what that does to the singular values.
+// Entries are rounded sums of products of a few sines and cosines with a singular value; Truth bounds the effect of the
+// rounding on the singular values.
 type Spectrum struct {
 	Rows, Cols int64
 	Values     Profile
-	// Rank is the number of singular values that are not 0; 0 means all, or as
-	// many as the Profile has. A row has entries in 2^Layers columns; with a rank far below
-	// the shorter side many columns have none.
+	// Rank is the number of singular values that are not 0; 0 means the largest number that the Profile and the shorter side
+	// allow. A row has entries in 2^Layers columns; with a rank far below the shorter side many columns are empty.
 	Rank int64
-	// Layers of rotations, those of both sides together: a row along the longer
-	// side has 2^Layers entries, or fewer where a pair has no partner at the
-	// end of a side, or where a rank of less than 5^Layers/2 lets some coincide.
+	// Layers is the number of layers of rotations of both sides together. A row along the longer side has 2^Layers entries, or
+	// fewer where a coordinate has no partner at the end of a side, or where a rank of less than 5^Layers/2 makes entries coincide.
 	Layers int
 	Seed   uint64
 }
@@ -72,7 +67,7 @@ func (s Spectrum) mostValues() int64 {
 // rank is the number of singular values that are not 0.
 func (s Spectrum) rank() int64 { return cmp.Or(s.Rank, s.mostValues()) }
 
-// Sigma is the singular value with index i, from 0, in descending order.
+// Sigma returns the singular value with index i, from 0, in descending order.
 func (s Spectrum) Sigma(i int64) float64 {
 	if i >= s.rank() {
 		return 0
@@ -80,22 +75,21 @@ func (s Spectrum) Sigma(i int64) float64 {
 	return s.Values.value(i, s.rank())
 }
 
-// Truth is what is known of the singular values of the rounded matrix.
+// Truth returns the known singular values of the rounded matrix, with a bound of their errors.
 func (s Spectrum) Truth() csr.Truth {
 	known := min(s.rank(), maxKnown)
 	t := csr.Truth{Sigma: make([]float64, known), Complete: known == s.rank()}
 	for i := range t.Sigma {
 		t.Sigma[i] = s.Sigma(int64(i))
 	}
-	// An entry is off by a few roundings a layer, relative to the sum of the
-	// magnitudes of what it is a sum of. In these, |P| and |Q|, a layer has a
-	// norm of at most √2.
+	// The error of an entry is a few roundings a layer, relative to the sum of the magnitudes of its terms. These are entries of
+	// products with |P| and |Q|, in which a layer has a norm of at most √2.
 	t.Error = float64(8*(s.Layers+4)) * math.Pow(2, float64(s.Layers)/2) * 0x1p-53
 	return t
 }
 
-// Write writes the matrix as a store at path, with its truth, in constant
-// memory. Equal matrices give equal bytes. Errors are those of csr.Create besides.
+// Write writes the matrix as a store at path, with its truth, in constant memory. Equal matrices give equal bytes. It also
+// returns the errors of csr.Create.
 func (s Spectrum) Write(ctx context.Context, path string, o WriteOptions) (err error) {
 	if err := s.Validate(); err != nil {
 		return err
@@ -104,7 +98,7 @@ func (s Spectrum) Write(ctx context.Context, path string, o WriteOptions) (err e
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Abort()) }() // nothing after Commit
+	defer func() { err = errors.Join(err, w.Abort()) }() // has no effect after Commit
 	if err := w.SetTruth(s.Truth()); err != nil {
 		return err
 	}
@@ -134,14 +128,14 @@ func (s Spectrum) source() map[string]any {
 	}
 }
 
-// rotated makes the rows of a Spectrum along the longer side.
+// rotated computes the rows of a Spectrum along the longer side.
 type rotated struct {
 	rows, cols, rank int64
 	values           Profile
-	width            int64 // most entries of a row
+	width            int64 // largest number of entries of a row
 	rowOrder         permutation
 	colOrder         permutation
-	sigmaOrder       permutation // from a column of E to the index of its singular value
+	sigmaOrder       permutation // maps a column of E to the index of its singular value
 	rowLayers        []layer
 	colLayers        []layer
 }
@@ -166,7 +160,7 @@ func newRotated(s Spectrum) *rotated {
 	}
 }
 
-// spread is the length of the unit vectors in the column of E that row i belongs to.
+// spread returns the value of the entries in the column of E to which row i belongs, so that the column has norm 1.
 func (r *rotated) spread(i int64) float64 {
 	count := r.rows / r.rank
 	if i%r.rank < r.rows%r.rank {
@@ -175,7 +169,7 @@ func (r *rotated) spread(i int64) float64 {
 	return 1 / math.Sqrt(float64(count))
 }
 
-// row replaces x by row i of the matrix, by ascending column.
+// row replaces x by row i of the matrix, in ascending order of columns.
 func (r *rotated) row(x []entry, i int64) []entry {
 	x = rotateBack(r.rowLayers, append(x[:0], entry{r.rowOrder.inverse(i), 1}))
 	for k := range x {
@@ -191,7 +185,7 @@ func (r *rotated) row(x []entry, i int64) []entry {
 	return merged(x)
 }
 
-// merged adds up entries at the same place and drops zeros.
+// merged adds entries at the same place and drops zeros.
 func merged(x []entry) []entry {
 	n := 0
 	for _, e := range x {
@@ -205,14 +199,14 @@ func merged(x []entry) []entry {
 	return slices.DeleteFunc(x[:n], func(e entry) bool { return e.val == 0 })
 }
 
-// blockRows is how many rows surely fit into a block.
+// blockRows returns the number of rows that fit into a block in any case.
 func (r *rotated) blockRows() int64 {
 	return min(csr.BlockRows, csr.BlockNNZ/r.width)
 }
 
 func (r *rotated) NumBlocks() int { return int((r.rows + r.blockRows() - 1) / r.blockRows()) }
 
-// Block describes block i with the most entries it can have.
+// Block describes block i with an upper bound of its entries.
 func (r *rotated) Block(i int) csr.BlockInfo {
 	first := int64(i) * r.blockRows()
 	rows := min(r.blockRows(), r.rows-first)
@@ -222,7 +216,7 @@ func (r *rotated) Block(i int) csr.BlockInfo {
 func (r *rotated) DecodeBlock(i int, dst *csr.Block) error {
 	info := r.Block(i)
 	*dst = csr.Block{FirstRow: info.FirstRow, RowPtr: append(dst.RowPtr[:0], 0), Col: dst.Col[:0], Val: dst.Val[:0]}
-	if cap(dst.Col) < info.NNZ { // nothing is to grow beyond what is planned for
+	if cap(dst.Col) < info.NNZ { // the buffers must not grow beyond the planned size
 		dst.Col, dst.Val = make([]uint32, 0, info.NNZ), make([]float64, 0, info.NNZ)
 	}
 	x := make([]entry, 0, r.width)
@@ -236,12 +230,12 @@ func (r *rotated) DecodeBlock(i int, dst *csr.Block) error {
 	return nil
 }
 
-// eachBlock makes the blocks, on all processors, and hands them over in order.
+// eachBlock computes the blocks on all processors and passes them to take in order.
 func (r *rotated) eachBlock(ctx context.Context, take func(*csr.Block) error) error {
 	blocks := make([]csr.Block, runtime.GOMAXPROCS(0))
 	for first := 0; first < r.NumBlocks(); first += len(blocks) {
 		some := blocks[:min(len(blocks), r.NumBlocks()-first)]
-		parallel.Each(len(some), len(some), func(_, i int) { _ = r.DecodeBlock(first+i, &some[i]) }) // it cannot fail
+		parallel.Each(len(some), len(some), func(_, i int) { _ = r.DecodeBlock(first+i, &some[i]) }) // it never fails
 		for i := range some {
 			if err := cmp.Or(ctx.Err(), take(&some[i])); err != nil {
 				return err

@@ -13,14 +13,14 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// Patience is the time after which a command that was interrupted and has not ended says
-// what it is doing, and that between two such lines.
+// Patience is the time after which a command that was interrupted and has not ended reports its activity, and the time
+// between two such reports.
 const Patience = 2500 * time.Millisecond
 
-// Doing is what goes on after an interruption.
+// Doing holds the activity that goes on after an interruption.
 type Doing struct{ now atomic.Pointer[activity] }
 
-// Linger says what a command that was interrupted is still doing, until it has ended.
+// Linger reports the activity of a command that was interrupted, until the command has ended.
 func (d *Doing) Linger(ctx context.Context, ended <-chan struct{}, patience time.Duration, say func(line string)) {
 	select {
 	case <-ended:
@@ -41,15 +41,15 @@ func (d *Doing) Linger(ctx context.Context, ended <-chan struct{}, patience time
 	}
 }
 
-// activity is something that is done to its end although the command was interrupted,
-// because what has been computed would be lost. A nil activity is everything else.
+// activity is work that is completed although the command was interrupted, because computed data would be lost otherwise. A
+// nil activity stands for any other work.
 type activity struct {
 	what        string
 	began       time.Time
-	done, total int64 // bytes; a total of 0 is not known
+	done, total int64 // bytes; total 0: not known
 }
 
-// Writing notes how far an activity is: see factor.Options.
+// Writing records the progress of an activity; "" ends it. See factor.Options.
 func (d *Doing) Writing(what string, done, total int64) {
 	if what == "" {
 		d.now.Store(nil)
@@ -62,7 +62,7 @@ func (d *Doing) Writing(what string, done, total int64) {
 	d.now.Store(&now)
 }
 
-// Beside describes the activity under way, "" if there is none.
+// Beside describes the current activity; "": there is none.
 func (d *Doing) Beside() string {
 	if act := d.now.Load(); act != nil {
 		return act.describe(time.Now())
@@ -85,17 +85,17 @@ func (x *activity) describe(now time.Time) string {
 	return fmt.Sprintf("%s: %s of %s, about %s left", x.what, memory.FormatSize(x.done), memory.FormatSize(x.total), Short(left))
 }
 
-// Passes shows the passes of a run.
+// Passes displays the passes of a run.
 type Passes struct {
 	Display *Display
-	// After, if not nil, is told of each pass as well.
+	// After, if not nil, is called after each pass.
 	After   func(solver.Event, factor.Outlook)
 	shown   State     // after the last pass
-	at      time.Time // which was then
-	vectors int64     // bytes of vectors moved until then
+	at      time.Time // time of the last pass
+	vectors int64     // bytes of vectors moved up to the last pass
 }
 
-// StageOf names what a pass is for.
+// StageOf returns the name of the stage to which a pass belongs.
 func StageOf(e solver.Event) string {
 	switch e.Phase {
 	case solver.PhaseConfirm:
@@ -130,7 +130,7 @@ func (p *Passes) Pass(e solver.Event, now factor.Outlook) {
 	p.at, p.vectors = time.Now(), e.Stats.VectorsRead+e.Stats.VectorsWritten
 }
 
-// Between shows the work since the last pass.
+// Between displays the work since the last pass.
 func (p *Passes) Between(w solver.Stats) {
 	s := p.shown
 	if s.Total == 0 {

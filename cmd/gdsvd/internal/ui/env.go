@@ -17,10 +17,10 @@ import (
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
-// maxConfig is the size in bytes up to which a configuration file is read.
+// maxConfig is the largest size of a configuration file in bytes.
 const maxConfig = 1 << 20
 
-// Standing are the flags that are not given but set, by name, and where: by a variable of the environment or a file.
+// Standing holds, by name, the flags that the environment or a configuration file has set, with their sources.
 type Standing map[string]standing
 
 type standing struct {
@@ -28,7 +28,7 @@ type standing struct {
 	source string
 }
 
-// ReadEnvironment sets the flags that are not given and have a variable. An empty variable is none.
+// ReadEnvironment sets the flags that are not given and have an environment variable. An empty variable counts as unset.
 func (s Standing) ReadEnvironment(cmd *cobra.Command) error {
 	var wrong error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -46,9 +46,8 @@ func (s Standing) ReadEnvironment(cmd *cobra.Command) error {
 	return wrong
 }
 
-// ReadConfig sets the flags that the file of --config names and neither the command
-// line nor the environment does. One file may serve several commands: a key that only another
-// command knows is passed over, a key that none knows is refused.
+// ReadConfig sets the flags that are in the file of --config and neither on the command line nor in the environment. One file
+// may serve several commands: a key that only another command has is ignored, a key that no command has is refused.
 func (s Standing) ReadConfig(cmd *cobra.Command, fsys vfs.FS, file string) error {
 	if file == "" {
 		if cmd.Flags().Changed("config") {
@@ -81,7 +80,7 @@ func (s Standing) ReadConfig(cmd *cobra.Command, fsys vfs.FS, file string) error
 	return nil
 }
 
-// Given tells whether a flag is on the command line: one that is set elsewhere waits for what it is for.
+// Given reports whether a flag is on the command line. A flag set elsewhere does not count.
 func (s Standing) Given(cmd *cobra.Command, name string) bool {
 	_, waits := s[name]
 	return cmd.Flags().Changed(name) && !waits
@@ -100,10 +99,10 @@ func (s Standing) Whose(message string) string {
 	return told
 }
 
-// parseConfig reads a JSON object of texts, numbers, truth values and lists of them as the values of flags.
+// parseConfig reads the values of flags from a JSON object of texts, numbers, truth values and lists of these.
 func parseConfig(data []byte) (map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber() // a number reaches its flag as it was written
+	d.UseNumber() // keeps the text of a number
 	var object map[string]any
 	if err := d.Decode(&object); err != nil {
 		return nil, fmt.Errorf("want one JSON object: %w", err)
@@ -145,17 +144,16 @@ func flagText(v any) (string, error) {
 
 const variablePrefix = "GDSVD_"
 
-// Variable is the environment variable that sets a flag.
+// Variable returns the name of the environment variable that sets a flag.
 func Variable(flag string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Settable reports whether the environment and configuration files can set a flag: those that
-// end the command at once can only be given.
+// Settable reports whether the environment and configuration files can set a flag. Flags that end the command at once can
+// only be given on the command line.
 func Settable(f *pflag.Flag) bool { return f.Name != "help" && f.Name != "version" }
 
-// Flags returns the flags of a command and of those below it, by their names, that can be set.
-// A name means the same in all commands.
+// Flags returns the settable flags of a command and its subcommands by name. A name means the same in all commands.
 func Flags(cmd *cobra.Command) map[string]*pflag.Flag {
 	flags := map[string]*pflag.Flag{}
 	var add func(*cobra.Command)
@@ -175,11 +173,11 @@ func Flags(cmd *cobra.Command) map[string]*pflag.Flag {
 	return flags
 }
 
-// otherVariables mean something to the benchmarks and to the Python package, none of them a flag.
+// otherVariables are read by the benchmarks and the Python package. None of them sets a flag.
 const otherVariables = " GDSVD_STORES GDSVD_DATA GDSVD_BINARY GDSVD_PYTHON "
 
-// Misspelt finds in an environment the variables that are no flag's and look as if they were meant
-// to be, and the flag that each may have meant.
+// Misspelt returns the variables of an environment that resemble the variable of a flag but set none, and the flag that each
+// may mean.
 func Misspelt(environ []string, flags map[string]*pflag.Flag) (said []string, meant []string) {
 	names := slices.Sorted(maps.Keys(flags))
 	for _, line := range slices.Sorted(slices.Values(environ)) {
@@ -204,7 +202,7 @@ func Misspelt(environ []string, flags map[string]*pflag.Flag) (said []string, me
 	return said, meant
 }
 
-// edits is the number of letters to insert, delete or replace that makes b of a (Levenshtein 1966).
+// edits returns the number of letters to insert, delete or replace that turn a into b (Levenshtein 1966).
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

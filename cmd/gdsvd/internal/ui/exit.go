@@ -1,5 +1,4 @@
-// Package ui is what all commands share with the person or the script that runs them:
-// flags, progress, messages, exit codes and standard output.
+// Package ui holds the user interface that all commands share: flags, progress, messages, exit codes and standard output.
 package ui
 
 import (
@@ -19,11 +18,11 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// Exit codes, a contract with scripts.
+// Exit codes. Scripts rely on them.
 const (
 	ExitOK           = 0
 	ExitError        = 1   // anything not listed below
-	ExitUsage        = 2   // the command line or the configuration file is wrong
+	ExitUsage        = 2   // error in the command line or the configuration file
 	ExitCorrupt      = 3   // a store, a result or a checkpoint is damaged or of another version
 	ExitNotConverged = 4   // the result is written, but falls short of the tolerance
 	ExitInterrupted  = 130 // by a signal
@@ -34,16 +33,16 @@ const ExitHelp = `
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 damaged store, result or checkpoint,
 4 stopped before convergence (the result so far is written), 130 interrupted.`
 
-// ErrProblems: check has printed what is wrong with a store.
+// ErrProblems is returned after the check command has printed the problems of a store.
 var ErrProblems = fmt.Errorf("problems found: %w", csr.ErrCorrupt)
 
-// usageError is a mistake on the command line of a command.
+// usageError is an error in the command line of a command.
 type usageError struct {
 	command string // "gdsvd svd"
 	err     error
 }
 
-// Usage says that a command line is wrong.
+// Usage returns an error about the command line of cmd.
 func Usage(cmd *cobra.Command, err error) error {
 	return &usageError{command: cmd.CommandPath(), err: err}
 }
@@ -55,7 +54,7 @@ func Usagef(cmd *cobra.Command, format string, args ...any) error {
 func (e *usageError) Error() string { return fmt.Sprintf("%v (see %s -h)", e.err, e.command) }
 func (e *usageError) Unwrap() error { return e.err }
 
-// ExitCode maps an error to the code of the process: the only place that does.
+// ExitCode returns the exit code of the process for an error.
 func ExitCode(err error) int {
 	_, wrongUsage := errors.AsType[*usageError](err)
 	switch {
@@ -74,7 +73,7 @@ func ExitCode(err error) int {
 	}
 }
 
-// Message is the one line that is said about an error.
+// Message returns the line that describes an error.
 func Message(err error) string {
 	text := err.Error()
 	said, ok := errors.AsType[*factor.Error](err)
@@ -102,7 +101,7 @@ var optionFlags = map[factor.Option]string{
 
 func FlagOf(o factor.Option) string { return optionFlags[o] }
 
-// Unfinished says what to do about an interrupted store or ingest in the words of the command line.
+// Unfinished rewords an error about an interrupted store or ingest, with the flags to continue it.
 func Unfinished(err error) error {
 	var (
 		unfinished *csr.UnfinishedError
@@ -121,14 +120,13 @@ func Unfinished(err error) error {
 	return fmt.Errorf("%w; %s holds what is done: --resume goes on from there", unfinished.Err, unfinished.Dir)
 }
 
-// How many files a run may have open at a time. The store takes one, however many
-// shards it has: these are mapped.
+// Numbers of files that a run may have open at a time. The store takes one, however many shards it has: shards are mapped.
 const (
 	SomeFiles = 16 // any command; with fewer than 8 Go's runtime cannot begin
-	ManyFiles = 64 // a run that keeps vectors in files: each of a few dozen blocks is one
+	ManyFiles = 64 // a run that keeps vectors in files: one for each of a few dozen blocks
 )
 
-// EnoughFiles refuses what would end in the middle for want of file descriptors.
+// EnoughFiles returns an error if the process may open fewer than need files, so that a run does not fail in the middle.
 func EnoughFiles(need int) error {
 	if limit := vfs.OpenFiles(); limit < need {
 		return fmt.Errorf("this process may have %d files open at a time, it needs %d: raise the limit (ulimit -n)", limit, need)
@@ -136,14 +134,14 @@ func EnoughFiles(need int) error {
 	return nil
 }
 
-// What Go's runtime takes with the threads of a run: addresses, of which next to nothing is memory, and the threads. With less than
-// about half of it the runtime cannot begin, and says so in many lines.
+// Resources that the Go runtime takes with the threads of a run: addresses, almost none of which are memory, and threads. With
+// less than about half of them the runtime fails to start, with many lines of output.
 const (
 	someAddresses = 1800 << 20
 	someThreads   = 16
 )
 
-// EnoughForRuntime refuses what would end in the middle in a dump of the runtime.
+// EnoughForRuntime returns an error if the runtime would fail for want of addresses or threads in the middle of a run.
 func EnoughForRuntime() error {
 	if limit := vfs.AddressSpace(); limit < someAddresses {
 		return fmt.Errorf("this process may take %s of addresses, it needs %s, and the size of the store besides: raise the limit (ulimit -v); --memory limits what it keeps in memory",

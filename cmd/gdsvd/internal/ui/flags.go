@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// FlagError says what is wrong with a flag on the command line.
+// FlagError returns an error about a flag on the command line.
 func FlagError(cmd *cobra.Command, err error) error {
 	var (
 		invalid *pflag.InvalidValueError
@@ -51,7 +51,7 @@ type Choice[T any] struct {
 	Value T
 }
 
-// Named lists values that know their names.
+// Named returns choices whose names are those of the values.
 func Named[T fmt.Stringer](values ...T) []Choice[T] {
 	var all []Choice[T]
 	for _, v := range values {
@@ -60,7 +60,7 @@ func Named[T fmt.Stringer](values ...T) []Choice[T] {
 	return all
 }
 
-// Words are choices that are their names.
+// Words returns choices whose values are their names.
 func Words[T ~string](names []T) (all []Choice[T]) {
 	for _, n := range names {
 		all = append(all, Choice[T]{string(n), n})
@@ -68,7 +68,7 @@ func Words[T ~string](names []T) (all []Choice[T]) {
 	return all
 }
 
-// ChoiceFlag adds a flag that takes one of the choices, lists them in its help and completes them.
+// ChoiceFlag adds a flag that accepts one of the choices, which its help and the shell completion list.
 func ChoiceFlag[T comparable](f *pflag.FlagSet, p *T, name string, preset T, choices []Choice[T], help string) {
 	*p = preset
 	var names []string
@@ -92,7 +92,7 @@ func ChoiceFlag[T comparable](f *pflag.FlagSet, p *T, name string, preset T, cho
 	})
 }
 
-// Complete has the shell complete the value of a flag (RegisterCompletions).
+// Complete sets the shell completion of the value of a flag; see RegisterCompletions.
 func Complete(f *pflag.Flag, by cobra.CompletionFunc) { f.Value = completed{f.Value, by} }
 
 type completed struct {
@@ -100,12 +100,12 @@ type completed struct {
 	by cobra.CompletionFunc
 }
 
-// RegisterCompletions registers what completes the flags of a command and of those below it. The library keeps that, and
-// so the commands, until the process ends: it is called for a line that a shell completes alone.
+// RegisterCompletions registers the completions of the flags of a command and its subcommands. As cobra keeps them, and thus
+// the commands, until the process ends, it is called only for a line that a shell completes.
 func RegisterCompletions(cmd *cobra.Command) {
 	register := func(f *pflag.Flag) {
 		if c, ok := f.Value.(completed); ok {
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, c.by) // no flag of a command is met twice
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, c.by) // fails only if a flag is registered twice
 		}
 	}
 	cmd.Flags().VisitAll(register)
@@ -115,7 +115,7 @@ func RegisterCompletions(cmd *cobra.Command) {
 	}
 }
 
-// Parsed is the value of a flag that one function reads and another writes.
+// Parsed returns the value of a flag that is parsed by read and formatted by write.
 func Parsed[T any](p *T, kind string, read func(string) (T, error), write func(T) string) pflag.Value {
 	return &parsed{kind, func(s string) (err error) {
 		*p, err = read(s)
@@ -133,7 +133,7 @@ func (v *parsed) Set(s string) error { return v.set(s) }
 func (v *parsed) String() string     { return v.text() }
 func (v *parsed) Type() string       { return v.kind }
 
-// List joins words with commas, the last one with last.
+// List joins words with commas, and with last before the last word.
 func List(last string, words []string) string {
 	if n := len(words); n > 1 {
 		return strings.Join(words[:n-1], ", ") + last + words[n-1]
@@ -141,8 +141,7 @@ func List(last string, words []string) string {
 	return strings.Join(words, "")
 }
 
-// Size is the value of a flag that takes a number of bytes (memory.ParseSize); 0 stands for
-// "auto" where that is allowed.
+// Size returns the value of a flag for a number of bytes (memory.ParseSize). If auto is set, 0 stands for "auto".
 func Size(bytes *int64, auto bool) pflag.Value {
 	return Parsed(bytes, "size", func(s string) (int64, error) {
 		if auto && s == "auto" {
@@ -164,7 +163,7 @@ func Size(bytes *int64, auto bool) pflag.Value {
 	})
 }
 
-// CheckShared finds what is wrong with flags that mean the same in every command that has them.
+// CheckShared checks the flags that mean the same in every command that has them.
 func CheckShared(cmd *cobra.Command) error {
 	if n, err := cmd.Flags().GetInt("workers"); err == nil && n < 0 {
 		return Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", n)
@@ -175,17 +174,16 @@ func CheckShared(cmd *cobra.Command) error {
 	return nil
 }
 
-// AsksForJSON looks for --json on a command line that was not understood as a whole.
+// AsksForJSON reports whether a command line that could not be parsed has --json.
 func AsksForJSON(args []string) bool {
 	on, err := strconv.ParseBool(lastOf(args, "json", true))
 	return err == nil && on
 }
 
-// AsksForJSONLog looks for --log-format json.
+// AsksForJSONLog reports whether a command line has --log-format json.
 func AsksForJSONLog(args []string) bool { return lastOf(args, "log-format", false) == "json" }
 
-// lastOf is the value of a flag as far as it can be told from a command line that may be wrong,
-// and from the environment.
+// lastOf returns the value of a flag in a command line that may be invalid, or in the environment.
 func lastOf(args []string, flag string, truth bool) string {
 	last := os.Getenv(Variable(flag))
 	if end := slices.Index(args, "--"); end >= 0 {

@@ -19,12 +19,12 @@ import (
 // LogSchema is the version of the lines of --log-format json, which docs/operate.md describes.
 const LogSchema = "gdsvd-log/1"
 
-// What a line of --log-format json is about: the field event.
+// Values of the field event of a line of --log-format json.
 const (
 	eventLog      = "log"      // a note or a warning
-	eventProgress = "progress" // how far a task is
-	eventNotice   = "notice"   // what is said even if the display is quiet
-	eventFinal    = "final"    // the last line: how the command has ended
+	eventProgress = "progress" // progress of a task
+	eventNotice   = "notice"   // message that is written even if the display is quiet
+	eventFinal    = "final"    // the last line: the outcome of the command
 )
 
 // newLines returns a logger of a display that writes to w.
@@ -36,8 +36,7 @@ func newLines(w io.Writer, asJSON bool, level slog.Leveler) *slog.Logger {
 	return slog.New(h).With("schema", LogSchema)
 }
 
-// machine has the fields of a log line as a program wants them: names without spaces, durations
-// in seconds, null where there is no number.
+// machine converts a field of a log line for programs: names without spaces, durations in seconds, null for NaN and infinity.
 func machine(_ []string, a slog.Attr) slog.Attr {
 	a.Key = strings.NewReplacer("/s", "_per_second", " ", "_").Replace(a.Key)
 	switch a.Value.Kind() {
@@ -51,8 +50,8 @@ func machine(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// printable escapes the control characters that encoding/json leaves as they are: DEL and
-// U+0080 to U+009F, which occur in strings alone. A line comes in one call.
+// printable escapes the control characters that encoding/json does not escape: DEL and U+0080 to U+009F, which occur only in
+// strings. Each call writes a complete line.
 type printable struct{ w io.Writer }
 
 func (p printable) Write(line []byte) (int, error) {
@@ -70,7 +69,7 @@ func (p printable) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Figure is a number of a log line: rounded to some digits in text, whole in JSON.
+// Figure is a number of a log line: rounded to Digits digits in text, exact in JSON.
 type Figure struct {
 	X      float64
 	Digits int
@@ -94,7 +93,7 @@ type Amount int64
 func (a Amount) MarshalText() ([]byte, error) { return []byte(memory.FormatSize(int64(a))), nil }
 func (a Amount) MarshalJSON() ([]byte, error) { return json.Marshal(int64(a)) }
 
-// record is the state as fields of --log-format json.
+// record returns the state as fields of --log-format json.
 func (s State) record(task string, elapsed time.Duration) []slog.Attr {
 	attrs := append([]slog.Attr{slog.String("event", eventProgress), slog.String("task", task), slog.Duration("elapsed_seconds", elapsed)}, s.Attrs...)
 	if s.Total > 0 {
@@ -115,8 +114,8 @@ func (s State) record(task string, elapsed time.Duration) []slog.Attr {
 	return attrs
 }
 
-// Final says how the command has ended: in text the message, if there is one, in JSON always, unless
-// it has ended well and the display is quiet.
+// Final reports the outcome of the command. In text it writes the message, if there is one; in JSON it always writes a line,
+// unless the command has succeeded and the display is quiet.
 func (d *Display) Final(message string, exit int, elapsed time.Duration) {
 	if !d.o.JSON {
 		if message != "" {

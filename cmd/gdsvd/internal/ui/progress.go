@@ -23,33 +23,31 @@ type DisplayOptions struct {
 	Quiet    bool          // no bar, no log
 	JSON     bool          // every line is a JSON object (docs/operate.md), and no bar is drawn
 	Interval time.Duration // between two log lines; 0 means 5 s
-	Level    slog.Level    // least level that is logged
-	// Doing says what the process does at the moment beside the task, "" for nothing;
-	// may be nil.
+	Level    slog.Level    // lowest level that is logged
+	// Doing describes work of the process besides the task, "" for none. It may be nil.
 	Doing func() string
 }
 
-// Display shows how far tasks are, one at a time, and writes the log: a bar on a terminal, a
-// log line every few seconds elsewhere, whether anything is new or not, nothing when quiet. The
-// bar and the log share one writer and never garble each other.
-// Its methods may be called from several goroutines.
+// Display shows the progress of tasks, one at a time, and writes the log. On a terminal it draws a bar; elsewhere it logs a line
+// every few seconds, whether or not the progress is new; if quiet it shows nothing. The bar and the log share one writer and do
+// not interfere. Its methods may be called from several goroutines.
 type Display struct {
 	o      DisplayOptions
 	w      io.Writer
 	lines  *slog.Logger // progress
 	logger *slog.Logger
-	said   *slog.Logger // what is said even if the display is quiet
+	said   *slog.Logger // messages that are written even if the display is quiet
 	now    func() time.Time
-	alive  time.Duration // how often the bar is drawn when nothing is new, and log lines come at most
+	alive  time.Duration // time after which an unchanged bar is drawn again; least time between log lines
 
 	mu      sync.Mutex
-	bar     *bar // nil when none is drawn
+	bar     *bar // nil: no bar is drawn
 	title   string
 	started time.Time
 	shown   time.Time
-	state   State         // that was shown last, as of
-	since   time.Time     // this moment
-	most    int64         // Done that was drawn, of a task that estimates it
+	state   State         // state of the last Update
+	since   time.Time     // time of the last Update
+	most    int64         // largest Done drawn, of a task that estimates it
 	stop    chan struct{} // closed when the task ends
 	beat    sync.WaitGroup
 }
@@ -74,12 +72,12 @@ func NewDisplay(w io.Writer, o DisplayOptions) *Display {
 // Logger returns the logger that writes beside the bar.
 func (d *Display) Logger() *slog.Logger { return d.logger }
 
-// logWriter lets a record through with the bar out of its way. (slog writes a record in one call.)
+// logWriter removes the bar while it writes a record. (slog writes a record in one call.)
 type logWriter Display
 
 func (l *logWriter) Write(p []byte) (int, error) { return len(p), (*Display)(l).write(string(p)) }
 
-// write writes lines, broken where a terminal ends, with the bar out of their way.
+// write removes the bar while it writes lines, which it folds at the width of the terminal.
 func (d *Display) write(lines string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -94,13 +92,13 @@ func (d *Display) write(lines string) error {
 	return err
 }
 
-// besideBar is the most that is written around the bar and its text: the share and the time.
+// besideBar is the largest number of characters around the bar and its text: the share and the time.
 const besideBar = 22
 
-// barWidth is the width of the bar: what half a terminal has beside its text, 20 at most and 5 at least.
+// barWidth returns the width of the bar: 20 % of the space, at most 20 and at least 5 characters.
 func (d *Display) barWidth() int { return min(20, max(5, (Width(d.w)-besideBar)/5)) }
 
-// shorten leaves what fits of a description whose end must be there.
+// shorten cuts text so that text and end fit beside the bar; end is kept whole.
 func (d *Display) shorten(text, end string) string {
 	most := max(0, Width(d.w)-1-besideBar-d.barWidth()-utf8.RuneCountInString(end))
 	if utf8.RuneCountInString(text) > most {
@@ -109,7 +107,7 @@ func (d *Display) shorten(text, end string) string {
 	return text + end
 }
 
-// Begin starts a task. One that was running is ended.
+// Begin starts a task. It ends the task before, if any.
 func (d *Display) Begin(title string) {
 	d.End()
 	d.mu.Lock()
@@ -129,8 +127,8 @@ func (d *Display) Begin(title string) {
 	d.bar.draw()
 }
 
-// keepAlive draws the bar, or logs a line, now and then while nothing new is known:
-// between two updates of a long run minutes may pass.
+// keepAlive draws the bar or logs a line from time to time without a new state: minutes may pass between two updates of a
+// long run.
 func (d *Display) keepAlive(stop <-chan struct{}) {
 	tick := time.NewTicker(d.alive)
 	defer tick.Stop()
@@ -163,27 +161,27 @@ func (d *Display) keepAlive(stop <-chan struct{}) {
 	}
 }
 
-// State is one moment of a task.
+// State is the progress of a task at one moment.
 type State struct {
-	Done, Total int64 // of the whole task; Total 0 means unknown
+	Done, Total int64 // of the whole task; Total 0: unknown
 	Bytes       bool  // Done and Total are bytes
-	// Text describes the moment on the bar, Attrs in the log.
+	// Text describes the state on the bar, Attrs in the log.
 	Text  string
 	Attrs []slog.Attr
-	// ETA is the time left as far as the task itself knows; 0 leaves it to the rate
-	// so far when Bytes is set, and unsaid otherwise.
+	// ETA is the time left according to the task. If it is 0 and Bytes is set, it is computed from the rate so far; if it is
+	// 0 otherwise, no time left is shown.
 	ETA time.Duration
-	// About marks Done and ETA as no more than estimates.
+	// About marks Done and ETA as estimates.
 	About bool
 }
 
-// Counted is the state of a task that has made n of what: "rows".
+// Counted returns the state of a task that has processed n of the items what, such as "rows".
 func Counted(done, total, n int64, what string) State {
 	return State{Done: done, Total: total, Text: fmt.Sprintf("%d %s", n, what), Attrs: []slog.Attr{slog.Int64(what, n)}}
 }
 
-// After is the state a time later, as far as it can be told: an estimate of the
-// time left runs down, but not to its end, and Done with it.
+// After returns the expected state after a time t: an estimated ETA decreases, to a tenth at least, and Done increases
+// accordingly.
 func (s State) After(t time.Duration) State {
 	if !s.About || s.ETA == 0 {
 		return s
@@ -201,7 +199,7 @@ func (s *State) eta() string {
 	return Short(s.ETA)
 }
 
-// Update shows the state if it is time to. It is cheap enough to be called often.
+// Update shows the state if enough time has passed since the last one. It is cheap enough to be called often.
 func (d *Display) Update(s State) {
 	if d.o.Quiet {
 		return
@@ -225,7 +223,7 @@ func (d *Display) Update(s State) {
 	d.show(s, elapsed)
 }
 
-// show draws the bar or logs a line. It is called with the lock held and gives it up.
+// show draws the bar or logs a line. The caller holds the lock, and show releases it.
 func (d *Display) show(s State, elapsed time.Duration) {
 	title := d.title
 	if d.bar != nil {
@@ -241,7 +239,7 @@ func (d *Display) show(s State, elapsed time.Duration) {
 	d.lines.LogAttrs(context.Background(), slog.LevelInfo, title, attrs...)
 }
 
-// draw is called with the lock held.
+// draw draws the bar. The caller holds the lock.
 func (d *Display) draw(s State, elapsed time.Duration) {
 	text := d.title
 	if s.Text != "" {
@@ -254,7 +252,7 @@ func (d *Display) draw(s State, elapsed time.Duration) {
 	if s.ETA > 0 {
 		end = " ETA " + s.eta()
 	}
-	if s.About { // what was extrapolated may have been too much
+	if s.About { // an earlier extrapolation may have been too high
 		s.Done = max(s.Done, d.most)
 		d.most = s.Done
 	}
@@ -279,8 +277,7 @@ func (s State) attrs(elapsed time.Duration) []slog.Attr {
 	return attrs
 }
 
-// Say writes a line, with the bar out of its way. It is for what has to be said
-// even if the display is quiet.
+// Say writes a line, with the bar removed meanwhile, even if the display is quiet.
 func (d *Display) Say(line string) {
 	if d.o.JSON {
 		d.said.Warn(strings.TrimPrefix(line, "gdsvd: "), "event", eventNotice)
@@ -289,7 +286,7 @@ func (d *Display) Say(line string) {
 	_ = d.write(line + "\n")
 }
 
-// End ends the task, and takes the bar away.
+// End ends the task and removes the bar.
 func (d *Display) End() {
 	d.mu.Lock()
 	if d.bar != nil {
@@ -312,7 +309,7 @@ func perSecond(done int64, elapsed time.Duration) int64 {
 	return int64(float64(done) / max(elapsed.Seconds(), 1e-3))
 }
 
-// Short writes a duration as a person would: 7s, 2m10s, 3h5m.
+// Short returns a duration as text for people: 7s, 2m10s, 3h5m.
 func Short(t time.Duration) string {
 	switch {
 	case t < time.Second:
@@ -325,15 +322,15 @@ func Short(t time.Duration) string {
 	}
 }
 
-// bar is a line of a terminal with a text, the share that is done and the time since it began. It is drawn over
-// what it was before. A line that cannot be written is not worth failing for.
+// bar is a line of a terminal with a text, the share that is done and the time since it began. Each drawing replaces the
+// one before. Errors of writing are ignored.
 type bar struct {
 	w     io.Writer
 	width int // of the bar itself, in characters
 	began time.Time
 	text  string
 	share float64 // from 0 to 1
-	drawn int     // characters of the line that is there
+	drawn int     // length of the line on the terminal in characters
 }
 
 func (b *bar) draw() {

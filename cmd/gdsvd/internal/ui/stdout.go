@@ -19,19 +19,19 @@ import (
 )
 
 // Output is standard output: what commands print their results on. It keeps its
-// first error, so that no command ends well whose results have not arrived.
+// first error, so that a command fails if its results have not arrived.
 type Output struct {
 	W     io.Writer
 	Begun bool // something has been written
 	Err   error
-	// Width is that of the lines of text on a terminal, which are broken at it (Fold) and Harmless; 0: they are not. What
-	// is printed as JSON never is.
+	// Width is the width of a terminal, at which lines of text are folded (Fold) and made Harmless; 0: text is not changed. JSON is
+	// never changed.
 	Width int
-	line  []byte // that has begun
+	line  []byte // beginning of a line that is not complete yet
 }
 
-// Wanted is an error if standard output is closed. Commands that print nothing but
-// a list that is asked for ask; a summary may get lost.
+// Wanted returns an error if standard output is closed. Only commands whose purpose is to print a list call it: a summary may
+// get lost.
 func (r *Output) Wanted() error {
 	if f, ok := r.W.(*os.File); ok && r.Err == nil && leadsNowhere(f) {
 		r.Err = errors.New("standard output: it is closed: send it to a file or a program")
@@ -51,7 +51,7 @@ func (r *Output) Write(b []byte) (n int, err error) {
 	return len(b), err
 }
 
-// End writes a line that has no end.
+// End writes the last line if it has no line end.
 func (r *Output) End() {
 	if len(r.line) > 0 {
 		_, _ = r.write([]byte(Fold(Harmless(string(r.line)), r.Width))) // Err keeps the error
@@ -74,13 +74,13 @@ func (r *Output) write(b []byte) (n int, err error) {
 	return n, r.Err
 }
 
-// Schema is the first field of every JSON object that a command prints: its number changes when a field goes or
-// takes another meaning, not when one comes (docs/json.md).
+// Schema is the first field of every JSON object that a command prints. Its number changes when a field is removed or changes
+// its meaning, not when a field is added (docs/json.md).
 const Schema = "gdsvd/1"
 
 const opening = "{\n  \"schema\": \"" + Schema + "\",\n"
 
-// PrintJSON writes a result, an object, with its schema.
+// PrintJSON writes a result, which must be an object, with its schema.
 func (r *Output) PrintJSON(v any) error {
 	text, err := indented(v, "")
 	if err != nil {
@@ -102,15 +102,15 @@ func indented(v any, prefix string) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// Raw writes to r what is not text, such as JSON: its lines are never broken.
+// Raw returns a writer to r for data that are not text, such as JSON: its lines are not folded.
 func (r *Output) Raw() io.Writer { return raw{r} }
 
 type raw struct{ r *Output }
 
 func (w raw) Write(b []byte) (n int, err error) { return w.r.write(b) }
 
-// PrintList writes to r what PrintJSON does of an object whose only field is a list, with the items that all hands over one by one. Of a short
-// list nothing is written unless all ends well.
+// PrintList writes to r what PrintJSON writes for an object whose only field is a list; all calls item with each element. If all
+// fails, a short list is not written at all.
 func PrintList[T any](r *Output, name string, all func(item func(T) error) error) error {
 	w := bufio.NewWriterSize(r.Raw(), 1<<16)
 	_, _ = fmt.Fprintf(w, "%s  %q: [", opening, name) // w keeps its first error
@@ -131,11 +131,11 @@ func PrintList[T any](r *Output, name string, all func(item func(T) error) error
 	return w.Flush()
 }
 
-// Columns is the width of lines where no terminal says another one.
+// Columns is the width of lines if standard output is not a terminal.
 const Columns = 80
 
-// Fold breaks lines longer than width at spaces. What follows is indented like the beginning of the line, or, where two columns stand
-// side by side, like the second one. Words are never broken: a line with a longer one stays too long. Shorter lines stay as they are.
+// Fold breaks lines longer than width at spaces. Continuation lines are indented like the beginning of the line, or like its
+// second column if it has two. Words are never broken: a line with a longer word stays too long. Shorter lines are not changed.
 func Fold(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -148,8 +148,8 @@ func Fold(text string, width int) string {
 	return b.String()
 }
 
-// Prose is Fold for texts with paragraphs of several lines: where one of them is too long they are filled anew, unless some are indented or
-// stand in columns.
+// Prose is Fold for texts with paragraphs of several lines. A paragraph with a line that is too long is filled again, unless
+// some of its lines are indented or have columns.
 func Prose(text string, width int) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
@@ -198,7 +198,7 @@ func fold(b *strings.Builder, line string, width int) {
 	}
 }
 
-// hanging is the column at which the second and further lines of a long one begin.
+// hanging returns the column at which continuation lines of a long line begin.
 func hanging(line string, width int) int {
 	text := strings.TrimLeft(line, " ")
 	indent := len(line) - len(text)
@@ -211,16 +211,16 @@ func hanging(line string, width int) int {
 	return min(indent, width/2)
 }
 
-// narrowest is the least width that lines are broken for.
+// narrowest is the smallest width at which lines are folded.
 const narrowest = 30
 
-// IsTerminal tells whether what is written to w is shown on a terminal.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Width is that of a terminal, Columns of anything else.
+// Width returns the width of a terminal, or Columns if w is not a terminal.
 func Width(w io.Writer) int {
 	if f, ok := w.(*os.File); ok && IsTerminal(w) {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
@@ -230,8 +230,8 @@ func Width(w io.Writer) int {
 	return Columns
 }
 
-// Harmless is a text with escapes in the place of what a terminal obeys rather than shows, but for ends of lines and
-// tabs: names come from files.
+// Harmless returns a text in which escapes replace the characters that control a terminal, except line ends and tabs. Names from
+// files may contain such characters.
 func Harmless(s string) string {
 	return escape.Runes(strings.ToValidUTF8(s, string(utf8.RuneError)), func(r rune) bool {
 		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))

@@ -4,6 +4,5 @@ package ui
 
 import "os"
 
-// leadsNowhere tells whether a standard stream was closed when the process began;
-// not known here.
+// leadsNowhere reports whether a standard stream was closed when the process began. Here this is not known: it returns false.
 func leadsNowhere(*os.File) bool { return false }

@@ -8,11 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leadsNowhere tells whether a standard stream was closed when the process began:
-// Go's runtime then opens the null device in its place, for reading and writing
-// (checkfds in runtime/fds_unix.go). A null device that another program has opened in
-// that way, and handed down, looks the same; that of a shell's > /dev/null is for
-// writing only.
+// leadsNowhere reports whether a standard stream was closed when the process began: the Go runtime then opens the null device in
+// its place, for reading and writing (checkfds in runtime/fds_unix.go). A null device that another program has opened in that
+// way and passed on looks the same; a shell opens the null device of > /dev/null for writing only.
 func leadsNowhere(f *os.File) bool {
 	null, err := os.Stat(os.DevNull)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// Version is what the program knows of its build.
+// Version describes the build of the program.
 type Version struct {
 	Version     string `json:"version"`      // version of the program
 	Revision    string `json:"revision"`     // revision in version control; empty if unknown
@@ -36,7 +36,7 @@ func ReadVersion() Version {
 		case "vcs.revision":
 			v.Revision = s.Value
 		case "vcs.time":
-			v.time, _ = time.Parse(time.RFC3339, s.Value) // without, the version says what there is to say
+			v.time, _ = time.Parse(time.RFC3339, s.Value) // without it the version has no date
 		case "vcs.modified":
 			v.Modified = s.Value == "true"
 		}
@@ -56,7 +56,7 @@ func (v Version) String() string {
 	return text
 }
 
-// Date is the day of the revision, "" if that is unknown.
+// Date returns the day of the revision, "" if it is unknown.
 func (v Version) Date() string {
 	if v.time.IsZero() {
 		return ""

@@ -1,7 +1,7 @@
 // Package simd reads lines of plain decimal numbers in vector instructions.
 //
-// It decides nothing: what it does not take, package delimited reads in plain Go.
+// It never refuses a line: lines that it does not read are left to the plain Go code of package delimited.
 package simd
 
-// Margin is how many bytes are looked at from the beginning of a line: nearer to the end of a text none is taken.
+// Margin is the number of bytes that are examined from the beginning of a line. Lines nearer to the end of a text are not read.
 const Margin = 64

@@ -10,16 +10,15 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
-// Lines reads lines from the beginning of text while they consist of
+// Lines reads lines from the beginning of text as long as they consist of
 //
-//   - user and item, of 1 to 8 digits, the first no zero unless it is the only one,
-//   - a value of 1 to 8 digits, perhaps with a point and 1 to 7 digits behind it,
-//   - if stamp is set, an integer of 1 to 16 digits, the first no zero unless it is the only one,
+// - user and item, of 1 to 8 digits, without a leading zero,
+//   - a value of 1 to 8 digits, optionally with a point and 1 to 7 digits after it,
+//   - if stamp is set, an integer of 1 to 16 digits, without a leading zero,
 //
-// separated by sep, one or two bytes that are no digits and do not begin with a point,
-// and end with LF or CRLF; and while they are not too near the end of text
-// ([Margin]), and the slices, of equal lengths, have room. It returns the bytes
-// and lines taken.
+// separated by sep, which is one or two bytes that are not digits and does not begin with a point, and end with LF or CRLF.
+// It stops at a line too near the end of text ([Margin]), and when the slices, which have equal lengths, are full. It returns
+// the numbers of bytes and lines that it has read.
 func Lines(text []byte, sep string, stamp bool, users, items []int64, vals []float64) (taken, lines int) {
 	if cpu.Best() < cpu.AVX2 || len(text) < Margin || len(users) == 0 || strings.ContainsAny(sep, "0123456789") {
 		return 0, 0

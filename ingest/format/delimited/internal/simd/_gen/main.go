@@ -1,6 +1,5 @@
-// Command _gen writes kernels_amd64.s and its Go declarations. Run it by "go
-// generate" in the directory above; it is a module of its own, so that avo is
-// no dependency of the library.
+// Command _gen writes kernels_amd64.s and its Go declarations. Run it by "go generate" in the directory above. It is a separate
+// module, so that the library does not depend on avo.
 package main
 
 import (
@@ -20,7 +19,7 @@ func main() {
 	Generate()
 }
 
-// bytes32 is 32 bytes of memory.
+// bytes32 defines a read-only table of 32 bytes.
 func bytes32(name string, at func(i int) byte) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	for i := range 32 {
@@ -29,8 +28,8 @@ func bytes32(name string, at func(i int) byte) Mem {
 	return m
 }
 
-// digitsAt is what shuffles: 8 bytes from place n of either half bring the first n of 8 bytes,
-// those of the low or those of the high word, to the end of their word, with zeros before them.
+// digitsAt returns the shuffle table: the 8 bytes from offset n of either half move the first n bytes of the low or of the high
+// word of 8 bytes to the end of the word, with zeros before them.
 func digitsAt() Mem {
 	return bytes32("digitsAt", func(i int) byte {
 		if i%16 < 8 {
@@ -40,7 +39,7 @@ func digitsAt() Mem {
 	})
 }
 
-// powers are pairs of 10⁰ … 10⁷ and 1.
+// powers returns a table of the pairs 10⁰ … 10⁷ and 1.
 func powers() Mem {
 	m := GLOBL("powers", RODATA|NOPTR)
 	for i := range 8 {
@@ -50,12 +49,12 @@ func powers() Mem {
 	return m
 }
 
-// weights are by what pairs of neighbours are multiplied, to be added up: digits, numbers of two, of four digits.
+// weights returns a table of the factors by which neighbours are multiplied before they are added up to longer numbers.
 func weights(name string, w ...byte) Mem {
 	return bytes32(name, func(i int) byte { return w[i%len(w)] })
 }
 
-// data is what the kernels read.
+// data are the tables that the kernels read.
 type data struct {
 	nines, zeros, ends, tens, hundreds, myriads, digitsAt, powers Mem
 }
@@ -73,7 +72,7 @@ func tables() *data {
 	}
 }
 
-// memory is where an argument lies.
+// memory returns the address of an argument.
 func memory(name string) Mem {
 	b, err := Param(name).Resolve()
 	if err != nil {
@@ -82,12 +81,10 @@ func memory(name string) Mem {
 	return b.Addr
 }
 
-// lines, for separators of size bytes, marks the bytes of a line that are no digits,
-// walks over the marks, and gathers the digits of the user, the item and the
-// value, before and behind the point, in four words of eight digits, which are
-// made numbers together. That the next line begins behind the line end is
-// known at once, so that the work on several lines overlaps: the fewer
-// instructions and the shorter their chain, the more of them.
+// lines writes the kernel for separators of size bytes. The kernel marks the bytes of a line that are not digits, walks over
+// the marks, and gathers the digits of the user, the item and the value, before and after the point, in four words of eight
+// digits, which are converted to numbers together. The next line begins after the line end, which is found first, so that the
+// CPU works on several lines at once: the fewer instructions and the shorter their chain, the more lines.
 func (d *data) lines(name string, size int) {
 	TEXT(name, NOSPLIT, "func(text *byte, last int, users, items *int64, vals *float64, room int, sep uint16, stamp bool) (taken, lines int)")
 	Doc(fmt.Sprintf("%s is Lines for separators of %d. Lines begin at last or before, of bytes of text, and are room at most.", name, size))
@@ -105,7 +102,7 @@ func (d *data) lines(name string, size int) {
 	VMOVDQU(d.nines, nine)
 	VMOVDQU(d.ends, end)
 
-	// digits and lineEnds mark such bytes in 32.
+	// digits and lineEnds mark the digits and the line ends in 32 bytes.
 	digits := func(offset int, marks GPVirtual) {
 		x, y := YMM(), YMM()
 		VMOVDQU(Mem{Base: at, Disp: offset}, x)
@@ -132,7 +129,7 @@ func (d *data) lines(name string, size int) {
 	JCS(LabelRef("long")) // the line does not end within 32 bytes
 	NOTL(marks.As32())
 
-	// p is the end of a field, the place of a mark, and begin the distance from there to the next field.
+	// p is the offset of the mark at the end of a field, begin the distance from there to the next field.
 	Label("fields")
 	p, n := GP64(), GP64()
 	begin := 0
@@ -151,16 +148,16 @@ func (d *data) lines(name string, size int) {
 		JAE(LabelRef("done"))
 		return from
 	}
-	// field is the memory where the field begins, the mark before which is at from.
+	// field returns the memory at the beginning of a field; from is the offset of the mark before it.
 	field := func(from GPVirtual) Mem {
 		if begin == 0 {
 			return Mem{Base: at}
 		}
 		return Mem{Base: at, Index: from, Scale: 1, Disp: begin}
 	}
-	// how is what shuffles the digits of the field.
+	// how returns the shuffle of the digits of the field.
 	how := func(disp int) Mem { return Mem{Base: shuffle, Index: n, Scale: 1, Disp: disp - begin} }
-	// canonical leaves the lines alone that have a zero before other digits.
+	// canonical ends the kernel at a line whose field has a leading zero.
 	canonical := func(name string, from GPVirtual) {
 		CMPB(field(from), U8('0'))
 		JNE(LabelRef(name))
@@ -199,8 +196,8 @@ func (d *data) lines(name string, size int) {
 	from = next(8)
 	VMOVQ(field(from), val)
 	VMOVQ(how(0), valBy)
-	// Without a point there are 0 digits behind it; with one, at least one. No
-	// branch: some ratings have a point and some do not.
+	// Without a point there are 0 digits after it; with a point, at least one. There is no branch, because some ratings have
+	// a point and some do not.
 	behind, q, k, least := GP64(), GP64(), GP64(), GP64()
 	XORL(least.As32(), least.As32())
 	BLSRQ(marks, behind)
@@ -210,7 +207,7 @@ func (d *data) lines(name string, size int) {
 	TZCNTQ(marks, q)
 	MOVQ(q, k)
 	SUBQ(p, k)
-	SUBQ(least, k) // digits behind the point
+	SUBQ(least, k) // digits after the point
 	MOVQ(k, n)
 	SUBQ(least, n)
 	CMPQ(n, U8(7))
@@ -247,7 +244,7 @@ func (d *data) lines(name string, size int) {
 	VPMOVZXDQ(ids, ids)
 	VMOVQ(ids, Mem{Base: users, Index: lines, Scale: 8})
 	VMOVHPS(ids, Mem{Base: items, Index: lines, Scale: 8})
-	// All digits of the value together are below 10¹⁵, so that they and the power of ten are exact.
+	// All digits of the value together form a number below 10¹⁵, so that it and the power of ten are exact.
 	pow, v, part := GP64(), XMM(), XMM()
 	LEAQ(d.powers, pow)
 	SHLQ(Imm(4), k)
@@ -271,7 +268,7 @@ func (d *data) lines(name string, size int) {
 	high = GP64()
 	lineEnds(32, high)
 	TZCNTL(high.As32(), high.As32())
-	LEAQ(Mem{Base: high, Disp: 32}, newline) // 64 if there is none: no mark is there
+	LEAQ(Mem{Base: high, Disp: 32}, newline) // 64 if there is no line end: no mark is there
 	JMP(LabelRef("fields"))
 
 	Label("done")
