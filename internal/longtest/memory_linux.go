@@ -7,8 +7,8 @@ import (
 )
 
 // InMemory moves the temporary folders of this process to /dev/shm, because syncs of many small files take most of the time
-// of the tests that check their contents. It leaves them unless TMPDIR is unset and /dev/shm is a writable file system in
-// memory on which programs may run, with 2 GiB free.
+// of the tests that check their contents. It leaves them where they are unless TMPDIR is unset and /dev/shm is a writable
+// file system in memory on which programs may run, with 2 GiB free.
 func InMemory() {
 	const folder, free = "/dev/shm", 2 << 30
 	var s unix.Statfs_t
