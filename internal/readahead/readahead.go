@@ -281,7 +281,8 @@ const (
 //
 // A pass over more bytes than the page cache holds finds none of the pages of the pass before: later pages have evicted each
 // of them. So once one of the first blocks that were read through the cache (the witnesses) is missing, missing blocks are
-// read past the cache into buffers. That costs a fraction, and leaves the pages in the cache where they are.
+// read past the cache into buffers. Such reads take a fraction of the processor time, and leave the pages in the cache where
+// they are.
 type cacheWatch struct {
 	full      bool
 	witnesses []*span // in the order of reading
