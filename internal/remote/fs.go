@@ -13,7 +13,7 @@ import (
 )
 
 // FS is a file system in which names that begin with s3:// are read-only objects of buckets; all other names are files of
-// the embedded vfs.FS. Each Open asks the server about the object. Map keeps parts of an object in a file: see mapping.
+// the embedded vfs.FS. Open forgets the Info of an object after use. Map keeps parts of an object in a file: see mapping.
 type FS struct {
 	vfs.FS
 	ctx context.Context

@@ -109,7 +109,7 @@ func (i Info) same(now Info) bool {
 	return !i.Identified()
 }
 
-// Stat returns the Info of an object. A Client requests it once.
+// Stat returns the Info of an object. A Client requests it once, unless Forget is called.
 func (c *Client) Stat(ctx context.Context, name string) (Info, error) {
 	c.mu.Lock()
 	info, ok := c.seen[name]
