@@ -50,7 +50,7 @@ const (
 // Op is one file operation about to be done.
 type Op struct {
 	Index int    // counted from 0 over the life of the FaultFS
-	Kind  Kind   //
+	Kind  Kind   // one of the constants above
 	Name  string // of the file; "from -> to" for renames
 	Bytes int    // bytes of a read, a write or a scratch file
 }
@@ -196,13 +196,13 @@ func asked[T any](f *FaultFS, kind Kind, name string, bytes int, do func(fsys vf
 	return do(f.FS, name)
 }
 
-// done is asked for an operation without a result.
+// done calls asked for an operation without a result.
 func (f *FaultFS) done(kind Kind, name string, do func(fsys vfs.FS, name string) error) error {
 	_, err := asked(f, kind, name, 0, func(fsys vfs.FS, name string) (struct{}, error) { return struct{}{}, do(fsys, name) })
 	return err
 }
 
-// opened is asked for an operation whose result has to be closed. wrap adds the fault injection to the result.
+// opened calls asked for an operation whose result has to be closed. wrap adds the fault injection to the result.
 func opened[T io.Closer, W any](f *FaultFS, kind Kind, name string, bytes int, do func(fsys vfs.FS, name string) (T, error), wrap func(T) W) (w W, err error) {
 	v, err := asked(f, kind, name, bytes, do)
 	if v, err = hold(f, v, err); err != nil {
