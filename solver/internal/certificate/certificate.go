@@ -31,7 +31,7 @@ const (
 // the best approximations in the span of V. Their values are accurate to ε·σ₁, although the Gram operator has lost half of
 // the digits.
 type Certificate struct {
-	Sigma []float64 // descending, 0 from rank on
+	Sigma []float64 // descending, 0 from Rank on
 	// Lambda holds the eigenvalues of A with their signs, after NewPairs only. Then Sigma holds the eigenvalues of the
 	// operator that was searched, for A² their roots.
 	Lambda []float64

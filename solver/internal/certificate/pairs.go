@@ -87,7 +87,7 @@ func above(residuals []float64, limit float64) (open []int) {
 	return open
 }
 
-// project replaces V by the Ritz vectors V·dᵀ and returns d. If VᵀAV is less symmetric than Skew allows, so is A: an error.
+// project replaces V by the Ritz vectors V·dᵀ and returns d. It is an error if VᵀAV is less symmetric than Skew allows.
 func (r *ritz) project() (d blas64.General, err error) {
 	t := r.arena.Cross(&r.sums, r.v, r.av)
 	for i := range t.Rows {
