@@ -10,7 +10,7 @@
 //
 // in little-endian order, the checksums CRC-32C. The header determines the length of the whole. The version covers this
 // layout and the start of a run: since version 7 random numbers depend on the seed and the ID of the matrix, since version 8
-// given vectors are mixed.
+// given vectors are mixed with random ones.
 package checkpoint
 
 import (
