@@ -18,8 +18,8 @@ type Solver struct {
 	Workers int // goroutines; 0 means GOMAXPROCS
 	room
 	// Results for the last matrix:
-	d     []float64 // eigenvalues, up to a factor
-	order []int     // of d, descending
+	d     []float64 // eigenvalues of the scaled matrix
+	order []int     // indices of d in descending order of value
 	q     reflections
 	turns rotations
 }
@@ -108,8 +108,8 @@ func (w *room) scaled(a blas64.General) (s blas64.General, unit float64) {
 	return s, math.Ldexp(1, exp)
 }
 
-// reflections holds the reflections that reduce a matrix, H_j = I − τuuᵀ. Entries of u up to j are zero; row j has the
-// others.
+// reflections holds the reflections H_j = I − τuuᵀ that reduce a matrix. Row j of u is the vector of H_j: zero up to entry
+// j.
 type reflections struct {
 	u   blas64.General
 	tau []float64
@@ -254,9 +254,9 @@ func (w *room) last(r reflections, tail int) blas64.General {
 // together is the number of reflections that are applied at a time.
 const together = 8
 
-// product returns U and T with H_j·H_{j+1}⋯ = I − U·T·Uᵀ for up to together reflections, T upper triangular (Schreiber, Van
-// Loan 1989, "A storage-efficient WY representation for products of Householder transformations"). The rows of U up to j,
-// which are zero, are left out.
+// product returns U and T with H_j·H_{j+1}⋯ = I − U·T·Uᵀ for at most eight reflections (together), T upper triangular
+// (Schreiber, Van Loan 1989, "A storage-efficient WY representation for products of Householder transformations"). The rows
+// of U up to j, which are zero, are left out.
 func (w *room) product(r reflections, j int) (u, t blas64.General) {
 	n := len(r.tau)
 	c := min(together, n-1-j)
