@@ -52,8 +52,8 @@ func (t *TwoTerm) Vector(dst []float64, _ int) {
 	t.Arena.Normalise(dst, tallskinny.Column(from))
 }
 
-// Advance is Absorb for a step that replaces next, which holds the iterate before x, by the iterate after x, given mx = Mx,
-// and completes c, the Ritz pair of x.
+// Advance implements Absorb with a step that replaces next, which holds the iterate before x, by the iterate after x, given
+// mx = Mx, and completes c, the Ritz pair of x.
 func (t *TwoTerm) Advance(y *mat.Dense, step func(c *method.RitzPair, x, mx, next []float64)) []method.RitzPair {
 	x, mx, next := tallskinny.Column(t.X), tallskinny.Column(y), tallskinny.Column(t.Last)
 	c := Ritz(t.Arena, x, mx)
@@ -83,11 +83,9 @@ func Ritz(a *tallskinny.Arena, x, y []float64) method.RitzPair {
 	return c
 }
 
-// First sets x0 = Mz, given mz, in the direction the paper starts in.
-// Algorithms 1 and 2 take Mz itself; otherwise it is scaled such that
-// ‖x0‖² = ‖Mz‖, an estimate of the value sought, which makes every iterate of
-// gradient descent scale with √λ and hence the run independent of the scale of
-// the matrix.
+// First sets x0, given mz = Mz, to the start of the paper's methods or a multiple of it. Algorithms 1 and 2 take Mz itself;
+// otherwise it is scaled such that ‖x0‖² = ‖Mz‖, an estimate of the value sought, which makes every iterate of gradient
+// descent scale with √λ and hence the run independent of the scale of the matrix.
 func First(a *tallskinny.Arena, x0, mz []float64, paper bool) {
 	f := 1.0
 	if norm := a.Norm2(mz); !paper && norm > 0 {
