@@ -87,7 +87,7 @@ func (j *Judge) State(s *method.State) {
 }
 
 // Verdict decides about c, Ritz pair i of the current product. lambda1 is the largest ‖Gv‖ of a unit vector seen in the run.
-// noise bounds the zero eigenvalues of the operator as the deflation, not rounding, has changed them.
+// noise bounds the changes of the operator's zero eigenvalues by the deflation, rounding not included.
 func (j *Judge) Verdict(i int, c method.RitzPair, lambda1, noise float64) Verdict {
 	least := tallskinny.FloorFactor * tallskinny.Epsilon * lambda1
 	size := math.Hypot(c.Value, c.Residual) // ‖Mv‖
@@ -119,7 +119,7 @@ func (j *Judge) met(c method.RitzPair, lambda1 float64) bool {
 
 // level reports whether the only Ritz pair has kept its value and residual for so long that it will not reach the tolerance.
 // The vector is locked as it is: the other vectors of its cluster follow, and the certificate rotates all of them to the
-// best vectors.
+// best vectors in their span.
 func (j *Judge) level(c method.RitzPair, lambda1 float64) bool {
 	if !j.Single || j.Paper || j.Tol <= 0 {
 		return false
@@ -158,8 +158,8 @@ func (j *Judge) stagnates(i int, residual, least, split float64) bool {
 // For the Gram operator it is ‖Gv−λv‖/(σσ₁). For a value that is zero to working precision it is ‖Gv−λv‖/λ₁.
 //
 // For an operator whose eigenvalues are σ itself (linear), with u = Av/‖Av‖, which is what the certificate takes, both
-// equations of the triplet contribute: ‖Gv−σ²v‖ ≤ σ‖Av−σu‖ + σ‖Aᵀu−σv‖ in the complement of the larger ones, which is at
-// most 2σ times the residual of the Ritz pair.
+// equations of the triplet contribute: ‖Gv−σ²v‖ ≤ σ‖Av−σu‖ + σ‖Aᵀu−σv‖ in the complement of the vectors of larger values,
+// which is at most 2σ times the residual of the Ritz pair.
 func Relative(c method.RitzPair, lambda1 float64, linear bool) float64 {
 	switch {
 	case c.Residual == 0:
