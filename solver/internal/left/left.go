@@ -91,7 +91,8 @@ func (l *Vectors) Negative(rotation *mat.Dense) ([]bool, error) {
 //
 // Each sweep applies a linear map computed from the Gram matrix of the sweep before, and forms the Gram matrix anew. The
 // first map projects; the next ones project and orthonormalise the rest by the eigenvectors of its Gram matrix (SVQB:
-// Stathopoulos, Wu 2002), which tolerates nearly dependent columns. They are repeated until UᵀU is I to working precision.
+// Stathopoulos, Wu 2002), which tolerates nearly dependent columns. They are repeated until UᵀU is I to working precision,
+// maxSweeps at most.
 func (l *Vectors) Complete(seed, stream uint64, rank int) (*mat.Dense, error) {
 	gram, err := l.gram(Step{Fill: &Fill{rank, seed, stream}, Keep: true})
 	if err != nil {
@@ -242,7 +243,7 @@ const (
 	Workers = 4
 )
 
-// chunkRows returns the number of rows of a chunk; fewer rows make one chunk.
+// chunkRows returns the number of rows of a full chunk.
 func chunkRows(k int) int { return max(64, Entries/k) }
 
 // Footprint returns the bytes that each goroutine of a sweep over rows of k columns takes: a chunk, its sums, and the rows
