@@ -105,7 +105,7 @@ func (w *Watch) Recount(b Block, leading []method.RitzPair, columns int) {
 	w.Raise(w.copied(leading, b, columns, func(float64) float64 { return 0 }))
 }
 
-// copied returns the largest value, with its Slack, of which there may be more copies than have been found, unless the
+// copied returns the largest value, plus its Slack, of which there may be more copies than have been found, unless the
 // recurrence at work rules them out, and 0 if it rules out all. Further copies are orthogonal to the copies found, which
 // depend on the block: of the l columns of the block j are spent on j copies, and the share in a further copy is that of l−j
 // columns, over √(j+1) (of the least singular value of a normal (j+1)×l matrix; Chen, Dongarra 2005). No share is left if j
@@ -177,7 +177,7 @@ func (w *Watch) leastShare(columns int, b Block) float64 {
 }
 
 // Hidden returns the share in the start block of a scout that a vector whose eigenvalue would count may still have, and the
-// share that the search goes on for.
+// share below which it is ruled out.
 func (w *Watch) Hidden(e method.Evidence, b Block) (now, goal float64) {
 	goal = w.leastShare(e.Columns(), b)
 	if limit := w.Negligible(w.Found.Least()); limit > e.Theta[0] {
@@ -212,8 +212,8 @@ func (b *Bound) State(s *method.State) {
 }
 
 // Doubtful reports whether there may be more copies of a value that the last recurrence has found, while smaller values have
-// been locked in their place: it has found as many copies as it can, which is copies, or as many pairs as were missing. warm
-// is set if all its start vectors were given.
+// been locked in their place: it has found the given number of copies, as many as it can, or as many pairs as were missing.
+// warm is set if all its start vectors were given.
 func (w *Watch) Doubtful(b Block, copies int, warm bool) bool {
 	f := w.Found
 	if copies == 0 || f.Len() == f.Basis.N {
