@@ -31,8 +31,8 @@ import (
 // the blocks that it goes over (uses); in these blocks a window of rows ahead of the loop is fetched, and a window that the
 // loop has passed is evicted from the memory of the process.
 //
-// A nil Arena is ordinary memory and all processors. Its methods are safe for concurrent use, also by different runs on one
-// Space.
+// A nil Arena stands for ordinary memory and all processors. The methods are safe for concurrent use, also by different runs
+// on one Space.
 type Arena struct {
 	ctx     context.Context // of the run; nil: it cannot be cancelled
 	space   Space           // nil is ordinary memory
@@ -59,7 +59,7 @@ func (a *Arena) tell() {
 }
 
 // Interruption is the value that a loop over blocks in the space panics with if the context of the run ends before the loop
-// does. The workers first finish their current windows. The result of the loop is not complete.
+// does. The workers first finish their current windows. The result of the loop is incomplete.
 type Interruption struct{ err error }
 
 func (i *Interruption) Error() string { return i.err.Error() }
@@ -208,7 +208,7 @@ type Space interface {
 }
 
 // TileRows is the number of rows that a loop over vectors passes before it evicts them. Sums are formed tile by tile. More
-// rows would not be faster, and the memory of a loop over many vectors is proportional to them.
+// rows would not be faster, and the memory of a loop over many vectors is proportional to TileRows.
 const TileRows = 1 << 12
 
 // EachTile calls f with the tiles of n rows in order. u lists the blocks that f goes over.

@@ -10,16 +10,16 @@ import (
 	"github.com/gdsvd/gdsvd/internal/panel"
 )
 
-// Basis holds up to k vectors of length n, one after the other in memory, so
-// that products with all of them run over contiguous numbers.
+// Basis holds up to k vectors of length n, one after the other in memory, so that products with all of them run over
+// contiguous numbers.
 //
-// A basis may be cut: then every vector is a pair of unit vectors over √2, and
-// the first halves are orthogonal among themselves, as are the second.
+// A basis may be cut: then every vector is a pair of unit vectors over √2, and the first halves are orthogonal among
+// themselves, as are the second halves.
 type Basis struct {
 	arena  *Arena
 	N, Len int
 	Cut    int       // length of the first halves, 0 if the vectors are whole
-	Data   []float64 // vector i is data[i·n : (i+1)·n]
+	Data   []float64 // vector i is Data[i·N : (i+1)·N]
 	Coef   []float64 // scratch
 }
 

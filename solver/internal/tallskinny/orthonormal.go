@@ -24,7 +24,7 @@ type BlockQR struct {
 	coef  Sums
 	// Prepare changes rows of a block before they are factored; the first of them is row i of the block. nil: no change.
 	Prepare func(rows blas64.General, i int)
-	Uses    uses // blocks that Prepare goes over besides
+	Uses    uses // other blocks that Prepare goes over
 	Lossy   bool // a column has been replaced that was longer than rounding errors, so that R lacks it
 }
 
@@ -50,8 +50,8 @@ func (q *BlockQR) Factor(y blas64.General, v Span, least float64) *mat.Dense {
 	return q.FactorGram(y, y, q.Arena.Cross(&q.Gram, y, y), v, least)
 }
 
-// FactorGram is Factor for a y whose Gram matrix after Prepare is known. It stores Q in out, which is y or does not overlap
-// it; y is destroyed.
+// FactorGram does the same as Factor for a y whose Gram matrix after Prepare is known. It stores Q in out, which is y or
+// does not overlap it; y is destroyed.
 func (q *BlockQR) FactorGram(out, y, gram blas64.General, v Span, least float64) *mat.Dense {
 	r, pivot := q.cholesky(out, y, gram, cancelled*least)
 	if r == nil {
@@ -219,8 +219,8 @@ func (q *BlockQR) Replace(x []float64, v, y Span) {
 	panic(Breakdown("block has no complement"))
 }
 
-// Inverse returns R⁻¹ of an upper triangular R. Where the diagonal is zero the column of the result is zero, and the other
-// columns are those of the substitution with it.
+// Inverse returns R⁻¹ of an upper triangular R. A zero on the diagonal gives a column of zeros, from which the substitution
+// computes the other columns.
 func Inverse(r *mat.Dense) *mat.Dense {
 	l, _ := r.Dims()
 	inv := mat.NewDense(l, l, nil)

@@ -51,8 +51,8 @@ func InCache(bytes, columns int) int {
 
 const FirstCache, secondCache = 32 << 10, 512 << 10
 
-// Sweep is EachChunk with chunks of the given rows, for an f that takes about work multiply-adds a row: if the total is
-// small one worker does it. f gets the number of its worker, which is below workers(n).
+// Sweep calls f as EachChunk does, with chunks of the given rows. f takes about work multiply-adds a row: if the total is
+// small one worker does it. worker is the number of the worker that f runs on, below workers(n).
 func (a *Arena) Sweep(n, chunk, work int, u uses, f func(worker, segment, first, rows int)) {
 	segments, size := cuts(n)
 	over := a.Over(n, u)
@@ -180,7 +180,7 @@ func (s *Scratch) Each(a *Arena, n, floats int) func(worker int) []float64 {
 // Rotate sets the leading columns of y to y·dᵀ in place. d has at most as many rows as y has columns.
 func (a *Arena) Rotate(y, d blas64.General) { a.RotateThen(y, d, func(int, blas64.General) {}) }
 
-// RotateThen is Rotate, and calls then with every chunk of the result.
+// RotateThen rotates as Rotate does, and calls then with every chunk of the result.
 func (a *Arena) RotateThen(y, d blas64.General, then func(segment int, rows blas64.General)) {
 	chunk := InCache(FirstCache, y.Cols+d.Rows)
 	buf, f := new(Scratch).Each(a, y.Rows, chunk*d.Rows), panel.Pack(1, d)
