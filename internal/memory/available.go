@@ -26,7 +26,7 @@ func procTotal(root fs.FS) int64 { return least(root, groupLimit, "MemTotal:") }
 // 0.
 func least(root fs.FS, group func(root fs.FS, dir string) (int64, bool), lines ...string) int64 {
 	var limits []int64
-	info, _ := fs.ReadFile(root, "proc/meminfo") // without it there are no lines
+	info, _ := fs.ReadFile(root, "proc/meminfo") // an unreadable file has no lines
 	for _, name := range lines {
 		if n, ok := statLine(info, name, 1<<10); ok {
 			limits = append(limits, n)
@@ -60,7 +60,7 @@ func statLine(data []byte, name string, unit int64) (int64, bool) {
 func memoryGroups(root fs.FS) []string {
 	const base = "sys/fs/cgroup"
 	dirs := []string{base, base + "/memory"}
-	data, _ := fs.ReadFile(root, "proc/self/cgroup") // without it there are no lines
+	data, _ := fs.ReadFile(root, "proc/self/cgroup") // an unreadable file has no lines
 	for sc := bufio.NewScanner(bytes.NewReader(data)); sc.Scan(); {
 		// hierarchy:controllers:path; version 2 is "0::path".
 		parts := strings.SplitN(sc.Text(), ":", 3)
@@ -89,7 +89,7 @@ func groupHeadroom(root fs.FS, dir string) (int64, bool) {
 		return 0, false
 	}
 	used, _ := groupNumber(root, dir, "memory.current", "memory.usage_in_bytes")
-	stat, _ := fs.ReadFile(root, dir+"/memory.stat") // without it there are no lines
+	stat, _ := fs.ReadFile(root, dir+"/memory.stat") // an unreadable file has no lines
 	for _, name := range []string{"active_file", "inactive_file"} {
 		n, _ := statLine(stat, name, 1)
 		used -= n

@@ -23,7 +23,7 @@ func RSS() int64 { return status("VmRSS:") }
 
 // status returns the number of bytes in the named line of /proc/self/status; 0 if the line is missing.
 func status(line string) int64 {
-	data, _ := os.ReadFile("/proc/self/status") // without it there are no lines
+	data, _ := os.ReadFile("/proc/self/status") // an unreadable file has no lines
 	n, _ := statLine(data, line, 1<<10)
 	return n
 }
