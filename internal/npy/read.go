@@ -39,7 +39,7 @@ func Open(fsys vfs.FS, name string) (*Matrix, error) {
 func New(f vfs.File) (*Matrix, error) {
 	m := &Matrix{f: f}
 	if err := m.readHeader(); err != nil {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // the file was only read
 		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
 	return m, nil
