@@ -9,7 +9,7 @@ import (
 // Iteration estimates how long a search for singular triplets still takes: from how fast residuals fall towards the
 // tolerance, how long passes take, and the number of passes expected beforehand. Triplets are found in stages; a stage finds
 // one triplet, several or all. If stages find one triplet each at linear speed the gap of each decides how many passes it
-// takes: then an estimate is given for the last stage only, after its residual has fallen for a while.
+// takes: then an estimate is given for the last stage only, after its residual has gained a quarter of the digits wanted.
 type Iteration struct {
 	// Expected is the number of passes that were expected beforehand, without those of finishing; 0: unknown.
 	Expected float64
@@ -42,7 +42,7 @@ type Moment struct {
 	Rank, Locked  int           // triplets wanted; triplets found
 	Open          int           // triplets that the pass looked for together; 0 if all are found
 	More          bool          // the search goes on although all are found
-	Residual, Tol float64       // largest residual of the open triplets, or the measure that ends the phase; the value it has to fall to
+	Residual, Tol float64       // largest residual of the open triplets, or the measure that ends the phase; its goal
 	Finished      bool          // a finishing pass is over
 }
 
@@ -89,7 +89,7 @@ func (it *Iteration) next(pass int) { it.began, it.points = pass, it.points[:0] 
 // time updates the average duration of a pass. The first pass reads and decodes data that later passes find in memory, so
 // the second pass replaces it. Of the later passes the last few count most, since the work between passes grows.
 func (it *Iteration) time(m Moment) {
-	const memory = 8 // passes
+	const memory = 8 // passes in the average
 	passes := m.Pass - it.last.Pass
 	if it.last.Pass == 0 && m.Pass > 1 {
 		it.began, it.before = m.Pass-1, m.Elapsed // a run that is continued
@@ -109,7 +109,7 @@ func (it *Iteration) time(m Moment) {
 
 // passes estimates how many more passes the search takes; known is false if the estimate is a guess.
 func (it *Iteration) passes(m Moment) (passes float64, known bool) {
-	const others = 3 // passes at least
+	const others = 3 // least number of passes of a search for further triplets
 	missing := m.Rank - m.Locked
 	switch {
 	case missing <= 0 && m.More && m.Locked > it.last.Locked:
