@@ -16,7 +16,7 @@ const (
 	GoOn    Verdict = iota // not good enough yet
 	Found                  // the stop rule is met
 	Floor                  // as good as the arithmetic allows
-	Nothing                // the operator is zero to working precision from here on
+	Nothing                // the deflated operator is zero to working precision
 )
 
 // Constants of the decisions below.
