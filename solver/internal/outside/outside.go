@@ -191,8 +191,8 @@ func (w *Watch) Evident(least float64) bool {
 	return w.Known && w.Value <= w.Negligible(least)
 }
 
-// Negligible returns the largest eigenvalue that does not count beyond the least one found: larger by the tolerance, and by
-// what rounding hides.
+// Negligible returns the largest eigenvalue that does not count beyond the least one found: larger by the tolerance and by
+// the size of rounding errors.
 func (w *Watch) Negligible(least float64) float64 {
 	f := w.Found
 	sigma := f.Sigma(least) + w.Tol*f.Share()*f.Sigma(f.Lambda1)
