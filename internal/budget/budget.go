@@ -1,5 +1,5 @@
-// Package budget reckons what a step of a process takes of a memory budget: a ledger of parts with names, in
-// bytes, the default budget, and the one error that refuses a budget in which the ledger does not fit.
+// Package budget computes how much of a memory budget a step of a process needs: a ledger of named parts in bytes, the
+// default budget, and the error for a budget that is too small for the ledger.
 package budget
 
 import (
@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// Runtime is what a Go process with this program's packages occupies beside its heap, in bytes: code,
-	// tables, stacks, the runtime's own; measured at 15 to 19 MiB.
+	// Runtime is the memory of a Go process with this program's packages outside its heap, in bytes: code, tables, stacks,
+	// the data of the Go runtime; measured at 15 to 19 MiB.
 	Runtime = 20 << 20
-	// Garbage is what the heap may hold beyond what is planned, in bytes: garbage that has not been collected,
-	// and the bookkeeping of the heap. With less the collector never rests.
+	// Garbage is the heap memory beyond the planned parts, in bytes: garbage not yet collected, and the bookkeeping of the
+	// heap. With less room the collector runs without pause.
 	Garbage = 3 << 20
 )
 
-// Default is 60 % of the memory that the process may have, in bytes, or 1 GiB where that is not known.
+// Default returns 60 % of the memory that is available to the process, in bytes, or 1 GiB if that is unknown.
 func Default() int64 {
 	if n := memory.Available(); n > 0 {
 		return n / 5 * 3
@@ -34,10 +34,10 @@ type Part struct {
 	Heap  bool   `json:"heap"`  // whether the part is in Go's heap
 }
 
-// Ledger is what a step takes, part by part.
+// Ledger lists the memory that a step needs, part by part.
 type Ledger []Part
 
-// Process is the ledger of a process that does nothing yet.
+// Process returns the ledger of a process that does no work yet.
 func Process() Ledger { return Ledger{{"runtime", Runtime, false}, {"garbage", Garbage, true}} }
 
 // Take adds a part on Go's heap.
@@ -54,7 +54,7 @@ func (l Ledger) Total() int64 {
 	return total
 }
 
-// Left is what a budget leaves beside the parts, or an [*Error] if that is less than least.
+// Left returns the bytes of the budget that the parts do not use, or an [*Error] if these are fewer than least.
 func (l Ledger) Left(budget, least int64) (int64, error) {
 	left := budget - l.Total()
 	if left < least {
@@ -66,11 +66,11 @@ func (l Ledger) Left(budget, least int64) (int64, error) {
 	return left, nil
 }
 
-// Error says that a memory budget cannot work.
+// Error reports that a memory budget is too small.
 type Error struct {
 	Budget, Need int64  // bytes
-	Parts        []Part // what is needed; empty: What says it
-	What         string // needs it
+	Parts        []Part // parts that add up to Need; printed only if What is empty
+	What         string // reason why Need bytes are needed; empty: Parts are printed
 }
 
 func (e *Error) Error() string {
@@ -82,7 +82,7 @@ func (e *Error) Error() string {
 		}
 		why = "MiB: " + strings.Join(parts, ", ")
 	}
-	need := math.Ceil(10*mib(e.Need)) / 10 // written with one digit, it is no less
+	need := math.Ceil(10*mib(e.Need)) / 10 // rounded up: the printed number is enough
 	return fmt.Sprintf("memory budget of %.1f MiB is too small: at least %.1f MiB are needed (%s)", mib(e.Budget), need, why)
 }
 

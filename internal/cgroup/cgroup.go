@@ -1,6 +1,5 @@
-// Package cgroup runs processes under a limit of memory that the kernel
-// enforces, the page cache of the files they read and write included: a cgroup of
-// version 2, or of version 1.
+// Package cgroup runs processes under a memory limit that the kernel enforces. The limit includes the page cache of the
+// files that the processes read and write. Cgroups of version 2 and of version 1 are supported.
 package cgroup
 
 import (
@@ -8,17 +7,16 @@ import (
 	"testing"
 )
 
-// ErrUnavailable is wrapped by the error of New where no group can be made: not
-// on Linux, or not permitted.
+// ErrUnavailable is wrapped by the error of New if no group can be made: not on Linux, or not permitted.
 var ErrUnavailable = errors.New("no cgroup can be made here")
 
-// Usage is what a group has come to.
+// Usage holds the counters of a group.
 type Usage struct {
-	Peak   int64 `json:"peak"`   // most bytes charged at a time, page cache included; 0 if the kernel does not tell
-	Killed int64 `json:"killed"` // processes that the kernel has killed for want of memory
+	Peak   int64 `json:"peak"`   // most bytes charged at a time, page cache included; 0: the kernel does not report it
+	Killed int64 `json:"killed"` // processes that the kernel killed because the limit was reached
 }
 
-// ForTest makes a group for the time of the test, or skips the test where none can be made.
+// ForTest makes a group that is removed when the test ends, or skips the test if no group can be made.
 func ForTest(t testing.TB, name string, bytes int64) *Group {
 	t.Helper()
 	g, err := New(name, bytes)

@@ -23,7 +23,7 @@ type Group struct {
 	version
 }
 
-// version is how a version of cgroups names things.
+// version holds the file names of a version of cgroups.
 type version struct {
 	root, mark, limit, peak, killed string
 }
@@ -33,7 +33,7 @@ var versions = []version{
 	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"},
 }
 
-// New makes a group whose processes together may have the given bytes of memory.
+// New makes a group whose processes together may use the given number of bytes of memory.
 func New(name string, bytes int64) (*Group, error) {
 	var reasons []error
 	for _, v := range versions {
@@ -53,8 +53,7 @@ func New(name string, bytes int64) (*Group, error) {
 	return nil, fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(reasons...))
 }
 
-// Command makes cmd one that begins inside of the group, and returns it. Without a
-// group (nil) it stays as it is.
+// Command changes cmd so that its process starts inside the group, and returns cmd. If g is nil cmd stays unchanged.
 func (g *Group) Command(cmd *exec.Cmd) *exec.Cmd {
 	if g == nil {
 		return cmd
@@ -85,7 +84,7 @@ func (g *Group) Usage() (u Usage, err error) {
 	return u, err
 }
 
-// Remove removes the group. Its last process may still be on its way out.
+// Remove removes the group. It retries for a second, because the last process may still be exiting.
 func (g *Group) Remove() (err error) {
 	if g == nil {
 		return nil
@@ -99,8 +98,7 @@ func (g *Group) Remove() (err error) {
 	return err
 }
 
-// Forget drops the pages of files from the cache, those that have not been
-// written yet too, so that the process that reads them next is charged for them.
+// Forget syncs files and drops their pages from the page cache, so that the next reader is charged for the pages.
 func Forget(files ...string) error {
 	for _, name := range files {
 		f, err := os.Open(name)

@@ -4,7 +4,7 @@ package cgroup
 
 import "os/exec"
 
-// Group is a memory cgroup; there are none here.
+// Group is a memory cgroup; this system has none.
 type Group struct{}
 
 func New(string, int64) (*Group, error) { return nil, ErrUnavailable }

@@ -1,19 +1,19 @@
-// Package cpu tells which vector instructions a program may use.
+// Package cpu reports which vector instructions a program may use.
 //
-// GODEBUG=cpu.avx2=off or cpu.avx512f=off (golang.org/x/sys/cpu) has a whole program do without;
-// the build tag noasm leaves assembly out.
+// GODEBUG=cpu.avx2=off or cpu.avx512f=off (golang.org/x/sys/cpu) turns these instructions off for the whole program; the
+// build tag noasm leaves assembly out.
 package cpu
 
 import "fmt"
 
-// Level is a set of instructions; each includes those before it.
+// Level is a set of instructions; each level includes the levels before it.
 type Level uint8
 
 const (
 	Portable   Level = iota // plain Go
 	AVX2                    // x86-64-v3: AVX2, FMA, BMI1, BMI2
 	AVX512                  // AVX-512 F and DQ
-	AVX512Fold              // and VPCLMULQDQ, carry-less multiplication of 64 bytes at a time
+	AVX512Fold              // AVX512 and VPCLMULQDQ, carry-less multiplication of 64 bytes at a time
 )
 
 func (l Level) String() string {
@@ -30,8 +30,8 @@ func (l Level) String() string {
 	return fmt.Sprintf("Level(%d)", uint8(l))
 }
 
-// Best is the greatest level that the processor and the build have.
+// Best returns the highest level that the processor and the build support.
 func Best() Level { return best() }
 
-// Levels are those up to Best, in order.
+// Levels returns the levels from Portable to Best, in order.
 func Levels() []Level { return []Level{Portable, AVX2, AVX512, AVX512Fold}[:Best()+1] }

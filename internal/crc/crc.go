@@ -1,4 +1,4 @@
-// Package crc is the checksum of everything gdsvd writes: CRC-32C (Castagnoli).
+// Package crc computes the checksum of everything that gdsvd writes: CRC-32C (Castagnoli).
 package crc
 
 import (
@@ -12,17 +12,17 @@ import (
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrMismatch is the error about bytes that do not have the checksum they should have.
+// ErrMismatch is the error for bytes whose checksum differs from the expected one.
 var ErrMismatch = errors.New("checksum mismatch")
 
 func Of(b []byte) uint32 { return crc32.Checksum(b, table) }
 
-// Update returns the CRC-32C of the bytes that sum is of, followed by b. The CRC-32C of no bytes is 0.
+// Update returns the CRC-32C of a sequence of bytes with the CRC-32C sum, followed by b. The CRC-32C of no bytes is 0.
 func Update(sum uint32, b []byte) uint32 { return crc32.Update(sum, table, b) }
 
 func New() hash.Hash32 { return crc32.New(table) }
 
-// Read returns the CRC-32C of all that r has. visit is called with what has been read; an error of it ends the reading.
+// Read returns the CRC-32C of all bytes of r. It calls visit with each chunk read; an error from visit ends the reading.
 func Read(r io.Reader, visit func(chunk []byte) error) (Sum, error) {
 	sum, buf := uint32(0), make([]byte, 1<<20)
 	for {
@@ -42,7 +42,7 @@ func Read(r io.Reader, visit func(chunk []byte) error) (Sum, error) {
 	}
 }
 
-// Sum is a checksum in JSON: eight lower-case hexadecimal digits.
+// Sum is a checksum; in JSON it is a string of eight lower-case hexadecimal digits.
 type Sum uint32
 
 func (s Sum) String() string               { return fmt.Sprintf("%08x", uint32(s)) }
@@ -57,7 +57,7 @@ func (s *Sum) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Piece is the size in bytes of the pieces that Pieces has sums of; the last piece of a file may be shorter.
+// Piece is the size in bytes of the pieces whose checksums Pieces holds; the last piece of a file may be shorter.
 const Piece = 1 << 20
 
 // Pieces are the checksums of the pieces of a file, in order. In JSON they are one string of eight hexadecimal digits each.
@@ -84,8 +84,8 @@ func (p *Pieces) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Summer sums up what is written to it, whole and in pieces. The zero value has no bytes. One that begins with a Size has the sums of
-// what comes from that byte of a file on.
+// Summer computes the checksums of the bytes written to it, of all and of each piece. The zero value stands for no bytes. A
+// Summer that starts with a Size > 0 sums the bytes of a file from byte offset Size on.
 type Summer struct {
 	Size   int64
 	CRC    Sum
@@ -109,7 +109,7 @@ func (s *Summer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Join takes in the bytes up to end that follow, by the sums that a Summer that began with the Size of s has of their pieces.
+// Join appends bytes s.Size to end of a file, given the checksums of their pieces from a Summer that started with that Size.
 func (s *Summer) Join(end int64, next Pieces) {
 	for _, sum := range next {
 		n := min(Piece-s.Size%Piece, end-s.Size)
@@ -122,8 +122,8 @@ func (s *Summer) Join(end int64, next Pieces) {
 	}
 }
 
-// joined is the sum of bytes with the sum a, followed by n with the sum b: a·x^(8n) + b modulo the polynomial of the sums, of which
-// the highest bit is the coefficient of x⁰ (as crc32_combine of zlib).
+// joined returns the checksum of bytes with checksum a followed by n bytes with checksum b: a·x^(8n) + b modulo the
+// polynomial of the CRC, whose highest bit is the coefficient of x⁰ (as crc32_combine of zlib).
 func joined(a, b Sum, n int64) Sum {
 	times := func(a, b uint32) (p uint32) {
 		for ; a != 0; a <<= 1 {

@@ -18,9 +18,8 @@ type Entry struct {
 	Val float64
 }
 
-// Build writes rows (entries in ascending column order) as a store of cols
-// columns in a temporary directory and opens it; it is closed when the test
-// ends. o.Cols is set from cols, and o.Values, unless given, from the entries.
+// Build writes rows (entries in ascending column order) as a store with cols columns in a temporary directory and opens it;
+// it is closed when the test ends. Build sets o.Cols from cols, and o.Values, unless given, from the entries.
 func Build(t testing.TB, cols int64, rows [][]Entry, o csr.CreateOptions) *csr.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.csr")
@@ -28,7 +27,7 @@ func Build(t testing.TB, cols int64, rows [][]Entry, o csr.CreateOptions) *csr.S
 	return Open(t, path, csr.OpenOptions{FS: o.FS, Missing: o.Missing != 0})
 }
 
-// Write is Build at a given path, without opening the store.
+// Write writes a store as Build does, but at the given path, and does not open it.
 func Write(t testing.TB, path string, cols int64, rows [][]Entry, o csr.CreateOptions) {
 	t.Helper()
 	must.Do(t, write(path, cols, rows, o))
@@ -76,8 +75,7 @@ func Open(t testing.TB, path string, o csr.OpenOptions) *csr.Store {
 	return s
 }
 
-// FromDense builds a store of the nonzero entries of a, row by row as they
-// are: the longer side is not looked for, o.Transposed is only recorded.
+// FromDense builds a store of the nonzero entries of a, row by row, without a transpose; o.Transposed is only recorded.
 func FromDense(t testing.TB, a mat.Matrix, o csr.CreateOptions) *csr.Store {
 	t.Helper()
 	r, c := a.Dims()

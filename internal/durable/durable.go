@@ -1,7 +1,7 @@
-// Package durable writes files that a crash leaves whole or not at all, and texts that carry their own checksum.
+// Package durable writes files that are complete or absent after a crash, and texts that carry their own checksum.
 //
-// What it has written is on the disk when it returns; the name of a file is when
-// the directory has been synced too (vfs.FS.SyncDir), which is the caller's to do.
+// What a function has written is on the disk when it returns. The name of a file is on the disk only after the caller has
+// synced the directory (vfs.FS.SyncDir).
 package durable
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
-// Undo is deferred: where err is an error, what has been begun is undone.
+// Undo, in a defer statement, calls undo if *err is not nil, and joins its error to *err.
 func Undo(err *error, undo func() error) {
 	if *err != nil {
 		*err = errors.Join(*err, undo())
 	}
 }
 
-// WriteFile makes a new file, has write fill it, and syncs it. After an error the file may be there.
+// WriteFile creates a file, calls write to fill it, and syncs it. After an error the file may exist.
 func WriteFile(fsys vfs.FS, name string, write func(vfs.File) error) error {
 	f, err := fsys.Create(name)
 	if err != nil {
@@ -37,8 +37,8 @@ func WriteFile(fsys vfs.FS, name string, write func(vfs.File) error) error {
 	return errors.Join(err, f.Close())
 }
 
-// Replace is WriteFile for a file that takes the place of the one with its name, if any, in one
-// step. Until then it is called tmp, in the same directory; what a dead process has left there goes.
+// Replace writes the file tmp as WriteFile does, in the same directory, and renames it to name in one step; it replaces an
+// existing file. A file tmp that a dead process left behind is removed.
 func Replace(fsys vfs.FS, name, tmp string, write func(vfs.File) error) error {
 	err := WriteFile(fsys, tmp, write)
 	if errors.Is(err, fs.ErrExist) {
@@ -57,7 +57,8 @@ func Replace(fsys vfs.FS, name, tmp string, write func(vfs.File) error) error {
 	return err
 }
 
-// Publish is Replace for a file that another process may be told to write too: one of them is refused. What a dead one has left goes.
+// Publish writes a file as Replace does. Of two processes that write the same name one gets an error. A temporary file that
+// a dead process left behind is removed.
 func Publish(fsys vfs.FS, name string, write func(vfs.File) error) (err error) {
 	lock, err := fsys.Lock(name + ".lock")
 	switch {
@@ -80,22 +81,22 @@ func Bytes(b []byte) func(vfs.File) error {
 	}
 }
 
-// File is a new file that is written forward, through a buffer. It becomes durable while it is
-// being written, so that Close has little to wait for.
+// File is a new file that is written from start to end through a buffer. Syncs run in the background while it is being
+// written, so that Close has little to wait for.
 type File struct {
 	f    vfs.File
 	buf  *bufio.Writer
 	size int64
 
 	begun   int64      // size when the last sync began
-	syncing chan error // has its outcome; nil if there is none under way
-	syncErr error      // of those before
+	syncing chan error // receives the result of the sync under way; nil: no sync is under way
+	syncErr error      // errors of the syncs that have ended
 }
 
-// syncEvery is how many bytes are written between the beginnings of two syncs.
+// syncEvery is the number of bytes between the starts of two syncs.
 const syncEvery = 4 << 20
 
-// Create makes a new file; it is an error if the name exists.
+// Create creates a file; it returns an error if the name exists.
 func Create(fsys vfs.FS, name string) (*File, error) {
 	f, err := fsys.Create(name)
 	if err != nil {
@@ -132,7 +133,7 @@ func (w *File) Discard() error {
 	return w.f.Close()
 }
 
-// beginSync begins a sync unless one is under way.
+// beginSync starts a sync unless one is under way.
 func (w *File) beginSync() {
 	if w.syncing != nil {
 		select {
@@ -155,16 +156,15 @@ func (w *File) endSync() {
 	}
 }
 
-// A sealed text ends with its checksum: these bytes, with the digits of the checksum, that of the
-// text with zeros for digits.
+// A sealed text ends with tail, its checksum in the place of zeros. The checksum is that of the text with the zeros.
 const (
 	tail   = "\"" + zeros + "\"\n}\n"
 	zeros  = "00000000"
 	digits = len(tail) - 1 // from the first digit to the end
 )
 
-// Seal renders v as indented JSON that carries its own checksum. sum is the last
-// field of v: it gets the CRC-32C of the text with its eight digits replaced by 00000000.
+// Seal renders v as indented JSON that carries its own checksum. sum must point to the last field of v; Seal sets it to the
+// CRC-32C of the text with its eight digits replaced by 00000000.
 func Seal(v any, sum *crc.Sum) ([]byte, error) {
 	*sum = 0
 	text, err := json.MarshalIndent(v, "", "  ")
@@ -177,7 +177,7 @@ func Seal(v any, sum *crc.Sum) ([]byte, error) {
 	return text, nil
 }
 
-// CheckSeal verifies a text that Seal has rendered. The error says what is wrong, and offset where.
+// CheckSeal verifies a text that Seal has rendered. The error describes the damage, and offset is the byte where it is.
 func CheckSeal(text []byte) (offset int64, err error) {
 	at := len(text) - digits
 	if at < 1 {
@@ -197,8 +197,8 @@ func CheckSeal(text []byte) (offset int64, err error) {
 	return 0, Sparse(text)
 }
 
-// Sparse is an error about a text of JSON in which more values stand than in an indented one of its size, such as Seal
-// renders: "{},{},…" takes 25 times its size of memory when it is decoded.
+// Sparse returns an error if a JSON text has more values than an indented text of its size, such as Seal renders, can have:
+// "{},{},…" takes 25 times its size in memory when it is decoded.
 func Sparse(text []byte) error {
 	values, nested, inside := 0, 0, false
 	for i := 0; i < len(text); i++ {
@@ -221,13 +221,13 @@ func Sparse(text []byte) error {
 	return nil
 }
 
-// SealedLine is the format of the last line of a file of lines: the CRC-32C of all before it.
+// SealedLine is the format of the last line of a file of lines: the CRC-32C of all bytes before that line.
 const SealedLine = "{\"crc\":\"%v\"}\n"
 
-// ErrLines is wrapped by the error about a file whose last line does not say what it is.
+// ErrLines is wrapped by the error for a file whose last line is not the checksum of the lines before it.
 var ErrLines = errors.New("damaged lines")
 
-// CheckLines verifies a file of lines and returns the bytes before its last line. visit is called with what has been read.
+// CheckLines verifies a file of lines and returns the number of bytes before its last line. visit is called with each chunk.
 func CheckLines(f vfs.File, visit func(chunk []byte) error) (int64, error) {
 	damaged := func(format string, args ...any) (int64, error) {
 		return 0, fmt.Errorf("%w: %s", ErrLines, fmt.Sprintf(format, args...))
@@ -244,7 +244,7 @@ func CheckLines(f vfs.File, visit func(chunk []byte) error) (int64, error) {
 	if _, err := f.ReadAt(last, size); err != nil {
 		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
-	if !strings.HasPrefix(string(last), "{\"crc\":") { // what is something else altogether may be of any size
+	if !strings.HasPrefix(string(last), "{\"crc\":") { // the file may be a huge file of another kind: do not read it all
 		return damaged("bytes %d to %d, the last line, are %.40q, not a checksum", size, info.Size(), last)
 	}
 	sum, err := crc.Read(io.NewSectionReader(f, 0, size), visit)

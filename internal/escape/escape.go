@@ -1,4 +1,4 @@
-// Package escape makes characters of a text visible, formulas texts, and words what a shell takes for one.
+// Package escape escapes invisible characters, texts that a spreadsheet would read as formulas, and words for a shell.
 package escape
 
 import (
@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line is a text as one line of characters that can be seen: what moves a cursor or turns the direction of a text is escaped,
-// and bytes that are no UTF-8 are U+FFFD. Characters that join letters stay.
+// Line returns text as one line of visible characters: characters that move the cursor or change the direction of the text
+// are escaped, and invalid UTF-8 becomes U+FFFD. Characters that join letters stay.
 func Line(text string) string {
 	const nonJoiner, joiner = 0x200c, 0x200d
 	return Runes(strings.ToValidUTF8(text, string(utf8.RuneError)), func(r rune) bool {
@@ -17,7 +17,7 @@ func Line(text string) string {
 	})
 }
 
-// Runes is a text with the escape of Go's syntax, in ASCII, in the place of each character that which picks.
+// Runes returns text with each character that which selects replaced by its escape in Go's syntax, in ASCII.
 func Runes(text string, which func(rune) bool) string {
 	if !strings.ContainsFunc(text, which) {
 		return text
@@ -33,8 +33,8 @@ func Runes(text string, which func(rune) bool) string {
 	return b.String()
 }
 
-// Formula is a text that a spreadsheet takes for a text: a single quote stands before one that begins as a formula does,
-// with =, +, -, @, a tab or a carriage return. A negative integer is left as it is.
+// Formula returns text such that a spreadsheet reads it as text: it puts a single quote before a text that begins as a
+// formula does, with =, +, -, @, a tab or a carriage return. A negative integer stays unchanged.
 func Formula(text string) string {
 	if text == "" || !strings.Contains("=+-@\t\r", text[:1]) {
 		return text
@@ -45,7 +45,7 @@ func Formula(text string) string {
 	return "'" + text
 }
 
-// Command is a command as a POSIX shell reads it.
+// Command returns the words of a command, quoted where necessary, as a POSIX shell reads them.
 func Command(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

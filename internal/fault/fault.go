@@ -1,4 +1,4 @@
-// Package fault makes errors of memory faults in files that are mapped into memory.
+// Package fault turns memory faults in files that are mapped into memory into errors.
 package fault
 
 import (
@@ -9,7 +9,7 @@ import (
 // Error is a memory fault in a mapping: the file was truncated after it was mapped, or the
 // disk could not deliver or take a page.
 type Error struct {
-	Addr uintptr // the address that could not be read
+	Addr uintptr // the address whose access failed
 	Err  error   // the runtime's own error
 }
 

@@ -1,4 +1,4 @@
-// Package jacobi is the singular value decomposition of small dense matrices.
+// Package jacobi computes the singular value decomposition of small dense matrices.
 package jacobi
 
 import (
@@ -11,7 +11,7 @@ import (
 
 const rounding = 0x1p-52
 
-// vector is row i.
+// vector returns row i of x.
 func vector(x blas64.General, i int) blas64.Vector {
 	return blas64.Vector{N: x.Cols, Inc: 1, Data: x.Data[i*x.Stride:][:x.Cols]}
 }
@@ -20,9 +20,9 @@ func square(k int) blas64.General {
 	return blas64.General{Rows: k, Cols: k, Stride: k, Data: make([]float64, k*k)}
 }
 
-// Decompose returns the singular values of a k×k matrix of finite numbers, descending, and the orthogonal k×k matrices of
-// which rows are its left and right vectors: a = leftᵀ·diag(values)·right. mat.SVD takes fewer multiplications, and 200 kB of
-// a program.
+// Decompose returns the singular values of a k×k matrix of finite numbers in descending order, and the orthogonal k×k
+// matrices whose rows are its left and right vectors: a = leftᵀ·diag(values)·right. mat.SVD takes fewer multiplications, but
+// 200 kB of code.
 func Decompose(a blas64.General) (values []float64, left, right blas64.General) {
 	values, left, right = rotate(a)
 	k, top := len(values), 0.0
@@ -34,7 +34,7 @@ func Decompose(a blas64.General) (values []float64, left, right blas64.General) 
 			blas64.Scal(1/norm, u)
 			continue
 		}
-		for axis, done := 0, false; axis < k && !done; axis++ { // any vector orthogonal to those before
+		for axis, done := 0, false; axis < k && !done; axis++ { // any vector orthogonal to the left vectors before it
 			clear(u.Data)
 			u.Data[axis] = 1
 			for range 2 {
@@ -43,26 +43,26 @@ func Decompose(a blas64.General) (values []float64, left, right blas64.General) 
 				}
 			}
 			n := blas64.Nrm2(u)
-			done = n*n*float64(2*k) > 1 // one axis has at least its share of what is left
+			done = n*n*float64(2*k) > 1 // n² sums to k−i ≥ 1 over the axes
 			blas64.Scal(1/n, u)
 		}
 	}
 	return values, left, right
 }
 
-// Right is Decompose without the left vectors.
+// Right returns the values and right vectors of Decompose, without computing the left vectors.
 func Right(a blas64.General) (values []float64, right blas64.General) {
 	values, _, right = rotate(a)
 	return values, right
 }
 
-// rotate rotates pairs of rows of aᵀ until all are orthogonal (one-sided Jacobi: Golub, Van Loan, Matrix Computations, 8.6.3),
-// a sweep of which takes about 6·k³ multiplications. The rows of scaled are the left vectors, as long as the values, but for a
-// common factor.
+// rotate rotates pairs of rows of aᵀ until all are orthogonal (one-sided Jacobi: Golub, Van Loan, Matrix Computations,
+// 8.6.3). A sweep over all pairs takes about 6·k³ multiplications. Row i of scaled is the i-th left vector times values[i]
+// and a factor common to all rows.
 //
-// Of a matrix whose columns are graded LAPACK's errors are of the size of the largest value, so that the left vector of one 10⁶
-// times smaller is orthogonal to the leading one to ten digits only. Rotations that depend on two columns alone respect the scale
-// of both (Demmel, Veselić 1992). Where the columns are nearly orthogonal already, two or three sweeps do.
+// On a matrix with graded columns LAPACK's errors are relative to the largest value, so that the left vector of a value 10⁶
+// times smaller is orthogonal to the leading one to ten digits only. Rotations that depend on two columns alone respect the
+// scale of both (Demmel, Veselić 1992). If the columns are nearly orthogonal already, two or three sweeps suffice.
 func rotate(a blas64.General) (values []float64, scaled, right blas64.General) {
 	k := a.Rows
 	const sweeps = 60
@@ -94,7 +94,7 @@ func rotate(a blas64.General) (values []float64, scaled, right blas64.General) {
 					continue
 				}
 				turned = true
-				// t is the tangent of the angle that makes the rows orthogonal, the smaller root.
+				// t is the tangent of the smaller angle that makes the rows orthogonal.
 				zeta := (ny/nx - nx/ny) / (2 * (dot / nx / ny))
 				t := math.Copysign(1, zeta) / (math.Abs(zeta) + math.Hypot(1, zeta))
 				c := 1 / math.Hypot(1, t)

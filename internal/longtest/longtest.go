@@ -1,4 +1,4 @@
-// Package longtest tells tests whether to take their long forms.
+// Package longtest selects between the long and the short forms of tests.
 package longtest
 
 import (
@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// On tells whether GDSVD_TEST_LONG is set: sweeps take every step, and sizes are those that CI proves. Without it a test
-// takes the same ways with less data.
+// On reports whether GDSVD_TEST_LONG is set: sweeps take every step, and sizes are those that CI tests. Otherwise a test
+// runs the same code with less data.
 func On() bool { return os.Getenv("GDSVD_TEST_LONG") != "" }
 
-// Pick is what the long forms take, or the short ones.
+// Pick returns long if On returns true, and short otherwise.
 func Pick[T any](long, short T) T {
 	if On() {
 		return long
@@ -19,14 +19,14 @@ func Pick[T any](long, short T) T {
 	return short
 }
 
-// Rapid has package rapid make fewer trials in the short forms, unless its flag says how many.
+// Rapid sets the number of trials of package rapid to 20 in the short forms, unless the flag rapid.checks is given.
 func Rapid() {
 	if !On() {
 		_ = flag.Set("rapid.checks", "20")
 	}
 }
 
-// Only skips a test whose short form proves nothing that others do not: sweeps of faults, kills and budgets.
+// Only skips a test in the short forms, where it proves nothing beyond other tests: sweeps of faults, kills and budgets.
 func Only(t testing.TB) {
 	t.Helper()
 	if !On() {

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InMemory has the temporary folders of this process lie in memory: many small files, each synced, take most of the time
-// of tests that are about what is in them. Where TMPDIR names a folder they lie there, and on the disk where /dev/shm is
-// no file system in memory on which programs may run, with 2 GiB free.
+// InMemory moves the temporary folders of this process to /dev/shm, because syncs of many small files take most of the time
+// of the tests that check their contents. It leaves them where they are unless TMPDIR is unset and /dev/shm is a writable
+// file system in memory on which programs may run, with 2 GiB free.
 func InMemory() {
 	const folder, free = "/dev/shm", 2 << 30
 	var s unix.Statfs_t

@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// leastHeadroom is reported for a group at its limit, where 0 would mean unknown.
+// leastHeadroom is the headroom in bytes of a group at its limit, since 0 would mean unknown.
 const leastHeadroom = 1 << 20
 
-// procAvailable reads a Linux root file system: the memory that can be taken
-// without swapping (MemAvailable), or what the control groups of the process
-// leave of it if that is less. 0 if nothing could be read.
+// procAvailable returns the bytes that can be allocated without swapping (MemAvailable) in a Linux root file system, or what
+// the control groups of the process leave if that is less; 0 if nothing could be read.
 func procAvailable(root fs.FS) int64 {
 	return least(root, groupHeadroom, "MemAvailable:", "MemTotal:")
 }
 
-// procTotal is what there is in all, in use or not.
+// procTotal returns the memory of the machine, in use or not, or the least limit of the control groups if that is less.
 func procTotal(root fs.FS) int64 { return least(root, groupLimit, "MemTotal:") }
 
-// least is the least of some lines of /proc/meminfo, "Name:   123 kB", and of what each control group tells; 0 of none.
+// least returns the minimum of the named lines of /proc/meminfo, "Name:   123 kB", and of group for each control group, or
+// 0.
 func least(root fs.FS, group func(root fs.FS, dir string) (int64, bool), lines ...string) int64 {
 	var limits []int64
-	info, _ := fs.ReadFile(root, "proc/meminfo") // without it there are no lines
+	info, _ := fs.ReadFile(root, "proc/meminfo") // an unreadable file has no lines
 	for _, name := range lines {
 		if n, ok := statLine(info, name, 1<<10); ok {
 			limits = append(limits, n)
@@ -60,7 +60,7 @@ func statLine(data []byte, name string, unit int64) (int64, bool) {
 func memoryGroups(root fs.FS) []string {
 	const base = "sys/fs/cgroup"
 	dirs := []string{base, base + "/memory"}
-	data, _ := fs.ReadFile(root, "proc/self/cgroup") // without it there are no lines
+	data, _ := fs.ReadFile(root, "proc/self/cgroup") // an unreadable file has no lines
 	for sc := bufio.NewScanner(bytes.NewReader(data)); sc.Scan(); {
 		// hierarchy:controllers:path; version 2 is "0::path".
 		parts := strings.SplitN(sc.Text(), ":", 3)
@@ -82,14 +82,14 @@ func memoryGroups(root fs.FS) []string {
 	return dirs
 }
 
-// groupHeadroom is what one control group leaves: its limit, less what is in use, not counting reclaimable file pages.
+// groupHeadroom returns the limit of a control group less its memory in use, reclaimable file pages not counted.
 func groupHeadroom(root fs.FS, dir string) (int64, bool) {
 	limit, ok := groupLimit(root, dir)
 	if !ok {
 		return 0, false
 	}
 	used, _ := groupNumber(root, dir, "memory.current", "memory.usage_in_bytes")
-	stat, _ := fs.ReadFile(root, dir+"/memory.stat") // without it there are no lines
+	stat, _ := fs.ReadFile(root, dir+"/memory.stat") // an unreadable file has no lines
 	for _, name := range []string{"active_file", "inactive_file"} {
 		n, _ := statLine(stat, name, 1)
 		used -= n
@@ -101,7 +101,7 @@ func groupLimit(root fs.FS, dir string) (int64, bool) {
 	return groupNumber(root, dir, "memory.max", "memory.limit_in_bytes")
 }
 
-// groupNumber reads the first of the named files that holds a number ("max" is none).
+// groupNumber returns the number in the first of the named files that holds one ("max" is not a number).
 func groupNumber(root fs.FS, dir string, names ...string) (int64, bool) {
 	for _, name := range names {
 		data, err := fs.ReadFile(root, dir+"/"+name)

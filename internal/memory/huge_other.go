@@ -2,5 +2,5 @@
 
 package memory
 
-// PreferHuge asks for huge pages where x is going to lie, on Linux.
+// PreferHuge does nothing on this system; on Linux it requests huge pages for a slice.
 func PreferHuge([]float64) {}

@@ -7,35 +7,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Available is the memory the process may take now without swapping or
-// meeting a limit of its control groups, in bytes; 0 if unknown.
+// Available returns the memory that the process may allocate now without swapping or reaching a limit of its control groups,
+// in bytes; 0 if unknown.
 func Available() int64 { return procAvailable(os.DirFS("/")) }
 
-// Total is the memory of the machine, or the least limit of the control groups of
-// the process if that is less, in bytes; 0 if unknown.
+// Total returns the memory of the machine, or the least limit of the control groups if that is less, in bytes; 0 if unknown.
 func Total() int64 { return procTotal(os.DirFS("/")) }
 
-// PeakRSS is the largest resident set the process has had, mapped pages
-// included, in bytes; 0 if unknown. (getrusage would report the parent's peak
-// where the process was forked from a larger one.)
+// PeakRSS returns the largest resident set that the process has had, mapped pages included, in bytes; 0 if unknown.
+// (getrusage would report the parent's peak where the process was forked from a larger one.)
 func PeakRSS() int64 { return status("VmHWM:") }
 
 // RSS is the resident set of the process, mapped pages included, in bytes; 0 if unknown.
 func RSS() int64 { return status("VmRSS:") }
 
-// status is a line of the kernel about the process, in bytes; 0 if there is none.
+// status returns the number of bytes in the named line of /proc/self/status; 0 if the line is missing.
 func status(line string) int64 {
-	data, _ := os.ReadFile("/proc/self/status") // without it there are no lines
+	data, _ := os.ReadFile("/proc/self/status") // an unreadable file has no lines
 	n, _ := statLine(data, line, 1<<10)
 	return n
 }
 
-// hugePage is the size of a huge page of the processors that the program is built for, and of a multiple of one.
+// hugePage is a multiple of the size in bytes of a huge page on every processor that the program is built for.
 const hugePage = 2 << 20
 
-// PreferHuge asks for huge pages where x is going to lie, for as much of it as whole ones have room in. It is to be called before x is
-// written to. It changes nothing but speed: what is read in no order needs an entry of the processor's table of pages for 2 MiB
-// instead of 4 KiB.
+// PreferHuge requests huge pages for the part of x that whole huge pages cover; the caller has not written to x yet. It
+// changes only the speed: at random access an entry of the processor's page table covers 2 MiB instead of 4 KiB.
 func PreferHuge(x []float64) {
 	if len(x) == 0 {
 		return
@@ -47,6 +44,6 @@ func PreferHuge(x []float64) {
 		return
 	}
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), size)
-	// Only a hint.
+	// An error is ignored: the request is only a hint.
 	_ = unix.Madvise(bytes[from:from+(size-from)/hugePage*hugePage], unix.MADV_HUGEPAGE)
 }

@@ -1,5 +1,4 @@
-// Package memory reads how much memory the process may use and has used, parses and
-// formats sizes in bytes, and keeps slices for use again.
+// Package memory reads how much memory the process may use and has used, parses and formats sizes, and reuses slices.
 package memory
 
 import (
@@ -9,7 +8,7 @@ import (
 	"strings"
 )
 
-// Resized returns s with length n, its contents undefined: s itself if its capacity is enough.
+// Resized returns a slice of length n with undefined contents: s[:n] if the capacity of s is enough.
 func Resized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -17,7 +16,7 @@ func Resized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// units from the longest suffix down, so that "KiB" is not read as "B".
+// units is ordered from the longest suffix to the shortest, so that "KiB" is not read as "B".
 var units = []struct {
 	suffix string
 	factor float64

@@ -1,13 +1,13 @@
-// Package must ends a test at an error that it does not expect.
+// Package must ends a test at an unexpected error.
 package must
 
-// TB is what is needed of a test, a benchmark, a fuzz test or a check of rapid.
+// TB is the common part of testing.T, testing.B, testing.F and rapid.T that the package uses.
 type TB interface {
 	Helper()
 	Fatal(args ...any)
 }
 
-// Do ends a test at an error.
+// Do ends the test with t.Fatal if err is not nil.
 func Do(t TB, err error) {
 	if err != nil {
 		t.Helper()
@@ -15,7 +15,7 @@ func Do(t TB, err error) {
 	}
 }
 
-// Get takes what a function returns; the result ends a test at an error, and is the value without one:
+// Get takes the results of a function call and returns a function that returns v, or ends the test if err is not nil:
 //
 //	f := must.Get(os.Open(name))(t)
 func Get[T any](v T, err error) func(t TB) T {

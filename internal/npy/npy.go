@@ -17,21 +17,21 @@ import (
 	"strings"
 )
 
-// Magic begins every array; two bytes of a version follow.
+// Magic is the first six bytes of every array; two bytes of a version follow.
 const Magic = "\x93NUMPY"
 
-// ErrFormat is wrapped by the errors about what a file holds: no array, one of
-// another kind, cut short, an entry that is not finite.
+// ErrFormat is wrapped by the errors about the contents of a file: not an array, an array of another kind, cut short, an
+// entry that is not finite.
 var ErrFormat = errors.New("bad array")
 
 func badly(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrFormat)
 }
 
-// A Header is what stands before the elements of an array.
+// A Header describes an array; in the file it stands before the elements.
 type Header struct {
-	Descr   string // type of the elements, as it is written
-	Fortran bool   // the first index goes fastest
+	Descr   string // type of the elements, as in the file
+	Fortran bool   // column-major order: the first index varies fastest
 	Shape   []int64
 	Size    int64 // bytes of the header
 }
@@ -79,10 +79,10 @@ func ReadHeader(r io.Reader) (*Header, error) {
 	return h, h.dictionary(string(b))
 }
 
-// item is one item of the dictionary of a header, as NumPy writes and may space it.
+// item matches one item of the dictionary of a header, with any spacing that NumPy allows.
 var item = regexp.MustCompile(`^\s*'(descr|fortran_order|shape)'\s*:\s*('[^']*'|True|False|\([\d, ]*\)|\[.*\])\s*(,|$)`)
 
-// dictionary reads the text of a header, a literal of Python.
+// dictionary sets the fields of h from the text of a header, a Python literal.
 func (h *Header) dictionary(text string) error {
 	wrong := badly("header %.100q: want descr, fortran_order and shape", text)
 	rest, ok := strings.CutPrefix(text, "{")
@@ -123,7 +123,7 @@ func (h *Header) dictionary(text string) error {
 	return nil
 }
 
-// Elements is the number of elements, or −1 if their bytes are more than an int64 counts.
+// Elements returns the number of elements, or −1 if their size in bytes may overflow an int64.
 func (h *Header) Elements() int64 {
 	if slices.Contains(h.Shape, 0) {
 		return 0
@@ -159,13 +159,13 @@ func TypeOf(descr string) (Type, error) {
 
 func (t Type) Integer() bool { return t.Kind == 'i' || t.Kind == 'u' }
 
-// Floats decodes len(dst) numbers to the nearest float64.
+// Floats decodes len(dst) numbers and rounds each to the nearest float64.
 func (t Type) Floats(dst []float64, b []byte) {
 	b = b[:len(dst)*t.Size]
 	u16, u32, u64 := t.order()
 	switch {
 	case t.Kind == 'f' && t.Size == 8:
-		for ; !t.Big && len(dst) >= 4; dst, b = dst[4:], b[32:] { // the checks of bounds would take longer than the rest
+		for ; !t.Big && len(dst) >= 4; dst, b = dst[4:], b[32:] { // without bounds checks, which would take longer than the rest
 			d, s := (*[4]float64)(dst), (*[32]byte)(b)
 			d[0] = math.Float64frombits(binary.LittleEndian.Uint64(s[:]))
 			d[1] = math.Float64frombits(binary.LittleEndian.Uint64(s[8:]))
@@ -216,7 +216,7 @@ func (t Type) Floats(dst []float64, b []byte) {
 	}
 }
 
-// parts decodes n integers, some at a time, for take, until it is false.
+// parts decodes n integers, at most 256 at a time, and passes them to take. It stops and returns false if take does.
 func (t Type) parts(n int, b []byte, take func(first int, part []int64) bool) bool {
 	var some [256]int64
 	for first := 0; first < n; first += len(some) {
@@ -229,7 +229,7 @@ func (t Type) parts(n int, b []byte, take func(first int, part []int64) bool) bo
 	return true
 }
 
-// half is a number of IEEE 754 binary16: a sign, an exponent of 5 bits and 10 bits behind the point.
+// half converts an IEEE 754 binary16 number: a sign, an exponent of 5 bits and a fraction of 10 bits.
 func half(x uint16) float64 {
 	const bias, digits, top = 15, 10, 0x1f
 	exp, m := int(x>>digits&top), uint64(x&(1<<digits-1))
@@ -243,7 +243,7 @@ func half(x uint16) float64 {
 	return math.Copysign(math.Ldexp(v, exp-bias-digits), 1-2*float64(x>>15))
 }
 
-// order decodes the bytes of an element.
+// order returns the functions that decode unsigned integers in the byte order of t.
 func (t Type) order() (func([]byte) uint16, func([]byte) uint32, func([]byte) uint64) {
 	if t.Big {
 		return binary.BigEndian.Uint16, binary.BigEndian.Uint32, binary.BigEndian.Uint64
@@ -251,7 +251,7 @@ func (t Type) order() (func([]byte) uint16, func([]byte) uint32, func([]byte) ui
 	return binary.LittleEndian.Uint16, binary.LittleEndian.Uint32, binary.LittleEndian.Uint64
 }
 
-// Ints decodes len(dst) integers. One that an int64 does not hold becomes −1.
+// Ints decodes len(dst) integers. An integer that does not fit into an int64 becomes −1.
 func (t Type) Ints(dst []int64, b []byte) {
 	b = b[:len(dst)*t.Size]
 	u16, u32, u64 := t.order()
@@ -279,7 +279,7 @@ func (t Type) Ints(dst []int64, b []byte) {
 	}
 }
 
-// Indices decodes len(dst) integers. It is false if one is negative, or 2³² or more.
+// Indices decodes len(dst) integers. It returns false if an integer is negative, or 2³² or more.
 func (t Type) Indices(dst []uint32, b []byte) bool {
 	if t.Size == 4 && !t.Big {
 		all := uint32(0)

@@ -13,8 +13,8 @@ import (
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
-// Matrix is an array of one or two dimensions in a file that is being read; one
-// dimension is one column. It is not safe for concurrent use.
+// Matrix is an array of one or two dimensions in a file that is open for reading. An array of one dimension is one column. A
+// Matrix is not safe for concurrent use.
 type Matrix struct {
 	Rows, Cols int64
 	Dims       int
@@ -35,11 +35,11 @@ func Open(fsys vfs.FS, name string) (*Matrix, error) {
 	return New(f)
 }
 
-// New is Open of a file that is open. The array closes it, and so does an error.
+// New returns the array in an open file, as Open does. Close of the array closes f; New closes f if it returns an error.
 func New(f vfs.File) (*Matrix, error) {
 	m := &Matrix{f: f}
 	if err := m.readHeader(); err != nil {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // the file was only read
 		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
 	return m, nil
@@ -84,7 +84,7 @@ func (m *Matrix) readHeader() error {
 	return nil
 }
 
-// Shape is the shape as it is written, "1000×10" or "10".
+// Shape returns the shape as text, "1000×10" or "10".
 func (m *Matrix) Shape() string {
 	if m.Dims == 1 {
 		return strconv.FormatInt(m.Rows*m.Cols, 10)
@@ -96,15 +96,15 @@ func (m *Matrix) Size() int64  { return m.size }
 func (m *Matrix) Name() string { return m.f.Name() }
 func (m *Matrix) Transpose()   { m.Rows, m.Cols, m.down, m.over = m.Cols, m.Rows, m.over, m.down }
 
-// ReadRows fills rows with rows first, first+1, … from a column on.
+// ReadRows fills rows with the entries of rows first, first+1, … from the given column on.
 func (m *Matrix) ReadRows(first int64, column int, rows *mat.Dense) error {
 	n, c := rows.Dims()
 	if first < 0 || first+int64(n) > m.Rows || column < 0 || int64(column+c) > m.Cols {
 		panic(fmt.Sprintf("npy: %d×%d at (%d, %d) of a %d×%d array", n, c, first, column, m.Rows, m.Cols))
 	}
-	if m.over == 1 { // whole rows lie together
+	if m.over == 1 { // rows are contiguous
 		from, entries := int64(0), m.Cols
-		if m.Cols > chunkBytes/m.item { // no row is in memory that is as long as a file says
+		if m.Cols > chunkBytes/m.item { // a row of the file may not fit in memory: only the columns asked for are read
 			from, entries = int64(column), int64(c)
 		}
 		return m.strips(n, entries, func(i int) int64 { return (first+int64(i))*m.down + from }, func(i int, strip []byte) {
@@ -123,8 +123,8 @@ func (m *Matrix) ReadRows(first int64, column int, rows *mat.Dense) error {
 	return nil
 }
 
-// strips reads n strips of the given entries, the i-th of them from entry at(i) on, and
-// calls do with each. Strips of whole rows, which lie together, are read together.
+// strips reads n strips of the given number of entries, where strip i starts at entry at(i), and calls do with each. Strips
+// that are whole, contiguous rows are read together.
 func (m *Matrix) strips(n int, entries int64, at func(i int) int64, do func(i int, strip []byte)) error {
 	width := entries * m.item
 	together := 1
@@ -160,8 +160,8 @@ func (m *Matrix) number(b []byte) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(b))
 }
 
-// Each calls do with the first columns of every row, in order. row is
-// valid during the call only. NaN and infinities are errors.
+// Each calls do with the first columns of every row, in order. row is valid during the call only. An entry that is NaN or
+// infinite is an error.
 func (m *Matrix) Each(ctx context.Context, columns int, do func(i int64, row []float64)) error {
 	read := func(first int64, rows *mat.Dense) error { return m.ReadRows(first, 0, rows) }
 	w := Window{N: m.Rows, Most: max(1, chunkBytes/8/m.Cols), K: columns, Read: read}
@@ -183,9 +183,8 @@ func (m *Matrix) notFinite(i, j int64, v float64) error {
 	return badly("entry (%d, %d) at byte %d is %v", i, j, m.data+(i*m.down+j*m.over)*m.item, v)
 }
 
-// Scan reads the file once from its first byte to its last and calls visit, unless
-// nil, with what it reads. The first entry that is not finite is an error
-// in the end.
+// Scan reads the file once from its first byte to its last and calls visit, unless it is nil, with each chunk. If an entry
+// is not finite Scan still reads to the end, and returns an error about the first such entry.
 func (m *Matrix) Scan(ctx context.Context, visit func(chunk []byte)) error {
 	var bad error
 	b := make([]byte, chunkBytes)
@@ -194,7 +193,7 @@ func (m *Matrix) Scan(ctx context.Context, visit func(chunk []byte)) error {
 			return err
 		}
 		part := b[:min(int64(len(b)), m.size-at)]
-		if at < m.data { // all chunks of data begin with an entry
+		if at < m.data { // every chunk of data begins at an entry
 			part = part[:min(int64(len(part)), m.data-at)]
 		}
 		if _, err := m.f.ReadAt(part, at); err != nil {
@@ -211,8 +210,7 @@ func (m *Matrix) Scan(ctx context.Context, visit func(chunk []byte)) error {
 	return bad
 }
 
-// finite finds the first of the entries in b, which begin with entry number first of
-// the file, that is not.
+// finite returns an error about the first entry of b that is not finite. b begins with entry number first of the file.
 func (m *Matrix) finite(first int64, b []byte) error {
 	for at := int64(0); at < int64(len(b)); at += m.item {
 		if v := m.number(b[at:]); v-v != 0 {

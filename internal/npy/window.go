@@ -6,19 +6,19 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Window has some of N rows of K numbers in memory at a time: those that were read last.
+// Window keeps the rows of K numbers, out of N, that were read last in memory.
 type Window struct {
 	N    int64
-	Most int64 // rows in memory
+	Most int64 // largest number of rows in memory
 	K    int
 	Read func(first int64, rows *mat.Dense) error
 
-	First  int64      // the row that Rows begin with
-	Rows   *mat.Dense // nil: none have been read
+	First  int64      // index of the first row of Rows
+	Rows   *mat.Dense // nil: no rows have been read
 	buffer *mat.Dense
 }
 
-// Load reads rows from the first on, unless they are there.
+// Load reads Most rows, or those up to the end, from row first on, unless they are in memory.
 func (w *Window) Load(first int64) error {
 	if w.Rows != nil && w.First == first {
 		return nil
@@ -36,7 +36,7 @@ func (w *Window) Load(first int64) error {
 	return nil
 }
 
-// Each calls do with all rows, one window after the other.
+// Each calls do with all rows, window by window.
 func (w *Window) Each(ctx context.Context, do func(first int64, rows *mat.Dense) error) error {
 	for first := int64(0); first < w.N; first += w.Most {
 		if err := ctx.Err(); err != nil {
@@ -52,7 +52,7 @@ func (w *Window) Each(ctx context.Context, do func(first int64, rows *mat.Dense)
 	return nil
 }
 
-// Row is row i. Those of the same window are read with it.
+// Row returns row i. If the row is not in memory Row reads its whole window.
 func (w *Window) Row(i int64) ([]float64, error) {
 	if err := w.Load(i / w.Most * w.Most); err != nil {
 		return nil, err

@@ -18,40 +18,39 @@ import (
 
 const (
 	alignment = 64
-	// chunkBytes is how much is encoded before one system call.
+	// chunkBytes is about the number of bytes of one system call.
 	chunkBytes = 1 << 20
 )
 
-// HeaderOf returns the bytes before the data of an array of the given shape in C order, whose elements are descr, "<f8" for float64.
+// HeaderOf returns the bytes before the data of an array in C order. descr is the type of its elements, "<f8" for float64.
 func HeaderOf(descr string, shape ...int64) []byte {
 	tuple := strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", ", "), "[]")
 	if len(shape) == 1 {
 		tuple += ","
 	}
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, tuple)
-	// Magic, a version, a two-byte length, the dictionary, spaces and a newline fill whole alignments.
+	// The size of magic, version, two-byte length, dictionary, spaces and newline is a multiple of alignment.
 	fixed := len(Magic) + 4
 	size := (fixed + len(dict) + 1 + alignment - 1) / alignment * alignment
 	b := binary.LittleEndian.AppendUint16([]byte(Magic+"\x01\x00"), uint16(size-fixed))
 	return fmt.Appendf(b, "%-*s\n", size-fixed-1, dict)
 }
 
-// Array is a rows×cols array in a file that is being written. Its rows may be
-// written and read back in any order, so it serves a solver as the place of
-// the long singular vectors. It is not safe for concurrent use.
+// Array is a rows×cols array in a file that is open for writing. Its rows may be written and read back in any order, so that
+// a solver can keep the long singular vectors in it. It is not safe for concurrent use.
 type Array struct {
 	f          vfs.File
 	rows, cols int64
-	head       []byte // what the file begins with
+	head       []byte // bytes before the data
 	buf        []byte
 
-	sum  Sum   // of the header and the first next rows, as they were written last
-	next int64 // −1: rows were written out of order
+	sum  Sum   // of the header and rows 0 to next−1, as they were written last
+	next int64 // row after those in sum; −1: rows were written out of order
 }
 
 type Sum = crc.Summer
 
-// Create makes a new file holding an array of one dimension, whose numbers are its rows, or two.
+// Create creates a file for an array of one or two dimensions. The numbers of an array of one dimension are its rows.
 func Create(fsys vfs.FS, name string, shape ...int64) (*Array, error) {
 	f, err := fsys.Create(name)
 	if err != nil {
@@ -70,7 +69,7 @@ func Create(fsys vfs.FS, name string, shape ...int64) (*Array, error) {
 	return a, nil
 }
 
-// WriteRows stores rows as rows first, first+1, … of the array.
+// WriteRows writes rows as rows first, first+1, … of the array.
 func (a *Array) WriteRows(first int64, rows *mat.Dense) error {
 	n, c := rows.Dims()
 	if int64(c) != a.cols || first < 0 || first+int64(n) > a.rows {
@@ -97,8 +96,8 @@ func (a *Array) WriteRows(first int64, rows *mat.Dense) error {
 	return nil
 }
 
-// summed takes chunk, which is written at off, into the checksum: a sweep from the
-// first row to the last leaves that of the file.
+// summed adds chunk, which is written at off, to the checksum. After a sweep from the first row to the last sum is the
+// checksum of the file.
 func (a *Array) summed(off int64, chunk []byte) {
 	row := (off - int64(len(a.head))) / (8 * a.cols)
 	switch {
@@ -122,13 +121,14 @@ func (a *Array) ReadRows(first int64, rows *mat.Dense) error {
 	return err
 }
 
-// Share lets other processes write the rows, each some by OpenPart: until Join the file begins with mark, of at most 64 bytes, by which they know it.
+// Share lets other processes write parts of the rows with OpenPart. Until Join the file begins with mark, at most 64 bytes.
 func (a *Array) Share(mark string) error {
 	_, err := a.f.WriteAt([]byte(mark), 0)
 	return err
 }
 
-// OpenPart opens an array that is shared, to write rows from first on, in ascending order. A file that does not begin with mark is an error.
+// OpenPart opens a shared array to write rows from first on, in ascending order. A file that does not begin with mark is an
+// error.
 func OpenPart(fsys vfs.FS, name, mark string, first int64, shape ...int64) (*Array, error) {
 	f, err := fsys.Update(name)
 	if err != nil {
@@ -148,12 +148,12 @@ func OpenPart(fsys vfs.FS, name, mark string, first int64, shape ...int64) (*Arr
 	return a, nil
 }
 
-// FinishPart makes what has been written durable, closes the array, and returns the sums of it; the first row's begin with those of the header.
+// FinishPart makes the written rows durable, closes the array, and returns their checksums, with the header if first was 0.
 func (a *Array) FinishPart() (Sum, error) {
 	return a.sum, cmp.Or(a.f.Sync(), a.f.Close())
 }
 
-// Join takes in the sums of rows that others have written, from those that have been joined up to next; the first ones have the header, which is written.
+// Join adds the checksums of the next rows, up to row next, that others have written. The first Join writes the header.
 func (a *Array) Join(next int64, sums crc.Pieces) error {
 	var err error
 	if a.next = next; a.sum.Size == int64(len(a.head)) {
@@ -164,8 +164,8 @@ func (a *Array) Join(next int64, sums crc.Pieces) error {
 	return err
 }
 
-// Finish makes the array durable, closes it, and returns the size and checksums of
-// the file. An array whose last row was never written is an error.
+// Finish makes the array durable, closes it, and returns the size and checksums of the file. It returns an error if the last
+// row was never written.
 func (a *Array) Finish() (Sum, error) {
 	s, size := a.sum, int64(len(a.head))+8*a.rows*a.cols
 	info, err := a.f.Stat()
@@ -184,20 +184,19 @@ func (a *Array) Finish() (Sum, error) {
 	return s, cmp.Or(err, a.f.Close())
 }
 
-// Discard closes the array without finishing it; the file stays.
+// Discard closes the array without finishing it; it does not remove the file.
 func (a *Array) Discard() error { return a.f.Close() }
 
-// WriteMatrix makes a new file holding m. passed, unless nil, is called with the
-// rows of m that have been written.
+// WriteMatrix creates a file that holds m. It calls passed, unless passed is nil, with the rows of m after they are written.
 func WriteMatrix(fsys vfs.FS, name string, m *mat.Dense, passed func(rows *mat.Dense)) (Sum, error) {
 	r, c := m.Dims()
 	return writeAll(fsys, name, m, passed, int64(r), int64(c))
 }
 
-// WriteVector makes a new file holding the one-dimensional array x.
+// WriteVector creates a file that holds the one-dimensional array x.
 func WriteVector(fsys vfs.FS, name string, x []float64) (Sum, error) {
 	m := new(mat.Dense)
-	if len(x) > 0 { // NewDense makes none that is empty
+	if len(x) > 0 { // NewDense panics if len(x) is 0
 		m = mat.NewDense(len(x), 1, x)
 	}
 	return writeAll(fsys, name, m, nil, int64(len(x)))
@@ -211,7 +210,7 @@ func writeAll(fsys vfs.FS, name string, m *mat.Dense, passed func(*mat.Dense), s
 	r, c := m.Dims()
 	for i, step := 0, max(1, chunkBytes/8/max(1, c)); i < r; i += step {
 		rows := m.Slice(i, min(r, i+step), 0, c).(*mat.Dense)
-		if err := fault.Guard(func() error { return a.WriteRows(int64(i), rows) }); err != nil { // they may lie in a file
+		if err := fault.Guard(func() error { return a.WriteRows(int64(i), rows) }); err != nil { // m may be mapped from a file
 			_ = a.Discard() // the write is the error to report
 			return Sum{}, err
 		}

@@ -6,62 +6,59 @@ import (
 	"time"
 )
 
-// Iteration estimates how long a search for singular triplets still takes: from
-// how fast residuals fall towards the tolerance, how long passes take, and what
-// was expected beforehand. Triplets are found in stages, each of which finds
-// one, several or all together. Where each takes as many passes as its gap does, the time left is
-// told of the last one alone, once its residual falls steadily.
+// Iteration estimates how long a search for singular triplets still takes: from how fast residuals fall towards the
+// tolerance, how long passes take, and the number of passes expected beforehand. Triplets are found in stages; a stage finds
+// one triplet, several or all. If stages find one triplet each at linear speed the gap of each decides how many passes it
+// takes: then an estimate is given for the last stage only, after its residual has gained a quarter of the digits wanted.
 type Iteration struct {
-	// Expected is the number of passes that were expected beforehand, those of
-	// finishing excluded; 0 if nothing is known.
+	// Expected is the number of passes that were expected beforehand, without those of finishing; 0: unknown.
 	Expected float64
-	// Superlinear says that convergence speeds up as it goes, as that of Krylov
-	// spaces does: digits grow like the square of the passes. Otherwise they grow
-	// in proportion.
+	// Superlinear is set if convergence speeds up, as that of Krylov spaces does: the number of correct digits grows like
+	// the square of the number of passes. Otherwise it grows in proportion to the passes.
 	Superlinear bool
-	// Blind says that the residual does not decide when a stage is over.
+	// Blind is set if the residual does not decide when a stage is over.
 	Blind bool
-	// MaxPasses and Deadline, reckoned from the first moment if that belongs to a
-	// run that goes on, end the search early; 0 if they do not.
+	// MaxPasses and Deadline limit the search; 0: no limit. In a continued run Deadline counts from the first Moment
+	// observed.
 	MaxPasses int
 	Deadline  time.Duration
-	// Finish estimates the time that finishing takes when passes take so long.
+	// Finish estimates the duration of the finishing pass, given the duration of a pass of the search.
 	Finish func(pass time.Duration) time.Duration
 
 	last    Moment
 	began   int           // passes before the current stage
-	points  []point       // of the current stage
+	points  []point       // of the current stage, in order
 	found   int           // triplets found in stages that are over
-	spent   int           // passes of those
-	before  time.Duration // that earlier runs have taken
-	seconds float64       // a recent pass, with everything around it
+	spent   int           // passes of the stages that are over
+	before  time.Duration // duration of the earlier runs
+	seconds float64       // average duration of recent passes, with the work between passes
 	timed   int           // passes that were timed
 	done    float64
 }
 
 type Moment struct {
 	Pass          int           // passes so far
-	Elapsed       time.Duration // of the run, with those that it continues
-	Rank, Locked  int           // triplets wanted, and found
-	Open          int           // triplets looked for together in the pass; 0 if all are found
+	Elapsed       time.Duration // of the run, with the runs that it continues
+	Rank, Locked  int           // triplets wanted; triplets found
+	Open          int           // triplets that the pass looked for together; 0 if all are found
 	More          bool          // the search goes on although all are found
-	Residual, Tol float64       // the largest residual of those, or what others depend on, and what it has to fall to
+	Residual, Tol float64       // largest residual of the open triplets, or the measure that ends the phase; its goal
 	Finished      bool          // a finishing pass is over
 }
 
-// point is how many digits a residual has gained after a number of passes of a stage.
+// point is the number of digits that the residual has gained after a number of passes of the stage.
 type point struct{ passes, digits float64 }
 
 type Outlook struct {
-	Done float64       // share of the time of the run, from 0 to 1; it never falls
-	Left time.Duration // 0 if that cannot be said
+	Done float64       // elapsed share of the time of the run, from 0 to 1; it never falls
+	Left time.Duration // 0: unknown
 }
 
-// Observe takes the moments of a run in order.
+// Observe returns the outlook at moment m. It must be called with the moments of a run in order.
 func (it *Iteration) Observe(m Moment) Outlook {
 	it.time(m)
 	if m.Locked < it.last.Locked || m.Finished {
-		it.found, it.spent = 0, 0 // some are to be found again
+		it.found, it.spent = 0, 0 // some triplets have to be found again
 		it.next(m.Pass)
 	}
 	passes, known := it.passes(m)
@@ -74,8 +71,7 @@ func (it *Iteration) Observe(m Moment) Outlook {
 	it.last = m
 	left := it.left(m, passes)
 	if total := m.Elapsed.Seconds() + left; total > 0 {
-		// The time of this search was not in the estimate: the share that is not done yet is
-		// spread over it.
+		// The estimate did not include this further search: the share that is not done yet is spread over it.
 		if m.More && m.Locked == m.Rank && step > 0 {
 			it.done += (1 - it.done) * step / (step + left)
 		}
@@ -90,11 +86,10 @@ func (it *Iteration) Observe(m Moment) Outlook {
 
 func (it *Iteration) next(pass int) { it.began, it.points = pass, it.points[:0] }
 
-// time measures passes: the first one reads and decodes what later ones find in
-// memory, so it counts until there is another. Of later ones the last few count
-// most, since the work between passes grows.
+// time updates the average duration of a pass. The first pass reads and decodes data that later passes find in memory, so
+// the second pass replaces it. Of the later passes the last few count most, since the work between passes grows.
 func (it *Iteration) time(m Moment) {
-	const memory = 8 // passes
+	const memory = 8 // passes in the average
 	passes := m.Pass - it.last.Pass
 	if it.last.Pass == 0 && m.Pass > 1 {
 		it.began, it.before = m.Pass-1, m.Elapsed // a run that is continued
@@ -112,10 +107,9 @@ func (it *Iteration) time(m Moment) {
 	it.seconds += (now - it.seconds) / float64(min(it.timed-1, memory))
 }
 
-// passes estimates how many more passes the search takes; known is false if
-// that is a guess.
+// passes estimates how many more passes the search takes; known is false if the estimate is a guess.
 func (it *Iteration) passes(m Moment) (passes float64, known bool) {
-	const others = 3 // passes at least
+	const others = 3 // least number of passes of a search for further triplets
 	missing := m.Rank - m.Locked
 	switch {
 	case missing <= 0 && m.More && m.Locked > it.last.Locked:
@@ -136,16 +130,15 @@ func (it *Iteration) passes(m Moment) (passes float64, known bool) {
 	here, known := it.stage(m, stage, it.each(m, it.found, it.spent, open)*float64(open))
 	alone := open == 1 && !it.Superlinear
 	if missing == open {
-		const enough = 0.25 // of the digits, that a search for one triplet has gained before the rest is extrapolated
+		const enough = 0.25 // share of the digits that a search for one triplet has to gain before it is extrapolated
 		return here, known && (!alone || math.Log10(m.Residual) < enough*math.Log10(m.Tol))
 	}
-	known = known && !alone // the passes of later triplets depend on gaps that are not known yet
+	known = known && !alone // later triplets depend on gaps that are not known yet
 	return here + it.each(m, it.found+open, it.spent+int(stage+here), open)*float64(missing-open), known
 }
 
-// each is the number of passes to expect for a triplet after some have been
-// found in some passes. What was expected beforehand counts like one stage,
-// which finds open of them: those that are found first are often the easy ones.
+// each returns the expected number of passes for one triplet, after found triplets took spent passes. The expectation from
+// beforehand counts like one stage that finds open triplets, because the first triplets found are often the easy ones.
 func (it *Iteration) each(m Moment, found, spent, open int) float64 {
 	if it.Expected == 0 {
 		return float64(spent) / float64(max(found, 1))
@@ -154,10 +147,8 @@ func (it *Iteration) each(m Moment, found, spent, open int) float64 {
 	return (float64(spent) + beforehand) / float64(found+open)
 }
 
-// stage estimates the passes until all triplets that are looked for together
-// are found. What was expected counts the less the more digits have been gained,
-// and the more of the expected passes are over; known is false when neither
-// tells much.
+// stage estimates the passes until all triplets of the stage are found. The expected number of passes counts the less the
+// more digits have been gained and the more of these passes are over; known is false if neither source tells much.
 func (it *Iteration) stage(m Moment, passes, expected float64) (left float64, known bool) {
 	goal := -math.Log10(m.Tol)
 	digits := math.Min(math.Max(-math.Log10(m.Residual), 0), goal)
@@ -175,17 +166,17 @@ func (it *Iteration) stage(m Moment, passes, expected float64) (left float64, kn
 	return trust*(expected-passes) + (1-trust)*it.fit(passes, digits, goal), known
 }
 
-// leastDigits are too few to be told from none: the residual has not been halved.
+// leastDigits is the gain of a residual that was halved; a smaller gain cannot be told from none.
 const leastDigits = 0.3
 
-// fit extrapolates the digits gained in the passes of its points to the goal.
+// fit returns the number of passes from now to the goal, extrapolated from the points of the stage.
 func (it *Iteration) fit(passes, digits, goal float64) (left float64) {
 	ratio := goal / math.Max(digits, math.Min(leastDigits, goal))
 	if it.Superlinear {
 		return passes * (math.Sqrt(ratio) - 1) // digits ~ passes²
 	}
 	if len(it.points) > 1 {
-		// Along the chord over the last half of the passes.
+		// The slope is that of the chord over the last half of the passes.
 		from := it.points[0]
 		for _, p := range it.points {
 			if p.passes <= passes/2 {
@@ -199,7 +190,7 @@ func (it *Iteration) fit(passes, digits, goal float64) (left float64) {
 	return passes * (ratio - 1)
 }
 
-// left is the number of seconds that the given passes and finishing take, within the limits.
+// left returns the seconds that the given number of passes and finishing take, within MaxPasses and Deadline.
 func (it *Iteration) left(m Moment, passes float64) float64 {
 	if it.MaxPasses > 0 {
 		passes = max(0, min(passes, float64(it.MaxPasses-m.Pass-1)))
@@ -215,13 +206,13 @@ func (it *Iteration) left(m Moment, passes float64) float64 {
 }
 
 const (
-	// etaAfter is how long a task must have run before its rate means anything.
+	// etaAfter is the time that a task must have run before its rate is meaningful.
 	etaAfter = 2 * time.Second
 	// etaLimit is the longest estimate worth showing.
 	etaLimit = 100 * time.Hour
 )
 
-// AtRate is the time left if the rest of the task goes at the rate so far; 0 when that cannot be said.
+// AtRate returns the time left if the task goes on at the average rate so far; 0: unknown.
 func AtRate(done, total int64, elapsed time.Duration) time.Duration {
 	if done <= 0 || total <= done || elapsed < etaAfter {
 		return 0
@@ -229,7 +220,7 @@ func AtRate(done, total int64, elapsed time.Duration) time.Duration {
 	return sensible(elapsed.Seconds() * float64(total-done) / float64(done))
 }
 
-// sensible turns seconds into a duration, 0 for what is not a believable one.
+// sensible converts seconds to a duration, or to 0 if they are not positive or more than etaLimit.
 func sensible(seconds float64) time.Duration {
 	if !(seconds > 0) || seconds > etaLimit.Seconds() {
 		return 0

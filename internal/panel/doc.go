@@ -1,5 +1,5 @@
-// Package panel multiplies panels: blocks of float64 with many rows and few columns, row-major, as the block methods of package
-// solver work on between two passes, and as the scores of recommendations are computed from.
+// Package panel multiplies panels: blocks of float64 with many rows and few columns, row-major. The block methods of package
+// solver work on panels between two passes, and the scores of recommendations are computed from panels.
 //
 // There are two products, both of which read their panels once, from first row to last, and neither packs nor copies them:
 //
@@ -13,9 +13,9 @@
 // The micro-kernels keep a tile of C or of Y in registers. They are written by the program in _gen for AVX2 and AVX-512 and
 // chosen at run time; with the build tag noasm and on other processors plain Go takes their place.
 //
-// Bits: every entry is a chain of fused multiply-adds, in the order of the rows for AddCross and of the columns of V for
-// AddProduct, from the value it had; an entry of a rotated row is one product and one fused multiply-add. No kernel does it in
-// another order, so all of them give the same bits.
+// Bits: every entry is its old value plus a chain of fused multiply-adds, in the order of the rows for AddCross and of the
+// columns of V for AddProduct; an entry of a rotated row is one product and one fused multiply-add. All kernels use this
+// order, so they give the same bits.
 package panel
 
 //go:generate go -C _gen run . -out ../kernel_amd64.s -stubs ../kernel_amd64.go -pkg panel

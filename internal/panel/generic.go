@@ -2,7 +2,7 @@ package panel
 
 import "math"
 
-// generic takes any tile of up to four columns.
+// generic is the set of kernels in plain Go, for tiles of one row and up to maxVectors columns.
 var generic = set{lanes: 1, cross: crossGeneric, product: productGeneric, rotate: rotateGeneric}
 
 func crossGeneric(c, y, v []float64, _, ldy, ldv, rows, _, q int) int {

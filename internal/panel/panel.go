@@ -2,39 +2,37 @@ package panel
 
 import "gonum.org/v1/gonum/blas/blas64"
 
-// sliceRows is how many rows of two panels are multiplied while they stay in
-// the first-level cache.
+// sliceRows is the number of rows of two panels that stay in the first-level cache while they are multiplied.
 const sliceRows = 64
 
-// maxVectors is the number of vectors of a tile.
+// maxVectors is the largest number of vectors of a tile.
 const maxVectors = 3
 
 // set is a set of micro-kernels for tiles of vectors.
 type set struct {
 	lanes int // float64 in a vector
-	// cross adds yᵀv to c for p columns of y and q of v, q at most
-	// maxVectors·lanes, and returns how many columns of y it has done.
+	// cross adds yᵀv to c for at most p columns of y and q ≤ maxVectors·lanes of v, and returns the number of columns of y
+	// done.
 	cross func(c, y, v []float64, ldc, ldy, ldv, rows, p, q int) int
-	// product adds v·d to y for p columns of y in nv vectors, and returns how
-	// many rows it has done.
+	// product adds v·d to y for p columns of y in nv vectors, and returns the number of rows done.
 	product func(y, v, d []float64, ldy, ldv, rows, q, p, nv int) int
-	// rotate applies rotations to rows of z from the given one on, in at most so
-	// many columns, and returns in how many.
+	// rotate applies rotations to rows of z from row first on, in at most cols columns, and returns the number of columns
+	// done.
 	rotate func(z, cs []float64, first, ld, cols int) int
 }
 
-// sets are those that this machine has; the first one is used where others do
-// not fit better.
+// sets lists the kernel sets of this machine. The first set is used unless another set fits better.
 var sets = append(available(), generic)
 
-// AddCross sets c += yᵀv, c being p×q for panels of p and q columns and as many
-// rows. c may not overlap the panels.
+// AddCross sets c += yᵀv. c is p×q, y has p columns, v has q columns, and both panels have the same number of rows. c may
+// not overlap the panels.
 func AddCross(c, y, v blas64.General) { addCross(c, y, v, false) }
 
-// AddGram adds what AddCross(c, x, x) does to the entries of c on and above the diagonal, and to some of those below: see Mirror.
+// AddGram adds xᵀx to the entries of c on and above the diagonal, as AddCross(c, x, x) does. It changes some entries below
+// it, too: see Mirror.
 func AddGram(c, x blas64.General) { addCross(c, x, x, true) }
 
-// Mirror makes c symmetric: what is below the diagonal becomes what is above.
+// Mirror makes c symmetric: it copies the entries above the diagonal to those below.
 func Mirror(c blas64.General) {
 	for i := range c.Rows {
 		for j := range i {
@@ -74,7 +72,7 @@ func Pack(alpha float64, d blas64.General) (f Factor) {
 	return f
 }
 
-// Pack makes f alpha·dᵀ, in its memory if that is enough.
+// Pack sets f to alpha·dᵀ. It reuses the memory of f if that is enough.
 func (f *Factor) Pack(alpha float64, d blas64.General) {
 	k := fitting(d.Rows)
 	f.k, f.q, f.p = k, d.Cols, d.Rows
@@ -97,7 +95,7 @@ func (f *Factor) Pack(alpha float64, d blas64.General) {
 	}
 }
 
-// AddProduct sets y += v·d for panels of as many rows. y and v may not overlap.
+// AddProduct sets y += v·d for panels with the same number of rows. y and v may not overlap.
 func AddProduct(y, v blas64.General, d Factor) {
 	check(y.Rows == v.Rows && y.Cols == d.p && v.Cols == d.q)
 	if d.q == 0 {
@@ -117,10 +115,9 @@ func AddProduct(y, v blas64.General, d Factor) {
 	}
 }
 
-// Rotate applies one plane rotation after the other to neighbouring rows of z,
-// beginning with row first: upwards if step is 1, downwards if it is -1. For each
-// c, s in cs a row x and the next one y become c·x + s·y and c·y − s·x, and the
-// latter meets the row after it.
+// Rotate applies plane rotations to pairs of neighbouring rows of z, from row first on: towards higher rows if step is 1,
+// towards lower rows if it is -1. Each c, s in cs replaces row x and the next row y by c·x + s·y and c·y − s·x; the
+// following rotation takes the new y and the row after it.
 func Rotate(z blas64.General, cs []float64, first, step int) {
 	last := first + step*len(cs)/2
 	check(len(cs)%2 == 0 && (step == 1 || step == -1) && min(first, last) >= 0 && max(first, last) < z.Rows)
@@ -138,7 +135,7 @@ func check(ok bool) {
 	}
 }
 
-// fitting returns the first set, or one with shorter vectors if they are half empty.
+// fitting returns the first set, or a set with shorter vectors if those of the first would be half empty.
 func fitting(columns int) *set {
 	best := &sets[0]
 	for i := range sets[1:] {
@@ -149,11 +146,10 @@ func fitting(columns int) *set {
 	return best
 }
 
-// vectors is how many vector registers hold the columns.
+// vectors returns the number of vector registers that hold the columns.
 func (k *set) vectors(columns int) int { return (columns + k.lanes - 1) / k.lanes }
 
-// columns is the width of the first tile of the columns: tiles are about
-// equally wide.
+// columns returns the width of the first tile of the columns; tiles are about equally wide.
 func (k *set) columns(columns int) int {
 	vectors := k.vectors(columns)
 	tiles := (vectors + maxVectors - 1) / maxVectors

@@ -16,26 +16,26 @@ func available() []set {
 	return out
 }
 
-// The kernels have a tile for every number of rows and of vectors: tile 3·i+j of cross is
-// for 1<<i rows of j+1 vectors, tiles j and 3+j of product are for single rows and groups
-// of as many as a vector has lanes, tiles 0 and 1 of rotate for one vector and for four.
+// The first argument of a kernel is the number of a tile. Tile 3·i+j of cross has 1<<i rows and j+1 vectors. Tiles j and 3+j
+// of product have j+1 vectors, for single rows and for groups of as many rows as a vector has lanes. Tiles 0 and 1 of rotate
+// have one vector and four.
 type (
 	crossKernel   = func(tile, rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
 	productKernel = func(tile, groups, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
 	rotateKernel  = func(tile, n int, cs *float64, z *float64, ld int)
 )
 
-// Groups of eight rows of one vector: under a mask, and of a whole one.
+// Tiles of product for groups of eight rows of one vector: masked and whole.
 const eight, eightWhole = 2 * maxVectors, 2*maxVectors + 1
 
-// Masks of c of the lanes of a vector. For AVX-512 they are the bits of a number.
+// Masks of the first c lanes of a vector: bits of a number for AVX-512, sign bits of the lanes for AVX2.
 var (
 	bits  = [...]uint64{0, 0x01, 0x03, 0x07, 0x0f, 0x1f, 0x3f, 0x7f, 0xff}
 	lanes = [...][4]uint64{{}, {1 << 63}, {1 << 63, 1 << 63}, {1 << 63, 1 << 63, 1 << 63}, {1 << 63, 1 << 63, 1 << 63, 1 << 63}}
 )
 
-// vectors is the set of kernels for vectors of some lanes and tiles of up to 1<<most rows.
-// The kernels check nothing: the last elements that they touch are read here.
+// vectors returns the set of kernels for vectors of the given lanes and tiles of up to 1<<most rows. The kernels do not
+// check bounds: each function here first accesses the last elements that its kernel touches.
 func vectors(lanes, most int, cross crossKernel, product productKernel, rotate rotateKernel, mask func(c int) *uint64) set {
 	return set{
 		lanes: lanes,
@@ -47,7 +47,7 @@ func vectors(lanes, most int, cross crossKernel, product productKernel, rotate r
 			mr := 1 << log
 			_, _, _ = c[(mr-1)*ldc+q-1], y[(rows-1)*ldy+mr-1], v[(rows-1)*ldv+q-1]
 			if lanes == 4 && q > 8 && q < 12 {
-				// Of the largest tile the last vector must be whole.
+				// Tiles of three vectors have no mask: the last vector must be whole.
 				cross(maxVectors*log+1, rows, &y[0], ldy, &v[0], ldv, &c[0], ldc, mask(4))
 				c, v, q = c[8:], v[8:], q-8
 			}

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f with every part below parts on n workers, the caller's goroutine being number 0. Each worker has a range
-// of neighbouring parts, and takes parts of the other ranges when it has done its own. Calls may be concurrent and nested.
+// Each calls f with every part below parts on n workers; worker 0 is the calling goroutine. Each worker has a range of
+// neighbouring parts, and takes parts of the other ranges when its own is done. Calls may be concurrent and nested.
 func Each(n, parts int, f func(worker, part int)) {
 	n = min(n, parts)
 	if n <= 1 {
@@ -16,7 +16,7 @@ func Each(n, parts int, f func(worker, part int)) {
 		}
 		return
 	}
-	done := make([]atomic.Int64, n) // parts of each range that are taken
+	done := make([]atomic.Int64, n) // parts taken from each range
 	work := func(worker int) {
 		for i := range n {
 			r := (worker + i) % n

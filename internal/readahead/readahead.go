@@ -1,5 +1,5 @@
-// Package readahead reads blocks of mapped files before they are decoded: through the page cache
-// as long as that keeps what it gets, else past it, into buffers (see package csr).
+// Package readahead reads blocks of mapped files before they are decoded: through the page cache while the cache keeps the
+// pages, otherwise past the cache into buffers (see package csr).
 package readahead
 
 import (
@@ -12,12 +12,11 @@ import (
 )
 
 const (
-	// SpanMemory is what blocks of SpanBytes or less take in memory between Prefetch
-	// and Release.
+	// SpanMemory is the memory in bytes that blocks of SpanBytes or less take between Prefetch and Release.
 	SpanMemory = vfs.BufferSize
-	SpanBytes  = vfs.BufferSize - 2*vfs.DirectAlign // both ends may be shared with other blocks
+	SpanBytes  = vfs.BufferSize - 2*vfs.DirectAlign // the aligned read may include other blocks at both ends
 
-	// Lag is how many bytes of blocks that were released may stay mapped.
+	// Lag is the number of bytes of released blocks that may stay mapped.
 	Lag = 1 << 20
 )
 
@@ -25,40 +24,39 @@ const (
 // concurrent use.
 type Reader struct {
 	mu    sync.Mutex
-	spans []*span       // whose reading has begun, and that are not released or still in use
-	idle  []*vfs.Buffer // of spans before
+	spans []*span       // spans whose read has started, until they are released and not in use
+	idle  []*vfs.Buffer // buffers of earlier spans
 
 	refused bool // the system refuses to read past the cache
 	cacheWatch
 }
 
-// span is blocks from … to−1 of a store, of one file.
+// span is the blocks from … to−1 of a store, all in one file.
 type span struct {
 	file       *File
 	from, to   int
-	begin, end int64 // in the file: of the blocks
-	base       int64 // and of the buffer
+	begin, end int64 // byte range of the blocks in the file
+	base       int64 // byte offset of the buffer in the file
 	buffer     *vfs.Buffer
-	mapped     chan struct{} // without a buffer: closed when the blocks are in the page cache
+	mapped     chan struct{} // closed when the blocks are in the page cache; not used with a buffer
 	users      int
 	released   bool
 }
 
-// Prefetch begins to bring blocks from … to−1, which lie in f from begin to end, into memory, where
-// Bytes will wait for them instead of the disk. They take [SpanMemory] if they are not larger than
-// [SpanBytes]. Each call must be followed by one of Release for the same blocks. What cannot be
-// read is left to the reader of the map.
+// Prefetch starts to read blocks from … to−1, which are bytes begin to end of f, into memory. Bytes waits for the read. The
+// blocks take [SpanMemory] if they are not larger than [SpanBytes]. Each call must be followed by one call of Release for
+// the same blocks. Prefetch reports no errors: a block that cannot be read fails in the mapping.
 func (p *Reader) Prefetch(f *File, from, to int, begin, end int64) {
 	sp := &span{file: f, from: from, to: to, begin: begin, end: end}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.notice(from)
-	cached, err := f.m.Cached(begin, end-begin) // of what is read together some pages may go before others
+	cached, err := f.m.Cached(begin, end-begin) // all pages are checked: the cache may drop some pages of a span before others
 	direct := !cached && err == nil && !p.refused && p.cacheFull() && p.readDirect(sp)
-	// Where the cache is full, what the kernel reads ahead takes the place of what is there.
+	// If the cache is full, pages that the kernel reads ahead evict cached pages.
 	f.readAhead(!cached && !direct)
 	if !direct {
-		for _, b := range p.idle { // blocks that are mapped take the memory instead
+		for _, b := range p.idle { // the mapped blocks take this memory instead
 			b.Empty()
 		}
 	}
@@ -83,8 +81,8 @@ func (p *Reader) populate(sp *span) {
 	}
 }
 
-// readDirect begins to read a span into a buffer, past the page cache. It reports
-// false if the span is too large or the system refuses.
+// readDirect starts to read a span into a buffer, past the page cache. It returns false if the span is too large or the
+// system refuses.
 func (p *Reader) readDirect(sp *span) bool {
 	const align = vfs.DirectAlign
 	sp.base = sp.begin / align * align
@@ -114,9 +112,9 @@ func (p *Reader) buffer() (*vfs.Buffer, error) {
 	return b, nil
 }
 
-// Bytes returns the bytes of the file of block i from offset on, where the block begins, when
-// they have been read ahead, if they are. Nil where the map has them.
-// letGo must be called when they are not used any more.
+// Bytes waits until block i has been read ahead and returns its bytes and those after them in the span; offset is the start
+// of the block in the file. nil: the block has to be read from the mapping. letGo must be called when the bytes are no
+// longer used.
 func (p *Reader) Bytes(i int, offset int64) (b []byte, letGo func()) {
 	sp := p.use(i)
 	if sp == nil {
@@ -131,13 +129,13 @@ func (p *Reader) Bytes(i int, offset int64) (b []byte, letGo func()) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		sp.users--
-		// After a failure nothing more is read past the cache: the map is there for it, and has the errors to be reported.
+		// After a failure all reads go through the cache: the mapping reports the error.
 		p.refused = p.refused || sp.buffer != nil && b == nil
 		p.recycle(sp)
 	}
 }
 
-// use finds the span that has block i, which stays until letGo.
+// use returns the span that contains block i, or nil. The span stays until letGo.
 func (p *Reader) use(i int) *span {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +148,7 @@ func (p *Reader) use(i int) *span {
 	return nil
 }
 
-// end finds the span of exactly these blocks, and ends it; nil if there is none.
+// end marks the span of exactly these blocks as released and returns it; nil: there is no such span.
 func (p *Reader) end(from, to int) *span {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,7 +162,7 @@ func (p *Reader) end(from, to int) *span {
 	return nil
 }
 
-// recycle forgets a span that is not needed any more, and keeps its buffer.
+// recycle removes a span that is released and not in use, and keeps its buffer.
 func (p *Reader) recycle(sp *span) {
 	if sp.users > 0 || !sp.released {
 		return
@@ -175,7 +173,7 @@ func (p *Reader) recycle(sp *span) {
 	}
 }
 
-// Close waits for what is being read, and gives the buffers back.
+// Close waits for the reads under way, and frees the buffers.
 func (p *Reader) Close() (err error) {
 	for _, sp := range p.spans {
 		if sp.buffer != nil {
@@ -191,30 +189,30 @@ func (p *Reader) Close() (err error) {
 	return err
 }
 
-// Release says that blocks from … to−1, which lie in f from begin to end, of one Prefetch or
-// without one, are not needed again soon. Their buffer is free for others. If they are mapped the
-// kernel is told, of those shortly before them too: at once or, of a file that is read in
-// order, with one of the next calls ([Lag]).
+// Release declares that blocks from … to−1, bytes begin to end of f, are not needed again soon. Their Prefetch, if there was
+// one, was for exactly these blocks. A buffer becomes free for other blocks. Mapped pages of the blocks, and of bytes
+// shortly before them, are given back to the kernel: at once or, in a file that is read in order, in one of the next calls
+// ([Lag]).
 func (p *Reader) Release(f *File, from, to int, begin, end int64) {
 	if sp := p.end(from, to); sp != nil {
 		if sp.buffer != nil {
 			return
 		}
-		<-sp.mapped // pages that come later would stay
+		<-sp.mapped // pages mapped after the release would stay
 	}
 	f.Release(begin, end)
 }
 
 type File struct {
 	m          vfs.Mapping
-	begin, end int64 // of all blocks
-	// sequential is whether the kernel reads ahead in the map. Guarded by the Reader.
+	begin, end int64 // byte range of all blocks
+	// sequential is set if the kernel reads ahead in the mapping. Guarded by the Reader.
 	sequential bool
-	// released is where the blocks end that were released since the first one was.
+	// released is the offset up to which blocks have been released in this pass.
 	released atomic.Int64
 }
 
-// NewFile returns a file whose blocks lie from begin to end. The kernel reads ahead in it.
+// NewFile returns a file whose blocks are bytes begin to end. The kernel reads ahead in the mapping.
 func NewFile(m vfs.Mapping, begin, end int64) *File {
 	f := &File{m: m, begin: begin, end: end}
 	f.readAhead(true)
@@ -234,22 +232,20 @@ func (f *File) readAhead(on bool) {
 	_ = f.m.Advise(advice, 0, f.m.Size())
 }
 
-// releaseBehind is how many bytes before a block are released along with it. A
-// fault in one page of a file maps its neighbours as well, on Linux those of the
-// same 64 KiB; at the beginning of a block these belong to one that has been
-// released before, and would stay mapped for good. It is long enough to catch
-// up also with blocks that were released out of order.
+// releaseBehind is the number of bytes before a block that are released with it. A page fault also maps neighbouring pages,
+// on Linux those of the same 64 KiB. At the start of a block these pages belong to the block before, which may have been
+// released already, and they would stay mapped. releaseBehind is large enough for blocks that were released out of order,
+// too.
 const releaseBehind = 1<<20 + Lag
 
-// lateBy is how far behind others a block may be released: a pass adds blocks to
-// each of a few sums in order, so that none is left behind by more.
+// lateBy is the largest number of bytes by which the release of a block may lag behind other blocks: a pass adds blocks to
+// each of a few sums in order, so that no block lags more.
 const lateBy = 16 << 20
 
-// Release gives back the pages of blocks from begin to end and of what stands
-// before them, and after the last one of all those to the end of the file. Each call interrupts the other
-// processors, so that there is one in Lag bytes, and one for blocks that are
-// released later than some after them; that one gives back also what their reader may
-// have mapped, meanwhile, of those after them.
+// Release gives back the pages of bytes begin to end and of releaseBehind bytes before, and with the last block all pages to
+// the end of the file. Each system call interrupts the other processors, so there is one call in Lag bytes, and one for
+// blocks that are released after later blocks; the latter also covers pages behind them that their reader may have mapped
+// meanwhile.
 func (f *File) Release(begin, end int64) {
 	size := f.m.Size()
 	from, to := max(0, begin-releaseBehind), end
@@ -272,32 +268,30 @@ func (f *File) Release(begin, end int64) {
 }
 
 const (
-	// retryPasses is after how many passes what the page cache could not hold is
-	// read through it once more: what needed the memory may be gone.
+	// retryPasses is the number of passes after which missing blocks are read through the page cache again: other users of
+	// the memory may be gone.
 	retryPasses = 8
 
-	// maxWitnesses is how many spans are remembered; someWitnesses of them are looked
-	// at before another one is read. The kernel does not always take the first page first.
+	// maxWitnesses is the number of spans that are remembered; someWitnesses of them are checked before the next read. The
+	// kernel does not always evict the oldest page first.
 	maxWitnesses, someWitnesses = 64, 8
 )
 
-// cacheWatch finds out whether the page cache can hold what is read through it.
+// cacheWatch detects whether the page cache can hold the blocks that are read through it.
 //
-// A pass that is larger than the page cache finds nothing in it of what it has
-// read through it: each page makes way for one that comes after it, before the next
-// pass needs it. So from the moment in which one of the first blocks that were read
-// through the cache (the witnesses) is found missing, what is missing is read past
-// it, into buffers. That costs a fraction, and leaves in the cache what is there.
+// A pass over more bytes than the page cache holds finds none of the pages of the pass before: later pages have evicted each
+// of them. So once one of the first blocks that were read through the cache (the witnesses) is missing, missing blocks are
+// read past the cache into buffers. Such reads take a fraction of the processor time, and leave the pages in the cache where
+// they are.
 type cacheWatch struct {
 	full      bool
-	witnesses []*span // in the order in which they were read
-	asked     int     // how many of them, again and again
-	last      int     // the block that Prefetch was last called with
+	witnesses []*span // in the order of reading
+	asked     int     // witnesses checked in turn so far
+	last      int     // first block of the last Prefetch
 	passes    int
 }
 
-// notice sees when a pass begins. Witnesses say nothing about the blocks of one
-// that does not read them any more.
+// notice detects the start of a pass, and forgets the witnesses if the pass begins after them or is the retryPasses-th.
 func (w *cacheWatch) notice(from int) {
 	if from < w.last {
 		w.passes++
@@ -308,10 +302,10 @@ func (w *cacheWatch) notice(from int) {
 	w.last = from
 }
 
-// cacheFull tells whether what is missing in the page cache is to be read past it.
+// cacheFull reports whether blocks that are missing in the page cache are to be read past it.
 func (w *cacheWatch) cacheFull() bool {
 	for k := 0; k < min(someWitnesses, len(w.witnesses)) && !w.full; k++ {
-		sp := w.witnesses[0] // the likeliest, then others in turn
+		sp := w.witnesses[0] // the likeliest to be missing, then others in turn
 		if k > 0 {
 			w.asked++
 			sp = w.witnesses[w.asked%len(w.witnesses)]

@@ -12,8 +12,8 @@ import (
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
-// FS is a file system of which names that begin with s3:// are objects of buckets, to be read only, and all others are those
-// of the vfs.FS. An object is looked at anew whenever it is opened. What Map gives of one is kept in a file: see mapping.
+// FS is a file system in which names that begin with s3:// are read-only objects of buckets; all other names are files of
+// the embedded vfs.FS. Open forgets the Info of an object after use. Map keeps parts of an object in a file: see mapping.
 type FS struct {
 	vfs.FS
 	ctx context.Context
@@ -22,11 +22,11 @@ type FS struct {
 
 var _ vfs.FS = (*FS)(nil)
 
-// NewFS makes one whose requests end with ctx.
+// NewFS returns an FS over under. The end of ctx ends its requests.
 func NewFS(ctx context.Context, under vfs.FS, c *Client) *FS { return &FS{under, ctx, c} }
 
-// object is the name of an object as a Client has it, and "" for all other names. filepath.Clean and Join leave one slash of s3://, which
-// Windows turns.
+// object returns the name of an object in the form that a Client uses, or "" for the name of a file. filepath.Clean and Join
+// leave one slash of s3://, which is a backslash on Windows.
 func object(name string) string {
 	rest, ok := strings.CutPrefix(filepath.ToSlash(name), "s3:/")
 	if !ok {
@@ -35,7 +35,7 @@ func object(name string) string {
 	return "s3://" + strings.Trim(rest, "/")
 }
 
-// Abs is filepath.Abs for the names of files; others are absolute.
+// Abs returns filepath.Abs of the name of a file; other names are absolute already.
 func Abs(name string) (string, error) {
 	if Is(name) {
 		return name, nil
@@ -56,7 +56,7 @@ func (f *FS) Open(name string) (vfs.File, error) {
 	return &file{o}, nil
 }
 
-// Stat knows objects alone, and nothing of folders.
+// Stat supports files and objects, but not folders of a bucket.
 func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	if object(name) == "" {
 		return f.FS.Stat(name)
@@ -84,7 +84,7 @@ func (f *FS) Map(name string) (vfs.Mapping, error) {
 	return m, nil
 }
 
-// ReadDir lists the objects of a folder, and no folders in it.
+// ReadDir lists the objects of a folder, without the folders in it.
 func (f *FS) ReadDir(name string) (all []fs.DirEntry, err error) {
 	key := object(name)
 	if key == "" {
@@ -92,14 +92,14 @@ func (f *FS) ReadDir(name string) (all []fs.DirEntry, err error) {
 	}
 	names, err := f.c.Expand(f.ctx, key+"/*")
 	for _, one := range names {
-		i, _ := f.c.Stat(f.ctx, one) // the list has told it
+		i, _ := f.c.Stat(f.ctx, one) // known from the list, without a request
 		f.c.Forget(one)
 		all = append(all, fs.FileInfoToDirEntry(info{path.Base(one), i}))
 	}
 	return all, err
 }
 
-// file is an object that is open.
+// file is an open object as a vfs.File.
 type file struct{ *Object }
 
 var errReadOnly = errors.New("buckets are read-only")

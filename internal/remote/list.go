@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	// mostKeys is how many objects of one bucket may be inputs.
+	// mostKeys is the largest number of objects of one bucket that may be inputs.
 	mostKeys = 1 << 16
-	// mostListed is how many keys are looked at for them.
+	// mostListed is the largest number of keys that are listed to find these objects.
 	mostListed = 1 << 22
-	// fullPage is how many objects a page has, and how many a page of folders alone counts for.
+	// fullPage is the number of objects on a full page of a list; a page without objects counts as full.
 	fullPage = 1000
-	// mostPage is the bytes of a page of a list, at most: keys have a kilobyte, three as they are written there.
+	// mostPage limits the bytes of a page of a list: a key has up to a kilobyte, three in the encoding of the page.
 	mostPage = 4 << 20
 )
 
-// wildcards make a pattern of a key, as path.Match has them.
+// wildcards are the characters that make a key a pattern of path.Match.
 const wildcards = "*?["
 
-// Expand is the objects that a name stands for, in ascending order: those of a bucket that match a pattern, or
-// the name itself.
+// Expand returns the names of the objects that name stands for, in ascending order: the objects of a bucket that match a
+// pattern, or name itself.
 func (c *Client) Expand(ctx context.Context, name string) ([]string, error) {
 	t, err := parse(name)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *Client) Expand(ctx context.Context, name string) ([]string, error) {
 	prefix := t.key[:strings.IndexAny(t.key, wildcards)]
 	query := url.Values{"list-type": {"2"}, "encoding-type": {"url"}, "prefix": {prefix}}
 	if !strings.Contains(t.key[len(prefix):], "/") {
-		query.Set("delimiter", "/") // no key with more of them matches
+		query.Set("delimiter", "/") // a key with further slashes does not match
 	}
 	var found []string
 	listed := 0
@@ -91,7 +91,7 @@ func (c *Client) Expand(ctx context.Context, name string) ([]string, error) {
 	}
 }
 
-// A page is one of a ListObjectsV2.
+// A page is one page of a ListObjectsV2 response.
 type page struct {
 	IsTruncated           bool
 	NextContinuationToken string
@@ -122,18 +122,18 @@ func (c *Client) page(ctx context.Context, name string, t target) (p page, err e
 	return p, err
 }
 
-// Put makes an object of a bucket of size bytes, in one step: a reader finds all of it, or what was there before. sum is their
-// SHA-256, which the server compares.
+// Put writes an object of size bytes to a bucket in one step: a reader sees the complete new object, or what was there
+// before. sum is the SHA-256 of the bytes, which the server compares.
 func (c *Client) Put(ctx context.Context, name string, body io.ReaderAt, size int64, sum []byte) error {
 	return c.do(ctx, name, target{method: http.MethodPut, body: body, size: size, sum: hex.EncodeToString(sum)})
 }
 
-// Delete removes an object of a bucket, if it is there.
+// Delete removes an object of a bucket, if it exists.
 func (c *Client) Delete(ctx context.Context, name string) error {
 	return c.do(ctx, name, target{method: http.MethodDelete})
 }
 
-// do has a server do something with an object of a bucket, and forgets what is known of the object.
+// do sends the request what for an object of a bucket, and forgets the Info of the object.
 func (c *Client) do(ctx context.Context, name string, what target) error {
 	t, err := parse(name)
 	if err == nil && (t.bucket == "" || strings.ContainsAny(t.key, wildcards)) {
@@ -153,7 +153,7 @@ func (c *Client) do(ctx context.Context, name string, what target) error {
 	})
 }
 
-// Forget has an object looked at anew.
+// Forget drops the stored Info of an object, so that the next Stat asks the server.
 func (c *Client) Forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// partSize is what is fetched of an object in one request, and kept.
+	// partSize is the number of bytes of an object that one request fetches, and that are kept together.
 	partSize = 8 << 20
-	// piece is what is in memory of it meanwhile, in place of what is read ahead.
+	// piece is the number of bytes of a part in memory while it is fetched; they take the place of bytes read ahead.
 	piece = vfs.BufferSize / 2
 )
 
-// A mapping is an object of which parts are kept in a file of os.TempDir, each from its first use on. The file takes room for all of
-// the object at once, so that a full disk is an error, and ends with the process: see vfs.Scratch.
+// A mapping is an object whose parts are kept in a file of os.TempDir, each from its first use on. The file takes the space
+// of the whole object at once, so that a full disk is an error, and ends with the process: see vfs.Scratch.
 type mapping struct {
-	fs    vfs.FS // of the file
+	fs    vfs.FS // file system of the scratch file
 	o     *Object
-	asked singleflight.Group // each part, by its number
-	kept  []bool             // of each part; guarded by its turn in asked
+	asked singleflight.Group // fetches each part once at a time; the key is its number
+	kept  []bool             // whether each part is in the file; guarded by its call in asked
 
 	mu   sync.Mutex
-	file vfs.Scratch // nil: nothing is kept yet
+	file vfs.Scratch // nil: no part is kept yet
 }
 
 func (m *mapping) Size() int64 { return m.o.info.Size }
@@ -44,7 +44,7 @@ func (m *mapping) Bytes(off, n int64, around bool) ([]byte, error) {
 		_, err := io.ReadFull(s, b)
 		return b, err
 	}
-	// The next reader begins in the last part of this one: from there backwards, neighbours do not wait for one another.
+	// The next reader begins in the last part of this range: backwards, neighbouring readers do not wait for each other.
 	for k := (off + n - 1) / partSize; k >= off/partSize; k-- {
 		if err := m.keep(k); err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func (m *mapping) Bytes(off, n int64, around bool) ([]byte, error) {
 	return m.file.Bytes()[off : off+n], nil
 }
 
-// keep returns when a part is kept, or could not be fetched: the next caller that needs it tries again.
+// keep returns when part k is kept or could not be fetched; after an error the next caller that needs the part tries again.
 func (m *mapping) keep(k int64) error {
 	_, err, _ := m.asked.Do(strconv.FormatInt(k, 10), func() (any, error) {
 		if m.kept[k] {
@@ -82,7 +82,7 @@ func (m *mapping) keep(k int64) error {
 	return err
 }
 
-// begin makes the file, if it is not there.
+// begin creates the file, if it does not exist, and returns it.
 func (m *mapping) begin() (_ vfs.Scratch, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +99,7 @@ func (m *mapping) Close() error {
 	return m.file.Close()
 }
 
-// Advise fetches what will be read soon, and lets go of what will not.
+// Advise fetches bytes that will be read soon, and evicts bytes that will not.
 func (m *mapping) Advise(a vfs.Advice, off, n int64) error {
 	switch a {
 	case vfs.Populate:
@@ -117,8 +117,8 @@ func (m *mapping) Advise(a vfs.Advice, off, n int64) error {
 	return nil
 }
 
-// Cached is not known: what is not kept is nowhere.
+// Cached is not supported: parts that are not kept are in no cache.
 func (m *mapping) Cached(int64, int64) (bool, error) { return false, errors.ErrUnsupported }
 
-// ReadDirect is not supported: who opens the file by its name finds none.
+// ReadDirect is not supported: the file cannot be opened by its name.
 func (m *mapping) ReadDirect(*vfs.Buffer, int, int64) error { return errors.ErrUnsupported }

@@ -12,28 +12,28 @@ import (
 	"strings"
 )
 
-// Is tells whether an input is named by a URL that is read here: https, http or s3.
+// Is reports whether name is a URL that this package reads: https, http or s3.
 func Is(name string) bool {
 	scheme, _, ok := strings.Cut(name, "://")
 	return ok && slices.Contains([]string{"https", "http", "s3"}, strings.ToLower(scheme))
 }
 
-// IsFolder tells whether a name is that of all keys of a bucket that begin so.
+// IsFolder reports whether name stands for all keys of a bucket with a common prefix: s3://BUCKET/PREFIX/.
 func IsFolder(name string) bool {
 	return strings.HasPrefix(strings.ToLower(name), "s3://") && strings.HasSuffix(name, "/") && !strings.ContainsAny(name, wildcards)
 }
 
 const hidden = "?…"
 
-// Display is the name without what may be secret: the user and password before the host, and the
-// query, which may hold a signature. A name that is no URL is as it was.
+// Display returns name without its secret parts: the user and password before the host, and the query, which may hold a
+// signature. A name that is not a URL stays unchanged.
 func Display(name string) string {
 	scheme, rest, ok := strings.Cut(name, "://")
 	if !ok || strings.ContainsAny(scheme, "/ ") {
 		return name
 	}
 	query := ""
-	// In the keys of a bucket ? is a wildcard; one with = behind it begins a query.
+	// In the keys of a bucket ? is a wildcard, unless = follows: then it begins a query.
 	if i := strings.IndexByte(rest, '?'); i >= 0 && (!strings.EqualFold(scheme, "s3") || strings.Contains(rest[i:], "=")) {
 		rest, query = rest[:i], hidden
 	}
@@ -48,7 +48,7 @@ func Display(name string) string {
 	return scheme + "://" + host + tail + query
 }
 
-// Base is the last element of the path of a URL.
+// Base returns the last element of the path of a URL.
 func Base(name string) string {
 	t, err := parse(name)
 	if err != nil {
@@ -63,7 +63,7 @@ func Base(name string) string {
 	return t.url.Host
 }
 
-// scrub takes what may be secret out of the text of an error: that of a transport may have a URL in it.
+// scrub removes secrets from the text of an error: the error of a transport may contain a URL.
 func scrub(err error) error {
 	text := err.Error()
 	if !strings.Contains(text, "://") {
@@ -76,19 +76,19 @@ func scrub(err error) error {
 	return &told{strings.Join(words, " "), err}
 }
 
-// A target is what a name stands for: an object of a bucket, or else a URL.
+// A target is the parsed form of a name, an object of a bucket or else a URL, with the request to be made.
 type target struct {
 	url         *url.URL
 	bucket, key string
 
-	// What is to be done with an object of a bucket; "" is GET.
+	// HTTP method for an object of a bucket; "": GET.
 	method string
-	body   io.ReaderAt // size bytes of it are sent
+	body   io.ReaderAt // its first size bytes are sent
 	size   int64
-	sum    string // SHA-256 of them
+	sum    string // hexadecimal SHA-256 of the bytes sent
 }
 
-// parse reads a name; its errors do not show it.
+// parse parses a name; its errors do not contain the name.
 func parse(name string) (t target, err error) {
 	scheme, rest, _ := strings.Cut(name, "://")
 	if strings.EqualFold(scheme, "s3") {
@@ -110,13 +110,13 @@ func parse(name string) (t target, err error) {
 	return t, permitted(t.url)
 }
 
-// isBucket tells whether a name can be that of a bucket, and so a part of a host or a path.
+// isBucket reports whether s can be the name of a bucket, and so a part of a host or a path.
 func isBucket(s string) bool {
 	return len(s) > 2 && len(s) < 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == "" && !strings.Contains(s, "..")
 }
 
-// permitted refuses what is not encrypted, but for this machine itself: a host on the way could read and
-// change the matrix unnoticed.
+// permitted returns an error for a connection that is not encrypted, unless it is to this machine: a host on the way could
+// read and change the matrix unnoticed.
 func permitted(u *url.URL) error {
 	host := u.Hostname()
 	ip, err := netip.ParseAddr(host)

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// mostIdle is how many answers of an object are kept open where they have been read up to.
+	// mostIdle is the largest number of partly read responses of an object that stay open.
 	mostIdle = 8
-	// firstRange is what is asked for at least where a read begins; what goes on there asks for
-	// four times as much each time. So few requests are made for what is read from end to end, and little is asked
-	// for in vain where a few bytes are read here and there.
+	// firstRange is the least number of bytes requested where a read begins. A read that continues there requests four times
+	// as many each time, so that reading from end to end takes few requests, and reading a few bytes here and there requests
+	// few bytes in vain.
 	firstRange = 1 << 17
-	// smallGap is read over rather than asked for anew.
+	// smallGap is the number of bytes that are read and dropped rather than skipped with a new request.
 	smallGap = 1 << 16
-	// someProgress of an answer makes up for a failure before.
+	// someProgress is the number of bytes read after which earlier failures no longer count.
 	someProgress = 1 << 16
 )
 
-// An Object is one that is open. Read is for one goroutine, ReadAt for several.
+// An Object is an open object. One goroutine may call Read, several may call ReadAt.
 type Object struct {
 	c    *Client
 	ctx  context.Context
@@ -32,13 +32,13 @@ type Object struct {
 	info Info
 
 	mu     sync.Mutex
-	idle   []*stream // the longest unused first
+	idle   []*stream // open responses, the longest unused first
 	closed bool
 
-	pos int64 // of Read
+	pos int64 // offset of the next Read
 }
 
-// Open opens an object. All reads end with ctx.
+// Open opens an object. The end of ctx ends all reads.
 func (c *Client) Open(ctx context.Context, name string) (*Object, error) {
 	info, err := c.Stat(ctx, name)
 	if err != nil {
@@ -51,10 +51,10 @@ func (c *Client) Open(ctx context.Context, name string) (*Object, error) {
 	return &Object{c: c, ctx: ctx, name: name, t: t, info: info}, nil
 }
 
-// Info is what the object was when it was first looked at, by this Client.
+// Info returns the Info of the object from the first request of this Client.
 func (o *Object) Info() Info { return o.info }
 
-// Size is that of the object; −1: not known.
+// Size returns the size of the object in bytes; −1: unknown.
 func (o *Object) Size() (int64, error) { return o.info.Size, nil }
 
 func (o *Object) Close() error {
@@ -74,7 +74,7 @@ func (o *Object) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt fills p from a place, if all of the object can be read.
+// ReadAt reads len(p) bytes from offset off on. It is an error if the server gives no ranges of the object.
 func (o *Object) ReadAt(p []byte, off int64) (n int, err error) {
 	if !o.info.Ranges {
 		return 0, failed(o.name, errors.ErrUnsupported)
@@ -93,7 +93,7 @@ func (o *Object) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// some reads at least one byte, or fails.
+// some reads at least one byte, or returns an error.
 func (o *Object) some(p []byte, off int64) (int, error) {
 	if err := o.ctx.Err(); err != nil {
 		return 0, err
@@ -117,7 +117,7 @@ func (o *Object) some(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// take is an answer that has been read up to a place, or nearly so; nil: there is none.
+// take removes a stream that is at off, or less than smallGap bytes before, from idle and returns it; nil: there is none.
 func (o *Object) take(off int64) *stream {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -146,21 +146,21 @@ func (o *Object) put(s *stream) {
 	o.idle = append(o.idle, s)
 }
 
-// A stream reads an object from a place on, one answer after the other.
+// A stream reads an object from an offset on, one response after the other.
 type stream struct {
 	o        *Object
-	at       int64 // the next byte
-	end      int64 // behind the last one of the answer; −1: not known
-	wanted   int64 // bytes of the next answer
-	until    int64 // nothing from here on is asked for
+	at       int64 // offset of the next byte
+	end      int64 // end of the response; −1: unknown
+	wanted   int64 // bytes to request next
+	until    int64 // end of the bytes to request
 	body     io.ReadCloser
 	limit    *limit
-	failed   error // met by the next read
-	failures int   // one after the other
-	since    int64 // at of the last
+	failed   error // error of the last try, handled by the next read
+	failures int   // failures without someProgress between them
+	since    int64 // value of at at the last failure
 }
 
-// span reads n bytes from off on, of an object of which parts are given, and asks for no others. It is dropped at the end.
+// span returns a stream of exactly n bytes from off on, of an object with ranges. The caller drops it.
 func (o *Object) span(off, n int64) *stream {
 	return &stream{o: o, at: off, wanted: n, until: off + n}
 }
@@ -172,7 +172,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return s.read(p, s.at)
 }
 
-// read reads at least one byte from off on, which is a little behind at, or fails.
+// read reads at least one byte from off on, or fails. off may be a little after s.at.
 func (s *stream) read(p []byte, off int64) (int, error) {
 	for {
 		if err := s.failed; err != nil {
@@ -197,7 +197,7 @@ func (s *stream) read(p []byte, off int64) (int, error) {
 	}
 }
 
-// once is one try. It may read nothing but a part of what is before off.
+// once tries one read. It returns 0 bytes if it has only read bytes before off.
 func (s *stream) once(p []byte, off int64) (int, error) {
 	if s.body == nil {
 		if err := s.open(off); err != nil {
@@ -219,7 +219,7 @@ func (s *stream) once(p []byte, off int64) (int, error) {
 	case err == io.EOF && s.end >= 0:
 		err = &passing{err: io.ErrUnexpectedEOF}
 	case err == io.EOF && n > 0:
-		err = nil // comes again
+		err = nil // the next read returns EOF again
 	case err != nil && err != io.EOF:
 		err = &passing{err: scrub(err)}
 	}
@@ -229,7 +229,7 @@ func (s *stream) once(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// open asks for what comes at off, or for all of an object of which no parts are given.
+// open requests the bytes from off on, or the whole object if the server gives no ranges.
 func (s *stream) open(off int64) error {
 	o := s.o
 	if o.info.Ranges {
@@ -253,7 +253,7 @@ func (s *stream) open(off int64) error {
 	return nil
 }
 
-// last makes sure that nothing is behind the last byte; that sets the connection free, too.
+// last checks that no byte follows the last one. Reading to the end also makes the connection free for reuse.
 func (s *stream) last(err error) error {
 	if err == nil {
 		var more [1]byte
@@ -268,7 +268,7 @@ func (s *stream) last(err error) error {
 
 func (s *stream) drop() {
 	if s.body != nil {
-		s.body.Close() // all bytes that count have been read, or it has failed
+		s.body.Close() // all bytes that were requested have been read, or the read has failed
 		s.body = nil
 	}
 	if s.limit != nil {
@@ -276,7 +276,7 @@ func (s *stream) drop() {
 	}
 }
 
-// A limit ends a request of which nothing comes for too long.
+// A limit cancels a request if nothing arrives for the duration patience.
 type limit struct {
 	parent, ctx context.Context
 	cancel      context.CancelFunc
@@ -292,7 +292,7 @@ func newLimit(parent context.Context, patience time.Duration) *limit {
 	return l
 }
 
-// wait waits for something that ends with l.ctx.
+// wait runs do, which must end with l.ctx, and cancels l.ctx if do takes longer than patience.
 func (l *limit) wait(do func() (int, error)) (int, error) {
 	l.timer.Reset(l.patience)
 	n, err := do()

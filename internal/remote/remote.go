@@ -1,11 +1,10 @@
-// Package remote reads objects over https and from buckets of S3 by ranges, and writes and removes those of buckets.
+// Package remote reads objects over https and from buckets of S3 by ranges, and writes and removes objects of buckets.
 //
-// An object is what the first answer about it says: its size, its ETag or the time of its last
-// change. Every later answer is held to that: another one is ErrChanged, and never a mixture of both.
-// A connection that ends early, or stands still, is made again where it has ended, after pauses
-// that double; what stays away is ErrUnavailable.
+// The first response about an object sets its size, and its ETag or the time of its last change. If a later response differs
+// the read fails with ErrChanged; it never returns a mixture of both. A connection that ends early or stalls is made again
+// from where it ended, after pauses that double; after the last try the error is ErrUnavailable.
 //
-// Requests are signed (AWS Signature Version 4) with what the usual chain of AWS finds: the environment, the
+// Requests are signed (AWS Signature Version 4) with the credentials that the usual chain of AWS finds: the environment, the
 // shared files, the role of the machine. Names, errors and logs never show a password, a query or a key; see Display.
 package remote
 
@@ -23,9 +22,9 @@ import (
 )
 
 var (
-	// ErrChanged is an object that is another one than before.
+	// ErrChanged is the error for an object that differs from the first response about it.
 	ErrChanged = errors.New("it has changed since it was first looked at")
-	// ErrUnavailable is an object that a server does not give any more, for now.
+	// ErrUnavailable is wrapped by the error after the last of several tries.
 	ErrUnavailable = errors.New("given up")
 )
 
@@ -35,22 +34,22 @@ type Options struct {
 	Transport http.RoundTripper
 	// Log receives connections that are lost; nil means none.
 	Log *slog.Logger
-	// Pause is that before the second try; the next ones double it. 0 means a quarter of a second.
+	// Pause is the pause before the second try; it doubles with each further try. 0: a quarter of a second.
 	Pause time.Duration
-	// Patience is how long nothing may come; 0 means a minute.
+	// Patience is the longest time without data from the server; 0: a minute.
 	Patience time.Duration
 }
 
-// A Client reads objects. It may be used by several goroutines.
+// A Client reads, writes and removes objects. It is safe for concurrent use.
 type Client struct {
 	o    Options
-	own  *http.Transport // nil: given
+	own  *http.Transport // nil: Options.Transport was given
 	s3   s3
 	mu   sync.Mutex
 	seen map[string]Info
 }
 
-// New makes a client. Nothing is looked up or connected before it is needed.
+// New makes a client. It looks nothing up and makes no connection before the first request.
 func New(o Options) *Client {
 	c := &Client{o: o, seen: map[string]Info{}}
 	c.o.Pause = cmp.Or(o.Pause, time.Second/4)
@@ -63,15 +62,15 @@ func New(o Options) *Client {
 	return c
 }
 
-// Close ends connections that nothing is asked for on. A nil Client has none.
+// Close closes idle connections. Close of a nil Client does nothing.
 func (c *Client) Close() {
 	if c != nil && c.own != nil {
 		c.own.CloseIdleConnections()
 	}
 }
 
-// transport is one for large objects: HTTP/1.1, because HTTP/2 holds megabytes of every stream that is read slowly, and
-// because parallel ranges are to have connections of their own. Proxies are those of the environment.
+// transport returns a transport for large objects: HTTP/1.1, because HTTP/2 buffers megabytes of every stream that is read
+// slowly, and because parallel ranges need their own connections. Proxies are those of the environment.
 func transport() *http.Transport {
 	t := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -87,15 +86,15 @@ func transport() *http.Transport {
 	return t
 }
 
-// Info is what tells an object from others.
+// Info identifies a version of an object.
 type Info struct {
-	Size     int64 // bytes; −1: the server does not tell
+	Size     int64 // bytes; −1: unknown
 	ETag     string
 	Modified time.Time
-	Ranges   bool // any part of it can be read
+	Ranges   bool // the server gives ranges
 }
 
-// Identified tells whether a change would show.
+// Identified reports whether a change of the object can be detected.
 func (i Info) Identified() bool { return i.ETag != "" || !i.Modified.IsZero() }
 
 func (i Info) same(now Info) bool {
@@ -110,7 +109,7 @@ func (i Info) same(now Info) bool {
 	return !i.Identified()
 }
 
-// Stat looks at an object, once for a Client.
+// Stat returns the Info of an object. A Client requests it once, unless Forget is called.
 func (c *Client) Stat(ctx context.Context, name string) (Info, error) {
 	c.mu.Lock()
 	info, ok := c.seen[name]
@@ -124,7 +123,7 @@ func (c *Client) Stat(ctx context.Context, name string) (Info, error) {
 	}
 	err = c.try(ctx, name, firstTries, func(l *limit) error {
 		a, err := c.get(l.ctx, t, 0, 1, nil)
-		if errors.Is(err, errNoSuchRange) { // there is no first byte of nothing
+		if errors.Is(err, errNoSuchRange) { // an empty object has no first byte
 			a, err = c.get(l.ctx, t, 0, -1, &Info{Size: -1})
 		}
 		if err != nil {
@@ -149,25 +148,25 @@ func (c *Client) know(name string, info Info) {
 }
 
 const (
-	// firstTries is how often an object is asked for that nothing is known of.
+	// firstTries is the number of tries for the first request of an object.
 	firstTries = 3
-	// mostTries is how often one is asked for of which a part has come: for some half a minute.
+	// mostTries is the number of tries for further requests of an object: about half a minute.
 	mostTries = 8
-	// longestPause between two tries.
+	// longestPause is the longest pause between two tries, unless the server asks for more.
 	longestPause = 10 * time.Second
 )
 
-// A passing failure may be none the next time.
+// A passing error may not occur again.
 type passing struct {
 	err   error
-	after time.Duration // the server asks to wait so long
+	after time.Duration // shortest pause that the server asks for
 }
 
 func (p *passing) Error() string { return p.err.Error() }
 func (p *passing) Unwrap() error { return p.err }
 
-// try does something until it succeeds or fails for good, a number of times at most, and each time within
-// the patience there is. Its errors name the object.
+// try calls do until it succeeds or fails with an error that is not passing, at most times times, each with a limit of the
+// client's patience. Its errors contain the name of the object.
 func (c *Client) try(ctx context.Context, name string, times int, do func(*limit) error) error {
 	for n := 0; ; n++ {
 		l := newLimit(ctx, c.o.Patience)
@@ -181,8 +180,8 @@ func (c *Client) try(ctx context.Context, name string, times int, do func(*limit
 	}
 }
 
-// pause waits before the next of some tries, after n others have failed, the last one with err. It
-// returns an error if there is to be none.
+// pause waits before the next try, after n+1 tries have failed, the last with err. It returns an error if there must not be
+// another try.
 func (c *Client) pause(ctx context.Context, name string, n, times int, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -195,7 +194,7 @@ func (c *Client) pause(ctx context.Context, name string, n, times int, err error
 		return failed(name, &told{p.err.Error() + "; given up after several tries", errors.Join(ErrUnavailable, p.err)})
 	}
 	wait := min(c.o.Pause<<n, longestPause)
-	wait = max(wait/2+rand.N(wait/2+1), min(p.after, 3*longestPause)) // many who were refused at a time do not come at a time again
+	wait = max(wait/2+rand.N(wait/2+1), min(p.after, 3*longestPause)) // clients that were refused together do not return together
 	c.o.Log.Info("a request for an input has failed: it is made again", "input", Display(name), "why", p.err, "after", wait)
 	select {
 	case <-time.After(wait):
@@ -205,7 +204,7 @@ func (c *Client) pause(ctx context.Context, name string, n, times int, err error
 	}
 }
 
-// told is an error in other words.
+// told is an error with another text.
 type told struct {
 	text string
 	err  error // may be nil
@@ -214,5 +213,5 @@ type told struct {
 func (t *told) Error() string { return t.text }
 func (t *told) Unwrap() error { return t.err }
 
-// kinds are the errors of package fs that answers with a status are.
+// kinds maps status codes to errors of package fs.
 var kinds = map[int]error{http.StatusNotFound: fs.ErrNotExist, http.StatusGone: fs.ErrNotExist, http.StatusUnauthorized: fs.ErrPermission, http.StatusForbidden: fs.ErrPermission}

@@ -17,14 +17,14 @@ import (
 type answer struct {
 	info Info
 	body io.ReadCloser
-	at   int64 // the first byte of it
-	end  int64 // behind the last; −1: not known
+	at   int64 // offset of the first byte
+	end  int64 // offset after the last byte; −1: unknown
 }
 
 var errNoSuchRange = fmt.Errorf("%w: it is shorter", ErrChanged)
 
-// get asks for the bytes [from, to) of an object, or for all of one of which no parts are given. nil for what is
-// known of it asks for a part nevertheless.
+// get requests bytes [from, to) of an object, or the whole object if known says that the server gives no ranges. If known is
+// nil get requests the range.
 func (c *Client) get(ctx context.Context, t target, from, to int64, known *Info) (*answer, error) {
 	header := http.Header{}
 	parts := known == nil || known.Ranges
@@ -53,13 +53,13 @@ func (c *Client) get(ctx context.Context, t target, from, to int64, known *Info)
 		err = errors.New("the server gives a part instead of the whole object")
 	}
 	if err != nil {
-		resp.Body.Close() // nothing to learn from it
+		resp.Body.Close() // the body is not needed
 		return nil, err
 	}
 	return a, nil
 }
 
-// read makes an answer of a response with the bytes [from, to), or with all.
+// read checks a response to the request of bytes [from, to), or of the whole object, and returns it as an answer.
 func read(resp *http.Response, from, to int64) (*answer, error) {
 	a := &answer{body: resp.Body, end: -1}
 	a.info.Size = -1
@@ -104,18 +104,18 @@ func contentRange(h http.Header) (first, last, size int64, ok bool) {
 	return number(from), number(to), size, ok
 }
 
-// isTag tells whether an ETag has the form of one, and not too long: it is kept beside what is made of the input.
+// isTag reports whether an ETag is well formed and not too long: it is stored with the results of the input.
 func isTag(s string) bool {
 	w := weak(s)
 	return len(w) > 2 && len(w) <= 200 && w[0] == '"' && w[len(w)-1] == '"' && !strings.ContainsFunc(w[1:len(w)-1], func(r rune) bool { return r <= ' ' || r == '"' || r > '~' })
 }
 
-// weak is an ETag without what says that it is weak.
+// weak returns an ETag without its mark of a weak tag.
 func weak(tag string) string { return strings.TrimPrefix(tag, "W/") }
 
 const mostRedirects = 5
 
-// send makes a request, and follows redirects of https. Another host is sent no password.
+// send makes a request, and follows permitted redirects. A password is not sent to another host.
 func (c *Client) send(ctx context.Context, t target, header http.Header) (*http.Response, error) {
 	for n := 0; ; n++ {
 		req, err := c.request(ctx, t, header)
@@ -135,7 +135,7 @@ func (c *Client) send(ctx context.Context, t target, header http.Header) (*http.
 			return resp, nil
 		}
 		next, err := c.follow(t, resp)
-		resp.Body.Close() // all of interest has been read
+		resp.Body.Close() // follow has read what it needs
 		if err != nil {
 			return nil, err
 		}
@@ -161,7 +161,7 @@ func (c *Client) request(ctx context.Context, t target, header http.Header) (*ht
 	return req, nil
 }
 
-// follow is where an answer that is no object leads to, or the error that it is.
+// follow returns the target that a response without an object redirects to, or the error that the response stands for.
 func (c *Client) follow(t target, resp *http.Response) (target, error) {
 	if t.bucket != "" {
 		if c.s3.moved(t.bucket, resp) {
@@ -212,13 +212,13 @@ func refused(resp *http.Response, remedy string) error {
 	err := &told{strings.TrimSpace(text), kinds[resp.StatusCode]}
 	switch resp.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // or a date: no wish
+		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // a date counts as 0
 		return &passing{err, time.Duration(seconds) * time.Second}
 	}
 	return err
 }
 
-// untransported is the error of a transport: most may be none the next time.
+// untransported returns the error of a transport, as a passing error in most cases.
 func untransported(err error) error {
 	var (
 		certificate *tls.CertificateVerificationError

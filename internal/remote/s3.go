@@ -19,19 +19,19 @@ import (
 	"github.com/minio/minio-go/v7/pkg/signer"
 )
 
-// s3 is how buckets are reached. Where they are AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL tells, else they are those of
-// Amazon; the region is AWS_REGION or AWS_DEFAULT_REGION, or what the server says a bucket is in.
+// s3 holds the access to buckets. Their endpoint is AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL or that of Amazon. The region is
+// the one that the server has named for the bucket, AWS_REGION, AWS_DEFAULT_REGION or us-east-1, in this order.
 type s3 struct {
 	mu      sync.Mutex
-	chain   *credentials.Credentials // nil: not yet looked for
-	found   bool                     // there are credentials; else requests are not signed
-	regions map[string]string        // of buckets, as servers have told
+	chain   *credentials.Credentials // nil: not looked up yet
+	found   bool                     // credentials were found; false: requests are not signed
+	regions map[string]string        // region of each bucket that a server has named
 }
 
 // emptySum is the SHA-256 of no bytes, the body of each request that reads.
 const emptySum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// signed is a request for an object, or with a query and no key for a list of a bucket.
+// signed returns a signed request for an object, or, with a query and no key, for a list of a bucket.
 func (c *Client) signed(ctx context.Context, t target, h http.Header) (*http.Request, error) {
 	region := c.s3.region(t.bucket)
 	u, err := endpoint(t.bucket, region)
@@ -39,7 +39,7 @@ func (c *Client) signed(ctx context.Context, t target, h http.Header) (*http.Req
 		return nil, err
 	}
 	u.Path += t.key
-	u.RawPath = s3utils.EncodePath(u.Path) // as it is signed
+	u.RawPath = s3utils.EncodePath(u.Path) // the encoding that is signed
 	if t.url != nil {
 		u.RawQuery = t.url.RawQuery
 	}
@@ -55,8 +55,8 @@ func (c *Client) signed(ctx context.Context, t target, h http.Header) (*http.Req
 	return signer.SignV4(*req, v.AccessKeyID, v.SecretAccessKey, v.SessionToken, region), nil
 }
 
-// endpoint is the URL of a bucket, with a slash behind it. One that the environment gives need not be
-// encrypted: it was chosen on purpose, and a signature does not tell the key.
+// endpoint returns the URL of a bucket, with a slash at its end. A URL from the environment need not be encrypted: it was
+// chosen on purpose, and a signature does not reveal the key.
 func endpoint(bucket, region string) (*url.URL, error) {
 	given := cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	if given != "" {
@@ -71,7 +71,7 @@ func endpoint(bucket, region string) (*url.URL, error) {
 	if strings.HasPrefix(region, "cn-") {
 		host += ".cn"
 	}
-	if strings.ContainsAny(bucket, "._") || strings.ToLower(bucket) != bucket { // no certificate is for such a host
+	if strings.ContainsAny(bucket, "._") || strings.ToLower(bucket) != bucket { // no certificate covers such a host name
 		return &url.URL{Scheme: "https", Host: host, Path: "/" + bucket + "/"}, nil
 	}
 	return &url.URL{Scheme: "https", Host: bucket + "." + host, Path: "/"}, nil
@@ -83,7 +83,7 @@ func (s *s3) region(bucket string) string {
 	return cmp.Or(s.regions[bucket], os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
 }
 
-// moved takes over the region of a bucket, told once in an answer that refuses another one.
+// moved stores the region of a bucket that a refusal names, once for each bucket, and reports whether to repeat the request.
 func (s *s3) moved(bucket string, resp *http.Response) bool {
 	region := resp.Header.Get("X-Amz-Bucket-Region")
 	switch resp.StatusCode {
@@ -120,7 +120,7 @@ func (s *s3) remedy(status int) string {
 	return "no credentials were found in the environment (AWS_ACCESS_KEY_ID), ~/.aws/credentials (AWS_PROFILE) or the role of the machine"
 }
 
-// credentials are what signs a request; without any, none is signed.
+// credentials returns the keys for signatures; a zero Value means that requests are not signed.
 func (s *s3) credentials(ctx context.Context) (credentials.Value, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +148,7 @@ func (s *s3) credentials(ctx context.Context) (credentials.Value, error) {
 	return v, nil
 }
 
-// providers are the usual chain: the environment, the shared files, the role of a container or a machine.
+// providers returns the usual chain: the environment, the shared files, the role of a container or a machine.
 func providers() []credentials.Provider {
 	some := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
 	container := false

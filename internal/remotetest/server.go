@@ -1,5 +1,5 @@
-// Package remotetest is a server of objects over the loopback, for tests: https with ranges, and the part of S3
-// that reading, writing and removing whole objects needs, with signatures that it computes itself.
+// Package remotetest provides a server of objects on the loopback interface for tests: https with ranges, and the part of S3
+// for reading, writing, listing and removing whole objects, with signatures that it computes itself.
 package remotetest
 
 import (
@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// An Object is what is served under a path.
+// An Object is the content that is served under a path.
 type Object struct {
 	Data     []byte
 	ETag     string // with quotes; "": none
@@ -35,21 +35,21 @@ type Request struct {
 	Path, Query string
 	Method      string
 	Header      http.Header
-	User        string // and password, as sent
+	User        string // user and password, as sent
 }
 
-// A Server serves objects. Its fields are set before the first request.
+// A Server serves objects. Its exported fields are set before the first request.
 type Server struct {
 	*httptest.Server
-	// Secrets are those of the keys that may sign; nil: nothing is signed, and nothing need be.
+	// Secrets maps the keys that may sign to their secrets; nil: requests need not be signed.
 	Secrets map[string]string
-	// Token is the session token that must come with a signature; "": any.
+	// Token is the session token that a signed request must carry; "": any.
 	Token string
-	// Region is the one that must be signed for; "": any.
+	// Region is the region of a valid signature; "": any.
 	Region string
-	// Page is how many keys a page of a list has.
+	// Page is the number of keys on a page of a list.
 	Page int
-	// Before answers a request itself, if it returns true. The first has number 0.
+	// Before is called with the number of each request, counted from 0. If it returns true it has answered the request.
 	Before func(n int, w http.ResponseWriter, r *http.Request) bool
 
 	mu       sync.Mutex
@@ -58,22 +58,22 @@ type Server struct {
 	sent     int64
 }
 
-// New starts a server, over TLS, that ends with the test.
+// New starts a server with TLS that is closed when the test ends.
 func New(t testing.TB) *Server { return start(t, (*httptest.Server).StartTLS) }
 
-// NewPlain starts one without TLS.
+// NewPlain starts a server without TLS.
 func NewPlain(t testing.TB) *Server { return start(t, (*httptest.Server).Start) }
 
 func start(t testing.TB, begin func(*httptest.Server)) *Server {
 	s := &Server{Page: 1000, objects: map[string]Object{}}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that end early are meant to
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // tests break connections on purpose
 	begin(s.Server)
 	t.Cleanup(s.Close)
 	return s
 }
 
-// Transport trusts the certificate of the server, and ends with the test.
+// Transport returns a transport that trusts the certificate of the server. Its connections are closed when the test ends.
 func (s *Server) Transport(t testing.TB) *http.Transport {
 	tr := s.Client().Transport.(*http.Transport).Clone()
 	tr.DisableCompression = true
@@ -81,7 +81,7 @@ func (s *Server) Transport(t testing.TB) *http.Transport {
 	return tr
 }
 
-// Put serves data under a path, with an ETag made of a number.
+// Put serves data under a path, with an ETag and a time that depend on tag.
 func (s *Server) Put(path string, data []byte, tag int) {
 	s.PutObject(path, Object{data, fmt.Sprintf(`"tag-%d"`, tag), time.Date(2024, 1, 2, 3, 4, tag, 0, time.UTC)})
 }
@@ -158,7 +158,7 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>AKIDEXAMPLE may not</Message></Error>", code)
 }
 
-// Give serves an object, or the part of it that is asked for.
+// Give serves an object, or the range that the request asks for.
 func (s *Server) Give(w http.ResponseWriter, r *http.Request, o Object) {
 	if o.ETag != "" {
 		w.Header().Set("ETag", o.ETag)
@@ -167,7 +167,7 @@ func (s *Server) Give(w http.ResponseWriter, r *http.Request, o Object) {
 	http.ServeContent(&counter{w, s}, r, "", o.Modified, bytes.NewReader(o.Data))
 }
 
-// GiveWhole serves an object without heeding a range, and with its length if that is to be known.
+// GiveWhole serves an object without regard to ranges, with a Content-Length if length is true.
 func (s *Server) GiveWhole(w http.ResponseWriter, o Object, length bool) {
 	if o.ETag != "" {
 		w.Header().Set("ETag", o.ETag)
@@ -180,7 +180,7 @@ func (s *Server) GiveWhole(w http.ResponseWriter, o Object, length bool) {
 	_, _ = (&counter{w, s}).Write(o.Data) // the other side may have gone
 }
 
-// A counter counts what is sent.
+// A counter counts the bytes sent.
 type counter struct {
 	http.ResponseWriter
 	s *Server
@@ -194,7 +194,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A Cut is a ResponseWriter of which the connection ends after some bytes.
+// A Cut is a ResponseWriter whose connection breaks after Left bytes.
 type Cut struct {
 	http.ResponseWriter
 	Left int
@@ -212,7 +212,7 @@ func (c *Cut) Write(p []byte) (int, error) {
 
 func (c *Cut) Flush() { c.ResponseWriter.(http.Flusher).Flush() }
 
-// list answers a ListObjectsV2, as https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html has it.
+// list answers a ListObjectsV2 (https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html).
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	type entry struct {
 		Key, ETag    string
@@ -248,7 +248,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	_ = xml.NewEncoder(w).Encode(result) // the other side may have gone
 }
 
-// forbids tells why a request may not be answered: the code of an error of S3, or "". The signature is that of
+// forbids returns the S3 error code that refuses a request, or "". The signature is specified in
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html.
 func (s *Server) forbids(r *http.Request) string {
 	if s.Secrets == nil || r.URL.Query().Has("X-Amz-Signature") { // a signed URL needs no header
@@ -305,7 +305,7 @@ func (s *Server) forbids(r *http.Request) string {
 	return ""
 }
 
-// strictly is a path with all but the unreserved characters of RFC 3986 and slashes as %XX.
+// strictly returns path with all characters but slashes and the unreserved characters of RFC 3986 as %XX.
 func strictly(path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {

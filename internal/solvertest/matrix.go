@@ -1,6 +1,5 @@
-// Package solvertest holds what tests of solvers and of matrices share: matrices with known
-// singular values, and independent checks of triplets (CheckTriplets) and of a solver.Matrix
-// (CheckMatrix). The suite that every method must pass is in suite_test.go of solver.
+// Package solvertest provides matrices with known singular values and independent checks of triplets (CheckTriplets) and of
+// a solver.Matrix (CheckMatrix) for tests. The suite that every method must pass is in suite_test.go of solver.
 package solvertest
 
 import (
@@ -25,9 +24,8 @@ func Random(rows, cols int, seed uint64) *mat.Dense {
 	return a
 }
 
-// WithValues returns an N×n matrix whose singular values are sigma, at most
-// min(N,n) of them, and zeros: H₁H₂·diag(sigma)·H₃H₄ with random Householder
-// reflections H, exact up to the rounding of their application.
+// WithValues returns an N×n matrix whose singular values are sigma, at most min(N,n) values, and zeros:
+// H₁H₂·diag(sigma)·H₃H₄ with random Householder reflections H, exact up to the rounding of their application.
 func WithValues(rows, cols int, seed uint64, sigma ...float64) *mat.Dense {
 	a := Diagonal(rows, cols, sigma...)
 	w := mat.NewDense(4, max(rows, cols), nil)
@@ -57,8 +55,7 @@ func Diagonal(rows, cols int, d ...float64) *mat.Dense {
 	return a
 }
 
-// Singular returns all min(N,n) singular values of a, descending, by LAPACK's
-// dense method as gonum has it.
+// Singular returns all min(N,n) singular values of a in descending order, computed by gonum's dense SVD.
 func Singular(a *mat.Dense) []float64 {
 	var svd mat.SVD
 	if !svd.Factorize(a, mat.SVDNone) {
@@ -67,8 +64,8 @@ func Singular(a *mat.Dense) []float64 {
 	return svd.Values(nil)
 }
 
-// CheckMatrix verifies that m is a, by every kind of pass: the products, the same bits
-// however rows come and go, their order, errors, cancellation, and a factorisation.
+// CheckMatrix verifies with every kind of pass that m is the matrix a: the products, which have the same bits for every kind
+// of Rows, the order of rows, errors, cancellation, and a factorisation.
 func CheckMatrix(t *testing.T, m solver.Matrix, a *mat.Dense) {
 	t.Helper()
 	c := newMatrixCheck(t, m, a)
@@ -80,7 +77,7 @@ func CheckMatrix(t *testing.T, m solver.Matrix, a *mat.Dense) {
 	t.Run("factorisation", c.factorisation)
 }
 
-// matrixCheck is a matrix with what it should be.
+// matrixCheck is a matrix to be checked, with the dense matrices to compare it to.
 type matrixCheck struct {
 	m    solver.Matrix
 	a    *mat.Dense // 2^−e·A
@@ -108,7 +105,7 @@ func (c *matrixCheck) run(t *testing.T, p solver.Pass) {
 	must.Get(c.m.Run(t.Context(), p))(t)
 }
 
-// near fails unless got is want but for the rounding of products with the matrix.
+// near reports an error unless got equals want up to the rounding of products with the matrix.
 func near(t *testing.T, what string, got, want *mat.Dense, size float64) {
 	t.Helper()
 	var d mat.Dense
@@ -118,12 +115,12 @@ func near(t *testing.T, what string, got, want *mat.Dense, size float64) {
 	}
 }
 
-// inOrder takes rows in ascending order, each once.
+// inOrder returns Rows that check that each row is written once, in ascending order.
 func inOrder(t *testing.T, into *mat.Dense) solver.Rows {
 	return ascending(t, false, "", (&solver.DenseRows{Dense: into}).WriteRows)
 }
 
-// readOf fills rows from a block, in ascending order but from the start several times.
+// readOf returns Rows that check that rows are read in ascending order, possibly several times from the start.
 func readOf(t *testing.T, from *mat.Dense) solver.Rows {
 	return ascending(t, true, " are asked for", (&solver.DenseRows{Dense: from}).ReadRows)
 }
@@ -140,12 +137,12 @@ func ascending(t *testing.T, again bool, what string, do func(first int64, rows 
 	}}
 }
 
-// gaps is a block of zeros with gaps between its rows.
+// gaps returns a block of zeros with gaps between its rows.
 func gaps(rows, l int) *mat.Dense {
 	return mat.NewDense(rows, l+2, nil).Slice(0, rows, 1, l+1).(*mat.Dense)
 }
 
-// passes makes every pass with blocks of l columns.
+// passes runs every kind of pass with blocks of l columns.
 func (c *matrixCheck) passes(t *testing.T, l int) {
 	rows, n := c.a.Dims()
 	x, y := Random(n, l, 1), Random(rows, l, 2)
@@ -155,7 +152,7 @@ func (c *matrixCheck) passes(t *testing.T, l int) {
 	aty.Mul(c.a.T(), y)
 	norm := c.info.Norm
 	sizeX, sizeY := mat.Norm(x, 2), mat.Norm(y, 2)
-	block := func(r int) *mat.Dense { return Random(r, l, 3) } // what is there is overwritten
+	block := func(r int) *mat.Dense { return Random(r, l, 3) } // a pass overwrites its contents
 
 	sum := block(n)
 	c.run(t, solver.Pass{X: x, Sum: sum})
@@ -166,7 +163,7 @@ func (c *matrixCheck) passes(t *testing.T, l int) {
 		t.Error("another AᵀA·X has other bits")
 	}
 
-	var first [3]*mat.Dense // of the finishing passes: AᵀW, R, W
+	var first [3]*mat.Dense // results of the first finishing pass: AᵀW, R, W
 	for what, w := range map[string]*mat.Dense{"no rows": nil, "a function": block(rows), "a block": block(rows), "gaps": gaps(rows, l)} {
 		out := solver.Rows{Block: w}
 		if what == "a function" {
@@ -223,7 +220,7 @@ func (c *matrixCheck) passes(t *testing.T, l int) {
 	}
 }
 
-// checkR demands an upper triangle with the singular values of w.
+// checkR verifies that r is upper triangular and has the singular values of w.
 func (c *matrixCheck) checkR(t *testing.T, r, w *mat.Dense) {
 	t.Helper()
 	l, _ := r.Dims()
@@ -236,7 +233,7 @@ func (c *matrixCheck) checkR(t *testing.T, r, w *mat.Dense) {
 	}
 	got, want := Singular(r), Singular(w)
 	for i, v := range got {
-		ref := 0.0 // R has l of them even if W has fewer rows
+		ref := 0.0 // R has l values even if W has fewer rows
 		if i < len(want) {
 			ref = want[i]
 		}
@@ -246,8 +243,7 @@ func (c *matrixCheck) checkR(t *testing.T, r, w *mat.Dense) {
 	}
 }
 
-// errors ends passes by what their functions return and by their context. Whatever is
-// left behind must not disturb the next pass.
+// errors ends passes by errors of their functions and by their context. An ended pass must not disturb the next pass.
 func (c *matrixCheck) errors(t *testing.T) {
 	rows, n := c.a.Dims()
 	x, y := Random(n, 2, 1), Random(rows, 2, 2)
@@ -304,7 +300,7 @@ func (c *matrixCheck) misuse(t *testing.T) {
 	}
 }
 
-// factorisation finds triplets of the matrix, with left vectors in memory and elsewhere.
+// factorisation finds triplets of the matrix, with left vectors in a DenseRows and in another RowStore.
 func (c *matrixCheck) factorisation(t *testing.T) {
 	rows, n := c.a.Dims()
 	set := solver.Settings{Rank: min(rows, n, 3), Method: lanczos.Krylov{Columns: 2}, MaxPasses: 2000}
@@ -321,7 +317,7 @@ func (c *matrixCheck) factorisation(t *testing.T) {
 	}
 }
 
-// CheckTriplets verifies that the values of res are the leading ones of a, and that AV = US, to the default tolerance.
+// CheckTriplets verifies that res has the leading singular values of a, and that AV = US, to twice the default tolerance.
 func CheckTriplets(t *testing.T, a *mat.Dense, res *solver.Result, u *mat.Dense) {
 	t.Helper()
 	want := Singular(a)

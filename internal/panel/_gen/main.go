@@ -1,5 +1,4 @@
-// Command gen writes the micro-kernels of package panel: ../kernel_amd64.s and
-// the Go declarations beside it.
+// Command gen writes the micro-kernels of package panel, ../kernel_amd64.s, and their Go declarations.
 //
 //	go run . -out ../kernel_amd64.s -stubs ../kernel_amd64.go -pkg panel
 package main
@@ -17,7 +16,7 @@ type isa struct {
 	name  string
 	lanes int // float64 in a vector
 	rows  []int
-	whole bool // without masks
+	whole bool // all vectors are whole: no masks
 	reg   func() reg.VecVirtual
 }
 
@@ -27,8 +26,8 @@ var avx512 = isa{"AVX512", 8, []int{1, 2, 4, 8}, false, ZMM}
 
 const maxVectors = 3
 
-// rotated is how many vectors of a row are rotated at a time: a rotation waits
-// for the last one, which takes as long.
+// rotated is the number of vectors of a row that are rotated at a time: a rotation has to wait for the result of the
+// rotation before it, and the other vectors fill that time.
 const rotated = 4
 
 func main() {
@@ -47,9 +46,8 @@ func main() {
 			}
 		}
 		if set.lanes == 4 {
-			// Enough accumulators to keep two units busy. To store under a mask takes
-			// some processors as long as all the rest, so whole vectors are stored
-			// without.
+			// Eight accumulators keep two units busy. On some processors a masked store takes as long as all the rest, so
+			// whole vectors are stored without a mask.
 			whole := set
 			whole.whole = true
 			product = append(product, func() { set.product(8, 1) }, func() { whole.product(8, 1) })
@@ -64,17 +62,17 @@ func main() {
 	Generate()
 }
 
-// at is the number of the tile that is being written, for its labels.
+// at is the number of the tile that is being written, a part of its labels.
 var at int
 
 func label(name string) string { return fmt.Sprintf("%s%d", name, at) }
 
-// kernel writes a function that goes to the tile of the given number.
+// kernel writes a function that jumps to the tile with the given number.
 func kernel(name, params string, tiles []func()) {
 	TEXT(name, NOSPLIT, "func(tile int, "+params+")")
 	Pragma("noescape")
 	which := Load(Param("tile"), GP64())
-	for at = len(tiles) - 1; at > 0; at-- { // the largest, which have the most work, first
+	for at = len(tiles) - 1; at > 0; at-- { // the largest tiles, which have the most work, are tested first
 		CMPQ(which, U8(uint8(at)))
 		JEQ(LabelRef(label("tile")))
 	}
@@ -156,7 +154,7 @@ func (s isa) edge(t tile, row func(m int) Mem, mask masked, store bool) {
 	}
 }
 
-// strided returns addresses of rows a stride apart, from few registers.
+// strided returns a function that gives the address of row m, for rows a stride apart, with few registers.
 func strided(base, stride reg.Register, mr int) func(m int) Mem {
 	three := GP64()
 	if mr > 3 {
@@ -181,11 +179,7 @@ func strided(base, stride reg.Register, mr int) func(m int) Mem {
 	}
 }
 
-// cross writes the kernel of c += yᵀv for mr columns of y and nv vectors of
-// columns of v.
-//
-// AVX2 has as many registers as the largest tile takes: there the last of three
-// vectors is always whole.
+// The largest AVX2 tile takes all registers, so there is none for a mask: the last of three vectors is always whole.
 func (s isa) cross(mr, nv int) {
 	mask := unmasked
 	if s.lanes != 4 || nv < maxVectors {
@@ -231,8 +225,8 @@ func (s isa) cross(mr, nv int) {
 	s.edge(t, crow, mask, true)
 }
 
-// product writes the kernel of y += v·d for groups of mr rows and nv vectors of
-// columns of y, d being packed: its rows are nv whole vectors.
+// product writes the kernel of y += v·d for groups of mr rows and nv vectors of columns of y. d is packed: each of its rows
+// is nv whole vectors.
 func (s isa) product(mr, nv int) {
 	y, ldy := Load(Param("y"), GP64()), Load(Param("ldy"), GP64())
 	v, ldv := Load(Param("v"), GP64()), Load(Param("ldv"), GP64())
@@ -265,7 +259,7 @@ func (s isa) product(mr, nv int) {
 	DECQ(q)
 	JNZ(LabelRef(label("loop")))
 	s.edge(t, yrow, s.mask(), true)
-	// The next rows, from their first column.
+	// Go to the next rows, at their first column.
 	back := Load(Param("q"), GP64())
 	SHLQ(U8(3), back)
 	SUBQ(back, v)
@@ -280,9 +274,8 @@ func (s isa) product(mr, nv int) {
 	JNZ(LabelRef(label("group")))
 }
 
-// rotate writes the kernel that applies n rotations to consecutive rows, ld
-// numbers apart, of which it takes nv vectors. The row that the next rotation
-// goes on with stays in registers.
+// rotate writes the kernel that applies n rotations to nv vectors of consecutive rows, ld numbers apart. The row that the
+// next rotation needs stays in registers.
 func (s isa) rotate(nv int) {
 	n, cs := Load(Param("n"), GP64()), Load(Param("cs"), GP64())
 	z, ld := Load(Param("z"), GP64()), Load(Param("ld"), GP64())

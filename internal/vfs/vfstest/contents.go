@@ -7,7 +7,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// Contents are the names of the files of a directory and what is in them.
+// Contents returns the contents of the files of a directory by name.
 func Contents(t must.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -17,7 +17,7 @@ func Contents(t must.TB, dir string) map[string]string {
 	return files
 }
 
-// Restore makes a directory of what Contents tells of one.
+// Restore writes the files that Contents has returned to a directory, which it creates if necessary.
 func Restore(t must.TB, dir string, files map[string]string) {
 	t.Helper()
 	must.Do(t, os.MkdirAll(dir, 0o777))

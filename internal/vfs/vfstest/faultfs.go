@@ -16,8 +16,8 @@ import (
 // Kind is the kind of a file operation.
 type Kind string
 
-// The operations of vfs.FS, of vfs.File (those that begin with "file"), and
-// the release of a lock, and direct reads and the release of a mapping.
+// The operations of vfs.FS, of vfs.File (their names begin with "file"), the release of locks and mappings, direct reads,
+// and the check of a scratch file.
 const (
 	OpOpen      Kind = "open"
 	OpCreate    Kind = "create"
@@ -50,27 +50,26 @@ const (
 // Op is one file operation about to be done.
 type Op struct {
 	Index int    // counted from 0 over the life of the FaultFS
-	Kind  Kind   //
+	Kind  Kind   // one of the constants above
 	Name  string // of the file; "from -> to" for renames
-	Bytes int    // of a read or write, or of scratch
+	Bytes int    // bytes of a read, a write or a scratch file
 }
 
 func (o Op) String() string { return fmt.Sprintf("%s %s", o.Kind, o.Name) }
 
-// ErrInjected is what FailAt makes operations fail with.
+// ErrInjected is wrapped by the errors of FailAt.
 var ErrInjected = errors.New("injected fault")
 
-// ErrShort has a read deliver half of its bytes, ReadAt with io.EOF, and a write end after half with io.ErrShortWrite.
-// All else is done.
+// ErrShort as the result of Inject makes a read return half of its bytes, ReadAt with io.EOF, and a write stop after half of
+// its bytes with io.ErrShortWrite. Other operations succeed.
 var ErrShort = errors.New("half of the bytes")
 
-// ErrDead is what every operation fails with after Die.
+// ErrDead is the error of every operation after Die.
 var ErrDead = errors.New("the process is dead")
 
-// FaultFS is a vfs.FS that asks Inject before every operation and fails it
-// with the answer, if that is not nil. A failing write first writes half of
-// its bytes, as a full disk does; failing closes, unlocks and unmaps let go
-// all the same; other failing operations are not done. Advice is not counted.
+// FaultFS is a vfs.FS that calls Inject before every operation; an error of Inject is the error of the operation. A failing
+// write first writes half of its bytes, as on a full disk; failing closes, unlocks and unmaps still release the resource;
+// other failing operations are not done. Advice is not counted.
 type FaultFS struct {
 	FS     vfs.FS         // nil: vfs.OS()
 	Inject func(Op) error // nil: nothing fails
@@ -78,12 +77,12 @@ type FaultFS struct {
 	mu   sync.Mutex
 	n    int
 	dead bool
-	held map[io.Closer]struct{} // what Die must let go
+	held map[io.Closer]struct{} // resources that Die closes
 }
 
 var _ vfs.FS = (*FaultFS)(nil)
 
-// FailAt fails the n-th operation, from 0, and only that.
+// FailAt returns a function for Inject that fails operation n, counted from 0, and no other.
 func FailAt(n int) func(Op) error {
 	return func(o Op) error {
 		if o.Index == n {
@@ -93,7 +92,7 @@ func FailAt(n int) func(Op) error {
 	}
 }
 
-// FailKind fails the n-th operation of a kind, from 0, with err.
+// FailKind returns a function for Inject that fails the n-th operation of a kind, counted from 0, with err.
 func FailKind(kind Kind, n int, err error) func(Op) error {
 	return func(o Op) error {
 		if o.Kind != kind {
@@ -107,7 +106,7 @@ func FailKind(kind Kind, n int, err error) func(Op) error {
 	}
 }
 
-// DiskFull fails writes with ENOSPC once limit bytes have been written.
+// DiskFull returns a function for Inject that fails writes with ENOSPC after limit bytes have been written.
 func DiskFull(limit int64) func(Op) error {
 	return func(o Op) error {
 		if o.Kind != OpWrite && o.Kind != OpWriteAt && o.Kind != OpScratch {
@@ -121,16 +120,15 @@ func DiskFull(limit int64) func(Op) error {
 	}
 }
 
-// Count is the number of operations asked for so far.
+// Count returns the number of operations so far.
 func (f *FaultFS) Count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.n
 }
 
-// Die plays the end of the process: files, locks and mappings are let go, and
-// every later operation fails without effect. (Unlike a dead process it leaves
-// no lock file, which means nothing without its lock.)
+// Die simulates the end of the process: files, locks and mappings are closed, and every later operation fails without
+// effect. (Unlike a dead process it leaves no lock file, which has no meaning without its lock.)
 func (f *FaultFS) Die() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -174,7 +172,7 @@ func hold[T io.Closer](f *FaultFS, c T, err error) (T, error) {
 	return c, nil
 }
 
-// letGo closes what was held, also when that is made to fail; not if Die did.
+// letGo closes c, even if the operation is made to fail, unless Die has closed it.
 func (f *FaultFS) letGo(kind Kind, name string, c io.Closer) error {
 	fault := f.ask(kind, name, 0)
 	f.mu.Lock()
@@ -187,7 +185,7 @@ func (f *FaultFS) letGo(kind Kind, name string, c io.Closer) error {
 	return errors.Join(fault, c.Close())
 }
 
-// asked does an operation on the file system, unless it is made to fail.
+// asked calls do on the file system, unless the operation is made to fail.
 func asked[T any](f *FaultFS, kind Kind, name string, bytes int, do func(fsys vfs.FS, name string) (T, error)) (v T, err error) {
 	if err := f.ask(kind, name, bytes); err != nil {
 		return v, err
@@ -198,13 +196,13 @@ func asked[T any](f *FaultFS, kind Kind, name string, bytes int, do func(fsys vf
 	return do(f.FS, name)
 }
 
-// done is asked for an operation that gives nothing.
+// done calls asked for an operation without a result.
 func (f *FaultFS) done(kind Kind, name string, do func(fsys vfs.FS, name string) error) error {
 	_, err := asked(f, kind, name, 0, func(fsys vfs.FS, name string) (struct{}, error) { return struct{}{}, do(fsys, name) })
 	return err
 }
 
-// opened is asked for what has to be let go: wrap makes of it what asks before each of its operations.
+// opened calls asked for an operation whose result has to be closed. wrap adds the fault injection to the result.
 func opened[T io.Closer, W any](f *FaultFS, kind Kind, name string, bytes int, do func(fsys vfs.FS, name string) (T, error), wrap func(T) W) (w W, err error) {
 	v, err := asked(f, kind, name, bytes, do)
 	if v, err = hold(f, v, err); err != nil {
@@ -340,7 +338,7 @@ func (x *faultFile) WriteAt(b []byte, off int64) (int, error) {
 	return x.write(OpWriteAt, b, func(b []byte) (int, error) { return x.File.WriteAt(b, off) })
 }
 
-// write writes half of b if it is made to fail, unless the process is dead.
+// write writes b; if it is made to fail it writes half of b, and nothing after Die.
 func (x *faultFile) write(kind Kind, b []byte, write func([]byte) (int, error)) (int, error) {
 	err := x.f.ask(kind, x.Name(), len(b))
 	switch {

@@ -1,4 +1,4 @@
-// Package certificate says what one finishing pass knows about the vectors it was made with.
+// Package certificate computes singular triplets, residuals and error bounds from one finishing pass over given vectors.
 package certificate
 
 import (
@@ -16,45 +16,44 @@ import (
 
 // Units of ε·‖A‖_F.
 const (
-	// Values up to max(rankFactor, √n)·ε·‖A‖_F are roundoff: products with the
-	// rows of A are no better, nor is the data of a matrix that has been
-	// computed. They are set to exactly 0.
+	// Values up to max(rankFactor, √n)·ε·‖A‖_F are roundoff and are set to exactly 0: products with the rows of A are not
+	// more accurate, nor are the entries of a matrix that has been computed.
 	rankFactor = 16
-	// What measuring a residual in floating point may hide.
+	// Rounding error of a measured residual.
 	allowance = 4
 )
 
-// Certificate is what one finishing pass says about an orthonormal n×k block V.
-// With W = A·V = QR and R = U_R Σ V_Rᵀ, the triplets are
+// Certificate holds the results of a finishing pass for an orthonormal n×k block V. With W = A·V = QR and R = U_R Σ V_Rᵀ,
+// the triplets are
 //
 //	σ = diag Σ,  V V_R,  Q U_R = W V_R Σ⁻¹:
 //
-// the best A has to offer within the span of V, with values that are accurate
-// to ε·σ₁ although the Gram operator has lost half of the digits.
+// the best approximations in the span of V. Their values are accurate to ε·σ₁, although the Gram operator has lost half of
+// the digits.
 type Certificate struct {
-	Sigma []float64 // descending, 0 from rank on
-	// Lambda are the eigenvalues, with their signs, of signed eigenpairs (NewPairs); then
-	// Sigma are those of the operator, or their roots for the Gram operator.
+	Sigma []float64 // descending, 0 from Rank on
+	// Lambda holds the eigenvalues of A with their signs, after NewPairs only. Then Sigma holds the eigenvalues of the
+	// operator that was searched, for A² their roots.
 	Lambda []float64
-	Next   float64    // if an eigenvalue of this magnitude was seen, and is not among them
-	Right  *mat.Dense // V T V_R, n×k, with the T of clearEmpty, which is mostly I; R is that of A·V·T
+	Next   float64    // largest magnitude of a Ritz value that is not in Lambda
+	Right  *mat.Dense // V T V_R, n×k; T is that of clearEmpty, mostly I, and R is that of A·V·T
 	// Product is G·Right, n×k.
 	Product *mat.Dense
-	// Rotation is T V_R Σ⁻¹, k×k, with columns of zeros from rank on: the left
-	// vectors are W·Rotation, save for their completion.
+	// Rotation is T V_R Σ⁻¹, k×k, with columns of zeros from Rank on: the left vectors are W·Rotation, except those that
+	// complete them.
 	Rotation  *mat.Dense
-	Residuals []float64 // as measured, relative to σ₁; without ‖Aᵀu‖ where σ = 0
-	Floor     []float64 // what rounding may hide of each, relative to σ₁
+	Residuals []float64 // measured, relative to σ₁; without ‖Aᵀu‖ where σ = 0
+	Floor     []float64 // rounding error that each residual may hide, relative to σ₁
 	Norm      float64   // largest value before anything was set to zero
 	Frobenius float64
 	Rank      int
 }
 
-// ErrNotFinite is that of a finishing pass.
+// ErrNotFinite is the error of a finishing pass whose products are not finite.
 var ErrNotFinite = fmt.Errorf("product is not finite: %w", tallskinny.ErrBreakdown)
 
-// New returns the certificate of v, given AᵀW and R of a matrix of a Frobenius norm; rounding errors
-// of its products are relative to terms. v and atw become Right and Product.
+// New returns the certificate of v, given AᵀW, R and the Frobenius norm of the matrix; rounding errors of products are
+// relative to terms. v and atw are overwritten and become Right and Product.
 func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius, terms float64) (*Certificate, error) {
 	n, k := v.Dims()
 	if !arena.Finite(atw) || !tallskinny.AllFinite(r.RawMatrix().Data) {
@@ -90,9 +89,9 @@ func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius, terms float64
 	return c, nil
 }
 
-// clearEmpty makes rows of an orthonormal V 0 that no product of A reaches: A has no entries there, and what V has is left of start
-// vectors. It multiplies V and products by the T that makes V orthonormal again, and returns T: I, and all stays as
-// it is, if much of a vector is in such rows, as of those for zero values.
+// clearEmpty sets the rows of an orthonormal V to 0 in which products[0] is 0: A has no entries there, and the entries of V
+// are remains of start vectors. It multiplies V and products by the T that makes V orthonormal again, and returns T. If much
+// of a vector is in such rows, as for vectors of zero values, it changes nothing and returns I.
 func clearEmpty(arena *tallskinny.Arena, v *mat.Dense, products ...*mat.Dense) *mat.Dense {
 	n, k := v.Dims()
 	uses, sums, turn := tallskinny.Reads(v.RawMatrix(), products[0].RawMatrix()), tallskinny.Sums{}, mat.NewDense(k, k, nil)
@@ -125,7 +124,8 @@ func clearEmpty(arena *tallskinny.Arena, v *mat.Dense, products ...*mat.Dense) *
 	return turn
 }
 
-// State saves or restores what of the certificate of vectors, most at most, a search goes on with.
+// State saves or restores the parts of a certificate that a search goes on with. It refuses fewer than least or more than
+// most vectors.
 func (c *Certificate) State(s *method.State, least, most int) {
 	s.Int("rank", &c.Rank, 0, most)
 	s.Float("certified norm", &c.Norm)
@@ -143,14 +143,13 @@ func (c *Certificate) State(s *method.State, least, most int) {
 // Relative returns an absolute residual relative to σ₁.
 func (c *Certificate) Relative(x float64) float64 {
 	if c.Norm == 0 {
-		return 0 // A·V = 0: nothing to be relative to, and nothing to be wrong
+		return 0 // A·V = 0: all residuals are 0
 	}
 	return x / c.Norm
 }
 
-// reach returns Σ_j ‖w_j‖·|rot_ji| for every i: the size of what is added up
-// to form column i of W·rot, which bounds its rounding error. It is σ_i if W is
-// close to orthogonal already, and up to σ₁ if not.
+// reach returns Σ_j ‖w_j‖·|rot_ji| for every i: the size of the terms that add up to column i of W·rot, which bounds its
+// rounding error. It is σ_i if W is close to orthogonal already, and up to σ₁ if not.
 func reach(r, rot *mat.Dense) []float64 {
 	k, _ := r.Dims()
 	col := make([]float64, k)
@@ -176,7 +175,7 @@ func columnResiduals(a *tallskinny.Arena, x, v blas64.General, sigma []float64) 
 			a, b := x.Data[i*x.Stride:][:x.Cols], v.Data[i*v.Stride:][:x.Cols]
 			for j, si := range sigma {
 				if si > 0 {
-					// Relative to σ₁, lest the squares leave the range.
+					// Relative to σ₁, so that the squares do not overflow or underflow.
 					d := (a[j]/si - si*b[j]) / sigma[0]
 					sum[j] += d * d
 				}
@@ -190,11 +189,10 @@ func columnResiduals(a *tallskinny.Arena, x, v blas64.General, sigma []float64) 
 	return out
 }
 
-// Doubt is what is certain of residual i: the measured one, or what rounding hides.
+// Doubt returns the certain bound on residual i: the measured residual or its floor, whichever is larger.
 func (c *Certificate) Doubt(i int) float64 { return max(c.Residuals[i], c.Floor[i]) }
 
-// Converged counts the triplets whose residuals are certain to be at most tol, but
-// for a factor of 2 where they are next to their floor.
+// Converged returns the number of triplets whose residuals are certain to be at most tol, or 2·tol near their floor.
 func (c *Certificate) Converged(tol float64) int {
 	n := 0
 	for i := range c.Residuals {
@@ -205,8 +203,8 @@ func (c *Certificate) Converged(tol float64) int {
 	return n
 }
 
-// Clusters returns the ranges of neighbouring values closer than the sum of their
-// residuals, or than values are accurate to.
+// Clusters returns the index ranges of neighbouring values that are no further apart than the sum of their residuals and the
+// accuracy of values.
 func (c *Certificate) Clusters() [][2]int {
 	var out [][2]int
 	first, accuracy, values := 0, allowance*tallskinny.Epsilon*c.Frobenius, c.values()
@@ -222,7 +220,7 @@ func (c *Certificate) Clusters() [][2]int {
 	return out
 }
 
-// values are the singular values, or the eigenvalues.
+// values returns the singular values, or the eigenvalues after NewPairs.
 func (c *Certificate) values() []float64 {
 	if c.Lambda != nil {
 		return c.Lambda

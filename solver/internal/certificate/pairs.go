@@ -15,45 +15,43 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// ritz are the best eigenpairs of a symmetric A in the span of an orthonormal block V, n×k:
-// VᵀAV is diag λ.
+// ritz holds the best eigenpairs of a symmetric A in the span of an orthonormal block V, n×k: VᵀAV is diag λ.
 type ritz struct {
 	Search
 	arena  *tallskinny.Arena
-	tie    float64 // magnitudes no more than that apart are equal
+	tie    float64 // magnitudes that differ by no more than tie count as equal
 	v, av  blas64.General
 	lambda []float64
-	// reach is, for each pair, what is added up from A·AV to form A·v: the sum of the magnitudes of
-	// the factors.
+	// reach is, for each pair, the sum of the magnitudes of the factors with which A·AV enters A·v.
 	reach []float64
 	next  float64 // largest magnitude of a Ritz value that is not among λ
 	eigen eigen.Solver
 	sums  tallskinny.Sums
 }
 
-// Search is what was searched for the vectors of signed eigenpairs: Sign·A + Shift·I, or A².
+// Search describes the search that found the vectors of signed eigenpairs. Its operator was Sign·A + Shift·I, or A².
 type Search struct {
-	Square      bool // it was A²
+	Square      bool // the operator was A²
 	Sign, Shift float64
-	// Order returns the indices of eigenvalues in the order in which they are wanted. Magnitudes
-	// no more than tie apart are equal.
+	// Order returns the indices of eigenvalues in the order in which they are wanted. Magnitudes that differ by no more than
+	// tie count as equal.
 	Order     func(lambda []float64, tie float64) []int
-	Tol       float64 // wanted of residuals
+	Tol       float64 // tolerance of residuals, relative to the largest |λ|
 	Skew      float64 // ‖A − Aᵀ‖ that rounding explains
-	Seen      float64 // largest ‖Ax‖ of a unit vector x, besides those of V
+	Seen      float64 // largest ‖Ax‖ seen for a unit vector x, columns of V not counted
 	Frobenius float64
-	Terms     float64 // rounding errors of products are relative to it
+	Terms     float64 // size that rounding errors of products are relative to
 }
 
-// ErrNotSymmetric is that of a matrix for which it is shown by the products of V.
+// ErrNotSymmetric is the error for a matrix whose products with V show that it is not symmetric.
 var ErrNotSymmetric = errors.New("matrix is not symmetric")
 
-// NewPairs is New for signed eigenpairs: the Rayleigh–Ritz method on A, given A·V. For the search in A² there is
-// A·AV as well. Then vectors that miss the tolerance, such as those made of eigenvectors for λ and
-// near −λ, are improved by taking their Av into the space. v and av become Right and Product.
+// NewPairs returns the certificate of signed eigenpairs by the Rayleigh–Ritz method on A, given A·V. After a search in A²
+// aav is A·AV, otherwise nil. With aav, vectors that miss the tolerance, such as mixtures of eigenvectors for λ and for a
+// value near −λ, are improved: their Av are added to the space. v and av are overwritten and become Right and Product.
 //
-// The values of the certificate are eigenvalues of what was searched, of A² their roots, and its
-// norm is ‖A‖ as far as that has been seen.
+// Sigma of the certificate holds eigenvalues of the operator that was searched, for A² their roots. Its Norm is ‖A‖ as far
+// as it has been seen.
 func NewPairs(arena *tallskinny.Arena, v, av, aav *mat.Dense, s Search) (*Certificate, error) {
 	if !arena.Finite(av) || aav != nil && !arena.Finite(aav) {
 		return nil, ErrNotFinite
@@ -79,7 +77,7 @@ func NewPairs(arena *tallskinny.Arena, v, av, aav *mat.Dense, s Search) (*Certif
 	return r.certificate(residuals)
 }
 
-// above returns the indices of residuals above a limit.
+// above returns the indices of the residuals above a limit.
 func above(residuals []float64, limit float64) (open []int) {
 	for i, r := range residuals {
 		if r > limit {
@@ -89,8 +87,7 @@ func above(residuals []float64, limit float64) (open []int) {
 	return open
 }
 
-// project turns V into the Ritz vectors, by V·dᵀ for the d that it returns. Where VᵀAV is less symmetric
-// than it may be, so is A.
+// project replaces V by the Ritz vectors V·dᵀ and returns d. It is an error if VᵀAV is less symmetric than Skew allows.
 func (r *ritz) project() (d blas64.General, err error) {
 	t := r.arena.Cross(&r.sums, r.v, r.av)
 	for i := range t.Rows {
@@ -106,7 +103,7 @@ func (r *ritz) project() (d blas64.General, err error) {
 	return d, nil
 }
 
-// solve sets λ to the first k eigenvalues of h and returns their eigenvectors, in rows.
+// solve sets λ to the first k eigenvalues of h in the order wanted, and returns their eigenvectors, in rows.
 func (r *ritz) solve(h blas64.General, k int) blas64.General {
 	theta, vectors := tallskinny.RayleighRitz(&r.eigen, h, h.Rows)
 	d := mat.NewDense(k, h.Rows, nil)
@@ -141,8 +138,8 @@ func (r *ritz) residuals() []float64 {
 	return out
 }
 
-// extend takes the pairs from the span of V and Q, an orthonormal basis of the residuals of
-// those that are open, given A·AV. The residuals are orthogonal to V but for rounding, and A·Q follows from A·AV.
+// extend computes the pairs anew in the span of V and Q, an orthonormal basis of the residuals of the open pairs. The
+// residuals are orthogonal to V up to rounding, and A·Q follows from aav, which is A·AV.
 func (r *ritz) extend(aav blas64.General, open []int, residuals []float64) {
 	n, k := r.v.Rows, r.v.Cols
 	qBlock, aqBlock := r.arena.Dense(n, len(open)), r.arena.Dense(n, len(open))
@@ -157,7 +154,7 @@ func (r *ritz) extend(aav blas64.General, open []int, residuals []float64) {
 			}
 		}
 	})
-	made := mat.NewDense(len(open), len(open), nil) // Q in terms of the residuals, in rows
+	made := mat.NewDense(len(open), len(open), nil) // coefficients of Q in the residuals, in rows
 	for c, j := range open {
 		made.Set(c, c, 1/residuals[j])
 	}
@@ -199,7 +196,7 @@ func (r *ritz) extend(aav blas64.General, open []int, residuals []float64) {
 	}
 }
 
-// dense is x as a matrix.
+// dense returns x as a matrix.
 func dense(x blas64.General) *mat.Dense {
 	var d mat.Dense
 	d.SetRawMatrix(x)
@@ -213,8 +210,8 @@ func (r *ritz) add(y blas64.General, alpha float64, x, d blas64.General) {
 	})
 }
 
-// whiten returns t such that the columns of q·tᵀ are orthonormal, fewer than those of q where
-// these, of length 1 or so, are nearly dependent. Nil: nothing is left.
+// whiten returns t such that the columns of q·tᵀ are orthonormal. The columns of q have norms near 1; if they are nearly
+// dependent q·tᵀ has fewer columns. nil: no column is left.
 func (r *ritz) whiten(q blas64.General) *mat.Dense {
 	const least = 1e-6
 	gram := r.arena.Cross(&r.sums, q, q)
@@ -230,7 +227,7 @@ func (r *ritz) whiten(q blas64.General) *mat.Dense {
 	return t
 }
 
-// certificate is that of pairs with absolute residuals.
+// certificate returns the certificate of the pairs, given their absolute residuals.
 func (r *ritz) certificate(residuals []float64) (*Certificate, error) {
 	n, k := r.v.Rows, r.v.Cols
 	c := &Certificate{

@@ -1,5 +1,4 @@
-// Package checkpoint writes and reads a saved run: a header and numbers, every bit of
-// them under a checksum. A checkpoint is
+// Package checkpoint writes and reads a saved run: a header and numbers, every bit of them under a checksum. A checkpoint is
 //
 //	magic        8 bytes "gdsvdckp"
 //	version      uint32
@@ -9,9 +8,9 @@
 //	numbers      float64 each: the parts, row by row
 //	checksum     uint32, of everything before
 //
-// in little-endian order, the checksums CRC-32C. The header determines the length of the
-// whole. The version is that of these bytes and of what a run begins with: since
-// version 7 random numbers are those of the seed together with the ID of the matrix, since version 8 given vectors are mixed.
+// in little-endian order, the checksums CRC-32C. The header determines the length of the whole. The version covers this
+// layout and the start of a run: since version 7 random numbers depend on the seed and the ID of the matrix, since version 8
+// given vectors are mixed with random ones.
 package checkpoint
 
 import (
@@ -41,8 +40,7 @@ const (
 	bufferSize = 1 << 16
 )
 
-// ErrBad is wrapped by the errors for what is no whole checkpoint: cut short, damaged, or
-// of an unknown version.
+// ErrBad is wrapped by the errors for bytes that are not a whole checkpoint: cut short, damaged, or of an unknown version.
 var ErrBad = errors.New("bad checkpoint")
 
 // Shape is the name and the size of a part.
@@ -52,7 +50,7 @@ type Shape struct {
 	Cols int    `json:"cols"`
 }
 
-// Shapes are those of parts.
+// Shapes returns the shapes of parts.
 func Shapes(parts []method.Part) (all []Shape) {
 	for _, p := range parts {
 		rows, cols := p.Block.Dims()
@@ -73,14 +71,14 @@ func count(shapes []Shape) (total uint64, err error) {
 	return total, nil
 }
 
-// Numbers is how many numbers parts have, of shapes that Sized has found to be right.
+// Numbers returns the number of float64s in parts of the given shapes, which Sized has accepted.
 func Numbers(shapes []Shape) uint64 {
 	n, _ := count(shapes)
 	return n
 }
 
-// Write writes a header that has the shapes of parts, and the parts as they lie: none is
-// copied. A w with a method Expect is told the number of bytes before they come.
+// Write writes a header, which must contain the shapes of parts, and the parts, without copying them. If w has a method
+// Expect Write first calls it with the number of bytes to come.
 func Write(w io.Writer, a *tallskinny.Arena, header any, parts []method.Part) error {
 	text, err := json.Marshal(header)
 	if err == nil && len(text) > maxHeader {
@@ -132,7 +130,7 @@ func eachSlice(a *tallskinny.Arena, x *mat.Dense, f func([]float64)) {
 	})
 }
 
-// Reader reads a checkpoint. Its first error stays.
+// Reader reads a checkpoint. After its first error it reads no more.
 type Reader struct {
 	r   io.Reader
 	sum hash.Hash32
@@ -171,8 +169,7 @@ func Open(r io.Reader, header any) (*Reader, error) {
 	return d, nil
 }
 
-// Sized returns an error if parts of these shapes are not what follows in a checkpoint of
-// size bytes.
+// Sized returns an error if the rest of a checkpoint of size bytes is shorter or longer than parts of these shapes.
 func (d *Reader) Sized(size int64, shapes []Shape) error {
 	numbers, err := count(shapes)
 	if err != nil {
@@ -184,7 +181,7 @@ func (d *Reader) Sized(size int64, shapes []Shape) error {
 	return nil
 }
 
-// Parts reads the parts that come next. Those of n rows are made by the arena.
+// Parts reads the next parts. The arena allocates the parts of n rows.
 func (d *Reader) Parts(a *tallskinny.Arena, n int, shapes []Shape) (parts []method.Part) {
 	for _, s := range shapes {
 		x := new(mat.Dense)
@@ -201,13 +198,13 @@ func (d *Reader) Parts(a *tallskinny.Arena, n int, shapes []Shape) (parts []meth
 	return parts
 }
 
-// End reads the last checksum.
+// End checks the last checksum, and returns the first error of the Reader.
 func (d *Reader) End() error {
 	d.checksum("the numbers")
 	return d.err
 }
 
-// Verify reads parts of these shapes, and that nothing follows, and keeps none of it.
+// Verify reads parts of these shapes without keeping them, and checks the last checksum and that nothing follows.
 func (d *Reader) Verify(shapes []Shape) error {
 	left, err := count(shapes)
 	row := make([]float64, bufferSize/8)
@@ -224,7 +221,7 @@ func (d *Reader) Verify(shapes []Shape) error {
 	return nil
 }
 
-// numbers fills x.
+// numbers reads len(x) numbers into x.
 func (d *Reader) numbers(x []float64) {
 	for len(x) > 0 && d.err == nil {
 		part := x[:min(len(x), bufferSize/8)]
@@ -237,7 +234,7 @@ func (d *Reader) numbers(x []float64) {
 	}
 }
 
-// raw fills p.
+// raw reads len(p) bytes into p.
 func (d *Reader) raw(p []byte) {
 	if d.err != nil {
 		return
@@ -251,7 +248,7 @@ func (d *Reader) raw(p []byte) {
 	d.sum.Write(p[:n]) // never fails
 }
 
-// checksum reads the checksum of everything before it.
+// checksum reads a checksum and compares it to that of all bytes before it.
 func (d *Reader) checksum(what string) {
 	want := d.sum.Sum32()
 	p := d.buf[:4]

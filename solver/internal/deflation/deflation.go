@@ -1,4 +1,4 @@
-// Package deflation keeps vectors that have been found out of an operator.
+// Package deflation deflates an operator by the vectors that have been found.
 package deflation
 
 import (
@@ -18,21 +18,17 @@ type Operator interface {
 	Apply(ctx context.Context, dst, x *mat.Dense) error
 }
 
-// Deflated is an operator G without the unit vectors V that have been found.
+// Deflated is an operator G deflated by the unit vectors V that have been found.
 //
-// Projected, it is (I−VVᵀ)G(I−VVᵀ) for an orthonormal V, restricted to the complement of
-// V: recurrences start there and every product is projected, so the factor on the right
-// changes nothing and is left out. Rounding lets components of size ε·‖x‖ in; the next
-// product is projected again, so they do not grow.
+// Projected, it is (I−VVᵀ)G(I−VVᵀ) for an orthonormal V, restricted to the complement of V: recurrences start in the
+// complement and every product is projected, so the factor on the right changes nothing and is left out. Rounding adds
+// components in V of size ε·‖x‖; the next product is projected again, so they do not grow.
 //
-// Plain, it is G − VΛVᵀ of Algorithms 1 and 2, for vectors that are as orthogonal as they
-// were found.
+// Plain, it is G − VΛVᵀ of Algorithms 1 and 2, where V is only as orthogonal as it was found.
 //
-// Of a dilation it takes the pairs (u; v)/√2 that are found out, with −σ and (u; −v)/√2,
-// which are known with them: it is the dilation of the deflated A, so what is left after
-// the last pair is zero and no method is drawn to the negative end. Projected is the
-// dilation of (I−UUᵀ)A(I−VVᵀ), restricted to pairs from the complements; Plain is that of
-// A − UΣVᵀ.
+// From a dilation it removes the pairs σ, (u; v)/√2 that are found, and with them the pairs −σ, (u; −v)/√2. It is the
+// dilation of the deflated A: after the last pair it is zero, and no method is drawn to the negative end. Projected, it is
+// the dilation of (I−UUᵀ)A(I−VVᵀ), restricted to pairs from the complements; plain, it is the dilation of A − UΣVᵀ.
 type Deflated struct {
 	Operator
 	Found *found.Pairs // V and Λ
@@ -40,7 +36,7 @@ type Deflated struct {
 	coef  []float64    // scratch
 }
 
-// Apply sets dst to the product with x, of G and then without V.
+// Apply sets dst to the product of the deflated operator with x.
 func (d *Deflated) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	v := d.Found.Basis
 	if err := d.Operator.Apply(ctx, dst, x); err != nil || v.Len == 0 {
@@ -55,8 +51,7 @@ func (d *Deflated) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	return nil
 }
 
-// subtract takes V·(Vᵀdst) off the rows [begin, end) of dst, or for Plain V·(ΛVᵀx) with
-// the rows [from, to) of x.
+// subtract subtracts V·(Vᵀdst) from the rows [begin, end) of dst, or for Plain V·(ΛVᵀx), with the rows [from, to) of x.
 func (d *Deflated) subtract(dst, x *mat.Dense, begin, end, from, to int) {
 	if !d.Plain {
 		x, from, to = dst, begin, end
@@ -70,7 +65,7 @@ func (d *Deflated) subtract(dst, x *mat.Dense, begin, end, from, to int) {
 	if v.Cut == 0 {
 		v.Products(c, 1, from, to, of)
 	} else {
-		tallskinny.Multiply(c, 2, blas.NoTrans, v.Part(from, to), of, 0) // of vectors of norm 1/√2
+		tallskinny.Multiply(c, 2, blas.NoTrans, v.Part(from, to), of, 0) // 2, because the halves of vectors have norm 1/√2
 	}
 	if d.Plain {
 		for i := range c.Rows {

@@ -12,29 +12,28 @@ import (
 	"github.com/gdsvd/gdsvd/internal/parallel"
 )
 
-// Solver finds eigenvalues and eigenvectors in memory that it uses again. It is not safe
-// for concurrent use; the zero value is ready.
+// Solver computes eigenvalues and eigenvectors, and reuses its memory. It is not safe for concurrent use; the zero value is
+// ready.
 type Solver struct {
 	Workers int // goroutines; 0 means GOMAXPROCS
 	room
-	// Of the matrix that was asked about last:
-	d     []float64 // eigenvalues, up to a factor
-	order []int     // of d, descending
+	// Results for the last matrix:
+	d     []float64 // eigenvalues of the scaled matrix
+	order []int     // indices of d in descending order of value
 	q     reflections
 	turns rotations
 }
 
 func (w *Solver) workers() int { return cmp.Or(w.Workers, runtime.GOMAXPROCS(0)) }
 
-// Failure is what Symmetric panics with where it finds no eigenvalues.
+// Failure is the value that Symmetric panics with if eigenvalues do not converge.
 type Failure string
 
 func (f Failure) Error() string { return string(f) }
 
-// Symmetric returns the eigenvalues of the symmetric part of a, in descending order,
-// and of every eigenvector, in rows, its last entries: all for tail = n. The fewer
-// the less it takes, down to a fifth for none; the values are the same, bit for bit.
-// The entries of a must be finite: of others it panics with a Failure.
+// Symmetric returns the eigenvalues of the symmetric part of a in descending order, and the last tail entries of every
+// eigenvector, in rows. tail = 0 takes a fifth of the time of tail = n; the bits of the eigenvalues do not depend on tail.
+// The entries of a must be finite: if not, Symmetric panics with a Failure.
 func (w *Solver) Symmetric(a blas64.General, tail int) (values []float64, vectors blas64.General) {
 	n := a.Rows
 	if a.Cols != n || tail < 0 || tail > n {
@@ -46,7 +45,7 @@ func (w *Solver) Symmetric(a blas64.General, tail int) (values []float64, vector
 	w.d, e, w.q = w.reduce(w.workers(), s)
 	var z blas64.General
 	converged := false
-	const alone = 32 // order below which that is not worth another goroutine
+	const alone = 32 // order below which a second goroutine does not pay
 	parallel.Each(min(2, w.workers(), 1+n/alone), 2, func(_, part int) {
 		if part == 0 {
 			converged = w.turns.diagonalise(w.d, e)
@@ -69,14 +68,13 @@ func (w *Solver) Symmetric(a blas64.General, tail int) (values []float64, vector
 	return values, w.turned(z, tail)
 }
 
-// Vectors returns the last entries of the eigenvectors of the matrix that Symmetric has
-// been called with last: what that would have returned for another tail.
+// Vectors returns the last tail entries of the eigenvectors of the matrix of the last call of Symmetric.
 func (w *Solver) Vectors(tail int) blas64.General {
 	defer func(used int) { w.used = used }(w.used)
 	return w.turned(w.last(w.q, tail), tail)
 }
 
-// turned returns the last entries of the eigenvectors, z being those of Qᵀ.
+// turned returns the last entries of the eigenvectors, given z, the last columns of Qᵀ.
 func (w *Solver) turned(z blas64.General, tail int) blas64.General {
 	w.turns.apply(w.workers(), z)
 	n := len(w.d)
@@ -87,8 +85,7 @@ func (w *Solver) turned(z blas64.General, tail int) blas64.General {
 	return vectors
 }
 
-// scaled returns the symmetric part of a over a power of two, unit, such that its
-// largest entry is between ½ and 1.
+// scaled returns the symmetric part of a divided by unit, a power of two such that the largest entry is between ½ and 1.
 func (w *room) scaled(a blas64.General) (s blas64.General, unit float64) {
 	n, most := a.Rows, 0.0
 	s = w.zeros(n, n)
@@ -103,7 +100,7 @@ func (w *room) scaled(a blas64.General) (s blas64.General, unit float64) {
 		return s, 1
 	}
 	_, exp := math.Frexp(most)
-	// In two steps: the inverse of the least number is out of range.
+	// In two steps, because 1/unit may be out of range.
 	first, second := math.Ldexp(1, -exp/2), math.Ldexp(1, exp/2-exp)
 	for i, v := range s.Data {
 		s.Data[i] = v * first * second
@@ -111,32 +108,31 @@ func (w *room) scaled(a blas64.General) (s blas64.General, unit float64) {
 	return s, math.Ldexp(1, exp)
 }
 
-// reflections are those that reduce a matrix, H_j = I − τuuᵀ with a u whose entries
-// up to j are zero: row j holds the others.
+// reflections holds the reflections H_j = I − τuuᵀ that reduce a matrix. Row j of u is the vector of H_j: zero up to entry
+// j.
 type reflections struct {
 	u   blas64.General
 	tau []float64
 }
 
-// reduce returns the diagonal d and the other diagonal e of QᵀsQ, tridiagonal, for
-// Q = H₀·H₁⋯, and destroys s. Columns are dealt with from the first one on: bases
-// have their largest values there. The changes by some neighbouring
-// columns are subtracted from the others together (Dongarra, Sorensen, Hammarling 1989, "Block reduction of matrices
-// to condensed forms for eigenvalue computations").
+// reduce returns the diagonal d and the off-diagonal e of the tridiagonal QᵀsQ for Q = H₀·H₁⋯, and destroys s. It starts
+// with the first column: bases have their largest values there. The updates by several neighbouring columns are subtracted
+// from the remaining columns together (Dongarra, Sorensen, Hammarling 1989, "Block reduction of matrices to condensed forms
+// for eigenvalue computations").
 func (w *room) reduce(workers int, s blas64.General) (d, e []float64, r reflections) {
 	n := s.Rows
 	vector := func() []float64 { return w.zeros(n, 1).Data }
 	d, e = vector(), vector()
 	r = reflections{w.zeros(n, n), vector()}
 	p := vector()
-	// Small matrices stay in a cache, and are not worth it.
+	// Small matrices stay in a cache, and several columns at a time do not pay.
 	wide := max(1, min(16, n/64))
-	// Of each of these columns u and w, and w and u: s less the product of both is what is reduced next.
+	// both holds u and w of each of these columns, swapped w and u: s − both·swappedᵀ is reduced next.
 	both, swapped, c := w.zeros(n, 2*wide), w.zeros(n, 2*wide), w.zeros(1, 2*wide)
 	var f panel.Factor
 	var row, y, column, rest, left blas64.General
 	var parts int
-	multiply := func(_, i int) { // y = uᵀB, some columns after the other
+	multiply := func(_, i int) { // y = uᵀB, for part i of the columns
 		a, b := rest.Cols*i/parts, rest.Cols*(i+1)/parts
 		panel.AddCross(block(y, 0, 1, a, b), column, block(rest, 0, rest.Rows, a, b))
 	}
@@ -199,17 +195,16 @@ func (w *room) reduce(workers int, s blas64.General) (d, e []float64, r reflecti
 	return d, e, r
 }
 
-// stripes is into how many parts the work on a matrix of order n is cut: one where
-// another goroutine does not pay.
+// stripes returns the number of parts of the work on a matrix of order n: one where another goroutine does not pay.
 func stripes(n int) int { return 1 + n/256 }
 
-// block is x with the rows and columns of these ranges alone.
+// block returns the rows [top, bottom) and columns [left, right) of x.
 func block(x blas64.General, top, bottom, left, right int) blas64.General {
 	return blas64.General{Rows: bottom - top, Cols: right - left, Stride: x.Stride, Data: x.Data[top*x.Stride+left:]}
 }
 
-// reflect makes x the vector u of a reflection that takes it to (β, 0, …, 0), and
-// returns β and τ, which is 0 if x is of that form already.
+// reflect replaces x by the vector u of the reflection that maps x to (β, 0, …, 0), and returns β and τ. τ is 0 if x has
+// that form already.
 func reflect(x []float64) (beta, tau float64) {
 	most := 0.0
 	for _, v := range x[1:] {
@@ -230,8 +225,7 @@ func reflect(x []float64) (beta, tau float64) {
 	return b * most, -1 / (b * x[0])
 }
 
-// last returns Qᵀ less all but the last columns, which is where rotations begin.
-// The padding of its rows makes them whole vectors.
+// last returns the last tail columns of Qᵀ, which the rotations are applied to. Rows are padded to whole vectors.
 func (w *room) last(r reflections, tail int) blas64.General {
 	const lanes = 8
 	n := len(r.tau)
@@ -239,8 +233,7 @@ func (w *room) last(r reflections, tail int) blas64.General {
 	if tail == 0 {
 		return z
 	}
-	// The last rows of Q, eᵀ·H₀·H₁⋯; all of it H₀·(H₁⋯(H·I)), which begins with
-	// fewer rows and columns.
+	// The last rows of Q are eᵀ·H₀·H₁⋯. All of Q is H₀·(H₁⋯(H·I)), where the first products have fewer rows and columns.
 	q := w.zeros(tail, n)
 	for i := range tail {
 		q.Data[i*n+n-tail+i] = 1
@@ -258,13 +251,12 @@ func (w *room) last(r reflections, tail int) blas64.General {
 	return z
 }
 
-// together is how many reflections are applied at a time.
+// together is the number of reflections that are applied at a time.
 const together = 8
 
-// product returns U and T with H_j·H_{j+1}⋯ = I − U·T·Uᵀ for up to count of them,
-// T upper triangular (Schreiber, Van Loan 1989, "A storage-efficient WY
-// representation for products of Householder transformations"), without the rows of
-// U up to j, which are zero.
+// product returns U and T with H_j·H_{j+1}⋯ = I − U·T·Uᵀ for at most eight reflections (together), T upper triangular
+// (Schreiber, Van Loan 1989, "A storage-efficient WY representation for products of Householder transformations"). The rows
+// of U up to j, which are zero, are left out.
 func (w *room) product(r reflections, j int) (u, t blas64.General) {
 	n := len(r.tau)
 	c := min(together, n-1-j)
@@ -314,7 +306,7 @@ func (w *room) applyLeft(r reflections, q blas64.General) {
 	n, used := q.Cols, w.used
 	for j := (n - 1) / together * together; j >= 0; j -= together {
 		if j == n-1 {
-			continue // the last reflection is none
+			continue // row n−1 has no reflection
 		}
 		w.used = used
 		u, t := w.product(r, j)

@@ -12,29 +12,27 @@ import (
 
 const (
 	epsilon = 0x1p-52
-	// Entries beside the diagonal are zero if they are no larger, the largest entry
-	// of the matrix being between ½ and 1.
+	// Off-diagonal entries up to negligible count as zero; the largest entry of the matrix is between ½ and 1.
 	negligible = 0x1p-72
-	// Sweeps for an eigenvalue: two or three are the rule.
+	// Largest number of sweeps per eigenvalue, on average; two or three are the rule.
 	maxSweeps = 60
 )
 
-// rotations are those of several sweeps.
+// rotations holds the rotations of several sweeps.
 type rotations struct {
 	sweeps []span
-	cs     []float64 // of one after the other
+	cs     []float64 // c and s of each rotation, sweep by sweep
 }
 
-// span is a sweep of some rotations of neighbouring rows, from first on.
+// span is a sweep of count rotations of neighbouring rows, from row first on.
 type span struct{ first, step, count int }
 
-// diagonalise makes the tridiagonal matrix with diagonals d and e, of which the last
-// entry is not used, diagonal, and keeps its rotations in r. Blocks
-// between zeros of e are taken one after the other from the end. It reports whether
-// the eigenvalues have converged, which those of finite numbers do.
+// diagonalise makes the tridiagonal matrix with diagonal d and off-diagonal e, whose last entry is not used, diagonal, and
+// keeps the rotations in r. It works on one block between zeros of e after the other, from the end. It reports whether the
+// eigenvalues have converged; for finite numbers they do.
 func (r *rotations) diagonalise(d, e []float64) bool {
 	r.sweeps, r.cs = r.sweeps[:0], r.cs[:0]
-	from, to, step := len(d), len(d), 0 // of the block at work, and its direction
+	from, to, step := len(d), len(d), 0 // range of the current block; direction of its sweeps, 0: none yet
 	for hi := len(d) - 1; hi > 0; {
 		lo := hi
 		for lo > 0 && !split(d, e, lo-1) {
@@ -67,13 +65,12 @@ func (r *rotations) diagonalise(d, e []float64) bool {
 	return true
 }
 
-// strip is how many columns of a matrix all rotations are applied to at a time: so many
-// that none waits for the one before it, and so few that they stay in the
-// first-level cache from the first one to the last.
+// strip is the number of columns of a matrix that all rotations are applied to at a time: enough columns that no rotation
+// waits for the one before it, and few enough that they stay in the first-level cache.
 const strip = 32
 
 func (r *rotations) apply(most int, z blas64.General) {
-	const alone = 1 << 18 // rotated pairs of numbers that are not worth another goroutine
+	const alone = 1 << 18 // rotated pairs of numbers that are worth another goroutine
 	strips := (z.Cols + strip - 1) / strip
 	workers := min(most, 1+len(r.cs)/2*z.Cols/alone)
 	parallel.Each(workers, strips, func(_, i int) {
@@ -86,7 +83,7 @@ func (r *rotations) apply(most int, z blas64.General) {
 	})
 }
 
-// split reports whether e[i] is next to nothing, and makes it zero then.
+// split reports whether e[i] is negligible, and if so sets it to zero.
 func split(d, e []float64, i int) bool {
 	x := math.Abs(e[i])
 	if x > negligible && x*x > epsilon*epsilon*math.Abs(d[i]*d[i+1]) {
@@ -96,9 +93,8 @@ func split(d, e []float64, i int) bool {
 	return true
 }
 
-// sweep is one of the QR algorithm, from first upwards, or of the QL algorithm, if
-// step is -1: it brings e at the end of the block nearer to zero. It stores its
-// rotations in cs.
+// sweep makes a sweep of the QR algorithm, upwards from first, or of the QL algorithm if step is -1. It brings the entry of
+// e at the end of the block nearer to zero. It stores its rotations in cs.
 func sweep(d, e []float64, first, step int, cs []float64) {
 	n, beside := len(cs)/2, first
 	if step < 0 {
@@ -136,18 +132,17 @@ func givens(a, b float64) (c, s, r float64) {
 	}
 	unit := 1.0
 	if max(math.Abs(a), math.Abs(b)) < 0x1p-400 {
-		// Their squares leave the range.
+		// Their squares would underflow.
 		unit, a, b = 0x1p-600, a*0x1p600, b*0x1p600
 	}
 	r = math.Sqrt(a*a + b*b)
 	return a / r, b / r, r * unit
 }
 
-// room is memory for matrices, which is given back all at once: by reset, or by setting
-// used to what it was.
+// room is memory for matrices. All of it is freed by reset, the latest part by setting used back to an earlier value.
 type room struct {
 	data []float64
-	used int // numbers, even if there is less data
+	used int // numbers in use, possibly more than len(data)
 	most int
 }
 

@@ -13,27 +13,27 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// Pairs are the eigenpairs found, and the sizes that residuals are relative to.
+// Pairs holds the eigenpairs found, and the sizes that residuals are relative to.
 type Pairs struct {
 	arena *tallskinny.Arena
-	draw  func(i int) (seed, stream uint64) // of the random vector that completes i others
-	most  int                               // pairs there is room for
+	draw  func(i int) (seed, stream uint64) // seed and stream of the random vector that follows i vectors
+	most  int                               // largest number of pairs
 
 	Basis   *tallskinny.Basis // the vectors
 	Values  []float64         // their eigenvalues
 	Seen    []float64         // their residuals relative to σ₁ as seen when locked
 	Nulls   int               // vectors at the end whose eigenvalue is roundoff
 	Noise   float64           // bound on the negative eigenvalues plain deflation makes
-	Stalled bool              // one of them will never meet the paper's rule, or something larger is found again and again
+	Stalled bool              // a pair cannot meet the paper's rule, or larger eigenvalues turn up again and again
 
 	Tol     float64  // residual, relative to σ₁, with which pairs are accepted
 	Linear  bool     // eigenvalues of the operator are σ, not σ²
 	Lambda1 float64  // largest ‖Gv‖ of a unit vector seen
-	Norm    *float64 // of the matrix, as far as it has been seen, where λ₁ is that of a shifted one; nil otherwise
+	Norm    *float64 // largest norm of the matrix seen, if Lambda1 is that of a shifted matrix; otherwise nil
 }
 
-// New returns an empty set for up to most vectors of length n. draw says which random numbers
-// are to complete i vectors.
+// New returns an empty set for up to most vectors of length n. draw returns the seed and the stream of the random vector
+// that follows i vectors.
 func New(a *tallskinny.Arena, n, most int, draw func(i int) (seed, stream uint64)) *Pairs {
 	return &Pairs{
 		arena: a, draw: draw, most: most, Basis: a.NewBasis(n, most),
@@ -44,21 +44,21 @@ func New(a *tallskinny.Arena, n, most int, draw func(i int) (seed, stream uint64
 // Len is the number of pairs.
 func (p *Pairs) Len() int { return p.Basis.Len }
 
-// Reset empties the set. What is known of the size of the operator stays.
+// Reset empties the set. Tol, Linear, Lambda1 and Norm stay.
 func (p *Pairs) Reset() {
 	p.Basis.Reset()
 	p.Values, p.Seen = p.Values[:0], p.Seen[:0]
 	p.Nulls, p.Noise, p.Stalled = 0, 0, false
 }
 
-// Push adds the vector in the next place of the basis.
+// Push adds the vector that is in Basis.Next.
 func (p *Pairs) Push(value, seen float64) {
 	p.Values = append(p.Values, value)
 	p.Seen = append(p.Seen, seen)
 	p.Basis.Push()
 }
 
-// Extend makes x orthonormal to the vectors found, or if it is in their span, random.
+// Extend makes x orthonormal to the vectors found, or a random vector orthonormal to them if x is in their span.
 func (p *Pairs) Extend(x []float64) {
 	if !p.Basis.Orthonormalise(x) {
 		p.random(x)
@@ -70,21 +70,20 @@ func (p *Pairs) random(x []float64) {
 	p.Basis.Random(x, seed, stream)
 }
 
-// AddRandom adds a random vector with a value that it stands for.
+// AddRandom adds a random vector with the given value and residual.
 func (p *Pairs) AddRandom(value, seen float64) {
 	p.random(p.Basis.Next())
 	p.Push(value, seen)
 }
 
-// AddNull adds a random vector with the value 0: where what is left of the operator is zero to
-// working precision any will do.
+// AddNull adds a random vector with the value 0: if the deflated operator is zero to working precision, any vector will do.
 func (p *Pairs) AddNull() {
 	p.AddRandom(0, 0)
 	p.Nulls++
 }
 
-// AddBlock adds the vectors of x, which is destroyed, with their Ritz pairs. It reports false,
-// and adds none, if x is too close to the vectors found for that.
+// AddBlock adds the vectors of x, which is destroyed, with their Ritz pairs. It returns false and adds no vector if x is too
+// close to the vectors found.
 func (p *Pairs) AddBlock(x *mat.Dense, pairs []method.RitzPair) bool {
 	g := x.RawMatrix()
 	if !p.Basis.OrthonormaliseAll(g) {
@@ -97,7 +96,7 @@ func (p *Pairs) AddBlock(x *mat.Dense, pairs []method.RitzPair) bool {
 	return true
 }
 
-// Remove takes pair i out.
+// Remove removes pair i.
 func (p *Pairs) Remove(i int) {
 	if i >= p.Len()-p.Nulls {
 		p.Nulls--
@@ -107,7 +106,7 @@ func (p *Pairs) Remove(i int) {
 	p.Seen = slices.Delete(p.Seen, i, i+1)
 }
 
-// Orthonormalise makes the vectors, which plain deflation leaves as they are, orthonormal.
+// Orthonormalise makes the vectors orthonormal; after plain deflation they are not.
 func (p *Pairs) Orthonormalise() {
 	k := p.Len()
 	p.Basis.Reset()
@@ -117,8 +116,8 @@ func (p *Pairs) Orthonormalise() {
 	}
 }
 
-// Halve makes the pairs of a dilation those of the Gram operator: the second halves of the
-// vectors, from row cut on, with the squares of their values.
+// Halve converts the pairs of a dilation to pairs of the Gram operator: the second halves of the vectors, from row cut on,
+// with the squares of their values, which keep their signs.
 func (p *Pairs) Halve(cut int) {
 	of := *p
 	p.Basis = p.arena.NewBasis(of.Basis.N-cut, p.most)
@@ -151,7 +150,7 @@ func (p *Pairs) Eigenvalue(sigma float64) float64 {
 	return sigma * sigma
 }
 
-// Share is what part of λ₁ residuals are relative to.
+// Share returns the fraction of λ₁ that residuals are relative to.
 func (p *Pairs) Share() float64 {
 	if p.Norm == nil || p.Lambda1 == 0 {
 		return 1
@@ -164,7 +163,7 @@ func (p *Pairs) Relative(c method.RitzPair) float64 {
 	return judge.Relative(c, p.Lambda1, p.Linear) / p.Share()
 }
 
-// Worst is the largest residual of some Ritz pairs, relative to σ₁.
+// Worst returns the largest residual of the given Ritz pairs, relative to σ₁.
 func (p *Pairs) Worst(pairs []method.RitzPair) float64 {
 	worst := 0.0
 	for _, c := range pairs {
@@ -187,7 +186,7 @@ func (p *Pairs) Pair(i int) method.RitzPair {
 	return method.RitzPair{Value: p.Values[i], Residual: p.Seen[i] * p.Share() * of}
 }
 
-// State saves or restores all but the vectors. Their number is known.
+// State saves or restores everything but the vectors, whose number is known.
 func (p *Pairs) State(s *method.State) {
 	s.Int("nulls", &p.Nulls, 0, p.Len())
 	s.Flag("stalled", &p.Stalled)
@@ -201,8 +200,7 @@ func (p *Pairs) State(s *method.State) {
 	}
 }
 
-// Vectors saves or restores the vectors. Norms of others than 1 are refused: later steps rely
-// on it.
+// Vectors saves or restores the vectors. It refuses vectors whose norm is not 1: later steps rely on the norm.
 func (p *Pairs) Vectors(s *method.State) {
 	for i := range p.Len() {
 		v := mat.NewDense(p.Basis.N, 1, p.Basis.Vector(i))

@@ -1,5 +1,5 @@
-// Package iterate has the state that recurrences keep between two passes: TwoTerm of a method that finds one vector, Block of
-// one that multiplies orthonormal blocks.
+// Package iterate provides the state that recurrences keep between two passes: TwoTerm for a method that finds one vector,
+// Block for one that multiplies orthonormal blocks.
 package iterate
 
 import (
@@ -13,18 +13,17 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// TwoTerm is the state of a recurrence whose next iterate is made of the last one and
-// its product alone.
+// TwoTerm is the state of a recurrence that makes the next iterate of the last two iterates and the product of the last one.
 type TwoTerm struct {
 	method.Alone
 	Arena   *tallskinny.Arena
 	Paper   bool
-	X, Last *mat.Dense // next to be multiplied, and multiplied last
+	X, Last *mat.Dense // to be multiplied next; multiplied last
 	T       int        // products absorbed; the one with x₀, the first iterate, has T = 1
 	pair    [1]method.RitzPair
 }
 
-// Arena is that of a run; nil, ordinary memory, if a driver that is not of this module has made it.
+// Arena returns the arena of a run; nil, which is ordinary memory, if a driver outside this module has made the run.
 func Arena(r method.Run) *tallskinny.Arena {
 	a, _ := r.Memory.(*tallskinny.Arena)
 	return a
@@ -44,7 +43,7 @@ func (t *TwoTerm) State(s *method.State) {
 func (t *TwoTerm) Free()            { t.Arena.Free(t.X, t.Last) }
 func (t *TwoTerm) Next() *mat.Dense { return t.X }
 
-// Vector is that whose residual is known, or under the paper's rule the iterate after it, as Algorithm 1 has it.
+// Vector stores the unit vector whose residual is known, or under the paper's rule the next iterate, as in Algorithm 1.
 func (t *TwoTerm) Vector(dst []float64, _ int) {
 	from := t.Last
 	if t.Paper {
@@ -53,8 +52,8 @@ func (t *TwoTerm) Vector(dst []float64, _ int) {
 	t.Arena.Normalise(dst, tallskinny.Column(from))
 }
 
-// Advance is Absorb for a step that sets next to the iterate after x, given mx = Mx, and
-// completes c, the Ritz pair of x.
+// Advance implements Absorb with a step that replaces next, which holds the iterate before x, by the iterate after x, given
+// mx = Mx, and completes c, the Ritz pair of x.
 func (t *TwoTerm) Advance(y *mat.Dense, step func(c *method.RitzPair, x, mx, next []float64)) []method.RitzPair {
 	x, mx, next := tallskinny.Column(t.X), tallskinny.Column(y), tallskinny.Column(t.Last)
 	c := Ritz(t.Arena, x, mx)
@@ -84,11 +83,9 @@ func Ritz(a *tallskinny.Arena, x, y []float64) method.RitzPair {
 	return c
 }
 
-// First sets x0 = Mz, given mz, in the direction the paper starts in.
-// Algorithms 1 and 2 take Mz itself; otherwise it is scaled such that
-// ‖x0‖² = ‖Mz‖, an estimate of the value sought, which makes every iterate of
-// gradient descent scale with √λ and hence the run independent of the scale of
-// the matrix.
+// First sets x0, given mz = Mz, to the start of the paper's methods or a multiple of it. Algorithms 1 and 2 take Mz itself;
+// otherwise it is scaled such that ‖x0‖² = ‖Mz‖, an estimate of the value sought, which makes every iterate of gradient
+// descent scale with √λ and hence the run independent of the scale of the matrix.
 func First(a *tallskinny.Arena, x0, mz []float64, paper bool) {
 	f := 1.0
 	if norm := a.Norm2(mz); !paper && norm > 0 {
@@ -101,8 +98,8 @@ func First(a *tallskinny.Arena, x0, mz []float64, paper bool) {
 	})
 }
 
-// PaperChanges fills in what the rule of Algorithm 1 looks at: the iterate next
-// gives λ̂ and its differences from x, xx = ‖x‖², decide.
+// PaperChanges sets the fields of c that the rule of Algorithm 1 tests: λ̂ of the iterate next, and its differences from x,
+// with xx = ‖x‖².
 func PaperChanges(a *tallskinny.Arena, c *method.RitzPair, x []float64, xx float64, next []float64) {
 	nn := a.Dot(next, next)
 	c.PaperValue = nn
@@ -110,9 +107,9 @@ func PaperChanges(a *tallskinny.Arena, c *method.RitzPair, x []float64, xx float
 	c.DeltaVector = a.Distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
 }
 
-// Eta is the setting of the step size of gradient descent and of what builds on it.
+// Eta returns the setting of the step size of gradient descent and of the methods that build on it.
 func Eta(eta float64) method.Setting {
-	const preset = 0.5 // said and unsaid it is no two methods
+	const preset = 0.5 // 0 means preset: the same method, so the same setting
 	return method.Setting{Name: "eta", Help: "step size", Default: preset, High: 1, Value: cmp.Or(eta, preset)}
 }
 
@@ -120,7 +117,7 @@ func Eta(eta float64) method.Setting {
 type Block struct {
 	method.Alone
 	Arena   *tallskinny.Arena
-	X       *mat.Dense // to be multiplied next, orthonormal once it has been asked for
+	X       *mat.Dense // to be multiplied next; orthonormal after the first call of Next
 	QR      tallskinny.BlockQR
 	Eigen   eigen.Solver
 	started bool // X is orthonormal, no longer the start block
@@ -142,7 +139,7 @@ func (b *Block) Next() *mat.Dense {
 	return b.X
 }
 
-// State saves or restores the block, and reports whether there is one.
+// State saves or restores the block, and reports whether that succeeded.
 func (b *Block) State(s *method.State) bool {
 	if !s.Tall("next", &b.X, -1) {
 		return false

@@ -9,47 +9,46 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// Verdict is what becomes of a Ritz pair.
+// Verdict is a decision about a Ritz pair.
 type Verdict uint8
 
 const (
 	GoOn    Verdict = iota // not good enough yet
 	Found                  // the stop rule is met
 	Floor                  // as good as the arithmetic allows
-	Nothing                // the operator is zero to working precision from here on
+	Nothing                // the deflated operator is zero to working precision
 )
 
-// Constants of the decisions below, in units of the roundoff of a product.
+// Constants of the decisions below.
 const (
-	// Large sums may be less accurate than a product. Within NearFloor times the
-	// floor (tallskinny.FloorFactor) a residual that no longer improves is taken to be rounding.
+	// A residual that no longer improves is taken to be rounding up to NearFloor times the floor (tallskinny.FloorFactor),
+	// since large sums may be less accurate than a product.
 	NearFloor = 1000
-	// A direction that is orthogonal to what is left only by chance has been
-	// multiplied often enough to show after this many products.
+	// A vector that is nearly orthogonal to the remaining eigenvectors by chance shows them after this many products.
 	MinProducts = 3
-	// Least length of the window without improvement.
+	// Shortest window without improvement, in products.
 	patience = 50
-	// A residual that has stayed within level of itself for so long that at this pace the tolerance is endless passes
-	// away, and for leastLevel at least, does not get there: its vector is a mixture of those of values that lie too close
-	// together. Where such a mixture of angle φ turns by δ, the residual gap·sin φ·cos φ changes by the share 2δ·cot 2φ of itself
-	// and the value by 2δ residuals: one of them moves, wherever the vector is on its way from one to the other.
+	// A residual that has stayed within the share level of itself for leastLevel products or more, and so long that at this
+	// pace the tolerance is endless products away, does not get there: its vector is a mixture of eigenvectors of values
+	// that lie too close together. If such a mixture of angle φ turns by δ, the residual gap·sin φ·cos φ changes by the
+	// share 2δ·cot 2φ of itself and the value by 2δ residuals: for every φ one of the two changes.
 	level, leastLevel, endless = 1e-3, 1000, 5e6
 )
 
 // Judge decides about the Ritz pairs of each pass of one recurrence.
 type Judge struct {
-	Paper    bool    // the rule is that of the paper, not the residual
-	Tol      float64 // of the rule, internal safety included
-	Exponent int     // values are 2^Exponent times as large as they look
+	Paper    bool    // the paper's rule is used, not the residual
+	Tol      float64 // tolerance of the rule, internal safety included
+	Exponent int     // true values are 2^Exponent times those of Ritz pairs
 	Linear   bool    // values are σ, not σ²
 	Warm     bool    // the start vectors were given, not drawn
 	Single   bool    // the method finds one vector at a time
 	Products int
-	Progress []Progress // by Ritz pair
+	Progress []Progress // index: Ritz pair
 	Level    Level      // of the only Ritz pair
 }
 
-// Level is a Ritz pair that a recurrence has kept since a product.
+// Level is a Ritz pair, and the product since which the recurrence has kept it.
 type Level struct {
 	Value, Residual float64
 	Since           int
@@ -57,11 +56,11 @@ type Level struct {
 
 // Progress is the history of the residual of one Ritz pair.
 type Progress struct {
-	Best float64 // least residual so far, up to 10 %
-	At   int     // product it was seen at
+	Best float64 // least residual so far, to within 10 %
+	At   int     // product of that residual
 }
 
-// State saves or restores what the judge has seen.
+// State saves or restores the history of the judge.
 func (j *Judge) State(s *method.State) {
 	var best, at []float64
 	for _, p := range j.Progress {
@@ -87,10 +86,8 @@ func (j *Judge) State(s *method.State) {
 	}
 }
 
-// Verdict decides about c, Ritz pair i of the current product. lambda1 is the
-// largest ‖Gv‖ of a unit vector seen in the run; noise bounds what the
-// deflation, rather than rounding, makes of the zero eigenvalues of the
-// operator.
+// Verdict decides about c, Ritz pair i of the current product. lambda1 is the largest ‖Gv‖ of a unit vector seen in the run.
+// noise bounds the changes of the operator's zero eigenvalues by the deflation, rounding not included.
 func (j *Judge) Verdict(i int, c method.RitzPair, lambda1, noise float64) Verdict {
 	least := tallskinny.FloorFactor * tallskinny.Epsilon * lambda1
 	size := math.Hypot(c.Value, c.Residual) // ‖Mv‖
@@ -120,8 +117,9 @@ func (j *Judge) met(c method.RitzPair, lambda1 float64) bool {
 	return c.Value > 0 && c.Residual <= j.Tol*math.Sqrt(c.Value)*math.Sqrt(lambda1)
 }
 
-// level reports whether the residual of the only Ritz pair keeps its level for so long that going on is in vain. The vector is
-// locked as it is: the others of its cluster come next, and the certificate rotates all of them to the best there are.
+// level reports whether the only Ritz pair has kept its value and residual for so long that it will not reach the tolerance.
+// The vector is locked as it is: the other vectors of its cluster follow, and the certificate rotates all of them to the
+// best vectors in their span.
 func (j *Judge) level(c method.RitzPair, lambda1 float64) bool {
 	if !j.Single || j.Paper || j.Tol <= 0 {
 		return false
@@ -133,14 +131,12 @@ func (j *Judge) level(c method.RitzPair, lambda1 float64) bool {
 	return float64(j.Products-j.Level.Since) > max(leastLevel, window)
 }
 
-// stagnates reports whether the residual of Ritz pair i is close to the floor
-// and has not improved for so long that waiting is in vain. The window grows
-// with the run: linear convergence, however slow, gains orders of magnitude in
-// a quarter of the passes it has taken to come near the floor.
+// stagnates reports whether the residual of Ritz pair i is close to the floor and has not improved for so long that waiting
+// is in vain. The window grows with the run: linear convergence, however slow, gains orders of magnitude in a quarter of the
+// passes it has taken to come near the floor.
 //
-// Plain deflation splits multiple eigenvalues λ by as much as noise²/λ. A
-// residual below that goes on towards one side of the split, which may take any
-// time and means nothing; the paper's algorithms know no better.
+// Plain deflation splits multiple eigenvalues λ by as much as noise²/λ. A residual below that goes on towards one side of
+// the split, which may take any time and means nothing; under the paper's rule the split is not allowed for.
 func (j *Judge) stagnates(i int, residual, least, split float64) bool {
 	for len(j.Progress) <= i {
 		j.Progress = append(j.Progress, Progress{Best: math.Inf(1)})
@@ -151,7 +147,7 @@ func (j *Judge) stagnates(i int, residual, least, split float64) bool {
 	}
 	near, window := NearFloor*least+split, max(patience, j.Products/4)
 	if j.Paper {
-		// Its changes shrink after the residual.
+		// The changes that the paper's rule tests shrink after the residual.
 		near, window = NearFloor*least, max(4*patience, p.At)
 	}
 	return p.Best <= near && j.Products-p.At > window
@@ -159,13 +155,11 @@ func (j *Judge) stagnates(i int, residual, least, split float64) bool {
 
 // Relative turns the residual of a Ritz pair into that of a triplet relative to σ₁.
 //
-// For the Gram operator it is ‖Gv−λv‖/(σσ₁). A value that is zero to working
-// precision has no σ to speak of: then it is ‖Gv−λv‖/λ₁.
+// For the Gram operator it is ‖Gv−λv‖/(σσ₁). For a value that is zero to working precision it is ‖Gv−λv‖/λ₁.
 //
-// For an operator whose eigenvalues are σ itself (linear), with u = Av/‖Av‖, which is
-// what the certificate takes, both equations of the triplet contribute:
-// ‖Gv−σ²v‖ ≤ σ‖Av−σu‖ + σ‖Aᵀu−σv‖ in the complement of the larger ones, which is at
-// most 2σ times the residual of the Ritz pair.
+// For an operator whose eigenvalues are σ itself (linear), with u = Av/‖Av‖, which is what the certificate takes, both
+// equations of the triplet contribute: ‖Gv−σ²v‖ ≤ σ‖Av−σu‖ + σ‖Aᵀu−σv‖ in the complement of the vectors of larger values,
+// which is at most 2σ times the residual of the Ritz pair.
 func Relative(c method.RitzPair, lambda1 float64, linear bool) float64 {
 	switch {
 	case c.Residual == 0:
@@ -175,7 +169,7 @@ func Relative(c method.RitzPair, lambda1 float64, linear bool) float64 {
 	case c.Value <= 10*c.Residual && c.Residual <= NearFloor*tallskinny.FloorFactor*tallskinny.Epsilon*lambda1:
 		return c.Residual / lambda1
 	}
-	// A value smaller than its error, possibly negative, says no more than that.
+	// A value smaller than its error, possibly negative, is replaced by the bound residual²/λ₁.
 	value := max(c.Value, c.Residual*(c.Residual/lambda1))
 	return c.Residual / (math.Sqrt(value) * math.Sqrt(lambda1))
 }

@@ -24,16 +24,13 @@ type Vectors struct {
 	sweep func(Step) (*Sums, error)
 }
 
-// New returns vectors with k columns, which sweep goes over as Step.Over does.
+// New returns Vectors of k columns. sweep makes the sweep of a Step over their rows, as Step.Over does.
 func New(k int, sweep func(Step) (*Sums, error)) *Vectors { return &Vectors{k, sweep} }
 
-// RotateTo replaces W by U = W·rotation, whose first rank columns are orthonormal
-// but for rounding, and returns UᵀU.
+// RotateTo replaces W by U = W·rotation, whose first rank columns are orthonormal but for rounding, and returns UᵀU.
 //
-// Where a small σ was found by cancellation between larger columns of W, u
-// keeps a part of the leading ones that the division by σ has magnified. Then
-// a sweep of Gram–Schmidt, leading vectors first, takes it out: U·L⁻ᵀ for
-// UᵀU = LLᵀ.
+// If a small σ was found by cancellation between larger columns of W, u has components of leading vectors that the division
+// by σ has magnified. Then a sweep of Gram–Schmidt, leading vectors first, removes them: U·L⁻ᵀ for UᵀU = LLᵀ.
 func (l *Vectors) RotateTo(rotation *mat.Dense, rank int) (*mat.Dense, error) {
 	gram, err := l.rotate(rotation)
 	if err != nil || rank == 0 {
@@ -46,12 +43,12 @@ func (l *Vectors) RotateTo(rotation *mat.Dense, rank int) (*mat.Dense, error) {
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(mat.NewSymDense(rank, mat.DenseCopyOf(block).RawMatrix().Data)) {
-		return gram, nil // nothing to be mended; the result says how bad it is
+		return gram, nil // no correction is possible; UᵀU shows the error
 	}
 	var upper, inverse mat.TriDense
 	chol.UTo(&upper)
 	if err := inverse.InverseTri(&upper); err != nil {
-		return gram, nil // ill-conditioned: as above
+		return gram, nil // ill-conditioned: no correction either
 	}
 	t := mat.NewDense(l.k, l.k, nil)
 	t.Slice(0, rank, 0, rank).(*mat.Dense).Copy(&inverse)
@@ -63,7 +60,7 @@ func (l *Vectors) rotate(rotation *mat.Dense) (*mat.Dense, error) {
 	return l.gram(Step{By: rotation, Keep: true})
 }
 
-// gram makes a sweep that keeps the rows and returns the Gram matrix of what they are then.
+// gram makes a sweep that writes the rows, and returns the Gram matrix of the new rows.
 func (l *Vectors) gram(s Step) (*mat.Dense, error) {
 	sums, err := l.sweep(s)
 	if err != nil {
@@ -75,8 +72,8 @@ func (l *Vectors) gram(s Step) (*mat.Dense, error) {
 	return sums.Gram, err
 }
 
-// Negative reports for every column of W·rotation whether its entry of largest
-// magnitude is negative, the first such entry on ties. It reads only.
+// Negative reports for every column of W·rotation whether its entry of largest magnitude is negative, the first such entry
+// on ties. It does not write.
 func (l *Vectors) Negative(rotation *mat.Dense) ([]bool, error) {
 	sums, err := l.sweep(Step{By: rotation})
 	if err != nil {
@@ -89,15 +86,13 @@ func (l *Vectors) Negative(rotation *mat.Dense) ([]bool, error) {
 	return neg, nil
 }
 
-// Complete fills the columns from rank on with random vectors of a stream and makes them
-// orthonormal and orthogonal to the columns before, which are orthonormal. It
-// returns UᵀU at the end.
+// Complete fills the columns from rank on with random vectors of a stream and makes them orthonormal and orthogonal to the
+// columns before, which are orthonormal. It returns UᵀU at the end.
 //
-// Each sweep applies the linear map that the sums of the last one call for and
-// forms the sums anew: first the projection, which is done twice, then also
-// the orthonormalisation of what is left by the eigenvectors of its Gram
-// matrix (SVQB: Stathopoulos, Wu 2002), which tolerates nearly dependent
-// columns and is repeated until nothing changes.
+// Each sweep applies a linear map computed from the Gram matrix of the sweep before, and forms the Gram matrix anew. The
+// first map projects; the next ones project and orthonormalise the rest by the eigenvectors of its Gram matrix (SVQB:
+// Stathopoulos, Wu 2002), which tolerates nearly dependent columns. They are repeated until UᵀU is I to working precision,
+// maxSweeps at most.
 func (l *Vectors) Complete(seed, stream uint64, rank int) (*mat.Dense, error) {
 	gram, err := l.gram(Step{Fill: &Fill{rank, seed, stream}, Keep: true})
 	if err != nil {
@@ -117,9 +112,8 @@ func (l *Vectors) Complete(seed, stream uint64, rank int) (*mat.Dense, error) {
 	return gram, nil
 }
 
-// completionStep returns the k×k map that leaves the first rank columns alone,
-// removes their components from the others, and makes those orthonormal if
-// scale is set, for columns with the given Gram matrix.
+// completionStep returns the k×k map that leaves the first rank columns alone, removes their components from the other
+// columns, and makes the latter orthonormal if scale is set, for columns with the given Gram matrix.
 func completionStep(gram *mat.Dense, rank int, scale bool) *mat.Dense {
 	k, _ := gram.Dims()
 	m := k - rank
@@ -191,26 +185,26 @@ func (l *Vectors) SignCompletion(rank int) (*mat.Dense, error) {
 	return l.rotate(t)
 }
 
-// Step is a sweep over the rows of left vectors: what becomes of each row, and what is summed up.
+// Step describes a sweep over the rows of left vectors: how it changes the rows, and what it sums up.
 type Step struct {
-	By   *mat.Dense // k×k that rows are multiplied with; nil: they stay as they are
-	Fill *Fill      // drawn before that; nil: nothing is
-	Keep bool       // the rows are written, and Sums has Gram; otherwise it has Largest
+	By   *mat.Dense // k×k factor that rows are multiplied by; nil: no multiplication
+	Fill *Fill      // columns drawn before the multiplication; nil: no columns
+	Keep bool       // write the rows and form Sums.Gram; otherwise form Sums.Largest
 }
 
-// Fill is columns drawn at random, each entry by the number of its row.
+// Fill describes columns drawn at random, each entry from the number of its row.
 type Fill struct {
-	From         int // the first of them
+	From         int // first column drawn
 	Seed, Stream uint64
 }
 
-// Sums is what a Step sums up of the rows that it makes.
+// Sums holds the sums of a Step over the rows that it makes: Gram or Largest.
 type Sums struct {
 	Gram    *mat.Dense // UᵀU
 	Largest []float64  // of each column, the entry of largest magnitude, the first such entry on ties
 }
 
-// NewSums is those of no rows.
+// NewSums returns the sums of no rows.
 func NewSums(s Step, k int) *Sums {
 	if s.Keep {
 		return &Sums{Gram: mat.NewDense(k, k, nil)}
@@ -218,7 +212,7 @@ func NewSums(s Step, k int) *Sums {
 	return &Sums{Largest: make([]float64, k)}
 }
 
-// Numbers are the numbers of the sums, where they lie.
+// Numbers returns the numbers of the sums, without a copy.
 func (s *Sums) Numbers() []float64 {
 	if s.Gram != nil {
 		return s.Gram.RawMatrix().Data
@@ -226,7 +220,7 @@ func (s *Sums) Numbers() []float64 {
 	return s.Largest
 }
 
-// Add adds the sums of the rows that come next.
+// Add adds the sums of the next rows.
 func (s *Sums) Add(next *Sums) {
 	if s.Gram != nil {
 		floats.Add(s.Numbers(), next.Numbers())
@@ -235,7 +229,7 @@ func (s *Sums) Add(next *Sums) {
 	tallskinny.Larger(s.Largest, next.Largest)
 }
 
-// Rows are consecutive rows, which are read and written by chunks, from the first to the last.
+// Rows describes consecutive rows, which are read and written in chunks from the first to the last.
 type Rows struct {
 	First, N    int64
 	K           int                                      // columns
@@ -245,21 +239,22 @@ type Rows struct {
 const (
 	// Entries is the number of entries of a chunk of left vectors, unless k is large.
 	Entries = 1 << 16
-	// Workers is the most goroutines of a sweep, each of which has a chunk.
+	// Workers is the largest number of goroutines of a sweep; each holds a chunk.
 	Workers = 4
 )
 
-// chunkRows is the rows of a chunk, if there are as many.
+// chunkRows returns the number of rows of a full chunk.
 func chunkRows(k int) int { return max(64, Entries/k) }
 
-// Footprint is the bytes that each goroutine of a sweep over rows of k columns takes: a chunk, its sums, and rows that are being turned.
+// Footprint returns the bytes that each goroutine of a sweep over rows of k columns takes: a chunk, its sums, and the rows
+// that are being multiplied.
 func Footprint(k int) int64 {
 	rows := chunkRows(k)
 	return 8 * int64(k) * int64(rows+k+min(tallskinny.ChunkRows, rows))
 }
 
-// Over makes the sweep with a number of goroutines, 0 for all processors. What a chunk is depends on the number of columns
-// alone, and chunks are read, added up and written in order, so sums have the same bits always.
+// Over makes the sweep with the given number of goroutines, 0 for all processors, but at most Workers. Chunks depend on the
+// number of columns alone, and are read, added up and written in order, so the sums always have the same bits.
 func (s Step) Over(ctx context.Context, workers int, all Rows) (*Sums, error) {
 	w := &sweep{Step: s, all: all, chunk: min(int64(chunkRows(all.K)), all.N), turn: make(chan struct{}), sums: NewSums(s, all.K)}
 	if s.By != nil {
@@ -277,20 +272,20 @@ func (s Step) Over(ctx context.Context, workers int, all Rows) (*Sums, error) {
 	return w.sums, err
 }
 
-// sweep is a Step that is made of all rows.
+// sweep is a Step that is being applied to all rows.
 type sweep struct {
 	Step
 	all   Rows
 	chunk int64        // rows of a chunk
 	by    panel.Factor // Step.By, packed
-	sums  *Sums        // of the chunks whose turn it has been
+	sums  *Sums        // of the chunks before the current turn
 
 	mu   sync.Mutex    // held to take a chunk, to read and to write
-	next int64         // rows that have been taken
+	next int64         // number of rows that have been taken
 	turn chan struct{} // closed when the chunk that was taken last has been written
 }
 
-// work takes chunks until there are none.
+// work takes and processes chunks until all are taken.
 func (w *sweep) work(ctx context.Context) error {
 	buf, part := mat.NewDense(int(w.chunk), w.all.K, nil), NewSums(w.Step, w.all.K)
 	turned := mat.NewDense(min(tallskinny.ChunkRows, int(w.chunk)), w.all.K, nil)
@@ -313,14 +308,14 @@ func (w *sweep) work(ctx context.Context) error {
 	}
 }
 
-// taken is a chunk of a sweep that is being turned.
+// taken is a chunk of a sweep that is being processed.
 type taken struct {
 	first           int64
 	rows            *mat.Dense
-	before, written chan struct{} // closed when the chunk before has been written, and this one
+	before, written chan struct{} // closed when the chunk before, or this chunk, has been written
 }
 
-// take reads the next chunk into buf; nil if there is none.
+// take reads the next chunk into buf; it returns nil if no rows are left.
 func (w *sweep) take(ctx context.Context, buf *mat.Dense) (*taken, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -348,7 +343,7 @@ func (w *sweep) write(c *taken) error {
 	return nil
 }
 
-// of makes rows what the step makes of them, those from first on, and part the sums of these. by is packed, and turned is scratch.
+// of applies the step to rows, which begin at row first, and sets part to their sums. by is packed, and turned is scratch.
 func (s Step) of(part *Sums, rows *mat.Dense, first int64, by panel.Factor, turned *mat.Dense) {
 	n, k := rows.Dims()
 	if s.Fill != nil {

@@ -1,5 +1,5 @@
-// Package outside is what a search knows about eigenvalues that it has not found: bounds on
-// larger ones, and whether more copies of those found may be hidden.
+// Package outside keeps what a search knows about eigenvalues that it has not found: bounds on larger eigenvalues, and
+// whether more copies of the eigenvalues found may be hidden.
 package outside
 
 import (
@@ -14,80 +14,79 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// Probability is that with which a bound may be wrong.
+// Probability is the probability with which a bound may be wrong.
 const Probability = 1e-6
 
 // Bound is an upper bound on the eigenvalues beyond those found.
 type Bound struct {
 	Known       bool
-	Steps       int     // products with random vectors that it is made of
+	Steps       int     // products with random vectors that the bound is based on
 	Value       float64 // no eigenvalue beyond those found is larger
-	Probability float64 // with which that is wrong
-	Final       bool    // another scout would not tell more
+	Probability float64 // probability that Value is wrong
+	Final       bool    // another scout would not improve the bound
 }
 
-// Raise makes a bound that is known no less than a value.
+// Raise raises a known bound to value if it is smaller.
 func (b *Bound) Raise(value float64) {
 	if b.Known {
 		b.Value = max(b.Value, value)
 	}
 }
 
-// Block is the start block of the recurrence at work.
+// Block describes the start block of the recurrence at work.
 type Block struct {
-	Before int  // vectors that were locked when it was started
-	Given  int  // given columns, which say nothing about others
-	Scout  bool // its columns were drawn after all that is locked had been found
-	// Part, unless 0, is ε/‖X‖ for a block X of normal columns of which any unit vector has at least the variance
-	// ε²/n: given vectors are mixed into it.
+	Before int  // vectors that were locked before its start
+	Given  int  // given columns, which are no evidence
+	Scout  bool // its columns were drawn after all locked vectors had been found
+	// Part, unless 0, is ε/‖X‖ for a block X that given vectors are mixed into: for any unit vector w the entries of wᵀX are
+	// normal with a variance of at least ε²/n.
 	Part float64
 }
 
-// Watch is what is known about eigenvalues outside of those found.
+// Watch keeps what is known about eigenvalues beyond those found.
 type Watch struct {
 	Bound
 	Found *found.Pairs
-	// Wanted says that the search is not over before it is evident that nothing larger is hidden.
+	// Wanted is set if the search goes on until it is evident that nothing larger is hidden.
 	Wanted bool
 	Doubt  bool // more copies of a value found may be hidden from the recurrence at work
 
 	Rank int     // triplets wanted
-	Tol  float64 // of their residuals, relative to σ₁
+	Tol  float64 // tolerance of their residuals, relative to σ₁
 }
 
-// Few is how many random columns join k given ones at least.
+// Few returns the least number of random columns that are added to k given columns.
 func Few(k int) int { return max(2, (k+9)/10) }
 
-// Scouts is how many random columns look outside of k vectors found by a method of some
-// width, whose memory they take. The more the fewer passes it takes, and the more products.
+// Scouts returns the number of random columns that look beyond k vectors found by a method of the given width, in its
+// memory. More columns take fewer passes and more products.
 func Scouts(width, k int) int {
 	const most = 32
 	return max(Few(k), min(width, most))
 }
 
-// Reset forgets the bound: it is of other vectors than those found now.
+// Reset forgets the bound, because the vectors found have changed since.
 func (w *Watch) Reset() { w.Bound = Bound{} }
 
-// Witness takes note of the evidence of the recurrence at work about eigenvalues beyond
-// the pairs found and the first ones of its own, leading, that it has just found. It reports whether
-// that says anything, or will after further passes.
+// Witness updates the bound with the evidence of the recurrence at work about eigenvalues beyond the pairs found and beyond
+// leading, the first Ritz pairs of the recurrence, which it has just found. It reports whether the evidence says anything,
+// or will after further passes.
 //
-// Which vector the recurrence has missed, if any, depends on the random block: it is the first
-// eigenvector that is not among those found, one of k+1. Each must be ruled out. The
-// vectors of a scout are independent of what it looks beyond. Given columns of the
-// block count for nothing: w may be orthogonal to them, and if it is not, the share
-// of the block in it is all the larger.
+// Which eigenvector w the recurrence has missed, if any, depends on the random block: w is the first eigenvector that is not
+// among those found, one of k+1. Each must be ruled out. The columns of a scout are independent of the vectors that it looks
+// beyond. Given columns of the block count for nothing: w may be orthogonal to them, and if it is not, its share in the
+// block is all the larger.
 //
-// That argument wants w to be an eigenvector whatever the block is, while the one of
-// the operator deflated by vectors found in the space of the block depends on it, as
-// much as they are wrong. A recurrence has no say until that is much less than δ.
+// That argument requires that w does not depend on the block. But the operator is deflated by vectors found in the space of
+// the block, and its eigenvectors depend on the block as much as those vectors are wrong. The evidence of a recurrence does
+// not count until that is much less than δ.
 func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) bool {
 	columns := e.Columns()
 	delta := w.leastShare(columns, b)
 	if delta == 0 {
 		return false
 	}
-	const apart = 1e-2 // relative distance of w from those it could be mixed with
+	const apart = 1e-2 // relative distance of λ from the values of vectors that w could be mixed with
 	if e.Leak*float64(1+len(e.Past)) > apart*delta*min(e.Theta[0], w.Found.Share()*w.Found.Lambda1) {
 		return e.Leak > judge.NearFloor*tallskinny.FloorFactor*tallskinny.Epsilon*e.Top
 	}
@@ -99,24 +98,25 @@ func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) b
 	return true
 }
 
-// Recount raises a bound that was learnt when the recurrence at work, of a block of the given number of columns, had found other pairs than leading,
-// if there may be more copies of the least of these. It is for a recurrence that gives no evidence any more.
+// Recount raises the bound if there may be more copies of the least value of leading. It is for a recurrence, of a block of
+// the given number of columns, that gives no evidence any more, and whose bound dates from when it had found other pairs
+// than leading.
 func (w *Watch) Recount(b Block, leading []method.RitzPair, columns int) {
 	w.Raise(w.copied(leading, b, columns, func(float64) float64 { return 0 }))
 }
 
-// copied is the largest value of which there may be more copies than have been found, those that count as equal to it included, if the
-// recurrence at work does not rule them out, and 0 if it does. They are orthogonal to the copies found, which depend on the block: of the l
-// columns of the block j are spent on j copies, and the share in a further one is that of l−j columns, over √(j+1) (of the least singular
-// value of a normal (j+1)×l matrix; Chen, Dongarra 2005). Nothing is left of it if j = l: of values above the least such copies are looked for
-// (Doubtful).
+// copied returns the largest value, plus its Slack, of which there may be more copies than have been found, unless the
+// recurrence at work rules them out, and 0 if it rules out all. Further copies are orthogonal to the copies found, which
+// depend on the block: of the l columns of the block j are spent on j copies, and the share in a further copy is that of l−j
+// columns, over √(j+1) (of the least singular value of a normal (j+1)×l matrix; Chen, Dongarra 2005). No share is left if j
+// = l: copies of values above the least one are then looked for by another recurrence (Doubtful).
 func (w *Watch) copied(leading []method.RitzPair, b Block, columns int, transfer func(lambda float64) float64) (value float64) {
 	own := append(w.since(b), leading...)
 	if len(own) == 0 {
 		return 0
 	}
 	least := slices.MinFunc(own, func(p, q method.RitzPair) int { return cmp.Compare(p.Value, q.Value) })
-	ruled := 0 // copies of the least beside which one more is ruled out; so it is of larger values
+	ruled := 0 // number of copies of the least value beside which one more is ruled out, also for larger values
 	for _, p := range append([]method.RitzPair{least}, own...) {
 		found := w.equal(p, own, b, columns)
 		if found <= ruled || found >= columns && p.Value > least.Value+w.Found.Slack(least.Value) {
@@ -131,7 +131,7 @@ func (w *Watch) copied(leading []method.RitzPair, b Block, columns int, transfer
 	return value
 }
 
-// since are the pairs that the recurrence with a start block has found.
+// since returns the pairs that the recurrence with start block b has found.
 func (w *Watch) since(b Block) (own []method.RitzPair) {
 	for i := b.Before; i < w.Found.Len(); i++ {
 		own = append(own, w.Found.Pair(i))
@@ -139,10 +139,11 @@ func (w *Watch) since(b Block) (own []method.RitzPair) {
 	return own
 }
 
-// equal counts the pairs that may be of one eigenspace with p: their values differ by no more than the tolerance, or than a
-// recurrence mixes. What it does not see of eigenvectors that are more than its block of l columns is orthogonal to the
-// block, in which each of them has a share of δ and none more than s: it is a mixture of several, and so are those
-// found, whose residuals are then at least δ/(s·√(l+1)) of the difference of the values.
+// equal counts the pairs that may be of one eigenspace with p: their values differ by no more than the tolerance, or so
+// little that the recurrence mixes them. If there are more eigenvectors than the l columns of the block, the recurrence does
+// not see the combinations that are orthogonal to the block. Each eigenvector has a share of at least δ in the block, and of
+// at most s, so such a combination is a mixture of several eigenvectors, and so are the vectors found: their residuals are
+// at least δ/(s·√(l+1)) of the difference of the values.
 func (w *Watch) equal(p method.RitzPair, all []method.RitzPair, b Block, columns int) (n int) {
 	share := 1.0
 	if b.Part == 0 {
@@ -160,7 +161,7 @@ func (w *Watch) equal(p method.RitzPair, all []method.RitzPair, b Block, columns
 	return n
 }
 
-// leastShare is δ for a start block of the given columns, 0 if none of them is random.
+// leastShare returns δ for a start block of the given number of columns; 0: none of them is random.
 func (w *Watch) leastShare(columns int, b Block) float64 {
 	p, cases := columns-b.Given, float64(w.Rank+1)
 	if b.Scout {
@@ -175,8 +176,8 @@ func (w *Watch) leastShare(columns int, b Block) float64 {
 	return scout.LeastShare(p, w.Found.Basis.N-b.Before-b.Given, Probability/cases)
 }
 
-// Hidden is the share of the start block of a scout that a vector whose eigenvalue would
-// count may still have, and the least one.
+// Hidden returns the share in the start block of a scout that a vector whose eigenvalue would count may still have, and the
+// share below which it is ruled out.
 func (w *Watch) Hidden(e method.Evidence, b Block) (now, goal float64) {
 	goal = w.leastShare(e.Columns(), b)
 	if limit := w.Negligible(w.Found.Least()); limit > e.Theta[0] {
@@ -185,20 +186,20 @@ func (w *Watch) Hidden(e method.Evidence, b Block) (now, goal float64) {
 	return 1, goal
 }
 
-// Evident reports whether nothing that counts can be hidden above the eigenvalue least.
+// Evident reports whether the bound shows that no eigenvalue that counts is hidden above least.
 func (w *Watch) Evident(least float64) bool {
 	return w.Known && w.Value <= w.Negligible(least)
 }
 
-// Negligible is how large an eigenvalue may be that is found beyond the least one
-// that was looked for: the tolerance, and what rounding hides.
+// Negligible returns the largest eigenvalue that does not count beyond the least one found: larger by the tolerance and by
+// the size of rounding errors.
 func (w *Watch) Negligible(least float64) float64 {
 	f := w.Found
 	sigma := f.Sigma(least) + w.Tol*f.Share()*f.Sigma(f.Lambda1)
 	return f.Eigenvalue(sigma) + 16*tallskinny.FloorFactor*tallskinny.Epsilon*f.Lambda1
 }
 
-// State saves or restores what is known.
+// State saves or restores the bound.
 func (b *Bound) State(s *method.State) {
 	s.Flag("known", &b.Known)
 	s.Int("steps", &b.Steps, 0, math.MaxInt32)
@@ -210,10 +211,9 @@ func (b *Bound) State(s *method.State) {
 	}
 }
 
-// Doubtful reports whether there may be more copies of a value that the last
-// recurrence has found, while smaller values have been locked in their place:
-// it has found as many copies of it as it can, or as many as were missing. warm says that its
-// start vectors were all given.
+// Doubtful reports whether there may be more copies of a value that the last recurrence has found, while smaller values have
+// been locked in their place: it has found the given number of copies, as many as it can, or as many pairs as were missing.
+// warm is set if all its start vectors were given.
 func (w *Watch) Doubtful(b Block, copies int, warm bool) bool {
 	f := w.Found
 	if copies == 0 || f.Len() == f.Basis.N {
@@ -222,15 +222,15 @@ func (w *Watch) Doubtful(b Block, copies int, warm bool) bool {
 	least, last := f.Least(), w.since(b)
 	least += f.Slack(least)
 	if b.Before > 0 && len(last) > 0 && !warm && slices.Min(f.Values[b.Before:]) > least {
-		return true // it has not come down to the least of those found before
+		return true // its values do not come down to the least value found before
 	}
 	return slices.ContainsFunc(last, func(p method.RitzPair) bool {
 		return p.Value > least && w.equal(p, last, b, copies) >= copies
 	})
 }
 
-// Telling is the residual with which the leading Ritz pair of a recurrence of a number of random columns is known
-// not to belong to another copy of one of the values above least.
+// Telling returns the residual below which c, the leading Ritz pair of a recurrence of the given number of random columns,
+// is known not to belong to another copy of a value above least.
 func (w *Watch) Telling(c method.RitzPair, least float64, columns int) float64 {
 	f := w.Found
 	next := math.Inf(1)
@@ -239,8 +239,8 @@ func (w *Watch) Telling(c method.RitzPair, least float64, columns int) float64 {
 			next = min(next, v)
 		}
 	}
-	// Of one random vector little may point to the copy, of several together next
-	// to none does with a probability that falls as the power of their number.
+	// One random vector may have little in the direction of the copy; that several vectors together have next to nothing in
+	// it has a probability that falls as the power of their number.
 	size := min(c.Value, f.Share()*f.Lambda1)
 	blurred := size / 20
 	if columns >= 4 {

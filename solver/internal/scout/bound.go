@@ -10,8 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// UpperBound returns the least λ above which ‖H‖ < delta (method.Evidence), a little more in
-// fact.
+// UpperBound returns the least λ above which ‖H‖ < delta (method.Evidence), or slightly more.
 func UpperBound(e method.Evidence, delta float64) float64 {
 	least := max(e.Theta[0], 0)
 	if e.Top == 0 {
@@ -29,7 +28,7 @@ func UpperBound(e method.Evidence, delta float64) float64 {
 	return least + max(gap, floor)
 }
 
-// Transfer returns ‖H(λ)‖_F, after restarts with what rounding may add to it.
+// Transfer returns ‖H(λ)‖_F, after restarts plus a bound on its rounding errors.
 func Transfer(e method.Evidence, lambda float64) float64 {
 	g, rounding := (*mat.Dense)(nil), 0.0
 	for _, c := range e.Past {
@@ -51,7 +50,7 @@ func Transfer(e method.Evidence, lambda float64) float64 {
 	return (*tallskinny.Arena)(nil).Norm2(h.RawMatrix().Data) + rounding
 }
 
-// times is x·g, and x if g is nil.
+// times returns x·g, or x if g is nil.
 func times(x, g *mat.Dense) *mat.Dense {
 	if g == nil {
 		return x
@@ -61,8 +60,8 @@ func times(x, g *mat.Dense) *mat.Dense {
 	return y
 }
 
-// through returns Σ last·firstᵀ/(λ−θ) over the rows from a first one on, and the size of what rounding
-// adds to it. It is infinite if λ is not above all θ.
+// through returns Σ last·firstᵀ/(λ−θ) over the rows from row from on, and a bound on its rounding error. The bound is
+// infinite if λ is not above all these θ.
 func through(top, lambda float64, theta []float64, first, last *mat.Dense, from int) (h *mat.Dense, rounding float64) {
 	l, p := tallskinny.Width(last), tallskinny.Width(first)
 	h = mat.NewDense(l, p, nil)
@@ -83,9 +82,8 @@ func through(top, lambda float64, theta []float64, first, last *mat.Dense, from 
 	return h, tallskinny.FloorFactor * tallskinny.Epsilon * top * size / (lambda - theta[from])
 }
 
-// LeastShare returns a δ such that the component of a given unit vector in the span
-// of p random ones in d dimensions is shorter than δ with at most the given
-// probability. Of the distribution function of Beta(a, b),
+// LeastShare returns a δ such that the component of a given unit vector in the span of p random vectors in d dimensions is
+// shorter than δ with at most the given probability. The distribution function of Beta(a, b) is bounded by
 //
 //	I_x(a, b) ≤ x^a/(a·B(a,b))
 //
@@ -105,8 +103,8 @@ func LeastShare(p, d int, probability float64) float64 {
 	return math.Sqrt(min(x, 0.5))
 }
 
-// LeastNormal returns a length that a vector of p independent standard normal numbers is shorter than with at most the
-// given probability. Their squares add up to less than 2x with a probability of at most x^a/Γ(a+1), a = p/2.
+// LeastNormal returns a length such that a vector of p independent standard normal numbers is shorter with at most the given
+// probability. The squares of the numbers add up to less than 2x with a probability of at most x^a/Γ(a+1), a = p/2.
 func LeastNormal(p int, probability float64) float64 {
 	a := float64(p) / 2
 	gamma, _ := math.Lgamma(a + 1)

@@ -13,14 +13,12 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// Scout is block Lanczos from random columns, without a basis: three blocks of
-// few columns, and the block tridiagonal T. It finds no vectors. What it is there
-// for is an upper bound on the largest eigenvalue of the operator, with the
-// probability that it is wrong: see method.Evidence.
+// Scout is block Lanczos from random columns, without a basis: three blocks of few columns, and the block tridiagonal T. It
+// finds no vectors. Its purpose is an upper bound on the largest eigenvalue of the operator, with the probability that it is
+// wrong: see method.Evidence.
 //
-// Without a basis Ritz values appear more than once, and X₁ᵀX_j is not zero. The
-// recurrence holds to working precision all the same, and it is all that the
-// bound is made of (Paige 1980).
+// Without a basis Ritz values appear more than once, and X₁ᵀX_j is not zero. The recurrence still holds to working
+// precision, and the bound needs nothing else (Paige 1980).
 type Scout struct {
 	iterate.Block            // X_j
 	last          *mat.Dense // X_{j−1}
@@ -35,7 +33,7 @@ type Scout struct {
 	small tallskinny.Sums
 }
 
-// Version is that of the parts of a scout.
+// Version is the version of the parts of a scout that State saves.
 const Version = 1
 
 // New returns a scout to be started or restored.
@@ -86,7 +84,7 @@ func (s *Scout) Absorb(y *mat.Dense) []method.RitzPair {
 	return []method.RitzPair{method.NewRitzPair(s.theta[0], s.residual())}
 }
 
-// advance makes what is left of a product the next block.
+// advance makes the rest of a product the next block.
 func (s *Scout) advance(y blas64.General) {
 	p, least := y.Cols, tallskinny.DropFactor*tallskinny.Epsilon*s.top
 	gram := s.Arena.Cross(&s.QR.Gram, y, y)
@@ -103,7 +101,7 @@ func (s *Scout) advance(y blas64.General) {
 	s.X, s.last = s.last, s.X
 }
 
-// residual is that of the leading Ritz pair.
+// residual returns the residual of the leading Ritz pair.
 func (s *Scout) residual() float64 {
 	size, p := s.ritz.RawMatrix().Cols, tallskinny.Width(s.X)
 	var d mat.VecDense
@@ -120,10 +118,10 @@ func (s *Scout) Evidence(int) (method.Evidence, bool) {
 	}, true
 }
 
-// Over reports whether the space is invariant: there is nothing to go on with.
+// Over reports whether the space is invariant, so that the scout cannot go on.
 func (s *Scout) Over() bool { return s.over }
 
-// Vector implements Recurrence: a scout has none.
+// Vector implements method.Recurrence: it stores zeros, since a scout has no vectors.
 func (s *Scout) Vector(dst []float64, _ int) { clear(dst) }
 func (s *Scout) Free()                       { s.Arena.Free(s.X, s.last) }
 

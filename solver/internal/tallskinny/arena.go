@@ -1,10 +1,10 @@
-// Package tallskinny is the algebra of blocks of n rows and few columns, row by row, which is what a method does between two
-// passes: products, orthonormalisation (QR), bases of Lanczos processes (Panels) and of found vectors (Basis).
+// Package tallskinny provides the algebra of blocks of n rows and few columns, stored row by row, for the work of a method
+// between two passes: products, orthonormalisation (QR), bases of Lanczos processes (Panels) and of found vectors (Basis).
 //
 // An Arena allocates the blocks of one run, in memory or in a Space of files that are mapped, and runs the loops over their
-// rows. Rows are cut into segments, which run in parallel, and these into chunks that stay in the cache while several products
-// use them. Both depend on n alone, and sums over rows are added up in order: the bits do not depend on the number of workers,
-// nor on where a block lies.
+// rows. Rows are cut into segments, which run in parallel, and these into chunks that stay in the cache while several
+// products use them. Both depend on n alone, and sums over rows are added up in order: the bits do not depend on the number
+// of workers, nor on where a block is allocated.
 package tallskinny
 
 import (
@@ -24,33 +24,32 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 )
 
-// Arena allocates the tall blocks of one run, n×k numbers in memory or in the Space of
-// the run, and runs the loops over their rows.
+// Arena allocates the tall blocks of one run, n×k numbers in memory or in the Space of the run, and runs the loops over
+// their rows.
 //
-// Arithmetic does not see where a block lies, and so the bits are the same. With a
-// Space what is in memory is kept small: a loop says which blocks it goes over (uses);
-// a window of rows ahead of it is fetched in those blocks and no others, and when it has
-// passed a window it is evicted from the memory of the process.
+// Results have the same bits wherever a block is. With a Space only a small part of the blocks is in memory: a loop declares
+// the blocks that it goes over (uses); in these blocks a window of rows ahead of the loop is fetched, and a window that the
+// loop has passed is evicted from the memory of the process.
 //
-// A nil Arena is ordinary memory and all processors. Its methods are safe for
-// concurrent use, those of different runs on one Space too.
+// A nil Arena stands for ordinary memory and all processors. The methods are safe for concurrent use, also by different runs
+// on one Space.
 type Arena struct {
-	ctx     context.Context // of the run; nil if it cannot be cancelled
+	ctx     context.Context // of the run; nil: it cannot be cancelled
 	space   Space           // nil is ordinary memory
-	Threads int             // of a loop over rows; 0 means GOMAXPROCS
+	Threads int             // goroutines of a loop over rows; 0 means GOMAXPROCS
 
 	change sync.Mutex
-	table  atomic.Pointer[[]tallBlock] // replaced, never changed
+	table  atomic.Pointer[[]tallBlock] // blocks in the space; replaced, never changed
 
 	Read, Written atomic.Int64 // bytes of blocks in the space that loops have gone over
 
-	Saving bool // loops go to their end although the context has ended: what they read is being saved
+	Saving bool // loops do not stop when the context has ended, because their blocks are being saved
 
 	Watch func()    // called about once a second by loops over blocks in the space; may be nil
-	Told  time.Time // when it was
+	Told  time.Time // time of the last call of Watch
 }
 
-// tell calls watch if it is time. It runs on the goroutine of the run.
+// tell calls Watch if it is time. It runs on the goroutine of the run.
 func (a *Arena) tell() {
 	const every = time.Second
 	if a.Outside() && a.Watch != nil && time.Since(a.Told) >= every {
@@ -59,9 +58,8 @@ func (a *Arena) tell() {
 	}
 }
 
-// Interruption is what a loop over blocks in the space panics with when the context of
-// the run ends before it does. It goes on until the end of the windows that the workers
-// are at; what it was to compute is not there.
+// Interruption is the value that a loop over blocks in the space panics with if the context of the run ends before the loop
+// does. The workers first finish their current windows. The result of the loop is incomplete.
 type Interruption struct{ err error }
 
 func (i *Interruption) Error() string { return i.err.Error() }
@@ -89,20 +87,19 @@ func UntilEnd(f func() error) (err error) {
 	return f()
 }
 
-// tallBlock is planes of n rows in the space, one after the other.
+// tallBlock is planes of n rows of width numbers in the space, one after the other.
 type tallBlock struct {
 	data     []float64
 	n, width int
 }
 
-// WindowBytes is about what the workers of a loop together have in memory of the
-// blocks in a space.
+// WindowBytes is about the number of bytes of blocks in a space that the workers of a loop together have in memory.
 const WindowBytes = 16 << 20
 
-// LeastWindow is the number of rows of a window at least: a page of a vector.
+// LeastWindow is the least number of rows of a window: a page of a vector.
 const LeastWindow = 512
 
-// SpaceError is what making a block panics with when a Space has no room.
+// SpaceError is the value that Planes panics with if the Space has no room.
 type SpaceError struct{ err error }
 
 func (e *SpaceError) Error() string { return fmt.Sprintf("make room for vectors: %v", e.err) }
@@ -116,7 +113,7 @@ func NewArena(ctx context.Context, s Space, workers int) *Arena {
 // Outside reports whether blocks lie in a Space.
 func (a *Arena) Outside() bool { return a != nil && a.space != nil }
 
-// Blocks are those in the space.
+// Blocks returns the blocks in the space.
 func (a *Arena) Blocks() []tallBlock {
 	if a != nil {
 		if t := a.table.Load(); t != nil {
@@ -145,8 +142,7 @@ func (a *Arena) Planes(n, width, count int) []float64 {
 	return x
 }
 
-// Release gives a block back that begins where x does; what lies in ordinary
-// memory is left to the collector.
+// Release frees the block that begins where x does; a block in ordinary memory is left to the collector.
 func (a *Arena) Release(x []float64) {
 	if len(x) == 0 || !a.Outside() {
 		return
@@ -162,7 +158,7 @@ func (a *Arena) Release(x []float64) {
 	a.space.Free(b.data)
 }
 
-// Free gives blocks back that are not needed any more.
+// Free frees blocks that are not needed any more.
 func (a *Arena) Free(blocks ...*mat.Dense) {
 	for _, b := range blocks {
 		if b != nil && !b.IsEmpty() {
@@ -171,8 +167,7 @@ func (a *Arena) Free(blocks ...*mat.Dense) {
 	}
 }
 
-// Close gives all blocks back but the one that begins where keep does: that is the
-// caller's from now on.
+// Close frees all blocks but the one that begins where keep does, which then belongs to the caller.
 func (a *Arena) Close(keep []float64) {
 	a.change.Lock()
 	defer a.change.Unlock()
@@ -184,7 +179,7 @@ func (a *Arena) Close(keep []float64) {
 	a.table.Store(nil)
 }
 
-// Moved counts a pass, which reads and writes blocks of those numbers of columns.
+// Moved counts the bytes of a pass that reads and writes the given numbers of columns of n rows.
 func (a *Arena) Moved(n, read, written int) {
 	if a.Outside() {
 		a.Read.Add(8 * int64(n) * int64(read))
@@ -192,10 +187,10 @@ func (a *Arena) Moved(n, read, written int) {
 	}
 }
 
-// workers is the number of those that a loop over n rows can have.
+// workers returns the largest number of workers of a loop over n rows.
 func (a *Arena) workers(n int) int { return min(Segments(n), MaxSegments, a.Most()) }
 
-// Most is the number of workers of anything.
+// Most returns the largest number of workers of any loop.
 func (a *Arena) Most() int {
 	if a != nil && a.Threads > 0 {
 		return a.Threads
@@ -212,12 +207,11 @@ type Space interface {
 	Err() error
 }
 
-// TileRows is the number of rows that one loop over vectors covers before it says
-// that it has passed them. Sums are formed tile by tile. More rows would be no faster, and what is in memory
-// of many vectors is in proportion.
+// TileRows is the number of rows that a loop over vectors passes before it evicts them. Sums are formed tile by tile. More
+// rows would not be faster, and the memory of a loop over many vectors is proportional to TileRows.
 const TileRows = 1 << 12
 
-// EachTile calls f with the tiles of n rows in order, a loop that goes over what u says.
+// EachTile calls f with the tiles of n rows in order. u lists the blocks that f goes over.
 func (a *Arena) EachTile(n int, u uses, f func(from, to int)) {
 	over := a.Over(n, u)
 	over.Fetch(0, min(n, TileRows))
@@ -235,22 +229,21 @@ func (a *Arena) EachTile(n int, u uses, f func(from, to int)) {
 
 func Width(x *mat.Dense) int { _, l := x.Dims(); return l }
 
-// Bytes returns those of count vectors of length n.
+// Bytes returns the bytes of count vectors of length n.
 func Bytes(n, count int) int64 { return 8 * int64(n) * int64(count) }
 
-// What a run that has panicked returns.
+// Errors of a run that has panicked.
 var (
 	ErrFault     = errors.New("memory fault in the vectors of the run")
 	ErrBreakdown = errors.New("numerical breakdown")
 )
 
-// Breakdown is what algorithms panic with that numbers have defeated: it becomes an
-// error of the run, which wraps errBreakdown.
+// Breakdown is the value that algorithms panic with on a numerical breakdown; Guarded returns it as an error that wraps
+// ErrBreakdown.
 type Breakdown string
 
-// Guarded runs f, which returns the vectors that are to stay, and makes errors of
-// what a run panics with: breakdowns, and with a Space no room, and faults of memory
-// that is mapped.
+// Guarded runs f, which returns the vectors to be kept, and frees all other blocks in a Space. It returns panics of a run as
+// errors: breakdowns, and with a Space lack of room and faults of mapped memory.
 func (a *Arena) Guarded(f func() (*mat.Dense, error)) (err error) {
 	var keep *mat.Dense
 	attempt := func() (err error) {

@@ -10,16 +10,16 @@ import (
 	"github.com/gdsvd/gdsvd/internal/panel"
 )
 
-// Basis holds up to k vectors of length n, one after the other in memory, so
-// that products with all of them run over contiguous numbers.
+// Basis holds up to k vectors of length n, one after the other in memory, so that products with all of them run over
+// contiguous numbers.
 //
-// A basis may be cut: then every vector is a pair of unit vectors over √2, and
-// the first halves are orthogonal among themselves, as are the second.
+// A basis may be cut: then every vector is a pair of unit vectors over √2, and the first halves are orthogonal among
+// themselves, as are the second halves.
 type Basis struct {
 	arena  *Arena
 	N, Len int
 	Cut    int       // length of the first halves, 0 if the vectors are whole
-	Data   []float64 // vector i is data[i·n : (i+1)·n]
+	Data   []float64 // vector i is Data[i·N : (i+1)·N]
 	Coef   []float64 // scratch
 }
 
@@ -29,15 +29,16 @@ func (a *Arena) NewBasis(n, k int) *Basis {
 
 func (b *Basis) Vector(i int) []float64 { return b.Data[i*b.N : (i+1)*b.N] }
 
-// Next returns room for one more vector; push makes it part of the basis.
+// Next returns the memory of one more vector; Push makes it part of the basis.
 func (b *Basis) Next() []float64 { return b.Vector(b.Len) }
 func (b *Basis) Push()           { b.Len++ }
 func (b *Basis) Reset()          { b.Len = 0 }
 
-// Empty tells whether there is no vector; so does a nil basis.
+// Empty reports whether the basis, which may be nil, has no vectors.
 func (b *Basis) Empty() bool { return b == nil || b.Len == 0 }
 
-// Dimension returns that of the space which the basis keeps others out of.
+// Dimension returns the dimension of the space that vectors are kept orthogonal to; the halves of a cut basis count
+// separately.
 func (b *Basis) Dimension() int {
 	if b.Empty() {
 		return 0
@@ -45,14 +46,14 @@ func (b *Basis) Dimension() int {
 	return b.Len * len(b.parts())
 }
 
-// Remove takes vector i out of the basis.
+// Remove removes vector i from the basis.
 func (b *Basis) Remove(i int) {
 	for b.Len--; i < b.Len; i++ {
 		b.arena.CopyVector(b.Vector(i), b.Vector(i+1))
 	}
 }
 
-// Part is the basis, restricted to a range of its rows, as a len×(to−from) matrix.
+// Part returns the basis, restricted to a range of its rows, as a len×(to−from) matrix.
 func (b *Basis) Part(from, to int) blas64.General {
 	g := blas64.General{Rows: b.Len, Cols: to - from, Stride: b.N}
 	if b.Len > 0 {
@@ -61,7 +62,7 @@ func (b *Basis) Part(from, to int) blas64.General {
 	return g
 }
 
-// Products sets c = α·Vᵀx for the rows [begin, end) of V, which x has.
+// Products sets c = α·Vᵀx for the rows [begin, end) of V, which are the rows of x.
 func (b *Basis) Products(c blas64.General, alpha float64, begin, end int, x blas64.General) {
 	beta := 0.0
 	b.arena.EachTile(end-begin, Reads(x).basis(b, begin), func(from, to int) {
@@ -70,7 +71,7 @@ func (b *Basis) Products(c blas64.General, alpha float64, begin, end int, x blas
 	})
 }
 
-// Subtract sets y −= V·c for the rows [begin, end) of V, which y has.
+// Subtract sets y −= V·c for the rows [begin, end) of V, which are the rows of y.
 func (b *Basis) Subtract(y blas64.General, begin, end int, c blas64.General) {
 	b.arena.EachTile(end-begin, Reads(y).basis(b, begin).Writes(y), func(from, to int) {
 		Multiply(RowsOf(y, from, to-from), -1, blas.Trans, b.Part(begin+from, begin+to), c, 1)
@@ -85,8 +86,7 @@ func (b *Basis) parts() [][2]int {
 	return [][2]int{{0, b.Cut}, {b.Cut, b.N}}
 }
 
-// Normalise makes x a unit vector, or if the basis is cut, each half of it a
-// unit vector over √2. What is zero stays so.
+// Normalise makes x a unit vector, or if the basis is cut, each half of it a unit vector over √2. A zero part stays zero.
 func (b *Basis) Normalise(x []float64) {
 	for _, at := range b.parts() {
 		part := x[at[0]:at[1]]
@@ -113,12 +113,11 @@ func (b *Basis) project(x []float64) {
 	}
 }
 
-// Orthonormalise makes x a vector that extends the basis. It projects twice,
-// which is enough unless x is in the span of the basis to working precision
-// (Parlett, The Symmetric Eigenvalue Problem, §6.9): then it reports false and x
-// is useless.
+// Orthonormalise makes x a vector that extends the basis. It projects twice, which is enough unless x is in the span of the
+// basis to working precision (Parlett, The Symmetric Eigenvalue Problem, §6.9): then it returns false and the contents of x
+// are undefined.
 func (b *Basis) Orthonormalise(x []float64) bool {
-	const dependent = 1e-12 // of a unit vector, well above what rounding leaves
+	const dependent = 1e-12 // remaining norm of a unit vector, well above rounding errors
 	b.Normalise(x)
 	b.project(x)
 	for _, at := range b.parts() {
@@ -132,9 +131,8 @@ func (b *Basis) Orthonormalise(x []float64) bool {
 	return true
 }
 
-// Random makes x a random vector that extends the basis. Rows of the
-// given stream are tried until one is not in the span of the basis, which the
-// first one is only if the basis spans everything but a sliver.
+// Random makes x a random vector that extends the basis. It tries up to 16 vectors of the given stream until one is not in
+// the span of the basis. The first one is in it only if the basis spans nearly the whole space.
 func (b *Basis) Random(x []float64, seed, stream uint64) {
 	block := mat.NewDense(b.N, 1, x)
 	for attempt := range uint64(16) {
@@ -146,13 +144,13 @@ func (b *Basis) Random(x []float64, seed, stream uint64) {
 	panic(Breakdown("basis has no complement"))
 }
 
-// OrthonormaliseAll makes the columns of x, which are nearly orthonormal, vectors that
-// extend the basis, or reports false: then x is useless.
+// OrthonormaliseAll makes the columns of x, which are nearly orthonormal, vectors that extend the basis. If it returns false
+// the contents of x are undefined.
 func (b *Basis) OrthonormaliseAll(x blas64.General) bool {
 	for range 2 {
 		b.ProjectAll(x)
 	}
-	const nearly = 0.25 // relative pivot
+	const nearly = 0.25 // least relative pivot
 	q := BlockQR{Arena: b.arena}
 	gram := b.arena.Cross(&q.Gram, x, x)
 	for range maxQRRounds {
@@ -167,11 +165,9 @@ func (b *Basis) OrthonormaliseAll(x blas64.General) bool {
 	return false
 }
 
-// Complement makes columns of x, independent standard normal numbers, unit vectors
-// orthogonal to a basis that is not empty, all at once: one after the other they take
-// ten times as many loops over x. It reports false, with x in the same span, where what
-// the basis leaves of a column is too short for one projection to do, and where the
-// basis is cut.
+// Complement makes the columns of x, independent standard normal numbers, unit vectors orthogonal to the basis, all at once:
+// one after the other they take ten times as many loops over x. It returns false if the basis is empty or cut, if x has one
+// column, or if a column is too short after one projection; x and the basis still span the same space.
 func (b *Basis) Complement(x blas64.General) bool {
 	short := 0.1 * math.Sqrt(float64(x.Rows))
 	if b.Len == 0 || b.Cut > 0 || x.Cols == 1 {
@@ -219,15 +215,14 @@ func (b *Basis) ProjectAll(x blas64.General) {
 	})
 }
 
-// rows returns rows [first, first+rows) of all vectors as a block, in the memory of
-// buf.
+// rows returns rows [first, first+rows) of all vectors as a block in the memory of buf.
 func (b *Basis) rows(buf []float64, first, rows int) blas64.General {
 	x := blas64.General{Rows: rows, Cols: b.Len, Stride: b.Len, Data: buf[:rows*b.Len]}
 	b.setRows(x, first)
 	return x
 }
 
-// setRows sets x to the rows of all vectors from the given one on.
+// setRows sets x to the rows of all vectors from row first on.
 func (b *Basis) setRows(x blas64.General, first int) {
 	for j := range b.Len {
 		for i, v := range b.Vector(j)[first : first+x.Rows] {

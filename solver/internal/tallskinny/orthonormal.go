@@ -10,54 +10,48 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 )
 
-// BlockQR orthonormalises tall blocks by Cholesky QR: R from the Cholesky
-// factor of the Gram matrix, Q = YR⁻¹. It reads Y twice where Householder
-// reflections read it 2l times, and loses cond(Y)²·ε of orthogonality, so
-// columns are scaled to unit norm first and the whole is repeated unless the
-// scaled Gram matrix shows that once is enough (Yamamoto, Nakatsukasa,
-// Yanagisawa, Fukaya 2015, "Roundoff error analysis of the CholeskyQR2
-// algorithm"). Where that fails columns are taken one by one, and what turns
-// out to depend on the others is replaced by a random vector.
+// BlockQR orthonormalises tall blocks by Cholesky QR: R from the Cholesky factor of the Gram matrix, Q = YR⁻¹. It reads Y
+// twice where Householder reflections read it 2l times, and loses cond(Y)²·ε of orthogonality, so columns are scaled to unit
+// norm first and the whole is repeated unless the scaled Gram matrix shows that once is enough (Yamamoto, Nakatsukasa,
+// Yanagisawa, Fukaya 2015, "Roundoff error analysis of the CholeskyQR2 algorithm"). If that fails columns are
+// orthonormalised one by one, and a column that depends on those before it is replaced by a random vector.
 type BlockQR struct {
 	Arena *Arena
 	Key   float64 // selects the random vectors
 	Drawn int     // random vectors so far
-	Found *Basis  // what random vectors must be orthogonal to besides; may be nil
+	Found *Basis  // random vectors must be orthogonal to it, too; may be nil
 	Gram  Sums
 	coef  Sums
-	// prepare does the last thing to rows of a block before they are factored, the
-	// first of them being row i of the whole; nil for nothing.
+	// Prepare changes rows of a block before they are factored; the first of them is row i of the block. nil: no change.
 	Prepare func(rows blas64.General, i int)
-	Uses    uses // what prepare goes over besides
+	Uses    uses // other blocks that Prepare goes over
 	Lossy   bool // a column has been replaced that was longer than rounding errors, so that R lacks it
 }
 
 // streamReplace numbers the random vectors that replace dependent columns.
 const streamReplace uint64 = 7 << 32
 
-// Columns shorter than dropFactor·ε·‖M‖ are rounding errors.
+// Columns shorter than DropFactor·ε·‖M‖ are rounding errors.
 const DropFactor = 16
 
-// A column shorter than cancelled times rounding errors has too much of them in what it was made orthogonal to.
+// A column shorter than cancelled times its rounding errors is not orthogonal enough to the vectors that were removed from
+// it.
 const cancelled = 1e6
 
-// Relative pivots of the scaled Gram matrix: above twice components of others are
-// not magnified enough to be removed again, and below never Cholesky is not to be
-// trusted. Columns are orthonormal if their Gram matrix is the identity to within
-// enough times the square root of their number.
+// Relative pivots of the scaled Gram matrix: above Twice components in other vectors are not magnified so much that they
+// must be removed again, and below never Cholesky is not reliable. Columns are orthonormal if their Gram matrix is the
+// identity to within enough times the square root of their number.
 const Twice, never, maxQRRounds, enough = 1e-4, 1e-7, 3, 16 * Epsilon
 
-// Factor replaces y by Q of y = QR and returns R, l×l upper triangular. Columns
-// that, less their components in the columns before them, have norms of at most
-// least, are replaced and have a zero on the diagonal of R. Q is orthogonal to
-// the columns of v, to which y must be orthogonal already.
+// Factor replaces y by Q of y = QR and returns R, l×l upper triangular. A column whose norm, less its components in the
+// columns before it, is at most least is replaced and has a zero on the diagonal of R. Q is orthogonal to the columns of v,
+// to which y must be orthogonal already.
 func (q *BlockQR) Factor(y blas64.General, v Span, least float64) *mat.Dense {
 	return q.FactorGram(y, y, q.Arena.Cross(&q.Gram, y, y), v, least)
 }
 
-// FactorGram is factor for a y whose Gram matrix, once it has been prepared, is
-// known. It puts Q in the place of out, which is y or does not overlap it; y is
-// destroyed.
+// FactorGram does the same as Factor for a y whose Gram matrix after Prepare is known. It stores Q in out, which is y or
+// does not overlap it; y is destroyed.
 func (q *BlockQR) FactorGram(out, y, gram blas64.General, v Span, least float64) *mat.Dense {
 	r, pivot := q.cholesky(out, y, gram, cancelled*least)
 	if r == nil {
@@ -74,7 +68,7 @@ func (q *BlockQR) FactorGram(out, y, gram blas64.General, v Span, least float64)
 			break
 		}
 		if pivot < Twice {
-			// Dividing by small pivots has blown up what was left of v in y.
+			// The division by small pivots has magnified the components of y in v.
 			v.Project(q.Arena, &q.coef, y)
 			gram = q.Arena.Cross(&q.Gram, y, y)
 		}
@@ -91,7 +85,7 @@ func (q *BlockQR) FactorGram(out, y, gram blas64.General, v Span, least float64)
 	return r
 }
 
-// Ready prepares y.
+// Ready applies Prepare to y.
 func (q *BlockQR) Ready(y blas64.General) {
 	if q.Prepare != nil {
 		q.Arena.EachChunk(y.Rows, q.Uses.Read(y).Writes(y), func(_, i, rows int) { q.Prepare(RowsOf(y, i, rows), i) })
@@ -105,15 +99,14 @@ func orthonormal(gram blas64.General) bool {
 	return Orthogonality(&g) <= enough*math.Sqrt(float64(gram.Rows))
 }
 
-// Dimension returns that of the space there is to work in.
+// Dimension returns the dimension of the complement of Found in n dimensions.
 func (q *BlockQR) Dimension(n int) int {
 	return n - q.Found.Dimension()
 }
 
-// cholesky does one round with the given Gram matrix of y, from y to out, and
-// leaves the sums for the next one in q.gram. It returns R and the least pivot relative to the
-// norm of its column, or nil with y unchanged if a column is too short or a pivot
-// too small.
+// cholesky does one round with the given Gram matrix of y, from y to out, and leaves the sums for the next round in q.Gram.
+// It returns R and the least pivot relative to the norm of its column, or nil with y unchanged if a column is too short or a
+// pivot too small.
 func (q *BlockQR) cholesky(out, y, gram blas64.General, least float64) (r *mat.Dense, pivot float64) {
 	r, pivot = Triangle(gram, least)
 	if r == nil {
@@ -170,8 +163,7 @@ func Triangle(gram blas64.General, least float64) (r *mat.Dense, pivot float64) 
 	return r, pivot
 }
 
-// oneByOne orthonormalises column after column by projecting twice on those
-// before it.
+// oneByOne orthonormalises column after column by projecting each twice on the columns before it.
 func (q *BlockQR) oneByOne(y blas64.General, v Span, least float64) *mat.Dense {
 	n, l := y.Rows, y.Cols
 	r := mat.NewDense(l, l, nil)
@@ -191,7 +183,7 @@ func (q *BlockQR) oneByOne(y blas64.General, v Span, least float64) *mat.Dense {
 		if norm > least && norm > 1e-10*size {
 			r.Set(j, j, norm)
 			q.Arena.Normalise(x, x)
-			// What is left may be short compared with what was taken away.
+			// The rest may be short compared with the components removed.
 			v.Project(q.Arena, &q.coef, Single(x))
 			before.Project(q.Arena, &q.coef, Single(x))
 			q.Found.project(x)
@@ -205,8 +197,7 @@ func (q *BlockQR) oneByOne(y blas64.General, v Span, least float64) *mat.Dense {
 	return r
 }
 
-// Replace makes x a random unit vector orthogonal to the columns of v and y and
-// to what has been found.
+// Replace makes x a random unit vector orthogonal to the columns of v and y and to Found.
 func (q *BlockQR) Replace(x []float64, v, y Span) {
 	dst := mat.NewDense(len(x), 1, x)
 	for range 16 {
@@ -228,8 +219,8 @@ func (q *BlockQR) Replace(x []float64, v, y Span) {
 	panic(Breakdown("block has no complement"))
 }
 
-// Inverse returns R⁻¹ of an upper triangular R, with columns of zeros where the
-// diagonal is zero, and what substitution makes of that in others.
+// Inverse returns R⁻¹ of an upper triangular R. A zero on the diagonal gives a column of zeros, from which the substitution
+// computes the other columns.
 func Inverse(r *mat.Dense) *mat.Dense {
 	l, _ := r.Dims()
 	inv := mat.NewDense(l, l, nil)
@@ -252,8 +243,8 @@ func Inverse(r *mat.Dense) *mat.Dense {
 
 func Transposed(x *mat.Dense) blas64.General { return mat.DenseCopyOf(x.T()).RawMatrix() }
 
-// RayleighRitz returns the eigenvalues of the symmetric part of h in descending
-// order and the last entries of the eigenvectors, in rows.
+// RayleighRitz returns the eigenvalues of the symmetric part of h in descending order and the last tail entries of the
+// eigenvectors, in rows.
 func RayleighRitz(w *eigen.Solver, h blas64.General, tail int) (theta []float64, wt *mat.Dense) {
 	theta, v := w.Symmetric(h, tail)
 	return theta, mat.NewDense(h.Rows, tail, v.Data)

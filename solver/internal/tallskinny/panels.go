@@ -9,20 +9,19 @@ import (
 	"github.com/gdsvd/gdsvd/internal/panel"
 )
 
-// Panels holds the columns of a Lanczos basis in panels, n×w row-major each and
-// contiguous, so that what is done with some columns touches no others.
+// Panels holds the columns of a Lanczos basis in panels, n×w row-major each and contiguous, so that work on some columns
+// does not touch others.
 //
-// A block that is added becomes a panel as it is. Blocks too narrow for the
-// kernels are put together into wider panels when they are no longer among the
-// last two. All that goes over panels is a sweep over rows: each worker is at a
-// chunk of a segment of them, the same rows of all panels.
+// A block that is added becomes a panel as it is. Blocks too narrow for the kernels are merged into wider panels when they
+// are no longer among the last two. Every operation on panels is a sweep over rows: each worker is at a chunk of a segment,
+// the same rows of all panels.
 type Panels struct {
 	arena *Arena
 	N     int
-	block int          // columns of a block that is added, as a rule
+	block int          // usual number of columns of a block that is added
 	Wide  int          // columns of a wide panel, a multiple of block
 	List  []Piece      // in the order of the columns
-	spare []*mat.Dense // of n rows and block or wide columns, to be used again
+	spare []*mat.Dense // free panels of n rows and block or Wide columns
 	mem   Scratch
 	// alloc returns n×cols zeros in contiguous memory. Large Go slices begin
 	// at a page, so every row of eight float64s is a cache line.
@@ -31,13 +30,12 @@ type Panels struct {
 
 // Piece is a range of columns of a panel.
 type Piece struct {
-	at   int // its first column among those of the basis, or of the span
+	at   int // index of its first column in the basis, or in the span
 	X    blas64.General
 	Room *mat.Dense // the whole panel
 }
 
-// wideColumns is the least width of a panel that the kernels are at their best
-// with.
+// wideColumns is the least width of a panel at which the kernels are fastest.
 const wideColumns = 4
 
 // NewPanels returns an empty basis of n rows, which grows by block columns at a time.
@@ -45,10 +43,10 @@ func (a *Arena) NewPanels(n, block int) Panels {
 	return Panels{arena: a, N: n, block: block, Wide: WideFor(block), alloc: a.Dense}
 }
 
-// WideFor returns the width of the wide panels that blocks are put together in.
+// WideFor returns the width of the wide panels that blocks are merged into.
 func WideFor(block int) int { return (wideColumns + block - 1) / block * block }
 
-// Free gives all panels back for good.
+// Free frees all panels.
 func (p *Panels) Free() {
 	for _, b := range p.List {
 		p.arena.Free(b.Room)
@@ -60,7 +58,7 @@ func (p *Panels) Free() {
 // Size returns the number of columns.
 func (p *Panels) Size() int { return Span(p.List).Columns() }
 
-// Take returns an n×cols block with any contents, to be filled and added.
+// Take returns an n×cols block with undefined contents, to be filled and added.
 func (p *Panels) Take(cols int) *mat.Dense {
 	for i, s := range p.spare {
 		if Width(s) == cols {
@@ -77,23 +75,21 @@ func (p *Panels) give(x *mat.Dense) {
 	}
 }
 
-// Add makes x the last columns, and puts blocks together that were the last ones
-// before.
+// Add merges narrow blocks that were the last ones, and appends the columns of x.
 func (p *Panels) Add(x *mat.Dense) {
 	p.merge()
 	p.Append(x)
 }
 
-// Append makes x the last columns, and leaves all others as they are.
+// Append appends the columns of x, and leaves all other panels as they are.
 func (p *Panels) Append(x *mat.Dense) {
 	p.List = append(p.List, Piece{p.Size(), x.RawMatrix(), x})
 }
 
-// merge puts narrow blocks together into a wide panel, if there are enough of them
-// without the last one.
+// merge merges narrow blocks into a wide panel, if there are enough of them without the last one.
 func (p *Panels) merge() {
 	if p.arena.Outside() {
-		return // to move them costs more than narrow panels do
+		return // moving them costs more than narrow panels do
 	}
 	count, from := p.Wide/p.block, len(p.List)-1
 	for from > 0 && p.narrow(p.List[from-1]) {
@@ -133,8 +129,8 @@ func (p *Panels) Span(from, to int) Span {
 // All returns the span of all columns.
 func (p *Panels) All() Span { return p.Span(0, p.Size()) }
 
-// Rotate makes V·Sᵀ for the rows of st the basis, which may be no more than its columns.
-// Chunk by chunk, they are read and what comes out is written in their place.
+// Rotate replaces the basis V by V·stᵀ. st has at most as many rows as V has columns. Each chunk of rows is read before the
+// result is written in its place.
 func (p *Panels) Rotate(st blas64.General) {
 	old, size := p.List, p.Size()
 	// New panels take the place of old ones of the same shape: rows are read
@@ -173,7 +169,7 @@ func (p *Panels) Clear() {
 // Span is a range of columns of a basis, panel by panel.
 type Span []Piece
 
-// SpanOf is all of a block.
+// SpanOf returns the span of all columns of a block.
 func SpanOf(x blas64.General) Span {
 	if x.Cols == 0 {
 		return nil
@@ -181,7 +177,7 @@ func SpanOf(x blas64.General) Span {
 	return Span{{X: x}}
 }
 
-// Columns returns their number.
+// Columns returns the number of columns.
 func (s Span) Columns() int {
 	if len(s) == 0 {
 		return 0
@@ -200,15 +196,14 @@ func (s Span) Gather(buf []float64, i, rows int) blas64.General {
 	return x
 }
 
-// AddCross adds yᵀV to c, y being rows [i, i+y.Rows) of a block.
+// AddCross adds yᵀV to c; y is rows [i, i+y.Rows) of a block.
 func (s Span) AddCross(c, y blas64.General, i int) {
 	for _, b := range s {
 		panel.AddCross(ColumnsOf(ColumnsFrom(c, b.at), b.X.Cols), y, RowsOf(b.X, i, y.Rows))
 	}
 }
 
-// Pack returns alpha·dᵀ, d having a column for every column of the span, for
-// addProduct.
+// Pack returns alpha·dᵀ for AddProduct; d has a column for every column of the span.
 func (s Span) Pack(alpha float64, d blas64.General) []panel.Factor {
 	f := make([]panel.Factor, len(s))
 	for i, b := range s {
@@ -217,16 +212,14 @@ func (s Span) Pack(alpha float64, d blas64.General) []panel.Factor {
 	return f
 }
 
-// AddProduct adds the product of V and the packed factor to y, rows [i, i+y.Rows)
-// of a block.
+// AddProduct adds the product of V and the packed factor to y, which is rows [i, i+y.Rows) of a block.
 func (s Span) AddProduct(y blas64.General, f []panel.Factor, i int) {
 	for j, b := range s {
 		panel.AddProduct(y, RowsOf(b.X, i, y.Rows), f[j])
 	}
 }
 
-// Project removes the components along orthonormal columns from y, once, and
-// returns yᵀV.
+// Project removes the components of y in the columns of the span, which are orthonormal, once, and returns yᵀV.
 func (s Span) Project(a *Arena, t *Sums, y blas64.General) blas64.General {
 	if len(s) == 0 {
 		return blas64.General{Rows: y.Cols, Stride: 1}

@@ -13,15 +13,14 @@ import (
 )
 
 const (
-	ChunkRows   = 128           // unless a sweep has its own
-	segmentRows = 4 * ChunkRows // at least, if there is more than one
-	MaxSegments = 16            // unless they have longestSegment rows
-	// longestSegment bounds what a sweep touches at a time, however long the block.
+	ChunkRows   = 128           // rows of a chunk, unless a sweep has its own
+	segmentRows = 4 * ChunkRows // least rows of a segment, if there are several
+	MaxSegments = 16            // largest number of segments, unless they would exceed longestSegment
+	// longestSegment bounds the rows that a sweep touches at a time, for blocks of any length.
 	longestSegment = 1 << 16
 )
 
-// cuts returns the number of segments of n rows and the rows of each but the
-// last, a multiple of chunkRows.
+// cuts returns the number of segments of n rows and the rows of each but the last, a multiple of ChunkRows.
 func cuts(n int) (segments, rows int) {
 	segments = max(1, min(MaxSegments, n/segmentRows), (n+longestSegment-1)/longestSegment)
 	rows = (n + segments - 1) / segments
@@ -35,9 +34,8 @@ func Segments(n int) int {
 	return s
 }
 
-// EachChunk calls f with every chunk of n rows, those of a segment in order.
-// Segments run in parallel: f may write to its own rows and to what belongs to
-// the segment.
+// EachChunk calls f with every chunk of n rows, those of a segment in order. Segments run in parallel: f may write to its
+// own rows and to data of its segment.
 func (a *Arena) EachChunk(n int, u uses, f func(segment, first, rows int)) {
 	a.Sweep(n, ChunkRows, math.MaxInt32, u, func(_, s, first, rows int) { f(s, first, rows) })
 }
@@ -45,18 +43,16 @@ func (a *Arena) EachChunk(n int, u uses, f func(segment, first, rows int)) {
 // To hand work to another goroutine takes as long as about this number of multiply-adds.
 const worthSharing = 1 << 15
 
-// InCache returns the rows of a chunk of which all columns are to stay in a cache
-// of the given bytes. Sums do not depend on it. Chunks had better be long: from one
-// panel to the next the processor has to begin anew to read ahead.
+// InCache returns the rows of a chunk of which all columns are to stay in a cache of the given bytes. Sums do not depend on
+// it. Long chunks are better: at each panel the processor has to start its read-ahead anew.
 func InCache(bytes, columns int) int {
 	return max(64, min(1024, bytes/(8*max(columns, 1))&^63))
 }
 
 const FirstCache, secondCache = 32 << 10, 512 << 10
 
-// Sweep is eachChunk with chunks of the given rows, for f that is known to take about
-// work multiply-adds a row: where all of that is little, one worker does it. f is
-// told which one it runs on, a number below workers(n).
+// Sweep calls f as EachChunk does, with chunks of the given rows. f takes about work multiply-adds a row: if the total is
+// small one worker does it. worker is the number of the worker that f runs on, below workers(n).
 func (a *Arena) Sweep(n, chunk, work int, u uses, f func(worker, segment, first, rows int)) {
 	segments, size := cuts(n)
 	over := a.Over(n, u)
@@ -103,14 +99,14 @@ func (a *Arena) Sweep(n, chunk, work int, u uses, f func(worker, segment, first,
 		}
 	})
 	if f := failed.Load(); f != nil {
-		panic(f.Err) // on the goroutine that guarded watches
+		panic(f.Err) // on the goroutine that Guarded watches
 	}
 	if window > 0 {
 		a.endEarly()
 	}
 }
 
-// Sums holds one small matrix a segment, to be added up in order.
+// Sums holds one small matrix for each segment, to be added up in order.
 type Sums struct {
 	r, c int
 	data []float64
@@ -173,7 +169,7 @@ func (a *Arena) Cross(s *Sums, y, v blas64.General) blas64.General {
 // Scratch is memory for a sweep.
 type Scratch []float64
 
-// Each gives every worker of a sweep over n rows a buffer of that number of float64s.
+// Each returns the buffers of the workers of a sweep over n rows, each of the given number of float64s.
 func (s *Scratch) Each(a *Arena, n, floats int) func(worker int) []float64 {
 	if size := a.workers(n) * floats; len(*s) < size {
 		*s = make([]float64, size)
@@ -181,11 +177,10 @@ func (s *Scratch) Each(a *Arena, n, floats int) func(worker int) []float64 {
 	return func(w int) []float64 { return (*s)[w*floats : (w+1)*floats] }
 }
 
-// Rotate sets the leading columns of y to y·dᵀ in place, d having at most as many
-// rows as y has columns.
+// Rotate sets the leading columns of y to y·dᵀ in place. d has at most as many rows as y has columns.
 func (a *Arena) Rotate(y, d blas64.General) { a.RotateThen(y, d, func(int, blas64.General) {}) }
 
-// RotateThen is Rotate, and calls then with every chunk when it has been done.
+// RotateThen rotates as Rotate does, and calls then with every chunk of the result.
 func (a *Arena) RotateThen(y, d blas64.General, then func(segment int, rows blas64.General)) {
 	chunk := InCache(FirstCache, y.Cols+d.Rows)
 	buf, f := new(Scratch).Each(a, y.Rows, chunk*d.Rows), panel.Pack(1, d)
@@ -198,9 +193,8 @@ func (a *Arena) RotateThen(y, d blas64.General, then func(segment int, rows blas
 	})
 }
 
-// productThen sets out to y·dᵀ, which does not overlap it. Before it reads rows of y
-// from i on it calls prepare with them, unless nil, and then with every chunk that has
-// been done. prepare goes over what also says.
+// productThen sets out to y·dᵀ; y and out do not overlap. Before it reads rows of y, from row i on, it calls prepare with
+// them, unless prepare is nil; it calls then with every chunk of the result. also lists the blocks that prepare goes over.
 func (a *Arena) productThen(out, y, d blas64.General, also uses, prepare func(rows blas64.General, i int), then func(segment int, rows blas64.General)) {
 	f := panel.Pack(1, d)
 	a.Sweep(y.Rows, InCache(FirstCache, y.Cols), 4*d.Rows*d.Cols, also.Read(y).Writes(out), func(_, seg, i, rows int) {
@@ -226,7 +220,7 @@ func SetRows(dst, src blas64.General) {
 	}
 }
 
-// Single is a vector as a block of one column.
+// Single returns a vector as a block of one column.
 func Single(x []float64) blas64.General {
 	return blas64.General{Rows: len(x), Cols: 1, Stride: 1, Data: x}
 }

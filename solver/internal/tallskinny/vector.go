@@ -19,8 +19,8 @@ import (
 // Epsilon is the distance from 1 to the next larger float64.
 const Epsilon = 0x1p-52
 
-// FloorFactor·ε·‖M‖ bounds the error of a product with M and a unit vector: below it
-// neither a residual nor a product means anything.
+// FloorFactor·ε·‖M‖ bounds the error of a product with M and a unit vector: below it neither a residual nor a product is
+// significant.
 const FloorFactor = 4
 
 // Column returns the only column of a block that owns its storage.
@@ -90,8 +90,8 @@ func (a *Arena) Combine(dst []float64, f float64, x []float64, g float64, y []fl
 	})
 }
 
-// Shorten multiplies a vector that is so long or short that its norm, or the
-// inverse of it, is no float64, by a power of two. It returns the norm from before.
+// Shorten multiplies x by a power of two if its norm is outside about 2^±500, so that the norm or its inverse could leave
+// the range of float64. It returns the norm from before.
 func (a *Arena) Shorten(x []float64) (norm float64) {
 	norm = a.Norm2(x)
 	_, e := math.Frexp(norm)
@@ -109,7 +109,7 @@ func (a *Arena) Shorten(x []float64) (norm float64) {
 	return norm
 }
 
-// Multiply sets dst = β·dst + α·op(a)·x, by the faster routine for one column.
+// Multiply sets dst = β·dst + α·op(a)·x, with Gemv if x has one column, which is faster.
 func Multiply(dst blas64.General, alpha float64, t blas.Transpose, a, x blas64.General, beta float64) {
 	if x.Cols == 1 {
 		column := func(g blas64.General) blas64.Vector {
@@ -121,7 +121,7 @@ func Multiply(dst blas64.General, alpha float64, t blas.Transpose, a, x blas64.G
 	blas64.Gemm(t, blas.NoTrans, alpha, a, x, beta, dst)
 }
 
-// ColumnOf copies column j of x to dst, and setColumn back.
+// ColumnOf copies column j of x to dst, and SetColumn copies it back.
 func (a *Arena) ColumnOf(dst []float64, x blas64.General, j int) {
 	a.EachChunk(len(dst), Reads(x).Writing(dst), func(_, first, rows int) {
 		for i := first; i < first+rows; i++ {
@@ -138,7 +138,7 @@ func (a *Arena) SetColumn(x blas64.General, j int, src []float64) {
 	})
 }
 
-// Shift moves the columns of x from j on to the front and puts zeros behind.
+// Shift moves the columns of x from j on to the front and sets the columns behind them to zero.
 func (a *Arena) Shift(x blas64.General, j int) {
 	a.EachTile(x.Rows, Reads(x).Writes(x), func(from, to int) {
 		for i := from; i < to; i++ {
@@ -148,7 +148,7 @@ func (a *Arena) Shift(x blas64.General, j int) {
 	})
 }
 
-// Larger puts the entries of row into big that are larger in magnitude.
+// Larger replaces the entries of big by those of row that are larger in magnitude.
 func Larger(big, row []float64) {
 	for j, v := range row {
 		if math.Abs(v) > math.Abs(big[j]) {
@@ -157,8 +157,8 @@ func Larger(big, row []float64) {
 	}
 }
 
-// SignColumns makes the entry of largest magnitude of every column positive, the
-// first one on ties, and reports of which columns it changed the sign.
+// SignColumns makes the entry of largest magnitude of every column positive, the first one on ties, and reports for each
+// column whether it changed the sign.
 func (a *Arena) SignColumns(m *mat.Dense) (changed []bool) {
 	var s Sums
 	x := m.RawMatrix()
@@ -208,7 +208,7 @@ func (a *Arena) GramOf(x *mat.Dense) *mat.Dense {
 	return mat.NewDense(g.Rows, g.Cols, g.Data[:g.Rows*g.Cols])
 }
 
-// Largest returns the magnitude of the largest entry of x, which are finite.
+// Largest returns the largest magnitude of the entries of x, which must be finite.
 func (a *Arena) Largest(x blas64.General) float64 {
 	var s Sums
 	s.Reset(x.Rows, 1, 1)
@@ -227,8 +227,8 @@ func (a *Arena) Largest(x blas64.General) float64 {
 	return slices.Max(s.data)
 }
 
-// Finite reports whether all entries of a block that owns its storage are. The
-// sum of a NaN or an infinity with anything is not.
+// Finite reports whether all entries of a block that owns its storage are finite. A sum with a NaN or an infinity is not
+// finite.
 func (a *Arena) Finite(y *mat.Dense) bool {
 	g := y.RawMatrix()
 	var s Sums
@@ -274,10 +274,10 @@ func (a *Arena) Times(x, y *mat.Dense) *mat.Dense {
 	return p
 }
 
-// packed are factors whose memory is used again.
+// packed holds factors whose memory is reused.
 var packed = sync.Pool{New: func() any { return new(panel.Factor) }}
 
-// Gaussian is Gaussian for a block of the arena.
+// Gaussian is solver.Gaussian for a block of the arena.
 func (a *Arena) Gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
 	n, cols := dst.Dims()
 	hi, lo := mix.Next(seed), mix.Next(stream)

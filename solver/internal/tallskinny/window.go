@@ -7,14 +7,14 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// uses are the blocks that a loop over rows goes over: data of them, or of planes of
-// them, from the first row on.
+// uses lists the blocks that a loop over rows reads and writes: their data, or that of planes of them, from the first row
+// on.
 type uses struct{ in, out [][]float64 }
 
-// Reads are blocks that are read.
+// Reads returns uses of blocks that are read.
 func Reads(x ...blas64.General) uses { return uses{}.Read(x...) }
 
-// Reading are single vectors that are read.
+// Reading returns uses of single vectors that are read.
 func Reading(x ...[]float64) uses { return uses{in: x} }
 
 // Read adds blocks that are read.
@@ -57,19 +57,19 @@ func (u uses) Writing(x ...[]float64) uses {
 	return u
 }
 
-// plane is rows of a block in a Space, row by row.
+// plane is rows of width numbers of a block in a Space, row by row.
 type plane struct {
 	data  []float64
 	width int
 }
 
-// window is what a loop over n rows goes over in a Space, of which windows are in memory.
+// window holds the planes in a Space that a loop over n rows goes over, of which windows of rows are in memory.
 type window struct {
 	space  Space
 	planes []plane
 }
 
-// Over finds the planes of a loop over n rows, and counts what it moves.
+// Over returns the planes of a loop over n rows, and counts the bytes that the loop moves.
 func (a *Arena) Over(n int, u uses) window {
 	w, read, written := a.Find(n, u)
 	if w.space != nil {
@@ -79,14 +79,14 @@ func (a *Arena) Over(n int, u uses) window {
 	return w
 }
 
-// Find returns the planes of a loop over n rows, and how many columns it moves.
+// Find returns the planes of a loop over n rows, and the numbers of columns that the loop reads and writes.
 func (a *Arena) Find(n int, u uses) (w window, read, written int64) {
 	if !a.Outside() {
 		return w, 0, 0
 	}
 	w.space = a.space
 	blocks := a.Blocks()
-	// add returns the plane that x lies in, −1 if there is none, and whether it is a new one.
+	// add returns the index of the plane that x lies in, −1 if x is not in the space, and whether add has added the plane.
 	add := func(x []float64) (i int, added bool) {
 		if len(x) == 0 {
 			return -1, false
@@ -97,7 +97,7 @@ func (a *Arena) Find(n int, u uses) (w window, read, written int64) {
 			if uint(at) >= uint(len(b.data)) {
 				continue
 			}
-			// A part of a row begins with the row.
+			// If x begins inside a row the plane begins with that row.
 			at -= at % (b.n * b.width) % b.width
 			data := b.data[at:][:min(n*b.width, len(b.data)-at)]
 			i := slices.IndexFunc(w.planes, func(p plane) bool { return unsafe.SliceData(p.data) == unsafe.SliceData(data) })
@@ -123,9 +123,8 @@ func (a *Arena) Find(n int, u uses) (w window, read, written int64) {
 	return w, read, written
 }
 
-// Rows returns after how many rows each of the workers of the loop moves its window,
-// a multiple of step; 0 if nothing is to be done. Two windows are in memory, one that
-// the worker is at and one that is fetched.
+// Rows returns the number of rows of the window of a worker, a multiple of step; 0: the loop has no planes in the space. Two
+// windows of a worker are in memory, its current one and the one that is fetched.
 func (w window) Rows(step, workers int) int {
 	columns := 0
 	for _, p := range w.planes {
@@ -138,7 +137,7 @@ func (w window) Rows(step, workers int) int {
 	return max(step, rows/step*step)
 }
 
-// Fetch says that rows [from, to) come next.
+// Fetch declares that the loop goes over rows [from, to) next.
 func (w window) Fetch(from, to int) {
 	if from >= to {
 		return
@@ -148,7 +147,7 @@ func (w window) Fetch(from, to int) {
 	}
 }
 
-// Evict says that rows [from, to) need not stay in memory.
+// Evict declares that rows [from, to) need not stay in memory.
 func (w window) Evict(from, to int) {
 	for _, p := range w.planes {
 		w.space.Evict(p.data[from*p.width : min(to*p.width, len(p.data))])
