@@ -60,9 +60,12 @@ func newPlan(memory int64, workers int) (plan, error) {
 	p.First = min(1<<16, p.Run)
 	p.FanIn = int(max(2, min(p.Space/4/p.CursorBytes(), 512)))
 	p.unsynced = 64
-	p.window = max(memory/8, 8<<20)
+	p.window = window(memory)
 	return p, nil
 }
+
+// window returns the largest window of zstd and xz input within a budget, in bytes.
+func window(memory int64) int64 { return max(memory/8, 8<<20) }
 
 const (
 	// otherFiles is the number of files that are open beside runs, lists and files waiting to become durable: the standard

@@ -2,11 +2,15 @@ package ingest
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format/plink"
@@ -164,4 +168,45 @@ func changedFile(dir, name, old, new string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, name), []byte(strings.Replace(string(b), old, new, 1)), 0o666)
+}
+
+// TestGenotypesWithPackedIDs: lists of ids given for genotypes may be compressed, with the windows that other inputs may have.
+func TestGenotypesWithPackedIDs(t *testing.T) {
+	var rows, cols strings.Builder
+	for i := range 13 {
+		fmt.Fprintf(&rows, "r%02d\n", i)
+	}
+	for j := range 9 {
+		fmt.Fprintf(&cols, "c%02d\n", j)
+	}
+	g := randomCohort(13, 9)
+	for _, row := range g {
+		for j := range row {
+			row[j] %= 3 // none missing
+		}
+	}
+	dir := t.TempDir()
+	bed := cohort(t, dir, g, false)
+	list := func(name, text string) string {
+		return must.Get(filepath.Abs(write(t, name, text)))(t)
+	}
+	want := target(t)
+	mustIngest(t, []string{bed}, want, Options{RowIDs: list("r", rows.String()), ColIDs: list("c", cols.String())})
+	for name, pack := range map[string]func(io.Writer) (io.WriteCloser, error){
+		"zstd": func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) },
+		"xz":   func(w io.Writer) (io.WriteCloser, error) { return xz.NewWriter(w) },
+	} {
+		packed := func(text string) string {
+			var b strings.Builder
+			w := must.Get(pack(&b))(t)
+			must.Get(io.WriteString(w, text))(t)
+			must.Do(t, w.Close())
+			return b.String()
+		}
+		out := target(t)
+		mustIngest(t, []string{bed}, out, Options{RowIDs: list("r", packed(rows.String())), ColIDs: list("c", packed(cols.String()))})
+		if fingerprint(t, out) != fingerprint(t, want) {
+			t.Errorf("%s: another matrix", name)
+		}
+	}
 }

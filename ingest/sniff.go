@@ -182,11 +182,12 @@ func (s *sample) number(d *ids.Dictionary, c *format.Keys) []uint32 {
 
 type sniffer struct {
 	sample
-	plan plan
-	each int // number of chunks parsed of each input
-	d    *Description
-	prev *source
-	bad  error // first error of the first chunk with more bad lines than are tolerated
+	plan    plan
+	each    int // number of chunks parsed of each input
+	d       *Description
+	prev    *source
+	refused int64 // bad lines
+	bad     error // first error of the chunk in which they are more than are tolerated
 }
 
 func (s *sniffer) input(ctx context.Context, name string) (err error) {
@@ -207,7 +208,8 @@ func (s *sniffer) input(ctx context.Context, name string) (err error) {
 	entries := s.entries
 	t, err := s.chunks(ctx, src, s.each, func(_ *format.Chunk, b *format.Batch) {
 		s.show(src, b)
-		if b.Refused > s.o.MaxBadLines && s.bad == nil {
+		s.refused += b.Refused
+		if s.refused > s.o.MaxBadLines && s.bad == nil {
 			s.bad = b.Errs[0]
 		}
 	})

@@ -194,3 +194,15 @@ func TestSniffStandardInput(t *testing.T) {
 		t.Errorf("got %+v, %v", d, err)
 	}
 }
+
+// TestSniffCountsBadLines: bad lines are tolerated by their number in all chunks, as Ingest does.
+func TestSniffCountsBadLines(t *testing.T) {
+	chunk := "1,2,x\n" + strings.Repeat("1,2,3\n", format.ChunkBytes/6)
+	for most, warned := range map[int64]bool{1: true, 2: false} {
+		o := Options{Columns: []string{"1", "2", "3"}, MaxBadLines: most, Duplicates: Sum}
+		d, err := Sniff(t.Context(), []string{write(t, "in", "5,6,7\n"+chunk+chunk)}, o)
+		if err != nil || warned != slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.Contains(w, "--max-bad-lines") }) {
+			t.Errorf("%d bad lines tolerated: %v, %v", most, d, err)
+		}
+	}
+}

@@ -250,7 +250,7 @@ func (o *request) besideFile(ctx context.Context, name string, f *format.Beside)
 		if !given {
 			*ids, o.labels[side] = base+suffix, func(in *format.Input, close func() error) (format.IDs, error) { return f.Labels(side, in, close) }
 		}
-		l, err := o.openLabels(ctx, o.opener(0), side)
+		l, err := o.openLabels(ctx, o.opener(window(o.Memory)), side)
 		if !given && errors.Is(err, fs.ErrNotExist) {
 			*ids = ""
 			continue // reading the input reports it, unless the input is of another format

@@ -186,3 +186,18 @@ func naiveTime(value string) (format.Time, bool) {
 	}
 	return 0, false
 }
+
+// TestStampWithoutValue: the fourth column of MovieLens' text is its time where the ratings are not read, too.
+func TestStampWithoutValue(t *testing.T) {
+	const text = "1::2::3::100\n2::3::4::200\n3::2::5::300\n"
+	since := Filter{Since: time.Unix(200, 0)}
+	for name, o := range map[string]Options{
+		"events":  {Events: true, Filter: since},
+		"columns": {Format: "movielens", Columns: []string{"1", "2"}, Filter: since},
+	} {
+		rep, got, err := ingestText(t, text, o)
+		if err != nil || !slices.Equal(got, []triple{{"2", "3", 1}, {"3", "2", 1}}) || rep.Filtered.Outside != 1 {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}

@@ -92,7 +92,9 @@ func (l *lab) open(ctx context.Context, d dataset) (*problem, error) {
 		p, err := openProblem(name, stream.Options{})
 		if err == nil { // a pass, so that the first method does not pay for decoding blocks that stay decoded
 			n := p.a.Info().Cols
-			_, err = p.a.Run(ctx, solver.Pass{X: mat.NewDense(n, 1, nil), Sum: mat.NewDense(n, 1, nil)})
+			if _, err = p.a.Run(ctx, solver.Pass{X: mat.NewDense(n, 1, nil), Sum: mat.NewDense(n, 1, nil)}); err != nil {
+				err = errors.Join(err, p.closer())
+			}
 		}
 		return p, err
 	})

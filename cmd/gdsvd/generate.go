@@ -124,9 +124,9 @@ func replaceFile(fsys vfs.FS, name string, force bool, write func(io.Writer) err
 // storeForceHelp is the help text of --force of commands that make a store.
 const storeForceHelp = "replace an existing store, in one step at the end"
 
-func (a *app) printMade(path string, err error) error {
-	if err != nil {
-		return err
+func (a *app) printMade(path string, failed error) (err error) {
+	if failed != nil {
+		return failed
 	}
 	made, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})
 	if err != nil {

@@ -294,7 +294,7 @@ func sized(x float64) string { return memory.FormatSize(int64(x)) }
 // hours returns a time as text for people, with fewer digits the longer it is.
 func hours(s float64) string {
 	switch {
-	case s < 10:
+	case s < 9.5:
 		return fmt.Sprintf("%.1gs", max(s, 0.1))
 	case s < 60:
 		return fmt.Sprintf("%.0fs", s)

@@ -159,3 +159,12 @@ func TestPlanRefuses(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 }
+
+// TestHours: times have one digit below ten seconds, and no exponent.
+func TestHours(t *testing.T) {
+	for s, want := range map[float64]string{0.01: "0.1s", 3.2: "3s", 9.4: "9s", 9.7: "10s", 59: "59s", 90: "2m", 5400: "1.5h"} {
+		if got := hours(s); got != want {
+			t.Errorf("%g s are %q, want %q", s, got, want)
+		}
+	}
+}

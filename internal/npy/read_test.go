@@ -215,3 +215,18 @@ func TestLongRows(t *testing.T) {
 		t.Errorf("%d bytes for a few numbers", took)
 	}
 }
+
+// TestWindowInAnyOrder: windows have room for all of their rows, whichever is read first.
+func TestWindowInAnyOrder(t *testing.T) {
+	w := Window{N: 10, Most: 4, K: 1, Read: func(first int64, rows *mat.Dense) error {
+		for i := range rows.RawMatrix().Rows {
+			rows.Set(i, 0, float64(first)+float64(i))
+		}
+		return nil
+	}}
+	for _, i := range []int64{9, 0, 7, 3, 8} {
+		if row, err := w.Row(i); err != nil || row[0] != float64(i) {
+			t.Errorf("row %d is %v, %v", i, row, err)
+		}
+	}
+}

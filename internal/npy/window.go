@@ -25,7 +25,7 @@ func (w *Window) Load(first int64) error {
 	}
 	n := int(min(w.N-first, w.Most))
 	if w.buffer == nil {
-		w.buffer = mat.NewDense(n, w.K, nil)
+		w.buffer = mat.NewDense(int(min(w.N, w.Most)), w.K, nil)
 	}
 	w.Rows = nil
 	rows := w.buffer.Slice(0, n, 0, w.K).(*mat.Dense)

@@ -246,7 +246,10 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 	}
 	p.user, p.item, p.value = p.roles.Row, p.roles.Col, p.roles.Value
 	if p.movieLens && p.fields == 4 {
-		p.stamp = 6 - p.user - p.item - max(p.value, 0) // the remaining one of the columns 0 to 3
+		p.stamp = 3
+		if p.value >= 0 {
+			p.stamp = 6 - p.user - p.item - p.value // the remaining one of the columns 0 to 3
+		}
 	}
 	if err == nil && in.Times {
 		p.time = p.stamp

@@ -244,13 +244,14 @@ func (c *chainedTitles) Next() (format.Label, error) {
 	if err != io.EOF || c.next == nil {
 		return l, err
 	}
-	next := c.next
+	next, err := c.next()
+	if err != nil {
+		return l, err
+	}
 	c.next = nil
 	if err := c.Close(); err != nil {
-		return l, err
+		return l, errors.Join(err, next.Close())
 	}
-	if c.IDs, err = next(); err != nil {
-		return l, err
-	}
+	c.IDs = next
 	return c.Next()
 }
