@@ -30,8 +30,8 @@ const (
 //
 //	gdsvd-start/1\n seed in decimal \n ID
 //
-// So no matrix can be constructed, for a given seed, whose leading vectors are orthogonal to its start block: a
-// constructed matrix has another ID and hence other start blocks.
+// So no matrix can be constructed whose leading vectors are orthogonal to the start block of a given seed: the
+// constructed matrix has another ID and hence another start block.
 func randomKey(seed uint64, id string) uint64 {
 	if id == "" {
 		return seed
@@ -108,8 +108,8 @@ func Mixes(m method.Method, k int, tol float64) bool {
 //
 // scales its columns to unit norm, and returns ε/‖X‖. A space that grows from X is as wide as one from random
 // vectors, and components outside the span of W, which need not be found again, are smaller by the factor ε from
-// the beginning. For a unit vector w the entries of wᵀX are independent and normal, of variance |Wᵀw|²/g + ε²/n:
-// from this outside.Block.Part derives evidence. C and Ω are drawn with a seed that depends on every bit of W, so
+// the beginning. For a unit vector w the entries of wᵀX are independent and normal, of variance |Wᵀw|²/g + ε²/n;
+// the evidence follows from that (outside.Block.Part). C and Ω are drawn with a seed that depends on every bit of W, so
 // that no W can be constructed for a given seed.
 func (r *run) mix(z *mat.Dense) (part float64) {
 	const epsilon = 0.1
@@ -192,7 +192,7 @@ func (r *run) prepare(x []float64, stream uint64) {
 
 // Gaussian fills dst with independent standard normal numbers that depend on
 // seed, stream, and position only: row i of dst is row first+i of an infinite
-// block, which does not depend on the chunks that it is filled in.
+// block, which does not depend on the chunks and workers that fill it.
 //
 // Row r of a stream is the beginning of the ziggurat normal sequence of
 // math/rand/v2 driven by a PCG generator seeded with
