@@ -3,7 +3,7 @@
 //
 // A new method is a package in this directory and a line in method/all. Flags, records of
 // runs, the choice of a method, checkpoints and the conformance suite (suite_test.go of
-// solver) use its Traits and its State alone. Recurrence states the rules that it must keep.
+// solver) use its Traits and its State alone. Recurrence states the rules for a method.
 // A recurrence of one vector embeds Alone, and its Traits are made by Single.
 package method
 
@@ -88,10 +88,10 @@ type Recurrence interface {
 	// Avoid is called before Next if M is projected: random vectors that the recurrence draws must be orthogonal
 	// to the vectors found, including those found later.
 	Avoid(found Found)
-	// Aim is called before Next, for recurrences in which it costs time to compute Ritz pairs or residuals.
-	// missing returns the factor by which the largest residual of the wanted Ritz pairs exceeds the accepted one.
-	// With it the recurrence may skip passes and report the Ritz pairs of an earlier pass again. Without a call
-	// of Aim the Ritz pairs of every pass are wanted.
+	// Aim is called before Next, for recurrences in which it costs time to compute Ritz pairs or residuals. missing
+	// returns the factor by which the largest residual of the wanted Ritz pairs exceeds the accepted one. After a
+	// call of Aim the recurrence may leave out that computation in some passes, and report the Ritz pairs of an
+	// earlier pass again. Without a call the Ritz pairs of every pass are wanted.
 	Aim(missing func([]RitzPair) float64)
 	// Evidence returns what the products so far show about eigenvalues that have not been found, if the first
 	// found Ritz pairs count as found. It returns false if they show nothing. It assumes a start block of random
