@@ -101,7 +101,7 @@ const (
 	Stagnated
 	// PassLimit: Settings.MaxPasses was reached first.
 	PassLimit
-	// TimeLimit: the deadline of the context passed.
+	// TimeLimit: Settings.Deadline or the deadline of the context passed.
 	TimeLimit
 	// Cancelled: the context was cancelled.
 	Cancelled

@@ -36,9 +36,9 @@ const (
 	// ‖A−Aᵀ‖_F = δ‖A‖_F passes the check with a probability of at most 3·10⁻²⁰/δ².
 	//
 	// Without Settings.Which A must be positive semidefinite, too: a similarity, covariance, or kernel matrix.
-	// Its singular triplets are its eigenpairs, u = v. SVD returns ErrNotDefinite if a product shows a negative
-	// eigenvalue; it does not find negative eigenvalues that no product shows. With Settings.Which SVD finds
-	// eigenpairs with their signs.
+	// Its singular triplets are its eigenpairs, u = v. SVD returns an error that wraps ErrNotDefinite if a product
+	// shows a negative eigenvalue; it does not find negative eigenvalues that no product shows. With
+	// Settings.Which SVD finds eigenpairs with their signs.
 	Symmetric
 )
 

@@ -117,35 +117,36 @@ func (r *run) forget() {
 	}
 }
 
-// Outside bounds the values that a result may have missed: ‖A − AVVᵀ‖ ≤ Bound for the right vectors V found, so
-// no other singular value is larger than Bound. Leading reports that Bound is no larger than the least value
-// found: the values found are the leading ones. Otherwise a value between the two could be hidden.
+// Outside bounds the values that a result may have missed: ‖A − AVVᵀ‖ ≤ Bound for the right vectors V found, so no
+// other singular value is larger than Bound. Leading reports that Bound is no larger than the least value found:
+// the values found are the leading ones. Otherwise a value between the two could be hidden.
 //
-// The bound is wrong with at most the given Probability, which is taken over the random vectors of the seed and
-// not over matrices. It treats the vectors found as singular vectors, which they are to within their residuals.
+// The bound is wrong with at most the given Probability, which is taken over the random vectors of the seed and not
+// over matrices. It treats the vectors found as singular vectors, which they are to within their residuals.
 //
-// A residual shows that a triplet is singular, never that it is among the k leading ones: given vectors may
-// span a space of singular vectors without any of the leading ones. The evidence comes from random
-// vectors. Suppose that a space has grown from a random block, with enough products for its largest Ritz values
-// to have settled. It can have missed a larger eigenvalue only if the block was nearly orthogonal to the
-// eigenvector, and the probability of that is known (method.Evidence). Where √(‖A‖²_F − Σσ²),
-// which is never wrong, is smaller, it is the bound. If the evidence does not rule out further copies of the
-// least value, the bound is no less than that value. It never rules them out if the number of copies found is the
-// number of columns of the block.
+// A residual shows that a triplet is singular, never that it is among the k leading ones: given vectors may span a
+// space of singular vectors without any of the leading ones. The evidence comes from random vectors. Suppose that a
+// space has grown from a random block, with enough products for its largest Ritz values to have settled. It can
+// have missed a larger eigenvalue only if the block was nearly orthogonal to the eigenvector, and the probability
+// of that is known (method.Evidence).
+//
+// If √(‖A‖²_F − Σσ²), which is never wrong, is smaller, it is the bound. If the evidence does not rule out further
+// copies of the least value, the bound is no less than that value. The evidence never rules them out if the number
+// of copies found is the number of columns of the block.
 //
 // Under StopResidual a run is Converged only with evidence. The one exception is a run from random vectors with
-// Plain deflation and a method other than Krylov: Plain deflation does not keep the vectors found out of the
-// space. For Krylov its own space is the evidence, through a few restarts, and at no cost at fine tolerances;
-// Krylov goes on for a few passes if its residuals are too large. It mixes given vectors with random ones in its
-// first block, and Block has at least max(2, k/10) random columns in its first block. For other methods, and if
-// the space of Krylov was restarted more often, the deflated operator is multiplied with random vectors
-// orthogonal to those found until there is evidence (PhaseOutside). Their number is that of the columns of the
-// method, but at most 32 and at least max(2, k/10). If a larger value turns up, the run forgets the vectors
-// found and begins again from random vectors. If a limit ends the run before that, its status is that of the
-// limit.
+// Plain deflation and a method other than Krylov: Plain deflation does not keep the vectors found out of the space.
 //
-// Values at roundoff are set to exactly 0, and their left vectors, which A does not determine, complete the
-// others to an orthonormal set.
+// For Krylov its own space is the evidence, through a few restarts, and at no cost at fine tolerances; Krylov goes
+// on for a few passes if its residuals are too large. Krylov mixes given vectors with random ones in its first
+// block, and Block has at least max(2, k/10) random columns in its first block. For other methods, and if the space
+// of Krylov was restarted more often, the deflated operator is multiplied with random vectors orthogonal to those
+// found until there is evidence (PhaseOutside). Their number is that of the columns of the method, but at most 32
+// and at least max(2, k/10). If a larger value turns up, the run forgets the vectors found and begins again from
+// random vectors. If a limit ends the run before that, its status is that of the limit.
+//
+// Values at roundoff are set to exactly 0, and their left vectors, which A does not determine, complete the others
+// to an orthonormal set.
 type Outside struct {
 	// Steps is the number of products of the operator with random vectors, outside of the given and the found
 	// vectors, that the bound is derived from; 0 if the bound is √(‖A‖²_F − Σσ²), which is never wrong.

@@ -15,10 +15,10 @@ import (
 // Result.Lambda holds the eigenvalues with their signs and Result.Sigma their magnitudes, residuals are ‖Av − λv‖
 // (Result.Residuals), and there are no left vectors.
 //
-// LargestMagnitude searches with AᵀA = A²: a product with A² takes one read, as a product with A does, and is
-// worth two of them. An eigenvalue λ and another one near −λ are a cluster of A², and the last of the k vectors
-// may be a mixture of both eigenvectors. The finishing pass separates them: it takes the best pairs of A in the
-// span of the vectors v found and of the products Av of those that miss the tolerance.
+// LargestMagnitude searches with AᵀA = A²: a product with A² takes one read, as a product with A does, and is worth
+// two of them. An eigenvalue λ and another one near −λ are a cluster of A², and the last of the k vectors may be a
+// mixture of both eigenvectors. The finishing pass separates them: it takes the best pairs of A in the span of the
+// vectors v found and of the products Av of those that miss the tolerance.
 //
 // LargestAlgebraic searches with A + C·I, and SmallestAlgebraic with C·I − A. Krylov is equally fast with any C;
 // the other methods converge more slowly the larger C is compared with the gaps between eigenvalues. C = ‖A‖_F

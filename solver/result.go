@@ -41,8 +41,8 @@ type Result struct {
 	// Nil if a run with a Space was cancelled, or a run with Settings.Which before its first certificate: then only
 	// Status and Stats are known.
 	Right *mat.Dense
-	// Residuals holds, if Certified, the r_i as measured on the original matrix, and
-	// otherwise estimates from the Gram operator, 1 where nothing is known.
+	// Residuals holds, if Certified, the r_i as measured on the original matrix. Otherwise it holds
+	// those of an earlier certificate or estimates from the Gram operator, 1 where nothing is known.
 	//
 	// For σ_i = 0 the vector u_i completes the left vectors; if the left vectors are not
 	// kept, only ‖A v_i‖ counts.
@@ -51,7 +51,7 @@ type Result struct {
 	// relative to σ₁. It is about ε for large values, may be many times ε for tiny ones, and is usually far
 	// larger than the actual error.
 	Floor []float64
-	// Certified is false when the run was cancelled before its finishing pass.
+	// Certified is false when the run was cancelled before it had finished.
 	Certified bool
 	// Converged counts the triplets with both Residuals and Floor at most the
 	// tolerance.

@@ -91,9 +91,9 @@ type Settings struct {
 	// an A without negative eigenvalues.
 	Which Which
 	// Shift is the C with which A + C·I (LargestAlgebraic) or C·I − A (SmallestAlgebraic) is positive
-	// semidefinite. 0 means ‖A‖_F, which is always large enough but costs methods other than Krylov passes. A
-	// shift that turns out to be too small gives ErrNotDefinite, and one so large that A is lost in rounding
-	// gives ErrShift.
+	// semidefinite. 0 means ‖A‖_F, which is always large enough but costs methods other than Krylov passes. The
+	// error wraps ErrNotDefinite if C turns out to be too small, and ErrShift if C is so large that A is lost in
+	// rounding.
 	Shift float64
 	// Deflation is Projected by default.
 	Deflation Deflation
