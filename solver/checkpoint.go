@@ -13,26 +13,21 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// Checkpointer decides when a run is saved, and where to. A run can be saved
-// between two passes; what is saved continues with the same bits.
+// Checkpointer decides when and where a run is saved.
 //
-// Between two passes a run is a handful of blocks and numbers: the found
-// vectors, the State of the recurrence, start vectors not used yet, and counts.
-// A Checkpointer says when and where these are written; a run given what
-// ReadCheckpoint returns goes on from there, with the bits of the run that
-// never stopped and in as many passes. A checkpoint knows the settings that
-// determine the result, the shape of the matrix and its ID, and is
-// refused by the name of what differs (MismatchError); limits, the Observer,
-// and the left vectors may differ. Every bit of it is covered by a CRC-32C.
+// A run is saved between two passes. Its state is then a few blocks and numbers: the found vectors, the State of
+// the recurrence, start vectors not used yet, and counts. A run that is given the result of ReadCheckpoint
+// (Settings.Resume) continues from that state, with the bits and the number of passes of a run that never
+// stopped. A checkpoint holds the settings that determine the result, and the shape and the ID of the matrix; if
+// one of them differs, the run returns a MismatchError that names it. Limits, the Observer, and the left vectors
+// may differ. A CRC-32C covers every bit of a checkpoint.
 type Checkpointer interface {
-	// Due reports whether to save now, after a pass. s is what the run has
-	// cost.
+	// Due reports whether to save now, after a pass. s is the cost of the run so far.
 	Due(s Stats) bool
-	// Save stores what write writes. It is called when a save is due, and once
-	// more when the run ends before it has found everything, whatever Due
-	// says, unless nothing has happened since the last time. An error ends the
-	// run, so a Checkpointer that can do without a checkpoint returns nil. A w with a
-	// method Expect(int64) is told the number of bytes before they come.
+	// Save stores the bytes that write writes. It is called when a save is due, and, whatever Due returns, once
+	// more when the run ends before it has found everything, unless no pass has been made since the last
+	// checkpoint. An error ends the run, so a Checkpointer that can do without a checkpoint returns nil. If w has
+	// a method Expect(int64), write first calls it with the number of bytes.
 	Save(write func(w io.Writer) error) error
 }
 
@@ -40,41 +35,40 @@ type Checkpointer interface {
 // cut short, damaged, or of an unknown version.
 var ErrCheckpoint = checkpoint.ErrBad
 
-// MismatchError says that a checkpoint was made by another run than the one
-// that is to be continued.
+// MismatchError reports that the run that made a checkpoint had another setting than the run that is to continue
+// it.
 type MismatchError struct {
-	Setting    string // what differs, in lower case: "seed"
-	Checkpoint string // as it was when the checkpoint was made
-	Run        string // as it is now
+	Setting    string // name of the setting that differs, in lower case: "seed"
+	Checkpoint string // its value in the checkpoint
+	Run        string // its value in the run that is to continue
 }
 
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("checkpoint was made with %s %s, this run has %s %s", e.Setting, e.Checkpoint, e.Setting, e.Run)
 }
 
-// Checkpoint is a saved run, to be given to one that goes on from there. It is
-// used up by that.
+// Checkpoint is a saved run, for Settings.Resume. It can be used once.
 type Checkpoint struct {
 	header header
 	from   *checkpoint.Reader
 }
 
-// header is the part of a checkpoint that is not float64.
+// header is the JSON part of a checkpoint; all other parts are float64.
 type header struct {
-	Settings   []setting          `json:"settings"` // must be those of the run that goes on
+	Settings   []setting          `json:"settings"` // must equal those of the run that continues
 	N          int                `json:"n"`        // length of vectors
 	Stats      Stats              `json:"stats"`
 	Locked     int                `json:"locked"` // vectors found
-	Parts      []checkpoint.Shape `json:"parts"`  // of the run
+	Parts      []checkpoint.Shape `json:"parts"`  // blocks of the run itself
 	Recurrence *recurrenceHeader  `json:"recurrence,omitempty"`
 }
 
 type recurrenceHeader struct {
-	Version int                `json:"version"` // of its parts
+	Version int                `json:"version"` // of the format of Parts
 	Parts   []checkpoint.Shape `json:"parts"`
 }
 
-// setting is something that determines the result of a run, as text.
+// setting is the text of a setting that determines the result of a run.
 type setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -87,7 +81,7 @@ func (h *header) shapes() []checkpoint.Shape {
 	return slices.Concat(h.Parts, h.Recurrence.Parts)
 }
 
-// check refuses what no run can have written.
+// check returns an error if no run can have written the header.
 func (h *header) check() error {
 	if s := h.Stats; min(h.N, s.Passes, h.Locked) < 0 || max(h.N, s.Passes, h.Locked) > math.MaxInt32 || s.Products < 0 {
 		return fmt.Errorf("header has %d vectors of length %d after %d passes, %d products: %w", h.Locked, h.N, s.Passes, s.Products, ErrCheckpoint)
@@ -95,8 +89,8 @@ func (h *header) check() error {
 	return nil
 }
 
-// match compares the settings with those of the run that was saved: of two methods
-// what they have in common decides, then.
+// match compares the settings of the saved run with now, in order, and returns an error for the first that
+// differs. It compares the numbers of settings last, so that for different methods the error names "method".
 func (h *header) match(now []setting) error {
 	for i := range min(len(h.Settings), len(now)) {
 		s := h.Settings[i]
@@ -113,10 +107,8 @@ func (h *header) match(now []setting) error {
 	return nil
 }
 
-// ReadCheckpoint reads the beginning of a checkpoint of size bytes, all of
-// which are to come from r: the rest is read by the run that goes on from it.
-// The errors are those of r, and for anything that is not a whole checkpoint
-// they wrap ErrCheckpoint.
+// ReadCheckpoint reads the beginning of a checkpoint of size bytes from r. The run that continues from it reads
+// the rest from r. The errors are those of r; if the bytes are not a whole checkpoint, they wrap ErrCheckpoint.
 func ReadCheckpoint(r io.Reader, size int64) (*Checkpoint, error) {
 	c := new(Checkpoint)
 	var err error
@@ -133,14 +125,14 @@ func ReadCheckpoint(r io.Reader, size int64) (*Checkpoint, error) {
 	return c, nil
 }
 
-// Passes returns the number of passes that had been made.
+// Passes returns the number of passes that the saved run had made.
 func (c *Checkpoint) Passes() int { return c.header.Stats.Passes }
 
-// Locked returns the number of triplets that had been found.
+// Locked returns the number of triplets that the saved run had found.
 func (c *Checkpoint) Locked() int { return c.header.Locked }
 
-// Setting returns a setting of the run that was saved, by the names of
-// MismatchError: "method", "rank". It is empty for names that are not known.
+// Setting returns the value of a setting of the saved run. Names are those of MismatchError.Setting: "method",
+// "rank". For an unknown name it returns "".
 func (c *Checkpoint) Setting(name string) string {
 	for _, s := range c.header.Settings {
 		if s.Name == name {
@@ -150,8 +142,8 @@ func (c *Checkpoint) Setting(name string) string {
 	return ""
 }
 
-// Method returns the one of methods that made the checkpoint, with its settings, nil
-// if it is none of them or its settings are not such as it allows.
+// Method returns the method that made the checkpoint, looked up by name in methods, with the saved settings. It
+// returns nil if methods does not contain the method, or if the method does not allow the settings.
 func (c *Checkpoint) Method(methods []method.Method) method.Method {
 	i := slices.IndexFunc(methods, func(m method.Method) bool { return m.Traits(1).Name == c.Setting("method") })
 	if i < 0 {
@@ -169,9 +161,8 @@ func (c *Checkpoint) Method(methods []method.Method) method.Method {
 	return t.With(values)
 }
 
-// Verify reads the rest of the checkpoint and checks it as a run would that goes on
-// from there, save for what only the matrix can tell. The checkpoint is used up. The
-// error wraps ErrCheckpoint if it is damaged.
+// Verify reads the rest of the checkpoint, and checks its size and its checksum. The checkpoint cannot be used
+// afterwards. The error wraps ErrCheckpoint if the checkpoint is damaged.
 func (c *Checkpoint) Verify() error {
 	if err := c.from.Verify(c.header.shapes()); err != nil {
 		return fmt.Errorf("read checkpoint: %w", err)
@@ -179,22 +170,22 @@ func (c *Checkpoint) Verify() error {
 	return nil
 }
 
-// saves are the points of a run that it can be continued from.
+// saves records when the run could last be saved and when it was.
 type saves struct {
-	mark mark // the last one
+	mark mark // counts at the last boundary
 	at   int  // passes at the last checkpoint
 }
 
-// mark is what goes on changing after the last point from which the run can be
-// continued: finishing counts passes, but is begun anew after an interruption.
+// mark holds counts at the last boundary. Finishing passes count, too, but a continued run makes them again: a
+// checkpoint therefore holds the counts of mark.
 type mark struct {
 	passes   int
 	products int64
 	round    rounds
 }
 
-// boundary is called where the run can be continued from: between two passes,
-// with everything a checkpoint holds in order. It saves the run if that is due.
+// boundary is called between two passes, when all that a checkpoint holds is consistent. It sets the mark, and
+// saves the run if a save is due.
 func (r *run) boundary() error {
 	r.saves.mark = mark{r.passes.stats.Passes, r.passes.stats.Products, r.passes.round}
 	if c := r.s.Checkpointer; c == nil || r.saves.mark.passes == r.saves.at || !c.Due(r.passes.cost()) {
@@ -203,8 +194,8 @@ func (r *run) boundary() error {
 	return r.save()
 }
 
-// save writes a checkpoint of the last boundary, unless there is one already.
-// Nothing that a checkpoint holds may have changed since, but for the mark.
+// save writes a checkpoint of the last boundary, unless that has been written. Since the boundary nothing that a
+// checkpoint holds may have changed, except the counts in mark.
 func (r *run) save() error {
 	if r.s.Checkpointer == nil || r.saves.mark.passes == r.saves.at {
 		return nil
@@ -221,9 +212,9 @@ func (r *run) save() error {
 	return nil
 }
 
-// abandon saves the run and turns the error of the pass that has ended it into
-// a status if it is that of the context. What is wrong with the matrix is so for a
-// run that goes on, too: that is not saved.
+// abandon saves the run after a pass has failed with err. It returns a status instead of err if err is that of
+// the context. It does not save a run whose matrix is not symmetric or not semidefinite: a continued run would
+// fail, too.
 func (r *run) abandon(err error) (Status, error) {
 	st, err := r.passes.fault(err)
 	if errors.Is(err, ErrNotSymmetric) || errors.Is(err, ErrNotDefinite) {

@@ -6,36 +6,34 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// Target is what a run with Settings.Energy has come to. Its k triplets, those of the
-// Result, are the fewest that capture the share, as far as residuals can tell:
+// Target reports whether a run with Settings.Energy has captured the share that was asked for. The k triplets of
+// the Result are the fewest that capture it, as far as residuals can tell:
 //
 //	Σ_{i≤k} σ_i² ≥ Share·‖A‖²_F > Σ_{i<k} σ_i².
 //
-// The left half is a fact: for orthonormal V, ‖AV‖²_F is Σσ², whatever V is, and no k
-// triplets capture less than the leading ones. The right half needs the errors of the
-// values. With δ = σ₁·√Σr_i² there are k−1 singular values that differ from those measured
-// by at most δ each (Kahan; Parlett, The Symmetric Eigenvalue Problem, theorem 11.5.1, for
-// [0 A; Aᵀ 0]), and all others are at most b, the bound of Outside, so that k−1 triplets
-// capture at most Before + Error,
+// The left inequality is certain: ‖AV‖²_F = Σσ² for every orthonormal V, and the k leading triplets capture no
+// less. The right one depends on the errors of the values. With δ = σ₁·√Σr_i² there are k−1 singular values that
+// differ from the measured ones by at most δ each (Kahan; Parlett, The Symmetric Eigenvalue Problem, theorem
+// 11.5.1, for [0 A; Aᵀ 0]), and all others are at most b, the bound of Outside. So k−1 triplets capture at most
+// Before + Error,
 //
 //	Error = Σ_{i<k} (2σ_i·d_i + d_i²)/‖A‖²_F,  d_i = max(δ, b − σ_i).
 type Target struct {
-	Share    float64 // that was asked for
-	Before   float64 // captured by all triplets but the last
-	Error    float64 // how much more than Before as many triplets may capture
-	Reached  bool    // Result.Energy is at least Share, but for rounding
-	Smallest bool    // Before + Error is less than Share
+	Share    float64 // share that was asked for
+	Before   float64 // share captured by all triplets but the last
+	Error    float64 // bound on what any k−1 triplets may capture beyond Before
+	Reached  bool    // Result.Energy is at least Share, up to rounding
+	Smallest bool    // Reached, and Before + Error is less than Share
 }
 
-// energyRounding is what rounding may do to a share of ‖A‖²_F. A target is taken to be
-// reached as close to it, lest half of the energy of an even number of equal values need
-// one more than half of them.
+// energyRounding bounds the rounding error of a share of ‖A‖²_F. A target this close counts as reached: otherwise
+// half of the energy of an even number of equal values could take one value more than half of them.
 const energyRounding = 1e-12
 
-// energyOf is the share of ‖A‖²_F that a triplet with this eigenvalue captures.
+// energyOf returns the share of ‖A‖²_F that a triplet with the given eigenvalue captures.
 func (r *run) energyOf(value float64) float64 { return share(r.found.Sigma(value), infoOf(r.op).Norm) }
 
-// share is (σ/‖A‖_F)², and all of it for A = 0.
+// share returns (σ/‖A‖_F)², and 1 for A = 0.
 func share(sigma, norm float64) float64 {
 	if norm == 0 {
 		return 1
@@ -43,9 +41,9 @@ func share(sigma, norm float64) float64 {
 	return (sigma / norm) * (sigma / norm)
 }
 
-// missing is how many triplets are still to be found: all up to Rank, or as many of these
-// Ritz pairs as reach Settings.Energy together with the triplets that have been found. The
-// values of Ritz pairs approach from below, so it is too large rather than too small.
+// missing returns the number of triplets still to be found: all up to Rank or, with Settings.Energy, as many of
+// the given Ritz pairs as reach the target together with the triplets found. Ritz values approach from below, so
+// the number is too large rather than too small.
 func (r *run) missing(pairs []method.RitzPair) int {
 	most := r.s.Rank - r.found.Len()
 	if r.s.Energy == 0 {
@@ -69,8 +67,8 @@ func (r *run) missing(pairs []method.RitzPair) int {
 
 func (r *run) enough() bool { return r.missing(nil) == 0 }
 
-// sufficient is how many of the leading triplets of the certificate are asked for: all of
-// them, but for those that a target does not need and for a completion.
+// sufficient returns how many of the leading triplets of the certificate are asked for: all or, with
+// Settings.Energy, as many as reach the target. If the target is not reached the completion is not asked for.
 func (f *factorisation) sufficient() int {
 	c := f.cert
 	if f.s.Energy == 0 {
@@ -86,19 +84,18 @@ func (f *factorisation) sufficient() int {
 	return max(1, c.Rank)
 }
 
-// reached reports whether the certificate reaches the target, as all triplets of A = 0 do.
-// Twice the rounding makes sure that what search takes for enough is enough.
+// reached reports whether the certificate reaches the target; for A = 0 it always does. The margin is twice that
+// of missing, so that a certificate of as many triplets as missing asks for reaches the target.
 func (f *factorisation) reached() bool {
 	return f.cert.Frobenius == 0 || f.cert.Energy() >= f.s.Energy-2*energyRounding
 }
 
-// short reports whether the certificate misses the target although there may be more
-// triplets.
+// short reports whether the certificate misses the target and has fewer than Rank triplets.
 func (f *factorisation) short() bool {
 	return f.s.Energy > 0 && len(f.cert.Sigma) < f.s.Rank && !f.reached()
 }
 
-// target says what has become of Settings.Energy.
+// target returns Result.Target: nil without Settings.Energy or without a certificate.
 func (f *factorisation) target() *Target {
 	c := f.cert
 	if f.s.Energy == 0 || c == nil {
@@ -121,10 +118,10 @@ func (f *factorisation) target() *Target {
 	return t
 }
 
-// Resizer is a RowStore whose number of columns is not known before the triplets are.
+// Resizer is a RowStore whose number of columns can be set when the number of triplets is known.
 type Resizer interface {
 	RowStore
-	// Resize gives it k columns. What was in it is lost.
+	// Resize sets the number of columns to k. The contents are lost.
 	Resize(k int) error
 }
 

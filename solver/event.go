@@ -13,13 +13,12 @@ import (
 const (
 	PhaseIterate = "iterate" // a pass of a recurrence
 	PhaseFinish  = "finish"  // a finishing pass
-	PhaseInspect = "inspect" // a pass that checks what the matrix is said to be
+	PhaseInspect = "inspect" // a pass that checks that the matrix is symmetric
 	PhaseConfirm = "confirm" // a pass that looks for more copies of values found
 	PhaseOutside = "outside" // a pass that looks for values larger than those found
 )
 
-// Event describes a run after one pass. It is a plain record: a progress bar,
-// a log and a test read the same thing.
+// Event describes a run after one pass. It is a plain record, for progress bars, logs and tests alike.
 type Event struct {
 	Phase    string  // one of the Phase constants
 	Pass     int     // passes so far, this one included
@@ -28,19 +27,18 @@ type Event struct {
 	Rank     int     // triplets wanted
 	Sigma    float64 // current estimate of the singular value of Triplet
 	Residual float64 // its residual relative to σ₁: an estimate (iterate), certified (finish)
-	// Both are those of an earlier pass where a method has not looked at its
-	// vectors because they could not be good enough yet.
-	// Open is how many triplets were looked for together in the pass, those that
-	// it has found included, and Worst the largest residual among them, at most 1,
-	// and 1 if of one of them nothing is known yet: the pass in which it falls to
-	// the tolerance finds them all. (Finish: all triplets, and Residual. Confirm and
-	// outside: 0 triplets, and from 1 down to Goal how little is known about others.)
+	// Sigma and Residual are those of an earlier pass if the method has not computed its Ritz pairs, which
+	// could not be good enough yet.
+	// Open is the number of triplets that the pass searched for together, including those that it found. Worst is
+	// the largest of their residuals, at most 1, and 1 if nothing is known about one of them yet. All of them are
+	// found in the pass in which Worst falls to the tolerance. In a finishing pass Open counts all triplets and
+	// Worst is Residual. In confirm and outside passes Open is 0, and Worst falls from 1 to Goal with the evidence.
 	Open  int
 	Worst float64
-	Goal  float64 // what Worst has to fall to for the phase to be over, 0 if that is not known
+	Goal  float64 // value of Worst at which the phase ends; 0: not known
 	Tol   float64 // the tolerance asked for
-	// More is whether the search goes on although all triplets are found: for more
-	// copies of their values, or for values outside of what was given.
+	// More reports whether the search goes on although all triplets are found: for more copies of their values,
+	// or for evidence that no larger values were missed.
 	More  bool
 	Stats Stats // costs so far
 }
@@ -52,12 +50,12 @@ func (r *run) event(phase string, triplet int, c method.RitzPair) Event {
 	}
 }
 
-// outlook is Event.Open and Event.Worst of a pass that has these Ritz pairs.
+// outlook returns Event.Open and Event.Worst of a pass that reported pairs.
 func (r *run) outlook(pairs []method.RitzPair) (open int, worst float64) {
 	missing := r.missing(pairs)
 	open = min(len(pairs), missing)
 	if r.about.Copies > 0 {
-		open = missing // the space grows until it has them all
+		open = missing // the space grows until it contains all of them
 	}
 	if open > len(pairs) {
 		return open, 1
@@ -72,14 +70,13 @@ func (r *run) observe(e Event) error {
 	return nil
 }
 
-// Stats is what a run has cost, with the runs that it continues.
+// Stats is the cost of a run, including the runs that it continues.
 type Stats struct {
 	Passes    int   // reads of the whole matrix
 	Products  int64 // products of G with one vector
-	BytesRead int64 // as told by the Matrix (Cost); 0 for an Operator
-	// VectorsRead and VectorsWritten are the bytes of blocks in Settings.Space that
-	// passes and the loops between them have gone over; 0 without one. They depend on
-	// the numbers of the matrix and the settings alone.
+	BytesRead int64 // as reported by the Matrix (Cost); 0 for an Operator
+	// VectorsRead and VectorsWritten are the bytes of blocks in Settings.Space that passes and the loops between
+	// them have read and written; 0 without a Space. They depend on the entries of the matrix and the settings alone.
 	VectorsRead, VectorsWritten int64
 
 	Total         time.Duration // wall time of the run
@@ -99,25 +96,24 @@ const (
 	// Converged: every triplet satisfies the stop rule; under StopResidual
 	// every residual of the certificate is at most the tolerance.
 	Converged
-	// Stagnated: the search is over, but at least one triplet misses the
-	// tolerance and cannot be improved: rounding stands in the way, or going
-	// on has brought nothing.
+	// Stagnated: the search is over, but at least one triplet misses the tolerance and cannot be improved because
+	// of rounding or because further passes did not help, or the triplets could not be shown to be the leading ones.
 	Stagnated
 	// PassLimit: Settings.MaxPasses was reached first.
 	PassLimit
-	// TimeLimit: the deadline of the context passed.
+	// TimeLimit: Settings.Deadline or the deadline of the context passed.
 	TimeLimit
 	// Cancelled: the context was cancelled.
 	Cancelled
-	// Breakdown: the operator produced numbers that cannot be worked with.
+	// Breakdown: the operator produced numbers that are not finite or out of range.
 	Breakdown
 )
 
-// ErrBreakdown is wrapped by the error of a run whose numbers cannot be worked with.
+// ErrBreakdown is wrapped by the error of a run that fails numerically: its numbers are not finite, or an
+// algorithm fails on them.
 var ErrBreakdown = tallskinny.ErrBreakdown
 
-// ErrFault is wrapped by the error of a run whose Space could not deliver what
-// was in it.
+// ErrFault is wrapped by the error of a run that met a memory fault in the blocks of its Space.
 var ErrFault = tallskinny.ErrFault
 
 var statuses = [...]struct {
@@ -145,7 +141,7 @@ func (s Status) String() string {
 // Early reports whether the run ended before its goal was reached.
 func (s Status) Early() bool { return s > Converged && int(s) < len(statuses) }
 
-// Err returns nil for Converged, and otherwise why the run ended before that.
+// Err returns nil for Converged, and otherwise an error that says why the run ended before convergence.
 func (s Status) Err() error {
 	if int(s) >= len(statuses) {
 		return statuses[NotTerminated].err

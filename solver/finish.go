@@ -15,8 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// certify runs a finishing pass over the vectors found, completed by estimates if that are too
-// few.
+// certify runs a finishing pass over the vectors found. estimates first completes them if they are too few.
 func (f *factorisation) certify() error {
 	f.estimates()
 	f.lower()
@@ -26,7 +25,7 @@ func (f *factorisation) certify() error {
 				return err
 			}
 		}
-		f.project() // the deflation is projected from here on, whatever was asked for: leaks would do no good
+		f.project() // from here on Projected, even if Plain was asked for: Plain would leak the errors of locked vectors
 		v := f.found.Basis.Block(f.arena.Dense(f.n, f.found.Len()))
 		return f.passes.make(func() (err error) {
 			var c *certificate.Certificate
@@ -48,8 +47,8 @@ func (f *factorisation) certify() error {
 	return f.observe(f.finishEvent())
 }
 
-// certify streams W = A·V to w, unless nil, and measures. w holds W
-// afterwards, and v the right vectors.
+// certify streams W = A·V to w, unless w is nil, and returns the certificate of v, which takes v over and rotates
+// it. w holds W afterwards.
 func certify(ctx context.Context, arena *tallskinny.Arena, a Matrix, v *mat.Dense, w RowStore) (*certificate.Certificate, error) {
 	n, k := v.Dims()
 	atw, r := arena.Dense(n, k), mat.NewDense(k, k, nil)
@@ -84,8 +83,8 @@ func (f *factorisation) finish(st Status) (*Result, error) {
 	return f.result(f.outcome(st, limited), orthLeft), nil
 }
 
-// outcome is the status in the light of the certificate. limited says that a limit left no pass to measure
-// completed left vectors.
+// outcome returns the final status, given the status st of the search and the certificate. limited reports that a
+// limit left no pass to measure completed left vectors.
 func (f *factorisation) outcome(st Status, limited bool) Status {
 	if f.s.Stop != StopResidual {
 		return st
@@ -102,13 +101,14 @@ func (f *factorisation) outcome(st Status, limited bool) Status {
 	return st
 }
 
-// leading reports whether the triplets of the certificate are known to be the leading ones, if that is asked for.
+// leading reports whether the triplets of the certificate are known to be the leading ones. It returns true if no
+// evidence is wanted.
 func (f *factorisation) leading() bool {
 	return !f.outside.Wanted || f.beyond(f.cert.Sigma, f.cert.Frobenius).Leading
 }
 
-// finishLeft applies the sign rule and turns W into U. It returns max|UᵀU−I|, and whether
-// a limit has left no pass to measure left vectors that complete the others.
+// finishLeft applies the sign rule and turns W into U. It returns max|UᵀU−I|, and whether a limit has left no
+// pass to measure completed left vectors.
 func (f *factorisation) finishLeft() (orthogonality float64, limited bool, err error) {
 	c := f.cert
 	for j, changed := range f.arena.SignColumns(c.Right) {
@@ -142,7 +142,7 @@ func (f *factorisation) finishLeft() (orthogonality float64, limited bool, err e
 	return tallskinny.Orthogonality(gram), limited, nil
 }
 
-// sweepLeft makes a sweep over the left vectors, which they make themselves if they can.
+// sweepLeft makes the sweep s over the left vectors. A store that is a LeftSweeper makes the sweep itself.
 func (f *factorisation) sweepLeft(s left.Step) (*left.Sums, error) {
 	if own, ok := f.s.Left.(LeftSweeper); ok {
 		return own.SweepLeft(f.passes.ctx, s)
@@ -168,7 +168,7 @@ func (f *factorisation) completeLeft(l *left.Vectors) (gram *mat.Dense, limited 
 	}
 	if c.Norm == 0 || f.passes.may(0) == PassLimit {
 		for i := c.Rank; i < len(c.Sigma); i++ {
-			// Not measured, but never more than that; of σ₁ nothing is known where A·V = 0.
+			// Not measured: ‖A‖_F/σ₁ is an upper bound. If A·V = 0, σ₁ is not known and the residual is set to 1.
 			c.Residuals[i] = max(c.Residuals[i], cmp.Or(c.Relative(c.Frobenius), 1))
 		}
 		return gram, true, nil
@@ -206,20 +206,19 @@ func (f *factorisation) finishEvent() Event {
 	}
 }
 
-// Triplets are singular triplets from anywhere, to be measured.
+// Triplets are singular triplets from any source, for Residuals.
 type Triplets struct {
 	Sigma []float64
-	// Right holds the v_i, n×k. Nil: v_i is Aᵀu_i made a unit vector.
+	// Right holds the v_i, n×k. Nil: v_i is Aᵀu_i scaled to unit norm.
 	Right *mat.Dense
-	// Left fills rows with the rows of the u_i, N×k, from first on; they are asked for
-	// in ascending order, once a read. Nil: u_i is A·v_i made a unit vector.
+	// Left fills rows with the rows of the u_i, N×k, from row first on. It is called for ascending rows, once in
+	// each read of the matrix. Nil: u_i is A·v_i scaled to unit norm.
 	Left func(first int64, rows *mat.Dense) error
 }
 
-// Residuals measures ‖A v_i − σ_i u_i‖ and ‖Aᵀu_i − σ_i v_i‖ in one read of the matrix,
-// two if there are no right vectors. It takes the vectors as they are: whether they are
-// orthonormal is for Orthogonality to say. One of Right and Left must be there.
-// A residual that is not 0 but smaller than every number is the smallest.
+// Residuals measures ‖A v_i − σ_i u_i‖ and ‖Aᵀu_i − σ_i v_i‖ in one read of the matrix, two if there are no right
+// vectors. It does not check that the vectors are orthonormal: see Orthogonality. One of Right and Left must not
+// be nil. A residual above 0 that is too small for a float64 is returned as the smallest float64 above 0.
 func Residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64, err error) {
 	e := scale(a.Info().Exponent)
 	sigma := make([]float64, len(t.Sigma))
@@ -240,8 +239,7 @@ func Residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64
 }
 
 func residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64, err error) {
-	// What squares are taken relative to, lest they leave the range: a power of two, so
-	// that it costs no digits.
+	// Numbers are divided by scale so that their squares stay in range. A power of two costs no digits.
 	scale := 1.0
 	if top := floats.Norm(t.Sigma, math.Inf(1)); top > 0 {
 		_, e := math.Frexp(top)
@@ -261,7 +259,7 @@ func residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64
 	left = make([]float64, len(t.Sigma)) // squares at first
 	n, k := t.Right.Dims()
 	atu := mat.NewDense(n, k, nil)
-	var us []*mat.Dense // rows of the left vectors that await theirs of A·X
+	var us []*mat.Dense // rows of the left vectors whose rows of A·X have not come yet
 	in := func(first int64, rows *mat.Dense) error {
 		if first == 0 {
 			us = nil
@@ -292,8 +290,8 @@ func residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64
 	return left, t.rightResiduals(atu, scale), nil
 }
 
-// impliedLeft is Residuals where u_i = A v_i/‖A v_i‖. AᵀA has the square of the scale:
-// it multiplies v_i/scale.
+// impliedLeft is Residuals for u_i = A v_i/‖A v_i‖. It multiplies v_i/scale, since products with AᵀA have the
+// size of scale².
 func impliedLeft(ctx context.Context, a Matrix, t Triplets, scale float64) (left, right []float64, err error) {
 	n, k := t.Right.Dims()
 	atw, r := mat.NewDense(n, k, nil), mat.NewDense(k, k, nil)
@@ -311,7 +309,7 @@ func impliedLeft(ctx context.Context, a Matrix, t Triplets, scale float64) (left
 	return left, t.rightResiduals(atw, scale), nil
 }
 
-// rightResiduals returns the norms of the columns of Aᵀu_i − σ_i v_i, in the place of atu.
+// rightResiduals returns the norms of the columns Aᵀu_i − σ_i v_i. It overwrites atu.
 func (t *Triplets) rightResiduals(atu *mat.Dense, scale float64) []float64 {
 	n, _ := atu.Dims()
 	for i := range n {
@@ -323,7 +321,7 @@ func (t *Triplets) rightResiduals(atu *mat.Dense, scale float64) []float64 {
 	return columnNorms(atu, scale)
 }
 
-// columnNorms returns the norms of the columns of x, whose size scale is about.
+// columnNorms returns the norms of the columns of x, whose entries are about the size of scale.
 func columnNorms(x *mat.Dense, scale float64) []float64 {
 	n, k := x.Dims()
 	norms := make([]float64, k)
@@ -338,7 +336,7 @@ func columnNorms(x *mat.Dense, scale float64) []float64 {
 	return norms
 }
 
-// divideColumns divides the columns of x, those by zero excepted.
+// divideColumns divides column j of x by by[j], unless by[j] is 0.
 func divideColumns(x *mat.Dense, by []float64) {
 	n, _ := x.Dims()
 	for i := range n {
@@ -351,9 +349,9 @@ func divideColumns(x *mat.Dense, by []float64) {
 	}
 }
 
-// Orthogonality returns max|XᵀX − I| of a block of n rows and k columns, computed by so
-// many workers (0: GOMAXPROCS). source fills rows with its rows from first on, which are
-// asked for in ascending order.
+// Orthogonality returns max|XᵀX − I| of a block of n rows and k columns, computed by the given number of workers
+// (0: GOMAXPROCS). source fills rows with the rows of the block from row first on, and is called for ascending
+// rows.
 func Orthogonality(ctx context.Context, workers int, n int64, k int, source func(first int64, rows *mat.Dense) error) (float64, error) {
 	sums, err := left.Step{Keep: true}.Over(ctx, workers, left.Rows{N: n, K: k, Read: source})
 	if err != nil {
@@ -362,10 +360,10 @@ func Orthogonality(ctx context.Context, workers int, n int64, k int, source func
 	return tallskinny.Orthogonality(sums.Gram), nil
 }
 
-// trim locks the triplets of the certificate that are asked for alone.
+// trim locks the first keep triplets of the certificate, which are all that are asked for, and drops the others.
 func (f *factorisation) trim(keep int) {
 	c, o := f.cert, f.outside.Bound
-	next := f.found.Eigenvalue(c.Sigma[keep] + slices.Max(c.Residuals[keep:])*c.Sigma[0]) // the values are those of a span: from below
+	next := f.found.Eigenvalue(c.Sigma[keep] + slices.Max(c.Residuals[keep:])*c.Sigma[0]) // values in a span are too small
 	f.relock(nil, keep)
 	o.Raise(next)
 	f.outside.Bound = o

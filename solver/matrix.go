@@ -9,14 +9,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Matrix is an N×n matrix A known only through passes over its rows. N is usually
-// the longer side; nothing here depends on it but the cost.
+// Matrix is an N×n matrix A known only through passes over its rows. N is usually the longer side; only the cost
+// depends on that.
 type Matrix interface {
-	// Info describes the matrix. It is always the same.
+	// Info describes the matrix. All calls return the same.
 	Info() Info
 	// Run makes a pass. A cancelled ctx must come back as an error that wraps
-	// ctx.Err() or context.Cause(ctx). The Cost is that of a pass that failed, too.
-	// The same pass has the same bits every time.
+	// ctx.Err() or context.Cause(ctx). A pass that fails returns its Cost, too.
+	// The same pass gives the same bits every time.
 	Run(ctx context.Context, p Pass) (Cost, error)
 }
 
@@ -25,17 +25,17 @@ type Info struct {
 	Rows int64 // N
 	Cols int   // n
 	NNZ  int64 // stored entries
-	// Exponent is the e for which all products are those of 2^−e·A instead of A, so that
-	// no square of a value leaves the range of a float64: 0 if ‖A‖_F is from 2⁻¹⁰⁰ to
-	// 2¹⁰⁰ or so, and else such that Norm is near 1.
+	// Exponent is e: all products are those of 2^−e·A instead of A, so that no square of a value leaves the range
+	// of a float64. e is 0 if ‖A‖_F is from about 2⁻¹⁰⁰ to about 2¹⁰⁰, and otherwise such that Norm is near 1.
 	Exponent int
 	Norm     float64 // ‖2^−e·A‖_F
-	// Terms is the Frobenius norm of the largest matrix whose products are added up to those of 2^−e·A, such as the
-	// sparse part of a centred matrix: rounding errors are relative to it. 0 is Norm.
+	// Terms is the norm that rounding errors of products are relative to. If a product with 2^−e·A is a sum of
+	// products with several matrices, such as the sparse part of a centred matrix, Terms is the largest of their
+	// Frobenius norms. 0 means Norm.
 	Terms    float64
-	MaxWidth int // most columns of a pass; 0 is any number
-	// ID names the matrix in checkpoints, which are refused for a matrix of another
-	// name, and is a part of what random vectors are drawn from (Settings.Seed). Empty if it has none.
+	MaxWidth int // largest number of columns of a pass; 0: no limit
+	// ID names the matrix. A checkpoint is refused for a matrix with another ID, and random vectors are drawn
+	// from the seed and the ID (Settings.Seed). Empty: the matrix has no ID.
 	ID string
 }
 
@@ -43,7 +43,7 @@ type Info struct {
 func (i Info) terms() float64 { return max(i.Norm, i.Terms) }
 
 // A Pass is one read of a Matrix, with blocks of l columns. Each row a_i of A gives
-// y_i = a_iᵀX. A pass has some of
+// y_i = a_iᵀX. The fields that are set determine what a pass computes:
 //
 //	X, Sum               AᵀA·X                        the Gram operator
 //	X, Sum, R, RowsOut   W = A·X, AᵀW, R of W = QR    the finishing pass
@@ -51,35 +51,35 @@ func (i Info) terms() float64 { return max(i.Norm, i.Terms) }
 //	RowsIn, Sum          Aᵀ·Y
 //	X, RowsIn, RowsOut, Sum   A·X and Aᵀ·Y            the dilation, residuals
 //
-// No two of the blocks overlap, but X and RowsIn may.
+// No two of the blocks overlap, except X and RowsIn, which may.
 type Pass struct {
 	X *mat.Dense // n×l
-	// RowsIn gives the rows z_i of an N×l block Y. Without it z_i is y_i.
+	// RowsIn gives the rows z_i of an N×l block Y. Without RowsIn z_i is y_i.
 	RowsIn Rows
 	// RowsOut receives the y_i.
 	RowsOut Rows
-	// Sum (n×l) is set to Σ a_i z_iᵀ. The z_i are those of RowsOut to the last bit.
+	// Sum (n×l) is set to Σ a_i z_iᵀ. Without RowsIn the z_i equal the rows of RowsOut to the last bit.
 	Sum *mat.Dense
-	// R (l×l) is set to the upper triangular factor R of a QR factorisation of the
-	// N×l matrix W of the y_i, with singular values accurate to a modest multiple of ε‖W‖,
-	// as those of a backward stable factorisation are. The Cholesky factor of WᵀW will do
-	// if that has been shown to be as good: where the columns are nearly orthogonal. Rows
-	// from N on are zero.
+	// R (l×l) is set to the upper triangular factor R of a QR factorisation of the N×l matrix W of the y_i, with
+	// singular values accurate to a modest multiple of ε‖W‖, as those of a backward stable factorisation are. The
+	// Cholesky factor of WᵀW may be used where it has been shown to be as good: if the columns are nearly
+	// orthogonal. Rows from N on are zero.
 	R *mat.Dense
 }
 
-// Rows is an N×l block that a Pass reads or writes by rows: one that lies in memory,
-// or a function. The zero Rows is none.
+// Rows is an N×l block that a Pass reads or writes by rows: a block in memory or a function. The zero Rows is no
+// block.
 type Rows struct {
-	// Block is read or filled where it lies, in any order of rows.
+	// Block is read or filled in place, in any order of rows.
 	Block *mat.Dense
-	// Func is called with consecutive rows in ascending order, one call at a time: it
-	// takes those of RowsOut, and fills those of RowsIn, from first on. rows is valid
-	// during the call. In a pass with both, RowsOut is handed the rows that RowsIn has
-	// been asked for, in the same portions, and those of RowsIn are valid until then. A
-	// pass may go through RowsIn several times, from the first row on, before that.
+	// Func is called with consecutive rows, from row first on, in ascending order, one call at a time. It takes
+	// the rows of RowsOut or fills the rows of RowsIn. rows is valid during the call. In a pass with both,
+	// RowsOut receives the same portions of rows that RowsIn was asked for, and the rows that RowsIn has filled
+	// are valid until then. Before that a pass may go through RowsIn several times, each time from the first row
+	// on.
 	Func func(first int64, rows *mat.Dense) error
-	// Store, beside Func, is what the rows are of, which a Matrix may know: see LeftSweeper.
+	// Store, beside Func, is the RowStore that the rows belong to, for a Matrix that knows the store: see
+	// LeftSweeper.
 	Store RowStore
 }
 
@@ -117,15 +117,15 @@ func (p Pass) Columns(of Info) int {
 	return l
 }
 
-// Cost is what a pass has taken. Zeros where the Matrix does not know.
+// Cost is the cost of a pass. Fields that the Matrix does not measure are 0.
 type Cost struct {
 	BytesRead int64
 	Multiply  time.Duration
 	Wait      time.Duration // for data
 }
 
-// metered is a Matrix that adds up what its passes have cost: where it does not know
-// the times, all of the pass is multiplication.
+// metered is a Matrix that adds up the costs of its passes. If the Matrix reports no times, the time of the whole
+// pass counts as Multiply.
 type metered struct {
 	Matrix
 	cost Cost
@@ -167,7 +167,7 @@ func (g gram) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	return err
 }
 
-// matrixOf is the matrix that an operator of this package is made of, nil for others.
+// matrixOf returns the matrix that an operator of this package multiplies with, nil for other operators.
 func matrixOf(op Operator) Matrix {
 	if w, ok := op.(interface{ matrix() Matrix }); ok {
 		return w.matrix()
@@ -175,7 +175,7 @@ func matrixOf(op Operator) Matrix {
 	return nil
 }
 
-// infoOf describes that matrix; zero for others.
+// infoOf returns the Info of the matrix of an operator, zero if there is no matrix.
 func infoOf(op Operator) Info {
 	if a := matrixOf(op); a != nil {
 		return a.Info()
@@ -183,24 +183,24 @@ func infoOf(op Operator) Info {
 	return Info{}
 }
 
-// scaleOf is the scale of the matrix of an operator, 0 if it has none.
+// scaleOf returns the scale of the matrix of an operator, 0 if there is no matrix.
 func scaleOf(op Operator) scale { return scale(infoOf(op).Exponent) }
 
-// scale is the exponent e of a Matrix (Info.Exponent). A run
-// deals with 2^−e·A alone; what it is told and tells about A passes methods of scale.
+// scale is the exponent e of a Matrix (Info.Exponent). A run works with 2^−e·A alone; methods of scale convert
+// its results, which are about A.
 //
-// Squares of values beyond 10¹⁵⁴ or below 10⁻¹⁶⁰ are no numbers any more, though σ is: in events and results σ is multiplied
-// by 2^e. A σ that is smaller than the smallest number is 0.
+// The square of a σ beyond 10¹⁵⁴ or below 10⁻¹⁶⁰ is out of range, though σ is not: in events and results σ is
+// multiplied by 2^e. A σ that is smaller than the smallest float64 above 0 is 0.
 type scale int
 
-// sigma is a singular value of A, given that of 2^−e·A. It is at most ‖A‖_F, which
-// is finite, but rounding may take it beyond.
+// sigma returns the singular value of A for a singular value x of 2^−e·A. It is at most ‖A‖_F, which is finite; a
+// result that rounding takes out of range is the largest float64.
 func (e scale) sigma(x float64) float64 { return min(math.Ldexp(x, int(e)), math.MaxFloat64) }
 
 // signed is sigma for a value that may be negative.
 func (e scale) signed(x float64) float64 { return math.Copysign(e.sigma(math.Abs(x)), x) }
 
-// bound is what sigma is for a bound: where float64 has few digits it is rounded up.
+// bound is sigma for an upper bound: it rounds up where float64 has few digits.
 func (e scale) bound(x float64) float64 {
 	s := e.sigma(x)
 	if s < math.MaxFloat64 && math.Ldexp(s, -int(e)) < x {
@@ -209,7 +209,7 @@ func (e scale) bound(x float64) float64 {
 	return s
 }
 
-// String says it in the description of a problem, by which checkpoints know it.
+// String returns the part of the description of a problem, stored in checkpoints, that names the scale.
 func (e scale) String() string {
 	if e == 0 {
 		return ""
@@ -217,10 +217,9 @@ func (e scale) String() string {
 	return fmt.Sprintf(", times 2^%d", -int(e))
 }
 
-// RowStore holds a tall N×k block outside the solver: a file, or memory
-// (DenseRows). The solver writes W = A·V to it row by row and turns it, chunk
-// by chunk and in place, into the left singular vectors. Chunks are read and
-// written in ascending order within a sweep; rows always has k columns.
+// RowStore holds a tall N×k block outside the solver: in a file, or in memory (DenseRows). The solver writes W =
+// A·V to it row by row, and turns W, chunk by chunk and in place, into the left singular vectors. Chunks are read
+// and written in ascending order within a sweep; rows always has k columns.
 type RowStore interface {
 	WriteRows(first int64, rows *mat.Dense) error
 	ReadRows(first int64, rows *mat.Dense) error

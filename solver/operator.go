@@ -14,34 +14,31 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// OperatorKind is the symmetric operator through which SVD sees a matrix A, N×n. The
-// triplets, their certificate, and the left vectors are those of A for each.
+// OperatorKind is the symmetric operator that SVD searches with, made from a matrix A, N×n. With each kind the
+// triplets, their certificate, and the left vectors are those of A.
 type OperatorKind uint8
 
 const (
 	// Gram is AᵀA, n×n, with eigenvalues σ²: the fewest passes and the least
 	// memory, for any matrix. A σ below about 10⁻⁸σ₁ is invisible to it.
 	Gram OperatorKind = iota
-	// Dilation is H = [0 A; Aᵀ 0], of order N+n, with the eigenvectors
-	// (u; ±v)/√2 for the eigenvalues ±σ. One read gives a product with it. The
-	// relative gaps are those of the σ, about half as large as those of the
-	// σ², which is what it costs in passes; vectors have N+n entries, all in
-	// memory, which is what it costs there. In return small σ are as visible as
-	// large ones. The method must be one that is Indefinite in its Traits.
+	// Dilation is H = [0 A; Aᵀ 0], of order N+n, with the eigenvectors (u; ±v)/√2 for the eigenvalues ±σ. A
+	// product with H takes one read. The relative gaps are those of the σ, about half as large as those of the
+	// σ², so that Dilation needs more passes than Gram; it needs more memory, too, since vectors have N+n
+	// entries, all in memory. In return small σ are as visible as large ones. The method must be Indefinite in
+	// its Traits.
 	//
-	// The search sees H; the right halves of what it has found are certified,
-	// and should the certificate miss the tolerance, the search goes on with
-	// the Gram operator. So does one that is given start vectors, which have no
-	// left halves.
+	// The search uses H. The finishing pass certifies the right halves of the vectors found; if the certificate
+	// misses the tolerance, the search goes on with the Gram operator. A search with given start vectors, which
+	// have no left halves, uses the Gram operator from the beginning.
 	Dilation
-	// Symmetric is A itself, which must be square and symmetric. SVD spends one pass
-	// on refusing a matrix that is not: an A with ‖A−Aᵀ‖_F = δ‖A‖_F is taken for
-	// symmetric with a probability of at most 3·10⁻²⁰/δ².
+	// Symmetric is A itself, which must be square and symmetric. SVD spends one pass on checking that: an A with
+	// ‖A−Aᵀ‖_F = δ‖A‖_F passes the check with a probability of at most 3·10⁻²⁰/δ².
 	//
-	// Without Settings.Which it must be positive semidefinite, too: a similarity, covariance,
-	// or kernel matrix. Its singular triplets are its eigenpairs, u = v. That is taken on
-	// trust: it is refused where a product shows the contrary, but eigenvalues below zero that
-	// do not show are not found. With Settings.Which SVD finds eigenpairs with their signs.
+	// Without Settings.Which A must be positive semidefinite, too: a similarity, covariance, or kernel matrix.
+	// Its singular triplets are its eigenpairs, u = v. SVD returns an error that wraps ErrNotDefinite if a product
+	// shows a negative eigenvalue; it does not find negative eigenvalues that no product shows. With
+	// Settings.Which SVD finds eigenpairs with their signs.
 	Symmetric
 )
 
@@ -56,7 +53,7 @@ func (o OperatorKind) String() string {
 	return "gram"
 }
 
-// Errors of a matrix that does not have the operator asked for.
+// Errors for a matrix that does not allow the operator or the shift asked for.
 var (
 	ErrOperator     = errors.New("matrix has no such products")
 	ErrNotSymmetric = certificate.ErrNotSymmetric
@@ -64,9 +61,8 @@ var (
 	ErrShift        = errors.New("no pair can be within the tolerance")
 )
 
-// operatorOf returns the operator asked for. A search that is given start vectors,
-// and one that had left the dilation when it was saved, want the Gram operator
-// instead of the dilation.
+// operatorOf returns the operator asked for. Instead of the dilation it returns the Gram operator for a search
+// with given start vectors, and for a continued search that had left the dilation when it was saved.
 func operatorOf(arena *tallskinny.Arena, a Matrix, s Settings) (Operator, error) {
 	switch s.Operator {
 	case Dilation:
@@ -111,7 +107,7 @@ func describe(a Matrix, s Settings) string {
 // gradient descent converges as on a semidefinite operator: the component of
 // −σ is multiplied by 1 − η − ησ/σ₁ in a step, which lies between 1−2η and 1−η.
 // The methods with momentum build on the same steps. The power method needs a
-// shift; see shifted.
+// shift; see package power.
 type dilated struct {
 	a       Matrix
 	rows, n int
@@ -139,15 +135,16 @@ func (h *dilated) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	return err
 }
 
-// lower makes a search in the dilation one in the Gram operator, for the right
-// halves of the vectors it has found. All k of them must be there.
+// lower changes the operator of a search from the dilation to the Gram operator, and keeps the right halves of
+// the vectors found. All k vectors must have been found. With other operators it does nothing.
 func (f *factorisation) lower() {
 	h, ok := f.op.(*dilated)
 	if !ok {
 		return
 	}
-	// The evidence is of (I−UUᵀ)A(I−VVᵀ); A(I−VVᵀ) has UᵀA(I−VVᵀ) beside it: the residuals for u and v of length 1, at most twice those
-	// seen for (u; v) of length 1, whose halves have the length ½ at least where the residual is below half of the value.
+	// The evidence is about (I−UUᵀ)A(I−VVᵀ). A(I−VVᵀ) also contains UᵀA(I−VVᵀ), the residuals for u and v of length 1.
+	// These are at most twice the residuals seen for (u; v) of length 1, whose halves have at least the length ½ if the
+	// residual is below half of the value.
 	bound := math.Hypot(f.found.Sigma(f.outside.Value), 2*slices.Max(f.found.Seen)*f.found.Lambda1)
 	f.op, f.n = gram{f.a}, h.n
 	f.found.Halve(h.long())
@@ -157,8 +154,8 @@ func (f *factorisation) lower() {
 	f.deflated.Operator, f.deflated.Plain = f.op, false
 }
 
-// What tells a matrix that is not symmetric, or not semidefinite, from one that
-// is so but for rounding, however it was computed: relative to ‖A‖_F.
+// asymmetry is the largest distance of a matrix from a symmetric or semidefinite one, relative to ‖A‖_F, that is
+// taken for rounding errors, whatever algorithm computed the matrix.
 const asymmetry = 1e-10
 
 // symmetric is the operator ±A + shift·I, which is positive semidefinite.
@@ -172,7 +169,7 @@ type symmetric struct {
 	seen  float64 // largest ‖Ax‖ of a unit vector x
 }
 
-// square refuses a matrix that is not.
+// square returns an error if the matrix is not square.
 func square(i Info) error {
 	if i.Rows != int64(i.Cols) {
 		return fmt.Errorf("use the matrix as a symmetric one: it is %d×%d, not square: %w", i.Rows, i.Cols, ErrNotSymmetric)
@@ -200,8 +197,8 @@ func newSymmetric(arena *tallskinny.Arena, a Matrix, s Settings) (*symmetric, er
 func (s *symmetric) Dim() int       { return s.n }
 func (s *symmetric) matrix() Matrix { return s.a }
 
-// Apply sets dst to the product. A Rayleigh quotient that is clearly negative proves that
-// the operator is not semidefinite.
+// Apply sets dst to the product. It returns an error for a Rayleigh quotient that is clearly negative, which
+// proves that the operator is not semidefinite.
 func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	_, l := x.Dims()
 	xx, xy, yy := make([]float64, l), make([]float64, l), make([]float64, l)
@@ -236,7 +233,7 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	return nil
 }
 
-// indefinite is the error of a Rayleigh quotient below zero.
+// indefinite returns the error for a negative Rayleigh quotient.
 func (s *symmetric) indefinite(quotient float64) error {
 	e := scaleOf(s)
 	if !s.which.shifted() {
@@ -262,7 +259,7 @@ func (e *AsymmetryError) Error() string {
 
 func (e *AsymmetryError) Unwrap() error { return ErrNotSymmetric }
 
-// checkSymmetric compares Ax with Aᵀx for a random x, in one read.
+// checkSymmetric compares Ax with Aᵀx for a random x, in one read. If they differ, a second read finds an entry.
 //
 // For independent normal entries of x the expectation of ‖(A−Aᵀ)x‖² is ‖A−Aᵀ‖²_F. The singular
 // values of A − Aᵀ come in pairs, so that this is a sum of exponentially distributed terms and
@@ -306,9 +303,8 @@ func checkSymmetric(ctx context.Context, arena *tallskinny.Arena, a Matrix, seed
 	return wrong
 }
 
-// inspect spends a pass on refusing a matrix that is not symmetric, unless there
-// is none to spare or it has been done. The status is NotTerminated, or that of
-// a context that has ended.
+// inspect spends a pass on checking that the matrix is symmetric if the operator is Symmetric, unless no pass can
+// be spared or the check was made before. The status is NotTerminated, or that of a context that has ended.
 func (f *factorisation) inspect() (Status, error) {
 	if f.s.Operator != Symmetric && !f.passes.cut || f.passes.stats.Passes > 0 {
 		return NotTerminated, nil
@@ -328,7 +324,7 @@ func (f *factorisation) inspect() (Status, error) {
 	})
 }
 
-// shift returns the operator's, and the sign of A in it.
+// shift returns the shift of the operator and the sign of A in it: 0 and 1 for an operator without a shift.
 func (r *run) shift() (shift, sign float64) {
 	if s, ok := r.op.(*symmetric); ok {
 		return s.shift, s.which.sign()

@@ -10,10 +10,10 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// search is find with evidence: residuals say that what has been found is singular, not
-// that it is leading. It goes on until nothing larger can be hidden; what turns out to be is
-// found from random vectors, and what has been found is forgotten. At a coarse tolerance those may
-// mislead, too: then others have to do better.
+// search is find with evidence: residuals show that a pair is an eigenpair, not that it is a leading one. search
+// goes on until no larger eigenvalue can be hidden. If it finds a larger one, it forgets the pairs found and
+// starts again from random vectors with a smaller tolerance, since at a coarse tolerance a new search may miss it
+// again. It returns Stagnated when the tolerance has become smaller than Tol/10⁶.
 func (r *run) search(reserve func() int) (Status, error) {
 	for {
 		st, err := r.find(reserve)
@@ -35,8 +35,8 @@ func (r *run) search(reserve func() int) (Status, error) {
 	}
 }
 
-// lookOutside multiplies random vectors orthogonal to those found until it is
-// evident that nothing larger is there, or that something is.
+// lookOutside multiplies random vectors orthogonal to those found until there is evidence that no larger
+// eigenvalue is hidden, or until a larger one shows; misled reports the latter.
 func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error) {
 	room := r.n - r.found.Basis.Dimension()
 	if room == 0 {
@@ -89,7 +89,8 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 	}
 }
 
-// captured reports whether too little of ‖A‖²_F is left for an eigenvalue that counts beside the least one.
+// captured reports whether so little of ‖A‖²_F is left that no other eigenvalue can exceed the least one by more
+// than outside.Negligible allows.
 func (r *run) captured(least float64) bool {
 	if matrixOf(r.op) == nil {
 		return false
@@ -101,7 +102,8 @@ func (r *run) captured(least float64) bool {
 	return r.found.Eigenvalue(r.remainder(sigma, infoOf(r.op).Norm).Bound) <= r.outside.Negligible(least)
 }
 
-// forget begins the run anew from random vectors.
+// forget drops the pairs found, so that the run begins again from random vectors, with a quarter of the
+// tolerance.
 func (r *run) forget() {
 	r.found.Reset()
 	r.outside.Reset()
@@ -115,53 +117,56 @@ func (r *run) forget() {
 	}
 }
 
-// Outside bounds what a result may have missed: ‖A − AVVᵀ‖ ≤ Bound for the right
-// vectors V that were found, so no singular value beyond those is larger. Leading says
-// that Bound is no larger than the least value found: the values found are the leading
-// ones. Otherwise one between the two could be hidden.
+// Outside bounds the values that a result may have missed: ‖A − AVVᵀ‖ ≤ Bound for the right vectors V found, so no
+// other singular value is larger than Bound. Leading reports that Bound is no larger than the least value found:
+// the values found are the leading ones. Otherwise a value between the two could be hidden.
 //
-// The statement is wrong with at most the given Probability, which is one over the
-// random vectors of the seed and not over matrices. It takes the vectors that were
-// found for singular vectors, which they are to within their residuals.
+// The bound is wrong with at most the given Probability, which is taken over the random vectors of the seed and not
+// over matrices. It treats the vectors found as singular vectors, which they are to within their residuals.
 //
-// A residual says that a triplet is singular, never that it is among the k leading ones: in the span of given vectors
-// everything may be singular, and nothing leading. The evidence comes from random vectors. A space that has grown from a
-// random block, after enough products for its largest Ritz values to have settled, can have overlooked a larger
-// eigenvalue only if the block was nearly orthogonal to its eigenvector, and how probable that is is known (method.Evidence). Or the
-// bound is √(‖A‖²_F − Σσ²), which is never wrong, where that is small enough. Where the evidence does not rule
-// out further copies of the least value, and with as many copies found as the block has columns it never does, the bound is no less than that value.
+// A residual shows that a triplet is singular, never that it is among the k leading ones: given vectors may span a
+// space of singular vectors without any of the leading ones. The evidence comes from random vectors. Suppose that a
+// space has grown from a random block, with enough products for its largest Ritz values to have settled. It can
+// have missed a larger eigenvalue only if the block was nearly orthogonal to the eigenvector, and the probability
+// of that is known (method.Evidence).
 //
-// No run under StopResidual is Converged without evidence, but one of another method than Krylov with the Plain deflation that began at random vectors, in
-// which nothing can be told apart from what has been found. Krylov's own space is the evidence, through a few restarts and at no
-// cost at fine tolerances; it goes on for a few passes if its residuals are too large. Given vectors it mixes with random ones
-// in its first block, and Block has at least max(2, k/10) random columns in its own. For other methods, and where Krylov's space was restarted more
-// often, the deflated operator is multiplied with random vectors orthogonal to those found, as many as the method has columns and
-// at least max(2, k/10), as long as it takes (PhaseOutside). Should something larger turn up, what has been found is
-// forgotten and the search begins from random vectors. A limit that ends the run before that makes its status that of the limit.
+// If √(‖A‖²_F − Σσ²), which is never wrong, is smaller, it is the bound. If the evidence does not rule out further
+// copies of the least value, the bound is no less than that value. The evidence never rules them out if the number
+// of copies found is the number of columns of the block.
 //
-// Values at roundoff are set to exactly 0, and their left vectors, which A does
-// not determine, complete the others to an orthonormal set.
+// Under StopResidual a run is Converged only with evidence. The one exception is a run from random vectors with
+// Plain deflation and a method other than Krylov: Plain deflation does not keep the vectors found out of the space.
+//
+// For Krylov its own space is the evidence, through a few restarts, and at no cost at fine tolerances; Krylov goes
+// on for a few passes if its residuals are too large. Krylov mixes given vectors with random ones in its first
+// block, and Block has at least max(2, k/10) random columns in its first block. For other methods, and if the space
+// of Krylov was restarted more often, the deflated operator is multiplied with random vectors orthogonal to those
+// found until there is evidence (PhaseOutside). Their number is that of the columns of the method, but at most 32
+// and at least max(2, k/10). If a larger value turns up, the run forgets the vectors found and begins again from
+// random vectors. If a limit ends the run before that, its status is that of the limit.
+//
+// Values at roundoff are set to exactly 0, and their left vectors, which A does not determine, complete the others
+// to an orthonormal set.
 type Outside struct {
-	// Steps is how many products of the operator with random vectors outside of
-	// what was given and found the bound is made of; 0 if it is that of the
-	// remaining energy, √(‖A‖²_F − Σσ²), which is never wrong.
+	// Steps is the number of products of the operator with random vectors, outside of the given and the found
+	// vectors, that the bound is derived from; 0 if the bound is √(‖A‖²_F − Σσ²), which is never wrong.
 	Steps       int
 	Bound       float64
 	Probability float64
-	// Leading allows for 2·Tol·σ₁, as the least value may have moved by its residual
-	// since the search compared it, and for what the operator cannot see.
+	// Leading allows for 2·Tol·σ₁, since the least value may have moved by its residual after the search compared
+	// it, and for rounding errors of the operator.
 	Leading bool
 }
 
-// WidestBlock is the number of columns of the widest block that a run for k triplets
-// with a method multiplies.
+// WidestBlock returns the largest number of columns that a run for k triplets with a method multiplies in one
+// pass.
 func WidestBlock(m method.Method, k int) int {
 	w := m.Traits(k).Width(k)
 	return max(w, outside.Scouts(w, k))
 }
 
-// beyond returns the Outside of a result with the given values, descending, of a
-// matrix with a known Frobenius norm.
+// beyond returns the Outside of a result with the given values, descending, of a matrix with the given Frobenius
+// norm.
 func (r *run) beyond(sigma []float64, frobenius float64) Outside {
 	o := r.remainder(sigma, frobenius)
 	least := r.found.Eigenvalue(sigma[len(sigma)-1] + r.s.Tol*r.found.Share()*sigma[0])
@@ -169,7 +174,7 @@ func (r *run) beyond(sigma []float64, frobenius float64) Outside {
 	return o
 }
 
-// remainder is beyond without Leading. Rounding of the sums is allowed for.
+// remainder is beyond without Leading. The bound allows for rounding of the sums.
 func (r *run) remainder(sigma []float64, frobenius float64) Outside {
 	if frobenius == 0 || len(sigma) == r.n {
 		return Outside{}

@@ -11,19 +11,18 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// Which says what eigenpairs SVD finds of a matrix that is Symmetric. With any but
-// Semidefinite, Result.Lambda has the eigenvalues with their signs, Result.Sigma their magnitudes,
-// residuals are ‖Av − λv‖ (Result.Residuals), and there are no left vectors.
+// Which selects the eigenpairs that SVD finds of a matrix that is Symmetric. With any value but Semidefinite,
+// Result.Lambda holds the eigenvalues with their signs and Result.Sigma their magnitudes, residuals are ‖Av − λv‖
+// (Result.Residuals), and there are no left vectors.
 //
-// LargestMagnitude searches in AᵀA = A², whose product is as many reads as that of A and
-// worth two of them. An eigenvalue λ and another one near −λ are a cluster there, and of
-// the last of k both may be in one vector. The finishing pass separates them: it takes
-// the best pairs of A in the span of the vectors v found and, where these miss the
-// tolerance, of Av.
+// LargestMagnitude searches with AᵀA = A²: a product with A² takes one read, as a product with A does, and is worth
+// two of them. An eigenvalue λ and another one near −λ are a cluster of A², and the last of the k vectors may be a
+// mixture of both eigenvectors. The finishing pass separates them: it takes the best pairs of A in the span of the
+// vectors v found and of the products Av of those that miss the tolerance.
 //
-// LargestAlgebraic searches in A + C·I, and SmallestAlgebraic in C·I − A. Krylov is as
-// fast with any C; the other methods converge more slowly the larger C is compared with the
-// gaps between eigenvalues. C = ‖A‖_F makes any matrix semidefinite; see Settings.Shift.
+// LargestAlgebraic searches with A + C·I, and SmallestAlgebraic with C·I − A. Krylov is equally fast with any C;
+// the other methods converge more slowly the larger C is compared with the gaps between eigenvalues. C = ‖A‖_F
+// makes any matrix semidefinite; see Settings.Shift.
 type Which uint8
 
 const (
@@ -44,10 +43,10 @@ func (w Which) String() string { return [...]string{"semidefinite", "LM", "LA", 
 // signed reports whether eigenvalues have signs.
 func (w Which) signed() bool { return w != Semidefinite }
 
-// shifted reports whether the operator is not that of A alone.
+// shifted reports whether the operator is ±A + C·I.
 func (w Which) shifted() bool { return w == LargestAlgebraic || w == SmallestAlgebraic }
 
-// sign is that of A in the operator.
+// sign returns the sign of A in the operator.
 func (w Which) sign() float64 {
 	if w == SmallestAlgebraic {
 		return -1
@@ -56,7 +55,7 @@ func (w Which) sign() float64 {
 }
 
 // order returns the indices of eigenvalues in the order in which they are wanted. Magnitudes
-// no more than tie apart are equal.
+// no more than tie apart count as equal.
 func (w Which) order(lambda []float64, tie float64) []int {
 	all := make([]int, len(lambda))
 	for i := range all {
@@ -101,14 +100,14 @@ func (f *factorisation) certifyPairs(v *mat.Dense) (*certificate.Certificate, er
 	return certificate.NewPairs(f.arena, v, p.RowsOut.Block, p.Sum, s)
 }
 
-// reported is a value of the operator, or its root for the Gram operator, as one of A. Of
-// the latter the sign is not known before the certificate.
+// reported converts a value of the operator (for the Gram operator its root) to the value of A. With the Gram
+// operator the sign is not known before the certificate.
 func (r *run) reported(sigma float64) float64 {
 	shift, sign := r.shift()
 	return sign * (sigma - shift)
 }
 
-// signed makes a result that of signed eigenpairs.
+// signed sets the fields of a result that differ for signed eigenpairs.
 func (f *factorisation) signed(res *Result) {
 	c := f.cert
 	res.Sigma, res.Lambda, res.Norm = make([]float64, len(c.Lambda)), c.Lambda, c.Norm
@@ -121,12 +120,12 @@ func (f *factorisation) signed(res *Result) {
 	}
 	bound := max(res.Outside.Bound, c.Next)
 	if len(c.Lambda) == f.n {
-		bound = c.Sigma[f.n-1] // there are no others
+		bound = c.Sigma[f.n-1] // V spans everything: no other eigenvalues exist
 	}
 	res.Outside.Bound = f.reported(bound)
 }
 
-// pairsState saves or restores what a run for signed eigenpairs has besides.
+// pairsState saves or restores the additional state of a run for signed eigenpairs.
 func (r *run) pairsState(s *method.State) {
 	if op, ok := r.op.(*symmetric); ok && op.which.signed() {
 		s.Float("norm of A", &op.seen)

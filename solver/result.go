@@ -11,50 +11,47 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// Result of SVD. It is usable whatever the Status; Residuals say how far each
-// triplet can be trusted.
+// Result is the result of SVD. It is usable whatever the Status; Residuals tell how far each triplet can be
+// trusted.
 //
-// The methods see G only, and deflated at that. SVD therefore ends with one
-// more pass that computes W = AV, AᵀW, and the QR factorisation of W. The SVD
-// of the small factor R rotates V and W into the best triplets their span
-// contains, with values that are accurate to ε·σ₁ again; from AᵀW follow the
-// residuals of the very triplets that are returned, on A itself:
+// The methods multiply with the deflated G only. SVD therefore ends with one more pass that computes W = AV, AᵀW,
+// and the QR factorisation of W. The SVD of the small factor R rotates V and W into the best triplets their span
+// contains, with values that are accurate to ε·σ₁ again; from AᵀW follow the residuals of the returned triplets,
+// on A itself:
 //
 //	r_i = max(‖A v_i − σ_i u_i‖, ‖Aᵀ u_i − σ_i v_i‖) / σ₁.
 //
-// If one of them exceeds Tol the solver goes on with that vector, and certifies
-// again. What is reported is what was measured; what rounding may hide of it is
-// reported beside it, as the floor. The true residual is at most twice the measured
-// one plus the floor, and a triplet counts as converged if both are within Tol.
-// |σ_i − σ| ≤ r_i·σ₁ for some singular value σ of A (Weyl). That it is the i-th is
-// another question.
+// If a residual exceeds Tol the solver goes on with that vector, and certifies again. Residuals holds the
+// measured r_i, and Floor bounds the part of them that rounding may hide. The true residual is at most twice the
+// measured one plus the floor, and a triplet counts as converged if both are within Tol. |σ_i − σ| ≤ r_i·σ₁ for
+// some singular value σ of A (Weyl); only Outside tells whether σ is the i-th.
 type Result struct {
 	// Sigma holds the k singular values in descending order. From index Rank
-	// on they are exactly 0. (So are those before it that no float64 is as small as.)
+	// on they are exactly 0. (So are earlier ones that are too small for a float64.)
 	Sigma []float64
-	// Lambda holds, with Settings.Which, the k eigenvalues in the order that it says, and Sigma
-	// their magnitudes. Those at roundoff are exactly 0.
+	// Lambda holds, with Settings.Which, the k eigenvalues in the order that Which defines; Sigma holds their
+	// magnitudes. Eigenvalues at roundoff are exactly 0. Nil otherwise.
 	Lambda []float64
-	// Norm is, with Settings.Which, what residuals are relative to: the largest ‖Ax‖ of a unit
-	// vector x that the run has seen, no eigenvalue of Lambda being larger in magnitude.
+	// Norm is, with Settings.Which, the norm that residuals are relative to: the largest ‖Ax‖ of a unit vector x
+	// that the run has seen. No eigenvalue in Lambda is larger in magnitude.
 	Norm float64
 	// Right holds the right singular vectors in its columns, n×k, orthonormal
 	// to machine precision. The entry of largest magnitude of each is
 	// positive, the first such entry on ties (unless Settings.SignLeft).
-	// Nil if the run was cancelled and has a Space: then nothing is known but the Status.
+	// Nil if a run with a Space was cancelled, or a run with Settings.Which before its first certificate: then only
+	// Status and Stats are known.
 	Right *mat.Dense
-	// Residuals holds, if Certified, the r_i as measured on the original matrix, and
-	// otherwise estimates from the Gram operator, 1 where nothing is known.
+	// Residuals holds, if Certified, the r_i as measured on the original matrix. Otherwise it holds
+	// those of an earlier certificate or estimates from the Gram operator, 1 where nothing is known.
 	//
-	// For σ_i = 0 the vector u_i completes the left vectors; if they are not
+	// For σ_i = 0 the vector u_i completes the left vectors; if the left vectors are not
 	// kept, only ‖A v_i‖ counts.
 	Residuals []float64
-	// Floor holds, if Certified, what rounding may hide of each residual: a
-	// bound on the errors of measuring it, relative to σ₁. It is about ε for
-	// large values and may be many times that for tiny ones, most often far more
-	// than the error there is.
+	// Floor holds, if Certified, what rounding may hide of each residual: a bound on the errors of measuring it,
+	// relative to σ₁. It is about ε for large values, may be many times ε for tiny ones, and is usually far
+	// larger than the actual error.
 	Floor []float64
-	// Certified is false when the run was cancelled before its finishing pass.
+	// Certified is false when the run was cancelled before it had finished.
 	Certified bool
 	// Converged counts the triplets with both Residuals and Floor at most the
 	// tolerance.
@@ -62,17 +59,15 @@ type Result struct {
 	// Rank counts the values above roundoff; the vectors of the remaining ones
 	// are an orthonormal completion.
 	Rank int
-	// Clusters lists half-open ranges of indices whose neighbouring values are
-	// closer than the sum of their residuals: single vectors inside a range
-	// mean little, the space they span means something.
+	// Clusters lists half-open ranges of indices whose neighbouring values are closer than the sum of their
+	// residuals: the vectors inside a range are not determined one by one, only the space that they span is.
 	Clusters [][2]int
 	// OrthRight is max|VᵀV−I|, OrthLeft is max|UᵀU−I| (NaN if the left vectors
 	// are not kept or were not finished).
 	OrthRight, OrthLeft float64
 	// Energy is Σσ²/‖A‖²_F, 0 for a zero matrix.
 	Energy float64
-	// Target says whether Energy is what Settings.Energy asks for, nil if that is 0 or
-	// nothing is certified.
+	// Target compares Energy with Settings.Energy; nil if Settings.Energy is 0 or nothing is certified.
 	Target *Target
 	// Outside bounds the values that may be missing.
 	Outside Outside
@@ -80,7 +75,8 @@ type Result struct {
 	Stats   Stats
 }
 
-// String returns a table of the values and their residuals, and a line of what has come of the run.
+// String returns a table of the values and their residuals, and a line with the status, the number of converged
+// triplets and the passes.
 func (r *Result) String() string {
 	var b strings.Builder
 	values, name := r.Sigma, "sigma"
@@ -95,7 +91,7 @@ func (r *Result) String() string {
 	return b.String()
 }
 
-// EigenResult of Eigen: k leading eigenpairs of G as the method found them.
+// EigenResult is the result of Eigen: k leading eigenpairs of G as the method found them.
 type EigenResult struct {
 	// Values holds the k eigenvalues in descending order.
 	Values []float64
@@ -105,9 +101,8 @@ type EigenResult struct {
 	// Residuals holds ‖G v_i − λ_i v_i‖/(σ_i σ₁) with σ = √λ, measured with G
 	// itself in one last pass. NaN if the run was cancelled before it.
 	Residuals []float64
-	// Seen holds the same as the deflated operator saw it when v_i was
-	// accepted, 1 for pairs that were not. With Plain deflation it can be far
-	// too good.
+	// Seen holds the same residuals as computed with the deflated operator when v_i was accepted or the run
+	// ended, 1 where nothing is known. With Plain deflation they can be far too small.
 	Seen []float64
 	// Converged counts the pairs with Residuals at most the tolerance.
 	Converged int
@@ -149,7 +144,7 @@ func (f *factorisation) cutShort(st Status) *Result {
 	}
 	f.arena.SignColumns(f.cert.Right)
 	res := f.result(st, math.NaN())
-	res.Certified = false // it no longer belongs to what is in Left
+	res.Certified = false // Left no longer holds W of this certificate
 	return res
 }
 
@@ -178,13 +173,12 @@ func (f *factorisation) uncertified(st Status) *Result {
 			res.Converged++
 		}
 	}
-	res.Outside = Outside{Bound: norm} // nothing is certain
+	res.Outside = Outside{Bound: norm} // no better bound is certain
 	return res
 }
 
-// unfinished is the result of a run whose vectors lie in a Space and which was cancelled:
-// to put estimates together would take as many sweeps over files as a step. What is known
-// is in the checkpoint.
+// unfinished returns the result of a cancelled run whose vectors lie in a Space: to compute estimates would take
+// as many sweeps over files as a step. The checkpoint has the state of the run.
 func (f *factorisation) unfinished(st Status) *Result {
 	return &Result{
 		Sigma: make([]float64, f.s.Rank), Residuals: slices.Repeat([]float64{1}, f.s.Rank),
@@ -192,7 +186,7 @@ func (f *factorisation) unfinished(st Status) *Result {
 	}
 }
 
-// unfinishedPairs is the same for Eigen.
+// unfinishedPairs is unfinished for Eigen.
 func (r *run) unfinishedPairs(st Status) *EigenResult {
 	return &EigenResult{
 		Values: make([]float64, r.s.Rank), Residuals: slices.Repeat([]float64{math.NaN()}, r.s.Rank), Seen: slices.Repeat([]float64{1}, r.s.Rank),

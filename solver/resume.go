@@ -16,8 +16,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// reserve is the number of passes to keep back: the certificate, and the
-// product that measures completed left vectors if there may be any.
+// reserve returns the number of passes to keep back: one for the certificate, and one for the product that
+// measures completed left vectors if there may be any.
 func (f *factorisation) reserve() int {
 	if f.s.Left != nil && (f.found.Nulls > 0 || f.unsettled()) {
 		return 2
@@ -42,9 +42,9 @@ func (f *factorisation) unsettled() bool {
 	return least <= judge.NearFloor*tallskinny.FloorFactor*tallskinny.Epsilon*f.found.Lambda1
 }
 
-// offenders returns the triplets whose residual misses the tolerance by more
-// than rounding in the operator explains. Those without a value are to be
-// searched for if their vectors were given, and have been if not.
+// offenders returns the indices of the triplets whose residual misses the tolerance by more than rounding errors
+// of the operator explain. It includes triplets of value 0 if their vectors were given: if not, the search has
+// already looked for them.
 func (f *factorisation) offenders(given bool) []int {
 	var out []int
 	if f.s.Stop != StopResidual {
@@ -53,7 +53,7 @@ func (f *factorisation) offenders(given bool) []int {
 	c := f.cert
 	for i := range c.Rank {
 		r := c.Doubt(i)
-		seen := r // by the operator, relative to λ₁
+		seen := r // residual for the operator, relative to λ₁
 		if !f.found.Linear {
 			seen *= c.Sigma[i] / c.Norm
 		}
@@ -69,8 +69,8 @@ func (f *factorisation) offenders(given bool) []int {
 	return out
 }
 
-// worthwhile reports whether to go on with triplets that miss the tolerance, with more of
-// them, or with evidence that they are the leading ones, can gain anything.
+// worthwhile reports whether another search can gain anything: better residuals of the triplets in again, more
+// triplets, or evidence that the triplets are the leading ones.
 func (f *factorisation) worthwhile(again []int) bool {
 	if len(again) == 0 {
 		return f.short() || f.passes.round.count < maxRounds && !f.leading()
@@ -82,11 +82,9 @@ func (f *factorisation) worthwhile(again []int) bool {
 	return f.passes.round.another(worst)
 }
 
-// reopen makes the first keep triplets of the certificate, those that are asked for, the locked ones, except for
-// those in again, which are to be found again: from where they are, multiplied
-// by G once more, since the certificate has done that. What has been found
-// before is to be found more accurately than last time. Start vectors that are
-// left of the given ones come after those.
+// reopen locks the first keep triplets of the certificate, which are those asked for, except the triplets in
+// again. These are searched for again, from their products with G, which the certificate has computed. If the
+// search had found them, the tolerance is divided by 4. Given start vectors not used yet follow the products.
 func (f *factorisation) reopen(again []int, keep int, given bool) {
 	var spare [][]float64
 	switch {
@@ -96,19 +94,19 @@ func (f *factorisation) reopen(again []int, keep int, given bool) {
 		f.found.Tol /= 4
 		f.passes.round.count++
 	case !f.short():
-		f.passes.round.count++ // for evidence about the values as they are now
+		f.passes.round.count++ // this round is for evidence about the certified values
 	}
 	f.relock(again, keep)
 	f.starts.warm = append(f.starts.warm, spare...)
 }
 
-// relock locks the first keep triplets of the certificate but those in again, which become
-// the start vectors.
+// relock locks the first keep triplets of the certificate except those in again, whose products with G become the
+// start vectors.
 func (f *factorisation) relock(again []int, keep int) {
 	c := f.cert
 	f.found.Reset()
 	f.found.Lambda1 = max(f.found.Lambda1, f.found.Eigenvalue(c.Norm))
-	f.outside.Reset() // what is known is of other vectors
+	f.outside.Reset() // the bound was derived for other vectors
 	f.starts.warm = nil
 	for i := range keep {
 		if len(again) > 0 && again[0] == i {
@@ -156,15 +154,15 @@ func (s *Settings) rank() string {
 	return fmt.Sprintf("of at most %d for the share %v of the energy", s.Rank, s.Energy)
 }
 
-// state saves or restores what a checkpoint holds of the run itself; working says that a
-// recurrence is at work. The number of vectors found is known.
+// state saves or restores the part of a checkpoint that belongs to the run itself. working reports whether a
+// recurrence is at work. When state restores, the number of vectors found is set already.
 func (r *run) state(s *method.State, working bool) {
 	projected, certified, starts := r.s.Deflation == Projected, r.cert != nil, int(r.starts.drawn)
 	round, scouting := &r.saves.mark.round, r.work.block.Scout
 	s.Int("starts", &starts, 0, math.MaxInt32)
 	s.Int("round", &round.count, 0, maxRounds)
 	s.Float("largest residual", &round.worst)
-	s.Flag("projected", &projected) // now, whatever the setting is
+	s.Flag("projected", &projected) // the current deflation, not the setting
 	s.Flag("told", &r.outside.Wanted)
 	s.Flag("scouting", &scouting)
 	r.found.State(s)
@@ -224,7 +222,7 @@ func (v *starts) state(s *method.State, n int) {
 	}
 }
 
-// writeCheckpoint writes the run to w as it is, with the mark of the last boundary.
+// writeCheckpoint writes the current state of the run to w, with the counts of the last boundary.
 func (r *run) writeCheckpoint(w io.Writer) error {
 	var s, rec method.State
 	r.state(&s, r.work.rec != nil)
@@ -237,7 +235,7 @@ func (r *run) writeCheckpoint(w io.Writer) error {
 	return checkpoint.Write(w, r.arena, h, append(s.Parts, rec.Parts...))
 }
 
-// resume puts the run where the checkpoint was made.
+// resume sets the run to the state in the checkpoint.
 func (r *run) resume(c *Checkpoint) error {
 	if err := c.header.match(r.settings()); err != nil {
 		return err
@@ -253,7 +251,7 @@ func (r *run) readCheckpoint(c *Checkpoint) error {
 	if h.N != r.n || h.Locked > r.s.Rank {
 		return fmt.Errorf("shapes do not fit: %w", ErrCheckpoint)
 	}
-	// What a run saves it holds; a file may say more.
+	// A run cannot save more numbers than it holds, but the header of a file can claim more.
 	held, has := RunFootprint(r.s.Method, r.n, r.s.Rank)+PairsFootprint(r.s.Method, r.n, r.s.Rank), 8*int64(checkpoint.Numbers(h.shapes()))
 	if has > held {
 		return fmt.Errorf("it has %d bytes of numbers, a run at most %d: %w", has, held, ErrCheckpoint)
@@ -277,7 +275,7 @@ func (r *run) readCheckpoint(c *Checkpoint) error {
 	return nil
 }
 
-// restore makes the recurrence at work of parts of a version.
+// restore sets the recurrence at work from saved parts of the given version.
 func (r *run) restore(version int, parts []method.Part) error {
 	if version != r.version() {
 		return fmt.Errorf("its recurrence is of version %d, want %d", version, r.version())

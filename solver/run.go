@@ -18,22 +18,21 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// ErrScale is returned for an Operator, or a Matrix whose Exponent does nothing
-// about it, when the numbers of the operator are so large or so
-// small that their squares leave the range of a float64.
+// ErrScale is wrapped by the error of a run if the numbers of its Operator, or of a Matrix whose Exponent does
+// not prevent that, are so large or so small that their squares leave the range of a float64.
 var ErrScale = errors.New("operator is scaled out of range")
 
-// Norms of products outside of this range are refused: the iterations work
-// with products of two of them.
+// Norms of products outside of this range are refused: the iterations multiply
+// two of them.
 const minNorm, maxNorm = 1e-140, 1e140
 
 // maxRounds bounds how often SVD goes on after a certificate that missed the
 // tolerance.
 const maxRounds = 6
 
-// passes makes the passes of a run and counts what they cost. It says when a run stops: at a
-// limit, when its context ends, when its numbers leave the range, or when certificates no
-// longer improve. (That all has been found is said by run.missing and package judge.)
+// passes makes the passes of a run and adds up their costs. It says when a run stops: at a limit, when its
+// context ends, when its numbers leave the range, or when certificates no longer improve. (run.missing and
+// package judge say when everything is found.)
 type passes struct {
 	ctx      context.Context
 	arena    *tallskinny.Arena
@@ -41,7 +40,7 @@ type passes struct {
 	deadline time.Time // Settings.Deadline
 	clock    func() time.Time
 	space    Space
-	meter    *metered // adds up what the matrix says, nil for an operator of no matrix
+	meter    *metered // adds up the costs that the matrix reports; nil for an operator without a matrix
 
 	cut   bool // the context has ended: there will be no other pass
 	round rounds
@@ -49,15 +48,15 @@ type passes struct {
 	began  time.Time
 	wall   time.Duration // of all passes
 	finish time.Duration // wall time of finishing
-	inPass time.Duration // that part of wall which belongs to finishing
+	inPass time.Duration // part of wall that belongs to finishing
 	saving time.Duration // wall time of writing checkpoints
 	stats  Stats         // counts; and the costs of the runs that this one continues
 }
 
-// rounds are the certificates that have sent the search on.
+// rounds describes the certificates after which the search went on.
 type rounds struct {
 	count int
-	worst float64 // largest residual of the last of them
+	worst float64 // largest residual of the last of these certificates; 0: none
 }
 
 func newPasses(ctx context.Context, arena *tallskinny.Arena, op Operator, s Settings) passes {
@@ -68,8 +67,8 @@ func newPasses(ctx context.Context, arena *tallskinny.Arena, op Operator, s Sett
 	return p
 }
 
-// may returns NotTerminated if there may be one more pass besides the
-// reserved ones, and why not otherwise.
+// may returns NotTerminated if one more pass besides the reserved ones is allowed, and otherwise the status that
+// says why not.
 func (p *passes) may(reserve int) Status {
 	switch {
 	case p.ctx.Err() != nil:
@@ -98,8 +97,8 @@ func (p *passes) fault(err error) (Status, error) {
 	return NotTerminated, err
 }
 
-// make runs and counts one pass that multiplies l vectors of length n by G and writes that
-// number of columns where the arena has them.
+// make runs and counts one pass f, which multiplies l vectors of length n by G and writes the given number of
+// columns to blocks of the arena.
 func (p *passes) make(f func() error, n, l, written int) error {
 	t := time.Now()
 	err := tallskinny.UntilEnd(f)
@@ -116,8 +115,8 @@ func (p *passes) make(f func() error, n, l, written int) error {
 	return nil
 }
 
-// inRange returns the norm of the product of a Ritz pair, and refuses numbers that cannot be
-// worked with, if known is the largest norm before.
+// inRange returns the norm of the product of a Ritz pair. It returns an error that wraps ErrScale if the norm is
+// too large, or if it is too small and known, the largest norm before, is 0.
 func (p *passes) inRange(c method.RitzPair, known float64) (float64, error) {
 	size := math.Hypot(c.Value, c.Residual)
 	switch {
@@ -129,8 +128,8 @@ func (p *passes) inRange(c method.RitzPair, known float64) (float64, error) {
 	return size, nil
 }
 
-// another reports whether the search may go on after a certificate whose largest residual is
-// worst: the last round has at least halved it.
+// another reports whether the search may go on after a certificate whose largest residual is worst: rounds are
+// left, and the last round has at least halved the residual.
 func (r *rounds) another(worst float64) bool {
 	if r.count == maxRounds {
 		return false
@@ -166,19 +165,19 @@ func (p *passes) finishing(f func() error) error {
 	return err
 }
 
-// safety is how much better than the tolerance a vector has to look to the
-// deflated operator, so that the certificate passes the first time.
+// safety is the share of the tolerance that a residual seen by the deflated operator must reach, so that the
+// first certificate passes.
 const safety = 0.5
 
-// run is a search for the leading eigenvectors of an operator. What has been found, what passes
-// cost and may still cost, and what is known about the outside have an owner each.
+// run is a search for the leading eigenvectors of an operator. Three of its fields own a part of the state each:
+// found the pairs found, passes the costs and the limits of passes, outside the bounds on eigenvalues not found.
 type run struct {
 	s     Settings
 	about method.Traits // of Settings.Method
-	asked Deflation     // Settings.Deflation: that in s may change
+	asked Deflation     // Settings.Deflation as asked for; s.Deflation may change
 	op    Operator
-	shape string // of the problem, for checkpoints
-	key   uint64 // of all random numbers
+	shape string // description of the problem, for checkpoints
+	key   uint64 // seed of all random numbers
 	n     int
 	arena *tallskinny.Arena
 
@@ -186,7 +185,7 @@ type run struct {
 	passes  passes
 	outside outside.Watch
 
-	deflated deflation.Deflated // op without what has been found
+	deflated deflation.Deflated // op deflated by the pairs found
 	starts   starts
 	work     work
 	cert     *certificate.Certificate // the last one; nil before the first
@@ -195,9 +194,9 @@ type run struct {
 
 // work is the recurrence at work.
 type work struct {
-	rec   method.Recurrence // nil between two
-	block outside.Block     // that it was started with
-	pairs []method.RitzPair // what it reported last
+	rec   method.Recurrence // nil between two recurrences
+	block outside.Block     // describes the start block of rec
+	pairs []method.RitzPair // Ritz pairs that rec reported last
 	judge judge.Judge
 }
 
@@ -222,7 +221,7 @@ func newRun(ctx context.Context, arena *tallskinny.Arena, op Operator, shape str
 		}
 	}
 	r.outside = outside.Watch{Found: r.found, Rank: s.Rank, Tol: s.Tol}
-	if r.about.Copies > 0 { // the space of a recurrence of blocks is in the complement of what has been found, or it is no recurrence
+	if r.about.Copies > 0 { // the recurrence of a growing space holds in the complement of the vectors found only
 		r.asked, r.s.Deflation = Projected, Projected
 	}
 	r.deflated = deflation.Deflated{Operator: op, Found: r.found, Plain: r.s.Deflation == Plain}
@@ -232,8 +231,8 @@ func newRun(ctx context.Context, arena *tallskinny.Arena, op Operator, shape str
 	return r
 }
 
-// begin takes up the run that Settings.Resume has kept, or the vectors of Settings.Init. It
-// reports whether there are any of those.
+// begin restores the run saved in Settings.Resume, or takes up the vectors of Settings.Init. given reports
+// whether start vectors are given under StopResidual.
 func (r *run) begin() (given bool, err error) {
 	s := r.s
 	switch {
@@ -272,8 +271,8 @@ func (r *run) project() {
 	r.s.Deflation, r.deflated.Plain = Projected, false
 }
 
-// step makes a pass with the recurrence at work and returns what that reports; y is a block
-// to be used again. Without a report the search ends, with the status or the error.
+// step makes a pass with the recurrence at work and returns the Ritz pairs that it reports. *y is the block for
+// the product, reused between steps. If pairs is nil the search ends, with the status or the error.
 func (r *run) step(y **mat.Dense, reserve func() int) (pairs []method.RitzPair, st Status, err error) {
 	if err := r.boundary(); err != nil {
 		return nil, NotTerminated, err
@@ -303,8 +302,8 @@ func (r *run) notFinite() error {
 	return fmt.Errorf("product of pass %d is not finite: %w", r.passes.stats.Passes, ErrBreakdown)
 }
 
-// product returns the product with x of the deflated operator, in y if y, that of an
-// earlier pass, has the shape of x.
+// product returns the product of the deflated operator with x. It is stored in y, the product of an earlier pass,
+// if y has the shape of x.
 func (r *run) product(y, x *mat.Dense) (*mat.Dense, error) {
 	n, l := x.Dims()
 	if y == nil || tallskinny.Width(y) != l {
@@ -314,7 +313,7 @@ func (r *run) product(y, x *mat.Dense) (*mat.Dense, error) {
 	return y, r.passes.make(func() error { return r.deflated.Apply(r.passes.ctx, y, x) }, n, l, l)
 }
 
-// release gives the blocks of the recurrence back and forgets it.
+// release frees the blocks of the recurrence at work and drops the recurrence.
 func (r *run) release() {
 	if r.s.Space != nil && r.work.rec != nil {
 		r.work.rec.Free()
@@ -328,8 +327,8 @@ type factorisation struct {
 	a Matrix
 }
 
-// starts are the start vectors to come.
+// starts holds the start vectors still to be used.
 type starts struct {
-	warm  [][]float64 // given ones that are still to be used
-	drawn uint64      // start blocks so far
+	warm  [][]float64 // given vectors not used yet
+	drawn uint64      // number of start blocks drawn so far
 }

@@ -12,16 +12,15 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// blockSafety is safety for vectors that are accepted together before any
-// other: no deflation has hidden anything, what is seen is true.
+// blockSafety takes the place of safety for vectors that are accepted together before any others: without
+// deflation the residuals are the true ones.
 const blockSafety = 0.9
 
-// find runs recurrences until all vectors are locked. reserve is the number of
-// passes that must be left for what comes after. The status is Converged if
-// all are locked, Stagnated if some of them will never meet the paper's rule;
-// the error is for faults only.
+// find runs recurrences until all vectors are locked. reserve returns the number of passes that must be left for
+// finishing. The status is Converged if all vectors are locked, Stagnated if some of them will never meet the
+// paper's rule; the error is for faults only.
 func (r *run) find(reserve func() int) (Status, error) {
-	// A recurrence that is at work although all are locked was confirming that.
+	// A recurrence at work although all vectors are locked was looking for more copies when the run was saved.
 	for !r.enough() || r.outside.Doubt || r.work.rec != nil && !r.work.block.Scout {
 		if st, err := r.findNext(reserve); st != Converged || err != nil {
 			return st, err
@@ -36,8 +35,8 @@ func (r *run) find(reserve func() int) (Status, error) {
 	return Converged, nil
 }
 
-// findNext runs one recurrence to its end, locking what it finds; if a
-// checkpoint has brought one back, that one.
+// findNext runs one recurrence to its end and locks the pairs that it finds. If a checkpoint has restored a
+// recurrence, findNext continues that one.
 func (r *run) findNext(reserve func() int) (Status, error) {
 	confirming := r.enough()
 	if r.work.rec == nil {
@@ -64,7 +63,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 	for {
 		pairs, st, err := r.step(&y, reserve)
 		if pairs == nil {
-			r.outside.Reset() // what is known is of other vectors than those there are now, or not of all their copies
+			r.outside.Reset() // the bound was derived for other vectors than those found now, or ignores further copies
 			return st, err
 		}
 		index, lead := min(r.found.Len(), r.s.Rank-1), pairs[0]
@@ -84,7 +83,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			accepted, over = r.accept(pairs)
 			r.outside.Doubt = r.enough() && r.outside.Doubtful(r.work.block, r.about.Copies, r.work.judge.Warm)
 			if r.outside.Doubt {
-				r.outside.Reset() // of copies it knows nothing
+				r.outside.Reset() // the bound does not cover further copies
 			}
 		}
 		e := r.event(PhaseIterate, index, lead)
@@ -122,15 +121,14 @@ func (r *run) terms() method.Run {
 	return method.Run{Memory: r.arena, Rank: r.s.Rank, Paper: r.s.Stop == StopPaper, Indefinite: r.s.Operator == Dilation}
 }
 
-// accept decides about the Ritz pairs of a pass as a block: those that are wanted
-// are locked, in order, when the last of them is good enough. Waiting for it
-// costs no pass that would not be needed anyway, every pass improves the others
-// too, and what is locked together has been rotated together. Ritz pairs whose
-// values are roundoff end the list. They also wait until it is
-// evident that nothing larger is hidden, as long as the recurrence can tell. If nothing is left to be found accept locks
-// an arbitrary completion, provided that the recurrence is fresh: what one that
-// has gone on after a lock does not see may still be there. If a given start
-// vector turns out to lie in the null space it asks for another.
+// accept decides about the Ritz pairs of a pass as a block: it locks the wanted ones, in order, when the last of
+// them is good enough. Waiting for the last one costs no additional pass, every pass improves the others too, and
+// pairs that are locked together have been rotated together. A Ritz pair whose value is roundoff ends the list.
+// As long as the recurrence gives evidence, accept also waits until no larger eigenvalue can be hidden. If
+// nothing is left to be found, accept locks an arbitrary completion, provided that the recurrence has locked
+// nothing before: after a lock, eigenvectors may be left that the recurrence does not see. restart asks for
+// another recurrence: the operator is zero on the space of this one, for example because a given start vector
+// lies in the null space.
 func (r *run) accept(pairs []method.RitzPair) (accepted int, restart bool) {
 	j := &r.work.judge
 	j.Products++
@@ -171,8 +169,8 @@ func (r *run) accept(pairs []method.RitzPair) (accepted int, restart bool) {
 	return len(verdicts), null
 }
 
-// lock locks the leading Ritz pairs of the recurrence. The value the paper computes is one
-// only where its rule has been met.
+// lock locks the leading Ritz pairs of the recurrence. Under StopPaper the value of a pair that meets the rule is
+// the one that the paper computes.
 func (r *run) lock(pairs []method.RitzPair, verdicts []judge.Verdict) {
 	if r.lockBlock(pairs[:len(verdicts)]) {
 		return
@@ -194,7 +192,8 @@ func (r *run) lock(pairs []method.RitzPair, verdicts []judge.Verdict) {
 	}
 }
 
-// lockBlock locks Ritz pairs at once, for a recurrence and a rule that permit that.
+// lockBlock locks all Ritz pairs at once. It reports false, and locks none, if the recurrence, the stop rule, the
+// deflation, or vectors that are nearly dependent do not permit that.
 func (r *run) lockBlock(pairs []method.RitzPair) bool {
 	if len(pairs) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.found.Basis.Cut > 0 {
 		return false
@@ -209,9 +208,9 @@ func (r *run) lockBlock(pairs []method.RitzPair) bool {
 	return r.found.AddBlock(block, pairs)
 }
 
-// estimates completes what has been found with what the interrupted recurrence had, then
-// with given start vectors not used yet, then with random ones, so that there are
-// k orthonormal vectors. The run cannot iterate after that.
+// estimates completes the vectors found, so that there are k orthonormal ones: first with the Ritz vectors of the
+// interrupted recurrence, then with given start vectors not used yet, then with random ones. It ends the
+// recurrence.
 func (r *run) estimates() {
 	f, pairs := r.found, r.work.pairs[:min(len(r.work.pairs), r.missing(r.work.pairs))]
 	if !r.lockBlock(pairs) {
@@ -228,7 +227,7 @@ func (r *run) estimates() {
 	}
 	least := r.s.Rank
 	if r.s.Energy > 0 {
-		least = 1 // what means nothing captures nothing
+		least = 1 // random vectors do not help to reach the target
 	}
 	for f.Len() < least {
 		f.AddRandom(0, 1)
@@ -236,14 +235,13 @@ func (r *run) estimates() {
 	r.release()
 }
 
-// checkMultiplicity decides about the Ritz pairs of a recurrence that looks, from random
-// vectors, for values larger than the least ones locked, and exchanges what it
-// finds for them. It reports whether the recurrence is over, and whether there
-// may be still more.
+// checkMultiplicity decides about the Ritz pairs of a recurrence that looks, from random vectors, for values
+// larger than the least locked ones, and locks the pairs that it finds in place of these. done reports whether
+// the recurrence is over, and more whether further such values may exist.
 func (r *run) checkMultiplicity(pairs []method.RitzPair) (done, more bool) {
 	f := r.found
 	r.work.judge.Products++
-	order := make([]int, f.Len()) // of the locked ones, ascending
+	order := make([]int, f.Len()) // indices of the locked pairs by value, ascending
 	floats.ArgsortStable(slices.Clone(f.Values), order)
 	var verdicts []judge.Verdict
 	for i := range min(len(pairs), len(order)) {
@@ -268,7 +266,7 @@ func (r *run) checkMultiplicity(pairs []method.RitzPair) (done, more bool) {
 		r.witness(0)
 		return true, false
 	}
-	largest := f.Values[order[len(verdicts)-1]] // of those that go
+	largest := f.Values[order[len(verdicts)-1]] // of the pairs to be removed
 	for _, i := range slices.Backward(slices.Sorted(slices.Values(order[:len(verdicts)]))) {
 		f.Remove(i)
 	}
@@ -279,14 +277,14 @@ func (r *run) checkMultiplicity(pairs []method.RitzPair) (done, more bool) {
 	return true, true
 }
 
-// telling is the residual of the leading Ritz pair with which it is known well enough to say that
-// it does not belong to another copy of one of the locked values above least.
+// telling returns the residual of the leading Ritz pair at which the pair is known not to belong to another copy
+// of a locked value above least.
 func (r *run) telling(c method.RitzPair, least float64) float64 {
 	return r.outside.Telling(c, least, tallskinny.Width(r.work.rec.Next()))
 }
 
-// uncertain is Event.Worst and Event.Goal of a pass that looks for more copies: the
-// leading Ritz pair is one, which is to be found, or is to be told from all of them.
+// uncertain returns Event.Worst and Event.Goal of a pass that looks for more copies. The leading Ritz pair either
+// belongs to another copy and must converge, or must be told apart from all copies.
 func (r *run) uncertain(c method.RitzPair) (now, goal float64) {
 	t := r.telling(c, r.found.Least())
 	if t > 0 && c.Residual > 0 {
@@ -295,12 +293,13 @@ func (r *run) uncertain(c method.RitzPair) (now, goal float64) {
 	return min(1, r.found.Relative(c)), r.found.Tol
 }
 
-// witness takes note of what the recurrence at work says about eigenvalues beyond the pairs found
-// and the first ones of its own, and reports whether it says anything that will become sharper until it is
-// enough. After restarts rounding may stand in the way of that, but not of residuals too large for any evidence.
+// witness passes the evidence of the recurrence at work to the bound on eigenvalues beyond the pairs found and
+// the first Ritz pairs of the recurrence. It reports whether further passes will make the evidence sharper until
+// it is sufficient. After restarts rounding may prevent that, but it does not if the residuals are merely too
+// large so far.
 func (r *run) witness(first int) bool {
 	if r.work.rec == nil || r.s.Stop != StopResidual || r.s.Deflation == Plain && r.work.block.Before > 0 {
-		return false // plain deflation keeps nothing out of its space
+		return false // plain deflation does not keep the vectors found out of the space
 	}
 	if r.about.Copies > 0 && !r.work.block.Scout {
 		r.outside.Recount(r.work.block, r.work.pairs[:first], tallskinny.Width(r.work.rec.Next()))

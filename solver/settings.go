@@ -15,22 +15,22 @@ import (
 // DefaultTol is the tolerance used when Settings.Tol is zero.
 const DefaultTol = 1e-8
 
-// Deflation is the way in which found vectors V with values Λ are kept from being found again. Neither changes the
-// operator nor costs a pass.
+// Deflation is the way in which vectors found, V with values Λ, are kept from being found again. It does not
+// change the matrix and costs no pass.
 //
-// Algorithm 1 subtracts, M_{ℓ+1} = M_ℓ − λ̂ v̂v̂ᵀ, which is Plain. But v̂ is not quite an eigenvector: an error
-// ρ = Mv̂ − λ̂v̂ leaves a coupling of v̂ and the rest, which tilts later vectors and does not show in their residuals. With
-// σ₁ = 31.6 and a cluster at 1, vectors that look accurate to 10⁻⁶ are wrong by 2·10⁻³. Projected, the default, keeps V
-// orthonormal: the coupling is of the size of the residual.
+// Plain is the subtraction M_{ℓ+1} = M_ℓ − λ̂ v̂v̂ᵀ of Algorithm 1. But v̂ is not exactly an eigenvector: its
+// error ρ = Mv̂ − λ̂v̂ leaves a coupling between v̂ and the rest of the space, which tilts later vectors and does
+// not show in their residuals. With σ₁ = 31.6 and a cluster at 1, vectors that look accurate to 10⁻⁶ are wrong by
+// 2·10⁻³. Projected, the default, keeps V orthonormal: the coupling is of the size of the residual.
 //
-// Block and Krylov find their vectors together and need deflation only where they go on after a first group: in its complement, Projected
-// whatever has been asked for.
+// Block and Krylov find their vectors together and need deflation only if they go on after a first group. Krylov
+// then searches in the complement of the group: it uses Projected, whatever was asked for.
 type Deflation uint8
 
 const (
-	// Projected works with (I−VVᵀ)G(I−VVᵀ).
+	// Projected multiplies with (I−VVᵀ)G(I−VVᵀ).
 	Projected Deflation = iota
-	// Plain works with G − VΛVᵀ as Algorithms 1 and 2 of the paper do.
+	// Plain multiplies with G − VΛVᵀ as Algorithms 1 and 2 of the paper do.
 	Plain
 )
 
@@ -39,18 +39,20 @@ func (d Deflation) String() string { return [...]string{"projected", "plain"}[d]
 
 // StopRule decides when a vector is good enough.
 //
-// A unit vector v with λ = vᵀGv and σ = √λ is the right half of a triplet with u = Av/σ, whose left equation holds exactly
-// and whose right one is off by ‖Gv − λv‖/σ. StopResidual accepts v when this is at most half of Tol·σ₁, or 0.9 of it
-// where all vectors are found together: nothing is hidden from them. Multiplying A by a power of two changes the
-// exponents of the results and nothing else (a power of four for the Dilation and a Symmetric A, where some iterates are as long as √σ).
+// A unit vector v with λ = vᵀGv and σ = √λ is the right half of a triplet with u = Av/σ. The left equation of the triplet
+// holds exactly, and the right one is off by ‖Gv − λv‖/σ. StopResidual accepts v when this residual is at most half of Tol·σ₁, or
+// at most 0.9·Tol·σ₁ if all vectors are found together, since no deflation hides errors then. Multiplying A by a power
+// of two changes the exponents of the results and nothing else (by a power of four for the Dilation and a Symmetric A,
+// where some iterates have lengths like √σ).
 //
 // StopPaper is the rule of Algorithms 1 and 2: the changes of v and of λ in the last step are at most Tol. It is
 // absolute, and says nothing about the error.
 //
-// Products carry rounding errors of a few ε·λ₁ (ε = 2⁻⁵²). A vector whose residual gets there, or stops improving near it, is
-// accepted as it is; an operator whose products are no larger is zero, and any orthonormal vectors complete the result. The
-// Gram operator squares the condition: a σ below about 10⁻⁸σ₁ is invisible to it. A method of one vector at a time
-// accepts one as it is, too, that would take millions of passes more: the certificate separates the vectors of a cluster that is found whole.
+// Products carry rounding errors of a few ε·λ₁ (ε = 2⁻⁵²). A vector whose residual is that small, or stops improving
+// near it, is accepted as it is. An operator whose products are no larger counts as zero, and any orthonormal vectors
+// complete the result. The Gram operator squares the condition: a σ below about 10⁻⁸σ₁ is invisible to it. A method of
+// one vector at a time also accepts a vector that would take millions of passes more: once all vectors of a cluster
+// are found, the certificate separates them.
 type StopRule uint8
 
 const (
@@ -58,42 +60,40 @@ const (
 	// most Tol, and certifies the triplets by a finishing pass.
 	StopResidual StopRule = iota
 	// StopPaper is the rule of Algorithms 1 and 2 with ε = Tol, to reproduce the paper: the certificate is
-	// computed but nothing is done about it.
+	// computed, but the search does not go on if it misses the tolerance.
 	StopPaper
 )
 
 // String returns "residual" or "paper".
 func (r StopRule) String() string { return [...]string{"residual", "paper"}[r] }
 
-// Settings of a run. The zero value of every field but Rank is usable.
+// Settings are the settings of a run. The zero value of every field but Rank is usable.
 //
-// Values that can only come from a mistake of the caller make Eigen and SVD
-// panic: Rank or Energy out of range, a negative or NaN Tol, a negative MaxPasses, an
-// Init of the wrong shape or with non-finite entries, an unknown Operator,
-// Deflation, or StopRule, a Method that cannot work with the Dilation asked for,
-// parameters of a method outside their range.
+// Eigen and SVD panic on values that can only come from a mistake of the caller: Rank or Energy out of range, a
+// Tol that is negative or not finite, a negative MaxPasses or Workers, an Init of the wrong shape or with
+// non-finite entries, an unknown Operator, Deflation, StopRule, or Which, a Which, Shift, or Left that does not
+// fit the other settings, a Method that cannot work with the Dilation asked for, parameters of a method outside
+// their range.
 type Settings struct {
 	// Rank is the number k of triplets wanted, 1 ≤ k ≤ min(N, n).
 	Rank int
-	// Energy, unless 0, is a share of ‖A‖²_F, between 0 and 1, that the triplets are to
-	// capture: k is then the least number of them that do, and Rank its bound. The Method
-	// and all that is planned are for Rank. See Target. Left must be a Resizer. Eigen
-	// ignores it.
+	// Energy, unless 0, is a share of ‖A‖²_F, between 0 and 1, that the triplets are to capture: k is then the
+	// least number of triplets that capture it, and Rank the upper bound of k. Method and footprints are planned
+	// for Rank. See Target. Left, unless nil, must be a Resizer. Eigen ignores Energy.
 	Energy float64
-	// Method is the algorithm. Nil means that of Resume, or without one the
-	// choice of cost.Choose for the Reference machine, from the shape of the matrix,
-	// its entries and the widest block it takes (Info).
+	// Method is the algorithm. Nil means the method of Resume or, without Resume, the choice of cost.Choose for
+	// the Reference machine, from the shape, the number of entries and the MaxWidth of the matrix (Info).
 	Method method.Method
-	// Operator is that through which the method of SVD sees the matrix, Gram by
-	// default. Eigen ignores it: its operator is what it is given.
+	// Operator is the operator that the method of SVD multiplies with, Gram by default. Eigen ignores it and uses
+	// the operator it is given.
 	Operator OperatorKind
-	// Which eigenpairs of a Symmetric A are wanted, with their signs; Semidefinite, the
-	// default, is for one without negative eigenvalues.
+	// Which selects the eigenpairs wanted of a Symmetric A, with their signs; Semidefinite, the default, is for
+	// an A without negative eigenvalues.
 	Which Which
-	// Shift is the C with which A + C·I (LargestAlgebraic) or C·I − A (SmallestAlgebraic) is
-	// positive semidefinite. 0 means ‖A‖_F, which always is enough and costs methods other
-	// than Krylov passes. One that is found to be too small is ErrNotDefinite, and one beside
-	// which A is lost in rounding is ErrShift.
+	// Shift is the C with which A + C·I (LargestAlgebraic) or C·I − A (SmallestAlgebraic) is positive
+	// semidefinite. 0 means ‖A‖_F, which is always large enough but costs methods other than Krylov passes. The
+	// error wraps ErrNotDefinite if C turns out to be too small, and ErrShift if C is so large that A is lost in
+	// rounding.
 	Shift float64
 	// Deflation is Projected by default.
 	Deflation Deflation
@@ -104,57 +104,52 @@ type Settings struct {
 	// MaxPasses bounds the number of passes, finishing ones included; 0 means
 	// no bound.
 	MaxPasses int
-	// Seed selects the random start vectors, together with the ID of the matrix if it
-	// has one (Info.ID): equal seeds mean other vectors for another matrix.
+	// Seed selects the random start vectors, together with the ID of the matrix if it has one (Info.ID): with the
+	// same seed, matrices of different IDs have different start vectors.
 	Seed uint64
-	// Init holds start vectors for the leading triplets in its columns, for
-	// example those of another result; nil means random ones. It may have
-	// fewer or more columns than Rank, though those beyond what the method can
-	// use at once are ignored, and fewer rows than n: what is missing is zero.
-	// Columns of zeros, and columns in the span of the ones before, are
-	// replaced by random ones.
+	// Init holds start vectors for the leading triplets in its columns, for example those of another result; nil
+	// means random ones. It may have fewer or more columns than Rank; columns beyond those that the method can
+	// use at once are ignored. It may have fewer rows than n; missing rows are zero. Columns of zeros, and
+	// columns in the span of earlier ones, are replaced by random ones.
 	//
-	// Krylov mixes them into its first block, as wide as one from random vectors, where that saves
-	// passes (Mixes), and Block has them there as they are. For other methods one
-	// pass certifies all of them; those within the tolerance are done, and the others
-	// are searched for from their best approximations in the span.
+	// Krylov mixes the given vectors into its first block, which is as wide as one of random vectors, if that
+	// saves passes (Mixes). Block takes them into its first block as they are. For other methods one pass
+	// certifies all of them; those within the tolerance are accepted, and the others are searched for from their
+	// best approximations in the span.
 	//
-	// Init changes what a run takes, not what it finds: under StopResidual it
-	// ends only with evidence, from random vectors, that no larger values are
-	// hidden from what was given; see Outside.
+	// Init changes the cost of a run, not its result: under StopResidual a run ends only with evidence, from
+	// random vectors, that the given vectors hide no larger values; see Outside.
 	Init *mat.Dense
-	// Left receives the left singular vectors, N×Rank; nil means that they are
-	// not kept. Its contents are of use only if the result is Certified.
+	// Left receives the left singular vectors, N×Rank; nil means that they are not kept. Its contents are valid
+	// only if the result is Certified.
 	Left RowStore
 	// SignLeft applies the sign rule to the left vectors in Left instead of
 	// the right ones. It is ignored if Left is nil.
 	SignLeft bool
-	// Space holds the tall blocks of the run, in files for example; nil means
-	// memory. The Right of a result lies there too, and is gone with it.
+	// Space holds the tall blocks of the run, in files for example; nil means memory. Result.Right lies in the
+	// Space, too, and is lost with it.
 	Space Space
-	// Workers is the number of goroutines that the work between passes is done
-	// with; 0 means GOMAXPROCS. The result does not depend on it.
+	// Workers is the number of goroutines for the work between passes; 0 means GOMAXPROCS. The result does not
+	// depend on it.
 	Workers int
-	// Observer sees every pass; nil is none. An error stops the run and is returned by
-	// Eigen or SVD, wrapped.
+	// Observer is called after every pass; nil means none. An error stops the run, and Eigen or SVD returns it
+	// wrapped.
 	Observer func(Event) error
-	// Between is told about once a second what the run has cost, on its goroutine, by
-	// work between passes that goes over vectors in a Space: steps, restarts, locking and
-	// finishing may take longer than passes. Nil means none.
+	// Between is called about once a second with the cost of the run so far, by work between passes on vectors in
+	// a Space: steps, restarts, locking and finishing may take longer than passes. It runs on the goroutine of
+	// the run. Nil means none.
 	Between func(Stats)
-	// Deadline, unless zero, ends the search: no pass of a recurrence begins
-	// at or after it. What has been found by then is finished and certified,
-	// as with MaxPasses, and the status is TimeLimit. (The deadline of a
-	// context leaves no time for that.)
+	// Deadline, unless zero, ends the search: no pass of a recurrence begins at or after it. As with MaxPasses,
+	// the vectors found by then are finished and certified; the status is TimeLimit. (The deadline of a context
+	// leaves no time for that.)
 	Deadline time.Time
 	// Clock tells the time for Deadline; nil means time.Now.
 	Clock func() time.Time
-	// Checkpointer saves the run from time to time; nil means
-	// never.
+	// Checkpointer saves the run from time to time; nil means never.
 	Checkpointer Checkpointer
-	// Resume is a checkpoint to go on from; nil means to begin. All settings
+	// Resume is a checkpoint to continue from; nil means a new run. All settings
 	// that determine the result must be those of the run that was saved;
-	// MaxPasses counts its passes too, and Init is ignored.
+	// MaxPasses counts the passes of that run too, and Init is ignored.
 	Resume *Checkpoint
 }
 
@@ -205,7 +200,7 @@ func (s Settings) normalised(op Operator, rows int64) Settings {
 	return s
 }
 
-// chosen is the method for an operator of which nothing was said.
+// chosen returns the method if Method is nil: that of Resume or the choice of package cost.
 func (s Settings) chosen(op Operator, rows int64) method.Method {
 	if s.Resume != nil {
 		if m := s.Resume.Method(all.Methods()); m != nil {
@@ -219,7 +214,7 @@ func (s Settings) chosen(op Operator, rows int64) method.Method {
 	return cost.Choose(cost.Problem{Workload: s.Workload(i), Rows: i.Rows, Columns: int64(i.Cols), NNZ: i.NNZ, Methods: all.Methods()}).Method
 }
 
-// Workload is what the settings ask of a method, for a matrix of this description.
+// Workload returns the Workload of a method with these settings, for a matrix with the given Info.
 func (s Settings) Workload(of Info) method.Workload {
 	w := method.Workload{
 		Order: int64(of.Cols), Rank: s.Rank, AtMost: s.Energy > 0, Digits: 1, MaxWidth: of.MaxWidth,

@@ -25,13 +25,13 @@ const (
 	streamMixed                       // the random part of a block of given vectors, and their weights
 )
 
-// randomKey is the seed that the random numbers of a run are drawn with: that of the
-// settings, and of a matrix with an ID (Info) the first 8 bytes, little-endian, of SHA-256 over the text
+// randomKey returns the seed of the random numbers of a run: the seed of the settings or, for a matrix with an ID
+// (Info), the first 8 bytes, little-endian, of SHA-256 over the text
 //
 //	gdsvd-start/1\n seed in decimal \n ID
 //
-// No matrix can be made for a seed, then, whose leading vectors its start block is orthogonal to: what
-// is made is another matrix, with other start blocks.
+// So no matrix can be constructed whose leading vectors are orthogonal to the start block of a given seed: the
+// constructed matrix has another ID and hence another start block.
 func randomKey(seed uint64, id string) uint64 {
 	if id == "" {
 		return seed
@@ -43,7 +43,7 @@ func randomKey(seed uint64, id string) uint64 {
 // startWidth returns the width of the start block of the next recurrence.
 func (r *run) startWidth() int {
 	t := r.about
-	if t.Copies > 0 && r.enough() { // random vectors look for more copies of values: of a few triplets few
+	if t.Copies > 0 && r.enough() { // random vectors look for more copies of values, and few are enough for few triplets
 		most := r.n - r.found.Len()
 		if r.s.Energy > 0 {
 			most = min(most, max(t.Copies, r.found.Len()))
@@ -53,14 +53,14 @@ func (r *run) startWidth() int {
 	return min(t.Width(max(r.missing(nil), 1)), r.n-r.found.Len())
 }
 
-// joined reports whether the recurrence to come is the first of a method that takes
-// in all given vectors at once: together with random columns they are its block.
+// joined reports whether the next recurrence is the first, and of a method that takes all given vectors at once:
+// the given vectors and random columns form its start block.
 func (r *run) joined() bool {
 	ok := r.about.Copies > 0 || r.about.Width(r.s.Rank) >= r.s.Rank+outside.Few(r.s.Rank)
 	return ok && r.starts.drawn == 0 && r.found.Len() == 0
 }
 
-// start returns the next start block, of unit columns, and what it is made of.
+// start returns the next start block, whose columns have unit norm, and the description of the block.
 func (r *run) start() (z *mat.Dense, from outside.Block) {
 	from.Before = r.found.Len()
 	mixed := r.about.Copies > 0 && len(r.starts.warm) > 0 && r.joined()
@@ -92,22 +92,25 @@ func (r *run) start() (z *mat.Dense, from outside.Block) {
 	return z, from
 }
 
-// Mixes reports whether a run for k triplets to a tolerance makes use of given vectors in the one start block of its
-// method, if that is how the method begins (method.Traits.Copies). It does not where the evidence that nothing larger
-// is missing takes as long as the vectors, which random start vectors give sooner: the run is that without them then.
+// Mixes reports whether a run for k triplets to the tolerance tol uses given vectors. A method whose
+// Traits.Copies is 0 always does. Other methods mix them into their single start block, and only if tol is below
+// 10⁻⁶: at coarser tolerances the evidence that no larger value is missing takes as long as the vectors, and
+// random start vectors give it sooner. Then the run ignores the given vectors.
 func Mixes(m method.Method, k int, tol float64) bool {
 	const coarse = 1e-6
 	return m.Traits(k).Copies == 0 || tol < coarse
 }
 
-// mix fills the start block z with random combinations of all given vectors and a random part,
+// mix fills the start block z with random combinations of the g given vectors, the columns of W, and a random
+// part,
 //
 //	X = W·C + ε·Ω,  C of variance 1/g, Ω of variance 1/n,
 //
-// scales its columns to unit norm, and returns ε/‖X‖. A space that grows from it is as wide as one from random vectors, and has
-// what outside of W need not be found again suppressed by ε from the beginning. For a vector w the entries of wᵀX are independent
-// and normal, of the variance |Wᵀw|²/g + ε²/n: what outside.Block.Part says of evidence. They are drawn with a seed that
-// depends on every bit of W: no vectors can be made for a seed, either.
+// scales its columns to unit norm, and returns ε/‖X‖. A space that grows from X is as wide as one from random
+// vectors, and components outside the span of W, which need not be found again, are smaller by the factor ε from
+// the beginning. For a unit vector w the entries of wᵀX are independent and normal, of variance |Wᵀw|²/g + ε²/n;
+// the evidence follows from that (outside.Block.Part). C and Ω are drawn with a seed that depends on every bit of W, so
+// that no W can be constructed for a given seed.
 func (r *run) mix(z *mat.Dense) (part float64) {
 	const epsilon = 0.1
 	n, l := z.Dims()
@@ -153,7 +156,7 @@ func (r *run) mix(z *mat.Dense) (part float64) {
 	return epsilon / math.Sqrt(values[0])
 }
 
-// drop gives given vectors back that are not used.
+// drop frees the given vectors that have not been used.
 func (s *starts) drop(a *tallskinny.Arena) {
 	for _, x := range s.warm {
 		a.Release(x)
@@ -161,12 +164,12 @@ func (s *starts) drop(a *tallskinny.Arena) {
 	s.warm = nil
 }
 
-// takeWarm stores the next usable given vector in x.
+// takeWarm stores the next usable given vector in x. It returns false if none is left.
 func (r *run) takeWarm(x []float64) bool {
 	for s := &r.starts; len(s.warm) > 0; {
 		r.arena.CopyVector(x, s.warm[0])
 		r.arena.Release(s.warm[0])
-		s.warm[0], s.warm = nil, s.warm[1:] // its memory is free
+		s.warm[0], s.warm = nil, s.warm[1:] // the vector has been released
 		if r.arena.Shorten(x) > 0 && r.found.Basis.Orthonormalise(x) {
 			return true
 		}
@@ -174,12 +177,11 @@ func (r *run) takeWarm(x []float64) bool {
 	return false
 }
 
-// anyStart reports whether start vectors need not be orthogonal to those locked.
-// Algorithms 1 and 2 start from any unit vector; the projected operator wants one in its
-// domain.
+// anyStart reports whether start vectors need not be orthogonal to the locked vectors. Algorithms 1 and 2 start
+// from any unit vector; the projected operator needs a start vector in its domain.
 func (r *run) anyStart() bool { return r.s.Deflation == Plain }
 
-// prepare makes a random vector a start vector.
+// prepare scales a random vector to unit norm and, unless anyStart, makes it orthogonal to the locked vectors.
 func (r *run) prepare(x []float64, stream uint64) {
 	if r.anyStart() {
 		r.found.Basis.Normalise(x)
@@ -189,9 +191,8 @@ func (r *run) prepare(x []float64, stream uint64) {
 }
 
 // Gaussian fills dst with independent standard normal numbers that depend on
-// seed, stream, and position only: row i of dst is row first+i of a block
-// without end, so the block is the same however it is cut into chunks and by
-// whichever worker it is filled.
+// seed, stream, and position only: row i of dst is row first+i of an infinite
+// block, which does not depend on the chunks and workers that fill it.
 //
 // Row r of a stream is the beginning of the ziggurat normal sequence of
 // math/rand/v2 driven by a PCG generator seeded with

@@ -10,15 +10,15 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// LeftSweeper is a RowStore that makes the sweeps by which W becomes the left vectors itself, where its rows lie: the
-// solver then neither reads nor writes them, and a Matrix knows the store by Rows.Store.
+// LeftSweeper is a RowStore that itself makes the sweeps that turn W into the left vectors, where its rows lie. The
+// solver then neither reads nor writes the rows, and a Matrix recognises the store by Rows.Store.
 type LeftSweeper interface {
 	RowStore
 	// SweepLeft makes a sweep over all rows, in parts by LeftSweep.Over, whose sums it adds up in the order of the rows.
 	SweepLeft(ctx context.Context, s LeftSweep) (*LeftSums, error)
 }
 
-// What a LeftSweeper deals with.
+// Arguments and results of the sweeps of a LeftSweeper.
 type (
 	LeftSweep = left.Step
 	LeftFill  = left.Fill
@@ -26,7 +26,7 @@ type (
 	LeftRows  = left.Rows
 )
 
-// NewLeftSums is what a sweep has summed up of no rows of k columns.
+// NewLeftSums returns the sums of the sweep s over no rows, of k columns.
 func NewLeftSums(s LeftSweep, k int) *LeftSums { return left.NewSums(s, k) }
 
 // DenseRows is a RowStore in memory.
@@ -36,7 +36,7 @@ type DenseRows struct {
 
 var _ RowStore = (*DenseRows)(nil)
 
-// rowsOut is the store, unless nil, as what a Pass fills, and rowsIn as what it reads.
+// rowsOut returns the store as Pass.RowsOut, the zero Rows for nil. rowsIn returns it as Pass.RowsIn.
 func rowsOut(s RowStore) Rows {
 	switch s := s.(type) {
 	case nil:
@@ -75,33 +75,35 @@ func (d *DenseRows) slice(first int64, rows *mat.Dense) *mat.Dense {
 	return d.Dense.Slice(int(first), int(first)+r, 0, c).(*mat.Dense)
 }
 
-// Space is where the tall blocks of a run lie, all that grows with n, when memory is too
-// small for even one of them: in files that are mapped into memory.
+// Space allocates the tall blocks of a run, all that grows with n, in files that are mapped into memory. It is
+// for runs whose memory is too small for even one of the blocks.
 //
-// The bits of the results are those of a run in memory. Work between two passes goes through the rows of some blocks in order, a window
-// at a time: the next one is fetched, and the one that has been passed is evicted, so that about 16 MiB are in memory
-// whatever n and the method are (SpaceFootprint); Stats counts what is gone over. Left vectors go to their RowStore row by row, and a
-// checkpoint is written from where the vectors lie. When the context of a run ends it leaves off at the end of a
-// window; its last checkpoint is what is known then. What the Space could not keep is an error of the run.
+// The results have the same bits as those of a run in memory. Work between two passes goes through the rows of
+// some blocks in order, a window at a time: the next window is fetched and the previous one evicted, so that
+// about 16 MiB are in memory whatever n and the method are (SpaceFootprint). Stats counts the bytes read and
+// written. Left vectors go to their RowStore row by row, and a checkpoint is written from the Space directly.
+// When the context of a run ends, the run stops at the end of a window, and its state is lost except for its last
+// checkpoint. If the Space cannot keep the contents of a block, the run fails.
 //
 // A Space is safe for concurrent use, also by several runs at once.
 type Space interface {
-	// Make returns room for that many float64s, zeros at first.
+	// Make returns a slice of the given number of float64s, all 0.
 	Make(numbers int) ([]float64, error)
-	// Fetch says that x is gone through next. It leaves alone what is no part of what Make has returned, as Evict does.
+	// Fetch announces that x is read or written next. Fetch and Evict ignore memory that Make has not returned.
 	Fetch(x []float64)
-	// Evict says that x need not stay in memory. Its contents stay.
+	// Evict announces that x need not stay in memory. The contents of x are kept.
 	Evict(x []float64)
-	// Free gives back what Make has returned. It is not touched any more.
+	// Free releases a slice that Make has returned. The slice is not used afterwards.
 	Free(x []float64)
-	// Err returns the error that may have cost contents, if there was one.
+	// Err returns an error after which contents may be lost, nil if there was none.
 	Err() error
 }
 
-// SpaceFootprint splits RunFootprint for a run with a Space: what lies there, which
-// is all that grows with n, the window of it that is in memory, and what else is.
+// SpaceFootprint splits the bytes of RunFootprint for a run with a Space. outside is the number of bytes in the
+// Space, which is all that grows with n; window is the part of outside that is in memory; inside is the number of
+// other bytes.
 func SpaceFootprint(m method.Method, n, k int) (outside, window, inside int64) {
-	// A row of a matrix this long takes the same everywhere, but for sums of segments of rows.
+	// From this many rows on all rows take the same number of bytes, apart from sums over segments of rows.
 	const many = 1 << 24
 	each := (RunFootprint(m, 2*many, k) - RunFootprint(m, many, k)) / many
 	outside = each * int64(n)
@@ -112,19 +114,18 @@ func SpaceFootprint(m method.Method, n, k int) (outside, window, inside int64) {
 // SweepFootprint returns the bytes that each worker of Orthogonality or of a LeftSweep takes for vectors of k columns.
 func SweepFootprint(k int) int64 { return left.Footprint(k) }
 
-// RunFootprint returns the bytes that SVD holds at most, for k triplets of a matrix with
-// vectors v of length n: what the method says, and the driver's own, which are the vectors
-// found, those of the certificate, and their products with G or the start vectors made of
-// them. What the Matrix and the RowStore hold is not included.
+// RunFootprint returns the largest number of bytes that SVD holds, for k triplets of a matrix with vectors v of
+// length n: the Footprint of the method and the blocks of the driver. These are the vectors found, those of the
+// certificate, and their products with G or the start vectors made of the products. The memory of the Matrix and
+// of the RowStore is not included.
 func RunFootprint(m method.Method, n, k int) int64 {
-	const single = 8 // vectors on their own
+	const single = 8 // single vectors
 	own := tallskinny.Bytes(n, 3*k+single) + 8*(left.Workers*left.Entries+int64(tallskinny.MaxSegments*tallskinny.ChunkRows*k)+int64(16+tallskinny.Segments(n))*int64(k)*int64(k))
 	return own + m.Traits(k).Footprint(n)
 }
 
-// PairsFootprint returns what a run with Settings.Which holds beyond RunFootprint: the
-// certificate has A·V, and a basis of residuals with its product, when the method has none of
-// its blocks any more.
+// PairsFootprint returns the bytes that a run with Settings.Which holds in addition to RunFootprint: the
+// certificate has A·V, and a basis of residuals with its product, after the blocks of the method have been freed.
 func PairsFootprint(m method.Method, n, k int) int64 {
 	return max(0, tallskinny.Bytes(n, 3*k)-m.Traits(k).Footprint(n))
 }

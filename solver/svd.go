@@ -19,13 +19,12 @@ import (
 // left vectors, the final values and rotation, and every residual on a itself.
 // Under StopResidual it goes on with the triplets that miss the tolerance.
 //
-// The error is for faults: a pass or a RowStore that failed, an observer that
-// wants to stop, numbers out of range; the result is nil then. A run that ended
-// before convergence is not a fault: its result holds what there is, with
-// honest residuals. Within MaxPasses one pass is always kept for the
-// certificate, so a limit of 1 certifies the start vectors, and one more to measure
-// left vectors that complete the others, as long as the recurrence does not show
-// that there will be none.
+// The error is for faults: a pass or a RowStore that failed, an Observer that
+// returned an error, numbers out of range; the result is nil then. A run that ended
+// before convergence is not a fault: its result holds the triplets found so far, with
+// their residuals. Within MaxPasses SVD always keeps one pass for the certificate, so
+// that a limit of 1 certifies the start vectors. It keeps one more pass for measuring
+// completed left vectors, until the recurrence shows that no left vectors need completion.
 func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 	arena, info := tallskinny.NewArena(ctx, s.Space, s.Workers), a.Info()
 	return guarded(arena, (*Result).vectors, func() (*Result, error) {
@@ -36,7 +35,8 @@ func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 func (r *Result) vectors() *mat.Dense      { return r.Right }
 func (r *EigenResult) vectors() *mat.Dense { return r.Vectors }
 
-// guarded is the result of f, of which the vectors outlast the arena, or an error of what f panics with.
+// guarded returns the result of f, whose vectors are kept when the arena is closed. If f panics, it returns the
+// error that Arena.Guarded makes of the panic.
 func guarded[R any](arena *tallskinny.Arena, vectors func(*R) *mat.Dense, f func() (*R, error)) (res *R, err error) {
 	err = arena.Guarded(func() (*mat.Dense, error) {
 		if res, err = f(); err != nil {
@@ -78,16 +78,16 @@ func (e scale) svd(ctx context.Context, arena *tallskinny.Arena, a Matrix, s Set
 
 // factorise is SVD from the beginning to the result:
 //
-//  1. Begin: take up a checkpoint or given vectors, and check what the matrix is said to be.
-//  2. Search: run recurrences until k pairs are locked and nothing larger can be hidden.
-//  3. Certify: measure them by a pass.
-//  4. Trim or reopen: go on without those that a target does not need, or search again for those that miss
-//     the tolerance, as long as that helps.
-//  5. Finish: turn A·V into the left vectors, and say what has come of it all.
+//  1. Begin: restore a checkpoint or take up given vectors, and check that a Symmetric matrix is symmetric.
+//  2. Search: run recurrences until k pairs are locked and no larger value can be hidden.
+//  3. Certify: measure the pairs by a pass.
+//  4. Trim or reopen: drop pairs that a target does not need, or search again for pairs that miss the
+//     tolerance, as long as that helps.
+//  5. Finish: turn A·V into the left vectors and assemble the result.
 //
-// Given start vectors are certified before they are searched with: one pass shows which of
-// them are good already, and gives the best start vectors that there are in the span of the
-// others. Where the context ends, the result is what is known there.
+// Given start vectors are certified before the search, unless they join its first block: one pass shows which of
+// them are good already, and gives the best start vectors in the span of the others. If the context ends, the
+// result is what is known then.
 func (f *factorisation) factorise() (*Result, error) {
 	given, err := f.begin()
 	if err != nil {
@@ -95,7 +95,7 @@ func (f *factorisation) factorise() (*Result, error) {
 	}
 	f.outside.Wanted = f.outside.Wanted || f.s.Stop == StopResidual && f.asked != Plain
 	if f.outside.Wanted && f.about.Copies > 0 {
-		const free = 1e-4 // vectors come nearer than that while a space from random ones grows until it has the evidence
+		const free = 1e-4 // vectors become better than that while a space from random ones grows until it gives evidence
 		f.found.Tol = min(f.found.Tol, free)
 	}
 	given = given && !(f.joined() && f.passes.may(f.reserve()) == NotTerminated)
@@ -142,9 +142,9 @@ func (f *factorisation) factorise() (*Result, error) {
 // them; it does not rotate or improve them as SVD does. Under StopResidual the
 // status is Converged only if all measured residuals are within the tolerance.
 //
-// The error is for faults: a pass that failed, an observer that wants to stop,
-// numbers out of range. A run that ended before convergence is not one; see
-// Status. Settings.Operator, Left, and SignLeft are ignored.
+// The error is for faults: a pass that failed, an Observer that returned an error,
+// numbers out of range. A run that ended before convergence is not a fault; see
+// Status. Settings.Operator, Energy, Left, and SignLeft are ignored.
 func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	s.Operator, s.Energy = Gram, 0
 	if g, ok := op.(gram); ok {
@@ -156,7 +156,8 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	})
 }
 
-// untilEnd is what a run computes, or what there is of it where it is interrupted.
+// untilEnd returns the result of compute, or that of unfinished if the context ends in a loop over blocks in a
+// Space.
 func untilEnd[R any](r *run, compute func() (R, error), unfinished func(Status) R) (res R, err error) {
 	err = tallskinny.UntilEnd(func() error {
 		res, err = compute()
@@ -168,7 +169,8 @@ func untilEnd[R any](r *run, compute func() (R, error), unfinished func(Status) 
 	return res, err
 }
 
-// The largest eigenvalue must be a number.
+// eigen is Eigen for an operator of scale e. It returns an error if the largest eigenvalue leaves the range of
+// float64.
 func (e scale) eigen(ctx context.Context, arena *tallskinny.Arena, op Operator, s Settings) (*EigenResult, error) {
 	s.Observer = e.observer(s.Observer)
 	r := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator%v", op.Dim(), op.Dim(), e), s)
@@ -264,7 +266,7 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 	return res.Status, r.observe(e)
 }
 
-// observer sees events about A.
+// observer returns an Observer that calls o with the values of A instead of those of 2^−e·A.
 func (e scale) observer(o func(Event) error) func(Event) error {
 	return func(ev Event) error {
 		ev.Sigma = e.signed(ev.Sigma)

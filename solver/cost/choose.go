@@ -1,6 +1,6 @@
-// Package cost chooses a method from what the methods say that they take and from a table
-// of what that costs on a reference machine. Nothing is measured here, and nothing depends
-// on the number of workers: the same problem has the same choice everywhere.
+// Package cost chooses a method from the Effort that each method states and from a table of
+// costs on a reference machine. It measures nothing, and the choice does not depend on the
+// number of workers: the same problem gives the same choice everywhere.
 package cost
 
 import (
@@ -12,111 +12,110 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// Problem is what the choice of a method depends on.
+// Problem is everything that the choice of a method depends on.
 type Problem struct {
 	method.Workload
-	Rows    int64 // of the matrix
-	Columns int64 // n
+	Rows    int64 // rows of the matrix
+	Columns int64 // columns of the matrix
 	NNZ     int64 // stored entries
-	// Encoded is what a pass reads if nothing is kept, in bytes; 0: the matrix is in
-	// memory as it is.
+	// Encoded is the number of bytes that a pass reads if no part of the matrix is kept in memory;
+	// 0: the matrix lies in memory and needs no decoding.
 	Encoded int64
-	// Room says what a method leaves of the memory. It must be a function of the
-	// method and of the memory alone. Nil means that there is room for everything.
+	// Room returns the memory that a method leaves for the matrix. It must be a function of the
+	// method and of the memory alone. Nil means that memory holds everything.
 	Room    func(method.Method) Room
-	Methods []method.Method // to choose from
+	Methods []method.Method // candidates
 
-	// Pass and Column are the seconds that a pass, and each of its columns, takes beside its work: 0 for passes of this process.
+	// Pass and Column are the seconds that a pass and each of its columns take beside its work; 0 for passes of this process.
 	Pass, Column float64
 }
 
-// Room is what a method leaves of the memory for the matrix.
+// Room describes the memory that a method leaves for the matrix.
 type Room struct {
-	Fits     bool    // the method itself
+	Fits     bool    // the blocks of the method fit into memory
 	Resident float64 // share of the matrix that stays decoded between passes, from 0 to 1
-	// Cached is whether what is not kept decoded stays in memory as it is on the
-	// disk, in the page cache: passes after the first decode it, but do not wait.
+	// Cached reports whether the part that is not kept decoded stays encoded in the
+	// page cache: passes after the first decode it, but do not wait for the disk.
 	Cached bool
-	// Outside is whether the vectors lie in files (solver.Settings.Space).
+	// Outside reports whether the vectors lie in files (solver.Settings.Space).
 	Outside bool
-	// Reads is how often a pass reads the matrix, a few columns at a time; 0 is
-	// once.
+	// Reads is the number of times that a pass reads the matrix, each for a few columns
+	// of the block; 0 means once.
 	Reads int
 }
 
-// outsideRate is about how many bytes of vectors in files pass through their
-// window in a second.
+// outsideRate is the approximate number of bytes of vectors in files that loops read or write in a second.
 const outsideRate = 1e9
 
-// Machine is what passes and the work between them cost.
+// Machine holds the costs of passes and of the work between passes.
 type Machine struct {
 	Workers   int     // threads of a pass
-	Bandwidth float64 // bytes a second from where the matrix lies; 0 means that reading costs nothing
+	Bandwidth float64 // bytes a second at which the matrix is read; 0: reading costs nothing
 	Decode    float64 // nanoseconds of a worker for an entry that is not kept decoded
-	// Multiply is the nanoseconds of a worker for the product of one entry with
-	// a row of l numbers: Multiply[i][j] is for Columns[i] columns of the matrix
-	// and l = Widths[j], both ascending. It is interpolated between them, and
-	// beyond the last width it grows in proportion.
+	// Multiply[i][j] is the nanoseconds of a worker for the product of one entry of a
+	// matrix of Columns[i] columns with a row of Widths[j] numbers. Columns and Widths
+	// are ascending. Costs are interpolated between them, and beyond the last width
+	// they grow in proportion to the width.
 	Columns, Widths []float64
 	Multiply        [][]float64
 	Sum             float64 // nanoseconds for each of the n·l sums of a pass
-	// Dense is the nanoseconds for a floating point operation between passes,
+	// Dense[j] is the nanoseconds for a floating point operation between passes,
 	// for blocks of Widths[j] columns.
 	Dense []float64
 }
 
-// Estimate is what a run with a method is expected to cost.
+// Estimate is the expected cost of a run with a method.
 type Estimate struct {
 	Method    method.Method
 	Passes    int
 	Products  int64 // columns multiplied, all passes together
-	Room            // that the method leaves
-	PassBytes int64 // decoded by every pass but the first, and read from the disk unless Cached
+	Room            // memory that the method leaves
+	PassBytes int64 // bytes that every pass but the first decodes, and reads from the disk unless Cached
 	Vectors   int64 // bytes of the method's own blocks
-	// VectorsRead and VectorsWritten are Stats of the same names, if vectors lie in files.
+	// VectorsRead and VectorsWritten are the Stats of the same names; 0 unless vectors lie in files.
 	VectorsRead, VectorsWritten int64
-	// Read is the time that the disk takes, Multiply that of decoding and
-	// products, Dense that between passes. Total is less than their sum: reading
-	// goes on while products are computed.
+	// Read is the time of the disk, Multiply the time of decoding and products, Dense
+	// the time between passes. Total is less than the sum of all, since reading goes on
+	// while products are computed.
 	Read, Multiply, Dense, Total time.Duration
-	Beside                       time.Duration // the work of passes: Problem.Pass and Column. Total has it, too
+	Beside                       time.Duration // additional time of passes (Problem.Pass and Column), included in Total
 }
 
-// What decided a Choice.
+// Reasons for a Choice.
 const (
-	// ByTable: the fastest by the table of costs where memory holds everything. It
+	// ByTable: the fastest by the table of costs if memory holds everything. The choice
 	// is a function of the matrix, the rank and the tolerance.
 	ByTable = "table"
-	// ByMemory: the fastest by the table of costs within the memory there is.
+	// ByMemory: the fastest by the table of costs within the given memory.
 	ByMemory = "memory"
-	// ByRule: there is one method for what was asked for, at any cost.
+	// ByRule: the only option for the problem, whatever it costs.
 	ByRule = "rule"
 )
 
-// Choice is a method and how it was found.
+// Choice is the chosen method and the reason for the choice.
 type Choice struct {
-	Estimate               // on the Reference machine
-	Why      string        // what decided: ByTable, ByMemory or ByRule
-	Table    method.Method // the choice where memory holds everything
-	// Considered are all options, fastest first, those that fit before those
-	// that do not.
+	Estimate               // of the chosen method, on the Reference machine
+	Why      string        // ByTable, ByMemory or ByRule
+	Table    method.Method // the choice if memory holds everything
+	// Considered holds all options: first those that fit into memory, then the
+	// others, each fastest first.
 	Considered []Estimate
 }
 
-// flat is how much longer than the fastest option one may take to be preferred: where passes read the disk for needing fewer of
-// them, as on a machine with a slower one than the Reference those are what counts, and else for a narrower block, which loses less
-// where others share the caches.
+// flat is the largest ratio of the time of a preferred option to that of the fastest. Where passes read the disk,
+// an option with fewer passes is preferred: on a machine with a slower disk than the Reference the number of
+// passes decides. Otherwise a narrower block is preferred: it loses less where other programs share the caches.
 const flat = 1.05
 
-// Choose chooses a method, with its widths, from the options of Estimates: of those within flat of
-// the fastest on the Reference machine the one with the narrowest block or, where that reads the disk in every pass, the fewest passes.
+// Choose chooses a method, with its widths, from the options of Estimates. Of the options within flat of the
+// fastest on the Reference machine it takes the one with the narrowest block or, if the fastest reads the disk in
+// every pass, the one with the fewest passes.
 //
-// It is a function of the problem alone, so that the same matrix, rank, tolerance
-// and memory have the same choice, and hence the same bits, everywhere and every
-// time: nothing that is measured enters. Of the memory it asks whether a method
-// fits, whether its vectors lie in files, and whether all of the matrix stays
-// decoded; a matrix that does not is taken to be read from the disk in every pass.
-// If nothing fits, the choice is the one that needs least, with Fits false.
+// The choice is a function of the problem alone, and no measurement enters it: the same matrix, rank, tolerance
+// and memory give the same choice, and hence the same bits, everywhere and every time. Of the memory only four
+// facts matter: whether a method fits, whether its vectors lie in files, how often a pass reads the matrix, and
+// whether all of the matrix stays decoded. If not all of it does, all of it is taken to be read from the disk in
+// every pass. If no option fits, the choice is the one with the least Vectors, with Fits false.
 func Choose(p Problem) Choice {
 	all := p
 	all.Room = nil
@@ -146,7 +145,8 @@ func Choose(p Problem) Choice {
 	return c
 }
 
-// preferred is the best of a list, fastest first: see flat. If nothing fits it is the one with the least vectors.
+// preferred returns the preferred option (see flat) of a list in the order of Estimates. If no option fits, it
+// returns the one with the least Vectors.
 func preferred(ranked []Estimate, rank int) Estimate {
 	best := ranked[0]
 	if !best.Fits {
@@ -166,8 +166,8 @@ func preferred(ranked []Estimate, rank int) Estimate {
 	return best
 }
 
-// Estimates returns what the options would cost on a machine, fastest first,
-// with those that fit into memory before those that do not.
+// Estimates returns the estimates of all options on a machine: first those that fit into memory, then the others,
+// each fastest first.
 func Estimates(p Problem, m Machine) []Estimate {
 	var all []Estimate
 	for _, one := range p.Methods {
@@ -195,11 +195,10 @@ func Estimates(p Problem, m Machine) []Estimate {
 	return all
 }
 
-// EstimateOf is the estimate for any method: a pass takes as long as the slower of
-// reading and computing, and between passes there are the dense operations of the
-// method. The last pass is the finishing one, which multiplies all vectors and makes the R factor
-// and the left vectors of the products. For methods that Choose never considers, and for a block narrower than the
-// rank, the estimate is a guess.
+// EstimateOf returns the estimate for any method. A pass takes as long as the slower of reading and computing;
+// between passes come the dense operations of the method. The last pass is the finishing pass, which multiplies
+// all vectors and computes the R factor and the left vectors from the products. For methods that Choose never
+// considers, and for a block narrower than the rank, the estimate is a guess.
 func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
 	t := of.Traits(p.Rank)
 	c := t.Effort(p.Workload)
@@ -238,13 +237,13 @@ func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
 	others, rank := float64(c.Others), float64(p.Rank)
 	dense := nano * c.Flops * interpolate(m.Widths, m.Dense, l)
 	finish := later(p.Rank)
-	const strip = 16 // columns are multiplied together where all of the matrix is decoded (package stream)
+	const strip = 16 // columns that package stream multiplies together if all of the matrix is decoded
 	if e.Resident == 1 && e.Reads <= 1 {
 		finish = min(finish, later(strip)*rank/strip)
 	}
 	finish += nano * 2 * float64(p.Rows) * rank * rank * interpolate(m.Widths, m.Dense, rank)
 	if e.Outside {
-		// Graphs, whose vectors are the long ones, take more passes than ratings do.
+		// Vectors long enough for files are those of graphs, which take more passes than ratings.
 		const graphs = 1.25
 		e.VectorsRead, e.VectorsWritten = int64(8*n*graphs*c.Read), int64(8*n*graphs*c.Written)
 		dense += float64(e.VectorsRead+e.VectorsWritten) / outsideRate
@@ -258,13 +257,13 @@ func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
 	return e
 }
 
-// seconds is a duration, of a century at most.
+// seconds returns s as a Duration of at most 3·10⁹ s, about a century.
 func seconds(s float64) time.Duration {
 	return time.Duration(min(s, 3e9) * float64(time.Second))
 }
 
-// multiply is the cost of an entry for n columns and width l. Beyond the last
-// width of the table it grows in proportion.
+// multiply returns the nanoseconds for an entry of a matrix of n columns and a block of width l. Beyond the last
+// width of the table they grow in proportion to l.
 func (m Machine) multiply(n, l float64) float64 {
 	return m.surface(m.Multiply, n, l) * max(1, l/m.Widths[len(m.Widths)-1])
 }
@@ -278,7 +277,7 @@ func (m Machine) surface(table [][]float64, n, l float64) float64 {
 	return interpolate(m.Columns, at, n)
 }
 
-// interpolate is linear in the logarithm of both; outside of xs it is constant.
+// interpolate interpolates ys linearly in the logarithms of xs and ys; outside of xs it is constant.
 func interpolate(xs, ys []float64, x float64) float64 {
 	i, exact := slices.BinarySearch(xs, x)
 	switch {
@@ -291,10 +290,10 @@ func interpolate(xs, ys []float64, x float64) float64 {
 	return ys[i-1] * math.Pow(ys[i]/ys[i-1], t)
 }
 
-// Adjusted returns the machine with products as measured on a sample: nanos[i]
-// for an entry of a matrix of n columns and width widths[i], ascending. They are
-// scaled as they differ from Multiply, and what lies between and beyond likewise,
-// sums in the mean proportion, and dense operations, which wait less for caches, in its square root.
+// Adjusted returns the machine with costs of products measured on a sample: nanos[i] is the cost of an entry of a
+// matrix of n columns for the width widths[i], ascending. Multiply is scaled by the ratio of measured and
+// tabulated costs, interpolated between the widths, Sum by the geometric mean of the ratios, and Dense, which
+// waits less for caches, by the root of that mean.
 func (m Machine) Adjusted(n int64, widths []int, nanos []float64) Machine {
 	ls, ratio := make([]float64, len(widths)), make([]float64, len(widths))
 	mean := 0.0

@@ -9,17 +9,17 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// State is a recurrence, or a run, between two passes, part by part under names.
-// Recurrence.State goes over all of them in either direction: it saves what its
-// arguments point to, or sets it to what has been saved. What does not fit is
-// refused; from then on nothing is set.
+// State is the state of a recurrence, or of a run, between two passes, as parts with names. Recurrence.State
+// calls its methods for all parts, to save or to restore: a method saves the variable that its argument points
+// to, or sets the variable to the saved part. A part that does not fit is refused, and after that no variable is
+// set.
 type State struct {
 	Parts     []Part
 	arena     *tallskinny.Arena
 	n         int // length of vectors
 	restoring bool
-	places    map[string]int // of parts that are restored, by their names
-	used      int
+	places    map[string]int // indices of the parts to restore, by name
+	used      int            // parts restored so far
 	err       error
 }
 
@@ -30,8 +30,8 @@ type Part struct {
 	Block *mat.Dense
 }
 
-// Restore calls state, that of a recurrence that has been made by New, with the parts of
-// one with vectors of length n, which it owns from then on.
+// Restore calls state, the State method of a recurrence made by New, with the parts of a saved recurrence with
+// vectors of length n. The recurrence owns the parts from then on.
 func Restore(m Memory, n int, parts []Part, state func(*State)) error {
 	s := &State{Parts: parts, n: n, restoring: true, places: make(map[string]int, len(parts))}
 	s.arena, _ = m.(*tallskinny.Arena)
@@ -48,32 +48,31 @@ func Restore(m Memory, n int, parts []Part, state func(*State)) error {
 	return s.err
 }
 
-// Restoring reports whether parts are set, not saved.
+// Restoring reports whether the state is restored, not saved.
 func (s *State) Restoring() bool { return s.restoring }
 
 // OK reports whether nothing has been refused.
 func (s *State) OK() bool { return s.err == nil }
 
-// Refuse says what is wrong with a state that was saved: "has 3 columns".
+// Refuse records what is wrong with a saved state, for example "has 3 columns". Later calls have no effect.
 func (s *State) Refuse(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf("state "+format, args...)
 	}
 }
 
-// Tall saves or restores a block of vectors. Below 0 it may have any number of
-// columns but 0.
+// Tall saves or restores a block of vectors. If cols is below 0 the block may have any number of columns but 0.
 func (s *State) Tall(name string, x **mat.Dense, cols int) bool {
 	return s.part(name, x, s.n, cols, false) && s.owned(name, x)
 }
 
-// Small saves or restores a block that does not grow with n. It may be nil, and below 0
-// have any number of rows.
+// Small saves or restores a block that does not grow with n. The block may be nil. If rows or cols is below 0 the
+// block may have any number of them but 0.
 func (s *State) Small(name string, x **mat.Dense, rows, cols int) bool {
 	return s.part(name, x, rows, cols, true) && s.owned(name, x)
 }
 
-// Floats saves or restores numbers, of which there may be none.
+// Floats saves or restores a slice of numbers, which may be empty.
 func (s *State) Floats(name string, x *[]float64) bool {
 	var b *mat.Dense
 	if len(*x) > 0 {
@@ -88,7 +87,7 @@ func (s *State) Floats(name string, x *[]float64) bool {
 	return s.OK()
 }
 
-// Pairs saves or restores Ritz pairs, of which there may be none.
+// Pairs saves or restores Ritz pairs, whose number may be 0.
 func (s *State) Pairs(x *[]RitzPair) {
 	var b *mat.Dense
 	if n := len(*x); n > 0 {
@@ -142,7 +141,8 @@ func (s *State) Flag(name string, x *bool) bool {
 	return s.OK()
 }
 
-// part saves or restores a block as it is. A number below 0 asks for any but 0.
+// part saves or restores a block without copying it. If rows or cols is below 0 the block may have any number of
+// them but 0. An optional block may be empty: then it is restored as nil.
 func (s *State) part(name string, x **mat.Dense, rows, cols int, optional bool) bool {
 	if !s.restoring {
 		b := *x
@@ -170,8 +170,7 @@ func (s *State) part(name string, x **mat.Dense, rows, cols int, optional bool) 
 	return s.OK()
 }
 
-// owned makes a block that has been restored one in storage of its own, and refuses what is
-// not finite.
+// owned copies a restored block that is not contiguous, and refuses a restored block that is not finite.
 func (s *State) owned(name string, x **mat.Dense) bool {
 	if !s.restoring || *x == nil {
 		return true

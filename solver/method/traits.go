@@ -13,64 +13,63 @@ type Traits struct {
 	Settings []Setting
 	// With returns the method with other values of the settings, in their order.
 	With func(values []float64) Method
-	// Wrong is why values that are all in range do not go together; nil if they do.
+	// Wrong is the error of values that are each in range but do not fit together; nil: none.
 	Wrong error
 
-	// Width is how many columns the start block should have when missing triplets
-	// are still to be found, at least 1. The driver may offer fewer if the dimension
-	// does not allow as many.
+	// Width returns the number of columns, at least 1, that the start block should have when missing triplets are
+	// still to be found. The driver may use fewer columns if the dimension does not allow as many.
 	Width func(missing int) int
-	// Copies is above 0 for methods that look for all vectors in one space spanned by
-	// products with the start block: it contains a repeated eigenvalue Copies times
-	// and no more. Others start anew, or add random vectors, whenever something has
-	// been locked.
+	// Copies is above 0 for methods that look for all vectors in one space spanned by products with the start
+	// block: the space contains at most Copies copies of a repeated eigenvalue. Methods with Copies 0 start
+	// again, or add random vectors, after every lock.
 	Copies int
-	// Probe is how many random vectors look for more copies at once when k triplets
-	// have been found: the more, the fewer passes that takes. It is 0 with Copies.
+	// Probe is the number of random vectors that look together for more copies when k triplets have been found;
+	// more vectors take fewer passes. It is 0 if Copies is 0.
 	Probe int
 	// Indefinite says that the method can work with an operator whose negative
 	// eigenvalues are no larger in magnitude than λ₁.
 	Indefinite bool
-	// Paper says that the stop rule of the paper is that of the method.
+	// Paper says that the stop rule of the paper belongs to the method: the choice of a method considers it under
+	// that rule only.
 	Paper bool
-	// Guarded says that the recurrence notices products that are not finite: it
-	// answers with a Ritz pair of infinite value. The driver looks at those of others.
+	// Guarded says that the recurrence notices products that are not finite, and then reports a Ritz pair of
+	// infinite value. For other methods the driver checks the products.
 	Guarded bool
-	// Version is that of the parts that the recurrence saves.
+	// Version is the version of the parts that the recurrence saves.
 	Version int
 
-	// Footprint returns the bytes of the blocks that a run with vectors of length n
-	// works with: the state, the product it is given, and scratch. What the driver
-	// holds is not included: the vectors found, and those of the certificate.
+	// Footprint returns the bytes of the blocks of the method in a run with vectors of length n: the state, the
+	// product it is given, and scratch. Blocks of the driver are not included: the vectors found, and those of
+	// the certificate.
 	Footprint func(n int) int64
-	// Effort is what a run is expected to take.
+	// Effort returns the expected effort of a run.
 	Effort func(Workload) Effort
-	// Options are the variants of the method, with no default left open, that the
-	// choice of a method considers; nil if there is none. Those that are too wide, or not
-	// for the operator or the stop rule of the Workload, are left out there.
+	// Options returns the variants of the method that the choice of a method considers, with all defaults filled
+	// in. Nil: the method is never chosen. The choice itself leaves out variants that are too wide, or not for
+	// the operator or the stop rule of the Workload.
 	Options func(Workload) []Method
 }
 
-// Setting is a parameter of a method: a flag of the command, a field of a result, and
-// a part of what a checkpoint belongs to.
+// Setting is a parameter of a method: a flag of the command, a field of a result, and a setting that a checkpoint
+// must match.
 type Setting struct {
 	Name    string  // "eta"
-	Help    string  // what it is, in a few words
-	Default float64 // of the flag; 0: found automatically
+	Help    string  // description in a few words
+	Default float64 // default of the flag; 0: chosen automatically
 	// Values lie between Low and High, both excluded; 0 and Default are always allowed.
 	Low, High float64
 	Whole     bool // integers only
-	// Value is that of the method, with defaults that depend on k filled in where the
-	// same value said and unsaid are no two methods.
+	// Value is the value in the method. A default, which may depend on k, is filled in if the method is the same
+	// whether the default is given or left out.
 	Value float64
 }
 
-// Allows reports whether the setting may have a value.
+// Allows reports whether the setting may have the value v.
 func (s Setting) Allows(v float64) bool {
 	return v == 0 || v == s.Default || v > s.Low && v < s.High && (!s.Whole || v == math.Trunc(v))
 }
 
-// Check returns what is wrong with the settings, nil if nothing is.
+// Check returns an error if the settings are wrong.
 func (t Traits) Check() error {
 	for _, s := range t.Settings {
 		if !s.Allows(s.Value) {
@@ -80,11 +79,11 @@ func (t Traits) Check() error {
 	return t.Wrong
 }
 
-// Workload is what the work of a method depends on.
+// Workload holds the quantities that the work of a method depends on.
 type Workload struct {
 	Order      int64   // length of vectors
 	Rank       int     // triplets wanted
-	AtMost     bool    // fewer may be enough: methods whose passes are as wide as Rank are no choice
+	AtMost     bool    // fewer than Rank may be enough: methods whose passes are as wide as Rank are not chosen
 	Digits     float64 // logarithm of the tolerance relative to that of 1e-8
 	MaxWidth   int     // most columns of a pass; 0 means any number
 	Linear     bool    // eigenvalues are σ of a semidefinite matrix, not σ²: gaps are half as wide
@@ -93,7 +92,7 @@ type Workload struct {
 	Paper      bool // the stop rule is that of the paper
 }
 
-// Effort is what a run with a method is expected to take.
+// Effort is the expected effort of a run with a method.
 type Effort struct {
 	Width         int     // columns of a pass
 	Passes        float64 // the certificate included
@@ -103,9 +102,9 @@ type Effort struct {
 	Beside        int     // columns of each of those
 }
 
-// Single describes a method of one vector at a time that holds that number of vectors
-// and takes about each passes for a triplet to 1e-8. Settings and With are for
-// the method to add; the choice of a method does not consider it.
+// Single returns the Traits of a method of one vector at a time that holds the given number of vectors and takes
+// about each passes for a triplet to 1e-8. The method adds its Settings and With, and Options if it may be
+// chosen.
 func Single(name string, vectors int, each float64) Traits {
 	return Traits{
 		Name:      name,

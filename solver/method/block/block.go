@@ -16,26 +16,22 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// Descent is gradient descent on a block of l vectors with momentum, all of them
-// improved by every pass:
+// Descent is gradient descent with momentum on a block of l vectors, all of which improve with every pass:
 //
 //	Y = M·Q − βP,  Q⁺R = Y,  P⁺ = Q·R⁻¹,  β = λ²/4,
 //
-// with a Rayleigh–Ritz step inside: Q, and P with it, is rotated such that QᵀMQ
-// is diagonal; λ is the last of these Ritz values, or up to 5 % more.
+// with a Rayleigh–Ritz step inside: Q, and P with it, is rotated such that QᵀMQ is diagonal; λ is the last of
+// these diagonal entries, the Ritz values, or up to 5 % more.
 //
-// The heavy ball of Polyak adds to a step the last one; for eigenvectors that
-// is a three-term recurrence of Chebyshev polynomials T_t(λ/2√β), which are
-// bounded below 2√β and grow like cosh(t·arcosh(λ/2√β)) above (Saad,
-// Numerical Methods for Large Eigenvalue Problems, ch. 5, subspace iteration
-// with Chebyshev acceleration). With 2√β at the end of the block everything
-// that the block has no room for is damped and everything in it grows as fast
-// as possible. Ritz values approach from below, so β is never too large, and
-// there is nothing to tune. The factor of a pass for vector i tends to
-// exp(−arcosh(λ_i/λ_{l+1})), where subspace iteration has λ_{l+1}/λ_i.
+// Polyak's heavy ball adds a multiple of the last step to the next one. For eigenvectors this is a three-term
+// recurrence of Chebyshev polynomials T_t(λ/2√β), which are bounded below 2√β and grow like cosh(t·arcosh(λ/2√β))
+// above (Saad, Numerical Methods for Large Eigenvalue Problems, ch. 5, subspace iteration with Chebyshev
+// acceleration). With 2√β at the last Ritz value of the block, components beyond the block are damped and
+// components in it grow as fast as possible. Ritz values approach from below, so β is never too large, and needs
+// no tuning. The factor of a pass for vector i tends to exp(−arcosh(λ_i/λ_{l+1})), where subspace iteration has
+// λ_{l+1}/λ_i.
 //
-// Memory is three n×l blocks, the product of the driver included, whatever the
-// number of passes.
+// Memory is three n×l blocks, the product of the driver included, whatever the number of passes.
 type Descent struct {
 	// Columns is the width l of the block; 0 means k + Oversample. A block that
 	// is narrower than k finds the vectors in groups.
@@ -77,15 +73,15 @@ func (b Descent) width(missing int) int {
 	return missing + max(10, missing/4)
 }
 
-// footprint is that of three blocks of the width of the method, and of small matrices
-// of each segment of rows.
+// footprint returns the bytes of three blocks of the width of the method, and of small matrices for each segment
+// of rows.
 func (b Descent) footprint(n, k int) int64 {
 	l := min(b.width(k), n)
 	return tallskinny.Bytes(n, 3*l) + tallskinny.Bytes(l, 2*tallskinny.MaxSegments*tallskinny.ChunkRows) + tallskinny.Bytes(l, (2*tallskinny.Segments(n)+10)*l)
 }
 
-// effort is about as many passes as the rate of Descent says for eigenvalues that fall
-// like i^-1.4, as those of ratings do.
+// effort derives the passes from the rate of Descent, for eigenvalues that fall like i^-1.4, as those of ratings
+// do.
 func (b Descent) effort(w method.Workload) method.Effort {
 	width, k := b.width(w.Rank), float64(w.Rank)
 	l := float64(width)
@@ -101,10 +97,10 @@ func (b Descent) effort(w method.Workload) method.Effort {
 	}
 }
 
-// options are blocks of three widths.
+// options returns blocks of three widths.
 func (Descent) options(w method.Workload) (all []method.Method) {
 	if w.Shifted {
-		return nil // the rate is that of ratios of eigenvalues, not of gaps
+		return nil // the rate depends on ratios of eigenvalues, not on gaps
 	}
 	for _, l := range []int{Descent{}.width(w.Rank), 2 * w.Rank, 3 * w.Rank} {
 		if l > w.Rank {
@@ -176,21 +172,20 @@ func (r *descent) Absorb(y *mat.Dense) []method.RitzPair {
 	return r.pairs
 }
 
-// reported is how many of l columns are offered as Ritz pairs. The last ones
-// are there to help the others: they converge slowly.
+// reported returns how many of l columns are reported as Ritz pairs. The last columns converge slowly: they are
+// there to speed up the others.
 func reported(l, n int) int {
 	if l == n || l == 1 {
-		return l // all there is
+		return l // no columns to spare
 	}
 	return l - min(max(1, l/4), 10)
 }
 
-// damped returns 2√β for the Ritz values of a block of which the first c are
-// reported: a little more than the last one, as far as the gap permits. Exactly
-// at the edge the polynomials still grow, if only like t; inside they oscillate.
-// For the same reason the edge keeps away from what is wanted, in case that is
-// repeated more often than the block is wide. Without columns to spare there is
-// nothing to tell the edge by, and no momentum.
+// damped returns 2√β, the edge of the damped interval, for the Ritz values of a block of which the first c are
+// reported. The edge is a little more than the last Ritz value, as far as the gap permits: exactly at the edge
+// the polynomials still grow, if only like t; inside they oscillate. For the same reason the edge keeps away from
+// the reported values, in case one of them is repeated more often than the block is wide. Without columns to
+// spare no value tells where the edge is: damped returns 0, for no momentum.
 func damped(theta []float64, c int) float64 {
 	last, wanted := theta[len(theta)-1], theta[c-1]
 	if c == len(theta) || last <= 0 {
@@ -199,9 +194,9 @@ func damped(theta []float64, c int) float64 {
 	return min(1.05*last, math.Sqrt(math.Sqrt(wanted/last))*last, 0.98*wanted)
 }
 
-// limit scales x by factor, or by less if its norm would exceed most. With a
-// constant β no column of βP is longer than half of its Ritz value; when β grows
-// faster than P can follow, the difference Y could vanish where it is wanted.
+// limit scales x by factor, or by less if its norm would exceed most. With a constant β no column of βP is longer
+// than half of its Ritz value. When β grows faster than P can follow, a longer column could cancel the wanted
+// part of Y.
 func limit(x []float64, factor, most float64) {
 	if norm := (*tallskinny.Arena)(nil).Norm2(x); norm*factor > most {
 		factor = most / norm
@@ -209,9 +204,9 @@ func limit(x []float64, factor, most float64) {
 	blas64.Scal(factor, tallskinny.Vector(x))
 }
 
-// step sets y, the product of next, to Y·W − last·backᵀ, wt being the Ritz vectors
-// in rows, and returns the residuals of the Ritz pairs to be reported and the Gram
-// matrix of the new y. It is one sweep over the three blocks.
+// step sets y, the product M·Q, to y·W − last·backᵀ, where wt = Wᵀ has the Ritz vectors in its rows. It returns
+// the residuals of the Ritz pairs to be reported and the Gram matrix of the new y. It is one sweep over the three
+// blocks.
 func (r *descent) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (residuals []float64, gram blas64.General) {
 	n, l := y.Dims()
 	c := reported(l, n)
@@ -246,9 +241,9 @@ func (r *descent) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (resi
 	return residuals, r.QR.Gram.Total()
 }
 
-// Vector returns the column of the next block that has come of Ritz vector j, where
-// what the coming pass would multiply is better than what the last one has, or all
-// that is left after a Lock. Else, and if that column was roundoff and has been replaced, it is the Ritz vector itself.
+// Vector stores column j of the next block, made from Ritz vector j, if its residual is expected to be smaller,
+// or if a Lock has dropped the other vectors. Otherwise, or if that column was roundoff and has been replaced, it
+// stores the Ritz vector itself.
 func (r *descent) Vector(dst []float64, j int) {
 	if (j >= len(r.ahead.gain) || r.ahead.gain[j] < 1) && mat.Norm(r.momentum.ColView(j), 1) > 0 {
 		r.Arena.ColumnOf(dst, r.X.RawMatrix(), j)
@@ -260,9 +255,8 @@ func (r *descent) Vector(dst []float64, j int) {
 	})
 }
 
-// Lock drops the leading j columns of Q and P, which span what has been
-// accepted to within its residual, and fills the block up with random ones:
-// they may find more copies of a repeated value than the block is wide.
+// Lock drops the leading j columns of Q and P, which span the accepted vectors to within their residuals. It
+// fills the block up with random columns, which may find more copies of a repeated value than the block is wide.
 func (r *descent) Lock(j int) bool {
 	n, l := r.X.Dims()
 	if j >= l || l > r.QR.Dimension(n) {
@@ -281,18 +275,18 @@ func (r *descent) Lock(j int) bool {
 	return true
 }
 
-// extrapolation predicts residuals from their decay: those of the block that is
-// to be multiplied next, when only those of the last one are known. It takes
-// the slower of the last two steps, and promises nothing before there are two:
-// the factors of a three-term recurrence fall to their limit ρ from above, and its momentum is of the order of ρ². After a
-// step faster than that, momentum brings back some of what the step has removed: then it promises nothing, either.
+// extrapolation predicts the residuals of the next block from the decay of the residuals known so far, those of
+// the last block included. It assumes the slower of the last two factors. It predicts no decay before two factors
+// are known, since the factors of a three-term recurrence fall to their limit ρ from above. The momentum of the
+// recurrence is of the order of ρ²: after a faster step it brings back a part of what the step has removed, and
+// no decay is predicted either.
 type extrapolation struct {
 	last  []float64 // residuals of the last block
 	ratio []float64 // the factors by which they have changed, at most 1
-	gain  []float64 // the factors from those of the last block to those of the next; 1 where it is no better
+	gain  []float64 // predicted factors from the last block to the next; 1: no better
 }
 
-// observe takes the residuals of a block and returns those of the next.
+// observe takes the residuals of a block and returns the predicted residuals of the next.
 func (c *extrapolation) observe(residuals []float64) []float64 {
 	if len(c.last) != len(residuals) {
 		c.last = slices.Clone(residuals)

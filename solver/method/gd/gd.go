@@ -19,7 +19,7 @@ import (
 // Near the solution the components along other eigenvectors shrink by the
 // factor (1−η) + η·λ₂/λ₁ a pass: for η = ½ the method needs about twice the
 // passes of the power method, in exchange for a value and a vector that come from the
-// same iterate and a step that never forgets the past altogether.
+// same iterate and a step that always keeps a part of the previous iterate.
 type Descent struct {
 	// Eta is the step size η in (0,1); 0 means ½.
 	Eta float64

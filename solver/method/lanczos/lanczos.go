@@ -22,22 +22,22 @@ import (
 // in V. The eigenpairs (θ, s) of T give Ritz pairs (θ, Vs) with residuals
 // ‖R·s_b‖, s_b the last b entries of s, at no cost (Saad, Numerical Methods for
 // Large Eigenvalue Problems, §6.3 and 6.4). No method needs fewer products:
-// whatever polynomial another one applies to its start block, the best one is
-// in the span of V.
+// whatever polynomial another method applies to its start block, the result of
+// the best polynomial is in the span of V.
 //
-// When the basis is full the leading Ritz vectors, more of them than are
-// wanted, and X are kept, and it grows again from there. T is then diagonal
-// with a border, and nothing else changes (Wu, Simon 2000, "Thick-restart
-// Lanczos method for large symmetric eigenvalue problems"): memory is bounded.
+// When the basis is full, the leading Ritz vectors, more than are wanted, and X
+// are kept, and the basis grows again from these. T is then diagonal with a
+// border, and nothing else changes (Wu, Simon 2000, "Thick-restart Lanczos
+// method for large symmetric eigenvalue problems"). This bounds the memory.
 //
 // Short recurrences lose orthogonality and find values more than once. Here every
-// block is orthogonalised twice: against the last two, and against the whole
-// basis when the estimate of its orthogonality asks for that. Columns of the
-// next block that are roundoff are replaced by random ones, so the basis grows
+// block is orthogonalised twice: against the last two blocks, and against the
+// whole basis when the estimate of its orthogonality requires that. Columns of the
+// next block that are roundoff are replaced by random columns, so the basis grows
 // until it spans everything, and then the Ritz pairs are exact.
 //
-// Of a repeated value a Krylov space contains as many copies as the block has
-// columns. The driver looks for others where there may be any.
+// A Krylov space contains as many copies of a repeated value as the block has
+// columns. The driver looks for further copies where they are possible.
 type Krylov struct {
 	// Columns is the width b of the block; 0 means max(4, k/3) up to 16. Wider
 	// blocks take fewer passes and more products.
@@ -67,7 +67,7 @@ func (k Krylov) Traits(rank int) method.Traits {
 	}
 }
 
-// mostColumns bounds the settings.
+// mostColumns bounds Columns and Basis.
 const mostColumns = 1e6
 
 // fit returns k with the defaults for a rank filled in.
@@ -77,8 +77,8 @@ func (k Krylov) fit(rank int) Krylov {
 	return k
 }
 
-// probe is as many as a pass has been planned for, which is one for every triplet, and
-// fit the basis.
+// probe returns Traits.Probe: one column for every triplet, the width that passes have been planned for, but at
+// most half of the basis and at least Columns.
 func (k Krylov) probe(rank int) int { return max(k.Columns, min(rank, k.Basis/2)) }
 
 func (k Krylov) New(r method.Run) method.Recurrence {
@@ -89,26 +89,26 @@ func (k Krylov) New(r method.Run) method.Recurrence {
 // lanczos is the state of Krylov.
 type lanczos struct {
 	iterate.Block                   // X, orthogonal to the basis
-	method        Krylov            // with no default left open
-	v             tallskinny.Panels // the basis
-	most          int               // columns it may have
-	size          int               // columns it has
-	orth          orthogonality     // what V lacks of being orthonormal
+	method        Krylov            // with all defaults filled in
+	v             tallskinny.Panels // the basis V
+	most          int               // largest number of columns of V
+	size          int               // columns of V
+	orth          orthogonality     // estimates how far V is from orthonormal
 	t             *mat.Dense        // VᵀMV, size×size
-	coupling      *mat.Dense        // what M·V has in X, from column fresh of V on; nil if that is not known
-	theta         []float64         // Ritz values of T, descending; nil as long as they are not needed
-	ritz          *mat.Dense        // Ritz vectors in terms of V, in rows; nil likewise
-	tails         *mat.Dense        // their last entries, for the last block
+	coupling      *mat.Dense        // components of M·V in X, from column fresh of V on; nil: not known
+	theta         []float64         // Ritz values of T, descending; nil: not computed
+	ritz          *mat.Dense        // Ritz vectors in terms of V, in rows; nil: not computed
+	tails         *mat.Dense        // entries of the Ritz vectors for the last block, in rows
 	gone          int               // Ritz vectors that have been locked and are not in V any more
 	want          int               // triplets of the run
-	block         int               // columns of a block, unless there is no room
-	fresh         int               // column of V from which M·next has components in it, save for rounding
-	full          bool              // V spans the whole space, next is a part of it
+	block         int               // columns of a block, unless there is no room for that
+	fresh         int               // first column of V in which M·X has components above rounding
+	full          bool              // V spans the whole space, and X is in the span of V
 	origin        int               // columns of the start block
 	lead          int               // columns that V began with, X included, at the start or the last restart
 	past          []method.Cycle    // cycles since the start
-	steps         int               // products since then; −1 if there is no evidence any more
-	top           float64           // largest norm of a product, for what is roundoff
+	steps         int               // products since the start; −1: no evidence any more
+	top           float64           // largest norm of a product; roundoff is relative to it
 	pairs         []method.RitzPair
 	timing        timing // of the eigenproblem of T
 
@@ -124,10 +124,10 @@ func (r *lanczos) Start(z *mat.Dense) {
 
 func (r *lanczos) Aim(missing func([]method.RitzPair) float64) { r.timing.missing = missing }
 
-// Eigenproblems of up to this order cost nothing compared with a pass.
+// cheapEigen is the order up to which eigenproblems cost nothing compared with a pass.
 const cheapEigen = 32
 
-// room is the number of columns that V and its complement have space for.
+// room returns the number of columns that V can still grow by.
 func (r *lanczos) room() int { return max(0, r.QR.Dimension(r.v.N)-r.size) }
 
 func (r *lanczos) Absorb(y *mat.Dense) []method.RitzPair {
@@ -161,7 +161,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []method.RitzPair {
 		r.top = max(r.top, math.Abs(r.theta[0]))
 	}
 	r.advance(y, gram)
-	if r.QR.Lossy { // a space that lacks something says nothing of what is outside
+	if r.QR.Lossy { // a space that lacks a direction gives no evidence about eigenvalues outside
 		r.steps, r.past = -1, nil
 	}
 	r.orth.next = nil
@@ -187,8 +187,8 @@ func (r *lanczos) solve() {
 	}
 }
 
-// look finds what tells how good the Ritz pairs are, the last w entries of the
-// vectors, which takes a fraction of solve.
+// look computes the Ritz values and the last w entries of the Ritz vectors, which give the residuals. It takes a
+// fraction of the time of solve.
 func (r *lanczos) look(w int) {
 	if r.ritz != nil {
 		r.tails = r.ritz.Slice(0, r.size, r.size-w, r.size).(*mat.Dense)
@@ -210,14 +210,14 @@ func (r *lanczos) border(c blas64.General, old int) {
 	}
 }
 
-// advance makes what is left of the product y the next block, and R the coupling.
+// advance makes the rest of the product y the next block, and R the coupling.
 func (r *lanczos) advance(y *mat.Dense, gram blas64.General) {
 	n, w := y.Dims()
 	room := r.room()
 	r.full = room == 0
 	if r.full {
-		// Nothing can be added. Go on with the trailing vectors, so that the
-		// driver can look at everything once more.
+		// No column can be added. Go on with the trailing Ritz vectors, so that the
+		// driver can look at all Ritz pairs once more.
 		b := min(r.block, r.size)
 		r.QR.Ready(y.RawMatrix())
 		r.coupling, r.X = nil, r.Arena.Dense(n, b)
@@ -242,9 +242,8 @@ func (r *lanczos) advance(y *mat.Dense, gram blas64.General) {
 	r.coupling = r.QR.FactorGram(r.X.RawMatrix(), y.RawMatrix(), gram, r.v.All(), tallskinny.DropFactor*tallskinny.Epsilon*r.top)
 }
 
-// report lists the leading Ritz pairs. Those that a restart would not keep, and
-// of a basis too small for all that are wanted the last ones, are not yet fit
-// to be looked at.
+// report lists the leading Ritz pairs. If a restart cannot keep all wanted pairs, it lists the first three
+// quarters of the pairs that a restart keeps: the others are not accurate enough yet.
 func (r *lanczos) report() {
 	r.pairs = r.pairs[:0]
 	count := min(r.size, r.want)
@@ -262,20 +261,19 @@ func (r *lanczos) report() {
 	}
 }
 
-// timing decides in which passes Ritz pairs are looked at, from how fast they
-// got better: in a third of the time that it would take them at that pace, which
-// leaves room for the convergence to speed up.
+// timing decides in which passes Ritz pairs are computed, from the pace at which their residuals fell: after a
+// third of the passes that they would take at that pace, since the convergence may speed up.
 type timing struct {
 	missing func([]method.RitzPair) float64
-	passes  int     // to wait
+	passes  int     // passes still to wait
 	since   int     // passes since the last look
-	gap     float64 // log₂ of what was missing then, not finite if that is not known
+	gap     float64 // log₂ of missing at the last look; 0: not known
 }
 
-// Passes to wait at most: events tell nothing new in the meantime.
+// maxWait is the largest number of passes to wait: events report nothing new in the meantime.
 const maxWait = 8
 
-// wait counts a pass and reports whether its Ritz pairs can do without a look.
+// wait counts a pass and reports whether its Ritz pairs need not be computed.
 func (t *timing) wait(must bool) bool {
 	t.since++
 	if must || t.passes == 0 || t.missing == nil {
@@ -285,7 +283,7 @@ func (t *timing) wait(must bool) bool {
 	return true
 }
 
-// solved takes the Ritz pairs of a pass that has been looked at.
+// solved takes the Ritz pairs computed in a pass and sets the number of passes to wait.
 func (t *timing) solved(pairs []method.RitzPair) {
 	t.passes = 0
 	if t.missing == nil {

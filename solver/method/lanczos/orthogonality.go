@@ -10,48 +10,44 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// A Lanczos basis V need not be orthonormal to working precision: as long as
-// |VᵀV − I| stays below √ε, VᵀMV is what it would be for an orthonormal basis of
-// the same space, to working precision (Simon 1984, "Analysis of the symmetric
-// Lanczos algorithm with reorthogonalization methods"). A new block is therefore
-// orthogonalised against older ones, which would cost more than all the rest,
-// only where it would be further from orthogonal than semi, and while at it, than
-// tidy.
+// semi and tidy bound the products of columns of a new block with older columns. A Lanczos basis V need not be
+// orthonormal to working precision: as long as |VᵀV − I| stays below √ε, VᵀMV is, to working precision, the same as for
+// an orthonormal basis of the same space (Simon 1984, "Analysis of the symmetric Lanczos algorithm with
+// reorthogonalization methods"). A new block is therefore orthogonalised against older columns only if it would be
+// further from orthogonal than semi, and then against all columns to which it would be further than tidy. To do so
+// always would cost more than all other work.
 const semi, tidy = 1e-9, 1e-12
 
-// orthogonality estimates what the basis has lost of it without looking at the basis. The
-// recurrence that makes the blocks makes their products with the basis, too:
-// from M·X = V·C + X⁺·R + F, F being rounding errors,
+// orthogonality estimates how far the basis is from orthonormal, without reading the basis. The recurrence of the
+// blocks also gives their products with the basis: from M·X = V·C + X⁺·R + F, F being rounding errors,
 //
 //	(VᵀX⁺)·R = T·VᵀX − VᵀV·C − VᵀF
 //
-// in all rows that X⁺ has not been orthogonalised against (Simon's ω-recurrence,
-// with blocks in the place of numbers). Errors enter everywhere and with the sign
-// that makes things worse. What comes out follows what there is closely, but for
-// a factor: measured, it is of the same size to a thousand times as large.
+// in all rows that X⁺ has not been orthogonalised against (Simon's ω-recurrence, with blocks in the place of
+// numbers). Errors are added to all entries, with the sign that increases the magnitude. The estimate follows the
+// true values closely except for a factor: in measurements it was of the same size to a thousand times as large.
 //
-// What a block is cleaned of is no part of T: M·V = V·(T + E) + X·(0 R). It stays in
-// the span of V and is too little to matter there, until Ritz vectors are dropped.
-// Those in which orthogonality is lost have converged (Paige 1980, "Accuracy and
-// effectiveness of the Lanczos algorithm for the symmetric eigenproblem") and are
-// kept, so next to nothing of E is in the others. What is becomes a part of F.
+// Components removed from a block in older columns are no part of T: M·V = V·(T + E) + X·(0 R). E stays in the
+// span of V and is too small to matter there, until Ritz vectors are dropped. Ritz vectors in which orthogonality
+// is lost have converged (Paige 1980, "Accuracy and effectiveness of the Lanczos algorithm for the symmetric
+// eigenproblem") and are kept, so the dropped ones contain next to nothing of E. What they contain becomes a part
+// of F.
 type orthogonality struct {
 	arena   *tallskinny.Arena
 	basis   *mat.Dense // VᵀV − I, nil while V has no columns
-	next    *mat.Dense // VᵀX, nil likewise
-	removed *mat.Dense // E, nil likewise
-	dropped float64    // bound on what F has of E
+	next    *mat.Dense // VᵀX; nil: not known
+	removed *mat.Dense // E, nil while V has no columns
+	dropped float64    // bound on the part of F that comes from E
 }
 
-// roundoff is the error of an entry of VᵀF relative to ‖M‖: errors of single
-// entries are of different signs. Of Ritz vectors, it is what their eigenproblem
-// has left.
+// roundoff is the error of an entry of VᵀF relative to ‖M‖: the errors of single entries have different signs.
+// For Ritz vectors it is the error that their eigenproblem leaves.
 const roundoff = tallskinny.Epsilon / 2
 
-// error is that of an entry of VᵀF when ‖M‖ is top.
+// error returns the error of an entry of VᵀF if ‖M‖ is top.
 func (d *orthogonality) error(top float64) float64 { return roundoff*top + d.dropped }
 
-// grow makes the block X, w wide, a part of the basis, which will have most columns.
+// grow adds the block X, of w columns, to the basis, which will have up to most columns.
 func (d *orthogonality) grow(w, most int) {
 	d.basis, d.removed = grown(d.basis, w, most), grown(d.removed, w, most)
 	if d.next != nil {
@@ -62,7 +58,7 @@ func (d *orthogonality) grow(w, most int) {
 }
 
 // grown returns a square x, nil for an empty one, with w more rows and columns of
-// zeros. It is made room for most of them at once.
+// zeros. It allocates memory for most rows and columns at once.
 func grown(x *mat.Dense, w, most int) *mat.Dense {
 	if x == nil {
 		x = &mat.Dense{}
@@ -73,7 +69,7 @@ func grown(x *mat.Dense, w, most int) *mat.Dense {
 		y.Copy(x)
 		x = y
 	}
-	return x.Slice(0, old+w, 0, old+w).(*mat.Dense) // Grow would forget how much room there is
+	return x.Slice(0, old+w, 0, old+w).(*mat.Dense) // Grow would lose the capacity
 }
 
 // shrunk returns a square y, no larger than x, in the memory that grown has made for x.
@@ -87,10 +83,9 @@ func shrunk(x, y *mat.Dense) *mat.Dense {
 	return part
 }
 
-// step returns (VᵀX⁺)·R, save for F, for the block X⁺ that comes of the product
-// with the last block X of the basis: t is T without the rows and columns of X,
-// and c, transposed, what has been removed from the product in the columns from
-// fresh on.
+// step returns (VᵀX⁺)·R, except for F, for the block X⁺ made from the product with the last block X of the basis.
+// t is T without the rows and columns of X, and cᵀ has the components removed from the product in the columns
+// from fresh on.
 func (d *orthogonality) step(t *mat.Dense, c blas64.General, fresh int) *mat.Dense {
 	size, _ := d.basis.Dims()
 	old := size - c.Rows
@@ -106,10 +101,9 @@ func (d *orthogonality) step(t *mat.Dense, c blas64.General, fresh int) *mat.Den
 	return z
 }
 
-// cleaned takes note that in the columns [from, to) the last block of the basis was
-// relieved of g, transposed, and its product of y, transposed; t is T without the rows
-// and columns of that block, and r the coupling to the one before, which begins at
-// fresh.
+// cleaned records that components in the columns [from, to) have been removed: gᵀ from the last block of the
+// basis, and yᵀ from its product. t is T without the rows and columns of the last block, and r the coupling to
+// the block before, which begins at fresh.
 func (d *orthogonality) cleaned(t, r *mat.Dense, y, g blas64.General, from, to, fresh int) {
 	if from == to {
 		return
@@ -129,7 +123,7 @@ func (d *orthogonality) cleaned(t, r *mat.Dense, y, g blas64.General, from, to, 
 	if g.Cols == 0 {
 		return
 	}
-	// M·X loses M·V·g, and so the block before, whose product had X·R, gains V·g·R.
+	// M·X loses M·V·g. The product of the block before, which had X·R, gains V·g·R.
 	gt := tallskinny.Transposed(mat.NewDense(g.Rows, g.Cols, g.Data))
 	add(from, to-from, fresh, gt, tallskinny.Transposed(r))
 	minus := mat.NewDense(g.Rows, g.Cols, nil)
@@ -143,8 +137,8 @@ func (d *orthogonality) cleaned(t, r *mat.Dense, y, g blas64.General, from, to, 
 	}
 }
 
-// untidy reports whether the last block, w wide, lacks orthogonality to the columns
-// [from, to) that a product need not inherit.
+// untidy reports whether the last block, of w columns, is further than tidy from orthogonal to the columns [from,
+// to). If the block is cleaned its product need not inherit that.
 func (d *orthogonality) untidy(w, from, to int) bool {
 	size, _ := d.basis.Dims()
 	if from == to {
@@ -169,7 +163,8 @@ func (d *orthogonality) over(z, r *mat.Dense, err float64) *mat.Dense {
 	return x
 }
 
-// unclean returns the range of rows of x that are to be made smaller.
+// unclean returns the range of rows of x with entries above tidy if x has an entry above semi, and otherwise no
+// rows.
 func unclean(x *mat.Dense) (from, to int) {
 	if from, to = rowsAbove(x, semi); from < to {
 		return rowsAbove(x, tidy)
@@ -191,8 +186,8 @@ func rowsAbove(x *mat.Dense, limit float64) (from, to int) {
 	return from, to
 }
 
-// rotate follows a change of basis from V to V·S, the rows of kept being the columns of
-// S. Those of gone stand for vectors that are dropped.
+// rotate updates the estimates for a change of basis from V to V·S. The rows of kept are the columns of S, and
+// the rows of gone are the coefficients of the vectors that are dropped.
 func (d *orthogonality) rotate(kept, gone *mat.Dense) {
 	d.basis = shrunk(d.basis, d.arena.Times(d.arena.Times(kept, d.basis), kept))
 	if d.next != nil {
@@ -209,15 +204,13 @@ func (d *orthogonality) rotate(kept, gone *mat.Dense) {
 	}
 }
 
-// orthogonalise removes the components in the basis, of which the columns from old
-// on are the block that has been multiplied, from the product y, and returns them,
-// yᵀV, and the Gram matrix of what is left. The product of a Lanczos block has
-// components in the last two blocks only, or in all after a restart: these are
-// removed first. What rounding has left there, and elsewhere where that is too
-// much, is found while the rows it needs are in the cache, and removed when y is
-// read next, by what is left to r.QR.prepare.
+// orthogonalise removes from the product y its components in the basis. The columns of the basis from old on are
+// the block that was multiplied. It returns the components, yᵀV, and the Gram matrix of the rest. The product of
+// a Lanczos block has components in the last two blocks only, or in all columns after a restart: these are
+// removed first. The components that rounding leaves there, and in other columns where they are too large, are
+// computed while the rows are in the cache. r.QR.Prepare removes them when y is read next.
 //
-// It also returns what is left in the basis, as orthogonality.step does.
+// lost has the components that are left in the basis, as returned by orthogonality.step.
 func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.General, lost *mat.Dense) {
 	recent := r.v.Span(r.fresh, r.size)
 	first, short := r.coefficients(y, old)
@@ -225,7 +218,7 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 	from, to := r.unclean(lost, short)
 	older, both := r.v.Span(from, to), tallskinny.Span(nil)
 	if r.orth.untidy(y.Cols, from, to) {
-		both = older // the last block must be cleaned, too, lest the next ones inherit from it
+		both = older // the last block must be cleaned, too, lest the next blocks inherit its components
 	}
 	clear(lost.RawMatrix().Data[from*y.Cols : to*y.Cols])
 	last := recent[len(recent)-1].X
@@ -246,7 +239,7 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 	r.orth.cleaned(r.t, r.coupling, third, fourth, from, to, r.fresh)
 	gram = r.gram.Total()
 	if negligible(second, gram) {
-		// V lacks that much of being orthonormal, then.
+		// These components stay: V is that far from orthonormal.
 		tallskinny.SetRows(tallskinny.RowsOf(lost.RawMatrix(), r.fresh, second.Cols), tallskinny.Transposed(mat.NewDense(second.Rows, second.Cols, second.Data)))
 		second.Cols, recent = 0, nil
 	}
@@ -260,13 +253,14 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 		older.AddProduct(part, g, i)
 		both.AddProduct(tallskinny.RowsOf(last, i, part.Rows), h, i)
 	}
-	// A product has nothing of the vectors found, but the basis that is taken off it has some, and dividing by a small R has that grow.
+	// A product has no components in the vectors found, but the basis subtracted from it has, and a division by a small R
+	// makes them grow.
 	if a, b := subtractGram(gram, second), subtractGram(gram, third); a || b || !r.QR.Found.Empty() {
 		r.QR.Ready(y)
 		r.QR.Found.ProjectAll(y)
 		gram = r.Arena.Cross(&r.gram, y, y)
 	}
-	// What was found in older columns is no part of T, but what the basis lacks.
+	// Components in older columns are no part of T: they are errors of the orthogonality of the basis.
 	c = tallskinny.Zeros(make([]float64, y.Cols*r.size), y.Cols, r.size)
 	tallskinny.SetRows(tallskinny.ColumnsFrom(c, r.fresh), first)
 	for i := range c.Rows {
@@ -277,9 +271,9 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 	return c, gram, lost
 }
 
-// coefficients returns yᵀV for the columns from fresh on and the Gram matrix that y
-// will have when these components have been removed. Before the last block they are
-// known: M is symmetric, and what its product had in the last block is R.
+// coefficients returns yᵀV for the columns from fresh on, and the Gram matrix of y after these components have
+// been removed. The components before the last block are known: M is symmetric, and the product of the block
+// before had the components R in the last block.
 func (r *lanczos) coefficients(y blas64.General, old int) (c, gram blas64.General) {
 	at := r.fresh
 	if r.coupling != nil {
@@ -304,8 +298,8 @@ func (r *lanczos) coefficients(y blas64.General, old int) (c, gram blas64.Genera
 	return c, gram
 }
 
-// negligible reports whether a block with this Gram matrix, made orthonormal, has
-// components of next to nothing if it has components c, transposed, as it is.
+// negligible reports whether a block with this Gram matrix has only negligible components, far below tidy, after
+// it is made orthonormal, if cᵀ has its components before.
 func negligible(c, gram blas64.General) bool {
 	const next = tidy / 10
 	r, _ := tallskinny.Triangle(gram, 0)
@@ -316,8 +310,8 @@ func negligible(c, gram blas64.General) bool {
 	return math.Max(mat.Max(x), -mat.Min(x)) <= next
 }
 
-// subtractGram takes what has been removed from a block, c, off its Gram matrix. It
-// reports whether so little is left that the difference does not tell what.
+// subtractGram subtracts the removed components c of a block from its Gram matrix. It reports whether they are so
+// large that the difference is inaccurate.
 func subtractGram(gram, c blas64.General) (cancelled bool) {
 	const share = 1e-3 // of a squared length
 	before := make([]float64, gram.Rows)
@@ -331,12 +325,11 @@ func subtractGram(gram, c blas64.General) (cancelled bool) {
 	return cancelled
 }
 
-// unclean returns the range of columns before the recent ones that the next block
-// must be orthogonalised against, what is lost to its product being given with
-// an estimate of its Gram matrix. These are all columns before a restart, when
-// vectors are going to be locked while the basis goes on, where it soon spans
-// everything, and where nothing is known: because the product nearly vanishes, or
-// because the last restart has dropped too much of what products were relieved of.
+// unclean returns the range of columns before fresh that the next block must be orthogonalised against, given the
+// components lost of its product (orthogonality.step) and an estimate of its Gram matrix. The range is all
+// columns before fresh in these cases: before a restart, if vectors are going to be locked while the basis goes
+// on, if the basis soon spans everything, and if the components are not known, because the product nearly
+// vanishes or because the last restart has dropped too much of E.
 func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
 	if r.orth.dropped > tidy*r.top || r.size+gram.Rows > r.most || r.kept() < r.want || r.room() <= 2*gram.Rows {
 		return 0, r.fresh

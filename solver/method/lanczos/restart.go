@@ -12,9 +12,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// kept is how many Ritz vectors survive a restart: those that are wanted and a third
-// of the room beyond, in whole panels. More would be formed more often, and with
-// fewer passes are lost.
+// kept returns the number of Ritz vectors that a restart keeps: the wanted ones and a third of the room beyond,
+// in whole panels. More vectors would have to be formed more often, and fewer vectors lose passes.
 func (r *lanczos) kept() int {
 	room := r.most - tallskinny.Width(r.X)
 	kept := max(min(room, 1), min(room, r.want+(room-r.want)/3))
@@ -38,7 +37,7 @@ func (r *lanczos) restart(from, to int) {
 		r.orth.rotate(part, gone)
 	}
 	if r.coupling != nil && to > from {
-		// What the products of Ritz vectors have in the next block.
+		// The components of the products of Ritz vectors in the next block.
 		r.coupling = r.Arena.Times(r.coupling, mat.DenseCopyOf(r.ritz.Slice(from, to, r.fresh, r.size)))
 	} else {
 		r.coupling = nil
@@ -52,10 +51,11 @@ func (r *lanczos) restart(from, to int) {
 	r.theta, r.ritz, r.tails, r.gone = nil, nil, nil, from
 }
 
-// mostCycles bounds the memory that evidence takes: each is a matrix of the order of the basis.
+// mostCycles bounds the memory of evidence: each cycle has a matrix of the order of the basis.
 const mostCycles = 8
 
-// remember keeps what a cycle that ends says about eigenvalues that have not been found.
+// remember stores the evidence, about eigenvalues that have not been found, of the cycle that ends. After
+// mostCycles cycles, or without the coupling, no evidence is left.
 func (r *lanczos) remember(from, to int) {
 	if r.steps < 0 || len(r.past) == mostCycles || r.coupling == nil && !r.full {
 		r.steps, r.past = -1, nil
@@ -80,7 +80,7 @@ func (r *lanczos) Evidence(found int) (method.Evidence, bool) {
 	part := func(from, to int) *mat.Dense {
 		return mat.DenseCopyOf(r.ritz.Slice(found, r.size, from, to))
 	}
-	last, leak := mat.NewDense(r.size-found, 1, nil), 0.0 // V is everything there is
+	last, leak := mat.NewDense(r.size-found, 1, nil), 0.0 // zero if V spans the whole space
 	if r.coupling != nil {
 		last = r.Arena.Times(part(r.fresh, r.size), r.coupling)
 		if found > 0 {
@@ -92,7 +92,7 @@ func (r *lanczos) Evidence(found int) (method.Evidence, bool) {
 
 func (r *lanczos) Vectors() func(blas64.General) {
 	if r.gone > 0 {
-		return nil // the first ones are locked, and not in the basis
+		return nil // the first Ritz vectors are locked, and not in the basis
 	}
 	return func(dst blas64.General) {
 		r.solve()
@@ -171,7 +171,7 @@ func (r *lanczos) State(s *method.State) {
 	}
 }
 
-// columns saves or restores the basis, and reports whether that can be one.
+// columns saves or restores the basis, and reports whether the saved panels are valid.
 func (r *lanczos) columns(s *method.State, n int) bool {
 	count := len(r.v.List)
 	s.Int("panels", &count, 0, n)
@@ -200,7 +200,7 @@ func (r *lanczos) columns(s *method.State, n int) bool {
 	return s.OK()
 }
 
-// cycles saves or restores those before restarts, and reports whether they can be some.
+// cycles saves or restores the cycles before restarts, and reports whether they are valid.
 func (r *lanczos) cycles(s *method.State) bool {
 	count, lead := len(r.past), r.origin
 	s.Int("cycles", &count, 0, mostCycles)

@@ -15,21 +15,21 @@ import (
 //
 //	x⁺ = x + β(x−x⁻) − η/‖y‖² ∇g(y),  y = x + α(x−x⁻).
 //
-// The method multiplies y. With α = 0 it is the iterate itself and x⁺ needs the
+// The method multiplies y. With α = 0 y is the iterate itself, and x⁺ needs the
 // iterate before it. With α = β the first three terms of x⁺ are y, so x⁺ is a
 // step of gradient descent from y and only y⁺ needs the iterate before.
 type momentum struct {
 	iterate.TwoTerm
 	params momentumParams
-	x      *mat.Dense // x, nil if it is y
-	mul    *mat.Dense // M·Last, for the spectrum; nil without
+	x      *mat.Dense // iterate x; nil: x is y
+	mul    *mat.Dense // M·Last, for the spectrum; nil: β is fixed
 
 	seen     spectrum
 	value    float64 // largest Rayleigh quotient so far
 	restarts int
 }
 
-// momentumParams are what Polyak and Nesterov are made of.
+// momentumParams are the parameters of Polyak and Nesterov.
 type momentumParams struct {
 	eta, beta float64 // β = 0 is automatic
 	ahead     bool    // α = β: multiply beyond the iterate
@@ -80,7 +80,7 @@ func (m *momentum) Absorb(y *mat.Dense) []method.RitzPair {
 	return pairs
 }
 
-// step sets last, what was multiplied before x, to what is multiplied next.
+// step sets last, the vector multiplied before x, to the vector to be multiplied next.
 func (m *momentum) step(c *method.RitzPair, x, mx, last []float64) {
 	if m.params.beta == 0 {
 		m.seen.observe(m.Arena, x, mx, c.Value, last, tallskinny.Column(m.mul))
@@ -92,11 +92,11 @@ func (m *momentum) step(c *method.RitzPair, x, mx, last []float64) {
 	}
 }
 
-// fromIterate sets before, the iterate before x, to the one after it: α = 0.
+// fromIterate sets before, the iterate before x, to the iterate after x. It is for α = 0.
 func (m *momentum) fromIterate(c *method.RitzPair, x, mx, before []float64) {
 	beta, xx := m.beta(), m.Arena.Dot(x, x)
 	switch {
-	case m.T == 1: // x₀ has none before it
+	case m.T == 1: // no iterate comes before x₀
 		beta = 0
 	case m.params.beta == 0:
 		beta *= settledness(xx, c.Value)
@@ -113,11 +113,10 @@ func (m *momentum) fromIterate(c *method.RitzPair, x, mx, before []float64) {
 	m.change(c, x, before)
 }
 
-// settledness weakens momentum while ‖x‖² is far from the Rayleigh quotient, where
-// it settles: from 1 there to 0 where they differ by half. Otherwise a heavy ball
-// may go round zero for ever, on a cycle that turns x towards another eigenvector
-// than the leading one. A step without momentum halves the distance at least; a
-// weight that jumped would make cycles of its own.
+// settledness returns the weight of momentum while ‖x‖² converges to the Rayleigh quotient: from 1 if they are
+// equal to 0 if they differ by half. With full momentum a heavy ball may go round zero for ever, on a cycle that
+// turns x towards an eigenvector that is not the leading one. A step without momentum at least halves the
+// distance; a weight that jumped would cause cycles of its own.
 func settledness(xx, value float64) float64 {
 	if !(value > 0) {
 		return 0
@@ -125,8 +124,7 @@ func settledness(xx, value float64) float64 {
 	return max(0, 1-2*math.Abs(xx/value-1))
 }
 
-// fromAhead sets m.x to the iterate after it and out to the y that follows, given
-// the current y: α = β.
+// fromAhead sets m.x to the next iterate and out to the next y, given the current y. It is for α = β.
 func (m *momentum) fromAhead(c *method.RitzPair, y, my, out []float64) {
 	x, beta := tallskinny.Column(m.x), m.beta()
 	a, b := 1-m.params.eta, m.params.eta/m.Arena.Dot(y, y)
@@ -176,14 +174,13 @@ func (p momentumParams) best(gap float64) float64 {
 	return min((1-q)/(1+q), margin*p.limit())
 }
 
-// betaSetting is momentum.
+// betaSetting returns the setting of the momentum β.
 func betaSetting(beta float64) method.Setting {
 	return method.Setting{Name: "beta", Help: "momentum", High: 1, Value: beta}
 }
 
-// limit returns the β from which on the length of the iterates does not
-// settle if α = β, +Inf if there is none: the length has c = 1 − 2η, and for
-// negative c the roots stay within the unit circle only if |c|(1+2β) < 1.
+// limit returns the β from which on the length of the iterates does not converge if α = β, +Inf if no β is too large.
+// The length has c = 1 − 2η, and for negative c the roots stay in the unit circle only if |c|(1+2β) < 1.
 func (p momentumParams) limit() float64 {
 	if c := 2*p.eta - 1; c > 0 {
 		return (1/c - 1) / 2
@@ -192,8 +189,8 @@ func (p momentumParams) limit() float64 {
 }
 
 // astray reports whether momentum leads away from the solution, given the
-// squared length of the vector to be multiplied next: it has carried the
-// iterate through zero, near which the step η/‖y‖² has no bound, or turned it
+// squared length of the vector to be multiplied next: momentum has carried the
+// iterate through zero, near which the step η/‖y‖² has no bound, or has turned it
 // away from the leading eigenvector. Gradient descent does neither. The
 // recurrence then starts again from a step without momentum.
 func (m *momentum) astray(c *method.RitzPair, length float64) bool {
@@ -206,7 +203,7 @@ func (m *momentum) astray(c *method.RitzPair, length float64) bool {
 	return true
 }
 
-// change fills in what the rule of the paper looks at.
+// change sets the fields of c that the rule of the paper uses.
 func (m *momentum) change(c *method.RitzPair, x, next []float64) {
 	if m.Paper {
 		iterate.PaperChanges(m.Arena, c, x, m.Arena.Dot(x, x), next)
@@ -221,16 +218,14 @@ func (m *momentum) Vector(dst []float64, j int) {
 	m.TwoTerm.Vector(dst, j)
 }
 
-// spectrum follows the two leading eigenvalues of M from the products a
-// recurrence asks for anyway, so that momentum can be set without being told
-// how far apart they are.
+// spectrum estimates the two leading eigenvalues of M from the products that a recurrence computes anyway, so
+// that β can be set without a given gap.
 //
-// Two successive vectors and their products give the two Ritz values θ₁ ≥ θ₂ of
-// the plane they span, and θ₁ ≤ λ₁, θ₂ ≤ λ₂ whatever the vectors are (Cauchy's
-// interlacing; Parlett, The Symmetric Eigenvalue Problem, §10.1). The largest
-// seen therefore never go beyond the truth. Nor do they stop short of it: as
-// long as θ₂ < λ₂, momentum is less than what would be best for λ₂, the error
-// turns towards the second eigenvector, and θ₂ goes up with the square of that.
+// Two successive vectors and their products give the two Ritz values θ₁ ≥ θ₂ of the plane they span, and θ₁ ≤ λ₁,
+// θ₂ ≤ λ₂ whatever the vectors are (Cauchy's interlacing; Parlett, The Symmetric Eigenvalue Problem, §10.1). The
+// largest Ritz values seen therefore never exceed the eigenvalues. Nor do they stay below: as long as θ₂ < λ₂, β
+// is less than the best for λ₂, the error turns towards the second eigenvector, and θ₂ grows with the square of
+// that.
 type spectrum struct {
 	first, second float64 // largest θ₁ and θ₂ so far
 }
@@ -248,12 +243,11 @@ func (s *spectrum) gap() float64 {
 	return max(0, 1-s.second/s.first)
 }
 
-// observe takes two successive vectors with their products mx = Mx, my = My,
-// and the Rayleigh quotient of x.
+// observe takes two successive vectors x and y with their products mx = Mx, my = My, and the Rayleigh quotient of
+// x.
 //
-// The part of y orthogonal to x is a small difference. Where rounding may spoil
-// its Ritz value by as much as matters to the gap, it is left out: a plane that
-// has shrunk to roundoff might otherwise see a second copy of λ₁.
+// The part of y orthogonal to x is a small difference. Its Ritz value is left out if rounding may change it by as
+// much as matters to the gap: a plane that has shrunk to roundoff might otherwise show a second copy of λ₁.
 func (s *spectrum) observe(a *tallskinny.Arena, x, mx []float64, theta float64, y, my []float64) {
 	const (
 		share = 0.01 // of the gap that an error of θ₂ may amount to

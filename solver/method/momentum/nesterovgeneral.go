@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// NesterovGeneral is the accelerated scheme the paper proves something about
+// NesterovGeneral is the accelerated scheme for which the paper has a proof
 // ("Accelerated gradient descent for k-SVD" and the appendix on local
 // convergence, after Nesterov, Introductory Lectures on Convex Optimization,
 // §2.2.1). With α = 1/√ρ,
@@ -27,22 +27,22 @@ import (
 // the rate is 1 − √ρ. The appendix, whose α is √(μ/2L) with L = 9λ₁/2, has 1/(1+√ρ)
 // as above and the rate 1 − √(μ/2L).
 //
-// Convergence is local: ‖x₀ ± √λ₁v₁‖ ≤ (λ₁−λ₂)^{3/2}/(90√2·λ₁) is what the proof
-// asks for. So the method starts with gradient descent, η = ½, until the angle
-// to the solution is estimated to be at most 0.1, which is far more than that.
-// Should the scheme move away instead of closer, it returns to gradient descent
-// and tries again from a tenth of the angle; but not for ever, since with a ρ
-// that is too small for μ it converges from nowhere.
+// Convergence is local: the proof requires ‖x₀ ± √λ₁v₁‖ ≤ (λ₁−λ₂)^{3/2}/(90√2·λ₁).
+// So the method starts with gradient descent, η = ½, until the angle to the
+// solution is estimated to be at most 0.1, which is far more than the proof allows.
+// If the scheme moves away from the solution, the method returns to gradient
+// descent and tries again from a tenth of the angle. It gives up after a few
+// attempts: with a ρ that is too small for μ the scheme never converges.
 //
-// It is here for the theory. Its constants are those of a proof: with the true
-// gap known it takes about √18 times the passes of Nesterov, besides those of
-// gradient descent at the beginning, which are not accelerated.
+// The scheme is included for its theory. Its constants are those of a proof: with
+// the true gap known it takes about √18 times the passes of Nesterov, besides those
+// of gradient descent at the beginning, which are not accelerated.
 type NesterovGeneral struct {
 	// Mu is μ/λ₁, in (0, ¼): the constant of strong convexity, relative to the
 	// leading eigenvalue of the operator as it is deflated at the time, so that
 	// it means the same for every vector and every scale of the matrix. 0
 	// means automatic: a quarter of the relative gap 1 − θ₂/θ₁ from Ritz values
-	// of successive vectors, which comes down to the true one.
+	// of successive vectors, which falls to the true gap.
 	Mu float64
 	// Rho is ρ, above 1; 0 means 9λ₁/μ.
 	Rho float64
@@ -64,21 +64,20 @@ func (g NesterovGeneral) New(r method.Run) method.Recurrence {
 	return &general{TwoTerm: iterate.TwoTerm{Arena: iterate.Arena(r), Paper: r.Paper}, method: g, enter: enter}
 }
 
-// general is the state of NesterovGeneral. What it multiplies is y, or x during gradient
-// descent.
+// general is the state of NesterovGeneral. It multiplies y, or x during gradient descent.
 type general struct {
 	iterate.TwoTerm
 	method NesterovGeneral
-	x, v   *mat.Dense // iterate, and centre of the estimate of g; v is unused outside
+	x, v   *mat.Dense // iterate, and centre of the estimate of g; v is unused outside of the scheme
 	mul    *mat.Dense // M·Last
 	seen   spectrum
 
 	inside   bool    // the scheme is at work, not gradient descent
-	enter    float64 // angle at which it begins
-	value    float64 // Rayleigh quotient and residual where it began
+	enter    float64 // angle at which the scheme begins; 0: never
+	value    float64 // Rayleigh quotient and residual where the scheme began
 	residual float64
 	best     float64 // least residual since, up to one half
-	bestAt   int     // product it was seen at
+	bestAt   int     // number of the product with that residual
 }
 
 func (m *general) Start(z *mat.Dense) {
@@ -171,7 +170,7 @@ func (m *general) constants() (alpha, perMu float64) {
 	return 1 / math.Sqrt(rho), 1 / (mu * m.seen.first)
 }
 
-// advance makes next the iterate.
+// advance makes next the iterate, and sets the fields of c that the rule of the paper uses.
 func (m *general) advance(c *method.RitzPair, next []float64) {
 	x := tallskinny.Column(m.x)
 	if m.Paper {
@@ -182,7 +181,7 @@ func (m *general) advance(c *method.RitzPair, next []float64) {
 
 // astray reports whether the scheme has moved away from the solution, in
 // direction or in length, or has not come closer for far longer than its rate
-// allows, and if so, ends it.
+// allows, and if so, ends the scheme.
 func (m *general) astray(c *method.RitzPair, length float64) bool {
 	const much, least, periods = 16, 1e-4, 40
 	if c.Residual < m.best/2 {

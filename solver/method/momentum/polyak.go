@@ -17,17 +17,17 @@ import (
 // With the best β components along other eigenvectors shrink by the factor
 // 1 − √(η(1−λ₂/λ₁)) a pass, against 1 − η(1−λ₂/λ₁) without momentum: passes
 // grow with the inverse root of the gap instead of its inverse. A β that is too
-// large costs as much as one too small: the factor is √β then, whatever the
-// gap. It is different for every vector, so leave it to be found automatically
-// unless a run of the paper is to be reproduced.
+// large costs as much as one too small: the factor is then √β, whatever the
+// gap. The best β is different for every vector, so leave β automatic unless a
+// run of the paper is to be reproduced.
 type Polyak struct {
 	// Eta is the step size η in (0,1); 0 means ½.
 	Eta float64
 	// Beta is the momentum β in (0,1), used after the first 100β steps as the
 	// paper does. 0 means automatic: β = (1−√(η·gap))², with a gap 1 − θ₂/θ₁
-	// from Ritz values of successive vectors, which comes down to the true one.
-	// It is less while the length of the iterate has not settled, and 0 where
-	// ‖x‖² is off its Rayleigh quotient by half.
+	// from Ritz values of successive vectors, which falls to the true gap.
+	// β is less while the length of the iterate has not converged, and 0 where
+	// ‖x‖² differs from its Rayleigh quotient by half.
 	Beta float64
 }
 
@@ -58,20 +58,20 @@ func (p Polyak) New(r method.Run) method.Recurrence {
 //
 // With the best β the passes grow with the inverse root of the gap, as for
 // Polyak. Nesterov damps components with small eigenvalues as well, needs no
-// steps without momentum at the beginning, and bears a wrong β better: prefer it
-// of the two.
+// steps without momentum at the beginning, and loses less with a wrong β: prefer
+// Nesterov to Polyak.
 type Nesterov struct {
 	// Eta is the step size η in (0,1); 0 means ½. Above ½ the length of the
-	// iterates does not settle unless (2η−1)(1+2β) < 1.
+	// iterates does not converge unless (2η−1)(1+2β) < 1.
 	Eta float64
 	// Beta is the momentum β in (0,1). 0 means automatic:
 	// β = (1−√(η·gap))/(1+√(η·gap)), with a gap 1 − θ₂/θ₁ from Ritz values of
-	// successive vectors, which comes down to the true one.
+	// successive vectors, which falls to the true gap.
 	Beta float64
 }
 
 func (n Nesterov) Traits(int) method.Traits {
-	t := method.Single("nesterov", 5, 80) // as Polyak, and the point gone ahead to
+	t := method.Single("nesterov", 5, 80) // as Polyak, and the point ahead of the iterate
 	t.Settings = []method.Setting{iterate.Eta(n.Eta), betaSetting(n.Beta)}
 	t.With = func(v []float64) method.Method { return Nesterov{v[0], v[1]} }
 	if p := n.params(); p.beta >= p.limit() {

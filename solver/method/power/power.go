@@ -18,8 +18,8 @@ import (
 // with λ = ‖Mx‖ and v = x at the end. The components along other eigenvectors
 // shrink by the factor λ₂/λ₁ a pass.
 //
-// Under solver.StopResidual the value is the Rayleigh quotient of x, which is never
-// further from λ than ‖Mx‖ is.
+// Under solver.StopResidual the value is the Rayleigh quotient θ of x, for which the
+// residual ‖Mx − θx‖ is smallest.
 type Iteration struct{}
 
 func (Iteration) Traits(int) method.Traits {
@@ -74,7 +74,7 @@ func (p *power) step(c *method.RitzPair, x, mx, next []float64) {
 func (p *power) Vector(dst []float64, _ int) { p.Arena.Normalise(dst, tallskinny.Column(p.Last)) }
 
 // shifted is the state of Iteration for operators with negative eigenvalues of the size of
-// the leading one, between which the power method never decides:
+// the leading one, for which the power method does not converge:
 //
 //	x⁺ = (M + sI)x/‖(M + sI)x‖,  s = ¼ max‖Mx‖/‖x‖.
 //
@@ -83,7 +83,7 @@ func (p *power) Vector(dst []float64, _ int) { p.Arena.Normalise(dst, tallskinny
 // gradient descent with η = 4/5. λ is the Rayleigh quotient.
 type shifted struct {
 	*power
-	largest float64 // ‖Mx‖/‖x‖ so far
+	largest float64 // largest ‖Mx‖/‖x‖ so far
 }
 
 func (s *shifted) State(st *method.State) {
