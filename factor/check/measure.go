@@ -179,8 +179,8 @@ func (m *Measurement) fill(c *checker, t *triplets, norm, terms float64) {
 }
 
 // compare lists the triplets whose residuals exceed a limit. The limit is the tolerance of --tol, if there is one.
-// Otherwise it follows from result.json: its tolerance, or twice the stated residual if that exceeds the tolerance, more for
-// an implied vector, plus what the rounding of the result may hide (its floor).
+// Otherwise it follows from result.json: its tolerance, or twice the stated residual if that exceeds the tolerance, or a
+// larger limit for an implied vector, plus what the rounding of the result may hide (its floor).
 func (m *Measurement) compare(r *factor.Result, asked float64) {
 	if r != nil {
 		m.Stated = &Stated{r.Residual, r.Floor, r.Orthogonality, r.Certified}

@@ -15,7 +15,7 @@ type Report struct {
 	Sealed   bool         // whether checksums exist and were compared
 	Bytes    int64        // bytes of files that were read
 	Problems []error      // problems that make the result unfit for use
-	Warnings []string     // findings that do not
+	Warnings []string     // findings that do not make it unfit
 	Measured *Measurement // nil without Options.Store
 
 	what   string         // format of the sentence of Sound
@@ -66,7 +66,7 @@ type Measurement struct {
 	Right         []factor.Number      `json:"right"`             // ‖Aᵀu − σv‖/σ₁ of each triplet
 	Floor         factor.Number        `json:"floor"`             // bound on what the rounding of the measurement adds to a residual
 	Orthogonality factor.Orthogonality `json:"orthogonality"`     // deviation of the vectors from orthonormality; null for vectors that the result does not have
-	Implied       string               `json:"implied,omitempty"` // "U" or "V" if the result lacks it and it was computed from the other side: residuals are without what its rounding may add
+	Implied       string               `json:"implied,omitempty"` // "U" or "V" if the result lacks it and it was computed from the other side; the residuals exclude what the rounding of the computed vectors may add
 	Stated        *Stated              `json:"stated,omitempty"`  // what result.json states
 	Tol           *float64             `json:"tol,omitempty"`     // tolerance for residuals and orthogonality
 	Misses        []int                `json:"misses"`            // indices of the triplets that differ from what the result states, or exceed `--tol`

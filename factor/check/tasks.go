@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// Kind is the kind under which a remote.Worker has Make.
+// Kind is the key of Make in the map Make of a remote.Worker.
 const Kind = "check"
 
 type spec struct {
@@ -21,8 +21,8 @@ type spec struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// StoreBy is csr.Check with shards that are read by tasks of workers that have Make of Kind. This process finds out what is wrong with
-// shards that are not sound.
+// StoreBy is csr.Check with shards that are read by tasks; the workers have Make under Kind. This process finds out what is wrong
+// with shards that are not sound.
 func StoreBy(ctx context.Context, path string, o csr.CheckOptions, by remote.Options) (*csr.CheckReport, error) {
 	o.Shards = func(ctx context.Context, m *csr.Manifest) ([]bool, error) {
 		at, err := objects.Abs(path)
