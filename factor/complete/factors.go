@@ -29,7 +29,7 @@ type Factors struct {
 	// F is the objective at Z, and RMSE the root mean square error of Z on Ω.
 	F, RMSE float64
 	// Residual is an estimate of σ₁(R) from below, and ResidualBound an upper bound, rounding included. For more than 40 columns
-	// the bound is wrong with a probability of 1e-6 (random start). Where it equals λ, no Z of any rank has a smaller F.
+	// the bound is wrong with a probability of at most 1e-6 (random start). Where it equals λ, no Z of any rank has a smaller F.
 	Residual, ResidualBound float64
 	// Dual is the value of the dual problem at the residual, scaled to be feasible: F is at least Dual for every Z
 	// of any rank. Gap is (F − Dual)/F.

@@ -12,9 +12,9 @@
 // # Rounds
 //
 // Z = Z̃·Vᵀ with n×k orthonormal V. A round reads the matrix once. For each row it finds the z̃_i that minimises F for the
-// current V (ridge regression), and the residuals on Ω. It computes W = B·V and BᵀW of B = P_Ω(A − Z) + Z, which is sparse
-// plus low rank. With an orthonormal basis U of W, the right singular vectors of UᵀB are the next V, and its singular values
-// less λ those of the next Z: a step of soft-impute from the left space U. F never increases: the z̃_i minimise F for the
+// current V (ridge regression), and the residuals on Ω. B = P_Ω(A − Z) + Z is sparse plus low rank; the round computes W = B·V
+// and BᵀW. With an orthonormal basis U of W, the right singular vectors of UᵀB are the next V, and its singular values less λ
+// are those of the next Z: a step of soft-impute from the left space U. F never increases: the z̃_i minimise F for the
 // current V, and the step from U minimises a bound on F that is exact at that Z (Hastie, Mazumder, Lee, Zadeh, JMLR 16,
 // 2015, section 3).
 //
