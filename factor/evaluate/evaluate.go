@@ -35,7 +35,7 @@ type Options struct {
 	Metrics  []Metric
 	Dir      string                                 // existing directory for the factorisations, which stay there
 	Relevant *float64                               // least value of a relevant entry of the test store; nil: all entries are relevant
-	Users    float64                                // share of the users that are folded in; 0: all users are trained with
+	Users    float64                                // share of the users that are folded in; 0: all users are in the training
 	Seed     uint64                                 // seed of the choice of users and of the replicates
 	Memory   int64                                  // budget of the whole process in bytes; 0: factor.DefaultMemory
 	Workers  int                                    // 0: all processors

@@ -27,7 +27,7 @@
 //
 // over the observed entries, with the damping D = 5 (Koren, "Factorization meets the neighborhood", KDD 2008, has the form).
 // Models without a view predict ratings as elements of U·Σ·Vᵀ. Models whose view is one step bias add the biases of that step.
-// Models of other views are of matrices that are not ratings.
+// Models of other views factorise matrices that are not ratings, and predict none.
 //
 // # Intervals
 //
