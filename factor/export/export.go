@@ -259,8 +259,8 @@ func (t *table) ints() bool   { return t.names == nil || t.names.Ints() }
 type window struct {
 	first  int64
 	x      *mat.Dense
-	ids    []string // nil: there are none
-	titles []string // nil: there are none
+	ids    []string // nil: no ids
+	titles []string // nil: no titles
 }
 
 // windowBytes is the largest number of bytes of numbers of a window. A window also ends when its ids and titles take as much:
