@@ -1,7 +1,7 @@
 // Package foldin projects new rows, or new columns, onto the vectors of a factorisation: recommenders and search engines call
 // this folding in, and scikit-learn transform.
 //
-// A result is of an N × n matrix B = U·Σ·Vᵀ: a store or a view of it. A new row b has
+// A result factorises an N × n matrix B = U·Σ·Vᵀ: a store or a view of it. A new row b has
 //
 //	x = bᵀV      (k numbers)
 //
@@ -47,7 +47,7 @@ type Options struct {
 	Whiten   bool                    // components are divided by their standard deviations
 	Replace  bool                    // replace an existing projection, in one step at the end
 	Memory   int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory()
-	Workers  int                     // 0: all processors; what is written does not depend on it
+	Workers  int                     // 0: all processors; the files do not depend on it
 	FS       vfs.FS                  // nil: the operating system's
 	Progress func(done, total int64) // reports the rows projected; may be nil
 }
@@ -94,7 +94,7 @@ type projecting struct {
 	missing float64  // the value of missing entries in the store
 	some    bool     // whether the store may have such entries
 
-	base   *mat.Dense // QᵀV, of which P adds multiples to each row; nil without Q
+	base   *mat.Dense // QᵀV, whose product with P is added to each row; nil without Q
 	window npy.Window // window of vectors
 	left   int64      // bytes of the budget for lines and vectors
 	reader *history.Reader
@@ -272,7 +272,7 @@ func (p *projecting) valueError(err error) error {
 		return err
 	}
 	row, col := e.Row, e.Col
-	if p.o.Columns { // the row is one of the matrix
+	if p.o.Columns { // row is an index in the matrix of the result
 		row = int64(slices.Index(p.place, uint32(row)))
 	} else {
 		col = int64(slices.Index(p.place, uint32(col)))

@@ -91,7 +91,7 @@ func (p *projecting) budget() (lines, entries int64) {
 	return max(1, lines), entries
 }
 
-// add computes QᵀV, which P·Qᵀ adds to every row. It sums up parts of many rows each, so that errors do not grow with n.
+// add computes QᵀV; P·QᵀV is added to the rows. It sums up parts of many rows each, so that errors do not grow with n.
 func (p *projecting) add(ctx context.Context) error {
 	const many = 256
 	if p.fitted == nil || len(p.fitted.Q()) == 0 {
