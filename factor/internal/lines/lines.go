@@ -85,7 +85,7 @@ type File struct {
 	at    int // block that lines is from; −1: none
 	lines []string
 	kept  map[int][]string // lines of some blocks, by block
-	size  int              // bytes of those blocks in the text
+	size  int              // bytes of the kept blocks in the text
 }
 
 // mark is the number and the offset of the first line of a block.

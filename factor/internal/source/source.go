@@ -207,7 +207,7 @@ func (l *list) first() (id string, line int) {
 	return string(l.id(first)), 1 + bytes.Count(l.text[:first], []byte("\n"))
 }
 
-// find returns which of the user's columns or rows have ids in the list, or whole titles that equal no id.
+// find returns which of the user's columns or rows have an id in the list, or a title that is in the list and is no id.
 func (l *list) find(s *Source, of string) (kept []bool, err error) {
 	axis, n := s.cols, s.Cols()
 	if of == "rows" {

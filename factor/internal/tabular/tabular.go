@@ -107,7 +107,7 @@ func (t *Writer) text(b []byte, c int, v *Value) []byte {
 	case t.separator == 0:
 		text, err := json.Marshal(v.Text)
 		if err != nil {
-			panic(err) // never fails for a string
+			panic(err) // json.Marshal never fails for a string
 		}
 		return append(b, text...)
 	case t.guarded:
