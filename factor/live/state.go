@@ -1,6 +1,6 @@
 // Package live records a run while it goes on, so that other processes can show it.
 //
-// A [Recorder] keeps the [State] of a run and writes what changes, twice a second at most, as lines of JSON to the file
+// A [Recorder] keeps the [State] of a run and writes its changes, twice a second at most, as lines of JSON to the file
 // OUT.live beside the directory OUT that the run makes. Nothing is synced, and a line that cannot be written costs the run
 // nothing. While the recorder lives it holds the lock OUT.live.lock, which the system releases when the process ends: a file
 // without an end whose lock is free belongs to a run that died. When the file grows beyond [MaxFile] bytes, it is written
@@ -81,7 +81,7 @@ type Stage struct {
 	Done    int64   `json:"done,omitempty"`
 	Total   int64   `json:"total,omitempty"` // 0: not known
 	Entries int64   `json:"entries,omitempty"`
-	Left    float64 `json:"left_seconds,omitempty"` // estimate for the run; 0: not known
+	Left    float64 `json:"left_seconds,omitempty"` // estimate for the rest of the run; 0: not known
 	Share   float64 `json:"share,omitempty"`        // share of the whole run that is done, from 0 to 1; 0: not known
 	Tasks   *Tasks  `json:"tasks,omitempty"`        // nil: the run has no engine
 }
