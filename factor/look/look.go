@@ -43,7 +43,7 @@ type look struct {
 	view  *view.View
 }
 
-// newLook measures the view of a store, which the caller reads reads times afterwards.
+// newLook measures the view of a store. reads is the number of reads that follow, for the progress.
 func newLook(ctx context.Context, store *csr.Store, o Options, reads int) (*look, error) {
 	o.Memory = cmp.Or(o.Memory, factor.DefaultMemory())
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
@@ -153,8 +153,8 @@ type Matrix struct {
 	drops bool // whether the store has a view, which may have made entries 0
 }
 
-// OpenMatrix measures the view of a store whose rows are to be read reads times. A view that fills the matrix, as centring does,
-// is refused: its other elements are not 0.
+// OpenMatrix measures the view of a store. reads is the number of times that its rows are going to be read. A view that fills the
+// matrix, as centring does, is refused: elements without an entry are not 0 then.
 func OpenMatrix(ctx context.Context, store *csr.Store, o Options, reads int) (*Matrix, error) {
 	l, err := newLook(ctx, store, o, reads)
 	if err != nil {

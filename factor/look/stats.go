@@ -258,7 +258,7 @@ type statsSide struct {
 	file   *durable.File
 	text   *tabular.Writer
 	ids    *csr.IDReader
-	titles *csr.Titles // nil: there are none
+	titles *csr.Titles // nil: no titles
 	n      int64
 }
 
