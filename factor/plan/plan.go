@@ -58,12 +58,12 @@ type Step struct {
 }
 
 const (
-	// The run of a matrix whose spectrum is not known takes from spectrumLow to spectrumHigh times the passes that the
-	// table of costs has, which are those of ratings: 23 for MNIST, 35 and 47 for two sets of ratings, 81 for a
+	// The run of a matrix whose spectrum is not known takes from spectrumLow to spectrumHigh times the passes in the
+	// table of costs, which are those of ratings: 23 for MNIST, 35 and 47 for two sets of ratings, 81 for a
 	// Kronecker graph of a flat spectrum, where the table has 33.
 	spectrumLow, spectrumLikely, spectrumHigh = 0.7, 1.3, 2.5
 
-	// loaded is the factor by which other programs may prolong a run, for the checkpoints that it then makes.
+	// loaded is the factor by which a run may take longer beside other programs: a longer run makes checkpoints.
 	loaded = 2
 
 	// A process takes at most what a run has planned, and is expected to take held + used·(plan − reserved).
