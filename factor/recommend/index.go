@@ -157,7 +157,7 @@ type Item struct {
 	Score float64
 }
 
-// top keeps the first n of all Items offered, in the order of before: once it has n, a heap whose root is the last of them.
+// top keeps the first n of all Items offered, in the order of before. Once it has n, it is a heap whose root is the last Item.
 type top struct {
 	items []Item  // of capacity n
 	from  float64 // length of the vector that the query was made of; 0: not known

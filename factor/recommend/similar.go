@@ -61,7 +61,7 @@ func (v Vectors) units(first int64, rows *mat.Dense) error {
 	return err
 }
 
-// atMost returns how many rows or columns a search for n of them finds, of which there are among.
+// atMost returns how many rows or columns a search for n finds among the given number, or why v cannot be searched.
 func (v Vectors) atMost(n int, among int64) (int, error) {
 	switch {
 	case n < 1:
@@ -130,12 +130,12 @@ func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64
 
 // Topic holds the strongest rows or columns of one component: those with the largest and the smallest numbers in its
 // singular vector, the strongest first. The numbers are above 0 in Positive and below 0 in Negative. The sign of a component
-// is arbitrary: it changes together with that of its other vector.
+// is arbitrary: negating both of its vectors gives the same triplet.
 type Topic struct {
 	Positive, Negative []Item // Score is the number in the vector
 }
 
-// Topics finds the n strongest rows or columns, or all if there are fewer, of each sign for each component. Of equal ones the first count.
+// Topics finds the n strongest rows or columns, or all if there are fewer, of each sign for each component. Of equal numbers the first are taken.
 func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(done, total int64)) ([]Topic, error) {
 	k := len(v.Sigma)
 	n, err := v.atMost(n, v.N)

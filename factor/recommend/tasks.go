@@ -17,7 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// Kind is the kind under which a remote.Worker has Make.
+// Kind is the key of Make in the map Make of a remote.Worker.
 const Kind = "recommend"
 
 // spec describes the tasks of RowsBy. Their input holds the numbers of the candidates.
@@ -30,8 +30,8 @@ type spec struct {
 	By     Scoring      `json:"by"`
 }
 
-// RowsBy is Rows of all rows, computed by tasks. The workers have Make of Kind, and see result and store under the same paths. The
-// results are the same. Rows and Keep of Options are not used.
+// RowsBy is Rows of all rows, computed by tasks. The workers have Make under Kind, and see result and store under the same paths.
+// The results are the same. Rows and Keep of Options are not used.
 func RowsBy(ctx context.Context, result *factor.Result, store *csr.Store, o Options, by remote.Options, emit func(row int64, items []Item) error) (*Summary, error) {
 	f, err := Predictions(ctx, result)
 	if err != nil {
