@@ -44,7 +44,7 @@ func (p *page) convergence(r *factor.Result, events []factor.Event) {
 	p.end()
 }
 
-// estimated returns the least estimate that is drawn, a tenth of the tolerance or of the least certified residual.
+// estimated returns the least estimate that is drawn: min(tolerance, least certified residual)/10, at least leastResidual.
 func estimated(r *factor.Result) float64 {
 	least := r.Settings.Tol
 	for _, v := range r.Residual {

@@ -14,7 +14,7 @@ import (
 // counts holds the numbers of entries of the rows and columns of the user's matrix, and the values of the entries.
 type counts struct {
 	rows, cols map[int64]int64 // number of rows or columns for each number of entries
-	values     []bar           // ascending; the values from lo to hi, hi excluded unless it is lo, that occur n times
+	values     []bar           // ascending; n values lie in [lo, hi) or, if hi is lo, equal lo
 }
 
 // Values that are not in a table are counted in bins that share the sign, the exponent and fineBits of the mantissa: a bin is

@@ -6,7 +6,7 @@
 // thinned, so that the page stays below MaxBytes.
 //
 // The page of a result shows the matrix and, if the store is given, the numbers of entries of its rows and columns and their
-// values; the singular or eigenvalues with the share of the energy that they capture; residuals by passes and seconds; the
+// values; the singular values or eigenvalues with the share of the energy that they capture; residuals by passes and seconds; the
 // certificate; time and memory; the strongest rows and columns of the first components, and the density of rows and columns
 // in the first two; and the command that makes the result again. The page of a store shows the matrix and its entries.
 //
