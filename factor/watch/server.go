@@ -13,7 +13,7 @@
 // made once for each state, however many clients ask. At most [MaxConns] connections are open and [MaxRate] begin in a
 // second, each for one request; slow ones are closed. Only its own goroutine waits for a client.
 //
-// A request needs the Host of the address that the server listens to, or the token, and no other Origin
+// A request needs the Host of the address that the server listens to, or the token, and may not have another Origin
 // (https://en.wikipedia.org/wiki/DNS_rebinding).
 package watch
 
@@ -47,7 +47,7 @@ const DefaultListen = "127.0.0.1:8710"
 // Limits for clients.
 const (
 	MaxConns   = 64
-	MaxStreams = 24 // connections to /api/events
+	MaxStreams = 24 // connections to /api/events, among MaxConns
 	MaxRate    = 10 // new connections a second, after a burst of two seconds' worth
 
 	patience = 10 * time.Second // time that a client has to read or to write
@@ -147,7 +147,7 @@ func (s *Server) Close() error {
 	defer cancel()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
-		err = s.http.Close() // some client does not read
+		err = s.http.Close() // a client does not read
 	}
 	if ended := <-s.ended; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
