@@ -33,7 +33,7 @@ func Again(fsys vfs.FS, dir, status string) string {
 	if f, err := fsys.Open(filepath.Join(dir, layout.CheckpointEvents)); err == nil {
 		size, _ := checkEvents(f)
 		lines := bufio.NewScanner(io.NewSectionReader(f, 0, size))
-		lines.Buffer(nil, 1<<14) // events are shorter, and a longer command is of no help
+		lines.Buffer(nil, 1<<14) // events are shorter; a longer command is ignored
 		for lines.Scan() {
 			_ = json.Unmarshal(lines.Bytes(), &a) // other lines have no such fields
 		}

@@ -49,7 +49,7 @@ type ViewPlan struct {
 	Steps    []view.Effect `json:"steps"`    // what each step does
 }
 
-// Estimate is what a run with a method is expected to take.
+// Estimate holds the expected costs of a run with a method.
 type Estimate struct {
 	Flags        []string `json:"flags"`                     // flags of the method
 	Passes       int      `json:"passes"`                    // number of passes over the matrix

@@ -44,7 +44,8 @@ func (r *Result) factor(name string, rows int64) (*Factor, error) {
 	return nil, says(fs.ErrNotExist, "%s holds no %s: it was made with %v %s", r.dir, name, Option("Vectors"), r.Settings.Vectors)
 }
 
-// OpenFactor opens the file name, which must be in the list files, as an array of rows × k numbers. Reads are verified by checksums.
+// OpenFactor opens the file with the given name as an array of rows × k numbers. files must list it; its checksums verify
+// what is read.
 func OpenFactor(fsys vfs.FS, dir string, files []File, name string, rows int64, k int) (*Factor, error) {
 	i := slices.IndexFunc(files, func(f File) bool { return f.Name == name })
 	if i < 0 {

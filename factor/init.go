@@ -51,7 +51,7 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 		}
 	}
 	m := mat.NewDense(int(n), k, data)
-	const window = 1 << 20 // count of numbers of a file that stay in memory before they are evicted
+	const window = 1 << 20 // numbers of a file that may be in memory before they are evicted
 	passed, found := 0, 0
 	rows := npy.Window{N: v.Rows, Most: 64, K: k, Read: (&Factor{v}).ReadRows}
 	err = fault.Guard(func() error { // m may lie in a file of space

@@ -132,7 +132,7 @@ type Choice struct {
 	Table  []string `json:"table,omitempty"` // flags of the method that would be chosen with more memory; absent if memory did not change the choice
 }
 
-// worthSaying is the expected time of a run from which on its method is logged before it starts.
+// worthSaying is the least expected time of a run whose method is logged at level Info or above before it starts.
 const worthSaying = 2 * time.Second
 
 // choose sets the method unless the options give one: to that of the checkpoint if the run resumes from one, else to the

@@ -154,7 +154,7 @@ func IDsOf(ctx context.Context, store *csr.Store, axis csr.Axis) Sequence {
 		n := int64(0)
 		for ; err == nil && r.Next(); n++ {
 			if err = ended(ctx, n); err == nil && !yield(r.String(), nil) {
-				_ = r.Close() // only read
+				_ = r.Close() // the file was only read
 				return
 			}
 		}

@@ -46,8 +46,8 @@ type Options struct {
 	Resume    bool    // resume from the checkpoint in Dir; return a finished result as it is
 	Init      string  // result directory with the start vectors
 
-	// Remote has an engine whose tasks make the passes, and which stays the caller's; nil: this process makes them. The bits
-	// of the result depend on Remote.Groups. Run sets Remote.FS and Remote.Log.
+	// Remote describes the engine whose tasks make the passes; the engine stays the caller's. nil: this process makes the
+	// passes. The bits of the result depend on Remote.Groups. Run sets FS and Log of a copy.
 	Remote *remote.Options
 	// PassCost is the time that a pass of Remote takes beside its work, for the choice of a method; 0: measured before the
 	// choice. The result records it: a run with the recorded value makes the same choice.
@@ -66,7 +66,7 @@ type Options struct {
 	Planned func(Memory) error                   // is called with the planned memory before it is allocated
 	Pass    func(solver.Event, Outlook)          // is called after every pass
 	Between func(solver.Stats)                   // is called about once a second between passes, if vectors are in files
-	Writing func(what string, done, total int64) // reports the progress of files that are written to their end even after cancellation; what "": none any more
+	Writing func(what string, done, total int64) // reports the progress of files that are written to their end even after cancellation; what "": the writing has ended
 
 	// Measuring reports the bytes read for the statistics of View. Several goroutines may call it at the same time.
 	Measuring func(done, total int64)

@@ -236,7 +236,7 @@ func (r *Result) Missing() string {
 	beyond = fmt.Sprintf(beyond, noun, sign*bound.Ceil(5))
 	if r.Outside.Leading {
 		text := "nothing " + side + " is missing"
-		// Only the allowance for rounding lets the bound count as no larger: see solver.Outside.
+		// Only the allowance for rounding lets the bound count as no larger than the least value: see solver.Outside.
 		if r.Settings.Operator == "gram" && least > 0 && float64(bound-least) > 2.01*r.Settings.Tol*float64(first) {
 			text = "rounding of AᵀA may hide a larger value, which --operator dilation finds"
 		}

@@ -10,8 +10,8 @@
 // # Contract
 //
 // The same store, rank, tolerance, seed and method give the same bits in sigma.npy, U.npy and V.npy, for any number of workers,
-// any budget, and after any number of interruptions. If no method is given, the choice depends on these and on the budget: see
-// cost.Choose.
+// any budget, and after any number of interruptions. If no method is given, the choice is a function of these and of the
+// budget: see cost.Choose.
 //
 // The directory appears in one step when it is complete (RESULT.md describes its files). Only the files of a checkpoint come
 // earlier, each replaced in one step. While a run is under way its files are in the directory of the same name that ends in
