@@ -89,7 +89,7 @@ type Forecast struct {
 	Fixed   float64 `json:"fixed"`         // seconds per pass that do not depend on the amount of work
 	Shared  float64 `json:"shared"`        // seconds per pass of reading and writing the shared folder
 	Work    float64 `json:"work"`          // seconds per pass of products with the matrix
-	Dense   float64 `json:"dense"`         // seconds per pass of dense linear algebra
+	Dense   float64 `json:"dense"`         // seconds per pass of dense linear algebra between passes
 	Left    float64 `json:"left"`          // seconds of computing the left vectors, once at the end
 	Start   float64 `json:"start"`         // seconds until an engine that is started for the run does tasks
 	Total   float64 `json:"total"`         // seconds in total

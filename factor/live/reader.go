@@ -75,7 +75,7 @@ func (r *Reader) State(ctx context.Context) (*State, error) {
 	return now, nil
 }
 
-// follow reads the new lines of the live file, and reports whether the file exists.
+// follow reads the new lines of the live file, and reports whether the file exists and has its first line.
 func (r *Reader) follow(name string) (bool, error) {
 	f, err := r.fs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
