@@ -19,20 +19,21 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// again is a line of a checkpoint.jsonl: Options.Command, and where it was given.
+// again is a line of a checkpoint.jsonl: Options.Command and the working directory of the run.
 type again struct {
 	Command []string `json:"command"`
 	Folder  string   `json:"folder"`
 }
 
-// Again is the command that goes on from the checkpoint in a directory, as a shell reads it: without the limit that has ended
-// its run by the status, from the folder where that was begun. What is not known is said in words.
+// Again returns the command that resumes from the checkpoint in a directory, quoted for a shell. It leaves out the limit
+// that ended the run with the given status, and changes to the directory where the run was begun. If the checkpoint has no
+// command, Again returns a description.
 func Again(fsys vfs.FS, dir, status string) string {
 	a := again{}
 	if f, err := fsys.Open(filepath.Join(dir, layout.CheckpointEvents)); err == nil {
 		size, _ := checkEvents(f)
 		lines := bufio.NewScanner(io.NewSectionReader(f, 0, size))
-		lines.Buffer(nil, 1<<14) // an event is shorter, and a command that is not is no help
+		lines.Buffer(nil, 1<<14) // events are shorter; a longer command is ignored
 		for lines.Scan() {
 			_ = json.Unmarshal(lines.Bytes(), &a) // other lines have no such fields
 		}
@@ -57,7 +58,7 @@ func (a again) from(dir, status string) string {
 	return there + escape.Command(append(words, "-o", dir, "--resume")...)
 }
 
-// goingOn is what an error names as the way on from the checkpoint of a run that ends with a status.
+// goingOn returns the command or option that an error names for resuming a run that ends with a status.
 func (t *task) goingOn(status solver.Status) any {
 	if len(t.Command) == 0 {
 		return Option("Resume")
@@ -66,17 +67,17 @@ func (t *task) goingOn(status solver.Status) any {
 }
 
 func (t *task) again() again {
-	here, _ := filepath.Abs(".") // not known is not said
+	here, _ := filepath.Abs(".") // "" if not known
 	return again{t.Command, here}
 }
 
-// outState is what lies at OUT when a run begins.
+// outState describes what is at OUT when a run begins.
 type outState struct {
 	exists     bool
 	blank      bool // an empty directory, or the beginnings of a first checkpoint
 	checkpoint bool
 	result     bool // a result.json, readable or not
-	estimates  bool // the result is what an interrupted run left
+	estimates  bool // the result was left by an interrupted run
 }
 
 func inspectOut(fsys vfs.FS, dir string) (outState, error) {
@@ -107,7 +108,7 @@ func inspectOut(fsys vfs.FS, dir string) (outState, error) {
 // stranger tells whether a file is not part of a checkpoint.
 func stranger(e fs.DirEntry) bool { return !layout.OfCheckpoint(e.Name()) }
 
-// mayBegin refuses to touch a run that has not been given up.
+// mayBegin returns an error if the run would overwrite or resume something at OUT that the options do not allow it to.
 func (t *task) mayBegin(s outState) error {
 	resume, replace := Option("Resume"), Option("Replace")
 	switch {
@@ -127,9 +128,8 @@ func (t *task) mayBegin(s outState) error {
 	return exists
 }
 
-// finished is the result of a run that is to be resumed but has come to its end:
-// of this store, for as many triplets, and within the tolerance. Nil if there is
-// no such.
+// finished returns the result of a run that is to be resumed but is already finished: it is of this store, has as many
+// triplets, and is within the tolerance. It returns nil if there is no such result.
 func (t *task) finished(s outState) *Result {
 	if !t.Resume || t.Replace || !s.result || s.checkpoint {
 		return nil
@@ -143,8 +143,8 @@ func (t *task) finished(s outState) *Result {
 	return r
 }
 
-// replaceable tells whether a run may replace what lies at path when it has
-// finished: a result if that was allowed, else only its own checkpoint.
+// replaceable returns an error unless a run may replace what is at path when it finishes: a result if results is true, else
+// only the checkpoint of the run itself.
 func replaceable(fsys vfs.FS, path string, results bool) error {
 	entries, err := fsys.ReadDir(path)
 	if err != nil {
@@ -159,14 +159,13 @@ func replaceable(fsys vfs.FS, path string, results bool) error {
 	return fs.ErrExist
 }
 
-// checkpoints keeps a run in its output directory while it is under way. It
-// implements solver.Checkpointer.
+// checkpoints saves a run in its output directory while it is under way. It implements solver.Checkpointer.
 type checkpoints struct {
 	*task
 	out *output
 
 	last  time.Time     // end of the last attempt
-	cost  time.Duration // of the last attempt
+	cost  time.Duration // duration of the last attempt
 	saved bool          // there is a checkpoint of this run
 	fails bool          // the last attempt has failed
 }
@@ -175,8 +174,8 @@ func (c *checkpoints) Due(solver.Stats) bool {
 	return time.Since(c.last) >= max(c.CheckpointEvery, time.Duration(float64(c.cost)/c.CheckpointShare))
 }
 
-// Save implements solver.Checkpointer. A run that cannot be saved goes on: the
-// checkpoint before is still there. That is said once, and when it is over.
+// Save implements solver.Checkpointer. A run that cannot be saved goes on: the previous checkpoint is still there. Save
+// logs the first failure and the first success after it.
 func (c *checkpoints) Save(write func(io.Writer) error) error {
 	start := time.Now()
 	err := c.save(write)
@@ -199,7 +198,7 @@ func (c *checkpoints) save(write func(io.Writer) error) (err error) {
 	}
 	defer func() {
 		if err != nil && made {
-			_ = c.FS.RemoveAll(c.Dir) // nothing of use is in it
+			_ = c.FS.RemoveAll(c.Dir) // it holds no complete checkpoint
 		}
 	}()
 	if err := c.saveView(); err != nil {
@@ -235,8 +234,7 @@ func (c *checkpoints) replace(name string, write func(io.Writer) error) error {
 	return durable.Replace(c.FS, name, name+layout.Half, func(f vfs.File) error { return write(&countedFile{activity: act, f: f}) })
 }
 
-// keep copies the checkpoint into the directory of a result that is not the
-// end of the run yet.
+// keep copies the checkpoint into the directory of a result from which the run can be resumed.
 func (c *checkpoints) keep(dir string) error {
 	act := c.writing("copying the checkpoint")
 	defer act.end()
@@ -290,8 +288,7 @@ func openCheckpoint(fsys vfs.FS, dir string) (*savedRun, error) {
 	return &savedRun{c, f}, nil
 }
 
-// resumeError is the error for a checkpoint that cannot be continued, nil if
-// err is about something else.
+// resumeError returns the error for a checkpoint that cannot be resumed from, or nil if err is about something else.
 func resumeError(err error, dir string) error {
 	name, replace := filepath.Join(dir, layout.Checkpoint), Option("Replace")
 	var other *solver.MismatchError

@@ -22,9 +22,9 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// CompleteOptions of Complete. The fields beside Options mean what those of complete.Options do.
+// CompleteOptions are the options of Complete. Fields with the name of a field of complete.Options have its meaning.
 type CompleteOptions struct {
-	Options // Rank and Tol are those of complete.Options; View, Method and what belongs to these do not count
+	Options // Rank and Tol are those of complete.Options; View, Method and their options are ignored
 
 	Lambda  float64
 	Biases  bool
@@ -33,12 +33,12 @@ type CompleteOptions struct {
 	Rounds  int
 
 	Round   func(*complete.State)   // is called after every round
-	Reading func(done, total int64) // bytes of a round; several goroutines may call it at a time
-	Proof   func(done, of int)      // is called before every read for the factors and the bound: done reads of at most of
+	Reading func(done, total int64) // reports the bytes of a round; several goroutines may call it at the same time
+	Proof   func(done, of int)      // is called before every read for the factors and the bound: the number of reads done, and the largest number of reads
 }
 
-// Completion is what a result says of the fit that its U·Σ·Vᵀ is the Z of (package complete).
-// A missing entry is predicted as Mean + the biases of its row and column + the one of Z.
+// Completion describes the fit whose Z is the U·Σ·Vᵀ of a result (see package complete). The prediction of a missing entry
+// is Mean plus the biases of its row and column plus its entry of Z.
 type Completion struct {
 	Lambda        Number `json:"lambda"`         // weight of the nuclear norm
 	Chosen        bool   `json:"chosen"`         // whether λ was chosen by the error on held-out entries
@@ -57,7 +57,7 @@ type Completion struct {
 	ResidualBound Number `json:"residual_bound"` // upper bound on `completion.residual`
 }
 
-// RowBiases and ColBiases are those of a completion, nil without.
+// RowBiases returns the biases of the rows of a completion, or nil if the result has none.
 func (r *Result) RowBiases(ctx context.Context) ([]float64, error) {
 	return r.biases(ctx, layout.RowBiases, r.Rows)
 }
@@ -90,7 +90,7 @@ func (r *Result) vector(ctx context.Context, name string, n int64) (x []float64,
 type completion struct {
 	*task
 	fit  complete.Options
-	of   string // what a checkpoint belongs to
+	of   string // settings and store of the run, which a checkpoint must have, too
 	out  *output
 	keep *checkpoints
 }
@@ -213,7 +213,7 @@ func (c *completion) load() (_ *complete.State, err error) {
 	return s, nil
 }
 
-// interrupted saves what a cancelled run has, and is its error.
+// interrupted saves the state of a cancelled run and returns its error. It returns err if the context is not cancelled.
 func (c *completion) interrupted(ctx context.Context, s *complete.State, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -232,7 +232,7 @@ func (c *completion) interrupted(ctx context.Context, s *complete.State, err err
 	return says(context.Canceled, "interrupted after %d rounds; a checkpoint is in %s: %v goes on from there", s.Rounds, c.Dir, c.goingOn(solver.Cancelled))
 }
 
-// write writes U, the biases of the long side and the names.
+// write computes the factors from the state and writes the result.
 func (c *completion) write(ctx context.Context, s *complete.State, began time.Time) (r *Result, err error) {
 	c.Vectors = Both
 	longBias, shortBias := csr.Orient(c.store, layout.RowBiases, layout.ColBiases)
@@ -278,7 +278,7 @@ func (c *completion) write(ctx context.Context, s *complete.State, began time.Ti
 	r = &Result{
 		Format: layout.Format, NNZ: c.store.NNZ(), K: k, Method: "soft-impute", Status: solver.Converged.String(), Certified: true,
 		Converged: k, Rank: k, Sigma: numbers(factors.Sigma), Residual: []Number{}, Clusters: [][2]int{},
-		Energy: Number(math.NaN()), Outside: Outside{Bound: Number(math.NaN())}, // no matrix that a store has is what they could be of
+		Energy: Number(math.NaN()), Outside: Outside{Bound: Number(math.NaN())}, // not defined: no stored matrix is factorised
 		Passes: s.Rounds, PeakRSS: memory.PeakRSS(), Seed: c.Seed,
 		Settings: Settings{Method: "soft-impute", Tol: c.fit.Tol, Vectors: Both.String(), Workers: c.Workers, Memory: c.Memory},
 		Store:    StoreRef{Path: c.store.Path(), Fingerprint: c.store.Fingerprint()},

@@ -23,23 +23,23 @@ import (
 // Event is a line of events.jsonl: a pass of a factorisation, or a round of a completion.
 type Event struct {
 	Phase     string  `json:"phase"`
-	Pass      int     `json:"pass"`    // or round
-	Triplet   int     `json:"triplet"` // that the pass was about, from 0; this and what follows is of a pass
-	Locked    int     `json:"locked"`  // triplets found
+	Pass      int     `json:"pass"`    // number of the pass or round
+	Triplet   int     `json:"triplet"` // index of the triplet that the pass was about, from 0; this and the fields down to Seconds are of a pass
+	Locked    int     `json:"locked"`  // number of triplets found
 	Sigma     Number  `json:"sigma"`
 	Residual  Number  `json:"residual"`
-	Open      int     `json:"open"`  // triplets looked for together
-	Worst     Number  `json:"worst"` // the largest residual among them, and
-	Goal      Number  `json:"goal"`  // what it has to fall to
+	Open      int     `json:"open"`  // number of triplets looked for together
+	Worst     Number  `json:"worst"` // largest residual of these triplets
+	Goal      Number  `json:"goal"`  // value that Worst has to fall to
 	BytesRead int64   `json:"bytes_read"`
 	Seconds   Seconds `json:"seconds"`
-	Lambda    Number  `json:"lambda,omitempty"` // this and what follows is of a round
+	Lambda    Number  `json:"lambda,omitempty"` // weight of the nuclear norm; this and the fields below are of a round
 	Objective Number  `json:"objective,omitempty"`
 	RMSE      Number  `json:"rmse,omitempty"`
 	HeldOut   Number  `json:"held_out_rmse,omitempty"`
 }
 
-// EventOf is the event of a pass.
+// EventOf returns the event of a pass.
 func EventOf(e solver.Event) Event {
 	return Event{
 		Phase: e.Phase, Pass: e.Pass, Triplet: e.Triplet, Locked: e.Locked,
@@ -48,14 +48,13 @@ func EventOf(e solver.Event) Event {
 	}
 }
 
-// Searching tells whether the event is of a pass that looks for what may have been missed: its residuals are of no triplet.
+// Searching reports whether the event is of a pass that looks for missed triplets: its residuals are of no triplet.
 func (e Event) Searching() bool {
 	return e.Phase == solver.PhaseConfirm || e.Phase == solver.PhaseOutside
 }
 
-// recall takes over the events of the run that is continued, up to a pass. Events
-// that are gone or damaged do not keep the run from going on: the error, which is
-// csr.ErrCorrupt then, is for a warning.
+// recall copies the events of the run that is continued, up to a pass. The run goes on without events that are missing or
+// damaged: the error is for a warning. It wraps csr.ErrCorrupt if they are damaged.
 func (o *output) recall(name string, passes int) error {
 	f, err := o.fsys.Open(name)
 	if err != nil {
@@ -101,24 +100,24 @@ func checkEvents(f vfs.File) (int64, error) {
 	return size, err
 }
 
-// eventLog is events.jsonl being written. A disk that is full for a while costs
-// no run: what cannot be written waits in memory, a few hundred bytes a pass.
+// eventLog is events.jsonl being written. A disk that is full for a while does not end the run: lines that cannot be
+// written wait in memory, a few hundred bytes a pass.
 type eventLog struct {
 	file    vfs.File
 	written int64
-	crc     uint32 // of what is written
+	crc     uint32 // checksum of the written bytes
 	waiting []byte
 	again   []byte // the last line of a checkpoint.jsonl before its checksum
 }
 
-// eventBuffer is how much may wait before it is written.
+// eventBuffer is the number of bytes that wait before they are written.
 const eventBuffer = 1 << 16
 
-// Write takes a line; it never fails.
+// Write appends a line; it never fails.
 func (l *eventLog) Write(line []byte) (int, error) {
 	l.waiting = append(l.waiting, line...)
 	if len(l.waiting) >= eventBuffer {
-		_ = l.flush() // what is left goes with the next one, or fails in finish
+		_ = l.flush() // bytes that are not written go with the next flush; finish returns the error
 	}
 	return len(line), nil
 }
@@ -152,15 +151,14 @@ func (l *eventLog) finish() (int64, crc.Sum, error) {
 	return l.written, crc.Sum(l.crc), errors.Join(err, l.file.Close())
 }
 
-// activity is something that is done to its end although the run was cancelled,
-// because what has been computed would be lost.
+// activity is work that is completed although the run was cancelled, because computed data would be lost otherwise.
 type activity struct {
 	t           *task
 	what        string
-	done, total int64 // bytes; a total of 0 is not known
+	done, total int64 // bytes; total 0: not known
 }
 
-// writing begins an activity, which lasts until its end.
+// writing begins an activity, which lasts until end is called.
 func (t *task) writing(what string) *activity {
 	x := &activity{t: t, what: what}
 	x.tell()
@@ -171,18 +169,18 @@ func (x *activity) tell()     { x.t.Writing(x.what, x.done, x.total) }
 func (x *activity) end()      { x.t.Writing("", 0, 0) }
 func (x *activity) add(n int) { x.done += int64(n); x.tell() }
 
-// Expect says how many bytes there are to be written: see solver.Checkpointer.
+// Expect adds to the number of bytes to be written: see solver.Checkpointer.
 func (x *activity) Expect(bytes int64) { x.total += bytes; x.tell() }
 
-// countedFile is a file that is being written by an activity. It waits for the disk now and
-// then, so that the bytes that are counted are on it and the end is no surprise.
+// countedFile is a file that an activity writes. It syncs now and then, so that the bytes that are counted are on the disk
+// and the last sync is short.
 type countedFile struct {
 	*activity
 	f     vfs.File
 	dirty int
 }
 
-// syncBytes is what is written between two waits for the disk.
+// syncBytes is the number of bytes written between two syncs.
 const syncBytes = 256 << 20
 
 func (c *countedFile) Write(b []byte) (int, error) {
@@ -214,12 +212,12 @@ func (t *task) observer(out *output) func(solver.Event) error {
 	}
 }
 
-// finishTime estimates what comes after the search: a pass with as many columns
-// as triplets, and long vectors written, read and written again.
+// finishTime estimates the time after the search: a pass with as many columns as triplets, and the long vectors written,
+// read and written again.
 func (t *task) finishTime(pass time.Duration) time.Duration {
 	const diskRate = 1e9 // bytes a second, of a disk or of the page cache
 	wider := float64(t.Rank) / float64(t.Method.Traits(t.Rank).Width(t.Rank))
-	s := pass.Seconds() * max(1, math.Pow(wider, 0.7)) // wide passes cost less a column
+	s := pass.Seconds() * max(1, math.Pow(wider, 0.7)) // wide passes take less time per column
 	if t.Vectors != None {
 		s += 3 * 8 * float64(t.store.Rows()) * float64(t.Rank) / diskRate
 	}

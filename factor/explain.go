@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// Explanation is how a run would go. Passes and times are estimates, memory is planned.
+// Explanation describes how a run would go. Passes and times are estimates, memory is planned.
 type Explanation struct {
 	Rows  int64   `json:"rows"`            // number of rows of the matrix
 	Cols  int64   `json:"cols"`            // number of columns of the matrix
@@ -42,14 +42,14 @@ type Explanation struct {
 	Considered []Estimate `json:"considered,omitempty"`
 }
 
-// ViewPlan is what the steps of a view do.
+// ViewPlan describes the steps of a view.
 type ViewPlan struct {
 	Pipeline string        `json:"pipeline"` // the steps in canonical form
 	Reads    int           `json:"reads"`    // number of times that the store is read for statistics, in addition to the passes
 	Steps    []view.Effect `json:"steps"`    // what each step does
 }
 
-// Estimate is what a run with a method is expected to take.
+// Estimate holds the expected costs of a run with a method.
 type Estimate struct {
 	Flags        []string `json:"flags"`                     // flags of the method
 	Passes       int      `json:"passes"`                    // number of passes over the matrix
@@ -66,8 +66,8 @@ type Estimate struct {
 	Total        float64  `json:"total"`                     // seconds in total; less than the sum, as reading and computing overlap
 }
 
-// Explain says how Run would go with the same options, on a store or what is planned of one (csr.Outline). It measures the machine, for a
-// hundredth of the time of the run and a second at most, and writes nothing.
+// Explain says how Run would go with the same options, on a store or a planned store (csr.Outline). It measures the machine for
+// a hundredth of the time of the run, at most a second, and writes nothing.
 func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, error) {
 	t, before, err := begin(store, o)
 	if err != nil {
@@ -81,7 +81,7 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	e := &Explanation{NNZ: store.NNZ(), K: t.Rank, Energy: t.Energy, Which: t.which(), Tol: t.Tol, FirstBytes: p.Encoded, Engine: engine}
 	e.Rows, e.Cols = Dims(store)
 	if t.view != nil {
-		low, high := math.Inf(-1), math.Inf(1) // unless the manifest knows
+		low, high := math.Inf(-1), math.Inf(1) // unless the manifest has a table of the values
 		if table := store.Manifest().Values.Table; len(table) > 0 {
 			low, high = table[0], table[len(table)-1]
 		}
@@ -114,7 +114,7 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	return e, nil
 }
 
-// LeastMemory is the least Memory with which Run works.
+// LeastMemory returns the least Memory with which Run works.
 func (o Options) LeastMemory(ctx context.Context, store *csr.Store) (int64, error) {
 	for o.Memory = 1; ; {
 		t, before, err := begin(store, o)
@@ -141,8 +141,7 @@ func newEstimate(e cost.Estimate) Estimate {
 	}
 }
 
-// Speed is what Explain has measured on this machine. It enters the estimates of
-// times, never the choice.
+// Speed holds what Explain measured on this machine. The estimates of times use it, the choice of the method does not.
 type Speed struct {
 	Seconds   float64   `json:"seconds"`             // seconds that the measurement took
 	Bandwidth float64   `json:"bandwidth,omitempty"` // bytes read per second; absent if reading takes no time
@@ -151,17 +150,17 @@ type Speed struct {
 	Multiply  []float64 `json:"multiply"`            // nanoseconds per entry of a product, one number for each of `widths`
 }
 
-// longestProbe and probeShare bound the time that measuring takes, beside a few blocks.
+// longestProbe and probeShare bound the time of measuring, apart from that of a few blocks.
 const (
 	longestProbe = time.Second
 	probeShare   = 100
 )
 
-// measured returns what is known about this machine: the table of costs as measured here, or, where there is nothing to measure
-// with, as it is.
+// measured returns the table of costs as measured on this machine. The table is unchanged if the matrix has no entry or
+// memory is too small to measure.
 func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Speed, error) {
 	here := t.machine()
-	var widths []int // for which there is memory
+	var widths []int // widths for which there is memory
 	for _, l := range []int{1, 4, 16} {
 		if n := t.store.Cols(); int64(l) <= n && 8*n*int64(l)*int64(1+here.Workers) <= t.Memory/8 {
 			widths = append(widths, l)
@@ -182,18 +181,18 @@ func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Sp
 	}
 	here = here.Adjusted(t.store.Cols(), widths, probe.Multiply)
 	speed := &Speed{Widths: widths, Multiply: probe.Multiply}
-	if !planned { // what inventing blocks has taken tells nothing
+	if !planned { // the time of inventing blocks is not that of decoding
 		here.Decode, speed.Bandwidth = probe.Decode+t.remake(), probe.Bandwidth
-		here.Bandwidth = cmp.Or(probe.Bandwidth, here.Bandwidth) // what was looked at may have been in memory
+		here.Bandwidth = cmp.Or(probe.Bandwidth, here.Bandwidth) // 0 if the blocks may have been in memory
 	}
 	speed.Seconds, speed.Decode = time.Since(start).Seconds(), here.Decode
 	return here, speed, nil
 }
 
-// invented is a planned store of random entries, to measure products with.
+// invented is a planned store with random entries, to measure products with.
 type invented struct{ *csr.Store }
 
-// DecodeBlock invents block i: rows of one length, each with a column in every stripe of as many as there are entries.
+// DecodeBlock invents block i: rows of one length, whose n entries lie in n stripes of columns, one in each.
 func (s invented) DecodeBlock(i int, dst *csr.Block) error {
 	*dst = *s.Scratch()
 	info, n := s.Block(i), s.Cols()
@@ -227,7 +226,7 @@ func (s invented) DecodeBlock(i int, dst *csr.Block) error {
 func (s invented) Prefetch(int, int) {}
 func (s invented) Release(int, int)  {}
 
-// remake is the nanoseconds for a value that is made anew whenever its block is decoded: of a view.
+// remake returns the nanoseconds that a view takes to compute a value when its block is decoded; 0 without a view.
 func (t *task) remake() float64 {
 	if t.view == nil {
 		return 0
@@ -235,7 +234,7 @@ func (t *task) remake() float64 {
 	return t.view.Remake()
 }
 
-// machine is the Reference with the workers of the run.
+// machine returns cost.Reference with the workers and the view of the run.
 func (t *task) machine() cost.Machine {
 	m := cost.Reference()
 	m.Workers = t.Workers
@@ -243,10 +242,10 @@ func (t *task) machine() cost.Machine {
 	return m
 }
 
-// actual returns the room that methods leave on this machine as it is now: with all
-// workers, and with what its page cache can hold.
+// actual returns a function that returns the room that a method leaves on this machine now: with all workers and with the
+// blocks that the page cache can hold.
 func (t *task) actual() func(method.Method) cost.Room {
-	available := sync.OnceValue(memory.Available) // not asked for nothing: it takes 0.3 ms
+	available := sync.OnceValue(memory.Available) // only if it is needed: it takes 0.3 ms
 	return func(m method.Method) cost.Room {
 		p, err := t.fit(m)
 		if err != nil {
@@ -256,12 +255,12 @@ func (t *task) actual() func(method.Method) cost.Room {
 		if t.Remote != nil {
 			p.plan.Resident, r.Resident = 0, 0
 		}
-		var read int64 // what passes decode anew
+		var read int64 // bytes of the blocks that every pass decodes
 		for i := p.plan.Resident; i < p.plan.Blocks; i++ {
 			read += t.store.Block(i).Size
 		}
-		// It can stay in the page cache in what a run, which takes what is planned and not the whole budget, leaves of the
-		// available memory. Passes read it in the same order: if it does not fit most of it is gone when its turn comes again.
+		// These blocks stay in the page cache if they fit into the available memory that the run leaves; the run takes what is
+		// planned, not the whole budget. Passes read in the same order: otherwise most blocks are gone before they are read again.
 		r.Cached = read == 0 || read <= available()-p.plan.Total()
 		return r
 	}

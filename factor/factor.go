@@ -21,8 +21,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// Factor is U or V in its file, one row of numbers for each row or column of the user's matrix, read by windows of
-// rows. It is not safe for concurrent use: each goroutine opens its own.
+// Factor is an open file of U or V, which has one row for each row or column of the user's matrix. It reads windows of
+// rows. A Factor is not safe for concurrent use: each goroutine opens its own.
 type Factor struct{ m *npy.Matrix }
 
 // OpenU opens U, Rows × K.
@@ -44,7 +44,8 @@ func (r *Result) factor(name string, rows int64) (*Factor, error) {
 	return nil, says(fs.ErrNotExist, "%s holds no %s: it was made with %v %s", r.dir, name, Option("Vectors"), r.Settings.Vectors)
 }
 
-// OpenFactor opens one of the files of a directory, an array of rows × k numbers. What is read from it is verified.
+// OpenFactor opens the file with the given name as an array of rows × k numbers. files must list it; its checksums verify
+// what is read.
 func OpenFactor(fsys vfs.FS, dir string, files []File, name string, rows int64, k int) (*Factor, error) {
 	i := slices.IndexFunc(files, func(f File) bool { return f.Name == name })
 	if i < 0 {
@@ -71,8 +72,8 @@ func (a *array) factor(fsys vfs.FS, dir string, rows int64, k int) (*Factor, err
 // Dims returns the numbers of rows and of vectors.
 func (f *Factor) Dims() (rows int64, k int) { return f.m.Rows, int(f.m.Cols) }
 
-// ReadRows fills rows with those from first on, as many of their numbers as it has columns. One that is not
-// finite is an error.
+// ReadRows fills rows with the rows of the file from first on, and as many columns of them as rows has. A number that is
+// not finite is an error.
 func (f *Factor) ReadRows(first int64, rows *mat.Dense) error {
 	n, k := rows.Dims()
 	if first < 0 || first+int64(n) > f.m.Rows || int64(k) > f.m.Cols {
@@ -94,7 +95,7 @@ func (f *Factor) ReadRows(first int64, rows *mat.Dense) error {
 // Close closes the file.
 func (f *Factor) Close() error { return f.m.Close() }
 
-// Values are the singular values, descending, or the eigenvalues of a result of eigenpairs.
+// Values returns the singular values, descending, or the eigenvalues of a result of eigenpairs.
 func (r *Result) Values() []float64 {
 	values := r.Sigma
 	if r.Settings.Which != "" {
@@ -107,8 +108,9 @@ func (r *Result) Values() []float64 {
 	return x
 }
 
-// Errors returns, for each column of n rows of vectors times values, the magnitude up to which an entry may be an error of the vectors alone:
-// the mean magnitude value/√n times residual/gap, between 1e-12 and 1e-3, with a relative gap of 1e-3. It is nil of a completion, which has no residuals.
+// Errors returns, for each column of n rows of vectors times values, the magnitude up to which an entry may be nothing but
+// the error of the vector: value/√n, the mean magnitude of an entry, times residual/gap, between 1e-12 and 1e-3, with a
+// relative gap of 1e-3. It returns nil for a completion, which has no residuals.
 func (r *Result) Errors(n int64, values []float64) (all []float64) {
 	for j := range min(len(values), len(r.Residual)) {
 		all = append(all, math.Abs(values[j])/math.Sqrt(float64(n))*min(max(1e3*float64(r.Residual[j]), 1e-12), 1e-3))
@@ -116,8 +118,8 @@ func (r *Result) Errors(n int64, values []float64) (all []float64) {
 	return all
 }
 
-// Units divides each row by its length. A row without an entry above its error (Result.Errors; nil: none are known) has no direction and becomes 0,
-// as those of a part of a graph that no triplet belongs to.
+// Units divides each row by its length. A row without an entry above its error (see Result.Errors; nil: errors are unknown)
+// has no direction and is set to 0, such as the rows of a part of a graph that belongs to no triplet.
 func Units(rows *mat.Dense, errors []float64) {
 	for i := range rows.RawMatrix().Rows {
 		row, known := rows.RawRowView(i), len(errors) == 0
@@ -126,7 +128,7 @@ func Units(rows *mat.Dense, errors []float64) {
 		}
 		if !known {
 			clear(row)
-		} else if length := floats.Norm(row, 2); length > 0 && !math.IsInf(length, 0) { // what is not finite is told of later
+		} else if length := floats.Norm(row, 2); length > 0 && !math.IsInf(length, 0) { // rows that are not finite are reported later
 			for j := range row {
 				row[j] /= length
 			}
@@ -148,16 +150,16 @@ func readFrom(open func() (*Factor, error), first int64, rows *mat.Dense) error 
 	return errors.Join(f.ReadRows(first, rows), f.Close())
 }
 
-// array is a file of numbers of a result, and which of its pieces have been compared with their checksums. It may be
-// open several times at once.
+// array is a file of numbers of a result. It records which pieces have been compared with their checksums. The file may
+// be open several times at once.
 type array struct {
 	File
-	of    *Result // nil: of a projection or an alignment
+	of    *Result // nil: the file is of a projection or an alignment
 	first atomic.Pointer[fs.FileInfo]
-	seen  []atomic.Bool // pieces of the file that was opened first
+	seen  []atomic.Bool // whether each piece of the file that was opened first is verified
 }
 
-// newArray is that of a listed file whose sums are as many as it has pieces.
+// newArray returns the array of a listed file. It returns an error unless the file has a checksum for each piece.
 func newArray(of *Result, f File) (*array, error) {
 	if pieces := (f.Size + crc.Piece - 1) / crc.Piece; int64(len(f.Pieces)) != pieces {
 		return nil, fmt.Errorf("files: %.60q has %d checksums of pieces, want %d", f.Name, len(f.Pieces), pieces)
@@ -165,7 +167,7 @@ func newArray(of *Result, f File) (*array, error) {
 	return &array{File: f, of: of, seen: make([]atomic.Bool, len(f.Pieces))}, nil
 }
 
-// open opens the file in a directory: what is read from it is verified.
+// open opens the file in dir. Reads from it are verified.
 func (a *array) open(fsys vfs.FS, dir string) (_ *npy.Matrix, err error) {
 	defer func() { err = a.of.OrReplaced(err) }()
 	path := filepath.Join(dir, a.Name)
@@ -184,7 +186,7 @@ func (a *array) open(fsys vfs.FS, dir string) (_ *npy.Matrix, err error) {
 	}
 	v := &verified{File: f, array: a, seen: a.seen, held: -1}
 	if a.first.CompareAndSwap(nil, &info); !vfs.SameFile(*a.first.Load(), info) {
-		v.seen = make([]atomic.Bool, len(a.seen)) // of another file in its place nothing has been compared
+		v.seen = make([]atomic.Bool, len(a.seen)) // another file is in its place: none of its pieces is verified
 	}
 	m, err := npy.New(v)
 	if errors.Is(err, npy.ErrFormat) {
@@ -193,8 +195,8 @@ func (a *array) open(fsys vfs.FS, dir string) (_ *npy.Matrix, err error) {
 	return m, err
 }
 
-// Continue is a line that names the checkpoint beside a result that has not converged, and the command that goes on
-// with it; "" if there is none.
+// Continue returns a line that names the checkpoint beside the result and the command that resumes from it. It returns ""
+// if the result has converged or has no checkpoint.
 func (r *Result) Continue() string {
 	if r.fs == nil || r.Status == solver.Converged.String() {
 		return ""
@@ -205,8 +207,8 @@ func (r *Result) Continue() string {
 	return fmt.Sprintf("a checkpoint is in %s: %s goes on from there", r.dir, Again(r.fs, r.dir, r.Status))
 }
 
-// OrReplaced is an error of reading files of the result, unless they are those of another result: one that
-// another process has put into its place since it was opened.
+// OrReplaced returns err, an error of reading files of the result. If another process has replaced the result since it
+// was opened, OrReplaced returns an error that says so instead.
 func (r *Result) OrReplaced(err error) error {
 	if r == nil || !errors.Is(err, csr.ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -217,14 +219,14 @@ func (r *Result) OrReplaced(err error) error {
 	return says(nil, "%s was replaced by another process while it was being read; run the command again", r.dir)
 }
 
-// verified is an open array. A piece is read whole when its first byte is, and compared with its checksum; later reads of
-// it are as they are asked for. It is not safe for concurrent use.
+// verified is an open array. The first read in a piece reads the whole piece and compares it with its checksum; later
+// reads in the piece read only the bytes asked for. It is not safe for concurrent use.
 type verified struct {
 	vfs.File
 	*array
 	seen  []atomic.Bool
-	piece []byte // number held; nil: none yet
-	held  int64  // −1: none
+	piece []byte // bytes of the piece held; nil: none read yet
+	held  int64  // index of the piece in piece; −1: none
 }
 
 func (v *verified) Name() string { return v.File.Name() }

@@ -17,10 +17,9 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// startVectors reads up to columns of the vectors of a result, of the side that
-// the solver iterates on, as start vectors for a store. Where the
-// store is not that of the result, every entry finds its place by its id, and ids without an
-// entry get zeros.
+// startVectors reads up to the given number of vectors of the result t.Init as start vectors. They are those of the side
+// that the solver iterates on. If the result is of another store, entries are matched by their ids, and ids that the
+// result lacks get zeros.
 func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) (_ *mat.Dense, err error) {
 	about := func(err error) error {
 		if err == nil || errors.Is(err, context.Canceled) {
@@ -52,10 +51,10 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 		}
 	}
 	m := mat.NewDense(int(n), k, data)
-	const window = 1 << 20 // numbers of a file that are in memory at a time
+	const window = 1 << 20 // numbers of a file that may be in memory before they are evicted
 	passed, found := 0, 0
 	rows := npy.Window{N: v.Rows, Most: 64, K: k, Read: (&Factor{v}).ReadRows}
-	err = fault.Guard(func() error { // of a file in the space
+	err = fault.Guard(func() error { // m may lie in a file of space
 		return t.places(ctx, from, v.Rows, func(i, at int64) error {
 			if at < 0 {
 				return nil
@@ -86,7 +85,7 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 	return m, nil
 }
 
-// start says what becomes of given start vectors; "" if there are none.
+// start describes how the start vectors of t.Init are used; "" without Init.
 func (t *task) start() string {
 	switch {
 	case t.Init == "":
@@ -99,7 +98,7 @@ func (t *task) start() string {
 	return "the vectors of " + t.Init
 }
 
-// places calls put with each column of the store, in order, and the row of the vectors of a result that has its id, −1 if there is none.
+// places calls put for each column i of the store, in order, with the row of the result's vectors that has the same id, or −1.
 func (t *task) places(ctx context.Context, from *Result, rows int64, put func(i, at int64) error) (err error) {
 	store := t.store
 	if from.Store.Fingerprint == store.Fingerprint() {
@@ -113,7 +112,7 @@ func (t *task) places(ctx context.Context, from *Result, rows int64, put func(i,
 		}
 		return nil
 	}
-	_, open := csr.Orient(store, from.RowNames, from.ColNames) // the columns of this store are a side of the user's matrix
+	_, open := csr.Orient(store, from.RowNames, from.ColNames) // the columns of this store are the rows or the columns of the user's matrix
 	names, err := open(ctx)
 	if err != nil {
 		return err
@@ -129,10 +128,10 @@ func (t *task) places(ctx context.Context, from *Result, rows int64, put func(i,
 	return names.Match(ctx, now, func(i, at int64, _ string) error { return put(i, at) })
 }
 
-// Match calls found with the number of each id of a sequence, in order, that of the row or column of the result with the same
-// id, −1 if there is none, and the id. An error of found ends it.
+// Match calls found for each id of a sequence, in order. i is the index of the id in the sequence, at that of the row or
+// column of the result with the same id, or −1. An error of found ends Match.
 func (n *Names) Match(ctx context.Context, ids Sequence, found func(i, at int64, id string) error) error {
-	ordered := n.ids != nil && (ids.Kind == csr.IntIDs) == n.Ints() && n.Ordered() && ids.Ordered // one walk is enough
+	ordered := n.ids != nil && (ids.Kind == csr.IntIDs) == n.Ints() && n.Ordered() && ids.Ordered // one merge of both is enough
 	at, here := int64(-1), ""
 	next := func() (err error) {
 		at++
@@ -146,7 +145,7 @@ func (n *Names) Match(ctx context.Context, ids Sequence, found func(i, at int64,
 			return err
 		}
 	}
-	skip := func(id string) (err error) { // to the first that does not come before
+	skip := func(id string) (err error) { // advances to the first id that does not come before id
 		want := int64(0)
 		if n.Ints() {
 			want, err = n.number(id)

@@ -21,7 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// Memory is how a run divides its budget.
+// Memory describes how a run divides its budget.
 type Memory struct {
 	Budget    int64         `json:"budget"`                  // memory budget in bytes
 	Parts     []stream.Part `json:"memory"`                  // planned memory, one element for each purpose
@@ -32,7 +32,7 @@ type Memory struct {
 	Resident  int64         `json:"-"`                       // bytes of Parts that stay until the end
 }
 
-// Heap returns the sum of the parts that are on Go's heap, and that of the others.
+// Heap returns the bytes of the parts on Go's heap and the bytes of the other parts.
 func (m Memory) Heap() (heap, other int64) {
 	for _, p := range m.Parts {
 		if p.Heap {
@@ -44,13 +44,13 @@ func (m Memory) Heap() (heap, other int64) {
 	return heap, other
 }
 
-// placement is where a run has what it needs: all of it in memory, or, if that is
-// too much for the budget, the vectors in files beside the result.
+// placement says where the vectors of a run lie: in memory or, if that is too much for the budget, in files beside the
+// result.
 type placement struct {
 	options stream.Options
 	plan    stream.Plan
-	files   int64 // bytes of vectors in files; 0: none are
-	window  int64 // bytes of them that are in memory at a time
+	files   int64 // bytes of vectors in files; 0: all vectors are in memory
+	window  int64 // bytes of the vectors in files that are in memory at the same time
 }
 
 func (p *placement) memory() Memory {
@@ -66,13 +66,13 @@ func (p *placement) memory() Memory {
 
 func (p *placement) reads() int { return (p.options.Width + p.plan.Together - 1) / p.plan.Together }
 
-// room is what a run leaves for the matrix.
+// room returns the memory that a run leaves for the matrix.
 func (p *placement) room() cost.Room {
 	resident := float64(p.plan.Resident) / float64(max(1, p.plan.Blocks))
 	return cost.Room{Fits: true, Resident: resident, Outside: p.files > 0, Reads: p.reads()}
 }
 
-// onTheWay is what rows take on their way to a file.
+// onTheWay is the memory in bytes that rows take while they are written to a file.
 const onTheWay = 4 << 20
 
 // task is a factorisation of a store, planned or under way.
@@ -81,17 +81,16 @@ type task struct {
 	store    *csr.Store
 	view     *view.View     // nil: the store itself is factorised
 	read     *source.Source // the store, as its view reads it
-	recalled bool           // what was measured for the view lies beside the checkpoint
-	space    *spill.Dir     // makes the files of vectors if there are any
+	recalled bool           // whether the statistics of the view lie beside the checkpoint
+	space    *spill.Dir     // creates the files of vectors, if vectors lie in files
 }
 
-// newTask is a task with the options that were left to the package.
+// newTask returns a task for a store, with defaults for the options that are zero.
 func newTask(store *csr.Store, o Options) *task {
 	return &task{Options: o.withDefaults(), store: store, read: source.New(store)}
 }
 
-// fit finds the place for a run with a method. The error is that of the least
-// budget that can work.
+// fit returns the placement of a run with a method. If the budget is too small, the error names the least budget that works.
 func (t *task) fit(method method.Method) (placement, error) {
 	n := int(t.store.Cols())
 	if t.Operator == solver.Dilation {
@@ -104,16 +103,16 @@ func (t *task) fit(method method.Method) (placement, error) {
 	}}
 	var err error
 	if all.plan, err = stream.PlanFor(t.source(), all.options); err == nil || t.Operator == solver.Dilation || t.Remote != nil {
-		return all, err // these have their vectors in memory alone
+		return all, err // with Dilation or Remote, vectors are always in memory
 	}
 	some := all
 	var inside int64
 	some.files, some.window, inside = solver.SpaceFootprint(method, n, t.Rank)
 	some.files += t.beside(method)
-	// And the columns of W that one read of the finishing pass leaves for the next.
+	// Between the reads of the finishing pass, Rank−1 columns of W lie in files as well.
 	some.files += 8 * t.store.Rows() * int64(t.Rank-1)
 	some.options.Reserve, some.options.Mapped, some.options.Space = inside+onTheWay, some.window, t.space
-	some.options.Whole = t.Operator == solver.Symmetric && t.Which != solver.LargestMagnitude // as its products do
+	some.options.Whole = t.Operator == solver.Symmetric && t.Which != solver.LargestMagnitude // products of such an operator take all columns at once
 	var outside error
 	if some.plan, outside = stream.PlanFor(t.source(), some.options); outside == nil {
 		return some, nil
@@ -133,12 +132,11 @@ type Choice struct {
 	Table  []string `json:"table,omitempty"` // flags of the method that would be chosen with more memory; absent if memory did not change the choice
 }
 
-// worthSaying is how long a run must be expected to take for its method to be told
-// beforehand.
+// worthSaying is the least expected time of a run whose method is logged at level Info or above before it starts.
 const worthSaying = 2 * time.Second
 
-// choose fills in the method, unless there is one: that of the checkpoint, if the run goes
-// on from one. say logs the choice, once it is known to be possible.
+// choose sets the method unless the options give one: to that of the checkpoint if the run resumes from one, else to the
+// cheapest. say logs the choice; it is to be called when the choice is known to be possible.
 func (t *task) choose(ctx context.Context, before outState) (c *Choice, say func(), err error) {
 	say = func() {}
 	if t.Method != nil {
@@ -163,7 +161,7 @@ func (t *task) choose(ctx context.Context, before outState) (c *Choice, say func
 	}
 	level := slog.LevelDebug
 	if chosen.Total >= worthSaying {
-		level = slog.LevelInfo // of a shorter run the result says it soon enough
+		level = slog.LevelInfo // the result of a shorter run tells the method soon enough
 		if more > 0 {
 			level = slog.LevelWarn
 		}
@@ -173,8 +171,8 @@ func (t *task) choose(ctx context.Context, before outState) (c *Choice, say func
 	}, nil
 }
 
-// dear returns the least memory, to a 32nd of what there is, with which the choice is expected to take less
-// than a third of the time, and 0 if eight times as much as there is will not do.
+// dear returns the least memory, to a 32nd of the budget, with which the run is expected to take less than a third of
+// the time of c, or 0 if eight times the budget is not enough.
 func (t *task) dear(c cost.Choice) int64 {
 	cheap := func(memory int64) bool {
 		other := *t
@@ -229,8 +227,7 @@ func (t *task) reason(c cost.Choice) string {
 	return "the fastest for this shape and number of triplets by the table of costs"
 }
 
-// problem describes a run for the choice of its method, with the room that a method
-// leaves.
+// problem describes a run for the choice of its method. room returns the memory that a method leaves for the matrix.
 func (t *task) problem(room func(method.Method) cost.Room) cost.Problem {
 	info := solver.Info{Rows: t.store.Rows(), Cols: int(t.store.Cols()), NNZ: t.store.NNZ()}
 	p := cost.Problem{
@@ -246,8 +243,8 @@ func (t *task) problem(room func(method.Method) cost.Room) cost.Problem {
 	return p
 }
 
-// planned is the room that a method leaves by the budget alone, whatever the number
-// of workers: that of one, which needs least.
+// planned returns the room that a method leaves by the budget alone. It is that of one worker, which needs least, for any
+// number of workers.
 func (t *task) planned(m method.Method) cost.Room {
 	one := *t
 	one.Workers = 1
@@ -257,13 +254,12 @@ func (t *task) planned(m method.Method) cost.Room {
 	}
 	r := p.room()
 	if t.Remote != nil {
-		r.Resident = 0 // a task keeps nothing
+		r.Resident = 0 // a task keeps no blocks
 	}
 	return r
 }
 
-// canonical is a method with what it takes for settings that it is not given, for a number of
-// triplets: the same run, said or unsaid.
+// canonical returns m with all settings explicit: settings that are not given have the values that m uses for rank triplets.
 func canonical(m method.Method, rank int) method.Method {
 	if m == nil {
 		return nil
@@ -287,7 +283,7 @@ func flagsOf(m method.Method) []string {
 	return all
 }
 
-// said are the settings of a method, without those it finds itself.
+// said returns the settings of a method by name, without those that the method finds itself.
 func said(m method.Method) map[string]float64 {
 	all := map[string]float64{}
 	for _, s := range m.Traits(1).Settings {

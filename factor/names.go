@@ -21,13 +21,13 @@ import (
 	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
-// IDs say in result.json what the ids of rows and columns are. Those of a side without vectors are absent.
+// IDs describes the ids of rows and columns in result.json. A side without vectors is absent.
 type IDs struct {
 	Rows *SideIDs `json:"rows,omitempty"` // ids of the rows
 	Cols *SideIDs `json:"cols,omitempty"` // ids of the columns
 }
 
-// SideIDs say what the ids of one side are: those of a range are First, First+1, …; others are in a text.
+// SideIDs describes the ids of one side. The ids of a range are First, First+1, …; other ids are in a file.
 type SideIDs struct {
 	Kind  string      `json:"kind"`            // "range" (consecutive integers), "int" or "string"
 	Order csr.IDOrder `json:"order,omitempty"` // "given" if the ids are in the order of an input read with `--keep-order`; absent if they are ascending
@@ -49,15 +49,15 @@ const (
 	stringIDs = "string"
 )
 
-// Name says which row or column something is about.
+// Name identifies a row or column.
 type Name struct {
 	Index int64  `json:"index"`           // index of the row or column, from 0
 	ID    any    `json:"id"`              // id of the row or column: an integer or a string
 	Title string `json:"title,omitempty"` // title, if there is one
 }
 
-// String is the id, and the title in brackets, in one line of characters that can be seen: what moves a cursor or turns
-// the direction of a text is escaped.
+// String returns the id, and the title in brackets, on one line of visible characters: characters that move a cursor or
+// change the direction of a text are escaped.
 func (n Name) String() string {
 	text := fmt.Sprint(n.ID)
 	if n.Title != "" {
@@ -66,28 +66,28 @@ func (n Name) String() string {
 	return escape.Line(text)
 }
 
-// Names are the ids of the rows or columns of a result, and their titles if they have any. They are found
-// by number, and numbers by id. In memory is a small part of their files. They are safe for concurrent use.
+// Names holds the ids of the rows or columns of a result, and their titles if they have any. It finds ids by index and
+// indices by id. Only a small part of the files is in memory. Names is safe for concurrent use.
 type Names struct {
 	side   SideIDs
 	count  int64
 	path   string
 	ids    *lines.File // nil: a range
-	titles *lines.File // nil: there are none
+	titles *lines.File // nil: no titles
 
 	once   sync.Once
 	seed   maphash.Seed
-	low    int64   // the bits that a number takes
-	hashes []int64 // of ids in any order, ascending: the bits of a hash above the number
-	bad    error   // of making them
+	low    int64   // mask of the bits of an index
+	hashes []int64 // for ids in any order: ascending; the index in the bits of low, the hash of the id in the others
+	bad    error   // error of filling hashes
 }
 
-// RowNames opens the names of the rows, which U has a row for each of.
+// RowNames opens the names of the rows, one for each row of U.
 func (r *Result) RowNames(ctx context.Context) (*Names, error) {
 	return r.names(ctx, layout.Rows, r.IDs.Rows, r.Rows)
 }
 
-// ColNames opens the names of the columns, which V has a row for each of.
+// ColNames opens the names of the columns, one for each row of V.
 func (r *Result) ColNames(ctx context.Context) (*Names, error) {
 	return r.names(ctx, layout.Cols, r.IDs.Cols, r.Cols)
 }
@@ -103,7 +103,7 @@ func (r *Result) names(ctx context.Context, name layout.Side, side *SideIDs, cou
 	return n, r.OrReplaced(err)
 }
 
-// OpenNames opens what WriteNames has written of count rows or columns.
+// OpenNames opens the names of count rows or columns that WriteNames has written.
 func OpenNames(ctx context.Context, fsys vfs.FS, dir string, side *SideIDs, files []File, count int64) (_ *Names, err error) {
 	n := &Names{side: *side, count: count, path: filepath.Join(dir, side.File)}
 	defer durable.Undo(&err, n.Close)
@@ -118,7 +118,7 @@ func OpenNames(ctx context.Context, fsys vfs.FS, dir string, side *SideIDs, file
 	return n, err
 }
 
-// text opens a file of lines that result.json, or the like, lists: one of those that WriteNames writes.
+// text opens a file of ids or titles that is listed in a result.json or the like.
 func text(ctx context.Context, fsys vfs.FS, dir string, files []File, t Text, count int64) (*lines.File, error) {
 	path := filepath.Join(dir, t.File)
 	for _, f := range files {
@@ -131,7 +131,7 @@ func text(ctx context.Context, fsys vfs.FS, dir string, files []File, t Text, co
 	return nil, damagedResult(dir, "files: %.60q is not listed", t.File)
 }
 
-// ofLines is an error of the lines of a file.
+// ofLines turns an error of package lines into an error about a damaged result.
 func ofLines(path string, err error) error {
 	if errors.Is(err, lines.ErrDamaged) {
 		return damagedResult(path, "%v", err)
@@ -146,14 +146,14 @@ func line(x *lines.File, i int64) (string, error) {
 
 func (n *Names) Count() int64 { return n.count }
 
-// Ints tells whether the ids are integers. Others are bytes.
+// Ints reports whether the ids are integers. Other ids are bytes.
 func (n *Names) Ints() bool { return n.side.Kind != stringIDs }
 
 // Ordered tells whether the ids ascend: integers by value, others by bytes.
 func (n *Names) Ordered() bool { return n.side.Order == csr.Ascending || n.ids == nil }
 func (n *Names) Titled() bool  { return n.titles != nil }
 
-// ID is that of row or column i, 0 ≤ i < Count; decimal if it is an integer.
+// ID returns the id of row or column i, 0 ≤ i < Count; an integer in decimal.
 func (n *Names) ID(i int64) (string, error) {
 	if n.ids != nil {
 		return line(n.ids, i)
@@ -164,7 +164,7 @@ func (n *Names) ID(i int64) (string, error) {
 	return strconv.FormatInt(n.side.First+i, 10), nil
 }
 
-// Title is that of row or column i, "" if it has none.
+// Title returns the title of row or column i, "" if it has none.
 func (n *Names) Title(i int64) (string, error) {
 	if n.titles == nil {
 		return "", nil
@@ -172,7 +172,7 @@ func (n *Names) Title(i int64) (string, error) {
 	return line(n.titles, i)
 }
 
-// At is the name of row or column i.
+// At returns the name of row or column i.
 func (n *Names) At(i int64) (Name, error) {
 	name := Name{Index: i}
 	id, err := n.ID(i)
@@ -197,7 +197,7 @@ func (n *Names) number(line string) (int64, error) {
 	return x, nil
 }
 
-// Index is the number of the row or column with an id, −1 if there is none.
+// Index returns the index of the row or column with an id, −1 if no id matches.
 func (n *Names) Index(id string) (int64, error) {
 	if !n.Ordered() {
 		return n.lookUp(id)
@@ -226,7 +226,7 @@ func (n *Names) Index(id string) (int64, error) {
 	return n.only(i, cmp.Or(ofLines(n.path, err), bad), func(line string) bool { return number(line) == x })
 }
 
-// lookUp is Index for ids in any order. The first call reads all of them, and keeps 8 bytes of each.
+// lookUp is Index for ids in any order. The first call reads all ids, and keeps 8 bytes for each.
 func (n *Names) lookUp(id string) (int64, error) {
 	n.once.Do(func() {
 		n.seed = maphash.MakeSeed()
@@ -269,8 +269,8 @@ func (n *Names) only(i int64, err error, is func(string) bool) (int64, error) {
 	return i, nil
 }
 
-// ByTitle is the number of the row or column with a title, or else of the only one whose title begins with the text, whatever
-// the case of its letters; −1 if there is none. The error lists several, with what they are: "row" or "column".
+// ByTitle returns the index of the row or column with a title, or else of the only one whose title begins with the text,
+// ignoring case; −1 if no title matches. If several match, the error lists them; what is "row" or "column".
 func ByTitle(count int64, titleOf func(int64) (string, error), nameOf func(int64) (Name, error), what, text string) (int64, error) {
 	if text == "" {
 		return -1, nil
@@ -313,7 +313,7 @@ func ByTitle(count int64, titleOf func(int64) (string, error), nameOf func(int64
 	return -1, fmt.Errorf("%s %q is the title of several: %s%s; give the id of one", what, text, strings.Join(all, ", "), more)
 }
 
-// Verify makes sure that ids are of their kind, and that they ascend or are said not to.
+// Verify checks that the ids are of their kind, and that they ascend unless their order is csr.Given.
 func (n *Names) Verify(ctx context.Context) error {
 	switch n.side.Kind {
 	case rangeIDs:

@@ -34,8 +34,8 @@ func (o *output) writeNames(ctx context.Context, t *task) (all IDs, err error) {
 	return all, err
 }
 
-// WriteNames writes the ids and titles of the rows of a store, or of its columns, into a directory: what they are, and the
-// files there are of them.
+// WriteNames writes the ids and titles of the rows of a store, or of its columns, into a directory. It returns the
+// description of the ids and the files that it wrote.
 func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, columns bool) (side *SideIDs, files []File, err error) {
 	axis, of := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	name := layout.Rows
@@ -66,7 +66,7 @@ func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, 
 	return side, files, err
 }
 
-// Copy writes the ids and titles of a result into a directory, as WriteNames does those of a store.
+// Copy writes the ids and titles of a result into a directory, in the form that WriteNames writes.
 func (n *Names) Copy(ctx context.Context, fsys vfs.FS, dir string) (side *SideIDs, files []File, err error) {
 	for _, c := range []struct {
 		from *lines.File
@@ -85,7 +85,7 @@ func (n *Names) Copy(ctx context.Context, fsys vfs.FS, dir string) (side *SideID
 	return new(n.side), files, nil
 }
 
-// kindOf finds out whether ids are consecutive numbers, and whether they ascend.
+// kindOf returns the kind of ids, rangeIDs if they are consecutive, the first of a range, and their order.
 func kindOf(ctx context.Context, store *csr.Store, axis csr.Axis) (kind string, first int64, order csr.IDOrder, err error) {
 	r, err := store.IDs(axis)
 	if err != nil {
@@ -112,7 +112,7 @@ func kindOf(ctx context.Context, store *csr.Store, axis csr.Axis) (kind string, 
 	return rangeIDs, first, order, r.Err()
 }
 
-// ended is the error of a context, which it asks for now and then.
+// ended returns the error of ctx if n is a multiple of 2¹⁴, otherwise nil.
 func ended(ctx context.Context, n int64) error {
 	if n%(1<<14) == 0 {
 		return ctx.Err()
@@ -120,14 +120,14 @@ func ended(ctx context.Context, n int64) error {
 	return nil
 }
 
-// Sequence is ids in their order.
+// Sequence holds ids in their order.
 type Sequence struct {
 	Kind    csr.IDKind
-	Ordered bool // they ascend
+	Ordered bool // whether the ids ascend
 	IDs     iter.Seq2[string, error]
 }
 
-// All are all ids.
+// All returns all ids.
 func (n *Names) All(ctx context.Context) Sequence {
 	kind := csr.StringIDs
 	if n.Ints() {
@@ -142,7 +142,7 @@ func (n *Names) All(ctx context.Context) Sequence {
 	})}
 }
 
-// IDsOf are the ids of a side of the stored matrix.
+// IDsOf returns the ids of a side of the stored matrix.
 func IDsOf(ctx context.Context, store *csr.Store, axis csr.Axis) Sequence {
 	of := cmp.Or(store.Manifest().IDs.Of(axis), &csr.IDFile{Kind: csr.IntIDs})
 	return Sequence{of.Kind, of.Order == csr.Ascending, func(yield func(string, error) bool) {
@@ -154,7 +154,7 @@ func IDsOf(ctx context.Context, store *csr.Store, axis csr.Axis) Sequence {
 		n := int64(0)
 		for ; err == nil && r.Next(); n++ {
 			if err = ended(ctx, n); err == nil && !yield(r.String(), nil) {
-				_ = r.Close() // it was read
+				_ = r.Close() // the file was only read
 				return
 			}
 		}
@@ -164,7 +164,7 @@ func IDsOf(ctx context.Context, store *csr.Store, axis csr.Axis) Sequence {
 	}}
 }
 
-// inOrder are n texts by their numbers.
+// inOrder returns the sequence of the texts at(0) to at(n−1).
 func inOrder(ctx context.Context, n int64, at func(i int64) (string, error)) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for i := range n {

@@ -19,22 +19,21 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// DefaultCheckpointEvery is the time between two checkpoints when Options says nothing.
+// DefaultCheckpointEvery is the time between two checkpoints if Options.CheckpointEvery is 0.
 const DefaultCheckpointEvery = 30 * time.Second
 
-// Options of Run and Explain. The zero value of every field but Rank and Dir is usable; with
-// Energy that of Rank is, too.
-// The fields of the solver's names are its settings.
+// Options are the options of Run and Explain. The zero value of every field but Rank and Dir is usable; with Energy, the
+// zero value of Rank is usable, too. Fields with the name of a field of solver.Settings have its meaning.
 type Options struct {
 	Rank      int             // number of triplets, from 1 to the shorter side of the matrix
-	Energy    float64         // share of ‖A‖²_F, between 0 and 1, that as few triplets as possible are to capture, Rank at most (0: DefaultMaxRank); 0: Rank triplets
+	Energy    float64         // share of ‖A‖²_F, between 0 and 1, to capture with as few triplets as possible, at most Rank (0: DefaultMaxRank); 0: Rank triplets
 	Dir       string          // the result directory to write
 	Method    method.Method   // nil: chosen by its cost; see Choice
-	Methods   []method.Method // to choose from and to go on with; nil: all.Methods
-	View      view.Pipeline   // what the store is seen through; nil: nothing
+	Methods   []method.Method // methods to choose from and to resume with; nil: all.Methods
+	View      view.Pipeline   // view of the store that is factorised; nil: the store itself
 	Operator  solver.OperatorKind
-	Which     solver.Which // eigenpairs of a symmetric matrix instead of triplets; Operator is solver.Symmetric then
-	Shift     float64      // of Which; 0: found
+	Which     solver.Which // which eigenpairs of a symmetric matrix to compute instead of triplets; Operator is solver.Symmetric then
+	Shift     float64      // shift for Which; 0: the solver finds one
 	Deflation solver.Deflation
 	Stop      solver.StopRule
 	Tol       float64 // 0: solver.DefaultTol
@@ -42,50 +41,50 @@ type Options struct {
 	Seed      uint64
 	Workers   int     // 0: all processors
 	Memory    int64   // budget of the whole process in bytes; 0: DefaultMemory
-	Vectors   Vectors // that the result keeps; of eigenpairs V unless None
-	Replace   bool    // replace a result that is there, in one step at the end
-	Resume    bool    // go on from the checkpoint in Dir; return a finished result as it is
-	Init      string  // result directory that the start vectors are from
+	Vectors   Vectors // vectors that the result keeps; a result of eigenpairs keeps V unless this is None
+	Replace   bool    // replace an existing result, in one step at the end
+	Resume    bool    // resume from the checkpoint in Dir; return a finished result as it is
+	Init      string  // result directory with the start vectors
 
-	// Remote has the passes made by tasks of its engine, which stays the caller's; nil: by this process. The bits depend on
-	// Remote.Groups. FS and Log are set by Run.
+	// Remote describes the engine whose tasks make the passes; the engine stays the caller's. nil: this process makes the
+	// passes. The bits of the result depend on Remote.Groups. Run sets FS and Log of a copy.
 	Remote *remote.Options
-	// PassCost is what a pass of Remote takes beside its work, for the choice of a method; 0: as measured before it. The
-	// result has it: with it, the choice is the same again.
+	// PassCost is the time that a pass of Remote takes beside its work, for the choice of a method; 0: measured before the
+	// choice. The result records it: a run with the recorded value makes the same choice.
 	PassCost time.Duration
 
-	// Command are the words of a command line that goes on from a checkpoint if -o Dir --resume follows. It is kept in the
-	// checkpoint, for those who are told that there is one.
+	// Command holds the words of a command line that resumes from a checkpoint when -o Dir --resume is appended. The
+	// checkpoint keeps it for messages about resuming.
 	Command []string
 
-	CheckpointEvery time.Duration // save the run in Dir so often; 0: DefaultCheckpointEvery, negative: never
-	CheckpointShare float64       // of the time of the run that saving may take; 0: a tenth
-	TimeLimit       time.Duration // end the search after so much time; 0: no limit
+	CheckpointEvery time.Duration // time between checkpoints in Dir; 0: DefaultCheckpointEvery, negative: no checkpoints
+	CheckpointShare float64       // largest share of the time of the run that saving takes; 0: a tenth
+	TimeLimit       time.Duration // time after which the search ends; 0: no limit
 
 	FS      vfs.FS                               // nil: the operating system's
 	Log     *slog.Logger                         // nil: nothing is logged
-	Planned func(Memory) error                   // is told what the run will take before it takes it
+	Planned func(Memory) error                   // is called with the planned memory before it is allocated
 	Pass    func(solver.Event, Outlook)          // is called after every pass
 	Between func(solver.Stats)                   // is called about once a second between passes, if vectors are in files
-	Writing func(what string, done, total int64) // is told of files that are written to their end even after cancellation; "": no more
+	Writing func(what string, done, total int64) // reports the progress of files that are written to their end even after cancellation; what "": the writing has ended
 
-	// Measuring is told of bytes read for the statistics of View. Several goroutines may call it at a time.
+	// Measuring reports the bytes read for the statistics of View. Several goroutines may call it at the same time.
 	Measuring func(done, total int64)
 }
 
-// Outlook is how far a run is and how long it will still take.
+// Outlook is the progress of a run and the time that it still takes.
 type Outlook = outlook.Outlook
 
-// DefaultMemory is 60 % of the memory that the process may have, in bytes, or 1 GiB where that is not known.
+// DefaultMemory returns 60 % of the memory that the process may use, in bytes, or 1 GiB if that is not known.
 func DefaultMemory() int64 { return budget.Default() }
 
-// DefaultMaxRank is the most triplets that a run with Options.Energy looks for when Rank says nothing.
+// DefaultMaxRank is the largest number of triplets that a run with Options.Energy computes if Rank is 0.
 const DefaultMaxRank = 200
 
-// withDefaults fills in what was left to the package.
+// withDefaults returns the options with defaults for the fields that are zero.
 func (o Options) withDefaults() Options {
 	o.Tol = cmp.Or(o.Tol, solver.DefaultTol)
-	if o.Memory == 0 { // finding it out takes a while
+	if o.Memory == 0 { // DefaultMemory takes a while
 		o.Memory = DefaultMemory()
 	}
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
@@ -126,26 +125,25 @@ func (v Vectors) String() string { return [...]string{"both", "left", "right", "
 func (v Vectors) u() bool        { return v == Both || v == Left }
 func (v Vectors) v() bool        { return v == Both || v == Right }
 
-// ErrNotConverged is what errors.Is finds in the error of a run that ended early and has
-// written its result all the same.
+// ErrNotConverged is wrapped by the error of a run that ended early but has written its result.
 var ErrNotConverged = errors.New("not converged")
 
 // Option is the name of a field of Options in an Error.
 type Option string
 
 // Error says in a sentence how a run has ended or why it cannot begin, and what can be done
-// about it. errors.Is finds what kind it is: context.Canceled, csr.ErrCorrupt,
-// ErrNotConverged or an error of the file system.
+// about it. It wraps its kind: context.Canceled, csr.ErrCorrupt, ErrNotConverged or an error
+// of the file system.
 type Error struct {
 	Kind   error // may be nil
 	Format string
-	Args   []any // Options among them are said as Say says
+	Args   []any // arguments of type Option are named by Say
 }
 
 func (e *Error) Error() string { return e.Say(func(o Option) string { return "Options." + string(o) }) }
 func (e *Error) Unwrap() error { return e.Kind }
 
-// Say is the sentence in the words of a program that has names of its own for the options.
+// Say returns the sentence with the names that a program has for the options.
 func (e *Error) Say(name func(Option) string) string {
 	args := make([]any, len(e.Args))
 	for i, a := range e.Args {
@@ -159,12 +157,12 @@ func (e *Error) Say(name func(Option) string) string {
 
 func says(kind error, format string, args ...any) error { return &Error{kind, format, args} }
 
-// damagedResult is the error about a file of a result that is not what was written.
+// damagedResult returns the error about a file of a result that differs from what was written.
 func damagedResult(name, format string, args ...any) error {
 	return says(csr.ErrCorrupt, "%s: %s: the file is damaged; remove the result and compute it again", name, fmt.Sprintf(format, args...))
 }
 
-// damagedCheckpoint is the error about a file of a checkpoint that is not what was written.
+// damagedCheckpoint returns the error about a file of a checkpoint that differs from what was written.
 func damagedCheckpoint(name, format string, args ...any) error {
 	return says(csr.ErrCorrupt, "%s is damaged: "+format, append([]any{name}, args...)...)
 }

@@ -23,25 +23,25 @@ import (
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// output is a result directory that is being written. The solver knows the
-// long vectors of the stored matrix as its left ones, and the short ones as its right ones.
+// output is a result directory that is being written. The solver's left vectors are the long ones of the stored matrix, its
+// right vectors the short ones.
 type output struct {
 	fsys                vfs.FS
 	stage               *vfs.Staging
 	longFile, shortFile string
-	keepLong, keepShort bool // which of them the user wants
+	keepLong, keepShort bool // whether the user wants the file
 	longRows            int64
 
-	space  *spill.Dir   // where the solver's vectors lie; nil if in memory
-	long   *npy.Array   // the solver's left vectors; nil when they are not needed, or not here
-	parts  *remote.Left // the same, where tasks have made them
+	space  *spill.Dir   // files of the solver's vectors; nil: in memory
+	long   *npy.Array   // file of the solver's left vectors; nil: not needed, or in parts
+	parts  *remote.Left // the left vectors, if tasks have made them
 	events *eventLog
 	lines  *json.Encoder
-	files  []File // that are complete
+	files  []File // files that are complete
 }
 
-// newOutput begins the result directory of a task. At the end it replaces the checkpoint of
-// the run that lies in its place by then, and a result there if there was one at the beginning.
+// newOutput begins the result directory of a task. On commit, it replaces the checkpoint that the run keeps at t.Dir, and
+// a result there if the directory existed at the beginning.
 func newOutput(t *task, before outState, tasks *remote.Matrix) (_ *output, err error) {
 	stage, err := vfs.Stage(t.FS, t.Dir, true,
 		func(path string) error { return replaceable(t.FS, path, before.exists) },
@@ -82,8 +82,8 @@ func newOutput(t *task, before outState, tasks *remote.Matrix) (_ *output, err e
 	return o, nil
 }
 
-// room is an error if the disk is too full for the vectors of a task, the long ones among them
-// or not. How many there are is known before the run unless a share of the energy is asked for.
+// room returns an error if the disk is too full for the vectors of a task; long says whether the long vectors are among
+// them. With a share of the energy the number of vectors is not known before the run, and room returns nil.
 func (o *output) room(t *task, long bool) error {
 	if t.Energy > 0 {
 		return nil
@@ -106,9 +106,8 @@ func (o *output) room(t *task, long bool) error {
 	return err
 }
 
-// onlyLeftovers makes sure that the directory in which a result is made holds at
-// most what a run that died has left: ingest and generate keep a store there that
-// is unfinished, if it has the same name.
+// onlyLeftovers returns an error if the directory in which a result is made holds anything but the leftovers of a run that
+// died: ingest and generate keep an unfinished store of the same name there.
 func onlyLeftovers(fsys vfs.FS, stage string) error {
 	entries, err := fsys.ReadDir(stage)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +127,7 @@ func onlyLeftovers(fsys vfs.FS, stage string) error {
 
 func (o *output) path(name string) string { return filepath.Join(o.stage.Dir(), name) }
 
-// left is what the solver writes its left vectors to: nil if they are not wanted.
+// left returns the store for the solver's left vectors, nil if they are not wanted.
 func (o *output) left() solver.RowStore {
 	switch {
 	case o.parts != nil:
@@ -159,14 +158,14 @@ func (l *longRows) create(k int) (err error) {
 	return err
 }
 
-// commit writes what is missing and publishes the directory.
+// commit writes the missing files and publishes the directory.
 func (o *output) commit(res *solver.Result, meta *Result, act *activity) (err error) {
 	defer durable.Undo(&err, o.abort)
 	if err := o.writeFiles(res, act); err != nil {
 		return err
 	}
 	if o.space != nil {
-		// Before the directory is published, lest a file that still has a name be.
+		// A file of the space that still has a name must not be published with the directory.
 		if err := errors.Join(o.space.Err(), o.space.Close()); err != nil {
 			return err
 		}
@@ -185,8 +184,7 @@ func (o *output) commit(res *solver.Result, meta *Result, act *activity) (err er
 	return o.stage.Commit()
 }
 
-// writeFiles writes and closes all files but result.json, and lists them. Each waits
-// for the disk by itself.
+// writeFiles writes, syncs and closes all files but result.json, and lists them.
 func (o *output) writeFiles(res *solver.Result, act *activity) error {
 	events, sigma, long := File{Name: layout.Events}, File{Name: SigmaFile}, File{Name: o.longFile}
 	values := res.Sigma
@@ -224,7 +222,7 @@ func (o *output) writeFiles(res *solver.Result, act *activity) error {
 	return nil
 }
 
-// of takes over what is known about a file that has been written.
+// of sets the size and checksums of a file that has been written.
 func (p *File) of(sum npy.Sum, err error) error {
 	p.Size, p.CRC, p.Pieces = sum.Size, sum.CRC, sum.Pieces
 	return err
@@ -251,8 +249,7 @@ func (o *output) finishLong(res *solver.Result, part *File) error {
 	return errors.Join(long.Discard(), o.fsys.Remove(o.path(o.longFile)))
 }
 
-// passed says that rows of the solver's vectors have been written, and that those
-// behind them come next.
+// passed evicts rows of the solver's vectors that have been written, and fetches as many rows behind them.
 func (o *output) passed(rows *mat.Dense) {
 	if o.space != nil {
 		x := rows.RawMatrix().Data

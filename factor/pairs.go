@@ -26,7 +26,7 @@ func (t *task) which() string {
 	return ""
 }
 
-// beside is the memory that eigenpairs take besides RunFootprint.
+// beside returns the bytes that eigenpairs take in addition to RunFootprint.
 func (t *task) beside(m method.Method) int64 {
 	if t.pairs() {
 		return solver.PairsFootprint(m, int(t.store.Cols()), t.Rank)
@@ -34,7 +34,7 @@ func (t *task) beside(m method.Method) int64 {
 	return 0
 }
 
-// planPairs refuses eigenpairs of a matrix whose rows and columns are not the same things.
+// planPairs sets the options of eigenpairs. It returns an error unless rows and columns have the same ids.
 func (t *task) planPairs() error {
 	if !t.pairs() {
 		return nil
@@ -53,7 +53,7 @@ func (t *task) planPairs() error {
 	return err
 }
 
-// differ finds the first row of a square store whose id is not that of the column, −1 if there is none.
+// differ returns the first row of a square store whose id differs from that of the column, and both ids; at is −1 if none does.
 func differ(store *csr.Store) (at int64, row, col any, err error) {
 	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	r, err := store.IDs(rows)
@@ -74,8 +74,7 @@ func differ(store *csr.Store) (at int64, row, col any, err error) {
 	return -1, nil, nil, errors.Join(r.Err(), c.Err())
 }
 
-// pairsError is what there is to be done about the error of a run for eigenpairs, nil if that is not about the
-// matrix.
+// pairsError returns the error of a run for eigenpairs with what can be done about it, or nil if err is not about the matrix.
 func (t *task) pairsError(err error) error {
 	var at *solver.AsymmetryError
 	switch {
@@ -94,7 +93,7 @@ func (t *task) pairsError(err error) error {
 	return nil
 }
 
-// Target is what has become of Options.Energy: see solver.Target.
+// Target says how far Options.Energy was reached: see solver.Target.
 type Target struct {
 	Share    float64 `json:"share"`    // the share that was asked for
 	Before   Number  `json:"before"`   // the share that the triplets without the last one capture
@@ -103,7 +102,7 @@ type Target struct {
 	Smallest bool    `json:"smallest"` // whether no smaller number of triplets reaches the share: `before` and `error` add up to less
 }
 
-// asMany tells whether a result has the triplets that the task is for.
+// asMany reports whether a result has as many triplets as the task asks for.
 func (t *task) asMany(r *Result) bool {
 	if t.Energy == 0 {
 		return r.K == t.Rank
@@ -111,8 +110,7 @@ func (t *task) asMany(r *Result) bool {
 	return r.Settings.Energy == t.Energy && r.Settings.MaxRank == t.Rank
 }
 
-// sayTarget warns of a share that is not reached although nothing was in the way but the
-// most triplets.
+// sayTarget warns if the largest number of triplets allowed does not reach the share asked for.
 func (t *task) sayTarget(r *Result) {
 	if g := r.Target; g != nil && !g.Reached && r.K == t.Rank {
 		t.Log.Warn("the most triplets there may be do not capture the share asked for", "triplets", r.K,

@@ -9,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// Engine is what a result says of the engine that made its passes.
+// Engine describes the engine that made the passes of a result.
 type Engine struct {
 	Name    string `json:"name"`    // name of the engine
 	Groups  int    `json:"groups"`  // number of groups that the matrix is divided into; the last digits of the result depend on it
@@ -19,8 +19,8 @@ type Engine struct {
 	PassSeconds float64 `json:"pass_seconds,omitempty"`
 }
 
-// onEngine begins the tasks that make the passes of the run, and measures what a pass takes beside its work if a method is to be
-// chosen by it; nil: passes are made by this process.
+// onEngine begins the tasks that make the passes of the run; it returns nil if this process makes the passes. If a method is
+// to be chosen, it measures the time that a pass takes beside its work.
 func (t *task) onEngine(ctx context.Context, before outState) (_ *remote.Matrix, err error) {
 	if t.Remote == nil {
 		return nil, nil
@@ -40,7 +40,7 @@ func (t *task) onEngine(ctx context.Context, before outState) (_ *remote.Matrix,
 	return tasks, err
 }
 
-// explainEngine says what is known of the engine before a run, after measuring what a pass takes unless that is given.
+// explainEngine describes the engine before a run. It measures the time that a pass takes beside its work unless that is given.
 func (t *task) explainEngine(ctx context.Context, before outState) (*Engine, error) {
 	if t.Remote == nil {
 		return nil, nil
@@ -61,20 +61,20 @@ func (t *task) explainEngine(ctx context.Context, before outState) (*Engine, err
 	return e, nil
 }
 
-// bucketRate is what a worker, or the driver, moves in a second through a bucket, in bytes.
+// bucketRate is the rate in bytes per second at which a worker, or the driver, moves data through a bucket.
 const bucketRate = 1e8
 
-// folderRate is that of a folder, lower than the rate of reading and writing alone as sums are made and added up, too. ofTask is the seconds that a
-// task takes beside its work. Both are fitted to the runs of bench/dist/results/forecasts.md.
+// folderRate is the same for a folder. It is lower than the rate of reading and writing alone, as sums are made and added up, too. ofTask
+// is the seconds that a task takes beside its work. Both are fitted to the runs of bench/dist/results/forecasts.md.
 const folderRate, ofTask = 0.75 * remote.SharedRate, 0.003
 
-// putsASecond and getsASecond are the requests a second that S3 answers for a prefix: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html.
+// putsASecond and getsASecond are the requests per second that S3 serves for a prefix: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html.
 const (
 	putsASecond = 3500
 	getsASecond = 5500
 )
 
-// Forecast is what a run whose passes are tasks is expected to take. Seconds are of a pass, but for Total.
+// Forecast estimates a run whose passes are tasks. Seconds are of a pass, except Left, Start and Total.
 type Forecast struct {
 	Workers int     `json:"workers"`       // number of workers of the engine, each assumed to be as fast as this machine
 	Groups  int     `json:"groups"`        // number of groups that the blocks of rows are divided into; a pass has one task for each group
@@ -89,18 +89,19 @@ type Forecast struct {
 	Fixed   float64 `json:"fixed"`         // seconds per pass that do not depend on the amount of work
 	Shared  float64 `json:"shared"`        // seconds per pass of reading and writing the shared folder
 	Work    float64 `json:"work"`          // seconds per pass of products with the matrix
-	Dense   float64 `json:"dense"`         // seconds of dense linear algebra between passes
+	Dense   float64 `json:"dense"`         // seconds per pass of dense linear algebra between passes
 	Left    float64 `json:"left"`          // seconds of computing the left vectors, once at the end
 	Start   float64 `json:"start"`         // seconds until an engine that is started for the run does tasks
 	Total   float64 `json:"total"`         // seconds in total
 	Limit   string  `json:"limit"`         // what takes the largest part of the time: work, shared, fixed, dense, left or requests
 }
 
-// Forecast says how the run would go with a number of workers and groups.
+// Forecast estimates the run with a number of workers and groups. pass and start are the seconds of Forecast.Fixed without
+// tasks and of Forecast.Start; bucket says whether the shared folder is a bucket.
 func (e *Explanation) Forecast(workers, groups int, pass, start float64, bucket bool) *Forecast {
-	passes, most := max(1, e.Plan.Passes), float64((groups+workers-1)/workers) // tasks of a worker in a pass
+	passes, most := max(1, e.Plan.Passes), float64((groups+workers-1)/workers) // most: largest number of tasks of a worker in a pass
 	f := &Forecast{Workers: workers, Groups: groups, Passes: passes, Width: max(1, int(e.Plan.Products)/passes), Fixed: pass + ofTask*most, Start: start}
-	rate, byDriver := folderRate, 0.0 // of left vectors
+	rate, byDriver := folderRate, 0.0 // byDriver: share of the left vectors that the driver moves alone
 	if bucket {
 		rate, byDriver = bucketRate, 0.4
 	}
@@ -108,7 +109,7 @@ func (e *Explanation) Forecast(workers, groups int, pass, start float64, bucket 
 	traffic := remote.TrafficOf(rows, cols, f.Width, groups, workers, e.K)
 	f.Read, f.Written, f.Gets, f.Puts = traffic.Read, traffic.Written, traffic.Gets, traffic.Puts
 	busy := float64(min(workers, groups))
-	rounds := most * busy / float64(groups) // how much longer the last worker has
+	rounds := most * busy / float64(groups) // tasks of the busiest worker relative to the mean
 	f.Shared = (float64(traffic.ByDriver) + rounds*float64(f.Read+f.Written-traffic.ByDriver)/busy) / rate
 	f.Work = rounds * max(e.Plan.Multiply, e.Plan.Read) / float64(passes) / busy
 	f.Dense = e.Plan.Dense / float64(passes)
@@ -126,7 +127,7 @@ func (e *Explanation) Forecast(workers, groups int, pass, start float64, bucket 
 	return f
 }
 
-// Best is the forecast with the number of groups that makes it shortest: from one to eight a worker, and most in all.
+// Best returns the forecast of the shortest time for 1, 2, 3, 4 or 8 groups per worker, and at most most groups.
 func (e *Explanation) Best(workers, most int, pass, start float64, bucket bool) (best *Forecast) {
 	for _, each := range []int{1, 2, 3, 4, 8} {
 		if f := e.Forecast(workers, min(each*workers, most), pass, start, bucket); best == nil || f.Total < best.Total {

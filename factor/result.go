@@ -24,12 +24,11 @@ import (
 // Names of the files of a result directory.
 const (
 	SigmaFile  = layout.Sigma
-	LambdaFile = layout.Lambda // of eigenpairs, instead of SigmaFile
+	LambdaFile = layout.Lambda // replaces SigmaFile in a result of eigenpairs
 	ResultFile = layout.Result
 )
 
-// maxResult is the size in bytes up to which a result.json is read: that of one of
-// a million triplets is smaller.
+// maxResult is the largest size in bytes of a result.json that is read. The file of a million triplets is smaller.
 const maxResult = 256 << 20
 
 // Number is a float64 whose JSON form is null when it is not finite.
@@ -69,8 +68,8 @@ func numbers(x []float64) []Number {
 	return n
 }
 
-// Result is a factorisation in a result directory. Its fields are those of result.json, see
-// RESULT.md; U and V are those of the user's matrix, whichever way it is stored.
+// Result is a factorisation in a result directory. Its fields are those of result.json, see RESULT.md. U and V are those
+// of the user's matrix, whichever way it is stored.
 type Result struct {
 	Format        string        `json:"format"`                    // name of the format
 	Rows          int64         `json:"rows"`                      // number of rows of the matrix
@@ -134,8 +133,7 @@ type Orthogonality struct {
 	V Number `json:"v"` // largest element of VᵀV − I
 }
 
-// Outside says what may be missing: no singular value beyond those found is larger than
-// bound, unless that is wrong, which it is with at most the given probability.
+// Outside bounds the singular values that the result does not have. The bound is wrong with at most the given probability.
 type Outside struct {
 	Steps       int     `json:"steps"`       // number of products with random vectors orthogonal to the triplets found; 0 if the bound follows from the remaining energy
 	Bound       Number  `json:"bound"`       // upper bound on every singular value that is not in the result
@@ -143,7 +141,7 @@ type Outside struct {
 	Leading     bool    `json:"leading"`     // whether the bound shows that no singular value larger than those of the result is missing, within twice the tolerance and rounding, which with `--operator gram` is 1.4e-14 of the largest square in the squares of values
 }
 
-// Seconds is where the time of a run has gone.
+// Seconds divides the time of a run by activity.
 type Seconds struct {
 	Total         float64 `json:"total"`         // seconds in total
 	Multiply      float64 `json:"multiply"`      // seconds of products with the matrix; 0 for a completion
@@ -160,7 +158,7 @@ func newSeconds(s solver.Stats) Seconds {
 	}
 }
 
-// Settings are those that a run was made with.
+// Settings are the settings of a run.
 type Settings struct {
 	Method    string  `json:"method"`               // name of the method
 	Operator  string  `json:"operator"`             // operator that is iterated: "gram" (AᵀA), "dilation", or "symmetric" for eigenpairs
@@ -177,8 +175,8 @@ type Settings struct {
 	Memory    int64   `json:"memory"`               // memory budget in bytes
 	Init      string  `json:"init,omitempty"`       // result that the start vectors are from
 	TimeLimit float64 `json:"time_limit,omitempty"` // limit of the time in seconds
-	// OfMethod are the Settings of the method but those it finds itself, by name. In
-	// JSON they are fields like the others.
+	// OfMethod holds the settings of the method by name, without those that the method finds itself. In JSON they are
+	// fields like the others.
 	OfMethod map[string]float64 `json:"-"`
 }
 
@@ -211,14 +209,14 @@ func (s *Settings) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// StoreRef is the store that a result is of.
+// StoreRef identifies the store of a result.
 type StoreRef struct {
 	Path        string `json:"path"`        // path of the store, or the input that the store of the run was made of, `-` for standard input
 	Fingerprint string `json:"fingerprint"` // fingerprint of the matrix, 64 hex digits
 }
 
-// Missing says what singular values a certified result can lack, "" of others. A bound that all values are below says
-// nothing and is left out.
+// Missing says which singular values a certified result may lack; it returns "" for other results. A bound that is not
+// below any value is left out.
 func (r *Result) Missing() string {
 	if !r.Certified {
 		return ""
@@ -238,7 +236,7 @@ func (r *Result) Missing() string {
 	beyond = fmt.Sprintf(beyond, noun, sign*bound.Ceil(5))
 	if r.Outside.Leading {
 		text := "nothing " + side + " is missing"
-		// Rounding alone lets the bound count as no larger: see solver.Outside.
+		// Only the allowance for rounding lets the bound count as no larger than the least value: see solver.Outside.
 		if r.Settings.Operator == "gram" && least > 0 && float64(bound-least) > 2.01*r.Settings.Tol*float64(first) {
 			text = "rounding of AᵀA may hide a larger value, which --operator dilation finds"
 		}
@@ -260,8 +258,8 @@ func (r *Result) Missing() string {
 	return text
 }
 
-// Matrix is the fingerprint of the matrix that the result is of: the store, a view of it, or, of a name of
-// its own, what completes it.
+// Matrix returns the fingerprint of the factorised matrix: that of the store or of its view. A completed matrix has
+// a fingerprint of its own.
 func (r *Result) Matrix() string {
 	if r.Completion != nil {
 		return r.Store.Fingerprint + " completed"
@@ -277,10 +275,10 @@ func Open(dir string) (*Result, error) { return OpenFS(vfs.OS(), dir) }
 
 func (r *Result) Dir() string { return r.dir }
 
-// FS is the file system it is on.
+// FS returns the file system of the result.
 func (r *Result) FS() vfs.FS { return r.fs }
 
-// OpenFS is Open on a file system. A result.json that is damaged is csr.ErrCorrupt.
+// OpenFS is Open on a file system. The error of a damaged result.json wraps csr.ErrCorrupt.
 func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 	name := filepath.Join(dir, ResultFile)
 	text, err := vfs.ReadFile(fsys, name, maxResult)
@@ -313,7 +311,7 @@ func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 	return &r, nil
 }
 
-// list takes in which files of numbers there are.
+// list fills r.arrays with the listed files of numbers.
 func (r *Result) list() (err error) {
 	r.arrays = map[string]*array{}
 	for _, f := range r.Files {
@@ -327,7 +325,7 @@ func (r *Result) list() (err error) {
 	return nil
 }
 
-// array opens a file of numbers, of which what is read is verified; it is fs.ErrNotExist unless the result lists it.
+// array opens a file of numbers; reads from it are verified. If the result does not list it, the error wraps fs.ErrNotExist.
 func (r *Result) array(name string) (*npy.Matrix, error) {
 	a := r.arrays[name]
 	if a == nil {
@@ -362,7 +360,7 @@ func (r *Result) consistent() error {
 	return nil
 }
 
-// isResult tells whether a directory is a result: only such a one is ever replaced.
+// isResult returns an error unless a directory is a result and holds nothing else: only such a directory is ever replaced.
 func isResult(fsys vfs.FS, dir string) error {
 	if _, err := OpenFS(fsys, dir); err != nil {
 		return fmt.Errorf("it is not a result of gdsvd and is left alone: %w", err)

@@ -2,45 +2,45 @@
 // directories.
 //
 // [Run] is a whole factorisation: it chooses the method, plans memory, finds the triplets with package solver, certifies them,
-// saves checkpoints meanwhile and writes a [Result]. [Open] reads one, [Explain] says how a run would go. [Complete] fits a
-// matrix whose other entries are missing. What comes before and after is in packages below this one: look shows what is in a
-// store or a view, check verifies the files of a result and measures its triplets on the matrix again, and recommend, foldin,
-// export and others use one. The command gdsvd is these calls.
+// saves checkpoints meanwhile and writes a [Result]. [Open] opens a result, [Explain] says how a run would go. [Complete] fits
+// a matrix whose entries are missing where the store has none. Packages below this one do the rest: look shows the contents
+// of a store or a view, check verifies the files of a result and measures its triplets on the matrix again, and recommend,
+// foldin, export and others use a result. The command gdsvd consists of calls of these packages.
 //
 // # Contract
 //
-// The same store, rank, tolerance, seed and method have the same bits in sigma.npy, U.npy and V.npy, for any number of workers,
-// any budget, and after any number of interruptions. A method that is not given is a function of these and of the budget: see
-// cost.Choose.
+// The same store, rank, tolerance, seed and method give the same bits in sigma.npy, U.npy and V.npy, for any number of workers,
+// any budget, and after any number of interruptions. If no method is given, the choice is a function of these and of the
+// budget: see cost.Choose.
 //
-// The directory appears in one step when it is complete (RESULT.md has the format of its files), but for the files of a
-// checkpoint, each of which is replaced in one step. While a run is under way its files are in the directory of the same name
-// that ends in ".partial". Nothing is replaced that is not a result, and a result only with Options.Replace.
+// The directory appears in one step when it is complete (RESULT.md describes its files). Only the files of a checkpoint come
+// earlier, each replaced in one step. While a run is under way its files are in the directory of the same name that ends in
+// ".partial". A run replaces nothing but results, and these only with Options.Replace.
 //
-// A context that is cancelled ends a run after the step under way: what has been found is written as estimates, with the
-// checkpoint that Options.Resume goes on from. A limit of passes or of time ends it with a certified result. In both cases Run
-// returns the result and an error, an [Error], which says what can be done in the names of Options.
+// A cancelled context ends a run after the current step: the result holds estimates, and Options.Resume goes on from its
+// checkpoint. A limit of passes or of time ends the run with a certified result. In both cases Run returns the result and an
+// [Error], which says with the names of Options how to go on.
 //
 // # Using a result
 //
-// [Result.OpenU] and [Result.OpenV] read the vectors by windows of rows, [Result.Values] are the singular values, and
-// [Result.RowNames] and [Result.ColNames] the ids and titles of the rows of U and V: the one of a number, and the number of an
-// id. None of them needs the store.
+// [Result.OpenU] and [Result.OpenV] read the vectors by windows of rows, [Result.Values] returns the singular values.
+// [Result.RowNames] and [Result.ColNames] open the ids and titles of the rows of U and V, to look up ids by index and
+// indices by id. None of them needs the store.
 //
 // # Memory
 //
-// Options.Memory is for the whole process. What the method needs comes first: its vectors, or, where these have no room, a
-// window of them, with the rest in files without names beside the result. What is left keeps blocks of the matrix decoded
-// between passes. A budget that cannot work is refused with the least one that can (stream.BudgetError).
+// Options.Memory is for the whole process. The vectors of the method come first; if they do not fit, a window of them is in
+// memory and the rest in unnamed files beside the result. The remaining memory keeps blocks of the matrix decoded between
+// passes. A budget that is too small is refused with the least one that works (stream.BudgetError).
 //
 // The package sets nothing that belongs to the process: no limits of the garbage collector, no signals. A program that wants
-// the heap held to the plan sets its limit when Options.Planned tells it what is on the heap (Memory.Heap). Runs at the same
-// time in one process, each with a budget of its own, do not know of one another.
+// to hold the heap to the plan sets its limit when Run calls Options.Planned (see Memory.Heap). Runs at the same time in one
+// process, each with its own budget, are independent.
 //
 // # Orientation
 //
 // U and V, rows and columns are those of the user's matrix everywhere in this package. A store keeps the longer side as its
-// rows; [Orient] is the one place that translates.
+// rows; only [csr.Orient] translates.
 package factor
 
 import (
@@ -64,7 +64,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// begin looks at what lies where a task is to write.
+// begin checks the options and returns the task and the state of its directory.
 func begin(store *csr.Store, o Options) (t *task, before outState, err error) {
 	most := min(store.Rows(), store.Cols())
 	if o.Energy != 0 {
@@ -98,9 +98,9 @@ func begin(store *csr.Store, o Options) (t *task, before outState, err error) {
 // Run computes the leading singular triplets of a store and writes them to the directory
 // o.Dir. The store must stay open meanwhile.
 //
-// A run that is cancelled or reaches a limit returns an error that says so and, where its
-// result has been written all the same, that result. The process may run several at a time,
-// each with a directory and a budget of its own.
+// A run that is cancelled or reaches a limit returns an error that says so and, if its result
+// has been written, that result. Several runs may be under way in a process, each with a
+// directory and a budget of its own.
 func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error) {
 	began := time.Now()
 	if o.Dir == "" {
@@ -131,7 +131,7 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	if err != nil {
 		return nil, err
 	}
-	if t.Remote != nil { // tasks of this process have their share of the budget
+	if t.Remote != nil { // gives tasks of this process their share of the budget
 		t.Remote.Local(t.Memory, place.options.Reserve, t.Workers)
 	}
 	plan := place.memory()
@@ -204,15 +204,15 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	return t.finish(r, out, keeper, before, res)
 }
 
-// signLong tells whether the solver's left vectors have the signs: the user's V has them,
-// which is therefore needed where that is the long side even if only U is kept.
+// signLong reports whether the solver's left vectors determine the signs. The user's V determines them: it is needed where
+// it is the long side, even if only U is kept.
 func (t *task) signLong() bool {
 	long, _ := csr.Orient(t.store, false, true)
 	return long
 }
 
-// startFrom fills in where the run starts: at a checkpoint, at the vectors of
-// another result, or at random. done is to be called after it.
+// startFrom sets where the run starts: at a checkpoint, at the vectors of another result, or at random. The caller calls
+// done after the run.
 func (t *task) startFrom(ctx context.Context, out *output, before outState, set *solver.Settings) (done func() error, err error) {
 	done = func() error { return nil }
 	switch {
@@ -267,7 +267,7 @@ func (t *task) finish(r *Result, out *output, keeper *checkpoints, before outSta
 	return r, t.earlyEnd(res, saved)
 }
 
-// earlyEnd is the error of a run that ended before its goal with its result written, or nil.
+// earlyEnd returns the error of a run that ended before its goal with its result written, or nil.
 func (t *task) earlyEnd(res *solver.Result, saved bool) error {
 	var format string
 	kind, args := ErrNotConverged, []any{res.Status.Err(), res.Stats.Passes}
@@ -301,8 +301,7 @@ func (t *task) earlyEnd(res *solver.Result, saved bool) error {
 	return says(kind, format, args...)
 }
 
-// nothingWritten is the error of a run that was cancelled before it had a result better than
-// what there is.
+// nothingWritten returns the error of a run that was cancelled before it had a better result than the existing one.
 func (c *checkpoints) nothingWritten(before outState, passes int) error {
 	format, args := "interrupted after %d passes; ", []any{passes, c.Dir, c.goingOn(solver.Cancelled)}
 	switch {
@@ -318,7 +317,7 @@ func (c *checkpoints) nothingWritten(before outState, passes int) error {
 	return says(context.Canceled, format, args...)
 }
 
-// afterFault adds to the error of a run what there is to be done about it.
+// afterFault adds to the error of a run what can be done about it.
 func (c *checkpoints) afterFault(err error) error {
 	if bad := (*fault.Error)(nil); errors.As(err, &bad) {
 		err = says(err, "vectors in %s: %v", c.Dir+vfs.PartialSuffix, bad)
@@ -329,7 +328,7 @@ func (c *checkpoints) afterFault(err error) error {
 	if about := c.pairsError(err); about != nil {
 		return about
 	}
-	switch { // of a matrix that does not have the form asked for no checkpoint helps
+	switch { // a checkpoint does not help if the matrix lacks the form asked for
 	case errors.Is(err, solver.ErrNotDefinite):
 		return says(err, "%v; take %v gram, which works for any matrix, or a %v for its largest eigenvalues", err, Option("Operator"), Option("Shift"))
 	case errors.Is(err, solver.ErrNotSymmetric):

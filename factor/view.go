@@ -25,7 +25,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// View is what a result says of the view of the store that it is of.
+// View describes the view of the store that a result factorises.
 type View struct {
 	Pipeline    string `json:"pipeline"`    // the pipeline in canonical form
 	Fingerprint string `json:"fingerprint"` // fingerprint of the store and the pipeline
@@ -38,7 +38,7 @@ type View struct {
 	Statistics    []ViewStatistic `json:"statistics,omitempty"`               // statistics that the steps have measured
 }
 
-// ViewStatistic is a number that a step has measured, or the file with one for each column.
+// ViewStatistic is a number that a step has measured, or the file of a vector that it has measured.
 type ViewStatistic struct {
 	Step  string  `json:"step"`            // name of the step
 	Name  string  `json:"name"`            // name of the statistic
@@ -46,7 +46,7 @@ type ViewStatistic struct {
 	Value *Number `json:"value,omitempty"` // value, if the statistic is one number
 }
 
-// source is what is factorised: the store, or its view.
+// source returns the matrix that is factorised: the store, or its view.
 func (t *task) source() stream.Source {
 	if t.view != nil {
 		return t.view
@@ -54,7 +54,7 @@ func (t *task) source() stream.Source {
 	return t.store
 }
 
-// planView makes the view of the options, of which nothing has been measured.
+// planView makes the view of the options. Its statistics are not measured yet.
 func (t *task) planView() (err error) {
 	if !t.View.Imputes() {
 		err = t.store.NoMissing()
@@ -96,7 +96,7 @@ func (t *task) measureView(ctx context.Context, before outState, tasks *remote.M
 	return err
 }
 
-// sayView adds what there is to say of a view to the result of its matrix.
+// sayView adds the description of the view to a result.
 func (t *task) sayView(r *Result) {
 	if t.view == nil {
 		return
@@ -148,7 +148,7 @@ func (o *output) writeView(p view.Pipeline, statistics []view.Statistic) error {
 	return nil
 }
 
-// Pipeline is that of the view that a result is of, with the masks that are kept beside it; empty if it is of the store itself.
+// Pipeline returns the pipeline of the view that was factorised, with the masks kept beside the result; nil if it was the store.
 func (r *Result) Pipeline(ctx context.Context) (view.Pipeline, error) {
 	if r.View == nil {
 		return nil, nil
@@ -177,7 +177,7 @@ func (r *Result) Pipeline(ctx context.Context) (view.Pipeline, error) {
 	return p, err
 }
 
-// explained tells whether an error says by itself what is to be done: damage of a file, or a file that cannot be read.
+// explained reports whether an error itself says what can be done: it is about a damaged or an unreadable file.
 func explained(err error) bool {
 	_, system := errors.AsType[*fs.PathError](err)
 	return system || errors.Is(err, csr.ErrCorrupt)
@@ -190,11 +190,10 @@ func (r *Result) statistic(ctx context.Context, name string, n int64) ([]float64
 	return r.vector(ctx, name, n)
 }
 
-// Fit fits steps of the view of a result, by what they have measured of its matrix, to rows that it does not have, or to
-// columns.
+// Fit fits the steps of the view to new rows or, if columns is true, new columns, by the statistics of the result's matrix.
 func (r *Result) Fit(ctx context.Context, p view.Pipeline, columns bool) (*view.Fitted, error) {
 	return view.Fit(p, r.Rows, r.Cols, columns, func(step int, name string, n int64) ([]float64, error) {
-		nth := 0 // of the steps that are the same
+		nth := 0 // number of equal steps before this step
 		for _, s := range p[:step] {
 			if s.String() == p[step].String() {
 				nth++
@@ -221,14 +220,14 @@ func (r *Result) Fit(ctx context.Context, p view.Pipeline, columns bool) (*view.
 
 // viewHeader is the first line of layout.CheckpointView.
 type viewHeader struct {
-	Fingerprint string  `json:"fingerprint"` // of the store and the pipeline
-	Lengths     []int64 `json:"lengths"`     // of the parts
+	Fingerprint string  `json:"fingerprint"` // fingerprint of the store and the pipeline
+	Lengths     []int64 `json:"lengths"`     // lengths of the parts
 }
 
-// maxViewHeader is the size in bytes up to which the first line is read.
+// maxViewHeader is the largest size in bytes of the first line.
 const maxViewHeader = 1 << 16
 
-// viewBuffer is the size in bytes of the part of the file that is in memory.
+// viewBuffer is the size in bytes of the buffer for the file.
 const viewBuffer = 1 << 16
 
 func writeMeasured(w io.Writer, v *view.View) error {
@@ -239,7 +238,7 @@ func writeMeasured(w io.Writer, v *view.View) error {
 	}
 	sum := crc.New()
 	b := bufio.NewWriterSize(io.MultiWriter(w, sum), viewBuffer)
-	_, _ = b.Write(append(text, '\n')) // the error stays
+	_, _ = b.Write(append(text, '\n')) // Flush returns the error
 	for _, part := range parts {
 		for _, x := range part {
 			_, _ = b.Write(binary.LittleEndian.AppendUint64(b.AvailableBuffer(), math.Float64bits(x)))
@@ -252,7 +251,7 @@ func writeMeasured(w io.Writer, v *view.View) error {
 	return err
 }
 
-// recallMeasured gives a view what another run has measured for it.
+// recallMeasured reads the statistics that another run has measured into a view.
 func recallMeasured(fsys vfs.FS, name string, v *view.View) (err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -308,7 +307,7 @@ func parseMeasured(from io.Reader, size int64, v *view.View) ([][]float64, error
 	return parts, nil
 }
 
-// saveView keeps what has been measured for the view beside the checkpoint.
+// saveView writes the statistics of the view beside the checkpoint.
 func (c *checkpoints) saveView() error {
 	if c.view == nil || c.recalled {
 		return nil

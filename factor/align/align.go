@@ -1,15 +1,15 @@
-// Package align turns the vectors of a result so that they lie where those of an earlier one lay, as far as a rotation can: what
-// has been built on the old vectors, an index of neighbours or a model, then still has its meaning.
+// Package align rotates the vectors of a result to those of an earlier result, as closely as an orthogonal matrix can. An index of
+// neighbours or a model that was built on the old vectors keeps its meaning.
 //
-// Rows with the same ids are A of the new result and B of the old one, m × k each, of U, V, U·Σ or V·Σ. With the singular value
-// decomposition AᵀB = PSQᵀ the orthogonal matrix
+// A and B, m × k each, are the rows of U, V, U·Σ or V·Σ of the new and of the old result whose ids both results have. With the
+// singular value decomposition AᵀB = PSQᵀ the orthogonal matrix
 //
 //	R = PQᵀ      minimises ‖AR − B‖_F
 //
-// (P. Schönemann, A generalized solution of the orthogonal Procrustes problem, Psychometrika 31, 1966), and X = (new vectors)·R. Products
-// of rows of X, and so neighbours, are those of the new vectors. X·Rᵀ is what it was made of.
+// (P. Schönemann, A generalized solution of the orthogonal Procrustes problem, Psychometrika 31, 1966), and X = (new vectors)·R. Inner
+// products of rows of X, and therefore neighbours, are those of the new vectors, which are X·Rᵀ.
 //
-// The principal angles between the spaces that the columns of A and of B span say how far the space itself has turned, which no
+// The principal angles between the column spaces of A and B tell how far the space itself has turned, which no
 // rotation of coordinates undoes (Å. Björck, G. Golub, Math. Comp. 27, 1973).
 package align
 
@@ -35,14 +35,14 @@ import (
 type Options struct {
 	What       string                  // "U", "V", "US" or "VS"
 	Dir        string                  // the directory to write
-	Neighbours int                     // how many nearest rows of each are compared; 0: 10
-	Sample     int                     // how many rows' neighbours are compared; 0: 200
-	Replace    bool                    // replace an alignment that is there, in one step at the end
+	Neighbours int                     // nearest rows compared for each sampled row; 0: 10
+	Sample     int                     // rows whose neighbours are compared; 0: 200
+	Replace    bool                    // replace an existing alignment, in one step at the end
 	FS         vfs.FS                  // nil: the operating system's
-	Progress   func(done, total int64) // is told of rows; may be nil
+	Progress   func(done, total int64) // reports the rows processed; may be nil
 }
 
-// Alignment is what Align has found and written: the fields of alignment.json.
+// Alignment holds the fields of alignment.json, which Align writes.
 type Alignment struct {
 	Format string          `json:"format"` // name of the format
 	New    string          `json:"new"`    // the result that is aligned
@@ -67,7 +67,7 @@ type Alignment struct {
 	Dir string `json:"-"`
 }
 
-// Align turns the vectors of a result to those of an old one with as many components, and writes them to a directory.
+// Align rotates the vectors of a result to those of an old result with as many components, and writes them to a directory.
 func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignment, err error) {
 	o.FS = cmp.Or(o.FS, vfs.OS())
 	if o.Progress == nil {
@@ -91,7 +91,7 @@ func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignm
 	if p.old, err = open(ctx, old, o.What); err != nil {
 		return nil, err
 	}
-	p.total = 6 * p.fresh.names.Count() // two walks for R and what it leaves, three for neighbours, one to write
+	p.total = 6 * p.fresh.names.Count() // two walks for R and its residual, three for neighbours, one to write
 	a := &Alignment{Format: folder.Alignment().Format, New: fresh.Dir(), Old: old.Dir(), What: o.What, Rows: p.fresh.names.Count(), K: fresh.K, Neighbours: o.Neighbours, Dir: o.Dir}
 	r, err := p.rotation(ctx, a)
 	if err != nil {
@@ -119,7 +119,7 @@ func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignm
 	return a, out.Commit(a, &a.CRC)
 }
 
-// rotation goes over the common rows once for AᵀB, AᵀA and BᵀB, and once for what R leaves of their difference.
+// rotation returns R. It reads the common rows once for AᵀB, AᵀA and BᵀB, and once for ‖AR − B‖, and fills in a.
 func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 	k := p.k
 	ab, aa, bb := mat.NewDense(k, k, nil), mat.NewDense(k, k, nil), mat.NewDense(k, k, nil)
@@ -142,13 +142,13 @@ func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 	if a.Common < int64(k) {
 		return nil, fmt.Errorf("%s and %s have %d ids in common, fewer than their %d components: is this the same catalogue?", a.New, a.Old, a.Common, k)
 	}
-	if norms := mat.Trace(aa) + mat.Trace(bb); norms-norms != 0 { // no product is larger, and the decomposition of others would not end
+	if norms := mat.Trace(aa) + mat.Trace(bb); norms-norms != 0 { // the norms bound all products; the decomposition of numbers that are not finite would not end
 		return nil, fmt.Errorf("%s or %s has vectors of numbers so large that their products overflow: it is damaged, or not a result", a.New, a.Old)
 	}
 	_, left, right := jacobi.Decompose(ab.RawMatrix())
 	var r mat.Dense
 	r.Mul(mat.NewDense(p.k, p.k, left.Data).T(), mat.NewDense(p.k, p.k, right.Data))
-	rest := 0.0 // ‖AR − B‖, of which ‖A‖² + ‖B‖² − 2·Σs has half the digits
+	rest := 0.0 // ‖AR − B‖; computed as ‖A‖² + ‖B‖² − 2·Σs it would have half the digits
 	err = p.common(ctx, func(x, y *mat.Dense) {
 		var off mat.Dense
 		off.Mul(x, &r)
@@ -161,7 +161,7 @@ func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 	return &r, err
 }
 
-// angles are the principal angles between the columns of A and B, of AᵀA, BᵀB and AᵀB; nil if either has less than full rank.
+// angles returns the principal angles between the columns of A and B from AᵀA, BᵀB and AᵀB; nil if A or B has less than full rank.
 func angles(aa, bb, ab *mat.Dense) []factor.Number {
 	k, _ := aa.Dims()
 	var x, y mat.Cholesky
@@ -171,7 +171,7 @@ func angles(aa, bb, ab *mat.Dense) []factor.Number {
 	var lx, ly mat.TriDense
 	x.LTo(&lx)
 	y.LTo(&ly)
-	for i := range k { // what is left of a column beside those before it
+	for i := range k { // relative length of the part of a column that is orthogonal to the columns before it
 		if min(lx.At(i, i)/math.Sqrt(aa.At(i, i)), ly.At(i, i)/math.Sqrt(bb.At(i, i))) < 1e-6 {
 			return nil
 		}

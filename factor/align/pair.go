@@ -15,11 +15,11 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// vectors are those of one result, a window of rows in memory.
+// vectors holds the vectors of a result, of which a window of rows is in memory.
 type vectors struct {
 	factor *factor.Factor
 	names  *factor.Names
-	sigma  []float64 // what they are multiplied with
+	sigma  []float64 // factors of the columns
 	errors []float64 // see factor.Result.Errors
 	npy.Window
 }
@@ -73,7 +73,7 @@ type pair struct {
 
 func (p *pair) close() error { return errors.Join(p.fresh.close(), p.old.close()) }
 
-// batch is how many common rows are taken at a time.
+// batch is the number of common rows processed at a time.
 const batch = 1 << 10
 
 // common calls f with the rows of both results whose ids are the same, some at a time, in order.
@@ -113,7 +113,7 @@ func (p *pair) common(ctx context.Context, f func(x, y *mat.Dense)) error {
 	return err
 }
 
-// compare finds how many of the nearest rows of some common ones have changed.
+// compare computes, for a sample of common rows, the share of nearest rows that have changed.
 func (p *pair) compare(ctx context.Context, a *Alignment) error {
 	sample := int(min(int64(p.o.Sample), a.Common))
 	near := min(p.o.Neighbours, int(min(a.Common-1, math.MaxInt32)))
@@ -122,7 +122,7 @@ func (p *pair) compare(ctx context.Context, a *Alignment) error {
 		return nil
 	}
 	queries := [2]*mat.Dense{mat.NewDense(sample, p.k, nil), mat.NewDense(sample, p.k, nil)}
-	of := func(s int) int64 { return int64(s) * a.Common / int64(sample) } // the number of a query among the common rows
+	of := func(s int) int64 { return int64(s) * a.Common / int64(sample) } // index of a query among the common rows
 	each := func(f func(first int64, which int, rows *mat.Dense)) error {
 		n := int64(0)
 		return p.common(ctx, func(x, y *mat.Dense) {
@@ -183,7 +183,7 @@ type neighbour struct {
 	score float64
 }
 
-// offer adds a row to the nearest ones so far, the nearest first; of equals, the one that was offered first.
+// offer inserts a row into the nearest rows so far, the nearest first. Of rows with equal scores, the first one offered comes first.
 func offer(best []neighbour, x neighbour, most int) []neighbour {
 	if len(best) == most && !(x.score > best[most-1].score) {
 		return best

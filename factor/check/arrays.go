@@ -19,23 +19,23 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// arrays are the open files of singular values and vectors in a directory, of gdsvd or
-// of another program. Vectors are columns: one that is stored as Vᵀ has been transposed.
-// Absent ones are nil.
+// arrays holds the open files of singular values and vectors in a directory, of gdsvd or
+// of another program. Vectors are columns: an array that is stored as Vᵀ is transposed.
+// Absent arrays are nil.
 type arrays struct {
 	sigma, u, v *npy.Matrix
 }
 
-// arrayNames are the names under which each array may lie, in lower case. A name that
-// ends in t.npy or h.npy is that of the transpose.
+// arrayNames lists the possible file names of each array, in lower case. A file whose name
+// ends in t.npy or h.npy holds the transpose.
 var arrayNames = map[string][]string{
 	"sigma": {"sigma.npy", "s.npy", factor.LambdaFile},
 	"u":     {"u.npy"},
 	"v":     {"v.npy", "vt.npy", "vh.npy"},
 }
 
-// findArray returns the file in which an array lies, "" if there is none. Two of them are
-// an error.
+// findArray returns the name of the file of an array, "" if the directory has none. Two such
+// files are an error.
 func findArray(entries []fs.DirEntry, dir, array string) (string, error) {
 	var found []string
 	for _, e := range entries {
@@ -49,8 +49,8 @@ func findArray(entries []fs.DirEntry, dir, array string) (string, error) {
 	return strings.Join(found, ""), nil
 }
 
-// Holds tells whether a directory is to be checked as a result: it has files of one, of this
-// program or another, and is no store.
+// Holds reports whether a directory is to be checked as a result: it has files of a result,
+// of this program or another, and is not a store.
 func Holds(fsys vfs.FS, dir string) bool {
 	entries, err := fsys.ReadDir(dir)
 	if err != nil {
@@ -84,7 +84,7 @@ func (x *arrays) close() (err error) {
 	return err
 }
 
-// open opens the arrays that are there. problem is told what cannot be read as an array.
+// open opens the arrays of a directory. It calls problem with the error of a file that cannot be read as an array.
 func (x *arrays) open(fsys vfs.FS, dir string, entries []fs.DirEntry, problem func(error) error) error {
 	for _, a := range []struct {
 		name string
@@ -113,10 +113,10 @@ func (x *arrays) open(fsys vfs.FS, dir string, entries []fs.DirEntry, problem fu
 	return nil
 }
 
-// maxTriplets bounds the values that are read into memory.
+// maxTriplets is the largest number of values that are read into memory.
 const maxTriplets = 1 << 22
 
-// signed tells whether the values are eigenvalues with signs.
+// signed reports whether the values are eigenvalues with signs.
 func (x *arrays) signed() bool {
 	return x.sigma != nil && strings.ToLower(filepath.Base(x.sigma.Name())) == factor.LambdaFile
 }
@@ -134,8 +134,8 @@ func (x *arrays) values() ([]float64, error) {
 	return col.RawMatrix().Data, err
 }
 
-// fits compares the shapes of the arrays with each other and with those of a matrix, if
-// its sides are not 0.
+// fits compares the shapes of the arrays with each other and with those of a matrix. A side
+// of 0 rows or columns is not compared.
 func (x *arrays) fits(rows, cols, k int64) error {
 	for _, c := range []struct {
 		m    *npy.Matrix
@@ -153,7 +153,7 @@ func (x *arrays) fits(rows, cols, k int64) error {
 	return nil
 }
 
-// descending returns the numbers of the values, the largest first.
+// descending returns the indices of the values, that of the largest value first.
 func descending(values []float64) []int {
 	order := make([]int, len(values))
 	for i := range order {
@@ -163,8 +163,8 @@ func descending(values []float64) []int {
 	return order
 }
 
-// sorted finds out whether values can be singular values: none negative, and in descending or
-// ascending order.
+// sorted returns an error unless values can be singular values: none is negative, and they
+// are in descending order or, if ascending is true, in ascending order.
 func sorted(name string, values []float64, ascending bool) error {
 	for i, v := range values {
 		if v < 0 {

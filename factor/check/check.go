@@ -29,30 +29,30 @@ import (
 // Options of Result. The zero value verifies the files and measures nothing.
 type Options struct {
 	Store    string                    // the store to measure the result on; "": none
-	Tol      float64                   // what to compare residuals with; 0: what the result states
+	Tol      float64                   // tolerance for the residuals; 0: residuals are compared with what the result states
 	Memory   int64                     // budget of the whole process in bytes; 0: factor.DefaultMemory
 	Workers  int                       // 0: all processors
 	FS       vfs.FS                    // nil: the operating system's
 	Log      *slog.Logger              // nil: nothing is logged
-	Planned  func(factor.Memory) error // is told what measuring will take before it takes it
-	Progress func(done, total int64)   // bytes; several goroutines may call it at a time
-	Remote   *remote.Options           // of the engine whose tasks measure; nil: this process does
+	Planned  func(factor.Memory) error // is called with the planned memory before it is allocated
+	Progress func(done, total int64)   // reports bytes read; several goroutines may call it at the same time
+	Remote   *remote.Options           // engine whose tasks measure; nil: this process measures
 }
 
 type checker struct {
 	Options
 	dir     string
 	entries []fs.DirEntry
-	stated  *factor.Result // result.json; nil if there is none, or none that can be read
+	stated  *factor.Result // contents of result.json; nil if it is missing or cannot be read
 	arrays  arrays
 	values  []float64
 	report  *Report
 	total   int64 // bytes to be read, for the progress
 }
 
-// Result verifies a result directory, of this program or another, or what packages foldin and align write, as far as that goes without the matrix, and
-// measures the triplets on the matrix if o has a store. What is wrong with the result is in the report;
-// the error is for what kept it from being checked.
+// Result verifies a result directory of this program or another, or a directory of package foldin or align, as far as this is
+// possible without the matrix. If o has a store, Result measures the triplets on its matrix. The report lists what is wrong
+// with the result; the error is for a check that could not be completed.
 func Result(ctx context.Context, dir string, o Options) (_ *Report, err error) {
 	o.FS = cmp.Or(o.FS, vfs.OS())
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -119,8 +119,8 @@ func (c *checker) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// undescribed finds a file that only gdsvd writes, and the name of the one that would describe it. Arrays of other programs,
-// and the checkpoint of a first run, are described by none.
+// undescribed finds a file that only gdsvd writes, and returns the name of the file that would describe it. Arrays of other
+// programs and the checkpoint of a first run have no description.
 func (c *checker) undescribed() (description, file string) {
 	for _, e := range c.entries {
 		switch name := e.Name(); {
@@ -141,7 +141,7 @@ func (c *checker) has(name string) bool {
 	return slices.ContainsFunc(c.entries, func(e fs.DirEntry) bool { return e.Name() == name })
 }
 
-// problem records what is wrong with the result, if anything is, and passes on the rest.
+// problem records err if it says that the result is damaged, and returns any other error.
 func (c *checker) problem(err error) error {
 	switch {
 	case errors.Is(err, npy.ErrFormat):
@@ -167,8 +167,8 @@ func (c *checker) advance(n int) {
 	c.Progress(c.report.Bytes, max(c.total, c.report.Bytes))
 }
 
-// names verifies the ids and titles of a result whose files are as they were written: as many as there are rows
-// and columns, of their kind, and in order.
+// names verifies the number, kind and order of the ids and titles of a result. It does nothing if the report has problems
+// already.
 func (c *checker) names(ctx context.Context) error {
 	if c.stated == nil || len(c.report.Problems) > 0 {
 		return nil
@@ -218,7 +218,7 @@ func (c *checker) shapes(context.Context) (err error) {
 	return nil
 }
 
-// statements compares what result.json says about itself and about the arrays.
+// statements compares the fields of result.json with one another and with the arrays.
 func (c *checker) statements(context.Context) error {
 	r := c.stated
 	if r == nil {
@@ -262,7 +262,7 @@ func (c *checker) statements(context.Context) error {
 	return nil
 }
 
-// checkpoint verifies that of an unfinished run, if there is one.
+// checkpoint verifies the checkpoint of an unfinished run, if the directory has one.
 func (c *checker) checkpoint(ctx context.Context) error {
 	for _, name := range []string{layout.Checkpoint, layout.CheckpointEvents, layout.CheckpointView} {
 		if !c.has(name) {
@@ -336,7 +336,7 @@ func (c *checker) strays() {
 	}
 }
 
-// kind says what was found that nothing is wrong with.
+// kind returns the format of the sentence about a directory without problems.
 func (c *checker) kind() string {
 	switch {
 	case c.report.Sealed:

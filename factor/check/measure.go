@@ -29,14 +29,14 @@ func (s *Stated) floor(i int) factor.Number {
 	return s.Floor[i]
 }
 
-// Rounding in the products of the measurement and in the vectors, in units of ε‖A‖_F;
-// and that in the orthogonality of vectors of any length.
+// floorUnits bounds the rounding in the products of the measurement and in the vectors, in units of ε‖A‖_F;
+// orthogonalityFloor bounds the rounding in the orthogonality of vectors of any length.
 const (
 	floorUnits         = 8
 	orthogonalityFloor = 1e-13
 )
 
-// measure measures the triplets of a result that is sound on the matrix of a store.
+// measure measures the triplets of a sound result on the matrix of c.Store.
 func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 	began := time.Now()
 	if c.stated != nil && c.stated.Completion != nil {
@@ -113,7 +113,7 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 func (c *checker) orthogonality(ctx context.Context, m *Measurement) error {
 	m.Orthogonality = factor.Orthogonality{U: factor.Number(math.NaN()), V: factor.Number(math.NaN())}
 	l, each := budget.Process(), solver.SweepFootprint(m.K)
-	l.Take("sums of vectors", 2*8*int64(m.K)*int64(m.K)) // of both sides: those of the first may not have been collected
+	l.Take("sums of vectors", 2*8*int64(m.K)*int64(m.K)) // of both sides: the sums of the first side may not have been collected
 	room, err := l.Left(c.Memory, each)
 	if err != nil {
 		return err
@@ -137,8 +137,8 @@ func (c *checker) orthogonality(ctx context.Context, m *Measurement) error {
 	return nil
 }
 
-// fill takes over the residuals, relative to the largest value, of a matrix of that norm whose products
-// have rounding errors relative to terms.
+// fill sets the residuals, relative to the largest value. norm is the norm of the matrix; its products have rounding errors
+// relative to terms.
 func (m *Measurement) fill(c *checker, t *triplets, norm, terms float64) {
 	order := descending(t.values)
 	top := t.values[order[0]]
@@ -151,9 +151,9 @@ func (m *Measurement) fill(c *checker, t *triplets, norm, terms float64) {
 			top = float64(c.stated.Norm)
 		}
 	}
-	top = cmp.Or(top, norm, 1) // of a matrix that may not be zero
+	top = cmp.Or(top, norm, 1) // all values may be 0 though the matrix is not
 	relative := func(x float64) factor.Number { return factor.Number(x / top) }
-	floor := floorUnits*0x1p-52*terms + math.SmallestNonzeroFloat64 // and of the values where float64 has few digits
+	floor := floorUnits*0x1p-52*terms + math.SmallestNonzeroFloat64 // the second term is the rounding of subnormal values
 	var implied []float64
 	switch {
 	case t.signs != nil:
@@ -162,7 +162,7 @@ func (m *Measurement) fill(c *checker, t *triplets, norm, terms float64) {
 	case c.arrays.v == nil:
 		m.Implied, implied = "V", t.left
 	}
-	for i := range implied { // an implied vector has the rounding of a product over σ
+	for i := range implied { // an implied vector has the rounding of a product divided by σ
 		if s := t.values[i]; s < top {
 			implied[i] = max(0, implied[i]-floor*(top/s-1))
 		}
@@ -178,10 +178,9 @@ func (m *Measurement) fill(c *checker, t *triplets, norm, terms float64) {
 	m.Floor = relative(floor)
 }
 
-// compare finds the triplets that are not within the tolerance of --tol, or else not as
-// result.json states them: within its tolerance if they are said to be, and at most twice
-// as far off as they are said to be if not, in both cases with what the rounding of the
-// result may hide (its floor), and with what an implied vector may be off more.
+// compare lists the triplets whose residuals exceed a limit. The limit is the tolerance of --tol, if there is one.
+// Otherwise it follows from result.json: its tolerance, or twice the stated residual if that exceeds the tolerance, or a
+// larger limit for an implied vector, plus what the rounding of the result may hide (its floor).
 func (m *Measurement) compare(r *factor.Result, asked float64) {
 	if r != nil {
 		m.Stated = &Stated{r.Residual, r.Floor, r.Orthogonality, r.Certified}
@@ -200,7 +199,7 @@ func (m *Measurement) compare(r *factor.Result, asked float64) {
 			if r.Residual[i] > tol {
 				limit = 2 * r.Residual[i]
 			}
-			if m.Implied != "" && r.Residual[i] > 0 { // Aᵀu − σv with u = Av/‖Av‖ has σ₁/σ of what is off with another u
+			if m.Implied != "" && r.Residual[i] > 0 { // with u = Av/‖Av‖, ‖Aᵀu − σv‖ is up to σ₁/σ times the residual with another u
 				limit = max(limit, 2*r.Residual[i]*(2+m.Sigma[0]/m.Sigma[i]))
 			}
 			limit += m.Stated.floor(i)
@@ -211,7 +210,7 @@ func (m *Measurement) compare(r *factor.Result, asked float64) {
 	}
 }
 
-// looseBy tells whether vectors are less orthonormal than is stated, or than --tol.
+// looseBy reports whether the vectors are less orthonormal than is stated, or than --tol demands.
 func (m *Measurement) looseBy() bool {
 	if m.asked {
 		return m.loose > *m.Tol+orthogonalityFloor
@@ -219,14 +218,14 @@ func (m *Measurement) looseBy() bool {
 	if m.Stated == nil {
 		return false
 	}
-	exceeds := func(x, said factor.Number) bool { // both are no number where there are no vectors
+	exceeds := func(x, said factor.Number) bool { // both are NaN for absent vectors
 		return float64(x) > 2*max(0, float64(said))+orthogonalityFloor
 	}
 	return exceeds(m.Orthogonality.U, m.Stated.Orthogonality.U) || exceeds(m.Orthogonality.V, m.Stated.Orthogonality.V)
 }
 
-// verdict is the error of triplets that are not what they should be, or nil. Estimates that
-// an interrupted run has left state nothing: they are measured against the tolerance only.
+// verdict returns an error if triplets miss their limits, or nil. The estimates of an interrupted run state nothing: they are
+// compared with the tolerance only.
 func (m *Measurement) verdict(dir string) error {
 	if m.Tol == nil {
 		return nil
@@ -235,7 +234,7 @@ func (m *Measurement) verdict(dir string) error {
 	tol := factor.Number(*m.Tol)
 	for i, x := range m.Residual {
 		limit := tol + m.Floor
-		if !m.asked && m.Stated.floor(i) <= tol { // a triplet with a larger one does not count as converged
+		if !m.asked && m.Stated.floor(i) <= tol { // a triplet with a larger floor does not count as converged
 			limit += m.Stated.floor(i)
 		}
 		if x <= limit {
@@ -265,17 +264,16 @@ type triplets struct {
 	Options
 	store       *source.Source
 	source      stream.Source  // the store, or its view
-	tasks       *remote.Matrix // that multiply; nil: this process does
+	tasks       *remote.Matrix // tasks that multiply; nil: this process multiplies
 	values      []float64
-	signs       []float64   // of eigenvalues; nil: these are singular values
-	long, short *npy.Matrix // vectors of the stored rows and columns; nil if they are not there
+	signs       []float64   // signs of eigenvalues; nil: the values are singular values
+	long, short *npy.Matrix // vectors of the stored rows and columns; nil if absent
 
 	left, right []float64 // residuals of the stored matrix
 	passes      int
 }
 
-// measure takes all triplets in one read of the store, or as many at a time as there is
-// memory for.
+// measure measures all triplets in one read of the store, or as many at a time as fit into memory.
 func (t *triplets) measure(ctx context.Context) error {
 	k := len(t.values)
 	group, m, err := t.plan(k)
@@ -347,7 +345,7 @@ func (t *triplets) split() {
 	}
 }
 
-// readLeft fills rows with those of the left vectors, columns from the given one on.
+// readLeft fills rows with the rows of the left vectors from first on, and with the columns of these from from on.
 func (t *triplets) readLeft(first int64, from int, rows *mat.Dense) error {
 	if t.signs == nil {
 		return t.long.ReadRows(first, from, rows)
@@ -359,10 +357,10 @@ func (t *triplets) readLeft(first int64, from int, rows *mat.Dense) error {
 	return nil
 }
 
-// plan finds how many triplets there is memory for at a time.
+// plan returns the number of triplets that fit into memory at a time, and the matrix for them.
 func (t *triplets) plan(k int) (group int, m *stream.Matrix, err error) {
 	for group = k; ; group = (group + 1) / 2 {
-		const buffers = 4 << 20 // of rows on their way from the files, and Gram matrices
+		const buffers = 4 << 20 // buffers of rows read from the files, and Gram matrices
 		o := stream.Options{
 			Memory: t.Memory, Workers: t.Workers, Rank: group, Once: group == k && t.short != nil,
 			Reserve: stream.RowsInMemory(t.source, t.Workers, group) + buffers,

@@ -9,23 +9,23 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// Report is what Result has found.
+// Report holds the findings of Result.
 type Report struct {
 	Dir      string
-	Sealed   bool         // there are checksums, and they were compared
-	Bytes    int64        // of files that were read
-	Problems []error      // that make the result unfit for use
-	Warnings []string     //
-	Measured *Measurement // with Options.Store
+	Sealed   bool         // whether checksums exist and were compared
+	Bytes    int64        // bytes of files that were read
+	Problems []error      // problems that make the result unfit for use
+	Warnings []string     // findings that do not make it unfit
+	Measured *Measurement // nil without Options.Store
 
-	what   string         // there is
-	stated *factor.Result // by result.json; nil if there is none, or none that can be read
+	what   string         // format of the sentence of Sound
+	stated *factor.Result // contents of result.json; nil if it is missing or cannot be read
 }
 
-// Sound says what is known of a result without problems.
+// Sound returns a sentence about a result without problems.
 func (r *Report) Sound() string { return fmt.Sprintf(r.what, r.Dir, memory.FormatSize(r.Bytes)) }
 
-// Continue is what factor.Result.Continue says of the result; "" if there is none.
+// Continue returns factor.Result.Continue of the result; "" if result.json is missing or cannot be read.
 func (r *Report) Continue() string {
 	if r.stated == nil {
 		return ""
@@ -33,7 +33,7 @@ func (r *Report) Continue() string {
 	return r.stated.Continue()
 }
 
-// Err is the error of a result that is damaged or not what it states, or nil.
+// Err returns the error of a result that is damaged, differs from its statements or has not converged, or nil.
 func (r *Report) Err() error {
 	switch n := len(r.Problems); {
 	case n == 1:
@@ -48,8 +48,7 @@ func (r *Report) Err() error {
 	return r.Measured.verdict(r.Dir)
 }
 
-// Measurement is what Result has measured on the matrix, in the user's
-// orientation, triplets in descending order of sigma.
+// Measurement holds what Result measured on the matrix, in the user's orientation. Triplets are in descending order of sigma.
 type Measurement struct {
 	Store  string          `json:"store"`            // the store
 	View   string          `json:"view,omitempty"`   // the view of the store that was measured
@@ -67,15 +66,15 @@ type Measurement struct {
 	Right         []factor.Number      `json:"right"`             // ‖Aᵀu − σv‖/σ₁ of each triplet
 	Floor         factor.Number        `json:"floor"`             // bound on what the rounding of the measurement adds to a residual
 	Orthogonality factor.Orthogonality `json:"orthogonality"`     // deviation of the vectors from orthonormality; null for vectors that the result does not have
-	Implied       string               `json:"implied,omitempty"` // "U" or "V" if the result lacks it and it was computed from the other side: residuals are without what its rounding may add
+	Implied       string               `json:"implied,omitempty"` // "U" or "V" if the result lacks it and it was computed from the other side; the residuals exclude what the rounding of the computed vectors may add
 	Stated        *Stated              `json:"stated,omitempty"`  // what result.json states
 	Tol           *float64             `json:"tol,omitempty"`     // tolerance for residuals and orthogonality
 	Misses        []int                `json:"misses"`            // indices of the triplets that differ from what the result states, or exceed `--tol`
-	asked         bool                 // Tol is that of --tol
-	loose         float64              // the largest of Orthogonality
+	asked         bool                 // whether Tol is that of --tol
+	loose         float64              // larger one of the two numbers of Orthogonality
 }
 
-// Stated is what result.json says of what was measured.
+// Stated holds the statements of result.json about the measured quantities.
 type Stated struct {
 	Residual      []factor.Number      `json:"residual"`        // relative residual of each triplet
 	Floor         []factor.Number      `json:"floor,omitempty"` // bound on the rounding error of each residual; absent if it is not stated

@@ -1,13 +1,13 @@
 // Package check verifies result directories and measures their triplets on the matrix again.
 //
-// [Result] reads every file of a directory that package factor, foldin or align has written, or of singular values and
-// vectors in NumPy's format that another program has: checksums, shapes, numbers that are not finite, ids in order, what
-// result.json states of itself, and the checkpoint of an unfinished run. With Options.Store it measures, in one read where
-// the memory allows it, the residuals ‖Av−σu‖/σ₁ and ‖Aᵀu−σv‖/σ₁ and max|VᵀV−I|, and compares them with what the result
-// states or with Options.Tol.
+// [Result] reads every file of a directory that package factor, foldin or align has written, or that has singular values and
+// vectors of another program in NumPy's format. It checks checksums, shapes, the order of ids, the statements of result.json
+// about itself, and the checkpoint of an unfinished run, and finds numbers that are not finite. With Options.Store it measures,
+// in one read if the memory suffices, the residuals ‖Av−σu‖/σ₁ and ‖Aᵀu−σv‖/σ₁ and max|VᵀV−I|, and compares them with the
+// statements of the result or with Options.Tol.
 //
-// What is wrong with a result is in the [Report]; the error is for what kept it from being checked. [Report.Err] is the error
-// of a result that is damaged (csr.ErrCorrupt), not what it states, or not converged (factor.ErrNotConverged).
+// The [Report] lists what is wrong with a result; the error is for a check that could not be completed. [Report.Err] returns the
+// error of a result that is damaged (csr.ErrCorrupt), differs from its statements, or has not converged (factor.ErrNotConverged).
 package check
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// contents reads every file once: checksums where result.json has them, and entries that are not finite.
+// contents reads every file once. It verifies the checksums of result.json and finds entries that are not finite.
 func (c *checker) contents(ctx context.Context) error {
 	sums := map[string]factor.File{}
 	for _, m := range c.arrays.all() {
@@ -42,7 +42,7 @@ func (c *checker) contents(ctx context.Context) error {
 	return c.sealed(ctx, factor.ResultFile, c.stated.Files, sums)
 }
 
-// scan reads an array to its end, whatever is wrong with its entries.
+// scan reads an array to its end, even if entries are not finite, and returns its size and checksums.
 func (c *checker) scan(ctx context.Context, m *npy.Matrix) (factor.File, error) {
 	var sum crc.Summer
 	err := m.Scan(ctx, func(chunk []byte) {
@@ -52,7 +52,7 @@ func (c *checker) scan(ctx context.Context, m *npy.Matrix) (factor.File, error) 
 	return factor.File{Size: m.Size(), CRC: sum.CRC, Pieces: sum.Pieces}, err
 }
 
-// sealed compares files with what the description says of them. Of those that have been read, read has what was found.
+// sealed compares files with the sizes and checksums in the description. read holds those of the files that have been read.
 func (c *checker) sealed(ctx context.Context, description string, files []factor.File, read map[string]factor.File) error {
 	for _, part := range files {
 		got, ok := read[part.Name]
@@ -69,7 +69,7 @@ func (c *checker) sealed(ctx context.Context, description string, files []factor
 			if err == nil {
 				got.Size = info.Size()
 			}
-			if err == nil && got.Size == part.Size { // what has another size need not be read, and may be of any
+			if err == nil && got.Size == part.Size { // a file of another size need not be read, and may be very large
 				var sum crc.Summer
 				_, err = crc.Read(f, func(chunk []byte) error {
 					_, _ = sum.Write(chunk)
@@ -81,7 +81,7 @@ func (c *checker) sealed(ctx context.Context, description string, files []factor
 			if err = errors.Join(err, f.Close()); err != nil {
 				return err
 			}
-			read[part.Name] = got // it may be listed again
+			read[part.Name] = got // the file may be listed twice
 		}
 		if got.Size != part.Size {
 			c.wrong(part.Name, "byte %d: it ends there, %s says %d", got.Size, description, part.Size)
@@ -92,8 +92,8 @@ func (c *checker) sealed(ctx context.Context, description string, files []factor
 	return nil
 }
 
-// differs finds the first bytes of a file whose checksum is not what was said: those of a piece if its pieces have some,
-// else all.
+// differs returns the first range of bytes whose checksum differs from the stated one, and both checksums. The range is a piece
+// if the pieces have checksums, else the whole file. The checksums are equal if nothing differs.
 func differs(got, said factor.File) (from, to int64, is, was crc.Sum) {
 	for i, sum := range said.Pieces {
 		if i < len(got.Pieces) && got.Pieces[i] != sum {
@@ -103,7 +103,7 @@ func differs(got, said factor.File) (from, to int64, is, was crc.Sum) {
 	return 0, got.Size, got.CRC, said.CRC
 }
 
-// folder verifies a projection or an alignment: its description, the files that this lists, and that numbers are finite.
+// folder verifies a projection or an alignment: its description, the listed files, and that numbers are finite.
 func (c *checker) folder(ctx context.Context, kind folder.Kind) error {
 	if c.Store != "" {
 		return fmt.Errorf("%s is %s, which is not measured on a store: check it alone", c.dir, kind.What)
@@ -145,7 +145,7 @@ func (c *checker) folder(ctx context.Context, kind folder.Kind) error {
 	return folder.OrReplaced(c.FS, c.dir, stated.CRC, nil)
 }
 
-// vectors reads X, of rows × k finite numbers. What cannot be read as an array has the size 0.
+// vectors reads X, an array of rows × k finite numbers. The size is 0 if X cannot be read as an array.
 func (c *checker) vectors(ctx context.Context, kind folder.Kind, rows, k int64) (f factor.File, err error) {
 	m, err := npy.Open(c.FS, filepath.Join(c.dir, folder.Vectors))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// Kind is that of Make in a remote.Worker.
+// Kind is the key of Make in the map Make of a remote.Worker.
 const Kind = "check"
 
 type spec struct {
@@ -21,8 +21,8 @@ type spec struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// StoreBy is csr.Check with shards that are read by tasks of workers that have Make of Kind. What is wrong with those that are not sound is
-// found by this process.
+// StoreBy is csr.Check with shards that are read by tasks; the workers have Make under Kind. This process finds out what is wrong
+// with shards that are not sound.
 func StoreBy(ctx context.Context, path string, o csr.CheckOptions, by remote.Options) (*csr.CheckReport, error) {
 	o.Shards = func(ctx context.Context, m *csr.Manifest) ([]bool, error) {
 		at, err := objects.Abs(path)
@@ -40,7 +40,7 @@ func StoreBy(ctx context.Context, path string, o csr.CheckOptions, by remote.Opt
 	return csr.Check(ctx, path, o)
 }
 
-// Make tells for each shard of a task of StoreBy whether it is sound, by 1.
+// Make writes, for each shard of a task of StoreBy, 1 if the shard is sound, else 0.
 func Make(ctx context.Context, w *remote.Worker, job remote.Job, _ []float64, rows int, write func(row []float64) error) error {
 	var s spec
 	if err := json.Unmarshal(job.Spec, &s); err != nil {
@@ -63,10 +63,10 @@ func Make(ctx context.Context, w *remote.Worker, job remote.Job, _ []float64, ro
 	return nil
 }
 
-// engine has the products of the matrix made by tasks.
+// engine begins the tasks that multiply by the matrix.
 func (t *triplets) engine(subject remote.Subject, vectors int64) (err error) {
 	by, told := *t.Remote, int64(0)
-	by.Local(t.Memory, 2*8*vectors, t.Workers) // the vectors and the sums of this side
+	by.Local(t.Memory, 2*8*vectors, t.Workers) // vectors and sums of the driver
 	by.Told = func(s remote.Stats) {
 		t.store.Read(s.Read - told)
 		told = s.Read

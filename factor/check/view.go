@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// view is the view that result.json says the result is of.
+// view returns the view that result.json states.
 func (c *checker) view(ctx context.Context, store *source.Source) (*view.View, error) {
 	said := c.stated.View
 	p, err := c.stated.Pipeline(ctx)
@@ -26,7 +26,7 @@ func (c *checker) view(ctx context.Context, store *source.Source) (*view.View, e
 	return v, nil
 }
 
-// statistics measures a view, if there is one.
+// statistics measures the statistics of a view; a nil view has none.
 func (t *triplets) statistics(ctx context.Context, v *view.View) error {
 	if v == nil {
 		return nil

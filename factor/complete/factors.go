@@ -17,29 +17,29 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Factors are the decomposition of the Z of a fit, and what proves it.
+// Factors holds Σ and V of the decomposition Z = U·Σ·Vᵀ of a fit, and measures of its quality.
 type Factors struct {
-	Sigma []float64  // of Z, descending; its length r is the rank of Z
+	Sigma []float64  // singular values of Z, descending; their number r is the rank of Z
 	V     *mat.Dense // n×r
 	// Orthogonality is ‖UᵀU − I‖_max, measured on the rows of U as they were written.
 	Orthogonality float64
 	// Stationarity is max_i ‖Rᵀu_i − λ·v_i‖/λ, where R = P_Ω(A − μ − b − c − Z): 0 where no Z of the same rank
 	// near this one has a smaller F.
 	Stationarity float64
-	// F is that of Z, and RMSE its error on Ω.
+	// F is the objective at Z, and RMSE the root mean square error of Z on Ω.
 	F, RMSE float64
-	// Residual is an estimate of σ₁(R) from below, and ResidualBound a bound from above, rounding included: of more than
-	// 40 columns but for a probability of 1e-6, by a random start. Where it is λ, no Z of any rank has a smaller F.
+	// Residual is an estimate of σ₁(R) from below, and ResidualBound an upper bound, rounding included. For more than 40 columns
+	// the bound is wrong with a probability of at most 1e-6 (random start). Where it equals λ, no Z of any rank has a smaller F.
 	Residual, ResidualBound float64
-	// Dual is the value of the dual problem at the residual, scaled to be feasible: no Z of any rank has a
-	// smaller F than it. Gap is (F − Dual)/F.
+	// Dual is the value of the dual problem at the residual, scaled to be feasible: F is at least Dual for every Z
+	// of any rank. Gap is (F − Dual)/F.
 	Dual, Gap float64
 
 	norm2 float64 // ‖residual‖²_F
 }
 
-// Factors reads the matrix for the singular value decomposition of Z, whose rows of U, with b_i, are handed to
-// left in ascending order, and for the bound on F.
+// Factors reads the matrix for the singular value decomposition of Z and for the bound on F. It calls left with the rows of
+// U and their b_i, in ascending order.
 func (s *State) Factors(ctx context.Context, src stream.Source, o Options, left func(first int64, u *mat.Dense, bias []float64) error) (*Factors, error) {
 	o, err := o.withDefaults(src)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *State) Factors(ctx context.Context, src stream.Source, o Options, left 
 	return r, f.bound(ctx, m, r)
 }
 
-// proofReads is how often Factors reads the matrix at most: for V, for U, and for the norm of the residual.
+// proofReads returns the largest number of reads by Factors: one for V, one for U, and some for the norm of the residual.
 func proofReads(src stream.Source) int {
 	if src.Cols() <= steps {
 		return 3
@@ -92,7 +92,7 @@ func (f *fit) rightFactor(ctx context.Context, m *model) (turn *mat.Dense, r *Fa
 	var basis mat.Dense
 	eigen.VectorsTo(&basis)
 	r = &Factors{RMSE: math.Sqrt(share(all.squares, float64(all.in)))}
-	const least = 1e-14 // of the largest: what Z̃ᵀZ̃ resolves
+	const least = 1e-14 // relative to the largest: the resolution of Z̃ᵀZ̃
 	for i := k - 1; i >= 0 && values[i] > least*values[k-1]; i-- {
 		r.Sigma = append(r.Sigma, math.Sqrt(values[i]))
 	}
@@ -129,14 +129,14 @@ func (f *fit) rightFactor(ctx context.Context, m *model) (turn *mat.Dense, r *Fa
 	return turn, r, nil
 }
 
-// Orthogonality is ‖VᵀV − I‖_max.
+// Orthogonality returns ‖VᵀV − I‖_max.
 func Orthogonality(v *mat.Dense) (worst float64) {
 	var g mat.Dense
 	g.Mul(v.T(), v)
 	return offIdentity(g.RawMatrix().Data, g.RawMatrix().Cols)
 }
 
-// offIdentity is ‖G − I‖_max of a k×k G.
+// offIdentity returns ‖G − I‖_max of a k×k matrix G.
 func offIdentity(g []float64, k int) (worst float64) {
 	for i, v := range g {
 		if i%(k+1) == 0 {
@@ -200,7 +200,7 @@ func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Fact
 	return nil
 }
 
-// bound computes how far F can be from the least of any rank: a dual feasible point is the residual, times at most λ/σ₁
+// bound computes how far F can be above the least F of any rank. The residual, times at most λ/σ₁, is a dual feasible point
 // (Mazumder, Hastie, Tibshirani, 2010, section 4; Fazel, Hindi, Boyd, ACC 2001).
 func (f *fit) bound(ctx context.Context, m *model, r *Factors) error {
 	inner := r.Dual
@@ -229,10 +229,10 @@ func (f *fit) bound(ctx context.Context, m *model, r *Factors) error {
 	return nil
 }
 
-// steps of Lanczos, each a pass, bound σ₁² to about 5 % of a matrix with thousands of columns, 7 % of one with millions.
+// steps is the number of Lanczos steps, each a pass. They bound σ₁² to about 5 % for thousands of columns, 7 % for millions.
 const steps = 40
 
-// norm bounds σ₁ of a matrix from both sides: one of few columns by its Gram matrix, others by Lanczos.
+// norm bounds σ₁ of a matrix from both sides: by the Gram matrix for up to steps columns, otherwise by Lanczos.
 func norm(ctx context.Context, a solver.Matrix, seed uint64, before func(step int)) (least, most float64, err error) {
 	if a.Info().Cols <= steps {
 		before(0)
@@ -334,7 +334,7 @@ func (r *residual) Scratch() *csr.Block {
 }
 
 func (r *residual) DecodeBlock(i int, dst *csr.Block) error {
-	kept := cap(dst.Val) == 0 // for good: it is to hold nothing that is not used
+	kept := cap(dst.Val) == 0 // the block stays decoded: it must hold no memory that is not used
 	if err := r.Source.DecodeBlock(i, dst); err != nil {
 		return err
 	}

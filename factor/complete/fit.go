@@ -11,25 +11,25 @@
 //
 // # Rounds
 //
-// Z = Z̃·Vᵀ with n×k orthonormal V. A round reads the matrix once. For each row it finds the z̃_i that is best
-// for the V there is (ridge regression), and with it the residuals on Ω; of B = P_Ω(A − Z) + Z, which is sparse plus
-// low rank, it computes W = B·V and BᵀW. The singular values of UᵀB, U an orthonormal basis of W, less λ, and
-// its right singular vectors are the next V: a step of soft-impute from the left space U. F never increases:
-// the z̃_i minimise it for the V there is, and the step from U minimises a bound on F that is exact at that Z (Hastie, Mazumder,
-// Lee, Zadeh, JMLR 16, 2015, section 3).
+// Z = Z̃·Vᵀ with n×k orthonormal V. A round reads the matrix once. For each row it finds the z̃_i that minimises F for the
+// current V (ridge regression), and the residuals on Ω. B = P_Ω(A − Z) + Z is sparse plus low rank; the round computes W = B·V
+// and BᵀW. With an orthonormal basis U of W, the right singular vectors of UᵀB are the next V, and its singular values less λ
+// are those of the next Z: a step of soft-impute from the left space U. F never increases: the z̃_i minimise F for the
+// current V, and the step from U minimises a bound on F that is exact at that Z (Hastie, Mazumder, Lee, Zadeh, JMLR 16,
+// 2015, section 3).
 //
-// What is kept between rounds is V and k singular values ([State]): 8·n·k bytes, nothing of the length N. A
-// fit that is interrupted goes on from its State with the same bits.
+// A [State] holds what is kept between rounds: V and k singular values, 8·n·k bytes, and nothing of length N. An interrupted
+// fit resumes from its State with the same bits.
 //
 // # λ
 //
-// Without one given, Fit leaves entries out of Ω, chosen by a hash of their position, goes down a path of λ from the
-// one at which Z = 0, each warm from the last, until the error on what was left out falls by less than a share of 2e-4, and fits
-// all entries with the best.
+// If no λ is given, Fit holds out entries of Ω, chosen by a hash of their position. It goes down a path of λ from the λ at
+// which Z = 0, each started from the previous one, until the held-out error falls by less than a share of 2e-4. Then it fits
+// all entries with the best λ.
 //
 // # Bits
 //
-// The same matrix and options have the same bits for any number of workers and any budget.
+// The same matrix and options give the same bits for any number of workers and any budget.
 package complete
 
 import (
@@ -52,18 +52,18 @@ type Options struct {
 	Biases  bool    // b_i and c_j are part of the model; otherwise only μ
 	Damping float64 // D ≥ 0 of the biases; 0: DefaultDamping
 	Holdout float64 // share of the entries that choose λ, below 1; 0: DefaultHoldout
-	Tol     float64 // F has been minimised when a round lowers it by less than Tol·F; 0: DefaultTol
-	Rounds  int     // most rounds of the fit with the final λ; 0: DefaultRounds
+	Tol     float64 // the fit ends when a round lowers F by less than Tol·F; 0: DefaultTol
+	Rounds  int     // largest number of rounds with the final λ; 0: DefaultRounds
 	Seed    uint64
 
-	Stream stream.Options // Memory, Workers and Reserve: what the caller needs besides
+	Stream stream.Options // Memory, Workers, and Reserve for the memory of the caller
 
-	Start *State             // go on from here; it must be of the same matrix and options
-	Round func(*State) error // is called after every round with what there is then: to show, to save
-	Proof func(done, of int) // Factors calls it before every read of the matrix, with those done and the most there are
+	Start *State             // state to resume from, of the same matrix and options; nil: none
+	Round func(*State) error // is called with the state after every round, to show or save it
+	Proof func(done, of int) // Factors calls it before every read of the matrix: the reads done, and the largest number of reads
 }
 
-// Values of Options that are not given.
+// Defaults of Options.
 const (
 	DefaultDamping = 5
 	DefaultHoldout = 0.05
@@ -71,17 +71,17 @@ const (
 	DefaultRounds  = 500
 )
 
-// Steps of a path of λ.
+// Constants of the path of λ.
 const (
-	pathRatio  = 0.8  // of a λ to the one before
-	pathTol    = 5e-4 // of the rounds at each
-	pathRounds = 6    // at each, at most
-	pathGain   = 2e-4 // the path ends where the error on what is held out falls by a smaller share
-	topRounds  = 4    // that find the λ at which Z = 0
-	zeroRounds = 30   // of a given λ after which Z = 0 is taken for the best, and not for a V that is random still
+	pathRatio  = 0.8  // ratio of a λ to the one before
+	pathTol    = 5e-4 // tolerance at each λ
+	pathRounds = 6    // largest number of rounds at each λ
+	pathGain   = 2e-4 // the path ends when the held-out error falls by a smaller share
+	topRounds  = 4    // rounds that find the λ at which Z = 0
+	zeroRounds = 30   // rounds with the final λ after which Z = 0 is taken for the minimum, not for the effect of a random V
 )
 
-// Phase is what a State is at.
+// Phase is the phase of a fit.
 type Phase uint8
 
 const (
@@ -97,37 +97,37 @@ func (p Phase) String() string { return [...]string{"means", "top", "path", "fin
 // State is all that a fit keeps between two rounds.
 type State struct {
 	Phase  Phase
-	Full   bool    // Ω is all entries: nothing is held out
-	Rounds int     // in all
+	Full   bool    // whether Ω is all entries, and none is held out
+	Rounds int     // rounds in total
 	At     int     // rounds of this phase, or at this λ of the path
-	Lambda float64 // of the next round; the λ at which Z = 0 in Top
-	F      float64 // as the last round found it
-	RMSE   float64 // on Ω without what is held out, of the last round
-	Held   float64 // RMSE on what is held out; NaN if nothing is
-	Count  int64   // entries of Ω without what is held out
+	Lambda float64 // λ of the next round; in phase Top, the λ at which Z = 0
+	F      float64 // F of the last round
+	RMSE   float64 // RMSE of the last round on the fitted entries
+	Held   float64 // RMSE on the held-out entries; NaN without these
+	Count  int64   // fitted entries
 
 	Mean    float64
 	Columns []float64 // c_j; nil without biases
 	V       *mat.Dense
 	D       []float64 // singular values of Z, descending; those of V's columns beyond the rank are 0
 
-	Best Choice // of the path so far
+	Best Choice // best λ of the path so far
 }
 
-// Choice is the best of a path.
+// Choice is the λ of a path with the smallest held-out error, and its Z.
 type Choice struct {
 	Lambda, Held float64
 	V            *mat.Dense
 	D            []float64
 }
 
-// Norms of matrices that are fitted: squares of squares of their entries are float64s with all digits.
+// leastNorm and mostNorm bound the norms of matrices that are fitted: fourth powers of their entries are float64s with all digits.
 const leastNorm, mostNorm = 0x1p-99, 0x1p99
 
-// ErrDiverged is a fit whose numbers have left the range of a float64.
+// ErrDiverged is the error of a fit whose numbers have left the range of a float64.
 var ErrDiverged = errors.New("complete: the numbers have left the range of a float64")
 
-// withDefaults fills in what is not given, and checks the rest.
+// withDefaults returns the options with defaults for the fields that are zero, or an error if an option is out of range.
 func (o Options) withDefaults(src stream.Source) (Options, error) {
 	if most := min(src.Rows(), src.Cols()); o.Rank < 1 || int64(o.Rank) > most {
 		return o, fmt.Errorf("complete: rank %d of a %d × %d matrix: give one from 1 to %d", o.Rank, src.Rows(), src.Cols(), most)
@@ -161,14 +161,13 @@ func (o Options) withDefaults(src stream.Source) (Options, error) {
 	return o, nil
 }
 
-// Fit minimises F and returns the state at the end, in phase Done. A state that the Rounds did not suffice for is
-// in phase Final.
+// Fit minimises F and returns the final state, in phase Done. If Rounds did not suffice, the state is in phase Final.
 func Fit(ctx context.Context, src stream.Source, o Options) (*State, error) {
 	o, err := o.withDefaults(src)
 	if err != nil {
 		return nil, err
 	}
-	once := o.reading(src, o.beside(src)) // planned before anything is made
+	once := o.reading(src, o.beside(src)) // checks the budget before anything is allocated
 	once.Once = true
 	if _, err := stream.PlanFor(src, once); err != nil {
 		return nil, err
@@ -224,7 +223,7 @@ func newState(src stream.Source, o Options) *State {
 
 func (f *fit) begin(p Phase) { f.Phase, f.At, f.F = p, 0, math.Inf(1) }
 
-// next decides what follows on a round in which the largest singular value of B was top and F fell by the share fell.
+// next changes phase and λ after a round in which the largest singular value of B was top and F fell by the share fell.
 func (f *fit) next(top, fell float64) {
 	f.At++
 	f.State.Rounds++
@@ -240,7 +239,7 @@ func (f *fit) next(top, fell float64) {
 			return
 		}
 		f.At, f.F = 0, math.Inf(1)
-		more := f.Held < (1-pathGain)*f.Best.Held || f.Held > 0 && f.D[0] == 0 // or Z is 0 still
+		more := f.Held < (1-pathGain)*f.Best.Held || f.Held > 0 && f.D[0] == 0 // or Z is still 0
 		if f.Held < f.Best.Held || f.Best.V == nil {
 			f.Best = Choice{f.State.Lambda, f.Held, mat.DenseCopyOf(f.V), append([]float64(nil), f.D...)}
 		}

@@ -36,7 +36,7 @@ func (f *fit) model() *model {
 	return m
 }
 
-// scan reads the matrix once: compute on any worker, add in the order of the rows.
+// scan reads the matrix once. It calls compute on any worker, and add in the order of the rows.
 func (f *fit) scan(ctx context.Context, reserve int64, compute func(l *lane, b *csr.Block), add func(l *lane, b *csr.Block) error) error {
 	o := f.reading(f.src, reserve)
 	lanes := make([]lane, o.Workers)
@@ -56,10 +56,10 @@ func (o Options) reading(src stream.Source, reserve int64) stream.Options {
 	return s
 }
 
-// held is the bytes of a State: V, that of the best, and c.
+// held returns the bytes of a State: V, the V of the best λ, and c.
 func (o Options) held(src stream.Source) int64 { return 8 * src.Cols() * (2*int64(o.Rank) + 1) }
 
-// beside is the bytes of a round beside a State: BᵀW, and what becomes of it.
+// beside returns the bytes that a round takes in addition to a State: BᵀW and the matrices made from it.
 func (o Options) beside(src stream.Source) int64 { return 3 * 8 * src.Cols() * int64(o.Rank) }
 
 func (f *fit) round(ctx context.Context) error {
@@ -146,7 +146,7 @@ func rightVectors(bw *mat.Dense, ww *mat.SymDense) (v *mat.Dense, sigma []float6
 	values := eigen.Values(nil)
 	var basis mat.Dense
 	eigen.VectorsTo(&basis)
-	for j, λ := range values { // U = W·basis, of the directions that W has
+	for j, λ := range values { // U = W·basis, without directions that W lacks
 		by := 0.0
 		if λ > 1e-13*values[k-1] {
 			by = 1 / math.Sqrt(λ)
@@ -182,13 +182,13 @@ func orthonormalise(x *mat.Dense) *mat.Dense {
 	return r
 }
 
-// The biases are computed by turns, at most meansRounds of them, until none lowers what they minimise by this share.
+// The biases are computed in turns, in at most meansRounds rounds, until a round lowers their objective by at most the share meansTol.
 const (
 	meansRounds = 30
 	meansTol    = 1e-4
 )
 
-// means does one round of the means: the first sums up μ, the others replace c by what is best for the b_i of the c before.
+// means does one round of the means: the first sums up μ, the others replace c by its minimiser for the b_i of the previous c.
 func (f *fit) means(ctx context.Context) error {
 	m := f.model()
 	first := f.At == 0
@@ -213,7 +213,7 @@ func (f *fit) means(ctx context.Context) error {
 		}
 	}, func(l *lane, b *csr.Block) error {
 		all.add(&l.sums)
-		for i := range b.Rows() { // the first entry of what may be a part of a block need not be entry 0
+		for i := range b.Rows() { // b may be a part of a block, whose first entry need not be entry 0
 			p := b.RowPtr[i]
 			for col := range b.Row(i) {
 				if !m.held(b.FirstRow+int64(i), col) {

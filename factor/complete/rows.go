@@ -13,16 +13,16 @@ import (
 	"github.com/gdsvd/gdsvd/internal/panel"
 )
 
-// model is what rows are predicted with.
+// model holds the parameters that predict rows.
 type model struct {
-	k, rank  int // columns of V, and those whose singular value is not 0
+	k, rank  int // number of columns of V, and of those whose singular value is not 0
 	lambda   float64
 	v        blas64.General // V
 	root     []float64      // roots of the singular values of Z
 	mean     float64
 	columns  []float64 // c_j, nil without biases
 	damping  float64
-	heldOut  uint64 // entries whose hash is below are held out
+	heldOut  uint64 // entries with a smaller hash are held out
 	heldSeed uint64
 }
 
@@ -30,19 +30,19 @@ func (m *model) held(row int64, col uint32) bool {
 	return m.heldOut > 0 && mix.Next(mix.Next(m.heldSeed^uint64(row))^uint64(col)) < m.heldOut
 }
 
-// gather is the rows of V that are multiplied at a time.
+// gather is the number of rows of V that are multiplied at a time.
 const gather = 256
 
-// lane is what a worker has of the rows it is at.
+// lane holds what a worker computes of the rows of a block.
 type lane struct {
-	val  []float64 // of the entries of a block: a_ij, then the residual of those in Ω, 0 of those held out
+	val  []float64 // for each entry of a block: the residual if it is in Ω, 0 if it is held out
 	z, w []float64 // rows of Z̃ and W
 	bias []float64 // b_i
 
-	cols []uint32  // of Ω in the row
-	r    []float64 // a_ij − μ − b_i − c_j of them
-	at   []int     // where they are in val
-	x    []float64 // rows of V of Ω
+	cols []uint32  // columns of the row's entries in Ω
+	r    []float64 // a_ij − μ − b_i − c_j of these entries
+	at   []int     // indices of these entries in val
+	x    []float64 // rows of V for some of these columns
 	g    []float64 // V_ΩᵀV_Ω
 	c    []float64 // D½·g·D½ + λ, and its Cholesky factor
 	y    []float64 // V_Ωᵀr
@@ -50,13 +50,13 @@ type lane struct {
 	sums
 }
 
-// sums are of the rows of a block, or of all.
+// sums are sums over the rows of a block, or over all rows.
 type sums struct {
 	squares  float64   // Σ residual² on Ω
 	inner    float64   // Σ residual·(a_ij − μ − b_i − c_j) on Ω
 	ridge    float64   // Σ |a_i|² of Z = A·Cᵀ, C = V·D½
-	held     float64   // Σ residual² on what is held out
-	in, out  int64     // entries of both
+	held     float64   // Σ residual² over the held-out entries
+	in, out  int64     // number of entries in Ω, and of held-out entries
 	low, gwv []float64 // Z̃ᵀW and WᵀW
 }
 
@@ -112,7 +112,7 @@ func (l *lane) row(m *model, b *csr.Block, i int) {
 	}
 }
 
-// split lists what of row i is in Ω, without μ and biases, and returns b_i.
+// split sets cols, at and r to the entries of row i in Ω, r without μ and biases, and returns b_i.
 func (l *lane) split(m *model, b *csr.Block, i int) (bias float64) {
 	l.cols, l.r, l.at = l.cols[:0], l.r[:0], l.at[:0]
 	p := int(b.RowPtr[i])
@@ -156,7 +156,7 @@ func (l *lane) products(m *model) {
 	panel.Mirror(g)
 }
 
-// solve sets z = D½·(D½·g·D½ + λ)⁻¹·D½·y: the best of the row for the V there is.
+// solve sets z = D½·(D½·g·D½ + λ)⁻¹·D½·y: the minimiser for the row, given V.
 func (l *lane) solve(m *model, z []float64) {
 	clear(z)
 	n := m.rank
@@ -172,7 +172,7 @@ func (l *lane) solve(m *model, z []float64) {
 		z[s] = m.root[s] * l.y[s]
 	}
 	t, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: l.c})
-	if !ok { // values that are no numbers: what is summed up shows it
+	if !ok { // some value is NaN: the sums become NaN, too
 		z[0] = math.NaN()
 		return
 	}
@@ -192,7 +192,7 @@ func (m *model) column(j uint32) float64 {
 	return m.columns[j]
 }
 
-// share is a/b, or 0 of nothing.
+// share returns a/b, or 0 if b is 0.
 func share(a, b float64) float64 {
 	if b == 0 {
 		return 0

@@ -14,21 +14,21 @@ import (
 	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
-// ErrState is a saved state that is not what WriteTo wrote.
+// ErrState is wrapped by the error of a saved state that differs from what Save wrote.
 var ErrState = errors.New("damaged state of a completion")
 
-// stateMagic begins a saved state: a line, then one of JSON (savedState), then the float64s it says, little-endian, and
-// the CRC-32C of all before.
+// stateMagic is the first line of a saved state. A line of JSON (savedState), the float64s that it announces,
+// little-endian, and the CRC-32C of all bytes before follow.
 const stateMagic = "gdsvd-completion/1\n"
 
-// maxHeader bounds the line of JSON.
+// maxHeader bounds the bytes of the line of JSON.
 const maxHeader = 1 << 16
 
 type savedState struct {
-	Of      string `json:"of"` // what the state belongs to
+	Of      string `json:"of"` // matrix and options of the fit
 	N, K    int
-	Columns bool // c follows
-	Best    bool // the best V follows
+	Columns bool // whether c follows
+	Best    bool // whether the V of the best λ follows
 	Phase   Phase
 	Full    bool
 	Rounds  int
@@ -36,7 +36,7 @@ type savedState struct {
 	Count   int64
 }
 
-// floats are all float64s of a state, in the order of the file. The single ones are copied to one.
+// floats returns all float64s of a state, in the order of the file. one holds copies of the single ones.
 func (s *State) floats(one []float64) [][]float64 {
 	all := [][]float64{one, s.D, s.V.RawMatrix().Data, s.Columns}
 	if s.Best.V != nil {
@@ -45,12 +45,12 @@ func (s *State) floats(one []float64) [][]float64 {
 	return all
 }
 
-// singles are the single float64s of a state.
+// singles returns pointers to the single float64s of a state.
 func (s *State) singles() []*float64 {
 	return []*float64{&s.Lambda, &s.F, &s.RMSE, &s.Held, &s.Mean, &s.Best.Lambda, &s.Best.Held}
 }
 
-// Save writes the state, which belongs to what of names: a matrix and options.
+// Save writes the state. of names the matrix and the options of the fit.
 func (s *State) Save(w io.Writer, of string) error {
 	n, k := s.V.Dims()
 	head, err := json.Marshal(savedState{of, n, k, s.Columns != nil, s.Best.V != nil, s.Phase, s.Full, s.Rounds, s.At, s.Count})
@@ -74,7 +74,7 @@ func (s *State) Save(w io.Writer, of string) error {
 	b := make([]byte, 0, 8*part)
 	for _, x := range s.floats(one) {
 		for some := range slices.Chunk(x, part) {
-			b, _ = binary.Append(b[:0], binary.LittleEndian, some) // float64s have a size
+			b, _ = binary.Append(b[:0], binary.LittleEndian, some) // never fails: float64s have a size
 			if err := write(b); err != nil {
 				return err
 			}
@@ -91,7 +91,7 @@ func IsState(r io.ReaderAt) bool {
 	return err == nil && string(head) == stateMagic
 }
 
-// Load reads a state of size bytes that Save has written. of is what it belongs to.
+// Load reads a state of size bytes that Save has written. of is the name given to Save.
 func Load(r io.ReaderAt, size int64) (s *State, of string, err error) {
 	damaged := func(format string, args ...any) (*State, string, error) {
 		return nil, "", fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrState)
@@ -110,7 +110,7 @@ func Load(r io.ReaderAt, size int64) (s *State, of string, err error) {
 		return damaged("byte %d: %d × %d vectors in phase %d", len(stateMagic), h.N, h.K, h.Phase)
 	}
 	if h.Phase == Means && h.At > 0 && !h.Columns || h.Full && (h.Phase == Top || h.Phase == Path) || h.Phase < Final && h.At >= [...]int{meansRounds, topRounds, pathRounds}[h.Phase] {
-		return damaged("byte %d: %d rounds in phase %v", len(stateMagic), h.At, h.Phase) // no fit is so; some would have no end
+		return damaged("byte %d: %d rounds in phase %v", len(stateMagic), h.At, h.Phase) // no fit has such a state; some would never end
 	}
 	s = &State{Phase: h.Phase, Full: h.Full, Rounds: h.Rounds, At: h.At, Count: h.Count}
 	off := int64(len(stateMagic) + end + 1)
@@ -143,7 +143,7 @@ func Load(r io.ReaderAt, size int64) (s *State, of string, err error) {
 			}
 			sum = crc.Update(sum, now)
 			off += int64(len(now))
-			_, _ = binary.Decode(now, binary.LittleEndian, some) // as many bytes as these have
+			_, _ = binary.Decode(now, binary.LittleEndian, some) // never fails: now has as many bytes as some
 		}
 	}
 	if _, err := r.ReadAt(b[:4], off); err != nil {

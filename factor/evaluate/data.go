@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// fits is an error unless two stores have the same rows and columns.
+// fits returns an error unless two stores have the same rows and columns.
 func fits(train, test *csr.Store) error {
 	rows, cols := factor.Dims(train)
 	if r, c := factor.Dims(test); r != rows || c != cols {
@@ -29,26 +29,26 @@ func fits(train, test *csr.Store) error {
 	return nil
 }
 
-// heldOut tells whether a user is no part of the training, which a share of them is not.
+// heldOut reports whether a user is left out of the training, as a share of the users is.
 func heldOut(seed uint64, user int64, share float64) bool {
 	return float64(mix.Next(mix.Next(seed)+uint64(user)*mix.Golden)>>11)*0x1p-53 < share
 }
 
-// Targets is the share of a folded-in user's entries that are judged by, where there is no test store.
+// Targets is the share of a folded-in user's entries that are targets, if there is no test store.
 const Targets = 0.2
 
-// target tells whether an entry of a folded-in user is one to judge by, and not part of the history.
+// target reports whether an entry of a folded-in user is a target, and not part of the history.
 func target(seed uint64, user int64, col uint32) bool {
 	return float64(mix.Next(mix.Next(mix.Next(seed)+uint64(user)*mix.Golden)+uint64(col)*mix.Golden)>>11)*0x1p-53 < Targets
 }
 
-// columns are sums over the entries of the training.
+// columns holds sums over the training entries.
 type columns struct {
 	counts, sums []float64 // of each column
 	entries, sum float64
 }
 
-// plain are the columns with the mean 0.
+// plain returns the sums of the columns with the mean 0.
 func (c *columns) plain() *columns { return &columns{counts: c.counts, sums: c.sums} }
 
 func (c *columns) mean() float64 {
@@ -60,7 +60,7 @@ func (c *columns) mean() float64 {
 
 const batchRows = 1 << 13
 
-// eachBatch calls f with some of the rows after the other, and their entries in the stores that are read.
+// eachBatch calls f with batches of rows, in order, and their entries in the store of each reader.
 func eachBatch(ctx context.Context, rows []int64, total int64, entries int64, readers []*history.Reader, f func(rows []int64, of []*history.Rows) error) error {
 	of := make([]*history.Rows, len(readers))
 	return history.Each(rows, total, batchRows, func(some []int64) (_ int, err error) {
@@ -93,7 +93,7 @@ func (e *evaluation) sumColumns(ctx context.Context) error {
 	})
 }
 
-// offset is what a bias step takes off entries: the mean and, if they are wanted, those of columns and rows.
+// offset is what a bias step subtracts from entries: the mean and, with ofCols and ofRows, the biases of columns and rows.
 type offset struct {
 	*columns
 	ofCols, ofRows bool
@@ -118,7 +118,7 @@ func (o offset) row(cols []uint32, vals []float64) float64 {
 	return sum / (float64(len(cols)) + o.damping)
 }
 
-// relevant are those of the entries of a row of the test store that count, in the memory of buf.
+// relevant returns the columns of the relevant entries of a row of the test store, in the memory of buf.
 func (e *evaluation) relevant(cols []uint32, vals []float64, buf []uint32) []uint32 {
 	if e.Relevant == nil {
 		return cols
@@ -132,7 +132,7 @@ func (e *evaluation) relevant(cols []uint32, vals []float64, buf []uint32) []uin
 	return buf
 }
 
-// countRelevant counts the users that are judged who have relevant entries.
+// countRelevant counts the judged users who have relevant entries.
 func (e *evaluation) countRelevant(ctx context.Context) error {
 	var buf []uint32
 	return eachBatch(ctx, e.users, e.rows, e.entries, []*history.Reader{e.test}, func(rows []int64, of []*history.Rows) error {
@@ -146,7 +146,7 @@ func (e *evaluation) countRelevant(ctx context.Context) error {
 	})
 }
 
-// places are those of the users that are judged in the test store: themselves.
+// places returns the row of the test store for each row of the training store: the same row for judged users, −1 for others.
 func (e *evaluation) places() []int64 {
 	place := make([]int64, e.rows)
 	for i := range place {
@@ -163,7 +163,7 @@ func (e *evaluation) places() []int64 {
 
 func (e *evaluation) open(ctx context.Context, train, test *csr.Store) (err error) {
 	o := stream.Options{Memory: e.Memory, Workers: e.Workers, Once: true}
-	const sums = 8 + 8 // of a column
+	const sums = 8 + 8 // bytes of a column
 	o.Reserve = history.Bytes(train) + history.Bytes(test) + sums*e.cols + 8*e.rows + int64(8*e.Users*float64(e.rows))
 	for _, s := range []*csr.Store{train, test} {
 		if _, err := stream.PlanFor(s, o); err != nil {

@@ -19,24 +19,24 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// View is what a store is seen through, and what people call it.
+// View is a view of the store, and its name in the report.
 type View struct {
 	Name     string
 	Pipeline view.Pipeline // empty: the store as it is
 }
 
-// Options of Run. Ranks, Metrics, Dir and Views, Results, Lists or Vectors are wanted.
+// Options of Run. Ranks, Metrics, Dir and at least one of Views, Results, Lists and Vectors are required.
 type Options struct {
 	Views    []View
-	Results  []*factor.Result // of the training store, completions too, which are judged as they are
-	Lists    []List           // that are judged by the metrics of lists
+	Results  []*factor.Result // results of the training store, completions included, judged as they are
+	Lists    []List           // lists of other programs, judged by the metrics of lists
 	Vectors  []Vectors
 	Ranks    []int // numbers of triplets
 	Metrics  []Metric
-	Dir      string                                 // a directory that is there, for the factorisations; they stay
-	Relevant *float64                               // least value of a relevant entry of the test store; nil: all are
-	Users    float64                                // share of the users that are folded in; 0: the users that there are
-	Seed     uint64                                 // of the users that are held out, and of the replicates
+	Dir      string                                 // existing directory for the factorisations, which stay there
+	Relevant *float64                               // least value of a relevant entry of the test store; nil: all entries are relevant
+	Users    float64                                // share of the users that are folded in; 0: all users are in the training
+	Seed     uint64                                 // seed of the choice of users and of the replicates
 	Memory   int64                                  // budget of the whole process in bytes; 0: factor.DefaultMemory
 	Workers  int                                    // 0: all processors
 	FS       vfs.FS                                 // nil: the operating system's
@@ -65,11 +65,11 @@ type Model struct {
 	Baseline bool    `json:"baseline,omitempty"` // whether the model is a baseline
 	Scores   []Score `json:"scores"`             // the metrics and their values
 
-	terms  int     // of the sum that predicts a value
-	ratios []ratio // of each metric
+	terms  int     // number of terms of the sum that predicts a value
+	ratios []ratio // one for each metric
 }
 
-// Score is a metric of a model; no number where the metric makes no sense.
+// Score is the value of a metric for a model; NaN if the metric does not apply to the model.
 type Score struct {
 	Metric string        `json:"metric"` // name of the metric
 	Value  factor.Number `json:"value"`  // value of the metric
@@ -82,12 +82,12 @@ type evaluation struct {
 	rows, cols    int64
 	trainStore    *csr.Store
 	train, test   *history.Reader
-	users         []int64                          // that are judged; nil: all
-	history       func(row int64, col uint32) bool // entries of a user that are not judged by; nil: all of the training store
-	entries       int64                            // that are read at a time
+	users         []int64                          // judged users; nil: all
+	history       func(row int64, col uint32) bool // whether an entry is not a target; nil: no entry of the training store is a target
+	entries       int64                            // number of entries read at a time
 	held          int64                            // bytes that the vectors of another program take
 	columns       columns
-	lists, rating bool // there are metrics of these
+	lists, rating bool // whether Metrics has metrics of lists, and of ratings
 	longest       int
 	withRelevant  int64 // users with relevant entries of the test store
 	report        *Report
@@ -95,8 +95,8 @@ type evaluation struct {
 
 const damping = 5
 
-// Run trains a factorisation of the training store for each view, and judges it, with as many of its triplets as each
-// rank says, by the test store. Without one (nil) the users who are folded in are judged by a fifth of their entries.
+// Run trains a factorisation of the training store for each view, and judges it by the test store, with the number of
+// triplets of each rank. If test is nil, the folded-in users are judged by a fifth of their entries.
 func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error) {
 	e := &evaluation{Options: o, trainStore: train}
 	e.Memory = cmp.Or(e.Memory, factor.DefaultMemory())
@@ -207,7 +207,7 @@ func (e *evaluation) validate(test *csr.Store) error {
 	}
 	for _, k := range e.Ranks {
 		if len(e.Views) == 0 {
-			break // they are of views
+			break // ranks are for views
 		}
 		if k < 1 || int64(k) > min(e.rows, e.cols) {
 			return fmt.Errorf("%d triplets: a %d × %d matrix has 1 to %d", k, e.rows, e.cols, min(e.rows, e.cols))
@@ -221,7 +221,7 @@ func (e *evaluation) validate(test *csr.Store) error {
 	return fits(e.trainStore, test)
 }
 
-// keepTrained is the step that users who are folded in are taken out of the matrix by.
+// keepTrained is the step that takes the folded-in users out of the matrix.
 const keepTrained = "keep=rows,trained"
 
 func (e *evaluation) model(m *Model) *Model {
@@ -231,7 +231,7 @@ func (e *evaluation) model(m *Model) *Model {
 	return m
 }
 
-// baselines judges the models that are no factorisations.
+// baselines judges the models that are not factorisations.
 func (e *evaluation) baselines(ctx context.Context) error {
 	if e.lists {
 		popularity := e.model(&Model{Name: "popularity", Baseline: true})
@@ -267,7 +267,7 @@ func (e *evaluation) view(ctx context.Context, v View) error {
 	e.Progress("training "+v.Name, 0, 0)
 	r, err := factor.Run(ctx, e.trainStore, factor.Options{Rank: most, Dir: dir, View: p, Memory: e.Memory, Workers: e.Workers, FS: e.FS, Seed: e.Seed, CheckpointEvery: -1, Replace: true})
 	if ctx.Err() != nil {
-		return ctx.Err() // nothing is there to be resumed
+		return ctx.Err() // there is no checkpoint to resume from
 	}
 	if err != nil {
 		return fmt.Errorf("training %s: %w", v.Name, err)
@@ -283,7 +283,7 @@ func (e *evaluation) view(ctx context.Context, v View) error {
 	by := recommend.Auto
 	switch {
 	case len(v.Pipeline) == 0:
-		by = recommend.History // the same, of users who are folded in, too
+		by = recommend.History // the same scores, for folded-in users, too
 	case e.Users > 0 && !v.Pipeline.WeightsColumns():
 		by = recommend.History
 		if f.Fold, err = r.Fit(ctx, p, false); err != nil {
@@ -306,7 +306,7 @@ func (e *evaluation) view(ctx context.Context, v View) error {
 	return e.ratings(ctx, v, f, models)
 }
 
-// result judges a result that is there, with all that it has.
+// result judges an existing result with all its triplets.
 func (e *evaluation) result(ctx context.Context, r *factor.Result) error {
 	f, err := recommend.Predictions(ctx, r)
 	if err != nil {
@@ -326,7 +326,7 @@ func (e *evaluation) result(ctx context.Context, r *factor.Result) error {
 	return e.rate(ctx, offset{columns: e.columns.plain()}, f, f.U, []*Model{m})
 }
 
-// ratings judges the predictions of a factorisation of a view, if it makes some.
+// ratings judges the predictions of a factorisation of a view, if the view allows predictions.
 func (e *evaluation) ratings(ctx context.Context, v View, f *recommend.Factorisation, models []*Model) error {
 	if o, ok := e.predicts(v.Pipeline); ok && e.rating {
 		if err := e.rate(ctx, o, f, nil, models); err != nil {
@@ -343,7 +343,7 @@ func (e *evaluation) note(format string, args ...any) {
 	e.report.Notes = append(e.report.Notes, fmt.Sprintf(format, args...))
 }
 
-// kept is that step, with the users.
+// kept returns the step keepTrained with the users that it keeps.
 func (e *evaluation) kept() (view.Pipeline, error) {
 	p, err := view.Parse(keepTrained)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// vectorOf reads vectors of one number each.
+// vectorOf returns a function that reads vectors of one number each.
 func vectorOf(number func(i int64) float64) func(first int64, rows *mat.Dense) error {
 	return func(first int64, rows *mat.Dense) error {
 		for i := range rows.RawMatrix().Rows {
@@ -40,14 +40,14 @@ func (e *evaluation) list(ctx context.Context, m *Model, f *recommend.Factorisat
 	})
 }
 
-// judge judges what recommended emits: the list of each user who has entries in the training store, in order.
+// judge judges the lists that recommended emits: one for each user who has entries in the training store, in order.
 func (e *evaluation) judge(ctx context.Context, m *Model, recommended func(emit func(row int64, items []recommend.Item) error) error) error {
 	test := &aligned{reader: e.test, entries: e.entries, place: e.places()}
 	var buf []uint32
 	covered := make([][]bool, len(e.Metrics))
 	for i, metric := range e.Metrics {
 		if metric.Kind == Coverage {
-			covered[i], m.ratios[i].over = make([]bool, e.cols), float64(e.cols) // without replicates
+			covered[i], m.ratios[i].over = make([]bool, e.cols), float64(e.cols) // coverage has no replicates
 		}
 	}
 	var counts [replicates]uint8
@@ -84,7 +84,7 @@ func (e *evaluation) judge(ctx context.Context, m *Model, recommended func(emit 
 	return err
 }
 
-// finish makes scores of sums, and compares models with the baselines.
+// finish computes the scores from the sums, and compares models with the baselines.
 func (e *evaluation) finish() {
 	for _, m := range e.report.Models {
 		for i, metric := range e.Metrics {
@@ -111,7 +111,7 @@ func (m *Model) score(i int, metric Metric) Score {
 	return s
 }
 
-// compare says where a model is not better than a baseline, in the same replicates.
+// compare notes the metrics in which a model is not better than a baseline, in the same replicates.
 func (e *evaluation) compare(m, b *Model) {
 	var worse, even []string
 	for i, metric := range e.Metrics {
@@ -120,7 +120,7 @@ func (e *evaluation) compare(m, b *Model) {
 		}
 		value, all := m.ratios[i].values(metric.Kind == RMSE)
 		than, others := b.ratios[i].values(metric.Kind == RMSE)
-		for r := range all { // the same replicates have users
+		for r := range all { // both have values for the same replicates: those that have users
 			all[r] -= others[r]
 			if metric.Rating() {
 				all[r] *= -1 // less is better
@@ -142,7 +142,7 @@ func (e *evaluation) compare(m, b *Model) {
 	}
 }
 
-// predicts tells whether a factorisation of a view predicts values, and what is added to its elements.
+// predicts reports whether a factorisation of a view predicts values, and returns the offset to add to its elements.
 func (e *evaluation) predicts(p view.Pipeline) (offset, bool) {
 	zero := offset{columns: e.columns.plain()}
 	if len(p) == 0 {
@@ -155,8 +155,8 @@ func (e *evaluation) predicts(p view.Pipeline) (offset, bool) {
 	return offset{&e.columns, columns, rows, damping}, true
 }
 
-// rate judges predictions: the offset of an entry and, unless f is nil, qᵀv_j with q = Σ_l (a_il − offset) v_l over the
-// entries of the training or, where u reads left vectors, with q = Σu_i. models have the triplets that their ranks say, in ascending order or not.
+// rate judges predictions: the offset of an entry and, unless f is nil, qᵀv_j. q is Σ_l (a_il − offset) v_l over the training
+// entries or, if u reads left vectors, Σu_i. A model uses the first terms triplets; the models may be in any order.
 func (e *evaluation) rate(ctx context.Context, o offset, f *recommend.Factorisation, u func(first int64, rows *mat.Dense) error, models []*Model) error {
 	var v, left *mat.Dense
 	k := 0
@@ -224,7 +224,7 @@ func (e *evaluation) rate(ctx context.Context, o offset, f *recommend.Factorisat
 	return err
 }
 
-// predict adds the errors of the models for one entry, of which rest is what the offset does not have.
+// predict adds the errors of the models for one entry. rest is the entry less its offset.
 func (e *evaluation) predict(errors [][2]float64, models []*Model, rest float64, q []float64, v *mat.Dense, col uint32) {
 	sum, j := 0.0, 0
 	for m, model := range models {

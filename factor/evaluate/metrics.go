@@ -3,9 +3,9 @@
 //
 // # Metrics
 //
-// Of a user (a row) with the T columns of the test store that are relevant, and a list of the K best columns that the user has
-// no entry in, hits are the relevant ones in the list. Relevance is 0 or 1: by Options.Relevant or, without, every entry of the
-// test store is relevant. A value is the mean over the users who have entries in both stores.
+// A user is a row. T is the number of columns of the test store that are relevant for the user, the list has the K best columns
+// in which the user has no entry, and hits is the number of relevant columns in the list. An entry of the test store is relevant
+// as Options.Relevant says; without it, every entry is. A value is the mean over the users who have entries in both stores.
 //
 //	recall@K     hits / min(K, T)
 //	precision@K  hits / K
@@ -15,9 +15,9 @@
 //	rmse, mae    root of the mean square, and mean, of |value − prediction| over all entries of the test store
 //
 // recall@K and ndcg@K are those of Liang, Krishnan, Hoffman and Jebara, "Variational Autoencoders for Collaborative Filtering",
-// WWW 2018: a list that is filled with relevant columns has the recall 1 however many there are. Others divide the hits by T,
-// which is smaller for users with more than K. ndcg is of Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR
-// techniques", ACM TOIS 20 (2002). Relevant columns that no user has in the training store count in T: no model can find them.
+// WWW 2018: a list that is filled with relevant columns has the recall 1, whatever T is. Other authors divide the hits by T,
+// which gives smaller values for users with T > K. ndcg is of Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR
+// techniques", ACM TOIS 20 (2002). T includes relevant columns that no user has in the training store: no model can find them.
 //
 // # Baselines
 //
@@ -26,8 +26,8 @@
 //	μ + b_j + b_i,   b_j = Σ_i (a_ij − μ) / (n_j + D),   b_i = Σ_j (a_ij − μ − b_j) / (n_i + D)
 //
 // over the observed entries, with the damping D = 5 (Koren, "Factorization meets the neighborhood", KDD 2008, has the form).
-// Ratings are predicted by models without a view, as elements of U·Σ·Vᵀ, and by those of a view that is one step bias, as those
-// with the biases of that step added. Models of other views are of matrices that are no ratings.
+// Models without a view predict ratings as elements of U·Σ·Vᵀ. Models whose view is one step bias add the biases of that step.
+// Models of other views factorise matrices that are not ratings, and predict none.
 //
 // # Intervals
 //
@@ -38,15 +38,15 @@
 //
 // # Other programs
 //
-// A List is judged by the users that the models are judged by; a user it lacks has an empty list. A column that the user has an
-// entry in is no hit. Vectors score and predict by their inner products. Ids that the training store does not have are errors.
+// A List is judged for the users of the models; a user who is not in it has an empty list. A column in which the user has an
+// entry is not a hit. Vectors score and predict by their inner products. Ids that the training store does not have are errors.
 //
 // # Strong generalisation
 //
-// With Options.Users a share of the users, chosen by a function of the seed and their number, is no part of the matrix that is
-// factorised. They are folded in by their entries of the training store, and the lists and predictions of them alone are
-// judged. Without a test store a fifth of their entries, chosen by a function of the seed and their place, are those to judge
-// by, and the others those to fold in by, as in Liang et al. 2018.
+// With Options.Users a share of the users, chosen by a function of the seed and their number, is left out of the matrix that is
+// factorised. These users are folded in by their entries of the training store, and only their lists and predictions are
+// judged. Without a test store a fifth of their entries, chosen by a function of the seed and their place, are the targets, and
+// the users are folded in by their other entries, as in Liang et al. 2018.
 package evaluate
 
 import (
@@ -75,13 +75,13 @@ const (
 
 var kinds = []string{"recall", "precision", "ndcg", "map", "coverage", "rmse", "mae"}
 
-// Metric is a kind and the length of the lists that it looks at; 0 for those of ratings.
+// Metric is a kind and the length K of the lists that it looks at; K is 0 for metrics of ratings.
 type Metric struct {
 	Kind Kind
 	K    int
 }
 
-// String is what ParseMetrics reads.
+// String returns the text that ParseMetrics reads.
 func (m Metric) String() string {
 	if m.K == 0 {
 		return kinds[m.Kind]
@@ -89,10 +89,10 @@ func (m Metric) String() string {
 	return fmt.Sprintf("%s@%d", kinds[m.Kind], m.K)
 }
 
-// Rating tells whether a metric is of predictions, of which the smaller ones are better.
+// Rating reports whether a metric is of predictions; smaller values of such metrics are better.
 func (m Metric) Rating() bool { return m.Kind >= RMSE }
 
-// DefaultK is the length of lists where nothing says another.
+// DefaultK is the default length of lists.
 const DefaultK = 20
 
 // ParseMetrics reads metrics such as "recall@20,ndcg@20,coverage,rmse".
@@ -134,7 +134,8 @@ func ParseMetrics(text string) (all []Metric, err error) {
 	return all, nil
 }
 
-// listed are the metrics of a list for a user with the relevant columns test, which ascend and are not empty. What has no score is no hit.
+// listed computes the metrics of a list for a user. test holds the relevant columns, ascending and not empty. An item whose
+// score is NaN is no hit.
 func listed(to []float64, metrics []Metric, items []recommend.Item, test []uint32) {
 	for m, metric := range metrics {
 		hits, gain, precisions := 0, 0.0, 0.0
@@ -185,7 +186,7 @@ func sample(counts *[replicates]uint8, seed uint64, user int64) {
 // poisson has the probabilities that a variable of mean 1 is at most 0, 1, …, times 2¹⁶.
 var poisson = [...]uint16{24109, 48219, 60274, 64292, 65297, 65498, 65531, 65535}
 
-// ratio is a metric of some users: a sum over another, for all users and in each replicate.
+// ratio is a metric as the quotient of two sums over users, for all users and in each replicate.
 type ratio struct {
 	sum, over float64
 	sums      [replicates]float64
@@ -200,7 +201,7 @@ func (r *ratio) add(counts *[replicates]uint8, sum, over float64) {
 	}
 }
 
-// values are the metric, and that of the replicates that have users.
+// values returns the metric, and its values in the replicates that have users.
 func (r *ratio) values(root bool) (value float64, all []float64) {
 	of := func(sum, over float64) float64 {
 		if root {
@@ -216,7 +217,7 @@ func (r *ratio) values(root bool) (value float64, all []float64) {
 	return of(r.sum, r.over), all
 }
 
-// interval encloses 95 % of some numbers, which it puts in order.
+// interval returns the interval that encloses 95 % of some numbers. It sorts them.
 func interval(x []float64) (low, high float64) {
 	if len(x) == 0 {
 		return math.NaN(), math.NaN()

@@ -18,26 +18,26 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// List is recommendations that are there, of any program.
+// List is a set of recommendations made by any program.
 type List struct {
 	Name   string
 	Store  *csr.Store // an entry for each recommendation, with ids of the training store; not transposed
-	Ranked bool       // values are ranks, of which the least is the best; else scores, of which the largest is
+	Ranked bool       // values are ranks, the smallest the best; otherwise scores, the largest the best
 }
 
-// aligned reads what another store has of the rows of the training store, or of its columns, by their ids.
+// aligned reads the rows of another store by rows of the training store, or by columns of it, that have the same ids.
 type aligned struct {
 	reader  *history.Reader
-	entries int64   // that are read at a time
-	place   []int64 // in the other store; −1: none
-	batch   []int64 // rows of it that are in memory
+	entries int64   // number of entries read at a time
+	place   []int64 // row of the other store; −1: none
+	batch   []int64 // rows of the other store that are in memory
 	of      *history.Rows
 }
 
 type ready struct {
 	List
 	*aligned
-	cols []uint32 // of the training store, that those of the list are
+	cols []uint32 // column of the training store for each column of the list
 	best []recommend.Item
 }
 
@@ -83,7 +83,7 @@ func (e *evaluation) foreign(ctx context.Context) (err error) {
 	return nil
 }
 
-// align finds the rows of a store among the rows or columns of the training store, which have these names.
+// align finds the rows of a store among the rows or columns of the training store, whose names are given.
 func (e *evaluation) align(ctx context.Context, name string, store *csr.Store, names *factor.Names, what string) (*aligned, error) {
 	_, cols := factor.Dims(store)
 	o := stream.Options{Memory: e.Memory, Workers: e.Workers, Once: true, Reserve: history.Bytes(e.trainStore) + history.Bytes(store) + 24*e.cols + 8*e.rows + 20*cols}
@@ -104,7 +104,8 @@ func (e *evaluation) align(ctx context.Context, name string, store *csr.Store, n
 	return r, err
 }
 
-// match calls found with each row or column of a store, and the number that it has in the training store.
+// match calls found with the index of each row or column of a store, and its index in the training store. An unknown id is
+// an error.
 func (e *evaluation) match(ctx context.Context, name string, store *csr.Store, axis csr.Axis, what string, names *factor.Names, found func(i, at int64)) error {
 	all, unknown, first := 0, 0, ""
 	err := names.Match(ctx, factor.IDsOf(ctx, store, axis), func(i, at int64, id string) error {
@@ -124,7 +125,7 @@ func (e *evaluation) match(ctx context.Context, name string, store *csr.Store, a
 	return err
 }
 
-// readyList judges a list by the users that the models are judged by: a user it lacks has an empty one.
+// readyList judges a list for the users of the models: a user who is not in it has an empty list.
 func (e *evaluation) readyList(ctx context.Context, l *ready) error {
 	longest, short, again := 0, 0, 0
 	m := e.model(&Model{Name: l.Name})
@@ -174,7 +175,7 @@ func (e *evaluation) readyList(ctx context.Context, l *ready) error {
 	return nil
 }
 
-// items are the recommendations for a row of the training store, the best first.
+// items returns the recommendations for a row of the training store, the best first.
 func (l *ready) items(ctx context.Context, row int64) ([]recommend.Item, error) {
 	cols, vals, err := l.row(ctx, row)
 	if err != nil {
@@ -199,7 +200,7 @@ func (l *ready) items(ctx context.Context, row int64) ([]recommend.Item, error) 
 	return l.best, nil
 }
 
-// row is what there is of a row of the training store. Those that follow are read with it, as far as they ascend in the other store.
+// row returns the entries of a row in the other store. It reads the rows that follow with it, as far as they ascend there.
 func (l *aligned) row(ctx context.Context, row int64) (cols []uint32, vals []float64, err error) {
 	want := l.place[row]
 	if want < 0 {
@@ -226,8 +227,8 @@ func (l *aligned) row(ctx context.Context, row int64) (cols []uint32, vals []flo
 	return cols, vals, nil
 }
 
-// Vectors are a model of any program: a vector for each row and each column of the training store. Their inner products
-// are its scores, and what it predicts.
+// Vectors are a model of any program: a vector for each row and each column of the training store. Its scores and its
+// predictions are the inner products.
 type Vectors struct {
 	Name       string
 	Rows, Cols *csr.Store // a row for each vector, with ids of the training store; not transposed
@@ -255,7 +256,7 @@ func (e *evaluation) vectors(ctx context.Context, v Vectors, names [2]*factor.Na
 	return e.rate(ctx, offset{columns: e.columns.plain()}, f, f.U, []*Model{m})
 }
 
-// side reads the vectors of rows or columns in the order of the training store.
+// side returns a function that reads the vectors of rows or columns in the order of the training store.
 func (e *evaluation) side(ctx context.Context, v Vectors, store *csr.Store, names *factor.Names, what string) (func(first int64, to *mat.Dense) error, error) {
 	l, err := e.align(ctx, v.Name, store, names, what)
 	if err != nil {

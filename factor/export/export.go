@@ -8,8 +8,9 @@
 //	parquet      the same table, with ids as int64 or string and double numbers
 //	mtx          Matrix Market, coordinate, all entries, row by row
 //
-// The table of sigma has the columns component, from 1, and sigma, which of eigenpairs are the eigenvalues. The array X of a projection or an alignment is written likewise. A file is there when it is whole. What is in memory
-// is a window of rows, whose size does not depend on their number.
+// The table of sigma has the columns component, from 1, and sigma, which holds the eigenvalues of a result of eigenpairs. The
+// array X of a projection or an alignment is written in the same formats. A file appears when it is complete. Only a window of
+// rows is in memory; its size does not depend on the number of rows.
 package export
 
 import (
@@ -41,18 +42,18 @@ import (
 // Options of Write.
 type Options struct {
 	What     string                  // one of Tables, or Array
-	File     string                  // to write
+	File     string                  // file to write
 	Format   string                  // one of Formats; "": that of the extension of File
 	Bare     bool                    // without ids and titles
-	Guarded  bool                    // in csv and tsv ids and titles are such that no spreadsheet takes them for formulas; see escape.Formula
-	Replace  bool                    // a file that is there
-	Memory   int64                   // budget of the whole process in bytes, but for WriteMatrix; 0: factor.DefaultMemory. Row groups of Parquet are smaller where it is small
+	Guarded  bool                    // in csv and tsv, ids and titles are changed so that no spreadsheet takes them for formulas; see escape.Formula
+	Replace  bool                    // replace an existing file
+	Memory   int64                   // budget of the whole process in bytes, not used by WriteMatrix; 0: factor.DefaultMemory. A small budget makes row groups of Parquet smaller
 	Workers  int                     // 0: all processors; the file does not depend on it
 	FS       vfs.FS                  // nil: the operating system's
-	Progress func(done, total int64) // is told of rows; may be nil
+	Progress func(done, total int64) // reports the rows written; may be nil
 }
 
-// Report is what Write has written.
+// Report describes the file that Write has written.
 type Report struct {
 	Result  string `json:"result"`  // directory of the result
 	What    string `json:"what"`    // name of what was exported: U, V, US, VS, sigma or X
@@ -65,13 +66,13 @@ type Report struct {
 	Bytes   int64  `json:"bytes"`   // size of the file
 }
 
-// Tables lists what can be exported.
+// Tables lists the tables of a result.
 func Tables() []string { return []string{"U", "V", "US", "VS", "sigma"} }
 
 // Formats lists the formats, each of which is the extension of its files (npy32: npy).
 func Formats() []string { return []string{"npy", "npy32", "npz", "csv", "tsv", "parquet", "mtx"} }
 
-// FormatOf is the format that Write takes for a file whose format is not given.
+// FormatOf returns the format of a file by its extension.
 func FormatOf(file string) (string, error) {
 	ext := strings.ToLower(strings.TrimPrefix(filepath.Ext(file), "."))
 	if slices.Contains(Formats(), ext) {
@@ -101,7 +102,7 @@ func WriteArray(ctx context.Context, dir string, o Options) (*Report, error) {
 	return r, err
 }
 
-// description is what export needs of that of a projection or an alignment.
+// description holds the fields of a projection.json or alignment.json that export needs.
 type description struct {
 	Rows  int64         `json:"rows"`
 	K     int           `json:"k"`
@@ -123,7 +124,7 @@ func write(ctx context.Context, dir string, o Options, open func(Options) (*tabl
 	return report, o.replace(report, func(out io.Writer) error { return t.write(ctx, out, o) })
 }
 
-// prepare fills in what is not given, and tells whether the file may be written.
+// prepare sets defaults, and returns an error if the file may not be written.
 func (o *Options) prepare() (err error) {
 	o.FS = cmp.Or(o.FS, vfs.OS())
 	if o.Progress == nil {
@@ -149,7 +150,7 @@ func (o *Options) prepare() (err error) {
 	return nil
 }
 
-// replace makes the file, whole.
+// replace writes the file and publishes it in one step.
 func (o *Options) replace(report *Report, write func(io.Writer) error) error {
 	err := durable.Publish(o.FS, o.File, func(f vfs.File) error {
 		out := &counter{w: bufio.NewWriterSize(f, 1<<18)}
@@ -167,17 +168,17 @@ type table struct {
 	what    string
 	rows    int64
 	k       int
-	columns []string // of numbers
+	columns []string // names of the columns of numbers
 	sigma   []float64
 
 	factor *factor.Factor // nil: sigma
-	scaled bool           // times sigma
-	names  *factor.Names  // nil: none, or those of sigma
+	scaled bool           // whether columns are multiplied by sigma
+	names  *factor.Names  // nil: no ids, or ids of sigma
 	idName string         // "" without ids
 	most   int            // see windowBytes
 }
 
-// named are the formats that have ids.
+// named holds the formats that have ids.
 var named = map[string]bool{"npz": true, "csv": true, "tsv": true, "parquet": true}
 
 func open(ctx context.Context, r *factor.Result, o Options) (_ *table, err error) {
@@ -207,7 +208,7 @@ func open(ctx context.Context, r *factor.Result, o Options) (_ *table, err error
 	return t.with(o, func() (*factor.Names, error) { return namesOf(ctx) })
 }
 
-// openArray opens what packages foldin and align have written.
+// openArray opens the array of a directory of package foldin or align.
 func openArray(ctx context.Context, dir string, d *description, o Options) (*table, error) {
 	if o.What != Array {
 		return nil, fmt.Errorf("%q: of %s only %s can be exported", o.What, dir, Array)
@@ -227,7 +228,7 @@ func openArray(ctx context.Context, dir string, d *description, o Options) (*tab
 	return t.with(o, func() (*factor.Names, error) { return factor.OpenNames(ctx, o.FS, dir, side, d.Files, d.Rows) })
 }
 
-// with fills in what follows from the vectors, and opens the names if the format has them.
+// with sets the shape and the columns by the vectors, and opens the names if the format has them.
 func (t *table) with(o Options, names func() (*factor.Names, error)) (_ *table, err error) {
 	t.rows, t.k = t.factor.Dims()
 	for j := range t.k {
@@ -258,14 +259,15 @@ func (t *table) ints() bool   { return t.names == nil || t.names.Ints() }
 type window struct {
 	first  int64
 	x      *mat.Dense
-	ids    []string // nil: there are none
-	titles []string // nil: there are none
+	ids    []string // nil: no ids
+	titles []string // nil: no titles
 }
 
-// windowBytes is how many bytes of numbers a window has at most, and of ids and titles before it ends: few rows may have long ones.
+// windowBytes is the largest number of bytes of numbers of a window. A window also ends when its ids and titles take as much:
+// few rows may have long ones.
 const windowBytes = 32 << 20
 
-// read fills a window with rows from first on, as many at most.
+// read fills a window with the rows from first on, at most rows.
 func (t *table) read(w *window, first int64, rows int) error {
 	w.first = first
 	rows, err := t.name(w, first, rows)
@@ -288,7 +290,7 @@ func (t *table) read(w *window, first int64, rows int) error {
 	return nil
 }
 
-// name puts the ids and titles of rows into a window, and returns how many rows it has.
+// name puts the ids and titles of rows into a window, and returns the number of rows of the window.
 func (t *table) name(w *window, first int64, rows int) (int, error) {
 	w.ids, w.titles = w.ids[:0], w.titles[:0]
 	if t.idName == "" {
@@ -373,5 +375,5 @@ func (t *table) write(ctx context.Context, out io.Writer, o Options) error {
 	return nil
 }
 
-// rowsOf is the number of rows of k float64s that a number of bytes holds, at least one.
+// rowsOf returns the number of rows of k float64s that fit into a number of bytes, at least one.
 func rowsOf(bytes, k int) int { return max(1, bytes/8/k) }

@@ -20,14 +20,14 @@ import (
 	"github.com/gdsvd/gdsvd/internal/parallel"
 )
 
-// textBytes is about how many bytes of numbers are made text of at a time.
+// textBytes is about the number of bytes of numbers that are formatted at a time.
 const textBytes = 4 << 20
 
 // text writes a line, or several, for every row.
 type text struct {
 	out     io.Writer
 	workers int
-	rows    int // at a time
+	rows    int // rows at a time
 	line    func(b []byte, w *window, i int) []byte
 	parts   [][]byte
 }
@@ -35,7 +35,7 @@ type text struct {
 func (x *text) window() int  { return x.rows }
 func (x *text) close() error { return nil }
 
-// write makes text of parts of the window on all workers and writes it in order.
+// write formats parts of the window on all workers and writes them in order.
 func (x *text) write(w *window) error {
 	n := w.x.RawMatrix().Rows
 	count := min(4*x.workers, n)
@@ -93,7 +93,7 @@ func newText(t *table, out io.Writer, o Options, separator byte) (*text, error) 
 	return &text{out: out, workers: o.Workers, rows: rowsOf(min(textBytes, t.most), t.k), line: line}, err
 }
 
-// newMatrixMarket begins a matrix of coordinates, which more programs read than arrays, column by column.
+// newMatrixMarket begins a matrix of coordinates: more programs read these than arrays, which are column by column.
 func newMatrixMarket(t *table, out io.Writer, workers int) (*text, error) {
 	_, err := fmt.Fprintf(out, "%%%%MatrixMarket matrix coordinate real general\n%% %s, all entries row by row\n%d %d %d\n", t.what, t.rows, t.k, t.rows*int64(t.k))
 	line := func(b []byte, w *window, i int) []byte {
@@ -118,7 +118,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// tableFile writes a table as Parquet, a window as a row group.
+// tableFile writes a table as Parquet, each window as a row group.
 type tableFile struct {
 	t      *table
 	w      *parquet.Writer
@@ -145,7 +145,7 @@ func newParquet(t *table, out io.Writer) (*tableFile, error) {
 	return &tableFile{t: t, w: w}, err
 }
 
-// window is the rows of a row group: as many bytes of numbers as may be, and neither few rows nor many unless rows are long.
+// window returns the rows of a row group: those of t.most bytes, but at least 2¹³ unless rows are long, and at most 2¹⁷.
 func (f *tableFile) window() int {
 	return min(max(rowsOf(f.t.most, f.t.k), 1<<13), 1<<17, rowsOf(4*f.t.most, f.t.k))
 }
@@ -217,7 +217,7 @@ func (a *array) write(w *window) error {
 
 type npz struct{ *zip.Writer }
 
-// file begins the file of an array with what it begins with.
+// file begins the file of an array, and writes its head.
 func (z npz) file(name string, head []byte) (io.Writer, error) {
 	f, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
 	if err == nil {
@@ -274,7 +274,7 @@ func (a *archive) numbers(name, descr string, n int, of func(i int) (uint64, err
 		if err = cmp.Or(err, a.stopped(i)); err != nil {
 			return err
 		}
-		_, _ = w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), x)) // the error stays
+		_, _ = w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), x)) // Flush returns the error
 	}
 	return w.Flush()
 }
@@ -293,7 +293,7 @@ func (a *archive) ids() error {
 	})
 }
 
-// stopped asks now and then whether the context is done.
+// stopped returns the error of the context if i is a multiple of 2¹⁴, otherwise nil.
 func (a *archive) stopped(i int) error {
 	if i%(1<<14) != 0 {
 		return nil
@@ -302,7 +302,7 @@ func (a *archive) stopped(i int) error {
 }
 
 // texts writes an array of strings. All elements of such an array have the size of the longest one: 4 bytes
-// a character or, if one is not UTF-8, bytes as they are.
+// a character or, if a string is not UTF-8, the bytes of the strings.
 func (a *archive) texts(name string, of func(int64) (string, error)) error {
 	longest, bytes, valid := 1, 1, true
 	for i := range int(a.t.rows) {
@@ -336,7 +336,7 @@ func (a *archive) texts(name string, of func(int64) (string, error)) error {
 				b = binary.LittleEndian.AppendUint32(b, uint32(r))
 			}
 		}
-		_, _ = w.Write(append(b, make([]byte, size-len(b))...)) // the error stays
+		_, _ = w.Write(append(b, make([]byte, size-len(b))...)) // Flush returns the error
 	}
 	return w.Flush()
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// Matrix is what is exported of a store.
+// Matrix is the Report.What of WriteMatrix.
 const Matrix = "matrix"
 
 // MatrixFormats lists the formats of WriteMatrix, each of which is the extension of its files.
@@ -30,13 +30,13 @@ func MatrixFormats() []string { return []string{"mtx", "npz", "csv", "tsv", "par
 // WriteMatrix writes the entries of a store as the view of l makes them:
 //
 //	mtx       Matrix Market, coordinate; rows and columns count from 1
-//	npz       what scipy.sparse.load_npz reads: CSR, or CSC of a store that has the columns as its rows
-//	csv, tsv  row, column, value, with ids, or indices from 0 where there are none or o.Bare; numbers read back exactly
+//	npz       the format of scipy.sparse.load_npz: CSR, or CSC if the store has the columns as its rows
+//	csv, tsv  row, column, value, with ids, or indices from 0 if the store has no ids or o.Bare; numbers read back exactly
 //	parquet   the same table; ids are int64 or string, values double
 //
-// Entries are in the order of the store. Those that the view makes 0 are left out; a view that fills the matrix is refused. Memory does not
-// grow with the entries; csv, tsv and parquet hold the ids of the side that is not stored as rows.
-// Of o it takes File, Format, Bare, Guarded, Replace and FS.
+// Entries are in the order of the store. Entries that the view makes 0 are left out; a view that fills the matrix is refused.
+// The memory does not grow with the number of entries; csv, tsv and parquet hold the ids of the side that is not stored as rows.
+// WriteMatrix uses File, Format, Bare, Guarded, Replace and FS of o.
 func WriteMatrix(ctx context.Context, store *csr.Store, o Options, l look.Options) (*Report, error) {
 	if err := o.prepare(); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func WriteMatrix(ctx context.Context, store *csr.Store, o Options, l look.Option
 		write, reads = w.npz, 3
 	}
 	named := named[o.Format] && o.Format != "npz"
-	counted := len(l.View) > 0 && !named // the number of entries is written before them
+	counted := len(l.View) > 0 && !named // the file begins with the number of entries
 	if counted {
 		reads++
 	}
@@ -196,7 +196,7 @@ func (w *entries) table() (err error) {
 			return tabular.Value{Text: ids.String()}, nil
 		}
 	}
-	var id, other, value tabular.Value // of a row of the store, and of a column
+	var id, other, value tabular.Value // id of a row of the store, id of a column
 	row, col := csr.Orient(w.store, &id, &other)
 	first, second := csr.Orient(w.store, kinds[csr.RowAxis], kinds[csr.ColAxis])
 	at, _ := csr.Orient(w.store, 0, 1)
@@ -220,7 +220,7 @@ func (w *entries) table() (err error) {
 	return cmp.Or(err, t.Close())
 }
 
-// columnIDs reads the ids of the columns of the store. kinds are those of ids by the axis of the store.
+// columnIDs reads the ids of the columns of the store. kinds holds the kinds of ids by axis; the caller sets that of the rows.
 func (w *entries) columnIDs() (id func(c uint32) tabular.Value, kinds [2]tabular.Kind, err error) {
 	kinds = [2]tabular.Kind{tabular.Int, tabular.Int}
 	file := w.store.Manifest().IDs.Cols

@@ -1,22 +1,21 @@
-// Package foldin gives rows that a factorisation was not made of, or columns, their place among those that it was: what
-// recommenders and search engines call folding in, and scikit-learn transform.
+// Package foldin projects new rows, or new columns, onto the vectors of a factorisation: recommenders and search engines call
+// this folding in, and scikit-learn transform.
 //
-// With the N × n matrix B = U·Σ·Vᵀ that a result is of, a view of a store or the store itself, a new row b has
+// A result factorises an N × n matrix B = U·Σ·Vᵀ: a store or a view of it. A new row b has
 //
 //	x = bᵀV      (k numbers)
 //
-// which is u·Σ for the rows of B itself. b is what the view makes of the row: what its steps need of the row is computed
-// from that, what they need of columns is what they have measured of the matrix. So x is TruncatedSVD.transform of scikit-learn and, with
+// which is u·Σ for the rows of B itself. b is the row as the view transforms it: statistics of the row are computed from the
+// row, statistics of columns are those measured on the matrix. x is TruncatedSVD.transform of scikit-learn and, with
 // center=columns, PCA.transform. A new column has y = bU, which is v·Σ.
 //
-// Whitening divides by σ/√(N−1) where the columns of B have the mean 0, as PCA(whiten=True), and by σ elsewhere, which makes rows of U,
-// and by history.
-// By history, x = hᵀV with the entries h of the row or, where the view begins with the step binary, ones: what package recommend scores
-// rows with if the view weights columns.
+// Whitening divides by σ/√(N−1) if the columns of B have the mean 0, as PCA(whiten=True) does. Otherwise, and by history, it
+// divides by σ, which gives rows of U. By history, x = hᵀV with the entries h of the row, or with ones if the view begins with
+// the step binary: the vector by which package recommend scores rows if the view weights columns.
 //
-// Columns of the store are those of the matrix with the same ids. Others are left out, and counted; more of them than known
-// ones are an error. Columns that the store does not have are entries of 0; where the view has means for what is missing, as patterson and
-// impute=mean have, they are missing in each row, and x is nearer to the mean for that: Projection says how much.
+// Columns of the store are those of the matrix with the same ids. Unknown columns are left out, and counted; more unknown
+// than known ones are an error. Columns that the store lacks are entries of 0. If the view replaces missing entries by means,
+// as patterson and impute=mean do, these columns are missing in each row, and x is nearer to the mean: see Projection.Shrinkage.
 package foldin
 
 import (
@@ -44,16 +43,16 @@ import (
 type Options struct {
 	Dir      string                  // the directory to write
 	Columns  bool                    // columns are folded in, not rows
-	History  bool                    // rows are taken by their entries, not as the view makes them
+	History  bool                    // rows are projected by their entries, not as the view transforms them
 	Whiten   bool                    // components are divided by their standard deviations
-	Replace  bool                    // replace a projection that is there, in one step at the end
+	Replace  bool                    // replace an existing projection, in one step at the end
 	Memory   int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory()
-	Workers  int                     // 0: all processors; what is written does not depend on it
+	Workers  int                     // 0: all processors; the files do not depend on it
 	FS       vfs.FS                  // nil: the operating system's
-	Progress func(done, total int64) // is told of rows; may be nil
+	Progress func(done, total int64) // reports the rows projected; may be nil
 }
 
-// Projection is what Project has written: the fields of projection.json.
+// Projection holds the fields of projection.json, which Project writes.
 type Projection struct {
 	Format         string          `json:"format"`              // name of the format
 	Result         string          `json:"result"`              // directory of the result that the rows or columns are projected onto
@@ -69,7 +68,7 @@ type Projection struct {
 	Unknown        int64           `json:"unknown"`             // number of columns (or rows) of the store that the matrix does not have
 	UnknownIDs     []string        `json:"unknown_ids"`         // the first ten unknown ids
 	UnknownEntries int64           `json:"unknown_entries"`     // number of entries in unknown columns, which are left out
-	Shrinkage      []float64       `json:"shrinkage,omitempty"` // by component, the share of the squares of its vector in columns of the store; absent where none is missing, or missing ones are 0 and not the mean
+	Shrinkage      []float64       `json:"shrinkage,omitempty"` // by component, the share of the squares of its vector in columns of the store; absent if no column is missing, or if missing columns are 0 and not the mean
 	IDs            factor.IDs      `json:"ids"`                 // ids of the rows of X, in the form of result.json
 	Files          []factor.File   `json:"files"`               // files of the directory
 	CRC            csr.Checksum    `json:"crc"`                 // checksum of this object
@@ -82,22 +81,22 @@ type projecting struct {
 	*Projection
 	result *factor.Result
 	store  *csr.Store
-	lines  int64 // of the store
-	others int64 // columns of it
+	lines  int64 // rows, or columns, of the store that are projected
+	others int64 // columns, or rows, of the store
 
-	fitted  *view.Fitted // nil: entries are as they are
-	centred bool         // columns of the matrix have the mean 0, and lines are rows as the view makes them
+	fitted  *view.Fitted // nil: entries are not transformed
+	centred bool         // columns of the matrix have the mean 0, and lines are rows transformed by the view
 	vectors *factor.Factor
-	n       int64    // numbers of a line, and rows of vectors
+	n       int64    // length of a line, and number of rows of vectors
 	place   []uint32 // row of vectors for each column of the store
-	ordered bool     // these ascend
-	absent  []uint32 // rows of vectors that no column of the store has, if these are missing rather than entries of 0
+	ordered bool     // place ascends
+	absent  []uint32 // rows of vectors for which the store has no column, if these are missing rather than entries of 0
 	missing float64  // the value of missing entries in the store
-	some    bool     // there are such entries
+	some    bool     // whether the store may have such entries
 
-	base   *mat.Dense // what is added to each row: QᵀV; nil if there is no Q
-	window npy.Window // of vectors
-	left   int64      // of the budget for lines and vectors
+	base   *mat.Dense // QᵀV, whose product with P is added to each row; nil without Q
+	window npy.Window // window of vectors
+	left   int64      // bytes of the budget for lines and vectors
 	reader *history.Reader
 }
 
@@ -162,7 +161,7 @@ func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options)
 	return p.Projection, out.Commit(p.Projection, &p.CRC)
 }
 
-// open opens the vectors and finds the columns of the store among their rows.
+// open opens the vectors and finds their row for each column of the store.
 func (p *projecting) open(ctx context.Context) (err error) {
 	openVectors, openNames, others := p.result.OpenV, p.result.ColNames, "columns"
 	axis, across := csr.Orient(p.store, csr.ColAxis, csr.RowAxis)
@@ -178,10 +177,10 @@ func (p *projecting) open(ctx context.Context) (err error) {
 	if p.n > history.MaxColumns {
 		return fmt.Errorf("%s has %d %s: projections are on %d at most", p.result.Dir(), p.n, others, int64(history.MaxColumns))
 	}
-	if p.vectors, err = openVectors(); err != nil { // as many as the result says, before anything is made that large
+	if p.vectors, err = openVectors(); err != nil { // verifies the number of rows before that much is allocated
 		return err
 	}
-	if 4*p.others > p.o.Memory { // plan says what else there is
+	if 4*p.others > p.o.Memory { // plan takes care of the rest
 		_, err := p.ledger().Left(p.o.Memory, leastLeft)
 		return err
 	}
@@ -211,7 +210,7 @@ func (p *projecting) open(ctx context.Context) (err error) {
 	return p.fit(ctx)
 }
 
-// fit finds what the view makes of a line.
+// fit fits the view to the lines, and finds the absent columns.
 func (p *projecting) fit(ctx context.Context) error {
 	steps, err := p.result.Pipeline(ctx)
 	if err != nil {
@@ -246,7 +245,7 @@ func (p *projecting) fit(ctx context.Context) error {
 	return err
 }
 
-// deviations are what components are divided by.
+// deviations returns the divisors of the components.
 func (p *projecting) deviations() ([]float64, error) {
 	by := p.result.Values()
 	root := 1.0
@@ -266,14 +265,14 @@ func (p *projecting) deviations() ([]float64, error) {
 	return by, nil
 }
 
-// valueError names the line and the entry that a step makes no number.
+// valueError adds the ids of the row and column to the error about an entry that a step makes no number.
 func (p *projecting) valueError(err error) error {
 	e, ok := errors.AsType[*view.ValueError](err)
 	if !ok {
 		return err
 	}
 	row, col := e.Row, e.Col
-	if p.o.Columns { // of the matrix
+	if p.o.Columns { // row is an index in the matrix of the result
 		row = int64(slices.Index(p.place, uint32(row)))
 	} else {
 		col = int64(slices.Index(p.place, uint32(col)))

@@ -20,17 +20,17 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// leastLeft is the least that is planned for lines and vectors, in bytes.
+// leastLeft is the least number of bytes that are planned for lines and vectors.
 const leastLeft = 16 << 20
 
-// ledger is what is taken before the store is read.
+// ledger returns the memory that is taken before the store is read.
 func (p *projecting) ledger() budget.Ledger {
 	l := budget.Process()
 	l.Take("ids", 4*p.others+p.n+4*int64(len(p.absent)))
 	return l
 }
 
-// plan divides the budget: what is left of it is for a window of the vectors, for lines, and for their rows of X.
+// plan divides the budget. The memory that is left is for a window of the vectors, for lines, and for their rows of X.
 func (p *projecting) plan(ctx context.Context) (err error) {
 	block, k := p.store.MaxBlock(), int64(p.K)
 	l := p.ledger()
@@ -54,7 +54,7 @@ func (p *projecting) plan(ctx context.Context) (err error) {
 	return p.add(ctx)
 }
 
-// shrink computes what the columns that are there have of the squares of each vector.
+// shrink computes the share of the squares of each vector in the columns that the store has.
 func (p *projecting) shrink(ctx context.Context) error {
 	if p.absent == nil {
 		return nil
@@ -75,8 +75,8 @@ func (p *projecting) shrink(ctx context.Context) error {
 	})
 }
 
-// budget is how many lines are taken at a time, and how many entries they may have. Where the store has them as its rows and all
-// vectors are in memory, it makes no difference how many there are.
+// budget returns the number of lines taken at a time, and the largest number of their entries. If lines are rows of the store
+// and all vectors are in memory, the number of lines makes no difference.
 func (p *projecting) budget() (lines, entries int64) {
 	const enough = 1 << 16
 	lines, entries = p.left/8/int64(8*p.K+64), p.left/8/(4*history.EntryBytes)
@@ -91,7 +91,7 @@ func (p *projecting) budget() (lines, entries int64) {
 	return max(1, lines), entries
 }
 
-// add computes QᵀV, which P·Qᵀ adds to every row. It sums up parts of many numbers each, lest errors grow with n.
+// add computes QᵀV; P·QᵀV is added to the rows. It sums up parts of many rows each, so that errors do not grow with n.
 func (p *projecting) add(ctx context.Context) error {
 	const many = 256
 	if p.fitted == nil || len(p.fitted.Q()) == 0 {
@@ -156,7 +156,7 @@ func (p *projecting) write(ctx context.Context, out *folder.Folder) (err error) 
 	return err
 }
 
-// project multiplies lines, of which the first has the number from, with the vectors.
+// project multiplies lines by the vectors; from is the number of the first line.
 func (p *projecting) project(ctx context.Context, from int64, lines *history.Rows) (*mat.Dense, error) {
 	p.known(lines)
 	p.fill(lines)
@@ -205,7 +205,7 @@ func (p *projecting) project(ctx context.Context, from int64, lines *history.Row
 	return x, err
 }
 
-// known leaves out entries in columns that the matrix does not have, and gives the others their numbers there.
+// known removes entries in columns that the matrix does not have, and renumbers the others by the rows of vectors.
 func (p *projecting) known(lines *history.Rows) {
 	at, begin := 0, 0
 	for i := range lines.Len() {
@@ -231,7 +231,7 @@ func (p *projecting) known(lines *history.Rows) {
 	lines.Cols, lines.Vals = lines.Cols[:at], lines.Vals[:at]
 }
 
-// fill gives lines entries that are missing in the columns that the store does not have.
+// fill adds missing entries to lines, in the columns that the store does not have.
 func (p *projecting) fill(lines *history.Rows) {
 	if p.absent == nil {
 		return
@@ -254,7 +254,7 @@ func (p *projecting) fill(lines *history.Rows) {
 	*lines = out
 }
 
-// entries of a line are sorted by column.
+// entries sorts the entries of a line by column.
 type entries struct {
 	cols []uint32
 	vals []float64

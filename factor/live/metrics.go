@@ -13,16 +13,16 @@ import (
 	"github.com/gdsvd/gdsvd/internal/durable"
 )
 
-// ContentType is that of the text of Metrics.
+// ContentType is the content type of the text of Metrics.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // metric is a family of samples.
 type metric struct {
 	name, help string
-	of         func(s *State) float64 // NaN: there is none of this run
+	of         func(s *State) float64 // NaN: the run has no sample
 }
 
-// when is x if there is such a number, else NaN.
+// when returns x if there is true, else NaN.
 func when(there bool, x float64) float64 {
 	if there {
 		return x
@@ -30,7 +30,7 @@ func when(there bool, x float64) float64 {
 	return math.NaN()
 }
 
-// one is 1 for true, else 0.
+// one returns 1 for true, 0 for false.
 func one(is bool) float64 {
 	if is {
 		return 1
@@ -38,10 +38,10 @@ func one(is bool) float64 {
 	return 0
 }
 
-// known is NaN for zero.
+// known returns x, or NaN for zero.
 func known[N int | int64 | float64](x N) float64 { return when(x != 0, float64(x)) }
 
-// last is a quantity of the last pass.
+// last returns the function of a quantity of the last pass; its value is NaN before the first pass.
 func last(of func(p *factor.Event) float64) func(s *State) float64 {
 	return func(s *State) float64 {
 		if s.Last == nil {
@@ -97,7 +97,7 @@ func metrics() []metric {
 }
 
 // Metrics returns the metrics of runs in the text format of Prometheus, version 0.0.4
-// (https://prometheus.io/docs/instrumenting/exposition_formats/). Names of runs differ.
+// (https://prometheus.io/docs/instrumenting/exposition_formats/). The names of the runs must differ.
 func Metrics(runs []*State) []byte {
 	if len(runs) == 0 {
 		return []byte{}
@@ -135,18 +135,18 @@ func family(b *strings.Builder, name, help string) {
 	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name)
 }
 
-// label is the value of a label: backslashes, quotes and line feeds are escaped, and it is UTF-8.
+// label returns the quoted value of a label, in UTF-8, with backslashes, quotes and line feeds escaped.
 func label(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(s, "\uFFFD")) + `"`
 }
 
-// TextfileEvery is the time between two writes of a file of metrics; node_exporter reads its own at every scrape.
+// TextfileEvery is the time between two writes of a file of metrics, which node_exporter reads at every scrape.
 const TextfileEvery = 10 * time.Second
 
 // Textfile keeps the metrics of a run in a file for the textfile collector of Prometheus' node_exporter, which reads
 // *.prom. The file is replaced in one step, so that a reader never sees half of it.
-// It is written before Textfile returns: a name that cannot be written is an error at once. Later ones that fail are made
-// up for by the next. end writes it for the last time.
+// Textfile writes the file before it returns, and returns an error if that fails. A later write that fails is made up for by
+// the next one. end writes the file for the last time.
 func Textfile(fsys vfs.FS, name string, every time.Duration, state func() *State) (end func() error, err error) {
 	write := func() error {
 		return durable.Replace(fsys, name, name+vfs.PartialSuffix, durable.Bytes(Metrics([]*State{state()})))
@@ -164,7 +164,7 @@ func Textfile(fsys vfs.FS, name string, every time.Duration, state func() *State
 			case <-stop:
 				return
 			case <-tick.C:
-				_ = write() // the next one, or end, says more
+				_ = write() // the next write repeats it, and end returns its error
 			}
 		}
 	})

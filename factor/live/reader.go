@@ -18,27 +18,27 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 )
 
-// ErrNoRun says that there is nothing at a path that is or was a run.
+// ErrNoRun is the error for a path without a run, a result or a store.
 var ErrNoRun = errors.New("no run, result or store")
 
-// Reader reads how a run stands from the files that there are of it. It is not safe for concurrent use.
+// Reader reads the state of a run from its files. It is not safe for concurrent use.
 type Reader struct {
 	fs  vfs.FS
 	out string
 
-	state *State // by the file
-	head  []byte // its first line
-	at    int64  // of the file that is read
+	state *State // state by the live file; nil: none
+	head  []byte // first line of the live file
+	at    int64  // offset up to which the live file is read
 	lines int
 
-	kept  *State // of what is finished,
-	stamp string // as of this
+	kept  *State // state by a result, a checkpoint or a store
+	stamp string // name, size and time of the file that kept is from
 }
 
 // NewReader returns a reader of the run that makes the directory out.
 func NewReader(fsys vfs.FS, out string) *Reader { return &Reader{fs: fsys, out: filepath.Clean(out)} }
 
-// State is how the run stands now. The error is ErrNoRun if there is none, and csr.ErrCorrupt for files that are damaged.
+// State returns the current state of the run. The error wraps ErrNoRun if there is no run, and csr.ErrCorrupt for damaged files.
 func (r *Reader) State(ctx context.Context) (*State, error) {
 	name := r.out + Suffix
 	recorded, err := r.follow(name)
@@ -53,7 +53,7 @@ func (r *Reader) State(ctx context.Context) (*State, error) {
 		if held {
 			return r.state.copied(), nil
 		}
-		// It may have ended since the file was read.
+		// The run may have ended since the file was read.
 		if recorded, err = r.follow(name); err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (r *Reader) State(ctx context.Context) (*State, error) {
 	case !recorded:
 		return s, err
 	case err == nil && s.Status == Finished && r.newer():
-		return s, nil // it died when it had finished
+		return s, nil // the process died after the run had finished
 	}
 	now := r.state.copied()
 	now.Checkpoint = err == nil && s.Checkpoint
@@ -75,7 +75,7 @@ func (r *Reader) State(ctx context.Context) (*State, error) {
 	return now, nil
 }
 
-// follow reads what is new in the file of a run, and tells whether there is one.
+// follow reads the new lines of the live file, and reports whether the file exists and has its first line.
 func (r *Reader) follow(name string) (bool, error) {
 	f, err := r.fs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +91,7 @@ func (r *Reader) follow(name string) (bool, error) {
 	for {
 		end := bytes.IndexByte(text, '\n')
 		if end < 0 {
-			return r.state != nil, nil // what is there of a line is read when it is whole
+			return r.state != nil, nil // an incomplete line is read later
 		}
 		r.lines++
 		if err := r.take(text[:end]); err != nil {
@@ -104,7 +104,7 @@ func (r *Reader) follow(name string) (bool, error) {
 	}
 }
 
-// unread is what a file has that was not read, or all of it if it was written anew.
+// unread returns the bytes of a file that have not been read, or all bytes if the file was written anew.
 func (r *Reader) unread(f vfs.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -148,7 +148,7 @@ func (r *Reader) take(text []byte) error {
 	return nil
 }
 
-// newer tells whether the result or store was made since the run began.
+// newer reports whether the result or store was made since the run began.
 func (r *Reader) newer() bool {
 	made, err := r.fs.Stat(filepath.Join(r.out, factor.ResultFile))
 	if err != nil {
@@ -157,9 +157,9 @@ func (r *Reader) newer() bool {
 	return err == nil && made.ModTime().After(r.state.Began)
 }
 
-// left is how the run stands by what it has left.
+// left returns the state of the run by the result, checkpoint or store that it has left.
 func (r *Reader) left(ctx context.Context) (*State, error) {
-	_, missing := r.fs.Stat(filepath.Join(r.out, layout.Checkpoint)) // one may lie beside the result of a run that a limit has ended
+	_, missing := r.fs.Stat(filepath.Join(r.out, layout.Checkpoint)) // a checkpoint may lie beside the result of a run that a limit has ended
 	for _, of := range []struct {
 		file string
 		read func(context.Context, *State) error
@@ -188,9 +188,9 @@ func (r *Reader) checkpoint(ctx context.Context, s *State) error {
 	s.Status, s.Command = Unfinished, "svd"
 	f, err := r.fs.Open(filepath.Join(r.out, layout.CheckpointEvents))
 	if err != nil {
-		return nil // a run goes on without
+		return nil // a run can be resumed without events
 	}
-	events, _, _ := ReadEvents(ctx, f) // what is damaged is for the run that goes on to say
+	events, _, _ := ReadEvents(ctx, f) // the resumed run reports damage
 	for _, e := range events {
 		s.pass(e)
 		s.Seconds = e.Seconds.Total
@@ -239,10 +239,10 @@ func (r *Reader) store(_ context.Context, s *State) error {
 	return store.Close()
 }
 
-// MostRuns of a folder are read: the first ones by name.
+// MostRuns is the largest number of runs of a folder that are read: the first ones by name.
 const MostRuns = 300
 
-// Folder reads how the runs of a folder stand, or one run. It is not safe for concurrent use.
+// Folder reads the states of the runs of a folder, or of one run. It is not safe for concurrent use.
 type Folder struct {
 	fs      vfs.FS
 	path    string
@@ -250,7 +250,7 @@ type Folder struct {
 	readers map[string]*Reader
 }
 
-// Open opens a run by the directory that it makes, or a folder that has some. It is ErrNoRun if path is neither.
+// Open opens a run by the directory that it makes, or a folder of runs. The error wraps ErrNoRun if path is neither.
 func Open(ctx context.Context, fsys vfs.FS, path string) (*Folder, error) {
 	f := &Folder{fs: fsys, path: filepath.Clean(path), readers: map[string]*Reader{}}
 	_, err := NewReader(fsys, path).State(ctx)
@@ -267,10 +267,10 @@ func Open(ctx context.Context, fsys vfs.FS, path string) (*Folder, error) {
 	return f, err
 }
 
-// Single tells whether it is one run.
+// Single reports whether the Folder is one run.
 func (f *Folder) Single() bool { return f.single }
 
-// States are those of all runs, in the order of their names. What cannot be read of one is the Message of its State.
+// States returns the states of all runs, in the order of their names. An error of reading a run is the Message of its State.
 func (f *Folder) States(ctx context.Context) ([]*State, error) {
 	names := []string{f.path}
 	if !f.single {
@@ -291,7 +291,7 @@ func (f *Folder) States(ctx context.Context) ([]*State, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case errors.Is(err, ErrNoRun) && !f.single:
-			continue // it has ended
+			continue // the run has ended
 		case errors.Is(err, ErrNoRun):
 			s = &State{Format: Format, Name: filepath.Base(name), About: About{Out: name}, Status: Interrupted, Message: "It has ended, and nothing is left of it."}
 		case err != nil:
@@ -304,7 +304,7 @@ func (f *Folder) States(ctx context.Context) ([]*State, error) {
 	return all, nil
 }
 
-// names are those of the runs of a folder.
+// names returns the paths of the runs of a folder.
 func (f *Folder) names() (all []string, err error) {
 	entries, err := f.fs.ReadDir(f.path)
 	if err != nil {
@@ -329,7 +329,7 @@ func (f *Folder) names() (all []string, err error) {
 	return all, nil
 }
 
-// holds tells whether a directory has something of a run.
+// holds reports whether a directory has a result, a store or a checkpoint.
 func (f *Folder) holds(path string) bool {
 	if strings.HasSuffix(path, vfs.PartialSuffix) {
 		return false

@@ -12,13 +12,13 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// Suffix is that of the file of a run, beside the directory that it makes.
+// Suffix ends the name of the live file of a run, beside the directory that the run makes.
 const Suffix = ".live"
 
-// lockSuffix is added to the name of the file for the lock of its writer.
+// lockSuffix is added to the name of the live file for the lock of its writer.
 const lockSuffix = ".lock"
 
-// MaxFile bounds the size of the file, in bytes.
+// MaxFile is the size in bytes beyond which the live file is written anew.
 const MaxFile = 2 << 20
 
 const (
@@ -26,7 +26,7 @@ const (
 	beatEvery  = 2 * time.Second // a line comes at least as often
 )
 
-// Recorder records a run. Its methods may be called from several goroutines; they wait for no file, but for End.
+// Recorder records a run. Its methods may be called from several goroutines; only End waits for the file.
 type Recorder struct {
 	fs    vfs.FS
 	name  string
@@ -37,11 +37,11 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	state   State
-	waiting []line // that are not written
-	staged  bool   // the stage has changed since
+	waiting []line // lines that are not written yet
+	staged  bool   // the stage has changed since the last write
 	changed bool   // the file is to be written anew
 
-	// Of the goroutine that writes.
+	// The fields below belong to the goroutine that writes.
 	lock io.Closer
 	file vfs.File
 	size int64
@@ -50,8 +50,8 @@ type Recorder struct {
 	told float64 // seconds of the last line
 }
 
-// Record begins to record a run that makes the directory about.Out, which may be there or not. Nothing is written before its
-// first stage or pass, nor as long as another process records a run there.
+// Record begins to record a run that makes the directory about.Out, which may exist already. Nothing is written before its
+// first stage or pass, nor while another process records a run there.
 func Record(fsys vfs.FS, about About) *Recorder {
 	out := filepath.Clean(about.Out)
 	if about.Began.IsZero() {
@@ -70,7 +70,7 @@ func (r *Recorder) Describe(change func(*About)) {
 	r.changed = true
 }
 
-// Stage notes how far the run is. It is cheap enough to be called often.
+// Stage records the progress of the run. It is cheap enough to be called often.
 func (r *Recorder) Stage(s Stage) {
 	r.begin()
 	r.mu.Lock()
@@ -79,7 +79,7 @@ func (r *Recorder) Stage(s Stage) {
 	r.staged = true
 }
 
-// Pass notes a pass, and how far the run is with it.
+// Pass records a pass and the progress of the run.
 func (r *Recorder) Pass(e factor.Event, s Stage) {
 	r.begin()
 	r.mu.Lock()
@@ -88,11 +88,11 @@ func (r *Recorder) Pass(e factor.Event, s Stage) {
 	r.state.apply(&l)
 	r.waiting = append(r.waiting, l)
 	if len(r.waiting) > MostPasses {
-		r.waiting, r.changed = nil, true // the state has them, or every second one
+		r.waiting, r.changed = nil, true // the state has these passes, or every second one
 	}
 }
 
-// State is how the run stands.
+// State returns the current state of the run.
 func (r *Recorder) State() *State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,15 +102,15 @@ func (r *Recorder) State() *State {
 	return r.state.copied()
 }
 
-// End ends the record, whose file goes: only a process that is killed leaves it.
+// End ends the record and removes its file: only a process that is killed leaves the file.
 func (r *Recorder) End(status Status, message string) {
 	r.mu.Lock()
 	r.state.apply(&line{T: r.seconds(), End: status, Message: message})
 	r.mu.Unlock()
 	if status == Finished {
-		r.begin() // where there was nothing left to do, what a run that was killed has left goes
+		r.begin() // removes the file of a killed run, even if nothing was left to do
 	}
-	r.begun.Do(func() {}) // what had not begun does not
+	r.begun.Do(func() {}) // a record that has not begun stays so
 	close(r.stop)
 	r.done.Wait()
 }
@@ -135,7 +135,7 @@ func (r *Recorder) run() {
 	}
 }
 
-// write writes what is new. What could not be written is written anew the next time, all of it.
+// write writes the new lines. After a failed write, the next one writes the whole file anew.
 func (r *Recorder) write() {
 	var beat line
 	if now := time.Now(); now.Sub(r.beat) >= beatEvery {
@@ -168,7 +168,8 @@ func (r *Recorder) write() {
 	}
 }
 
-// put writes lines to the file, which is made anew if that is wanted: when they are ready, so that a process that is killed rarely leaves an empty one.
+// put writes lines to the file. If anew is true it makes a new file, after the lines are encoded: a process that is killed rarely
+// leaves an empty one.
 func (r *Recorder) put(lines []line, anew bool) bool {
 	var text []byte
 	for i := range lines {
@@ -186,7 +187,7 @@ func (r *Recorder) put(lines []line, anew bool) bool {
 	return err == nil
 }
 
-// lines are those of a file that is written anew, part times before.
+// lines returns the lines of a file that is written anew and has been so part times before.
 func (s *State) lines(part int) []line {
 	all := []line{{Format: Format, Part: part, About: new(s.About)}}
 	for len(s.Passes.Events) > MostPasses/2 && part > 0 {
@@ -202,7 +203,7 @@ func (s *State) lines(part int) []line {
 	return append(all, last)
 }
 
-// create makes the file, in the place of one that is there.
+// create makes the file, in place of an existing one.
 func (r *Recorder) create() bool {
 	if r.lock == nil {
 		lock, err := r.fs.Lock(r.name + lockSuffix)
@@ -212,7 +213,7 @@ func (r *Recorder) create() bool {
 		r.lock = lock
 	}
 	if r.file != nil {
-		_ = r.file.Close() // the next one has all that it had
+		_ = r.file.Close() // the new file has all its lines
 		r.file = nil
 	}
 	_ = r.fs.Remove(r.name)

@@ -1,10 +1,10 @@
 // Package live records a run while it goes on, so that other processes can show it.
 //
-// A [Recorder] keeps the [State] of a run and writes what changes, twice a second at most, as lines of JSON to the file
+// A [Recorder] keeps the [State] of a run and writes its changes, twice a second at most, as lines of JSON to the file
 // OUT.live beside the directory OUT that the run makes. Nothing is synced, and a line that cannot be written costs the run
-// nothing. While the recorder lives it holds the lock OUT.live.lock, which the system lets go with the process: a file
-// without an end whose lock is free is of a run that died. The file stays below [MaxFile] bytes: it is written anew with
-// every second pass of the past when it grows beyond.
+// nothing. While the recorder lives it holds the lock OUT.live.lock, which the system releases when the process ends: a file
+// without an end whose lock is free belongs to a run that died. When the file grows beyond [MaxFile] bytes, it is written
+// anew with every second of the past passes.
 //
 // [Open] and [Folder] read such files, and results, stores and checkpoints where there are none. Both only read.
 package live
@@ -28,45 +28,45 @@ import (
 // Format is the version of the lines and of State.
 const Format = 1
 
-// Status is how a run stands.
+// Status is the status of a run.
 type Status string
 
 // The statuses.
 const (
 	Running     Status = "running"
-	Finished    Status = "finished"    // there is a result or a store
+	Finished    Status = "finished"    // it made a result or a store
 	Failed      Status = "failed"      // it ended with an error
 	Interrupted Status = "interrupted" // it was told to stop
-	Died        Status = "died"        // its process ended without a word
-	Unfinished  Status = "unfinished"  // a checkpoint is all there is of it
+	Died        Status = "died"        // its process ended without recording an end
+	Unfinished  Status = "unfinished"  // only its checkpoint exists
 )
 
-// Statuses are all of them.
+// Statuses returns all statuses.
 func Statuses() []Status {
 	return []Status{Running, Finished, Failed, Interrupted, Died, Unfinished}
 }
 
-// About is what does not change during a run. Zero fields are not known.
+// About holds the properties of a run that do not change. Zero fields are not known.
 type About struct {
 	Command string        `json:"command"` // such as "svd"
-	Out     string        `json:"out"`     // the directory that it makes
+	Out     string        `json:"out"`     // the directory that the run makes
 	PID     int           `json:"pid,omitempty"`
 	Host    string        `json:"host,omitempty"`
 	Began   time.Time     `json:"began,omitzero"`
-	Store   string        `json:"store,omitempty"` // what is factorised
+	Store   string        `json:"store,omitempty"` // the store that is factorised
 	Rows    int64         `json:"rows,omitempty"`
 	Cols    int64         `json:"cols,omitempty"`
 	NNZ     int64         `json:"nnz,omitempty"`
 	Method  string        `json:"method,omitempty"`
-	Which   string        `json:"which,omitempty"` // of eigenpairs: LM, LA or SA
-	Rank    int           `json:"rank,omitempty"`  // triplets wanted, or the most of them
+	Which   string        `json:"which,omitempty"` // which eigenpairs: LM, LA or SA
+	Rank    int           `json:"rank,omitempty"`  // triplets wanted, or the largest number of triplets
 	Tol     float64       `json:"tol,omitempty"`
 	Workers int           `json:"workers,omitempty"`
 	Budget  int64         `json:"memory_budget,omitempty"` // bytes
 	Parts   []stream.Part `json:"memory_planned,omitempty"`
 }
 
-// Planned is the sum of the parts of memory.
+// Planned returns the sum of the parts of memory.
 func (a *About) Planned() (bytes int64) {
 	for _, p := range a.Parts {
 		bytes += p.Bytes
@@ -74,32 +74,32 @@ func (a *About) Planned() (bytes int64) {
 	return bytes
 }
 
-// Stage is how far a part of a run is.
+// Stage is the progress of a part of a run.
 type Stage struct {
 	Name    string  `json:"stage"`          // such as "read"
-	Unit    string  `json:"unit,omitempty"` // of Done and Total: "bytes", "entries", "ids" or "passes"
+	Unit    string  `json:"unit,omitempty"` // unit of Done and Total: "bytes", "entries", "ids" or "passes"
 	Done    int64   `json:"done,omitempty"`
 	Total   int64   `json:"total,omitempty"` // 0: not known
 	Entries int64   `json:"entries,omitempty"`
-	Left    float64 `json:"left_seconds,omitempty"` // about; 0: not known
-	Share   float64 `json:"share,omitempty"`        // of the whole run, from 0 to 1; 0: not known
-	Tasks   *Tasks  `json:"tasks,omitempty"`        // of a run with an engine
+	Left    float64 `json:"left_seconds,omitempty"` // estimate for the rest of the run; 0: not known
+	Share   float64 `json:"share,omitempty"`        // share of the whole run that is done, from 0 to 1; 0: not known
+	Tasks   *Tasks  `json:"tasks,omitempty"`        // nil: the run has no engine
 }
 
-// Tasks is what those of an engine have come to.
+// Tasks counts the tasks of an engine.
 type Tasks struct {
 	Given   int   `json:"given"`
-	Retries int   `json:"retries"` // of them, again
-	Workers int   `json:"workers"` // that have ended tasks lately
-	Read    int64 `json:"read"`    // bytes of the store
+	Retries int   `json:"retries"` // tasks that were given again
+	Workers int   `json:"workers"` // workers that have ended tasks lately
+	Read    int64 `json:"read"`    // bytes of the store that tasks have read
 }
 
-// State is what is known of a run at a moment.
+// State is the state of a run at a moment.
 type State struct {
 	Format  int    `json:"format"`
 	Name    string `json:"name"` // the last element of About.Out
 	Status  Status `json:"status"`
-	Message string `json:"message,omitempty"` // what there is to say about it, such as an error
+	Message string `json:"message,omitempty"` // text about the status, such as an error
 	About
 	Stage
 	Seconds        float64       `json:"seconds"`              // from the beginning to the last sign of life
@@ -108,12 +108,12 @@ type State struct {
 	BytesPerSecond float64       `json:"bytes_per_second,omitempty"`
 	RSS            int64         `json:"resident_memory,omitempty"` // bytes; 0: not known
 	PeakRSS        int64         `json:"resident_memory_peak,omitempty"`
-	Checkpoint     bool          `json:"checkpoint,omitempty"` // there is one to go on from
+	Checkpoint     bool          `json:"checkpoint,omitempty"` // whether there is a checkpoint to resume from
 
 	Passes Thinned        `json:"-"`
-	Result *factor.Result `json:"-"` // of a run that has finished with one; nil elsewhere
+	Result *factor.Result `json:"-"` // result of a finished run; nil: none
 
-	from moment  // of BytesPerSecond
+	from moment  // beginning of the time over which BytesPerSecond is the mean
 	told float64 // Seconds at which Left was estimated
 }
 
@@ -122,9 +122,9 @@ type moment struct {
 	bytes   int64
 }
 
-// line is one of OUT.live. What is nil or zero has not changed.
+// line is a line of OUT.live. A field that is nil or zero has not changed.
 type line struct {
-	Format  int           `json:"format,omitempty"` // of the first line, as is
+	Format  int           `json:"format,omitempty"` // only in the first line, as is Part
 	Part    int           `json:"part,omitempty"`   // the number of times that the file was written anew
 	About   *About        `json:"about,omitempty"`
 	T       float64       `json:"t"` // seconds since the beginning
@@ -164,10 +164,10 @@ func (s *State) apply(l *line) {
 	}
 }
 
-// rateOver is the least time, in seconds, that BytesPerSecond is the mean of.
+// rateOver is the least time, in seconds, over which BytesPerSecond is the mean.
 const rateOver = 2
 
-// read notes bytes read until a moment.
+// read records the bytes read until a moment.
 func (s *State) read(seconds float64, bytes int64) {
 	if bytes < s.from.bytes {
 		s.from = moment{seconds, bytes}
@@ -184,8 +184,8 @@ func (s *State) pass(e factor.Event) {
 	s.Passes.Add(e)
 }
 
-// Remaining is the time that the run still takes, about, in seconds, and 0 where that is not known: what was estimated last
-// runs down, but not to its end.
+// Remaining returns an estimate of the time that the run still takes, in seconds, or 0 if it is not known. The last estimate
+// runs down as time passes, to a tenth at least.
 func (s *State) Remaining() float64 {
 	if s.Status != Running || !(s.Left > 0) {
 		return 0
@@ -193,7 +193,7 @@ func (s *State) Remaining() float64 {
 	return max(s.Left-(s.Seconds-s.told), s.Left/10)
 }
 
-// Progress is the share of the whole run that is done where that is known, else that of its stage, else NaN.
+// Progress returns the share of the whole run that is done, if it is known, else that of its stage, else NaN.
 func (s *State) Progress() float64 {
 	switch {
 	case s.Status == Finished:
@@ -206,17 +206,18 @@ func (s *State) Progress() float64 {
 	return math.NaN()
 }
 
-// copied is a State that later lines do not change.
+// copied returns a State that later lines do not change.
 func (s *State) copied() *State {
 	c := *s
 	c.Passes.Events = slices.Clone(s.Passes.Events)
 	return &c
 }
 
-// ErrEvents says that lines are no events.
+// ErrEvents is wrapped by the errors about lines that are not events.
 var ErrEvents = errors.New("no list of events")
 
-// ReadEvents reads lines of events, Thinned, and returns how many lines there are. A line that has no phase, such as a checksum, is no event.
+// ReadEvents reads lines of events, thinned as by Thinned, and returns the number of lines, too. A line without a phase, such as a
+// checksum, is not an event.
 func ReadEvents(ctx context.Context, in io.Reader) (_ []factor.Event, line int, err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, layout.LongestEvent)
@@ -241,11 +242,11 @@ func ReadEvents(ctx context.Context, in io.Reader) (_ []factor.Event, line int, 
 	return t.Events, line, err
 }
 
-// MostPasses are kept of a run: of one with more, each second one, or each fourth, and so on.
+// MostPasses is the number of passes kept of a run. Of a run with more, every second or every fourth pass is kept, and so on.
 const MostPasses = 1500
 
-// Thinned are events of a run in order, MostPasses at most: the first one, the last one, those that found a triplet
-// unless there are too many of them, and some between at even distances. The zero value is usable.
+// Thinned holds events of a run in order, at most MostPasses: the first and the last one, those that found a triplet
+// unless they are too many, and some between at even distances. The zero value is usable.
 type Thinned struct {
 	Events []factor.Event
 
@@ -256,7 +257,7 @@ type Thinned struct {
 func (t *Thinned) Add(e factor.Event) {
 	t.stride = max(t.stride, 1)
 	if n := len(t.Events); n > 0 && (t.seen-1)%t.stride != 0 && !foundWith(t.Events[n-1], e) {
-		t.Events = t.Events[:n-1] // it was the last one
+		t.Events = t.Events[:n-1] // it was kept as the last one only
 	}
 	t.Events = append(t.Events, e)
 	t.seen++
@@ -265,10 +266,10 @@ func (t *Thinned) Add(e factor.Event) {
 	}
 }
 
-// foundWith tells whether the triplet of an event is found with it, and next is about another one.
+// foundWith reports whether the triplet of e is found with e, and next is about another triplet.
 func foundWith(e, next factor.Event) bool { return next.Triplet > e.Triplet && next.Locked > e.Triplet }
 
-// thin keeps each second event, those that found a triplet unless there are more than most then, and the last one.
+// thin keeps every second event, the last one, and those that found a triplet unless more than most events are left then.
 func (t *Thinned) thin(most int) {
 	t.stride *= 2
 	for _, ends := range []bool{true, false} {

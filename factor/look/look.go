@@ -1,11 +1,11 @@
 // Package look shows what is in a store, or in a view of it, without a factorisation.
 //
-// [Peek] returns some rows with the ids and titles of rows and columns. [Summarise] reads the store once, besides what the
-// view takes, for counts, sums, means and variances of all rows and columns, and can write them to a directory: a table and
-// arrays of NumPy for each side, and stats.json, which is a [Stats].
+// [Peek] returns some rows with the ids and titles of rows and columns. [Summarise] reads the store once, in addition to the
+// reads of the view, for counts, sums, means and variances of all rows and columns. It can write them to a directory: a table
+// and arrays of NumPy for each side, and stats.json, which is a [Stats].
 //
-// Rows and columns are those of the user's matrix, whichever way it is stored. What is found has the same bits for any number
-// of workers and any budget that can work. A directory appears in one step when it is complete, and replaces only one of its
+// Rows and columns are those of the user's matrix, whichever way it is stored. Results have the same bits for any number of
+// workers and any budget that works. A directory appears in one step when it is complete, and replaces only a directory of its
 // kind, if StatsOptions.Replace permits it.
 package look
 
@@ -27,11 +27,11 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// Options say what Peek and Summarise look at.
+// Options are the options of Peek and Summarise.
 type Options struct {
-	View     view.Pipeline           // what the store is seen through; empty: it is seen as it is
+	View     view.Pipeline           // view of the store; empty: the store itself
 	Memory   int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory
-	Workers  int                     // 0: all processors; what is found does not depend on it
+	Workers  int                     // 0: all processors; results do not depend on it
 	FS       vfs.FS                  // nil: the operating system's
 	Progress func(done, total int64) // receives bytes of the store; may be nil; called concurrently
 	Log      *slog.Logger            // nil: nothing is logged
@@ -43,7 +43,7 @@ type look struct {
 	view  *view.View
 }
 
-// newLook measures the view of a store, which is to be read some times more.
+// newLook measures the view of a store. reads is the number of reads that follow, for the progress.
 func newLook(ctx context.Context, store *csr.Store, o Options, reads int) (*look, error) {
 	o.Memory = cmp.Or(o.Memory, factor.DefaultMemory())
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
@@ -80,7 +80,7 @@ func (l *look) options(reserve int64) stream.Options {
 	return stream.Options{Memory: l.Memory, Workers: l.Workers, Reserve: reserve}
 }
 
-// told is the error of a read.
+// told returns the error of a read: the error of ctx if that is done, otherwise err with ids.
 func (l *look) told(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
@@ -88,7 +88,7 @@ func (l *look) told(ctx context.Context, err error) error {
 	return l.store.Named(err)
 }
 
-// namesOf are the names of the rows or columns of a store with these numbers.
+// namesOf returns the names of the rows or columns of a store with the given indices.
 func namesOf(store *csr.Store, axis csr.Axis, at []int64) (_ map[int64]factor.Name, err error) {
 	names := make(map[int64]factor.Name, len(at))
 	titles, err := store.Titles(axis)
@@ -122,7 +122,7 @@ func namesOf(store *csr.Store, axis csr.Axis, at []int64) (_ map[int64]factor.Na
 	return names, nil
 }
 
-// rowOf is the number of the row with an id or a title, −1 if there is none. The axis is that of the rows.
+// rowOf returns the index of the row with an id or a title, −1 if no row has it. axis is the axis of the rows.
 func rowOf(store *csr.Store, axis csr.Axis, id string) (_ int64, err error) {
 	r, err := store.IDs(axis)
 	if err != nil {
@@ -147,14 +147,14 @@ func rowOf(store *csr.Store, axis csr.Axis, id string) (_ int64, err error) {
 
 func says(format string, args ...any) error { return &factor.Error{Format: format, Args: args} }
 
-// Matrix is the entries of a store as a view makes them.
+// Matrix holds the entries of a store as a view makes them.
 type Matrix struct {
 	look  *look
-	drops bool // there is a view, which may have made entries 0
+	drops bool // whether the store has a view, which may have made entries 0
 }
 
-// OpenMatrix measures the view of a store whose rows are to be read a number of times. A view that fills the matrix, as centring does,
-// is refused: it has no entries alone.
+// OpenMatrix measures the view of a store. reads is the number of times that its rows are going to be read. A view that fills the
+// matrix, as centring does, is refused: elements without an entry are not 0 then.
 func OpenMatrix(ctx context.Context, store *csr.Store, o Options, reads int) (*Matrix, error) {
 	l, err := newLook(ctx, store, o, reads)
 	if err != nil {
@@ -166,8 +166,8 @@ func OpenMatrix(ctx context.Context, store *csr.Store, o Options, reads int) (*M
 	return &Matrix{look: l, drops: len(l.View) > 0}, nil
 }
 
-// EachRow calls each for the rows of the store in order, which are the columns of the user's matrix where the store is transposed, with
-// their entries by ascending column. Those that the view has made 0 are left out. The slices are valid until each returns.
+// EachRow calls each for the rows of the store in order, which are columns of the user's matrix if the store is transposed, with
+// their entries by ascending column. Entries that the view has made 0 are left out. The slices are valid until each returns.
 func (m *Matrix) EachRow(ctx context.Context, each func(row int64, cols []uint32, vals []float64) error) error {
 	err := m.look.view.EachRow(ctx, m.look.options(0), func(row int64, cols []uint32, vals []float64) error {
 		if m.drops {
@@ -186,21 +186,21 @@ func (m *Matrix) EachRow(ctx context.Context, each func(row int64, cols []uint32
 
 func (m *Matrix) Memory() int64 { return m.look.Memory }
 
-// The most rows and entries of each that Peek takes.
+// Largest number of rows, and of entries of each row, that Peek returns.
 const (
 	MaxPeekRows    = 1000
 	MaxPeekEntries = 1000
 )
 
-// PeekOptions of Peek.
+// PeekOptions are the options of Peek.
 type PeekOptions struct {
 	Options
-	Head    int      // that many rows, the first ones that have entries
-	Rows    []string // ids of the rows that are wanted instead; nil: none
-	Entries int      // of each row at most
+	Head    int      // number of rows, the first ones that have entries
+	Rows    []string // ids of the rows to return instead; nil: Head rows
+	Entries int      // largest number of entries of each row
 }
 
-// Peeked is what Peek has seen of a matrix.
+// Peeked holds the rows that Peek returns.
 type Peeked struct {
 	Store string      `json:"store"`          // the store
 	View  string      `json:"view,omitempty"` // the view
@@ -209,8 +209,8 @@ type Peeked struct {
 	Lines []PeekedRow `json:"lines"`          // the rows that are shown
 }
 
-// PeekedRow is a row of the user's matrix. Empty elements have no entry: they are between Low and
-// High, which are 0 unless the view has filled the matrix.
+// PeekedRow is a row of the user's matrix. Empty is the number of elements without an entry; their values are between Low
+// and High, which are 0 unless the view has filled the matrix.
 type PeekedRow struct {
 	factor.Name
 	Count   int64         `json:"count"`   // number of entries
@@ -226,8 +226,8 @@ type PeekedEntry struct {
 	Value factor.Number `json:"value"` // value of the entry
 }
 
-// Peek shows some rows of the matrix of a store as its view makes them. Where the store is transposed it is read as a
-// whole for them, since none of its blocks can be left out. It panics unless
+// Peek returns some rows of the matrix of a store as its view makes them. A transposed store is read as a whole, since each
+// of its blocks may have entries of a row. It panics unless
 // 0 < Head ≤ MaxPeekRows, or as many Rows are given, and 0 < Entries ≤ MaxPeekEntries.
 func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error) {
 	n := o.Head
@@ -254,7 +254,7 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 	}
 	across := 1
 	if wanted == nil {
-		across = 2 // which columns of the store these rows are, and what is in them
+		across = 2 // one read finds the rows, which are columns of the store, one their entries
 	}
 	reads, _ := csr.Orient(store, 0, across)
 	l, err := newLook(ctx, store, o.Options, reads)

@@ -23,14 +23,14 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// StatsOptions of Summarise.
+// StatsOptions are the options of Summarise.
 type StatsOptions struct {
 	Options
 	Dir     string // the directory to write; "": nothing is written
-	Replace bool   // replace statistics that are there, in one step at the end
+	Replace bool   // replace existing statistics, in one step at the end
 }
 
-// Stats is what Summarise has found, of the user's matrix as its view makes it.
+// Stats holds statistics of the user's matrix as its view makes it.
 type Stats struct {
 	Format  string        `json:"format"`          // name of the format
 	Store   string        `json:"store"`           // the store
@@ -46,7 +46,7 @@ type Stats struct {
 	Files   []string      `json:"files,omitempty"` // names of the files in the directory
 }
 
-// SideStats describe the lengths of all rows or columns: how many entries they have.
+// SideStats describes the lengths of all rows or columns, that is, their numbers of entries.
 type SideStats struct {
 	Number    int64       `json:"number"`    // number of rows or columns
 	Empty     int64       `json:"empty"`     // number of rows or columns without an entry
@@ -60,7 +60,7 @@ type Quantile struct {
 	Length int64   `json:"length"` // number of entries that this share of the rows or columns does not exceed
 }
 
-// LineStats are the numbers of a row or column, Sum, Mean and Variance those of all its elements.
+// LineStats holds statistics of a row or column. Sum, Mean and Variance are over all its elements.
 type LineStats struct {
 	factor.Name
 	Count    int64         `json:"count"`    // number of entries that are not 0, counted as in `entries`
@@ -76,8 +76,8 @@ const (
 
 var shares = []float64{0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1}
 
-// Summarise reads the store once, besides what its view takes, for counts, sums, means and
-// variances of its rows and columns. They have the same bits for any number of workers.
+// Summarise reads the store once, in addition to the reads of its view, for counts, sums, means and variances of its rows
+// and columns. The results have the same bits for any number of workers.
 func Summarise(ctx context.Context, store *csr.Store, o StatsOptions) (_ *Stats, err error) {
 	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	var out *statsOutput
@@ -118,19 +118,19 @@ func Summarise(ctx context.Context, store *csr.Store, o StatsOptions) (_ *Stats,
 	return r, out.commit(r)
 }
 
-// reserve is what is in memory beside the read: the lengths that occur, each with a number of
-// lines, and buffers of files.
+// reserve returns the bytes in memory beside the read: the lengths that occur, each with a number of lines, and buffers of
+// files.
 func reserve(store *csr.Store) int64 {
 	const length, buffers = 64, 8 << 20
-	different := min(float64(store.Cols())+1, math.Sqrt(2*float64(store.NNZ()))+1) // their sum is the number of entries
+	different := min(float64(store.Cols())+1, math.Sqrt(2*float64(store.NNZ()))+1) // lengths: their sum is the number of entries
 	other := min(float64(store.Cols()), math.Sqrt(2*float64(store.NNZ()))+1)
 	return int64(length*(different+other)) + buffers
 }
 
-// side sums up the numbers of lines as they come.
+// side accumulates the statistics of lines.
 type side struct {
 	n       int64
-	lengths map[int64]int64 // how many lines have a length
+	lengths map[int64]int64 // number of lines of each length
 	top     []numbered
 }
 
@@ -164,9 +164,9 @@ func (s *side) stats(store *csr.Store, axis csr.Axis) (SideStats, error) {
 	return r, err
 }
 
-// Quantiles are those at ascending shares, of how many lines have a length; none of no lines.
+// Quantiles returns the quantiles at ascending shares, none if there are no lines. lengths has the number of lines of each length.
 func Quantiles(lengths map[int64]int64, shares ...float64) []Quantile {
-	q, passed, all := []Quantile{}, int64(0), int64(0) // lines of lengths up to this one, and of all
+	q, passed, all := []Quantile{}, int64(0), int64(0) // lines of lengths up to the current one, and all lines
 	for _, n := range lengths {
 		all += n
 	}
@@ -182,10 +182,10 @@ func Quantiles(lengths map[int64]int64, shares ...float64) []Quantile {
 // StatsFile is the file of Stats in a directory of statistics.
 const StatsFile = "stats.json"
 
-// statsColumns are what the files of a side are of.
+// statsColumns names the quantities that the files of a side hold.
 var statsColumns = [...]string{"count", "sum", "mean", "variance"}
 
-// statsFiles are the files of a side.
+// statsFiles returns the names of the files of a side.
 func statsFiles(side string) (names []string) {
 	for _, of := range statsColumns {
 		names = append(names, side+"-"+of+".npy")
@@ -193,12 +193,12 @@ func statsFiles(side string) (names []string) {
 	return append(names, side+".csv")
 }
 
-// statistics is the kind of directory that is written.
+// statistics returns the kind of directory that is written.
 func statistics() folder.Kind {
 	return folder.Kind{What: "a set of statistics", File: StatsFile, Format: statsFormat, Files: slices.Concat(statsFiles("rows"), statsFiles("cols"))}
 }
 
-// statsOutput is a directory of statistics that is being written. Nil writes nothing.
+// statsOutput is a directory of statistics that is being written. A nil statsOutput writes nothing.
 type statsOutput struct {
 	*folder.Folder
 	sides [2]*statsSide // by the axis of the store
@@ -252,13 +252,13 @@ func (o *statsOutput) abort() (err error) {
 	return errors.Join(err, o.Abort())
 }
 
-// statsSide writes the files of a side forward.
+// statsSide writes the files of a side sequentially.
 type statsSide struct {
 	arrays [len(statsColumns)]*npy.Array
 	file   *durable.File
 	text   *tabular.Writer
 	ids    *csr.IDReader
-	titles *csr.Titles // nil: there are none
+	titles *csr.Titles // nil: no titles
 	n      int64
 }
 

@@ -10,15 +10,15 @@ type Input struct {
 	Rows, Cols, Entries Range // of the matrix of the user
 
 	matrix   matrix
-	ingest   *Step // that makes the store; nil: there it is
-	least    int64 // bytes of memory with which it works
+	ingest   *Step // step that makes the store; nil: the store exists
+	least    int64 // least bytes of memory with which the ingest works
 	warnings []string
 }
 
-// matrix is a store, three times, or what can be expected of one that does not exist yet.
+// matrix is an existing store, three times, or outlines of a store that does not exist yet.
 type matrix struct{ low, likely, high *csr.Store }
 
-// each makes a range of what is found of the three; of a store, of the one.
+// each returns the range of the values of f for the three stores; for an existing store it calls f once.
 func (m matrix) each(f func(*csr.Store) (float64, error)) (r Range, err error) {
 	if r.Likely, err = f(m.likely); err != nil || m.low == m.likely && m.high == m.likely {
 		return Exactly(r.Likely), err
@@ -29,7 +29,7 @@ func (m matrix) each(f func(*csr.Store) (float64, error)) (r Range, err error) {
 	return r.ordered(), err
 }
 
-// OfStore is a store, which stays open as long as the Input is of use.
+// OfStore returns the Input of a store, which must stay open while the Input is used.
 func OfStore(s *csr.Store) Input {
 	rows, cols := factor.Dims(s)
 	return Input{
@@ -37,30 +37,30 @@ func OfStore(s *csr.Store) Input {
 	}
 }
 
-// How far an estimated number of entries, and the bytes of a store of known entries, may be from the truth.
+// Bounds of the number of entries, and of the bytes of a store of known entries, relative to their estimates.
 const (
 	entriesLow, entriesHigh = 0.9, 1.1
 	storeLow, storeHigh     = 0.8, 1.25
 )
 
-// Estimate is what a look at inputs tells of the store that is going to be made of them.
+// Estimate describes the store that is going to be made of inputs.
 type Estimate struct {
-	Path       string // of the store
+	Path       string // path of the store
 	Rows, Cols Range  // of the matrix of the user
 	Entries    int64
-	Exact      bool // Entries, and the bytes that follow from them, are not estimated
+	Exact      bool // Entries, and the bytes that follow from it, are not estimated
 	ShapeKnown bool
 	Values     csr.Values
 	Transposes func(rows, cols int64) bool // tells whether the store of such a matrix is transposed
-	Store      int64                       // bytes of the store,
-	Spool      int64                       // of temporary files,
-	Peak       int64                       // of memory, as it is planned,
-	Least      int64                       // and of memory, the least that works
+	Store      int64                       // bytes of the store
+	Spool      int64                       // bytes of temporary files
+	Peak       int64                       // bytes of memory that are planned
+	Least      int64                       // least bytes of memory that work
 	Seconds    float64
 	Warnings   []string
 }
 
-// Expected is what can be expected of a store that is made within budget bytes.
+// Expected returns the Input of a store that is going to be made within budget bytes.
 func Expected(e Estimate, budget int64) Input {
 	spread := func(x int64) Range {
 		if e.Exact {
@@ -87,15 +87,15 @@ func Expected(e Estimate, budget int64) Input {
 	return in
 }
 
-// collected is the memory of an ingest in bytes, from what it may hold: on a loaded machine there is more garbage that has not been collected.
+// collected returns the memory of an ingest in bytes, which may hold held bytes: a loaded machine leaves more garbage uncollected.
 func collected(held, budget int64) Range {
 	of := func(times float64) float64 { return min(times*float64(held), float64(budget)) }
 	return Range{of(0.45), of(0.75), of(1.7)}
 }
 
-// SureRank is the number of triplets that the matrix has, whatever its shape turns out to be.
+// SureRank returns a number of triplets that the matrix has, whatever its shape turns out to be.
 func (in Input) SureRank() int64 { return min(in.matrix.low.Rows(), in.matrix.low.Cols()) }
 
-// Estimated tells whether the shape or the number of entries is not known.
+// Estimated reports whether the shape or the number of entries is an estimate.
 func (in Input) Estimated() bool { return in.matrix.low != in.matrix.likely }
 func (in Input) Close() error    { return in.matrix.likely.Close() }

@@ -1,9 +1,9 @@
-// Package plan says what it takes to go from a matrix to an exported result: time, disk and memory of each step, before
-// anything is computed.
+// Package plan estimates the time, disk and memory of each step from a matrix to an exported result, before anything is
+// computed.
 //
-// The way begins with a store ([OfStore]) or with what a look at an input tells of the store that is going to be made of it
-// ([Expected]); [Input.Way] finds out the rest. What a step takes is a [Range]. All of it is a function of the
-// matrix, the options and the memory and disk that are free, but for the time of the passes, for which [factor.Explain] measures the machine.
+// A [Way] begins with a store ([OfStore]) or with an estimate of the store that is going to be made of an input ([Expected]);
+// [Input.Way] returns the rest, each quantity as a [Range]. The result is a function of the matrix, the options, and the free
+// memory and disk, except for the time of the passes, for which [factor.Explain] measures the machine.
 package plan
 
 import (
@@ -19,33 +19,33 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// Range is what something is expected to be, and the least and the most that it can well be.
+// Range is the expected value of a quantity, with a lower and an upper bound.
 type Range struct {
 	Low    float64 `json:"low"`    // smallest value that is expected
 	Likely float64 `json:"likely"` // value that is most likely
 	High   float64 `json:"high"`   // largest value that is expected
 }
 
-// Exactly is a Range of one number.
+// Exactly returns a Range of one number.
 func Exactly(x float64) Range { return Range{x, x, x} }
 
 // Plus adds ranges.
 func (r Range) Plus(o Range) Range { return Range{r.Low + o.Low, r.Likely + o.Likely, r.High + o.High} }
 
-// Times multiplies a range by one of factors.
+// Times multiplies a range by a range of factors.
 func (r Range) Times(o Range) Range {
 	return Range{r.Low * o.Low, r.Likely * o.Likely, r.High * o.High}
 }
 
-// ordered has the likely one between the others.
+// ordered returns r with bounds that enclose the likely value.
 func (r Range) ordered() Range { return Range{min(r.Low, r.Likely), r.Likely, max(r.High, r.Likely)} }
 
-// max is the larger one of each.
+// max returns the elementwise maximum of two ranges.
 func (r Range) max(o Range) Range {
 	return Range{max(r.Low, o.Low), max(r.Likely, o.Likely), max(r.High, o.High)}
 }
 
-// A Step is a part of the way.
+// A Step is a part of a Way.
 type Step struct {
 	Name    string `json:"step"`       // "ingest", "view", "svd" or "export"; "total" for all of them together
 	Seconds Range  `json:"seconds"`    // seconds that the step takes
@@ -58,23 +58,23 @@ type Step struct {
 }
 
 const (
-	// The run of a matrix whose spectrum is not known takes from spectrumLow to spectrumHigh times the passes that the
-	// table of costs has, which are those of ratings: 23 for MNIST, 35 and 47 for two sets of ratings, 81 for a
+	// The run of a matrix whose spectrum is not known takes from spectrumLow to spectrumHigh times the passes in the
+	// table of costs, which are those of ratings: 23 for MNIST, 35 and 47 for two sets of ratings, 81 for a
 	// Kronecker graph of a flat spectrum, where the table has 33.
 	spectrumLow, spectrumLikely, spectrumHigh = 0.7, 1.3, 2.5
 
-	// loaded is how much longer a run may take beside others, for the checkpoints that it then makes.
+	// loaded is the factor by which a run may take longer beside other programs: a longer run makes checkpoints.
 	loaded = 2
 
-	// A process takes what a run has planned at most, and held + used·(plan − reserved) of it.
+	// A process takes at most what a run has planned, and is expected to take held + used·(plan − reserved).
 	held, reserved      = budget.Runtime, 30 << 20
 	usedLow, usedLikely = 0.5, 0.9
 
-	// statisticsNanos is the time of a worker for an entry when a view reads the store for its statistics.
+	// statisticsNanos is the time in seconds that a worker takes for an entry when a view reads the store for its statistics.
 	statisticsNanos = 5e-9
 )
 
-// later are the steps behind the ingest: those of the view, the run and the export.
+// later returns the steps after the ingest: the view, the run and the export.
 func (m matrix) later(ctx context.Context, e *factor.Explanation, least Range, o Options) (steps []Step, err error) {
 	run, err := m.run(ctx, e, least, o)
 	if err != nil {
@@ -94,7 +94,7 @@ func (m matrix) later(ctx context.Context, e *factor.Explanation, least Range, o
 	return steps, nil
 }
 
-// run is the step of the run, which is explained for the matrix as it is likely to be.
+// run returns the step of the run. likely is the explanation for the matrix as it is likely to be.
 func (m matrix) run(ctx context.Context, likely *factor.Explanation, least Range, o Options) (Step, error) {
 	s := Step{Name: "svd"}
 	seconds, bytes, files := map[*csr.Store]float64{}, map[*csr.Store]float64{}, map[*csr.Store]float64{}
@@ -114,7 +114,7 @@ func (m matrix) run(ctx context.Context, likely *factor.Explanation, least Range
 			continue
 		}
 		one := o.Factor
-		one.Memory = max(one.Memory, int64(least.High)) // what does not fit is said, not refused
+		one.Memory = max(one.Memory, int64(least.High)) // too small a budget is a warning, not an error
 		e, err := factor.Explain(ctx, store, one)
 		if err != nil {
 			return s, err
@@ -127,12 +127,12 @@ func (m matrix) run(ctx context.Context, likely *factor.Explanation, least Range
 	}
 	s.Seconds = of(seconds).Times(Range{spectrumLow, spectrumLikely, spectrumHigh})
 	s.Memory, s.Temporary = expected(of(bytes)), of(files)
-	events := Exactly(310 * float64(likely.Plan.Passes)).Times(Range{0, spectrumLikely, spectrumHigh}) // a line a pass
+	events := Exactly(310 * float64(likely.Plan.Passes)).Times(Range{0, spectrumLikely, spectrumHigh}) // a line per pass
 	s.Kept = m.files(likely.K, 8, o.Factor).Plus(Range{4e3, 24e3, 96e3}).Plus(events)                  // and result.json, sigma.npy
 	return s, nil
 }
 
-// checkpoints is how long a run must be expected to take to be saved.
+// checkpoints returns the expected time of a run, in seconds, from which on it makes checkpoints.
 func (o Options) checkpoints() float64 {
 	every := cmp.Or(o.Factor.CheckpointEvery, factor.DefaultCheckpointEvery)
 	if every < 0 {
@@ -141,18 +141,19 @@ func (o Options) checkpoints() float64 {
 	return every.Seconds()
 }
 
-// expected is the peak, in bytes, of a process whose budget is total.
+// expected returns the peak memory, in bytes, of a process that has planned total bytes.
 func expected(total Range) Range {
 	of := func(total, used float64) float64 { return min(total, held+used*max(0, total-reserved)) }
 	return Range{of(total.Low, usedLow), of(total.Likely, usedLikely), total.High}
 }
 
-// idBytes is about what an id takes, in a file of lines, if there is one.
+// idBytes is about the number of bytes of an id in a file of lines; 0 without such a file.
 var idBytes = Range{0, 3, 20}
 
-// files is what k columns of U and V, or for a share of the energy from one to k, take in files, with bytes for each number, and their ids.
+// files returns the bytes of the files of k columns of U and V, or of one to k columns for a share of the energy, with the given
+// bytes for each number, and of their ids.
 func (m matrix) files(k int, bytes float64, o factor.Options) Range {
-	r, _ := m.each(func(store *csr.Store) (float64, error) { // how many vectors a result has for a store: rows of U and of V
+	r, _ := m.each(func(store *csr.Store) (float64, error) { // number of rows of U and V that a result has
 		rows, cols := factor.Dims(store)
 		switch o.Vectors {
 		case factor.None:
@@ -171,38 +172,39 @@ func (m matrix) files(k int, bytes float64, o factor.Options) Range {
 	return r.Times(numbers.Plus(idBytes))
 }
 
-const binaryRate, textRate, exportStart = 1e9, 60e6, 0.015 // bytes a second, and what two processes take to start
+const binaryRate, textRate, exportStart = 1e9, 60e6, 0.015 // bytes a second, and seconds that two processes take to start
 
-// formats of package export: about how many bytes a number of U and V takes, are written in a second, and are in memory at a time.
+// formats holds, for the formats of package export, about how many bytes a number of U and V takes, how many are written in a
+// second, and how many are in memory at a time.
 var formats = map[string]struct{ number, rate, window float64 }{
 	"npy": {8, binaryRate, 0}, "npy32": {4, binaryRate, 0}, "npz": {8, binaryRate, 0}, "parquet": {8, binaryRate, 32 << 20},
 	"csv": {22, textRate, 16 << 20}, "tsv": {22, textRate, 16 << 20}, "mtx": {31, textRate, 16 << 20},
 }
 
-// export is the step that writes k columns of U and V.
+// export returns the step that writes k columns of U and V.
 func (m matrix) export(k int, o Options) Step {
 	f := formats[o.Format]
 	s := Step{Name: "export", Kept: m.files(k, f.number, o.Factor)}
 	window := Range{min(f.window, s.Kept.Low), min(f.window, s.Kept.Likely), min(f.window, s.Kept.High)}
 	s.Memory = Exactly(budget.Runtime).Times(Range{0.75, 1.1, 1.5}).Plus(window.Times(Range{0.7, 1.2, 3}))
-	// A disk that is slower than the memory in front of it is the one that takes four times as long.
+	// A disk that is slower than the page cache takes four times as long.
 	s.Seconds = s.Kept.Times(Range{0.5 / f.rate, 1 / f.rate, 4 / f.rate}).Plus(Exactly(exportStart))
 	return s
 }
 
-// Options of a way. FS, Rank, Memory and more are those of Factor, which has a budget.
+// Options are the options of a Way. FS, Rank, Memory and others are those of Factor, whose Memory is not 0.
 type Options struct {
 	Factor factor.Options
-	Format string // of the files that U and V are exported to, one of export.Formats; "": they are not
+	Format string // format of the files that U and V are exported to, one of export.Formats; "": no export
 
-	// Of passes by tasks, where Factor.Remote is there: workers, each as fast as this machine with Factor.Workers, what a pass takes
-	// beside its work and the engine to start, in seconds, and whether the shared folder is a bucket.
+	// For passes by tasks (Factor.Remote): the number of workers, each as fast as this machine with Factor.Workers, the seconds that
+	// a pass takes beside its work and that the engine takes to start, and whether the shared folder is a bucket.
 	Workers     int
 	Pass, Start float64
 	Bucket      bool
 }
 
-// Way is what it takes to go from an input to an exported result.
+// Way describes the steps from an input to an exported result.
 type Way struct {
 	Rows    Range            `json:"rows"`                 // number of rows of the matrix
 	Cols    Range            `json:"cols"`                 // number of columns of the matrix
@@ -231,13 +233,13 @@ type Least struct {
 }
 
 // MemoryError says that a step does not work within a budget.
-type MemoryError struct{ Budget, Ingest, Run int64 } // bytes: the least for the steps; Ingest 0: there is no such step
+type MemoryError struct{ Budget, Ingest, Run int64 } // bytes: the budget, and the least for the steps; Ingest 0: there is no such step
 
 func (e *MemoryError) Error() string {
 	return fmt.Sprintf("memory of %s is too small: the least that works is %s", memory.FormatSize(e.Budget), memory.FormatSize(max(e.Ingest, e.Run)))
 }
 
-// Way finds out what it takes. The error is a [*MemoryError] if the budget is too small.
+// Way returns the way from the input. The error is a [*MemoryError] if the budget is too small.
 func (in Input) Way(ctx context.Context, o Options) (*Way, error) {
 	w := &Way{
 		Rows: in.Rows, Cols: in.Cols, Entries: in.Entries, Memory: o.Factor.Memory, Least: Least{Ingest: in.least}, Says: append([]string{}, in.warnings...),
@@ -295,13 +297,14 @@ func (w *Way) room(fsys vfs.FS, store string) {
 	}
 }
 
-// total is one step made of all: Temporary is what the disk has at its fullest beyond what is kept in the end, Memory is the most of any.
+// total returns the totals of the steps. Temporary is the largest size of all files at any moment, less what is kept in the end;
+// Memory is that of the step that takes most.
 func total(steps []Step) Step {
 	all, full := Step{Name: "total", Commands: [][]string{}}, Range{}
 	for _, s := range steps {
 		all.Seconds, all.Kept, all.Memory = all.Seconds.Plus(s.Seconds), all.Kept.Plus(s.Kept), all.Memory.max(s.Memory)
 		full = full.max(all.Kept.Plus(s.Temporary))
 	}
-	all.Temporary = full.Plus(all.Kept.Times(Exactly(-1))).ordered() // what is kept may vary more
+	all.Temporary = full.Plus(all.Kept.Times(Exactly(-1))).ordered() // kept bytes may vary more than the sum
 	return all
 }

@@ -16,28 +16,28 @@ import (
 	"github.com/gdsvd/gdsvd/internal/parallel"
 )
 
-// Sizes of the products: scores of queryRows rows and tileCols columns are in the second-level cache until they
-// have been looked at.
+// Sizes of the products: scores of queryRows rows and tileCols columns stay in the second-level cache until they have been
+// used.
 const (
 	queryRows = 64
 	tileCols  = 240
 )
 
 // index holds vectors of k numbers, the longest ones first, in tiles. The score of a query q and a vector v is qᵀv,
-// and |qᵀv| ≤ ‖q‖·‖v‖: once the queries' heaps are full, tiles whose vectors are too short for them are passed over.
-// A score is one chain of fused multiply-adds whatever the tile: what is found is that of a full search, bit for bit.
+// and |qᵀv| ≤ ‖q‖·‖v‖: once the queries' heaps are full, tiles whose vectors are too short for them are skipped.
+// A score is one chain of fused multiply-adds whatever the tile: the result is that of a full search, bit for bit.
 type index struct {
 	k     int
 	tiles []tile
 }
 
 type tile struct {
-	ids     []uint32 // of its vectors
+	ids     []uint32 // ids of the vectors
 	vectors panel.Factor
-	longest float64 // norm
+	longest float64 // largest norm of the vectors
 }
 
-// newIndex makes an index of the rows of v with these numbers, the first row being number first.
+// newIndex returns an index of the rows of v with the given ids. The first row of v has the id first.
 func newIndex(v *mat.Dense, first uint32, ids []uint32) *index {
 	_, k := v.Dims()
 	x := &index{k: k}
@@ -59,10 +59,10 @@ func newIndex(v *mat.Dense, first uint32, ids []uint32) *index {
 	return x
 }
 
-// norm is that of Euclid, without overflow.
+// norm returns the Euclidean norm, without overflow.
 func norm(x []float64) float64 { return blas64.Nrm2(blas64.Vector{N: len(x), Inc: 1, Data: x}) }
 
-// below tells whether no computed score of a query and a vector of these norms reaches the least one. A chain of k
+// below reports whether no computed score of a query and a vector of these norms reaches least. A chain of k
 // multiply-adds is off by at most k·ε/2·‖q‖·‖v‖ (Higham, Accuracy and Stability of Numerical Algorithms, 3.1), and a norm by
 // as much; what underflow adds is less than the smallest number that counts.
 func (x *index) below(query, longest, least float64) bool {
@@ -83,8 +83,8 @@ func newSearcher(k int) *searcher {
 
 func searcherBytes(k int) int64 { return int64(8 * queryRows * (k + tileCols + 2)) }
 
-// search offers all vectors to the heap of each query, which are the rows of q, queryRows at most. without tells
-// which are not for a query.
+// search offers all vectors to the heap of each query. The queries are the rows of q, queryRows at most. without reports
+// whether a vector is excluded for a query.
 func (x *index) search(s *searcher, q *mat.Dense, heaps []top, without func(query int, id uint32) bool) {
 	n, k := q.Dims()
 	for i := range n {
@@ -117,7 +117,7 @@ func (x *index) search(s *searcher, q *mat.Dense, heaps []top, without func(quer
 	}
 }
 
-// offer adds those of a tile that have high enough scores to a heap.
+// offer adds the vectors of a tile that have high enough scores to a heap.
 func (t *tile) offer(scores []float64, query int, heap *top, without func(int, uint32) bool) {
 	least := heap.least()
 	for j := 0; j < len(scores); j++ {
@@ -138,10 +138,10 @@ func (t *tile) offer(scores []float64, query int, heap *top, without func(int, u
 	}
 }
 
-// largest is the size up to which numbers are multiplied: sums of their products are numbers.
+// largest is the largest magnitude of numbers that are multiplied: sums of their products do not overflow.
 const largest = 1e150
 
-// multiplies tells whether all numbers are so small, and finite; x is one that is not.
+// multiplies reports whether no number is larger than largest in magnitude, or not finite; otherwise x is such a number.
 func multiplies(numbers []float64) (x float64, ok bool) {
 	for _, x := range numbers {
 		if !(math.Abs(x) <= largest) {
@@ -157,14 +157,14 @@ type Item struct {
 	Score float64
 }
 
-// top keeps the first n Items of all it is offered, by before: once there are n, a heap whose root is the last of them.
+// top keeps the first n of all Items offered, in the order of before. Once it has n, it is a heap whose root is the last Item.
 type top struct {
 	items []Item  // of capacity n
-	from  float64 // the length of what the query was made of, if it is known
-	grid  float64 // scores are the same whose nearest multiples of it are; 0: that are equal
+	from  float64 // length of the vector that the query was made of; 0: not known
+	grid  float64 // scores are a tie if their nearest multiples of grid are the same; 0: if they are equal
 }
 
-// newHeaps returns what makes some empty heaps of n Items each, in memory that is used again.
+// newHeaps returns a function that returns count empty heaps of n Items each, in memory that it reuses.
 func newHeaps(n int) func(count int) []top {
 	var heaps []top
 	var items []Item
@@ -179,11 +179,11 @@ func newHeaps(n int) func(count int) []top {
 	}
 }
 
-// tie is the grid of scores, relative to the length of what they are made of: scores that differ by the rounding of the
-// vectors, as those that are 0 by the definition do, are a tie on every machine.
+// tie is the grid of scores, relative to the length of the vector that the query was made of: scores that differ by the
+// rounding of the vectors, such as scores that are 0 by definition, are a tie on every machine.
 const tie = 0x1p-36
 
-// place is a score as far as it counts.
+// place returns a score in units of the grid, rounded; the score itself if the grid is 0.
 func (t *top) place(score float64) float64 {
 	if t.grid == 0 {
 		return score
@@ -191,7 +191,7 @@ func (t *top) place(score float64) float64 {
 	return math.Round(score / t.grid)
 }
 
-// before puts the larger score first and, of a tie, the smaller number.
+// before reports whether a comes before b: it has the larger score or, of a tie, the smaller index.
 func (t *top) before(a, b Item) bool {
 	if math.Abs(a.Score-b.Score) > t.grid {
 		return a.Score > b.Score
@@ -200,7 +200,7 @@ func (t *top) before(a, b Item) bool {
 	return x > y || x == y && a.Index < b.Index
 }
 
-// least is a score below which no Item is kept.
+// least returns a score below which no Item is kept.
 func (t *top) least() float64 {
 	if len(t.items) < cap(t.items) {
 		return math.Inf(-1)
@@ -244,30 +244,30 @@ func (t *top) sort() {
 		if t.before(a, b) {
 			return -1
 		}
-		return 1 // no two are equal
+		return 1 // no two Items are equal
 	})
 }
 
-// segments are n vectors of k numbers, some of which are in memory at a time.
+// segments are n vectors of k numbers, of which a window is in memory.
 type segments struct {
 	n     int64
 	k     int
 	read  func(first int64, rows *mat.Dense) error
 	among []uint32 // the vectors that are searched, ascending; nil: all
-	zeros bool     // those that are 0 are searched, too
+	zeros bool     // vectors that are 0 are searched, too
 
 	workers []*searcher
 	npy.Window
-	index *index // of these
+	index *index // index of the vectors in memory; nil: not made yet
 }
 
-// rowsCached is how many rows are taken at a time where all vectors are in memory.
+// rowsCached is the largest number of rows taken at a time if all vectors are in memory.
 const rowsCached = 1 << 14
 
-// plan divides a budget, of which something is taken: half of the rest is for the vectors, and a quarter for rows
-// that take row bytes each. left is the rest.
+// plan divides the budget most, of which taken bytes are taken. left is the rest: half of it is for the vectors, and a
+// quarter for rows that take row bytes each.
 func (s *segments) plan(most, taken, row int64, workers int) (rows int, left int64, err error) {
-	vector := int64(2*8*s.k + 48) // itself, and what an index has of it
+	vector := int64(2*8*s.k + 48) // bytes of a vector itself and in an index
 	l := budget.Process()
 	l.Take("kept", taken)
 	l.Take("searchers", int64(workers)*searcherBytes(s.k))
@@ -285,7 +285,7 @@ func (s *segments) plan(most, taken, row int64, workers int) (rows int, left int
 	return rows, left, nil
 }
 
-// each calls f with one segment in memory after the other, with an index of it if that is wanted.
+// each calls f for one segment after the other, with the segment in memory and, if index is true, an index of it.
 func (s *segments) each(ctx context.Context, index bool, f func() error) error {
 	return s.Each(ctx, func(first int64, vectors *mat.Dense) error {
 		if index && s.index == nil {
@@ -308,7 +308,7 @@ func (s *segments) load(first int64, vectors *mat.Dense) error {
 	return nil
 }
 
-// searched are the vectors in memory that are searched.
+// searched returns the ids of those vectors in memory that are searched.
 func (s *segments) searched() (ids []uint32) {
 	n, _ := s.Rows.Dims()
 	from, to := uint32(s.First), uint32(s.First+int64(n)-1)
@@ -331,7 +331,7 @@ func (s *segments) searched() (ids []uint32) {
 	return ids
 }
 
-// search finds the best vectors for each query, and puts them in order when it has been through all of them.
+// search finds the best vectors for each query, and puts them in order after the last segment.
 func (s *segments) search(ctx context.Context, queries *mat.Dense, heaps []top, without func(query int, id uint32) bool) error {
 	err := s.each(ctx, true, func() error {
 		return s.parts(ctx, len(heaps), func(worker, from, to int) {

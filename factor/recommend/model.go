@@ -1,5 +1,5 @@
-// Package recommend finds, for rows of a factorised matrix, the columns with the highest scores, and rows and columns that are
-// like one another.
+// Package recommend finds, for rows of a factorised matrix, the columns with the highest scores, and similar rows or similar
+// columns.
 //
 // # Scores
 //
@@ -7,18 +7,18 @@
 //
 //	s_ij = u_iᵀ Σ v_j,
 //
-// and by History that of the row as it is projected on the right vectors,
+// and by History that of the row projected onto the right vectors,
 //
 //	s_ij = (Σ_l h_il v_l)ᵀ v_j,
 //
-// h_i being the entries of the row, or 1 for each that the first step "binary" of the view keeps. The two are the same where
+// where h_i holds the entries of the row, or 1 for each entry that the first step "binary" of the view keeps. The two are equal if
 // the matrix has no view. Where a view weights columns, as "recsys" does, V belongs to the weighted matrix and History scores
 // the plain row with it: Nikolakopoulos, Kalantzis, Gallopoulos and Garofalakis, "EigenRec: generalizing PureSVD for effective
 // and efficient top-N recommendations", Knowledge and Information Systems 58 (2019).
 //
 // # Contract
 //
-// What is found are the N columns with the highest scores, not an approximation of them; of a tie those with the smaller
+// The results are the N columns with the highest scores, without approximation; of a tie, the columns with the smaller
 // numbers. Scores are a tie if their nearest multiples of 2⁻³⁶·‖h‖ are the same, h being the entries by History and U_i·Σ by
 // Model, so that rounding decides nothing; U_i·Σ of at most 10⁻¹²·σ₁ is 0. The bits are the same for any number of workers and
 // any budget. Memory is bounded by Options.Memory: rows are taken in blocks, and columns in blocks, too, where V is larger than
@@ -39,7 +39,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// Scoring is how rows are scored: see the package.
+// Scoring is the way in which rows are scored: see the package documentation.
 type Scoring uint8
 
 const (
@@ -49,27 +49,27 @@ const (
 	History
 )
 
-// A Factorisation is what scores are made of: k triplets of a matrix. U and V fill a matrix of k columns with the
-// rows from first on; U may be nil if scores are by History.
+// A Factorisation holds the k triplets of a matrix from which scores are computed. U and V fill a matrix of k columns with
+// the rows from first on; U may be nil if scores are by History.
 type Factorisation struct {
 	Rows, Cols int64
 	Sigma      []float64
 	U, V       func(first int64, rows *mat.Dense) error
 	View       view.Pipeline // of the matrix; nil: none
-	Fold       *view.Fitted  // what makes h of the entries of a row in History; nil: see the package. It has no Q
-	Exact      bool          // vectors of U·Σ that are tiny are no rounding
+	Fold       *view.Fitted  // computes h from the entries of a row in History, and has no Q; nil: see the package documentation
+	Exact      bool          // tiny vectors of U·Σ are not taken for rounding
 
-	completed bool         // by Predictions
+	completed bool         // made by Predictions of a completion
 	errors    [2][]float64 // factor.Result.Errors of U·Σ and V·Σ
 }
 
-// Of is the factorisation of a result. Its vectors are read when they are needed.
+// Of returns the factorisation of a result. Its vectors are read when they are needed.
 func Of(r *factor.Result) (f *Factorisation, err error) {
 	if r.Settings.Which != "" {
 		return nil, fmt.Errorf("%s has eigenpairs: scores are made of singular triplets", r.Dir())
 	}
 	f = &Factorisation{Rows: r.Rows, Cols: r.Cols, U: r.ReadU, V: r.ReadV}
-	// Vectors of 0 are any that are orthogonal: there is one of a matrix that is 0, which no row is to be projected on.
+	// Vectors of σ = 0 are arbitrary orthogonal ones: the one triplet that is kept of a matrix that is 0 gets vectors of 0.
 	f.Sigma = r.Values()[:min(len(r.Sigma), max(1, r.Rank))]
 	f.errors = [2][]float64{r.Errors(r.Rows, f.Sigma), r.Errors(r.Cols, f.Sigma)}
 	if r.Rank == 0 {
@@ -84,7 +84,7 @@ func Of(r *factor.Result) (f *Factorisation, err error) {
 	return f, nil
 }
 
-// Belongs is an error unless a result is of a store.
+// Belongs returns an error unless a result is of a store.
 func Belongs(r *factor.Result, store *csr.Store) error {
 	if r.Store.Fingerprint != store.Fingerprint() {
 		return fmt.Errorf("%s is a result of another store: its fingerprint is %s (%s), that of %s is %s",
@@ -93,7 +93,7 @@ func Belongs(r *factor.Result, store *csr.Store) error {
 	return nil
 }
 
-// scoring is how the rows are scored if nothing is said of it.
+// scoring returns s or, for Auto, the scoring that suits the view.
 func (f *Factorisation) scoring(s Scoring) Scoring {
 	switch {
 	case s != Auto:
@@ -104,9 +104,9 @@ func (f *Factorisation) scoring(s Scoring) Scoring {
 	return Model
 }
 
-// Predictions is the factorisation whose scores by Model are the entries that a completion (package complete) predicts:
-// μ + b_i + c_j + Σ_s u_is σ_s v_js, of two triplets more than it has, (μ + b_i)·1 and 1·c·(c_j/c), c the largest |c_j|: the
-// length of what a row is scored by is that of what it predicts. Of other results it is that of Of.
+// Predictions returns a factorisation whose scores by Model are the entries that a completion (package complete) predicts,
+// μ + b_i + c_j + Σ_s u_is σ_s v_js. It has two triplets more than the completion, (μ + b_i)·1 and 1·c·(c_j/c), where c is the
+// largest |c_j|: the vector that scores a row then has the length of its predictions. For other results it returns Of.
 func Predictions(ctx context.Context, r *factor.Result) (*Factorisation, error) {
 	f, err := Of(r)
 	if err != nil || r.Completion == nil {
@@ -135,7 +135,7 @@ func Predictions(ctx context.Context, r *factor.Result) (*Factorisation, error) 
 	return f, nil
 }
 
-// with reads vectors of k columns and two more.
+// with returns a function that reads vectors of k columns, and adds two columns to them.
 func with(read func(int64, *mat.Dense) error, k int, more func(i int64) (float64, float64)) func(int64, *mat.Dense) error {
 	return func(first int64, rows *mat.Dense) error {
 		n, _ := rows.Dims()

@@ -20,20 +20,20 @@ import (
 
 // Options of Rows. The zero value of every field but N is usable.
 type Options struct {
-	N          int                              // columns for each row at most, 1 or more
+	N          int                              // largest number of columns for each row, 1 or more
 	Rows       []int64                          // numbers of the rows, ascending; nil: all, or From … To−1
-	From, To   int64                            // where Rows is nil; To 0: all
+	From, To   int64                            // range of rows if Rows is nil; To 0: all
 	Candidates []uint32                         // numbers of the columns, ascending; nil: all
-	Seen       bool                             // columns that a row has an entry in are for it, too
-	By         Scoring                          // what scores are
-	Keep       func(row int64, col uint32) bool // which entries a row has; nil: those of the store
+	Seen       bool                             // columns that a row has an entry in may be recommended, too
+	By         Scoring                          // how rows are scored
+	Keep       func(row int64, col uint32) bool // reports whether a row has an entry; nil: it has those of the store
 	Memory     int64                            // budget of the whole process in bytes; 0: factor.DefaultMemory
-	Reserve    int64                            // of it, that the caller has
+	Reserve    int64                            // bytes of Memory that the caller takes
 	Workers    int                              // 0: all processors
-	Progress   func(done, total int64)          // is told of rows; may be nil
+	Progress   func(done, total int64)          // reports the rows done; may be nil
 }
 
-// Summary counts what Rows has found.
+// Summary counts the recommendations of Rows.
 type Summary struct {
 	Rows  int64 `json:"rows"`  // number of rows that have recommendations
 	Empty int64 `json:"empty"` // number of rows without entries, which have no recommendations
@@ -42,7 +42,7 @@ type Summary struct {
 }
 
 // Rows finds the columns with the highest scores for rows of the matrix of a store. emit is called with each row that has
-// entries, in order, and its columns, the best first; it must not keep them.
+// entries, in order, and its columns, the best first; emit must not keep items.
 func Rows(ctx context.Context, f *Factorisation, store *csr.Store, o Options, emit func(row int64, items []Item) error) (*Summary, error) {
 	r, err := newRun(f, store, o)
 	if err == nil {
@@ -59,12 +59,12 @@ type run struct {
 	Options
 	columns segments
 	block   int   // rows at a time
-	entries int64 // of them
+	entries int64 // largest number of entries of these rows
 	reader  *history.Reader
 	sum     Summary
 }
 
-// newRun is a run that can be, without its memory.
+// newRun checks the options and returns a run whose memory is not planned yet.
 func newRun(f *Factorisation, store *csr.Store, o Options) (*run, error) {
 	r := &run{Factorisation: f, Options: o}
 	r.columns = segments{n: f.Cols, k: len(f.Sigma), read: f.V, among: o.Candidates, zeros: true}
@@ -143,7 +143,7 @@ func (r *run) each(ctx context.Context, emit func(int64, []Item) error) error {
 	})
 }
 
-// found counts what there is for a row, and hands it over.
+// found counts the recommendations for a row, and passes them to emit.
 func (r *run) found(row int64, empty bool, items []Item, emit func(int64, []Item) error) error {
 	if empty {
 		r.sum.Empty++
@@ -157,7 +157,7 @@ func (r *run) found(row int64, empty bool, items []Item, emit func(int64, []Item
 	return emit(row, items)
 }
 
-// progress tells of how many of a list, or of all if it is nil, an end has been made.
+// progress returns a function that reports how many of the given rows, or of total rows if list is nil, are done.
 func progress(tell func(done, total int64), list []int64, total int64) func(n int) {
 	if list != nil {
 		total = int64(len(list))
@@ -171,7 +171,7 @@ func progress(tell func(done, total int64), list []int64, total int64) func(n in
 	}
 }
 
-// queries makes what the vectors of the columns are multiplied with.
+// queries computes the vectors by which the vectors of the columns are multiplied.
 func (r *run) queries(ctx context.Context, q *mat.Dense, rows []int64, seen *history.Rows, heaps []top) error {
 	if r.By == Model {
 		if err := readSome(r.Lines().scaled, rows, q); err != nil {
@@ -203,7 +203,7 @@ func readSome(read func(int64, *mat.Dense) error, numbers []int64, to *mat.Dense
 	return nil
 }
 
-// history adds the vectors of the columns in memory that rows have entries in, in the order of the columns.
+// history adds to q the weighted vectors of those columns in memory that rows have entries in, in the order of the columns.
 func (r *run) history(ctx context.Context, q *mat.Dense, rows []int64, seen *history.Rows, heaps []top) error {
 	n, _ := r.columns.Rows.Dims()
 	errs, entry := make([]error, len(rows)), r.View.History()

@@ -17,7 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// Vectors are those of the columns or rows of a factorisation: n of them, V or U, and the singular values.
+// Vectors are the vectors of the columns or rows of a factorisation, N rows of V or U, and the singular values.
 type Vectors struct {
 	N     int64
 	Sigma []float64
@@ -27,17 +27,17 @@ type Vectors struct {
 	errors []float64
 }
 
-// Columns are the vectors of the columns.
+// Columns returns the vectors of the columns.
 func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V, f.Exact, f.errors[1]} }
 
-// Lines are the vectors of the rows.
+// Lines returns the vectors of the rows.
 func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U, f.Exact, f.errors[0]} }
 
-// rounding is what computing may leave of a vector that is 0, over the largest singular value or the length of a
-// singular vector.
+// rounding is the length that rounding may leave of a vector that is 0, relative to the largest singular value or to the
+// length of a singular vector.
 const rounding = 1e-12
 
-// scaled reads rows times Σ. One that is 0, but for rounding, becomes 0.
+// scaled reads rows times Σ. A row that is 0 up to rounding becomes 0.
 func (v Vectors) scaled(first int64, rows *mat.Dense) error {
 	if err := v.Read(first, rows); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (v Vectors) units(first int64, rows *mat.Dense) error {
 	return err
 }
 
-// atMost is how many of among rows or columns a search for n finds.
+// atMost returns how many rows or columns a search for n finds among the given number, or why v cannot be searched.
 func (v Vectors) atMost(n int, among int64) (int, error) {
 	switch {
 	case n < 1:
@@ -78,22 +78,23 @@ func (v Vectors) atMost(n int, among int64) (int, error) {
 
 // SimilarOptions of Similar. The zero value of every field but N is usable.
 type SimilarOptions struct {
-	N        int                     // similar ones for each at most, 1 or more
-	Of       []int64                 // numbers, ascending, of those to find similar ones for; nil: all
+	N        int                     // largest number of similar rows or columns for each, 1 or more
+	Of       []int64                 // indices, ascending, of the rows or columns to search for; nil: all
 	Memory   int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory
-	Reserve  int64                   // bytes of it that emit takes
+	Reserve  int64                   // bytes of Memory that emit takes
 	Workers  int                     // 0: all processors
 	Progress func(done, total int64) // may be nil
 }
 
-// Similar finds those whose vectors have the smallest angles with one another, in the space that is scaled by Σ: the
+// Similar finds, for rows or for columns, those whose vectors, scaled by Σ, have the smallest angles with theirs: the
 // score of i and j is
 //
 //	cos(i, j) = (Σv_i)ᵀ(Σv_j) / (‖Σv_i‖·‖Σv_j‖),
 //
-// for columns the cosine of columns i and j of the approximation U·Σ·Vᵀ, and likewise for rows. Those with ‖Σv_i‖ ≤ 10⁻¹²·σ₁, or
-// without a number above factor.Result.Errors, have no direction but that of errors: they are zero, and like no other. emit is called with each number in order, its vector being 0 or not, and with the most similar ones, the best
-// first; it must not keep them.
+// for columns the cosine of columns i and j of the approximation U·Σ·Vᵀ, and likewise for rows. A vector with
+// ‖Σv_i‖ ≤ 10⁻¹²·σ₁, or without a number above factor.Result.Errors, has only the direction of errors: it counts as zero, and
+// is similar to no other. emit is called with each index in order, whether its vector is zero, and the most similar ones, the
+// best first; emit must not keep items.
 func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64, zero bool, items []Item) error) error {
 	var err error
 	if o.N, err = v.atMost(o.N, v.N-1); err != nil {
@@ -127,14 +128,14 @@ func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64
 	})
 }
 
-// Topic is the strongest rows or columns of one component: those with the largest and the smallest numbers in its
-// singular vector, the strongest first. Positive ones have numbers above 0 and Negative ones below. Which of the two signs a
-// component has means nothing: it is that of both of its vectors.
+// Topic holds the strongest rows or columns of one component: those with the largest and the smallest numbers in its
+// singular vector, the strongest first. The numbers are above 0 in Positive and below 0 in Negative. The sign of a component
+// is arbitrary: negating both of its vectors gives the same triplet.
 type Topic struct {
 	Positive, Negative []Item // Score is the number in the vector
 }
 
-// Topics finds the n strongest, or all if there are fewer, of each sign for each component, of equal ones those that come first.
+// Topics finds the n strongest rows or columns, or all if there are fewer, of each sign for each component. Of equal numbers the first are taken.
 func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(done, total int64)) ([]Topic, error) {
 	k := len(v.Sigma)
 	n, err := v.atMost(n, v.N)
@@ -188,7 +189,7 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 	return topics, nil
 }
 
-// offer adds a number above what errors may leave of 0.
+// offer adds x if it exceeds least, the largest error of a number that is 0.
 func (t *top) offer(index uint32, x, least float64) {
 	if x > least && t.takes(Item{index, x}) {
 		t.add(Item{index, x})
@@ -213,13 +214,13 @@ func QueryOf(cols []int64) (q Query) {
 	return q
 }
 
-// Find ranks the rows of a result by their likeness with a query: latent semantic indexing (Deerwester, Dumais, Furnas,
+// Find ranks the rows of a result by their similarity with a query: latent semantic indexing (Deerwester, Dumais, Furnas,
 // Landauer and Harshman, Journal of the American Society for Information Science 41, 1990). The query is folded in as
-// x = bᵀV, b being what the view of the result makes of its row, and the score of row i is
+// x = bᵀV, where b is its row as the view of the result transforms it, and the score of row i is
 //
 //	cos(x, Σu_i) = xᵀ(Σu_i) / (‖x‖·‖Σu_i‖).
 //
-// The best come first; of equal ones, those with the smaller numbers.
+// The best rows come first; of rows with equal scores, the one with the smaller index.
 func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]Item, error) {
 	if r.Completion != nil {
 		return nil, fmt.Errorf("%s is a completion: a query is for results of gdsvd svd, in which missing entries are zeros", r.Dir())
@@ -246,9 +247,9 @@ func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]I
 	return heaps[0].items, err
 }
 
-// fold is x = bᵀV of the first k columns of V, over its length. V is read window rows at a time.
+// fold returns x = bᵀV of the first k columns of V, divided by its length. It reads V window rows at a time.
 func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (unit *mat.Dense, err error) {
-	v, err := r.OpenV() // as many rows as the result says, before anything is made that large
+	v, err := r.OpenV() // verifies the number of rows before that much is allocated
 	if err != nil {
 		return nil, err
 	}

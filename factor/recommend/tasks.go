@@ -17,21 +17,21 @@ import (
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// Kind is that of Make in a remote.Worker.
+// Kind is the key of Make in the map Make of a remote.Worker.
 const Kind = "recommend"
 
-// spec is what tasks of RowsBy are of. Their input is the numbers of the candidates.
+// spec describes the tasks of RowsBy. Their input holds the numbers of the candidates.
 type spec struct {
 	Result string       `json:"result"`
-	CRC    csr.Checksum `json:"crc"` // of its result.json
+	CRC    csr.Checksum `json:"crc"` // checksum of result.json
 	Store  string       `json:"store"`
 	N      int          `json:"n"`
 	Seen   bool         `json:"seen"`
 	By     Scoring      `json:"by"`
 }
 
-// RowsBy is Rows of all rows, by tasks of workers that have Make of Kind, and see result and store under the same path. What is found is the same.
-// Options has no Rows and no Keep.
+// RowsBy is Rows of all rows, computed by tasks. The workers have Make under Kind, and see result and store under the same paths.
+// The results are the same. Rows and Keep of Options are not used.
 func RowsBy(ctx context.Context, result *factor.Result, store *csr.Store, o Options, by remote.Options, emit func(row int64, items []Item) error) (*Summary, error) {
 	f, err := Predictions(ctx, result)
 	if err != nil {
@@ -56,7 +56,7 @@ func RowsBy(ctx context.Context, result *factor.Result, store *csr.Store, o Opti
 	}
 	done := progress(o.Progress, nil, f.Rows)
 	items := make([]Item, r.N)
-	// A row is 1 and the number of its items, or 0 if it has no entries, and the items.
+	// A row of the tasks is 1 and the number of its items, or 0 if it has no entries, followed by the items.
 	return &r.sum, remote.Rows(ctx, by, Kind, s, in, f.Rows, 1+2*r.N, func(first int64, rows *mat.Dense) error {
 		n, _ := rows.Dims()
 		for i := range n {
@@ -74,7 +74,7 @@ func RowsBy(ctx context.Context, result *factor.Result, store *csr.Store, o Opti
 	})
 }
 
-// Make makes the rows of a task of RowsBy.
+// Make computes the rows of a task of RowsBy.
 func Make(ctx context.Context, w *remote.Worker, job remote.Job, in []float64, rows int, write func(row []float64) error) (err error) {
 	var s spec
 	if err := json.Unmarshal(job.Spec, &s); err != nil {
@@ -106,7 +106,7 @@ func Make(ctx context.Context, w *remote.Worker, job remote.Job, in []float64, r
 	}
 	x := make([]float64, 1+2*s.N)
 	next := o.From
-	// upTo writes those before a row that have no entries.
+	// upTo writes the rows before a row; they have no entries.
 	upTo := func(row int64) error {
 		clear(x)
 		for ; next < row; next++ {

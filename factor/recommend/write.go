@@ -10,16 +10,16 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/tabular"
 )
 
-// Format is that of a file of recommendations.
+// Format is the format of a file of recommendations.
 type Format string
 
 const (
-	CSV       Format = "csv"     // a line for each, under a header
-	JSONLines Format = "jsonl"   // a JSON object for each
-	Parquet   Format = "parquet" // a row for each
+	CSV       Format = "csv"     // a line for each recommendation, under a header
+	JSONLines Format = "jsonl"   // a JSON object for each recommendation
+	Parquet   Format = "parquet" // a row for each recommendation
 )
 
-// FormatOf is the format that the end of a file's name says.
+// FormatOf returns the format for the extension of a file's name.
 func FormatOf(name string) (Format, error) {
 	for _, f := range []Format{CSV, JSONLines, Parquet} {
 		if strings.HasSuffix(strings.ToLower(name), "."+string(f)) {
@@ -29,24 +29,24 @@ func FormatOf(name string) (Format, error) {
 	return "", fmt.Errorf("%s: its name does not end in .csv, .jsonl or .parquet, which choose the format", name)
 }
 
-// Side is the rows or columns of a result, and what a file calls one.
+// Side is the rows or the columns of a result, with the word for one of them.
 type Side struct {
 	What  string // such as "row"
 	Names *factor.Names
 }
 
-// Writer writes recommendations: the ids of what there are some for and of these, rank from 1, score and, where there are
-// titles, those of both, in columns row, column, rank, score, row_title and column_title if that is what the sides are called. Scores in
-// text are read as the same float64. Ids in Parquet are int64 or string.
+// Writer writes recommendations: the id of the row, the id of the recommended column, rank from 1, score and, for sides that
+// have titles, the titles. The columns are row, column, rank, score, row_title and column_title if the sides are called row and
+// column. Scores in text are read as the same float64. Ids in Parquet are int64 or string.
 type Writer struct {
 	of, to labels
 	out    *tabular.Writer
 }
 
-// WriterBytes is what a Writer takes in memory at most.
+// WriterBytes is the largest memory in bytes that a Writer takes.
 const WriterBytes = cacheBytes + 24<<20
 
-// NewWriter begins a file; in CSV ids and titles are guarded by escape.Formula if that is asked for.
+// NewWriter begins a file. If guarded is true, escape.Formula changes ids and titles in CSV.
 func NewWriter(w io.Writer, f Format, of, to Side, guarded bool) (*Writer, error) {
 	x := &Writer{of: labels{names: of.Names}, to: labels{names: to.Names, column: 1, kept: map[int64]*label{}}}
 	id := func(s Side) tabular.Column {
@@ -97,16 +97,16 @@ func (w *Writer) Row(row int64, items []Item) error {
 	return nil
 }
 
-// Close ends the file; it does not close what is under it.
+// Close ends the file; it does not close the underlying writer.
 func (w *Writer) Close() error { return w.out.Close() }
 
 type label struct{ id, title tabular.Value }
 
-// labels are the names of a side. Those that come again and again are kept, up to cacheBytes.
+// labels holds the names of a side. Names that are used repeatedly are kept, up to cacheBytes.
 type labels struct {
 	names         *factor.Names
-	column, title int              // of ids and titles; 0: there are no titles
-	kept          map[int64]*label // nil: none are
+	column, title int              // column of the ids, column of the titles; title 0: no titles
+	kept          map[int64]*label // nil: names are not kept
 	bytes         int
 }
 
@@ -134,7 +134,7 @@ func (f *labels) at(out *tabular.Writer, i int64) (*label, error) {
 	return x, nil
 }
 
-// Numbers are the numbers of rows or columns with ids or titles, ascending, each once. what is "row" or "column".
+// Numbers returns the indices of the rows or columns with ids or titles, ascending, each once. what is "row" or "column".
 func Numbers(names *factor.Names, what string, ids []string) ([]int64, error) {
 	var numbers []int64
 	for i, id := range ids {
@@ -151,7 +151,8 @@ func Numbers(names *factor.Names, what string, ids []string) ([]int64, error) {
 	return slices.Compact(numbers), nil
 }
 
-// Number is the number of the row or column with an id or a title ([factor.ByTitle]), −1 if there is none. Blanks around it count if an id has them.
+// Number returns the index of the row or column with an id or a title ([factor.ByTitle]), −1 if none has it. Blanks around id are
+// removed unless an id has them.
 func Number(names *factor.Names, what, id string) (int64, error) {
 	n, err := names.Index(id)
 	if bare := strings.TrimSpace(id); n < 0 && err == nil && bare != id {
@@ -163,7 +164,7 @@ func Number(names *factor.Names, what, id string) (int64, error) {
 	return n, err
 }
 
-// ParseIDs reads ids, one a line. Lines without one are left out.
+// ParseIDs reads ids, one a line. Empty lines are left out.
 func ParseIDs(text []byte) []string {
 	lines := strings.Split(strings.ReplaceAll(strings.TrimPrefix(string(text), "\uFEFF"), "\r\n", "\n"), "\n")
 	return slices.DeleteFunc(lines, func(id string) bool { return id == "" })

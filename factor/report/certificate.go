@@ -9,15 +9,15 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// mostLines of a table: of a longer one the first are shown, and some of the last.
+// Limits of tables: of a table with more than mostLines lines, the first ones and the last lastLines are shown.
 const (
 	mostLines = 320
 	lastLines = 20
-	mostShown = 60 // of a longer table some are shown at a time
-	mostOpen  = 12 // of a longer certificate none are, until it is unfolded
+	mostShown = 60 // a longer table is shown in part, and scrolls
+	mostOpen  = 12 // a longer certificate is folded
 )
 
-// state says in a sentence what a result is worth.
+// state returns a sentence about the quality of a result, and whether the result reached its goal.
 func state(r *factor.Result) (sentence markup, good bool) {
 	things := either(pairs(r), "eigenpairs", "triplets")
 	switch {
@@ -54,7 +54,7 @@ func (p *page) certificate(r *factor.Result) {
 	}
 	all.add(len(r.Clusters) > 0, "clusters", markedUp("%s: values in one are closer than their residuals; read their vectors as one subspace", count(int64(len(r.Clusters)))))
 	p.facts(all)
-	cluster := make(map[int]int, len(r.Clusters)) // by the first of it: behind the last
+	cluster := make(map[int]int, len(r.Clusters)) // end of each cluster by its first index
 	for _, c := range r.Clusters {
 		if 0 <= c[0] && c[0] < c[1] && c[1] <= len(values) {
 			cluster[c[0]] = c[1]
@@ -78,8 +78,8 @@ func (p *page) certificate(r *factor.Result) {
 		p.f("<details><summary>All %s values and residuals</summary>\n", count(int64(len(values))))
 	}
 	p.table("values-table", "Values and residuals", len(values) > mostShown, legend(r), head...)
-	begin, end := 0, 0             // of the cluster that a line is in
-	sides := [2]markup{"", " odd"} // clusters that follow one another look different
+	begin, end := 0, 0             // cluster of the current line
+	sides := [2]markup{"", " odd"} // consecutive clusters look different
 	for i, v := range values {
 		if left := len(values) - mostLines; left > 0 && i >= mostLines-lastLines && i < len(values)-lastLines {
 			if i == mostLines-lastLines {
@@ -161,7 +161,7 @@ type amount struct {
 	name  string
 	x     float64
 	text  string
-	apart bool // it is no part of the ones before
+	apart bool // it is not a part of the amounts before
 }
 
 func (p *page) amounts(about string, all []amount, caption markup) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Size of a chart and of what is beside its axes, in the units of its viewBox.
+// Size of a chart and of its margins, in units of its viewBox.
 const (
 	chartWidth  = 480.
 	chartHeight = 290.
@@ -19,32 +19,32 @@ const (
 	mostTicks = 6
 )
 
-// axis maps numbers from lo to hi to places from from to to. One that is logarithmic has lo > 0.
+// axis maps numbers in [lo, hi] to places between from and to. A logarithmic axis has lo > 0.
 type axis struct {
 	title    string
 	lo, hi   float64
 	log      bool
-	whole    bool // its numbers count something
+	whole    bool // the numbers are counts
 	from, to float64
 }
 
-// linear is an axis that has all numbers from lo to hi.
+// linear returns an axis for the numbers from lo to hi.
 func linear(title string, lo, hi float64) axis {
-	if !(hi-lo > 1e-12*max(math.Abs(lo), math.Abs(hi))) { // or rounding is all that they differ by
+	if !(hi-lo > 1e-12*max(math.Abs(lo), math.Abs(hi))) { // equal, or different by rounding only
 		spare := max(math.Abs(lo)*0.5, 0.5)
 		lo, hi = lo-spare, hi+spare
 	}
 	return axis{title: title, lo: lo, hi: hi}
 }
 
-// counting is linear, with marks at whole numbers.
+// counting returns a linear axis with marks at whole numbers.
 func counting(title string, lo, hi float64) axis {
 	a := linear(title, lo, hi)
 	a.whole = true
 	return a
 }
 
-// logarithmic is an axis that has all numbers from lo > 0 to hi.
+// logarithmic returns an axis for the numbers from lo > 0 to hi.
 func logarithmic(title string, lo, hi float64) axis {
 	if !(hi > lo) {
 		lo, hi = lo/2, hi*2
@@ -52,7 +52,7 @@ func logarithmic(title string, lo, hi float64) axis {
 	return axis{title: title, lo: lo, hi: hi, log: true}
 }
 
-// scaled is logarithmic if that shows numbers above 0 better, and linear from 0 elsewhere.
+// scaled returns a logarithmic axis if this shows numbers above 0 better, otherwise a linear axis from 0.
 func scaled(title string, lo, hi float64) axis {
 	if lo > 0 && hi/lo > 100 {
 		return logarithmic(title, lo, hi)
@@ -63,7 +63,7 @@ func scaled(title string, lo, hi float64) axis {
 	return linear(title, 0, hi)
 }
 
-// at is the place of x; what is beyond an end of the axis is at that end.
+// at returns the place of x. A number beyond an end of the axis is placed at that end.
 func (a axis) at(x float64) float64 {
 	x = min(max(x, a.lo), a.hi)
 	share := x/(a.hi-a.lo) - a.lo/(a.hi-a.lo)
@@ -73,7 +73,7 @@ func (a axis) at(x float64) float64 {
 	return a.from + share*(a.to-a.from)
 }
 
-// ticks are about mostTicks numbers to be marked: 1, 2 or 5 times a power of ten apart (Heckbert 1990, "Nice numbers for
+// ticks returns about mostTicks numbers to be marked: 1, 2 or 5 times a power of ten apart (Heckbert 1990, "Nice numbers for
 // graph labels"), or powers of ten.
 func (a axis) ticks() (all []float64) {
 	if a.log {
@@ -107,7 +107,7 @@ func (a axis) ticks() (all []float64) {
 	return all
 }
 
-// step is how far apart ticks of a linear axis are.
+// step returns the distance between ticks of a linear axis.
 func (a axis) step() (step float64) {
 	unit := math.Pow(10, math.Floor(math.Log10((a.hi-a.lo)/mostTicks)))
 	for _, f := range []float64{1, 2, 5, 10} {
@@ -122,7 +122,7 @@ func (a axis) step() (step float64) {
 	return step
 }
 
-// text is a tick, with as many digits as tell it from the next one.
+// text returns the text of a tick, with as many digits as distinguish it from the next one.
 func (a axis) text(x float64) string {
 	if thousands := a.thousands(x); thousands != "" {
 		return thousands
@@ -138,7 +138,8 @@ func (a axis) text(x float64) string {
 	return minus(strconv.FormatFloat(x, 'f', max(after-power(x), 0), 64))
 }
 
-// thousands is a large tick in thousands, millions or billions, as "250k", and "" for others and for those that it would take many digits of.
+// thousands returns a large tick in thousands, millions or billions, such as "250k". It returns "" for other ticks, and for ticks
+// that need many digits.
 func (a axis) thousands(x float64) string {
 	for _, unit := range []struct {
 		one  float64
@@ -156,7 +157,7 @@ func (a axis) thousands(x float64) string {
 	return ""
 }
 
-// tickText is a number of a few digits.
+// tickText returns a number with a few digits.
 func tickText(x float64) string {
 	if x != 0 && !plain(x) {
 		return powerOfTen(x, 2)
@@ -164,7 +165,7 @@ func tickText(x float64) string {
 	return minus(strconv.FormatFloat(x, 'g', 5, 64))
 }
 
-// plain tells whether a number is written without a power of ten.
+// plain reports whether a number is written without a power of ten.
 func plain(x float64) bool { return math.Abs(x) < 1e4 && math.Abs(x) >= 1e-3 }
 
 // powerOfTen writes a number with a power of ten, and at most after digits behind the point.
@@ -239,7 +240,7 @@ func (c *chart) dots(points []point, colour int) {
 	}
 }
 
-// hover gives a curve of few points their numbers, which are shown where the pointer is.
+// hover adds the numbers of each point of a curve of few points, shown when the pointer is over it.
 func (c *chart) hover(points []point) {
 	const few, reach = 100, 6.
 	if len(points) > few {
@@ -275,7 +276,8 @@ func (c *chart) bars(all []bar) {
 	c.svg.WriteString("</g>")
 }
 
-// across draws a broken line over the whole width, and down one over the whole height, with a word; down writes it at the top, or low.
+// across draws a broken line over the whole width with a word, down one over the whole height; down writes the word at the top or,
+// if low is true, at the bottom.
 func (c *chart) across(y float64, word string) {
 	c.svg.f(`<path class="m" d="M%s %sH%s"/><text class="name over" x="%s" y="%s">%s</text>`,
 		place(c.x.from), place(c.y.at(y)), place(c.x.to), place(c.x.from+5), place(c.y.at(y)-5), word)
@@ -294,12 +296,12 @@ func (c *chart) down(x float64, word string, low bool) {
 		place(at), place(c.y.from), place(c.y.to), place(at+aside), place(y), anchor, word)
 }
 
-// figure puts a chart on the page, with what there is to say about it.
+// figure puts a chart with a caption on the page.
 func (p *page) figure(c *chart, caption markup) {
 	p.f("<figure>%s</svg><figcaption>%s</figcaption></figure>\n", markup(c.svg.String()), caption)
 }
 
-// dashes are those of curves of the same colour.
+// dashes distinguish curves of the same colour.
 var dashes = [...]string{"", "7 3", "2 3", "8 2 2 2"}
 
 func dash(n int) markup {
@@ -309,7 +311,7 @@ func dash(n int) markup {
 	return ""
 }
 
-// stroke is the key of a curve with a dash.
+// stroke returns the key of a curve with a dash.
 func stroke(colour int, dash, what markup) markup {
 	return markedUp(`<span class="keyed"><svg class="stroke" viewBox="0 0 24 8" aria-hidden="true"><path class="l" style="stroke:var(--c%x)" %s d="M0 4H24"/></svg>%s</span> `, colour, dash, what)
 }

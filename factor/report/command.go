@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// again is the command that makes a result again, word by word.
+// again returns the words of the command that makes a result again.
 func again(r *factor.Result) words {
 	s, c := r.Settings, r.Completion
 	w := words{"gdsvd"}
@@ -42,10 +42,10 @@ func again(r *factor.Result) words {
 	return append(w, "-o", "OUT")
 }
 
-// words are those of a command line.
+// words are the words of a command line.
 type words []string
 
-// flag adds a flag that is not what it is without being given.
+// flag adds a flag if given is true; flags with their default value are left out.
 func (w *words) flag(given bool, words ...string) {
 	if given {
 		*w = append(*w, words...)
@@ -82,7 +82,7 @@ func (p *page) command(title string, words []string, note markup) {
 	p.end()
 }
 
-// noteOn says what a command does not have.
+// noteOn returns a note on what the command does not state.
 func noteOn(r *factor.Result) markup {
 	note := markedUp("Of the store with the fingerprint %s, it makes the same bits with any number of threads and any budget of memory.", cut(r.Store.Fingerprint, 80))
 	if r.Completion != nil {

@@ -13,17 +13,17 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// vectors are U or V with the names of their rows.
+// vectors holds U or V with the names of its rows.
 type vectors struct {
 	one, many string
 	recommend.Vectors
 	names  *factor.Names
-	labels *labels // nil: there are none
+	labels *labels // nil: no labels
 	topics []recommend.Topic
-	view   *extent // nil: there are less than two components
+	view   *extent // nil: fewer than two components
 }
 
-// openVectors opens the vectors of a side, nil if the result has none. Of its components the first few are read.
+// openVectors opens the vectors of a side, nil if the result has none. Only the first components are read, two at least.
 func openVectors(ctx context.Context, r *factor.Result, rows bool, components int) (*vectors, error) {
 	v := &vectors{one: "column", many: "columns"}
 	v.N, v.Read = r.Cols, r.ReadV
@@ -42,7 +42,7 @@ func openVectors(ctx context.Context, r *factor.Result, rows bool, components in
 	return v, err
 }
 
-// find goes over the vectors for the strongest of each component, and for where they lie.
+// find reads the vectors once, for the strongest rows of each component and for the extent of the first two components.
 func (v *vectors) find(ctx context.Context, o Options) (err error) {
 	if len(v.Sigma) >= 2 {
 		v.view = new(extent)
@@ -95,7 +95,7 @@ func (p *page) topics(r *factor.Result, sides []*vectors, names []string) error 
 	values := r.Values()
 	for j := range n {
 		if values[j] == 0 {
-			continue // its vectors are any that complete the others
+			continue // its vectors are arbitrary: they only complete the others
 		}
 		name := ""
 		if j < len(names) && names[j] != "" {
@@ -124,7 +124,7 @@ func (p *page) topics(r *factor.Result, sides []*vectors, names []string) error 
 	return nil
 }
 
-// scatters draw rows and columns by their first two components.
+// scatters draws rows and columns by their first two components.
 func (p *page) scatters(ctx context.Context, r *factor.Result, sides []*vectors, o Options) error {
 	drawn := slices.DeleteFunc(slices.Clone(sides), func(v *vectors) bool { return v.view == nil })
 	if len(drawn) == 0 {
@@ -145,7 +145,7 @@ func (p *page) scatters(ctx context.Context, r *factor.Result, sides []*vectors,
 	return nil
 }
 
-// Cells of a density, and shades of a colour.
+// Number of cells of a density, and of shades of a colour.
 const (
 	gridWidth  = 80
 	gridHeight = 52
@@ -154,8 +154,8 @@ const (
 
 type grid struct {
 	x, y    axis
-	counts  []int64 // of each cell
-	of      []int64 // of each label in each cell; nil without labels
+	counts  []int64 // number of rows in each cell
+	of      []int64 // number of rows of each label in each cell; nil without labels
 	labels  int
 	outside int64
 }
@@ -246,14 +246,14 @@ func (p *page) density(v *vectors, g *grid, name string) {
 	p.figure(c, caption)
 }
 
-// extent says where points lie: it keeps each stride-th of them.
+// extent holds the range of points and a sample of them: each stride-th point.
 type extent struct {
 	x, y      []float64
 	n, stride int
 	lo, hi    [2]float64
 }
 
-// mostSamples is how many points an extent keeps.
+// mostSamples is the largest number of points that an extent keeps.
 const mostSamples = 1 << 13
 
 func (e *extent) add(x, y float64) {
@@ -276,7 +276,8 @@ func (e *extent) add(x, y float64) {
 	}
 }
 
-// axes have all points, unless a few are far away: then those of 99 % of the sample, and half as much beside them.
+// axes returns axes for all points. If a few points are far away, the axes span 99 % of the sample, and half as much on each
+// side.
 func (e *extent) axes() (x, y axis) {
 	of := func(i int, sample []float64) axis {
 		lo, hi := e.lo[i], e.hi[i]

@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// leastResidual is the least that is drawn: what is smaller is at the foot of the chart.
+// leastResidual is the least residual that is drawn: a smaller one is drawn at the foot of the chart.
 const leastResidual = 1e-17
 
 func (p *page) convergence(r *factor.Result, events []factor.Event) {
@@ -44,7 +44,7 @@ func (p *page) convergence(r *factor.Result, events []factor.Event) {
 	p.end()
 }
 
-// estimated is the least estimate that is drawn: what is ten times below the tolerance and the least certified residual is at the foot.
+// estimated returns the least estimate that is drawn: min(tolerance, least certified residual)/10, at least leastResidual.
 func estimated(r *factor.Result) float64 {
 	least := r.Settings.Tol
 	for _, v := range r.Residual {
@@ -59,7 +59,7 @@ func matrixOf(r *factor.Result) string {
 	return either(r.View != nil, "the view of the matrix", "the matrix")
 }
 
-// residuals draws them over what x says of an event. The axis over is as long as that takes.
+// residuals draws the residuals of events over x, with the axis over, which it extends to the last event.
 func (p *page) residuals(r *factor.Result, events []factor.Event, over axis, x func(factor.Event) float64) {
 	what := over.title
 	foot := estimated(r)
@@ -150,7 +150,7 @@ func (p *page) rounds(events []factor.Event) {
 			of     int
 			points []point
 		}
-		var parts []*part // a curve of each phase
+		var parts []*part // one curve for each phase
 		for i, of := range x.of {
 			phase := ""
 			for _, e := range events {
@@ -187,7 +187,8 @@ func (p *page) rounds(events []factor.Event) {
 	p.end()
 }
 
-// readEvents reads the events of a result, nil if it has none. A file that is not what result.json says is csr.ErrCorrupt.
+// readEvents reads the events of a result, nil if it has none. The error of a file that differs from result.json wraps
+// csr.ErrCorrupt.
 func readEvents(ctx context.Context, r *factor.Result) (_ []factor.Event, err error) {
 	path := filepath.Join(r.Dir(), layout.Events)
 	f, err := r.FS().Open(path)

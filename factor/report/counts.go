@@ -11,21 +11,21 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// counts are how many entries the rows and columns of a user's matrix have, and which.
+// counts holds the numbers of entries of the rows and columns of the user's matrix, and the values of the entries.
 type counts struct {
-	rows, cols map[int64]int64 // of how many rows or columns is this the number of entries
-	values     []bar           // ascending; the values from lo to hi, hi excluded unless it is lo, that occur n times
+	rows, cols map[int64]int64 // number of rows or columns for each number of entries
+	values     []bar           // ascending; n values lie in [lo, hi) or, if hi is lo, equal lo
 }
 
-// Values that are not in a table are counted in bins that share the sign, the exponent and fineBits of the mantissa: their ends are
-// 1/64 of their value apart.
+// Values that are not in a table are counted in bins that share the sign, the exponent and fineBits of the mantissa: a bin is
+// about 1/64 of its values wide.
 const (
 	fineBits  = 6
 	fineShift = 52 - fineBits
 	fineBins  = 1 << (12 + fineBits)
 )
 
-// fine is the bin of a value. Bins ascend by value.
+// fine returns the bin of a value. Bins ascend by value.
 func fine(x float64) int {
 	b := math.Float64bits(x + 0)
 	if b>>63 == 1 {
@@ -34,7 +34,7 @@ func fine(x float64) int {
 	return int((b | 1<<63) >> fineShift)
 }
 
-// fineEdge is the least value of a bin.
+// fineEdge returns the least value of a bin.
 func fineEdge(bin int) float64 {
 	b := uint64(bin) << fineShift
 	if b>>63 == 1 {
@@ -53,7 +53,7 @@ type counter struct {
 func countEntries(ctx context.Context, store *csr.Store, o Options) (*counts, error) {
 	table := store.Values().Table
 	bins := either(len(table) == 0, fineBins, 0)
-	different := int64(math.Sqrt(2*float64(store.NNZ()))) + 1 // lengths, at most: their sum is the number of entries
+	different := int64(math.Sqrt(2*float64(store.NNZ()))) + 1 // largest number of different lengths: their sum is the number of entries
 	workers := make([]counter, o.Workers)
 	for w := range workers {
 		workers[w] = counter{lengths: map[int64]int64{}, fine: make([]int64, bins)}
@@ -98,7 +98,7 @@ func each[C uint16 | uint32](columns []int64, of []C) {
 	}
 }
 
-// add counts the rows and values of a block, which may be some rows of one.
+// add counts the rows and values of b, which may be a part of a block.
 func (w *counter) add(b *csr.Block) {
 	for i := range b.Rows() {
 		w.lengths[int64(b.RowPtr[i+1]-b.RowPtr[i])]++
@@ -109,7 +109,7 @@ func (w *counter) add(b *csr.Block) {
 		for _, c := range b.Code[from:to] {
 			if len(w.fine) == 0 {
 				w.codes[c]++
-			} else { // a table of the block
+			} else { // the block has a table of its own
 				w.fine[fine(b.Table[c])]++
 			}
 		}
@@ -134,7 +134,7 @@ func (w *counter) include(o *counter) {
 	}
 }
 
-// bins are the values that occur, ascending: each of them, or ranges.
+// bins returns the values that occur, ascending: single values of the table, or ranges.
 func (w *counter) bins(table []float64) (all []bar) {
 	for c, x := range table {
 		if n := w.codes[c]; n > 0 {
@@ -149,13 +149,13 @@ func (w *counter) bins(table []float64) (all []bar) {
 	return all
 }
 
-// Bars of a histogram at most, and values that each have a bar of their own.
+// Largest number of bars of a histogram, and of values that have a bar each.
 const (
 	mostBars   = 36
 	mostValues = 24
 )
 
-// joined makes at most mostBars bars of bins: all as wide on the axis as one another, but for ends that are moved to those of bins.
+// joined joins bins into at most mostBars bars of the same width on the axis, whose ends are moved to ends of bins.
 func joined(bins []bar, log bool) []bar {
 	if len(bins) == 0 {
 		return nil
@@ -194,7 +194,8 @@ func joined(bins []bar, log bool) []bar {
 	return all
 }
 
-// wholeBars draws bins of one whole number each as bars about their numbers, or of as few as possible neighbours together, as many in each bar.
+// wholeBars returns bars about bins of one whole number each, and their axis. A bar spans one number or as few consecutive numbers
+// as possible, the same count in each bar.
 func wholeBars(bins []bar) (all []bar, x axis) {
 	lo, last := bins[0].lo, bins[len(bins)-1].lo
 	step := math.Ceil((last - lo + 1) / mostBars)
@@ -209,12 +210,12 @@ func wholeBars(bins []bar) (all []bar, x axis) {
 	return all, counting("", lo-0.5, all[len(all)-1].hi)
 }
 
-// areWhole tells whether bins are of single whole numbers that are so near to one another that they can be counted together.
+// areWhole reports whether each bin is a single whole number of magnitude 1e9 at most.
 func areWhole(bins []bar) bool {
 	return !slices.ContainsFunc(bins, func(b bar) bool { return b.lo != b.hi || b.lo != math.Trunc(b.lo) || math.Abs(b.lo) > 1e9 })
 }
 
-// lengthBins are lengths as bins, each from its own to the next number, without those of 0.
+// lengthBins returns lengths as bins, each from its length to the next number, without the length 0.
 func lengthBins(lengths map[int64]int64) (all []bar) {
 	for _, length := range slices.Sorted(maps.Keys(lengths)) {
 		if length > 0 {
@@ -224,7 +225,7 @@ func lengthBins(lengths map[int64]int64) (all []bar) {
 	return all
 }
 
-// mostOf is the largest number of a bar, and the least above 0.
+// mostOf returns the least number above 0 and the largest number of a bar.
 func mostOf(bars []bar) (least, most int64) {
 	for _, b := range bars {
 		if b.n > 0 && (least == 0 || b.n < least) {
@@ -235,7 +236,7 @@ func mostOf(bars []bar) (least, most int64) {
 	return least, most
 }
 
-// histogram draws bars over an axis, on the scale of all bars that are to be compared with them.
+// histogram draws bars over an axis. The scale is that of all, the bars that are to be compared.
 func (p *page) histogram(about, what string, bars, all []bar, x axis, of string, caption markup) {
 	least, most := mostOf(all)
 	y, note := counting(of, 0, float64(max(most, 1))), markup("")
@@ -248,7 +249,7 @@ func (p *page) histogram(about, what string, bars, all []bar, x axis, of string,
 	p.figure(c, caption+note)
 }
 
-// lengths draws how many entries rows and columns have, on the same scales.
+// lengths draws the numbers of entries of rows and of columns, on the same scales.
 func (p *page) lengths(c *counts) {
 	sides := []struct {
 		one, many string
@@ -280,7 +281,7 @@ func (p *page) lengths(c *counts) {
 		all = append(all, s.bins...)
 	}
 	for _, s := range sides {
-		q := append(look.Quantiles(s.of, 0, 0.5, 1), make([]look.Quantile, 3)...) // zeros, where there are no lines
+		q := append(look.Quantiles(s.of, 0, 0.5, 1), make([]look.Quantile, 3)...) // zeros, if there are no rows or columns
 		caption := markedUp("Entries of the %s: %s at least, median %s, %s at most", s.many, count(q[0].Length), count(q[1].Length), count(q[2].Length))
 		none := s.of[0]
 		switch {
@@ -300,7 +301,7 @@ func (p *page) lengths(c *counts) {
 	}
 }
 
-// valuesOf draws which values the entries have.
+// valuesOf draws the values of the entries.
 func (p *page) valuesOf(bins []bar) {
 	if len(bins) == 0 {
 		return

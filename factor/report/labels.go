@@ -12,17 +12,17 @@ import (
 	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
-// labels say of each row of U, or of V without a U, which of some classes it is in.
+// labels holds the label of each row of U, or of V if there is no U, and the colours of the labels.
 type labels struct {
-	names   []string // of the colours; the last is of those without a label
+	names   []string // names of the colours; the last one is for rows without a label
 	colours []int
-	of      []uint16 // label of each row, by the order in which labels come; 0: none
+	of      []uint16 // label of each row, numbered in the order of their first lines; 0: none
 	by      []int    // index in names of each label
 }
 
 const (
-	mostLabels   = 4096 // that are different
-	mostColoured = 9    // that have a colour of their own; others share one
+	mostLabels   = 4096 // largest number of different labels
+	mostColoured = 9    // largest number of labels with a colour of their own; the others share one
 	labelLine    = 1 << 20
 )
 

@@ -16,8 +16,8 @@ import (
 
 // LiveOptions of WriteRun and WriteRuns. The zero value is usable.
 type LiveOptions struct {
-	Script string // the address of the script that keeps the page up to date; "": none
-	Listed bool   // the page of a run links to the list of all
+	Script string // address of the script that keeps the page up to date; "": none
+	Listed bool   // the page of a run links to the list of all runs
 }
 
 // refreshEvery is the time, in seconds, after which a page without scripts loads itself again.
@@ -32,14 +32,14 @@ func (p *page) liveHead(title, name string, o LiveOptions) {
 	p.WriteString("<p id=\"connection\" role=\"status\"></p>\n")
 }
 
-// part writes a part of a page that is kept up to date; its identifier says which.
+// part writes a part of a page that a script keeps up to date by its identifier.
 func (p *page) part(id string, write func()) {
 	p.f("<div id=\"%s\" data-live=\"\">\n", id)
 	write()
 	p.WriteString("</div>\n")
 }
 
-// WriteRun writes the page of a run as it stands: the one of its result if it has one, without what takes a look at vectors.
+// WriteRun writes the page of a run in its current state: the page of its result if it has one, without the parts that read vectors.
 func WriteRun(ctx context.Context, w io.Writer, s *live.State, o LiveOptions) error {
 	p := new(page)
 	kind := "run"
@@ -61,7 +61,7 @@ func WriteRun(ctx context.Context, w io.Writer, s *live.State, o LiveOptions) er
 	return p.to(w)
 }
 
-// resultParts are those of report that take no look at vectors and store.
+// resultParts writes the parts of a report that read neither vectors nor the store.
 func (p *page) resultParts(ctx context.Context, r *factor.Result) error {
 	events, err := readEvents(ctx, r)
 	if err != nil {
@@ -113,10 +113,10 @@ func (p *page) runParts(s *live.State) {
 	})
 }
 
-// wholeOf names what Progress is the share of.
+// wholeOf returns the name of the whole that Progress is the share of.
 func wholeOf(s *live.State) string { return either(s.Share > 0, "run", "stage") }
 
-// standing says how a run stands, behind its status.
+// standing returns the text behind the status of a run.
 func standing(s *live.State) (text markup) {
 	switch {
 	case s.Message != "":
@@ -146,7 +146,7 @@ func lasting(seconds float64) string {
 	return time.Duration(max(seconds, 0) * float64(time.Second)).Round(time.Second).String()
 }
 
-// put adds what there is to tell, its value with an identifier.
+// put adds a fact if has is true, with an identifier for its value.
 func (f *facts) put(has bool, id, name string, value markup) {
 	f.add(has, name, markedUp("<span class=\"number\" id=\"%s\">%s</span>", id, value))
 }
@@ -187,7 +187,7 @@ func liveFacts(s *live.State) (all facts) {
 	return all
 }
 
-// ofTotal is " of" a total, if there is one.
+// ofTotal returns " of" and a total, "" if the total is not known.
 func ofTotal(total int64, written func(int64) string) string {
 	if total <= 0 {
 		return ""
@@ -239,7 +239,7 @@ func (p *page) memory(s *live.State) {
 
 const liveEvents = 500
 
-// drawn are events at even distances, and the last one.
+// drawn returns events at even distances, and the last one.
 func drawn(events []factor.Event) []factor.Event {
 	step := (len(events) + liveEvents - 1) / liveEvents
 	var some []factor.Event
@@ -251,7 +251,7 @@ func drawn(events []factor.Event) []factor.Event {
 	return some
 }
 
-// triplets are those that passes were about, as the last one of each says.
+// triplets writes the triplets that passes were about, each as the last pass about it has it.
 func (p *page) triplets(s *live.State) {
 	if s.Last == nil || s.Command == "complete" {
 		return

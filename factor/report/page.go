@@ -17,8 +17,8 @@ import (
 // markup is text that goes to the page as it is. Everything else goes through escaped.
 type markup string
 
-// escaped is text as it stands in an element or an attribute between quotes. Bytes that are no
-// UTF-8 and control characters, which XML does not have, become U+FFFD.
+// escaped returns a text as it stands in an element or in an attribute between quotes. Bytes that are
+// not UTF-8, and control characters, which XML does not have, become U+FFFD.
 func escaped(s string) markup {
 	clean := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\t' && r != '\n' || r == utf8.RuneError || r&0xfffe == 0xfffe {
@@ -34,7 +34,7 @@ type page struct {
 	sections []string
 }
 
-// contents is where the line of contents goes, which is known at the end.
+// contents is the placeholder for the line of contents, which is known at the end.
 const contents = "<!--contents-->"
 
 func (p *page) whole() string {
@@ -61,7 +61,7 @@ func markedUp(format string, args ...any) markup {
 	return markup(fmt.Sprintf(format, safe...))
 }
 
-// either is one of two: the first if that is so, else the second.
+// either returns the first value if so is true, else the second.
 func either[T any](so bool, one, other T) T {
 	if so {
 		return one
@@ -76,14 +76,14 @@ func cut(s string, most int) string {
 	return string([]rune(s)[:most-1]) + "…"
 }
 
-// Characters of a name, its bytes on the page, and characters of anything else that others have written.
+// Largest number of characters of a name, of its bytes on the page, and of characters of any other foreign text.
 const (
 	nameLength = 60
 	nameBytes  = 160
 	textLength = 2000
 )
 
-// short is a name as it is shown: cut, and shorter still if it takes many bytes.
+// short returns a name as it is shown: cut, and shorter still if it takes many bytes.
 func short(s string) markup {
 	for n := nameLength; ; n -= 4 {
 		if x := escaped(cut(s, n)); len(x) <= nameBytes || n <= 8 {
@@ -92,7 +92,7 @@ func short(s string) markup {
 	}
 }
 
-// nameOf is a name in an element of its own, so that its direction of writing does not go beyond it.
+// nameOf returns a name in an element of its own, so that its direction of writing ends with it.
 func nameOf(n factor.Name) markup {
 	id := markedUp("<bdi>%s</bdi>", short(fmt.Sprint(n.ID)))
 	if n.Title == "" {
@@ -101,7 +101,7 @@ func nameOf(n factor.Name) markup {
 	return markedUp("<bdi>%s</bdi> <span class=\"dim\">%s</span>", short(n.Title), id)
 }
 
-// exact is a number of some digits that has all of them in an attribute.
+// exact returns a number of some digits, with all of its digits in an attribute.
 func exact(x factor.Number, format string) markup {
 	if !finite(x) {
 		return "–"
@@ -125,7 +125,7 @@ type fact struct {
 
 type facts []fact
 
-// add adds what there is to tell.
+// add adds a fact if has is true.
 func (f *facts) add(has bool, name string, value markup) {
 	if has {
 		*f = append(*f, fact{name, value})
@@ -140,7 +140,7 @@ func (p *page) facts(all facts) {
 	p.WriteString("</dl>\n")
 }
 
-// section begins one, note being what it says, "" for nothing.
+// section begins a section. note is a paragraph under the title, "" for none.
 func (p *page) section(title, note string) {
 	p.sections = append(p.sections, title)
 	p.f("<section id=\"section-%d\">\n<h2>%s</h2>\n", len(p.sections), title)
@@ -151,10 +151,10 @@ func (p *page) section(title, note string) {
 
 func (p *page) end() { p.WriteString("</section>\n") }
 
-// open begins a page that needs no other.
+// open begins a page that needs no other file.
 func (p *page) open(title, name string) {
 	sum := sha256.Sum256([]byte(inline()))
-	// It may show its own style and run its own script, nothing else.
+	// The page may use its own style and run its own script, nothing else.
 	policy := markedUp("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'", base64.StdEncoding.EncodeToString(sum[:]))
 	p.head(title, name, markedUp("<meta http-equiv=\"Content-Security-Policy\" content=\"%s\"/>\n", policy))
 }
@@ -180,19 +180,19 @@ func (p *page) close() { p.f("</main>\n<script>%s</script>\n</body>\n</html>\n",
 // closeLive ends a page of liveHead, which has a script of its own.
 func (p *page) closeLive() { p.WriteString("</main>\n</body>\n</html>\n") }
 
-// style is that of the page. What prints comes last, for it overrides the rest.
+// style is the style sheet of the page. The rules for print come last, as they override the others.
 //
 //go:embed style.css
 var style string
 
-// Sorts is the script that makes headings of tables buttons, which sort by their column. It declares sortTables, to be
-// called for the tables that there are, and again when their lines are replaced. It has none of the characters that HTML
-// and XML read differently in a script.
+// Sorts is the script that turns the headings of tables into buttons that sort by their column. It declares sortTables, which is
+// called for the existing tables, and again when their lines are replaced. It has none of the characters that HTML and XML read
+// differently in a script.
 //
 //go:embed sorts.js
 var Sorts string
 
-// inline is the script of a page that needs no other file.
+// inline returns the script of a page that needs no other file.
 func inline() string { return Sorts + "sortTables();\n" }
 
 // table begins a table whose headings sort it. label names it, caption stands above it unless it is "".

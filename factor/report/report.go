@@ -1,14 +1,14 @@
 // Package report writes a page of HTML about a result or a store: what was factorised and how good the result is.
 //
-// The page is one file that needs no other: charts are SVG inside of it, there are no scripts, and no request leaves it. It is
-// light or dark as its reader's system is, and has the same bytes for the same result, store and options. Everything that
-// is not of this package, such as ids and titles, is escaped, and cut where it is long; tables and curves of many
-// components are thinned, so that the page stays below MaxBytes.
+// The page is one file that needs no other: charts are SVG inside of it, its only script sorts tables, and it makes no
+// request. It is light or dark as the system of its reader is, and has the same bytes for the same result, store and options.
+// Text from elsewhere, such as ids and titles, is escaped, and cut where it is long; tables and curves of many components are
+// thinned, so that the page stays below MaxBytes.
 //
-// Of a result it has the matrix, with the store at hand how many entries its rows and columns have and which, the
-// values with the share of the energy that they capture, residuals by passes and seconds, the certificate, time and memory,
-// what is strongest in the first components, the density of rows and columns in the first two, and the
-// command that makes it again. Of a store it has the matrix alone.
+// The page of a result shows the matrix and, if the store is given, the numbers of entries of its rows and columns and their
+// values; the singular values or eigenvalues with the share of the energy that they capture; residuals by passes and seconds; the
+// certificate; time and memory; the strongest rows and columns of the first components, and the density of rows and columns
+// in the first two; and the command that makes the result again. The page of a store shows the matrix and its entries.
 //
 // Vectors are read by windows of rows, twice; a store is read once.
 package report
@@ -31,22 +31,22 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// MaxBytes is what a page stays below.
+// MaxBytes is the size in bytes that a page stays below.
 const MaxBytes = 500 << 10
 
 const pageBytes = 4 << 20
 
 // Options of Write and WriteStore. The zero value is usable.
 type Options struct {
-	Store      *csr.Store              // of the result, to be read for histograms; nil: they are left out
-	Labels     string                  // a file with ids and labels of the rows, or of the columns of eigenpairs, for colours; "": none
-	Names      []string                // of the first components, shown with them; "": it has none
-	Components int                     // whose strongest rows and columns are shown; 0: 6. MaxComponents at most
-	Top        int                     // rows and columns of each sign; 0: 8. MaxTop at most
+	Store      *csr.Store              // store of the result, read for histograms; nil: no histograms
+	Labels     string                  // file with ids and labels of the rows, or of the columns of eigenpairs, for colours; "": none
+	Names      []string                // names of the first components, shown with them; "": no name
+	Components int                     // number of components whose strongest rows and columns are shown, MaxComponents at most; 0: 6
+	Top        int                     // strongest rows and columns of each sign, MaxTop at most; 0: 8
 	Memory     int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory
 	Workers    int                     // 0: all processors; the page does not depend on it
-	FS         vfs.FS                  // of the labels; nil: the operating system's
-	Progress   func(done, total int64) // is told of rows read, of the store and of the vectors; may be nil
+	FS         vfs.FS                  // file system of the labels; nil: the operating system's
+	Progress   func(done, total int64) // reports the rows read, of the store and of the vectors; may be nil
 }
 
 // Limits of Options.
@@ -158,7 +158,7 @@ func (p *page) to(w io.Writer) error {
 	return err
 }
 
-// density is the share of elements that have an entry.
+// density returns the number of entries and their share of the elements.
 func density(rows, cols, nnz int64) markup {
 	elements := float64(rows) * float64(cols)
 	if elements == 0 {
@@ -184,7 +184,7 @@ func matrixFacts(r *factor.Result) facts {
 	return all
 }
 
-// entries shows how many entries rows and columns have, and which.
+// entries shows the numbers of entries of rows and columns, and the values of the entries.
 func (p *page) entries(ctx context.Context, store *csr.Store, o Options, viewed bool) error {
 	c, err := countEntries(ctx, store, o)
 	if err != nil {
@@ -199,7 +199,7 @@ func (p *page) entries(ctx context.Context, store *csr.Store, o Options, viewed 
 	return nil
 }
 
-// WriteStore writes the page of a store. o.Store and o.Labels are not looked at.
+// WriteStore writes the page of a store. It ignores o.Store and o.Labels.
 func WriteStore(ctx context.Context, w io.Writer, store *csr.Store, o Options) error {
 	o = o.withDefaults()
 	p := new(page)

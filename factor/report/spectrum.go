@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 )
 
-// elbow is the number of values before the gap of a descending sequence, 0 if it shows none: the q that maximises the profile
+// elbow returns the number of values before the gap of a descending sequence, 0 if it shows none: the q that maximises the profile
 // likelihood of the first q values and the others being two normal samples of a common variance (Zhu, Ghodsi 2006, "Automatic
 // dimensionality selection from the scree plot via the use of profile likelihood", Computational Statistics & Data Analysis 51).
 // Maximising it is minimising the sum of squares about the two means, up to a monotone function.
@@ -51,10 +51,10 @@ func pairs(r *factor.Result) bool { return r.Settings.Which != "" }
 
 func valueName(r *factor.Result) string { return either(pairs(r), "λ", "σ") }
 
-// scaleOf is what residuals are relative to.
+// scaleOf returns the name of the quantity that residuals are relative to.
 func scaleOf(r *factor.Result) string { return either(pairs(r), "the norm", "σ₁") }
 
-// captured are the shares of ‖A‖²_F that the first 1, 2, … triplets capture, nil where that is not known.
+// captured returns the shares of ‖A‖²_F that the first 1, 2, … triplets capture, nil if they are not known.
 func captured(r *factor.Result) []float64 {
 	total := float64(r.Energy)
 	if !(total > 0) || !r.Certified || r.Completion != nil {
@@ -75,14 +75,14 @@ func captured(r *factor.Result) []float64 {
 	return shares
 }
 
-// known is whether a value of a result means anything: an interrupted run has none for what it has not reached.
+// known reports whether a value of a result is known: an interrupted run may not have reached it.
 func known(r *factor.Result, i int) bool {
 	return r.Certified || i < len(r.Residual) && r.Residual[i] < 1
 }
 
 func descending(a, b float64) int { return cmp.Compare(b, a) }
 
-// ofAll is how many values of how many are known.
+// ofAll returns the number of known values, and of all values if some are not known.
 func ofAll(r *factor.Result) string {
 	n := 0
 	for i := range r.K {
@@ -98,7 +98,7 @@ func ofAll(r *factor.Result) string {
 
 const mostPoints = 600
 
-// curve is y over 1, 2, …, thinned; what is not finite is left out.
+// curve returns the points of y over 1, 2, …, thinned. Points that are not finite are left out.
 func curve(y []float64, has func(i int) bool) (all []point) {
 	step := (len(y) + mostPoints - 1) / mostPoints
 	for i, v := range y {
@@ -109,7 +109,7 @@ func curve(y []float64, has func(i int) bool) (all []point) {
 	return all
 }
 
-// single says what would be a spectrum of one value.
+// single writes the spectrum of one value as text.
 func (p *page) single(r *factor.Result, value float64) {
 	text := markedUp("%s = %s", valueName(r), exact(factor.Number(value), "%.10g"))
 	if !known(r, 0) {
@@ -139,7 +139,7 @@ func (p *page) spectrum(r *factor.Result) {
 		return
 	}
 	p.WriteString("<div class=\"pair\">\n")
-	bend := 0 // of both charts
+	bend := 0 // elbow in both charts; 0: none
 	points := curve(values, func(i int) bool { return known(r, i) })
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range points {

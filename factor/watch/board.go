@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/report"
 )
 
-// Of is the run that a recorder of this process records.
+// Of returns a Source of the run that a recorder of this process records.
 func Of(r *live.Recorder) Source { return own{r} }
 
 type own struct{ *live.Recorder }
@@ -22,10 +22,10 @@ type own struct{ *live.Recorder }
 func (o own) States(context.Context) ([]*live.State, error) { return []*live.State{o.State()}, nil }
 func (own) Single() bool                                    { return true }
 
-// freshFor is how long states that have been read are shown.
+// freshFor is the time for which states that have been read are shown.
 const freshFor = time.Second
 
-// board has the states of runs and the pages made of them, so that both are made once, however many ask.
+// board holds the states of runs and the pages made of them, so that both are made once for all clients.
 type board struct {
 	source Source
 
@@ -33,13 +33,13 @@ type board struct {
 	read  time.Time
 	runs  []*live.State
 	err   error
-	pages map[string][]byte // of these states
+	pages map[string][]byte // pages of these states
 }
 
-// states are those of all runs, not older than freshFor. It is called with the lock held.
+// states returns the states of all runs, at most freshFor old. The caller holds the lock.
 func (b *board) states() ([]*live.State, error) {
 	if now := time.Now(); b.read.IsZero() || now.Sub(b.read) >= freshFor {
-		b.runs, b.err = b.source.States(context.Background()) // for all who ask, not for the first of them
+		b.runs, b.err = b.source.States(context.Background()) // the states are for all clients, not for the first one
 		b.read, b.pages = time.Now(), map[string][]byte{}
 	}
 	return b.runs, b.err
@@ -54,7 +54,7 @@ func (b *board) one(runs []*live.State, name string) (*live.State, error) {
 	return nil, fmt.Errorf("%q: %w", name, live.ErrNoRun)
 }
 
-// page is what there is at a path, of a run or of all.
+// page returns the page at a path, of a run or of all runs.
 func (b *board) page(ctx context.Context, path, run, name string) ([]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,7 +80,7 @@ func (b *board) page(ctx context.Context, path, run, name string) ([]byte, error
 	return page, err
 }
 
-// make makes a page of a run, or of all if s is nil.
+// make makes a page of a run, or of all runs if s is nil.
 func (b *board) make(ctx context.Context, path string, s *live.State, runs []*live.State, name string) ([]byte, error) {
 	o := report.LiveOptions{Script: "/watch.js", Listed: !b.source.Single()}
 	var page bytes.Buffer
@@ -104,7 +104,7 @@ func (b *board) make(ctx context.Context, path string, s *live.State, runs []*li
 	return page.Bytes(), err
 }
 
-// changes are the states of runs as JSON, of one or of all, that differ from those seen, which are replaced.
+// changes returns, as JSON, the states of one run or of all runs that differ from those in seen, which it replaces.
 func (b *board) changes(run string, seen map[string]string) (all [][]byte, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,11 +150,10 @@ func (b *board) changes(run string, seen map[string]string) (all [][]byte, err e
 
 const (
 	lookEvery  = time.Second
-	blankEvery = 15 * time.Second // a comment at least so often, so that a client that went away is noticed
+	blankEvery = 15 * time.Second // longest time between two lines, so that a client that went away is noticed
 )
 
-// events streams states that have changed. A client that is slow gets the latest ones when it can take them, and not those
-// between.
+// events streams states that have changed. A slow client gets the latest states when it is ready, and not those between.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, run string) {
 	select {
 	case s.slots <- struct{}{}:
@@ -203,7 +202,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, run string) {
 		case <-tick.C:
 		}
 		if changed, err = s.board.changes(run, seen); err != nil {
-			return // the client asks again
+			return // the client connects again
 		}
 	}
 }

@@ -1,19 +1,19 @@
 // Package watch serves pages, metrics and events of runs over HTTP.
 //
 //	/             a page of the run, or a list of runs; /?run=NAME is the page of one of them
-//	/api/runs     how the runs stand, as JSON: an array of live.State; ?run=NAME is one of them, with its passes
+//	/api/runs     the states of the runs as JSON: an array of live.State; ?run=NAME is one of them, with its passes
 //	/api/events   the same, one run an event, whenever it has changed (server-sent events); ?run=NAME is one of them
 //	/metrics      the same in the text format of Prometheus
 //	/healthz      "ok"
 //	/watch.js     the script of the pages
 //
-// There is no other address, and none names a file: a run is looked for in the list of those that there are.
+// No other address exists, and no address names a file: a run is looked up in the list of existing runs.
 //
-// What clients do costs the process little, for it may be the one that computes: states are read once a second at most
-// and a page is written once for each of them, however many clients ask. At most [MaxConns] connections are open and [MaxRate]
-// begin in a second, each for one request; slow ones are closed. Nothing waits for a client but its own goroutine.
+// Clients cost the process little, which may be the one that computes: states are read once a second at most and a page is
+// made once for each state, however many clients ask. At most [MaxConns] connections are open and [MaxRate] begin in a
+// second, each for one request; slow ones are closed. Only its own goroutine waits for a client.
 //
-// Requests need the Host of the address that is listened to, or the token, and no Origin but that
+// A request needs the Host of the address that the server listens to, or the token, and may not have another Origin
 // (https://en.wikipedia.org/wiki/DNS_rebinding).
 package watch
 
@@ -44,26 +44,26 @@ import (
 // DefaultListen is the address that is listened to when none is given.
 const DefaultListen = "127.0.0.1:8710"
 
-// Limits of what clients may have.
+// Limits for clients.
 const (
 	MaxConns   = 64
-	MaxStreams = 24 // of /api/events among them
-	MaxRate    = 10 // connections a second, after as many as come in two seconds
+	MaxStreams = 24 // connections to /api/events, among MaxConns
+	MaxRate    = 10 // new connections a second, after a burst of two seconds' worth
 
-	patience = 10 * time.Second // for a client to read or to write
+	patience = 10 * time.Second // time that a client has to read or to write
 )
 
-// Source is where states of runs come from. Its methods are called by one goroutine at a time.
+// Source provides the states of runs. Its methods are called by one goroutine at a time.
 type Source interface {
 	States(ctx context.Context) ([]*live.State, error)
-	Single() bool // it is one run, not a list
+	Single() bool // whether the Source is one run, not a list
 }
 
 // Options of Listen.
 type Options struct {
 	Listen string // address and port; "": DefaultListen
-	Token  string // that requests need; "": none, on loopback only
-	Name   string // of the list of runs
+	Token  string // token that requests need; "": none, on loopback only
+	Name   string // name of the list of runs
 	Source Source
 
 	rate int // instead of MaxRate, for tests; 0: MaxRate
@@ -75,13 +75,13 @@ type Server struct {
 	board  *board
 	http   http.Server
 	listen net.Listener
-	host   string // that it was told to listen to
+	host   string // host to listen to
 	slots  chan struct{}
 	ended  chan error
 	stop   context.CancelFunc
 }
 
-// ErrNoToken says that an address that others reach has none.
+// ErrNoToken is the error for an address that other machines reach, without a token.
 var ErrNoToken = errors.New("others reach this address: it needs a token")
 
 // MinToken is the least length of a token, in bytes.
@@ -108,7 +108,7 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 		}
 		return nil, fmt.Errorf("listen on %s: %w", o.Listen, err)
 	}
-	if addr, ok := l.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && o.Token == "" { // localhost may be anything
+	if addr, ok := l.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && o.Token == "" { // localhost may be any address
 		return nil, errors.Join(fmt.Errorf("listen on %s, which is %s: %w", o.Listen, addr, ErrNoToken), l.Close())
 	}
 	s := &Server{o: o, board: &board{source: o.Source}, listen: newGate(l, cmp.Or(o.rate, MaxRate)), slots: make(chan struct{}, MaxStreams), ended: make(chan error, 1)}
@@ -131,7 +131,7 @@ func loopback(host string) bool {
 
 func (s *Server) Addr() string { return s.listen.Addr().String() }
 
-// URL is the address of the first page, without the token.
+// URL returns the address of the first page, without the token.
 func (s *Server) URL() string {
 	host, port, _ := net.SplitHostPort(s.Addr())
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
@@ -147,7 +147,7 @@ func (s *Server) Close() error {
 	defer cancel()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
-		err = s.http.Close() // a client that does not read
+		err = s.http.Close() // a client does not read
 	}
 	if ended := <-s.ended; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
@@ -198,7 +198,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refused is the HTTP status and the reason with which a request is refused; the status is 0 if it is answered.
+// refused returns the HTTP status and the reason with which a request is refused; the status is 0 if the request is allowed.
 func (s *Server) refused(r *http.Request) (code int, why string) {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -217,8 +217,9 @@ func (s *Server) refused(r *http.Request) (code int, why string) {
 	return 0, ""
 }
 
-// named tells whether a request may name a host, which a page of another site cannot have it name: this machine or what
-// was told to listen to, at any port, for a tunnel may have another one. With a token, which no other site has, any.
+// named reports whether host is allowed as the Host of a request: this machine, or the host to listen to, at any port, since
+// a tunnel may have another one. A page of another site cannot send such a Host. With a token, which no other site has, any
+// host is allowed.
 func (s *Server) named(host string) bool {
 	if s.o.Token != "" {
 		return true
@@ -228,8 +229,8 @@ func (s *Server) named(host string) bool {
 	return loopback(name) || name != "" && name == s.host
 }
 
-// knows tells whether a request has the token: in its address, from which it goes to a cookie, in the cookie, or as a
-// bearer's. If not it is answered.
+// knows reports whether a request has the token: in its address, from which knows moves it to a cookie, in the cookie, or as
+// a bearer token. If it returns false, it has answered the request.
 func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
 	if given := r.URL.Query().Get("token"); given != "" && same(given, s.o.Token) {
 		http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.pass(), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
@@ -252,7 +253,7 @@ func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// pass is what the cookie has: not the token itself.
+// pass returns the value of the cookie: a hash of the token.
 func (s *Server) pass() string {
 	sum := sha256.Sum256([]byte("gdsvd watch\n" + s.o.Token))
 	return hex.EncodeToString(sum[:])
@@ -264,20 +265,20 @@ func same(given, want string) bool {
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// types are those of the pages.
+// types holds the content types of the pages.
 var types = map[string]string{"/": "text/html; charset=utf-8", "/metrics": live.ContentType, "/api/runs": "application/json"}
 
 func answer(w http.ResponseWriter, kind string, body []byte) {
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(body) // a client that went away
+	_, _ = w.Write(body) // fails if the client went away
 }
 
-// gate is a listener that lets MaxConns connections be open at a time, and a number begin in a second; the others wait in
-// the queue of the system.
+// gate is a listener with at most MaxConns open connections, and a bounded number of new ones in a second; others wait in the
+// queue of the system.
 type gate struct {
 	net.Listener
 	pace *rate.Limiter
-	open context.Context // until Close
+	open context.Context // done after Close
 	shut context.CancelFunc
 }
 

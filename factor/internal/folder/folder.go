@@ -1,4 +1,4 @@
-// Package folder writes directories of a few files of known names, one of which says what the directory is.
+// Package folder writes directories of a few files of known names, one of which describes the directory.
 package folder
 
 import (
@@ -14,34 +14,34 @@ import (
 	"github.com/gdsvd/gdsvd/internal/durable"
 )
 
-// Kind of a directory.
+// Kind describes a kind of directory.
 type Kind struct {
 	What   string   // "a projection"
-	File   string   // the JSON object that describes it
-	Format string   // its field format
-	Files  []string // the others that there may be
+	File   string   // name of the JSON file that describes the directory
+	Format string   // value of its field format
+	Files  []string // names of the other files that the directory may have
 }
 
-// Files of directories: the vectors that they are about, and of an alignment the rotation, k × k.
+// Files of directories: Vectors holds X, and Rotation the k × k rotation of an alignment.
 const (
 	Vectors  = "X.npy"
 	Rotation = "R.npy"
 )
 
-// Projection is what package foldin writes.
+// Projection returns the kind of directory that package foldin writes.
 func Projection() Kind {
 	return Kind{"a projection", "projection.json", "gdsvd-projection/2", []string{Vectors, "rows.ids", "rows.titles", "cols.ids", "cols.titles"}}
 }
 
-// Alignment is what package align writes.
+// Alignment returns the kind of directory that package align writes.
 func Alignment() Kind {
 	return Kind{"an alignment", "alignment.json", "gdsvd-alignment/2", []string{Vectors, Rotation, "rows.ids", "rows.titles", "cols.ids", "cols.titles"}}
 }
 
-// maxText is the size up to which a description is read.
+// maxText is the largest size in bytes of a description that is read.
 const maxText = 64 << 20
 
-// Read decodes the description of a directory, which is sealed, into v.
+// Read verifies the description of a directory and decodes it into v. It returns an error unless the directory is of the kind.
 func (k Kind) Read(fsys vfs.FS, dir string, v any) error {
 	name := filepath.Join(dir, k.File)
 	text, err := vfs.ReadFile(fsys, name, maxText)
@@ -67,8 +67,8 @@ func Read(fsys vfs.FS, dir string, v any) error {
 	return err
 }
 
-// OrReplaced is an error of reading the files of a directory whose description had the checksum, unless another process has
-// put another directory into its place since.
+// OrReplaced returns err, an error of reading the files of a directory whose description had the checksum was. If another
+// process has replaced the directory since, it returns an error that says so instead.
 func OrReplaced(fsys vfs.FS, dir string, was crc.Sum, err error) error {
 	var now struct {
 		CRC crc.Sum `json:"crc"`
@@ -79,14 +79,14 @@ func OrReplaced(fsys vfs.FS, dir string, was crc.Sum, err error) error {
 	return fmt.Errorf("%s was replaced by another process while it was being read; run the command again", dir)
 }
 
-// Folder is a directory that is being written, beside its place.
+// Folder is a directory that is being written, in a staging directory beside its final place.
 type Folder struct {
 	Kind
 	fsys  vfs.FS
 	stage *vfs.Staging
 }
 
-// New begins a directory. One of its kind that is there is replaced at the end, in one step, if replace is true; anything
+// New begins a directory. If replace is true, Commit replaces an existing directory of the same kind in one step; anything
 // else is left alone.
 func (k Kind) New(fsys vfs.FS, dir string, replace bool) (*Folder, error) {
 	if dir == "" {
@@ -98,7 +98,7 @@ func (k Kind) New(fsys vfs.FS, dir string, replace bool) (*Folder, error) {
 	return &Folder{k, fsys, stage}, err
 }
 
-// is tells whether a directory is of the kind: only such a one is ever replaced.
+// is returns an error unless a directory is of the kind: only such a directory is ever replaced.
 func (k Kind) is(fsys vfs.FS, dir string) error {
 	text, err := vfs.ReadFile(fsys, filepath.Join(dir, k.File), maxText)
 	var head struct {
@@ -116,7 +116,7 @@ func (k Kind) is(fsys vfs.FS, dir string) error {
 	return k.only(fsys, dir)
 }
 
-// only makes sure that a directory, if there is one, has no files but those of the kind.
+// only returns an error if a directory exists and has files other than those of the kind.
 func (k Kind) only(fsys vfs.FS, dir string) error {
 	entries, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,11 +130,11 @@ func (k Kind) only(fsys vfs.FS, dir string) error {
 	return err
 }
 
-// Dir is where files are written.
+// Dir returns the directory into which files are written.
 func (f *Folder) Dir() string             { return f.stage.Dir() }
 func (f *Folder) Path(name string) string { return filepath.Join(f.Dir(), name) }
 
-// Commit writes the description, of which sum is the last field, or which has none if that is nil, and publishes the directory.
+// Commit writes the description and publishes the directory. sum is the last field of the description, or nil if it has no checksum.
 func (f *Folder) Commit(description any, sum *crc.Sum) error {
 	text, err := json.MarshalIndent(description, "", "  ")
 	text = append(text, '\n')

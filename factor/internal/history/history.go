@@ -14,10 +14,11 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// EntryBytes is what an entry of Rows takes in memory.
+// EntryBytes is the memory in bytes of an entry of Rows.
 const EntryBytes = 4 + 8
 
-// Rows are rows of the user's matrix: row i has the columns Cols[Ptr[i]:Ptr[i+1]], ascending, and their values, none 0 but with Reader.Zeros.
+// Rows are rows of the user's matrix: row i has the columns Cols[Ptr[i]:Ptr[i+1]], ascending, and their values in Vals. No value
+// is 0 unless Reader.Zeros is set.
 type Rows struct {
 	Ptr  []int
 	Cols []uint32
@@ -38,19 +39,19 @@ func (r *Rows) Has(i int, col uint32) bool {
 
 // Reader reads rows of a store. It is not safe for concurrent use.
 type Reader struct {
-	Keep  func(row int64, col uint32) bool // which entries there are; nil: all
-	Zeros bool                             // entries that are 0 are there, too; for a store that has what is read as its rows
+	Keep  func(row int64, col uint32) bool // reports whether an entry is kept; nil: all are
+	Zeros bool                             // entries of value 0 are kept, too; only for rows that are rows of the store
 
 	store   *csr.Store
 	options stream.Options
-	across  bool    // what is read are the columns of the stored matrix
-	first   []int64 // rows that the blocks begin with, if these are read
-	counts  []int64 // of entries of the columns, if those are
+	across  bool    // whether columns of the stored matrix are read
+	first   []int64 // first row of each block; nil if columns of the store are read
+	counts  []int64 // number of entries of each stored column; nil if rows of the store are read
 }
 
-// New returns a Reader that decodes with o.Workers within o.Memory bytes, of which o.Reserve is taken. A store that
-// has the columns of the user's matrix as its rows is read once for the lengths of the rows.
-// If columns is true what it reads are the columns of the user's matrix, which are then called rows here.
+// New returns a Reader that decodes with o.Workers within o.Memory bytes, of which o.Reserve are taken. If columns is true, it
+// reads columns of the user's matrix, which are then called rows here. If the rows to read are columns of the store, New reads
+// the store once for their lengths.
 func New(ctx context.Context, store *csr.Store, columns bool, o stream.Options) (*Reader, error) {
 	r := &Reader{store: store, options: o}
 	r.across, _ = csr.Orient(store, columns, !columns)
@@ -67,7 +68,7 @@ func New(ctx context.Context, store *csr.Store, columns bool, o stream.Options) 
 // MaxColumns is the largest number of columns of the user's matrix.
 const MaxColumns = math.MaxUint32
 
-// Bytes is what a Reader keeps in memory.
+// Bytes returns the memory in bytes that a Reader keeps.
 func Bytes(store *csr.Store) int64 {
 	n, _ := csr.Orient(store, 8*int64(store.NumBlocks()), 12*store.Cols())
 	return n
@@ -88,7 +89,7 @@ func (r *Reader) scan(ctx context.Context, f func(row, col uint32, val float64))
 	})
 }
 
-// Read reads the first of the given rows, which ascend: as many as have at most that number of entries, and at least one.
+// Read reads the first of the given rows, which ascend: at least one, and as many as have at most the given number of entries.
 func (r *Reader) Read(ctx context.Context, rows []int64, entries int64) (*Rows, error) {
 	read := r.slice
 	if r.across {
@@ -101,7 +102,7 @@ func (r *Reader) Read(ctx context.Context, rows []int64, entries int64) (*Rows, 
 	return out, err
 }
 
-// keep leaves out entries of these rows.
+// keep removes the entries for which keep is false. rows holds the numbers of the rows.
 func (r *Rows) keep(rows []int64, keep func(row int64, col uint32) bool) {
 	n, from := 0, 0
 	for i, end := range r.Ptr[1:] {
@@ -116,10 +117,10 @@ func (r *Rows) keep(rows []int64, keep func(row int64, col uint32) bool) {
 	r.Cols, r.Vals = r.Cols[:n], r.Vals[:n]
 }
 
-// gather collects the rows from all over the store.
+// gather collects rows that are columns of the store.
 func (r *Reader) gather(ctx context.Context, rows []int64, entries int64) (*Rows, error) {
 	out := &Rows{Ptr: []int{0}}
-	place := make([]int32, len(r.counts)) // of the row in rows, from 1
+	place := make([]int32, len(r.counts)) // index of each row in rows, from 1; 0: not read
 	total := int64(0)
 	for i, row := range rows {
 		total += r.counts[row]
@@ -144,7 +145,7 @@ func (r *Reader) gather(ctx context.Context, rows []int64, entries int64) (*Rows
 // slice decodes the blocks that the rows are in.
 func (r *Reader) slice(ctx context.Context, rows []int64, entries int64) (*Rows, error) {
 	var blocks []int
-	taken, total := 0, int64(0) // rows, and entries of their blocks
+	taken, total := 0, int64(0) // number of rows, and of entries of their blocks
 	for taken < len(rows) {
 		block := sort.Search(len(r.first), func(i int) bool { return r.first[i] > rows[taken] }) - 1
 		info := r.store.Block(block)
@@ -200,7 +201,7 @@ func (r *Reader) decode(ctx context.Context, blocks []int, rows []int64) ([]*Row
 	return parts, group.Wait()
 }
 
-// pick copies those of the rows that are in a block, with or without zeros.
+// pick copies the given rows that are in a block, with or without zeros.
 func pick(b *csr.Block, rows []int64, zeros bool) *Rows {
 	from := sort.Search(len(rows), func(i int) bool { return rows[i] >= b.FirstRow })
 	end := b.FirstRow + int64(b.Rows())
@@ -223,7 +224,8 @@ func pick(b *csr.Block, rows []int64, zeros bool) *Rows {
 	return out
 }
 
-// Each calls f with the numbers of a list, or with all below total if it is nil, most at a time at most. f returns how many of them it has dealt with.
+// Each calls f with the numbers of a list, or with all numbers below total if the list is nil, at most most at a time. f returns
+// how many of them it has processed; the next call begins behind these.
 func Each(list []int64, total, most int64, f func(of []int64) (int, error)) error {
 	if list != nil {
 		total = int64(len(list))

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Format is what the field format of Result says.
+// Format is the value of the field format of a Result.
 const Format = "gdsvd-result/3"
 
 // Files of a result.
 const (
 	Sigma  = "sigma.npy"
-	Lambda = "lambda.npy" // of eigenpairs, instead of Sigma
+	Lambda = "lambda.npy" // of eigenpairs, in place of Sigma
 	Result = "result.json"
 	Left   = "U.npy"
 	Right  = "V.npy"
@@ -22,21 +22,21 @@ const (
 	ColBiases = "col-biases.npy"
 )
 
-// LongestEvent is the bytes that a line of Events stays below; a longer one is damage.
+// LongestEvent is the size in bytes below which a line of Events stays; a longer line is damage.
 const LongestEvent = 1 << 20
 
 // Files that a run keeps in its directory until it has found everything.
 const (
 	Checkpoint = "checkpoint"
-	// CheckpointEvents are the lines of Events up to the checkpoint, and possibly some after it: it is written first.
+	// CheckpointEvents are the lines of Events up to the checkpoint, and possibly some after it: this file is written first.
 	CheckpointEvents = "checkpoint.jsonl"
-	// CheckpointView is what has been measured for the view of a run, beside its checkpoint. It is
+	// CheckpointView holds the statistics of the view of a run, beside its checkpoint. Its contents are
 	//
 	//	a line of JSON  the fingerprint and the lengths of the parts
 	//	numbers         float64 each, little-endian, part after part of view.View.Measured
-	//	a line of JSON  the checksum of all before, as checkpoint.jsonl has it
+	//	a line of JSON  the checksum of all bytes before, in the form of checkpoint.jsonl
 	CheckpointView = "checkpoint.view"
-	// Half ends the name of any of them while it is being written.
+	// Half ends the name of a file of a checkpoint while it is being written.
 	Half = ".half"
 )
 
@@ -49,10 +49,10 @@ const (
 	Cols Side = "cols"
 )
 
-// IDs is the file of ids, one a line.
+// IDs returns the name of the file of ids, one a line.
 func (s Side) IDs() string { return string(s) + ".ids" }
 
-// Titles is the file of titles, one a line.
+// Titles returns the name of the file of titles, one a line.
 func (s Side) Titles() string { return string(s) + ".titles" }
 
 // ViewPrefix begins the names of files with statistics of a view.
@@ -70,7 +70,7 @@ func OfCheckpoint(name string) bool {
 	return slices.Contains([]string{Checkpoint, CheckpointEvents, CheckpointView}, strings.TrimSuffix(name, Half))
 }
 
-// OfResult tells whether a file is one that a run makes in its directory.
+// OfResult reports whether a file is one that a run makes in its directory.
 func OfResult(name string) bool {
 	own := []string{Sigma, Lambda, Left, Right, Events, Result, RowBiases, ColBiases}
 	return slices.Contains(own, name) || OfCheckpoint(name) || OfView(name) || OfNames(name)

@@ -1,5 +1,5 @@
-// Package lines keeps strings in a text file, one a line, and finds them again by their number or, where
-// they are in order, by what they are.
+// Package lines keeps strings in a text file, one a line, and finds them by their number or, if they are in order, by their
+// contents.
 package lines
 
 import (
@@ -18,21 +18,21 @@ import (
 	"github.com/gdsvd/gdsvd/internal/durable"
 )
 
-// Sum is what is known of a file that has been written.
+// Sum describes a file that has been written.
 type Sum struct {
 	Size    int64
 	CRC     uint32
 	Escaped bool // \\, \n and \r in it stand for a backslash, the end of a line and a carriage return
 }
 
-// ErrDamaged is wrapped by the errors about a file that is not what was written.
+// ErrDamaged is wrapped by the errors about a file that differs from what was written.
 var ErrDamaged = errors.New("damaged lines")
 
 var escaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`)
 var unescaper = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r")
 
-// Write makes a new file of all strings, each followed by a line feed. Only if one of them has a line feed or a
-// carriage return is the file escaped; all is then walked twice.
+// Write makes a new file of all strings, each followed by a line feed. The file is escaped only if a string has a line
+// feed or a carriage return; Write then iterates over all strings twice.
 func Write(fsys vfs.FS, name string, all iter.Seq2[string, error]) (Sum, error) {
 	s, again, err := write(fsys, name, all, false)
 	if again && err == nil {
@@ -43,7 +43,7 @@ func Write(fsys vfs.FS, name string, all iter.Seq2[string, error]) (Sum, error) 
 	return s, err
 }
 
-// write stops at the first string that asks for an escaped file, if it is not to be one.
+// write writes a file. If it is not to be escaped, write stops at the first string that has to be, and returns again = true.
 func write(fsys vfs.FS, name string, all iter.Seq2[string, error], escaped bool) (s Sum, again bool, err error) {
 	f, err := durable.Create(fsys, name)
 	if err != nil {
@@ -73,8 +73,8 @@ func write(fsys vfs.FS, name string, all iter.Seq2[string, error], escaped bool)
 	return s, false, f.Close()
 }
 
-// File is a text of lines that is being read. In memory are 16 bytes for each spacing bytes of it and
-// blocks of lines, of keptBytes or one. It is safe for concurrent use.
+// File is an open file of lines. It keeps 16 bytes for each spacing bytes of the file in memory, and decoded blocks of
+// lines of at most keptBytes or one block. It is safe for concurrent use.
 type File struct {
 	f     vfs.File
 	sum   Sum
@@ -82,26 +82,26 @@ type File struct {
 	marks []mark
 
 	mu    sync.Mutex
-	at    int // the block of lines, −1: none is at hand
+	at    int // block that lines is from; −1: none
 	lines []string
-	kept  map[int][]string // the lines of some blocks
-	size  int              // bytes of those blocks in the text
+	kept  map[int][]string // lines of some blocks, by block
+	size  int              // bytes of the kept blocks in the text
 }
 
-// mark is where a line begins.
+// mark is the number and the offset of the first line of a block.
 type mark struct{ line, offset int64 }
 
-// spacing is how many bytes the lines of a block have at least, unless it is the last one.
+// spacing is the least number of bytes of a block of lines, unless it is the last block.
 const spacing = 4 << 10
 
-// keptBytes is how many bytes of the text have their lines in memory: lines that are looked up in any order, such as
-// the ids of neighbours, are mostly of a few blocks.
+// keptBytes is the largest number of bytes of the text whose lines are kept in memory: lines that are looked up in any
+// order, such as the ids of neighbours, are mostly in a few blocks.
 const keptBytes = 256 << 10
 
-// maxLine is the most bytes of a line: ids and titles stay below 1 MiB, and escaping makes at most two bytes of one.
+// maxLine is the largest number of bytes of a line: ids and titles stay below 1 MiB, and escaping at most doubles them.
 const maxLine = 2 << 20
 
-// Open reads a text once and compares it with what is known of it: its checksum, and how many lines it has.
+// Open reads a file once and compares it with its size, its checksum and the number of its lines.
 func Open(ctx context.Context, fsys vfs.FS, name string, sum Sum, count int64) (*File, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -118,7 +118,7 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrDamaged)
 }
 
-// scan finds where blocks of lines begin.
+// scan finds the beginnings of the blocks of lines, and verifies the file.
 func (x *File) scan(ctx context.Context) error {
 	info, err := x.f.Stat()
 	if err != nil {
@@ -128,7 +128,7 @@ func (x *File) scan(ctx context.Context) error {
 		return damaged("byte %d: it ends there, not at %d", info.Size(), x.sum.Size)
 	}
 	var of uint32
-	var lines, next int64 // complete ones; from where on the next one to begin is marked
+	var lines, next int64 // number of complete lines; offset from which on the next beginning of a line is marked
 	buf := make([]byte, min(1<<20, x.sum.Size))
 	last := byte('\n')
 	for at := int64(0); at < x.sum.Size; {
@@ -147,7 +147,7 @@ func (x *File) scan(ctx context.Context) error {
 			if at+int64(begin)-x.marks[len(x.marks)-1].offset > spacing+maxLine {
 				return damaged("line %d is longer than %d bytes", lines+1, maxLine)
 			}
-			skip := min(max(next-1-at, int64(begin)), int64(len(b))) // a line that begins at next ends before it
+			skip := min(max(next-1-at, int64(begin)), int64(len(b))) // a line that begins at next follows a line feed at next−1
 			lines += int64(bytes.Count(b[begin:skip], []byte{'\n'}))
 			end := bytes.IndexByte(b[skip:], '\n')
 			if end < 0 {
@@ -187,7 +187,7 @@ func (x *File) read(b []byte, at int64) error {
 func (x *File) Name() string { return x.f.Name() }
 func (x *File) Count() int64 { return x.count }
 
-// At returns line i, 0 ≤ i < Count: a text that keeps nothing else of the file in memory.
+// At returns line i, 0 ≤ i < Count. The string keeps nothing else of the file in memory.
 func (x *File) At(i int64) (string, error) {
 	if i < 0 || i >= x.count {
 		panic(fmt.Sprintf("lines: %d of %d", i, x.count))
@@ -243,8 +243,8 @@ func (x *File) load(b int) error {
 	return nil
 }
 
-// Find returns the number of the first line for which atLeast is true, Count if there is none. Once it
-// is true it is so for all lines behind.
+// Find returns the number of the first line for which atLeast is true, or Count if it is true for none. atLeast must be
+// true for all lines behind that one.
 func (x *File) Find(atLeast func(line string) bool) (n int64, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -258,7 +258,7 @@ func (x *File) Find(atLeast func(line string) bool) (n int64, err error) {
 		}
 		return atLeast(line)
 	}
-	// The first block whose first line is so; the line is in it or in the one before.
+	// b is the first block for whose first line atLeast is true; the result is that line or in the block before.
 	b := sort.Search(len(x.marks), func(b int) bool { return holds(x.marks[b].line) })
 	if b == 0 || err != nil {
 		return 0, err

@@ -30,11 +30,12 @@ type Column struct {
 	Type Type
 }
 
-// Values of a column in a row group.
+// Values holds the values of a column in a row group.
 type Values struct {
 	of    Type
 	bytes bool // a String is not UTF-8
-	// add appends values from number i on, at least one, and returns the number of the one behind: a call for each would take longer than the value.
+	// add appends values from index i on, at least one, until a page is full, and returns the index of the next value.
+	// A call for each value would take longer than the value.
 	add func(page []byte, i, n int) ([]byte, int)
 }
 
@@ -56,7 +57,7 @@ func Int64s(v []int64) Values {
 	}}
 }
 
-// Float64s are every stride-th of x.
+// Float64s returns the values of every stride-th number of x.
 func Float64s(x []float64, stride int) Values {
 	return Values{of: Float64, add: func(page []byte, i, n int) ([]byte, int) {
 		for ; i < n && len(page) < pageBytes; i++ {
@@ -76,15 +77,14 @@ func Strings(v []string) Values {
 	}}
 }
 
-// pageBytes is about how large a page becomes.
+// pageBytes is about the size of a page in bytes.
 const pageBytes = 1 << 20
 
-// Writer writes a file. What it keeps in memory is a page and, for each column of each row group, about
-// 40 bytes and its name.
+// Writer writes a file. It keeps a page in memory and, for each column of each row group, about 40 bytes and its name.
 type Writer struct {
 	w       io.Writer
 	columns []Column
-	bytes   []bool // a String column that is not UTF-8
+	bytes   []bool // whether a String column has values that are not UTF-8
 	at      int64
 	rows    int64
 	groups  int
@@ -117,7 +117,7 @@ func (p *Writer) write(b []byte) {
 	}
 }
 
-// chunk is where the values of a column lie.
+// chunk is the offset and the size in bytes of the values of a column.
 type chunk struct{ begin, size int64 }
 
 // Group writes the values of a number of rows, one Values for each column.
@@ -149,7 +149,7 @@ func (p *Writer) Group(rows int, values ...Values) error {
 	return p.err
 }
 
-// Close ends the file; it does not close what is under it.
+// Close ends the file; it does not close the underlying writer.
 func (p *Writer) Close() error {
 	footer := p.metadata()
 	p.write(footer)
@@ -161,7 +161,7 @@ func (p *Writer) Close() error {
 	return p.err
 }
 
-// thrift is structs of numbers, strings and lists in Thrift's compact protocol
+// thrift encodes structs of numbers, strings and lists in Thrift's compact protocol
 // (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md). Fields of parquet.thrift
 // are named by their numbers.
 type thrift struct {
@@ -178,7 +178,7 @@ const (
 	ofStruct = 12
 )
 
-// field begins a field of the struct that is open; their numbers ascend by 1 to 15.
+// field begins a field of the struct that is open; field numbers ascend by 1 to 15.
 func (t *thrift) field(number int, kind byte) {
 	last := &t.last[len(t.last)-1]
 	t.b = append(t.b, byte(number-*last)<<4|kind)
@@ -281,7 +281,7 @@ func (p *Writer) describe(rows int, chunks []chunk) {
 	t.end()
 }
 
-// metadata is the FileMetaData.
+// metadata returns the FileMetaData.
 func (p *Writer) metadata() []byte {
 	t := new(thrift)
 	t.begin()

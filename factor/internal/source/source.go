@@ -1,5 +1,5 @@
-// Package source reads a store for package factor and the packages below it: it shows how much has been read, finds
-// the rows and columns that a view keeps by their ids or titles, and says errors of a view in ids.
+// Package source reads a store for package factor and the packages below it: it reports the progress of reading, finds
+// the rows and columns that a view keeps by their ids or titles, and states errors of a view with ids.
 package source
 
 import (
@@ -19,23 +19,23 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// Source is a store that shows how much of it has been read.
+// Source is a store that reports how much of it has been read.
 type Source struct {
 	*csr.Store
-	rows, cols csr.Axis // of the store, that the user's are
+	rows, cols csr.Axis // axes of the store that hold the user's rows and columns
 
 	read     atomic.Int64
 	toRead   int64
 	progress atomic.Pointer[func(done, total int64)] // may be nil
 }
 
-// New is a source of a store.
+// New returns a Source of a store.
 func New(store *csr.Store) *Source {
 	rows, cols := csr.Orient(store, csr.RowAxis, csr.ColAxis)
 	return &Source{Store: store, rows: rows, cols: cols}
 }
 
-// Count starts the progress, in bytes, of a phase that reads all blocks so often.
+// Count starts the progress, in bytes, of a phase that reads all blocks the given number of times.
 func (s *Source) Count(reads int, progress func(done, total int64)) {
 	s.read.Store(0)
 	s.toRead = 0
@@ -45,21 +45,21 @@ func (s *Source) Count(reads int, progress func(done, total int64)) {
 	s.progress.Store(&progress)
 }
 
-// DecodeBlock is that of the store, counted.
+// DecodeBlock decodes a block of the store and counts its bytes.
 func (s *Source) DecodeBlock(i int, dst *csr.Block) error {
 	err := s.Store.DecodeBlock(i, dst)
 	s.Read(s.Block(i).Size)
 	return err
 }
 
-// Read says that bytes of the store have been read.
+// Read adds to the bytes of the store that have been read.
 func (s *Source) Read(bytes int64) {
 	if f := s.progress.Load(); f != nil {
 		(*f)(s.read.Add(bytes), s.toRead)
 	}
 }
 
-// Interrupted is what there is to be said of a Measure that was cancelled.
+// Interrupted is the text of the error of a Measure that was cancelled.
 const Interrupted = "interrupted while the statistics of the view were measured; nothing is written"
 
 // Measure reads the store for the statistics of a view of it.
@@ -67,7 +67,7 @@ func (s *Source) Measure(ctx context.Context, v *view.View, o stream.Options, pr
 	return s.MeasureBy(v, progress, func() error { return v.Measure(ctx, o) })
 }
 
-// MeasureBy is Measure by a function, which calls Read for what is read otherwise than through s.
+// MeasureBy is Measure by a function, which calls Read for bytes that it does not read through s.
 func (s *Source) MeasureBy(v *view.View, progress func(done, total int64), measure func() error) error {
 	s.Count(v.Reads(), progress)
 	err := measure()
@@ -75,7 +75,7 @@ func (s *Source) MeasureBy(v *view.View, progress func(done, total int64), measu
 	return s.Named(err)
 }
 
-// Named is an error of a read through a view, with the ids of the row and column that it is about.
+// Named returns the error of a read through a view with the ids of the row and column of its value; other errors are unchanged.
 func (s *Source) Named(err error) error {
 	var at *view.ValueError
 	if !errors.As(err, &at) {
@@ -93,7 +93,7 @@ type named struct {
 func (n *named) Error() string { return n.text }
 func (n *named) Unwrap() error { return n.err }
 
-// IDOf is the id of a row or column of the user's matrix, for an error.
+// IDOf returns the id of a row or column of the user's matrix, for an error.
 func (s *Source) IDOf(axis csr.Axis, i int64) string {
 	of := s.rows
 	if axis == csr.ColAxis {
@@ -116,7 +116,7 @@ func (s *Source) IDOf(axis csr.Axis, i int64) string {
 	return plain
 }
 
-// Value is the current id of a reader: an int64 or a string.
+// Value returns the current id of a reader: an int64 or a string.
 func Value(r *csr.IDReader) any {
 	if r.Kind() == csr.IntIDs {
 		return r.Int()
@@ -124,13 +124,14 @@ func Value(r *csr.IDReader) any {
 	return r.String()
 }
 
-// maxList bounds the size of a file with ids.
+// maxList is the largest size in bytes of a file with ids.
 const maxList = 64 << 20
 
-// listShare is the part of the memory budget that a file with ids may have. Where its ids begin takes at most twice as much beside it.
+// listShare is the divisor of the memory budget that a file with ids may take. The offsets of its ids take at most twice as much.
 const listShare = 8
 
-// Keep reads the lists that a pipeline keeps columns or rows of, within a memory budget in bytes. It logs ids in them that the matrix does not have.
+// Keep reads the lists of the columns or rows that a pipeline keeps, within a memory budget in bytes. It logs how many ids of a
+// list the matrix does not have.
 func (s *Source) Keep(fsys vfs.FS, p view.Pipeline, memory int64, log *slog.Logger) (view.Pipeline, error) {
 	return p.Resolve(func(step int, file string) (*view.Mask, error) {
 		if file == "" {
@@ -163,15 +164,15 @@ func (s *Source) Keep(fsys vfs.FS, p view.Pipeline, memory int64, log *slog.Logg
 	})
 }
 
-// list is the ids of a file, one a line, each once.
+// list holds the ids of a file, one a line, each once.
 type list struct {
 	text  []byte
-	at    []uint32 // where ids begin, ascending by id
-	found []bool   // by find
-	known int      // ids found
+	at    []uint32 // offsets of the ids in text, ascending by id
+	found []bool   // whether find has found the id
+	known int      // number of ids found
 }
 
-// parseList looks for the ids in the lines of a text. Lines without one are left out, and those that come again.
+// parseList finds the ids in the lines of a text. Blank lines and repeated ids are left out.
 func parseList(b []byte) *list {
 	l := &list{text: bytes.TrimPrefix(b, []byte("\uFEFF"))}
 	l.at = make([]uint32, 0, bytes.Count(l.text, []byte("\n"))+1)
@@ -195,7 +196,7 @@ func (l *list) id(at uint32) []byte {
 	return bytes.TrimSpace(line)
 }
 
-// first is the id in the first line of those that have not been found.
+// first returns the first id of the file that has not been found, and its line.
 func (l *list) first() (id string, line int) {
 	first := uint32(len(l.text))
 	for i, at := range l.at {
@@ -206,7 +207,7 @@ func (l *list) first() (id string, line int) {
 	return string(l.id(first)), 1 + bytes.Count(l.text[:first], []byte("\n"))
 }
 
-// find tells which of the user's columns or rows have ids in the list, or titles as a whole if no id is the same.
+// find returns which of the user's columns or rows have an id in the list, or a title that is in the list and is no id.
 func (l *list) find(s *Source, of string) (kept []bool, err error) {
 	axis, n := s.cols, s.Cols()
 	if of == "rows" {

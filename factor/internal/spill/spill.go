@@ -28,11 +28,11 @@ type Dir struct {
 	made  int
 	bytes int64
 	most  int64
-	err   error // of giving back
+	err   error // errors of Free
 	rooms atomic.Pointer[[]room]
 }
 
-// room is one file. The list of them, of a few blocks, is replaced, never
+// room is the file of a block. The list of rooms is replaced, never
 // changed: Evict reads it without a lock.
 type room struct {
 	begin, size uintptr
@@ -46,7 +46,7 @@ func New(fsys vfs.FS, dir string) *Dir {
 	return d
 }
 
-// Make returns room for that number of float64s, zeros at first.
+// Make returns a slice of the given number of float64s, all 0, in a new file.
 func (d *Dir) Make(numbers int) ([]float64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,19 +68,19 @@ func (d *Dir) Make(numbers int) ([]float64, error) {
 
 const prefix = "vectors-"
 
-// Made tells whether a file may be one of a Dir.
+// Made reports whether a file may have been made by a Dir.
 func Made(name string) bool {
 	digits, found := strings.CutPrefix(name, prefix)
 	_, err := strconv.ParseUint(digits, 10, 64)
 	return found && err == nil
 }
 
-// find returns the index of the room that x begins in, −1 if there is none, and
-// where in it.
+// find returns the index of the room that x begins in, −1 if no room does, and
+// the offset of x in it in bytes.
 func find(rooms []room, x []float64) (i int, off uintptr) {
 	p := uintptr(unsafe.Pointer(unsafe.SliceData(x)))
 	for i, r := range rooms {
-		if p-r.begin < r.size { // less than begin is far more
+		if p-r.begin < r.size { // p < begin wraps around to a large number
 			return i, p - r.begin
 		}
 	}
@@ -100,7 +100,7 @@ func (d *Dir) advise(x []float64, advice func(file vfs.Scratch, off, n int64) er
 	}
 }
 
-// Free gives back what Make has returned.
+// Free closes the file of a slice that Make has returned.
 func (d *Dir) Free(x []float64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,7 +116,7 @@ func (d *Dir) Free(x []float64) {
 	d.err = errors.Join(d.err, file.Failed(), file.Close())
 }
 
-// Err returns the error of writing to the disk that may have cost contents.
+// Err returns the errors of writing to the disk, by which contents may be lost.
 func (d *Dir) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,14 +127,14 @@ func (d *Dir) Err() error {
 	return err
 }
 
-// Most returns the most bytes that all files have taken together.
+// Most returns the largest number of bytes that all files have taken together.
 func (d *Dir) Most() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.most
 }
 
-// Close gives everything back. The Dir can be used again.
+// Close closes all files. The Dir can be used again.
 func (d *Dir) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
-// Kind of the values of a column.
+// Kind is the kind of the values of a column.
 type Kind uint8
 
 const (
@@ -24,18 +24,18 @@ const (
 type Column struct {
 	Name string
 	Kind Kind
-	Rare bool // a Text that is empty is left out of an object of JSON
+	Rare bool // an empty Text is left out of the JSON object
 }
 
-// Value is one of a line.
+// Value is a value of a line.
 type Value struct {
-	Int   int64 // of Int and Rank
+	Int   int64 // value of an Int or a Rank
 	Float float64
 	Text  string
-	made  []byte // what is written in text, by Writer.Make
+	made  []byte // text form, made by Writer.Make
 }
 
-// Bytes is about what a Value takes in memory.
+// Bytes returns about the memory in bytes that a Value takes.
 func (v *Value) Bytes() int { return 80 + len(v.Text) + len(v.made) }
 
 type Writer struct {
@@ -47,11 +47,11 @@ type Writer struct {
 
 	file *parquet.Writer // nil: text
 	n    int             // lines of the row group in memory
-	size int             // bytes of texts in it
+	size int             // bytes of texts in the row group
 	of   []group
 }
 
-// group is the values of a column in a row group.
+// group holds the values of a column in a row group.
 type group struct {
 	texts  []string
 	ints   []int64
@@ -65,8 +65,8 @@ const (
 	groupText = 16 << 20
 )
 
-// New begins a table in the format "csv", "tsv", "jsonl" or "parquet". If it is guarded, texts in csv and tsv are such that no spreadsheet takes
-// them for formulas: escape.Formula.
+// New begins a table in the format "csv", "tsv", "jsonl" or "parquet". If guarded is true, escape.Formula changes texts in csv and
+// tsv so that no spreadsheet takes them for formulas.
 func New(w io.Writer, format string, guarded bool, columns ...Column) (t *Writer, err error) {
 	t = &Writer{w: w, columns: columns, guarded: guarded, of: make([]group, len(columns))}
 	switch format {
@@ -91,7 +91,7 @@ func New(w io.Writer, format string, guarded bool, columns ...Column) (t *Writer
 	return t, nil
 }
 
-// Make makes the text of a value of column c that is written more than once.
+// Make stores the text of a value of column c that is written more than once.
 func (t *Writer) Make(c int, v *Value) {
 	if t.file == nil {
 		v.made = t.text(nil, c, v)
@@ -107,7 +107,7 @@ func (t *Writer) text(b []byte, c int, v *Value) []byte {
 	case t.separator == 0:
 		text, err := json.Marshal(v.Text)
 		if err != nil {
-			panic(err) // every text has a form
+			panic(err) // json.Marshal never fails for a string
 		}
 		return append(b, text...)
 	case t.guarded:
@@ -194,7 +194,7 @@ func (t *Writer) end() error {
 	return t.file.Group(n, values...)
 }
 
-// Close ends the table; it does not close what is under it.
+// Close ends the table; it does not close the underlying writer.
 func (t *Writer) Close() error {
 	if t.file == nil {
 		return t.flush()
