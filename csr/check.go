@@ -27,7 +27,7 @@ type CheckOptions struct {
 // the format, in the order in which they are found.
 type CheckReport struct {
 	Blocks   int      // blocks found and, unless Quick, decoded
-	Bytes    int64    // bytes looked at
+	Bytes    int64    // bytes checked
 	Problems []error  // each is ErrCorrupt or ErrVersion
 	Warnings []string // e.g. stray files
 }

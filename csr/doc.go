@@ -19,5 +19,5 @@
 // does not report which pages are cached (files of other users that cannot be written), and after a direct read has
 // failed: errors are the same.
 //
-// The stored matrix A has rows × cols entries; [Store.Transposed] tells whether the matrix the user ingested is A or Aᵀ.
+// The stored matrix A has rows × cols entries; [Store.Transposed] reports whether the user's matrix is A or Aᵀ.
 package csr

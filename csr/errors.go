@@ -10,9 +10,9 @@ import (
 )
 
 var (
-	// ErrCorrupt is what errors.Is finds in every error about a damaged store.
+	// ErrCorrupt is found by errors.Is in every error about a damaged store.
 	ErrCorrupt = errors.New("corrupt store")
-	// ErrVersion is what errors.Is finds in every error about a store of another format version.
+	// ErrVersion is found by errors.Is in every error about a store of another format version.
 	ErrVersion = errors.New("unsupported store version")
 	// ErrMissing is the error for a store with missing entries that is opened by a reader that takes them for numbers.
 	ErrMissing = errors.New("the store has missing entries")
@@ -76,7 +76,7 @@ func (e *UnfinishedError) Error() string {
 
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
-// ResumeError tells why an unfinished ingest cannot be resumed.
+// ResumeError reports why an unfinished ingest cannot be resumed.
 type ResumeError struct {
 	What, Dir string // see [UnfinishedError]
 	Err       error

@@ -117,7 +117,7 @@ func (r *IDReader) uvarint() (uint64, error) {
 // Kind is the type of the ids.
 func (r *IDReader) Kind() IDKind { return r.info.Kind }
 
-// Ordered tells whether the ids ascend.
+// Ordered reports whether the ids ascend.
 func (r *IDReader) Ordered() bool { return r.info.Order == Ascending }
 
 // Count is the number of ids.

@@ -30,5 +30,5 @@ func (o Outline) Plan() *Store {
 	return s
 }
 
-// Planned tells whether the store is the Plan of an Outline.
+// Planned reports whether the store is the Plan of an Outline.
 func (s *Store) Planned() bool { return s.fs == nil }

@@ -120,7 +120,7 @@ func (l *shardLoader) header(h []byte, info *ShardInfo, i int) (uint32, error) {
 	for at < len(h) && h[at] == good[at] {
 		at++
 	}
-	// The manifest fixes every byte; say as well as possible what differs.
+	// The manifest determines every byte; the cases tell what differs.
 	switch {
 	case at == len(h):
 		return sum, nil

@@ -18,7 +18,7 @@ const (
 	Dict4    Coding = "dict4"    // up to 16 distinct values; 4 bits
 	Dict8    Coding = "dict8"    // up to 256 distinct values; 8 bits
 	Integer  Coding = "integer"  // every value is an integer from 0 to 2³² − 1; packed, mostly in fewer than 8 bits
-	Float32  Coding = "float32"  // every value survives float32; 32 bits
+	Float32  Coding = "float32"  // every value converts to float32 and back unchanged; 32 bits
 	Float64  Coding = "float64"  // 64 bits
 )
 
@@ -227,7 +227,7 @@ func (r *recentCodes) codes(dst []byte, vals []float64, find func(v float64) (co
 		v += 0 // −0 becomes 0
 		key := valueKey(v)
 		slot := &r[valueSlot(key)]
-		if slot.key != key || key == 0 { // the NaN with that key is in no table
+		if slot.key != key || key == 0 { // key 0 is that of a NaN, which is in no table
 			code, ok := find(v)
 			if !ok {
 				return i

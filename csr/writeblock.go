@@ -9,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/durable"
 )
 
-// A filling is a block on its way from rows to bytes.
+// filling is a block that is being filled with rows, encoded or written.
 type filling struct {
 	firstRow  int64
 	rows, nnz int // set when the block is full
@@ -176,7 +176,7 @@ type shardWriter struct {
 	firstBlock int
 }
 
-// openShard makes sure there is a shard to write a block to.
+// openShard begins a shard for the next block unless one is open.
 func (w *Writer) openShard(firstRow int64) error {
 	if w.shard != nil {
 		return nil

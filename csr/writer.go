@@ -287,7 +287,7 @@ func (w *Writer) Seal() (fingerprint string, err error) {
 }
 
 // Commit writes everything that is left and publishes the store: from then on path is the complete new store. If Commit
-// fails before that, everything written is removed.
+// fails before that, it has the effect of Abort.
 func (w *Writer) Commit() error {
 	if w.done {
 		return errors.New("commit store: already committed or aborted")

@@ -114,7 +114,7 @@ func (b *Buffer) begin(fd int, size int, off int64) error {
 // than a read from a disk takes.
 func (b *Buffer) Empty() { _ = unix.Madvise(b.bytes, unix.MADV_DONTNEED) } // only a hint
 
-// Close gives the memory back.
+// Close releases the memory.
 func (b *Buffer) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

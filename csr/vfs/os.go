@@ -109,7 +109,7 @@ func (m *osMapping) Advise(a Advice, off, n int64) error {
 	return madvise(b, a)
 }
 
-// pages returns b[off:off+n] extended down to the begin of a page. If goes, the pages are about to be dropped, and a
+// pages returns b[off:off+n] extended down to the start of a page. If goes, the pages are about to be dropped, and a
 // last page that extends beyond the range is left out: a reader of the bytes that follow has it in memory already, or
 // is about to.
 func pages(b []byte, off, n int64, goes bool) ([]byte, error) {
@@ -146,11 +146,11 @@ func (m *osMapping) Close() error {
 	return m.m.Unmap()
 }
 
-// ErrNotRegular is what errors.Is finds in the error of FS.Open and FS.Map for a
+// ErrNotRegular is found by errors.Is in the error of FS.Open and FS.Map for a
 // directory, a pipe, a socket or a device.
 var ErrNotRegular = errors.New("a regular file is wanted")
 
-// ErrTooLarge is what errors.Is finds in the error of ReadFile for a file over its limit.
+// ErrTooLarge is found by errors.Is in the error of ReadFile for a file over its limit.
 var ErrTooLarge = errors.New("it is not the file that is meant")
 
 // Regular returns nil if FS.Open would open a file with this fi, else the error of FS.Open.

@@ -14,7 +14,7 @@ const PartialSuffix = ".partial"
 // lockSuffix is added to a target's name for the lock of its writer.
 const lockSuffix = ".lock"
 
-// ErrStays is what errors.Is finds besides fs.ErrExist if force would not replace the target either.
+// ErrStays is found by errors.Is besides fs.ErrExist if force would not replace the target either.
 var ErrStays = errors.New("not to be replaced")
 
 // Staging is a directory being written beside the place it is meant for. At

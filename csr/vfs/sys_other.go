@@ -25,7 +25,7 @@ func (b *Buffer) Wait() (int, error) { return 0, errors.ErrUnsupported }
 // Empty gives the memory back to the system until the next read.
 func (b *Buffer) Empty() {}
 
-// Close gives the memory back.
+// Close releases the memory.
 func (b *Buffer) Close() error { return nil }
 
 func readDirect(string, fs.FileInfo, *Buffer, int, int64) error { return errors.ErrUnsupported }

@@ -65,7 +65,7 @@ type Mapping interface {
 	Bytes(off, n int64, around bool) ([]byte, error)
 	// Advise is a hint about the bytes from off to off+n; a no-op where the system has no such call.
 	Advise(a Advice, off, n int64) error
-	// Cached tells whether all bytes from off to off+n are in the page cache.
+	// Cached reports whether all bytes from off to off+n are in the page cache.
 	// errors.ErrUnsupported where the system does not tell, or not about this file.
 	Cached(off, n int64) (bool, error)
 	// ReadDirect begins to read size bytes at offset off of the file into b, past the page cache; see Buffer.Wait. Both

@@ -236,7 +236,7 @@ func Integers(dst []float64, block *Summed) error {
 const Counts = 64
 
 // Codes decodes the rest of block, which are packed numbers, to codes, and returns the numbers of the codes from Counts
-// on. A block with more than 256 − Counts of these returns one more than that, and dst is invalid.
+// on. If a block has more than 256 − Counts of these, one more than that is returned, and dst is invalid.
 func Codes(dst []uint8, block *Summed) (others []float64, err error) {
 	err = integers(block, len(dst), func(at int, some []uint32) {
 		dst := dst[at:][:len(some)]
