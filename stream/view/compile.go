@@ -116,7 +116,7 @@ type Statistic struct {
 	n   int64           // length of Values
 }
 
-// Statistics returns what Measure has measured and a new row needs.
+// Statistics returns the statistics that Measure has measured, for new rows.
 func (v *View) Statistics() []Statistic {
 	all := make([]Statistic, len(v.statistics))
 	for i, s := range v.statistics {

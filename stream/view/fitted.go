@@ -7,8 +7,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Fitted transforms rows, or columns, that its matrix does not have. Statistics of such a line are computed from the line,
-// and statistics of the matrix come from [View.Statistics]. It is safe for concurrent use.
+// Fitted transforms rows, or columns, that its matrix does not have. Statistics of such a line are computed from the
+// line, and statistics of the matrix come from [View.Statistics]. It is safe for concurrent use.
 type Fitted struct {
 	v *View
 }

@@ -34,7 +34,7 @@ func (v *View) read(i int) read {
 	return r
 }
 
-// records tells whether numbers of rows are recorded in the ops that keep them.
+// records reports whether numbers of rows are recorded in the ops that keep them.
 func (r read) records() bool { return r.need.norm || r.need.moments != nil }
 
 // Sums are the sums of a read over consecutive rows. Sums of adjoining ranges add up to those of all rows.

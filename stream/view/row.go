@@ -40,7 +40,7 @@ const (
 	bm25Rows                  // (c+1)·v/(c·(1−k+k·Σ/col_0)+v), of the sum Σ of the row
 	bm25Columns               // (c+1)·v/(col_j+v)
 	ppmi                      // max(0, log v − log Σ − col_j + c)
-	impute                    // the mean of the row or col_j for what is no number, 0 with neither
+	impute                    // the mean of the row, or col_j, or else 0, in place of NaN
 	bias                      // v − c − the mean of the row − col_j
 	rowOffset                 // p_t = −the mean of the row, q_t = 1
 	colOffset                 // p_t = 1, q_t = col
@@ -60,7 +60,7 @@ func (k opKind) diagonal() bool {
 	return false
 }
 
-// ofValues tells whether an op needs the values of the row.
+// ofValues reports whether an op needs the values of the row.
 func (k opKind) ofValues() bool {
 	return k != times && k != colFactor && k != colOffset && k != rowMask && k != lift
 }
@@ -317,7 +317,7 @@ func runBias[C column](o *op, col []C, r *row) {
 func (o *op) near(a, b, c float64) float64 {
 	one := 0.0
 	if o.kind == ppmi {
-		one = 1 // the logarithm of a number with a relative error has this one
+		one = 1 // a relative error of a number is an absolute error of its logarithm
 	}
 	return o.rounding * (one + math.Abs(a) + math.Abs(b) + math.Abs(c) + math.Abs(o.c))
 }
@@ -364,8 +364,8 @@ func rowVariance[C column](o *op, col []C, r *row) float64 {
 	return variance(squares, s, o.size(size, r), float64(r.n), o.rounding)
 }
 
-// variance is Σ(b−mean)² of n numbers, of their sum of squares and their sum: 0 if it is no
-// more than the rounding of terms whose squares add up to size. That is at least n units in the last place, the bound of
+// variance is Σ(b−mean)² of n numbers, of their sum of squares and their sum: 0 if it is no more than the rounding of
+// terms whose squares add up to size. This is taken to be at least n units in the last place, the bound of
 // scikit-learn's StandardScaler.
 func variance(squares, s sum, size, n, rounding float64) float64 {
 	m := s.over(n)

@@ -19,8 +19,8 @@ type Step struct {
 	Norm           string // "l1", "l2", "none"
 
 	// Of keep.
-	List string // the name of a file, or the checksum of
-	Mask *Mask  // the columns of a list; see Pipeline.Resolve
+	List string // the name of a file, or the checksum of Mask
+	Mask *Mask  // the columns or rows of the list; see Pipeline.Resolve
 }
 
 // kind describes a step before it has parameters.
@@ -96,7 +96,7 @@ func (s Step) String() string {
 	return s.Name
 }
 
-// is tells whether a property that a kind may have holds for the step.
+// is reports whether a property that a kind may have holds for the step.
 func (s Step) is(property func(Step) bool) bool { return property != nil && property(s) }
 func (s Step) fills() bool                      { return s.is(s.kind().fills) }
 
@@ -142,7 +142,7 @@ func (p Pipeline) Value(v float64) float64 {
 	return v
 }
 
-// WeightsColumns tells whether a step weights the user's columns.
+// WeightsColumns reports whether a step weights the user's columns.
 func (p Pipeline) WeightsColumns() bool {
 	return slices.ContainsFunc(p, func(s Step) bool { return s.Name == weightStep.name && s.Axis == "columns" })
 }

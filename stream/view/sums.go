@@ -16,7 +16,7 @@ type need struct {
 	known   bool              // of each column: the sum of the numbers, and the count of NaNs
 
 	rounding float64 // of the values: see View.rounding
-	flat     int     // 1 + the column of P of the centring of the columns of the store, 0 without
+	flat     int     // 1 + the column of P with the centring of the columns of the store; 0: none
 
 	moments func(float64) float64 // function of the entries of which moments are formed, for each of the user's columns; nil: none
 	byRow   bool                  // these columns are rows of the store

@@ -33,7 +33,7 @@ type View struct {
 	ofValues    bool // some op of the rest depends on values
 	byRow       bool // values have codes, and results depend on the value and its row alone: rows may have tables of their own
 	used        int  // bound on the codes of the table of the source; 0: it has no table
-	scaled      bool // there is a D
+	scaled      bool // D is not I
 	analytic    bool // ‖B‖ follows from the sums of the last stage
 	rank        int
 
@@ -75,7 +75,7 @@ func Plan(src stream.Source, p Pipeline, transposed bool) *View {
 	return v
 }
 
-// local tells whether the rows or columns of the user are the rows of the store.
+// local reports whether the rows or columns of the user are the rows of the store.
 func (v *View) local(axis string) bool { return (axis == "rows") != v.transposed }
 
 // form decides which ops are computed where.
