@@ -155,7 +155,7 @@ type Matrix struct {
 	store   string          // path of the store for workers
 	kernel  string          // instructions that workers compute with; "": no answer has named them yet
 	pass    int
-	numbers map[string]int64        // of each piece that tasks make
+	numbers map[string]int64        // float64s of each piece that tasks make
 	puts    map[string]func() error // functions that make the driver's pieces again
 	spoilt  map[string]bool         // pieces that have been found damaged
 	stats   Stats

@@ -16,7 +16,7 @@ import (
 	objects "github.com/gdsvd/gdsvd/internal/remote"
 )
 
-// shelf is where pieces lie, under paths: a file system, or buckets of S3.
+// shelf stores pieces under paths: in a file system, or in buckets of S3.
 type shelf interface {
 	// begin makes the folder of a run, and removes those of earlier runs if a lock shows that they have ended.
 	begin(shared string) (dir string, lock io.Closer, err error)

@@ -15,7 +15,7 @@ import (
 // final is an error that another try would not mend.
 type final struct {
 	text string
-	kind error // what errors.Is finds; may be nil
+	kind error // found by errors.Is; may be nil
 }
 
 func (f *final) Error() string { return f.text }
