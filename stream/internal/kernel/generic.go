@@ -26,7 +26,7 @@ func of[V value](table *[256]float64, v *V) float64 {
 	return table[0]
 }
 
-// operation is what a portable kernel does with the entries lo[r] … hi[r]−1 of each row.
+// operation selects what a portable kernel does with the entries lo[r] … hi[r]−1 of each row.
 type operation uint8
 
 const (

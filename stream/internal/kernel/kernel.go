@@ -134,7 +134,7 @@ func (p panel) stripes(lo, hi []uint32) int {
 	const (
 		stripeBytes = 20 << 10
 		most        = 4
-		share       = 16 // a row has at least one column in share
+		share       = 16 // a row must have at least 1/share of the columns, on average
 	)
 	entries := 0
 	for r, h := range hi {

@@ -195,7 +195,7 @@ func (r rows) lookAhead(d dense) {
 	CMOVQGT(none, r.sooner)
 }
 
-// prefetch asks for the rows of d that entries p+ahead … p+ahead+n−1 belong to.
+// prefetch prefetches the rows of d for entries p+ahead … p+ahead+n−1.
 func (r rows) prefetch(d dense, n int) {
 	if d.width < prefetchWidth {
 		return
