@@ -76,10 +76,10 @@ func NewFrom(src Source, o Options) (*Matrix, error) {
 
 func (m *Matrix) Info() solver.Info { return m.info }
 
-// Plan tells how the passes use memory.
+// Plan returns the memory plan of the passes.
 func (m *Matrix) Plan() Plan { return m.plan }
 
-// Close gives the resident blocks back. The store stays open.
+// Close releases the resident blocks. The store stays open.
 func (m *Matrix) Close() error {
 	m.resident, m.scratch, m.factors, m.vectors, m.together = nil, nil, nil, nil, nil
 	m.src, m.sides = nil, nil
@@ -140,7 +140,7 @@ type task struct {
 	sides  rowSides  // its rows of D and P
 }
 
-// inOrder is the number of lanes of a pass whose tasks go in ascending order.
+// inOrder is the number of lanes of a pass whose tasks must be taken in ascending order.
 const inOrder = 1
 
 // visit does one worker's work on a task. It may wait for its turn on a

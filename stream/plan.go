@@ -28,14 +28,13 @@ const (
 	minTasks = 32
 	taskNNZ  = 16 << 10
 
-	// collectorShare: 1/collectorShare of the room for resident blocks is left to garbage that has not been collected
-	// yet.
+	// collectorShare: 1/collectorShare of the room for resident blocks is left to garbage not collected yet.
 	collectorShare = 64
 	// blockBytes is the memory that a store and a Matrix use for each block, decoded or not.
 	blockBytes = 48
 )
 
-// Options of New. The zero value plans for no memory limit and all processors.
+// Options are the options of New. The zero value plans for no memory limit and all processors.
 type Options struct {
 	// Memory is the budget of the whole process in bytes: heap and mapped pages
 	// in use. 0 means no limit: every block stays decoded after the first pass.
@@ -76,7 +75,7 @@ func (o Options) withDefaults() Options {
 // both decoded, "view" (see viewPart), "products of strips", which are rows of A·X, and "garbage" not yet collected.
 type Part = budget.Part
 
-// Plan says what the passes of a Matrix will occupy.
+// Plan describes the workers, lanes, blocks and memory of the passes of a Matrix.
 type Plan struct {
 	Budget   int64  // 0: unlimited
 	Workers  int    // goroutines of a pass
@@ -200,7 +199,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 	if o.Space != nil {
 		numbers, ends = p.outside(n, o), 0
 	}
-	windows := func(workers int) int64 { // of blocks in the Space
+	windows := func(workers int) int64 { // bytes of the windows of blocks in the Space
 		if o.Space == nil {
 			return 0
 		}

@@ -159,7 +159,7 @@ func newSequencer(lanes int) *sequencer {
 	return t
 }
 
-// open tells whether i may pass, or the pass has failed.
+// open reports whether i may pass, or the pass has failed.
 func (t *sequencer) open(i int) bool {
 	return t.next[i%len(t.next)].Load() == int64(i) || t.abandoned.Load()
 }

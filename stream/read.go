@@ -94,8 +94,7 @@ func withoutGaps(r solver.Rows, f func(*solver.DenseRows, int64, *mat.Dense) err
 func (r *reading) wantsRows() bool { return !r.pass.RowsOut.None() || r.pass.R != nil }
 func (r *reading) columns() int    { return r.end - r.first }
 
-// whole reports whether rows of A·X are wanted and this is the last strip of the last read, which completes their
-// columns.
+// whole reports whether rows of A·X are wanted and this is the last strip of the last read: all their columns are there.
 func (r *reading) whole() bool { return r.wantsRows() && r.end == r.l }
 
 func (r *reading) read(ctx context.Context, first, end int) error {

@@ -22,8 +22,7 @@ type Sided interface {
 	// belong to a block that DecodeBlock has filled. It is called concurrently, and gives
 	// the same values every time.
 	RowSides(b *csr.Block, d, p []float64)
-	// Terms returns ‖D·S·E‖_F or more: rounding errors of products are relative to it, even where P·Qᵀ cancels most of
-	// it.
+	// Terms returns ‖D·S·E‖_F or more: rounding errors of products are relative to it, even if ‖B‖_F is much smaller.
 	Terms() float64
 }
 

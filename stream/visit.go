@@ -10,7 +10,7 @@ import (
 )
 
 func (r *reading) visit(worker int, u *task) error {
-	own := r.pass.RowsIn.None() // Sum is of the rows of A·X
+	own := r.pass.RowsIn.None() // Sum takes the rows of A·X, not of RowsIn
 	if own && r.x != nil && !r.wantsRows() {
 		return r.sums.gram(worker, u, r.x, columnsOf(r.low, r.first, r.end, nil))
 	}
