@@ -8,26 +8,24 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// Block is one decoded block; the slices are reused by the next DecodeBlock
-// into it.
+// Block is one decoded block. The next DecodeBlock into it reuses the slices.
 //
-// Columns and values have the smallest form that holds those of any block of
-// the store: Col16 is used if no column of the matrix needs more, else Col;
-// Table alone for [Constant], Code and Table for [Dict4], [Dict8] and blocks of [Integer] with few large values, else Val.
-// The other slices are empty. A block that is not a store's may have a table for each
-// row, in Val, with Code or without: see Step.
+// Columns and values have the smallest form that holds those of any block of the store. Columns are in Col16 if 16 bits
+// hold every column of the matrix, else in Col. Values are in Table alone for [Constant], in Code and Table for
+// [Dict4], [Dict8] and blocks of [Integer] with few large values, else in Val. The other slices are empty. A block that
+// does not come from a store may have a table for each row, in Val, with or without Code: see Step.
 type Block struct {
 	FirstRow int64         // row of A that RowPtr[0] belongs to
 	RowPtr   []uint32      // len rows+1, RowPtr[0] = 0
 	Col16    []uint16      // len nnz, strictly ascending within a row, each < Cols ≤ 65,536
-	Col      []uint32      // likewise
-	Code     []uint8       // len nnz: entry p has the value Table[Code[p]]; without, all have Table[0]
-	Table    *[256]float64 // the store's, or the block's own, filled up with zeros; not to be changed
-	Val      []float64     // len nnz, finite; with Step, the tables of rows
-	Step     int           // 0, or the table of row i is Val[i·Step : i·Step+256], of which its codes are below Step
+	Col      []uint32      // columns if Col16 is not used; likewise ascending and < Cols
+	Code     []uint8       // len nnz: the value of entry p is Table[Code[p]]; if Code and Val are empty every value is Table[0]
+	Table    *[256]float64 // of the store or of this block, padded with zeros; must not be changed
+	Val      []float64     // len nnz, finite; if Step > 0: the tables of the rows
+	Step     int           // if > 0, the table of row i is Val[i·Step : i·Step+256], and its codes are < Step
 }
 
-// maxCols16 is the most columns for which their indices are decoded to 16 bits.
+// maxCols16 is the largest number of columns whose indices are decoded to 16 bits.
 const maxCols16 = 1 << 16
 
 // Rows is the number of rows in the block.
@@ -70,16 +68,16 @@ func (b *Block) value(p uint32) float64 {
 	return b.Table[0]
 }
 
-// Size is the memory that the slices of the block, and a table of its own, take in bytes.
+// Size returns the bytes of memory that the slices of the block and its own table take.
 func (b *Block) Size() int64 {
-	return int64(4*(cap(b.RowPtr)+cap(b.Col))+2*cap(b.Col16)+cap(b.Code)+8*(cap(b.Val)+maxDict)) + 6<<13 // each rounded up to a page
+	return int64(4*(cap(b.RowPtr)+cap(b.Col))+2*cap(b.Col16)+cap(b.Code)+8*(cap(b.Val)+maxDict)) + 6<<13 // each slice is rounded up to a page
 }
 
 func (b *Block) empty() {
 	b.RowPtr, b.Col16, b.Col, b.Code, b.Val, b.Step = b.RowPtr[:0], b.Col16[:0], b.Col[:0], b.Code[:0], b.Val[:0], 0
 }
 
-// appendBlock encodes a block (FORMAT.md, "Block") but for its values, which come behind: row lengths and column gaps.
+// appendBlock appends the header, row lengths and column gaps of a block (FORMAT.md, "Block"); its values follow them.
 func appendBlock(dst []byte, lens, gaps []uint32) []byte {
 	start := len(dst)
 	dst = le.AppendUint32(dst, uint32(len(lens)))
@@ -93,11 +91,9 @@ func appendBlock(dst []byte, lens, gaps []uint32) []byte {
 	return dst
 }
 
-// decodeBlock decodes a block into dst and begins its crc, which the caller must
-// complete and verify. It trusts none of the data, which may also
-// change while it is being read. What it returns without error satisfies
-// everything the doc of Block says, because the proof is made on the decoded
-// copy. Errors are *codec.Damage, relative to the block.
+// decodeBlock decodes a block into dst and begins its crc, which the caller must complete and verify. It trusts none of
+// the data, which may change while it is being read: the checks are made on the decoded copy. If the error is nil, dst
+// satisfies everything the doc of Block says. Errors are *codec.Damage, with offsets relative to the block.
 func decodeBlock(dst *Block, block *codec.Summed, meta *blockMeta, cols int64, dec *valueDecoder) error {
 	data := block.Data
 	if len(data) < blockHeaderSize {
@@ -109,7 +105,7 @@ func decodeBlock(dst *Block, block *codec.Summed, meta *blockMeta, cols int64, d
 	}
 	lensSize, gapsSize := uint64(le.Uint32(data[8:])), uint64(le.Uint32(data[12:]))
 	sum := blockHeaderSize + lensSize + gapsSize
-	if dec.coding == Integer { // whatever is left
+	if dec.coding == Integer { // values take the rest of the block
 		sum = max(sum, uint64(len(data)))
 	} else {
 		sum += dec.coding.Size(uint64(nnz))
@@ -144,7 +140,7 @@ func decodeBlock(dst *Block, block *codec.Summed, meta *blockMeta, cols int64, d
 	return codec.Shift(dec.decode(dst, int(nnz), block), valuesAt)
 }
 
-// sumLengths turns row lengths in ptr[1:] into offsets; they must add up to nnz.
+// sumLengths turns row lengths in ptr[1:] into offsets; the lengths must add up to nnz.
 func sumLengths(ptr []uint32, nnz uint32) error {
 	ptr[0] = 0
 	var sum uint64 // ≤ 65,536 numbers below 2³²: cannot overflow
@@ -161,9 +157,9 @@ func sumLengths(ptr []uint32, nnz uint32) error {
 // valueDecoder turns the bytes of a coding into the values of a Block.
 type valueDecoder struct {
 	coding Coding
-	level  cpu.Level    // of the instructions that a block is decoded with
+	level  cpu.Level    // instructions that a block is decoded with
 	n      int          // length of the table
-	table  [256]float64 // filled up with zeros
+	table  [256]float64 // padded with zeros
 }
 
 func newValueDecoder(v Values) *valueDecoder {
@@ -177,8 +173,8 @@ func newValueDecoder(v Values) *valueDecoder {
 	return d
 }
 
-// decode sets the nnz values of dst from the rest of block, which has exactly the
-// size of its coding, where that has one. Codes are proved to be within the store's table, once they are in dst.
+// decode sets the nnz values of dst from the rest of block, whose size is exactly that of the coding if the coding has
+// a fixed size. Codes of a store's table are checked against its length once they are in dst.
 func (d *valueDecoder) decode(dst *Block, nnz int, block *codec.Summed) error {
 	if !d.coding.coded() {
 		if d.coding == Integer {
@@ -214,5 +210,5 @@ func (d *valueDecoder) decode(dst *Block, nnz int, block *codec.Summed) error {
 	return codec.Codes8(block.Level, dst.Code, src, d.n)
 }
 
-// PackedBytes is what column gaps, or integers, take in a block (FORMAT.md, "Packed numbers"), before it is written.
+// PackedBytes returns the bytes that column gaps, or integers, take in a block (FORMAT.md, "Packed numbers").
 func PackedBytes(numbers []uint32) int { return len(codec.AppendPacked(nil, numbers)) }

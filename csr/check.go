@@ -10,29 +10,29 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// available is the memory that there is; a variable for tests.
+// available returns the memory that is available; tests replace it.
 var available = memory.Available
 
-// CheckOptions for Check.
+// CheckOptions are the options of Check.
 type CheckOptions struct {
 	FS       vfs.FS                  // nil: vfs.OS()
-	Quick    bool                    // frames and ids only, not the contents of blocks
+	Quick    bool                    // do not decode blocks: check frames, ids, truth and titles only
 	Progress func(done, total int64) // bytes; may be nil
-	// Shards says which shards are known to be sound: of these the frames alone are looked at, and sum_squares is not
-	// compared, which depends on the order of all entries. nil: none are
+	// Shards reports which shards are known to be sound. Only the frames of sound shards are checked, and sum_squares,
+	// which depends on the order of all entries, is not compared. nil: no shard is known to be sound
 	Shards func(ctx context.Context, m *Manifest) ([]bool, error)
 }
 
-// CheckReport is what Check found; Problems holds all of a damaged
-// store and of another version of the format, in the order in which they are found.
+// CheckReport is what Check found. Problems holds every problem of a damaged store, or of a store of another version of
+// the format, in the order in which they are found.
 type CheckReport struct {
 	Blocks   int      // blocks found and, unless Quick, decoded
-	Bytes    int64    // bytes looked at
+	Bytes    int64    // bytes checked
 	Problems []error  // each is ErrCorrupt or ErrVersion
 	Warnings []string // e.g. stray files
 }
 
-// SoundShards reads shards [from, to) of the store with a fingerprint, and tells of each whether there is nothing wrong with it.
+// SoundShards reads shards [from, to) of the store with the given fingerprint, and reports for each whether it is sound.
 func SoundShards(ctx context.Context, fsys vfs.FS, path, fingerprint string, from, to int) (sound []bool, err error) {
 	m, _, err := readManifest(fsys, path)
 	if err != nil {
@@ -52,10 +52,9 @@ func SoundShards(ctx context.Context, fsys vfs.FS, path, fingerprint string, fro
 	return sound, nil
 }
 
-// Check reads a whole store and reports all that is wrong with it: a damaged
-// part does not keep it from looking at the others. The error is for faults of
-// another kind: there is no store, a file cannot be read, ctx is done; the
-// report then holds what was found until then.
+// Check reads a whole store and reports everything that is wrong with it: it goes on after a damaged part. The error is
+// for other failures: the store does not exist, a file cannot be read, ctx is done; the report then holds what was
+// found so far.
 func Check(ctx context.Context, path string, o CheckOptions) (*CheckReport, error) {
 	c := newChecker(path, o)
 	err := c.run(ctx)
@@ -76,12 +75,11 @@ type checker struct {
 	report   *CheckReport
 	manifest *Manifest
 	total    int64
-	sound    []bool // by Shards
+	sound    []bool // result of Shards
 	blocks   []blockMeta
 	squares  squares
 	vals     []float64 // scratch
-	// incomplete: some block could not be found or decoded, so that sums over
-	// all blocks say nothing.
+	// incomplete: some block could not be found or decoded, so that sums over all blocks are not compared.
 	incomplete bool
 }
 
@@ -131,7 +129,7 @@ func (c *checker) run(ctx context.Context) error {
 	return c.strays()
 }
 
-// problem records what belongs into the report and passes on the rest, nil too.
+// problem adds ErrCorrupt and ErrVersion to the report, and returns every other error, nil included.
 func (c *checker) problem(err error) error {
 	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrVersion) {
 		c.report.Problems = append(c.report.Problems, err)

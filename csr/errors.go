@@ -10,28 +10,28 @@ import (
 )
 
 var (
-	// ErrCorrupt is what errors.Is finds in every error about a damaged store.
+	// ErrCorrupt is found by errors.Is in every error about a damaged store.
 	ErrCorrupt = errors.New("corrupt store")
-	// ErrVersion is what errors.Is finds in every error about a store of another format version.
+	// ErrVersion is found by errors.Is in every error about a store of another format version.
 	ErrVersion = errors.New("unsupported store version")
-	// ErrMissing: the store has missing entries, and they are asked for as numbers.
+	// ErrMissing is the error for a store with missing entries that is opened by a reader that takes them for numbers.
 	ErrMissing = errors.New("the store has missing entries")
-	// errNorm: the values are so large that ‖A‖_F is no float64.
+	// errNorm is the error for values so large that ‖A‖_F is not a float64.
 	errNorm = errors.New("values so large that ‖A‖, the root of the sum of their squares, is more than the largest number (1.8e308): scale the matrix")
-	// ErrNotStore: the path exists but is no store at all.
+	// ErrNotStore is the error for a path that exists but is not a store.
 	ErrNotStore = errors.New("not a gdsvd store")
 )
 
 // corruptError says which bytes of a store are wrong. errors.Is(err, ErrCorrupt).
 type corruptError struct {
 	Store   string // path of the store
-	File    string // name of the file in it
+	File    string // name of the file in the store
 	Section string // "manifest", "header", "block 17", "footer", "trailer", "ids", "file"
-	Offset  int64  // in the file, where the damage shows; −1 when it cannot be told
+	Offset  int64  // of the damage in the file; −1: unknown
 	Err     error  // what is wrong
 }
 
-// Error is one line: what is wrong, where, and what to do.
+// Error returns one line: what is wrong, where, and what to do.
 func (e *corruptError) Error() string {
 	at := ""
 	if e.Offset >= 0 {
@@ -59,12 +59,12 @@ func writing(err error) error {
 	return fmt.Errorf("write store: %w", err)
 }
 
-// UnfinishedError tells that an ingest has been interrupted, now or before, and that what is
-// done is kept: Resume of its options goes on from there.
+// UnfinishedError reports that an ingest was interrupted, now or before, and that its finished part is kept: an ingest
+// with the option Resume continues from there.
 type UnfinishedError struct {
 	What string // "ingest"
-	Dir  string // the directory with what is done
-	Err  error  // what has interrupted it; nil if that was before
+	Dir  string // the directory with the finished part
+	Err  error  // the error that interrupted it; nil: it was interrupted before
 }
 
 func (e *UnfinishedError) Error() string {
@@ -76,9 +76,9 @@ func (e *UnfinishedError) Error() string {
 
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
-// ResumeError tells why an unfinished ingest cannot be resumed.
+// ResumeError reports why an unfinished ingest cannot be resumed.
 type ResumeError struct {
-	What, Dir string // as of an [UnfinishedError]
+	What, Dir string // see [UnfinishedError]
 	Err       error
 }
 
@@ -88,14 +88,13 @@ func (e *ResumeError) Error() string {
 
 func (e *ResumeError) Unwrap() error { return e.Err }
 
-// replaced tells whether an error of opening or reading a file says that something
-// else is in its place.
+// replaced reports whether an error from opening or reading a file means that something else has its name.
 func replaced(err error) bool {
 	return errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, vfs.ErrTooLarge)
 }
 
-// missing says that a file of the store is not there, or something else in its
-// place; other errors pass on.
+// missing returns the *corruptError for a file of the store that does not exist or whose name something else has; it
+// wraps other errors.
 func missing(err error, store, file string) error {
 	var path *fs.PathError
 	switch {
@@ -107,8 +106,7 @@ func missing(err error, store, file string) error {
 	return fmt.Errorf("open store: %w", err)
 }
 
-// explainMissing turns the failure to open a manifest into what the user
-// needs to know.
+// explainMissing turns the failure to open a manifest into an error that tells the user what is at path.
 func explainMissing(fsys vfs.FS, path string, err error) error {
 	fi, statErr := fsys.Stat(path)
 	switch {

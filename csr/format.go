@@ -9,15 +9,15 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
-// The numbers of FORMAT.md.
+// The constants of FORMAT.md.
 const (
 	// Version is the format version written and read.
 	Version = 1
-	// BlockNNZ and BlockRows are how many entries and rows fit into a block
+	// BlockNNZ and BlockRows are the largest numbers of entries and rows of a block
 	// (a single longer row is alone in its block).
 	BlockNNZ  = 1 << 17
 	BlockRows = 1 << 16
-	// DefaultShard is the size a shard grows to unless CreateOptions says otherwise.
+	// DefaultShard is the size in bytes at which a shard ends unless CreateOptions.ShardSize is set.
 	DefaultShard = 64 << 20
 	// MaxCols is the largest number of columns.
 	MaxCols int64 = 1<<32 - 1
@@ -35,9 +35,9 @@ const (
 	trailerMagic = "RSCDVSDG"
 	idsMagic     = "GDSVDIDS"
 
-	// maxExpansion: an honest block holds at most this many entries per byte.
+	// maxExpansion is the largest number of entries per byte of a valid block.
 	maxExpansion = 64
-	// maxBlockSize is the largest encoded block.
+	// maxBlockSize is the largest size in bytes of an encoded block.
 	maxBlockSize = math.MaxUint32
 )
 
@@ -89,7 +89,7 @@ func (m *blockMeta) append(dst []byte) []byte {
 	return le.AppendUint32(dst, m.crc)
 }
 
-// footerCRC covers the footer and, through its crc, the header.
+// footerCRC covers the footer and, through the header's crc, the header.
 func footerCRC(footer []byte, header uint32) uint32 {
 	return addCRC(crcOf(footer), le.AppendUint32(nil, header))
 }

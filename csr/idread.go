@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// IDs reads the ids of an axis in order. Without a file they are 0 … n−1.
+// IDs returns a reader of the ids of an axis. The ids of an axis without a file are 0 … n−1.
 func (s *Store) IDs(axis Axis) (*IDReader, error) {
 	if info := s.manifest.IDs.Of(axis); info != nil {
 		return openIDs(s.fs, s.path, info)
@@ -39,7 +39,7 @@ type IDReader struct {
 	n     int64 // ids read
 	num   int64
 	text  []byte
-	saved int64 // bytes of shared prefixes
+	saved int64 // sum of the lengths of shared prefixes
 	buf   []byte
 	err   error
 }
@@ -85,7 +85,7 @@ func (r *IDReader) corrupt(at int64, err error) error {
 
 func (r *IDReader) room() int64 { return r.info.Size - idsTrailerSize - r.pos }
 
-// fill reads exactly len(b) bytes into the crc.
+// fill reads exactly len(b) bytes and adds them to the crc.
 func (r *IDReader) fill(b []byte) error {
 	n, err := io.ReadFull(r.in, b)
 	r.crc = addCRC(r.crc, b[:n])
@@ -117,14 +117,14 @@ func (r *IDReader) uvarint() (uint64, error) {
 // Kind is the type of the ids.
 func (r *IDReader) Kind() IDKind { return r.info.Kind }
 
-// Ordered tells whether the ids ascend.
+// Ordered reports whether the ids ascend.
 func (r *IDReader) Ordered() bool { return r.info.Order == Ascending }
 
 // Count is the number of ids.
 func (r *IDReader) Count() int64 { return r.info.Count }
 
-// Next moves to the next id. It returns false after the last, or on an error.
-// The checksum of the file is compared after the last.
+// Next moves to the next id. It returns false after the last id, or on an error.
+// After the last id it compares the checksum of the file.
 func (r *IDReader) Next() bool {
 	if r.err != nil || r.n > r.info.Count {
 		return false
@@ -209,7 +209,7 @@ func (r *IDReader) end() error {
 // Int is the current id of kind IntIDs.
 func (r *IDReader) Int() int64 { return r.num }
 
-// String is the current id; decimal for integer ids.
+// String returns the current id, in decimal if it is an integer.
 func (r *IDReader) String() string {
 	if r.info.Kind == IntIDs {
 		return strconv.FormatInt(r.num, 10)
@@ -217,7 +217,7 @@ func (r *IDReader) String() string {
 	return string(r.text)
 }
 
-// Err is what stopped Next, nil after the last id.
+// Err returns the error that stopped Next; nil after the last id.
 func (r *IDReader) Err() error { return r.err }
 
 func (r *IDReader) Close() error {

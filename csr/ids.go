@@ -23,7 +23,7 @@ func (a Axis) String() string { return [...]string{"rows", "cols"}[a] }
 
 func (a Axis) file() string { return a.String() + ".ids" }
 
-// IDKind is the type of the external ids of an axis: its name in the manifest.
+// IDKind is the type of the external ids of an axis; the value is its name in the manifest.
 type IDKind string
 
 const (
@@ -31,29 +31,28 @@ const (
 	StringIDs IDKind = "string" // bytes
 )
 
-// IDOrder is the order of the ids of an axis: its name in the manifest.
+// IDOrder is the order of the ids of an axis; the value is its name in the manifest.
 type IDOrder string
 
 const (
 	Ascending IDOrder = ""      // integers by value, strings by bytes
-	Given     IDOrder = "given" // any; ids are names of rows or columns that have an order of their own
+	Given     IDOrder = "given" // any order: rows or columns keep an order of their own
 )
 
-// number is that of the header of a file of ids.
+// number returns the number of the kind in the header of a file of ids; −1: unknown kind.
 func (k IDKind) number() int { return slices.Index([]IDKind{IntIDs, StringIDs}, k) }
 
 // maxIDLen is the length in bytes below which a string id must stay.
 const maxIDLen = 1 << 20
 
-// Shared prefixes add up to at most maxRepeated bytes for each byte of the file before; one of maxPrefix always fits.
+// Shared prefixes so far are at most maxRepeated times as long as the file so far; one of maxPrefix bytes always fits.
 const (
 	maxRepeated = 256
 	maxPrefix   = 255
 )
 
-// IDWriter writes the ids of one axis, one for each row or column, in strictly
-// ascending order unless KeepOrder has been called. It may be used beside its Writer and the other axis'
-// IDWriter, by one goroutine at a time.
+// IDWriter writes the ids of one axis, one for each row or column, in strictly ascending order unless KeepOrder has been
+// called. One goroutine may use it at a time, while others use its Writer and the IDWriter of the other axis.
 type IDWriter struct {
 	w     *Writer
 	axis  Axis
@@ -61,11 +60,11 @@ type IDWriter struct {
 	order IDOrder
 	keep  bool // ids may be in any order
 	out   *durable.File
-	crc   uint32 // of what is written
+	crc   uint32 // of the bytes written
 	count int64
-	last  int64  // of kind int
-	prev  []byte // of kind string
-	saved int64  // bytes of shared prefixes
+	last  int64  // last id of kind int
+	prev  []byte // last id of kind string
+	saved int64  // sum of the lengths of shared prefixes
 	// identity: all ids so far are 0, 1, 2, …
 	identity bool
 	buf      []byte
@@ -84,11 +83,11 @@ func newIDWriter(w *Writer, axis Axis, kind IDKind) (*IDWriter, error) {
 	return iw, iw.err
 }
 
-// KeepOrder allows ids in any order, all of them different, which is up to the caller. It is called before the first id.
-// Ids that ascend nevertheless make the same file as without it.
+// KeepOrder allows ids in any order; the caller makes sure that they differ. It is called before the first id.
+// Ids that ascend anyway give the same file as without KeepOrder.
 func (iw *IDWriter) KeepOrder() { iw.keep = true }
 
-// follows takes note of an id that does not come after the one before.
+// follows handles an id that does not come after the last one: an error, or with KeepOrder the order Given.
 func (iw *IDWriter) follows(after bool, id, last any) error {
 	if after {
 		return nil
@@ -111,7 +110,7 @@ func (iw *IDWriter) AppendInt(id int64) error {
 		if err := iw.follows(id > iw.last, id, iw.last); err != nil {
 			return err
 		}
-		// The difference of two int64, the larger of which comes last, fits into 64 bits when taken as unsigned; others wrap around.
+		// If id > last, the unsigned difference fits into 64 bits; otherwise it wraps around.
 		iw.buf = binary.AppendUvarint(iw.buf[:0], uint64(id)-uint64(iw.last)-1)
 	}
 	iw.identity = iw.identity && id == iw.count
@@ -119,8 +118,8 @@ func (iw *IDWriter) AppendInt(id int64) error {
 	return iw.put()
 }
 
-// AppendString adds the next id of an axis of kind StringIDs. Ids are bytes:
-// they need not be UTF-8. One may be empty (the first).
+// AppendString adds the next id of an axis of kind StringIDs. An id may be any bytes, not only UTF-8. One id may be
+// empty: in ascending order, the first.
 func (iw *IDWriter) AppendString(id string) error {
 	if err := iw.usable(StringIDs); err != nil {
 		return err
@@ -177,7 +176,7 @@ func (iw *IDWriter) write(b []byte) {
 	iw.crc, iw.err = crc.Update(iw.crc, b), writing(err)
 }
 
-// Close ends the axis. Ids that turn out to be 0 … n−1 leave no file.
+// Close ends the ids of the axis. It leaves no file if the ids are 0 … n−1.
 func (iw *IDWriter) Close() error {
 	if iw.closed {
 		return iw.err
@@ -199,7 +198,7 @@ func (iw *IDWriter) Close() error {
 	return iw.err
 }
 
-// describe is the manifest's entry, nil for identity ids.
+// describe returns the manifest's entry; nil if the ids are 0 … n−1.
 func (iw *IDWriter) describe() *IDFile {
 	if iw == nil || iw.identity {
 		return nil

@@ -8,33 +8,34 @@ import (
 	"slices"
 )
 
-// ErrCoding is the error of [Writer.AppendRow] for a value that the coding of the store does not hold. With
-// CreateOptions.Late the Writer is as it was before, and without that row can be sealed.
+// ErrCoding is the error of [Writer.AppendRow] for a value that the coding of the store cannot hold. With
+// CreateOptions.Late the failed call leaves the Writer as it was, and the Writer can be sealed without that row.
 var ErrCoding = errors.New("not a value of the store's coding")
 
 // late holds blocks, encoded but for their values, until the coding of the values is known.
 type late struct {
-	limit                 int64 // bytes
+	limit                 int64 // largest number of bytes held
 	bytes                 int64
 	entries               int64
 	values                learner
-	notSingle, notInteger bool // there are blocks with such values
+	notSingle, notInteger bool // some held block has a value that is no float32, or no 32-bit integer
 	held                  []*filling
 }
 
-// enoughSingles is how many entries, more than 256 values among them and all of them float32, let all others be taken for such.
+// enoughSingles is the number of entries, of more than 256 distinct values, after which the coding is chosen: later
+// values are taken to be integers, or float32, if all so far are.
 const enoughSingles = 1 << 18
 
-// fillingBytes is what a block without buffers takes.
+// fillingBytes is the size in bytes of a filling without its buffers.
 const fillingBytes = 512
 
-// append adds values to the block f: their codes as long as all values of the store have some, and themselves from the block
-// on in which they do not.
+// append adds values to the block f: as codes while every value of the store has one, as numbers from the block on in
+// which a value has no code.
 func (l *late) append(f *filling, vals []float64) error {
 	if !l.values.full {
 		had := len(f.values)
 		f.values = withRoom(f.values, len(vals), BlockNNZ)[:had+len(vals)]
-		// Where a value is not finite or does not fit any more full is set.
+		// codes has set full if a value is not finite or does not fit into the table.
 		if l.values.recent.codes(f.values[had:], vals, l.values.code) < 0 {
 			return nil
 		}
@@ -49,8 +50,8 @@ func (l *late) append(f *filling, vals []float64) error {
 	return nil
 }
 
-// encode returns what makes the bytes of a full block but for its values, which it puts into the smallest coding that has no
-// table. It may run beside everything else.
+// encode returns a function that encodes a full block. Values that are not codes get the smallest coding without a table.
+// The function may run concurrently with everything else.
 func (l *late) encode(f *filling) func() {
 	f.own, f.notSingle = Float64, false
 	if !l.values.full {
@@ -78,7 +79,7 @@ func (l *late) encode(f *filling) func() {
 	}
 }
 
-// hold keeps what is encoded of a block; its buffers are free.
+// hold keeps a copy of the encoded bytes of a block, so that the buffers of f can be used again.
 func (l *late) hold(f *filling) {
 	h := newFilling()
 	h.firstRow, h.rows, h.nnz, h.own, h.notSingle = f.firstRow, f.rows, f.nnz, f.own, f.notSingle
@@ -94,7 +95,7 @@ func (l *late) ripe() bool {
 	return l.values.full && (l.notSingle && l.notInteger || l.entries >= enoughSingles) || l.bytes > l.limit
 }
 
-// finish gives a block that was held its values in the coding of the store.
+// finish encodes the values of a held block in the coding of the store.
 func (l *late) finish(f *filling, v Values) {
 	switch {
 	case f.nnz == 0 || f.own == v.Coding && f.own != Dict8:
@@ -124,22 +125,22 @@ func (l *late) finish(f *filling, v Values) {
 	f.finish(v.Coding)
 }
 
-// withCodes makes up the codes of a block that were left out.
+// withCodes restores the codes that encode left out; all of them are 0.
 func (f *filling) withCodes() {
 	if len(f.values) == 0 {
 		f.values = make([]byte, f.nnz)
 	}
 }
 
-// learner gives values codes in the order in which they come.
+// learner assigns codes to distinct values in the order in which they come.
 type learner struct {
 	table  []float64 // ascending
-	codeOf []byte    // of each value of the table
-	full   bool      // there has been one more than a table holds
+	codeOf []byte    // code of each value of the table
+	full   bool      // a value came that is not finite, or one more than a table holds
 	recent recentCodes
 }
 
-// code is that of a value, which gets one if it has none.
+// code returns the code of v, and assigns one if v has none. If there is no code for v, it sets full and ok is false.
 func (l *learner) code(v float64) (code byte, ok bool) {
 	k, found := slices.BinarySearch(l.table, v)
 	if !found {
@@ -163,7 +164,7 @@ func (l *learner) decode(dst []float64, codes []byte) {
 	}
 }
 
-// sort turns codes into the places of their values in the table.
+// sort replaces codes by the indices of their values in the table.
 func (l *learner) sort(codes []byte) {
 	var places [maxDict]byte
 	for k, code := range l.codeOf {
@@ -174,7 +175,7 @@ func (l *learner) sort(codes []byte) {
 	}
 }
 
-// settleValues takes the coding of all values so far for that of the store, and writes the blocks held.
+// settleValues chooses the coding of the store from all values so far, and writes the held blocks.
 func (w *Writer) settleValues() error {
 	if err := w.settle(0); err != nil {
 		return err

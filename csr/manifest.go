@@ -41,8 +41,8 @@ type Manifest struct {
 	NNZ         int64          `json:"nnz"`
 	Transposed  bool           `json:"transposed"`
 	Values      Values         `json:"values"`
-	Missing     *float64       `json:"missing,omitempty"`      // of Values.Table
-	SumSquares  float64        `json:"sum_squares"`            // times 2^SumExponent: Σv²
+	Missing     *float64       `json:"missing,omitempty"`      // a value of Values.Table; nil: no entry is missing
+	SumSquares  float64        `json:"sum_squares"`            // Σv² is SumSquares·2^SumExponent
 	SumExponent int            `json:"sum_exponent,omitempty"` // −1200, 0 or 1200
 	MaxBlock    MaxBlock       `json:"max_block"`
 	Shards      []ShardInfo    `json:"shards"`
@@ -93,7 +93,7 @@ type IDFile struct {
 	CRC   Checksum `json:"crc"`
 }
 
-// Of is the file of an axis, or nil.
+// Of returns the file of an axis, or nil.
 func (f IDFiles) Of(a Axis) *IDFile { return [...]*IDFile{f.Rows, f.Cols}[a] }
 
 func (m *Manifest) encode() ([]byte, error) { return durable.Seal(m, &m.CRC) }
@@ -108,8 +108,8 @@ func decodeManifest(store string, b []byte) (*Manifest, error) {
 	return m, unseal(b, m)
 }
 
-// unseal verifies the crc at the end of b, JSON that has no field unknown to v, decodes it, and checks what it
-// says. Errors are *codec.Damage.
+// unseal verifies the crc at the end of the JSON text b, decodes b into v and validates v. A field unknown to v is an
+// error. Errors are *codec.Damage.
 func unseal(b []byte, v interface{ validate() error }) error {
 	if at, err := durable.CheckSeal(b); err != nil {
 		return codec.Damaged(at, "%v", err)
@@ -125,7 +125,7 @@ func unseal(b []byte, v interface{ validate() error }) error {
 	return nil
 }
 
-// recogniseManifest looks at nothing but format and version.
+// recogniseManifest checks format and version only.
 func recogniseManifest(store string, b []byte) error {
 	var head struct {
 		Format  *string `json:"format"`
@@ -186,7 +186,7 @@ func (m *Manifest) validate() error {
 
 func (m *Manifest) sum() scaledSum { return scaledSum{m.SumSquares, m.SumExponent} }
 
-// tooMany: more entries than a rows × cols matrix has, or than the format allows.
+// tooMany reports whether nnz is more than a rows × cols matrix has, or than the format allows.
 func tooMany(nnz, rows, cols int64) bool {
 	hi, lo := bits.Mul64(uint64(rows), uint64(cols))
 	return nnz > MaxRows || hi == 0 && uint64(nnz) > lo
@@ -258,7 +258,7 @@ func fingerprint(m *Manifest, blocks []blockMeta) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// strays are the names in the directory of the store that are not of its files; the manifest comes last and is one of them.
+// strays returns the names in the directory that do not belong to the store; the manifest, written last, is one of them.
 func (m *Manifest) strays(fsys vfs.FS, dir string) ([]string, error) {
 	ours := map[string]bool{truthName: true, RowAxis.titles(): true, ColAxis.titles(): true}
 	for _, s := range m.Shards {

@@ -1,6 +1,6 @@
 package csr
 
-// Outline is what is known of a store that does not exist yet: its frame without its contents.
+// Outline describes a store that does not exist yet: its frame without its contents.
 type Outline struct {
 	Path       string
 	Rows, Cols int64 // of the store
@@ -10,8 +10,8 @@ type Outline struct {
 	Size       int64 // bytes of all blocks
 }
 
-// Plan returns a closed Store of blocks as they would be if all rows were of one length, for planning: it tells
-// its shape and blocks, and decodes none.
+// Plan returns a closed Store for planning. It has the shape of o and the blocks that equally long rows would give, and
+// decodes none of them.
 func (o Outline) Plan() *Store {
 	rows, nnz := max(1, o.Rows), max(1, o.NNZ)
 	// A block ends with as many entries or rows as fit into it, at the end of a row.
@@ -30,5 +30,5 @@ func (o Outline) Plan() *Store {
 	return s
 }
 
-// Planned tells whether the store is the Plan of an Outline.
+// Planned reports whether the store is the Plan of an Outline.
 func (s *Store) Planned() bool { return s.fs == nil }

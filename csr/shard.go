@@ -29,15 +29,13 @@ type shardLoader struct {
 	fs       vfs.FS
 	store    string
 	manifest *Manifest
-	// report takes each problem, ErrCorrupt or ErrVersion; it returns
-	// an error to stop at it.
+	// report receives each problem, ErrCorrupt or ErrVersion; if it returns an error, loading stops.
 	report func(error) error
 }
 
-// load maps shard i and checks its frame. When report lets it go on, the
-// blocks of a shard whose footer can be believed are returned even if other
-// parts are damaged; a nil shard means that there is nothing to be read.
-// An error is what report gave, or a fault of another kind.
+// load maps shard i and checks its frame. If report returns nil, load goes on: it returns the blocks of a shard whose
+// footer is sound even if other parts are damaged, and a nil shard if no blocks can be located. An error comes from
+// report, or is a failure of another kind.
 func (l *shardLoader) load(i int) (_ *shard, err error) {
 	info := &l.manifest.Shards[i]
 	m, err := l.fs.Map(filepath.Join(l.store, info.Name))
@@ -76,7 +74,7 @@ func (l *shardLoader) bad(info *ShardInfo, section string, at int64, format stri
 	return l.report(&corruptError{Store: l.store, File: info.Name, Section: section, Offset: at, Err: fmt.Errorf(format, args...)})
 }
 
-// faultError describes a memory fault in a mapped shard. A file that has been cut is damaged; one that has its size the disk did not deliver.
+// faultError describes a memory fault in a mapped shard: damage if the file was cut, else a failure of the disk.
 func faultError(fsys vfs.FS, store string, s *shard, section string, at int64) error {
 	fi, err := fsys.Stat(filepath.Join(store, s.name))
 	if err == nil && fi.Size() < s.size {
@@ -114,7 +112,7 @@ func (l *shardLoader) frame(s *shard, i int) (bool, error) {
 	return l.footer(s, footer, info, headerEnd, footerAt)
 }
 
-// header compares the header with what it must be, and returns the crc it must have.
+// header compares the header with the one that the manifest implies, and returns the crc of the latter.
 func (l *shardLoader) header(h []byte, info *ShardInfo, i int) (uint32, error) {
 	good := shardHeader(i, l.manifest.Cols, info.FirstRow, l.manifest.Values)
 	sum := headerCRC(good)
@@ -122,7 +120,7 @@ func (l *shardLoader) header(h []byte, info *ShardInfo, i int) (uint32, error) {
 	for at < len(h) && h[at] == good[at] {
 		at++
 	}
-	// The manifest fixes every byte; say as well as possible what differs.
+	// The manifest determines every byte; the cases tell what differs.
 	switch {
 	case at == len(h):
 		return sum, nil

@@ -11,14 +11,14 @@ import (
 // The zero value is ready.
 type squares struct {
 	sum, c  float64
-	level   int  // into levels: that of the largest value so far
-	inexact bool // there has been a value that exactSquares is not for
+	level   int  // index into levels, of the largest value so far
+	inexact bool // some value is not a multiple of 1/16: see exactSquares
 }
 
 type level struct {
-	below    float64 // all of them
+	below    float64 // bound on the magnitude of the values
 	factor   float64
-	exponent int // Σv² is the sum times two to the power of it
+	exponent int // Σv² is the sum of (factor·v)² times 2^exponent
 }
 
 // levels are the ranges of the largest magnitude of the values.
@@ -59,11 +59,11 @@ func (q squares) plus(vals []float64) squares {
 	return q
 }
 
-// exactSquares is Σv², and 0 if all values are multiples of 1/16, as ratings and counts are: below 2⁴⁵ no sum of such squares
-// is rounded, in any order, and there is nothing to compensate.
+// exactSquares returns Σv², and rest = 0 if all values are multiples of 1/16, as ratings and counts are: below 2⁴⁵ no
+// sum of such squares is rounded, in any order, and none needs compensation.
 func exactSquares(vals []float64) (sum, rest float64) {
-	off := func(v float64) float64 { return math.Abs(v + 0x3p47 - 0x3p47 - v) } // a float64 of this size is such a multiple
-	for ; len(vals) >= 4; vals = vals[4:] {                                     // one addition has to wait for another
+	off := func(v float64) float64 { return math.Abs(v + 0x3p47 - 0x3p47 - v) } // a float64 near 2⁴⁸ is a multiple of 1/16
+	for ; len(vals) >= 4; vals = vals[4:] {                                     // one addition of a step waits for the step before
 		v := (*[4]float64)(vals)
 		sum += (v[0]*v[0] + v[1]*v[1]) + (v[2]*v[2] + v[3]*v[3])
 		rest += (off(v[0]) + off(v[1])) + (off(v[2]) + off(v[3]))
@@ -75,7 +75,7 @@ func exactSquares(vals []float64) (sum, rest float64) {
 	return sum, rest
 }
 
-// fits tells whether the root of the sum is a float64.
+// fits reports whether √Σv² is in the range of a float64.
 func (q squares) fits() bool {
 	return q.level < 2 || scaledSum{q.sum + q.c, levels[2].exponent}.fits()
 }
@@ -83,11 +83,10 @@ func (q squares) fits() bool {
 // scaledSum is sum·2^exponent.
 type scaledSum struct {
 	sum      float64
-	exponent int // of a level
+	exponent int // exponent of a level
 }
 
-// scaled is the sum for the manifest of a store with the values. It has no
-// exponent where nothing but zeros can be.
+// scaled returns the sum for the manifest of a store with the values v. The exponent is 0 if all values are 0.
 func (q squares) scaled(v Values) scaledSum {
 	s := scaledSum{q.sum + q.c, levels[q.level].exponent}
 	if v.Coding == Constant && v.Table[0] == 0 {
@@ -105,7 +104,7 @@ func (s scaledSum) String() string {
 	return fmt.Sprintf("%v·2^%d", s.sum, s.exponent)
 }
 
-// levelOf is the level of an exponent, or −1.
+// levelOf returns the level that has an exponent, or −1.
 func levelOf(exponent int) int {
 	return slices.IndexFunc(levels[:], func(l level) bool { return l.exponent == exponent })
 }

@@ -18,21 +18,20 @@ import (
 	"github.com/gdsvd/gdsvd/internal/readahead"
 )
 
-// OpenOptions for Open.
+// OpenOptions are the options of Open.
 type OpenOptions struct {
 	FS vfs.FS // nil: vfs.OS()
-	// Missing says that the caller tells missing entries from numbers: see Store.Missing. Without it a store that has
-	// some is [ErrMissing].
+	// Missing: the caller distinguishes missing entries from numbers, see Store.Missing. Without it, opening a store with
+	// missing entries fails with [ErrMissing].
 	Missing bool
-	Name    string // what Path returns: of a store that is made for one run, what it is made of; "": the path
+	Name    string // what Path returns, such as the source of a store made for one run; "": the path
 }
 
-// Store is a store opened for reading. It is safe for concurrent use; Close
-// must come after everything else.
+// Store is a store opened for reading. It is safe for concurrent use, but Close must come after all other calls.
 type Store struct {
 	fs       vfs.FS
 	path     string
-	name     string // for people
+	name     string // OpenOptions.Name
 	manifest *Manifest
 	size     int64
 	shards   []*shard
@@ -65,14 +64,14 @@ func Open(path string, o OpenOptions) (*Store, error) {
 	return s, nil
 }
 
-// mostOpening shards are opened at a time.
+// mostOpening is the largest number of shards opened at a time.
 const mostOpening = 16
 
 func (s *Store) load() error {
 	l := &shardLoader{fs: s.fs, store: s.path, manifest: s.manifest, report: func(err error) error { return err }}
 	s.shards = make([]*shard, len(s.manifest.Shards))
 	var g errgroup.Group
-	g.SetLimit(min(mostOpening, 1+len(s.shards)/8)) // stores may have thousands, and each may be far away
+	g.SetLimit(min(mostOpening, 1+len(s.shards)/8)) // a store may have thousands of shards, each behind a network
 	for i := range s.shards {
 		g.Go(func() (err error) {
 			s.shards[i], err = l.load(i)
@@ -84,7 +83,7 @@ func (s *Store) load() error {
 	}
 	for _, sh := range s.shards {
 		s.size += sh.size
-		_ = sh.m.Advise(vfs.DontNeed, 0, sh.size) // only a hint: what was read of the frame goes
+		_ = sh.m.Advise(vfs.DontNeed, 0, sh.size) // only a hint: drops the pages of the frame
 	}
 	s.gather()
 	for _, a := range []Axis{RowAxis, ColAxis} {
@@ -120,8 +119,8 @@ func (s *Store) idsSize(a Axis) (int64, error) {
 	return info.Size, nil
 }
 
-// gather puts the blocks of all shards into one list, of which theirs are parts:
-// stores have many, and they are held once.
+// gather moves the blocks of all shards into one list and makes the list of each shard a part of it, so that the many
+// blocks are held once.
 func (s *Store) gather() {
 	n := 0
 	for _, sh := range s.shards {
@@ -180,17 +179,17 @@ func (s *Store) Close() error {
 	}
 	err := s.ahead.Close()
 	for _, sh := range s.shards {
-		if sh != nil { // opening has failed
+		if sh != nil { // nil if opening failed
 			err = errors.Join(err, sh.m.Close())
 		}
 	}
 	return err
 }
 
-// Path is where the store was opened, or its OpenOptions.Name.
+// Path returns OpenOptions.Name or, if that is empty, the path at which the store was opened.
 func (s *Store) Path() string { return cmp.Or(s.name, s.path) }
 
-// Missing is the value that stands for entries that are not known; ok is false where there are none.
+// Missing returns the value stored for entries that are not known; ok is false if the store has none.
 func (s *Store) Missing() (value float64, ok bool) {
 	if m := s.manifest.Missing; m != nil {
 		return *m, true
@@ -198,7 +197,7 @@ func (s *Store) Missing() (value float64, ok bool) {
 	return 0, false
 }
 
-// NoMissing is the error of a store with missing entries, [ErrMissing], for those that take all entries for numbers.
+// NoMissing returns [ErrMissing] if the store has missing entries, for callers that take all entries for numbers.
 func (s *Store) NoMissing() error {
 	code, ok := s.Missing()
 	if !ok {
@@ -216,13 +215,13 @@ func (s *Store) Cols() int64 { return s.manifest.Cols }
 // NNZ is the number of stored entries, explicit zeros included.
 func (s *Store) NNZ() int64 { return s.manifest.NNZ }
 
-// Transposed tells that the user's matrix is Aᵀ.
+// Transposed reports whether the user's matrix is Aᵀ.
 func (s *Store) Transposed() bool { return s.manifest.Transposed }
 
 // Values is the value coding. The table must not be changed.
 func (s *Store) Values() Values { return s.manifest.Values }
 
-// Norm is ‖A‖_F = m·2^exponent, which is a float64, if with fewer digits than m has.
+// Norm returns ‖A‖_F as m·2^exponent. The product is in the range of a float64, but may have fewer digits than m.
 func (s *Store) Norm() (m float64, exponent int) {
 	return math.Sqrt(s.manifest.SumSquares), s.manifest.SumExponent / 2
 }
@@ -234,7 +233,7 @@ func (s *Store) Fingerprint() string { return s.manifest.Fingerprint }
 // Size is the number of bytes on disk, all files.
 func (s *Store) Size() int64 { return s.size }
 
-// MaxBlock is for planning memory.
+// MaxBlock returns the largest rows, entries and size over all blocks, for planning memory.
 func (s *Store) MaxBlock() MaxBlock { return s.manifest.MaxBlock }
 
 // Manifest is the whole manifest. It must not be changed.
@@ -249,7 +248,7 @@ type BlockInfo struct {
 	Rows     int
 	NNZ      int
 	Size     int64 // encoded bytes
-	Shard    int   // those of a shard lie one behind the other, in order
+	Shard    int   // index of the shard; its blocks lie one behind the other, in order
 }
 
 // Block describes block i, 0 ≤ i < NumBlocks.
@@ -258,8 +257,8 @@ func (s *Store) Block(i int) BlockInfo {
 	return BlockInfo{FirstRow: b.firstRow, Rows: int(b.rows), NNZ: int(b.nnz), Size: int64(b.size), Shard: int(s.shardOf[i])}
 }
 
-// DecodedSize is what a decoded block of the given rows and entries takes of Go's
-// heap: 2 to 13 bytes an entry, see [Block], and what its slices are rounded up by.
+// DecodedSize returns the bytes of Go's heap that a decoded block of the given rows and entries takes: 2 to 13 bytes an
+// entry, see [Block], plus the rounding of its slices.
 func (s *Store) DecodedSize(rows, nnz int64) int64 { return decodedSize(s.manifest, rows, nnz) }
 
 func decodedSize(m *Manifest, rows, nnz int64) int64 {
@@ -272,15 +271,15 @@ func decodedSize(m *Manifest, rows, nnz int64) int64 {
 		value = 0
 	case coding.coded():
 		code, value = 1, 0
-	case coding == Integer: // either
+	case coding == Integer: // room for codes and for values: a block has either
 		code = 1
 	}
-	const table = 8 * maxDict // of its own
+	const table = 8 * maxDict // the block's own
 	return allocated(4*(rows+1)) + code*allocated(table) + allocated(column*nnz) + allocated(code*nnz) + allocated(value*nnz)
 }
 
-// Scratch is an empty block with room for any of the store's: DecodeBlock leaves no
-// garbage in it.
+// Scratch returns an empty block with room for any block of the store: DecodeBlock into it makes no garbage of its
+// slices.
 func (s *Store) Scratch() *Block {
 	rows, nnz := s.manifest.MaxBlock.Rows, s.manifest.MaxBlock.NNZ
 	b := &Block{RowPtr: make([]uint32, 0, rows+1)}
@@ -302,8 +301,8 @@ func (s *Store) Scratch() *Block {
 	return b
 }
 
-// allocated is the most that Go's heap takes for a slice of n bytes: small ones
-// come in classes of sizes, 16 bytes or a fifth apart at most, larger ones in pages.
+// allocated returns the most bytes that Go's heap takes for a slice of n bytes: small slices are rounded up to size
+// classes, at most 16 bytes or a fifth apart, larger ones to pages.
 func allocated(n int64) int64 {
 	const largestClass, page = 32 << 10, 8 << 10
 	if n <= largestClass {
@@ -312,12 +311,12 @@ func allocated(n int64) int64 {
 	return (n + page - 1) / page * page
 }
 
-// DecodeBlock decodes block i into dst and proves it sound: the crc of its
-// bytes, and on the decoded copy all that the doc of [Block] says, so that
-// unchecked kernels may run on it. Safe for concurrent use with distinct dst.
-// After an error dst is empty.
+// DecodeBlock decodes block i into dst and proves it sound: it checks the crc of the bytes and, on the decoded copy, all
+// that the doc of [Block] says, so that unchecked kernels may run on it. It is safe for concurrent use with distinct dst.
+// After an error of decoding dst is empty.
 //
-// Errors: [ErrCorrupt], also when the file was truncated or could not be read; of an object of a bucket those of its server.
+// Errors: [ErrCorrupt], also when the file was truncated; another error when the disk did not deliver the bytes; for an
+// object of a bucket those of its server.
 func (s *Store) DecodeBlock(i int, dst *Block) error {
 	if s.closed.Load() {
 		return fmt.Errorf("decode block %d: store %s is closed", i, s.path)
@@ -333,8 +332,8 @@ func (s *Store) DecodeBlock(i int, dst *Block) error {
 	return nil
 }
 
-// decode decodes a block from data, which begins with it; nil: from the map. Errors: *codec.Damage relative to the
-// file, *fault.Error, and those of fetching the bytes.
+// decode decodes a block from data, which begins with the block, or from the map if data is nil. Errors: *codec.Damage
+// with offsets relative to the file, *fault.Error, and those of fetching the bytes.
 func (s *shard) decode(b *blockMeta, data []byte, dst *Block, cols int64, dec *valueDecoder) error {
 	err := fault.Guard(func() (err error) {
 		if data == nil {
@@ -359,8 +358,7 @@ func (s *shard) decode(b *blockMeta, data []byte, dst *Block, cols int64, dec *v
 	return err
 }
 
-// describe says where in the store a block's damage is. Blocks are numbered
-// within their shard.
+// describe adds the place in the store to an error of decode. Blocks are numbered within their shard.
 func describe(fsys vfs.FS, store string, sh *shard, b *blockMeta, err error) error {
 	section := fmt.Sprintf("block %d", slices.Index(sh.blocks, *b))
 	if bad, ok := errors.AsType[*codec.Damage](err); ok {

@@ -19,22 +19,21 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// The numbers of FORMAT.md, "Titles".
+// The constants of FORMAT.md, "Titles".
 const (
 	titlesMagic   = "GDSVDTTL"
 	titlesHeader  = 16
 	titlesTrailer = 64
 	titlesBlock   = 128 // titles of a block
 	titlesRecord  = 12
-	// maxTitle is the length in bytes below which a title must stay: a block of them has 2 MiB at most.
+	// maxTitle is the length in bytes below which a title must stay, so that a block takes at most 2 MiB.
 	maxTitle = 1 << 14
 )
 
 func (a Axis) titles() string { return a.String() + ".titles" }
 
-// WriteTitles puts names for people beside the store: one for each row or column of A in
-// order, "" where there is none. Those that are there already are replaced in one step. The
-// matrix and its fingerprint are what they were.
+// WriteTitles writes titles of an axis beside the store: one for each row or column of A in order, "" for a row or column
+// without a title. It replaces existing titles in one step. The matrix and its fingerprint do not change.
 func (s *Store) WriteTitles(axis Axis, titles iter.Seq2[string, error]) error {
 	name := filepath.Join(s.path, axis.titles())
 	w := titleWriter{count: s.manifest.axisLen(axis)}
@@ -53,8 +52,8 @@ func (s *Store) WriteTitles(axis Axis, titles iter.Seq2[string, error]) error {
 	return nil
 }
 
-// SetTitles has titles written with the store, as [Store.WriteTitles] puts them beside it later:
-// they are walked by Seal or Commit, once.
+// SetTitles sets the titles that are written with the store, as [Store.WriteTitles] writes them later. Seal or Commit
+// iterates over titles once.
 func (w *Writer) SetTitles(axis Axis, titles iter.Seq2[string, error]) { w.titles[axis] = titles }
 
 func (w *Writer) writeTitles() error {
@@ -127,23 +126,23 @@ func (w *titleWriter) flush(out io.Writer) error {
 	return err
 }
 
-// Titles are the names for people of the rows or columns of a store. Of their file no more
-// is in memory than a tenth of a byte for each and one block. It is safe for concurrent use.
+// Titles reads the titles of the rows or columns of a store. It keeps a tenth of a byte for each title, and one block of
+// titles, in memory. It is safe for concurrent use.
 type Titles struct {
 	store, name  string
 	f            vfs.File
 	index        []byte
-	end          int64 // of the last block
+	end          int64 // offset of the end of the last block
 	count, known int64
 
 	mu    sync.Mutex
-	now   int64    // block
-	block []string // its titles; nil: none is at hand
+	now   int64    // number of the block in memory
+	block []string // titles of block now; nil: no block is in memory
 	buf   []byte
 }
 
-// Titles opens the titles of an axis; nil without an error when it has none. A damaged file, and
-// one about another matrix, are [ErrCorrupt].
+// Titles opens the titles of an axis; it returns nil without an error if the axis has none. A damaged file, or one about
+// another matrix, is [ErrCorrupt].
 func (s *Store) Titles(axis Axis) (*Titles, error) { return openTitles(s.fs, s.path, s.manifest, axis) }
 
 func openTitles(fsys vfs.FS, path string, m *Manifest, axis Axis) (*Titles, error) {
@@ -169,7 +168,7 @@ func (t *Titles) corrupt(at int64, format string, args ...any) error {
 	return &corruptError{Store: t.store, File: t.name, Section: "titles", Offset: at, Err: codec.Damaged(at, format, args...)}
 }
 
-// load reads all but the blocks, and checks it.
+// load reads and checks all but the blocks.
 func (t *Titles) load(size, count int64, fingerprint string) error {
 	blocks := (count + titlesBlock - 1) / titlesBlock
 	t.end = size - titlesTrailer - blocks*titlesRecord
@@ -220,13 +219,13 @@ func (t *Titles) read(b []byte, at int64) error {
 
 func (t *Titles) offset(block int64) int64 { return int64(le.Uint64(t.index[block*titlesRecord:])) }
 
-// Known is how many of them have a title.
+// Known returns the number of rows or columns that have a title.
 func (t *Titles) Known() int64 { return t.known }
 
-// Count returns the number of titles, those that are not known included.
+// Count returns the number of rows or columns, with or without a title.
 func (t *Titles) Count() int64 { return t.count }
 
-// At is the title of row or column i of A, "" if it has none.
+// At returns the title of row or column i of A, "" if it has none.
 func (t *Titles) At(i int64) (string, error) {
 	if i < 0 || i >= t.count {
 		return "", fmt.Errorf("read titles: number %d of %d", i, t.count)

@@ -17,19 +17,17 @@ const (
 	maxTruth  = 64 << 20
 )
 
-// Truth is what is known beforehand about the singular values of a made
-// matrix (FORMAT.md, "truth.json"). Nothing that computes may look at it.
+// Truth holds the known singular values of a generated matrix (FORMAT.md, "truth.json"). Solvers must not read it.
 type Truth struct {
-	Sigma    []float64 `json:"sigma"`    // the largest ones, descending
-	Complete bool      `json:"complete"` // all others are exactly 0
+	Sigma    []float64 `json:"sigma"`    // the largest singular values, descending
+	Complete bool      `json:"complete"` // all other singular values are exactly 0
 	Error    float64   `json:"error"`    // no value is further off than Error·Sigma[0]
 
-	Fingerprint string   `json:"fingerprint"` // of the store that it is the truth about
+	Fingerprint string   `json:"fingerprint"` // of the store that the values are about
 	CRC         Checksum `json:"crc"`
 }
 
-// SetTruth has the truth written beside the store on Commit; its Fingerprint
-// and CRC are filled in then.
+// SetTruth sets the truth that is written beside the store on Commit, which fills in its Fingerprint and CRC.
 func (w *Writer) SetTruth(t Truth) error {
 	if w.err == nil {
 		if err := t.validate(); err != nil {
@@ -69,8 +67,8 @@ func (w *Writer) writeTruth() error {
 	return writing(durable.WriteFile(w.fs, filepath.Join(w.dir, truthName), durable.Bytes(b)))
 }
 
-// Truth reads what is known about the singular values; nil without an error
-// when nothing is. A damaged file, and one about another matrix, are [ErrCorrupt].
+// Truth reads the known singular values; it returns nil without an error if none are known. A damaged file, or one about
+// another matrix, is [ErrCorrupt].
 func (s *Store) Truth() (*Truth, error) { return readTruth(s.fs, s.path, s.manifest.Fingerprint) }
 
 func readTruth(fsys vfs.FS, path, fingerprint string) (*Truth, error) {

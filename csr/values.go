@@ -9,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
-// Coding is how the values of a store are written: the name in its manifest.
+// Coding is the encoding of the values of a store, by its name in the manifest.
 type Coding string
 
 // The codings, in the order in which they are tried.
@@ -18,11 +18,11 @@ const (
 	Dict4    Coding = "dict4"    // up to 16 distinct values; 4 bits
 	Dict8    Coding = "dict8"    // up to 256 distinct values; 8 bits
 	Integer  Coding = "integer"  // every value is an integer from 0 to 2³² − 1; packed, mostly in fewer than 8 bits
-	Float32  Coding = "float32"  // every value survives float32; 32 bits
+	Float32  Coding = "float32"  // every value converts to float32 and back unchanged; 32 bits
 	Float64  Coding = "float64"  // 64 bits
 )
 
-// codings are at the numbers that shards and fingerprints have for them. Durable: do not reorder.
+// codings holds each coding at its number in shards and fingerprints. The numbers are part of the format: do not reorder.
 var codings = [...]Coding{Constant, Dict4, Dict8, Float32, Float64, Integer}
 
 func (c Coding) number() int { return slices.Index(codings[:], c) }
@@ -39,10 +39,10 @@ func (c Coding) maxTable() int {
 	return 0
 }
 
-// coded tells whether a value is the place of one in the table.
+// coded reports whether values are stored as indices into the table.
 func (c Coding) coded() bool { return c.maxTable() > 0 }
 
-// Size is the number of bytes nnz values take; Integer, which is packed once its block is full, takes four each until then.
+// Size returns the bytes of nnz values. For Integer it returns four a value, as before the full block is packed.
 func (c Coding) Size(nnz uint64) uint64 {
 	switch c {
 	case Constant:
@@ -95,16 +95,16 @@ const maxDict = 256
 // ValueStats finds the coding for a stream of values. The zero value is ready.
 // The result depends only on the set of values added, not on their order.
 type ValueStats struct {
-	// seen are the distinct values, ascending, while there are ≤ maxDict.
+	// seen holds the distinct values, ascending, while there are ≤ maxDict.
 	seen []float64
-	// wide: more than maxDict distinct values; notSingle: some value does not
-	// survive float32; notInteger: some is no integer that fits into 32 bits. All are final.
+	// wide: more than maxDict distinct values, or one that is not finite; notSingle: some value is no float32;
+	// notInteger: some value is no integer of 32 bits. Once true they stay true.
 	wide, notSingle, notInteger bool
-	// recent remembers the keys of values already dealt with: ratings repeat.
+	// recent caches the keys of values already added: ratings repeat.
 	recent [valueSlots]uint64
 }
 
-// Add takes values of the matrix. A value that is not finite, which
+// Add adds values of the matrix. A value that is not finite, which
 // [Writer.AppendRow] will refuse, forces Float64.
 func (s *ValueStats) Add(vals ...float64) {
 	for _, v := range vals {
@@ -128,15 +128,14 @@ func (s *ValueStats) Add(vals ...float64) {
 	}
 }
 
-// valueSlots is the length of the caches of recent values: enough for the 256
-// of the largest dictionary to seldom share one.
+// valueSlots is the length of the caches of recent values: the 256 values of the largest dictionary seldom share a slot.
 const valueSlots = 1 << 10
 
-// valueKey identifies a value in such a cache, whose empty slots are 0: the
-// complement of the bits, because the complement of 0 is a NaN, never cached.
+// valueKey returns the key of a value in the caches of recent values: the complement of its bits. Empty slots are 0,
+// which is the key of a NaN and never cached.
 func valueKey(v float64) uint64 { return ^math.Float64bits(v) }
 
-// valueSlot is the place of a key in the cache: ten bits of Fibonacci hashing
+// valueSlot returns the slot of a key in the cache: ten bits of Fibonacci hashing
 // (Knuth, The Art of Computer Programming, vol. 3, sec. 6.4).
 func valueSlot(key uint64) uint64 { return key * mix.Golden >> 54 }
 
@@ -168,8 +167,7 @@ func notFloat32(v float64) bool { return float64(float32(v)) != v }
 
 func notInteger(v float64) bool { return !(v >= 0 && v <= math.MaxUint32 && v == math.Trunc(v)) }
 
-// StatsOf are statistics that have led to v: going on with them leads to the
-// same coding as with all values.
+// StatsOf returns statistics whose coding is v. Adding further values to them gives the same coding as adding all values.
 func StatsOf(v Values) ValueStats {
 	return ValueStats{
 		seen: slices.Clone(v.Table), wide: !v.Coding.coded(),
@@ -215,21 +213,21 @@ type valueEncoder struct {
 	recent recentCodes
 }
 
-// recentCodes saves searching a table for values that come again and again.
+// recentCodes caches codes, so that repeated values need no search in a table.
 type recentCodes [valueSlots]struct {
 	key  uint64 // of valueKey; 0: empty
 	code byte
 }
 
-// codes sets dst to the codes of values, of which find tells those that are not there. It returns the number of the first
-// value that find knows no code of, or −1.
+// codes sets dst to the codes of vals, and calls find for values that are not cached. It returns the index of the first
+// value that has no code, or −1.
 func (r *recentCodes) codes(dst []byte, vals []float64, find func(v float64) (code byte, ok bool)) int {
 	dst = dst[:len(vals)]
 	for i, v := range vals {
 		v += 0 // −0 becomes 0
 		key := valueKey(v)
 		slot := &r[valueSlot(key)]
-		if slot.key != key || key == 0 { // the NaN with that key is in no table
+		if slot.key != key || key == 0 { // key 0 is that of a NaN, which is in no table
 			code, ok := find(v)
 			if !ok {
 				return i
@@ -245,8 +243,8 @@ func newValueEncoder(v Values) *valueEncoder {
 	return &valueEncoder{coding: v.Coding, table: v.Table}
 }
 
-// append adds vals to dst, the values of a block so far. Dict4 takes a byte, Integer
-// four, for each value until filling.finish.
+// append adds vals to dst, the values of a block so far. Until filling.finish a value takes one byte with Dict4, four
+// with Integer.
 func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 	had := len(dst)
 	coding := e.coding
@@ -286,22 +284,22 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 	return dst, nil
 }
 
-// putFloats64 writes values to b; −0 becomes 0. It is false if one is not finite.
+// putFloats64 writes values to b; −0 becomes 0. It returns false if a value is not finite.
 func putFloats64(b []byte, vals []float64) bool {
 	b = b[:8*len(vals)]
 	carry := uint64(0)
 	for i, v := range vals {
 		u := math.Float64bits(v + 0)
 		le.PutUint64(b[8*i:], u)
-		carry |= u&expMask + 1<<52 // into the highest bit, where the exponent is all ones: Inf or NaN
+		carry |= u&expMask + 1<<52 // carries into the highest bit if the exponent is all ones: Inf or NaN
 	}
 	return carry>>63 == 0
 }
 
-// putFloats32 writes values as float32 to b; −0 becomes 0. It is false if one is not a finite float32.
+// putFloats32 writes values as float32 to b; −0 becomes 0. It returns false if a value is not a finite float32.
 func putFloats32(b []byte, vals []float64) bool {
 	b = b[:4*len(vals)]
-	differ := uint64(0) // the differences are 0, or not: those of Inf and NaN are NaN
+	differ := uint64(0) // 0 if all differences are 0; that of an Inf or NaN is NaN
 	for i, v := range vals {
 		s := float32(v + 0)
 		le.PutUint32(b[4*i:], math.Float32bits(s))
@@ -310,7 +308,7 @@ func putFloats32(b []byte, vals []float64) bool {
 	return differ == 0
 }
 
-// putIntegers writes values as uint32 to b. It is false if one is no integer from 0 to 2³² − 1.
+// putIntegers writes values as uint32 to b. It returns false if a value is no integer from 0 to 2³² − 1.
 func putIntegers(b []byte, vals []float64) bool {
 	b = b[:4*len(vals)]
 	for i, v := range vals {
@@ -322,7 +320,8 @@ func putIntegers(b []byte, vals []float64) bool {
 	return true
 }
 
-// misfit is the error of values of which one does not fit into kind.
+// misfit returns the error for the first value that is not finite, or for which not reports that it does not fit into
+// kind.
 func misfit(vals []float64, kind string, not func(v float64) bool) error {
 	for _, v := range vals {
 		if err := checkFinite([]float64{v}); err != nil {
@@ -346,7 +345,7 @@ func checkFinite(vals []float64) error {
 
 func notInTable(v float64) error { return fmt.Errorf("%w: %v is not in the value table", ErrCoding, v) }
 
-// finishValues turns what append gathered for a block into its final bytes, in place.
+// finishValues turns the bytes that append gathered for a block into their final form, in place.
 func finishValues(c Coding, b []byte) []byte {
 	if c != Dict4 {
 		return b

@@ -9,19 +9,19 @@ import (
 	"github.com/gdsvd/gdsvd/internal/durable"
 )
 
-// A filling is a block on its way from rows to bytes.
+// filling is a block that is being filled with rows, encoded or written.
 type filling struct {
 	firstRow  int64
-	rows, nnz int // once it is full
+	rows, nnz int // set when the block is full
 	lens      []uint32
 	gaps      []uint32
-	values    []byte        // encoded; Dict4 takes a byte each until it is finished
-	raw       []float64     // instead of them, as long as the coding of the store is not known and they are too many for a table
-	own       Coding        // of values until it is known; Dict8: the codes of a learner
-	notSingle bool          // one of them is no float32; of codes the learner tells
-	buf       []byte        // what comes before the values, encoded
+	values    []byte        // encoded values; with Dict4 one byte each until finish
+	raw       []float64     // replaces values while the coding of the store is not known and the values are too many for a table
+	own       Coding        // coding of values until that of the store is known; Dict8: codes of a learner
+	notSingle bool          // some value is no float32; not set for codes: the learner has their values
+	buf       []byte        // encoded header, row lengths and column gaps, which precede the values
 	crc       uint32        // of buf and values
-	encoded   chan struct{} // receives when both are complete
+	encoded   chan struct{} // receives when buf and values are complete
 }
 
 func newFilling() *filling { return &filling{encoded: make(chan struct{}, 1)} }
@@ -45,11 +45,11 @@ func (w *Writer) appendGaps(cols []uint32) error {
 	return nil
 }
 
-// gapsOf sets gaps to the distances of columns, the first of them as it is. It is false if they do not ascend strictly.
+// gapsOf sets gaps to the column gaps of a row, c₀, c₁−c₀−1, … It returns false if columns do not ascend strictly.
 func gapsOf(gaps, cols []uint32) bool {
 	gaps = gaps[:len(cols)]
 	last := int64(-1)
-	falls := int64(0) // negative if a distance is
+	falls := int64(0) // negative if a gap is
 	for i, c := range cols {
 		d := int64(c) - last - 1
 		gaps[i] = uint32(d)
@@ -59,7 +59,7 @@ func gapsOf(gaps, cols []uint32) bool {
 	return falls >= 0
 }
 
-// withRoom is s with room for n more elements; if it has to grow it has the capacity of a block, or more.
+// withRoom returns s with room for n more elements. If s must grow it gets the capacity of a block, or more.
 func withRoom[T any](s []T, n, block int) []T {
 	if cap(s)-len(s) >= n {
 		return s
@@ -67,15 +67,15 @@ func withRoom[T any](s []T, n, block int) []T {
 	return append(make([]T, 0, max(block, len(s)+n)), s...)
 }
 
-// encodePlaces makes the bytes of the block that come before its values.
+// encodePlaces encodes the bytes of the block that precede its values.
 func (f *filling) encodePlaces() {
-	if f.buf == nil { // two bytes a number are more than most take
+	if f.buf == nil { // most numbers take less than two bytes
 		f.buf = make([]byte, 0, 2*(len(f.lens)+len(f.gaps)))
 	}
 	f.buf = appendBlock(f.buf[:0], f.lens, f.gaps)
 }
 
-// finish makes the bytes of the values, which come behind rows and columns.
+// finish encodes the values, which follow rows and columns, and computes the crc.
 func (f *filling) finish(coding Coding) {
 	if coding == Integer {
 		f.buf, f.values = codec.AppendIntegers(f.buf, f.values), f.values[:0]
@@ -89,7 +89,7 @@ func (w *Writer) flushBlock() error {
 	f.rows, f.nnz = len(f.lens), len(f.gaps)
 	f.firstRow = w.manifest.Rows - int64(f.rows)
 	coding := w.opts.Values.Coding
-	encode := func() { // may run beside everything else
+	encode := func() { // may run concurrently with everything else
 		f.encodePlaces()
 		f.finish(coding)
 	}
@@ -111,7 +111,7 @@ func (w *Writer) flushBlock() error {
 	return nil
 }
 
-// start encodes a full block, at once or by a worker, and writes it, or with workers those before.
+// start encodes a full block, at once or in a goroutine, and writes finished blocks: f or, with workers, earlier ones.
 func (w *Writer) start(f *filling, encode func()) error {
 	run := func() {
 		encode()
@@ -126,7 +126,7 @@ func (w *Writer) start(f *filling, encode func()) error {
 	return w.settle(max(w.opts.Workers, 0))
 }
 
-// settle writes or holds the oldest blocks until no more than n are on their way.
+// settle writes or holds the oldest blocks until at most n are being encoded.
 func (w *Writer) settle(n int) error {
 	for len(w.encoding) > n {
 		f := w.encoding[0]
@@ -137,7 +137,7 @@ func (w *Writer) settle(n int) error {
 		} else if err := w.writeBlock(f); err != nil {
 			return err
 		}
-		if f.lens != nil { // else it was held
+		if f.lens != nil { // nil: the block was held and has no buffers to use again
 			f.lens, f.gaps, f.values, f.raw = f.lens[:0], f.gaps[:0], f.values[:0], f.raw[:0]
 			w.free = append(w.free, f)
 		}
@@ -172,11 +172,11 @@ func (w *Writer) writeBlock(f *filling) error {
 
 type shardWriter struct {
 	out        *durable.File
-	header     uint32 // its crc
+	header     uint32 // crc of the header
 	firstBlock int
 }
 
-// openShard makes sure there is a shard to write a block to.
+// openShard begins a shard for the next block unless one is open.
 func (w *Writer) openShard(firstRow int64) error {
 	if w.shard != nil {
 		return nil
@@ -211,7 +211,7 @@ func (w *Writer) closeShard() error {
 	if _, err := s.out.Write(tail); err != nil {
 		return writing(err)
 	}
-	w.shard = nil // closed even when that fails
+	w.shard = nil // Close closes the file even if it fails
 	if err := s.out.Close(); err != nil {
 		return writing(err)
 	}

@@ -34,7 +34,7 @@ func replaceable(fsys vfs.FS, path string) error {
 	isStore := len(entries) == 0
 	for _, e := range entries {
 		name, regular := e.Name(), e.Type().IsRegular()
-		whole := strings.TrimSuffix(name, ".tmp") // of titles
+		whole := strings.TrimSuffix(name, ".tmp") // a file of titles being replaced
 		switch {
 		case regular && name == manifestName:
 			ours, err := mentionsFormat(fsys, filepath.Join(path, name))
@@ -55,7 +55,7 @@ func replaceable(fsys vfs.FS, path string) error {
 	return nil
 }
 
-// mentionsFormat: the beginning of the file names our format, of any version.
+// mentionsFormat reports whether the beginning of the file names this format, of any version.
 func mentionsFormat(fsys vfs.FS, name string) (bool, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -65,7 +65,7 @@ func mentionsFormat(fsys vfs.FS, name string) (bool, error) {
 	return bytes.Contains(b, []byte(`"`+formatName+`"`)), errors.Join(err, f.Close())
 }
 
-// CreateOptions say what is going to be written. Cols and Values are required.
+// CreateOptions describe the store to be written. Cols and Values are required.
 type CreateOptions struct {
 	FS         vfs.FS         // nil: vfs.OS()
 	Cols       int64          // columns of A, 0 … MaxCols
@@ -76,9 +76,8 @@ type CreateOptions struct {
 	Force      bool           // replace an existing store, atomically, on Commit
 	Source     map[string]any // recorded in the manifest; must be encodable as JSON
 
-	// Late has the Writer find Values itself: blocks are held, in at most Late bytes, until they are known
-	// well enough. A later value that they do not hold is ErrCoding. 0: Values is given.
-	// Source may then be completed until Seal.
+	// Late: the Writer chooses Values itself. It holds at most Late bytes of blocks until it has seen enough values. A
+	// later value that does not fit is ErrCoding. Source may then be completed until Seal. 0: Values is given.
 	Late int64
 
 	// Workers is how many blocks may be encoded at a time beside the caller of
@@ -93,21 +92,21 @@ type CreateOptions struct {
 	Staging *vfs.Staging
 }
 
-// Writer writes a store, row after row, in bounded memory: one block for the
-// caller and each worker, unless a single row is longer than a block. It is used by one goroutine at a time.
-// After any error only Abort is of use.
+// Writer writes a store, row after row, in bounded memory: one block for the caller and each worker, unless a single
+// row is longer than a block. It is used by one goroutine at a time. After an error only Abort may be called; see
+// ErrCoding for the exception.
 type Writer struct {
 	fs       vfs.FS
 	staging  *vfs.Staging
 	dir      string
 	opts     CreateOptions
 	manifest Manifest
-	enc      *valueEncoder // nil as long as there is
+	enc      *valueEncoder // nil while late is not
 	late     *late
 	squares  squares
 
 	*filling            // the block being filled
-	encoding []*filling // blocks on their way to the file, in order
+	encoding []*filling // blocks being encoded, in order
 	free     []*filling
 
 	blocks []blockMeta
@@ -165,7 +164,7 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 // Rows is the number of rows so far.
 func (w *Writer) Rows() int64 { return w.manifest.Rows }
 
-// NNZ is the number of entries in them.
+// NNZ is the number of entries so far.
 func (w *Writer) NNZ() int64 { return w.manifest.NNZ }
 
 // AppendRow adds the next row: cols strictly ascending and < Cols, vals finite
@@ -184,7 +183,7 @@ func (w *Writer) AppendRow(cols []uint32, vals []float64) error {
 	return err
 }
 
-// open is the error of a Writer that takes no more rows.
+// open returns the error of a Writer that takes no more rows; nil: it takes rows.
 func (w *Writer) open() error {
 	if w.err == nil && w.sealed {
 		return errors.New("write store: already sealed")
@@ -262,8 +261,7 @@ func (w *Writer) makeRoom(nnz int) error {
 	return nil
 }
 
-// IDs begins the ids of an axis; close the IDWriter before Commit. Axes never
-// given are 0 … n−1.
+// IDs begins the ids of an axis; close the IDWriter before Commit. The ids of an axis without a call are 0 … n−1.
 func (w *Writer) IDs(axis Axis, kind IDKind) (*IDWriter, error) {
 	if axis > ColAxis || kind.number() < 0 {
 		panic(fmt.Sprintf("csr: ids of axis %d and kind %q", axis, kind))
@@ -278,7 +276,7 @@ func (w *Writer) IDs(axis Axis, kind IDKind) (*IDWriter, error) {
 	return w.ids[axis], w.err
 }
 
-// Seal writes what is left, so that only publishing remains for Commit, and
+// Seal writes everything that is left, so that Commit only publishes, and
 // returns the store's fingerprint. Nothing can be added afterwards.
 func (w *Writer) Seal() (fingerprint string, err error) {
 	if w.err == nil && !w.sealed {
@@ -288,8 +286,8 @@ func (w *Writer) Seal() (fingerprint string, err error) {
 	return w.manifest.Fingerprint, w.err
 }
 
-// Commit writes what is left and publishes the store: from then on path is
-// the complete new store. After an error nothing is left of it.
+// Commit writes everything that is left and publishes the store: from then on path is the complete new store. If Commit
+// fails before that, it has the effect of Abort.
 func (w *Writer) Commit() error {
 	if w.done {
 		return errors.New("commit store: already committed or aborted")

@@ -24,19 +24,19 @@ type Matrix struct {
 	opt      Options
 	plan     Plan
 	scaling  *scaling
-	ahead    *readAhead   // of the pass under way
+	ahead    *readAhead   // read-ahead of the current pass
 	resident []*csr.Block // decoded blocks kept between passes; nil until first read
 	scratch  []scratch    // of each worker, reused from pass to pass
-	factors  *factors     // of Project, likewise
+	factors  *factors     // R factors of the last pass, reused likewise
 	sides    *sides       // nil if the blocks are those of the matrix itself
-	vectors  []float64    // x in panels and accumulators, likewise
-	together []float64    // rows of A·X to which strips add their columns, likewise
+	vectors  []float64    // x and accumulators in panels, reused likewise
+	together []float64    // rows of A·X to which strips add their columns, reused likewise
 
-	// Of the pass under way: encoded bytes decoded, and worker-nanoseconds spent obtaining
+	// Of the current pass: encoded bytes decoded, and worker-nanoseconds spent obtaining
 	// decoded blocks.
 	bytesRead, fetch atomic.Int64
 
-	fault atomic.Pointer[error] // of memory that the Space has mapped, in the pass under way
+	fault atomic.Pointer[error] // first error that keep got in the current pass
 }
 
 // New plans passes over a store within the budget of o. The store must stay
@@ -76,19 +76,19 @@ func NewFrom(src Source, o Options) (*Matrix, error) {
 
 func (m *Matrix) Info() solver.Info { return m.info }
 
-// Plan tells how the passes use memory.
+// Plan returns the memory plan of the passes.
 func (m *Matrix) Plan() Plan { return m.plan }
 
-// Close gives the resident blocks back. The store stays open.
+// Close releases the resident blocks. The store stays open.
 func (m *Matrix) Close() error {
 	m.resident, m.scratch, m.factors, m.vectors, m.together = nil, nil, nil, nil, nil
 	m.src, m.sides = nil, nil
 	return nil
 }
 
-// Run implements solver.Matrix. A pass with R takes Options.Rank columns at most if there
-// is a budget, any other Options.Width, too. Where vectors lie in a Space it may read the
-// matrix several times, for a few columns each.
+// Run implements solver.Matrix. With a budget, a pass with R has at most Options.Rank columns, a pass without R at most
+// the larger of Options.Rank and Options.Width. Where vectors lie in a Space, Run may read the matrix several times, for
+// some columns each.
 func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err error) {
 	l, planned := p.Columns(m.info), m.opt.Rank
 	if p.R == nil {
@@ -110,12 +110,12 @@ func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err 
 	return cost, err
 }
 
-// keepMore has the pass keep further blocks where those that are kept take less memory than was planned.
+// keepMore makes the pass keep further blocks if the kept blocks take less memory than was planned.
 func (m *Matrix) keepMore() {
 	left := m.plan.ResidentBytes
 	for _, b := range m.resident {
 		if b == nil {
-			return // in the first pass
+			return // the first pass has not decoded it yet
 		}
 		left -= b.Size()
 	}
@@ -131,8 +131,8 @@ func rowsOf(b *csr.Block) kernel.Rows {
 	return kernel.Rows{Ptr: b.RowPtr, Col16: b.Col16, Col: b.Col, Code: b.Code, Table: b.Table, Val: b.Val, Step: b.Step}
 }
 
-// A task is what is added to a lane at a time: a block or, of a matrix that has
-// few, some of the rows of one. Tasks are numbered in the order of their rows.
+// A task is the rows that are added to a lane at a time: a block or, in a matrix of few
+// blocks, some rows of a block. Tasks are numbered in the order of their rows.
 type task struct {
 	i      int       // its number
 	block  csr.Block // its rows; RowPtr need not begin with 0
@@ -140,11 +140,11 @@ type task struct {
 	sides  rowSides  // its rows of D and P
 }
 
-// inOrder is the number of lanes of a pass whose tasks go in ascending order.
+// inOrder is the number of lanes of a pass whose tasks must be taken in ascending order.
 const inOrder = 1
 
 // visit does one worker's work on a task. It may wait for its turn on a
-// sequencer: when a task is handed out, all earlier ones of its lane have been.
+// sequencer: when a task is handed out, all earlier tasks of its lane have been handed out.
 type visit func(worker int, u *task) error
 
 // eachTask reads the blocks from … to−1 once and calls fn on their tasks: in the order of
@@ -191,12 +191,12 @@ func (m *Matrix) work(ctx context.Context, q *queue, turns []*sequencer, fn visi
 		})
 	}
 	if g.Wait() != nil {
-		return context.Cause(ctx) // the error that has made the others end
+		return context.Cause(ctx) // the first error, which has ended the other workers
 	}
 	return nil
 }
 
-// worker takes work until there is none.
+// worker takes tasks until none is left.
 func (m *Matrix) worker(ctx context.Context, worker int, q *queue, fn visit) error {
 	for {
 		t, err := q.take(ctx, worker)
@@ -246,8 +246,8 @@ func cut(ptr []uint32, i, n int) int {
 	return row
 }
 
-// block returns block i decoded: the resident copy, or one read into the worker's
-// scratch (and kept, if the plan keeps it).
+// block returns block i decoded: the resident copy, or a new one to be kept if the plan keeps block i, or else the
+// worker's scratch block.
 func (m *Matrix) block(worker, i int) (*csr.Block, error) {
 	keep := i < len(m.resident)
 	var into *csr.Block

@@ -12,30 +12,29 @@ import (
 )
 
 const (
-	// maxLanes bounds the accumulators of a pass, and laneBytes does if there are more than
-	// twoLanes: they are to stay in cache from block to block. Two there are of any size:
-	// a lane that two processors share goes from one's cache to the other's with every
-	// task, which takes longer than what the second one saves. laneShare bounds what it
-	// costs to clear them and to add them up: a lane must have that many entries a column.
+	// maxLanes bounds the number of accumulators of a pass, and laneBytes their size if there are more than twoLanes:
+	// they should stay in cache from block to block. twoLanes of any size are allowed: a lane that two processors share
+	// moves from one cache to the other with every task, which takes longer than the second processor saves. laneShare
+	// bounds the cost of clearing the lanes and adding them up: a lane must have laneShare entries for each column of
+	// the matrix.
 	laneBytes = 8 << 20
 	maxLanes  = 8
 	twoLanes  = 2
 	laneShare = 32
 
 	// A matrix has at least minTasks tasks, if they have taskNNZ entries each,
-	// so that a few workers end at about the same time. None may ever
+	// so that a few workers end at about the same time. None of these constants may ever
 	// depend on the budget or on the machine: they decide the order of summation.
 	minTasks = 32
 	taskNNZ  = 16 << 10
 
-	// collectorShare: one part in collectorShare of the room for resident blocks is left to what
-	// the collector has not collected yet.
+	// collectorShare: 1/collectorShare of the room for resident blocks is left to garbage not collected yet.
 	collectorShare = 64
-	// blockBytes is what a store and a Matrix know of each block, decoded or not.
+	// blockBytes is the memory that a store and a Matrix use for each block, decoded or not.
 	blockBytes = 48
 )
 
-// Options of New. The zero value plans for no memory limit and all processors.
+// Options are the options of New. The zero value plans for no memory limit and all processors.
 type Options struct {
 	// Memory is the budget of the whole process in bytes: heap and mapped pages
 	// in use. 0 means no limit: every block stays decoded after the first pass.
@@ -43,20 +42,19 @@ type Options struct {
 	// Reserve is the part of Memory that the caller needs for itself, such as
 	// the solver's blocks of vectors.
 	Reserve int64
-	// Mapped is the part that the caller has in mapped pages besides.
+	// Mapped is the part of Memory that the caller has in mapped pages, in addition to Reserve.
 	Mapped int64
 	// Workers is the number of goroutines of a pass; 0 means GOMAXPROCS. With 1
 	// a pass runs on the caller's goroutine.
 	Workers int
-	// Width is the most columns of a pass without R, which may also have Rank columns,
-	// and Rank the most of one with R. 0 means 1 for Width and Width for Rank.
-	// Wider passes are refused when there is a budget.
+	// Rank is the largest number of columns of a pass with R; a pass without R may have Rank or Width columns, whichever
+	// is more. 0 means 1 for Width and Width for Rank. Wider passes are refused when there is a budget.
 	Width, Rank int
-	// Once says that there will be one pass: no blocks are to stay decoded.
+	// Once says that there will be one pass: no block stays decoded.
 	Once bool
-	// Space, if not nil, is where all blocks lie that are given to the Matrix,
-	// outside of Memory, but for windows. Passes with more columns than there is memory
-	// for then take several reads, of a few columns each, one at least.
+	// Space, if not nil, holds all dense blocks that are given to the Matrix. They do not count as Memory, except their
+	// windows. A pass with more columns than memory has room for then reads the matrix several times, for some columns
+	// each, at least one.
 	Space solver.Space
 	// Whole says that passes without R take all their columns in one read, whatever memory there is.
 	Whole bool
@@ -72,12 +70,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Part is one line of a Plan: what the process has beside its heap ("runtime",
-// "mapped pages and buffers": of the store, and in Options.Mapped), and on the heap Options.Reserve ("vectors"), "accumulators",
-// "blocks in flight" and "resident blocks", both decoded, "products of strips", which are rows of A·X, and "garbage" that has not been collected.
+// Part is one line of a Plan. Outside the heap: "runtime", and "mapped pages and buffers" of the store and in
+// Options.Mapped. On the heap: Options.Reserve ("vectors"), "accumulators", "blocks in flight" and "resident blocks",
+// both decoded, "view" (see viewPart), "products of strips", which are rows of A·X, and "garbage" not yet collected.
 type Part = budget.Part
 
-// Plan says what the passes of a Matrix will occupy.
+// Plan describes the workers, lanes, blocks and memory of the passes of a Matrix.
 type Plan struct {
 	Budget   int64  // 0: unlimited
 	Workers  int    // goroutines of a pass
@@ -85,21 +83,21 @@ type Plan struct {
 	Lanes    int    // accumulators of a Gram product of Options.Width columns
 	Blocks   int    // blocks of the matrix
 	Resident int    // blocks kept decoded after the first pass
-	Window   int64  // most decoded bytes in flight during a pass
-	Together int    // columns that such a product takes in one read
+	Window   int64  // largest number of decoded bytes in flight during a pass
+	Together int    // columns that a Gram product takes in one read
 	Group    int    // columns that a finishing pass takes in one read, with a Space; 0: all of them
-	most     int    // columns of a read or a strip that has not all columns of its pass; 0: there is none
+	most     int    // largest number of columns of a read or strip that has only some columns of its pass; 0: none has
 	Parts    []Part // bytes by purpose; their sum is at most Budget
-	// ResidentBytes is what the resident blocks take, which are the last of Parts.
+	// ResidentBytes is the memory of the resident blocks, the last of Parts.
 	ResidentBytes int64
 
 	nnz   int64 // of the matrix
 	sided int   // leading blocks whose rows of D and P are kept (Sided)
 	parts int   // tasks of a block
-	spans int   // read ahead or being decoded, at most
+	spans int   // largest number of spans read ahead or being decoded
 	room  int   // columns of sums and of x in memory, with a Space
 
-	segment int // numbers of A·X that strips put together; 0: a read is one strip
+	segment int // numbers of A·X that strips fill together; 0: a read is one strip
 
 	// With a budget: the most rows of a block, and numbers of x and sums in panels.
 	rows, numbers int
@@ -135,18 +133,18 @@ func parts(blocks int, nnz int64) int {
 	return int(max(1, min((minTasks+int64(blocks)-1)/int64(blocks), nnz/int64(blocks)/taskNNZ)))
 }
 
-// readAheadSpans is how many spans are being read, or wait to be decoded, beside
-// those that workers are at. Two are no faster.
+// readAheadSpans is the number of spans that are being read, or wait to be decoded, besides
+// those that workers decode. Two are no faster.
 const readAheadSpans = 1
 
-// spans is how many spans of blocks of at most largest bytes a pass has in memory,
-// ahead of them before their turn.
+// spans returns the number of spans that a pass over blocks of at most largest bytes has in memory, of which ahead are
+// read before their turn.
 func spans(largest int64, workers, ahead int) int {
-	each := max(1, int(readahead.SpanBytes/max(1, largest))) // blocks
+	each := max(1, int(readahead.SpanBytes/max(1, largest))) // blocks of a span
 	return ahead + min(workers, 1+(workers+each-2)/each)
 }
 
-// spansMemory is the memory of what a pass has read of src and not yet decoded,
+// spansMemory returns the memory of the bytes that a pass has read of src and not yet decoded,
 // mapped or in buffers.
 func spansMemory(src Source, workers, ahead int) int64 {
 	largest := src.MaxBlock().Size
@@ -170,7 +168,7 @@ func Kernel() string { return kernel.Level().String() }
 // The error is that of New.
 func PlanFor(src Source, o Options) (Plan, error) { return makePlan(src, o.withDefaults()) }
 
-// decodedBytes is what block i occupies when it is decoded.
+// decodedBytes returns the memory of block i when it is decoded.
 func decodedBytes(src Source, i int) int64 {
 	b := src.Block(i)
 	return src.DecodedSize(int64(b.Rows), int64(b.NNZ))
@@ -201,15 +199,15 @@ func makePlan(src Source, o Options) (Plan, error) {
 	if o.Space != nil {
 		numbers, ends = p.outside(n, o), 0
 	}
-	windows := func(workers int) int64 { // of blocks in the Space
+	windows := func(workers int) int64 { // bytes of the windows of blocks in the Space
 		if o.Space == nil {
 			return 0
 		}
 		return int64(workers) * 8 * min(n, windowRows) * int64(max(o.Width, o.Rank))
 	}
 	flight := func(workers int64) int64 {
-		// Decoded block, its rows of W, those of a read that has some of the columns, where a stripe begins and ends
-		// in each row, and a QR stack; one stack for all.
+		// For each worker: the decoded block, its rows of W, the rows of a read of some columns, the ends of a stripe
+		// in each row, and a QR stack; and one stack for all.
 		return workers*(decoded+largest.Rows*(8*int64(max(o.Rank, o.Width)+p.most+1)+sidesFlight)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
 	}
 	ahead := readAheadSpans
@@ -234,8 +232,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 		p.keep(src, o, p.withSides(src, fixed(p.Workers), rowSides))
 		return p, nil
 	}
-	// No read-ahead, fewer blocks in flight, and then fewer columns in a read, before a refusal:
-	// speed is negotiable, the budget is not.
+	// Before the budget is refused: no read-ahead, then fewer blocks in flight, then fewer columns in a read.
 	total := func() int64 { return fixed(p.Workers).Total() }
 	if total() > o.Memory {
 		ahead = 0
@@ -265,15 +262,15 @@ func makePlan(src Source, o Options) (Plan, error) {
 	return p, nil
 }
 
-// sidesShare: rows of D and P are kept of all blocks if they take less than one part in sidesShare
-// of the room that is left, and else of the resident ones.
+// sidesShare: rows of D and P are kept for all blocks if they take at most 1/sidesShare of the room that is left, else
+// for the resident blocks only.
 const sidesShare = 4
 
 // viewPart is the part of a Plan that a Sided source takes.
 const viewPart = "view"
 
-// keepSides decides whether rows of D and P are kept of blocks that are not resident, and
-// returns what that takes.
+// keepSides decides whether the rows of D and P of all blocks are kept, resident or not, and
+// returns their memory, else 0.
 func (p *Plan) keepSides(src Source, room, row int64) int64 {
 	if all := row * src.Rows(); row > 0 && all <= room {
 		p.sided = p.Blocks
@@ -282,7 +279,7 @@ func (p *Plan) keepSides(src Source, room, row int64) int64 {
 	return 0
 }
 
-// withSides adds rows of D and P that are kept to the part of the view.
+// withSides adds the kept rows of D and P to the part of the view.
 func (p *Plan) withSides(src Source, parts []Part, row int64) []Part {
 	p.sided = max(p.sided, p.Resident)
 	for i := range parts {
@@ -293,9 +290,9 @@ func (p *Plan) withSides(src Source, parts []Part, row int64) []Part {
 	return parts
 }
 
-// outside returns how many numbers accumulators and x in panels are where x and results lie
-// in a Space when a Gram product takes Together columns in a read. It
-// decides on those of a finishing pass: as many as there is the same memory for, one at least.
+// outside returns the number of float64s of accumulators and x in panels if x and results lie in a Space and a Gram
+// product takes Together columns in a read. It sets Group, the columns that a finishing pass takes in a read: as many as
+// fit into the same memory, at least one.
 func (p *Plan) outside(n int64, o Options) int64 {
 	ofRank := lanes(n, o.Rank, p.tasks(), p.nnz)
 	p.room = kernel.Width(p.Together) * (p.Lanes + 1)
@@ -304,13 +301,13 @@ func (p *Plan) outside(n int64, o Options) int64 {
 	return n * int64(max(p.room, kernel.Width(p.Group)*(ofRank+1)))
 }
 
-// columns is how many of k columns there is room for, one at least, in that number of blocks.
+// columns returns how many of k columns, at least one, fit into p.room with the given number of blocks for each.
 func (p *Plan) columns(k, blocks int) int {
 	return min(k, max(1, kernel.Columns(p.room/max(1, blocks))))
 }
 
-// fitting is the number of leading blocks whose decoded form fits into room,
-// with row bytes more of every row, unless these are kept anyway.
+// fitting returns the number of leading blocks whose decoded form fits into room, with row bytes more for each row
+// unless rows of D and P are kept for all blocks.
 func (p *Plan) fitting(src Source, room, row int64) int {
 	if p.sided > 0 {
 		row = 0
@@ -332,10 +329,11 @@ func residentBytes(src Source, blocks int) int64 {
 	return t
 }
 
-// segmentBytes is the least that a segment takes, unless the products of all rows take less: see reading.segment.
+// segmentBytes is the smallest size of a segment, unless the products of all rows take less: see reading.segment.
 const segmentBytes = 16 << 20
 
-// keep adds the resident blocks to the parts and, if these are all and there is memory, what strips of more columns than a panel put together.
+// keep adds the resident blocks to the parts. If all blocks are resident and there is memory, it also adds the products
+// that strips fill together in passes wider than a panel.
 func (p *Plan) keep(src Source, o Options, parts budget.Ledger) {
 	p.ResidentBytes = residentBytes(src, p.Resident)
 	left := o.Memory - parts.Total() - p.ResidentBytes

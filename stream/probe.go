@@ -12,25 +12,24 @@ import (
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 )
 
-// Probe is what a small part of a store has cost a worker to read, decode and
-// multiply.
+// Probe holds the costs of reading, decoding and multiplying, measured on a small part of a store.
 type Probe struct {
 	Bandwidth float64   // bytes a second of reading; 0 if that took no time
 	Decode    float64   // nanoseconds for an entry, once it has been read
-	Multiply  []float64 // nanoseconds of one of the workers for an entry and each of the widths
-	Entries   int64     // how many were looked at
+	Multiply  []float64 // nanoseconds of one worker for an entry, for each of the widths
+	Entries   int64     // entries measured
 }
 
-// Measure looks at probeRuns places of a store, and multiplies a block of each probeTimes times for each width.
+// Measure reads at probeRuns places of a store, and multiplies a block of each place probeTimes times for each width.
 const probeRuns, probeTimes = 4, 5
 
-// Measure reads runs of blocks from several places of a store, for about so long, with one span of every place at least, and
-// multiplies with a block of each. The vectors of a width l take 8·n·l bytes and again as many for each worker, besides the blocks.
+// Measure reads runs of blocks at several places of a store for about the time limit, at least one span at each place,
+// and multiplies with a block of each. The vectors of a width l take 8·n·l bytes and again as many for each worker.
 //
-// A run is read and decoded, then decoded again: the difference is what reading
-// has taken. The slowest run tells how fast the disk is, since parts of others
-// may be in the page cache; of decoding, by the caller alone, the fastest counts, which was disturbed least by other work. All
-// workers multiply at a time, as in a pass, each beginning with another block, and the median counts.
+// A run is read and decoded, then decoded again: the difference is the time of reading. The slowest run gives the speed
+// of the disk, since parts of other runs may be in the page cache. Decoding is by the caller alone, and the fastest run
+// counts, which was disturbed least by other work. All workers multiply at the same time, as in a pass, each beginning
+// with another block, and the median counts.
 func Measure(ctx context.Context, store Source, widths []int, workers int, limit time.Duration) (Probe, error) {
 	p := Probe{Decode: math.Inf(1)}
 	var read []*csr.Block
@@ -98,13 +97,13 @@ type probeRun struct {
 	ctx      context.Context
 	store    Source
 	from, to int
-	block    *csr.Block // decoded last
+	block    *csr.Block // the last decoded block
 	// of the last decode
 	count          int
 	entries, bytes int64
 }
 
-// decode decodes spans of the run, read as a pass reads them, for about so long, one at least.
+// decode decodes spans of the run, read as a pass reads them, for about the time limit, at least one span.
 func (r *probeRun) decode(limit time.Duration) (time.Duration, error) {
 	r.count, r.entries, r.bytes = 0, 0, 0
 	start := time.Now()

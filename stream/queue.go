@@ -11,27 +11,26 @@ import (
 
 // queue hands out the work of a pass.
 //
-// Tasks of blocks that were resident when the pass began come first and one at
-// a time, each worker staying with one lane as long as it lasts: its sums then
-// stay in the worker's cache. The other blocks follow whole and in the order of the
-// file, but for those of a lane that a worker is at: they are passed over until it has
-// finished. Were they not, a worker that loses its processor in the middle of a block would
-// hold up all others within a few blocks, and they would lose theirs.
+// Tasks of blocks that were resident when the pass began come first and one at a time. Each worker stays with one lane
+// until no task of the lane is left, so that its sums stay in the worker's cache. The other blocks follow whole and in
+// the order of the file, but a block of a lane that a worker is busy with is passed over until the worker has finished.
+// Otherwise a worker that loses its processor in the middle of a block would stop all others within a few blocks, and
+// they would lose theirs.
 type queue struct {
 	m       *Matrix
 	mu      sync.Mutex
 	first   int   // the first block that was not resident
-	end     int   // of the blocks
-	next    int   // the next block to hand out whole, but for
-	passed  []int // those passed over, in order
-	adding  []int // workers that have a whole block of each lane
-	lane    []int // the next task of each lane to hand out by itself
-	workers []int // workers that are at each lane
+	end     int   // end of the blocks
+	next    int   // the next block to hand out whole, besides passed
+	passed  []int // blocks passed over, in order
+	adding  []int // for each lane: workers that have a whole block of it
+	lane    []int // for each lane: the next task to hand out by itself
+	workers []int // for each lane: workers that are at it
 	at      []int // the lane that each worker is at, or −1
 }
 
-// newQueue is the queue of the blocks from … to−1 in a pass with the given number of lanes. Unless they are all blocks, all are
-// resident, and there is one lane.
+// newQueue returns the queue of blocks from … to−1 in a pass with the given number of lanes. If these are not all blocks,
+// every block is resident, and there is one lane.
 func newQueue(m *Matrix, lanes, from, to int) *queue {
 	q := &queue{m: m, first: slices.Index(m.resident, nil), end: to, adding: make([]int, lanes)}
 	if q.first < 0 {
@@ -45,10 +44,10 @@ func newQueue(m *Matrix, lanes, from, to int) *queue {
 	return q
 }
 
-// batch is tasks from … to−1, all of one block; none is the end of the work.
+// batch is tasks from … to−1, all of one block; an empty batch is the end of the work.
 type batch struct {
 	from, to int
-	whole    bool // a block that was not resident
+	whole    bool // the tasks are a whole block that was not resident
 	shared   bool // another worker is at the same lane
 }
 
@@ -66,13 +65,13 @@ func (q *queue) take(ctx context.Context, worker int) (batch, error) {
 	return q.takeBlock(), nil
 }
 
-// mostPassed bounds how many blocks are passed over. Read-ahead bounds it, too: it has
-// no room for blocks far behind one that waits.
+// mostPassed bounds the number of blocks passed over. Read-ahead bounds it, too: it has
+// no room for blocks far behind a block that waits.
 const mostPassed = 256
 
-// takeBlock hands out a block whole: the first of a lane that no worker is at, or else the
-// first. The first block of all that are not finished can always be: it is in memory (see
-// readAhead), and who made its lane busy comes back for it.
+// takeBlock hands out a whole block: the first one of a lane that no worker is busy with, or else the first one. The
+// first of all unfinished blocks can always be handed out: it is in memory (see readAhead), and the worker that made
+// its lane busy comes back for it.
 func (q *queue) takeBlock() batch {
 	free := func(block int) bool { return q.adding[q.laneOf(block)] == 0 }
 	if k := slices.IndexFunc(q.passed, free); k >= 0 {
@@ -81,7 +80,7 @@ func (q *queue) takeBlock() batch {
 	for q.next < q.end && len(q.passed) < mostPassed {
 		q.passed = append(q.passed, q.next)
 		q.next++
-		// Tasks of one block that belong to several lanes do not leave their order, nor do those of one lane.
+		// Blocks whose tasks belong to several lanes are not passed over, nor are blocks of a single lane.
 		if free(q.next-1) || len(q.adding) == 1 || q.m.plan.parts > 1 {
 			return q.handOut(len(q.passed) - 1)
 		}
@@ -92,7 +91,7 @@ func (q *queue) takeBlock() batch {
 	return q.handOut(0)
 }
 
-// handOut hands out a block that has been passed over.
+// handOut hands out block k of those passed over.
 func (q *queue) handOut(k int) batch {
 	block := q.passed[k]
 	q.passed = slices.Delete(q.passed, k, k+1)
@@ -112,9 +111,9 @@ func (q *queue) done(t batch) {
 	q.mu.Unlock()
 }
 
-// pick puts a worker at the lane to go on with: its own, while it lasts; then one with
-// the fewest workers and, among these, one that it is at in every pass, whose sums may
-// still be in its cache, or else one with most left. It returns −1 if nothing is left.
+// pick chooses the lane that a worker goes on with: its own until no task is left there; then a lane with the fewest
+// workers and, among these, its home lane, which it has in every pass and whose sums may still be in its cache, or else
+// the lane with most tasks left. It returns −1 if no task is left.
 func (q *queue) pick(worker int) int {
 	end := q.first * q.m.plan.parts
 	own := q.at[worker]
@@ -138,9 +137,8 @@ func (q *queue) pick(worker int) int {
 	return best
 }
 
-// spins is how often a worker looks whether its turn has come before it falls
-// asleep: some 20 µs. To be woken takes several times as long, and a turn
-// is often over sooner.
+// spins is the number of times that a worker checks for its turn before it sleeps: some 20 µs. Waking takes several
+// times as long, and a turn is often over sooner.
 const spins = 200
 
 // sequencer lets numbers through in ascending order in each of several lanes:
@@ -148,7 +146,7 @@ const spins = 200
 type sequencer struct {
 	next      []atomic.Int64
 	abandoned atomic.Bool
-	mu        sync.Mutex // held to wait, and to change what is waited for
+	mu        sync.Mutex // held to wait, and to change next and abandoned
 	moved     sync.Cond
 }
 
@@ -161,7 +159,7 @@ func newSequencer(lanes int) *sequencer {
 	return t
 }
 
-// open tells whether i may pass, or the pass has failed.
+// open reports whether i may pass, or the pass has failed.
 func (t *sequencer) open(i int) bool {
 	return t.next[i%len(t.next)].Load() == int64(i) || t.abandoned.Load()
 }
@@ -182,7 +180,7 @@ func (t *sequencer) enter(i int) bool {
 	return !t.abandoned.Load()
 }
 
-// leave lets the next of i's lane in.
+// leave lets the next number of i's lane in.
 func (t *sequencer) leave(i int) {
 	t.mu.Lock()
 	t.next[i%len(t.next)].Add(int64(len(t.next)))
@@ -190,7 +188,7 @@ func (t *sequencer) leave(i int) {
 	t.moved.Broadcast()
 }
 
-// inTurn calls f when it is i's turn, and lets the next of i's lane in unless that fails.
+// inTurn calls f when it is i's turn, and lets the next number of i's lane in unless f fails.
 func (t *sequencer) inTurn(i int, f func() error) error {
 	if !t.enter(i) {
 		return context.Canceled // the pass has failed; eachTask returns the reason
@@ -202,7 +200,7 @@ func (t *sequencer) inTurn(i int, f func() error) error {
 	return err
 }
 
-// entered tells whether a caller has been let in.
+// entered reports whether number 0 has left its lane.
 func (t *sequencer) entered() bool { return t.next[0].Load() > 0 }
 
 // abandon wakes all waiting callers, for good.

@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// reading is one read of the matrix for a Pass: for all of its columns at once or, where
-// memory is too small for their sums, for some of them. The bits are the same: a column's
-// sums are formed in one order in all panels, and in the lanes of all columns.
+// reading is the state of a Pass. It reads the matrix once for all columns or, where memory is too small for their sums,
+// several times for some columns each. The bits are the same: the sums of a column are formed in one order in all panels,
+// and in the lanes of the whole pass.
 type reading struct {
 	*Matrix
 	pass  solver.Pass
@@ -19,39 +19,39 @@ type reading struct {
 	group int // columns of every read but the last, which may have fewer
 	lanes int // accumulators of each column; 0 without sums
 
-	strip               // that is multiplied
+	strip               // the strip that is being multiplied
 	strips  []strip     // of this read
 	low     [][]float64 // the r rows of QᵀX, if the matrix has sides
-	turn    *sequencer  // of RowsIn.Func and RowsOut.Func
-	factors *factors    // of R, in the last read
-	exact   bool        // factors are those of tsqr
-	// A·X of the blocks under way, from row above on, to which each strip adds its columns; nil: there
-	// is one strip, or RowsOut.Block is where they go.
+	turn    *sequencer  // orders the calls of RowsIn.Func and RowsOut.Func
+	factors *factors    // of R; nil before the last read
+	exact   bool        // R is computed by tsqr
+	// rows holds A·X of the current segment, from row above on; each strip copies its columns there. nil: there is one
+	// strip, or the columns go to RowsOut.Block.
 	rows  []float64
 	above int64
-	// A·X of the columns of all reads but the last, an N×group block for each, one after the
-	// other, where RowsOut or R want them: the last read puts the rows together.
+	// earlier holds A·X of the columns of all reads but the last, an N×group block for each read, if RowsOut or R need
+	// them: the last read puts the rows together.
 	earlier []float64
 }
 
-// strip is columns of X that are multiplied together.
+// strip is a range of columns of X that are multiplied together.
 type strip struct {
 	first, end int
 	x          []float64    // in panels; nil without X
-	sums       *accumulator // of those columns; nil without sums
+	sums       *accumulator // of these columns; nil without sums
 }
 
 func (m *Matrix) run(ctx context.Context, p solver.Pass, l int) error {
 	p.RowsIn, p.RowsOut = withoutGaps(p.RowsIn, (*solver.DenseRows).ReadRows), withoutGaps(p.RowsOut, (*solver.DenseRows).WriteRows)
 	r := reading{Matrix: m, pass: p, l: l, exact: m.src.Rows() < manyRows*int64(l)}
 	if !p.RowsIn.None() && p.RowsOut.None() && p.R == nil {
-		r.pass.X = nil // of no use
+		r.pass.X = nil // A·X is not needed: Sum is Aᵀ times the rows of RowsIn
 	}
 	return r.run(ctx)
 }
 
 func (r *reading) run(ctx context.Context) error {
-	blocks := 0 // of n float64s a column
+	blocks := 0 // blocks of n float64s for each column
 	if r.pass.X != nil {
 		blocks = 1
 	}
@@ -82,7 +82,7 @@ func (r *reading) run(ctx context.Context) error {
 	return nil
 }
 
-// withoutGaps makes a function of a block with gaps between its rows.
+// withoutGaps replaces a block that has gaps between its rows by a function.
 func withoutGaps(r solver.Rows, f func(*solver.DenseRows, int64, *mat.Dense) error) solver.Rows {
 	if r.Block == nil || r.Block.RawMatrix().Stride == r.Block.RawMatrix().Cols {
 		return r
@@ -94,7 +94,7 @@ func withoutGaps(r solver.Rows, f func(*solver.DenseRows, int64, *mat.Dense) err
 func (r *reading) wantsRows() bool { return !r.pass.RowsOut.None() || r.pass.R != nil }
 func (r *reading) columns() int    { return r.end - r.first }
 
-// whole tells whether they are, and this is the last strip of the last read: all their columns are there.
+// whole reports whether rows of A·X are wanted and this is the last strip of the last read: all their columns are there.
 func (r *reading) whole() bool { return r.wantsRows() && r.end == r.l }
 
 func (r *reading) read(ctx context.Context, first, end int) error {
@@ -131,8 +131,8 @@ func (r *reading) read(ctx context.Context, first, end int) error {
 	return nil
 }
 
-// cut makes strips of the columns of a read, and returns the sequencers that their tasks wait on. Beside a matrix
-// that is in memory a strip is a panel, which stays in the caches from block to block. The last one is left under way.
+// cut divides the columns of a read into strips, and returns the sequencers that their tasks wait on. If the matrix is in
+// memory a strip is a panel, which stays in the caches from block to block. The current strip is then the last one.
 func (r *reading) cut(ctx context.Context, first, end int) (turns []*sequencer) {
 	size := r.info.Cols * kernel.Width(end-first)
 	nx := 0
@@ -162,7 +162,7 @@ func (r *reading) cut(ctx context.Context, first, end int) (turns []*sequencer) 
 	return turns
 }
 
-// segment is the end of the blocks from the given one on that all strips go over before those that follow.
+// segment returns the end of the blocks, beginning with from, that all strips multiply before they go on.
 func (r *reading) segment(from int) (to int) {
 	blocks, most := r.Matrix.plan.Blocks, r.Matrix.plan.segment
 	if len(r.strips) == 1 || !r.wantsRows() || r.pass.RowsOut.Block != nil {

@@ -7,13 +7,12 @@ import (
 	"github.com/gdsvd/gdsvd/internal/readahead"
 )
 
-// readAhead has blocks brought into memory, in spans, before they are decoded,
-// so that the disk works while all workers compute. The workers themselves
-// begin the reads, each when it has given back a span: a goroutine for that
-// would have to wait until a worker lets it have its processor.
+// readAhead brings blocks into memory, in spans, before they are decoded, so that the disk works while all workers
+// compute. The workers begin the reads themselves, each when it releases a span: a goroutine for reading would have to
+// wait until a worker gives up its processor.
 type readAhead struct {
 	src     Source
-	room    int // most spans in memory
+	room    int // largest number of spans in memory
 	end     int
 	mu      sync.Mutex
 	moved   sync.Cond
@@ -25,7 +24,7 @@ type readAhead struct {
 // span is blocks from … to−1.
 type span struct {
 	from, to int
-	left     int // have not been decoded
+	left     int // blocks not decoded yet
 }
 
 func newReadAhead(src Source, room, first int) *readAhead {
@@ -35,8 +34,7 @@ func newReadAhead(src Source, room, first int) *readAhead {
 	return a
 }
 
-// spanEnd is the end of the span that begins with a block: as many of the shard
-// as fit, one at least.
+// spanEnd returns the end of the span that begins with block from: as many blocks of its shard as fit, at least one.
 func spanEnd(src Source, from int) int {
 	first := src.Block(from)
 	size, to := first.Size, from+1
@@ -50,9 +48,8 @@ func spanEnd(src Source, from int) int {
 	return to
 }
 
-// need returns when there is room for block i and its read has begun, or the pass
-// has been stopped. Blocks are needed about in order: none waits to be needed while
-// one that was handed out after it waits to be done.
+// need returns when there is room for block i and its read has begun, or the pass has been stopped. Blocks are needed
+// about in order: no block waits in need while a block that was handed out after it has not called done.
 func (a *readAhead) need(i int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -65,8 +62,8 @@ func (a *readAhead) need(i int) {
 	}
 }
 
-// advance begins to read what there is room for. A block larger than a span is left
-// for the worker that needs it, which has memory for it.
+// advance begins to read as many spans as there is room for. It leaves a block larger than a span to the worker that
+// needs it, which has memory for the block.
 func (a *readAhead) advance() {
 	for !a.stopped && a.next < a.end && len(a.spans) < a.room && a.src.Block(a.next).Size <= readahead.SpanBytes {
 		a.read()
@@ -106,7 +103,7 @@ func (a *readAhead) stop() {
 	a.moved.Broadcast()
 }
 
-// close gives back what a failed pass has left. It is called after the last worker has returned.
+// close releases the spans that a failed pass has left. It is called after the last worker has returned.
 func (a *readAhead) close() {
 	for _, s := range a.spans {
 		a.src.Release(s.from, s.to)

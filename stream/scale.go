@@ -8,21 +8,20 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// safe bounds the exponents of norms with which products are formed as they are:
-// of what is computed from values within it, squares of squares and their
-// products included, nothing comes near the ends of the range of a float64.
+// safe bounds the binary exponents of norms for which products are not scaled: all that is computed from such values,
+// squares of squares and their products included, is far from the ends of the range of a float64.
 const safe = 100
 
 // scaling multiplies values by 2^−exponent, which is exact but for values so far
 // below ‖A‖ that they are 0 beside it.
 type scaling struct {
 	exponent int
-	half     float64 // two factors, since 2^−exponent may be out of range
+	half     float64 // 2^(−exponent/2), applied twice, since 2^−exponent may be out of range
 	table    atomic.Pointer[scaledTable]
 }
 
-// newScaling takes as the exponent 0 if the norm is from 2^−safe to 2^safe, else about its binary
-// logarithm, and even, so that the root of 2^e is a power of two as well.
+// newScaling sets the exponent to 0 if the norm is from 2^−safe to 2^safe, else to about the binary
+// logarithm of the norm, made even so that the root of 2^e is a power of two as well.
 func newScaling(src Source) (*scaling, error) {
 	m, exponent := src.Norm()
 	if norm := math.Ldexp(m, exponent); !(norm >= 0 && norm <= math.MaxFloat64) {
@@ -60,7 +59,7 @@ func (s *scaling) scale(b *csr.Block) {
 	b.Table = &t.to
 }
 
-// scaledTable is a table of values, which all blocks of a store share, scaled.
+// scaledTable is the scaled copy of a table of values that all blocks of a store share.
 type scaledTable struct {
 	from *[256]float64
 	to   [256]float64

@@ -9,24 +9,24 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// Sided is a Source whose blocks are those of S in B = D·S·E + P·Qᵀ, of which the passes
-// are: D and E are diagonal, and P·Qᵀ has a small rank r. Norm and Fingerprint are those
+// Sided is a Source whose blocks are those of S in B = D·S·E + P·Qᵀ; passes multiply with B.
+// D and E are diagonal, and P·Qᵀ has a small rank r. Norm and Fingerprint are those
 // of B.
 type Sided interface {
 	Source
-	// Sides tells whether D is not I, what r is, and how much memory E and Q take.
+	// Sides reports whether D is not I, the rank r, and the bytes of memory of E and Q.
 	Sides() (scaled bool, rank int, bytes int64)
 	// Columns returns the diagonal of E, nil if it is I, and the r columns of Q.
 	Columns() (e []float64, q [][]float64)
-	// RowSides sets d, if D is not I, and p, row-major with r columns, to what belongs to
-	// the rows of a block that DecodeBlock has filled. It is called concurrently, and gives
-	// the same every time.
+	// RowSides sets d, if D is not I, and p, row-major with r columns, to the rows of D and P that
+	// belong to a block that DecodeBlock has filled. It is called concurrently, and gives
+	// the same values every time.
 	RowSides(b *csr.Block, d, p []float64)
-	// Terms is ‖D·S·E‖_F, or more: rounding errors of products are relative to it, where P·Qᵀ takes most of it away.
+	// Terms returns ‖D·S·E‖_F or more: rounding errors of products are relative to it, even if ‖B‖_F is much smaller.
 	Terms() float64
 }
 
-// sides are D, E, P and Q of a matrix. Those without are nil, and all are I or 0.
+// sides are D, E, P and Q of a matrix. e is nil if E is I, q is empty without P·Qᵀ.
 type sides struct {
 	Sided
 	scaled bool
@@ -54,8 +54,8 @@ func newSides(src Source, plan Plan) *sides {
 	return &sides{s, scaled, e, q, make([]rowSides, plan.sided)}
 }
 
-// sidesMemory is what D, P, E and Q take: of a row, of the columns, and of a row on its way
-// through a pass with that number of columns.
+// sidesMemory returns the bytes of D and P for a row, of E and Q in all, and of D, P and D·Z for a row in flight in a
+// pass with the given number of columns.
 func sidesMemory(src Source, columns int) (row, all, flight int64) {
 	s, ok := src.(Sided)
 	if !ok {
@@ -94,7 +94,7 @@ func (s *sides) of(i int, b *csr.Block, scratch *scratch, most int) rowSides {
 	return r
 }
 
-// rows are those of rows from … to−1 of the block.
+// rows returns rows from … to−1 of r.
 func (r rowSides) rows(from, to, rank int) rowSides {
 	if r.d != nil {
 		r.d = r.d[from:to]
@@ -105,8 +105,8 @@ func (r rowSides) rows(from, to, rank int) rowSides {
 	return r
 }
 
-// finish makes rows of B·X, d_i·w_i + c·p_i, of rows w of S·E·X, in a row-major block of
-// the given stride: c has the columns of QᵀX that w has.
+// finish turns rows w of S·E·X into rows of B·X, d_i·w_i + p_i·c, in place. w is row-major with the given stride, p_i is
+// row i of P, and c holds the columns of QᵀX that w has.
 func (r rowSides) finish(w []float64, stride int, c [][]float64) {
 	if r.d == nil && len(c) == 0 {
 		return
@@ -129,8 +129,8 @@ func (r rowSides) finish(w []float64, stride int, c [][]float64) {
 	}
 }
 
-// back adds Pᵀ·Z to low, of which z are rows in a row-major block of the given stride, and
-// sets into, which may be z, to D·Z, unless it is nil.
+// back adds Pᵀ·Z to low and sets into, unless it is nil or D is I, to D·Z. z holds rows of Z, row-major with the given
+// stride; into may be z.
 func (r rowSides) back(low [][]float64, into, z []float64, stride int) {
 	if r.d == nil && len(low) == 0 {
 		return
@@ -153,7 +153,7 @@ func (r rowSides) back(low [][]float64, into, z []float64, stride int) {
 	}
 }
 
-// projected returns QᵀX, row by row: sums of parts of fixed size.
+// projected returns the rows of QᵀX, summed in parts of fixed size.
 func (r *reading) projected(ctx context.Context, x *mat.Dense) [][]float64 {
 	const part = 1 << 10
 	raw := x.RawMatrix()
@@ -178,7 +178,7 @@ func (r *reading) projected(ctx context.Context, x *mat.Dense) [][]float64 {
 	return c
 }
 
-// columns makes rows from … to−1 of E·Y + Q·low of those of Y.
+// columns replaces rows from … to−1 of Y in dst by those of E·Y + Q·low.
 func (s *sides) columns(dst []float64, stride, l, from, to int, low [][]float64) {
 	for i := from; i < to; i++ {
 		row := dst[i*stride:][:l]
@@ -197,7 +197,7 @@ func (s *sides) columns(dst []float64, stride, l, from, to int, low [][]float64)
 	}
 }
 
-// columnsOf puts columns first … end−1 of c into some.
+// columnsOf returns columns first … end−1 of c, in the memory of some.
 func columnsOf(c [][]float64, first, end int, some [][]float64) [][]float64 {
 	some = some[:0]
 	for _, row := range c {

@@ -2,21 +2,23 @@
 // order.
 //
 // [Matrix] is a [solver.Matrix] over the blocks of a [Source]: a store ([New]), a matrix in memory ([FromSparse]), or one that
-// is made as it is read ([NewFrom]). A [solver.Pass] says what is wanted of a read; no product of A with itself is formed.
+// is generated as it is read ([NewFrom]). A [solver.Pass] says which products a read computes; no product of A with itself is
+// formed.
 //
 // A [Sided] source has diagonal and low-rank factors about its blocks, which passes apply to the vectors (package view).
 //
 // # Same bits
 //
-// Rows are added in tasks: blocks or, of a matrix of few blocks, equal parts of them. The sum over tasks is split into a fixed
-// number of lanes: lane k of P adds the tasks k, k+P, … in ascending order into its own accumulator, and the lanes are added in
-// order at the end. Tasks and P are functions of the matrix and of the number of columns (see parts and lanes). Workers only
-// decide when a task is decoded and who adds it, the budget only what is decoded again in the next pass. So results are
-// identical bit by bit for any number of workers, any budget and any size of shards.
+// Rows are added in tasks: blocks or, in a matrix of few blocks, equal parts of blocks. The sum over tasks is split
+// into a fixed number of lanes: lane k of P adds the tasks k, k+P, … in ascending order into its own accumulator, and
+// the lanes are added in order at the end. Tasks and P are functions of the matrix and of the number of columns (see
+// parts and lanes). Workers only decide when a task is decoded and which worker adds it, the budget only which blocks
+// are decoded again in the next pass. So results are identical bit by bit for any number of workers, any budget and any
+// size of shards.
 //
 // The instructions of the machine ([Plan.Kernel]) can change the last bits: amd64 processors with AVX2 and FMA and those with
-// AVX-512 give the same; amd64 processors without and builds with the tag noasm give others; and so do other architectures,
-// whose compilers fuse multiply-add as they see fit.
+// AVX-512 give the same bits; amd64 processors without them and builds with the tag noasm give others, and so do other
+// architectures, whose compilers fuse multiply-add as they see fit.
 //
 // # Scale
 //
@@ -26,13 +28,13 @@
 //
 // # Memory
 //
-// [New] plans before anything is read: accumulators, scratch for the blocks in flight, both allocated once and as large as they
-// get, spans of the store that are read ahead, some garbage, and, with what is left of the budget, blocks kept decoded from the
+// [New] plans before anything is read: accumulators, scratch for the blocks in flight, both allocated once at their largest
+// size, spans of the store that are read ahead, some garbage, and, with the rest of the budget, blocks kept decoded from the
 // first pass on, at 2 to 13 bytes an entry (csr.Block). A budget that cannot work is refused with the numbers ([BudgetError]).
 //
-// Where even the vectors are too large, they lie in a solver.Space, in files for example, and are gone through window by
-// window. With memory for the sums of fewer columns than a pass has, the matrix is read several times, for some columns each.
-// The bits are those of all columns together.
+// Where even the vectors are too large, they lie in a solver.Space, in files for example, and are processed window by
+// window. With memory for the sums of fewer columns than a pass has, the matrix is read several times, for some columns
+// each. The bits are those of all columns together.
 package stream
 
 import (
@@ -53,14 +55,14 @@ type Source interface {
 	Fingerprint() string
 	// Norm is ‖A‖_F = m·2^exponent.
 	Norm() (m float64, exponent int)
-	// MaxBlock bounds what blocks take; Size is 0 where nothing is read.
+	// MaxBlock bounds rows, entries and encoded size of the blocks; Size is 0 if blocks are not read from storage.
 	MaxBlock() csr.MaxBlock
 	NumBlocks() int
 	// Block describes block i; NNZ may be more than the block really has.
 	Block(i int) csr.BlockInfo
-	// DecodedSize is the memory of a decoded block of the given rows and entries.
+	// DecodedSize returns the memory of a decoded block of the given rows and entries.
 	DecodedSize(rows, nnz int64) int64
-	// Scratch is a block to decode any of the blocks into, one after the other.
+	// Scratch returns a block into which any of the blocks can be decoded, one after the other.
 	Scratch() *csr.Block
 	// DecodeBlock fills dst with block i. Its Val is dst's own: it may be changed
 	// before the next block is decoded into dst.
@@ -73,9 +75,9 @@ type Source interface {
 
 var _ Source = (*csr.Store)(nil)
 
-// Range returns blocks from … to−1 of src as a matrix of their own, with their rows numbered from 0: what one of several
-// processes reads of a matrix. Norm, Terms and MaxBlock stay those of src, so that all ranges are scaled alike and their
-// sums add up to those of src. The range is Sided if src is.
+// Range returns blocks from … to−1 of src as a matrix of their own, with their rows numbered from 0: the part of a
+// matrix that one of several processes reads. Norm, Terms and MaxBlock stay those of src, so that all ranges are scaled
+// alike and their sums add up to those of src. The range is Sided if src is.
 func Range(src Source, from, to int) Source {
 	r := rangeOf{Source: src, from: from, to: to}
 	if from < to {
@@ -112,7 +114,7 @@ func (r *rangeOf) DecodeBlock(i int, dst *csr.Block) error {
 	return err
 }
 
-// sidedRange is a range of a Sided source, which knows its rows by their numbers there.
+// sidedRange is a range of a Sided source. RowSides gets the row numbers of that source.
 type sidedRange struct {
 	rangeOf
 	all Sided
@@ -130,10 +132,10 @@ func (r *sidedRange) RowSides(b *csr.Block, d, p []float64) {
 	r.all.RowSides(&there, d, p)
 }
 
-// Scan reads every block of a source once, for sums over its entries. compute is called
-// with rows of it, their values as they are, by any of o.Workers goroutines, add with the same rows, by the same
-// one, when it has been called with all rows before them. o.Reserve is what the two need.
-// The error is a *BudgetError when the budget cannot work.
+// Scan reads every block of a source once, for sums over its entries. compute is called with rows of the source, whose
+// values are not scaled, by any of o.Workers goroutines. The same goroutine then calls add with the same rows, after
+// add has been called with all rows before them. o.Reserve is the memory that the two need. The error is a *BudgetError
+// when the budget cannot work.
 func Scan(ctx context.Context, src Source, o Options, compute, add func(worker int, b *csr.Block) error) error {
 	o.Once, o.Space = true, nil
 	m, err := NewFrom(src, o)
@@ -141,7 +143,7 @@ func Scan(ctx context.Context, src Source, o Options, compute, add func(worker i
 		return err
 	}
 	defer m.Close()
-	m.scaling = &scaling{half: 1} // what is summed up is of the values themselves, not of products
+	m.scaling = &scaling{half: 1} // the sums are of the values themselves
 	m.plan.parts = 1              // blocks are handed out whole: a worker at a part would wait for all parts before it
 	turn := newSequencer(1)
 	return m.eachTask(ctx, inOrder, 0, m.plan.Blocks, []*sequencer{turn}, func(worker int, u *task) error {

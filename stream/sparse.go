@@ -9,7 +9,7 @@ import (
 	"github.com/james-bowman/sparse"
 )
 
-// InMemory is the source that FromSparse makes a Matrix of, for views of it (package view).
+// InMemory returns the source from which FromSparse makes a Matrix, for views of it (package view).
 func InMemory(m *sparse.CSR) Source { return newInMemory(m, csr.BlockRows, csr.BlockNNZ) }
 
 // FromSparse makes a Matrix of a sparse matrix in memory, cut into the blocks
@@ -73,8 +73,7 @@ func newInMemory(m *sparse.CSR, maxRows, maxNNZ int) *inMemory {
 	return s
 }
 
-// sumUp sets the norm: as it is, or of values over the power of two that the largest
-// is near to.
+// sumUp sets norm and exponent. Values are divided by a power of two near the largest if that is out of the safe range.
 func (s *inMemory) sumUp() {
 	largest, sum := 0.0, 0.0
 	for i := range s.blocks {

@@ -23,7 +23,7 @@ type tsqr struct {
 	work  []float64
 }
 
-// stackRows is large enough that factoring R again and again costs little beside the new rows.
+// stackRows returns the rows of a stack: enough that factoring R again and again costs little beside the new rows.
 func stackRows(k int) int { return max(256, 5*k) }
 
 func newTSQR(k int) *tsqr {
@@ -54,7 +54,7 @@ func (t *tsqr) factor() {
 	}
 	lapack64.Geqrf(a, tau, t.work, len(t.work))
 	t.rows = len(tau)
-	for i := range t.rows { // what Geqrf leaves below the diagonal are the reflectors
+	for i := range t.rows { // Geqrf leaves the reflectors below the diagonal
 		clear(t.stack[i*t.k : i*t.k+i])
 	}
 }
@@ -80,7 +80,7 @@ func (t *tsqr) r(dst *mat.Dense) {
 // factors is the R factor of all rows of W = A·X, from one of two sums over the rows:
 //
 //	G = WᵀW        the Cholesky factor of G, which is formed many times as fast
-//	tsqr           if G does not tell R well enough, in a second read
+//	tsqr           in a second read, if G does not determine R well enough
 //
 // With D = diag ‖w_j‖ and the scaled S = D⁻¹GD⁻¹, of unit diagonal, the computed G is D(S+E)D with
 // |E_ij| ≤ γ, a modest multiple of ε (rows are added 64 at a time, and then tasks). So is RᵀR, with
@@ -89,21 +89,21 @@ func (t *tsqr) r(dst *mat.Dense) {
 //
 //	|‖Rx‖²/‖Wx‖² − 1| ≤ ‖S⁻¹‖·‖E‖,
 //
-// and so every singular value of R, the smallest ones too, has a relative error of at most half of
-// that (Ostrowski). tsqr bounds the error by ε‖W‖, which is weaker for small values.
-// The finishing pass makes W of Ritz vectors: its columns are orthogonal to about the residuals,
-// and S is I. Only of vectors whose values are lost in rounding, or of any others, is it not.
+// and so every singular value of R, the smallest ones too, has a relative error of at most half of that (Ostrowski).
+// tsqr bounds the error by ε‖W‖, which is weaker for small values. The finishing pass makes W of Ritz vectors: its
+// columns are orthogonal to about the residuals, and S is close to I. It is not close to I for vectors whose values are
+// lost in rounding, or for arbitrary vectors.
 type factors struct {
 	turn  *sequencer
 	exact bool // tsqr, instead of G
 	total *tsqr
-	block []*tsqr // one a worker; G is formed in the memory of the stack
+	block []*tsqr // one for each worker; G is formed in the memory of the stack
 }
 
 const (
-	// mostInverse bounds ‖S⁻¹‖ for the Cholesky factor to be good enough.
+	// mostInverse is the largest ‖S⁻¹‖ for which the Cholesky factor is good enough.
 	mostInverse = 4
-	// Of fewer than manyRows·k rows tsqr takes little.
+	// With fewer than manyRows·k rows tsqr is used at once: it takes little time.
 	manyRows = 8
 	// Products of columns shorter than leastNorm, about 1e-144, lose bits to underflow.
 	leastNorm = 0x1p-480
@@ -133,7 +133,7 @@ func (t *tsqr) gram() blas64.General {
 	return blas64.General{Rows: t.k, Cols: t.k, Stride: t.k, Data: t.stack[:t.k*t.k]}
 }
 
-// add takes in w, the rows of task i.
+// add adds w, the rows of task i.
 func (f *factors) add(worker, i int, w []float64) error {
 	own := f.block[worker]
 	var r []float64
@@ -165,9 +165,9 @@ func (f *factors) r(dst *mat.Dense) bool {
 	return cholesky(dst, f.total.gram().Data)
 }
 
-// cholesky sets dst, k×k, to R of the Gram matrix g, in its rows, and reports whether ‖S⁻¹‖ is at most mostInverse. The
-// eigenvalues μ of S add up to k. If one of them is 1/x then Σ1/μ is x + (k−1)²/(k−1/x) at least, which
-// is more than x + k−2: so Σ1/μ = ‖C⁻¹‖_F², with S = CᵀC, bounds x.
+// cholesky sets dst, k×k, to R of the row-major Gram matrix g, and reports whether ‖S⁻¹‖ is surely at most mostInverse.
+// The eigenvalues μ of S add up to k. If one of them is 1/x, then Σ1/μ is at least x + (k−1)²/(k−1/x), which is more
+// than x + k−2: so Σ1/μ = ‖C⁻¹‖_F², with S = CᵀC, bounds x.
 func cholesky(dst *mat.Dense, g []float64) bool {
 	k, _ := dst.Dims()
 	d, s := make([]float64, k), mat.NewSymDense(k, nil)

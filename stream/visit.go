@@ -10,7 +10,7 @@ import (
 )
 
 func (r *reading) visit(worker int, u *task) error {
-	own := r.pass.RowsIn.None() // Sum is of the rows of A·X
+	own := r.pass.RowsIn.None() // Sum takes the rows of A·X, not of RowsIn
 	if own && r.x != nil && !r.wantsRows() {
 		return r.sums.gram(worker, u, r.x, columnsOf(r.low, r.first, r.end, nil))
 	}
@@ -22,7 +22,7 @@ func (r *reading) visit(worker int, u *task) error {
 		w = r.multiply(worker, u, y)
 	}
 	if own {
-		// Before RowsOut has them, which may change them.
+		// Before RowsOut gets the rows, which it may change.
 		err := r.add(worker, u, w)
 		if err != nil {
 			return err
@@ -48,7 +48,7 @@ func (r *reading) add(worker int, u *task, w []float64) error {
 }
 
 // multiply computes the columns of this strip of a task's rows of A·X and returns them. If
-// there is room for all columns, in y, they are there as well.
+// y, the memory for all columns, is not nil, they are in y as well.
 func (r *reading) multiply(worker int, u *task, y []float64) []float64 {
 	b, l := &u.block, r.columns()
 	w := y
@@ -85,7 +85,7 @@ func setColumns(y []float64, first, l int, w []float64, width int) {
 	}
 }
 
-// rowsOut is where the rows of A·X of a task go: into RowsOut or into scratch. Columns of
+// rowsOut returns the memory for the rows of A·X of a task: in r.rows, in RowsOut.Block or in scratch. The columns of
 // earlier reads are there already.
 func (r *reading) rowsOut(worker int, b *csr.Block) []float64 {
 	if r.rows != nil {
@@ -107,7 +107,7 @@ func (r *reading) rowsOut(worker int, b *csr.Block) []float64 {
 	return y
 }
 
-// earlierRows are those of a task in what the read of the columns from first on has left.
+// earlierRows returns the rows of a task in the block of r.earlier for the read of the columns from first on.
 func (r *reading) earlierRows(first int, b *csr.Block) []float64 {
 	at := int64(first)*r.src.Rows() + b.FirstRow*int64(r.group)
 	return r.earlier[at : at+int64(b.Rows()*r.group)]
@@ -146,7 +146,7 @@ func (r *reading) exchange(worker int, u *task, y []float64) (z []float64, err e
 	})
 }
 
-// evict says that rows of a task that lie in the Space need not stay in memory.
+// evict tells the Space that the rows of a task need not stay in memory.
 func (r *reading) evict(b *csr.Block) {
 	if r.opt.Space == nil {
 		return
@@ -163,7 +163,7 @@ func (r *reading) evict(b *csr.Block) {
 // package comment, "Same bits".
 //
 // A worker that is alone at a lane multiplies a task and scatters the products
-// in one go. One that is not multiplies before its turn comes. With fewer lanes
+// in one go. A worker that shares its lane multiplies before its turn comes. With fewer lanes
 // than half the workers, it also scatters in stripes of columns, so that
 // several workers follow one another through a lane. None of this changes the
 // order in which any number is added to any other.
@@ -171,7 +171,7 @@ type accumulator struct {
 	m     *Matrix
 	l     int
 	lane  [][]float64
-	low   [][][]float64 // of each lane, the r rows of PᵀY, if the matrix has sides
+	low   [][][]float64 // of each lane, the r rows of PᵀZ (see rowSides.back), if the matrix has sides
 	turns []*sequencer  // one for each stripe
 	ends  []uint32      // first column after each stripe
 	ahead bool          // multiply before the turn comes
@@ -221,7 +221,7 @@ func (a *accumulator) gram(worker int, u *task, x []float64, c [][]float64) erro
 	return a.transposed(worker, u, w)
 }
 
-// through returns what products of the task's rows go through on their way to the lane.
+// through returns the function that applies D, P and Q to products of the task's rows before the lane gets them, or nil.
 func (a *accumulator) through(u *task, c [][]float64) func(kernel.Chunk) {
 	if a.m.sides == nil {
 		return nil
@@ -236,7 +236,7 @@ func (a *accumulator) through(u *task, c [][]float64) func(kernel.Chunk) {
 	}
 }
 
-// transposed adds the task's share of Aᵀ·W, of which w are the task's rows.
+// transposed adds the task's share of Aᵀ·W; w holds the task's rows of W.
 func (a *accumulator) transposed(worker int, u *task, w []float64) error {
 	b := &u.block
 	z := w
@@ -288,7 +288,7 @@ func (a *accumulator) inTurn(stripe, i int, f func(y []float64)) error {
 	})
 }
 
-// addLow adds PᵀY of all lanes to that of the first, in order.
+// addLow adds PᵀZ of all lanes to that of the first, in order.
 func (a *accumulator) addLow() {
 	if a.m.sides == nil || !a.turns[0].entered() {
 		return
@@ -311,7 +311,7 @@ func (a *accumulator) unpack(dst []float64, stride, from, to int) {
 	kernel.Unpack(dst[from*stride:], stride, a.l, from, to-from, a.lane...)
 }
 
-// inParallel has ranges of rows done by the workers, or by fewer if there are few numbers in all.
+// inParallel calls f for ranges of rows in as many goroutines as workers, or in fewer if there are few numbers in all.
 func (m *Matrix) inParallel(rows, numbers int, f func(from, to int)) {
 	const alone = 1 << 16 // numbers that are not worth a goroutine
 	parts := min(m.plan.Workers, rows, 1+numbers/alone)

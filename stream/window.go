@@ -11,7 +11,7 @@ import (
 // the same time.
 const windowRows = 1 << 12
 
-// guard runs f and makes an error of a fault of memory that the Space has mapped.
+// guard runs f, and returns a fault of memory that the Space has mapped as an error.
 func (m *Matrix) guard(f func() error) error {
 	if m.opt.Space == nil {
 		return f()
@@ -25,7 +25,7 @@ func (m *Matrix) keep(err error) {
 	}
 }
 
-// kept returns the error that keep has remembered, and forgets it.
+// kept returns the error that keep has stored, and clears it.
 func (m *Matrix) kept() error {
 	if err := m.fault.Swap(nil); err != nil {
 		return *err
@@ -33,8 +33,8 @@ func (m *Matrix) kept() error {
 	return nil
 }
 
-// eachWindow calls f with the windows of rows [first, end) of x in order: all at once
-// without a Space. It ends with the context of the pass, and with a fault of memory that x is mapped into.
+// eachWindow calls f with the windows of rows [first, end) of x in order: all at once without a Space. It stops when the
+// context of the pass is done, or at a fault of memory that x is mapped into, and gives the error to keep.
 func (m *Matrix) eachWindow(ctx context.Context, x *mat.Dense, first, end int, f func(from, to int)) {
 	window := windowRows
 	if m.opt.Space == nil {
@@ -71,7 +71,7 @@ func (m *Matrix) drop(x []float64) {
 	}
 }
 
-// between returns rows from … to−1 of x where they lie, with what is between them.
+// between returns rows from … to−1 of x where they lie, with the gaps between them.
 func between(x *mat.Dense, from, to int) []float64 {
 	raw := x.RawMatrix()
 	return raw.Data[from*raw.Stride : (to-1)*raw.Stride+raw.Cols]

@@ -22,10 +22,10 @@ import (
 type Buffer struct {
 	region mmap.MMap
 	bytes  []byte
-	queue  uintptr // of the kernel, for one read
+	queue  uintptr // queue of the kernel, for one read
 
 	mu      sync.Mutex
-	pending bool // in the queue
+	pending bool // a read is in the queue
 	n       int
 	err     error
 }
@@ -47,12 +47,11 @@ func NewBuffer() (*Buffer, error) {
 	return b, nil
 }
 
-// Bytes are the contents, BufferSize of them. They must not be used until Wait has
-// returned.
+// Bytes returns the contents, BufferSize bytes. They must not be used until Wait has returned.
 func (b *Buffer) Bytes() []byte { return b.bytes }
 
-// Wait waits for the read that was begun last, and returns how much it has read:
-// less than was asked for only at the end of the file.
+// Wait waits for the read that was begun last, and returns the number of bytes read:
+// fewer than asked for only at the end of the file.
 func (b *Buffer) Wait() (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,7 +89,7 @@ func (b *Buffer) wait() {
 
 // ioControl is struct iocb of the kernel.
 type ioControl struct {
-	_         [20]byte // all zeros: to read is opcode 0
+	_         [20]byte // zeros: opcode 0 is a read
 	fd        uint32
 	buf, size uint64
 	offset    int64
@@ -111,11 +110,11 @@ func (b *Buffer) begin(fd int, size int, off int64) error {
 	return nil
 }
 
-// Empty gives the memory back until the next read. Close would wait as long as a read from a disk takes, and more,
-// for the kernel to end the queue.
+// Empty gives the memory back to the system until the next read. Close would wait for the kernel to end the queue, longer
+// than a read from a disk takes.
 func (b *Buffer) Empty() { _ = unix.Madvise(b.bytes, unix.MADV_DONTNEED) } // only a hint
 
-// Close gives the memory back.
+// Close releases the memory.
 func (b *Buffer) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,14 +124,13 @@ func (b *Buffer) Close() error {
 	return b.region.Unmap()
 }
 
-// readDirect begins to read from the file of that name, if it still is the one
-// that was mapped.
+// readDirect begins to read from the named file, if it is still the file that was mapped.
 func readDirect(name string, file fs.FileInfo, b *Buffer, size int, off int64) error {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd) // a read under way has its own hold of the file
+	defer unix.Close(fd) // a read in progress keeps the file open
 	var now unix.Stat_t
 	if err := unix.Fstat(fd, &now); err != nil {
 		return err
@@ -146,16 +144,15 @@ func readDirect(name string, file fs.FileInfo, b *Buffer, size int, off int64) e
 	return b.begin(fd, size, off)
 }
 
-// tellsCached is whether the kernel tells this process what of a file is in the
-// cache. Of files that are not its own, and that it must not write, it says so of
-// every page (mincore(2), "Since Linux 5.2").
+// tellsCached reports whether the kernel tells this process which pages of a file are in the cache. For a file of another
+// user that the process cannot write, the kernel reports every page as cached (mincore(2), "Since Linux 5.2").
 func tellsCached(fi fs.FileInfo, name string) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	own := ok && int(st.Uid) == os.Geteuid()
 	return own || unix.Faccessat(unix.AT_FDCWD, name, unix.W_OK, unix.AT_EACCESS) == nil
 }
 
-// cached tells whether all pages of b, which begins with one of a mapping, are in the page cache.
+// cached reports whether all pages of b, which begins at a page of a mapping, are in the page cache.
 func cached(b []byte) (bool, error) {
 	page := os.Getpagesize()
 	var there [BufferSize >> 12]byte

@@ -49,8 +49,8 @@ func lock(name string) (io.Closer, error) {
 	}
 }
 
-// sign writes into the file what a process that finds it locked says of the holder: its number, its program and the
-// command. Where that cannot be written less is said. What a symbolic link leads to is left alone.
+// sign writes the process number, program and command of the holder into the lock file, for the message of a process that
+// finds it locked. Without them the message is shorter. The target of a symbolic link is not changed.
 func sign(name string) {
 	info, err := os.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -63,7 +63,7 @@ func sign(name string) {
 	_ = os.WriteFile(name, []byte(text+"\n"), 0o666)
 }
 
-// held is ErrLocked with what the holder has written of itself.
+// held returns ErrLocked with the text that the holder has written about itself.
 func held(name string) error {
 	f, err := OS().Open(name)
 	if err != nil {
@@ -72,7 +72,7 @@ func held(name string) error {
 	defer f.Close()
 	b := make([]byte, 200)
 	n, _ := io.ReadFull(f, b)
-	holder := regexp.MustCompile(`^\d{1,10}, [\w.-]{1,80}( [a-z]{1,40}\b)?`) // what sign writes, as far as it is said
+	holder := regexp.MustCompile(`^\d{1,10}, [\w.-]{1,80}( [a-z]{1,40}\b)?`) // the part of sign's text that is shown
 	by := holder.Find(b[:n])
 	if by == nil {
 		return ErrLocked
@@ -82,8 +82,8 @@ func held(name string) error {
 
 func (l *heldLock) Close() error {
 	if runtime.GOOS == "windows" {
-		// An open file cannot be removed there; if a process opens it between
-		// the two calls the removal fails, and the file is theirs.
+		// An open file cannot be removed there; if another process opens it between
+		// the two calls the removal fails, and the file is that process's.
 		err := l.f.Close()
 		_ = os.Remove(l.f.Path())
 		return err
@@ -91,8 +91,8 @@ func (l *heldLock) Close() error {
 	return errors.Join(os.Remove(l.f.Path()), l.f.Close())
 }
 
-// Held tells whether a holder of Lock(name) lives, without making or changing a file. While it looks, a moment, a Lock of
-// another process is refused.
+// Held reports whether Lock(name) has a holder, without creating or changing a file. During the call a Lock by another
+// process fails.
 func Held(name string) (bool, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -49,7 +49,7 @@ func (osFS) Lock(name string) (io.Closer, error)        { return lock(name) }
 
 func (osFS) Exchange(a, b string) error {
 	switch err := exchange(a, b); {
-	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.EINVAL): // so says a file system that cannot
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.EINVAL): // from a file system that cannot
 		return exchangeByRenames(a, b)
 	case err != nil:
 		return &fs.PathError{Op: "exchange", Path: b, Err: err}
@@ -81,7 +81,7 @@ func (osFS) Map(name string) (Mapping, error) {
 	}
 	defer f.Close() // the mapping outlives the descriptor
 	if fi.Size() == 0 {
-		return &osMapping{}, nil // no system maps nothing
+		return &osMapping{}, nil // no system maps an empty file
 	}
 	m, err := mmap.Map(f, mmap.RDONLY, 0)
 	if err != nil {
@@ -94,7 +94,7 @@ type osMapping struct {
 	m       mmap.MMap
 	name    string
 	file    fs.FileInfo
-	telling bool // the system tells what of it is cached
+	telling bool // the system tells which pages are cached
 }
 
 func (m *osMapping) Size() int64 { return int64(len(m.m)) }
@@ -109,8 +109,9 @@ func (m *osMapping) Advise(a Advice, off, n int64) error {
 	return madvise(b, a)
 }
 
-// pages are those of b[off:off+n]. The last one is taken in unless goes says that they are not
-// needed any more: the reader of what follows has it in memory already, or is about to.
+// pages returns b[off:off+n] extended down to the start of a page. If goes, the pages are about to be dropped, and a
+// last page that extends beyond the range is left out: a reader of the bytes that follow has it in memory already, or
+// is about to.
 func pages(b []byte, off, n int64, goes bool) ([]byte, error) {
 	if off < 0 || n < 0 || off > int64(len(b)) || n > int64(len(b))-off {
 		return nil, fs.ErrInvalid
@@ -145,14 +146,14 @@ func (m *osMapping) Close() error {
 	return m.m.Unmap()
 }
 
-// ErrNotRegular is what errors.Is finds in the error of FS.Open and FS.Map for a
+// ErrNotRegular is found by errors.Is in the error of FS.Open and FS.Map for a
 // directory, a pipe, a socket or a device.
 var ErrNotRegular = errors.New("a regular file is wanted")
 
-// ErrTooLarge is what errors.Is finds in the error of ReadFile for a file over its limit.
+// ErrTooLarge is found by errors.Is in the error of ReadFile for a file over its limit.
 var ErrTooLarge = errors.New("it is not the file that is meant")
 
-// Regular is nil for what FS.Open would open, else the error it would give.
+// Regular returns nil if FS.Open would open a file with this fi, else the error of FS.Open.
 func Regular(name string, fi fs.FileInfo) error {
 	if fi.Mode().IsRegular() {
 		return nil
@@ -171,10 +172,9 @@ func Regular(name string, fi fs.FileInfo) error {
 	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("it is %s, %w", kind, ErrNotRegular)}
 }
 
-// openRegular opens a regular file for reading. What is of another kind is not
-// opened at all: that of a pipe would wait for a writer, that of some devices
-// does something. If it takes the place of the file meanwhile, the opening does
-// not wait either.
+// openRegular opens a regular file for reading. It does not open other kinds of files: opening a pipe would wait for a
+// writer, and opening some devices has effects. If such a file takes the name after the check, the opening does not wait
+// either.
 func openRegular(name string) (*os.File, fs.FileInfo, error) {
 	if fi, err := os.Stat(name); err == nil {
 		if err := Regular(name, fi); err != nil {
@@ -208,8 +208,8 @@ func ReadFile(fsys FS, name string, limit int64) (_ []byte, err error) {
 	}
 	var b bytes.Buffer
 	size := fi.Size()
-	if size <= limit { // it may grow, or be of a system that tells no sizes
-		b.Grow(int(size) + bytes.MinRead) // to see the end without growing
+	if size <= limit { // the file may grow, or be on a system that tells no sizes
+		b.Grow(int(size) + bytes.MinRead) // room to see the end without growing
 		if size, err = b.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
 			return nil, err
 		}
@@ -220,6 +220,6 @@ func ReadFile(fsys FS, name string, limit int64) (_ []byte, err error) {
 	return b.Bytes(), nil
 }
 
-// SameFile tells whether what Stat says of two openings of a name is of one file that has not been written to between them. It may
-// be false where it is.
+// SameFile reports whether the results of Stat for two openings of a name are of one file that was not written in
+// between. It may report false for such a file.
 func SameFile(a, b fs.FileInfo) bool { return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) }

@@ -9,11 +9,9 @@ import (
 	"github.com/edsrzf/mmap-go"
 )
 
-// Scratch is room for working data that memory is too small for: a file mapped
-// read-write. What is in memory of it is up to Fetch, to the system, and to Evict: nothing
-// is read ahead but what is asked for. What the system would read ahead of twenty
-// sequential readers, 8 MiB for each on some machines, may be more than there is memory
-// for, and is then read again and again.
+// Scratch is space for working data larger than memory: a file mapped read-write. Fetch, Evict and the system decide
+// which parts are in memory; only what Fetch asks for is read ahead. What the system would read ahead for twenty
+// sequential readers, 8 MiB for each on some machines, may not fit into memory, and is then read again and again.
 type Scratch interface {
 	// Bytes are the contents, zeros at first.
 	Bytes() []byte
@@ -28,7 +26,7 @@ type Scratch interface {
 	// Failed returns the error of a write to the disk that has failed since the
 	// beginning, as far as the system tells: contents may be lost then.
 	Failed() error
-	// Close lets memory and disk space go.
+	// Close releases memory and disk space.
 	io.Closer
 }
 
@@ -56,7 +54,7 @@ func (osFS) Scratch(name string, size int64) (_ Scratch, err error) {
 	if s.m, err = mmap.MapRegion(f, int(size), mmap.RDWR, 0, 0); err != nil {
 		return nil, &fs.PathError{Op: "map", Path: name, Err: err}
 	}
-	// Where the system permits it a process that is killed leaves nothing behind.
+	// Where the system permits this, a killed process leaves nothing behind.
 	s.gone = os.Remove(name) == nil
 	return s, madvise(s.m, Random)
 }
@@ -111,7 +109,7 @@ func fill(f *os.File, size int64) error {
 	return nil
 }
 
-// bare takes the name of the file out of an error that will get another.
+// bare removes the file name from an error, because the caller adds one.
 func bare(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err

@@ -17,6 +17,6 @@ func freeSpace(name string) (int64, error) {
 	if s.Blocks == 0 { // as of a tmpfs without a limit
 		return 0, &os.PathError{Op: "statfs", Path: name, Err: errors.ErrUnsupported}
 	}
-	// What an unprivileged process may take; the types differ from system to system.
+	// Bavail is what an unprivileged process may take; the types differ from system to system.
 	return int64(max(0, s.Bavail)) * int64(s.Bsize), nil
 }

@@ -14,7 +14,7 @@ const PartialSuffix = ".partial"
 // lockSuffix is added to a target's name for the lock of its writer.
 const lockSuffix = ".lock"
 
-// ErrStays is what errors.Is finds besides fs.ErrExist where force would be of no use.
+// ErrStays is found by errors.Is besides fs.ErrExist if force would not replace the target either.
 var ErrStays = errors.New("not to be replaced")
 
 // Staging is a directory being written beside the place it is meant for. At
@@ -38,15 +38,13 @@ type Staging struct {
 // target.partial, to be filled (each file synced by its writer) and
 // then published by Commit or removed by Abort.
 //
-// It is fs.ErrExist if target exists and !force (and ErrStays, if force would not
-// replace it), ErrLocked if another process
-// is writing it. Under force an existing target is replaced on Commit if
-// replaceable(target) returns nil; a nil replaceable lets only an empty
-// directory be replaced. Whatever is not recognised is never deleted.
+// The error is fs.ErrExist if target exists and !force (and ErrStays, if force would not replace it either), ErrLocked
+// if another process is writing it. Under force an existing target is replaced on Commit if replaceable(target) returns
+// nil; a nil replaceable lets only an empty directory be replaced. Whatever is not recognised is never deleted.
 //
-// Once it has the lock it asks goOn, unless nil, what to do with target.partial, there
-// or not: to go on with what is in it, as if Keep had been called, or to remove it and
-// begin with an empty directory. An error of goOn leaves it alone.
+// Once Stage has the lock it calls goOn, unless nil, with target.partial, which need not exist. If goOn returns true,
+// Stage goes on with the contents, as if Keep had been called; if false, it removes target.partial and makes an empty
+// directory. If goOn returns an error, target.partial is left alone.
 func Stage(fsys FS, target string, force bool, replaceable func(path string) error, goOn func(dir string) (bool, error)) (_ *Staging, err error) {
 	target = filepath.Clean(target)
 	switch filepath.Base(target) {
@@ -73,9 +71,8 @@ func Stage(fsys FS, target string, force bool, replaceable func(path string) err
 	return s, nil
 }
 
-// Sweep removes what a writer of target has left that died after it had published it:
-// its lock, and target.partial if useless(target.partial). Where there is nothing, or
-// another process is writing target, it does nothing.
+// Sweep removes what a writer of target has left if it died after publishing: its lock, and target.partial if
+// useless(target.partial). It does nothing if neither exists, or if another process is writing target.
 func Sweep(fsys FS, target string, useless func(dir string) bool) (err error) {
 	s := &Staging{fs: fsys, target: filepath.Clean(target)}
 	_, noLock := fsys.Lstat(s.target + lockSuffix)
@@ -91,7 +88,7 @@ func Sweep(fsys FS, target string, useless func(dir string) bool) (err error) {
 	})
 }
 
-// Locked calls f while it has the lock of target's writer. Where another process is writing target, it does nothing.
+// Locked calls f while it holds the lock of target's writer. If another process is writing target, it does nothing.
 func Locked(fsys FS, target string, f func() error) error {
 	lock, err := fsys.Lock(filepath.Clean(target) + lockSuffix)
 	if errors.Is(err, ErrLocked) {
@@ -137,7 +134,7 @@ func (s *Staging) recover() error {
 	if err != nil {
 		return err
 	}
-	// Killed inside exchangeByRenames: before its second step the target is missing and this is it.
+	// Killed inside exchangeByRenames: before the second rename the target is missing, and parked is the old target.
 	_, err = s.fs.Lstat(s.target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.fs.Rename(parked, s.target)
@@ -148,8 +145,7 @@ func (s *Staging) recover() error {
 	return s.fs.RemoveAll(parked)
 }
 
-// targetExists tells whether there is something to be replaced; it is an error
-// if it must not be.
+// targetExists reports whether the target exists; it returns an error if the target must not be replaced.
 func (s *Staging) targetExists() (bool, error) {
 	fi, err := s.fs.Lstat(s.target)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +167,7 @@ func (s *Staging) targetExists() (bool, error) {
 	}
 }
 
-// stays is why the target is not replaced by force either, nil if it is.
+// stays returns the reason why force does not replace the target either, nil if force does.
 func (s *Staging) stays(fi fs.FileInfo) error {
 	switch {
 	case fi.Mode()&fs.ModeSymlink != 0:
@@ -195,17 +191,15 @@ func (s *Staging) Dir() string { return s.target + PartialSuffix }
 
 func (s *Staging) Target() string { return s.target }
 
-// Keep has what is in the directory outlive the Staging, for Stage: from
-// now on Abort and a Commit that fails only let the lock go.
+// Keep keeps the directory for a later Stage: from now on Abort and a failing Commit only release the lock.
 func (s *Staging) Keep() { s.keep = true }
 
-// Hold has Commit keep the lock, for what else of the writer lies beside the target; Abort then lets it go.
+// Hold makes Commit keep the lock, for other files of the writer beside the target; Abort then releases it.
 func (s *Staging) Hold() { s.hold = true }
 
-// Commit publishes the directory under its final name and removes what it
-// replaces. When it fails, everything written is removed, but for Keep; if it had already
-// been published (only durability or the removal of the old one failed) it
-// stays. fs.ErrExist if the target has appeared since Stage and !force.
+// Commit publishes the directory under its final name and removes the directory that it replaces. If it fails,
+// everything written is removed, unless Keep was called; a directory already published (only durability or the removal
+// of the old one failed) stays. The error is fs.ErrExist if the target has appeared since Stage and !force.
 func (s *Staging) Commit() error {
 	if s.done {
 		return errors.New("commit: already committed or aborted")
@@ -248,8 +242,8 @@ func (s *Staging) publish() error {
 	return nil
 }
 
-// Abort removes everything written, but for Keep, and lets the lock go. After
-// Commit, but for Hold, or Abort it does nothing.
+// Abort removes everything written, unless Keep was called, and releases the lock. After Abort, or a Commit without Hold,
+// it does nothing.
 func (s *Staging) Abort() error {
 	if s.done && !s.hold {
 		return nil

@@ -20,8 +20,8 @@ func populate(b []byte) error {
 	return unix.Madvise(b, unix.MADV_WILLNEED) // before Linux 5.14
 }
 
-// allocate makes f so long and takes the space from the disk now: a page that
-// finds no room when it is written back would be a fault, or lost.
+// allocate sets the size of f and takes the space from the disk now: a page for which
+// there is no space when it is written back would be a fault, or lost.
 func allocate(f *os.File, size int64) error {
 	for {
 		switch err := unix.Fallocate(int(f.Fd()), 0, 0, size); err {
@@ -34,12 +34,12 @@ func allocate(f *os.File, size int64) error {
 	}
 }
 
-// writeError asks for the error of writing back, without waiting for more than a page.
+// writeError returns the error of writing back, without waiting for more than a page.
 func writeError(f *os.File) error {
 	return unix.SyncFileRange(int(f.Fd()), 0, 1, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
 }
 
-// writeBack begins to write what has changed in a range, and does not wait for it.
+// writeBack begins to write the changed pages of a range, and does not wait for it.
 func writeBack(f *os.File, off, n int64) {
-	_ = unix.SyncFileRange(int(f.Fd()), off, n, unix.SYNC_FILE_RANGE_WRITE) // advice
+	_ = unix.SyncFileRange(int(f.Fd()), off, n, unix.SYNC_FILE_RANGE_WRITE) // only a hint
 }

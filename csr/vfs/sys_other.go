@@ -15,18 +15,17 @@ type Buffer struct{}
 // NewBuffer makes a buffer. errors.ErrUnsupported where there are no direct reads.
 func NewBuffer() (*Buffer, error) { return nil, errors.ErrUnsupported }
 
-// Bytes are the contents, BufferSize of them. They must not be used until Wait has
-// returned.
+// Bytes returns the contents, BufferSize bytes. They must not be used until Wait has returned.
 func (b *Buffer) Bytes() []byte { return nil }
 
-// Wait waits for the read that was begun last, and returns how much it has read:
-// less than was asked for only at the end of the file.
+// Wait waits for the read that was begun last, and returns the number of bytes read:
+// fewer than asked for only at the end of the file.
 func (b *Buffer) Wait() (int, error) { return 0, errors.ErrUnsupported }
 
-// Empty gives the memory back until the next read.
+// Empty gives the memory back to the system until the next read.
 func (b *Buffer) Empty() {}
 
-// Close gives the memory back.
+// Close releases the memory.
 func (b *Buffer) Close() error { return nil }
 
 func readDirect(string, fs.FileInfo, *Buffer, int, int64) error { return errors.ErrUnsupported }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openNoWait has the opening of a pipe not wait for its other end.
+// openNoWait keeps the opening of a pipe from waiting for its other end.
 const openNoWait = unix.O_NONBLOCK
 
 func madvise(b []byte, a Advice) error {

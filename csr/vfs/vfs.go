@@ -1,4 +1,4 @@
-// Package vfs is the seam between gdsvd and the file system.
+// Package vfs is the interface between gdsvd and the file system.
 //
 // Everything that writes or reads a store, a result directory or a temporary
 // file goes through an [FS], so that a program can bring its own and tests can inject
@@ -11,7 +11,7 @@ import (
 	"io/fs"
 )
 
-// ErrLocked is what Lock gives while another process (or another holder in
+// ErrLocked is the error of Lock while another process (or another holder in
 // this one) has the lock.
 var ErrLocked = errors.New("locked by another process")
 
@@ -36,26 +36,23 @@ type Advice uint8
 const (
 	// Sequential: the range will be read once, in order.
 	Sequential Advice = iota
-	// Random: what is read says nothing about what will be: nothing is read ahead.
+	// Random: the reads follow no order; nothing is read ahead.
 	Random
 	// Populate: the range will be read soon. Where the system can (Linux 5.14)
 	// Advise returns when it is in memory.
 	Populate
-	// DontNeed: the range is not needed any more; its pages may be taken away,
-	// but for the last one if it goes on behind the range.
+	// DontNeed: the range is not needed any more; its pages may be dropped, except a last page that extends beyond the
+	// range.
 	DontNeed
-	// Ahead: the range will be read soon. Reading begins, of no more than the range,
-	// and is not waited for.
+	// Ahead: the range will be read soon. Advise begins to read it, and no more than that, and does not wait.
 	Ahead
 )
 
-// DirectAlign is what offsets and sizes of direct reads are multiples of: no disk
-// in use has larger sectors.
+// DirectAlign divides the offsets and sizes of direct reads: no disk in use has larger sectors.
 const DirectAlign = 4096
 
-// BufferSize is the size of a Buffer: that of a huge page of most processors.
-// The disk then writes to one place in memory where it would write to 512, which
-// can double the speed of a fast one.
+// BufferSize is the size of a Buffer: a huge page of most processors. The disk then writes to one place in memory
+// instead of 512, which can double the speed of a fast disk.
 const BufferSize = 2 << 20
 
 // Mapping is a file mapped read-only into memory. Reading bytes of a file that
@@ -63,18 +60,17 @@ const BufferSize = 2 << 20
 // fault.Guard.
 type Mapping interface {
 	Size() int64
-	// Bytes are those from off to off+n, which lie in the file. Where they have to be fetched from afar, around tells that those
-	// beside them will be wanted, too, and all are kept near.
+	// Bytes returns the bytes from off to off+n, which lie in the file. Where they are fetched from a server, around
+	// says that the bytes beside them will be needed too; all of these are then kept locally.
 	Bytes(off, n int64, around bool) ([]byte, error)
 	// Advise is a hint about the bytes from off to off+n; a no-op where the system has no such call.
 	Advise(a Advice, off, n int64) error
-	// Cached tells whether all bytes from off to off+n are in the page cache.
+	// Cached reports whether all bytes from off to off+n are in the page cache.
 	// errors.ErrUnsupported where the system does not tell, or not about this file.
 	Cached(off, n int64) (bool, error)
-	// ReadDirect begins to read size bytes from byte off of the file on into b, past the
-	// page cache; see Buffer.Wait. Both are multiples of DirectAlign, size ≤
-	// BufferSize. It fails where system, file system or file do not permit it, or if
-	// the name is another file's by now.
+	// ReadDirect begins to read size bytes at offset off of the file into b, past the page cache; see Buffer.Wait. Both
+	// are multiples of DirectAlign, size ≤ BufferSize. It fails if system, file system or file do not permit it, or if
+	// the name now belongs to another file.
 	ReadDirect(b *Buffer, size int, off int64) error
 	io.Closer
 }
@@ -83,18 +79,17 @@ type Mapping interface {
 // package os: they name the path and can be asked with errors.Is for
 // fs.ErrExist, fs.ErrNotExist and the like.
 type FS interface {
-	// Open opens a regular file, or a symbolic link to one, for reading. It is
-	// ErrNotRegular for all else, without waiting: a pipe is not opened.
+	// Open opens a regular file, or a symbolic link to one, for reading. For anything else it fails with ErrNotRegular,
+	// without waiting: a pipe is not opened.
 	Open(name string) (File, error)
 	// Create makes a new file; it is an error if the name exists.
 	Create(name string) (File, error)
-	// Update opens a file that Create has made for reading and writing.
+	// Update opens, for reading and writing, a file that Create has made.
 	Update(name string) (File, error)
-	// Map maps a whole file, as Open would open, read-only. An empty file gives an empty mapping.
+	// Map maps a whole file that Open would open, read-only. An empty file gives an empty mapping.
 	Map(name string) (Mapping, error)
-	// Scratch makes a new file of size bytes, above 0, all of them taken from
-	// the disk now, and maps it. The file ends with Close, and where the system
-	// permits it with the process: then it has no name when Scratch returns.
+	// Scratch makes a new file of size bytes, size > 0, takes all of them from the disk now, and maps it. The file ends
+	// with Close and, where the system permits it, with the process: it then has no name when Scratch returns.
 	Scratch(name string, size int64) (Scratch, error)
 	Mkdir(name string) error
 	Rename(oldname, newname string) error
@@ -105,15 +100,15 @@ type FS interface {
 	RemoveAll(name string) error
 	ReadDir(name string) ([]fs.DirEntry, error)
 	Stat(name string) (fs.FileInfo, error)
-	// Lstat is Stat of a symbolic link itself.
+	// Lstat is Stat, but describes a symbolic link itself.
 	Lstat(name string) (fs.FileInfo, error)
 	// SyncDir makes the names in a directory durable.
 	SyncDir(name string) error
-	// FreeSpace is the bytes that can still be written to the file system of an
-	// existing file or directory; errors.ErrUnsupported where the system does not tell, or there is no limit.
+	// FreeSpace returns the bytes that can still be written to the file system of an existing file or directory;
+	// errors.ErrUnsupported if the system does not tell, or there is no limit.
 	FreeSpace(name string) (int64, error)
-	// Lock takes an exclusive lock that dies with the process, creating the
-	// file if need be. It fails with ErrLocked, without waiting, and the number and command of the holder, if another
-	// holder has it. Closing the lock removes the file and lets go.
+	// Lock takes an exclusive lock that dies with the process, creating the file if need be. If another holder has it,
+	// Lock fails without waiting, with ErrLocked and the number and command of the holder. Closing the lock removes the
+	// file and releases the lock.
 	Lock(name string) (io.Closer, error)
 }

@@ -1,31 +1,34 @@
-// Package remote makes the passes over a matrix by tasks, which an engine runs wherever it likes: goroutines ([Local]),
-// programs at the other end of a pipe ([Command]), and through them Dask or Ray.
+// Package remote makes the passes over a matrix by tasks. An [Engine] runs the tasks: in goroutines ([Local]), in
+// programs at the other end of a pipe ([Command]), and through these with Dask or Ray.
 //
-// [Matrix] is a [solver.Matrix]. It cuts the blocks of a store into groups of about as many entries, and each pass is a
-// [Task] a group: a record of names and no numbers. Numbers are in pieces, files of one folder that the driver and all
-// workers see under the same path, or objects of a bucket of S3. Reads for the statistics of a view are tasks, too ([Matrix.Measure]),
-// and so are the sweeps that make left vectors ([Left]). A [Worker] makes the pieces of a task from those that the task names and from the store.
+// [Matrix] is a [solver.Matrix]. It cuts the blocks of a store into groups of about equal numbers of entries. A pass is one
+// [Task] for each group: a record of names without numbers. Numbers are in pieces, files of one folder that the driver and all
+// workers see under the same path, or objects of a bucket of S3. Reads for the statistics of a view are tasks, too
+// ([Matrix.Measure]), and so are the sweeps that make left vectors ([Left]). A [Worker] makes the pieces of a task from the
+// pieces that the task names and from the store.
 //
 // # Same bits
 //
-// What a group adds up is a function of the group (package stream), and sums of groups are formed in the order of the
+// The sums of a group are a function of the group (package stream), and sums of groups are added in the order of the
 // groups. So results depend on the matrix and the number of groups alone: not on the engine, the number of workers, or
-// tasks that were done twice. The number of groups is a part of solver.Info.ID. Workers with instructions that round
+// tasks that were run twice. The number of groups is a part of solver.Info.ID. Workers with instructions that round
 // differently are refused: see [Answer].
 //
 // # Pieces
 //
-// A piece is some float64s, little endian, and a trailer of 16 bytes: "gdsvdpc1", the CRC-32C of the name of its run, "/",
-// its own name and the numbers, as 4 bytes little endian, and 4 zero bytes. It is written under a name of its own and renamed:
-// it is whole, or not there. Every run has a folder with a random name, so that nothing that an earlier run has left
-// is taken for a piece of this one, and every pass has names of its own.
-// Pieces last as long as the pass, and are not synced to the disk: what a crash leaves of one is not taken for it.
+// A piece is some float64s, little endian, and a trailer of 16 bytes: "gdsvdpc1", the CRC-32C of the name of its run,
+// "/", its own name and the numbers, as 4 bytes little endian, and 4 zero bytes. It is written under a temporary name
+// and renamed: a piece is complete or absent. Every run has a folder with a random name, so that leftovers of an
+// earlier run are never taken for pieces of this one, and every pass has names of its own. Pieces last as long as the
+// pass, and are not synced to the disk: what a crash leaves of a piece is not taken for the piece.
 //
 // # Faults
 //
-// An engine is not believed. After every stage all pieces must be there with the right size, and each reader of one checks its
-// CRC-32C. A task of which pieces are missing is given to the engine again, some times, and so is one whose piece turns out
-// to be damaged. The driver makes its own again: but for sums of a view, and for what left vectors were made from. An error that no other worker would mend, such as a damaged shard, ends the run at once (Answer.Kind).
+// The answers of an engine are not trusted. After every stage all pieces must exist with the right size, and each
+// reader of a piece checks its CRC-32C. A task with missing pieces is given to the engine again, up to Options.Tries
+// times, and so is a task whose piece is damaged. The driver makes its own damaged pieces again, except the sums of a
+// view and the inputs of left vectors. An error that every other worker would meet, such as a damaged shard, ends the
+// run at once (Answer.Kind).
 package remote
 
 import (
@@ -44,18 +47,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Engine has tasks done somewhere.
+// Engine runs tasks somewhere.
 type Engine interface {
-	// Run has tasks done, in any order and any number of times, and calls answer, one call at a time, when one has ended.
-	// Answer.ID is its index. It returns when nothing more will be answered; an error, or an answer without error, is not taken
-	// for what has happened: see Matrix. A cancelled ctx ends it soon.
+	// Run runs tasks, in any order and any number of times, and calls answer, one call at a time, when a task has
+	// ended. Answer.ID is the index of the task. Run returns when no more answers will come. A Matrix does not trust
+	// the error, or an answer without error: it looks for the pieces. Run ends soon after ctx is cancelled.
 	Run(ctx context.Context, tasks []Task, answer func(Answer)) error
-	// Name is for people: "local".
+	// Name returns the name of the engine for messages, such as "local".
 	Name() string
 	io.Closer
 }
 
-// Local does tasks in this process. It is what other engines are compared with.
+// Local runs tasks in this process. It is the reference that other engines are compared with.
 type Local struct {
 	*Worker
 	Parallel int // tasks at a time, each with the memory and the goroutines of the Worker; 0: one
@@ -81,7 +84,7 @@ func (e *Local) Run(ctx context.Context, tasks []Task, answer func(Answer)) erro
 				return nil
 			})
 		}
-		_ = g.Wait() // it has none
+		_ = g.Wait() // its functions return no errors
 		close(answers)
 	}()
 	for a := range answers {
@@ -91,35 +94,35 @@ func (e *Local) Run(ctx context.Context, tasks []Task, answer func(Answer)) erro
 }
 
 // Command is an engine of programs at the other end of a pipe: each reads tasks from its standard input, a line of JSON each,
-// and answers on its standard output as Worker.Serve does, in any order. They go on from one stage to the next. One that ends
-// or does not answer is replaced; what it had to do has failed, and may be tried again.
+// and answers on its standard output as Worker.Serve does, in any order. The programs stay from one stage to the next. A
+// program that ends or does not answer is replaced; its tasks have failed, and may be tried again.
 type Command struct {
 	Args      []string
 	Label     string        // what Name returns
 	Processes int           // 0: one
 	Window    int           // tasks that a process has at a time; 0: all
-	Timeout   time.Duration // a process that answers nothing for so long while it has tasks is killed; 0: none is
+	Timeout   time.Duration // a process that has tasks and does not answer for this long is killed; 0: no limit
 
-	procs []*process // nil where none runs
+	procs []*process // nil: no process in this place
 }
 
 var _ Engine = (*Command)(nil)
 
 func (c *Command) Name() string { return c.Label }
 
-// process is a program that runs.
+// process is a running program.
 type process struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	out     io.ReadCloser
-	answers chan Answer // closed when it has ended
-	err     error       // why, then
+	answers chan Answer // closed when the program has ended
+	err     error       // why the program has ended; set before answers is closed
 	stderr  tail
 }
 
 func (c *Command) start() (_ *process, err error) {
 	p := &process{cmd: exec.Command(c.Args[0], c.Args[1:]...), answers: make(chan Answer, 1<<10)}
-	p.cmd.Stderr, p.cmd.WaitDelay = &p.stderr, time.Second // what it has started may keep its stderr open
+	p.cmd.Stderr, p.cmd.WaitDelay = &p.stderr, time.Second // children of the program may keep its stderr open
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -133,7 +136,7 @@ func (c *Command) start() (_ *process, err error) {
 	return p, nil
 }
 
-// listen passes on what the program says until it ends.
+// listen reads the answers of the program until it ends.
 func (p *process) listen() {
 	lines := bufio.NewScanner(p.out)
 	lines.Buffer(nil, longestLine)
@@ -158,7 +161,7 @@ func (p *process) listen() {
 	close(p.answers)
 }
 
-// say writes a line to the program, which has so much time to read it, unless that is 0.
+// say writes a line to the program, which is killed if it does not read the line within timeout, unless that is 0.
 func (p *process) say(line []byte, timeout time.Duration) error {
 	if timeout > 0 {
 		defer time.AfterFunc(timeout, p.kill).Stop()
@@ -167,7 +170,7 @@ func (p *process) say(line []byte, timeout time.Duration) error {
 	return err
 }
 
-func (p *process) kill() { _ = p.cmd.Process.Kill() } // an error means that it has ended
+func (p *process) kill() { _ = p.cmd.Process.Kill() } // an error means that the process has ended
 
 func (p *process) end() {
 	p.kill()
@@ -198,7 +201,7 @@ func (c *Command) Run(ctx context.Context, tasks []Task, answer func(Answer)) er
 	return g.Wait()
 }
 
-// slot is what goes on with one process in a Run.
+// slot is the state of one process in a Run.
 type slot struct {
 	*Command
 	at     int
@@ -227,7 +230,7 @@ func (s *slot) run(ctx context.Context) error {
 	}
 }
 
-// fill gives the process as many tasks as it may have, and tells whether there have been any.
+// fill gives the process as many tasks as it may have, and reports whether it gave any.
 func (s *slot) fill() (some bool, err error) {
 	for s.Window == 0 || len(s.open) < s.Window {
 		i, ok := <-s.queue
@@ -278,13 +281,13 @@ func (s *slot) wait(ctx context.Context) error {
 	}
 }
 
-// fail ends the process, with which all tasks that it has fail.
+// fail ends the process; all tasks that the process has fail with err.
 func (s *slot) fail(err error) {
 	if p := s.procs[s.at]; p != nil {
 		p.end()
 		s.procs[s.at] = nil
 		if fault := new(fs.PathError); errors.As(err, &fault) {
-			err = p.err // of writing to it: why it has ended says more
+			err = p.err // err is of the write: p.err says why the process has ended
 		}
 	}
 	for i := range s.open {
@@ -293,14 +296,14 @@ func (s *slot) fail(err error) {
 	}
 }
 
-// Close ends the programs: those that go on for more than patience after the end of their input are killed.
+// Close ends the programs. A program that runs for more than patience after the end of its input is killed.
 func (c *Command) Close() error {
 	const patience = 5 * time.Second
 	for i, p := range c.procs {
 		if p == nil {
 			continue
 		}
-		_ = p.in.Close() // it reads no more, or has ended
+		_ = p.in.Close() // an error means that it reads no more, or has ended
 		kill := time.AfterFunc(patience, p.kill)
 		for range p.answers {
 		}

@@ -19,18 +19,18 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// group is a task of a group that is being done.
+// group is the state of the task of a group.
 type group struct {
 	folder
 	Task
 	m    *stream.Matrix
 	pass solver.Pass
-	x    vfs.Mapping // with X; nil: it is in memory, or of no use
+	x    vfs.Mapping // map of X; nil: X is in memory, or not used
 	in   rowReader
 	out  *writer
 }
 
-// begin makes the pass, in the memory of a group that has ended, unless that is nil.
+// begin prepares the pass. It reuses the memory of before, a group that has ended, unless before is nil.
 func (g *group) begin(before *group) (err error) {
 	info, l := g.m.Info(), g.Columns
 	if before == nil || before.m.Info().Cols != info.Cols || before.Columns != l {
@@ -39,7 +39,7 @@ func (g *group) begin(before *group) (err error) {
 	g.m.Inherit(before.m)
 	switch {
 	case g.X == "":
-	case g.X == before.X && g.dir == before.dir: // names are those of one content
+	case g.X == before.X && g.dir == before.dir: // equal names in one folder have equal contents
 		g.pass.X, g.x, before.x = before.pass.X, before.x, nil
 	default:
 		if g.pass.X, g.x, err = g.mapped(g.X, info.Cols, l); err != nil {
@@ -67,7 +67,7 @@ func (g *group) begin(before *group) (err error) {
 	return nil
 }
 
-// drop lets go of a group that has ended; nil: none has.
+// drop unmaps X of a group that has ended; g may be nil.
 func (g *group) drop() {
 	if g != nil && g.x != nil {
 		_ = g.x.Close() // it was only read
@@ -75,7 +75,7 @@ func (g *group) drop() {
 	}
 }
 
-// publish makes the pieces of what the pass has made.
+// publish writes the results of the pass as pieces.
 func (g *group) publish() error {
 	if g.out != nil {
 		if err := g.out.commit(); err != nil {
@@ -103,22 +103,22 @@ func (g *group) end() {
 	}
 }
 
-// Options of New.
+// Options are the options of New.
 type Options struct {
 	Engine Engine
 	Shared string        // the folder that driver and workers see under this path, made if it is not there; or s3://BUCKET/PREFIX
-	Groups int           // parts of the matrix, at most one a block; 2 to 4 a worker, so that a slow one is waited for little
-	Tries  int           // of the tasks of a pass; 0: 5
-	Wait   time.Duration // before the second try, twice as long before every other; 0: 200 ms
+	Groups int           // parts of the matrix, at most one for each block; 2 to 4 for each worker, so that a slow worker delays little
+	Tries  int           // tries of the tasks of a pass; 0: 5
+	Wait   time.Duration // wait before the second try, doubled before every further try; 0: 200 ms
 	FS     vfs.FS        // nil: the operating system's
 	Log    *slog.Logger  // nil: nothing is logged
-	Told   func(Stats)   // is called when a task has ended, one call at a time; nil: nothing is
+	Told   func(Stats)   // is called when a task has ended, one call at a time; may be nil
 
 	// PieceSize bounds the pieces of a sum, in bytes; 0: 32 MiB. The bits do not depend on it.
 	PieceSize int64
 }
 
-// Local gives tasks of this process their budget, unless they have one.
+// Local sets the budget of a Local engine, unless it has one.
 func (o *Options) Local(memory, reserve int64, workers int) {
 	if e, ok := o.Engine.(*Local); ok && e.Memory == 0 {
 		e.Memory, e.Reserve, e.Workers = memory, reserve, workers
@@ -127,19 +127,19 @@ func (o *Options) Local(memory, reserve int64, workers int) {
 
 const usualPiece = 32 << 20
 
-// Subject is what is factorised.
+// Subject is the matrix to be factorised.
 type Subject struct {
 	Store    *csr.Store
-	View     *view.View  // nil: the store itself. It has been measured, or is by Matrix.Measure.
+	View     *view.View  // nil: the store itself. It has been measured, or Matrix.Measure measures it.
 	Pipeline string      // of the view
 	Info     solver.Info // of a view that has not been measured: see Matrix.Describe
 }
 
-// Stats is what the tasks of a run have come to.
+// Stats counts the tasks of a run and what they have read.
 type Stats struct {
-	Tasks   int   // that were given to the engine
-	Retries int   // of them, again
-	Workers int   // that have ended tasks of this pass or the one before
+	Tasks   int   // tasks given to the engine, repeated ones included
+	Retries int   // tasks given to the engine again
+	Workers int   // workers that have ended tasks of this pass or the one before
 	Read    int64 // bytes of the store
 }
 
@@ -150,19 +150,19 @@ type Matrix struct {
 	groups  []blocks
 	run     folder
 	lock    io.Closer
-	client  *objects.Client // of a shared folder in a bucket
+	client  *objects.Client // nil unless the shared folder is in a bucket
 	view    *View           // of the tasks
-	store   string          // its path for workers
-	kernel  string          // that workers compute with, "" as long as none has said
+	store   string          // path of the store for workers
+	kernel  string          // instructions that workers compute with; "": no answer has named them yet
 	pass    int
-	numbers map[string]int64        // of each piece that tasks make
-	puts    map[string]func() error // that make pieces of the driver
-	spoilt  map[string]bool         // pieces that have turned out to be damaged
+	numbers map[string]int64        // float64s of each piece that tasks make
+	puts    map[string]func() error // functions that make the driver's pieces again
+	spoilt  map[string]bool         // pieces that have been found damaged
 	stats   Stats
-	workers map[string]int // the last pass of each
+	workers map[string]int // last pass of each worker
 }
 
-// blocks are those of a group, and their rows.
+// blocks are blocks from … to−1 of a source, which make a group, and their rows.
 type blocks struct {
 	from, to    int
 	first, rows int64
@@ -170,8 +170,8 @@ type blocks struct {
 
 var _ solver.Matrix = (*Matrix)(nil)
 
-// New begins a run. There is one at a time in a shared folder; what earlier ones have left there is removed, unless that is in a bucket. The engine
-// stays the caller's.
+// New begins a run. A shared folder has one run at a time; New removes what earlier runs have left there, unless it is
+// in a bucket. The engine stays the caller's.
 func New(s Subject, o Options) (_ *Matrix, err error) {
 	if o.Groups < 1 {
 		return nil, fmt.Errorf("remote: %d groups: want one or more", o.Groups)
@@ -184,7 +184,7 @@ func New(s Subject, o Options) (_ *Matrix, err error) {
 	}
 	o.Tries, o.Wait, o.PieceSize = cmp.Or(o.Tries, 5), cmp.Or(o.Wait, 200*time.Millisecond), cmp.Or(o.PieceSize, usualPiece)
 	m := &Matrix{subject: s, opt: o, numbers: map[string]int64{}, puts: map[string]func() error{}, spoilt: map[string]bool{}, workers: map[string]int{}}
-	if s.Store != nil { // Rows has none
+	if s.Store != nil { // nil in Rows
 		m.groups = split(s.Store, o.Groups)
 		if m.store, err = objects.Abs(s.Store.Path()); err != nil {
 			return nil, err
@@ -201,8 +201,8 @@ func New(s Subject, o Options) (_ *Matrix, err error) {
 	return m, nil
 }
 
-// split cuts the blocks of a source into groups with about as many entries and rows each: a function of the source and the
-// number alone, which is that of the blocks if they are fewer.
+// split cuts the blocks of a source into groups with about equal numbers of entries and rows. The result is a function of
+// the source and the number of groups alone; there are no more groups than blocks.
 func split(src stream.Source, groups int) (all []blocks) {
 	n := src.NumBlocks()
 	weight := func(i int) int64 { return int64(src.Block(i).NNZ) + int64(src.Block(i).Rows) }
@@ -224,10 +224,10 @@ func split(src stream.Source, groups int) (all []blocks) {
 	return all
 }
 
-// Describe gives the matrix the Info that it has on one machine, before the first pass.
+// Describe sets the Info that the matrix has on one machine. It is called before the first pass.
 func (m *Matrix) Describe(i solver.Info) { m.subject.Info = i }
 
-// share publishes what has been measured of the view, once.
+// share publishes the measured statistics of the view, once.
 func (m *Matrix) share() error {
 	if m.subject.View == nil || m.view != nil {
 		return nil
@@ -260,5 +260,5 @@ func (m *Matrix) Info() solver.Info {
 // Groups is the number of groups.
 func (m *Matrix) Groups() int { return len(m.groups) }
 
-// Stats is what the tasks have come to so far.
+// Stats returns the counts of tasks so far.
 func (m *Matrix) Stats() Stats { return m.stats }

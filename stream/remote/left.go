@@ -16,12 +16,12 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// Left is the left vectors of a run over a Matrix: pieces of the rows of a group each, which the tasks of the finishing pass
-// make, and tasks of sweeps turn into others. The driver sees what they sum up, and the rows only where workers do not see the result. It is the
-// solver.Settings.Left of that Matrix alone.
+// Left holds the left vectors of a run over a Matrix, in a piece for the rows of each group. Tasks of the finishing
+// pass make the pieces, and tasks of sweeps make others from them. The driver gets the sums of these tasks, and the
+// rows only where workers do not see the result. A Left is the solver.Settings.Left of its Matrix only.
 type Left struct {
 	m *Matrix
-	// made has made the pieces, from those of before, which are kept so that one that turns out to be damaged is made again.
+	// made made the pieces, from those of before, which are kept so that a damaged piece can be made again.
 	made, before *pass
 }
 
@@ -30,10 +30,10 @@ var (
 	_ solver.Resizer     = (*Left)(nil)
 )
 
-// Left returns left vectors that are nowhere yet.
+// Left returns left vectors that have no pieces yet.
 func (m *Matrix) Left() *Left { return &Left{m: m} }
 
-// Resize implements solver.Resizer: there are as many columns as the finishing pass has.
+// Resize implements solver.Resizer: the number of columns is that of the finishing pass.
 func (*Left) Resize(int) error { return nil }
 
 // WriteRows fails: rows are written by tasks.
@@ -42,7 +42,7 @@ func (*Left) WriteRows(int64, *mat.Dense) error { return errors.ErrUnsupported }
 // ReadRows fails: rows are read by tasks.
 func (*Left) ReadRows(int64, *mat.Dense) error { return errors.ErrUnsupported }
 
-// take takes the pieces Out of a pass that has been completed over; what made them stays beside them.
+// take takes over the Out pieces of a completed pass; the pieces of before, which they were made from, are kept.
 func (l *Left) take(r *pass, before *pass) error {
 	var err error
 	for _, old := range []*pass{l.before, l.made} {
@@ -61,7 +61,7 @@ func (l *Left) take(r *pass, before *pass) error {
 	return errors.Join(err, r.forget(out))
 }
 
-// stages are those that make the pieces again of which some are missing.
+// stages returns the stages that make missing pieces again.
 func (l *Left) stages() [][]Task {
 	if l.before == nil {
 		return [][]Task{l.made.first}
@@ -116,7 +116,7 @@ func (l *Left) SweepLeft(ctx context.Context, s solver.LeftSweep) (sums *solver.
 	return sums, err
 }
 
-// task is that of a sweep over the rows of a group, which sums up some numbers.
+// task returns the task of a sweep over the rows of a group, whose Sum is a piece of the given count of numbers.
 func (l *Left) task(r *pass, turn Turn, group int, numbers int64) Task {
 	g := l.m.groups[group]
 	turn.First = g.first
@@ -124,7 +124,7 @@ func (l *Left) task(r *pass, turn Turn, group int, numbers int64) Task {
 		Sum: []string{r.makes("part", group, 0, numbers)}}
 }
 
-// WriteTo has tasks write the rows into an array, each those of its group, and the driver where a worker does not see the file.
+// WriteTo writes the rows into an array: each task its own, or the driver all if a worker does not see the file.
 func (l *Left) WriteTo(ctx context.Context, a *npy.Array) error {
 	path, err := filepath.Abs(a.Name())
 	if err != nil {
@@ -178,7 +178,7 @@ func (l *Left) WriteTo(ctx context.Context, a *npy.Array) error {
 	return err
 }
 
-// writeInto writes rows where others write theirs, and sums up what it has written.
+// writeInto writes the task's rows into the file that all tasks share, and puts the checksums of its bytes into a piece.
 func (w *Worker) writeInto(f folder, t Task) error {
 	to := t.Turn.Into
 	a, err := npy.OpenPart(cmp.Or(w.FS, vfs.OS()), to.Path, to.Mark, t.Turn.First, to.Rows, int64(t.Columns))
@@ -187,7 +187,7 @@ func (w *Worker) writeInto(f folder, t Task) error {
 	}
 	in := rowReader{folder: f, name: t.In, numbers: int64(t.Rows) * int64(t.Columns)}
 	defer in.close()
-	if err = f.verify(t.In, in.numbers); err == nil { // nothing wrong is written where another that does the task may have ended
+	if err = f.verify(t.In, in.numbers); err == nil { // never overwrite finished rows with a damaged piece
 		err = blocks{first: t.Turn.First, rows: int64(t.Rows)}.portions(t.Columns, func(first int64, rows *mat.Dense) error {
 			if err := in.read(first-t.Turn.First, rows); err != nil {
 				return err
@@ -224,7 +224,7 @@ func (w *Worker) turn(ctx context.Context, f folder, t Task) error {
 	defer in.close()
 	rows := solver.LeftRows{First: t.Turn.First, N: int64(t.Rows), K: t.Columns, Read: in.read}
 	workers := cmp.Or(w.Workers, runtime.GOMAXPROCS(0))
-	if w.Memory > 0 { // half of it is for the matrices of the step and the chunks that are written
+	if w.Memory > 0 { // half of the budget is for the matrices of the step and the chunks that are written
 		workers = int(max(1, min(int64(workers), (w.Memory-w.Reserve)/2/solver.SweepFootprint(t.Columns))))
 	}
 	var sums *solver.LeftSums

@@ -9,11 +9,11 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// Measure measures the view by tasks: each read sums up groups, and what they sum up is added in their order. It comes before
-// Describe and all passes. o has the budget for two of the sums; read is told of bytes of the store.
+// Measure measures the view by tasks: each read sums up groups, and the sums are added in the order of the groups. It
+// comes before Describe and all passes. The budget of o must hold two sums; read gets the bytes read of the store.
 func (m *Matrix) Measure(ctx context.Context, o stream.Options, read func(bytes int64)) (err error) {
 	v, rows := m.subject.View, m.subject.Store.Rows()
-	all := &pass{Matrix: m} // what reads have summed up, by which workers know what the next one is of
+	all := &pass{Matrix: m} // sums of the reads so far, from which workers prepare the next read
 	defer func() { err = errors.Join(err, all.clear()) }()
 	return v.MeasureBy(func(i int) (total *view.Sums, err error) {
 		if err := v.Fits(o, i, 2); err != nil {
@@ -47,7 +47,7 @@ func (m *Matrix) Measure(ctx context.Context, o stream.Options, read func(bytes 
 	})
 }
 
-// sums reads what a read has summed up.
+// sums reads the sums of a read from a piece.
 func (f folder) sums(name string, s *view.Sums) error {
 	r, err := f.open(name, s.Length())
 	if err != nil {

@@ -12,24 +12,24 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// pass is a pass under way.
+// pass is the state of a pass.
 type pass struct {
 	*Matrix
 	l      int
-	want   solver.Pass // with functions for rows, and X only if it is of use
+	want   solver.Pass // with functions for rows; X is nil if A·X is not needed
 	x      string
-	first  []Task // of the groups, in their order
-	second []Task // that add up the pieces of the sum, if there are any
+	first  []Task // tasks of the groups, in their order
+	second []Task // tasks that add up the pieces of the sum, if any
 	parts  int    // pieces of a sum
-	done   int    // groups of which RowsOut has had the rows
+	done   int    // groups whose rows RowsOut has got
 	cost   solver.Cost
 	inputs []string          // pieces that the driver has made
-	read   func(bytes int64) // of the store; may be nil
+	read   func(bytes int64) // gets the bytes read of the store; may be nil
 	names  []string          // of the pieces that tasks make
 }
 
-// Run implements solver.Matrix. Rows of RowsIn and RowsOut pass through the driver, some at a time, unless they are of a Left;
-// sums and R of groups are added up by tasks if they are large.
+// Run implements solver.Matrix. Rows of RowsIn and RowsOut pass through the driver, some at a time, unless they are of
+// a Left. Sums of groups are added up by tasks if they are large; the driver combines the factors R of groups.
 func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err error) {
 	start := time.Now()
 	if err := m.share(); err != nil {
@@ -49,11 +49,11 @@ func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err 
 	}()
 	r.want.RowsIn, r.want.RowsOut = byFunction(p.RowsIn, (*solver.DenseRows).ReadRows), byFunction(p.RowsOut, (*solver.DenseRows).WriteRows)
 	if !p.RowsIn.None() && p.RowsOut.None() && p.R == nil {
-		r.want.X = nil // of no use
+		r.want.X = nil // A·X is not needed
 	}
 	r.plan()
 	if left != nil {
-		r.want.RowsOut = solver.Rows{} // they stay where they are
+		r.want.RowsOut = solver.Rows{} // the rows stay in their pieces
 	}
 	if err := r.putInputs(ctx); err != nil {
 		return cost, err
@@ -65,7 +65,7 @@ func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err 
 	return cost, r.complete(ctx, stages, r.collect)
 }
 
-// byFunction makes a function of a block.
+// byFunction replaces a block by a function.
 func byFunction(r solver.Rows, f func(*solver.DenseRows, int64, *mat.Dense) error) solver.Rows {
 	if r.Block == nil {
 		return r
@@ -74,8 +74,8 @@ func byFunction(r solver.Rows, f func(*solver.DenseRows, int64, *mat.Dense) erro
 	return solver.Rows{Func: func(first int64, rows *mat.Dense) error { return f(d, first, rows) }}
 }
 
-// few is the size in bytes up to which the driver adds up the sums of all groups itself. Larger ones are cut into parts of
-// about as much, over all groups, for a task each.
+// few is the size in bytes of the sums of all groups up to which the driver adds them up itself. Larger sums are cut into
+// parts of about this size over all groups, and a task adds up each part.
 const few = 256 << 20
 
 // partsOf is the number of pieces that a sum of a group is cut into.
@@ -123,7 +123,7 @@ func (r *pass) plan() {
 	}
 }
 
-// taskOf is a task of a group that makes nothing.
+// taskOf returns a task of a group that makes no pieces yet.
 func (m *Matrix) taskOf(group int) Task {
 	g := m.groups[group]
 	return Task{Version: version, Dir: m.run.dir, Store: m.store, Fingerprint: m.subject.Store.Fingerprint(), From: g.from, To: g.to}
@@ -196,7 +196,7 @@ func (g blocks) portions(l int, f func(first int64, rows *mat.Dense) error) erro
 	return nil
 }
 
-// collect sets the blocks of the pass to what is in the pieces. It may be called again after an error.
+// collect sets the blocks of the pass to the contents of the pieces. It may be called again after an error.
 func (r *pass) collect(ctx context.Context) error {
 	for p := range r.parts {
 		from := r.first
@@ -225,18 +225,18 @@ func (r *pass) collect(ctx context.Context) error {
 	return nil
 }
 
-// addSum adds a piece to part p of Sum, or sets it to that.
+// addSum adds a piece to part p of Sum or, if set, sets the part to the piece.
 func (r *pass) addSum(name string, p int, set bool) error {
 	raw, from, each := r.want.Sum.RawMatrix(), cut(r.subject.Info.Cols, p, r.parts), r.l
 	if raw.Stride == r.l {
-		each *= max(1, portion/r.l) // rows lie side by side
+		each *= max(1, portion/r.l) // rows are contiguous
 	}
 	return r.run.add(name, r.numbers[name], set, func(at int64) []float64 {
 		return raw.Data[(from+int(at)/r.l)*raw.Stride:][:min(int64(each), r.numbers[name]-at)]
 	})
 }
 
-// factor sets R to that of the factors of the groups, one after the other on top of it.
+// factor sets R to the R factor of the factors of all groups, which it stacks one after the other.
 func (r *pass) factor() error {
 	l := r.l
 	both := mat.NewDense(2*l, l, nil)
@@ -259,7 +259,7 @@ func (r *pass) factor() error {
 	return nil
 }
 
-// handOut gives the rows of a group to RowsOut. They have been checked before.
+// handOut gives the rows of a group to RowsOut, after it has verified the whole piece.
 func (r *pass) handOut(i int) error {
 	name := r.first[i].Out
 	if err := r.run.verify(name, r.numbers[name]); err != nil {
@@ -287,13 +287,13 @@ func (r *pass) handOut(i int) error {
 	})
 }
 
-// give makes a piece of the driver. It is made again where it turns out to be damaged, until release.
+// give makes a piece of the driver with put. Until release, put makes it again if it is found damaged.
 func (m *Matrix) give(name string, put func() error) error {
 	m.puts[name] = put
 	return put()
 }
 
-// release lets go of what inputs are made from.
+// release forgets the functions that make the inputs.
 func (r *pass) release() {
 	for _, name := range r.inputs {
 		delete(r.puts, name)

@@ -21,7 +21,7 @@ import (
 const (
 	pieceMagic  = "gdsvdpc1"
 	trailerSize = len(pieceMagic) + 8
-	// portion is how many numbers of a piece are in memory at a time.
+	// portion is the number of float64s of a piece that are in memory at a time.
 	portion = 32 << 10
 )
 
@@ -42,12 +42,12 @@ func (b *badPiece) Unwrap() error { return b.err }
 
 func (f folder) path(name string) string { return f.dir + "/" + name }
 
-// sum is the checksum with which that of a piece begins.
+// sum returns the initial value of the checksum of a piece.
 func (f folder) sum(name string) uint32 {
 	return crc.Of([]byte(path.Base(filepath.ToSlash(f.dir)) + "/" + name))
 }
 
-// has tells whether a piece of that many numbers is there, by its size.
+// has reports whether a piece exists with the size of that many numbers.
 func (f folder) has(name string, numbers int64) bool {
 	size, err := f.size(f.path(name))
 	return err == nil && size == 8*numbers+int64(trailerSize)
@@ -59,12 +59,12 @@ func (f folder) take(name string) error { return f.remove(f.path(name)) }
 type writer struct {
 	folder
 	name string
-	file vfs.File // under a name of its own
+	file vfs.File // under a temporary name
 	sum  uint32
 	buf  []byte
 }
 
-// create begins a piece. It is there from commit on; discard does nothing after that.
+// create begins a piece. The piece exists from commit on; discard does nothing after commit.
 func (f folder) create(name string) (*writer, error) {
 	file, err := f.shelf.create(f.path(name))
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *writer) rows(x *mat.Dense, from, to int) error {
 	return nil
 }
 
-// all writes the rows of x, of whichever number the first one is.
+// all writes the rows of x, whatever the number of the first row.
 func (w *writer) all(_ int64, x *mat.Dense) error {
 	n, _ := x.Dims()
 	return w.rows(x, 0, n)
@@ -127,7 +127,7 @@ func (w *writer) commit() error {
 
 func (w *writer) discard() {
 	if w.file != nil {
-		_ = w.shelf.discard(w.file) // it goes with the folder of the run
+		_ = w.shelf.discard(w.file) // what is left goes with the folder of the run
 		w.file = nil
 	}
 }
@@ -159,7 +159,7 @@ func (f folder) make(name string, fill func(*writer) error) error {
 	return w.commit()
 }
 
-// reader reads a piece from its beginning on. With the last number it has been checked.
+// reader reads a piece from its beginning on. When the last number has been read, the piece has been checked.
 type reader struct {
 	folder
 	name string
@@ -167,10 +167,10 @@ type reader struct {
 	left int64 // numbers
 	sum  uint32
 	buf  []byte
-	next []byte // of buf, those of them that have been read from the file
+	next []byte // bytes of buf that have not been returned yet
 }
 
-// open begins to read a piece of that many numbers. All errors of it and of the reader are *badPiece.
+// open begins to read a piece of that many numbers. Errors of open and of the reader are *badPiece.
 func (f folder) open(name string, numbers int64) (*reader, error) {
 	file, size, err := f.shelf.open(f.path(name))
 	if err != nil {
@@ -240,7 +240,7 @@ type rowReader struct {
 	name    string
 	numbers int64
 	in      *reader
-	at      int64 // the row that in is at
+	at      int64 // number of the next row of in
 }
 
 func (r *rowReader) read(first int64, rows *mat.Dense) (err error) {
@@ -266,8 +266,8 @@ func (f folder) get(name string, x []float64) error {
 	return f.add(name, int64(len(x)), true, func(at int64) []float64 { return x[at:] })
 }
 
-// mapped is a piece of rows × cols float64s as it lies in its file. It is read into memory from a bucket, and where maps of other programs would keep
-// it from being removed.
+// mapped maps a piece of rows × cols float64s. It reads the piece into memory, without a Mapping, from a bucket, on
+// big-endian machines, and on Windows, where maps of other programs keep a file from being removed.
 func (f folder) mapped(name string, rows, cols int) (*mat.Dense, vfs.Mapping, error) {
 	size := 8 * rows * cols
 	if inBucket(f.dir) || runtime.GOOS == "windows" || binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
@@ -324,7 +324,7 @@ func (f folder) add(name string, numbers int64, set bool, row func(at int64) []f
 	return nil
 }
 
-// verify reads a piece for its checksum.
+// verify reads a piece to check its checksum.
 func (f folder) verify(name string, numbers int64) error {
 	room := make([]float64, min(portion, numbers))
 	return f.add(name, numbers, true, func(at int64) []float64 { return room[:min(portion, numbers-at)] })

@@ -11,13 +11,13 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// Make is how the program of a worker makes rows of numbers: it calls write with each, in order.
+// Make makes rows of numbers in the program of a worker: it calls write with each row, in order.
 type Make func(ctx context.Context, w *Worker, j Job, in []float64, rows int, write func(row []float64) error) error
 
-// Job is what a Make makes rows of.
+// Job describes the rows that a Make makes.
 type Job struct {
-	Kind  string          `json:"kind"`         // of the Make: see Worker.Make
-	Spec  json.RawMessage `json:"spec"`         // what the program of the driver says of it
+	Kind  string          `json:"kind"`         // key of the Make in Worker.Make
+	Spec  json.RawMessage `json:"spec"`         // specification from the program of the driver
 	First int64           `json:"first"`        // number of the first row
 	In    string          `json:"in,omitempty"` // a piece of Count float64s that all tasks are given; "": none
 	Count int             `json:"count,omitempty"`

@@ -16,14 +16,14 @@ import (
 	objects "github.com/gdsvd/gdsvd/internal/remote"
 )
 
-// shelf is where pieces lie, under paths: a file system, or buckets of S3.
+// shelf stores pieces under paths: in a file system, or in buckets of S3.
 type shelf interface {
-	// begin makes the folder of a run. What earlier ones have left beside it goes, where a lock tells that they have ended.
+	// begin makes the folder of a run, and removes those of earlier runs if a lock shows that they have ended.
 	begin(shared string) (dir string, lock io.Closer, err error)
 	size(path string) (int64, error)
 	open(path string) (r io.ReadCloser, size int64, err error)
 	Map(path string) (vfs.Mapping, error)
-	// create makes a file for what is to be a piece; publish closes it and makes it one, in one step, discard removes it.
+	// create makes a file for a piece; publish closes it and makes it the piece in one step; discard removes it.
 	create(path string) (vfs.File, error)
 	publish(f vfs.File, path string) error
 	discard(f vfs.File) error
@@ -110,7 +110,7 @@ func (d disk) remove(path string) error {
 
 func (d disk) clear(dir string) error { return d.RemoveAll(dir) }
 
-// bucket is S3, where pieces are looked at and opened as files are. One that is being written is a file of this machine, in the
+// bucket is S3. Pieces are looked at and opened like files. A piece being written is a file of this machine, in the
 // folder for temporary files.
 type bucket struct {
 	disk
@@ -122,7 +122,7 @@ func newBucket(ctx context.Context, c *objects.Client) bucket {
 	return bucket{disk{objects.NewFS(ctx, vfs.OS(), c)}, c, ctx}
 }
 
-// begin knows nothing of other runs: a bucket has no locks.
+// begin does not look for other runs: a bucket has no locks.
 func (b bucket) begin(shared string) (dir string, lock io.Closer, err error) {
 	return strings.TrimSuffix(shared, "/") + "/" + runPrefix + rand.Text(), io.NopCloser(nil), nil
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// final is an error that no second try would mend.
+// final is an error that another try would not mend.
 type final struct {
 	text string
-	kind error // what errors.Is finds; may be nil
+	kind error // found by errors.Is; may be nil
 }
 
 func (f *final) Error() string { return f.text }
 func (f *final) Unwrap() error { return f.kind }
 
-// complete has the engine make what tasks make, one stage after the other, and then has it collected. What is missing or
-// damaged is made again, Options.Tries times in all.
+// complete runs the tasks of the stages, one stage after the other, and then calls collect. Missing or damaged pieces are
+// made again; there are Options.Tries tries in all.
 func (r *pass) complete(ctx context.Context, stages [][]Task, collect func(context.Context) error) error {
 	wait := r.opt.Wait
 	for try := 1; ; try++ {
@@ -61,10 +61,10 @@ func (r *pass) complete(ctx context.Context, stages [][]Task, collect func(conte
 	}
 }
 
-// missing says that a task has not made its pieces.
+// missing is the error for tasks that have not made their pieces.
 type missing struct {
 	piece string
-	count int   // of tasks
+	count int   // number of these tasks
 	why   error // may be nil
 }
 
@@ -78,7 +78,7 @@ func (m *missing) Error() string {
 
 func (m *missing) Unwrap() error { return m.why }
 
-// lacks is a piece that a task has not made, "" if there is none.
+// lacks returns a piece that a task has not made, "" if it has made all.
 func (r *pass) lacks(t Task) string {
 	for _, name := range t.made() {
 		if !r.run.has(name, r.numbers[name]) {
@@ -88,7 +88,7 @@ func (r *pass) lacks(t Task) string {
 	return ""
 }
 
-// stage has the tasks done of which pieces are missing.
+// stage makes damaged pieces of the driver again, and runs the tasks that have missing pieces.
 func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
 	for name := range r.spoilt {
 		delete(r.spoilt, name)
@@ -157,7 +157,7 @@ func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
 	return lack
 }
 
-// count adds an answer to what is told of tasks.
+// count adds an answer to the Stats.
 func (m *Matrix) count(a Answer) {
 	m.stats.Read += a.Read
 	if a.Worker != "" {
@@ -170,7 +170,7 @@ func (m *Matrix) count(a Answer) {
 	}
 }
 
-// check is the error that an answer tells, and one of a worker that computes otherwise than the others.
+// check returns the error of an answer, or an error if its worker computes with other instructions than the others.
 func (r *pass) check(a Answer) error {
 	kinds := map[Kind]error{Corrupt: csr.ErrCorrupt, Memory: nil, Refused: nil, Unseen: errUnseen}
 	if a.Entry != nil {

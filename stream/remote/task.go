@@ -21,19 +21,19 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// version is that of Task and Answer. Programs of different versions do not work together.
+// version is the version of Task and Answer. Programs of different versions do not work together.
 const version = 4
 
-// Task is a part of a pass, for one worker. All that it says of numbers is the names of pieces. Doing it twice, at the same
-// time even, is the same as doing it once.
+// Task is a part of a pass, for one worker. It has names of pieces and no numbers. Running it twice, even at the same
+// time, has the same result as running it once.
 type Task struct {
 	Version int    `json:"version"`
-	Dir     string `json:"dir"` // with the pieces of the run
+	Dir     string `json:"dir"` // folder of the pieces of the run
 	Columns int    `json:"columns"`
 
 	// Of a group: blocks From … To−1 of the store, and of its view.
 	Store       string `json:"store,omitempty"`
-	Fingerprint string `json:"fingerprint,omitempty"` // that the store must have
+	Fingerprint string `json:"fingerprint,omitempty"` // fingerprint that the store must have
 	View        *View  `json:"view,omitempty"`
 	From        int    `json:"from,omitempty"`
 	To          int    `json:"to,omitempty"`
@@ -43,21 +43,21 @@ type Task struct {
 	In  string `json:"in,omitempty"`
 	Out string `json:"out,omitempty"`
 	R   string `json:"r,omitempty"`
-	// Sum are pieces of about as many rows each, in their order.
+	// Sum are pieces of about equal numbers of rows, in their order.
 	Sum []string `json:"sum,omitempty"`
 
-	// Settled are pieces with what reads for the statistics of the view have summed up, of all rows; Sum, which is one, is
-	// what the next read sums up of the group. View.Measured is "" in such a task.
+	// Settled are the pieces of the reads so far for the statistics of the view, with the sums over all rows. Sum is
+	// one piece, the sums of the next read over the group. View.Measured is "" in such a task.
 	Settled []string `json:"settled,omitempty"`
 
-	// Turn is a sweep over Rows rows of left vectors, which are In; Out has them afterwards, if it has a name, and Sum, which
-	// is one, what is summed up of them. Such a task has no store.
+	// Turn is a sweep over Rows rows of left vectors, in the piece In. The new rows go to Out, if it has a name, and
+	// the sums to Sum, which is one piece. Such a task has no store.
 	Turn *Turn `json:"turn,omitempty"`
 
-	// Job is rows of a Rows that the program of the worker makes, Rows of them: Out. Such a task has no store.
+	// Job describes Rows rows that the program of the worker makes and puts into Out. Such a task has no store.
 	Job *Job `json:"job,omitempty"`
 
-	// Add are pieces of Rows rows that are added up, in this order, to Sum, which is one. Such a task has no store.
+	// Add are pieces of Rows rows that are added up, in this order, into Sum, one piece. Such a task has no store.
 	Add  []string `json:"add,omitempty"`
 	Rows int      `json:"rows,omitempty"`
 }
@@ -65,22 +65,22 @@ type Task struct {
 // Turn is a solver.LeftSweep.
 type Turn struct {
 	First int64            `json:"first"`        // number of the first row
-	By    string           `json:"by,omitempty"` // the piece with it
+	By    string           `json:"by,omitempty"` // piece with solver.LeftSweep.By
 	Fill  *solver.LeftFill `json:"fill,omitempty"`
-	Into  *Into            `json:"into,omitempty"` // the rows are written into it as they are, and Sum, which is one, has the checksums of the bytes
+	Into  *Into            `json:"into,omitempty"` // the rows are written there unchanged, and their checksums into Sum, one piece
 }
 
-// Into is a file of all left vectors, of which each task writes its rows: an array of Rows rows. It begins with Mark: see npy.Array.Share.
+// Into is the file of all left vectors, of Rows rows; each task writes its own. It begins with Mark: see npy.Array.Share.
 type Into struct {
 	Path string `json:"path"`
 	Rows int64  `json:"rows"`
 	Mark string `json:"mark"`
 }
 
-// View is the view of the store that a group is of.
+// View is the view of the store whose blocks make up a group.
 type View struct {
 	Pipeline string `json:"pipeline"`
-	Measured string `json:"measured,omitempty"` // the piece with its statistics; "": they are what the task is for
+	Measured string `json:"measured,omitempty"` // piece with the statistics of the view; "": the task is to measure them
 }
 
 // Answer is how a task has ended.
@@ -96,15 +96,15 @@ type Answer struct {
 	Worker string           `json:"worker,omitempty"` // host and process that ran the task
 }
 
-// Kind is that of an error that no other worker would mend.
+// Kind is the kind of an error that every other worker would meet, too.
 type Kind string
 
 const (
 	Corrupt Kind = "corrupt" // the store is damaged: csr.ErrCorrupt
 	Memory  Kind = "memory"  // the budget of a worker cannot work
-	Value   Kind = "value"   // a step of the view makes a value no number
+	Value   Kind = "value"   // a step of the view makes a value NaN or infinite
 	Refused Kind = "refused" // the store or the task is not what this worker is for
-	Unseen  Kind = "unseen"  // the file that rows are written into is not here
+	Unseen  Kind = "unseen"  // the file that rows are written into is not on this machine
 )
 
 var errUnseen = errors.New("the worker does not see the file")
@@ -115,7 +115,7 @@ type unseen struct{ error }
 // refusal is an error of the kind Refused.
 type refusal struct{ error }
 
-// kindOf is the kind of the error of a task.
+// kindOf returns the Kind of the error of a task; "": the task may be tried again.
 func kindOf(err error) Kind {
 	switch {
 	case errors.Is(err, csr.ErrCorrupt):
@@ -132,7 +132,7 @@ func kindOf(err error) Kind {
 	return ""
 }
 
-// kernelOf names what rounds alike: see package stream.
+// kernelOf names a set of instructions that round alike: see package stream.
 func kernelOf(kernel string) string {
 	if kernel == "avx512" {
 		kernel = "avx2"
@@ -140,12 +140,12 @@ func kernelOf(kernel string) string {
 	return runtime.GOARCH + " " + kernel
 }
 
-// cut is where part i of n begins of rows that are shared out evenly.
+// cut returns the first row of part i when rows are shared out evenly over n parts.
 func cut(rows, i, n int) int { return int(int64(rows) * int64(i) / int64(n)) }
 
-// Do does a task. The Answer has no ID.
+// Do runs a task. The Answer has no ID.
 func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
-	host, _ := os.Hostname() // or the process alone tells workers apart
+	host, _ := os.Hostname() // without a name the process number alone tells workers apart
 	a.Worker = fmt.Sprintf("%s:%d", host, os.Getpid())
 	err := w.do(ctx, t, &a)
 	if err != nil {
@@ -154,7 +154,7 @@ func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
 	}
 	if bad, ok := errors.AsType[*badPiece](err); ok {
 		a.Piece = bad.name
-	} else if errors.Is(err, objects.ErrChanged) { // who tries again sees what the store is now
+	} else if errors.Is(err, objects.ErrChanged) { // the next try opens the store as it is then
 		w.mu.Lock()
 		w.key, w.named = "", ""
 		w.mu.Unlock()
@@ -214,7 +214,7 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 	return err
 }
 
-// matrix is that of a group, whose plan leaves room for X and for the sum of the task.
+// matrix returns the matrix of a group, with a plan that leaves room for X and for the sum of the task.
 func (w *Worker) matrix(src stream.Source, t Task) (*stream.Matrix, error) {
 	block := 8 * src.Cols() * int64(t.Columns)
 	o := stream.Options{Memory: w.Memory, Reserve: w.Reserve, Workers: w.Workers, Width: t.Columns, Rank: t.Columns, Once: true}
@@ -237,14 +237,14 @@ func (f folder) addUp(t Task) error {
 	return f.putNumbers(t.Sum[0], x)
 }
 
-// Worker does tasks. It keeps the last store that it was asked for open, with its view, and the sum of the last task and its mapped X, for the next: any
-// worker may do any task. It is safe for concurrent use by tasks of one store.
+// Worker runs tasks; any worker may run any task. For the next task it keeps the last store open with its view, and the
+// sum and the mapped X of the last task. It is safe for concurrent use by tasks of one store.
 type Worker struct {
 	FS      vfs.FS // nil: the operating system's
 	Memory  int64  // budget of a task in bytes, of which Reserve is taken; 0: no limit
 	Reserve int64
 	Workers int             // goroutines of a task; 0: all processors
-	Make    map[string]Make // by the kind of a Rows; others are refused
+	Make    map[string]Make // by Job.Kind; other kinds are refused
 
 	mu    sync.Mutex
 	key   string        // of src
@@ -253,10 +253,10 @@ type Worker struct {
 	store *csr.Store
 
 	client *objects.Client       // nil: no piece has been in a bucket yet
-	last   atomic.Pointer[group] // that has ended, whose memory is the next task's
+	last   atomic.Pointer[group] // last group that has ended; the next task reuses its memory
 }
 
-// shelf is where the pieces in a folder are.
+// shelf returns the shelf of a folder.
 func (w *Worker) shelf(ctx context.Context, dir string) shelf {
 	if !inBucket(dir) {
 		return disk{cmp.Or(w.FS, vfs.OS())}
@@ -269,7 +269,7 @@ func (w *Worker) shelf(ctx context.Context, dir string) shelf {
 	return newBucket(ctx, w.client)
 }
 
-// source is what the groups of a task are of.
+// source returns the store or the view that the group of a task is cut from.
 func (w *Worker) source(f folder, t Task) (_ stream.Source, err error) {
 	named := fmt.Sprintf("%q %q", t.Store, t.Fingerprint)
 	key, seen := named, t.View != nil && t.View.Measured != ""
@@ -281,7 +281,7 @@ func (w *Worker) source(f folder, t Task) (_ stream.Source, err error) {
 	if w.key == key {
 		return w.src, nil
 	}
-	if w.named != named { // else it keeps what it has of a bucket
+	if w.named != named { // the same store stays open, with the parts of a bucket that it keeps
 		if err = w.close(); err == nil {
 			w.store, err = csr.Open(t.Store, csr.OpenOptions{FS: w.FS, Missing: true})
 		}
@@ -302,7 +302,7 @@ func (w *Worker) source(f folder, t Task) (_ stream.Source, err error) {
 	return w.src, nil
 }
 
-// seen is the view of the store that a task is of, with what the driver has measured for it.
+// seen returns the view of a task, with the statistics that the driver has measured.
 func (w *Worker) seen(f folder, t Task) (stream.Source, error) {
 	p, err := pipelineOf(t.View.Pipeline)
 	if err != nil {
@@ -327,7 +327,7 @@ func (w *Worker) seen(f folder, t Task) (stream.Source, error) {
 	return v, v.Recall(parts)
 }
 
-// pipelineOf is what a worker can make of the text of a pipeline.
+// pipelineOf parses the text of a pipeline for a worker, which has no lists of columns or rows.
 func pipelineOf(text string) (view.Pipeline, error) {
 	p, err := view.Parse(text)
 	if err != nil {
@@ -356,7 +356,7 @@ func (w *Worker) close() (err error) {
 	return err
 }
 
-// request is a line that a program at the other end of a pipe gets. It answers with a line, an Answer.
+// request is a line that a program at the other end of a pipe reads. The program answers with a line, an Answer.
 type request struct {
 	ID   int  `json:"id"`
 	Task Task `json:"task"`
@@ -365,7 +365,7 @@ type request struct {
 // longestLine bounds the lines of a pipe: a task names the pieces of all groups.
 const longestLine = 64 << 20
 
-// Serve does the tasks that come as lines of JSON, one after the other, and answers each with a line, until in ends.
+// Serve runs the tasks that come as lines of JSON, one after the other, and answers each with a line, until in ends.
 func (w *Worker) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, longestLine)

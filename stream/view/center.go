@@ -53,8 +53,8 @@ func (c *compiler) center(axis string) {
 	c.tells(at, axis, "mean")
 }
 
-// scale divides the user's columns by their standard deviations. Where they have just been
-// centred the sums of that serve.
+// scale divides the user's columns by their standard deviations. If they have just been
+// centred, it uses the sums of the centring.
 func (c *compiler) scale(s Step) {
 	n, _ := c.dims()
 	centred := slices.ContainsFunc(c.pipeline[:c.step], func(s Step) bool { return s.centres("columns") })

@@ -12,37 +12,37 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// A row of a store with a table of values has few different ones. What ops make of them
-// depends on the row alone as long as no op looks at columns: it is computed once for each
-// value of the table, and entries are looked up.
+// A row of a store with a table of values has few different values. Up to the first op that reads columns, results
+// depend on the value and the row alone: they are computed once for each value of the table, and looked up for the
+// entries.
 
-// ofRow tells whether what an op makes of a value depends on the value and the row alone.
+// ofRow reports whether the result of an op for a value depends on the value and the row alone.
 func (o *op) ofRow() bool {
 	k := o.kind
 	return k == mapValues || k == times || k == rowFactor || k == bm25Rows || k == impute && !o.other
 }
 
-// codesOf bounds the codes of a store with a table, whose values ascend and are not 0 but for one.
+// codesOf returns a bound on the codes of a store with a table, padded with zeros. Values ascend, and at most one is 0.
 func codesOf(table *[256]float64) (used int) {
 	for used = len(table); used > 0 && table[used-1] == 0; used-- {
 	}
-	if used == 0 || table[used-1] < 0 { // there may be a 0 behind it
+	if used == 0 || table[used-1] < 0 { // the next value may be a 0 of the table
 		used = min(used+1, len(table))
 	}
 	return used
 }
 
-// expand sets val to what ops make of the coded values of a block, of which used are in its table, or, with step, to a table of
-// each row: one with fewer entries than that has their values, and other codes.
+// expand sets val to the results of ops for the coded values of a block whose table has used values or, if step > 0, to a
+// table for each row. A row with fewer than used entries gets a table of their values, and other codes.
 func expand(ops []op, n, used int, b *csr.Block, val []float64, step int, known *countTables) {
-	shared := 0 // leading ops that rows have tables for
+	shared := 0 // leading ops whose results are in a table of the row
 	for shared < len(ops) && ops[shared].ofRow() {
 		shared++
 	}
-	sparse := used > 16 && shared == len(ops) // of a larger table only what the row has is computed
+	sparse := used > 16 && shared == len(ops) // of a larger table only the values that the row has are computed
 	counts := sparse && areCounts(ops, b.Table[:used])
 	var table, logs [256]float64
-	if shared == 0 && ops[0].kind == ppmi { // of the block, not of each row
+	if shared == 0 && ops[0].kind == ppmi { // once for the block, not for each row
 		for k, v := range b.Table[:used] {
 			logs[k] = logOf(v)
 		}
@@ -66,7 +66,7 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64, step int, known 
 		if len(b.Code) > 0 {
 			code = b.Code[lo:hi]
 		}
-		top, first := used, ops[:shared] // of the codes of the row; what its table is yet to go through
+		top, first := used, ops[:shared] // bound on the codes of the row; ops that its table has still to go through
 		switch {
 		case !sparse || code == nil:
 			copy(table[:used], b.Table[:used]) // the others are 0
@@ -99,7 +99,7 @@ func expand(ops []op, n, used int, b *csr.Block, val []float64, step int, known 
 	}
 }
 
-// some copies the values that codes stand for, and returns a bound of these codes.
+// some copies the values that codes stand for, and returns a bound on these codes.
 func some(to, from *[256]float64, code []uint8) (top int) {
 	var seen [len(from)]uint8
 	for _, c := range code {
@@ -114,17 +114,17 @@ func some(to, from *[256]float64, code []uint8) (top int) {
 	return top
 }
 
-// countTable is what ops make of the first counts of a row, from least on, which they multiply with d.
+// countTable holds the results of ops, which multiply a row by d, for the counts least, least+1, … of a row.
 type countTable struct {
 	least, d float64
 	to       [16]float64
 }
 
-// countTables are those of rows of counts by the row's sum, which others often have, too. Workers share them.
+// countTables caches a countTable by the sum of a row, which other rows often have, too. Workers share it.
 type countTables [2048]atomic.Pointer[countTable]
 
-// areCounts tells whether values are integers not below 0, of which the first follow one another, and the ops multiply a row with
-// what follows from its sum, and look at each value by itself.
+// areCounts reports whether values are integers ≥ 0, the first of which are consecutive, and whether the ops multiply a
+// row by a function of its sum and then change each value by itself.
 func areCounts(ops []op, values []float64) bool {
 	for k, v := range values {
 		if v != float64(uint32(v)) || k < len(countTable{}.to) && v != values[0]+float64(k) {
@@ -134,10 +134,10 @@ func areCounts(ops []op, values []float64) bool {
 	return ops[0].kind == rowFactor && ops[0].stat == total && !slices.ContainsFunc(ops[1:], func(o op) bool { return o.kind != mapValues && o.kind != times })
 }
 
-// ofCounts sets table, which is 0, to what ops make of the counts that codes stand for.
+// ofCounts sets table, which is 0, to the results of ops for the counts that codes stand for.
 func (known *countTables) ofCounts(ops []op, table, counts *[256]float64, code []uint8) {
 	const few, pairs, ones = len(countTable{}.to), 0x00ff00ff00ff00ff, 0x0001000100010001
-	const large = uint64(256-few) * 0x0101010101010101 // bits of codes from few on, a power of two
+	const large = uint64(256-few) * 0x0101010101010101 // bits that only codes ≥ few have; few is a power of two
 	least, sum, top := uint64(counts[0]), uint64(0), few
 	for len(code) > 0 {
 		some := code[:min(8, len(code))]
@@ -175,7 +175,7 @@ func (known *countTables) ofCounts(ops []op, table, counts *[256]float64, code [
 	copy(table[:], first.to[:])
 }
 
-// lookUp sets val to the values that codes stand for; all are the first without codes.
+// lookUp sets val to the values that codes stand for; without codes, to the first of the table.
 func lookUp(val []float64, code []uint8, table *[256]float64) {
 	if code == nil {
 		for i := range val {
@@ -249,7 +249,7 @@ func (s stat) ofCodes(used []float64, table *[256]float64, code []uint8, n int, 
 	return x
 }
 
-// ofTable takes the values of a row's table through the op. n is how many entries the row has, cols how many elements.
+// ofTable applies the op to the values of a row's table. The row has n entries and cols elements.
 func (o *op) ofTable(used []float64, table *[256]float64, code []uint8, n, cols int) {
 	switch o.kind {
 	case mapValues:
@@ -294,7 +294,7 @@ func (o *op) ofTable(used []float64, table *[256]float64, code []uint8, n, cols 
 	}
 }
 
-// logOf is the logarithm of a value, and less than any for one that is no entry.
+// logOf returns the logarithm of a value, and −∞ for 0, which is no entry.
 func logOf(v float64) float64 {
 	if v == 0 {
 		return math.Inf(-1)
@@ -302,7 +302,7 @@ func logOf(v float64) float64 {
 	return math.Log(v)
 }
 
-// runCoded takes a row with a table of its own through ops of which the first looks at columns.
+// runCoded applies ops, of which the first reads columns, to a row with a table of its own.
 func runCoded[C column](ops []op, col []C, code []uint8, table, logs *[256]float64, used int, r *row) {
 	o := &ops[0]
 	n := len(col)
@@ -340,7 +340,7 @@ func runCoded[C column](ops []op, col []C, code []uint8, table, logs *[256]float
 	run(ops[1:], len(ops)-1, col, r)
 }
 
-// lookUpLess is lookUp less a number of each column: 0 where near that, and where below it if it is to be positive.
+// lookUpLess is lookUp minus a number of each column. Differences within near become 0; if positive, so do negative ones.
 func lookUpLess[C column](val []float64, code []uint8, table *[256]float64, near []float64, col []C, x []float64, positive bool) {
 	col = col[:len(val)]
 	most := slices.Max(near)
@@ -370,7 +370,7 @@ func lookUpLess[C column](val []float64, code []uint8, table *[256]float64, near
 	}
 }
 
-// sumLess adds up values less a number of each column.
+// sumLess adds up values minus a number of each column.
 func sumLess[C column](code []uint8, table *[256]float64, col []C, x []float64) float64 {
 	var a, b, c, d float64
 	if code == nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// stage is where ops need numbers of all rows: of the matrix as the ops before at make it.
+// stage is a point where ops need sums over all rows of the matrix that the ops before at make.
 type stage struct {
 	at   int
 	need need
 	done func(*sums)
-	same bool // what the stage before sums up serves
+	same bool // the sums of the stage before are used
 	step int  // of the pipeline
 }
 
@@ -23,15 +23,15 @@ func ofStat(s ...stat) (n need) {
 	return n
 }
 
-// compiler makes ops and stages of steps. Sides are those of the store: local numbers
-// belong to its rows.
+// compiler turns steps into ops and stages. Its sides are those of the store: local numbers
+// belong to rows of the store.
 type compiler struct {
 	*View
-	step  int // under way
+	step  int // number of the current step
 	masks []masking
 }
 
-// compile fills in what is known of a view before anything is read.
+// compile sets all parts of a view that are known before the source is read.
 func (v *View) compile() {
 	c := &compiler{View: v}
 	c.rounding = 0x1p-52 * (64 + 8*math.Sqrt(float64(v.src.Rows()+v.src.Cols())))
@@ -94,7 +94,7 @@ func each(x []float64, f func(float64) float64) []float64 {
 	return y
 }
 
-// flat is 1 + the column of P that an op of a kind has made, 0 without one.
+// flat returns 1 + the column of P that an op of a kind makes, 0 if there is no such op.
 func (c *compiler) flat(k opKind) int {
 	i := slices.IndexFunc(c.ops, func(o op) bool { return o.kind == k })
 	if i < 0 {
@@ -103,9 +103,8 @@ func (c *compiler) flat(k opKind) int {
 	return 1 + c.ops[i].t
 }
 
-// Statistic is what a step has measured: a number, or one for each of the user's columns (of a
-// mask of rows, for each of these).
-// A new row needs them to be seen as the rows of the matrix are.
+// Statistic is what a step has measured: one number, or one for each of the user's columns (in a mask of rows, for each
+// row). New rows need it to be transformed as the rows of the matrix are.
 type Statistic struct {
 	Step   int    // of the pipeline, from 0
 	Name   string // "idf", "mean", "factor", "bias", "log-sum", "log-total", "sum", "median", "average-length", "mask"
@@ -113,11 +112,11 @@ type Statistic struct {
 	Values []float64
 
 	of  func() []float64
-	set func([]float64) // gives the step what of has returned; nil: what is seen by it does not need it
-	n   int64           // of Values
+	set func([]float64) // gives the step the numbers that of has returned; nil: new rows do not need them
+	n   int64           // length of Values
 }
 
-// Statistics returns what Measure has measured and a new row needs.
+// Statistics returns the statistics that Measure has measured, for new rows.
 func (v *View) Statistics() []Statistic {
 	all := make([]Statistic, len(v.statistics))
 	for i, s := range v.statistics {
@@ -127,7 +126,7 @@ func (v *View) Statistics() []Statistic {
 	return all
 }
 
-// tells has the numbers of an op that belong to the user's columns told, and recorded where these are rows of the store.
+// tells adds a Statistic of the numbers of an op for the user's columns, recorded if these are rows of the store.
 func (c *compiler) tells(i int, axis, name string) {
 	switch {
 	case axis != "columns":
@@ -152,5 +151,5 @@ func (c *compiler) tell(name string, n int64, of func() []float64, set func([]fl
 	c.statistics = append(c.statistics, Statistic{Step: c.step, Name: name, of: of, set: set, n: n})
 }
 
-// derive has f make what follows from the statistics of a step, when they have been measured or set.
+// derive registers f, which computes what depends on the statistics of a step when they have been measured or set.
 func (c *compiler) derive(f func()) { c.derived = append(c.derived, f) }

@@ -7,13 +7,13 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Fitted is a view of rows, or columns, that its matrix does not have: what a step needs of these themselves is computed from
-// each, and what it needs of the matrix is what [View.Statistics] has kept. It is safe for concurrent use.
+// Fitted transforms rows, or columns, that its matrix does not have. Statistics of such a line are computed from the
+// line, and statistics of the matrix come from [View.Statistics]. It is safe for concurrent use.
 type Fitted struct {
 	v *View
 }
 
-// frame is the shape of a matrix that is not there.
+// frame is a source that has a shape and nothing else.
 type frame struct {
 	stream.Source
 	rows, cols int64
@@ -22,9 +22,10 @@ type frame struct {
 func (f frame) Rows() int64 { return f.rows }
 func (f frame) Cols() int64 { return f.cols }
 
-// Fit returns a pipeline fitted to a rows × cols matrix, for lines that are rows or, if columns is true, columns. measured is
-// asked for the statistics of that matrix: n numbers of a name, in the order of View.Statistics. A step that keeps listed or highly
-// variable lines keeps all of the new ones. A step that needs what is not kept of the other side is an error.
+// Fit returns a pipeline fitted to a rows × cols matrix, for lines that are rows or, if columns is true, columns.
+// measured returns the statistics of that matrix: n numbers of a name, in the order of View.Statistics. A step that
+// keeps listed or highly variable lines keeps all new lines. A step that needs numbers of the other side that are not
+// kept is an error.
 func Fit(p Pipeline, rows, cols int64, columns bool, measured func(step int, name string, n int64) ([]float64, error)) (*Fitted, error) {
 	rows, cols = csr.Exchanged(columns, rows, cols)
 	v := Plan(frame{rows: rows, cols: cols}, p, columns)
@@ -61,14 +62,14 @@ func Fit(p Pipeline, rows, cols int64, columns bool, measured func(step int, nam
 	return &Fitted{v}, nil
 }
 
-// Bytes is what a Fitted keeps in memory.
+// Bytes returns the memory that a Fitted keeps.
 func (f *Fitted) Bytes() int64 { return f.v.bytes() }
 
-// Q returns the columns of Q in B = S + P·Qᵀ, a number for each entry that a line may have.
+// Q returns the columns of Q in B = S + P·Qᵀ, each with a number for every element of a line.
 func (f *Fitted) Q() [][]float64 { return f.v.q }
 
-// Line takes a line through the view: of the values in val, none of them 0, in the columns (or rows) at, it puts those of S into
-// s, and returns the row of P. An error of a value that becomes no number is a *ValueError about line i.
+// Line transforms a line with the values val, none of them 0, in the columns (or rows) at. It sets s to the values of S
+// and returns the row of P. If a value becomes NaN or infinite, the error is a *ValueError about line i.
 func (f *Fitted) Line(i int64, at []uint32, val, s []float64) (p [2]float64, err error) {
 	r := row{n: int(f.v.src.Cols()), val: s[:len(val)], d: 1}
 	copy(r.val, val)

@@ -2,7 +2,7 @@ package view
 
 import "math"
 
-// Steps of matrices with missing entries, which are no numbers until one of these has made them some.
+// Steps of matrices with missing entries, which are NaN until one of these steps has replaced them.
 
 var imputeStep = kind{
 	name: "impute", usage: "impute=mean|zero", dense: entrywise,
@@ -19,12 +19,12 @@ var pattersonStep = kind{
 	compile: (*compiler).patterson,
 }
 
-// Imputes tells whether the pipeline makes missing entries numbers before anything is made of them.
+// Imputes reports whether the first step of the pipeline replaces missing entries by numbers.
 func (p Pipeline) Imputes() bool {
 	return len(p) > 0 && (p[0].Name == imputeStep.name || p[0].Name == pattersonStep.name)
 }
 
-// ImputesMeans tells whether the pipeline makes missing entries the means of their columns.
+// ImputesMeans reports whether the pipeline replaces missing entries by the means of their columns.
 func (p Pipeline) ImputesMeans() bool {
 	return p.Imputes() && (p[0].Name == pattersonStep.name || p[0].Mode == "mean")
 }
@@ -44,7 +44,7 @@ func (c *compiler) missing() {
 	}
 }
 
-// means has done called with the means of the known elements of the columns of the store.
+// means adds a stage that calls done with the means of the known elements of the columns of the store.
 func (c *compiler) means(done func(means []float64)) {
 	n := float64(c.src.Rows())
 	c.stage(need{known: true}, func(sums *sums) {
@@ -58,7 +58,7 @@ func (c *compiler) means(done func(means []float64)) {
 	})
 }
 
-// impute has missing entries take the mean of the known elements of their columns, or 0.
+// impute replaces missing entries by the mean of the known elements of their columns, or by 0.
 func (c *compiler) impute(s Step) {
 	c.missing()
 	at, mean, local := len(c.ops), s.Mode == "mean", c.local("columns")
@@ -71,10 +71,11 @@ func (c *compiler) impute(s Step) {
 	}
 }
 
-// patterson is (a_ij − 2p_j)/√(2p_j(1−p_j)) of the counts of an allele with the frequency p_j among the known ones, and 0 for missing
-// counts and in columns that do not vary (N. Patterson, A. Price, D. Reich, Population structure and eigenanalysis, PLoS Genetics 2 (2006) e190).
+// patterson computes (a_ij − 2p_j)/√(2p_j(1−p_j)) of the counts of an allele with the frequency p_j among the known
+// ones, and 0 for missing counts and in columns that do not vary (N. Patterson, A. Price, D. Reich, Population
+// structure and eigenanalysis, PLoS Genetics 2 (2006) e190).
 func (c *compiler) patterson(Step) {
-	local, first := c.local("columns"), c.step == 0 // before it nothing is missing
+	local, first := c.local("columns"), c.step == 0 // only the first step gets missing entries
 	if first {
 		c.missing()
 	}
@@ -128,7 +129,7 @@ func negative(x float64) float64 { return -x }
 // alleles is 1/√(2p(1−p)) of the mean 2p, and 0 where all alleles are the same.
 func alleles(mean float64) float64 {
 	v := mean * (1 - mean/2)
-	if !(v > 0x1p-48) { // there are not as many samples
+	if !(v > 0x1p-48) { // a smaller v would take more samples than there can be
 		return 0
 	}
 	return 1 / math.Sqrt(v)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A mask is factors of columns, or rows, 1 of those that are kept and 0 of the others: these are
-// zero in B whatever follows, since steps that would fill them are refused.
+// A mask multiplies columns, or rows, by 1 if they are kept and by 0 if not. The others are zero in B
+// after any further steps, since steps that would fill them are refused.
 
 // Mask says which of the user's columns or rows are kept.
 type Mask struct {
@@ -18,7 +18,7 @@ type Mask struct {
 	sum  string
 }
 
-// NewMask is the mask that keeps those for which kept is true.
+// NewMask returns the mask that keeps the columns or rows for which kept is true.
 func NewMask(kept []bool) *Mask {
 	b := []byte("gdsvd-mask/1\n")
 	for _, k := range kept {
@@ -45,7 +45,7 @@ func (m *Mask) count() (n int) {
 const (
 	ofFile     = "file"        // Step.List is the name of a file
 	ofMask     = "sha256"      // Step.List is the checksum of Step.Mask, which is nil when it has just been parsed
-	seurat     = "seurat"      // the Step.X most variable ones
+	seurat     = "seurat"      // the Step.X most variable columns or rows
 	cellRanger = "cell_ranger" // as seurat, with other bins and norms
 )
 
@@ -60,7 +60,7 @@ var dropStep = kind{
 	form: func(s Step) string { return "=" + s.Axis + ",count<" + text(s.X) },
 }
 
-// withZero are the bounds of what may become 0.
+// withZero returns the bounds of entries that may become 0.
 func withZero(_ Step, low, high float64) (float64, float64) { return min(low, 0), max(high, 0) }
 
 func parseKeep(s *Step, a *args) {
@@ -116,14 +116,14 @@ func across(axis string) string {
 
 func (s Step) masks() bool { return s.kind().masks }
 
-// lists tells whether the step keeps what is in a list that Pipeline.Resolve has to find.
+// lists reports whether the step keeps a list that Pipeline.Resolve has still to find.
 func (s Step) lists() bool {
 	return (s.Mode == ofFile || s.Mode == ofMask) && s.Mask == nil
 }
 
-// Resolve returns the pipeline with the masks of the lists in it, which find looks for: in the file
-// named file or, where that is "", as a result keeps it beside the checksum of the pipeline.
-// A pipeline is named by what it keeps, not by the files that say so.
+// Resolve returns the pipeline with the masks of its lists, for which it calls find: with the name of the file or, if
+// file is "", for the mask that a result keeps beside the checksum of the pipeline. A resolved pipeline is named by
+// what it keeps, not by the files with the lists.
 func (p Pipeline) Resolve(find func(step int, file string) (*Mask, error)) (Pipeline, error) {
 	q := append(Pipeline(nil), p...)
 	for i, s := range q {
@@ -146,7 +146,7 @@ func (p Pipeline) Resolve(find func(step int, file string) (*Mask, error)) (Pipe
 	return q, nil
 }
 
-// Keep returns the pipeline with keep=columns,WHAT before its first step that makes zeros other
+// Keep returns the pipeline with keep=columns,WHAT before its first step that turns zeros into other
 // numbers, or at its end.
 func (p Pipeline) Keep(what string) (Pipeline, error) {
 	step, err := parseStep(field{"keep=columns," + what, 0})
@@ -156,7 +156,7 @@ func (p Pipeline) Keep(what string) (Pipeline, error) {
 	at := len(p)
 	for i := len(p) - 1; i >= 0; i-- {
 		switch {
-		case p[i].Name == pattersonStep.name: // which is of columns, and begins a pipeline
+		case p[i].Name == pattersonStep.name: // patterson is of columns, and begins a pipeline
 			at = i + 1
 		case p[i].fills():
 			at = i
@@ -166,8 +166,8 @@ func (p Pipeline) Keep(what string) (Pipeline, error) {
 	return q, q.check()
 }
 
-// mask adds the op of a mask that the function it returns makes, before any row is taken through the op: all are
-// left out that keep is not called with.
+// mask adds the op of a mask and returns the function that makes the mask, which must be called before the op is
+// applied to any row. The mask keeps what keep is called with.
 func (c *compiler) mask(axis string) (set func() (keep func(j int))) {
 	at := len(c.ops)
 	n, kind := c.src.Cols(), colFactor
@@ -182,7 +182,7 @@ func (c *compiler) mask(axis string) (set func() (keep func(j int))) {
 	c.op(op{kind: kind})
 	kept := func(x []float64) { c.ops[at].col = x }
 	if kind == rowMask {
-		kept = nil // what is seen by it was not there to be left out
+		kept = nil // new rows are not in the mask
 	}
 	c.tell("mask", n, func() []float64 { return c.ops[at].col }, kept)
 	c.masks = append(c.masks, masking{axis, at})
@@ -206,7 +206,7 @@ func (c *compiler) keep(s Step) {
 		}
 		return
 	}
-	var before []func() []float64 // factors, as they are once measured
+	var before []func() []float64 // factors of earlier masks, called when these are measured
 	for _, m := range c.masks {
 		switch o := func() *op { return &c.ops[m.op] }; {
 		case m.axis != s.Axis:

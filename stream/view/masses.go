@@ -82,7 +82,7 @@ func (c *compiler) correspondence(Step) {
 		c.ops[at].c = all
 		c.ops[at].col = each(masses, func(x float64) float64 {
 			if x == 0 {
-				return 0 // also where there is nothing at all
+				return 0 // also in an empty matrix
 			}
 			return -x / math.Sqrt(all)
 		})

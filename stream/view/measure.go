@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// ValueError says that a step makes an entry something that is no number.
+// ValueError reports that a step makes an entry NaN or infinite.
 type ValueError struct {
 	Row     int64  `json:"row"`     // row of the user's matrix, from 0
 	Col     int64  `json:"col"`     // column of the user's matrix, from 0
@@ -25,18 +25,18 @@ func (e *ValueError) Error() string {
 	return e.Say(fmt.Sprintf("row %d (from 0)", e.Row), fmt.Sprintf("column %d", e.Col))
 }
 
-// Say is the error with other names for the row and the column.
+// Say returns the text of the error with other names for the row and the column.
 func (e *ValueError) Say(row, col string) string {
 	return fmt.Sprintf("view: %s in %s, %s, %s", e.Makes, row, col, e.Becomes)
 }
 
 // Measure reads the source for the statistics of the view and for ‖B‖_F. Until it has returned
-// nil nothing can be made of a View but a plan. o.Reserve is memory that others have.
+// nil, a View is for plans only. o.Reserve is memory that the caller uses.
 func (v *View) Measure(ctx context.Context, o stream.Options) error {
 	return v.MeasureBy(func(i int) (*Sums, error) { return v.Sum(ctx, o, i, 0, v.src.NumBlocks()) })
 }
 
-// MeasureBy is Measure with reads that are made elsewhere: sum returns what read i of Reads sums up of all rows.
+// MeasureBy is Measure with reads that are made elsewhere: sum returns the sums of read i of Reads over all rows.
 func (v *View) MeasureBy(sum func(i int) (*Sums, error)) error {
 	if v.pipeline[0].Name != multiplyStep.name {
 		if err := v.inRange(); err != nil {
@@ -60,7 +60,7 @@ func (v *View) MeasureBy(sum func(i int) (*Sums, error)) error {
 	return nil
 }
 
-// inRange tells whether squares of what the source has are numbers.
+// inRange returns an error if squares of the source's values may leave the range of a float64.
 func (v *View) inRange() error {
 	m, e := v.src.Norm()
 	norm := math.Ldexp(m, e)
@@ -70,10 +70,10 @@ func (v *View) inRange() error {
 	return fmt.Errorf("view: the norm of the matrix is %.3g: begin with %s, so that squares stay within the range of numbers", norm, multiplied(norm))
 }
 
-// multiplied is the step that makes numbers of a size about 1, or as large as it can.
+// multiplied returns the step that brings numbers of a size to about 1, or as far as a step can.
 func multiplied(size float64) string { return fmt.Sprintf("multiply=%.0e", min(1/size, 1e308)) }
 
-// normOf makes the norm of sums ‖B‖²_F, of those before the columns of the store were centred and scaled.
+// normOf adds up ‖B‖²_F and ‖S‖²_F from sums over the columns before these were centred and scaled.
 func (v *View) normOf(s *sums) {
 	n := float64(v.src.Rows())
 	for j := range s.sum {
@@ -97,7 +97,7 @@ func (v *View) normOf(s *sums) {
 	}
 }
 
-// decide takes ‖S‖_F and ‖B‖_F from what has been summed up; the latter is exactly 0 if all of B may be rounding of S.
+// decide sets ‖S‖_F and ‖B‖_F from sums; ‖B‖_F is exactly 0 if all of B may be rounding of S.
 func (v *View) decide(s *sums) {
 	v.norm, v.terms = math.Sqrt(max(0, s.norm.value())), math.Sqrt(s.size)
 	if v.norm <= v.rounding*v.terms {
@@ -105,7 +105,7 @@ func (v *View) decide(s *sums) {
 	}
 }
 
-// prepare computes E and Q as the first ops make them, and what those need of Q.
+// prepare computes E and Q of the ops before upTo, and the sums and products of Q that these ops use.
 func (v *View) prepare(upTo int) {
 	v.e, v.q = nil, nil
 	for i := range v.ops[:upTo] {
@@ -141,18 +141,18 @@ func scaledColumn(x, by []float64) []float64 {
 	return y
 }
 
-// lane is what a worker has of the rows it is at.
+// lane holds the results for the rows that a worker is at.
 type lane struct {
 	val []float64
 	p   [][2]float64
 	top float64 // the largest magnitude
-	bad int     // a row with a value that is no number, or −1
+	bad int     // index of a row with a value that is NaN or infinite, or −1
 
 	numbers []Numbers // of the rows, for a Summary
 }
 
-// fits returns the options of a scan of the source beside which reserve bytes are in memory. The error is a
-// *stream.BudgetError when the budget cannot work: numbers of columns are as large as a file says.
+// fits returns the options of a scan of the source that leaves reserve bytes to its caller. The error is a
+// *stream.BudgetError if the budget cannot work: a file may say that there are any number of columns.
 func (v *View) fits(o stream.Options, reserve int64) (stream.Options, error) {
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	largest := v.src.MaxBlock()
@@ -162,8 +162,8 @@ func (v *View) fits(o stream.Options, reserve int64) (stream.Options, error) {
 	return o, err
 }
 
-// scan takes the rows of blocks from … to−1 of the source through the first ops and calls compute, unless nil, on any
-// worker, and add in the order of the rows. reserve is what these have in memory.
+// scan applies the ops before upTo to the rows of blocks from … to−1 of the source. It calls compute, unless nil, on any
+// worker, and add in the order of the rows. reserve is the memory that these two use.
 func (v *View) scan(ctx context.Context, o stream.Options, from, to, upTo int, record bool, reserve int64, compute func(b *csr.Block, l *lane), add func(b *csr.Block, l *lane) error) error {
 	o, err := v.fits(o, reserve)
 	if err != nil {
@@ -191,12 +191,12 @@ func (v *View) scan(ctx context.Context, o stream.Options, from, to, upTo int, r
 	})
 }
 
-// compute takes the rows of a block through the first ops.
+// compute applies the ops before upTo to the rows of a block.
 func (l *lane) compute(v *View, b *csr.Block, upTo int, record bool) {
 	rows := b.Rows()
 	first, end := b.RowPtr[0], b.RowPtr[rows]
 	l.val, l.p, l.top, l.bad = memory.Resized(l.val, int(end-first)), memory.Resized(l.p, rows), 0, -1
-	ops, coded, done := v.ops[:upTo], *b, 0 // ops that coded rows have been taken through
+	ops, coded, done := v.ops[:upTo], *b, 0 // ops that have been applied to coded rows
 	missing := upTo < len(v.ops) && v.ops[upTo].kind == impute
 	if b.Table != nil {
 		lead := min(v.lead, upTo)
@@ -224,7 +224,7 @@ func (l *lane) compute(v *View, b *csr.Block, upTo int, record bool) {
 	}
 }
 
-// load copies the values of entries first … end−1, with another table if there is one.
+// load sets val to the values of entries first … end−1: those of table, or b.Val if table is nil and b has no codes.
 func load(val []float64, b *csr.Block, table *[256]float64, first, end uint32) {
 	switch {
 	case len(b.Code) > 0:
@@ -236,7 +236,7 @@ func load(val []float64, b *csr.Block, table *[256]float64, first, end uint32) {
 	}
 }
 
-// runBlock takes the row with entries lo … hi−1 of a block through ops.
+// runBlock applies ops to the row with entries lo … hi−1 of a block.
 func runBlock(ops []op, values int, b *csr.Block, lo, hi uint32, r *row) {
 	if len(b.Col16) > 0 {
 		run(ops, values, b.Col16[lo:hi], r)
@@ -245,7 +245,7 @@ func runBlock(ops []op, values int, b *csr.Block, lo, hi uint32, r *row) {
 	}
 }
 
-// mappedTable takes the values of a table through ops that change them one by one.
+// mappedTable applies ops that change values one by one to the values of a table.
 func mappedTable(table *[256]float64, ops []op) (t [256]float64) {
 	for i, v := range table {
 		r := row{val: []float64{v}}
@@ -255,7 +255,7 @@ func mappedTable(table *[256]float64, ops []op) (t [256]float64) {
 	return t
 }
 
-// blame finds the entry of a row of a block that a step makes no number.
+// blame returns the ValueError for row i of a block, which has an entry that a step makes NaN or infinite.
 func (v *View) blame(b *csr.Block, i, upTo int) error {
 	lo, hi := b.RowPtr[i], b.RowPtr[i+1]
 	r := &row{at: b.FirstRow + int64(i), n: int(v.src.Cols()), val: make([]float64, hi-lo), d: 1}
@@ -266,7 +266,7 @@ func (v *View) blame(b *csr.Block, i, upTo int) error {
 	return blame(v, r, v.ops[:upTo], b.Col[lo:hi])
 }
 
-// blame finds the entry of a row that a step makes no number.
+// blame returns the ValueError for a row with an entry that a step makes NaN or infinite.
 func blame[C column](v *View, r *row, ops []op, cols []C) error {
 	for len(ops) > 0 {
 		n, before := 1, slices.Clone(r.val)
@@ -287,7 +287,7 @@ func blame[C column](v *View, r *row, ops []op, cols []C) error {
 	return fmt.Errorf("view: the term added to row %d of the store is not a number, or differs from the one before", r.at)
 }
 
-// Measured returns all that Measure has found, numbers in an order that belongs to the pipeline and to the
+// Measured returns all numbers that Measure has found. Their order depends on the pipeline and on the
 // orientation of the source: see Recall.
 func (v *View) Measured() [][]float64 {
 	all := [][]float64{{v.norm, v.terms}}
@@ -317,8 +317,8 @@ func (v *View) Lengths() []int64 {
 	return all
 }
 
-// Recall makes v what the view is that has returned these numbers from Measured, of the same Fingerprint: the
-// source is not read. They are v's from then on.
+// Recall sets what Measure would measure to the numbers that Measured of a view of the same Fingerprint has returned: the
+// source is not read. The slices are v's from then on.
 func (v *View) Recall(measured [][]float64) error {
 	want := v.Lengths()
 	if len(measured) != len(want) {
@@ -340,7 +340,7 @@ func (v *View) Recall(measured [][]float64) error {
 			s.set(next())
 		}
 	}
-	for i := range v.ops { // what derives from statistics is among these, with the bits that it had
+	for i := range v.ops { // among these are the numbers derived from statistics, with the same bits
 		o := &v.ops[i]
 		o.c, o.col, o.keep = next()[0], next(), next()
 		if len(o.col) == 0 {
@@ -353,7 +353,7 @@ func (v *View) Recall(measured [][]float64) error {
 }
 
 // Numbers describe a row or column. Mean and Variance are those of all its elements, the ones
-// without an entry included, and 0 where there are none; Variance is divided by their number.
+// without an entry included, and 0 if it has no elements; Variance is divided by their number.
 type Numbers struct {
 	Count               int64 // of entries that are not 0: steps that fill do not change it
 	Sum, Mean, Variance float64

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Steps that multiply rows or columns with what follows from their entries.
+// Steps that multiply rows or columns with functions of their entries.
 
 var normalizeStep = kind{
 	name: "normalize", usage: "normalize=rows|columns[,l1|l2|max|total:T|total:median]", dense: ofEntries,
@@ -69,7 +69,7 @@ var weightStep = kind{
 	bounds: asPositive,
 }
 
-// inverse is 1/x, and 1 for 0: what is empty stays so.
+// inverse returns 1/x, and 1 for 0: empty rows and columns stay empty.
 func inverse(x float64) float64 {
 	if x == 0 {
 		return 1
@@ -100,7 +100,7 @@ func (c *compiler) normalize(s Step) {
 		})
 		c.factors(s.Axis, "factor", total, func(x float64) float64 { return scaledTo(goal, x) })
 		if last := &c.stages[len(c.stages)-1]; !c.local(s.Axis) {
-			last.same = true // as that before
+			last.same = true // uses the sums of the stage before
 		}
 		c.number("median", &goal)
 	}
@@ -113,7 +113,7 @@ func scaledTo(goal, x float64) float64 {
 	return goal / x
 }
 
-// median is that of the numbers above 0, which it sorts; 0 without any.
+// median returns the median of the numbers above 0 in x, 0 if there are none. It changes x.
 func median(x []float64) float64 {
 	x = slices.DeleteFunc(x, func(v float64) bool { return !(v > 0) })
 	if len(x) == 0 {
@@ -122,7 +122,7 @@ func median(x []float64) float64 {
 	return middleOf(x)
 }
 
-// middleOf is the median of x, which it sorts.
+// middleOf returns the median of x, which it sorts.
 func middleOf(x []float64) float64 {
 	slices.Sort(x)
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2

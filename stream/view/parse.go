@@ -13,10 +13,10 @@ import (
 // A Pipeline is steps in the order in which they are taken.
 type Pipeline []Step
 
-// parseError says where a text is no pipeline.
+// parseError says where and why a text is no pipeline.
 type parseError struct {
 	Line, Byte int    // of the text, from 1
-	Field      string // what stands there
+	Field      string // text at that place
 	Problem    string
 }
 
@@ -83,7 +83,7 @@ func (f field) bad(format string, args ...any) *parseError {
 	return &parseError{Byte: f.at + 1, Field: f.text, Problem: fmt.Sprintf(format, args...)}
 }
 
-// trimmed is f without spaces around it.
+// trimmed returns f without spaces around it.
 func (f field) trimmed() field {
 	left := strings.TrimLeft(f.text, " \t\r")
 	return field{strings.TrimRight(left, " \t\r"), f.at + len(f.text) - len(left)}
@@ -100,7 +100,7 @@ func separated(line string) (fields []field) {
 	return append(fields, field{line[from:], from}.trimmed())
 }
 
-// cut is f up to the first sep, and what follows it.
+// cut returns the part of f before the first sep, and the part after it.
 func (f field) cut(sep string) (before, after field, found bool) {
 	a, b, found := strings.Cut(f.text, sep)
 	return field{a, f.at}.trimmed(), field{b, f.at + len(a) + len(sep)}.trimmed(), found
@@ -169,7 +169,7 @@ type args struct {
 	kind   *kind
 	step   field
 	fields []field
-	err    *parseError // the first
+	err    *parseError // the first error
 }
 
 func (a *args) usage() string { return "want " + a.kind.usage }
@@ -180,7 +180,7 @@ func (a *args) fail(f field, format string, x ...any) {
 	}
 }
 
-// take removes the first parameter that is wanted.
+// take removes and returns the first parameter that want accepts.
 func (a *args) take(want func(string) bool) (field, bool) {
 	i := slices.IndexFunc(a.fields, func(f field) bool { return want(f.text) })
 	if i < 0 {
@@ -191,7 +191,7 @@ func (a *args) take(want func(string) bool) (field, bool) {
 	return f, true
 }
 
-// word reads one of some words; without one it is otherwise, which is "" if there must be one.
+// word reads a parameter that is one of words. If there is none it returns otherwise, and fails if that is "".
 func (a *args) word(otherwise string, words ...string) string {
 	f, ok := a.take(func(text string) bool { return slices.Contains(words, text) })
 	switch {
@@ -203,7 +203,7 @@ func (a *args) word(otherwise string, words ...string) string {
 	return otherwise
 }
 
-// option reads what follows key: in a parameter.
+// option reads the value of a parameter key:VALUE.
 func (a *args) option(key string) (field, bool) {
 	f, ok := a.take(func(text string) bool { return strings.HasPrefix(text, key+":") })
 	if !ok {
@@ -213,7 +213,7 @@ func (a *args) option(key string) (field, bool) {
 	return f, true
 }
 
-// choice reads which of some words follows key:, or is otherwise.
+// choice reads a parameter key:WORD with one of words, and returns otherwise if there is none.
 func (a *args) choice(key, otherwise string, words ...string) string {
 	f, ok := a.option(key)
 	if !ok {

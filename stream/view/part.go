@@ -34,10 +34,10 @@ func (v *View) read(i int) read {
 	return r
 }
 
-// records tells whether numbers of rows are recorded in the ops that keep them.
+// records reports whether numbers of rows are recorded in the ops that keep them.
 func (r read) records() bool { return r.need.norm || r.need.moments != nil }
 
-// Sums are what a read sums up of consecutive rows. Those of ranges add up to those of all rows.
+// Sums are the sums of a read over consecutive rows. Sums of adjoining ranges add up to those of all rows.
 type Sums struct {
 	*sums
 	v           *View
@@ -45,7 +45,7 @@ type Sums struct {
 	first, rows int64
 }
 
-// NewSums returns those of read i that nothing has been added to, for rows from first on. The reads before it have been settled.
+// NewSums returns empty sums of read i, for rows from first on. The reads before i have been settled.
 func (v *View) NewSums(i int, first, rows int64) *Sums {
 	r := v.read(i)
 	v.prepare(r.at)
@@ -62,7 +62,7 @@ func (v *View) noSums(r read, first, rows int64) *Sums {
 	return &Sums{newSums(r.need, int(v.src.Cols()), rows, v.q, qq), v, r, first, rows}
 }
 
-// Sum makes read i of blocks from … to−1. The reads before it have been settled.
+// Sum makes read i over blocks from … to−1. The reads before i have been settled.
 func (v *View) Sum(ctx context.Context, o stream.Options, i, from, to int) (*Sums, error) {
 	return v.sum(ctx, o, v.read(i), from, to)
 }
@@ -88,7 +88,7 @@ func (v *View) sum(ctx context.Context, o stream.Options, r read, from, to int) 
 	return s, err
 }
 
-// room is what sums take, in bytes.
+// room returns the bytes that sums take.
 func (v *View) room(r read, rows int64) int64 {
 	rank := 0
 	for _, o := range v.ops[:r.at] {
@@ -105,7 +105,7 @@ func (v *View) Fits(o stream.Options, i int, sums int64) error {
 	return err
 }
 
-// Settle takes over what a read has summed up of all rows, of the first one that has not been settled.
+// Settle takes over the sums of a read over all rows, of the first read that has not been settled.
 func (v *View) Settle(s *Sums) error {
 	s.finish()
 	if s.top != 0 && !(s.top >= smallest && s.top <= greatest) {
@@ -169,7 +169,7 @@ func (s *Sums) Add(next *Sums) {
 	a.top = max(a.top, b.top)
 }
 
-// Each hands all numbers to f, some at a time, and takes them back as f has left them: so they are written, and read.
+// Each calls f with all numbers, some at a time, and stores what f leaves: it serves to write and to read sums.
 func (s *Sums) Each(f func(x []float64) error) error {
 	x := s.sums
 	few := []float64{x.magnitude, x.size, x.top, float64(x.rows)}
@@ -218,9 +218,9 @@ func (s *Sums) Each(f func(x []float64) error) error {
 	return nil
 }
 
-// Length is how many numbers there are.
+// Length returns the number of float64s that Each passes to f.
 func (s *Sums) Length() (n int64) {
-	_ = s.Each(func(x []float64) error { // has none
+	_ = s.Each(func(x []float64) error { // f returns no error
 		n += int64(len(x))
 		return nil
 	})

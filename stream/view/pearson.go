@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// pearsonStep has residuals (a_ij − μ_ij)/√μ_ij of counts, with μ_ij = r_i·c_j/Σ of the sums of rows, columns and entries, clipped to ±√n of
-// n rows: the analytic Pearson residuals of J. Lause, P. Berens and D. Kobak (Genome Biology 22 (2021) 258) without overdispersion. An
-// element without an entry is −√μ_ij, of rank 1. With overdispersion it is −√(μ_ij/(1 + μ_ij/θ)), of no bounded rank.
+// pearsonStep computes the residuals (a_ij − μ_ij)/√μ_ij of counts, with μ_ij = r_i·c_j/Σ of the sums of rows, columns
+// and entries, clipped to ±√n of n rows: the analytic Pearson residuals of J. Lause, P. Berens and D. Kobak (Genome
+// Biology 22 (2021) 258) without overdispersion. An element without an entry has the residual −√μ_ij, of a matrix of
+// rank 1. With overdispersion it would be −√(μ_ij/(1 + μ_ij/θ)), of no bounded rank.
 var pearsonStep = kind{
 	name: "pearson", usage: "pearson=inf[,clip:none|C], of the overdispersion THETA = inf, with C > 0", dense: ofEntries,
 	parse: func(s *Step, a *args) {
@@ -74,7 +75,7 @@ func (c *compiler) pearson(s Step) {
 	})
 }
 
-// runPearson gives entries their residuals, and adds what lift takes off every element.
+// runPearson sets entries to their residuals plus √μ_ij, which lift subtracts from every element.
 func runPearson[C column](o *op, col []C, r *row) {
 	r.total = total.of(r.val, o.rounding)
 	for i, v := range r.val {

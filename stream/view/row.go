@@ -5,24 +5,24 @@ import "math"
 // Squares of values outside of this range may leave that of a float64.
 const smallest, greatest = 0x1p-100, 0x1p100
 
-// op is what a step does to a row of the store.
+// op is the effect of a step, or of a part of it, on a row of the store.
 type op struct {
 	kind   opKind
 	step   int                   // of the pipeline
 	f      func(float64) float64 // mapValues
-	stat   stat                  // rowFactor: what of the row
-	factor func(float64) float64 // rowFactor: what it is multiplied with
-	col    []float64             // a number for each column of the store, or row of it (rowMask); nil until it is measured
-	keeps  bool                  // its numbers are wanted, which are of rows of the store,
-	keep   []float64             // and go here
+	stat   stat                  // rowFactor: statistic of the row
+	factor func(float64) float64 // rowFactor: factor of the row as a function of stat
+	col    []float64             // a number for each column of the store, or for each row (rowMask); nil until it is measured
+	keeps  bool                  // numbers of the op for rows of the store are wanted
+	keep   []float64             // these numbers, for each row of the store
 	t      int                   // the column of P and Q that the op makes
 	c, k   float64
-	local  bool // bias and impute: with a mean of the row
-	other  bool // bias and impute: with one of each column
-	first  bool // bias: which is taken before that of the column
+	local  bool // bias and impute: with the mean of the row
+	other  bool // bias and impute: with a mean of each column
+	first  bool // bias: the mean of the row is taken before that of the column
 
 	rounding float64 // of the values before the op: see View.rounding
-	flat     int     // rowStd: 1 + the column of P of the centring of the same axis, 0 without: it does not vary in a row
+	flat     int     // rowStd: 1 + the column of P with the centring of the same axis, which is constant in a row; 0: none
 
 	// The columns of Q before the op, their sums and their products.
 	q  [][]float64
@@ -40,7 +40,7 @@ const (
 	bm25Rows                  // (c+1)·v/(c·(1−k+k·Σ/col_0)+v), of the sum Σ of the row
 	bm25Columns               // (c+1)·v/(col_j+v)
 	ppmi                      // max(0, log v − log Σ − col_j + c)
-	impute                    // the mean of the row or col_j for what is no number, 0 with neither
+	impute                    // the mean of the row, or col_j, or else 0, in place of NaN
 	bias                      // v − c − the mean of the row − col_j
 	rowOffset                 // p_t = −the mean of the row, q_t = 1
 	colOffset                 // p_t = 1, q_t = col
@@ -51,7 +51,7 @@ const (
 	correspond                // p_t = √(Σ/c), v/√Σ, q_t = col
 )
 
-// diagonal tells whether an op keeps the form D·S·E + P·Qᵀ without computing values anew.
+// diagonal reports whether an op keeps the form D·S·E + P·Qᵀ without computing values anew.
 func (k opKind) diagonal() bool {
 	switch k {
 	case times, rowFactor, colFactor, rowOffset, colOffset, rowStd, rowMask, lift, correspond:
@@ -60,7 +60,7 @@ func (k opKind) diagonal() bool {
 	return false
 }
 
-// ofValues tells whether an op needs the values of the row.
+// ofValues reports whether an op needs the values of the row.
 func (k opKind) ofValues() bool {
 	return k != times && k != colFactor && k != colOffset && k != rowMask && k != lift
 }
@@ -75,7 +75,7 @@ const (
 	total               // sum
 	length1             // sum of magnitudes
 	length2             // root of the sum of squares
-	largest             // magnitude
+	largest             // largest magnitude
 )
 
 func (s stat) of(val []float64, rounding float64) float64 {
@@ -107,7 +107,7 @@ func (s stat) of(val []float64, rounding float64) float64 {
 		}
 		x = math.Sqrt(x)
 	case largest:
-		top := uint64(0) // the order of magnitudes is that of their bits, and no number is above all
+		top := uint64(0) // magnitudes are in the order of their bits, and NaN is above all numbers
 		for _, v := range val {
 			top = max(top, math.Float64bits(v)<<1)
 		}
@@ -116,7 +116,7 @@ func (s stat) of(val []float64, rounding float64) float64 {
 	return x
 }
 
-// settled is x, or exactly 0 where that may be no more than the rounding of terms of some size.
+// settled returns x, or exactly 0 if x may be no more than the rounding of terms whose magnitudes add up to size.
 func settled(x, size, rounding float64) float64 {
 	if math.Abs(x) <= rounding*size {
 		return 0
@@ -138,23 +138,23 @@ func length2Scaled(val []float64, top float64) float64 {
 	return math.Ldexp(math.Sqrt(x), e)
 }
 
-// column is a number of a column of the store.
+// column is the type of a column index.
 type column interface{ uint16 | uint32 }
 
-// row is a row of the store on its way through ops.
+// row is a row of the store that ops are applied to.
 type row struct {
-	at  int64 // which
+	at  int64 // number of the row
 	n   int   // columns of the store
 	val []float64
 	d   float64    // product of the factors of the row
 	p   [2]float64 // its row of P
 
-	total float64 // of the row before pearson
+	total float64 // sum of the row before pearson
 
 	record bool // put numbers in op.keep
 }
 
-// scale multiplies a row, its values only if they are still wanted.
+// scale multiplies d and p of a row, and its values if values is true.
 func (r *row) scale(d float64, values bool) {
 	r.d *= d
 	r.p[0] *= d
@@ -172,8 +172,8 @@ func (r *row) keeps(o *op, x float64) {
 	}
 }
 
-// run takes a row through ops. values is the number of them that have to change its
-// values, all but the last ones: what these do to it is in d and p.
+// run applies ops to a row. Only the first values of them have to change the values of the row;
+// the effect of the others is in d and p.
 func run[C column](ops []op, values int, col []C, r *row) {
 	val := r.val
 	col = col[:len(val)]
@@ -256,7 +256,7 @@ func run[C column](ops []op, values int, col []C, r *row) {
 		case rowStd:
 			d := o.factor(rowVariance(o, col, r))
 			if top := largest.of(val, 0); top != 0 && !(top > 0x1p-480 && top < 0x1p480) {
-				d = math.NaN() // squares are no numbers: the entry will be told
+				d = math.NaN() // squares are out of range: the NaN becomes a ValueError
 			}
 			r.keeps(o, d)
 			r.scale(d, values)
@@ -313,16 +313,16 @@ func runBias[C column](o *op, col []C, r *row) {
 	}
 }
 
-// near bounds the rounding of a difference of terms: of ppmi or bias, what they leave of a value is 0 if it is no more.
+// near bounds the rounding of a difference of terms in ppmi or bias: a result within the bound becomes 0.
 func (o *op) near(a, b, c float64) float64 {
 	one := 0.0
 	if o.kind == ppmi {
-		one = 1 // the logarithm of a number with a relative error has this one
+		one = 1 // a relative error of a number is an absolute error of its logarithm
 	}
 	return o.rounding * (one + math.Abs(a) + math.Abs(b) + math.Abs(c) + math.Abs(o.c))
 }
 
-// rowSum is that of the row of S + P·Qᵀ; own is the sum of the squares of S.
+// rowSum returns the sum of the row of S + P·Qᵀ; own is the sum of the squares of S.
 func rowSum(o *op, r *row) (s sum, own float64) {
 	for _, v := range r.val {
 		s.add(v)
@@ -334,7 +334,7 @@ func rowSum(o *op, r *row) (s sum, own float64) {
 	return s, own
 }
 
-// size is the sum of the squares of the terms of a row of S + P·Qᵀ, own those of S.
+// size returns the sum of the squares of the terms of a row of S + P·Qᵀ; own is that of S.
 func (o *op) size(own float64, r *row) float64 {
 	for t := range o.q {
 		if t+1 != o.flat {
@@ -364,8 +364,8 @@ func rowVariance[C column](o *op, col []C, r *row) float64 {
 	return variance(squares, s, o.size(size, r), float64(r.n), o.rounding)
 }
 
-// variance is Σ(b−mean)² of n numbers, of their sum of squares and their sum: 0 if it is no
-// more than the rounding of terms whose squares add up to size. That is at least n units in the last place, the bound of
+// variance is Σ(b−mean)² of n numbers, of their sum of squares and their sum: 0 if it is no more than the rounding of
+// terms whose squares add up to size. This is taken to be at least n units in the last place, the bound of
 // scikit-learn's StandardScaler.
 func variance(squares, s sum, size, n, rounding float64) float64 {
 	m := s.over(n)

@@ -10,12 +10,12 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Line is a row of the user's view, for people to look at.
+// Line describes a row of the user's view, for display.
 type Line struct {
 	Row     int64
 	Count   int64   // of entries that are not 0
 	Entries []Entry // the first of them by column, as elements of B
-	// Empty is the number of elements without an entry, which are between Low and High: 0 unless
+	// Empty is the number of elements without an entry, whose values are between Low and High: 0 unless
 	// steps have filled them.
 	Empty     int64
 	Low, High float64
@@ -27,7 +27,7 @@ type Entry struct {
 	Value float64
 }
 
-// meet adds element number at, which has an entry unless s is 0.
+// meet adds element at, s + rest, which has an entry unless s is 0. A line has no more than most Entries.
 func (l *Line) meet(at int64, s, rest float64, most int) {
 	if s == 0 {
 		l.Empty++
@@ -43,7 +43,7 @@ func (l *Line) meet(at int64, s, rest float64, most int) {
 	}
 }
 
-// SomeRows returns rows of the user's matrix by their numbers, in the order given, with most entries each at most.
+// SomeRows returns rows of the user's matrix by their numbers, in the order given, with at most most entries each.
 func (v *View) SomeRows(ctx context.Context, o stream.Options, rows []int64, most int) (lines []Line, err error) {
 	n, _ := csr.Exchanged(v.transposed, v.src.Rows(), v.src.Cols())
 	for _, row := range rows {
@@ -65,8 +65,8 @@ func (v *View) SomeRows(ctx context.Context, o stream.Options, rows []int64, mos
 	return lines, nil
 }
 
-// FirstRows returns the first n rows of the user's matrix that have entries, with most of
-// them at most.
+// FirstRows returns the first n rows of the user's matrix that have entries, with at most most
+// entries each.
 func (v *View) FirstRows(ctx context.Context, o stream.Options, n, most int) ([]Line, error) {
 	if v.local("rows") {
 		return v.storedRows(ctx, o, 0, v.src.NumBlocks(), most, func(l *Line) bool { return l.Count > 0 }, n)
@@ -87,9 +87,9 @@ func (v *View) FirstRows(ctx context.Context, o stream.Options, n, most int) ([]
 	return v.columns(ctx, o, at, most)
 }
 
-// EachRow calls each for the rows of the source in order, with the columns and values of their entries as the view makes them: 0 where a
-// step takes an entry away. What it fills elsewhere is left out; see Sides. The slices are valid until each returns, and an error of
-// each ends the read.
+// EachRow calls each for the rows of the source in order, with the columns and values of their entries in S: 0 where a
+// step takes an entry away. Elements that a step fills are left out; see Sides. The slices are valid until each
+// returns, and an error of each ends the read.
 func (v *View) EachRow(ctx context.Context, o stream.Options, each func(row int64, cols []uint32, val []float64) error) error {
 	var cols []uint32
 	return v.blocks(ctx, o, 0, v.src.NumBlocks(), func(b *csr.Block, l *lane) (bool, error) {
@@ -107,7 +107,7 @@ func (v *View) EachRow(ctx context.Context, o stream.Options, each func(row int6
 	})
 }
 
-// blocks calls each for some blocks with their values, until it has enough.
+// blocks calls each for blocks from … to−1 with their values, until more is false.
 func (v *View) blocks(ctx context.Context, o stream.Options, from, to int, each func(*csr.Block, *lane) (more bool, err error)) error {
 	largest := v.src.MaxBlock()
 	parts := budget.Process()
@@ -137,7 +137,7 @@ func (v *View) blocks(ctx context.Context, o stream.Options, from, to int, each 
 	return nil
 }
 
-// storedRows returns the first n rows of blocks that are wanted.
+// storedRows returns the first n rows of blocks from … to−1 for which wanted is true.
 func (v *View) storedRows(ctx context.Context, o stream.Options, from, to, most int, wanted func(*Line) bool, n int) (lines []Line, err error) {
 	err = v.blocks(ctx, o, from, to, func(b *csr.Block, l *lane) (bool, error) {
 		for k := 0; k < b.Rows() && len(lines) < n; k++ {
@@ -153,10 +153,10 @@ func (v *View) storedRows(ctx context.Context, o stream.Options, from, to, most 
 	return lines, err
 }
 
-// fill has a line meet the elements of row k of a block.
+// fill adds the elements of row k of a block to a line.
 func (v *View) fill(line *Line, b *csr.Block, l *lane, k, most int) {
 	at, end := b.RowPtr[k], b.RowPtr[k+1]
-	if len(v.q) == 0 { // all others are 0, and there may be billions
+	if len(v.q) == 0 { // elements without an entry are 0, and there may be billions
 		line.Empty = v.src.Cols() - int64(end-at)
 		for ; at < end; at++ {
 			line.meet(columnAt(b, at), l.val[at], 0, most)

@@ -19,26 +19,26 @@ type Step struct {
 	Norm           string // "l1", "l2", "none"
 
 	// Of keep.
-	List string // the name of a file, or the checksum of
-	Mask *Mask  // the columns of a list; see Pipeline.Resolve
+	List string // the name of a file, or the checksum of Mask
+	Mask *Mask  // the columns or rows of the list; see Pipeline.Resolve
 }
 
-// kind is a step before it has parameters: all that is known of it.
+// kind describes a step before it has parameters.
 type kind struct {
 	name, usage string
-	dense       string // why it cannot follow a step that makes zeros other numbers; "": it can
+	dense       string // why it cannot follow a step that turns zeros into other numbers; "": it can
 
 	parse func(*Step, *args) // nil: it has no parameters
-	form  func(Step) string  // of them, canonical; nil: none
+	form  func(Step) string  // canonical form of the parameters; nil: none
 	masks bool               // it makes rows or columns empty
-	fills func(Step) bool    // it makes zeros other numbers; nil: never, as below
-	// cancels: what it makes of entries are differences, of which fewer digits are right.
+	fills func(Step) bool    // it turns zeros into other numbers; nil: never, as below
+	// cancels: entries become differences, which have fewer correct digits.
 	cancels func(Step) bool
 	zeroes  func(Step) bool // entries may become 0
 
-	value   func(*Step, float64) float64                       // what a value becomes by itself; nil: compile says more
-	compile func(*compiler, Step)                              // adds its ops and stages; nil: value
-	bounds  func(s Step, low, high float64) (float64, float64) // of what entries within bounds become; nil: by value
+	value   func(*Step, float64) float64                       // result of the step for a single value; nil: see compile
+	compile func(*compiler, Step)                              // adds the ops and stages of the step; nil: value is applied
+	bounds  func(s Step, low, high float64) (float64, float64) // bounds of the results for entries within bounds; nil: from value
 }
 
 // presets are names for pipelines.
@@ -67,10 +67,10 @@ func always(Step) bool     { return true }
 func formX(s Step) string  { return "=" + text(s.X) }
 func formXY(s Step) string { return "=" + text(s.X) + "," + text(s.Y) }
 
-// unbounded are the bounds of what nothing is known of.
+// unbounded returns the bounds of values of which no bound is known.
 func unbounded() (low, high float64) { return math.Inf(-1), math.Inf(1) }
 
-// asPositive are the bounds of what is not below 0 where entries are not.
+// asPositive returns the bounds of values that are not below 0 if entries are not below 0.
 func asPositive(_ Step, low, _ float64) (float64, float64) {
 	least, none := unbounded()
 	if low >= 0 {
@@ -96,11 +96,11 @@ func (s Step) String() string {
 	return s.Name
 }
 
-// is tells whether a property that a kind may have holds for the step.
+// is reports whether a property that a kind may have holds for the step.
 func (s Step) is(property func(Step) bool) bool { return property != nil && property(s) }
 func (s Step) fills() bool                      { return s.is(s.kind().fills) }
 
-// bounds are those of what the step makes of entries within bounds.
+// bounds returns the bounds of the results of the step for entries within bounds.
 func (s Step) bounds(low, high float64) (float64, float64) {
 	k := s.kind()
 	switch {
@@ -116,13 +116,13 @@ func (s Step) bounds(low, high float64) (float64, float64) {
 	return min(low, high), max(low, high)
 }
 
-// centres tells whether the step takes off the means of the user's rows, or columns.
+// centres reports whether the step subtracts the means of the user's rows, or columns.
 func (s Step) centres(axis string) bool {
 	return s.Name == "center" && (s.Axis == axis || s.Axis == "both") || s.Name == "patterson" && axis == "columns"
 }
 
-// History is the beginning of the pipeline that says what an entry counts where rows are described by their
-// entries: binary, or nothing.
+// History returns the beginning of the pipeline that decides what an entry counts when rows are described by
+// their entries: binary, or nothing.
 func (p Pipeline) History() Pipeline {
 	if len(p) > 0 && p[0].Name == binaryStep.name {
 		return p[:1]
@@ -130,7 +130,7 @@ func (p Pipeline) History() Pipeline {
 	return nil
 }
 
-// Value is what the steps make of a value, as far as each of them is of single values.
+// Value applies the leading steps that change each value by itself to v.
 func (p Pipeline) Value(v float64) float64 {
 	for i := range p {
 		k := p[i].kind()
@@ -142,12 +142,12 @@ func (p Pipeline) Value(v float64) float64 {
 	return v
 }
 
-// WeightsColumns tells whether a step weights the user's columns.
+// WeightsColumns reports whether a step weights the user's columns.
 func (p Pipeline) WeightsColumns() bool {
 	return slices.ContainsFunc(p, func(s Step) bool { return s.Name == weightStep.name && s.Axis == "columns" })
 }
 
-// Bias tells whether the pipeline is a bias and nothing else, of which sides beside the mean, and how damped.
+// Bias reports whether the pipeline is a single bias step, which sides it has beside the mean, and its damping.
 func (p Pipeline) Bias() (rows, columns bool, damping float64, ok bool) {
 	if len(p) != 1 || p[0].Name != biasStep.name {
 		return false, false, 0, false
@@ -156,14 +156,14 @@ func (p Pipeline) Bias() (rows, columns bool, damping float64, ok bool) {
 	return rows, columns, p[0].X, true
 }
 
-// sides tells which sides a step of an axis is of.
+// sides reports which sides the axis of a step includes.
 func (s Step) sides() (rows, columns bool) {
 	both := s.Axis == "both"
 	return both || s.Axis == "rows", both || s.Axis == "columns"
 }
 
-// Centred returns which of the user's columns and rows have the mean 0: "columns", if
-// both, or "rows", or "".
+// Centred returns the axis, columns or rows, along which the user's means are 0: "columns" if
+// both are, "" if none is.
 func (p Pipeline) Centred() string {
 	centred := map[string]bool{}
 	for _, s := range p {
@@ -179,7 +179,7 @@ func (p Pipeline) Centred() string {
 	return ""
 }
 
-// axes are those of the user's matrix.
+// axes are the sides of the user's matrix.
 var axes = []string{"columns", "rows"}
 
 func (p Pipeline) check() error {

@@ -18,7 +18,7 @@ func (s *sum) plus(t sum) {
 	s.lo += t.lo
 }
 
-// addProduct adds x·y. The conversions keep compilers from fusing what is rounded on purpose.
+// addProduct adds x·y. The conversions keep compilers from fusing operations whose rounding is intended.
 func (s *sum) addProduct(x, y float64) {
 	p := float64(x * y)
 	s.add(p)
@@ -31,7 +31,7 @@ func (s *sum) plusTimes(x float64, t sum) {
 	s.addProduct(x, t.lo)
 }
 
-// plusProduct adds x·y times another sum, of which x·y is not rounded.
+// plusProduct adds x·y times another sum; x·y is not rounded.
 func (s *sum) plusProduct(x, y float64, t sum) {
 	var u sum
 	u.plusTimes(y, t)
@@ -47,7 +47,7 @@ func added(x []float64) (s sum) {
 	return s
 }
 
-// mean is over n, or exactly 0 where the sum may be no more than the rounding of n terms whose squares add up to size.
+// mean returns the sum over n, or 0 if it may be no more than the rounding of n terms whose squares add up to size.
 func (s sum) mean(n, size, rounding float64) float64 {
 	m := s.over(n)
 	if m*m <= rounding*rounding*(size/n) {
@@ -58,12 +58,12 @@ func (s sum) mean(n, size, rounding float64) float64 {
 
 func (s sum) over(n float64) float64 {
 	q := s.value() / n
-	r := s // what the quotient leaves
+	r := s // remainder of the quotient
 	r.addProduct(-q, n)
 	return q + r.value()/n
 }
 
-// logSum is the logarithm of the sum of a row or column, and 0 where there is nothing in it.
+// logSum returns the logarithm of the sum of a row or column, and 0 for an empty one.
 func logSum(x float64) float64 {
 	if x == 0 {
 		return 0

@@ -11,14 +11,14 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Summary is what Summarise has summed up.
+// Summary is the result of Summarise.
 type Summary struct {
 	Columns []Numbers // of the source
 	Count   int64     // of entries that are not 0
 	Sum     float64   // of all elements
 }
 
-// Identity is the view without steps, measured: the source as it is.
+// Identity returns the view without steps, already measured: the source as it is.
 func Identity(src stream.Source, transposed bool) *View {
 	v := &View{src: src, transposed: transposed, measured: true}
 	v.rows.New = func() any { return new(lane) }
@@ -28,7 +28,7 @@ func Identity(src stream.Source, transposed bool) *View {
 
 // Summarise reads a view that has been measured once. rows is called in order with the numbers of
 // consecutive rows of the source, which it must not keep; its error ends the read. Sums have the
-// same bits for any number of workers and any budget. o.Reserve is memory that others have.
+// same bits for any number of workers and any budget. o.Reserve is memory that the caller uses.
 func (v *View) Summarise(ctx context.Context, o stream.Options, rows func([]Numbers) error) (*Summary, error) {
 	if !v.measured {
 		panic("view: a View that has not been measured has no values")
@@ -77,7 +77,7 @@ func (v *View) Summarise(ctx context.Context, o stream.Options, rows func([]Numb
 	return r, nil
 }
 
-// numbersFrom are those of n elements with a sum and a sum of squares about the mean.
+// numbersFrom returns the Numbers of n elements with a sum, and a sum of squares about the mean.
 func numbersFrom(s sum, squares float64, n int64) Numbers {
 	if n == 0 {
 		return Numbers{}

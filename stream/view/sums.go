@@ -7,27 +7,27 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// need is what is summed up in a read.
+// need lists the sums that a read forms.
 type need struct {
 	stats   [largest + 1]bool // of each column of the store
 	squares bool              // of each column, with P·Qᵀ, and its sum
 	totals  bool              // of each row
 	norm    bool              // ‖B‖²
-	known   bool              // of each column: what is a number, and how much is not
+	known   bool              // of each column: the sum of the numbers, and the count of NaNs
 
 	rounding float64 // of the values: see View.rounding
-	flat     int     // 1 + the column of P of the centring of the columns of the store, 0 without
+	flat     int     // 1 + the column of P with the centring of the columns of the store; 0: none
 
-	moments func(float64) float64 // of f of the entries of each of the user's columns,
-	byRow   bool                  // which are rows of the store
+	moments func(float64) float64 // function of the entries of which moments are formed, for each of the user's columns; nil: none
+	byRow   bool                  // these columns are rows of the store
 }
 
-// sums is what a read sums up of a matrix S + P·Qᵀ, in the order of its rows.
+// sums holds the sums of a read over a matrix S + P·Qᵀ, formed in the order of its rows.
 type sums struct {
 	need need
 
 	count, largest    []float64      // of each column
-	magnitudes        []float64      // of each column, if totals are wanted: what these may be the rounding of
+	magnitudes        []float64      // of each column, if totals are wanted: sums of magnitudes, which bound the rounding of totals
 	of                [largest][]sum // total and length1 of each column, and the squares of length2
 	sum, squares, own []sum          // of S + P·Qᵀ, and of the squares of S alone
 	cross             [][]sum
@@ -40,21 +40,21 @@ type sums struct {
 	q                 [][]float64
 	qq                [][]sum
 	moments           *moments
-	known             []sum     // of each column, of what is a number,
-	unknown           []float64 // and how much is none
-	rows              int64     // so far
+	known             []sum     // of each column: sum of the numbers
+	unknown           []float64 // of each column: count of NaNs
+	rows              int64     // rows added so far, if moments are wanted
 	top, size         float64   // of S: the largest magnitude, if squares are wanted, and the sum of squares, if the norm is
 }
 
-// numbers are those of each column that add up.
+// numbers returns the sums of each column that add up as float64s.
 func (s *sums) numbers() [][]float64 { return [][]float64{s.count, s.magnitudes, s.unknown} }
 
-// exact are those of each column that add up with twice the precision.
+// exact returns the sums of each column that add up with twice the precision.
 func (s *sums) exact() [][]sum {
 	return slices.Concat([][]sum{s.sum, s.own, s.known}, s.of[:], s.cross)
 }
 
-// bytes is what sums of n columns and rows take, for a matrix with P and Q of a rank.
+// bytes returns the memory of sums of the given columns and rows, for a matrix with P and Q of a rank.
 func (n need) bytes(cols, rows int64, rank int) (b int64) {
 	for s, each := range [...]int64{count: 8, total: 16 + 8 + 8, length1: 16 + 8, length2: 16 + 8, largest: 8} {
 		if n.stats[s] {
@@ -76,7 +76,7 @@ func (n need) bytes(cols, rows int64, rank int) (b int64) {
 	return b
 }
 
-// columns is the number of the user's columns that moments are of.
+// columns returns the number of the user's columns, of which moments are formed.
 func (n need) columns(cols, rows int64) int64 {
 	if n.byRow {
 		return rows
@@ -277,7 +277,7 @@ func addNorm[C column](s *sums, col []C, val []float64, p [2]float64) {
 	}
 }
 
-// finish puts P·Qᵀ into the sums of the columns.
+// finish adds P·Qᵀ to the sums of the columns.
 func (s *sums) finish() {
 	if !s.need.squares {
 		return

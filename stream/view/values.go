@@ -2,7 +2,7 @@ package view
 
 import "math"
 
-// Steps that make of each value another one by itself.
+// Steps that change each value by itself.
 
 var binaryStep = kind{
 	name: "binary", usage: "binary or binary>=T with T > 0", dense: entrywise,
@@ -91,12 +91,12 @@ var confidenceStep = kind{
 	cancels: always,
 }
 
-// mapEach sets values, but for those that are 0, to f of them. Those of a row are often counts times the same factor: what f makes of
-// some is kept, since looking it up takes a tenth of the time of a logarithm.
+// mapEach sets values that are not 0 to f of them. Values of a row are often counts times the same factor: some results
+// of f are cached, since a look-up takes a tenth of the time of a logarithm.
 func mapEach(f func(float64) float64, val []float64) {
-	var known, made [64]float64 // none is 0
+	var known, made [64]float64 // 0 in known: an empty slot, since no value is 0
 	for i, v := range val {
-		if v == 0 || v-v != 0 { // what is no number is for the error that names the step before
+		if v == 0 || v-v != 0 { // NaN and Inf stay, for the error that names the step before
 			continue
 		}
 		k := math.Float64bits(v) * 0x9e3779b97f4a7c15 >> 58

@@ -25,9 +25,9 @@ func (m *moments) add(j int, f float64) {
 
 func itself(v float64) float64 { return v }
 
-// highlyVariable has the n columns kept, of a matrix of that number of rows, that have the highest normalised dispersion,
-// and all that share the lowest one, of those that take part. keeper is called before it is needed: what is worked out
-// stands in the place of the sums, so that no more numbers of each column are in memory.
+// highlyVariable keeps the n columns with the highest normalised dispersion of those that take part, and all that share
+// the lowest dispersion of these, and returns their number. It calls keeper even if it keeps none. Results overwrite
+// the sums, so that no more numbers of each column are in memory.
 func (m *moments) highlyVariable(flavor string, n int, rows, rounding float64, part func(j int) bool, keeper func() (keep func(j int))) (kept int) {
 	for j := range m.sum {
 		mean, dispersion := math.NaN(), math.NaN()
@@ -52,11 +52,11 @@ func (m *moments) highlyVariable(flavor string, n int, rows, rounding float64, p
 		return 0
 	}
 	least := ordered[max(0, len(ordered)-n)]
-	// slack is what rounding may have done to a normalised dispersion.
+	// slack bounds the effect of rounding on a normalised dispersion.
 	slack := func(x sum) float64 {
 		size := math.Abs(x.lo)
 		if math.IsInf(size, 0) {
-			return 0 // off the centre of a bin without spread
+			return 0 // not at the centre of a bin without spread
 		}
 		return (slacks[int(x.hi)] + rounding*size) * (1 + size)
 	}
@@ -75,7 +75,7 @@ func (m *moments) highlyVariable(flavor string, n int, rows, rounding float64, p
 	return kept
 }
 
-// dispersion is that of a column and its mean, in logarithms for some; NaN where they are not known.
+// dispersion returns the mean and the dispersion of a column, for seurat in logarithms; NaN: not known.
 func (m *moments) dispersion(flavor string, j int, rows, rounding float64) (mean, dispersion float64) {
 	size := m.square[j].value()
 	mean = cmp.Or(m.sum[j].mean(rows, size, rounding), 1e-12)
@@ -87,14 +87,15 @@ func (m *moments) dispersion(flavor string, j int, rows, rounding float64) (mean
 	return math.Log1p(mean), math.Log(d)
 }
 
-// equal tells whether rounding may be all that is between numbers.
+// equal reports whether x and y may differ by rounding only.
 func equal(x, y, rounding float64) bool {
 	return x == y || math.Abs(x-y) <= rounding*(1+math.Abs(x)+math.Abs(y))
 }
 
-// normalise makes the dispersions, lo, those less the centre of their bin of means, hi, and over its spread. A mean
-// becomes the number of its bin, and slacks has what rounding may do to a dispersion at the centre of each bin: a small
-// spread magnifies it. Both columns of a bin of two are as far from its centre, and share their place with those of other bins.
+// normalise replaces each dispersion, lo, by its distance from the centre of its bin of means, over the spread of the
+// bin, and each mean, hi, by the number of its bin. slacks bounds the effect of rounding on a dispersion at the centre
+// of each bin: a small spread magnifies it. Both columns of a bin of two are equally far from its centre, and tie with
+// those of other bins.
 func normalise(flavor string, all []sum, buffer []float64, rounding float64) (slacks []float64) {
 	means := buffer
 	for k, x := range all {
@@ -141,7 +142,7 @@ func normalise(flavor string, all []sum, buffer []float64, rounding float64) (sl
 	return slacks
 }
 
-// distance is x−y, 0 where rounding may be all there is between them.
+// distance returns x−y, or 0 if x and y may differ by rounding only.
 func distance(x, y, rounding float64) float64 {
 	if equal(x, y, rounding) {
 		return 0
@@ -149,7 +150,7 @@ func distance(x, y, rounding float64) float64 {
 	return x - y
 }
 
-// evenBins are the edges of 20 bins of the same width, as pandas.cut makes them.
+// evenBins returns the edges of 20 bins of the same width, as pandas.cut makes them.
 func evenBins(low, high, rounding float64) []float64 {
 	const bins = 20
 	edges := make([]float64, bins+1)
@@ -168,7 +169,7 @@ func evenBins(low, high, rounding float64) []float64 {
 	return edges
 }
 
-// percentiles are the edges of bins at 10 %, 15 %, …, 100 % of sorted means, interpolated as numpy does.
+// percentiles returns the edges of bins at 10 %, 15 %, …, 100 % of sorted means, interpolated as numpy does.
 func percentiles(x []float64) (edges []float64) {
 	for p := 10; p <= 100; p += 5 {
 		at := float64(len(x)-1) * (float64(p) / 100)
@@ -183,7 +184,7 @@ func percentiles(x []float64) (edges []float64) {
 	return edges
 }
 
-// meanAndDeviation are those of a sample; a single number is 1 when normalised.
+// meanAndDeviation returns mean and deviation of a sample, and such numbers for a single x that x is 1 when normalised.
 func meanAndDeviation(x []float64, rounding float64) (mean, deviation float64) {
 	if len(x) == 1 {
 		return x[0] - 1, 1
@@ -198,8 +199,8 @@ func meanAndDeviation(x []float64, rounding float64) (mean, deviation float64) {
 	return mean, math.Sqrt(squares.value() / float64(len(x)-1))
 }
 
-// medianAndMAD are the median of x and the median distance from it, which is the deviation of a normal
-// distribution over 1.4826. The distances are left in x.
+// medianAndMAD returns the median of x and 1.4826 times the median distance from it, which is the deviation of a normal
+// distribution. The distances are left in x.
 func medianAndMAD(x []float64, rounding float64) (centre, deviation float64) {
 	if len(x) == 0 {
 		return math.NaN(), math.NaN()

@@ -14,11 +14,11 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// src is what a View is seen through.
+// src is the source of a View, embedded under a name that is not exported.
 type src = stream.Source
 
-// View is a source seen through a pipeline: a stream.Source of the matrix B. Blocks have the
-// rows, columns and places of those of the source.
+// View is a stream.Source of the matrix B that a pipeline makes of a source. Its blocks have the
+// rows, columns and places of the blocks of the source.
 type View struct {
 	src
 	pipeline   Pipeline
@@ -29,17 +29,17 @@ type View struct {
 	statistics  []Statistic
 	derived     []func()
 	lead, store int  // ops up to lead change the table, those up to store the values; the rest is in D, E, P and Q
-	values      int  // of the rest, those that change values on which others depend,
-	ofValues    bool // if there are any
-	byRow       bool // values have codes, and what is made of one depends on its row alone: rows may have tables of their own
-	used        int  // codes of the table of the source; 0 without
-	scaled      bool // there is a D
+	values      int  // leading ops of the rest that must change values, because later ops depend on these
+	ofValues    bool // some op of the rest depends on values
+	byRow       bool // values have codes, and results depend on the value and its row alone: rows may have tables of their own
+	used        int  // bound on the codes of the table of the source; 0: it has no table
+	scaled      bool // D is not I
 	analytic    bool // ‖B‖ follows from the sums of the last stage
 	rank        int
 
-	// rounding bounds what the steps so far have lost of values, relative to these: a sum is 0, and a column is
-	// constant, where no more than that is left. Errors of sums grow with the square root of their length; after
-	// steps that subtract, what is left has fewer digits.
+	// rounding bounds the relative error of values after the steps so far: a sum is 0, and a column is constant, if it
+	// is no more than that. Errors of sums grow with the square root of their length; after steps that subtract, the
+	// differences have fewer digits.
 	rounding float64
 
 	e     []float64
@@ -48,7 +48,7 @@ type View struct {
 	terms float64 // ‖S‖_F
 	last  *sums   // of the stage that has just been measured, if the norm may follow from it
 
-	refused  error // why a stage that has been measured makes no view
+	refused  error // why a measured stage makes no view
 	measured bool
 	table    atomic.Pointer[mapping]
 	rows     sync.Pool // of *lane
@@ -64,7 +64,7 @@ func New(ctx context.Context, src stream.Source, p Pipeline, transposed bool, o 
 	return v, v.Measure(ctx, o)
 }
 
-// Plan returns a View that has not been measured: it knows its name and what it takes, no values.
+// Plan returns a View that has not been measured: it has a name and sizes, but no values.
 func Plan(src stream.Source, p Pipeline, transposed bool) *View {
 	if err := p.check(); len(p) == 0 || err != nil {
 		panic(fmt.Sprintf("view: %v is not what Parse returns: %v", p, err))
@@ -75,7 +75,7 @@ func Plan(src stream.Source, p Pipeline, transposed bool) *View {
 	return v
 }
 
-// local tells whether the rows or columns of the user are the rows of the store.
+// local reports whether the rows or columns of the user are the rows of the store.
 func (v *View) local(axis string) bool { return (axis == "rows") != v.transposed }
 
 // form decides which ops are computed where.
@@ -117,7 +117,7 @@ func (v *View) form() {
 	}
 }
 
-// bytes is what the view keeps in memory: numbers of the columns of the store, and those of
+// bytes returns the memory that the view keeps: numbers of the columns of the store, and those of
 // its rows that are written into a result.
 func (v *View) bytes() (b int64) {
 	n := 8 * v.src.Cols()
@@ -134,7 +134,7 @@ func (v *View) bytes() (b int64) {
 	return b + int64(v.rank)*2*n
 }
 
-// numbers are how many an op has in col, and how many it keeps of rows of the store.
+// numbers returns the lengths of col and keep of an op.
 func (v *View) numbers(o *op) (col, keep int64) {
 	switch o.kind {
 	case colFactor, bm25Columns, ppmi, colOffset, correspond, pearson, lift:
@@ -184,8 +184,8 @@ func (v *View) Terms() float64 { return v.terms }
 func (v *View) Norm() (float64, int) { return v.norm, 0 }
 func (v *View) anew() bool           { return v.store > v.lead }
 
-// Remake is about how many nanoseconds a worker takes to make the value of an entry anew, as measured
-// on ratings, counts and images: a step takes 0.5 to 0.8 with a table for each row, else 2 to 5, or 12 to 25 where it calls a function.
+// Remake estimates the nanoseconds that a worker takes to make the value of an entry anew, as measured on ratings, counts
+// and images: a step takes 0.5 to 0.8 with a table for each row, else 2 to 5, or 12 to 25 if it calls a function.
 func (v *View) Remake() (nanos float64) {
 	most := v.src.MaxBlock()
 	tables := v.byRow && int64(v.used)*most.Rows <= most.NNZ
@@ -202,7 +202,7 @@ func (v *View) Remake() (nanos float64) {
 	return nanos
 }
 
-// Columns implements stream.Sided: those of a matrix that is 0 but for rounding are 0.
+// Columns implements stream.Sided. If B is 0 but for rounding, e and q are 0.
 func (v *View) Columns() (e []float64, q [][]float64) {
 	if v.norm != 0 {
 		return v.e, v.q
@@ -213,8 +213,8 @@ func (v *View) Columns() (e []float64, q [][]float64) {
 
 func (v *View) Sides() (scaled bool, rank int, bytes int64) { return v.scaled, v.rank, v.bytes() }
 
-// made is how many numbers the values of a block take that are made anew: those of its entries or, if these
-// are no fewer, a table for each of its rows, of step = used numbers, and what fills up the last one.
+// made returns the number of float64s for the values of a block that are made anew: one for each entry or, if that is
+// no less, a table of step = used numbers for each row, and the padding of the last table.
 func (v *View) made(rows, nnz int64, used int) (n int64, step int) {
 	if n = rows*int64(used) + 256; v.byRow && used > 0 && n <= nnz {
 		return n, used
@@ -225,7 +225,7 @@ func (v *View) made(rows, nnz int64, used int) (n int64, step int) {
 func (v *View) DecodedSize(rows, nnz int64) int64 {
 	size := v.src.DecodedSize(rows, nnz)
 	const some = 1 << 20
-	if coded := v.src.DecodedSize(0, some) < 9*some; v.anew() && coded { // columns and at most a byte
+	if coded := v.src.DecodedSize(0, some) < 9*some; v.anew() && coded { // columns and at most a byte for each entry
 		const page = 8 << 10
 		n, _ := v.made(rows, nnz, v.used)
 		size += (8*n + page - 1) / page * page
@@ -243,7 +243,7 @@ func (v *View) Scratch() *csr.Block {
 	return b
 }
 
-// mapping is a table of values with what ops have made of it.
+// mapping is a table of values and the table that ops have made of it.
 type mapping struct {
 	from *[256]float64
 	to   [256]float64
@@ -254,7 +254,7 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 	if !v.measured {
 		panic("view: a View that has not been measured has no values")
 	}
-	kept := cap(dst.Val) == 0 // for good: it is to hold nothing that is not used
+	kept := cap(dst.Val) == 0 // dst is kept for good: it is to hold no unused memory
 	if err := v.src.DecodeBlock(i, dst); err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (c *compiler) tfidf(s Step) {
 	}
 }
 
-// logOver is log(x/y), and 0 without any y.
+// logOver returns log(x/y), and 0 for y = 0.
 func logOver(log func(float64) float64, x, y float64) float64 {
 	if y == 0 {
 		return 0
@@ -153,7 +153,7 @@ func (c *compiler) meanOf(s Step, sums *sums, rows float64) float64 {
 	return sums.all() / rows
 }
 
-// bias takes the mean first, then that of each column of what is left, then that of each row.
+// bias subtracts the mean first, then the mean of each column of the differences, then that of each row.
 func (c *compiler) bias(s Step) {
 	at := len(c.ops)
 	rows, columns := s.sides()

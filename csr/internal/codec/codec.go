@@ -18,8 +18,8 @@ import (
 
 var le = binary.LittleEndian
 
-// Damage is something wrong at a byte offset relative to the bytes that were given. A caller who
-// knows the file makes a better error of it.
+// Damage is an error at a byte offset relative to the bytes given to a decoder. A caller that knows the file turns it
+// into an error that names the file.
 type Damage struct {
 	At  int64
 	Msg string
@@ -31,7 +31,7 @@ func Damaged[T int | int64](at T, format string, args ...any) error {
 	return &Damage{int64(at), fmt.Sprintf(format, args...)}
 }
 
-// Shift adds to the offset of a *Damage; other errors pass on.
+// Shift adds at to the offset of a *Damage, and returns other errors unchanged.
 func Shift[T int | int64](err error, at T) error {
 	if d, ok := err.(*Damage); ok {
 		d.At += int64(at)
@@ -44,12 +44,11 @@ func CRC(l cpu.Level, sum uint32, b []byte) uint32 {
 	return crc.Update(sum, b[n:])
 }
 
-// Summed is a block whose crc is computed piece by piece behind decoding, while
-// the bytes are in the processor's caches: they come from memory once, and in
-// order, which hash/crc32 would not do (it sums three places at a time, and from memory
-// takes three times as long).
+// Summed is a block whose crc is computed piece by piece behind decoding, while the bytes are in the processor's caches:
+// they come from memory once and in order. hash/crc32 over the whole block would sum three places at a time, and from
+// memory take three times as long.
 type Summed struct {
-	Level cpu.Level // what it is decoded with
+	Level cpu.Level // instructions used for decoding
 	Data  []byte
 	CRC   uint32 // of Data[:Done]
 	Done  int
@@ -62,17 +61,16 @@ func (s *Summed) UpTo(end int) {
 
 type column interface{ uint16 | uint32 }
 
-// someGaps is how many gaps are unpacked before they are added up: they stay in the first cache.
+// someGaps is the number of gaps unpacked before they are added up: they stay in the first-level cache.
 const someGaps = simd.MaxGaps
 
-// Columns decodes the packed column gaps in buf[:size] (see Unpack) into
-// the columns of the rows that begin and end at ptr, and proves them < cols,
-// which C must be able to hold.
+// Columns decodes the packed column gaps in buf[:size] (see Unpack) into the columns of the rows, of which row i has the
+// entries ptr[i] … ptr[i+1]−1. It proves all columns < cols. C must be able to hold cols−1.
 func Columns[C column](l cpu.Level, col []C, ptr []uint32, buf []byte, size int, cols int64) error {
 	if l >= cpu.AVX2 && cols <= 1<<31 && sumInVectors(l, col, ptr, buf, size, cols) {
 		return nil
 	}
-	// No vectors, or something is wrong: this finds out what.
+	// No vectors, or the gaps may be damaged: sumGaps finds the damage.
 	return sumGaps(l, col, ptr, buf, size, uint64(cols))
 }
 
@@ -91,7 +89,7 @@ func sumInVectors[C column](l cpu.Level, col []C, ptr []uint32, buf []byte, size
 		buf, size = buf[used:], size-used
 		if len(col) >= n+simd.Slack {
 			simd.Add(&sum, col, gaps[:], n, ptr)
-		} else { // the vectors would reach beyond the end
+		} else { // the vectors would write beyond the end of col
 			simd.Add(&sum, last[:], gaps[:], n, ptr)
 			copy(col, last[:n])
 		}
@@ -101,9 +99,8 @@ func sumInVectors[C column](l cpu.Level, col []C, ptr []uint32, buf []byte, size
 	return ok && size == 0 && int64(top) < max(1, cols)
 }
 
-// sumGaps is Columns in plain Go. In 64 bits a row of < 2³² gaps of < 2³²
-// cannot overflow, so that columns ascend strictly, and the last of a row
-// bounds all of it. A column that is too large is reported only if the packed
+// sumGaps is Columns in plain Go. In 64 bits a row of < 2³² gaps of < 2³² cannot overflow, so that columns ascend
+// strictly, and the last column of a row bounds the others. A column that is too large is reported only if the packed
 // numbers are sound.
 func sumGaps[C column](l cpu.Level, col []C, ptr []uint32, buf []byte, size int, cols uint64) error {
 	var gaps [someGaps]uint32
@@ -141,7 +138,7 @@ func sumGaps[C column](l cpu.Level, col []C, ptr []uint32, buf []byte, size int,
 	return beyond
 }
 
-// Codes8 copies codes of one byte from src, which are proved to be below n, to dst.
+// Codes8 copies codes of one byte from src to dst, and proves them < n.
 func Codes8(l cpu.Level, dst, src []byte, n int) error {
 	done, top := simd.Bytes(l, dst, src)
 	rest := dst[done:]
@@ -152,7 +149,7 @@ func Codes8(l cpu.Level, dst, src []byte, n int) error {
 	return Damaged(0, "value index %d in a table of %d", slices.Max(dst), n)
 }
 
-// Codes4 spreads the nibbles of src to bytes, the low one of each first, which are proved to be below n.
+// Codes4 spreads the nibbles of src to the bytes of dst, the low nibble of each byte first, and proves them < n.
 func Codes4(l cpu.Level, dst, src []byte, n int) error {
 	const ones = 0x0101010101010101
 	codes, odd := dst, byte(0)
@@ -184,8 +181,8 @@ func Codes4(l cpu.Level, dst, src []byte, n int) error {
 	return nil
 }
 
-// codeOver finds a code ≥ n, 1 ≤ n ≤ 256, or returns −1. Eight at a time: to
-// the low seven bits is added what makes those that are carry into the eighth.
+// codeOver returns the index of the first code ≥ n, 1 ≤ n ≤ 256, or −1. It tests eight codes at a time: it adds to the
+// low seven bits of each a number that makes them carry into the eighth bit if the code is ≥ n.
 func codeOver(codes []byte, n int) int {
 	const ones, eighth = 0x0101010101010101, 0x8080808080808080
 	i := 0
@@ -212,7 +209,7 @@ func codeOver(codes []byte, n int) int {
 	return -1
 }
 
-// AppendIntegers appends the packed form of the numbers of four bytes each in b.
+// AppendIntegers appends the packed form of the numbers in b, which take four bytes each.
 func AppendIntegers(dst, b []byte) []byte {
 	var group [groupLen]uint32
 	for n := 0; len(b) > 0; b = b[4*n:] {
@@ -225,7 +222,7 @@ func AppendIntegers(dst, b []byte) []byte {
 	return dst
 }
 
-// Integers decodes packed numbers, the rest of block.
+// Integers decodes the rest of block, which are packed numbers.
 func Integers(dst []float64, block *Summed) error {
 	return integers(block, len(dst), func(at int, some []uint32) {
 		dst := dst[at:][:len(some)]
@@ -235,11 +232,11 @@ func Integers(dst []float64, block *Summed) error {
 	})
 }
 
-// Counts are the numbers that are their own codes; the others of a block have the codes that are left.
+// Counts: numbers below Counts are their own codes; the other numbers of a block get the codes from Counts on.
 const Counts = 64
 
-// Codes decodes packed numbers, the rest of block, to codes, and returns the numbers of the codes from Counts on, of which there are at most
-// 256 − Counts: with more, there is one more, and dst is of no use.
+// Codes decodes the rest of block, which are packed numbers, to codes, and returns the numbers of the codes from Counts
+// on. If a block has more than 256 − Counts of these, one more than that is returned, and dst is invalid.
 func Codes(dst []uint8, block *Summed) (others []float64, err error) {
 	err = integers(block, len(dst), func(at int, some []uint32) {
 		dst := dst[at:][:len(some)]
@@ -257,7 +254,7 @@ func Codes(dst []uint8, block *Summed) (others []float64, err error) {
 	return others, err
 }
 
-// integers decodes n packed numbers, the rest of block, some after the other.
+// integers decodes the rest of block, n packed numbers, and passes them to take in portions, in order.
 func integers(block *Summed, n int, take func(at int, some []uint32)) error {
 	var room [someGaps]uint32
 	from := block.Done
@@ -276,11 +273,11 @@ func integers(block *Summed, n int, take func(at int, some []uint32)) error {
 	return nil
 }
 
-// someBytes is how many bytes of floats are decoded before the crc goes on: they stay in the first
-// cache, and hash/crc32 sums the 4032 after the first multiple of eight in one go.
+// someBytes is the number of bytes of floats decoded before the crc goes on: they stay in the first-level
+// cache, and hash/crc32 sums the 4032 bytes after the first multiple of eight in one go.
 const someBytes = 4160
 
-// decodeFloats decodes values of size bytes each, the rest of block, a part of them after the other.
+// decodeFloats decodes the rest of block, values of size bytes each, in portions.
 func decodeFloats(dst []float64, block *Summed, size int, decode func(l cpu.Level, dst []float64, src []byte) error) error {
 	for i := 0; i < len(dst); i += someBytes / size {
 		some := dst[i:min(i+someBytes/size, len(dst))]
@@ -295,8 +292,8 @@ func decodeFloats(dst []float64, block *Summed, size int, decode func(l cpu.Leve
 
 func Floats32(dst []float64, block *Summed) error { return decodeFloats(dst, block, 4, decodeFloat32) }
 
-// Floats64 decodes values of eight bytes, the rest of block, most of them together with the crc if there
-// are instructions for it: then each byte is read once.
+// Floats64 decodes the rest of block, values of eight bytes each. Where the machine has instructions for it, most values
+// are decoded together with the crc, so that each byte is read once.
 func Floats64(dst []float64, block *Summed) error {
 	n, good, crc := simd.Float64CRC(block.Level, dst, block.Data[block.Done:], block.CRC)
 	block.CRC, block.Done = crc, block.Done+8*n
@@ -336,7 +333,7 @@ func decodeFloat64(l cpu.Level, dst []float64, src []byte) error {
 	return checkFinite(good && over>>63 == 0, dst, 8)
 }
 
-// checkFinite finds the value at fault, of size bytes, once it is known that there is one.
+// checkFinite returns the damage of the first value, of size bytes, that is not finite, unless good.
 func checkFinite(good bool, vals []float64, size int) error {
 	if good {
 		return nil

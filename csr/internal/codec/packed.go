@@ -47,7 +47,7 @@ func appendGroup(dst []byte, vals []uint32) []byte {
 
 func appendLow(dst []byte, vals []uint32, b uint) []byte {
 	had, size := len(dst), (len(vals)*int(b)+7)/8
-	dst = slices.Grow(dst, size+8) // the last word may be longer than what is left
+	dst = slices.Grow(dst, size+8) // the last word written may reach beyond the numbers
 	to := dst[had : had+size+8]
 	mask := uint64(1)<<b - 1
 	if b <= 16 {
@@ -60,7 +60,7 @@ func appendLow(dst []byte, vals []uint32, b uint) []byte {
 				continue
 			}
 			le.PutUint64(to, low)
-			// If b is odd, the four of high begin within the byte in which the four of low end.
+			// If b is odd, the four numbers of high begin in the byte in which those of low end.
 			le.PutUint64(to[b/2:], low>>(4*(b-1)&63)&(15*uint64(b&1))|high<<(4*(b&1)))
 		}
 	}
@@ -84,7 +84,7 @@ func appendLow(dst []byte, vals []uint32, b uint) []byte {
 // tie, and the number of exceptions it leaves.
 func bestWidth(vals []uint32) (width uint, exceptions int) {
 	n := len(vals)
-	var count [4][33]uint8 // taken in turn: neighbours of one length need not wait for each other
+	var count [4][33]uint8 // four counters in turn: neighbours of the same length do not wait for each other
 	all := uint32(0)
 	for ; len(vals) >= 4; vals = vals[4:] {
 		v := (*[4]uint32)(vals)
@@ -98,8 +98,8 @@ func bestWidth(vals []uint32) (width uint, exceptions int) {
 		count[0][bits.Len32(v)]++
 		all |= v
 	}
-	longer := 0           // how many have more than b bits
-	var highs [33 + 7]int // highs[b] is the bytes of their high parts, each of which holds 7 bits
+	longer := 0           // numbers of more than b bits
+	var highs [33 + 7]int // highs[b] is the number of bytes of their high parts, 7 bits a byte
 	least := math.MaxInt
 	for b := bits.Len32(all); b >= 0; b-- {
 		highs[b] = longer + highs[b+7]
@@ -111,10 +111,9 @@ func bestWidth(vals []uint32) (width uint, exceptions int) {
 	return width, exceptions
 }
 
-// Unpack decodes len(dst) packed numbers from buf[:size], which they must fill
-// exactly. The bytes of buf beyond size are not interpreted, but where there
-// are slack of them decoding is faster. Every value of buf is
-// checked; dst never holds bits that were not in buf.
+// Unpack decodes len(dst) packed numbers from buf[:size], which they must fill exactly. Bytes of buf beyond size are not
+// interpreted, but decoding is faster if there are at least slack of them. Every value of buf is checked; dst never holds
+// bits that were not in buf.
 func Unpack(l cpu.Level, dst []uint32, buf []byte, size int) error {
 	n, err := unpackGroups(l, dst, buf, size)
 	if err != nil {
@@ -127,7 +126,7 @@ func Unpack(l cpu.Level, dst []uint32, buf []byte, size int) error {
 }
 
 // unpackGroups decodes len(dst) packed numbers from the front of buf[:size]
-// and returns their length. All groups but the last are full.
+// and returns the number of bytes they take. All groups but the last are full.
 func unpackGroups(l cpu.Level, dst []uint32, buf []byte, size int) (int, error) {
 	pos := 0
 	for {
@@ -146,7 +145,7 @@ func unpackGroups(l cpu.Level, dst []uint32, buf []byte, size int) (int, error) 
 	}
 }
 
-// unpackGroup decodes one group from buf[:size] and returns its length.
+// unpackGroup decodes one group from buf[:size] and returns its length in bytes.
 func unpackGroup(dst []uint32, buf []byte, size int) (int, error) {
 	if size < 2 {
 		return 0, Damaged(0, "packed group cut short")
@@ -174,7 +173,7 @@ func unpackGroup(dst []uint32, buf []byte, size int) (int, error) {
 	return 2 + low + n, err
 }
 
-// slack is how many bytes beyond those of the numbers it reads unpackPlain may touch.
+// slack is the number of bytes that unpackPlain may read beyond those of the numbers.
 const slack = 8
 
 func unpackLow(dst []uint32, buf []byte, low int, b uint) {

@@ -5,9 +5,9 @@ import "unsafe"
 // Portable kernels. Eight accumulators and one value are what the compiler
 // keeps in registers, so the products of 16 columns are done as two halves.
 //
-// They are compiled for each form of the entries: a column index of 16 bits or
-// 32, and a number, or the byte of its place in a table, or nothing where all
-// are the first of the table.
+// They are compiled for each form of the entries: a column index of 16 or 32
+// bits, and a number, or its index in a table in one byte, or nothing if every
+// value is the first of the table.
 
 type (
 	column interface{ uint16 | uint32 }
@@ -15,7 +15,7 @@ type (
 	value  interface{ uint8 | float64 | first }
 )
 
-// of is the value that *v stands for. Which case applies is known when a kernel is compiled.
+// of returns the value that *v stands for. The case is decided when a kernel is compiled.
 func of[V value](table *[256]float64, v *V) float64 {
 	switch unsafe.Sizeof(*v) {
 	case 1:
@@ -26,7 +26,7 @@ func of[V value](table *[256]float64, v *V) float64 {
 	return table[0]
 }
 
-// operation is what a portable kernel does with the entries lo[r] … hi[r]−1 of each row.
+// operation selects what a portable kernel does with the entries lo[r] … hi[r]−1 of each row.
 type operation uint8
 
 const (
@@ -34,9 +34,9 @@ const (
 	addRows                  // adds their products with the rows of in to the panel out
 )
 
-// generic does it with rows of b, from the given one on.
+// generic applies op to rows of b, from the given row on.
 func generic(op operation, out, in []float64, width int, lo, hi []uint32, b Rows, row int) {
-	if b.Step > 0 { // a row with its table at a time
+	if b.Step > 0 { // one row, with its table, at a time
 		all, dense := b, &in
 		if op == mulRows {
 			dense = &out
@@ -113,17 +113,17 @@ func addEach[C column, V value](y, w []float64, width int, lo, hi []uint32, cols
 	}
 }
 
-// fours is x in rows of four numbers. An index into it is checked at less cost
-// than a slice of x that becomes an array.
+// fours returns x as rows of four numbers. Checking an index into it costs less
+// than converting a slice of x to an array.
 func fours(x []float64) [][4]float64 {
 	return unsafe.Slice((*[4]float64)(unsafe.Pointer(unsafe.SliceData(x))), len(x)/4)
 }
 
-// dots8 sets w_j = Σ_p val_p x[col_p, j], x in rows of stride fours. That the two
-// fours are checked one after the other keeps the compiler from beginning all
-// eight products at once, for which there are not enough registers. One sum for each column
-// waits for the latency of each addition where there are few columns; more would be other
-// bits than those of the same column among many, for which there are no registers either.
+// dots8 sets w_j = Σ_p val_p x[col_p, j], x in rows of stride fours. Checking the two
+// fours one after the other keeps the compiler from beginning all eight products at once,
+// for which there are not enough registers. With few columns, the one sum of a column
+// waits for the latency of each addition. More sums would give other bits than the same
+// column has among many columns, and there are no registers for more sums of many columns.
 func dots8[C column, V value](w *[8]float64, x [][4]float64, stride int, col []C, val []V, table *[256]float64) {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float64
 	val = val[:len(col)]

@@ -8,7 +8,7 @@
 //	MulTransAdd: y += Σ_r a_r w_rᵀ        y: n×l, w: m×l
 //
 // The long-lived blocks x and y are in panels ([Width], [Pack], [Unpack]): an entry of A costs one contiguous dot or axpy of at
-// most 16 numbers, and what the rows of A touch again and again is as small as it can be. w is row-major.
+// most 16 numbers, and the memory that rows of A touch again and again is as small as possible. w is row-major.
 //
 // Preconditions, which callers must have proved (csr.Store.DecodeBlock does): Ptr is non-decreasing, the columns of a row
 // ascend strictly, every column is below n. No two slices overlap.
@@ -30,10 +30,10 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
-// level has the instructions in use. It changes in tests of the package only.
+// level is the set of instructions in use. It changes in tests of the package only.
 var level = min(cpu.Best(), cpu.AVX512)
 
-// Level has the instructions in use.
+// Level returns the set of instructions in use.
 func Level() cpu.Level { return level }
 
 // Rows is one decoded block of rows, or some of its rows. Row r has the entries
@@ -54,7 +54,7 @@ func (b Rows) Len() int { return len(b.Ptr) - 1 }
 
 func (b Rows) entries() int { return len(b.Col16) + len(b.Col) }
 
-// check panics where the slices of b contradict one another: the kernels do not look.
+// check panics if the slices of b contradict one another: the kernels do not check.
 func (b Rows) check() {
 	n := int(b.Ptr[len(b.Ptr)-1])
 	tables := b.Table != nil
@@ -71,7 +71,7 @@ func (b Rows) check() {
 	}
 }
 
-// table is the table of row r, and how many numbers further that of the next one is.
+// table returns the table of row r, and the distance in numbers from it to the table of the next row.
 func (b Rows) table(r int) (t *[256]float64, step int) {
 	if b.Step == 0 {
 		return b.Table, 0
@@ -86,9 +86,9 @@ func (b Rows) checkProducts(w []float64, l int) {
 	}
 }
 
-// A chunk is as many rows as are multiplied before their products are
-// scattered: their entries are still in the second-level cache then, and their
-// products in the first.
+// A chunk is the rows that are multiplied before their products are
+// scattered: their entries are then still in the second-level cache, and their
+// products in the first-level cache.
 const (
 	chunkEntries = 8192
 	chunkRows    = 256
@@ -104,8 +104,8 @@ func (b Rows) chunkEnd(r int) int {
 	return e
 }
 
-// scratch is what the products of one panel and one chunk take: the rows of w, and
-// where a stripe begins and ends in each row.
+// scratch is the memory for the products of one panel and one chunk: the rows of w, and
+// the begin and end of a stripe in each row.
 type scratch struct {
 	w        [chunkRows * MaxPanel]float64
 	from, to [chunkRows]uint32
@@ -127,14 +127,14 @@ func (s *scratch) add(y, w []float64, p panel, lo, hi []uint32, b Rows, first in
 	addPanel(p.of(y), w, p.width, from, hi, b, first)
 }
 
-// stripes is the number of stripes of columns in which the entries lo[r] … hi[r]−1 of a chunk are best added to
-// a panel: what a row adds to in one of them is in the first-level cache still when the next row adds
-// to it. That pays where rows are long and most columns of one are columns of the next, too.
+// stripes returns the number of stripes of columns in which the entries lo[r] … hi[r]−1 of a chunk are best added to
+// a panel: the numbers that a row adds to in one stripe are still in the first-level cache when the next row adds
+// to them. That pays where rows are long and share most of their columns with the next row.
 func (p panel) stripes(lo, hi []uint32) int {
 	const (
 		stripeBytes = 20 << 10
 		most        = 4
-		share       = 16 // one in that many columns, at least, is in a row
+		share       = 16 // a row must have at least 1/share of the columns, on average
 	)
 	entries := 0
 	for r, h := range hi {
@@ -150,15 +150,15 @@ func (p panel) stripes(lo, hi []uint32) int {
 // Gram adds Σ_r a_r (a_rᵀ X) to y. Each row is read once and used twice.
 func Gram(y, x []float64, l int, b Rows) { GramThrough(y, x, l, b, nil) }
 
-// A Chunk is some columns of the products of some rows: those from Row on, of the
-// columns First … First+Cols−1, in a row-major block of Width columns, of which the others are 0.
+// A Chunk holds the products of some rows, from Row on, with the columns First … First+Cols−1. W is row-major with Width
+// columns, of which those beyond Cols are 0.
 type Chunk struct {
 	W                       []float64
 	Row, First, Cols, Width int
 }
 
-// GramThrough is Gram with products a_rᵀX that f may change, unless it is nil, before they
-// are multiplied with a_r. For each column f sees the rows in ascending order.
+// GramThrough is Gram, but f, unless it is nil, may change the products a_rᵀX before they
+// are multiplied with a_r. For each column f gets the rows in ascending order.
 func GramThrough(y, x []float64, l int, b Rows, f func(Chunk)) {
 	b.check()
 	if len(y) != len(x) {
@@ -222,7 +222,7 @@ func split[C column](hi, lo, stop []uint32, col []C, end uint32) {
 	for r := range lo {
 		row := col[lo[r]:stop[r]]
 		below := 0
-		for n := len(row); n > 0; { // halves without a branch, which would be guessed wrong
+		for n := len(row); n > 0; { // bisects without a branch, which would be mispredicted
 			half := (n + 1) / 2
 			below += half & int((int64(row[below+half-1])-int64(end))>>63)
 			n -= half

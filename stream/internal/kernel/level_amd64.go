@@ -9,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
-// panelFunc is a kernel for one panel: in is x or w, out the other or y; a table moves by step bytes a row;
+// panelFunc is a kernel for one panel: out and in are w and x of mul, y and w of add; table moves by step bytes a row;
 // form is Rows.form.
 type panelFunc func(out, in *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, step, last, form int)
 
@@ -21,8 +21,8 @@ var (
 	addAVX512 = [2]panelFunc{add8AVX512, add16AVX512}
 )
 
-// form is the place of b's form of entries among the forms of _gen, and where b's columns
-// and values begin. b has entries.
+// form returns the index of b's form of entries among the forms of _gen, and pointers to b's first column and value.
+// b has entries.
 func (b Rows) form() (f int, col, val *byte) {
 	if len(b.Col16) > 0 {
 		f, col = 3, (*byte)(unsafe.Pointer(&b.Col16[0]))

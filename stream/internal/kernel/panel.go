@@ -5,21 +5,20 @@ import (
 	"iter"
 )
 
-// A dense n×l block in panels is its columns in groups of 16 and what is left
-// in one group of 1, 2, 4, 8 or 16, filled up with columns of zeros. Each group
+// A dense n×l block in panels has its columns in groups of 16 and the remaining
+// columns in one group of 1, 2, 4, 8 or 16, padded with columns of zeros. Each group
 // is a row-major n×width array of its own, one after the other. One panel that
-// is too wide costs less than several narrow ones: what a pass waits for is
+// is too wide costs less than several narrow ones: a pass waits for
 // cache lines, and every panel reads the entries of A again.
 //
 // Were the block row-major, a panel's numbers would lie a power of two apart for
 // the usual l, and only a fraction of the cache's sets could hold them.
 
-// MaxPanel is the most columns of a panel. A block of a power of two columns up to
+// MaxPanel is the largest number of columns of a panel. A block of a power of two columns up to
 // this is one panel, row-major.
 const MaxPanel = 16
 
-// Columns is the most columns of a block of which a row takes no more than that many
-// numbers in panels.
+// Columns returns the largest l ≥ 0 with Width(l) ≤ numbers.
 func Columns(numbers int) int {
 	l := numbers
 	for l > 0 && Width(l) > numbers {
@@ -32,12 +31,12 @@ func Columns(numbers int) int {
 type panel struct {
 	first int // column of the block
 	cols  int // columns of the block in it
-	width int // cols and what it is filled up with
+	width int // cols and the columns of zeros that pad it
 	from  int // where it begins in the slice of the block
 	n     int // rows
 }
 
-// widthFor is the width of the panel to take from l > 0 columns that are left.
+// widthFor returns the width of the panel to take from l > 0 remaining columns.
 func widthFor(l int) int {
 	w := 1
 	for w < l && w < MaxPanel {
@@ -109,7 +108,7 @@ func Pack(dst []float64, l, first, rows int, src []float64, stride int) {
 	}
 }
 
-// Scale multiplies the rows from first on of dst, a block of l columns in panels, with as many numbers.
+// Scale multiplies row first+i of dst, a block of l columns in panels, by by[i].
 func Scale(dst []float64, l, first int, by []float64) {
 	for p := range panels(l, len(dst)) {
 		rows := p.of(dst)[first*p.width:]
@@ -143,7 +142,7 @@ func Unpack(dst []float64, stride, l, first, rows int, sums ...[]float64) {
 	}
 }
 
-// addUp sets dst to the sum of as many numbers of each of sums from at on, added
+// addUp sets dst to the sum of len(dst) numbers of each of sums, from at on, added
 // in order.
 func addUp(dst []float64, at int, sums [][]float64) {
 	const some = 512 // numbers, which stay in the first-level cache meanwhile

@@ -10,11 +10,10 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
-// lanes holds for each width what groupsAVX2 wants: a shuffle of 32 bytes,
-// eight shifts, a mask.
+// lanes holds for each width the tables of groupsAVX2: a shuffle of 32 bytes, eight shifts, a mask.
 var lanes [maxWidth + 1][17]uint32
 
-// heads holds for each pattern of eight marks the place of the last one at or before each, or −1.
+// heads holds for each pattern of eight marks and each of its places the place of the last mark at or before it, or −1.
 var heads [256][8]int32
 
 func init() {
@@ -39,10 +38,9 @@ func init() {
 	}
 }
 
-// Groups reads full groups of packed numbers from the front of src to the front
-// of dst, and returns how many numbers and how many bytes they take. It stops before the first group
-// that is damaged, or rare (numbers of more than 25 bits, exceptions of more than 14), or too
-// close to the end of src; what dst has there is undefined.
+// Groups reads full groups of packed numbers from the front of src to the front of dst, and returns the number of
+// numbers and of bytes. It stops before the first group that is damaged, or rare (numbers of more than 25 bits,
+// exceptions of more than 14), or too close to the end of src; dst is undefined from that group on.
 func Groups(l cpu.Level, dst []uint32, src []byte) (n, used int) {
 	groups := len(dst) / GroupLen
 	if l < cpu.AVX2 || groups == 0 || len(src) == 0 {
@@ -52,9 +50,9 @@ func Groups(l cpu.Level, dst []uint32, src []byte) (n, used int) {
 	return groups * GroupLen, used
 }
 
-// Add turns the next n gaps, 1 ≤ n ≤ MaxGaps, into columns. Row i of the block begins with entry
-// ptr[i], the last row ends before the last of ptr, at least n more than the entries done; ptr ascends. Both col and
-// gaps are at least Slack numbers longer than n; those beyond n are overwritten.
+// Add turns the next n gaps, 1 ≤ n ≤ MaxGaps, into columns. Row i of the block has the entries ptr[i] … ptr[i+1]−1; ptr
+// ascends, and its last element is at least n more than the entries done. Both col and gaps are at least Slack elements
+// longer than n; elements beyond n are overwritten.
 func Add[C uint16 | uint32](s *RowSum, col []C, gaps []uint32, n int, ptr []uint32) {
 	if n < 1 || n > MaxGaps || len(col) < n+Slack || len(gaps) < n+Slack || uint64(ptr[len(ptr)-1]) < s.state[sumAt]+uint64(n) {
 		panic("simd: Add: too many gaps, or slices too short")
@@ -70,7 +68,7 @@ func Add[C uint16 | uint32](s *RowSum, col []C, gaps []uint32, n int, ptr []uint
 }
 
 // Nibbles spreads the nibbles of src, the low one of each byte first, to the
-// front of dst, and returns how many, a multiple of 32, and the greatest.
+// front of dst, and returns their number, a multiple of 32, and the greatest.
 func Nibbles(l cpu.Level, dst, src []byte) (n int, top byte) {
 	n = min(len(dst), 2*len(src)) &^ 31
 	if l < cpu.AVX2 || n == 0 {
@@ -81,8 +79,8 @@ func Nibbles(l cpu.Level, dst, src []byte) (n int, top byte) {
 	return n, slices.Max(tops[:])
 }
 
-// Bytes copies the front of src to dst, and returns how many bytes, a multiple of
-// 32, and the greatest.
+// Bytes copies the front of src to dst, and returns the number of bytes, a multiple of
+// 32, and the greatest byte.
 func Bytes(l cpu.Level, dst, src []byte) (n int, top byte) {
 	n = min(len(dst), len(src)) &^ 31
 	if l < cpu.AVX2 || n == 0 {
@@ -93,7 +91,7 @@ func Bytes(l cpu.Level, dst, src []byte) (n int, top byte) {
 	return n, slices.Max(tops[:])
 }
 
-// Float32 converts the front of dst from src, and returns how many, a multiple of 8, and
+// Float32 converts the front of src to the front of dst, and returns the number of values, a multiple of 8, and
 // whether all of them are finite.
 func Float32(l cpu.Level, dst []float64, src []byte) (n int, finite bool) {
 	n = min(len(dst), len(src)/4) &^ 7
@@ -111,9 +109,9 @@ func Float64(l cpu.Level, dst []float64, src []byte) (n int, finite bool) {
 	return n, !float64AVX2(&dst[0], &src[0], n)
 }
 
-// CRC continues a CRC-32C by as many bytes of src as it can in vectors, and returns how many,
-// a multiple of FoldBytes, and what hash/crc32 has for it. It takes carry-less multiplications
-// of 64 bytes: on Zen 4 those of 16 or 32 are no faster than the instruction that hash/crc32 uses.
+// CRC continues a CRC-32C over as many bytes of src as it can take in vectors, and returns their number, a multiple of
+// FoldBytes, and the sum that hash/crc32 would give. It uses carry-less multiplications of 64 bytes: on Zen 4 those of 16
+// or 32 bytes are no faster than the instruction that hash/crc32 uses.
 func CRC(l cpu.Level, crc uint32, src []byte) (n int, next uint32) {
 	n = len(src) &^ (FoldBytes - 1)
 	if l < cpu.AVX512Fold || n == 0 {
@@ -122,7 +120,7 @@ func CRC(l cpu.Level, crc uint32, src []byte) (n int, next uint32) {
 	return n, ^crcAVX512(^crc, &src[0], n)
 }
 
-// Float64CRC does what Float64 and CRC do, in one go, for a multiple of FoldBytes/8 values.
+// Float64CRC does what Float64 and CRC do, in one loop, for a multiple of FoldBytes/8 values.
 func Float64CRC(l cpu.Level, dst []float64, src []byte, crc uint32) (n int, finite bool, next uint32) {
 	n = min(len(dst), len(src)/8) &^ (FoldBytes/8 - 1)
 	if l < cpu.AVX512Fold || n == 0 {

@@ -75,7 +75,7 @@ type dense struct {
 	base Register
 }
 
-// offset turns a column index into what at wants, in place.
+// offset turns a column index into the offset that at takes, in place.
 func (d dense) offset(col GPVirtual) {
 	if d.width > 1 {
 		shift := 3

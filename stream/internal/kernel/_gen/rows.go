@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// ahead is how many entries before its use a row of the dense block is
-	// prefetched, if that is wanted. It reaches into the next rows: where these are short, a wrong
-	// guess at the end of each would otherwise keep the processor from running ahead.
+	// ahead is the number of entries by which a row of the dense block is prefetched before its use. It reaches into the
+	// next rows: where these are short, a misprediction at the end of each would otherwise keep the processor from
+	// running ahead.
 	ahead = 24
-	// prefetchWidth is the panel from which on that is worth the instructions.
+	// prefetchWidth is the width of the narrowest panel for which prefetching is worth its instructions.
 	prefetchWidth = 8
 )
 
@@ -21,7 +21,7 @@ const (
 type form struct {
 	name  string
 	col   uint8 // bytes of a column index
-	value uint8 // bytes of a value: 8, or 1 that chooses from the table, or 0 for the table's first
+	value uint8 // bytes of a value: 8, or 1 for an index into the table, or 0 if it is the table's first
 }
 
 var forms = []form{
@@ -29,15 +29,15 @@ var forms = []form{
 	{"Col16Val", 2, 8}, {"Col16Code", 2, 1}, {"Col16One", 2, 0},
 }
 
-// rows are the registers that walk over the sparse rows. What is needed once a
-// row stays in the arguments: there are not enough registers for all.
+// rows are the registers that walk over the sparse rows. Numbers that are needed once a
+// row stay in the arguments: there are not enough registers for all.
 type rows struct {
 	form
 	lo, hi, col, val Register  // pointers
 	table            Register  // of values, unless the entries have them
-	row              GPVirtual // in lo and hi
+	row              GPVirtual // index into lo and hi
 	p, stop          GPVirtual // entry of the row, last one at which a round may begin
-	sooner           GPVirtual // col, moved by the entries that are prefetched ahead, or 0
+	sooner           GPVirtual // col, ahead entries further, or 0: nothing to prefetch
 	only             func()    // loads the one value of a row, if entries have none
 }
 
@@ -58,7 +58,7 @@ func loadRows(f form) rows {
 	return r
 }
 
-// each loops over the rows, of which there are some.
+// each loops over the rows, of which there is at least one.
 func (r rows) each(body func()) {
 	XORL(r.row.As32(), r.row.As32())
 	Label(r.name + "Row")
@@ -79,8 +79,8 @@ func (r rows) each(body func()) {
 	RET()
 }
 
-// entries goes through the row's entries in rounds of four, then at most one of
-// two and one of one. before comes before a round of n, body is for its i-th entry.
+// entries walks over the row's entries in rounds of four, then at most one round of
+// two and one of one. before is called before a round of n, body for its i-th entry.
 func (r rows) entries(before func(n int), body func(i int, col GPVirtual, val func() Mem)) {
 	round := func(n int) {
 		before(n)
@@ -110,8 +110,8 @@ func (r rows) entries(before func(n int), body func(i int, col GPVirtual, val fu
 	Label(r.name + "End")
 }
 
-// columns gives the column indices of entries p … p+n−1 one after the other.
-// Those of a full round are loaded together: the number of loads is what bounds
+// columns returns a function that gives the column indices of entries p … p+n−1 one after the other.
+// Those of a full round are loaded together: the number of loads bounds
 // the narrow kernels.
 func (r rows) columns(n int) func() GPVirtual {
 	size, word, i := int(r.form.col), GP64(), -1
@@ -156,8 +156,8 @@ func (r rows) extend(from Op, size int, c GPVirtual) {
 	}
 }
 
-// values gives where the values of entries p … p+n−1 are, one after the other.
-// The entries have some.
+// values returns a function that gives the addresses of the values of entries p … p+n−1, one after the other.
+// The entries have values or codes.
 func (r rows) values(n int) func() Mem {
 	codes, i := GP64(), -1
 	return func() Mem {
@@ -182,8 +182,7 @@ func (r rows) values(n int) func() Mem {
 	}
 }
 
-// lookAhead makes ready for prefetch: sooner is 0 where there is nothing to be
-// asked for, as in the last rows.
+// lookAhead prepares prefetch: it sets sooner to 0 where there is nothing to prefetch, as in the last rows.
 func (r rows) lookAhead(d dense) {
 	if d.width < prefetchWidth {
 		return
@@ -196,7 +195,7 @@ func (r rows) lookAhead(d dense) {
 	CMOVQGT(none, r.sooner)
 }
 
-// prefetch asks for the rows of d that entries p+ahead … p+ahead+n−1 belong to.
+// prefetch prefetches the rows of d for entries p+ahead … p+ahead+n−1.
 func (r rows) prefetch(d dense, n int) {
 	if d.width < prefetchWidth {
 		return
@@ -296,7 +295,7 @@ func add(l level, width int) {
 	})
 }
 
-// broadcasts gives a function that makes a vector of the value at a place: the
+// broadcasts returns a function that makes a vector of the value at a place: the
 // same vector for all entries of a row, if they have no values.
 func (r *rows) broadcasts(p panel) func(func() Mem) VecVirtual {
 	if r.form.value == 0 {

@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Bytes that crcAVX512 takes at a time: in as many registers as hide the latency of the multiplications.
+// foldBytes is the number of bytes taken at a time, in as many registers as hide the latency of the multiplications.
 const (
 	foldRegisters = 4
 	foldBytes     = 64 * foldRegisters
@@ -16,9 +16,9 @@ const (
 
 // crcs writes both kernels that fold (V. Gopal et al., "Fast CRC Computation for Generic
 // Polynomials Using PCLMULQDQ Instruction", Intel, 2009): bytes that stand d bytes before others are
-// replaced by their product with x^8d mod P, added to those. The CRC stays what it was. Each 16 bytes
-// are two halves of 64 bits, the first of which stands for higher powers; products are sums of both. In
-// the end 64 bytes are left, for the instruction that does CRC-32C and nothing else.
+// multiplied by x^8d mod P and added to the others. The CRC stays the same. Each 16 bytes
+// are two halves of 64 bits, the first of which has the higher powers; their product is the sum of both products. In
+// the end 64 bytes are left for the CRC-32C instruction.
 func crcs() {
 	far, near := foldBy("fold", foldBytes), foldBy("join", 64)
 
@@ -56,8 +56,8 @@ func crcs() {
 	storeAny(bits, 1)
 }
 
-// crc folds n bytes at src, 64 of which take reads, and returns the state. advance
-// comes after each round.
+// crc folds n bytes at src, which take reads 64 at a time, and returns the state. advance
+// is emitted after each round.
 func crc(far, near Mem, src Register, take func(i int) VecVirtual, advance func()) {
 	n, by, first := Load(Param("n"), GP64()), ZMM(), ZMM()
 	fold := func(x, add VecVirtual) {
@@ -97,10 +97,10 @@ func crc(far, near Mem, src Register, take func(i int) VecVirtual, advance func(
 	Store(state.As32(), ReturnIndex(0))
 }
 
-// foldBy are the two factors that move 16 bytes by that number of bytes: x^(8·bytes+64) mod P for the first half, which
-// stands 64 bits before the second, and x^(8·bytes). In CRC-32C the lowest bit of a word is the
-// highest power. A product of words of 64 such bits is one of 127, so that it comes out with one power
-// too many; a factor of 32 bits, put into the low half of its word, has 32 too many.
+// foldBy defines the two factors that move 16 bytes by a number of bytes: x^(8·bytes+64) mod P for the first half,
+// which stands 64 bits before the second, and x^(8·bytes) mod P. In CRC-32C the lowest bit of a word is the highest
+// power. The product of two such words of 64 bits has 127 bits, and comes out with one power too many; a factor of 32
+// bits in the low half of its word has 32 too many.
 func foldBy(name string, bytes int) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	DATA(0, U64(bits.Reverse32(power(8*bytes+64-33))))

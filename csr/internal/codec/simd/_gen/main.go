@@ -45,11 +45,11 @@ const (
 	groupLen = 128
 )
 
-// groupsAVX2 reads groups of packed numbers (FORMAT.md). First the low bits: eight numbers take exactly
+// groupsAVX2 reads groups of packed numbers (FORMAT.md). First the low bits: eight numbers of b bits take exactly
 // b bytes. The low lane gets the 16 bytes from where the first number begins, the high lane those from
 // the byte where the fifth begins; then a shuffle brings the four bytes that hold number i into word i,
-// and a shift and a mask cut it out. Then the exceptions, one by one: whether they were sound is known
-// when all are done, and if not they are put somewhere into the group all the same.
+// and a shift and a mask cut it out. Then the exceptions, one by one: whether they are sound is known
+// after the last one, and unsound exceptions are also written somewhere into the group.
 func groupsAVX2() {
 	kernel("groupsAVX2", fmt.Sprintf("func(dst *uint32, src *byte, groups, size int, t *[%d][17]uint32) (done, used int)", maxWidth+1), "reads up to n full groups, at least 1, from size bytes, and stops before one that it does not take; see Groups.")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
@@ -78,7 +78,7 @@ func groupsAVX2() {
 	JZ(LabelRef("next"))
 
 	at, end, high, pos, t := GP64(), GP64(), GP64(), GP64(), GP64()
-	least, wrong, all := GP64(), GP64(), GP64() // the least position that may come; negative if something is wrong
+	least, wrong, all := GP64(), GP64(), GP64() // the least position allowed next; negative if something is wrong; OR of the high parts
 	MOVQ(highs, at)
 	ADDQ(exceptions, highs)
 	MOVQ(highs, end)
@@ -130,12 +130,12 @@ func groupsAVX2() {
 	VZEROUPPER()
 	RET()
 
-	Label("long") // two bytes; three are rare
+	Label("long") // a high part of two bytes; three are rare
 	MOVBQZX(Mem{Base: highs}, t)
 	INCQ(highs)
 	CMPQ(t, Imm(127))
 	JA(LabelRef("stop"))
-	DECQ(t) // negative if the second is zero, which is not the shortest form
+	DECQ(t) // negative if the second byte is zero, which is not the shortest form
 	ORQ(t, wrong)
 	INCQ(t)
 	SHLQ(Imm(7), t)
@@ -180,11 +180,11 @@ func lowBits(dst, src, width Register) {
 	Label("unpacked")
 }
 
-// sumRowsAVX2 first marks where rows begin, and then looks at eight gaps at a time and the marks of
-// those, without a branch that would depend on the lengths of rows. Let p be the sums of gap+1 up to
-// each of the eight. A column in a row that began before them is p plus the last column before them
-// (less less); in one that began with gap g it is p less what p − g was there. heads says for each
-// of the 256 patterns of marks where the row of each word began, negative for those before.
+// sumRowsAVX2 first marks where rows begin. Then it takes eight gaps and their marks at a time, without a branch that
+// depends on the lengths of rows. Let p be the sums of gap+1 up to and including each of the eight. In a row that began
+// before the eight, a column is p minus less, the negated last column before them. In a row that began with gap g, it
+// is p minus the value of p − g there. heads says for each of the 256 patterns of marks where the row of each word
+// began, negative for a row that began before.
 func sumRowsAVX2(bits int) {
 	name, size := fmt.Sprintf("sumRows%dAVX2", bits), uint8(bits/8)
 	kernel(name, fmt.Sprintf("func(col *uint%d, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int32)", bits),
@@ -254,8 +254,8 @@ func sumRowsAVX2(bits int) {
 	RET()
 }
 
-// markRows sets the marks of the n gaps to come: 1 where a row begins, else 0, and 1 behind them all,
-// so that what is read there as well makes columns of 0.
+// markRows sets the marks of the next n gaps: 1 where a row begins, else 0. It sets 1 behind the last mark, so that the
+// gaps read beyond n make columns of 0.
 func markRows(n, s, marks Register) {
 	zero, i := YMM(), GP64()
 	VPXOR(zero, zero, zero)
