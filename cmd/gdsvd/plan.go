@@ -240,7 +240,7 @@ func (a *app) printPlan(out *show.Printer, r *planned) {
 	out.Printf("passes  %s\n", ranged(r.Passes, func(x float64) string { return fmt.Sprintf("%.0f", x) }))
 	printTasks(out, r)
 	out.Printf("\n")
-	out.Printf("step\ttime\tstays on disk\tand meanwhile\tmemory\n")
+	out.Printf("step\ttime\tdisk\ttemporary\tmemory\n")
 	for _, s := range append(r.Steps, r.Total) {
 		peak := ranged(s.Memory, sized)
 		if s.Memory.High == 0 {

@@ -55,7 +55,7 @@ func TestUseOfResults(t *testing.T) {
 		t.Error(out)
 	}
 	for dir, description := range map[string]string{"x": "projection.json", "y": "projection.json", "z": "alignment.json"} {
-		if out := succeeds(t, "check", at(dir)); !strings.Contains(out, at(dir)+" is sound: its files are as "+description+" says") {
+		if out := succeeds(t, "check", at(dir)); !strings.Contains(out, at(dir)+" is sound: its files match "+description+",") {
 			t.Error(out)
 		}
 		fails(t, ui.ExitError, "which is not measured on a store", "check", at(dir), "--store", store)

@@ -340,7 +340,7 @@ func (c *checker) strays() {
 func (c *checker) kind() string {
 	switch {
 	case c.report.Sealed:
-		return "%[1]s is sound: its files are as " + factor.ResultFile + " says, %[2]s read"
+		return "%[1]s is sound: its files match " + factor.ResultFile + ", %[2]s read"
 	case c.arrays.sigma == nil:
 		return "the checkpoint in %[1]s is sound, %[2]s read"
 	}

@@ -122,7 +122,7 @@ func (c *checker) folder(ctx context.Context, kind folder.Kind) error {
 		return nil
 	}
 	c.report.Sealed = true
-	c.report.what = "%[1]s is sound: its files are as " + kind.File + " says, %[2]s read"
+	c.report.what = "%[1]s is sound: its files match " + kind.File + ", %[2]s read"
 	for _, f := range stated.Files {
 		c.total += f.Size
 	}

@@ -129,7 +129,7 @@ func legend(r *factor.Result) (text markup) {
 	}
 	text = markedUp("Values and their residuals relative to %s", scaleOf(r))
 	if len(r.Floor) > 0 {
-		text += "; the floor is what rounding may hide of a residual"
+		text += "; the floor is the rounding error of the measurement"
 	}
 	return text
 }
@@ -140,7 +140,7 @@ func valuesFile(r *factor.Result) string {
 
 func (p *page) completion(r *factor.Result) {
 	c := r.Completion
-	p.section("Fit", "Missing entries are predicted, not taken as zeros: Z = U·Σ·Vᵀ minimises half the squared error on the entries there are, plus λ times the sum of the singular values of Z.")
+	p.section("Fit", "Missing entries are predicted, not taken as zeros: Z = U·Σ·Vᵀ minimises half the squared error on the stored entries, plus λ times the sum of the singular values of Z.")
 	chosen := markup("given")
 	if c.Chosen {
 		chosen = markedUp("chosen by the error on %.3g %% of the entries, held out: %.5g", 100*float64(c.Holdout), float64(c.HeldOut))
@@ -213,7 +213,7 @@ func (p *page) costs(r *factor.Result) {
 			times = append(times, amount{t.name, t.x, fmt.Sprintf("%.3g "+unit, t.x*per), t.name == "total"})
 		}
 	}
-	p.amounts("Seconds by phase", times, "Time by phase; finishing has a pass of its own, whose multiplying counts in both")
+	p.amounts("Seconds by phase", times, "Time by phase; the multiplying of the finishing pass counts in both")
 	var parts []amount
 	sum := int64(0)
 	for _, m := range r.Memory {
@@ -226,7 +226,7 @@ func (p *page) costs(r *factor.Result) {
 	if r.PeakRSS > 0 {
 		parts = append(parts, amount{"peak, measured", float64(r.PeakRSS), memory.FormatSize(r.PeakRSS), true})
 	}
-	caption := markup("Memory planned, by purpose, and the most that the process had")
+	caption := markup("Planned memory by purpose, and the peak of the process")
 	if r.Settings.Memory > 0 {
 		caption += markedUp("; the budget was %s", memory.FormatSize(r.Settings.Memory))
 	}

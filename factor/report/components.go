@@ -90,7 +90,7 @@ func (p *page) topics(r *factor.Result, sides []*vectors, names []string) error 
 	if n == 0 {
 		return nil
 	}
-	p.section("Strongest in the components", "Rows and columns of the same sign go with one another; the two signs of a component may be exchanged. Numbers are those in the vectors.")
+	p.section("Strongest in the components", "Rows and columns of the same sign belong together; exchanging the two signs of a component changes nothing. Numbers are entries of the vectors.")
 	p.WriteString("<div class=\"topics\">\n")
 	values := r.Values()
 	for j := range n {
@@ -131,7 +131,7 @@ func (p *page) scatters(ctx context.Context, r *factor.Result, sides []*vectors,
 		return nil
 	}
 	name := valueName(r)
-	p.section("The first two components", fmt.Sprintf("Each row or column at its numbers in the first two vectors times %s₁ and %s₂, counted by cells; cells of a stronger colour have more.", name, name))
+	p.section("The first two components", fmt.Sprintf("Density of the rows and columns by their entries in the first two vectors, times %s₁ and %s₂; a stronger colour means more in a cell.", name, name))
 	p.WriteString("<div class=\"pair\">\n")
 	for _, v := range drawn {
 		g, err := v.grid(ctx, o)
@@ -236,9 +236,9 @@ func (p *page) density(v *vectors, g *grid, name string) {
 		}
 	}
 	c.svg.WriteString("</g>")
-	caption := markedUp("%s %s by %s₁ and %s₂; a cell has %s at most", count(v.N), v.many, name, name, count(most))
+	caption := markedUp("%s %s by %s₁ and %s₂; at most %s in a cell", count(v.N), v.many, name, name, count(most))
 	if g.outside > 0 {
-		caption += markedUp("; beyond and drawn at the edge: %s", count(g.outside))
+		caption += markedUp("; outside and drawn at the edge: %s", count(g.outside))
 	}
 	if v.labels != nil {
 		caption += markedUp(". Colours by the label that is most frequent in a cell: %s", v.labels.key())

@@ -36,9 +36,9 @@ func (p *page) convergence(r *factor.Result, events []factor.Event) {
 		p.residuals(r, events, linear("seconds", 0, 1), func(e factor.Event) float64 { return e.Seconds.Total })
 	}
 	p.WriteString("</div>\n")
-	p.f("<p class=\"dim\">Residuals are relative to %s; during the run they are estimates, and those ten times below the tolerance and every certified one are drawn at the foot: rounding keeps the true ones above.", scaleOf(r))
+	p.f("<p class=\"dim\">Residuals are relative to %s. Curves are estimates during the run; an estimate below a tenth of the tolerance and of every certified residual is drawn at the bottom, since rounding keeps the true residual above it.", scaleOf(r))
 	if r.Certified {
-		p.f(" Marks at the end are the certified ones, measured on %s.", matrixOf(r))
+		p.f(" Marks at the end are certified residuals, measured on %s.", matrixOf(r))
 	}
 	p.WriteString("</p>\n")
 	p.end()
@@ -117,15 +117,15 @@ func (p *page) residuals(r *factor.Result, events []factor.Event, over axis, x f
 		for i, triplet := range of[:min(len(of), 8*len(dashes))] {
 			caption += stroke(i%8, dash(i/8), markedUp("%d", triplet+1))
 		}
-		caption += markedUp("are the triplets that curves are of, %d in all. ", len(of))
+		caption += markedUp("are the triplets of the curves, %d in all. ", len(of))
 	} else {
-		caption += key(0, "the triplet looked for first")
+		caption += key(0, "first triplet searched for")
 	}
 	if len(worst) > 0 {
-		caption += key(10, "the worst of those looked for together")
+		caption += key(10, "worst of the triplets searched together")
 	}
 	if len(search) > 0 {
-		caption += key(9, "search for what was missed")
+		caption += key(9, "search for missed triplets")
 	}
 	p.figure(c, caption)
 }

@@ -288,7 +288,7 @@ func (p *page) lengths(c *counts) {
 		case len(s.bins) == 1:
 			caption = markedUp("Every %s has as many entries: %s", s.one, count(int64(s.bins[0].lo)))
 			if none > 0 {
-				caption += markedUp(", but for %s without any", count(none))
+				caption += markedUp(", except %s without any", count(none))
 			}
 		case none > 0 && len(s.bins) > 1:
 			caption += markedUp("; those without entries, %s, are not drawn", count(none))

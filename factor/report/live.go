@@ -74,7 +74,7 @@ func (p *page) resultParts(ctx context.Context, r *factor.Result) error {
 		p.convergence(r, events)
 		p.certificate(r)
 		p.costs(r)
-		p.command("Make it again", again(r), noteOn(r))
+		p.command("Command", again(r), noteOn(r))
 	})
 	return nil
 }

@@ -144,7 +144,7 @@ func Write(ctx context.Context, w io.Writer, r *factor.Result, o Options) (err e
 		return err
 	}
 	p.costs(r)
-	p.command("Make it again", again(r), noteOn(r))
+	p.command("Command", again(r), noteOn(r))
 	p.close()
 	return p.to(w)
 }
@@ -225,13 +225,13 @@ func WriteStore(ctx context.Context, w io.Writer, store *csr.Store, o Options) e
 			return err
 		}
 		v := string(text)
-		all.add(v != "null" && v != "{}" && v != "[]" && v != `""`, "made of: "+name, escaped(cut(v, textLength)))
+		all.add(v != "null" && v != "{}" && v != "[]" && v != `""`, "source: "+name, escaped(cut(v, textLength)))
 	}
 	p.facts(all)
 	if err := p.entries(ctx, store, o, false); err != nil {
 		return err
 	}
-	p.command("Go on", []string{"gdsvd", "svd", store.Path(), "-k", fmt.Sprint(max(1, min(10, rows, cols))), "-o", "OUT"}, "This factorises it.")
+	p.command("Next step", []string{"gdsvd", "svd", store.Path(), "-k", fmt.Sprint(max(1, min(10, rows, cols))), "-o", "OUT"}, "This command factorises the store.")
 	p.close()
 	return p.to(w)
 }

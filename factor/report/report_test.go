@@ -180,7 +180,7 @@ func TestResultPage(t *testing.T) {
 	if !strings.Contains(p.text, "Component 1: "+hostile[0]) || !strings.Contains(p.text, "Component 2 ") || !strings.Contains(p.text, "Component 3: Third ") {
 		t.Error("components are not named")
 	}
-	want := []string{"Entries", "Spectrum", "Convergence", "Certificate", "The first two components", "Strongest in the components", "Cost", "Make it again"}
+	want := []string{"Entries", "Spectrum", "Convergence", "Certificate", "The first two components", "Strongest in the components", "Cost", "Command"}
 	if !slices.Equal(p.headings, want) {
 		t.Errorf("sections %q", p.headings)
 	}
@@ -290,7 +290,7 @@ func TestStorePage(t *testing.T) {
 	var b bytes.Buffer
 	must.Do(t, WriteStore(t.Context(), &b, store, Options{}))
 	p := parse(t, b.String())
-	if !slices.Equal(p.headings, []string{"Entries", "Go on"}) || !strings.Contains(p.text, "12 × 30") || !strings.Contains(p.text, store.Fingerprint()) || !strings.Contains(p.pre, " -k 10 ") {
+	if !slices.Equal(p.headings, []string{"Entries", "Next step"}) || !strings.Contains(p.text, "12 × 30") || !strings.Contains(p.text, store.Fingerprint()) || !strings.Contains(p.pre, " -k 10 ") {
 		t.Errorf("%q: %s", p.headings, p.text)
 	}
 }
