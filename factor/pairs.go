@@ -113,7 +113,7 @@ func (t *task) asMany(r *Result) bool {
 // sayTarget warns if the largest number of triplets allowed does not reach the share asked for.
 func (t *task) sayTarget(r *Result) {
 	if g := r.Target; g != nil && !g.Reached && r.K == t.Rank {
-		t.Log.Warn("the most triplets there may be do not capture the share asked for", "triplets", r.K,
+		t.Log.Warn("the largest number of triplets does not capture the share asked for", "triplets", r.K,
 			"captured", percent.Text(float64(r.Energy), t.Energy, 'g', 4), "asked", percent.Text(t.Energy, 1, 'g', 4))
 	}
 }

@@ -235,7 +235,7 @@ func (t *task) startFrom(ctx context.Context, out *output, before outState, set 
 		}
 	}
 	if t.Resume {
-		t.Log.Info("there is no checkpoint to go on from: beginning", "out", t.Dir)
+		t.Log.Info("there is no checkpoint to resume from: starting from the beginning", "out", t.Dir)
 	}
 	return done, nil
 }

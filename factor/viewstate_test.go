@@ -46,8 +46,8 @@ func TestResumeRecallsView(t *testing.T) {
 	}{
 		"as it is":     {func(_ *testing.T, b []byte) []byte { return b }, false, ""},
 		"missing":      {func(*testing.T, []byte) []byte { return nil }, true, ""},
-		"cut short":    {func(_ *testing.T, b []byte) []byte { return b[:len(b)/2] }, true, "is measured again"},
-		"damaged":      {func(_ *testing.T, b []byte) []byte { b[len(b)/2] ^= 1; return b }, true, "is measured again"},
+		"cut short":    {func(_ *testing.T, b []byte) []byte { return b[:len(b)/2] }, true, "are measured again"},
+		"damaged":      {func(_ *testing.T, b []byte) []byte { b[len(b)/2] ^= 1; return b }, true, "are measured again"},
 		"another view": {func(t *testing.T, _ []byte) []byte { return other(t) }, true, "of another store or view"},
 	} {
 		t.Run(what, func(t *testing.T) {

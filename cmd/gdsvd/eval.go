@@ -251,7 +251,7 @@ func printEvaluated(out *show.Printer, r *evaluate.Report, metrics []evaluate.Me
 	}
 	out.Printf("\n%d users of %d, judged by %s; ± is half of the interval with 95 %% of the replicates\n", r.Users, r.Rows, by)
 	if r.Folded > 0 {
-		out.Printf("these users, %.3g %% of all, were no part of the training and are folded in\n", 100*r.Folded)
+		out.Printf("these users, %.3g %% of all, are left out of the training and folded in\n", 100*r.Folded)
 	}
 	if r.NoTrain > 0 && r.Targets > 0 {
 		out.Printf("%d users have no entries left to fold in by, and are left out\n", r.NoTrain)

@@ -206,7 +206,7 @@ func TestEvalRefusesLists(t *testing.T) {
 		fails(t, ui.ExitError, want, judge("ndcg@2", list)...)
 	}
 	const good = "user,item,rank\n1,d,1\n"
-	if text := succeeds(t, judge("ndcg@1", good)...); !strings.Contains(text, "l.csv has less than the 1 columns that the metrics look at for 2 users") {
+	if text := succeeds(t, judge("ndcg@1", good)...); !strings.Contains(text, "l.csv has fewer than the 1 columns that the metrics need for 2 users") {
 		t.Error(text)
 	}
 	fails(t, ui.ExitError, "a list has no rmse and no mae", judge("rmse", good)...)

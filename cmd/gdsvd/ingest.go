@@ -298,7 +298,7 @@ func (a *app) printIngest(report *ingest.Report) error {
 func printSifted(out *show.Printer, r *ingest.Report) {
 	f := r.Filtered
 	if f.Outside > 0 {
-		out.Printf("left out\t%d entries outside of the times\n", f.Outside)
+		out.Printf("left out\t%d entries outside of --since and --until\n", f.Outside)
 	}
 	if f.Passes > 0 {
 		out.Printf("left out\t%d entries below the least value, %d rows and %d columns with too few, and %d entries of these\n", f.Small, f.Rows, f.Cols, f.Entries)

@@ -19,7 +19,7 @@ func TestIngestSifts(t *testing.T) {
 	args := []string{"ingest", log, "-o", store, "--duplicates", "sum", "--min-per-row", "2", "--min-per-col", "2", "--min-value", "1", "--since", "2019-01-01", "--until", "2020-01-01"}
 	told := succeeds(t, append(args, "--holdout", "last:1")...)
 	for _, want := range []string{
-		"shape       2 × 2, 2 entries", "left out    1 entries outside of the times", "1 rows and 1 columns with too few, and 2 entries of these",
+		"shape       2 × 2, 2 entries", "left out    1 entries outside of --since and --until", "1 rows and 1 columns with too few, and 2 entries of these",
 		"held out    2 entries (50.00 %) in " + store + ".test", "empty       0 rows and 1 columns have all their entries held out",
 	} {
 		if !strings.Contains(told, want) {

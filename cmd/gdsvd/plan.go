@@ -250,7 +250,7 @@ func (a *app) printPlan(out *show.Printer, r *planned) {
 	}
 	out.Printf("\nmemory  --memory %s is enough; the least that works is %d MiB\n", asFlag(r.Memory), (r.Least.All+1<<20-1)>>20)
 	if r.Free != nil {
-		out.Printf("disk    %s at its fullest, of %s free\n", ranged(r.Total.Kept.Plus(r.Total.Temporary), sized), memory.FormatSize(*r.Free))
+		out.Printf("disk    %s at the peak, of %s free\n", ranged(r.Total.Kept.Plus(r.Total.Temporary), sized), memory.FormatSize(*r.Free))
 	}
 	for _, text := range r.Says {
 		out.Printf("%s\n", ui.Fold("warning  "+text, a.columns()))

@@ -187,7 +187,7 @@ func printAlignment(out *show.Printer, r *align.Alignment) {
 		out.Printf("angles     %.3g° at most, %.3g° in the middle\n", slices.Max(r.Angles), r.Angles[n/2])
 	}
 	out.Printf("neighbours %.3g %% of the %d nearest have changed (%d rows looked at)\n", 100*r.Changed, r.Neighbours, r.Sample)
-	out.Printf("%s of %s, turned, is in %s\n", r.What, r.New, r.Dir)
+	out.Printf("%s of %s, rotated, is in %s\n", r.What, r.New, r.Dir)
 }
 
 // besideOut returns the path of a temporary store beside OUT, named after OUT. The next run removes the store of a run that died.

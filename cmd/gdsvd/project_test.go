@@ -51,7 +51,7 @@ func TestUseOfResults(t *testing.T) {
 		t.Errorf("%q, %v", ids, err)
 	}
 	succeeds(t, "svd", "-q", store, "-k", "3", "--view", "recsys", "-o", at("new"))
-	if out := succeeds(t, "align", at("new"), "--to", at("out"), "-o", at("z")); !strings.Contains(out, "40 ids are in both results, 0 are new, 0 are gone") || !strings.Contains(out, "V of "+at("new")+", turned, is in "+at("z")) {
+	if out := succeeds(t, "align", at("new"), "--to", at("out"), "-o", at("z")); !strings.Contains(out, "40 ids are in both results, 0 are new, 0 are gone") || !strings.Contains(out, "V of "+at("new")+", rotated, is in "+at("z")) {
 		t.Error(out)
 	}
 	for dir, description := range map[string]string{"x": "projection.json", "y": "projection.json", "z": "alignment.json"} {

@@ -219,7 +219,7 @@ func TestEvalWithoutTestStore(t *testing.T) {
 	if r.Targets != evaluate.Targets || r.Test != r.Train || r.Users == 0 || r.Users > r.Rows/2 || !(r.Models[1].Scores[0].Value > 0) {
 		t.Errorf("%+v", r)
 	}
-	if text := succeeds(t, args...); !strings.Contains(text, "judged by 20 % of their entries of "+store) || !strings.Contains(text, "these users, 30 % of all, were no part of the training") {
+	if text := succeeds(t, args...); !strings.Contains(text, "judged by 20 % of their entries of "+store) || !strings.Contains(text, "these users, 30 % of all, are left out of the training") {
 		t.Errorf("table:\n%s", text)
 	}
 }

@@ -95,7 +95,7 @@ func (a *app) similar(cmd *cobra.Command, r *named, o recommend.SimilarOptions, 
 	err = to.write(a.fsys, recommend.Side{What: what, Names: names}, recommend.Side{What: "similar", Names: names}, all)
 	a.display.End()
 	s.File = to.out
-	return a.print(s, err, func(out *show.Printer) { out.Printf("%s: %d similar ones of %d %ss\n", s.File, s.Items, s.Of, what) })
+	return a.print(s, err, func(out *show.Printer) { out.Printf("%s: %d neighbours of %d %ss\n", s.File, s.Items, s.Of, what) })
 }
 
 type similarFound struct {

@@ -291,7 +291,7 @@ func (t *triplets) measure(ctx context.Context) error {
 		a = t.tasks
 	}
 	if group < k {
-		t.Log.Info("the memory is for some of the triplets at a time: the store is read several times", "triplets", group, "of", k)
+		t.Log.Info("the memory holds some of the triplets at a time: the store is read several times", "triplets", group, "of", k)
 	}
 	reads := (k + group - 1) / group
 	if t.short == nil {

@@ -138,7 +138,7 @@ func (e *evaluation) compare(m, b *Model) {
 		e.note("%s loses to the baseline %s in %s", m.Name, b.Name, strings.Join(worse, ", "))
 	}
 	if len(even) > 0 {
-		e.note("%s cannot be told from the baseline %s in %s", m.Name, b.Name, strings.Join(even, ", "))
+		e.note("%s is not distinguishable from the baseline %s in %s", m.Name, b.Name, strings.Join(even, ", "))
 	}
 }
 

@@ -78,7 +78,7 @@ func (e *evaluation) foreign(ctx context.Context) (err error) {
 		}
 	}
 	if len(e.Lists) > 0 && e.rating {
-		e.note("a list has no rmse and no mae: these are of predicted values")
+		e.note("a list has no rmse and no mae, which need predicted values")
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (e *evaluation) readyList(ctx context.Context, l *ready) error {
 	case short > 0 && longest < e.longest:
 		return fmt.Errorf("%s: its longest list has %d columns, and the metrics look at %d: make longer lists, or take metrics of @%d", l.Name, longest, e.longest, max(longest, 1))
 	case short > 0:
-		e.note("%s has less than the %d columns that the metrics look at for %d users: places without one are no hits", l.Name, e.longest, short)
+		e.note("%s has fewer than the %d columns that the metrics need for %d users: missing places count as no hits", l.Name, e.longest, short)
 	}
 	if again > 0 {
 		e.note("%s recommends columns that the user has an entry in, %d times: they are no hits", l.Name, again)

@@ -262,7 +262,7 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 		return nil, err
 	}
 	if reads > 0 {
-		l.Log.Info("the store has the columns of the matrix as its rows: what is in a row of the matrix takes a read of all of it", "reads", reads)
+		l.Log.Info("the matrix is stored by columns: a row of it takes a read of the whole store", "reads", reads)
 	}
 	var lines []view.Line
 	if wanted == nil {

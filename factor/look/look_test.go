@@ -72,7 +72,7 @@ func TestPeekTellsOfReads(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
 		log, said := logged()
 		o := look.PeekOptions{Rows: []string{"bob"}, Entries: 1, Options: look.Options{Log: log}}
-		if _, err := look.Peek(t.Context(), cinema(t, transposed), o); err != nil || strings.Contains(said.String(), "takes a read of all of it") != transposed {
+		if _, err := look.Peek(t.Context(), cinema(t, transposed), o); err != nil || strings.Contains(said.String(), "takes a read of the whole store") != transposed {
 			t.Errorf("transposed %t: %q, %v", transposed, said, err)
 		}
 	}

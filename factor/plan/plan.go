@@ -287,13 +287,13 @@ func (w *Way) room(fsys vfs.FS, store string) {
 		w.Free = &free
 		switch full := w.Total.Kept.Plus(w.Total.Temporary); {
 		case full.Likely > float64(free):
-			say("the disk has %s free, the way takes %s", memory.FormatSize(free), memory.FormatSize(int64(full.Likely)))
+			say("the disk has %s free, the steps take %s", memory.FormatSize(free), memory.FormatSize(int64(full.Likely)))
 		case full.High > float64(free):
-			say("the disk has %s free, the way may take %s", memory.FormatSize(free), memory.FormatSize(int64(full.High)))
+			say("the disk has %s free, the steps may take %s", memory.FormatSize(free), memory.FormatSize(int64(full.High)))
 		}
 	}
 	if high := int64(w.Least.SVD.High); high > w.Memory {
-		say("the budget is enough for the shape that is likely; the largest takes %s at least", memory.FormatSize(high))
+		say("the budget is enough for the likely shape; the largest shape needs at least %s", memory.FormatSize(high))
 	}
 }
 

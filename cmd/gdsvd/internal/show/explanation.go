@@ -88,7 +88,7 @@ func Explanation(out *Printer, e *factor.Explanation) {
 	heap, other := e.Memory.Heap()
 	if one := e.Least; one != nil {
 		out.Printf("at least\tabout %d passes, %d columns multiplied, %s: if one triplet is enough\n", one.Passes, one.Products, Clock(one.Total))
-		out.Printf("at most\twhat follows, for %d triplets; how many it takes is not known before\n", e.K)
+		out.Printf("at most\tthe following, for %d triplets; the number needed is not known in advance\n", e.K)
 	}
 	out.Printf("passes\tabout %d, %d columns multiplied\n", e.Plan.Passes, e.Plan.Products)
 	if e.Start != "" {
