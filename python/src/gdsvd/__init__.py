@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from ._types import SVDReport, SVDResult
     from ._uses import Alignment
 
-# Names that are imported at first use, and the modules that define them. The import of NumPy, SciPy and scikit-learn takes longer than
-# what the gdsvd command, or a process of gdsvd.engines, has to do.
+# Names that are imported at first use, and their modules: the gdsvd command and gdsvd.engines need not wait for NumPy, SciPy and scikit-learn.
 LAZY = {
     "Alignment": "_uses",
     "Factorization": "_factorization",

@@ -202,10 +202,7 @@ def _state(path: pathlib.Path, layer: str | None) -> tuple[int, ...]:
 
 
 def _mask(mask_var: Any, genes: int, column: Any) -> tuple[Any, np.ndarray | None]:
-    """Return mask_var as it is recorded in the parameters, and the mask of the genes to use, None for all genes.
-
-    `column` returns a column of var by its name, or None.
-    """
+    """Return mask_var as recorded in the parameters, and the mask of the genes (None: all). `column` returns a column of var by name, or None."""
     mask = None
     if mask_var is UNSET:
         mask = column("highly_variable")
@@ -266,8 +263,7 @@ def _results(f: Factorization, mask_var: Any, mask: np.ndarray | None, want: Wan
     """Return the scores in blocks of rows, the loadings, and the dict for uns: parameters, variances and residuals."""
     assert f.U is not None and f.V is not None
     u, loadings = f.U, np.array(f.V)
-    if mask is not None:
-        # Components without variance may have entries in genes that are not used. QR of the used rows replaces them by orthonormal vectors.
+    if mask is not None:  # components without variance may have entries in unused genes: QR makes columns orthonormal without these
         q, r = np.linalg.qr(loadings[mask])
         loadings[mask], loadings[~mask] = q * np.where(np.diag(r) < 0, -1.0, 1.0), 0
     signs = upright(loadings.T)

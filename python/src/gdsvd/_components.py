@@ -24,10 +24,7 @@ def centred(view: str | list[str] | None) -> str:
 
 
 def centres_columns(view: dict[str, Any]) -> bool:
-    """Report whether a view, as recorded in ``result.json``, gives columns the mean 0.
-
-    Only then are its explained variances those of columns; they are those of rows if the view centres rows alone.
-    """
+    """Report whether a view, as recorded in ``result.json``, gives columns the mean 0. If not, its explained variances may be those of rows."""
     for step in reversed(view.get("pipeline", "").split(" · ")):
         if step in CENTRINGS:
             return True

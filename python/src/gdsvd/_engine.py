@@ -120,9 +120,7 @@ def _seen(client: Any, folder: pathlib.Path, shared: str | os.PathLike[str] | No
 
 
 def stored(a: Any, e: Engine, memory: str | int, progress: bool | None) -> str | os.PathLike[str]:
-    """Return the path of a store of the matrix where workers see it; a matrix that is no store is ingested into `e.folder`.
-
-    Partitions of Dask are written by the workers that hold them.
+    """Return the path of a store that workers see. A matrix that is no store is ingested; Dask workers write the partitions that they hold.
 
     Raises
     ------

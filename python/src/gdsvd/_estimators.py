@@ -315,8 +315,7 @@ class PCA(_Decomposition):
     Parameters
     ----------
     n_components : int, float or None
-        Number of components; a share of the variance between 0 and 1, which as few components as possible capture; or None for
-        min(n_samples, n_features).
+        Number of components; a share of the variance between 0 and 1, captured by as few as possible; or None for min(n_samples, n_features).
     whiten : bool
         Whether scores are divided by their standard deviations.
     view : str or list of str, optional

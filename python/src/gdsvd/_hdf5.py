@@ -215,9 +215,7 @@ def opened(path: str | os.PathLike[str]) -> Any:
     ImportError
         If h5py, or zarr, is not installed.
     OSError
-        If the file does not exist, or is not an HDF5 file.
-    ValueError
-        If the folder is not one of zarr.
+        If the file does not exist, or is not an HDF5 file. For a folder that is not one of zarr it is a ValueError.
     """
     if _zarr.is_zarr(path):
         return contextlib.nullcontext(_zarr.opened(path))

@@ -102,7 +102,7 @@ def _median(ranks: np.ndarray) -> np.ndarray:
 def _sums(blocks: Iterable[Any], batch: np.ndarray, batches: int, genes: int, clip: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return the sums of values and of their squares by batch and gene, and whether all values are non-negative integers.
 
-    With `clip`, values are first clipped at the bound of their batch and gene; they are not examined then, and the last result is True.
+    With `clip`, values are clipped at the bound of their batch and gene instead of being examined, and the last result is True.
     """
     sums, squares, counts, at = np.zeros((batches, genes)), np.zeros((batches, genes)), True, 0
     for block in blocks:

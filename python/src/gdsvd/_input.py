@@ -137,7 +137,7 @@ def hand_over_chunks(chunks: Iterable[Any], out: BinaryIO, shape: tuple[int, int
 
 
 def size(a: Any) -> int:
-    """Return an upper bound of the bytes of the csr-stream of a matrix in memory."""
+    """Estimate the bytes of the csr-stream of a matrix in memory from above, without the headers of frames."""
     entries, index = (a.nnz, 8) if sp.issparse(a) else (a.size, 4)
     return int(entries * (index + a.dtype.itemsize) + 4 * a.shape[0])
 
@@ -148,10 +148,7 @@ def memory_flags(memory: str | int | None) -> list[str]:
 
 
 def flags(options: dict[str, Any]) -> list[str]:
-    """Convert keyword arguments to flags of the program: ``min_per_row=5`` becomes ``--min-per-row=5``.
-
-    Items of a list are separated by commas; items that contain commas or quotes are quoted. An argument None gives no flag.
-    """
+    """Convert keyword arguments to flags: ``min_per_row=5`` to ``--min-per-row=5``. Lists are joined by commas, and items with commas quoted."""
 
     def item(value: Any) -> str:
         t = text(value)

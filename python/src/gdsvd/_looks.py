@@ -141,8 +141,7 @@ class Looks:
         Returns
         -------
         DataFrame
-            ``model``, ``view``, ``k``, ``baseline``, ``metric``, ``value``, and ``low`` and ``high``, the bounds of 95 % of the bootstrap
-            replicates.
+            ``model``, ``view``, ``k``, ``baseline``, ``metric``, ``value``, and bounds ``low``, ``high`` of 95 % of the bootstrap replicates.
         """
         lists = {"views": views, "rank": [k] if isinstance(k, (int, np.integer)) else k, "metrics": metrics}
         args = [f"--{name}={items if isinstance(items, str) else ','.join(map(str, items))}" for name, items in lists.items() if items is not None]

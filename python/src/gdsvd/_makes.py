@@ -96,10 +96,9 @@ class Makes:
         path : path
             Folder of the new store.
         row, col : str
-            The columns with the row id and the column id of each entry: texts or integers, or Arrow dictionaries of these. The names
-            `rows` and `cols` are accepted, too.
+            The columns with the row id and the column id of each entry: texts or integers, also in dictionaries. `rows` and `cols` mean the same.
         value : str, optional
-            The column with the values; by default every entry is 1. The name `values` is accepted, too.
+            The column with the values; by default every entry is 1. `values` means the same.
         memory, progress, **options
             As for `from_csv`: ``duplicates="sum"``, ``graph="undirected"``, …
 

@@ -48,10 +48,7 @@ def workplace(needed: int | None = None, beside: str | os.PathLike[str] | None =
 
 
 def _hold(folder: str | os.PathLike[str]) -> int | None:
-    """Lock a folder until the returned descriptor is closed or the process ends.
-
-    The result is None if another process holds the lock, or the system has no such locks.
-    """
+    """Lock a folder until the returned descriptor is closed or the process ends. None: another process holds the lock, or there are no locks."""
     if sys.platform == "win32":
         return None
     import fcntl
@@ -98,7 +95,7 @@ def strings(items: Iterable[Any], file: pathlib.Path, what: str) -> None:
     TypeError
         If `items` is a single text instead of several.
     ValueError
-        If an item is missing, has a lone surrogate, or has a line break in it.
+        If an item is missing, has a line break in it, or has a lone surrogate that stands for no byte.
     """
     if isinstance(items, (str, bytes)):
         raise TypeError(f"{what} = {items!r} is one text: give a list of them")

@@ -54,10 +54,7 @@ def program() -> str:
 
 
 def _as_built(path: str, built: dict[str, Any]) -> bool:
-    """Report whether the file has the size, and the version and revision at the offsets, that the build recorded.
-
-    Running the program to ask for its version would take longer than a small call.
-    """
+    """Report whether the file has the size, version and revision that the build recorded. Running it to ask takes longer than a small call."""
     try:
         with open(path, "rb", 0) as f:
             for name in ("version", "revision"):

@@ -49,8 +49,7 @@ def triplets(
 ) -> tuple[Array, Array, Array, Info]:
     """Run ``gdsvd svd``, call `seen` with the folder of the result, and load the result. The store ``-`` stands for the stream that `feed` writes.
 
-    For a share of the energy the program plans memory for the largest permitted number of triplets. So that number is small at first,
-    and the run is repeated with four times as many as long as the share is not reached.
+    For a share at most MOST triplets are permitted, for which memory is planned; the run is repeated with four times as many until they reach it.
     """
     failed, most = None, MOST
     while True:
@@ -174,9 +173,8 @@ def svds(
     progress : bool or None
         Whether tqdm shows the progress. None: on a terminal and in a notebook, if tqdm is installed.
     row, col, value : str, optional
-        Columns of a table with one entry a line: the row id, the column id and the value of the entry; without `value` every entry is 1. Rows and
-        columns of the matrix are in ascending order of their ids, which are ``info["rows_ids"]`` and ``info["cols_ids"]``. The names `rows`, `cols`
-        and `values` are accepted, too.
+        Columns of a table with one entry a line: the row id, the column id and the value, by default 1. The rows and columns of the matrix are in
+        ascending order of their ids, ``info["rows_ids"]`` and ``info["cols_ids"]``. `rows`, `cols` and `values` mean the same as these parameters.
     client : distributed.Client, SparkSession or str, optional
         The client or session whose workers make the passes, or the name of an engine, such as ``"ray://head:10001"``. A may also be a Dask bag of
         CSR blocks. Partitions of Dask are written by the workers that hold them, and their values are not sent to this process.

@@ -179,10 +179,7 @@ def _id(v: Any, at: int, name: Any) -> str:
 
 
 def roles(row: Any, col: Any, value: Any, more: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Return the names of the columns with row ids, column ids and values.
-
-    The options `rows`, `cols` and `values` mean the same as `row`, `col` and `value`; they are removed from `more`.
-    """
+    """Return the names of the columns by role. The options `rows`, `cols`, `values`, which mean the same, are removed from `more`."""
     given = {"row": row, "col": col, "value": value}
     for name in given:
         other = more.pop(name + "s", None)

@@ -172,8 +172,7 @@ def highly_variable_genes(
     Parameters
     ----------
     data : AnnData or path
-        An AnnData in memory, backed by a file, or with a Dask array; or the path of an h5ad file or zarr folder. Its values must be counts,
-        not logarithms.
+        An AnnData in memory, backed by a file, or with a Dask array; or the path of an h5ad file or zarr folder. Values are counts, not logarithms.
     n_top_genes : int
         Number of genes to find.
     layer : str, optional

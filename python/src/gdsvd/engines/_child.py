@@ -27,8 +27,7 @@ _child: subprocess.Popen[str] | None = None
 def ask(line: str, program: str, memory: int, threads: int) -> str:
     """Sends a task to the ``gdsvd worker`` child of this process, starts the child if none runs, and returns its answer.
 
-    `program` is the path of the program on the driver; if it does not exist here, the program of this package is used. `memory` is the
-    budget of the child in bytes; 0: the child chooses.
+    `program` is the driver's path of the program; if it does not exist here, this package's is used. `memory` is in bytes; 0: the child chooses.
     """
     global _child
     with _lock:
@@ -55,10 +54,9 @@ def ask(line: str, program: str, memory: int, threads: int) -> str:
 
 
 def half(slots: int) -> int:
-    """Returns half of the memory in bytes that a worker process may use; 0: unknown.
+    """Returns half of the memory in bytes that Spark grants this process, else half of that of the machine or container, divided by `slots`.
 
-    That memory is the limit that Spark sets for the process; without one, the memory of the machine or container divided by `slots`, the
-    number of processes that share it. A `slots` of 0 means one process for each processor.
+    `slots` 0 stands for the number of processors. The result 0 means that the memory is not known.
     """
     processors = os.cpu_count() or 1
     try:
