@@ -5,8 +5,7 @@
     python3 bench/auto/auto.py --gdsvd ./gdsvd -o auto-disk --memory 134217728 --rate 250000000 large.csr
 
 The grid: krylov with 1, 2, 4, 8, 16 and 32 columns a pass and the default basis, the widest four also with a small basis;
-block with k + max(10, k/4), 2k and 3k columns; with --all also nesterov and power, which iterate one vector at a time and are a
-hundred times slower.
+block with k + max(10, k/4), 2k and 3k columns; with --all also nesterov and power, with one vector at a time, a hundred times slower.
 
 Every round runs auto and all choices once, each in a process of its own, in an order drawn from --seed. The result is the median
 over the rounds of the seconds from start to exit, or with --loaded of the processor seconds divided by the number of processors.

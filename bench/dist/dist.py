@@ -142,10 +142,7 @@ def beside_spark(A, k, args, shared):
 
 
 def whole(args, folder):
-    """Time whole jobs of the other program and of gdsvd on the same workers, which run already and hold the data in memory.
-
-    The tolerance of gdsvd is the residual of the other program's result, but at least 1e-8 and at most 0.5.
-    """
+    """Time whole jobs of another program and of gdsvd on running workers with data in memory. gdsvd's tolerance is the other's residual."""
     m, n, each = args.shape
     A = sp.vstack(list(rows(m, n, each)), format="csr")
     found = []

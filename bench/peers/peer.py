@@ -139,8 +139,8 @@ def dashsvd(tol):
     return run
 
 
-# Each function imports its library when it is called. A library with a tolerance runs with its default tolerance, with one that makes
-# it comparable with gdsvd, or with both under two names: see README.md.
+# Each function imports its library when called. A library with a tolerance runs with its default,
+# with a tolerance comparable to that of gdsvd, or with both under two names: see README.md.
 PEERS = {
     "scipy-arpack": lambda: scipy_svds("arpack"),
     "scipy-arpack-1e-8": lambda: scipy_svds("arpack", tol=TOL),
@@ -225,10 +225,7 @@ def nearest(vectors, n):
 
 
 def right(vectors, n, lists):
-    """Return the share of the n listed neighbours of all vectors that are among the n nearest.
-
-    Cosines may be smaller by 1e-6 than that of the n-th nearest, because programs that compute in float32 may exchange such neighbours.
-    """
+    """Return the share of the n listed neighbours that are among the n nearest. Cosines may be 1e-6 too small, as in float32 results."""
     x, least = nearest(vectors, n)
     own = np.arange(len(x))
     good = sum(((x * x[other]).sum(axis=1) >= least - 1e-6) & (other != own) for other in lists.T)

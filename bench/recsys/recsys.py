@@ -64,10 +64,7 @@ def load(gdsvd, store, out):
 
 
 def metrics(lists, train, test):
-    """Return recall@20 = hits/min(20, T), for T test entries of a user, and NDCG@20 of Liang et al. 2018.
-
-    Both are means over the users with entries in train and in test. A list with fewer than 20 items is padded by −1.
-    """
+    """Return recall@20 = hits/min(20, T), T test entries, and NDCG@20 (Liang et al. 2018): means over users with entries in both. −1 pads lists."""
     import numpy as np
 
     discounts = 1 / np.log2(np.arange(2, N + 2))
