@@ -50,7 +50,7 @@ class Program(BuildHookInterface):
         build_data["force_include"][build] = "gdsvd/_bin/build.json"
 
     def described(self, program):
-        """Return version, revision and size of the program, and the offsets of the texts in its file. It may not run on this platform."""
+        """Return version, revision and size of the program, and the offsets of the texts in it. It is not run, as it may be for another platform."""
         said = {"version": "(devel)", "revision": "", "size": os.path.getsize(program)}
         for line in subprocess.check_output(["go", "version", "-m", program], text=True).splitlines():
             kind, *rest = line.strip().split("\t")
