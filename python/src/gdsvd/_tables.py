@@ -191,7 +191,7 @@ def roles(row: Any, col: Any, value: Any, more: dict[str, Any]) -> tuple[Any, An
 
 
 def hand_over(tables: Any, roles: tuple[Any, Any, Any], out: BinaryIO) -> None:
-    """Write the output of `lines` in gzip format, uncompressed. Without its trailer the program detects a truncated table; plain text has none."""
+    """Write the output of `lines` in gzip format, uncompressed: by a missing trailer the program recognises a truncated table."""
     whole = zlib.compressobj(0, wbits=31)
     for part in lines(tables, roles):
         out.write(whole.compress(part))

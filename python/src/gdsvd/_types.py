@@ -34,7 +34,7 @@ class View(TypedDict, total=False):
 
 
 class Outside(TypedDict, total=False):
-    """A bound for the singular values that were not computed. The probability that one of them exceeds it is `probability`."""
+    """A bound for the singular values that were not computed. The probability that one of them exceeds it is at most `probability`."""
 
     steps: int
     bound: float | None

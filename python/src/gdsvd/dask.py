@@ -37,7 +37,7 @@ def _apply(block: Any, estimator: Any, method: str, width: int) -> Array:
 
 
 class _OfDask(plain._Decomposition):
-    """Base of both estimators: the methods that differ from those of the estimators of one machine."""
+    """Base of both estimators: the methods that differ from those of the estimators for one machine."""
 
     client: Any
     shared: Any
@@ -81,7 +81,7 @@ class _OfDask(plain._Decomposition):
 
         Parameters
         ----------
-        X : array or bag of Dask, or any input of the estimator of one machine
+        X : array or bag of Dask, or any input of the estimator for one machine
 
         Returns
         -------
@@ -108,7 +108,7 @@ class _OfDask(plain._Decomposition):
         return X.map_blocks(_apply, one, method, width, dtype=np.float64, chunks=(X.chunks[0], (width,)), meta=np.empty((0, 0)))
 
     def to_local(self) -> Any:
-        """Return the fitted estimator as one of one machine, for pickling and for rows in memory."""
+        """Return an estimator for one machine with the fitted attributes of this one, for pickling and for rows in memory."""
         check_is_fitted(self)
         local = self._plain.__new__(self._plain)
         local.__dict__ = {name: value for name, value in self.__dict__.items() if name not in ("client", "shared", "groups")}
