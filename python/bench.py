@@ -1,14 +1,14 @@
-"""gdsvd.svds beside scipy.sparse.linalg.svds (ARPACK, PROPACK), as whole calls, in turn, k = 10.
+"""Compare gdsvd.svds with scipy.sparse.linalg.svds (ARPACK, PROPACK) by the time of whole calls, which alternate, with k = 10.
 
     python python/bench.py -n 7 --data ../shared/data
 
-Seconds of the wall: the median, and from … to; seconds of the processor, those of the program included. Matrices: 300 × 200 (what a call
-costs at least), MovieLens 1M and MNIST if they are there, and 12 million draws of rows and columns of uneven weight. gdsvd measures
-the residual of each triplet; those of the others are printed for comparison, max(‖Av − σu‖, ‖Aᵀu − σv‖)/σ₁.
+The table has wall-clock seconds (median, minimum … maximum) and processor seconds, including those of the gdsvd program. The matrices:
+300 × 200 (the least cost of a call), MovieLens 1M and MNIST if their files exist, and 12 million random entries with uneven weights of
+rows and columns. The residual max(‖Av − σu‖, ‖Aᵀu − σv‖)/σ₁ is computed here for all programs; gdsvd also measures it itself.
 
-The order of the calls changes from round to round: a call finds in the caches what the one before has left there.
-Before each call one processor is busy for a while: the threads of a BLAS, which spin for some time after a call of ARPACK or PROPACK,
-are asleep by then, and processors that slow down when they are idle have not.
+The order of the calls is drawn anew in each round, because a call finds in the caches what the previous call left there.
+Before each call one processor is kept busy for a while. Meanwhile the threads of a BLAS, which spin for some time after a call of
+ARPACK or PROPACK, go to sleep, and a processor that lowers its clock when idle does not do so.
 """
 
 import argparse

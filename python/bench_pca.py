@@ -1,11 +1,11 @@
-"""gdsvd.pp.pca of an h5ad file, in this process; or scanpy.pp.pca of the same, in memory: for runs under a limit of memory.
+"""Run gdsvd.pp.pca on an h5ad file, or scanpy.pp.pca on the same file in memory. The process is meant to run under a memory limit.
 
     python python/tests/cells.py cells.h5ad                                        # 200,000 × 20,000, 197,413,297 entries
     systemd-run --user --scope -p MemoryMax=1G python python/bench_pca.py gdsvd cells.h5ad
     systemd-run --user --scope -p MemoryMax=1G python python/bench_pca.py scanpy cells.h5ad
-    python python/bench_pca.py compare cells.h5ad                                  # without a limit: how far apart the results are
+    python python/bench_pca.py compare cells.h5ad                                  # without a limit: the differences of the results
 
-Peaks are those of the resident memory of this process, and of the program.
+The printed peaks are those of the resident memory of this process and of the gdsvd program.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the wheels of all platforms, or of those that are named, into a folder: sh python/build.sh [--out DIR] [GOOS/GOARCH...]
+# Builds the wheels of all platforms, or of the named ones, into a folder: sh python/build.sh [--out DIR] [GOOS/GOARCH...]
 #
-# Go compiles for all of them on any; the Python that runs needs pip alone.
+# Go cross-compiles for every platform. The Python that runs the script needs only pip.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=$here/dist

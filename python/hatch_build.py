@@ -1,7 +1,7 @@
-"""Build hook of the wheel: compiles the program and puts it into gdsvd/_bin.
+"""Build hook of the wheel: compiles the gdsvd program and puts it into gdsvd/_bin.
 
-GOOS and GOARCH choose another platform than this one; the wheel gets its tag. The program is static, so that one wheel serves
-glibc and musl.
+The environment variables GOOS and GOARCH choose the platform and so the tag of the wheel; the default is this machine. The program is
+static, so that one wheel serves glibc and musl.
 """
 
 import json
@@ -50,7 +50,7 @@ class Program(BuildHookInterface):
         build_data["force_include"][build] = "gdsvd/_bin/build.json"
 
     def described(self, program):
-        """What the program says of itself, without running it: it may be of another platform."""
+        """Return version, revision and size of the program, and the offsets of the texts in it. It is not run, as it may be for another platform."""
         said = {"version": "(devel)", "revision": "", "size": os.path.getsize(program)}
         for line in subprocess.check_output(["go", "version", "-m", program], text=True).splitlines():
             kind, *rest = line.strip().split("\t")
@@ -62,7 +62,7 @@ class Program(BuildHookInterface):
         return said
 
     def places(self, program, lines, said):
-        """Where the program has what it says of itself."""
+        """Return the byte offsets of version and revision in the file of the program, where a build line contains each of them."""
         data = pathlib.Path(program).read_bytes()
         return {name: data.index(line.encode()) + len(line) - len(said[name]) for name, line in lines.items() if said[name]}
 

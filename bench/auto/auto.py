@@ -1,18 +1,18 @@
-"""Measures gdsvd svd --method auto against every fixed choice of a grid, and says whether it is within 1.3 times of the best.
+"""Measures gdsvd svd --method auto against every fixed choice of a grid, and reports whether its time is within 1.3 times the best.
 
     go build -o gdsvd ./cmd/gdsvd
     python3 bench/auto/auto.py --gdsvd ./gdsvd -o auto -k 10,50 ml1m.csr mnist.csr slashdot.csr
     python3 bench/auto/auto.py --gdsvd ./gdsvd -o auto-disk --memory 134217728 --rate 250000000 large.csr
 
-The grid: krylov with 1, 2, 4, 8, 16 and 32 columns a pass and the default basis, the widest four also with a small one;
-block with k + max(10, k/4), 2k and 3k columns; with --all nesterov and power, one vector at a time, a hundred times slower.
+The grid: krylov with 1, 2, 4, 8, 16 and 32 columns a pass and the default basis, the widest four also with a small basis;
+block with k + max(10, k/4), 2k and 3k columns; with --all also nesterov and power, with one vector at a time, a hundred times slower.
 
-Every round runs all of them once, auto included, in an order drawn from --seed, each as a process of its own; what counts is
-the median over the rounds of the seconds from start to exit, or with --loaded of the processor seconds over the number of
-processors. A choice whose first run takes --give-up times the best so far is stopped and not run again; auto never is.
+Every round runs auto and all choices once, each in a process of its own, in an order drawn from --seed. The result is the median
+over the rounds of the seconds from start to exit, or with --loaded of the processor seconds divided by the number of processors.
+Without --loaded, a choice whose first run takes --give-up times the best median so far is stopped and not run again; auto never is.
 
-With --rate a run may read so many bytes a second from the disk and take --memory, page cache included, by a control group
-(Linux, root), and begins with a cold cache. OUT.json has all numbers, OUT.md the tables.
+With --rate a control group (Linux, root) limits the bytes a second that a run may read from the disk, and its memory to --memory,
+page cache included; the run begins with a cold cache. OUT.json has all numbers, OUT.md the tables.
 """
 import argparse
 import contextlib
@@ -29,7 +29,7 @@ AUTO, WITHIN = "--method auto", 1.3
 
 
 def grid(k, one):
-    """The fixed choices, as flags."""
+    """Returns the flags of the fixed choices; if `one`, also those of the methods of one vector."""
     flags = [f"krylov --block {b}" for b in (1, 2, 4, 8, 16, 32)]
     flags += [f"krylov --block {b} --basis {k + max(12, k // 4) + 2 * b}" for b in (4, 8, 16, 32)]
     flags += [f"block --block {width}" for width in dict.fromkeys((k + max(10, k // 4), 2 * k, 3 * k))]
@@ -37,7 +37,7 @@ def grid(k, one):
 
 
 def groups(store, memory, rate):
-    """The directories of a control group of either version, and the limits in them."""
+    """Returns the directories of a control group, of version 1 or 2, with the limits to write into each."""
     root, name = "/sys/fs/cgroup", f"gdsvd-auto-{os.getpid()}"
     second = os.path.exists(root + "/cgroup.controllers")
     if not rate:
@@ -58,7 +58,7 @@ def groups(store, memory, rate):
 
 @contextlib.contextmanager
 def throttled(store, memory, rate):
-    """The start of a command line that enters a control group with these limits, of which 0 is none; nothing of the store is in memory."""
+    """Drops the store from the page cache, and yields the start of a command line that enters a control group with these limits; 0: no limit."""
     for name in os.listdir(store):
         with open(os.path.join(store, name), "rb") as f:
             os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -77,7 +77,7 @@ def throttled(store, memory, rate):
 
 
 def run(o, store, k, flags, limit):
-    """Seconds of one run and its result, None if it took longer than limit; or why it failed."""
+    """Returns the seconds of one run, its result and its error. The result is None if the run failed or took longer than `limit` seconds."""
     out = tempfile.mkdtemp(prefix="gdsvd-auto-")
     args = [o.gdsvd, "svd", store, "-k", str(k), "-o", out + "/out", "-q", "--json", "--vectors", "none", "--checkpoint-every", "0"]
     args += flags.split() + (["--memory", str(o.memory)] if o.memory else [])
@@ -103,7 +103,7 @@ def run(o, store, k, flags, limit):
 
 
 def compare(o, store, k):
-    """All choices on a store for one k: auto, and then the others, fastest first."""
+    """Measures all choices on a store for one k, and returns them: auto first, then the others from the fastest to the slowest."""
     runs = [{"flags": f, "seconds": [], "median": 0, "passes": 0} for f in [AUTO] + grid(k, o.all)]
     c = {"store": os.path.basename(store), "k": k, "memory": o.memory, "rate": o.rate, "runs": runs}
     for turn in range(o.rounds):
@@ -127,12 +127,12 @@ def compare(o, store, k):
             print(c["store"], f"k = {k}, round {turn + 1}:", e["flags"], f"{seconds:.2f} s", failed, flush=True)
     runs.sort(key=lambda e: (e["flags"] != AUTO, "failed" in e, "given" in e, e["median"]))
     c["auto"], c["best"] = runs[0]["median"], runs[1]["median"]
-    c["ratio"] = c["auto"] / c["best"] if c["best"] else 0  # all others failed or were given up
+    c["ratio"] = c["auto"] / c["best"] if c["best"] else 0  # 0: all other choices failed or were given up
     return c
 
 
 def tables(all, note):
-    """Markdown of the ratios, and of all choices."""
+    """Returns the tables of the ratios and of all choices as Markdown."""
     lines = [note, ""] if note else []
     lines += ["| store | k | auto chose | by | auto | best | best of the grid | ratio | within 1.3 |", "|" + "---|" * 9]
     for c in all:

@@ -1,12 +1,12 @@
-"""Holds what gdsvd plan says of time, disk and memory against what its commands take.
+"""Compares the forecasts of gdsvd plan for time, disk and memory with the measured use of the planned commands.
 
     python3 bench/auto/forecasts.py --gdsvd ./gdsvd -o bench/auto/results/forecasts INPUT...
 
-INPUT is a store or a file of entries. Each is planned for every k of -k, as it is, with --view and within --memory, and
-the commands that plan prints are executed in a new directory. A time is near if it is within 2 times of the likely one, memory
-and disk within 1.2 times; a range holds if what was taken is in it, a hundredth of a second, a MiB and 64 KiB
-of rounding allowed. Memory is the largest resident set of the processes of a step; disk is what its files take
-afterwards. OUT.json has all numbers, OUT.md the table.
+INPUT is a store or a file of entries. For every INPUT and every k of -k there are three plans: without further flags, with --view,
+and with --memory. The commands that plan prints are executed in a new directory. A forecast of time is near if the likely time is within
+a factor of 2 of the measured one, a forecast of memory or disk within a factor of 1.2; a range holds if it contains the measured value.
+Both allow for rounding by a hundredth of a second, a MiB of memory and 64 KiB of disk. Memory is the largest resident set of the
+processes of a step; disk is the growth of the directory in the step. OUT.json has all numbers, OUT.md the table.
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ NEAR = {"seconds": 2, "memory_bytes": 1.2, "kept_bytes": 1.2}
 
 
 def size(directory):
-    """Bytes of the files in a directory, links left out."""
+    """Returns the bytes of the files in a directory, without symbolic links."""
     total = 0
     for path, _, names in os.walk(directory):
         total += sum(os.lstat(os.path.join(path, n)).st_size for n in names if not os.path.islink(os.path.join(path, n)))
@@ -28,7 +28,7 @@ def size(directory):
 
 
 def run(gdsvd, command, directory):
-    """Seconds, processor seconds and peak memory in bytes of a command."""
+    """Runs a command, and returns its seconds, processor seconds and peak memory in bytes."""
     start = time.monotonic()
     with open(os.devnull, "w") as null:
         child = subprocess.Popen([gdsvd] + command[1:] + ["-q"], cwd=directory, stdout=null)
@@ -40,26 +40,26 @@ def run(gdsvd, command, directory):
 
 
 def judge(kind, planned, taken):
-    """Whether a forecast is near, and whether its range holds."""
+    """Reports whether a forecast is near, and whether its range holds."""
     slack, likely = SLACK[kind], planned["likely"]
     near = max(likely, taken) <= NEAR[kind] * min(likely, taken) + slack
     return near, planned["low"] - slack <= taken <= planned["high"] + slack
 
 
 def case(gdsvd, path, k, extra, loaded):
-    """The steps of the way from one input, planned and taken."""
+    """Plans and executes the steps for one input, and returns the planned and the measured use of each step."""
     with tempfile.TemporaryDirectory() as directory:
         name = os.path.basename(path)
         os.symlink(os.path.abspath(path), os.path.join(directory, name))
         args = [gdsvd, "plan", name, "-k", str(k), "--export", "npy", "--json"] + extra
         done = subprocess.run(args, cwd=directory, stdout=subprocess.PIPE)
         plan = json.loads(done.stdout)
-        if done.returncode != 0:  # refused: there is nothing to compare
+        if done.returncode != 0:  # the plan was refused, so there are no forecasts to compare
             print(plan.get("error"), flush=True)
             return []
         rows, view = [], {"low": 0, "likely": 0, "high": 0}
         for step in plan["steps"]:
-            if not step["commands"]:  # part of the next one
+            if not step["commands"]:  # the step is done by the command of the next step
                 view = step["seconds"]
                 continue
             before, seconds, memory = size(directory), 0.0, 0
@@ -81,7 +81,7 @@ def text(kind, value):
 
 
 def table(rows):
-    """Markdown of all steps, and how many forecasts hold."""
+    """Returns a table of the numbers of forecasts that are near and hold, and a table of all steps, as Markdown."""
     lines, counts = [], {(step, kind): [0, 0, 0] for step in ("ingest", "svd", "export") for kind in SLACK}
     for row in rows:
         cells = []

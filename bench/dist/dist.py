@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Engines side by side: what a pass costs over the local engine, what a second worker brings, and whole jobs beside Spark MLlib and Dask.
+"""Compare engines: the overhead of a pass over the local engine, the gain from a second worker, and whole jobs with Spark MLlib and Dask.
 
   python -m venv VENV && VENV/bin/pip install ./python[dask,spark,ray]
   VENV/bin/python bench/dist/dist.py [--out DIR] [--rounds 3] [--columns 10000 1000000] [--entries 200000000] [--shape 6040 3706 165] [--only passes workers whole]
 
-Runs of what is compared alternate; a figure is the median. A pass is timed by events.jsonl of its run; the first three, in which engines start
-their workers, do not count. The matrices are made up and their seed is fixed. dist.json has all runs, dist.md the tables; what it has of other columns
-and shapes stays.
+The runs that are compared alternate, and each figure is a median. Times of passes come from events.jsonl of the run; the first three passes,
+in which engines start their workers, do not count. The matrices are random with a fixed seed. dist.json has all results, dist.md the tables;
+results for other columns and shapes that the files already contain are kept.
 """
 
 import argparse
@@ -27,11 +27,11 @@ import gdsvd
 from gdsvd._program import program
 
 OUT = pathlib.Path(__file__).resolve().parent / "results"
-WARM = 3  # passes
+WARM = 3  # passes at the beginning of a run that are not timed
 
 
 def rows(m, n, each, seed=1):
-    """Blocks of rows of a matrix of m × n with about so many entries a row; columns are more frequent the lower they are."""
+    """Yield blocks of rows of an m × n matrix with at most `each` entries a row. Columns with lower indices have more entries."""
     rng = np.random.default_rng(seed)
     step = max(1, 4_000_000 // each)
     for first in range(0, m, step):
@@ -48,7 +48,7 @@ def store(folder, m, n, each):
 
 
 def svd(a, folder, *flags):
-    """One run, and the seconds of each of its passes."""
+    """Make one run, and return its seconds, the seconds of each of its passes, and its result."""
     out = folder / "out"
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     args = [program(), "svd", "-q", a, "-o", out, "--force", "--shared", folder / "shared", *map(str, flags)]
@@ -62,7 +62,7 @@ def svd(a, folder, *flags):
 
 
 def passes(args, folder):
-    """Seconds of a pass on every engine, of matrices with few entries: what is not reading of A."""
+    """Measure the seconds of a pass on every engine. The matrices have few entries, so that the time is the overhead besides reading A."""
     found = []
     for n in args.columns:
         a = store(folder, n, n, 2)
@@ -79,7 +79,7 @@ def passes(args, folder):
 
 
 def workers(args, folder):
-    """Seconds of a pass with one worker process and with two, of a thread each, over resident columns."""
+    """Measure the seconds of a pass with one and with two worker processes, of one thread each. The columns stay resident in memory."""
     a = store(folder, args.entries // 100, 15_000, 100)
     times = {1: [], 2: []}
     for _ in range(args.rounds):
@@ -92,7 +92,7 @@ def workers(args, folder):
 
 
 def residual(A, u, s, v):
-    """max ‖Av − σu‖, ‖Aᵀu − σv‖ over σ₁."""
+    """Return max(‖Av − σu‖, ‖Aᵀu − σv‖)/σ₁ over all triplets."""
     return float(max(np.linalg.norm(A @ v - u * s, axis=0).max(), np.linalg.norm(A.T @ u - v * s, axis=0).max()) / s.max())
 
 
@@ -105,7 +105,7 @@ def beside_dask(A, k, args, shared):
         X = client.persist(da.from_array(A.toarray(), chunks=(-(-A.shape[0] // 4), A.shape[1])))
         distributed.wait(X)
         a = gdsvd.Store.from_scipy(A, pathlib.Path(shared) / "dask.csr")
-        gdsvd.svds(X, k=1, tol=0.1, client=client, shared=shared)  # its workers start
+        gdsvd.svds(X, k=1, tol=0.1, client=client, shared=shared)  # starts the workers
         for power in args.powers:
 
             def theirs(power=power):
@@ -142,7 +142,7 @@ def beside_spark(A, k, args, shared):
 
 
 def whole(args, folder):
-    """Whole jobs on the same workers: theirs, and gdsvd with the accuracy that theirs has as its tolerance. Engines have been started, and data are in memory."""
+    """Time whole jobs of another program and of gdsvd on running workers with data in memory. gdsvd's tolerance is the other's residual."""
     m, n, each = args.shape
     A = sp.vstack(list(rows(m, n, each)), format="csr")
     found = []
@@ -168,7 +168,7 @@ def table(head, lines):
 
 
 def page(all):
-    """The tables."""
+    """Return the tables of dist.md."""
     text = [f"# Engines side by side\n\n{all['machine']}; load average at the beginning {all['load'][0]:.1f}, at the end {all['load'][1]:.1f}. Made by `bench/dist/dist.py`.\n"]
     if "passes" in all:
         local = {(r["columns"], r["l"]): r["seconds"] for r in all["passes"] if r["engine"] == "local"}

@@ -1,9 +1,9 @@
-"""Principal components of a made-up cohort by gdsvd, PCAone, plink2 and scikit-allel: seconds, memory, and how far they are from a dense oracle.
+"""Compares principal components of a simulated cohort by gdsvd, PCAone, plink2 and scikit-allel: time, memory, and deviation from dense LAPACK.
 
     python3 compare.py GDSVD PCAONE PLINK2 [SAMPLES VARIANTS [FOLDER]]
 
-Needs numpy; scikit-allel takes part where it is installed, PCAONE and PLINK2 unless they are "-". Four populations (F = 0.05), 3 % of the
-genotypes missing. All have two threads.
+Needs numpy. scikit-allel is measured if it is installed, PCAONE and PLINK2 unless their argument is "-". The cohort has four
+populations (F = 0.05), and 3 % of its genotypes are missing. PCAone and plink2 are given two threads.
 """
 
 import importlib.util
@@ -20,7 +20,7 @@ K = 10
 
 
 def cohort(n, m, path):
-    """Writes a .bed file of variants, and those beside it, and returns the genotypes, -1 where they are missing."""
+    """Writes a .bed file of genotypes with its .bim and .fam, and returns the genotypes, samples × variants; -1: missing."""
     r = np.random.default_rng(1)
     frequencies, f = r.uniform(0.05, 0.5, m), 0.05
     of = r.beta(frequencies * (1 - f) / f, (1 - frequencies) * (1 - f) / f, size=(4, m))
@@ -38,7 +38,7 @@ def cohort(n, m, path):
     return g
 
 
-# What a program takes is asked of a small process: the peak memory of a child begins with that of its parent.
+# A small process starts and measures each program, because the peak memory of a child process starts from that of its parent.
 MEASURE = """
 import os, sys, time
 began = time.monotonic()
@@ -49,7 +49,7 @@ print(status, time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_m
 
 
 def run(*command):
-    """Runs a program: seconds, seconds of processors, MiB."""
+    """Runs a program, and returns its seconds, its processor seconds and its peak memory in MiB."""
     status, *used = map(float, subprocess.run([sys.executable, "-c", MEASURE, *command], check=True, capture_output=True, text=True).stdout.split())
     if status:
         sys.exit(f"{command}: status {status}")
@@ -57,13 +57,13 @@ def run(*command):
 
 
 def angle(u, w):
-    """The sine of the largest angle between the spaces of two bases."""
+    """Returns the sine of the largest angle between the spaces that the columns of u and w span."""
     u, w = np.linalg.qr(u)[0], np.linalg.qr(w)[0]
     return np.linalg.norm(w - u @ (u.T @ w), 2)
 
 
 def oracle(g):
-    """The leading K eigenpairs of the dense patterson matrix, by LAPACK in float64."""
+    """Returns the leading K singular values and left vectors of the dense matrix of the patterson view, by LAPACK in float64."""
     x = g.astype(np.float64)
     x[g < 0] = np.nan
     mean = np.nanmean(x, axis=0)
@@ -100,7 +100,7 @@ def main():
             used = run(gdsvd, "svd", path + ".csr", "-k", str(K), "--view", "patterson", *more, "-o", out)
             result = json.load(open(out + "/result.json"))
             say(" ".join(["gdsvd svd", *more]), used, np.abs(np.array(result["sigma"]) / sigma - 1).max(), np.load(out + "/U.npy"))
-        # By default with all in memory; in blocks, of 0.1 GB at most; and by Arnoldi's method, whose tolerance is 1e-6.
+        # PCAone by default with the matrix in memory; with -m in blocks of at most 0.1 GB; and with -d 0 by Arnoldi's method, of tolerance 1e-6.
         for more in ([], ["-m", "0.1"], ["-d", "0"]) if pcaone != "-" else ():
             used = run(pcaone, "-b", path, "-k", str(K), "-n", "2", "-o", path + ".pcaone", *more)
             values, vectors = (np.loadtxt(f"{path}.pcaone.{what}") for what in ("sigvals", "eigvecs"))
@@ -112,7 +112,7 @@ def main():
             say("plink2 --pca", used, np.abs(values / values[0] / (sigma / sigma[0]) - 1).max(), vectors)
         if not importlib.util.find_spec("allel"):
             return
-        np.save(path + ".npy", np.where(g < 0, 0, g))  # scikit-allel knows no missing genotypes, and scales by sqrt(p(1-p))
+        np.save(path + ".npy", np.where(g < 0, 0, g))  # scikit-allel does not support missing genotypes, and scales by sqrt(p(1-p))
         used = run(sys.executable, "-c", ALLEL, path + ".npy", path + ".allel.npy")
         coords = np.load(path + ".allel.npy")
         full = oracle(np.where(g < 0, 0, g))

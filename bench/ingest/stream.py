@@ -1,12 +1,12 @@
-"""Hand-over of a sparse matrix: a csr-stream (ingest/format/csrstream/FORMAT.md) from this process, which has it in memory, through a
-pipe into a new store, and from a file as standard input; the same matrix as npz, beside scipy.sparse.load_npz, in turn.
+"""Times the ingestion of a sparse matrix by gdsvd: as a csr-stream (ingest/format/csrstream/FORMAT.md) from the memory of this process
+through a pipe, as a csr-stream from a file on standard input, and as an npz file. The runs alternate with scipy.sparse.load_npz.
 
     python3 bench/ingest/stream.py -n 7 --entries 12000000 --gdsvd ./gdsvd -o bench/ingest/results/stream.md
 
-What the machine can do is measured beside it: the same bytes through the same pipe into cat, to nowhere and to a file that is made
-durable. Files lie in the page cache. The time of gdsvd is that of the whole process: start, reading, writing the store, making it
-durable. That of SciPy is the call alone. CPU seconds are those of the program, in user and system mode. Several programs may be
-compared: --gdsvd may be given more than once.
+The limits of the machine are measured as well: cat reads the same bytes from the same kind of pipe, and writes them to /dev/null or
+to a file that is synced. Files are in the page cache. The time of gdsvd is that of the whole process: start, reading, writing the store
+and syncing it. The time of SciPy is that of the call alone. CPU seconds are user and system seconds of the program. --gdsvd may be given
+more than once to compare several builds.
 """
 
 import argparse
@@ -30,11 +30,11 @@ LOAD = "import sys, time, scipy.sparse as sp; t = time.perf_counter(); sp.load_n
 
 
 def matrix(rows, per_row, cols, values):
-    """A CSR matrix of rows of about per_row entries, int32 indices in order, and values of a type."""
+    """Returns a random CSR matrix with about per_row entries a row, ascending int32 indices, and values of the given type."""
     r = np.random.default_rng(1)
     counts = r.poisson(per_row, rows)
     n = int(counts.sum())
-    # Gaps of an exponential distribution, scaled to the row: ascending, without repetition.
+    # Gaps between columns are exponential, at least 1, and scaled to the row: columns ascend without repetition.
     gaps = (1 + r.exponential(cols / per_row * 0.7, n)).astype(np.int64)
     ptr = np.concatenate([[0], np.cumsum(counts)])
     sums = np.cumsum(gaps)
@@ -48,13 +48,13 @@ def matrix(rows, per_row, cols, values):
 
 
 def write_stream(m, out, bare=False):
-    """A csr-stream; bare as a pipe may have it, without sums of payloads."""
+    """Writes m as a csr-stream to out; if bare, without checksums of payloads, which a stream in a pipe may omit."""
     kind = lambda t: t.str[1:].encode().ljust(4, b"\0")
     head = b"\x89CSR\r\n\x1a\n" + struct.pack("<I4s4s4sQQI", 1, b"\0" * 4, kind(m.indices.dtype), kind(m.data.dtype), *m.shape, bare)
     out.write(head + struct.pack("<I", zlib.crc32(head)))
     size, ptr, row, total = m.indices.itemsize + m.data.itemsize, m.indptr, 0, m.nnz
     while row < m.shape[0]:
-        # Rows are shorter than a frame here.
+        # Every row of this matrix fits into a frame.
         room = min(32768, (262112 - 4 * 512) // size)
         end = min(int(np.searchsorted(ptr, ptr[row] + room, "right")) - 1, row + 512)
         lens = np.diff(ptr[row:end + 1]).astype("<u4").tobytes()
@@ -67,7 +67,7 @@ def write_stream(m, out, bare=False):
 
 
 def timed(args, data=None, file=None):
-    """Seconds of the wall and of the processor of a command that reads data from a pipe, or a file."""
+    """Runs a command that reads data from a pipe, or file as standard input, and returns its wall-clock and processor seconds."""
     t = time.perf_counter()
     p = subprocess.Popen(args, stdin=file or subprocess.PIPE, stdout=subprocess.DEVNULL)
     if data is not None:
@@ -86,7 +86,7 @@ def timed(args, data=None, file=None):
 
 
 def gdsvd(program, store, source, data=None):
-    """Times of an ingest of a file by its name, of the same file as standard input, or of data through a pipe."""
+    """Returns the times of an ingest: of data through a pipe, of an npz file by its name, or of another file as standard input."""
     args = [program, "ingest", "-q", "--json", "-o", store, "--"]
     shutil.rmtree(store, ignore_errors=True)
     if data is not None:
@@ -98,7 +98,7 @@ def gdsvd(program, store, source, data=None):
 
 
 def cat(data, to):
-    """Times of the bytes through a pipe into a file, made durable, or to nowhere."""
+    """Returns the times in which cat reads data from a pipe and writes it to /dev/null, or to the file `to`, which is synced."""
     if to is None:
         return timed(["sh", "-c", "exec cat >/dev/null"], data)
     if os.path.exists(to):

@@ -1,14 +1,14 @@
-"""Run one peer in this process, and measure it.
+"""Run one peer, a program that gdsvd is compared with, in this process, and measure it.
 
 usage: peer.py factorise NAME MATRIX K SEED
        peer.py ingest NAME FILE
        peer.py similar NAME RESULT N
 
-MATRIX is a directory that peers.py has written (ARRAYS), FILE a table of it, RESULT what gdsvd svd has written.
-Matrices and vectors are loaded and libraries imported before the clock starts. What is printed, as JSON: wall
-and processor seconds, peak resident memory of the process until its end and before its beginning, and what the
-result is worth: the true residual of a factorisation, max over i of max(‖A vᵢ − σᵢ uᵢ‖, ‖Aᵀ uᵢ − σᵢ vᵢ‖) / σ₁;
-shape, entries and sum of squares of a matrix; the share of neighbours that are among the nearest.
+MATRIX is a directory written by peers.py (see ARRAYS there), FILE a table written by it, RESULT a result of gdsvd svd.
+Matrices and vectors are loaded and libraries imported before the clock starts. The output is JSON: wall-clock and
+processor seconds, peak resident memory after the measured call and before it, and the quality of the result. That is the
+true residual of a factorisation, max over i of max(‖A vᵢ − σᵢ uᵢ‖, ‖Aᵀ uᵢ − σᵢ vᵢ‖) / σ₁; or shape, entries and sum of
+squares of a matrix; or the share of the neighbours that are among the nearest.
 """
 
 import ctypes
@@ -35,7 +35,7 @@ def load(directory):
 
 
 def residuals(a, u, s, v):
-    """The two-sided residual of each triplet; u and v hold vectors in columns."""
+    """Return the two-sided residual of each triplet; u and v hold vectors in columns."""
     left = np.linalg.norm(a @ v - u * s, axis=0)
     right = np.linalg.norm(a.T @ u - v * s, axis=0)
     return np.maximum(left, right) / s.max()
@@ -93,7 +93,7 @@ def gensim_lsi():
     def run(a, k, seed):
         np.random.seed(seed)
         u, s = stochastic_svd(a.T, k, a.shape[1], power_iters=2, extra_dims=100)
-        u, s = u[:, :k], s[:k]  # of Aᵀ: our right vectors
+        u, s = u[:, :k], s[:k]  # left vectors of Aᵀ, which are right vectors of A
         return (a @ u) / s, s, u
 
     return run
@@ -111,7 +111,7 @@ def fbpca_pca():
 
 
 class Dense(ctypes.Structure):
-    """dashSVD's mat, by columns."""
+    """The struct mat of dashSVD, a dense matrix stored by columns."""
 
     _fields_ = [("rows", ctypes.c_int64), ("cols", ctypes.c_int64), ("data", ctypes.POINTER(ctypes.c_double))]
 
@@ -120,7 +120,7 @@ class Dense(ctypes.Structure):
 
 
 class Rows(ctypes.Structure):
-    """dashSVD's mat_csr, which counts from 1."""
+    """The struct mat_csr of dashSVD, a CSR matrix whose indices begin at 1."""
 
     _fields_ = [("nnz", ctypes.c_int64), ("rows", ctypes.c_int64), ("cols", ctypes.c_int64)] + [
         (name, ctypes.c_void_p) for name in ("values", "indices", "starts")]
@@ -139,8 +139,8 @@ def dashsvd(tol):
     return run
 
 
-# Each entry imports its library when called. Where a library takes a tolerance,
-# it is run with its default or with the one that makes it comparable: see README.md.
+# Each function imports its library when called. A library with a tolerance runs with its default,
+# with a tolerance comparable to that of gdsvd, or with both under two names: see README.md.
 PEERS = {
     "scipy-arpack": lambda: scipy_svds("arpack"),
     "scipy-arpack-1e-8": lambda: scipy_svds("arpack", tol=TOL),
@@ -161,7 +161,7 @@ def pandas_table():
     import pandas as pd
 
     def run(file):
-        if file.endswith(".dat"):  # of separators pandas takes one byte: "::" makes two empty columns
+        if file.endswith(".dat"):  # separators of pandas have one byte: "::" is read as two, with empty columns between
             d = pd.read_csv(file, sep=":", header=None, usecols=[0, 2, 4])
         else:
             d = pd.read_parquet(file) if file.endswith(".parquet") else pd.read_csv(file)
@@ -200,7 +200,7 @@ def duckdb_table():
     return run
 
 
-# What reads a table, and numbers its ids as gdsvd does: in order.
+# Functions that read a table and number its ids in ascending order, as gdsvd does.
 TABLES = {"pandas": pandas_table, "polars": polars_table, "duckdb": duckdb_table}
 
 
@@ -210,11 +210,11 @@ def implicit_neighbours(result, n):
 
     vectors = np.load(f"{result}/V.npy") * np.load(f"{result}/sigma.npy")
     model = given_factors(vectors, vectors, int(os.environ["OMP_NUM_THREADS"]))
-    return lambda: model.similar_items(np.arange(len(vectors)), N=n + 1)[0]  # the first is the column itself
+    return lambda: model.similar_items(np.arange(len(vectors)), N=n + 1)[0]  # N = n + 1, because the first neighbour is the column itself
 
 
 def nearest(vectors, n):
-    """The n-th largest cosine of each vector with the others."""
+    """Return the normalised vectors, and for each of them the n-th largest cosine with the others."""
     x = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     least = []
     for at in range(0, len(x), 1000):
@@ -225,7 +225,7 @@ def nearest(vectors, n):
 
 
 def right(vectors, n, lists):
-    """The share of n neighbours of each that are among the n nearest; float32 may exchange those that differ by 1e-6."""
+    """Return the share of the n listed neighbours that are among the n nearest. Cosines may be 1e-6 too small, as in float32 results."""
     x, least = nearest(vectors, n)
     own = np.arange(len(x))
     good = sum(((x * x[other]).sum(axis=1) >= least - 1e-6) & (other != own) for other in lists.T)

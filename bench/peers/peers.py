@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compare gdsvd with other programs: leading singular triplets, a table read into a sparse matrix, nearest columns.
+"""Compare gdsvd with other programs: leading singular triplets, reading a table into a sparse matrix, nearest columns.
 
-  peers.py setup  --venv DIR                       install what pip can install
+  peers.py setup  --venv DIR                       install the programs that pip can install
   peers.py run    --venv DIR --gdsvd PATH --out DIR STORE...
 
-`run` has every program take part in each contest it is made for, each time in a process of its own with two
-threads, in an order that is drawn anew each round, and writes peers.json and peers.md into --out. See README.md for
-what is measured.
+`run` measures every program in each contest that it supports. Each measurement is a process of its own with --threads
+threads, and the order is drawn anew in each round. The results are written to peers.json and peers.md in --out. README.md
+describes what is measured.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-# One line of pip each: one that fails must not keep the others from being installed.
+# Each list is installed by a call of pip of its own, so that a failure does not prevent the installation of the others.
 PACKAGES = [["numpy", "scipy", "scikit-learn"], ["primme"], ["gensim"], ["fbpca"], ["pandas", "pyarrow"], ["polars"], ["duckdb"], ["implicit"]]
 PYTHON = ["scipy-arpack", "scipy-arpack-1e-8", "scipy-propack", "scipy-lobpcg", "primme", "sklearn-randomized",
           "sklearn-randomized-30", "sklearn-truncated", "gensim-stochastic", "fbpca", "dashsvd", "dashsvd-1e-12"]
@@ -50,7 +50,7 @@ class Bench:
         self.out = pathlib.Path(args.out).resolve()
         self.python = str(pathlib.Path(args.venv, "bin", "python"))
         self.prefix = shlex.split(args.prefix)
-        # Where a kernel of OpenBLAS is named, it holds for the machine's own programs, not for those that are measured.
+        # Variables such as OPENBLAS_CORETYPE are meant for other programs of the machine, and must not affect the measured ones.
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")} | {name: str(args.threads) for name in THREADS}
         self.runs = []
 
@@ -65,8 +65,8 @@ class Bench:
         return p.stdout
 
     def clocked(self, command):
-        """Run a whole process; return what it took, and its output."""
-        # The clock runs inside the prefix, so that waiting for a turn is not counted.
+        """Run a whole process; return its time and memory, and its output."""
+        # The clock starts inside the --prefix command, so that time in which that command waits is not counted.
         timed, text = self.call([sys.executable, str(HERE / "peers.py"), "clock", "--"] + command).split("\n", 1)
         return json.loads(timed), text
 
@@ -76,7 +76,7 @@ class Bench:
     def checked(self, code, *args):
         return json.loads(self.call([self.python, "-c", code, str(HERE), *map(str, args)]))
 
-    # Each contest prepares its inputs and returns its entries: what is contested, who, and a function of the round.
+    # A method for each contest prepares the inputs and returns its entries: (group of the table, name of the program, function of the round).
 
     def factorise(self):
         names = ["gdsvd-" + m for m in self.args.methods.split(",")] + PYTHON
@@ -88,7 +88,7 @@ class Bench:
             matrix.mkdir(exist_ok=True)
             subprocess.run([self.args.gdsvd, "export", "-q", store, "--force", "-o", str(matrix / "m.npz")], check=True, stdout=subprocess.DEVNULL)
             subprocess.run([self.python, "-c", ARRAYS, str(matrix)], check=True)
-            if "r-bpcells-disk" in names:  # without BPCells its rows say so
+            if "r-bpcells-disk" in names:  # if BPCells is missing, this fails, and its rows of the table say so
                 subprocess.run(["Rscript", str(HERE / "peer.R"), "bpcells-store", str(matrix)], capture_output=True)
             for k in map(int, self.args.ranks.split(",")):
                 for name in names:
@@ -112,7 +112,7 @@ class Bench:
         return used | {"solver_seconds": result["seconds"]["total"], "passes": result["passes"], "certificate": max(result["residual"])} | self.checked(CHECK_NPY, matrix, scratch)
 
     def ingest(self):
-        """Ten million ratings in the order of users as text of MovieLens, and shuffled as CSV and Parquet, ids whole numbers or text."""
+        """Ingest ten million ratings: ordered by user in MovieLens's text format, and shuffled as CSV and Parquet, with integer or text ids."""
         where = self.out / "tables"
         where.mkdir(exist_ok=True)
         files = {name: str(where / name) for name in ("ratings.dat", "numbers.csv", "numbers.parquet", "text.parquet")}
@@ -144,7 +144,7 @@ class Bench:
         return entries
 
     def neighbours(self, name, store, result):
-        if name == "implicit":  # it has threads of its own, and says that those of the BLAS are in their way
+        if name == "implicit":  # implicit has its own threads, and warns that threads of the BLAS slow them down
             return self.peer("similar", name, result, NEIGHBOURS, env={"OPENBLAS_NUM_THREADS": "1"})
         file = self.out / ("scratch." + name.removeprefix("gdsvd-"))
         used, _ = self.clocked([self.args.gdsvd, "similar", str(result), "--col", "all", "-n", str(NEIGHBOURS), "--workers", str(self.args.threads), "-o", str(file), "--force", "-q"])
@@ -193,7 +193,7 @@ def table(machine, runs):
     return "\n".join(lines)
 
 
-# What a result is worth: the worst of all rounds.
+# The column of the quality of a result in each contest: its heading, and the worst value of all rounds.
 WORTH = {
     "factorise": ("residual", lambda rs: f"{max(r['residual'] for r in rs):.1e}"),
     "ingest": ("rows × columns, entries, Σ squares", lambda rs: "; ".join(sorted({"{} × {}, {}, {}".format(*r["matrix"]) for r in rs}))),
@@ -213,7 +213,7 @@ def row(name, runs, ours, worth):
     return f"| {name} | {len(good)} | {median(good, 'seconds'):.2f} | {cpu:.2f} | {cpu / ours:.1f} | {worth(good)} | {median(good, 'peak_rss') / 2**20:.0f} |"
 
 
-# ARRAYS takes m.npz apart: shape.json, and little-endian indptr.i32, indices.i32 and data.f64, the rows of the matrix as stored.
+# ARRAYS splits m.npz into shape.json and the little-endian files indptr.i32, indices.i32 and data.f64, with the rows as they are stored.
 ARRAYS = """
 import json, pathlib, sys
 import scipy.sparse as sp

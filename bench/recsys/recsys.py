@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compare gdsvd with recommenders that people use, on one split of one set of ratings.
+"""Compare gdsvd with common recommenders, on one split of one set of ratings.
 
-  recsys.py setup --venv DIR                                     install what can be installed
-  recsys.py run   --venv DIR --gdsvd PATH --out DIR RATINGS      who recommends best, each tuned equally
-  recsys.py speed --venv DIR --gdsvd PATH --out DIR STORE        how long the lists of all rows take
+  recsys.py setup --venv DIR                                     install the other programs
+  recsys.py run   --venv DIR --gdsvd PATH --out DIR RATINGS      quality of the recommendations, with equal effort of tuning
+  recsys.py speed --venv DIR --gdsvd PATH --out DIR STORE        time of the lists of all rows
 
-See README.md for what is measured. Each writes a JSON file and prints a table in Markdown.
+README.md describes what is measured. run and speed write a JSON file and print a table in Markdown.
 """
 
 import argparse
@@ -29,17 +29,17 @@ def setup(args):
 
 
 def again(args):
-    """Run this program with the Python of the virtual environment and two threads."""
+    """Run this script again with the Python of the virtual environment and --threads threads, unless that Python runs it already."""
     python = str(pathlib.Path(args.venv, "bin", "python"))
     threads = {name: str(args.threads) for name in ("OMP_NUM_THREADS", "GOMAXPROCS")}
-    # implicit has threads of its own, and says that those of the BLAS are in their way.
+    # implicit has its own threads, and warns that threads of the BLAS slow them down.
     threads["OPENBLAS_NUM_THREADS"] = "1"
     if os.path.realpath(sys.prefix) != os.path.realpath(args.venv):
         sys.exit(subprocess.run([python, __file__] + sys.argv[1:], env=os.environ | threads).returncode)
 
 
 class Clock:
-    """Wall and processor seconds of a block, children included."""
+    """Wall-clock and processor seconds of a block, including those of child processes."""
 
     def __enter__(self):
         self.wall, self.cpu = time.time(), self.processor()
@@ -54,7 +54,7 @@ class Clock:
 
 
 def load(gdsvd, store, out):
-    """The matrix of a store, as ones."""
+    """Return the matrix of a store with all entries replaced by 1."""
     import numpy as np
     import scipy.sparse as sp
 
@@ -64,7 +64,7 @@ def load(gdsvd, store, out):
 
 
 def metrics(lists, train, test):
-    """recall@20 = hits/min(20, T) and NDCG@20 of Liang et al. 2018, means over users with entries in both; lists has −1 behind its end."""
+    """Return recall@20 = hits/min(20, T), T test entries, and NDCG@20 (Liang et al. 2018): means over users with entries in both. −1 pads lists."""
     import numpy as np
 
     discounts = 1 / np.log2(np.arange(2, N + 2))
@@ -81,15 +81,15 @@ def metrics(lists, train, test):
 
 
 def top(scores, train):
-    """The 20 best columns of each row that it has no entry in, of equal ones the first."""
+    """Return for each row the 20 columns of highest score in which it has no entry; of equal scores the first columns."""
     import numpy as np
 
     scores = np.where(train.toarray() > 0, -np.inf, scores)
     return np.argsort(-scores, axis=1, kind="stable")[:, :N]
 
 
-# A model is a function of a matrix and settings; it returns the lists of all rows. Those that are trained tell the
-# seconds of training from those of recommending.
+# A model is a function of a matrix, the working data and settings. It returns the lists of all rows, and the clocks of training and
+# of recommending.
 
 
 def popularity(train, work, s):
@@ -125,7 +125,7 @@ def bm25(train, work, s):
 
 
 def ease(train, work, s):
-    """Steck, Embarrassingly shallow autoencoders for sparse data, WWW 2019."""
+    """EASE: Steck, Embarrassingly shallow autoencoders for sparse data, WWW 2019."""
     import numpy as np
     from threadpoolctl import threadpool_limits
 
@@ -142,7 +142,7 @@ def ease(train, work, s):
 
 
 def gdsvd(train, work, s):
-    """Whole processes: from the store to a directory with vectors, and from there to a file of lists."""
+    """Two whole processes of gdsvd: svd from the store to a directory with vectors, and recommend from there to a file of lists."""
     import numpy as np
 
     out = work["out"]
@@ -160,8 +160,8 @@ def gdsvd(train, work, s):
     return lists, fit, recommend
 
 
-# Eight settings for each model that has some, about the best of a coarser search on the validation split; that with the best
-# recall@20 + NDCG@20 there is taken.
+# Eight settings for each model that has settings, near the best of a coarser search on the validation split. The setting with the
+# highest recall@20 + NDCG@20 on that split is used.
 GRIDS = {
     "popularity": (popularity, [{}]),
     "gdsvd recsys": (gdsvd, [{"k": k, "power": p} for k in (30, 50, 70, 100) for p in (-0.3, -0.5)]),
@@ -215,7 +215,7 @@ def run(args):
 
 
 def given_factors(rows, columns, threads):
-    """A model of implicit with the given factors."""
+    """Return a model of implicit with the given factors."""
     import numpy as np
     from implicit.cpu.matrix_factorization_base import MatrixFactorizationBase
 
@@ -238,7 +238,7 @@ def finish(args, file, result):
 
 
 def speed(args):
-    """The lists of all rows from the same vectors: gdsvd's whole process, and implicit's recommend alone."""
+    """Time the lists of all rows from the same vectors: the whole process of gdsvd, and the call of recommend of implicit alone."""
     again(args)
     import numpy as np
 

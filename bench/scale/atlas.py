@@ -1,16 +1,17 @@
-"""Makes counts of the shape of a cell atlas, ingests them, and computes 100 principal components within a memory limit.
+"""Generates counts of the shape of a cell atlas, ingests them, and computes 100 principal components within a memory limit.
 
     go build -o gdsvd ./cmd/gdsvd
     pip install python/ && python3 bench/scale/atlas.py make atlas.csr                        # --cells 2860352 for a quarter
     python3 bench/scale/atlas.py run --gdsvd ./gdsvd -o bench/scale/results/atlas atlas.csr   # Linux, root: the limit is the kernel's
 
-The shape is that of the atlas of which NVIDIA publishes an out-of-core PCA: 11,441,407 cells cut to 5,000 genes. The counts are made
-up. A cell has a type, one of 150 of 12 lineages, some of which are a hundred times as frequent as others, and one of 50 programmes
-with a weight of its own; its molecules are drawn from both profiles, which are log-normal over genes. The number of molecules is log-normal, with a mean for which a cell has 359 genes: the share
-of the 1.3 million brain cells of 10x Genomics (2,624,828,308 counts of 1,306,127 cells and 27,998 genes, 7.18 %).
+The shape is that of the atlas for which NVIDIA publishes an out-of-core PCA: 11,441,407 cells reduced to 5,000 genes. The counts are
+simulated. Each cell has one of 150 types of 12 lineages, some of which are a hundred times as frequent as others, and one of 50
+programmes with a random weight. Its molecules are drawn from the profiles of both, which are log-normal over genes. The number of
+molecules is log-normal, with a mean that gives a cell counts in 359 genes: the density of the 1.3 million brain cells of 10x Genomics
+(2,624,828,308 counts of 1,306,127 cells and 27,998 genes, 7.18 %).
 
 The components are those of `normalize=rows,total:10000 | log1p | center=columns`, which is normalize_total, log1p and pca of scanpy.
-OUT.json has what was measured, OUT.md the table.
+OUT.json has the measurements, OUT.md the table.
 """
 import argparse
 import json
@@ -23,12 +24,12 @@ import tempfile
 import time
 
 CELLS, GENES, LINEAGES, TYPES, PROGRAMMES, BLOCK = 11_441_407, 5_000, 12, 150, 50, 8192
-MOLECULES = 670  # of a cell, on average
+MOLECULES = 670  # mean number of molecules of a cell
 VIEW = "normalize=rows,total:10000 | log1p | center=columns"
 
 
 def profiles():
-    """The genes of 65,536 molecules of every type and programme, in the shares that its profile has."""
+    """Returns, for every type and programme, the genes of 65,536 molecules in the proportions of its profile."""
     import numpy as np
 
     rng = np.random.default_rng(1)
@@ -43,7 +44,7 @@ def profiles():
 
 
 def block(job):
-    """Cells first … of the atlas, as CSR."""
+    """Returns n cells of the atlas from cell first on, as CSR; job is (first, n)."""
     import numpy as np
     import scipy.sparse as sp
 
@@ -51,7 +52,7 @@ def block(job):
     rng = np.random.default_rng([2, first])
     kind = (TYPES * rng.random(n) ** 2).astype(np.uint32)
     programme = TYPES + rng.integers(PROGRAMMES, size=n, dtype=np.uint32)
-    weight = (rng.random(n) * 32768).astype(np.uint32)  # of 65,536
+    weight = (rng.random(n) * 32768).astype(np.uint32)  # probability, in units of 1/65,536, that a molecule comes from the programme
     molecules = np.maximum(1, rng.lognormal(np.log(MOLECULES) - 0.125, 0.5, n)).astype(np.int64)
     cell = np.repeat(np.arange(n, dtype=np.uint32), molecules)
     of = np.where(rng.integers(65536, size=len(cell), dtype=np.uint16) < weight[cell], programme[cell], kind[cell])
@@ -65,7 +66,7 @@ def block(job):
 
 
 def make(o):
-    """Makes the cells on all processors and hands them to gdsvd, block by block."""
+    """Generates the cells on all processors, and passes them to gdsvd block by block."""
     global tables
     import gdsvd
 
@@ -78,7 +79,7 @@ def make(o):
 
 
 def run(o):
-    """Decomposes every store once, and writes the table."""
+    """Factorises every store once, and writes the table."""
     sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "auto"))
     from auto import throttled
 

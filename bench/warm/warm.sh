@@ -1,12 +1,12 @@
 #!/bin/sh
-# What start vectors save (docs/nightly.md): warm.sh FILE, ratings as user::item::rating lines. Passes and products of runs
-# from the vectors of a store that lacks 1, 5 or 20 % of the entries, every twentieth row or column, and of runs without. It needs
-# gdsvd and awk.
+# Measures the savings by start vectors (docs/nightly.md): warm.sh FILE, where FILE has ratings as lines user::item::rating.
+# Prints passes and products of runs that start from the vectors of a store that lacks 1, 5 or 20 % of the entries, or every
+# twentieth row or column, and of runs without start vectors. Needs gdsvd and awk.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 for new in 0 1 5 20 rows cols; do
-	# The first entry of every row and column stays: all stores have the same ids.
+	# With percentages the first entry of every row and column is kept, so that the stores have the same ids.
 	awk -F:: -v new=$new 'BEGIN { srand(7) } new == "rows" || new == "cols" { if ((new == "rows" ? $1 : $2) % 20) print; next } { r = 100*rand(); if (r >= new || !($1 in u) || !($2 in i)) { print; u[$1]; i[$2] } }' "$1" >"$dir/$new.dat"
 	gdsvd ingest -q "$dir/$new.dat" -o "$dir/$new.csr" >/dev/null
 done

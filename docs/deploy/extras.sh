@@ -1,7 +1,7 @@
 #!/bin/sh
-# Writes what is given away beside the program: manual pages, compressed, and completions of shells. sh docs/deploy/extras.sh DIR [snapshot]
+# Writes the files that are released beside the program, compressed manual pages and shell completions: sh docs/deploy/extras.sh DIR [snapshot]
 #
-# A release, that is a call without snapshot, is refused while the repository has no LICENSE: nobody may use what has none.
+# Without the argument snapshot, it fails if the repository has no LICENSE, because a release without a license may not be used.
 set -eu
 dir=$1
 cd "$(dirname "$0")/../.."

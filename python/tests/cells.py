@@ -1,7 +1,7 @@
-"""Makes an h5ad file of counts of cells that are of 64 types, written as they are drawn: python tests/cells.py OUT.h5ad
+"""Makes an h5ad file of random counts of cells of 64 types, and writes it block by block: python tests/cells.py OUT.h5ad
 
-Type t is 0.93ᵗ as frequent as the first, and has 150 marker genes, which 40 % of the molecules of its cells are of; the others are
-drawn from a distribution that all cells share. So the leading principal components of the logarithms are well apart.
+The frequency of type t is 0.93ᵗ times that of type 0. Each type has 150 marker genes, from which 40 % of the molecules of its cells are drawn;
+the other molecules are drawn from a distribution that all cells share. So the leading singular values of the logarithms are well separated.
 """
 
 import argparse
@@ -10,11 +10,11 @@ import h5py
 import numpy as np
 import scipy.sparse as sp
 
-TYPES, MARKERS, MOLECULES = 64, 150, 1500  # MOLECULES: of a cell, the median
+TYPES, MARKERS, MOLECULES = 64, 150, 1500  # MOLECULES: median number of a cell
 
 
 def blocks(cells, genes, seed=1, molecules=MOLECULES, step=2000):
-    """The counts, as CSR blocks of rows."""
+    """Yields the counts as CSR blocks of rows."""
     r = np.random.default_rng(seed)
     markers = np.stack([r.permutation(genes)[:MARKERS] for _ in range(TYPES)])
     frequency = 0.93 ** np.arange(TYPES)
@@ -30,7 +30,7 @@ def blocks(cells, genes, seed=1, molecules=MOLECULES, step=2000):
 
 
 def frame(file, side, names):
-    """A table of AnnData with nothing but names."""
+    """Writes a table obs or var of AnnData that has names and no columns."""
     g = file.create_group(side)
     g.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "_index", "column-order": np.array([], h5py.string_dtype())})
     g["_index"] = np.array(names, dtype=object)
@@ -38,7 +38,7 @@ def frame(file, side, names):
 
 
 def write(path, cells, genes, **how):
-    """Write the file; returns the number of entries."""
+    """Writes the file, and returns the number of entries."""
     with h5py.File(path, "w") as h:
         h.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
         frame(h, "obs", [f"cell{i}" for i in range(cells)])

@@ -1,7 +1,7 @@
-"""What holds for all tests."""
+"""Setup of all tests."""
 
 import signal
 
-# Where the tests are run in the background of a script, interrupts are ignored, and so by whatever they start.
+# A script that runs the tests in the background makes them, and the processes they start, ignore SIGINT. Some tests need it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""AnnData in folders of zarr, backed by files and with arrays of Dask: read in blocks, and written back in place."""
+"""AnnData in zarr folders, backed by files, and with arrays of Dask: reading in blocks, and writing results back."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ KINDS = {"csr": lambda: X, "csc": lambda: X.tocsc(), "dense": lambda: X.toarray(
 
 @pytest.fixture(params=[2, 3])
 def folder(request, tmp_path):
-    """Writes an AnnData in one of the formats of zarr."""
+    """A function that writes an AnnData in one of the formats of zarr."""
 
     def write(data, name="a.zarr"):
         with anndata.settings.override(zarr_write_format=request.param):
@@ -40,7 +40,7 @@ def folder(request, tmp_path):
 
 
 def results(data, like):
-    """The same numbers as those of an AnnData in memory."""
+    """Checks that the results are the same as those of an AnnData in memory."""
     np.testing.assert_allclose(data.obsm["X_pca"], like.obsm["X_pca"], atol=1e-6)
     np.testing.assert_allclose(data.varm["PCs"], like.varm["PCs"], atol=1e-9)
     for name in ("variance", "variance_ratio", "residual"):
@@ -98,7 +98,7 @@ def test_output_and_what_is_in_the_way(folder, tmp_path):
 
 
 def test_nothing_is_half_written(folder, monkeypatch):
-    """A failure after some elements have been put in their places puts them back."""
+    """If a rename fails, the elements that were renamed before it are undone."""
     path = folder(cells())
     gdsvd.pp.pca(path, 3)
     before, rename, calls = anndata.read_zarr(path), os.rename, []
@@ -156,7 +156,7 @@ def test_keywords_of_scanpy():
 
 
 def test_zero_center(tmp_path):
-    """As scanpy has it of TruncatedSVD of scikit-learn."""
+    """zero_center=False has the results of scikit-learn's TruncatedSVD, which scanpy uses."""
     decomposition = pytest.importorskip("sklearn.decomposition")
     data = cells()
     gdsvd.pp.pca(data, 3, zero_center=False, dtype="float64")
@@ -169,7 +169,7 @@ def test_zero_center(tmp_path):
     x, mask = np.outer(range(9), range(30)) + 1e6, np.arange(30) % 3 == 0
     scores, parts, _, variances = gdsvd.pp.pca(x, 4, mask_var=mask, zero_center=False, return_info=True, dtype=float)
     assert not parts[:, ~mask].any()
-    np.testing.assert_allclose(parts @ parts.T, np.eye(4), atol=1e-9)  # those without variance, too
+    np.testing.assert_allclose(parts @ parts.T, np.eye(4), atol=1e-9)  # components without variance are orthonormal, too
     np.testing.assert_allclose(variances, scores.var(axis=0), rtol=1e-9, atol=1e-9)
     with pytest.raises(ValueError, match="zero_center = False, but the view .* centres columns"):
         gdsvd.pp.pca(data, 3, view="pca", zero_center=False)
@@ -207,7 +207,7 @@ else:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory in /proc")
 def test_no_matrix_is_in_memory(tmp_path):
-    """Less than half of the matrix of the folder is in the memory of this process."""
+    """The peak memory of the process grows by less than half of the size of the matrix in the folder."""
     out = None
     for what in ("write", "read"):
         out = subprocess.run([sys.executable, "-c", PEAK, tmp_path, what], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Streams of Arrow, of whatever makes them, with ids of all types, and the tables of Arrow that results are."""
+"""Streams of Arrow from various packages as input, with ids of all types, and results as tables of Arrow."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ def store(table, folder, name="s.csr", **more):
 
 
 class Stream:
-    """It has nothing but the stream."""
+    """An object that only provides a stream of Arrow."""
 
     def __init__(self, table):
         self.table = table
@@ -30,7 +30,7 @@ class Stream:
 
 
 class Array:
-    """It has nothing but one batch."""
+    """An object that only provides a single batch of Arrow."""
 
     def __init__(self, table):
         self.table = table
@@ -44,7 +44,7 @@ def duckdb(table):
 
 
 def ibis(table):
-    """Ibis 12 asks DuckDB for batches as the versions before 2 have them."""
+    """The table in Ibis. Skipped where DuckDB lacks fetch_record_batch, the method by which Ibis 12 reads batches of DuckDB before 2."""
     if not hasattr(pytest.importorskip("duckdb").DuckDBPyConnection, "fetch_record_batch"):
         pytest.skip("Ibis does not know this version of DuckDB")
     return pytest.importorskip("ibis").memtable(table)
@@ -121,7 +121,7 @@ def test_results(tmp_path):
 
 @pytest.mark.parametrize("kind", ["arrow", "zarr"])
 def test_export(tmp_path, kind):
-    """Vectors of either side, with numbers or texts as ids, times the values, in more blocks than one."""
+    """Vectors of rows times the singular values, and of columns, are exported with texts and numbers as ids, in several blocks."""
     n = (1 << 14) + 5
     long = pa.table({"who": [f"ü{i:05}" for i in range(n)], "what": [i % 3 for i in range(n)], "n": [1.0 + i % 7 for i in range(n)]})
     f = store(long, tmp_path).svd(2, tmp_path / "f")
@@ -151,7 +151,7 @@ def piped(stdin, *args):
 
 @pytest.mark.parametrize("new", [pa.ipc.new_stream, pa.ipc.new_file])
 def test_pipe(tmp_path, new):
-    """A stream and a file on standard input become the text of which the program makes the same store; what ends with an error makes none."""
+    """From the text of a stream or file on standard input the program makes the same store; from input with an error it makes none."""
     sink = pa.BufferOutputStream()
     wide = TABLE.append_column("more", TABLE["n"]).set_column(0, "who", TABLE["who"].dictionary_encode())
     with new(sink, wide.schema) as w:
@@ -207,6 +207,6 @@ print((peak() - small) / (32 * 24 << 14))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory in /proc")
 def test_no_stream_is_in_memory(tmp_path):
-    """Less than half of what the stream has is in the memory of this process."""
+    """The peak memory of the process grows by less than half of the size of the stream."""
     out = subprocess.run([sys.executable, "-c", PEAK, tmp_path], capture_output=True, text=True)
     assert float(out.stdout) < 0.5, out

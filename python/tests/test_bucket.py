@@ -1,4 +1,4 @@
-"""Stores in buckets, and passes whose pieces lie in one: the results are those of the store on the disk."""
+"""Stores in buckets, and runs whose workers share a bucket: the results are the same as with a store on the disk."""
 
 import http.server
 import re
@@ -15,7 +15,7 @@ A = sp.random(400, 60, 0.1, "csr", random_state=np.random.default_rng(5))
 
 
 class Bucket(http.server.BaseHTTPRequestHandler):
-    """Objects as S3 has them, without signatures."""
+    """A server with the interface of S3, which does not check signatures."""
 
     objects: dict[str, bytes] = {}
     protocol_version = "HTTP/1.1"
@@ -63,7 +63,7 @@ class Bucket(http.server.BaseHTTPRequestHandler):
 def bucket(monkeypatch):
     Bucket.objects = {}
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Bucket) as server:
-        server.handle_error = lambda request, address: None  # a client that ends has its connections cut
+        server.handle_error = lambda request, address: None  # a client that ends cuts its connections: no error of the server
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{server.server_port}")
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
@@ -99,7 +99,7 @@ def test_what_is_not_there(store):
 
 
 def test_pieces(store, bucket, tmp_path):
-    """Store and pieces are in a bucket, which is left as it was."""
+    """Store and pieces are in a bucket, and nothing else is in it afterwards."""
     before = dict(bucket)
     shared = tmp_path / "shared"
     shared.mkdir()

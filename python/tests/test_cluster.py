@@ -1,4 +1,4 @@
-"""Matrices and clients that a caller has: the results are those of one machine, and of NumPy and scikit-learn."""
+"""Runs on a caller's Dask client, with matrices of several kinds: the results are those of one machine, of NumPy and of scikit-learn."""
 
 import io
 import os
@@ -31,7 +31,7 @@ def client():
 
 
 def made(kind, tmp_path):
-    """The same matrix as what a caller may give."""
+    """The same matrix as an object of the given kind."""
     if kind == "store":
         return gdsvd.Store.from_scipy(A, tmp_path / "a.csr")
     if kind == "path":
@@ -45,13 +45,13 @@ def made(kind, tmp_path):
         return da.from_array(A.toarray(), chunks=(250, 15)).map_blocks(sp.csr_matrix)
     if kind == "unknown":
         x = da.from_array(A.toarray(), chunks=(250, 40))
-        return x[x[:, 0] > -1]  # the number of its rows is not known
+        return x[x[:, 0] > -1]  # Dask does not know the number of rows
     return db.from_sequence(BLOCKS, npartitions=3) if kind == "bag" else A
 
 
 @pytest.mark.parametrize("kind", ["store", "path", "file", "dense", "sparse", "unknown", "bag", "memory"])
 def test_svds(kind, client, tmp_path):
-    """The current client and a folder for temporary files, if neither is said."""
+    """svds has the results of NumPy, and leaves nothing in the shared folder. Without `client` it uses the current client."""
     shared = tmp_path / "shared"
     shared.mkdir()
     u, s, vt, info = gdsvd.svds(made(kind, tmp_path), k=3, client=client, shared=shared, groups=2, return_info=True)
@@ -87,7 +87,7 @@ def test_a_damaged_partition_is_refused(client, tmp_path):
 @pytest.mark.parametrize("name", ["PCA", "TruncatedSVD"])
 @pytest.mark.parametrize("options", [{}, {"view": "log1p"}])
 def test_estimators(name, options, client):
-    """fit is as that of scikit-learn; transform is lazy, with the partitions of X; to_local is the estimator of one machine."""
+    """fit has the results of the estimator of one machine; transform is lazy, with the partitions of X; to_local returns that estimator."""
     X = made("dense", None)
     ours, one = getattr(cluster, name)(3, **options).fit(X), getattr(gdsvd, name)(3, **options).fit(A)
     assert np.allclose(ours.components_, one.components_, atol=1e-6)
@@ -118,7 +118,7 @@ def test_parameters_are_those_of_scikit_learn(client):
 
 
 def test_errors(client, tmp_path):
-    """A line each."""
+    """Every error is one line."""
     blocks = [A[:3], A[:3, :20]]
     for call, error in [
         (lambda: gdsvd.svds(A, client=3), "TypeError: client is of type int: it must be a Client of Dask, a SparkSession, or the name of an engine such as 'ray://head:10001'"),
@@ -141,7 +141,7 @@ def test_errors(client, tmp_path):
 
 
 def test_no_client():
-    """Without one the way on is said."""
+    """The error without a current client says what to do."""
     code = "import gdsvd, numpy as np\ntry: gdsvd.svds(np.eye(4), k=1, shared='.')\nexcept ValueError as e: print(e)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said == "there is no current client: make one, as distributed.Client() does, or give client=\n"
@@ -159,7 +159,7 @@ def test_the_name_of_an_engine(tmp_path):
 
 
 def test_a_worker_with_partitions_is_killed(client):
-    """Its partitions are made again, and its tasks done again."""
+    """The partitions of a killed worker are computed again, and its tasks are done again."""
     x = made("dense", None)
     whole = gdsvd.svds(x, k=3, client=client, groups=3)
     x = client.persist(x)

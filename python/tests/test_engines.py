@@ -1,4 +1,4 @@
-"""Engines: the same bytes as those of --engine local, whatever is killed."""
+"""Runs on Dask, Ray and Spark have the same bytes as with --engine local, even if processes of the engine are killed."""
 
 import contextlib
 import itertools
@@ -24,7 +24,7 @@ psutil = pytest.importorskip("psutil")
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """A store of several blocks."""
+    """The path of a store of several blocks."""
     folder = tmp_path_factory.mktemp("engines")
     rng = np.random.default_rng(1)
     a = scipy.sparse.random(3000, 300, 0.5, "csr", random_state=rng) + scipy.sparse.csr_matrix(np.outer(np.ones(3000), 1 / np.arange(1, 301)))
@@ -44,7 +44,7 @@ def vectors(out):
 
 
 def child(root, run):
-    """A ``gdsvd worker`` that a process has started by way of an engine, as soon as there is one."""
+    """Waits for a ``gdsvd worker`` among the descendants of the process `root`, and returns it. Fails if the run ends before."""
     while True:
         assert run.poll() is None, "the run ends before it loses anything: the test misses what it is for"
         for p in psutil.Process(root).children(recursive=True):
@@ -55,16 +55,16 @@ def child(root, run):
 
 
 def lose(root, run, above=1):
-    """Kills a child in the middle of a run, and then the process of the engine that has one, so many levels above."""
+    """Kills a ``gdsvd worker`` in the middle of a run, then a process of the engine 1 level above such a worker, and so on up to `above` levels."""
     child(root, run).kill()
     for level in range(above):
-        while len(parents := child(root, run).parents()) <= level:  # one of them has just ended
+        while len(parents := child(root, run).parents()) <= level:  # one of the processes has just ended: find another worker
             pass
         parents[level].kill()
     assert run.wait() == 0
 
 
-SLOW = ["--method", "gd", "--tol", "6e-3"]  # many passes
+SLOW = ["--method", "gd", "--tol", "6e-3"]  # flags of a run of many passes
 
 
 def test_dask(store, tmp_path):
@@ -75,7 +75,7 @@ def test_dask(store, tmp_path):
 
 
 def test_a_laptop(store, tmp_path):
-    """The recipe of docs/cluster.md, as it is printed."""
+    """The script in the section "A laptop" of docs/cluster.md runs as it is printed."""
     pytest.importorskip("distributed")
     page = pathlib.Path(__file__).parents[2] / "docs" / "cluster.md"
     if not page.exists():
@@ -97,7 +97,7 @@ def test_dask_loses_workers(store, tmp_path):
 
 
 def test_memory_of_a_child(monkeypatch):
-    """Half of what Spark gives a worker in Python, or of the machine's or container's, for each that an executor has at a time."""
+    """A child may use half of the memory that Spark gives its worker, or else half of the memory of the machine divided by the slots."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     monkeypatch.delenv("PYSPARK_EXECUTOR_MEMORY_MB", raising=False)
     assert 0 < half(1) <= total // 2 and half(4) == half(1) // 4 and half(0) == half(os.cpu_count())
@@ -106,7 +106,7 @@ def test_memory_of_a_child(monkeypatch):
 
 
 def test_errors_are_one_line():
-    """Those of Spark have the traces of all languages."""
+    """Errors are joined into one line and cut, because those of Spark contain long stack traces."""
     said = []
     serve(lambda line, answer, failed: failed(RuntimeError("one\n  two" + "x" * 9999)), ['{"id": 7}'], said.append)
     (answer,) = map(json.loads, said)
@@ -114,7 +114,7 @@ def test_errors_are_one_line():
 
 
 def test_bundles():
-    """One a slot where the stage before was short, four before that is known; where an engine fails, each task is told."""
+    """At most one bundle for each slot after a short stage, four for each at first. If the engine fails, each task gets the error."""
     bundles, said, down = [], queue.Queue(), []
 
     def job(all):
@@ -136,7 +136,7 @@ def test_bundles():
 
 
 class Workers:
-    """A scheduler of Dask whose workers are processes that nothing restarts."""
+    """A Dask scheduler with worker processes that are not restarted when they are killed."""
 
     def __init__(self, distributed):
         self.cluster = distributed.LocalCluster(n_workers=0, dashboard_address=None)
@@ -163,7 +163,7 @@ def workers():
 
 
 def test_dask_worker_joins_late_and_another_is_lost(store, tmp_path, workers):
-    """The conditions of xgboost#9420 and #9419: a run that begins without workers, one that comes in the middle, and one that is lost for good."""
+    """A run begins without workers, one joins in the middle, and one is lost for good: conditions of reported failures of xgboost on Dask."""
     subprocess.run(**command(store, tmp_path / "local", "--engine", "local", *SLOW), check=True)
     run = subprocess.Popen(**command(store, tmp_path / "dask", "--engine", workers.address.replace("tcp", "dask"), *SLOW))
     time.sleep(1)
@@ -171,7 +171,7 @@ def test_dask_worker_joins_late_and_another_is_lost(store, tmp_path, workers):
     first = workers.join()
     child(first, run)
     second = workers.join()
-    child(second, run)  # it has got a task
+    child(second, run)  # it has started a child, and so has a task
     psutil.Process(first).kill()
     assert run.wait() == 0
     assert vectors(tmp_path / "dask") == vectors(tmp_path / "local")
@@ -204,7 +204,7 @@ def test_ray_loses_workers(store, tmp_path):
 
 
 def test_spark_loses_workers(store, tmp_path):
-    """Killed are a child, the worker in Python that has one, and the executor."""
+    """The bytes are the same after a child, a Python worker, its daemon and an executor, each above such a child, have been killed."""
     pytest.importorskip("pyspark")
     subprocess.run(**command(store, tmp_path / "local", "--engine", "local", *SLOW), check=True)
     run = subprocess.Popen(**command(store, tmp_path / "spark", "--engine", "spark://local-cluster[2,1,1024]", *SLOW))
@@ -213,7 +213,7 @@ def test_spark_loses_workers(store, tmp_path):
 
 
 def test_spark_connect(store, tmp_path):
-    """Neither RDDs nor a SparkContext: a client of Spark Connect has none."""
+    """The engine runs on Spark Connect, whose client has neither RDDs nor a SparkContext."""
     pyspark = pytest.importorskip("pyspark")
     home = pathlib.Path(pyspark.__file__).parent
     subprocess.run(**command(store, tmp_path / "local", "--engine", "local"), check=True)

@@ -1,4 +1,4 @@
-"""Each kind of error from a real run that fails, with the line of the program."""
+"""Every type of exception is raised by a run that really fails, with the error message of the program."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def store(tmp_path):
 
 
 def fails(kind, store, out):
-    """A call of the package that fails in one way, and the arguments of the program that does the same."""
+    """Returns the arguments of a program run that fails in the given way, and a call of the package that does the same run."""
     if kind == "CorruptError":
         damaged(store.path)
     k, tol = {"UsageError": (41, 1e-8), "NotConverged": (3, 1e-17)}.get(kind, (3, 1e-8))
@@ -64,7 +64,7 @@ def test_every_kind_is_tested():
 
 @pytest.mark.parametrize("kind", EXIT)
 def test_errors_go_between_processes(kind, store, tmp_path):
-    """As joblib hands them over: with the line, and the triplets of one that has some."""
+    """Exceptions can be pickled, as joblib does, with their message, and with the triplets of a NotConverged."""
     _, call = fails(kind, store, tmp_path / "o.svd")
     with pytest.raises(getattr(gdsvd, kind)) as err:
         call()
@@ -96,7 +96,7 @@ except gdsvd.VersionError as err:
 
 
 def with_package(tmp_path, change):
-    """What a call says in a copy of the package that was changed."""
+    """Returns the output of a call in a copy of the package whose folder _bin was changed by `change`."""
     copy = tmp_path / "site" / "gdsvd"
     shutil.copytree(pathlib.Path(gdsvd.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     change(copy / "_bin")
@@ -123,7 +123,7 @@ def test_program_and_package_belong_together(tmp_path):
 
 
 def test_program_is_recognised_without_running(tmp_path, monkeypatch):
-    """By what it has in it where it was built with it; of a package whose build does not tell where, it is asked."""
+    """The version is read in the file of the program at the recorded offsets; the program is run for it only if no offsets are recorded."""
     monkeypatch.delenv("GDSVD_BINARY", raising=False)
     asked = []
     monkeypatch.setattr(_program.subprocess, "run", lambda *args, **_: asked.append(args) or pytest.fail("it is run"))
@@ -145,7 +145,7 @@ def test_program_is_recognised_without_running(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows runs what its name says")
 def test_program_of_another_platform(tmp_path):
-    """It has what is expected in it, and cannot be run."""
+    """A program with the right version in its file that cannot run on this platform is reported."""
 
     def change(folder):
         program, build = folder / "gdsvd", folder / "build.json"

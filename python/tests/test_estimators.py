@@ -1,4 +1,4 @@
-"""TruncatedSVD and PCA beside those of scikit-learn."""
+"""TruncatedSVD and PCA compared with those of scikit-learn."""
 
 import pickle
 import subprocess
@@ -55,7 +55,7 @@ def test_truncated_svd(dense):
     same(ours, theirs, x, NAMES)
     np.testing.assert_allclose(scores, ours.transform(x), atol=1e-7)
     assert (ours.n_features_in_, ours.n_samples_) == (40, 90)
-    x = (x.toarray() if not dense else x) + 1e6 * (np.arange(40) % 3)  # means above all variances
+    x = (x.toarray() if not dense else x) + 1e6 * (np.arange(40) % 3)  # means far above the deviations
     for dtype in (float, "f4"):
         fitted = gdsvd.TruncatedSVD(5).fit(x.astype(dtype) if dense else sp.csr_matrix(x.astype(dtype)))
         np.testing.assert_allclose(fitted.explained_variance_ratio_, fitted.explained_variance_ / x.astype(dtype).astype(float).var(axis=0).sum(), rtol=1e-9)
@@ -93,7 +93,7 @@ def test_what_is_not_in_memory(tmp_path):
 
 @pytest.mark.parametrize("given", ["matrix", "store", "path", "blocks"])
 def test_a_share_is_reached_wherever_the_matrix_is(tmp_path, monkeypatch, given):
-    """Memory is planned for few components; more of them are found if they are needed."""
+    """Memory is planned for a few components at first; the run is repeated for more if the share is not reached."""
     monkeypatch.setattr(_svds, "MOST", 4)
     x = made()
     want = sklearn.decomposition.PCA(0.8, svd_solver="full").fit(x.toarray())
@@ -105,7 +105,7 @@ def test_a_share_is_reached_wherever_the_matrix_is(tmp_path, monkeypatch, given)
 
 
 def test_a_share_of_a_wide_matrix():
-    """Memory is not planned for all the components that there might be."""
+    """Memory is not planned for all components that the matrix could have."""
     r = np.random.default_rng(1)
     x = sp.csr_matrix((np.ones(40_000), (r.integers(0, 20_000, 40_000), r.integers(0, 10_000, 40_000))), shape=(20_000, 10_000))
     x = sp.hstack([x, sp.csr_matrix(100.0 * (np.arange(20_000)[:, None] % 2))]).tocsr()
@@ -130,7 +130,7 @@ def test_pipeline_names_pickle_clone():
 
 
 def test_a_column_named_path():
-    """A table may have one: it is not the path of a store."""
+    """A table with a column named path is not taken for a store."""
     pd = pytest.importorskip("pandas")
     x = made(rows=9, cols=3).toarray()
     table = pd.DataFrame(x, columns=["a", "path", "b"])
@@ -158,7 +158,7 @@ VIEWS = [
 @pytest.mark.parametrize("ours, steps", VIEWS)
 @pytest.mark.parametrize("given", ["sparse", "dense", "store", "blocks"])
 def test_views(tmp_path, ours, steps, given):
-    """fit and transform take the steps of the view, with what fit has measured, as a pipeline of scikit-learn does."""
+    """fit and transform apply the steps of the view with the statistics that fit measured, as a pipeline of scikit-learn does."""
     x, new = made(), made(7, seed=9)
     theirs = make_pipeline(*steps)
     want = theirs.fit_transform(x)
@@ -205,7 +205,7 @@ def test_the_mean_is_added_to_rows_that_it_was_taken_off_last(after):
     [("center=rows", False), ("center=rows | scale=columns", False), ("center=both | keep=rows,{}", False), ("center=both", True), ("pca-scaled", True)],
 )
 def test_variances_are_those_of_columns(tmp_path, shape, view, columns):
-    """A view that centres rows alone says of its rows what they explain: that is no share of the variance of features."""
+    """The explained variances of a view that centres only rows are those of rows, and not used as shares of the variance of features."""
     (tmp_path / "some").write_text("1\n2\n5\n7\n")
     view = view.format(tmp_path / "some")
     fitted = gdsvd.TruncatedSVD(3, view=view).fit(made(*shape))
@@ -221,7 +221,7 @@ def test_variances_are_those_of_columns(tmp_path, shape, view, columns):
 
 
 def test_genotypes():
-    """patterson takes the mean off itself: no second centring is wanted."""
+    """The step patterson subtracts the means itself, so no second centring is appended."""
     r = np.random.default_rng(3)
     x = r.binomial(2, 0.1 + 0.8 * r.random(30), (50, 30)).astype(float)
     p = x.mean(axis=0) / 2

@@ -1,4 +1,4 @@
-"""Highly variable genes are those of scanpy, of blocks that are read twice."""
+"""Highly variable genes are those of scanpy, for data that is read twice in blocks."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ import cells
 
 @pytest.fixture(scope="module")
 def data():
-    """Counts like those of pbmc: 700 cells of three batches, 900 genes, some of which never vary."""
+    """Counts similar to those of blood cells (PBMC): 700 cells of three batches, 900 genes, of which at least three never vary."""
     x = sp.vstack(list(cells.blocks(700, 897, molecules=400)), format="csr")
     x = sp.hstack([x, sp.csr_matrix((700, 3), dtype=x.dtype)], format="csr")
     found = anndata.AnnData(x)
@@ -68,7 +68,7 @@ def test_cells_without_a_batch(data, tmp_path, values, categories):
     mine.obs["b"] = of.astype("category") if categories else of
     mine.write_h5ad(tmp_path / "a.h5ad")
     for given in (mine, tmp_path / "a.h5ad"):
-        with pytest.raises(ValueError, match="missing"):  # they are not of the last batch, nor one of their own
+        with pytest.raises(ValueError, match="missing"):  # cells without a batch neither join the last batch nor form their own
             gdsvd.pp.highly_variable_genes(given, n_top_genes=9, batch_key="b", inplace=False)
 
 

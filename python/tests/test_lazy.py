@@ -1,4 +1,4 @@
-"""Matrices that are not in memory as one are read block by block, and what cannot be read says what to do."""
+"""Matrices that are not whole in memory are read block by block. The errors for objects that cannot be read say what to do."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_dask(tmp_path):
     np.testing.assert_allclose(pca.components_, gdsvd.PCA(3).fit(A).components_, atol=1e-7)
     np.testing.assert_allclose(pca.transform(x), gdsvd.PCA(3).fit(A).transform(A), atol=1e-7)
     unknown = da.from_array(A.toarray(), chunks=(20, 30))
-    unknown = unknown[unknown.sum(axis=1) > -1]  # as many rows as there turn out to be
+    unknown = unknown[unknown.sum(axis=1) > -1]  # Dask does not know the number of rows
     np.testing.assert_allclose(gdsvd.svds(unknown, 3)[1], WANT)
 
 
@@ -63,7 +63,7 @@ def test_arrays_on_the_disk(tmp_path):
 
 def test_arrays_of_other_packages():
     class Coo:
-        """As ``sparse.COO``: no array of NumPy is made of it by itself."""
+        """Like ``sparse.COO``, it refuses the implicit conversion to a NumPy array."""
 
         def __array__(self, *_, **__):
             raise RuntimeError("cannot convert a sparse array to dense automatically")
@@ -75,13 +75,13 @@ def test_arrays_of_other_packages():
 
 
 class Cells:
-    """As an AnnData."""
+    """Looks like an AnnData."""
 
     X, obsm = A, {}
 
 
 class Stream:
-    """As what hands over a table as a stream of Arrow."""
+    """Provides a table as a stream of Arrow, and fails if it is read."""
 
     def __arrow_c_stream__(self, requested_schema=None):
         raise AssertionError("it has been read")

@@ -1,4 +1,4 @@
-"""Matrices in files are never whole in memory: peaks of it, of this process."""
+"""Matrices in files are never whole in memory: the peak memory of the process is measured."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ print((peak() - small) / whole)
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """A file of 2 million entries, for AnnData and for 10x alike."""
+    """A file of 2 million entries that can be read as AnnData and as 10x."""
     path, rows, cols = tmp_path_factory.mktemp("large") / "large.h5", 5_000, 4_000
     r = np.random.default_rng(1)
     with h5py.File(path, "w") as h:
@@ -62,7 +62,7 @@ def large(tmp_path_factory):
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory in /proc")
 @pytest.mark.parametrize("how", ["h5ad", "10x", "chunks", "shape", "pca"])
 def test_no_matrix_is_in_memory(tmp_path, large, how):
-    """Less than half of the matrix is in the memory of this process, and its blocks are small."""
+    """With small blocks, the peak memory of the process grows by less than half of the size of the matrix."""
     path = shutil.copy(large, tmp_path)
     out = subprocess.run([sys.executable, "-c", PEAK, path, tmp_path, how], capture_output=True, text=True)
     assert float(out.stdout) < 0.5, out

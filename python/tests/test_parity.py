@@ -1,4 +1,4 @@
-"""What the command has, Python has: tables of pandas and arrays of numpy, compared with what numpy computes."""
+"""The package has the functions of the command, with pandas tables and NumPy arrays as results, which are compared with those of NumPy."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ R = np.random.default_rng(1)
 
 @pytest.fixture
 def table():
-    """Ratings of 30 users for 12 items, near a matrix of rank 1."""
+    """Ratings of 30 users for 12 items: a full matrix of rank 2 with one dominant singular value, and a table of 60 % of its entries."""
     full = 1 + 4 * np.outer(R.random(30), R.random(12))
     at = np.argwhere(R.random((30, 12)) < 0.6)
     return full, pd.DataFrame({"user": [f"u{i:02}" for i, _ in at], "item": at[:, 1], "rating": full[tuple(at.T)]})
@@ -121,7 +121,7 @@ def test_complete(store, table, tmp_path):
     about = f.info["completion"]
     b, c = (np.load(f.path / f"{side}-biases.npy") for side in ("row", "col"))
     np.testing.assert_allclose(found, about["mean"] + b[:, None] + c + (f.U * f.s) @ f.V.T)
-    assert np.sqrt(np.mean((found - full) ** 2)) < 0.2 * full.std()  # of all entries, also of the 40 % that are missing
+    assert np.sqrt(np.mean((found - full) ** 2)) < 0.2 * full.std()  # over all entries, including the 40 % that are missing
     with pytest.raises(ValueError, match="'zz' is no id of the rows"):
         f.predict(["zz"], [0])
     with pytest.raises(ValueError, match="is no completion"):

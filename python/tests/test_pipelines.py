@@ -1,4 +1,4 @@
-"""Estimators, stores and results inside what others build with them."""
+"""Estimators, stores and results used inside objects of other packages."""
 
 import pickle
 

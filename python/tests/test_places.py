@@ -1,4 +1,4 @@
-"""Nothing is left of a call on the disk and among processes, however it ends."""
+"""A call leaves no files and no processes behind, however it ends."""
 
 import json
 import os
@@ -57,7 +57,7 @@ gdsvd.svds(sp.eye(9, format="csr"), 2)
 
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGHUP"])
 def test_a_program_does_not_outlive_its_caller_for_long(tmp_path, how):
-    """The next line of its log ends it; the next call removes its folder."""
+    """The program ends when it writes the next line of its log; the next call removes the temporary folder."""
     fake, alive = tmp_path / "gdsvd", tmp_path / "alive"
     fake.write_text(f"#!/bin/sh\ncat >/dev/null\necho $$ >{alive}\nwhile :; do echo '{{}}' >&2; sleep 0.05; done\n")
     fake.chmod(0o755)
@@ -79,7 +79,7 @@ def test_a_program_does_not_outlive_its_caller_for_long(tmp_path, how):
 
 
 def test_the_program_logs_lines():
-    """Which is what its end depends on, above."""
+    """The program writes a log to standard error, by which it notices that its caller has ended (see the test above)."""
     from gdsvd._program import program
 
     out = subprocess.run([program(), "--json", "--log-format=json", "info", "none.csr"], capture_output=True, text=True)

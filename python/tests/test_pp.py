@@ -1,4 +1,4 @@
-"""Principal components of cells beside those of scanpy, in memory and in files."""
+"""Principal components of cells compared with those of scanpy, in memory and in files."""
 
 import functools
 import gzip
@@ -29,7 +29,7 @@ REAL = pathlib.Path(os.environ.get("GDSVD_DATA", "none")) / "10x" / "v3.matrix.m
 
 @functools.cache
 def counts():
-    """That of 10x if it is there, else one that is made; float64."""
+    """Counts as float64: the data set of 10x if its file exists, else random counts."""
     if REAL.exists():
         return scipy.io.mmread(gzip.open(REAL)).T.tocsr().astype(float)
     return sp.vstack(list(cells.blocks(400, 300, molecules=200))).tocsr().astype(float)
@@ -37,7 +37,7 @@ def counts():
 
 @functools.cache
 def reference(k=50, mask=False):
-    """What scanpy makes of it, in float64."""
+    """The components that scanpy computes of the normalised counts, in float64."""
     sc = pytest.importorskip("scanpy")
     a = annotated(mask)
     sc.pp.normalize_total(a)
@@ -48,7 +48,7 @@ def reference(k=50, mask=False):
 
 @functools.cache
 def raw(k=4):
-    """What scanpy makes of the counts as they are, in float64."""
+    """The components that scanpy computes of the raw counts, in float64."""
     sc = pytest.importorskip("scanpy")
     a = annotated()
     sc.pp.pca(a, n_comps=k, dtype="float64")
@@ -65,7 +65,7 @@ def annotated(mask=False, dtype=float):
 
 
 def same(got, want, to):
-    """Equal up to signs, in units of the largest score, of 1 and of the value itself."""
+    """Checks that results are equal up to signs: scores relative to the largest score, loadings absolutely, variances relatively."""
     signs = np.sign(np.sum(np.asarray(got.varm["PCs"]) * want.varm["PCs"], axis=0))
     x = want.obsm["X_pca"] * signs
     assert np.abs(got.obsm["X_pca"] - x).max() <= to * np.abs(x).max()
@@ -103,7 +103,7 @@ def test_counts_as_scanpy(tmp_path, mask, dtype, to, place):
 @pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
 @pytest.mark.parametrize("view", [None, "center=columns", "pca"])
 def test_normalised_already(tmp_path, kind, view):
-    """A layer of any kind, in memory and in a file, with the mask as an array."""
+    """A layer of normalised values, dense or sparse, in memory and in a file, with the mask as an array, has scanpy's components."""
     a, want = annotated(), reference(12)
     x = want.X.toarray() if kind == "dense" else want.X.asformat(kind)
     a.layers["normal"] = x
@@ -121,14 +121,14 @@ def test_normalised_already(tmp_path, kind, view):
 @pytest.mark.parametrize("place", ["memory", "backed", "file"])
 @pytest.mark.parametrize("kind", ["counts", "counts in a layer", "counts in a layer beside logarithms", "logged", "negative", "fractions", "zeros"])
 def test_values_as_they_are(tmp_path, place, kind):
-    """Without a view the components are scanpy's of the same values; counts, and nothing else, get advice."""
+    """Without a view the components are those that scanpy computes from the same values. Only raw counts cause a warning."""
     a, layer, want = annotated(), None, raw()
     if kind.startswith("counts in"):
         a.layers["c"], layer = a.X, "c"
         a.X = a.X * (0.5 if kind.endswith("logarithms") else 1)
         a.uns |= {"log1p": {"base": None}} if kind.endswith("logarithms") else {}
     elif kind == "logged":
-        a.uns["log1p"] = {"base": None}  # the values are integers all the same
+        a.uns["log1p"] = {"base": None}  # no warning, although the values are integers
     elif kind in ("negative", "fractions"):
         a.X = (-a.X if kind == "negative" else a.X * 0.5).tocsr()
     elif kind == "zeros":
@@ -242,7 +242,7 @@ def test_random_state_none():
 
 
 def test_what_is_written_replaces_what_was_there(tmp_path):
-    """The file keeps its mode; a link stays one; results of before go away, and whatever has their names."""
+    """The file keeps its mode, a link stays a link, and earlier results and other elements of the same names are replaced."""
     a = annotated()
     a.obsm["X_pca"], a.varm["PCs"], a.uns["pca"], a.uns["more"] = np.zeros((a.n_obs, 3)), np.zeros((a.n_vars, 3)), {"params": {"old": 1}}, "kept"
     a.write_h5ad(tmp_path / "a.h5ad")
@@ -256,7 +256,7 @@ def test_what_is_written_replaces_what_was_there(tmp_path):
 
 
 def test_a_failure_leaves_the_file_as_it_was(tmp_path, monkeypatch):
-    """Whichever write fails: none, for the last one that fails is followed by a run that does not."""
+    """The file is unchanged after any write but the copy has failed: one write later in each run, until a run succeeds."""
     a = annotated()
     a.write_h5ad(tmp_path / "a.h5ad")
     before = (tmp_path / "a.h5ad").read_bytes()
@@ -285,7 +285,7 @@ def test_a_failure_leaves_the_file_as_it_was(tmp_path, monkeypatch):
             break
         assert (tmp_path / "a.h5ad").read_bytes() == before
         assert [p.name for p in tmp_path.iterdir()] == ["a.h5ad"]
-    assert failures == 6  # the copy, five arrays less one that is the first to succeed, and the last step
+    assert failures == 6  # of five arrays and the final rename; the copy comes first, and never fails here
     assert "X_pca" in anndata.read_h5ad(tmp_path / "a.h5ad").obsm
 
 

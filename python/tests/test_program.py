@@ -1,4 +1,4 @@
-"""Errors of the program as exceptions, interrupts, and what is left behind."""
+"""Errors of the program as exceptions, interrupts, and files that are left behind."""
 
 import contextlib
 import glob
@@ -32,7 +32,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    """Where svds puts its files, in this test."""
+    """The folder for the temporary files of svds in a test."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -40,7 +40,7 @@ def places(tmp_path, monkeypatch):
 
 
 def said(*args):
-    """What the program itself says, as one line."""
+    """Runs the program, and returns its exit code and its error message."""
     out = subprocess.run([program(), *map(str, args)], capture_output=True, text=True)
     return out.returncode, out.stderr.strip().splitlines()[-1].removeprefix("gdsvd: ")
 
@@ -86,7 +86,7 @@ def test_not_converged(store, places):
 
 @POSIX
 def test_exit_codes_where_children_are_not_waited_for(store):
-    """Where SIGCHLD is ignored, as a process may find it, the system says 0 of every child."""
+    """If SIGCHLD is ignored, which a process may inherit, the system reports exit code 0 for every child."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         with pytest.raises(gdsvd.NotConverged, match="stagnated"):
@@ -99,7 +99,7 @@ def test_exit_codes_where_children_are_not_waited_for(store):
 
 
 def test_variables_do_not_change_what_is_computed(store, monkeypatch):
-    """They stand for flags of the command; what a call does not say is not there."""
+    """Environment variables that set flags of the command have no effect on calls of the package."""
     a = np.tri(4)
     want = gdsvd.svds(a, 2)
     for flag, value in {"VIEW": "log1p", "VECTORS": "right", "MIN_PER_ROW": "2", "PARTIAL_OK": "true", "CONFIG": "none"}.items():
@@ -131,7 +131,7 @@ def test_names_of_files(tmp_path, monkeypatch, name):
 
 
 def test_what_is_fed_is_cut_off(tmp_path):
-    """A hand-over that fails leaves no store, and its own exception."""
+    """If writing the input of the program fails, there is no store, and the exception is that of the write."""
 
     def feed(out):
         _input.hand_over(sp.eye(50_000, format="csr"), out)

@@ -1,4 +1,4 @@
-"""Progress of the program as bars of tqdm."""
+"""Progress of the program, drawn as bars of tqdm."""
 
 import io
 import subprocess
@@ -25,7 +25,7 @@ LOG = "".join(START + rest + "}\n" for rest in (
 
 
 class Bar:
-    """What tqdm is told."""
+    """A stand-in for tqdm that records its calls."""
 
     made: list = []
 
@@ -53,7 +53,7 @@ def bars(monkeypatch):
 
 @pytest.mark.parametrize("stderr", [None, object(), io.StringIO(), "closed"])
 def test_what_stands_for_standard_error(monkeypatch, stderr):
-    """It may be missing, closed, or not know whether it is a terminal."""
+    """sys.stderr may be None, closed, or without isatty."""
     if stderr == "closed":
         stderr = io.StringIO()
         stderr.close()
@@ -78,7 +78,7 @@ def test_no_bars(bars):
 
 
 def test_what_is_no_log(bars):
-    """Lines of other kinds, and progress that has no title, which a bar cannot show."""
+    """Lines that are no log are ignored. Progress without a title cannot be drawn, and turns bars off."""
     watch = watched('[1]\n{"a\n\xff\nnull\ngdsvd: old\n' + START + '"event":"progress","share":0.5}\n' + LOG, True)
     assert watch.errors == ["old", "the disk is full"] and not watch.bars and not bars
 
@@ -98,7 +98,7 @@ def test_left_open(monkeypatch, terminal):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a script as a program")
 def test_of_a_run(bars, tmp_path, monkeypatch):
-    """What a program logs is drawn, and what it prints is returned; more of it than a pipe holds does not stop it."""
+    """The log of the program is drawn and its output returned, and a log larger than a pipe does not block the program."""
     (tmp_path / "log").write_text(LOG.replace('"exit":1', '"exit":0') * 1000)
     fake = tmp_path / "gdsvd"
     fake.write_text(f'#!/bin/sh\ncat {tmp_path}/log >&2\necho \'{{"arguments": "\'"$*"\'"}}\'\n')
@@ -110,7 +110,7 @@ def test_of_a_run(bars, tmp_path, monkeypatch):
 
 
 def test_everywhere(bars, tmp_path):
-    """Runs with bars have the results of those without, and say nothing else."""
+    """Runs with bars have the same results as runs without bars, and print nothing else."""
     a = sp.random(60, 40, 0.2, "csr", random_state=1)
     store = gdsvd.Store.from_scipy(a, tmp_path / "a.csr", progress=True)
     f = store.svd(3, tmp_path / "a.svd", progress=True)

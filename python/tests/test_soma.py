@@ -1,4 +1,4 @@
-"""Experiments of TileDB-SOMA that the test makes: read in blocks, and written back."""
+"""TileDB-SOMA experiments: reading in blocks, and writing results back."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""DataFrames of Spark: ids in, ids out, and the values of NumPy. It runs where pyspark is installed."""
+"""Spark DataFrames: the results have the ids of the input and the values of NumPy. Runs if pyspark is installed."""
 
 import numpy as np
 import pytest

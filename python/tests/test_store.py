@@ -1,4 +1,4 @@
-"""Stores and factorizations beside SciPy and NumPy."""
+"""Stores and factorizations compared with SciPy and NumPy."""
 
 import html.parser
 import json
@@ -173,7 +173,7 @@ def test_ids(tmp_path):
 
 @pytest.mark.parametrize("way", ["scipy", "chunks", "h5ad"])
 def test_order_of_ids(tmp_path, way):
-    """d0, d1, d10, … stay in the order of the matrix, in whatever is done with the result."""
+    """Ids that would sort otherwise (d0, d1, d10, …) keep the order of the matrix in all uses of the result."""
     a = made(30, 20, density=0.5)
     rows, cols = [f"d{i}" for i in range(30)], [int(j) for j in np.random.default_rng(3).permutation(20) * 7 - 40]
     ids = {"rows_ids": rows, "cols_ids": cols}
@@ -198,7 +198,7 @@ def test_order_of_ids(tmp_path, way):
     shuffled = np.random.default_rng(4).permutation(20)
     other = gdsvd.Store.from_scipy(a[:, shuffled][5:9], tmp_path / "b.csr", cols_ids=[cols[j] for j in shuffled])
     np.testing.assert_allclose(f.project(other), (f.U * f.s)[5:9], atol=1e-7)
-    # Places are found by ids: of single rows, of columns, of the vectors a run begins with.
+    # Rows, columns, and the start vectors of a run are matched by ids.
     scores = np.where(a.toarray() != 0, -np.inf, (f.U * f.s) @ f.V.T)
     for i in (10, 2, 29):
         assert [b["id"] for b in f.recommend(s, [rows[i]], 3)[rows[i]]] == [cols[j] for j in np.argsort(-scores[i])[:3]]
@@ -206,9 +206,9 @@ def test_order_of_ids(tmp_path, way):
     cos = x @ x[4] - 9 * (np.arange(20) == 4)
     assert f.similar(cols=[cols[4]], n=2)[cols[4]][1]["id"] == cols[np.argsort(-cos)[1]]
     again = gdsvd.Store.from_scipy(a[:, shuffled], tmp_path / "c.csr", rows_ids=rows, cols_ids=[cols[j] for j in shuffled])
-    with pytest.raises(gdsvd.NotConverged) as err:  # of which others are larger is not known after so few passes
+    with pytest.raises(gdsvd.NotConverged) as err:  # after so few passes it is not proven that no larger value is missing
         again.svd(3, tmp_path / "c.svd", init=f.path, method="gd", max_passes=3)
-    assert max(err.value.factorization.info["residual"]) < 1e-7  # without these vectors it is 1.5
+    assert max(err.value.factorization.info["residual"]) < 1e-7  # without the start vectors it is 1.5
     kept = s.svd(2, tmp_path / "k.svd", view="center=columns", force=True)
     np.testing.assert_allclose(kept.s, np.linalg.svd(a.toarray() - a.toarray().mean(0))[1][:2], rtol=1e-9)
 
@@ -247,7 +247,7 @@ def test_svd(tmp_path):
 
 
 def test_project_says_how_scores_shrink(tmp_path):
-    """Columns that are missing count as means: their part of the squares of every component is not there."""
+    """Missing columns are replaced by their means; shrinkage is the share of the squares of each component in the columns that exist."""
     a = sp.csr_matrix(np.random.default_rng(3).integers(0, 3, (30, 8)).astype(float))
     f = gdsvd.Store.from_scipy(a, tmp_path / "a.csr", cols_ids=list("abcdefgh")).svd(2, tmp_path / "f", view="patterson")
     few = gdsvd.Store.from_scipy(a[:9, :5], tmp_path / "few.csr", cols_ids=list("abcde"))
@@ -305,7 +305,7 @@ def test_recommend_and_similar(tmp_path):
 
 
 def test_ids_that_are_not_utf8(tmp_path, monkeypatch):
-    """They stay apart, and what is returned is what may be given."""
+    """Ids that are not UTF-8 stay distinct, and returned ids can be given to methods again."""
     text = "user,item,rating\nJosé,tea,5\nAnn,thé,3\nJosè,thé,2\nJosè,thè,5\nBob,tea,1\nBob,jam,4\n"
     (tmp_path / "a.csv").write_text(text, encoding="latin-1")
     s = gdsvd.Store.from_csv(tmp_path / "a.csv", tmp_path / "a.csr")
@@ -322,7 +322,7 @@ def test_ids_that_are_not_utf8(tmp_path, monkeypatch):
     np.testing.assert_allclose(np.abs(t.transform(np.eye(4))), np.abs(f.V), atol=1e-7)
 
     class Arrow:
-        """pandas with a type of texts that is Arrow's, as pandas 3 has."""
+        """A stand-in for pandas 3, whose type of texts is that of Arrow."""
 
         def Index(ids, dtype=None):
             return np.array(ids, dtype=object) if dtype else [i.encode() for i in ids]
@@ -332,7 +332,7 @@ def test_ids_that_are_not_utf8(tmp_path, monkeypatch):
 
 
 def test_ids_as_bytes(tmp_path):
-    """As h5py reads texts."""
+    """Ids may be bytes, as h5py reads texts."""
     f = gdsvd.Store.from_scipy(made(3, 3, density=1), tmp_path / "a.csr", rows_ids=[b"a", np.bytes_(b"c"), "b"]).svd(2, tmp_path / "a.svd")
     assert list(f.rows) == ["a", "c", "b"] and list(f.similar(rows=[b"c"], n=1)) == ["c"]
 
@@ -346,7 +346,7 @@ def test_ids_of_a_side_without_vectors(tmp_path, ratings, side, other):
 
 
 class Seen(html.parser.HTMLParser):
-    """What a page has: its tags, and whether all are closed."""
+    """Parses a page, and records its tags and those that are not closed."""
 
     def __init__(self, page):
         super().__init__()
@@ -434,7 +434,7 @@ def test_types_of_h5ad(tmp_path, kind, dtype):
     assert gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "y.csr").fingerprint == want.fingerprint
     if kind == "dense":
         return
-    with h5py.File(tmp_path / "x.h5ad", "r+") as h:  # entries at one place, whose sums their type does not hold
+    with h5py.File(tmp_path / "x.h5ad", "r+") as h:  # duplicates whose sums overflow their type
         arrays = {part: h[f"layers/more/{part}"][:] for part in ("data", "indices", "indptr")}
         del h["X/data"], h["X/indices"], h["X/indptr"]
         h["X/data"], h["X/indices"], h["X/indptr"] = arrays["data"].astype("u1").repeat(30), arrays["indices"].repeat(30), arrays["indptr"] * 30
@@ -445,7 +445,7 @@ def test_types_of_h5ad(tmp_path, kind, dtype):
 
 @pytest.mark.parametrize("how", ["categories", "mask"])
 def test_names_of_h5ad_in_groups(tmp_path, how):
-    """As AnnData writes an index of categories, and one of pandas' string type."""
+    """Names may be groups, as AnnData writes an index of categories or of pandas' string type."""
     h5py = pytest.importorskip("h5py")
     annotated(h5py, tmp_path / "x.h5ad", made(20, 9), "dense")
     want = gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "x.csr")
@@ -508,7 +508,7 @@ def test_10x(tmp_path, version):
 
 
 def test_ids_with_line_breaks(tmp_path):
-    """They are in files of JSON, and escaped in results."""
+    """Ids from JSON files may have line breaks, which are escaped in the files of results."""
     ids = sorted(["a\nb", "a\\nb", "\\", "\0\r", "\0\\", "\\\n", "a\tb"])
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"u": u, "i": i, "v": 1 + (u == i)}) + "\n" for u in ids for i in ids))
     store = gdsvd.Store.from_csv(tmp_path / "a.jsonl", tmp_path / "a.csr", format="jsonl", columns="u,i,v")

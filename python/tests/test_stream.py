@@ -1,4 +1,4 @@
-"""Types in which a matrix is handed over."""
+"""Types of values in a csr-stream."""
 
 import io
 import zlib
@@ -58,12 +58,12 @@ def test_same_store(tmp_path, values, dtype):
         data[~np.isfinite(data)] = 1
     a = sp.csr_matrix((data, ([0, 0, 2], [1, 3, 2])), shape=(4, 5))
     one = gdsvd.Store.from_scipy(a, tmp_path / "one.csr")
-    assert one.fingerprint == gdsvd.Store.from_chunks([a], tmp_path / "other.csr").fingerprint  # in the type that it has
+    assert one.fingerprint == gdsvd.Store.from_chunks([a], tmp_path / "other.csr").fingerprint  # from_chunks keeps the type of the block
 
 
 @pytest.mark.parametrize(("shape", "flag"), [((2, 3), 1), (None, 0)])
 def test_payloads_have_sums_in_files(shape, flag):
-    """A pipe needs none; a file that is made before its shape is known has them."""
+    """A stream for a pipe has no checksums of payloads; a file that is written because the shape is not known has them."""
     out = io.BytesIO()
     hand_over_chunks(iter([sp.csr_matrix([[1.0, 0, 2], [0, 0, 0.5]])]), out, shape)
     head, frame = out.getvalue()[:48], out.getvalue()[48:]

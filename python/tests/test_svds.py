@@ -1,4 +1,4 @@
-"""svds against SciPy and LAPACK."""
+"""svds compared with SciPy and LAPACK."""
 
 import io
 import mmap
@@ -24,7 +24,7 @@ def made(rows=80, cols=50, density=0.2, dtype="f8", seed=1):
 
 
 def holds(a, u, s, vt, k, rtol=1e-12):
-    """Whether these are the k leading triplets of a dense matrix."""
+    """Checks that these are the k leading triplets of a dense matrix."""
     want = np.linalg.svd(a, compute_uv=False)[:k]
     assert u.shape == (a.shape[0], k) and s.shape == (k,) and vt.shape == (k, a.shape[1])
     np.testing.assert_allclose(s, want, rtol=rtol, atol=rtol * max(want[0], 1e-300))
@@ -94,7 +94,7 @@ def test_duplicates_are_summed_and_the_matrix_is_left_alone():
 @pytest.mark.parametrize("form", ["coo", "csr", "csc"])
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u4"])
 def test_sums_beyond_the_type(form, dtype):
-    """What counts events, with a narrow type, has sums that this type does not hold."""
+    """Sums of duplicates may exceed the narrow type of the entries, as in counts of events."""
     n, one = 300, np.iinfo(dtype).max // 100
     at = np.zeros(n, int)
     if form == "coo":
@@ -179,7 +179,7 @@ def test_not_finite_says_where(value, dtype):
 @pytest.mark.skipif(os.name != "posix", reason="nothing is mapped there")
 @pytest.mark.parametrize("least", [0, 1 << 62])
 def test_results_are_plain_arrays(monkeypatch, least):
-    """joblib hands arrays that it knows to be mapped to other processes as the names of their files."""
+    """Results are no memmaps: joblib would pass a memmap to other processes as the name of its file, which is removed."""
     monkeypatch.setattr(_svds, "MAPPED", least)
     a = made()
     *arrays, info = gdsvd.svds(a, 3, view="center=columns", return_info=True)
@@ -226,7 +226,7 @@ def test_rows_beyond_the_shape(form, at):
     for given in (a, iter([a])):
         with pytest.raises(ValueError, match="but its rows are 0 … 29"):
             gdsvd.svds(given, 2)
-    if form == "csc":  # nothing reads what is behind the last column
+    if form == "csc":  # entries beyond the last column are not read
         b = made(30, 20).tocsc()
         b.indices, b.data = np.append(b.indices, np.int32(at)), np.append(b.data, 1.0)
         holds(b.toarray(), *gdsvd.svds(b, 2), 2)
@@ -257,7 +257,7 @@ def test_paths(tmp_path):
         gdsvd.svds(tmp_path / "store", 31)
 
 
-# Short and long rows, rows longer than a frame, runs of empty rows, wide indices: the store is that of SciPy's own file.
+# Short and long rows, rows longer than a frame, runs of empty rows, wide indices. The store must equal that of a file written by SciPy.
 SHAPES = [(1, 1, 1.0), (3, 90_000, 0.9), (90_000, 3, 0.5), (70_000, 40, 0.001), (2000, 300, 0.3), (1, 40_000, 1.0), (32_768, 1, 1.0), (5000, 7, 1.0)]
 
 
@@ -278,13 +278,13 @@ def test_hand_over_is_an_ingest_of_npz(tmp_path, rows, cols, density, dtype, ind
 
 @pytest.mark.parametrize("index", ["i4", "i8"])
 def test_frames_look_at_their_own_rows_only(monkeypatch, index):
-    """What is looked through for the ends of frames is about as long as the matrix, not as long for each frame."""
+    """The searches for the ends of frames together cover about as many pointers as the matrix has rows, not as many for each frame."""
     a = sp.csr_matrix((np.ones(600_000), np.zeros(600_000, "i4"), np.arange(0, 600_001, 3, dtype=index)), shape=(200_000, 1))
     a.indptr = a.indptr.astype(index)
     looked, search = [], np.searchsorted
 
     def counted(ptr, at, side):
-        assert np.asarray(at).dtype == ptr.dtype == index  # else the whole is converted
+        assert np.asarray(at).dtype == ptr.dtype == index  # otherwise NumPy converts all pointers
         looked.append(len(ptr))
         return search(ptr, at, side)
 

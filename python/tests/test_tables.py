@@ -1,4 +1,4 @@
-"""Tables of pandas, polars and Arrow: what they mean is said, or they are refused with both readings."""
+"""Tables of pandas, polars and Arrow: the caller names the roles of columns, or the table is refused with an explanation of both readings."""
 
 import io
 
@@ -15,7 +15,7 @@ ROLES = {"rows": "user", "cols": "item", "values": "rating"}
 
 
 def tables():
-    """The same table as each package has it; those that are not installed are left out."""
+    """The same table as an object of each package that is installed."""
     data = {"user": USERS, "item": ITEMS, "rating": RATINGS}
     found = []
     for name, make in {
@@ -31,7 +31,7 @@ def tables():
 
 
 def matrix():
-    """What the entries make, by hand."""
+    """The dense matrix of the entries, built by hand."""
     rows, cols = sorted(set(USERS)), sorted(set(ITEMS))
     a = np.zeros((len(rows), len(cols)))
     for u, i, r in zip(USERS, ITEMS, RATINGS):
@@ -74,7 +74,7 @@ def test_streams_of_arrow(tmp_path):
     reader = lambda: pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=2))
 
     class Relation:
-        """As DuckDB's: it has nothing but the stream."""
+        """Like a relation of DuckDB, but it only provides a stream of Arrow."""
 
         def __arrow_c_stream__(self, requested_schema=None):
             return reader().__arrow_c_stream__(requested_schema)
@@ -92,7 +92,7 @@ def test_streams_of_arrow(tmp_path):
 
 @pytest.mark.parametrize("table", tables())
 def test_less_of_a_table_is_none(tmp_path, table):
-    """What a caller that fails or is killed has written by then makes no store."""
+    """A truncated table, as a caller that fails or is killed leaves it, makes no store."""
     whole, more = io.BytesIO(), ["--max-bad-lines=9", "-o", tmp_path / "a.csr", "--", "-"]
     _tables.hand_over(table, tuple(ROLES.values()), whole)
     for cut in range(0, whole.tell(), 7):
@@ -108,7 +108,7 @@ def test_arrays_stay_dense():
 
 
 def test_entries_at_one_place(tmp_path):
-    """They are summed by svds, as SciPy does, and refused by a store unless it is told what to do."""
+    """svds sums duplicate entries, as SciPy does. A store refuses them unless an option says what to do."""
     pd = pytest.importorskip("pandas")
     twice = pd.DataFrame({"u": ["a", "a"], "i": ["x", "x"], "r": [1, 2]})
     roles = {"rows": "u", "cols": "i", "values": "r"}
@@ -123,7 +123,7 @@ def test_ids_are_as_they_are(tmp_path):
     table = pandas.DataFrame({"num_rows": ["NaT", "nan"], "column_names": ["None", "b"], "slice": [1, 2]}, dtype=object)
     store = gdsvd.Store.from_table(table, tmp_path / "names.csr", row="num_rows", col="column_names", value="slice")
     assert store.head() == {"NaT": {"None": 1}, "nan": {"b": 2}}
-    ids = ["# a", " a", "a", "a ", "\ufeffa", "% a", " ", "\ta", "a,b", '"a"', "'a"]  # unquoted, some would begin a remark, others lose their blanks
+    ids = ["# a", " a", "a", "a ", "\ufeffa", "% a", " ", "\ta", "a,b", '"a"', "'a"]  # unquoted, some would be comments, others lose blanks
     for first in (0, 4):
         given = ids[first:] + ids[:first]
         table = pandas.DataFrame({"user": given, "item": given[::-1], "rating": range(1, 12)})

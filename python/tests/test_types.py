@@ -1,4 +1,4 @@
-"""A small program of a user passes mypy --strict, with the types that docs name."""
+"""A small user program passes mypy --strict, with the types that the documentation names."""
 
 import pathlib
 import subprocess

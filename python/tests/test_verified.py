@@ -1,4 +1,4 @@
-"""Vectors are compared with their checksums when they are first used, with and without a library for it."""
+"""Vectors are compared with their checksums when they are first used, with and without the package google-crc32c."""
 
 import sys
 
@@ -20,7 +20,7 @@ def by(request, monkeypatch):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A result whose U has several pieces."""
+    """The path of a result whose U has several pieces with checksums."""
     folder = tmp_path_factory.mktemp("made")
     a = sp.random(70_000, 20, 0.05, "csr", random_state=1)
     return gdsvd.Store.from_scipy(a, folder / "a.csr").svd(3, folder / "a.svd", tol=1e-4).path
@@ -39,7 +39,7 @@ def test_damage_of_vectors(made, by, at):
         f = gdsvd.Factorization(made)
         with pytest.raises(gdsvd.CorruptError, match="U.npy"):
             f.U
-        with pytest.raises(gdsvd.CorruptError, match="U.npy"):  # still
+        with pytest.raises(gdsvd.CorruptError, match="U.npy"):  # a second use fails as well
             f.rows_table()
         gdsvd.Factorization(made, verify=False).U
     finally:

@@ -1,4 +1,4 @@
-"""No words of the command reach a caller: arguments of Python for flags, methods for commands, and built-in exceptions for files."""
+"""Error messages of the program are translated: flags to keyword arguments, commands to methods, errors of files to built-in exceptions."""
 
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,7 @@
 """The k leading singular triplets of sparse matrices, which may be far larger than memory, with a certificate of their accuracy.
 
-`svds` is called as that of SciPy, `TruncatedSVD` and `PCA` are estimators as those of scikit-learn, and `pp.pca` writes into an
-AnnData or a file of it as that of scanpy.
+`svds` has the calling convention of SciPy's svds, `TruncatedSVD` and `PCA` are estimators in the style of scikit-learn, and `pp.pca`
+writes its results into an AnnData object or file at the places where scanpy's pp.pca writes them.
 
 >>> import scipy.sparse as sp, gdsvd
 >>> u, s, vt = gdsvd.svds(sp.eye(30, 20, format="csr") * 2, k=3)
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ._types import SVDReport, SVDResult
     from ._uses import Alignment
 
-# What is imported when it is asked for: NumPy, SciPy and scikit-learn take longer than the command, or what speaks for an engine, has to do.
+# Names that are imported at first use, and their modules: the gdsvd command and gdsvd.engines need not wait for NumPy, SciPy and scikit-learn.
 LAZY = {
     "Alignment": "_uses",
     "Factorization": "_factorization",
@@ -40,7 +40,7 @@ LAZY = {
 }
 
 
-if not TYPE_CHECKING:  # else every name would be there, of no type
+if not TYPE_CHECKING:  # a type checker would take every name for an attribute of type Any
 
     def __getattr__(name: str) -> Any:
         if name not in LAZY:

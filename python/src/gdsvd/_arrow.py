@@ -1,4 +1,4 @@
-"""What `python -m gdsvd arrow` does: a stream or a file of Arrow from standard input becomes text that the program reads."""
+"""The command `python -m gdsvd arrow`: it converts an Arrow stream or file on standard input to text that the gdsvd program reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Its two or three columns are row, column and value, unless they are named."""
 
 
 def main(args: list[str]) -> int:
-    """Write standard input as text; the exit code."""
+    """Write the table on standard input as text, and return the exit code."""
     parser = argparse.ArgumentParser("python -m gdsvd arrow", description=ABOUT)
     for role in ("row", "col", "value"):
         parser.add_argument(f"--{role}", metavar="NAME", help=f"column with the {role}")
@@ -24,7 +24,7 @@ def main(args: list[str]) -> int:
 
         source: Any = sys.stdin.buffer
         if source.peek(8)[:6] == b"ARROW1":
-            source.read(8)  # what follows in a file is a stream
+            source.read(8)  # the magic number and its padding: the rest of the file begins with a stream
         reader = pyarrow.ipc.open_stream(source)
         roles = said.row, said.col, said.value
         if roles == (None, None, None):
@@ -33,11 +33,11 @@ def main(args: list[str]) -> int:
             roles = (*reader.schema.names, None)[:3]
         out.writelines(lines(reader, roles))
         out.flush()
-    except BrokenPipeError:  # the program says why it has gone
+    except BrokenPipeError:  # the reader has ended, and reports the reason itself
         sys.stderr.close()
         return 1
-    except Exception as err:  # whatever it is, what follows has to be written
+    except Exception as err:  # after any error the invalid line below must be written
         print(f"gdsvd arrow: {err}", file=sys.stderr)
-        out.write(b'"the stream of Arrow ended with an error\n')  # a line that is refused: nothing takes this for the end
+        out.write(b'"the stream of Arrow ended with an error\n')  # the program refuses this line, and so does not ingest a truncated table
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""What `pp.pca` does with AnnData in memory, in h5ad files and in folders of zarr, and with matrices."""
+"""Implementation of `pp.pca` for AnnData in memory, in h5ad files and in zarr folders, and for matrices."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from ._store import Store
 from ._svds import pipeline, vectors
 
 UNSET: Any = object()
-BLOCK = 1 << 14  # rows of scores at a time
+BLOCK = 1 << 14  # rows in a block of scores, and values that are examined together
 
 
 class Wanted(NamedTuple):
-    """What a caller wants of `pca`."""
+    """The parameters of a call of `pca`."""
 
     n_comps: int | None
     layer: str | None
     mask_var: Any
     dtype: Any
-    keys: tuple[str, str, str]  # in obsm, varm and uns
+    keys: tuple[str, str, str]  # names of the results in obsm, varm and uns
     zero_center: bool
-    advised: bool  # whether raw counts get a warning
-    options: dict[str, Any]  # of Store.svd
+    advised: bool  # whether to warn if the values are raw counts
+    options: dict[str, Any]  # arguments of Store.svd
 
 
 class _Counts:
-    """Watches blocks of values: whether all of them are non-negative integers."""
+    """Examines blocks of values and records whether all values are non-negative integers."""
 
     def __init__(self) -> None:
         self.raw, self.any = True, False
 
     def look(self, block: Any) -> None:
-        """See one block more; after the first that has no counts nothing is looked at."""
+        """Examine one more block. Once a value that is no count has been found, further blocks are not examined."""
         values = block.data if sp.issparse(block) else np.asarray(block).ravel()
         for i in range(0, len(values) if self.raw else 0, BLOCK):
             part = values[i : i + BLOCK]
@@ -57,23 +57,23 @@ class _Counts:
                 return
 
     def each(self, blocks: Iterable[Any]) -> Iterator[Any]:
-        """The same blocks, each of which is looked at."""
+        """Yield the blocks unchanged, and examine each of them."""
         for block in blocks:
             self.look(block)
             yield block
 
     def advise(self, what: str) -> None:
-        """Warn of components of raw counts."""
+        """Warn that the components are those of raw counts, if all values were counts."""
         if self.raw and self.any:
             warnings.warn(
-                f"{what} has raw counts, non-negative integers: their components mostly tell how many counts a cell has; normalise before, "
-                'as sc.pp.normalize_total and sc.pp.log1p do, or give view="single-cell", which leaves X as it is',
+                f"{what} has raw counts (non-negative integers): their leading components mostly reflect the total count of each cell; "
+                'normalise before, as with sc.pp.normalize_total and sc.pp.log1p, or give view="single-cell", which does not change X',
                 stacklevel=4,
             )
 
 
 def of_matrix(data: Any, want: Wanted) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Scores of a matrix, its components, and the shares of the variance and the variances that they explain."""
+    """Return the scores of a matrix, its components, the shares of the variance that the components explain, and their variances."""
     x = lazy(data)
     shape = data.shape if x is None or x.shape is None else x.shape
     x = checked(data) if x is None else x
@@ -84,7 +84,7 @@ def of_matrix(data: Any, want: Wanted) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def of_memory(data: Any, want: Wanted) -> None:
-    """The components of an AnnData, written into it."""
+    """Compute the components of an AnnData in memory or backed by a file, and write them into the object."""
     named, mask = _mask(want.mask_var, data.shape[1], lambda name: np.asarray(data.var[name]) if name in data.var else None)
     k, layer = _rank(want.n_comps, data.shape, mask), want.layer
     counts, advised = _Counts(), want.advised and not (layer is None and "log1p" in data.uns)
@@ -112,9 +112,9 @@ def of_memory(data: Any, want: Wanted) -> None:
 
 
 def of_file(path: pathlib.Path, output: Any, want: Wanted) -> None:
-    """The components of an h5ad file or a folder of zarr, written into it or a copy of it.
+    """Compute the components of an h5ad file or a zarr folder, and write them into it, or into the copy `output` if that is given.
 
-    A file is replaced by its copy in one step; to a folder new elements are added, each in one step, unless there is an `output`.
+    An h5ad file is replaced by its copy in one step. Elements of a zarr folder are written apart, and then renamed into the folder.
     """
     out = path if output is None else pathlib.Path(os.path.realpath(output))
     if out != path and out.exists():
@@ -127,7 +127,7 @@ def of_file(path: pathlib.Path, output: Any, want: Wanted) -> None:
         with _hdf5.opened(path) as h:
             for side in ("obsm", "varm", "uns"):
                 if side in h and not folder:
-                    _hdf5.group(h, side)  # what is not written to is refused now
+                    _hdf5.group(h, side)  # refuses a group that cannot be written to before anything is computed
             shape, blocks = _hdf5.values(h, layer)
             counts, advised = _Counts(), want.advised and not (layer is None and "uns" in h and "log1p" in h["uns"])
             if advised:
@@ -141,7 +141,7 @@ def of_file(path: pathlib.Path, output: Any, want: Wanted) -> None:
                 raise OSError(f"{path} has been changed while its components were computed: call pca again")
 
         (_to_zarr if folder else _to_hdf5)(path, out, tmp, (shape[0], len(f.s)), results, want, unchanged)
-        del results, f  # a file that is mapped cannot be removed everywhere
+        del results, f  # unmaps the files of the result: some systems cannot remove a mapped file
     if advised:
         counts.advise(f"{path.name}: layers/{layer}" if layer else f"{path.name}: X")
 
@@ -176,7 +176,7 @@ def _to_zarr(path: pathlib.Path, out: pathlib.Path, tmp: pathlib.Path, shape: tu
 
 
 def rows_of(data: Any, layer: str | None) -> Callable[[], Iterable[Any]]:
-    """What returns the blocks of rows of an AnnData, each time from the first.
+    """Return a function that iterates over the blocks of rows of an AnnData; each call begins with the first block.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def rows_of(data: Any, layer: str | None) -> Callable[[], Iterable[Any]]:
 
 
 def _state(path: pathlib.Path, layer: str | None) -> tuple[int, ...]:
-    """What tells that a file has been written to."""
+    """Return inode, size and time of a file, or the times of the folders of a zarr matrix: they differ after it has been written to."""
     if _zarr.is_zarr(path):
         return _zarr.state(path, f"layers/{layer}" if layer else "X")
     said = path.stat()
@@ -202,7 +202,7 @@ def _state(path: pathlib.Path, layer: str | None) -> tuple[int, ...]:
 
 
 def _mask(mask_var: Any, genes: int, column: Any) -> tuple[Any, np.ndarray | None]:
-    """What mask_var is in the parameters, and the genes it means; None for all."""
+    """Return mask_var as recorded in the parameters, and the mask of the genes (None: all). `column` returns a column of var by name, or None."""
     mask = None
     if mask_var is UNSET:
         mask = column("highly_variable")
@@ -223,7 +223,7 @@ def _mask(mask_var: Any, genes: int, column: Any) -> tuple[Any, np.ndarray | Non
 
 
 def _rank(n_comps: int | None, shape: tuple[int, int], mask: np.ndarray | None) -> int:
-    """The number of components."""
+    """Return the number of components, and check it against the shape and the mask."""
     least = min(shape[0], shape[1] if mask is None else int(mask.sum()))
     if n_comps is None:
         return max(1, least - 1) if least <= 50 else 50
@@ -233,7 +233,7 @@ def _rank(n_comps: int | None, shape: tuple[int, int], mask: np.ndarray | None) 
 
 
 def _factorised(x: Any, shape: tuple[int, int], folder: pathlib.Path, k: int, mask: np.ndarray | None, want: Wanted) -> Factorization:
-    """The components of a matrix in memory, or of its blocks of rows, in a folder."""
+    """Factorise a matrix in memory, or an iterator of its blocks of rows; store and result are written into `folder`."""
     options = want.options
     ingest(x, folder / "store", options["memory"], shape=shape, progress=options["progress"])
     keep = None
@@ -242,13 +242,13 @@ def _factorised(x: Any, shape: tuple[int, int], folder: pathlib.Path, k: int, ma
         keep.write_text("".join(f"{j}\n" for j in np.flatnonzero(mask)))
     try:
         f = Factorization(Store(folder / "store").svd(k, folder / "result", keep_cols=keep, **options).path, verify=False)
-    except NotConverged as err:  # the folder is a temporary one
+    except NotConverged as err:  # the result goes away with the temporary folder: the exception must not name it
         err.args, err.factorization = (str(err).partition("; the result is in ")[0],), None
         raise
     if centres_columns(f.info.get("view", {})) != want.zero_center:
         said = f.info.get("view", {}).get("pipeline", "none")
         if want.zero_center:
-            raise ValueError(f"the view {said} does not centre columns: principal components are of a view that does")
+            raise ValueError(f"the view {said} does not centre columns: principal components need a view that does")
         raise ValueError(f"zero_center = False, but the view {said} centres columns: leave one of them out")
     if not want.zero_center:
         more = [*pipeline(options["view"] or None), *memory_flags(options["memory"])]
@@ -260,10 +260,10 @@ def _factorised(x: Any, shape: tuple[int, int], folder: pathlib.Path, k: int, ma
 
 
 def _results(f: Factorization, mask_var: Any, mask: np.ndarray | None, want: Wanted) -> tuple[Iterator[np.ndarray], np.ndarray, dict[str, Any]]:
-    """Scores in blocks of rows, loadings, and what is said of them."""
+    """Return the scores in blocks of rows, the loadings, and the dict for uns: parameters, variances and residuals."""
     assert f.U is not None and f.V is not None
     u, loadings = f.U, np.array(f.V)
-    if mask is not None:  # components without variance have parts in genes that are not used: others that are orthogonal stand for them
+    if mask is not None:  # components without variance may have entries in unused genes: QR makes columns orthonormal without these
         q, r = np.linalg.qr(loadings[mask])
         loadings[mask], loadings[~mask] = q * np.where(np.diag(r) < 0, -1.0, 1.0), 0
     signs = upright(loadings.T)
@@ -273,7 +273,7 @@ def _results(f: Factorization, mask_var: Any, mask: np.ndarray | None, want: Wan
     about: dict[str, Any] = {"params": params}
     if want.zero_center:
         about["variance"], about["variance_ratio"] = (np.asarray(f.info["view"][n], float) for n in ("explained_variance", "explained_variance_ratio"))
-    else:  # as TruncatedSVD of scikit-learn, of which scanpy has it: divided by the number of cells
+    else:  # variances divide by the number of cells, as in scikit-learn's TruncatedSVD, which scanpy calls
         mean = sum((np.asarray(u[i : i + BLOCK]).sum(axis=0) for i in range(0, len(u), BLOCK)), np.zeros(len(f.s))) / len(u)
         about["variance"] = f.s**2 * sum(np.square(u[i : i + BLOCK] - mean).sum(axis=0) for i in range(0, len(u), BLOCK)) / len(u)
         about["variance_ratio"] = about["variance"] / f.info["total_variance"]

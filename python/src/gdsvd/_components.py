@@ -1,4 +1,4 @@
-"""What principal components have in common, of whatever they are: the centring, the signs and the total variance."""
+"""Functions that all computations of principal components share: centring, signs and the total variance."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from ._csrstream import canonical
 
 CENTRINGS = ("center=columns", "center=both", "patterson")  # steps that centre columns
-CENTRED = ("pca", "pca-scaled", "single-cell", *CENTRINGS)  # and presets that have one
+CENTRED = ("pca", "pca-scaled", "single-cell", *CENTRINGS)  # these steps, and the presets that contain one
 
 
 def centred(view: str | list[str] | None) -> str:
-    """A view that centres columns: the same if it does, else with a step more. What a file ``@FILE`` has is not looked into."""
+    """Return the view as text, with the step center=columns appended if no step centres columns. A view ``@FILE`` is returned as it is."""
     text = view if isinstance(view, str) else " | ".join(view or [])
     steps = [step.strip() for step in re.split("[|·]", text)]
     if text.startswith("@") or any(step in CENTRED for step in steps):
@@ -24,7 +24,7 @@ def centred(view: str | list[str] | None) -> str:
 
 
 def centres_columns(view: dict[str, Any]) -> bool:
-    """Whether columns have the mean 0 in the view of a result, as ``result.json`` has it: its explained variances may be those of centred rows."""
+    """Report whether a view, as recorded in ``result.json``, gives columns the mean 0. If not, its explained variances may be those of rows."""
     for step in reversed(view.get("pipeline", "").split(" · ")):
         if step in CENTRINGS:
             return True
@@ -34,13 +34,13 @@ def centres_columns(view: dict[str, Any]) -> bool:
 
 
 def upright(vt: np.ndarray) -> np.ndarray:
-    """Signs that make the entry of each row that is largest in magnitude positive, as svd_flip of scikit-learn does."""
+    """Return the sign for each row that makes its entry of largest magnitude positive, as in svd_flip of scikit-learn."""
     most = np.argmax(np.abs(vt), axis=1)
     return np.where(vt[np.arange(len(vt)), most] < 0, -1.0, 1.0)
 
 
 def total_variance(a: Any) -> float:
-    """The sum of the variances of the columns of a matrix in memory: of squared deviations, for differences of squares have few digits."""
+    """Return the sum of the variances of the columns of a matrix in memory, by squared deviations: E[x²] − E[x]² would cancel digits."""
     if not sp.issparse(a):
         return float(np.var(np.asarray(a, dtype=float), axis=0).sum())
     a, (n, cols) = canonical(a), a.shape

@@ -1,6 +1,6 @@
-"""Sparse matrices as a csr-stream, the format in which the program takes them from a pipe.
+"""Sparse matrices as a csr-stream, the format in which the gdsvd program reads matrices from a pipe.
 
-The format is that of ``ingest/format/csrstream/FORMAT.md``. Indices and values are written from where they lie in memory.
+``ingest/format/csrstream/FORMAT.md`` defines the format. Indices and values of the type of the stream are written without a copy.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
-PAYLOAD = 262_112  # bytes of a frame, at most
-ENTRIES = 32_768  # of a frame, at most
-AHEAD = 16 << 20  # bytes that are made ready before the first is written: meanwhile the program starts
-STEP = 1 << 16  # values that are looked at together
-TILE = 1 << 17  # elements of a dense matrix that are looked at together
+PAYLOAD = 262_112  # largest number of bytes of the payload of a frame
+ENTRIES = 32_768  # largest number of entries of a frame
+AHEAD = 16 << 20  # bytes that are prepared before the first write, while the program starts
+STEP = 1 << 16  # values that are compared at a time
+TILE = 1 << 17  # elements of a dense matrix that are converted at a time
 NONE = b"\0\0\0\0"
-BARE = 1  # the flag of payloads without sums
+BARE = 1  # flag of the header: payloads have no checksums
 
 
 def _type(dtype: np.dtype) -> bytes:
@@ -28,12 +28,12 @@ def _type(dtype: np.dtype) -> bytes:
 
 
 def value_type(dtype: np.dtype) -> np.dtype:
-    """The type in which values of a type are handed over.
+    """Return the type in which the stream holds values of the given type.
 
     Raises
     ------
     ValueError
-        If they are no real numbers.
+        If the type is not one of real numbers or bool.
     """
     if dtype.kind == "c":
         raise ValueError(f"values are complex ({dtype}): gdsvd factorises real matrices; take A.real and A.imag apart")
@@ -45,7 +45,7 @@ def value_type(dtype: np.dtype) -> np.dtype:
 
 
 def narrowest(values: np.ndarray) -> np.dtype:
-    """The smallest type that holds finite values exactly, in which fewer bytes are handed over: a store is the same."""
+    """Return the narrowest of a few types that holds all values exactly. It saves bytes in the pipe; the store is the same with any of them."""
     wide = value_type(values.dtype)
     for t in map(np.dtype, ("u1", "<u2", "<f4" if wide.kind == "f" else "<i4")):
         if t.itemsize < wide.itemsize and all(_fits(values[i : i + STEP], t) for i in range(0, len(values), STEP)):
@@ -64,17 +64,17 @@ class Writer:
     Parameters
     ----------
     out : file
-        To write to.
+        The file that the stream is written to.
     shape : tuple of int
-        Of the whole matrix.
+        Shape of the whole matrix.
     dtype : dtype
-        Of the values that are written, as `value_type` has it.
+        Type of the values in the stream, one that `value_type` returns.
     wide : bool
-        Whether column indices are int64.
+        Whether column indices are int64 instead of int32.
     ahead : bool
-        Whether the first `AHEAD` bytes are made ready before any is written; what they are made of is held until then.
+        Whether to prepare the first `AHEAD` bytes before any is written. The arrays that they refer to stay referenced until then.
     sums : bool
-        Whether payloads have sums, as they should in a file; in a pipe to the program they would take longer than the pipe.
+        Whether payloads have checksums, as they should in a file. For a pipe to the program, computing them takes longer than the transfer.
     """
 
     def __init__(self, out: BinaryIO, shape: tuple[int, int], dtype: np.dtype, wide: bool, ahead: bool = False, sums: bool = False) -> None:
@@ -86,7 +86,7 @@ class Writer:
         self._put(self._head())
 
     def _put(self, *parts: Any) -> None:
-        """Write bytes, or make them ready."""
+        """Write parts, or collect them until `AHEAD` bytes are ready."""
         if self.ready is None:
             for part in parts:
                 self.out.write(part)
@@ -110,16 +110,16 @@ class Writer:
         Raises
         ------
         ValueError
-            If a value is NaN or infinite; the text says where.
+            If a value is NaN or infinite; the message names its row and column.
         """
         ptr, n = m.indptr, m.shape[0]
         size = self.keys.itemsize + self.dtype.itemsize
-        # As many rows as fill a frame if they have as many entries as the average.
+        # The number of rows that fill a frame if each has the average number of entries.
         room = min(max(1, int(PAYLOAD / (4 + size * int(ptr[-1]) / max(n, 1)))), PAYLOAD // 8)
         most = min(ENTRIES, (PAYLOAD - 4 * room) // size)
         row, at = 0, int(ptr[0])
         while row < n:
-            # In its own type, and no more of it than a frame may have: else each frame takes as long as there are rows.
+            # A bound of the type of ptr, and a search in the rows of one frame: otherwise NumPy converts, or searches, all pointers each time.
             until = ptr.dtype.type(min(at + most, int(ptr[-1])))
             end = row + int(np.searchsorted(ptr[row : row + room + 1], until, "right")) - 1
             stop, after = (int(ptr[end]), end) if end > row else (at + most, row)
@@ -143,12 +143,12 @@ class Writer:
         self.entries += len(data)
 
     def splice(self, f: BinaryIO, name: str) -> None:
-        """Write the rows of another stream of the same types, one with sums, which are compared.
+        """Append the rows of the stream `f` of the same types, called `name` in errors. It must have checksums, which are verified.
 
         Raises
         ------
         ValueError
-            If it is damaged, or another one.
+            If the stream is damaged, or its types or its number of columns differ.
         """
         head = f.read(48)
         sound = len(head) == 48 and struct.pack("<I", zlib.crc32(head[:44])) == head[44:]
@@ -168,14 +168,14 @@ class Writer:
         self.rows += struct.unpack("<Q", head[24:32])[0]
 
     def reshape(self, shape: tuple[int, int]) -> None:
-        """Say what the shape was, after all, in a file that can seek."""
+        """Rewrite the header with the final shape. The file must be seekable."""
         self.shape = shape
         self.out.seek(0)
         self.out.write(self._head())
         self.out.seek(0, 2)
 
     def end(self) -> None:
-        """Write the end, without which the stream is refused."""
+        """Write the end frame, without which the program refuses the stream. A ValueError reports a wrong number of rows."""
         if self.rows != self.shape[0]:
             raise ValueError(f"{self.rows} rows were given of a matrix of {self.shape[0]}")
         rest = struct.pack("<IIQII", 0, 0, self.entries, 0, 0)
@@ -185,25 +185,25 @@ class Writer:
 
 
 def canonical(m: Any) -> Any:
-    """A sparse matrix as CSR with ascending columns and the sums of duplicates; the caller's is left as it is.
+    """Return a sparse matrix as CSR with ascending columns and duplicates summed. The caller's matrix is not changed.
 
     Raises
     ------
     ValueError
-        If the pointers of a compressed format go beyond its entries, or rows beyond the shape.
+        If the pointers of a compressed format go beyond its entries, or row indices beyond the shape.
     """
-    if m.format in ("csr", "csc", "bsr"):  # what is read beyond the arrays ends the process
+    if m.format in ("csr", "csc", "bsr"):  # SciPy does not check bounds: a read beyond the arrays can crash the process
         ptr = m.indptr
         if ptr[0] != 0 or ptr[-1] > min(len(m.indices), len(m.data)) or (ptr[1:] < ptr[:-1]).any():
             raise ValueError(f"A.indptr does not fit A.indices and A.data: it must ascend from 0 to {len(m.indices)}, the number of entries")
-    if m.format in ("csc", "coo"):  # what is written beyond the arrays does, too
+    if m.format in ("csc", "coo"):  # a write beyond the arrays can crash it, too
         rows = m.row if m.format == "coo" else m.indices[: m.indptr[-1]]
         if len(rows) and (rows.min() < 0 or rows.max() >= m.shape[0]):
             raise ValueError(f"A has entries in rows {rows.min()} … {rows.max()}, but its rows are 0 … {m.shape[0] - 1}")
     given = m.dtype
     if given.kind in "iu" and given.itemsize < 8 and not getattr(m, "has_canonical_format", True):
         m = copy.copy(m)
-        m.data = m.data.astype(np.int64)  # what the sums may need; astype of older SciPy makes them first, and in place
+        m.data = m.data.astype(np.int64)  # sums of duplicates may overflow the narrow type. Not m.astype: in older SciPy it sums first, in place
     c = m.tocsr()
     if not c.has_canonical_format:
         if c is m or np.shares_memory(c.data, m.data):
@@ -213,14 +213,14 @@ def canonical(m: Any) -> Any:
 
 
 def dense_blocks(a: np.ndarray, entries: int = 1 << 20) -> Iterable[Any]:
-    """A dense matrix as CSR blocks of about so many elements; zeros are left out."""
+    """Yield a dense matrix as CSR blocks of rows of about `entries` elements each, without the zeros."""
     step = max(1, entries // max(1, a.shape[1]))
     for i in range(0, a.shape[0], step):
         yield of_dense(a[i : i + step])
 
 
 def of_dense(a: np.ndarray) -> Any:
-    """A dense matrix as CSR, without zeros. It is looked at some rows at a time, which stay in the cache: SciPy goes through the whole several times."""
+    """Return a dense matrix as CSR, without zeros. Tiles of rows stay in the cache; SciPy's conversion reads the whole matrix several times."""
     n, t = a.shape[1], value_type(a.dtype)
     step = max(1, TILE // max(1, n))
     data, cols, lens = [np.empty(0, t)], [np.empty(0, np.int32 if n < 1 << 31 else np.int64)], [np.zeros(1, np.int64)]

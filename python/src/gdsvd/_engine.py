@@ -1,4 +1,4 @@
-"""Runs whose passes are made by the workers of an engine: the client that a caller has, what they share, and what becomes of a matrix there."""
+"""Runs whose passes are made by the workers of an engine: finding the client, the folder that workers share, and the store that they read."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ._program import program
 
 
 class Engine(NamedTuple):
-    """What makes passes.
+    """An engine whose workers make the passes.
 
     Attributes
     ----------
     client : object
         A client of Dask, a session of Spark, or the name of an engine.
     flags : list of str
-        For ``gdsvd svd``.
+        Flags of ``gdsvd svd`` that select the engine.
     folder : pathlib.Path
-        That goes away. All workers see it, unless `bucket`.
+        A temporary folder. All workers see it, unless `bucket`.
     bucket : bool
-        Whether workers share a bucket.
+        Whether workers share a bucket instead of a folder.
     """
 
     client: Any
@@ -39,12 +39,12 @@ class Engine(NamedTuple):
 
 
 def kind(client: Any) -> str:
-    """Whether a client is one of ``"dask"``, of ``"spark"``, or the ``"name"`` of an engine.
+    """Return ``"dask"`` for a client of Dask, ``"spark"`` for a session of Spark, ``"name"`` for a str, the name of an engine.
 
     Raises
     ------
     TypeError
-        If it is none.
+        If the client is none of these.
     """
     package = type(client).__module__.partition(".")[0]
     known = {"distributed": "dask", "pyspark": "spark", "builtins": "name" if isinstance(client, str) else ""}.get(package, "")
@@ -54,12 +54,12 @@ def kind(client: Any) -> str:
 
 
 def current() -> Any:
-    """The client or session that this process uses at the moment.
+    """Return the current Dask client of this process, else its active Spark session.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If it has neither.
     """
     if "distributed" in sys.modules:
         with contextlib.suppress(ValueError):
@@ -73,21 +73,21 @@ def current() -> Any:
 
 @contextlib.contextmanager
 def engine(client: Any, shared: str | os.PathLike[str] | None, groups: int = 0) -> Iterator[Engine]:
-    """An engine, with a folder of its own in one that all its workers see.
+    """Provide an engine for the duration of the block, with a temporary folder inside the folder that its workers share.
 
     Parameters
     ----------
     client : object, optional
-        None is the current one.
+        A client of Dask, a session of Spark, or the name of an engine. None is the current client or session.
     shared : path, optional
-        Or ``s3://BUCKET/PREFIX``. Without it a temporary folder is taken, if all workers of Dask see it.
+        A folder that all workers see, or ``s3://BUCKET/PREFIX``. With Dask the default is the folder for temporary files, if all workers see it.
     groups : int
-        Tasks of a pass, 0 for the program's choice.
+        Tasks of a pass; 0: the program chooses.
 
     Raises
     ------
     ValueError
-        If workers do not see the folder.
+        If a worker of Dask does not see the folder, or `shared` is missing for another engine.
     """
     client = current() if client is None else client
     known = kind(client)
@@ -112,7 +112,7 @@ def engine(client: Any, shared: str | os.PathLike[str] | None, groups: int = 0) 
 
 
 def _seen(client: Any, folder: pathlib.Path, shared: str | os.PathLike[str] | None) -> None:
-    """Refuse a folder that is not the same one for a worker of Dask."""
+    """Raise a ValueError if a worker of Dask does not see the folder under its path."""
     for worker, there in client.run(os.path.isdir, os.fspath(folder), on_error="ignore").items():
         if not there:
             given = f"shared = {os.fspath(shared)!r}" if shared is not None else "shared= is missing, and the folder for temporary files"
@@ -120,12 +120,12 @@ def _seen(client: Any, folder: pathlib.Path, shared: str | os.PathLike[str] | No
 
 
 def stored(a: Any, e: Engine, memory: str | int, progress: bool | None) -> str | os.PathLike[str]:
-    """The store of a matrix, where workers see it. Partitions of Dask are written by the workers that have them.
+    """Return the path of a store that workers see. A matrix that is no store is ingested; Dask workers write the partitions that they hold.
 
     Raises
     ------
     ValueError
-        If workers share a bucket, and the matrix is no store in one.
+        If workers share a bucket, and the matrix is not a store in a bucket.
     """
     path = path_of(a)
     if path is not None and store_at(path) is not None:

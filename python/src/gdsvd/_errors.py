@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions: each has the one line that the program says."""
+"""The exceptions of the package. The message of each is the one line that the gdsvd program prints for the error."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class CorruptError(GdsvdError):
 
 
 class MissingError(GdsvdError, FileNotFoundError):
-    """There is no such file, or no folder to write to (exit code 1)."""
+    """A file that is to be read, or the folder to write to, does not exist (exit code 1)."""
 
 
 class ExistsError(GdsvdError, FileExistsError):
-    """What is to be written is there already, and nothing was said of replacing it (exit code 1)."""
+    """The output exists already, and the call does not allow replacing it (exit code 1)."""
 
 
 class ConvergenceWarning(UserWarning):
-    """A result did not reach its tolerance, and is used as it is."""
+    """A result did not reach its tolerance; it is used nevertheless."""
 
 
 class NotConverged(GdsvdError):
@@ -35,11 +35,11 @@ class NotConverged(GdsvdError):
     Attributes
     ----------
     u, s, vt : ndarray or None
-        The triplets so far, as `svds` would have returned them; None where there is a `factorization`.
+        The triplets at the end of the run, as `svds` would have returned them; None if there is a `factorization`.
     info : dict
-        ``result.json``: ``residual`` says how far each triplet is.
+        Contents of ``result.json``; ``residual`` has the residual of each triplet.
     factorization : Factorization or None
-        The result so far, where the caller named a folder for it.
+        The result at the end of the run, if the caller named a folder for it.
     """
 
     factorization: Any = None
@@ -50,7 +50,7 @@ class NotConverged(GdsvdError):
 
 
 class VersionError(GdsvdError):
-    """The program is not the one that the package was built with."""
+    """The gdsvd program is missing, does not run, or is not the one that the package was built with."""
 
 
 KINDS: dict[int, type[GdsvdError]] = {2: UsageError, 3: CorruptError, 4: NotConverged}

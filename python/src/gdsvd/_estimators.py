@@ -1,4 +1,4 @@
-"""Estimators in the way of scikit-learn, which are also of use where it is not installed."""
+"""Estimators with the interface of scikit-learn. They also work where scikit-learn is not installed."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ E = TypeVar("E", bound="_Decomposition")
 
 
 def _streams(X: Any) -> bool:
-    """Whether X is not in memory: a path, a store, or an iterator of blocks of rows."""
+    """Report whether X is not a matrix in memory, but a path, a store, or an iterator of blocks of rows."""
     return path_of(X) is not None or hasattr(X, "__next__")
 
 
 class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What both estimators do: they differ in the mean, and in the scale of what they return."""
+    """Base of both estimators, which differ in the centring of columns and in the scale of the scores."""
 
     components_: Array
     explained_variance_: Array
@@ -56,7 +56,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Parameters
         ----------
         X : array_like, sparse matrix, path, `Store`, or iterator of CSR matrices, n_samples × n_features
-            A path is that of a store or a file; the blocks of rows of an iterator go to the disk one after the other.
+            A path names a store or a file. Blocks of rows of an iterator are written to the disk one after the other.
         y : ignored
 
         Returns
@@ -67,12 +67,12 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Find the components of X, and return X in terms of them.
+        """Find the components of X, and return the scores of its rows.
 
         Parameters
         ----------
         X, y
-            As of `fit`.
+            As for `fit`.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self._scaled(scores)
 
     def _found(self, s: Array, vt: Array, info: Info) -> Array:
-        """Take over what was found; the signs that its vectors get are returned."""
+        """Set the attributes from the triplets, and return the sign by which each component was multiplied."""
         signs = upright(vt)
         self.components_ = np.ascontiguousarray(vt * signs[:, None])
         self.singular_values_ = np.array(s)
@@ -101,13 +101,13 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return signs
 
     def _advise(self) -> None:
-        """Warn once of parameters of scikit-learn that choose nothing here."""
+        """Warn, once a call, of parameters of scikit-learn that differ from their defaults but have no effect here."""
         chosen = [f"{name}={getattr(self, name)!r}" for name, default in self._others.items() if getattr(self, name) != default]
         if chosen:
             warnings.warn(f"{', '.join(chosen)}: there is one solver, which goes on until tol is met; ignored", stacklevel=4)
 
     def _variances(self, X: Any, scores: Array, info: Info) -> None:
-        """Find what the components explain."""
+        """Set the attributes with the variances that the components explain."""
         raise NotImplementedError
 
     def _triplets(self, X: Any) -> tuple[Array, Array, Array, Info]:
@@ -124,11 +124,11 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return decompose(X, k, flags, self.memory, self.progress, self._keep)
 
     def _keep(self, out: pathlib.Path) -> None:
-        """Keep of a result what new rows need, if a view makes them."""
+        """Keep the files of a result that projecting new rows needs; none without a view, for which `components_` suffices."""
         self._model = {} if self.view is None else {f.name: f.read_bytes() for f in out.iterdir() if f.name not in ("U.npy", "events.jsonl")}
 
     def _rank(self, shape: tuple[int, int] | None) -> int | float:
-        """The number of components that fit has to find, or the share of the variance."""
+        """Return the number of components to find, or the share of the variance to capture."""
         k = self.n_components
         if k is None:
             if shape is None:
@@ -138,13 +138,13 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             also = ", or a share of the variance between 0 and 1" if self._centre else ""
             raise ValueError(f"n_components = {k!r}: it has to be a number from 1 on{also}")
         if self._centre and k == 1 and not isinstance(k, (int, np.integer)):
-            raise ValueError(f"n_components = {k!r}: it may be one component, which is 1, or all of the variance, for which there is None")
+            raise ValueError(f"n_components = {k!r}: it may be one component, for which give 1, or all of the variance, for which give None")
         if shape is not None and k > min(shape):
-            raise ValueError(f"n_components = {k} is more than there are, for n_samples = {shape[0]} and n_features = {shape[1]}")
+            raise ValueError(f"n_components = {k} is larger than the smaller of n_samples = {shape[0]} and n_features = {shape[1]}")
         return float(k) if k < 1 else int(k)
 
     def _seed(self) -> int:
-        """The seed of the start vectors: 0 if it is left open, so that results are reproducible."""
+        """Return the seed of the start vectors: 0 if random_state is None, so that results are reproducible."""
         if self.random_state is None:
             return 0
         if isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:
@@ -152,7 +152,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return int(check_random_state(self.random_state).randint(1 << 31))
 
     def transform(self, X: Any) -> Array:
-        """X in terms of the components.
+        """Return the scores of the rows of X.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if hasattr(X, "__next__"):
             return np.concatenate([np.empty((0, len(self.components_)))] + [self._projected(block) for block in X])
         if _streams(X):
-            raise TypeError("transform takes matrices and iterators of blocks; fit_transform has the rows of a store, gdsvd.Factorization.project others")
+            raise TypeError("transform takes matrices and iterators of blocks: for a store use fit_transform, or gdsvd.Factorization.project")
         return self._projected(X)
 
     def _projected(self, X: Any) -> Array:
@@ -180,7 +180,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self._scaled(scores)
 
     def _viewed(self, X: Any) -> Array:
-        """The same of what the view makes of X, with what it measured in fit."""
+        """Return the unscaled scores of X under the view, with the statistics of the view that fit measured."""
         with workplace() as tmp:
             for name, content in self._model.items():
                 (tmp / name).write_bytes(content)
@@ -193,12 +193,12 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return scores / self._deviations() if self.whiten else scores
 
     def _deviations(self) -> Array:
-        """Standard deviations of the scores; components without variance are left as they are."""
+        """Return the standard deviations of the scores; 1 for components without variance."""
         d = np.sqrt(self.explained_variance_)
         return np.where(d > 0, d, 1)
 
     def inverse_transform(self, X: Any) -> Array:
-        """The rows that have these scores, as far as the components tell.
+        """Return the rows that the components reconstruct from scores.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Returns
         -------
         ndarray, shape (n_samples, n_features)
-            Dense. With a view they are what it makes of the rows of X; PCA adds `mean_` if nothing follows the centring.
+            Dense. With a view they approximate the rows after its steps. PCA adds `mean_` if no step follows the centring.
         """
         check_is_fitted(self)
         X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=float)
@@ -219,7 +219,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return np.asarray(rows + self.mean_ if self._centre and self._centred_last() else rows)
 
     def _centred_last(self) -> bool:
-        """Whether nothing has become of the rows since the mean was taken off."""
+        """Report whether subtracting the means of columns is the last step of the view."""
         return str(self.info_["view"]["pipeline"]).rpartition(" · ")[2] == "center=columns"
 
     @property
@@ -233,38 +233,38 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
 
 class TruncatedSVD(_Decomposition):
-    """Dimensionality reduction by the leading singular triplets, as that of scikit-learn.
+    """Dimensionality reduction by the leading singular triplets, with the interface of scikit-learn's TruncatedSVD.
 
     Parameters
     ----------
     n_components : int
         Number of components.
     view : str or list of str, optional
-        Steps that are taken before, in `fit` and in `transform` alike, such as ``"lsi"`` or ``["log1p", "normalize=rows"]``; no dense
+        Steps that `fit` and `transform` apply to the matrix before, such as ``"lsi"`` or ``["log1p", "normalize=rows"]``. No dense
         matrix is formed.
     algorithm, n_iter, n_oversamples, power_iteration_normalizer
-        Of scikit-learn: they choose nothing here, and another value than the default gets a warning.
+        Parameters of scikit-learn that have no effect here. A value other than the default gets a warning.
     tol : float
         Largest residual of a triplet relative to the largest singular value.
     memory : str or int
-        What the program stays within: bytes, a text such as ``"2GiB"``, or ``"auto"``.
+        Memory budget of the program: bytes, a text such as ``"2GiB"``, or ``"auto"``.
     random_state : int, RandomState or None
-        Of the start vectors. None is 0: results are reproducible.
+        Seed of the start vectors. None is 0, so that results are reproducible.
     progress : bool or None
-        Whether tqdm shows how far fit is; None is yes on a terminal and in a notebook, where tqdm is installed.
+        Whether tqdm shows the progress of fit. None: on a terminal and in a notebook, if tqdm is installed.
 
     Attributes
     ----------
     components_ : ndarray, shape (n_components, n_features)
-        Right singular vectors; the entry of each that is largest in magnitude is positive.
+        Right singular vectors as rows; the entry of largest magnitude of each is positive.
     explained_variance_ : ndarray, shape (n_components,)
         Variance of the scores of each component.
     explained_variance_ratio_ : ndarray, shape (n_components,)
-        Share of the variance of all features. It is there where fit was given a matrix in memory and no view, or a view that centres columns.
+        Share of the variance of all features. It exists if fit was given a matrix in memory without a view, or a view that centres columns.
     singular_values_ : ndarray, shape (n_components,)
     n_features_in_, n_samples_ : int
     info_ : dict
-        ``result.json`` of the run.
+        Contents of ``result.json`` of the run.
 
     Examples
     --------
@@ -310,37 +310,37 @@ class TruncatedSVD(_Decomposition):
 
 
 class PCA(_Decomposition):
-    """Principal components of a matrix that stays sparse, as that of scikit-learn.
+    """Principal components of a matrix that stays sparse, with the interface of scikit-learn's PCA.
 
     Parameters
     ----------
     n_components : int, float or None
-        Number of components; a share of the variance between 0 and 1, for the fewest that capture it; or None for all there are.
+        Number of components; a share of the variance between 0 and 1, captured by as few as possible; or None for min(n_samples, n_features).
     whiten : bool
         Whether scores are divided by their standard deviations.
     view : str or list of str, optional
-        Steps that are taken before, in `fit` and in `transform` alike, such as ``"lsi"`` or ``["log1p", "normalize=rows"]``; no dense
-        matrix is formed. Columns are centred last, whether it says so or not.
+        Steps that `fit` and `transform` apply to the matrix before, such as ``"lsi"`` or ``["log1p", "normalize=rows"]``. No dense
+        matrix is formed. A step that centres columns is appended if the view has none.
     copy : bool
-        Of scikit-learn: X is never changed.
+        Parameter of scikit-learn without effect: X is never changed.
     svd_solver, iterated_power, n_oversamples, power_iteration_normalizer
-        Of scikit-learn: they choose nothing here, and another value than the default gets a warning.
+        Parameters of scikit-learn that have no effect here. A value other than the default gets a warning.
     tol, memory, random_state, progress
-        As of `TruncatedSVD`.
+        As for `TruncatedSVD`.
 
     Attributes
     ----------
     components_ : ndarray, shape (n_components, n_features)
-        Principal axes; the entry of each that is largest in magnitude is positive.
+        Principal axes as rows; the entry of largest magnitude of each is positive.
     explained_variance_, explained_variance_ratio_ : ndarray, shape (n_components,)
     singular_values_ : ndarray, shape (n_components,)
-        Of the centred matrix.
+        Singular values of the centred matrix.
     mean_ : ndarray, shape (n_features,)
     noise_variance_ : float
-        Mean of the variances that are left out, min(n_samples, n_features) − n_components_ of them.
+        Mean of the min(n_samples, n_features) − n_components_ variances that the components do not explain.
     n_components_, n_features_in_, n_samples_ : int
     info_ : dict
-        ``result.json`` of the run.
+        Contents of ``result.json`` of the run.
 
     Examples
     --------
@@ -387,7 +387,7 @@ class PCA(_Decomposition):
     def _variances(self, X: Any, scores: Array, info: Info) -> None:
         view = info.get("view", {})
         if not centres_columns(view):
-            raise ValueError(f"view = {self.view!r} does not centre columns: principal components are of a view that does")
+            raise ValueError(f"view = {self.view!r} does not centre columns: principal components need a view that does")
         self.mean_ = next(np.array(s["array"]) for s in view["statistics"] if s["step"].startswith(("center=", "patterson")))
         self.n_components_ = len(self.singular_values_)
         self.explained_variance_ = np.asarray(view["explained_variance"], float)

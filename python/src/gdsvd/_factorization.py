@@ -1,4 +1,4 @@
-"""A result: the folder that svd writes."""
+"""Factorization: a result, in the folder that ``gdsvd svd`` writes."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
 
 
 class Factorization(Uses):
-    """Triplets in a folder, with the ids of rows and columns.
+    """Singular triplets in a folder, with the ids of rows and columns.
 
     Parameters
     ----------
     path : str or path
         The folder that ``gdsvd svd`` or `Store.svd` has written.
     verify : bool
-        Whether ``U`` and ``V`` are compared with their checksums when they are first used, which reads them once: by the package
-        google-crc32c where it is installed, else by the program.
+        Whether ``U`` and ``V`` are compared with their checksums when they are first used. The check reads the files once; it is made
+        by the package google-crc32c if that is installed, else by the program.
 
     Attributes
     ----------
     path : pathlib.Path
-        Absolute: it holds after a change of the working folder.
+        Absolute path, which stays valid when the working folder changes.
     U, V : memmap or None
-        Left vectors, rows × k, and right ones, columns × k, mapped from the files; None where the result has none. A file that is damaged is a
-        CorruptError when they are first used.
+        Left vectors, rows × k, and right vectors, columns × k, mapped from their files; None if the result has none. A damaged file
+        raises a CorruptError at the first use.
     s : ndarray
-        Singular values, descending; of eigenpairs the eigenvalues.
+        Singular values, descending; the eigenvalues if the result has eigenpairs.
     rows, cols : pandas.Index or ndarray, or None
-        Ids of the rows of U and of V, in their order: an Index where pandas is installed. None where the result has no such vectors.
-        Bytes of an id that are not UTF-8 are as `os.fsdecode` makes them, here and wherever ids are returned.
+        Ids of the rows of U and of V, in their order: an Index if pandas is installed. None if the result has no such vectors.
+        Bytes of an id that are not UTF-8 are decoded as by `os.fsdecode`, here and wherever ids are returned.
     info : dict
-        ``result.json``: residuals, settings, costs, …
+        Contents of ``result.json``: residuals, settings, costs, …
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Factorization(Uses):
         self._trusted: set[str] = set() if verify else {"U.npy", "V.npy"}
         self.path = pathlib.Path(path).absolute()
         if not self.path.exists():
-            raise MissingError(f"{self.path} does not exist: it is to be the folder of a result")
+            raise MissingError(f"{self.path} does not exist: give the folder of a result")
         try:
             text = (self.path / "result.json").read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -94,7 +94,7 @@ class Factorization(Uses):
         return f"Factorization({str(self.path)!r}): {self.info['rows']} × {self.info['cols']}, k = {len(self.s)}, {self.info['status']}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path,)  # not the arrays: they are mapped
+        return type(self), (self.path,)  # without the arrays: the copy maps the files anew
 
     @property
     def U(self) -> Array | None:
@@ -126,7 +126,7 @@ class Factorization(Uses):
         if "file" not in said:
             return pd.RangeIndex(first, first + n) if pd else np.arange(first, first + n)
         file = self.path / said["file"]
-        if not file.exists():  # of a side without vectors
+        if not file.exists():  # the result has no vectors of this side
             return None
         with open(file, encoding="utf-8", errors="surrogateescape", newline="\n") as f:
             ids: Any = f.read().split("\n")[:-1]
@@ -136,29 +136,29 @@ class Factorization(Uses):
             ids = [_unescaped(i) for i in ids]
         try:
             return pd.Index(ids) if pd else np.asarray(ids)
-        except UnicodeEncodeError:  # Arrow has only UTF-8
+        except UnicodeEncodeError:  # ids that are not UTF-8 do not fit into an Arrow string type of pandas
             return pd.Index(ids, dtype=object)
 
     def _id(self, side: str, text: str) -> Any:
-        """An id that is a text, of the type that ids of its side have."""
+        """Convert the text of an id to the type of the ids of its side, str or int."""
         return text if self.info["ids"][side]["kind"] == "string" else int(text)
 
     def check(self, store: Any = None, *, memory: str | int = "auto") -> dict[str, Any]:
-        """Verify every byte of the result; with a store, measure its residuals anew.
+        """Verify every byte of the result; with a store, compute the residuals again from the matrix.
 
-        ``U`` and ``V`` are compared with their checksums when they are first used, not again later; methods that run gdsvd verify what they read.
+        Outside of this method ``U`` and ``V`` are verified only at their first use, and methods that run gdsvd verify the files they read.
 
         Parameters
         ----------
         store : Store or path, optional
-            What it is a result of.
+            The store that was factorised.
         memory : str or int
-            What the program stays within.
+            Memory budget of the program.
 
         Returns
         -------
         dict
-            What ``gdsvd check --json`` says.
+            Output of ``gdsvd check --json``.
 
         Raises
         ------
@@ -196,32 +196,32 @@ class Factorization(Uses):
         memory: str | int = "auto",
         as_arrow: bool = False,
     ) -> Any:
-        """The columns with the highest scores for rows.
+        """Return the columns with the highest scores for rows.
 
         Parameters
         ----------
         store : Store or path
-            What this is a result of.
+            The store that was factorised.
         rows : iterable of ids, optional
-            Which; without, all that have entries. Arrays of Arrow and tables of one column are read as well.
+            The rows; by default all rows that have entries. Arrays of Arrow and tables of one column are accepted as well.
         n : int
-            Number of columns for each, at most.
+            Largest number of columns for each row.
         candidates : iterable of ids, optional
-            The columns that may be recommended, likewise.
+            The columns that may be recommended, given like `rows`; by default all columns.
         exclude_seen : bool
-            Whether columns are left out that a row has an entry in.
+            Whether to leave out the columns in which a row has an entry.
         scores : {"auto", "model", "history"}
-            ``u_iᵀΣv_j``, or what a row has entries in folded in; ``"auto"`` is history where the view weights columns.
+            ``"model"``: ``u_iᵀΣv_j``; ``"history"``: the entries of the row folded in; ``"auto"``: history if the view weights columns, else model.
         memory : str or int
-            What the program stays within.
+            Memory budget of the program.
         as_arrow : bool
             Whether to return a table of pyarrow.
 
         Returns
         -------
         dict, or pyarrow.Table with as_arrow
-            Id of the row to a list of ``{"id", "score"}``, and ``"title"`` where columns have titles, best first. The table has a line for each:
-            ``row``, ``column``, ``rank``, ``score`` and titles.
+            The dict maps the id of a row to a list of ``{"id", "score"}``, best first, with ``"title"`` if the column has a title. The table
+            has a line for each recommendation: ``row``, ``column``, ``rank``, ``score`` and titles.
         """
         with workplace() as tmp, listed(rows=ids(rows), candidates=ids(candidates)) as lists:
             out = tmp / ("out.parquet" if as_arrow else "out.csv")
@@ -240,9 +240,9 @@ class Factorization(Uses):
             return found
 
     def rows_table(self) -> pyarrow.Table:
-        """Left vectors as a table of Arrow: ``id``, and ``vector``, a list of k numbers.
+        """Return the left vectors as a table of Arrow: ``id``, and ``vector``, a list of k numbers.
 
-        It takes memory for ids alone: the vectors are those of the file, mapped.
+        Only the ids take memory: the vectors are mapped from their file.
 
         Returns
         -------
@@ -256,33 +256,33 @@ class Factorization(Uses):
         return vector_table(self.rows, self.U, "left")
 
     def cols_table(self) -> pyarrow.Table:
-        """Right vectors as a table of Arrow, likewise."""
+        """Return the right vectors as a table of Arrow, like `rows_table`."""
         return vector_table(self.cols, self.V, "right")
 
     def similar(
         self, *, rows: Iterable[Any] | None = None, cols: Iterable[Any] | None = None, n: int = 10, memory: str | int = "auto"
     ) -> dict[Any, list[dict[str, Any]]]:
-        """The rows or columns whose vectors have the smallest angles with those of some.
+        """Return the rows or columns whose vectors have the smallest angles with those of the given rows or columns.
 
         Parameters
         ----------
         rows, cols : iterable of ids
-            One of them: rows like these rows, or columns like these columns.
+            Exactly one of the two: `rows` finds rows similar to each of these rows, `cols` columns similar to each of these columns.
         n : int
-            Number for each, at most.
+            Largest number of results for each id.
         memory : str or int
-            What the program stays within.
+            Memory budget of the program.
 
         Returns
         -------
         dict
-            Id to a list of ``{"id", "score"}``, and ``"title"`` where there are titles; the score is the cosine.
+            Maps an id to a list of ``{"id", "score"}``, with ``"title"`` if there is a title. The score is the cosine of the angle.
         """
         if (rows is None) == (cols is None):
             raise ValueError("give either rows or cols")
         with listed(row=rows, col=cols) as lists:
             said = run("similar", *memory_flags(memory), *lists, f"--number={n}", "--", self.path)
-        ids = self.cols if rows is None else self.rows  # what is said of ids is UTF-8, which they need not be
+        ids = self.cols if rows is None else self.rows  # by index: the ids in the JSON output are UTF-8, and those of the matrix need not be
         keep = ("score", "title")
         return {plain(ids[r["index"]]): [{"id": plain(ids[b["index"]])} | {k: b[k] for k in keep if k in b} for b in r["best"]] for r in said["rankings"]}
 
@@ -293,24 +293,24 @@ class Factorization(Uses):
     def project(self, new: Any, *, whiten: bool = False, memory: str | int = "auto", return_info: Literal[True]) -> tuple[Array, dict[str, Any]]: ...
 
     def project(self, new: Any, *, whiten: bool = False, memory: str | int = "auto", return_info: bool = False) -> Any:
-        """The place of rows among those of the matrix: B·V, where B is what the view of this result makes of them.
+        """Return the scores of new rows in the space of this result: B·V, where B are the new rows after the steps of the view.
 
         Parameters
         ----------
         new : sparse matrix, array_like, Store or path
-            A matrix has the columns of this result, in the order of `cols`. Those of a store or a file are known by their ids,
-            and its rows come in the order of the store, or in ascending order of the ids of a file.
+            A matrix must have the columns of this result, in the order of `cols`. Columns of a store or a file are matched by their ids;
+            the results have the order of the rows of the store, or the ascending order of the row ids of a file.
         whiten : bool
             Whether components are divided by their standard deviations.
         memory : str or int
-            What the program stays within.
+            Memory budget of the program.
         return_info : bool
-            Whether to return what ``gdsvd project --json`` says as well: ``empty``, ``known``, ``unknown``, ids that are unknown, and
-            ``shrinkage``, by component, where columns of the matrix are missing and the view takes them for means.
+            Whether to also return the output of ``gdsvd project --json``: ``empty``, ``known``, ``unknown``, the unknown ids, and, if `new`
+            lacks columns that the view replaces by their means, the ``shrinkage`` of each component.
 
         Returns
         -------
-        ndarray, shape (rows of `new`, k), or with return_info a tuple of it and a dict
+        ndarray, shape (rows of `new`, k), or with return_info a tuple of the ndarray and a dict
         """
         with workplace() as tmp:
             if path_of(new) is None:
@@ -327,21 +327,21 @@ class Factorization(Uses):
             return (x, said) if return_info else x
 
     def report(self, store: Any = None, *, memory: str | int = "auto", **options: Any) -> Report:
-        """A page about this result, which a notebook shows: values, energy, residuals, costs, what is strongest in components.
+        """Return a page about this result that a notebook shows: values, energy, residuals, costs, strongest rows and columns.
 
         Parameters
         ----------
         store : Store or path, optional
-            What this is a result of; without it the store that the result names, if it is still there. It is read once.
+            The store that was factorised, by default the one that the result names, if it still exists. It is read once.
         memory : str or int
-            What the program stays within.
+            Memory budget of the program.
         **options
             Flags of ``gdsvd report``: ``components=3``, ``number=12``, ``labels="labels.tsv"``, ``no_store=True``, …
 
         Returns
         -------
         Report
-            Its ``html`` is the page for a file.
+            Its attribute ``html`` is the whole page, to be written to a file.
         """
         if store is not None:
             options["store"] = _path(store)
@@ -352,24 +352,24 @@ class Factorization(Uses):
 
 
 def _pandas() -> Any:
-    """The module pandas, if it is installed."""
+    """Return the module pandas, or None if it is not installed."""
     return importlib.import_module("pandas") if importlib.util.find_spec("pandas") else None
 
 
 def _arrow() -> Any:
-    """The module pyarrow.parquet."""
+    """Return the module pyarrow.parquet."""
     try:
         return importlib.import_module("pyarrow.parquet")
     except ImportError:
-        raise ImportError("tables of Arrow are those of pyarrow: pip install pyarrow") from None
+        raise ImportError("tables of Arrow need pyarrow: pip install pyarrow") from None
 
 
 def _path(store: Any) -> str:
-    """The path of a store, or of what a caller gives for it."""
+    """Return the path of a `Store` or `Factorization`, or the given path itself."""
     path: str = os.fspath(getattr(store, "path", store))
     return path
 
 
 def _unescaped(text: str) -> str:
-    r"""A text in which ``\\``, ``\n`` and ``\r`` stand for a backslash and line breaks."""
+    r"""Return a text with ``\\``, ``\n`` and ``\r`` replaced by a backslash and line breaks."""
     return re.sub(r"\\(.)", lambda m: {"n": "\n", "r": "\r"}.get(m[1], m[1]), text)

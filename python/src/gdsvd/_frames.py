@@ -1,4 +1,4 @@
-"""What the program says, as tables of pandas."""
+"""Output of the gdsvd program as pandas tables."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 
 def pandas_module() -> Any:
-    """The module pandas.
+    """Return the module pandas.
 
     Raises
     ------
     ImportError
-        If it is not installed.
+        If pandas is not installed.
     """
     try:
         return importlib.import_module("pandas")
     except ImportError:
-        raise ImportError("tables are those of pandas: pip install pandas") from None
+        raise ImportError("tables need pandas: pip install pandas") from None
 
 
 def frame(records: Iterable[dict[str, Any]], columns: list[str], optional: tuple[str, ...] = ()) -> pandas.DataFrame:
-    """A table of records: these columns, and the optional ones that any record has."""
+    """Return a table of records with the given columns, and with those of the optional columns that any record has."""
     records = list(records)
     columns = columns + [name for name in optional if any(name in r for r in records)]
     return pandas_module().DataFrame.from_records(records, columns=columns)

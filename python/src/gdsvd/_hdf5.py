@@ -1,4 +1,4 @@
-"""Matrices in files of AnnData, by h5py or zarr, and of 10x, read in blocks of rows, never whole; and what is added to such files."""
+"""Reading of matrices in AnnData files (h5py or zarr) and 10x files in blocks of rows, never whole, and writing of results into AnnData files."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ import scipy.sparse as sp
 from . import _zarr
 from ._csrstream import value_type
 
-ENTRIES = 1 << 22  # of a block that is read
+ENTRIES = 1 << 22  # entries of a block that is read at a time
 
 
 class Matrix(NamedTuple):
-    """A matrix in a file: its blocks of rows, and the names of its sides."""
+    """A matrix in a file: its shape, its blocks of rows, and the names of its rows and columns."""
 
     shape: tuple[int, int]
     blocks: Iterator[Any]
     rows: list[str]
     cols: list[str]
-    titles: list[str] | None  # of columns
+    titles: list[str] | None  # titles of columns; None: there are none
 
 
 def h5ad(file: Any, layer: str | None) -> Matrix:
-    """The matrix of an open file of AnnData: ``X``, or a layer.
+    """Return the matrix ``X``, or a layer, of an open AnnData file.
 
     Raises
     ------
     ValueError
-        If there is no such matrix.
+        If there is no such matrix, or its shape does not match the names.
     """
     shape, blocks = values(file, layer)
     sides = [index(file, side) for side in ("obs", "var")]
@@ -44,7 +44,7 @@ def h5ad(file: Any, layer: str | None) -> Matrix:
 
 
 def values(file: Any, layer: str | None) -> tuple[tuple[int, int], Iterator[Any]]:
-    """The shape and the blocks of rows of the same, without the names.
+    """Return the shape and the blocks of rows of the matrix ``X``, or of a layer, of an open AnnData file.
 
     Raises
     ------
@@ -59,12 +59,12 @@ def values(file: Any, layer: str | None) -> tuple[tuple[int, int], Iterator[Any]
 
 
 def matrix(x: Any) -> tuple[tuple[int, int], Iterator[Any]]:
-    """The shape and the blocks of rows of an array, or of a group that holds a sparse matrix as AnnData writes it.
+    """Return the shape and the blocks of rows of an array, or of a group that holds a sparse matrix as AnnData writes it.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If `x` is neither, or does not have two dimensions.
     """
     if hasattr(x, "dtype"):
         shape, blocks = x.shape, _dense(x)
@@ -84,18 +84,18 @@ def matrix(x: Any) -> tuple[tuple[int, int], Iterator[Any]]:
 
 
 def where(x: Any) -> str:
-    """The file, or the folder of zarr, that something is in."""
+    """Return the name of the file or zarr folder that contains an array or group, for error messages."""
     file = getattr(x, "file", None)
     return str(file.filename if file is not None else getattr(x, "store_path", x))
 
 
 def tenx(file: Any, genome: str | None) -> Matrix:
-    """The matrix of an open file of Cell Ranger, barcodes × features.
+    """Return the matrix of an open Cell Ranger file, barcodes × features.
 
     Raises
     ------
     ValueError
-        If it has none, or those of several genomes.
+        If the file has no such matrix, or has several genomes and `genome` is None.
     """
     if "matrix" in file:
         group = file["matrix"]
@@ -119,7 +119,7 @@ def _text(v: Any) -> str:
 
 
 def _texts(d: Any) -> list[str]:
-    """Texts as AnnData has them: an array of them, or a group of one that may have missing values, or of categories."""
+    """Return the texts of an element of AnnData: an array of texts, a group with categories and codes, or a group with values and a mask."""
     if not hasattr(d, "keys"):
         return [_text(v) for v in d[:]]
     if "codes" in d:
@@ -134,12 +134,12 @@ def _texts(d: Any) -> list[str]:
 
 
 def _values(d: Any, *at: slice) -> np.ndarray:
-    """A part of an array, in a type that scipy.sparse has."""
+    """Return a part of an array in a type that scipy.sparse supports."""
     return np.asarray(d[at], value_type(d.dtype))
 
 
 def index(file: Any, side: str) -> list[str]:
-    """The names of one side of AnnData."""
+    """Return the names of obs or var, as `side` says."""
     frame = file[side]
     if hasattr(frame, "dtype"):  # before AnnData 0.7
         if not frame.dtype.names:
@@ -173,7 +173,7 @@ def _csr(group: Any, shape: tuple[int, int]) -> Iterator[Any]:
     ptr = _pointers(group, shape[0])
     row = 0
     while row < shape[0]:
-        # One row at least, however long.
+        # A block has at least one row, even if that row has more than ENTRIES entries.
         end = max(row + 1, int(np.searchsorted(ptr, ptr[row] + ENTRIES, "right")) - 1)
         at, stop = int(ptr[row]), int(ptr[end])
         yield sp.csr_matrix((_values(group["data"], slice(at, stop)), _indices(group, at, stop, shape[1]), ptr[row : end + 1] - at), shape=(end - row, shape[1]))
@@ -181,7 +181,7 @@ def _csr(group: Any, shape: tuple[int, int]) -> Iterator[Any]:
 
 
 def _csc(group: Any, shape: tuple[int, int]) -> Iterator[Any]:
-    """Blocks of rows of a matrix that is kept by columns: each takes one read of the file."""
+    """Yield blocks of rows of a CSC matrix. The indices are read once to count the entries of rows, and the whole matrix once for each block."""
     ptr = _pointers(group, shape[1])
     pieces = range(0, int(ptr[-1]), ENTRIES)
     counts = np.zeros(shape[0], np.int64)
@@ -200,7 +200,7 @@ def _csc(group: Any, shape: tuple[int, int]) -> Iterator[Any]:
             data[part] = _values(group["data"], slice(at, at + ENTRIES))[here]
             rows[part], cols[part] = idx[here] - row, np.searchsorted(ptr, at + here, "right") - 1
             filled += len(here)
-        # By way of CSC, which sums no entries: their type may not hold the sums.
+        # Conversion from CSC does not sum duplicates, whose sums may overflow the type of the values; conversion from COO does.
         block = sp.csc_matrix((data, rows, np.searchsorted(cols, np.arange(shape[1] + 1, dtype=index))), shape=(end - row, shape[1])).tocsr()
         del data, rows, cols
         yield block
@@ -208,14 +208,14 @@ def _csc(group: Any, shape: tuple[int, int]) -> Iterator[Any]:
 
 
 def opened(path: str | os.PathLike[str]) -> Any:
-    """A file of HDF5, or a folder of zarr, to read from.
+    """Open an HDF5 file or a zarr folder for reading, as a context manager.
 
     Raises
     ------
     ImportError
-        If h5py is not installed.
+        If h5py, or zarr, is not installed.
     OSError
-        If it is no such file.
+        If the file does not exist, or is not an HDF5 file. For a folder that is not one of zarr it is a ValueError.
     """
     if _zarr.is_zarr(path):
         return contextlib.nullcontext(_zarr.opened(path))
@@ -234,7 +234,7 @@ def opened(path: str | os.PathLike[str]) -> Any:
 
 
 def column(file: Any, side: str, name: str) -> np.ndarray | None:
-    """A column of numbers or of bool of the table of one side; None if it has none of this name."""
+    """Return a column of numbers or bool of the table obs or var, or None if the table has no column of this name."""
     frame = file[side]
     if hasattr(frame, "dtype"):  # before AnnData 0.7
         return np.asarray(frame[name]) if name in (frame.dtype.names or ()) else None
@@ -251,7 +251,7 @@ def column(file: Any, side: str, name: str) -> np.ndarray | None:
 
 
 def labels(file: Any, side: str, name: str) -> np.ndarray:
-    """A column of texts, categories or numbers of the table of one side.
+    """Return a column of texts, categories or numbers of the table obs or var.
 
     Raises
     ------
@@ -280,12 +280,12 @@ def _kind(h: Any, kind: str, version: str = "0.2.0") -> Any:
 
 
 def group(parent: Any, name: str) -> Any:
-    """The dict of this name in a group, made if it is missing.
+    """Return the subgroup of this name, which is created as an AnnData dict if it is missing.
 
     Raises
     ------
     ValueError
-        If there is something else.
+        If the name is that of an array or a table.
     """
     if name not in parent:
         return _kind(parent.create_group(name), "dict", "0.1.0")
@@ -295,14 +295,14 @@ def group(parent: Any, name: str) -> Any:
 
 
 def array(parent: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
-    """A new array in a group, instead of what has the name; to be filled."""
+    """Create an array in a group for the caller to fill. An element of the same name is deleted."""
     if name in parent:
         del parent[name]
     return _kind(parent.create_dataset(name, shape, dtype), "array")
 
 
 def put(parent: Any, name: str, value: Any) -> None:
-    """Write an array, a text, a number or a dict of such as AnnData does, instead of what has the name; None is left out."""
+    """Write an array, text, number, or dict of these as AnnData does. An element of the same name is replaced; None is not written."""
     if isinstance(value, dict):
         if name in parent:
             del parent[name]
@@ -319,14 +319,14 @@ def put(parent: Any, name: str, value: Any) -> None:
 
 @contextlib.contextmanager
 def replaced(path: pathlib.Path, out: pathlib.Path, folder: pathlib.Path) -> Iterator[Any]:
-    """A copy of a file to add to, which becomes the file `out` in one step when the block has ended, and only then.
+    """Open a copy of the file `path` for writing. When the block ends without an error, the copy replaces `out` in one step.
 
     Parameters
     ----------
     path, out : path
-        May be the same.
+        The original and the result, which may be the same file.
     folder : path
-        For the copy, in the file system of `out`.
+        A folder for the copy, in the file system of `out`.
     """
     import h5py
 

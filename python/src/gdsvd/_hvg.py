@@ -1,4 +1,4 @@
-"""Highly variable genes by the method of Seurat v3 (Stuart et al. 2019), with two readings of blocks of rows."""
+"""Highly variable genes by the method of Seurat v3 (Stuart et al. 2019), in two passes over blocks of rows."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ FLAVORS = ("seurat_v3", "seurat_v3_paper")
 def seurat_v3(
     blocks: Callable[[], Iterable[Any]], batches: np.ndarray, genes: Any, n_top_genes: int, span: float, flavor: str
 ) -> tuple[pandas.DataFrame, bool]:
-    """The variances of genes that are standardised by what their means let expect, and the genes where they are largest.
+    """Compute the variances of genes, standardised by the variance that is expected from their means, and choose the genes with the largest.
 
-    Of each batch with N cells, log₁₀ of the variances is fitted by a loess of degree 2 of log₁₀ of the means; values are clipped at
-    mean + √N·σ̂, and the variance of what is left is divided by σ̂². Genes are ranked by the median of their ranks in the batches.
+    In each batch of N cells, a loess of degree 2 fits log₁₀ of the variances against log₁₀ of the means, and gives the expected
+    deviation σ̂ of each gene. Values are clipped at mean + √N·σ̂, and the mean squared deviation (ddof 1) of the clipped values from the
+    unclipped mean is divided by σ̂². Genes are ordered by the median of their ranks in the batches where they are among the first `n_top_genes`.
 
     Parameters
     ----------
     blocks : callable
-        Returns the blocks of rows of the counts, each time from the first.
+        Returns an iterable of the blocks of rows of the counts; each call begins with the first block.
     batches : ndarray
         The batch of each row.
     genes : index
         Names of the columns.
     n_top_genes, span, flavor
-        As of `pp.highly_variable_genes`.
+        As for `pp.highly_variable_genes`.
 
     Returns
     -------
-    DataFrame, and whether all values are counts
-        As scanpy has it.
+    DataFrame, bool
+        The table that scanpy makes, and whether all values are non-negative integers.
     """
     try:
         from skmisc.loess import loess
@@ -46,11 +47,11 @@ def seurat_v3(
         raise ImportError("variances are fitted by scikit-misc, as in scanpy: pip install scikit-misc") from None
     pd = pandas_module()
     if pd.isna(batches).any():
-        raise ValueError(f"{pd.isna(batches).sum()} of {len(batches)} cells have no batch, for their value is missing: each cell needs one")
+        raise ValueError(f"{pd.isna(batches).sum()} of {len(batches)} cells have a missing value as their batch: each cell needs a batch")
     names, batch = np.unique(batches, return_inverse=True)
     cells = np.bincount(batch, minlength=len(names)).astype(float)
     if cells.min() < 2:
-        raise ValueError(f"batch {names[cells.argmin()]!r} has one cell: it has no variances")
+        raise ValueError(f"batch {names[cells.argmin()]!r} has one cell: variances need two or more")
     sums, squares, counts = _sums(blocks(), batch, len(names), len(genes), None)
     total = cells.sum()
     clip, deviation, mean = np.empty_like(sums), np.empty_like(sums), sums / cells[:, None]
@@ -91,7 +92,7 @@ def seurat_v3(
 
 
 def _median(ranks: np.ndarray) -> np.ndarray:
-    """The median of the ranks of each gene that it has; NaN where it has none."""
+    """Return the median of the ranks of each gene over the batches, without the NaN among them; NaN if all are NaN."""
     found = np.full(ranks.shape[1], np.nan, np.float32)
     some = ~np.isnan(ranks).all(axis=0)
     found[some] = np.nanmedian(ranks[:, some], axis=0)
@@ -99,7 +100,10 @@ def _median(ranks: np.ndarray) -> np.ndarray:
 
 
 def _sums(blocks: Iterable[Any], batch: np.ndarray, batches: int, genes: int, clip: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Sums of values and of their squares by batch and gene, of values clipped from above; and whether all are non-negative integers."""
+    """Return the sums of values and of their squares by batch and gene, and whether all values are non-negative integers.
+
+    With `clip`, values are clipped at the bound of their batch and gene instead of being examined, and the last result is True.
+    """
     sums, squares, counts, at = np.zeros((batches, genes)), np.zeros((batches, genes)), True, 0
     for block in blocks:
         m = sp.csr_matrix(block)
@@ -115,5 +119,5 @@ def _sums(blocks: Iterable[Any], batch: np.ndarray, batches: int, genes: int, cl
         sums += np.bincount(place, values, batches * genes).reshape(batches, genes)
         squares += np.bincount(place, values**2, batches * genes).reshape(batches, genes)
     if at != len(batch):
-        raise ValueError(f"the matrix has {at} rows, but there are batches of {len(batch)}")
+        raise ValueError(f"the matrix has {at} rows, but batches are given for {len(batch)}")
     return sums, squares, counts

@@ -1,4 +1,4 @@
-"""What a caller gives as a matrix, and the store that is made of it."""
+"""Checks of the matrices that callers give, and ingestion of them into stores."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from ._tables import refuse
 
 
 def is_path(a: Any) -> bool:
-    """Whether a caller means a file or a folder."""
+    """Report whether `a` is a str or path, and so names a file or a folder."""
     return isinstance(a, (str, os.PathLike))
 
 
 def in_bucket(path: Any) -> TypeGuard[str]:
-    """Whether a path is of objects of a bucket, which only the program reads."""
+    """Report whether a path is the URL of a bucket, ``s3://…``, which only the gdsvd program reads."""
     return isinstance(path, str) and path.startswith("s3://")
 
 
 def path_of(a: Any) -> str | os.PathLike[str] | None:
-    """The path that a caller means: it is one, or that of a `Store`; None for anything else, such as a table with a column "path"."""
+    """Return `a` if it is a path, its attribute `path` if it is a `Store`, and None for anything else, such as a table with a column "path"."""
     path = getattr(a, "path", None)
     return a if is_path(a) else path if isinstance(path, pathlib.PurePath) or in_bucket(path) else None
 
 
 def store_at(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """What ``gdsvd info --json`` says of the store that a path is of; None if there is none."""
+    """Return the output of ``gdsvd info --json`` for the store at a path, or None if there is no store."""
     if in_bucket(path):
         with contextlib.suppress(ValueError, OSError):
             said = run("info", "--", path)
@@ -45,14 +45,14 @@ def store_at(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 
 def checked(a: Any) -> Any:
-    """A matrix in memory: as it is if it is sparse, else a dense array. What is no real matrix is refused.
+    """Return a matrix in memory unchanged if it is a SciPy sparse matrix, else converted to one of SciPy or to a dense array.
 
     Raises
     ------
     TypeError
-        If it is no matrix at all.
+        If `a` is not a matrix.
     ValueError
-        If it has not two dimensions, or values that are no real numbers.
+        If it does not have two dimensions, has masked entries, or has values that are not real numbers.
     """
     if callable(getattr(a, "matvec", None)) and not hasattr(a, "__array__"):
         raise TypeError("A is a LinearOperator: gdsvd needs its entries, as a sparse matrix, an array or a path")
@@ -71,12 +71,12 @@ def checked(a: Any) -> Any:
 
 
 def is_number(k: Any) -> bool:
-    """Whether it is one finite real number; a text is none."""
+    """Report whether `k` is a single finite real number. A text that looks like a number is not one."""
     return np.ndim(k) == 0 and np.asarray(k).dtype.kind in "iuf" and bool(np.isfinite(k))
 
 
 def check_k(k: Any, shape: tuple[int, int] | None) -> int:
-    """The number of triplets; one that a matrix does not have is refused by SciPy's type of error."""
+    """Return k as an int. A number that is no count of triplets of the matrix raises the type of error that SciPy raises."""
     if np.ndim(k):
         raise TypeError(f"int() argument must be a number, not {k!r}: k is an integer from 1 to min(A.shape)")
     if not is_number(k) or k < 1 or k != int(k):
@@ -99,7 +99,7 @@ def hand_over(a: Any, out: BinaryIO) -> None:
 
 
 def chunk(c: Any, what: str) -> Any:
-    """One of the blocks of rows that a caller gives, as canonical CSR."""
+    """Return a caller's block of rows as canonical CSR. `what` names it in errors."""
     if hasattr(c, "__dask_graph__") and hasattr(c, "compute"):
         c = c.compute()
     refuse(c, what, "gdsvd.Store.from_table(A, path, ")
@@ -111,9 +111,9 @@ def chunk(c: Any, what: str) -> Any:
 
 
 def hand_over_chunks(chunks: Iterable[Any], out: BinaryIO, shape: tuple[int, int] | None) -> None:
-    """Write blocks of rows as a csr-stream: to a file that can seek if the shape is not known before.
+    """Write blocks of rows as a csr-stream. `out` must be seekable if `shape` is None.
 
-    All blocks have as many columns as the first, and values that its type can hold.
+    All blocks must have as many columns as the first, and values of a type that casts safely to the type of the first.
     """
     w = None
     for i, c in enumerate(chunks):
@@ -129,7 +129,7 @@ def hand_over_chunks(chunks: Iterable[Any], out: BinaryIO, shape: tuple[int, int
         w.block(c)
     if w is None:
         if not shape:
-            raise ValueError("there are no blocks: their number of columns is not known")
+            raise ValueError("there are no blocks of rows: the number of columns is not known")
         w = Writer(out, shape, np.dtype("<f8"), False)
     if not shape:
         w.reshape((w.rows, w.shape[1]))
@@ -137,18 +137,18 @@ def hand_over_chunks(chunks: Iterable[Any], out: BinaryIO, shape: tuple[int, int
 
 
 def size(a: Any) -> int:
-    """Bytes of the stream of a matrix in memory, at most."""
+    """Estimate the bytes of the csr-stream of a matrix in memory from above, without the headers of frames."""
     entries, index = (a.nnz, 8) if sp.issparse(a) else (a.size, 4)
     return int(entries * (index + a.dtype.itemsize) + 4 * a.shape[0])
 
 
 def memory_flags(memory: str | int | None) -> list[str]:
-    """The flags of a budget: none for what the program takes of itself."""
+    """Return the flags for a memory budget; none for None and "auto", the default of the program."""
     return [] if memory in (None, "auto") else ["--memory", str(memory)]
 
 
 def flags(options: dict[str, Any]) -> list[str]:
-    """Keyword arguments as flags of the program: ``min_per_row=5`` is ``--min-per-row=5``, and of a list the items have commas between them, and are quoted if they have some."""
+    """Convert keyword arguments to flags: ``min_per_row=5`` to ``--min-per-row=5``. Lists are joined by commas, and items with commas quoted."""
 
     def item(value: Any) -> str:
         t = text(value)
@@ -170,14 +170,14 @@ def ingest(
     shape: tuple[int, int] | None = None,
     progress: bool | None = False,
 ) -> dict[str, Any]:
-    """Make a store of a matrix in memory, of an iterator of its blocks of rows, or of a file that the program knows.
+    """Make a store of a matrix in memory, of an iterator of its blocks of rows, or of a file that the program reads.
 
-    An iterator whose matrix has no `shape` yet is written to a file beside the store before.
+    If the shape of an iterator's matrix is not known, the blocks are first written to a temporary file beside the store.
 
     Returns
     -------
     dict
-        What ``gdsvd ingest --json`` prints: ``fingerprint``, ``rows``, ``cols``, ``nnz`` and more.
+        Output of ``gdsvd ingest --json``: ``fingerprint``, ``rows``, ``cols``, ``nnz`` and more.
     """
     flags = [*memory_flags(memory), *flags]
     if is_path(a):

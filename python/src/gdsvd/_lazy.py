@@ -1,4 +1,4 @@
-"""Matrices that are not in memory as one: arrays of Dask and on the disk (zarr, h5py, backed AnnData), as blocks of rows; and what is none."""
+"""Matrices that are not whole in memory, as blocks of rows: arrays of Dask, and arrays on the disk (zarr, h5py, backed AnnData)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from ._zarr import is_zarr
 
 
 class Blocks:
-    """Blocks of rows of a matrix, in order: an iterator that knows its shape, if that is known before.
+    """An iterator over the blocks of rows of a matrix, in order.
 
     Attributes
     ----------
     shape : tuple of int, or None
+        Shape of the whole matrix; None: not known before the blocks have been read.
     """
 
     def __init__(self, blocks: Iterator[Any], shape: tuple[int, int] | None) -> None:
@@ -33,17 +34,17 @@ class Blocks:
 
 
 def lazy(a: Any) -> Blocks | None:
-    """The blocks of rows of a matrix that is computed or read in parts; None for anything else.
+    """Return the blocks of rows of a matrix that is computed or read in parts, and None for anything else.
 
     Raises
     ------
     TypeError
-        If something that holds data has none to hand over before it is told to; the text says how.
+        If `a` is a Delayed, an AnnData or a group of arrays, which are no matrices; the message says what to give instead.
     ValueError
-        If it has not two dimensions.
+        If the matrix does not have two dimensions.
     """
     package, _, module = type(a[0] if isinstance(a, (list, tuple)) and a else a).__module__.partition(".")
-    if package == "dask" and module.startswith("delayed"):  # it has any attribute that is asked for
+    if package == "dask" and module.startswith("delayed"):  # comes first: a Delayed claims to have every attribute
         raise TypeError("A is a Delayed of Dask: give what its compute() returns, or an iterator of Delayed, one for each block of rows")
     if hasattr(a, "obsm") and hasattr(a, "X"):
         raise TypeError("A is an AnnData: give its X, or the whole to gdsvd.pp.pca")
@@ -63,7 +64,7 @@ def lazy(a: Any) -> Blocks | None:
 
 
 def matrix_of(X: Any) -> Any:
-    """Its blocks of rows, as of `lazy`, or what it is; a table of which NumPy makes no array is refused."""
+    """Return the blocks of rows of X as `lazy` does, else X itself. A table that NumPy cannot convert to an array raises a ValueError."""
     blocks = lazy(X)
     if blocks is None and not hasattr(X, "__array__"):
         refuse(X, "X", "gdsvd.Store.from_table(X, path, ")
@@ -76,7 +77,7 @@ def _two(a: Any) -> None:
 
 
 def in_memory(a: Any) -> Any:
-    """A sparse array of another package, such as ``sparse``, as one of SciPy; anything else as it is."""
+    """Return a sparse array of another package, such as ``sparse``, as one of SciPy, and anything else unchanged."""
     for method in ("to_scipy_sparse", "tocsr"):
         if not sp.issparse(a) and hasattr(a, method):
             return getattr(a, method)()
@@ -84,7 +85,7 @@ def in_memory(a: Any) -> Any:
 
 
 def beside(parts: Iterable[Any]) -> Any:
-    """Blocks of the same rows as one: sparse if one of them is, else dense, and not copied if it is alone."""
+    """Join blocks of the same rows side by side: sparse if one of them is sparse, else dense. A single dense block is not copied."""
     parts = [in_memory(p) for p in parts]
     if any(sp.issparse(p) for p in parts):
         return sp.hstack([sp.csr_matrix(p) for p in parts], format="csr")
@@ -92,18 +93,18 @@ def beside(parts: Iterable[Any]) -> Any:
 
 
 def _of_dask(a: Any) -> Iterator[Any]:
-    """One block of rows after the other, each of which is computed alone."""
+    """Yield the blocks of rows of a Dask array, and compute each of them when it is asked for."""
     for i in range(a.numblocks[0]):
         yield beside(a.blocks[i, j].compute() for j in range(a.numblocks[1]))
 
 
 def refuse_folder(path: str | os.PathLike[str]) -> None:
-    """Refuse a folder of zarr, which the program does not read.
+    """Refuse a zarr folder, which the gdsvd program does not read.
 
     Raises
     ------
     ValueError
-        If it is one; the text says what reads it.
+        If the path is that of a zarr folder; the message names the functions that read it.
     """
     if is_zarr(path):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What people do with a store besides factorising it: look at it, sum it up, compare views, complete it."""
+"""Methods of a store besides svd: statistics, views of entries, export, evaluation, completion, eigenpairs."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 class Looks:
     """Methods of `gdsvd.Store`."""
 
-    path: pathlib.Path | str  # a URL of a bucket is a str
+    path: pathlib.Path | str  # a str if it is the URL of a bucket
     info: dict[str, Any]
 
     def stats(self, axis: str = "rows", *, view: str | list[str] | None = None, memory: str | int = "auto") -> pandas.DataFrame:
-        """Counts, sums, means and variances of all rows or columns.
+        """Return counts, sums, means and variances of all rows or columns.
 
         Parameters
         ----------
         axis : {"rows", "cols"}
         view : str or list of str, optional
-            Sum up what steps make of the matrix.
+            Steps to apply to the matrix before.
         memory : str or int
-            What the program stays within.
+            Memory budget of the program.
 
         Returns
         -------
@@ -56,32 +56,32 @@ class Looks:
             return pd.DataFrame(numbers, index=pd.Index(self._typed(axis, ids), name="id"))
 
     def _typed(self, axis: str, ids: list[str]) -> list[Any]:
-        """Ids as the types that they have in results."""
+        """Convert ids from text to the type that the store has for them, str or int."""
         kind = self.info["row_ids" if axis == "rows" else "col_ids"]
         return ids if kind == "string" else [int(i) for i in ids]
 
     def view(
         self, view: str | list[str] | None = None, *, n: int = 5, row: Any = None, entries: int = 20, memory: str | int = "auto"
     ) -> pandas.DataFrame:
-        """Entries of some rows, as steps make them.
+        """Return entries of some rows, after the steps of a view.
 
         Parameters
         ----------
         view : str or list of str, optional
-            The steps; without them the entries as they are.
+            The steps; by default the entries are returned as stored.
         n : int
-            Number of rows: the first that have entries.
+            Number of rows; the first rows that have entries are taken.
         row : id, optional
-            This row instead.
+            The id of a single row to take instead.
         entries : int
-            Number of entries of each row, at most.
+            Largest number of entries of each row.
         memory : str or int
-            What the program stays within.
+            Memory budget of the program.
 
         Returns
         -------
         DataFrame
-            ``row``, ``col``, ``value``, and ``title`` where columns have titles.
+            ``row``, ``col``, ``value``, and ``title`` if columns have titles.
         """
         with listed(rows=None if row is None else [row]) as which:
             said = run("view", *(which or [f"--head={n}"]), f"--entries={entries}", *pipeline(view), *memory_flags(memory), "--", self.path)
@@ -96,16 +96,16 @@ class Looks:
         out : path
             ``.npz`` (for `scipy.sparse.load_npz`), ``.mtx``, or with ids ``.csv``, ``.tsv`` or ``.parquet``.
         view : str or list of str, optional
-            Write what steps make of the matrix.
+            Steps to apply to the matrix before.
         memory : str or int
-            What the program stays within.
+            Memory budget of the program.
         **options
             Flags of ``gdsvd export``: ``force=True``, ``format="csv"``, …
 
         Returns
         -------
         pathlib.Path
-            Of the file.
+            The path of the file.
         """
         run("export", *pipeline(view), *memory_flags(memory), *flags(options), "-o", out, "--", self.path)
         return pathlib.Path(out)
@@ -121,14 +121,14 @@ class Looks:
         progress: bool | None = None,
         **options: Any,
     ) -> pandas.DataFrame:
-        """Judge views and numbers of triplets by entries that were held out, beside baselines.
+        """Evaluate views and numbers of triplets, and baselines, on entries that were held out.
 
         Parameters
         ----------
         test : Store or path, optional
-            The store of what was held out; without, that which ``holdout="random:0.2"`` has made beside this store.
+            The store of the entries that were held out; by default the one that ``holdout="random:0.2"`` made beside this store.
         views : iterable of str
-            Views to compare; ``"none"`` is the store as it is. Without, ``"recsys"``, or no view beside what `options` have to judge.
+            Views to compare; ``"none"`` is the store as it is. Default: ``"recsys"``, or no view if `options` name results to evaluate.
         k : int or iterable of int
             Numbers of triplets.
         metrics : iterable of str, optional
@@ -141,7 +141,7 @@ class Looks:
         Returns
         -------
         DataFrame
-            ``model``, ``view``, ``k``, ``baseline``, ``metric``, ``value``, and ``low`` and ``high``, which have 95 % of the bootstrap replicates between them.
+            ``model``, ``view``, ``k``, ``baseline``, ``metric``, ``value``, and bounds ``low``, ``high`` of 95 % of the bootstrap replicates.
         """
         lists = {"views": views, "rank": [k] if isinstance(k, (int, np.integer)) else k, "metrics": metrics}
         args = [f"--{name}={items if isinstance(items, str) else ','.join(map(str, items))}" for name, items in lists.items() if items is not None]
@@ -152,14 +152,14 @@ class Looks:
         return frame(({"view": "", "k": 0, "baseline": False, **model, **score} for model in said["models"] for score in model["scores"]), columns)
 
     def complete(self, k: int, out: Any, *, memory: str | int = "auto", seed: int = 0, progress: bool | None = None, **options: Any) -> Factorization:
-        """Fit a matrix of low rank to the entries, all others being missing instead of zero (soft-impute).
+        """Fit a matrix of low rank to the stored entries; all others count as missing instead of zero (soft-impute).
 
         Parameters
         ----------
         k : int
             Largest rank.
         out : path
-            Of the result.
+            Folder of the result.
         memory, seed, progress
             As for `svd`.
         **options
@@ -168,7 +168,7 @@ class Looks:
         Returns
         -------
         Factorization
-            Its `predict` has the entries that are missing.
+            Its method `predict` returns estimates of missing entries.
         """
         if "lambda_" in options:
             options["lambda"] = options.pop("lambda_")
@@ -187,35 +187,35 @@ class Looks:
         progress: bool | None = None,
         **options: Any,
     ) -> Factorization:
-        """Eigenvalues and eigenvectors of a symmetric store, such as that of an undirected graph.
+        """Compute eigenvalues and eigenvectors of a symmetric store, such as that of an undirected graph.
 
         Parameters
         ----------
         k : int
-            Number of pairs.
+            Number of eigenpairs.
         out : path
-            Of the result.
+            Folder of the result.
         which : {"LM", "LA", "SA"}
-            The largest in magnitude, the largest, the smallest.
+            The eigenvalues of largest magnitude, the largest ones, or the smallest ones.
         tol, view, memory, seed, progress, **options
             As for `svd`.
 
         Returns
         -------
         Factorization
-            ``s`` has the eigenvalues in the order of `which`, ``V`` the vectors.
+            ``s`` has the eigenvalues in the order of `which`, ``V`` the eigenvectors.
 
         Raises
         ------
         NotConverged
-            If the run ended before; the exception has the result so far as ``factorization``.
+            If the run ended before all pairs were within `tol`; the exception has the result so far as ``factorization``.
         """
         args = [f"--rank={k}", f"--which={which}", f"--tol={tol}", f"--seed={seed}", *pipeline(view), *memory_flags(memory), *flags(options)]
         return made("eigs", self.path, out, args, progress)
 
 
 def made(command: str, store: pathlib.Path | str, out: Any, args: list[str], progress: bool | None) -> Factorization:
-    """The result of a command that writes one."""
+    """Run a command that writes a result, and return the result."""
     try:
         run(command, *args, "-o", out, "--", store, progress=progress)
     except NotConverged as err:

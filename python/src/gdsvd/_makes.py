@@ -1,4 +1,4 @@
-"""How a store is made: of files, tables, matrices, blocks and AnnData."""
+"""Making of stores from files, tables, matrices, blocks of rows and AnnData."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ S = TypeVar("S", bound="Makes")
 
 @contextlib.contextmanager
 def _named(**lists: Iterable[Any] | None) -> Iterator[list[str]]:
-    """Flags for ids, and titles, of the rows and columns of a matrix, which keep their order."""
+    """Return the flags that name files with the ids and titles of rows and columns, and that keep the order of rows and columns."""
     with listed(**lists) as given:
         yield ["--keep-order", *given] if given else []
 
@@ -34,18 +34,18 @@ class Makes:
 
     @classmethod
     def from_csv(cls: type[S], files: Any, path: Path, *, memory: str | int = "auto", progress: bool | None = None, **options: Any) -> S:
-        """Make a store of text with one entry a line.
+        """Make a store from text files with one entry a line.
 
         Parameters
         ----------
         files : path or list of paths
-            Plain or compressed; patterns and URLs as well.
+            Files, patterns of file names, or URLs; plain or compressed.
         path : path
-            Of the new store.
+            Folder of the new store.
         memory : str or int
-            What the program stays within; ``"auto"`` is 1 GiB, or 60 % of what is available if that is less.
+            Memory budget of the program; ``"auto"`` is 1 GiB, or 60 % of the available memory if that is less.
         progress : bool or None
-            Whether tqdm shows how far it is; None is yes on a terminal and in a notebook, where tqdm is installed.
+            Whether tqdm shows the progress. None: on a terminal and in a notebook, if tqdm is installed.
         **options
             Flags of ``gdsvd ingest``: ``columns="user,item,rating"``, ``sep=";"``, ``header="no"``, …
 
@@ -65,7 +65,7 @@ class Makes:
 
     @classmethod
     def from_parquet(cls: type[S], files: Any, path: Path, *, memory: str | int = "auto", progress: bool | None = None, **options: Any) -> S:
-        """Make a store of Parquet files with one entry a row; parameters as of `from_csv`."""
+        """Make a store from Parquet files with one entry a row. The parameters are those of `from_csv`."""
         return cls._from_files(files, path, memory, progress, {"format": "parquet", **options})
 
     @classmethod
@@ -87,25 +87,25 @@ class Makes:
         progress: bool | None = None,
         **options: Any,
     ) -> S:
-        """Make a store of a table with one entry a line: of pandas, polars, DuckDB, Ibis, Dask, or anything that hands over a stream of Arrow.
+        """Make a store from a table with one entry a line: of pandas, polars, DuckDB, Ibis, Dask, or any object that provides a stream of Arrow.
 
         Parameters
         ----------
-        tables : DataFrame, LazyFrame, relation, Table, RecordBatchReader, anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, or an iterable of them
-            It is read in parts: a stream, a relation of DuckDB and a LazyFrame need not fit into memory.
+        tables : DataFrame, LazyFrame, relation, Table, RecordBatchReader, any with ``__arrow_c_stream__`` or ``__arrow_c_array__``, or an iterable
+            The table is read in parts: a stream, a relation of DuckDB and a LazyFrame need not fit into memory.
         path : path
-            Of the new store.
+            Folder of the new store.
         row, col : str
-            The columns with the ids of the row and of the column of an entry: texts or integers, also in dictionaries. `rows` and `cols` are the same.
+            The columns with the row id and the column id of each entry: texts or integers, also in dictionaries. `rows` and `cols` mean the same.
         value : str, optional
-            The column with its value; without it every entry is 1. `values` is the same.
+            The column with the values; by default every entry is 1. `values` means the same.
         memory, progress, **options
             As for `from_csv`: ``duplicates="sum"``, ``graph="undirected"``, …
 
         Returns
         -------
         Store
-            Its rows and columns are in ascending order of their ids, as those of a file.
+            Its rows and columns are in ascending order of their ids, as in a store of a file.
 
         Examples
         --------
@@ -132,16 +132,16 @@ class Makes:
         progress: bool | None = None,
         **options: Any,
     ) -> S:
-        """Make a store of a sparse matrix or an array in memory.
+        """Make a store from a sparse matrix or an array.
 
         Parameters
         ----------
         A : sparse matrix or array_like, or an array of Dask, zarr or h5py
-            The last three are read in blocks of rows. Entries at one place count as their sum.
+            Arrays of Dask, zarr and h5py are read in blocks of rows. Duplicate entries are summed.
         path : path
-            Of the new store.
+            Folder of the new store.
         rows_ids, cols_ids : sequence, optional
-            Ids of rows and columns in their order, all different: texts or integers. Without they are numbered from 0.
+            Ids of rows and columns in their order, all different: texts or integers. By default they are numbered from 0.
         memory, progress, **options
             As for `from_csv`.
 
@@ -169,14 +169,14 @@ class Makes:
         progress: bool | None = None,
         **options: Any,
     ) -> S:
-        """Make a store of blocks of rows, which need not fit into memory together.
+        """Make a store from blocks of rows, which need not fit into memory together.
 
         Parameters
         ----------
         chunks : iterable of sparse matrices or arrays
-            The rows in order. All have as many columns, and values of one type.
+            Blocks of rows, in order. All have the same number of columns, and values of one type.
         shape : tuple of int, optional
-            Of the whole matrix. Where it is not known, the entries are written to a file beside the store first.
+            Shape of the whole matrix. If it is not given, the entries are first written to a temporary file beside the store.
         path, rows_ids, cols_ids, memory, progress, **options
             As for `from_scipy`.
 
@@ -205,16 +205,17 @@ class Makes:
     def from_h5ad(
         cls: type[S], file: Path, path: Path, *, layer: str | None = None, memory: str | int = "auto", progress: bool | None = None, **options: Any
     ) -> S:
-        """Make a store of the matrix of an AnnData file, with the names of obs and var as ids.
+        """Make a store from the matrix of an AnnData file, with the names of obs and var as ids.
 
-        Cells and genes keep their order. The file is read in blocks of rows, and never whole; a csc_matrix once for each eight million entries.
+        Cells and genes keep their order. The file is read in blocks of rows, never whole. A csc_matrix is read once for every eight million
+        entries, and its indices once more.
 
         Parameters
         ----------
         file : path
-            The h5ad file, for which h5py has to be installed, or the folder of zarr, for which zarr has to be.
+            An h5ad file, which needs h5py, or a zarr folder, which needs zarr.
         layer : str, optional
-            Name of a layer, instead of X.
+            Name of a layer to read instead of X.
         path, memory, progress, **options
             As for `from_scipy`.
 
@@ -229,14 +230,15 @@ class Makes:
     def from_anndata(
         cls: type[S], data: Any, path: Path, *, layer: str | None = None, memory: str | int = "auto", progress: bool | None = None, **options: Any
     ) -> S:
-        """Make a store of the matrix of an AnnData, with the names of obs and var as ids.
+        """Make a store from the matrix of an AnnData, with the names of obs and var as ids.
 
         Parameters
         ----------
         data : AnnData or path
-            In memory, backed by a file, or with a Dask array; or the path of an h5ad file or of a folder of zarr. What is not in memory is read in blocks.
+            An AnnData in memory, backed by a file, or with a Dask array; or the path of an h5ad file or zarr folder. A matrix that is not in
+            memory is read in blocks of rows.
         layer : str, optional
-            Name of a layer, instead of X.
+            Name of a layer to read instead of X.
         path, memory, progress, **options
             As for `from_scipy`.
 
@@ -266,16 +268,16 @@ class Makes:
         progress: bool | None = None,
         **options: Any,
     ) -> S:
-        """Make a store of the matrix of an experiment of TileDB-SOMA, with ``obs_id`` and ``var_id`` as ids.
+        """Make a store from a matrix of a TileDB-SOMA experiment, with ``obs_id`` and ``var_id`` as ids.
 
         Parameters
         ----------
         uri : str
-            Of the experiment, which tiledbsoma reads in blocks of rows.
+            URI of the experiment, which tiledbsoma reads in blocks of rows.
         path : path
-            Of the new store.
+            Folder of the new store.
         measurement, layer : str
-            Which matrix: ``ms[measurement].X[layer]``.
+            The matrix is ``ms[measurement].X[layer]``.
         obs_query, var_query : str, optional
             Filters of rows and columns, as ``"tissue == 'lung'"``.
         memory, progress, **options
@@ -284,7 +286,7 @@ class Makes:
         Returns
         -------
         Store
-            `Factorization.to_soma` writes what is computed of it back.
+            `Factorization.to_soma` writes results computed from the store back to the experiment.
         """
         with _soma.matrix(str(uri), measurement, layer, obs_query, var_query) as m:
             return cls._from_hdf5(m, path, memory, progress, options)
@@ -293,14 +295,14 @@ class Makes:
     def from_10x_h5(
         cls: type[S], file: Path, path: Path, *, genome: str | None = None, memory: str | int = "auto", progress: bool | None = None, **options: Any
     ) -> S:
-        """Make a store, cells × features, of a file of Cell Ranger: barcodes and ids of features are ids, names of features titles.
+        """Make a store, cells × features, from a Cell Ranger file. Barcodes and feature ids become ids, feature names become titles.
 
         Parameters
         ----------
         file : path
-            The h5 file; h5py has to be installed. It is read in blocks of cells.
+            The h5 file, which needs h5py. It is read in blocks of cells.
         genome : str, optional
-            Which matrix of a file of version 2 with several.
+            Name of the genome to read, for a file of version 2 with several genomes.
         path, memory, progress, **options
             As for `from_scipy`.
 

@@ -1,4 +1,4 @@
-"""Partitions of a collection of Dask: each is written as a csr-stream by the worker that has it, and all together are one store."""
+"""Ingestion of Dask collections: each worker writes its partitions as csr-streams, and the streams are joined into one store."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ._program import run
 
 
 class Partitions(NamedTuple):
-    """Blocks of rows that are not computed yet: of each what makes it, and the type of all values."""
+    """Partitions of rows that are not computed yet: their delayed blocks, and the type in which all values are written."""
 
     blocks: list[Any]
     dtype: np.dtype[Any]
 
 
 class Part(NamedTuple):
-    """A partition that is written. One without blocks has no columns."""
+    """A partition that has been written. The number of columns is 0 if it has no blocks."""
 
     path: str
     rows: int
@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
 
 def partitions(a: Any) -> Partitions | None:
-    """Those of an array of Dask, or of a bag of CSR blocks; None of anything else."""
+    """Return the partitions of a Dask array or of a Dask bag of CSR blocks, and None for anything else."""
     if not hasattr(a, "__dask_graph__") or not hasattr(a, "to_delayed"):
         return None
     if hasattr(a, "chunks"):
@@ -47,7 +47,7 @@ def partitions(a: Any) -> Partitions | None:
 
 
 def write(blocks: Any, across: bool, path: str, dtype: np.dtype[Any]) -> Part:
-    """Write the blocks of a partition, which lie side by side if they are `across`; the file is there when it is whole."""
+    """Write the blocks of a partition, which are joined side by side if `across`, else one below the other. The file appears when it is complete."""
     at = f"{path}.{uuid.uuid4().hex}"
     w = None
     try:
@@ -71,12 +71,12 @@ def write(blocks: Any, across: bool, path: str, dtype: np.dtype[Any]) -> Part:
 
 
 def ingest(parts: Partitions, client: Any, folder: pathlib.Path, store: pathlib.Path, memory: str | int, progress: bool | None) -> None:
-    """Make a store of partitions; its bytes are those of the same matrix in memory.
+    """Make a store from partitions. Its bytes are the same as those of a store of the same matrix in memory.
 
     Raises
     ------
     ValueError
-        If they do not fit together, or a value is no finite real number.
+        If the partitions differ in their number of columns, or a value is not a finite real number.
     """
     from dask.delayed import delayed
 
@@ -85,7 +85,7 @@ def ingest(parts: Partitions, client: Any, folder: pathlib.Path, store: pathlib.
     tasks = [task(block, isinstance(block, list), os.fspath(folder / f"partition {i}"), parts.dtype) for i, block in enumerate(parts.blocks)]
     written = [p for p in client.gather(client.compute(tasks, retries=2)) if p.cols]
     if not written:
-        raise ValueError("there are no blocks: their number of columns is not known")
+        raise ValueError("there are no blocks of rows: the number of columns is not known")
     for p in written:
         if p.cols != written[0].cols:
             raise ValueError(f"{os.path.basename(p.path)} has {p.cols} columns, but {os.path.basename(written[0].path)} has {written[0].cols}")
@@ -95,7 +95,7 @@ def ingest(parts: Partitions, client: Any, folder: pathlib.Path, store: pathlib.
 
 
 def join(parts: list[Part], dtype: np.dtype[Any], out: BinaryIO) -> None:
-    """Write partitions one after the other as one csr-stream, for a pipe; their sums are compared.
+    """Write partitions one after the other as a single csr-stream without checksums, for a pipe. The checksums of the files are verified.
 
     Raises
     ------

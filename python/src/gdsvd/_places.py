@@ -1,4 +1,4 @@
-"""Folders for what a call puts on the disk, which go away with it, and the lists that the program reads from there."""
+"""Temporary folders of calls, and the files with lists of ids that the gdsvd program reads from them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from typing import Any
 from ._errors import GdsvdError
 
 PREFIX = "gdsvd-tmp-"
-STALE = 60  # seconds without a change, after which a folder without a lock holder is of a process that was killed
+STALE = 60  # seconds without a change after which an unlocked folder counts as left by a process that was killed
 
 
 @contextlib.contextmanager
 def workplace(needed: int | None = None, beside: str | os.PathLike[str] | None = None) -> Iterator[pathlib.Path]:
-    """A folder that goes away with the block: in memory where the system has plenty of it, else among temporary files.
+    """Provide a temporary folder that is removed when the block ends: in /dev/shm if memory is ample, else in the folder for temporary files.
 
-    What is there of processes that were killed goes away, too.
+    Folders that killed processes left in the same place are removed, too.
 
     Parameters
     ----------
     needed : int or None
-        Bytes that are put there, at most; None if nothing is known of them.
+        Upper bound of the bytes that are written to the folder; None if it is not known.
     beside : path, optional
-        A file or folder in whose file system it has to be: it is hidden in the same folder.
+        A file or folder. The temporary folder is then a hidden folder next to it, and so in the same file system.
     """
     if beside is not None:
         parent, prefix = os.path.dirname(os.path.abspath(beside)), "." + PREFIX
@@ -48,7 +48,7 @@ def workplace(needed: int | None = None, beside: str | os.PathLike[str] | None =
 
 
 def _hold(folder: str | os.PathLike[str]) -> int | None:
-    """Lock a folder until the descriptor that is returned is closed, or the process ends; None if another has it, or the file system has no locks."""
+    """Lock a folder until the returned descriptor is closed or the process ends. None: another process holds the lock, or there are no locks."""
     if sys.platform == "win32":
         return None
     import fcntl
@@ -65,7 +65,7 @@ def _hold(folder: str | os.PathLike[str]) -> int | None:
 
 
 def _sweep(parent: str, prefix: str) -> None:
-    """Remove the folders of `workplace` that have been left by processes that were killed."""
+    """Remove the folders of `workplace` that processes left behind because they were killed."""
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if not re.fullmatch(re.escape(prefix) + "[a-z0-9_]{8}", entry.name) or not entry.is_dir(follow_symlinks=False):
@@ -76,7 +76,7 @@ def _sweep(parent: str, prefix: str) -> None:
 
 
 def _fits(shm: str, needed: int | None) -> bool:
-    """Whether n bytes are no more than a third of what is free in a file system in memory, and in memory."""
+    """Report whether three times the needed bytes and 64 MiB are free in the memory file system `shm`, and in memory. False if TMPDIR is set."""
     if needed is None or not sys.platform.startswith("linux") or not os.access(shm, os.W_OK) or "TMPDIR" in os.environ:
         return False
     try:
@@ -88,18 +88,18 @@ def _fits(shm: str, needed: int | None) -> bool:
 
 
 def strings(items: Iterable[Any], file: pathlib.Path, what: str) -> None:
-    """Write texts to a file, one a line.
+    """Write texts to a file, one a line. `what` names them in errors.
 
     Raises
     ------
     TypeError
-        If they are one text.
+        If `items` is a single text instead of several.
     ValueError
-        If one is missing, is not in UTF-8, or has a line break in it.
+        If an item is missing, has a line break in it, or has a lone surrogate that stands for no byte.
     """
     if isinstance(items, (str, bytes)):
         raise TypeError(f"{what} = {items!r} is one text: give a list of them")
-    # Programs take a mark at the beginning of a file for no part of the text: one more keeps that of a first id.
+    # Readers drop a byte order mark at the beginning of a file. The extra mark (utf-8-sig) keeps one that belongs to the first id.
     with open(file, "w", encoding="utf-8-sig", errors="surrogateescape", newline="\n") as f:
         for i, item in enumerate(items):
             if missing(item):
@@ -114,13 +114,13 @@ def strings(items: Iterable[Any], file: pathlib.Path, what: str) -> None:
 
 
 def missing(v: Any) -> bool:
-    """Whether a value stands for none: None, NaN, NaT, the NA of pandas, a null of Arrow."""
+    """Report whether a value is a missing value: None, NaN, NaT, the NA of pandas, a null of Arrow."""
     return not isinstance(v, (str, bytes, int)) and str(v).lower() in ("none", "nan", "nat", "<na>")
 
 
 @contextlib.contextmanager
 def listed(**lists: Iterable[Any] | None) -> Iterator[list[str]]:
-    """Flags that name files with a list each, one text a line. Errors of the program name the lists, not the files."""
+    """Provide flags ``--NAME=FILE`` for lists, each in a temporary file with one text a line. Errors of the program name the list, not the file."""
     with workplace() as tmp:
         out = []
         for name, items in lists.items():

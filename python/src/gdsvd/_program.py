@@ -1,4 +1,4 @@
-"""The program of the wheel: where it is, that it is the right one, and one run of it."""
+"""The gdsvd program, an executable in the wheel: finding it, verifying its version, and running a command of it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ._errors import VersionError
 from ._progress import Watch, wanted
 from ._words import failure
 
-HEEDED = ("GDSVD_MEMORY", "GDSVD_WORKERS")  # of the variables that stand for flags: what others say is not what a call says
-PIPE = 1 << 20  # bytes of the pipe to the program, where the system lets one choose
+HEEDED = ("GDSVD_MEMORY", "GDSVD_WORKERS")  # environment variables for flags that runs see; others would change what a call computes
+PIPE = 1 << 20  # size of the pipe to the program in bytes, on systems where it can be set
 
 
 @functools.cache
 def program() -> str:
-    """The path of the program, which is verified to be that of this package.
+    """Return the path of the program, after verifying that it has the version and revision that this package was built with.
 
-    The environment variable ``GDSVD_BINARY`` names another one, of the same version.
+    The environment variable ``GDSVD_BINARY`` names another executable, which must have the same version and revision.
     """
     folder = pathlib.Path(__file__).parent / "_bin"
     try:
@@ -54,7 +54,7 @@ def program() -> str:
 
 
 def _as_built(path: str, built: dict[str, Any]) -> bool:
-    """Whether a program has in it, where it was built with them, its version and revision: running it to ask takes longer than a small call."""
+    """Report whether the file has the size, version and revision that the build recorded. Running it to ask takes longer than a small call."""
     try:
         with open(path, "rb", 0) as f:
             for name in ("version", "revision"):
@@ -74,24 +74,24 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
     *args : str or path
         The command and its flags.
     feed : callable, optional
-        Writes the standard input of the program to the file that it is given.
+        Called with a file; writes the standard input of the program to it.
     progress : bool or None
-        Whether bars show how far it is; None is yes on a terminal and in a notebook.
+        Whether bars show the progress. None: on a terminal and in a notebook, if tqdm is installed.
 
     Returns
     -------
     dict
-        What the command prints under ``--json``.
+        The output of the command under ``--json``.
 
     Raises
     ------
     GdsvdError
-        Or what `failure` makes of the exit code and the text; with what is printed as ``info`` if that is a result.
+        The exception that `failure` makes from the exit code and the error text. If the program printed a result, it is its ``info``.
     KeyboardInterrupt
         If this process or the program is interrupted. The program has stopped then.
     """
     bars = wanted(progress)
-    # The log is what ends a run whose caller was killed: its next line has no reader.
+    # If this process is killed, the program ends at its next line of the log, because nothing reads the pipe any more.
     with _started(["--log-format=json", *args], feed is not None) as child:
         assert child.stderr
         watch, child.stderr = Watch(child.stderr, bars), None  # type: ignore[arg-type]
@@ -100,7 +100,7 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
             try:
                 feed(child.stdin)  # type: ignore[arg-type]
                 child.stdin.close()
-            except BrokenPipeError:  # the program says why it has gone
+            except BrokenPipeError:  # the program has ended, and reports the reason itself
                 cut = True
                 with contextlib.suppress(BrokenPipeError):
                     child.stdin.close()
@@ -124,7 +124,7 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
 
 
 def _ended(command: str, code: int) -> str:
-    """How a command has ended that has said nothing."""
+    """Return the message for a command that failed without an error message."""
     if code == -getattr(signal, "SIGKILL", 9):
         return f"gdsvd {command} was killed, as the system does when memory runs out: give memory= a size that leaves room for this process"
     return f"gdsvd {command} ended with exit code {code}"
@@ -132,9 +132,9 @@ def _ended(command: str, code: int) -> str:
 
 @contextlib.contextmanager
 def _started(args: list[Any], fed: bool) -> Iterator[subprocess.Popen[bytes]]:
-    """A run of the program that does not outlive the block.
+    """Start the program, and end it if the block raises an exception.
 
-    It is a process group of its own, so that Ctrl-C reaches it once, from here.
+    It runs in a process group of its own, so that Ctrl-C reaches it only once, as the signal that this function sends.
     """
     apart: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
@@ -154,7 +154,7 @@ def _started(args: list[Any], fed: bool) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield child
     except BaseException as err:
-        # What is fed may have failed: the program must not take it for the end of its input.
+        # `feed` may have failed: the program must be interrupted before it sees the end of its input, and takes it for complete.
         if child.poll() is None:
             child.send_signal(getattr(signal, "CTRL_BREAK_EVENT", None) or signal.SIGINT)
         if child.stdin:
@@ -168,7 +168,7 @@ def _started(args: list[Any], fed: bool) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _reaped(child: subprocess.Popen[bytes], patience: float) -> None:
-    """Wait for a program that was told to stop; after a limit in seconds it is ended."""
+    """Wait for a program that was interrupted, and kill it after `patience` seconds."""
     try:
         child.wait(patience)
     except (subprocess.TimeoutExpired, KeyboardInterrupt):
@@ -177,9 +177,9 @@ def _reaped(child: subprocess.Popen[bytes], patience: float) -> None:
 
 
 def _widen(pipe: Any) -> None:
-    """Make a pipe larger, where the system knows how."""
+    """Enlarge a pipe, on systems that support it."""
     if sys.platform == "linux":
         import fcntl
 
-        with contextlib.suppress(OSError, AttributeError):  # slower, that is all
+        with contextlib.suppress(OSError, AttributeError):  # without it the transfer is only slower
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)

@@ -1,4 +1,4 @@
-"""What a run says on standard error while it goes on: its progress as bars of tqdm, and its errors."""
+"""Reading of the log that a run writes to standard error: progress, which is drawn as bars of tqdm, and errors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SHOWN = ("entries", "pass", "round", "found", "of", "residual", "rmse", "bytes_p
 
 
 def wanted(progress: bool | None) -> bool:
-    """Whether bars are drawn: if it is left open, on a terminal and in a notebook where tqdm is installed.
+    """Report whether to draw bars. For None that is on a terminal and in a notebook, if tqdm is installed.
 
     Raises
     ------
     ImportError
-        If they are asked for and tqdm is not installed.
+        If `progress` is True and tqdm is not installed.
     """
     if progress is False or progress is None and not _terminal() and "ipykernel" not in sys.modules:
         return False
@@ -28,7 +28,7 @@ def wanted(progress: bool | None) -> bool:
 
 
 def _terminal() -> bool:
-    """Whether standard error is a terminal: what stands for it may be closed, or only be written to."""
+    """Report whether standard error is a terminal. False if sys.stderr is closed, or has no isatty."""
     try:
         return sys.stderr.isatty()
     except (AttributeError, ValueError):
@@ -36,7 +36,7 @@ def _terminal() -> bool:
 
 
 def fields(line: str) -> dict[str, Any]:
-    """The names and values of a line of the log, as of ``gdsvd --log-format json``; none of another line."""
+    """Return the fields of a line of the log of ``gdsvd --log-format json``; an empty dict for any other line."""
     try:
         said = json.loads(line)
     except ValueError:
@@ -45,21 +45,21 @@ def fields(line: str) -> dict[str, Any]:
 
 
 class Watch(threading.Thread):
-    """Reads what a run says, until it has ended.
+    """A thread that reads the log of a run until the run has ended.
 
     Parameters
     ----------
     lines : file
-        Standard error of the run, which is closed at its end.
+        Standard error of the run. The thread closes it at the end.
     bars : bool
-        Whether to draw how far it is.
+        Whether to draw the progress.
 
     Attributes
     ----------
     errors : list of str
-        What it says of errors.
+        The error messages of the run.
     exit : int
-        The exit code that it says; the system tells none where SIGCHLD is ignored.
+        The exit code in the log; 0: none. If SIGCHLD is ignored, the system does not report the exit code.
     """
 
     def __init__(self, lines: BinaryIO, bars: bool) -> None:
@@ -71,7 +71,7 @@ class Watch(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Read until the end."""
+        """Read lines until the end of the file."""
         with self.lines:
             for raw in self.lines:
                 line = raw.decode(errors="replace").rstrip("\n")
@@ -84,13 +84,13 @@ class Watch(threading.Thread):
                 elif self.bars:
                     try:
                         self._draw(said)
-                    except Exception:  # a bar that cannot be drawn is not worth failing for
+                    except Exception:  # the run must not fail because a bar cannot be drawn
                         self.bars = False
         if self.bar is not None:
             self.bar.close()
 
     def _draw(self, said: dict[str, Any]) -> None:
-        """Show a line of progress; others have no share of the whole."""
+        """Show the progress in a line of the log. Lines without a share of the whole are ignored."""
         if "share" not in said or said.get("event") != "progress":
             return
         title = str(said["task"])

@@ -1,4 +1,4 @@
-"""The page of a report, as a notebook shows it."""
+"""Report: an HTML page about a result that a notebook can show."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 
 
 class Report:
-    """A page of HTML that needs no network. A notebook shows it as the value of a cell.
+    """An HTML page that needs no network. A notebook shows it if it is the value of a cell.
 
     Attributes
     ----------
     html : str
-        The whole page, to be written to a file.
+        The whole page, which can be written to a file.
 
     Examples
     --------
@@ -27,7 +27,7 @@ class Report:
         return f"Report of {len(self.html)} characters: its html is a page for a browser, and a notebook shows it"
 
     def _repr_html_(self) -> str:
-        """The body, with styles that reach nothing else of the notebook, and without scripts."""
+        """Return the body of the page without scripts, and with styles that apply to it alone and not to the rest of the notebook."""
         style = "".join(re.findall(r"<style>(.*?)</style>", self.html, re.S))
         style = re.sub(r"(?<![\w.#-])(?::root|body)(?=\{)", "&", style)
         body = re.sub(r"<script\b.*?</script>", "", self.html.partition("<body>")[2].partition("</body>")[0], flags=re.S)

@@ -1,4 +1,4 @@
-"""What the estimators take from scikit-learn, or stand-ins where it is not installed."""
+"""The base classes and functions of scikit-learn that the estimators use, or stand-ins if it is not installed."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError:  # without pipelines, names of features and the like
+except ImportError:  # the estimators work then, but not in pipelines, and without names of features
 
     class BaseEstimator:  # type: ignore[no-redef]
-        """Nothing of scikit-learn."""
+        """Empty stand-in."""
 
     class ClassNamePrefixFeaturesOutMixin:  # type: ignore[no-redef]
-        """Nothing of scikit-learn."""
+        """Empty stand-in."""
 
     class TransformerMixin:  # type: ignore[no-redef]
-        """Nothing of scikit-learn."""
+        """Empty stand-in."""
 
     def check_random_state(seed: Any) -> Any:
-        """A generator of random numbers."""
+        """Return a generator of random numbers for a seed, or the given generator."""
         return seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)
 
     def check_is_fitted(estimator: Any) -> None:
-        """Refuse an estimator that has not been fitted."""
+        """Raise a ValueError if the estimator has not been fitted."""
         if not hasattr(estimator, "components_"):
             raise ValueError(f"this {type(estimator).__name__} is not fitted yet: call fit before")
 
     def validate_data(estimator: Any, X: Any, *, reset: bool = True, **_: Any) -> Any:
-        """A matrix of finite numbers, of as many columns as in fit."""
+        """Return X as a matrix, after checking that its values are finite and that it has as many columns as in fit."""
         X = checked(X)
         if not np.isfinite(X.data if sp.issparse(X) else X).all():
             raise ValueError("X contains NaN or infinity")

@@ -1,4 +1,4 @@
-"""TileDB-SOMA: the matrix of a measurement as blocks of rows, and results into ``obsm`` and ``varm``, by tiledbsoma."""
+"""TileDB-SOMA experiments: reading the matrix of a measurement in blocks of rows, and writing results to ``obsm`` and ``varm``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from ._hdf5 import Matrix
 
-ROWS = 1 << 12  # of a block
-BUFFER = 16 << 20  # bytes of each buffer of a read: a GiB without
+ROWS = 1 << 12  # rows of a block
+BUFFER = 16 << 20  # bytes of each buffer of a read; the default of tiledbsoma is 1 GiB
 
 
 def _tiledbsoma() -> Any:
@@ -27,7 +27,7 @@ def _opened(uri: str, mode: str) -> Any:
     try:
         return soma.Experiment.open(uri, mode, context=soma.SOMATileDBContext(tiledb_config={"soma.init_buffer_bytes": BUFFER}))
     except soma.DoesNotExistError:
-        raise FileNotFoundError(f"{uri} is no experiment of SOMA: there is none") from None
+        raise FileNotFoundError(f"{uri}: there is no experiment of SOMA at this URI") from None
 
 
 def _measurement(experiment: Any, name: str) -> Any:
@@ -38,14 +38,14 @@ def _measurement(experiment: Any, name: str) -> Any:
 
 @contextlib.contextmanager
 def matrix(uri: str, measurement: str, layer: str, obs_query: str | None, var_query: str | None) -> Iterator[Matrix]:
-    """The matrix of a measurement, where the queries choose its rows and columns; open as long as the block.
+    """Open the matrix of a measurement for the duration of the block. The queries select its rows and columns.
 
     Raises
     ------
     FileNotFoundError
         If there is no such experiment.
     ValueError
-        If it has no such measurement or layer, or the queries leave nothing.
+        If the experiment has no such measurement or layer, or the queries select no rows or no columns.
     """
     soma = _tiledbsoma()
     with _opened(uri, "r") as experiment:
@@ -63,32 +63,32 @@ def matrix(uri: str, measurement: str, layer: str, obs_query: str | None, var_qu
 
 
 def _ids(frame: Any, name: str) -> list[str]:
-    """Names of one side, or the join ids where it has none."""
+    """Return the ids of obs or var, or the join ids if the table has no column of ids."""
     try:
         table = frame(column_names=[name]).concat()
-    except Exception:  # tiledbsoma has one of its own for each version
+    except Exception:  # the type of the error depends on the version of tiledbsoma
         name = "soma_joinid"
         table = frame(column_names=[name]).concat()
     return [str(v) for v in table[name].to_pylist()]
 
 
 def write(uri: str, measurement: str, side: str, name: str, ids: list[Any], blocks: Iterator[np.ndarray], k: int) -> None:
-    """Write vectors to ``obsm`` or ``varm``: a sparse array, which gets its name when it is whole.
+    """Write vectors to ``obsm`` or ``varm`` as a sparse array, which is added to the collection when it is complete.
 
     Parameters
     ----------
     side : {"obs", "var"}
     ids : list
-        Of the rows of the vectors, as `matrix` gives them.
+        Ids of the rows of the vectors, as `matrix` returns them.
     blocks : iterator of ndarray
         The vectors, in blocks of rows.
 
     Raises
     ------
     FileExistsError
-        If there is one with this name.
+        If there is an array of this name.
     ValueError
-        If an id is none of the experiment.
+        If the experiment does not have an id.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""A store: the matrix on the disk that passes stream from."""
+"""Store: a matrix on the disk, from which the passes of a factorisation are streamed."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ class Store(Looks, Makes):
     Parameters
     ----------
     path : str or path
-        The folder of a store that is there, or ``s3://BUCKET/PREFIX``: such a store is read, and not appended to.
+        The folder of an existing store, or ``s3://BUCKET/PREFIX``. A store in a bucket can be read, but not appended to.
 
     Attributes
     ----------
-    path : pathlib.Path, or str of a store in a bucket
-        Absolute: it holds after a change of the working folder.
+    path : pathlib.Path, or str for a store in a bucket
+        Absolute path, which stays valid when the working folder changes.
     shape : tuple of int
     nnz : int
         Number of entries.
     fingerprint : str
-        Of the contents: stores of the same matrix have the same.
+        Fingerprint of the contents: stores of the same matrix have the same fingerprint.
     info : dict
-        What ``gdsvd info --json`` says.
+        Output of ``gdsvd info --json``.
 
     Notes
     -----
     The ``from_`` methods take the flags of ``gdsvd ingest`` as further keyword arguments, such as ``min_per_row=5``,
-    ``duplicates="sum"`` or ``force=True`` to replace a store. What comes as a matrix or in blocks keeps the order of its rows and columns: ids are
-    their names. Of files and tables rows and columns are in ascending order of the ids.
+    ``duplicates="sum"`` or ``force=True`` to replace a store. Matrices and blocks of rows keep the order of their rows and columns, and
+    ids are only their names. Files and tables give rows and columns in ascending order of the ids.
 
     Examples
     --------
@@ -85,8 +85,8 @@ class Store(Looks, Makes):
         Parameters
         ----------
         files : path or list of paths; or a table, with `row` and `col`
-            In the format that the store was made of: tables to a store `from_table`. Nothing is appended to a store of a matrix of
-            declared shape, as SciPy's.
+            Entries in the format from which the store was made; tables for a store made by `from_table`. A store of a matrix with a
+            declared shape, such as a SciPy matrix, cannot be appended to.
         row, col, value : str, optional
             As for `from_table`.
         memory, progress
@@ -97,7 +97,7 @@ class Store(Looks, Makes):
         Returns
         -------
         Store
-            This one.
+            This store.
         """
         roles = _tables.roles(row, col, value, options)
         more: list[Path] = [*memory_flags(memory), *flags(options), "--", self.path]
@@ -110,21 +110,21 @@ class Store(Looks, Makes):
         return self
 
     def head(self, n: int = 5, *, entries: int = 20, view: Any = None) -> dict[Any, dict[Any, float]]:
-        """The first `n` rows that have entries.
+        """Return the first `n` rows that have entries.
 
         Parameters
         ----------
         n : int
             Number of rows.
         entries : int
-            How many of each row, at most.
+            Largest number of entries of each row.
         view : str or list of str, optional
-            Look at what steps make of the matrix.
+            Steps to apply to the matrix before.
 
         Returns
         -------
         dict
-            Id of the row to (id of the column to value).
+            Maps the id of a row to a dict from ids of columns to values.
         """
         said = run("view", f"--head={n}", f"--entries={entries}", *pipeline(view), "--", self.path)
         return {line["id"]: {e["id"]: float(e["value"]) for e in line["entries"]} for line in said["lines"]}
@@ -141,17 +141,18 @@ class Store(Looks, Makes):
         progress: bool | None = None,
         **options: Any,
     ) -> Factorization:
-        """Compute triplets into a folder.
+        """Compute the leading singular triplets and write them to a folder.
 
-        KeyboardInterrupt leaves a checkpoint, from which ``resume=True`` goes on, to the same bits as without a break.
+        An interrupted run (KeyboardInterrupt) leaves a checkpoint. ``resume=True`` continues from it, with the same bits as an
+        uninterrupted run.
 
         Parameters
         ----------
         k : int or float
-            Number of triplets; or the share of the energy ‖A‖²_F, between 0 and 1, that as few as possible are to capture,
-            and no more than 200 unless ``max_k`` says so.
+            Number of triplets. Or a share of the energy ‖A‖²_F between 0 and 1, which as few triplets as possible capture; at most
+            200, unless ``max_k`` is given.
         out : path
-            Of the result.
+            Folder of the result.
         tol, view, memory, seed, progress
             As for `svds`.
         **options
@@ -164,7 +165,7 @@ class Store(Looks, Makes):
         Raises
         ------
         NotConverged
-            If the run ended before; the exception has the result so far as ``factorization``.
+            If the run ended before all triplets were within `tol`; the exception has the result so far as ``factorization``.
         """
         more = [*pipeline(view), *memory_flags(memory), *flags(options)]
         return made("svd", self.path, out, [f"--rank={k}", f"--tol={tol}", f"--seed={seed}", *more], progress)

@@ -1,4 +1,4 @@
-"""Singular triplets in the way of scipy.sparse.linalg.svds."""
+"""svds: singular triplets with the calling convention of scipy.sparse.linalg.svds."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from ._places import workplace
 from ._program import run
 from ._types import Array, Info, SVDReport, SVDResult
 
-MOST = 200  # triplets of a share, at first
-MAPPED = 1 << 24  # bytes of an array from which on it is mapped, not read: each that is mapped holds a descriptor
+MOST = 200  # largest number of triplets in the first run for a share of the energy
+MAPPED = 1 << 24  # arrays of at least so many bytes are mapped, smaller ones are read, as each mapping holds a file descriptor
 
 
 def pipeline(view: Any) -> list[str]:
-    """The flags of a view: a text, or a list of its steps."""
+    """Return the flags for a view, which is a text or a list of steps; none for None."""
     if view is None:
         return []
     return ["--view", view if isinstance(view, str) else " | ".join(view)]
 
 
 def load(path: pathlib.Path) -> np.ndarray:
-    """An array of a result as a plain ndarray that may be written to; it outlives its file."""
-    if os.name != "posix" or path.stat().st_size < MAPPED:  # elsewhere a file that is mapped cannot be removed
+    """Load an array of a result as a plain, writable ndarray that stays valid when the file is removed."""
+    if os.name != "posix" or path.stat().st_size < MAPPED:  # other systems cannot remove a mapped file
         return np.asarray(np.load(path))
-    # By way of the buffer: joblib hands over what it knows to be mapped as the name of a file, which is gone.
+    # A memoryview hides the memmap from joblib, which would pass it to other processes as the name of its file, and that is removed.
     return np.asarray(memoryview(np.load(path, mmap_mode="c")))
 
 
@@ -47,9 +47,9 @@ def triplets(
     seen: Callable[[pathlib.Path], None],
     feed: Callable[[BinaryIO], None] | None = None,
 ) -> tuple[Array, Array, Array, Info]:
-    """Run ``gdsvd svd`` and load the result, whose folder is shown to `seen`. The store is ``-`` for what `feed` writes.
+    """Run ``gdsvd svd``, call `seen` with the folder of the result, and load the result. The store ``-`` stands for the stream that `feed` writes.
 
-    Memory is planned for the most triplets that a share may take: there are more of them in a further run if they do not reach it.
+    For a share at most MOST triplets are permitted, for which memory is planned; the run is repeated with four times as many until they reach it.
     """
     failed, most = None, MOST
     while True:
@@ -66,32 +66,32 @@ def triplets(
         if "file" in statistic:
             statistic["array"] = load(out / statistic["file"])
     s, vt = load(out / "sigma.npy"), load(out / "V.npy").T
-    u = load(out / "U.npy") if (out / "U.npy").exists() else np.empty((0, len(s)))  # of --vectors=right
+    u = load(out / "U.npy") if (out / "U.npy").exists() else np.empty((0, len(s)))  # with --vectors=right there are no left vectors
     if failed:
         failed.u, failed.s, failed.vt = u, s, vt
-        failed.args = (str(failed).partition("; the result is in ")[0],)  # the folder is a temporary one
+        failed.args = (str(failed).partition("; the result is in ")[0],)  # the message must not name the temporary folder
         raise failed
     return u, s, vt, cast(Info, info)
 
 
 def vectors(k: Any, shape: tuple[int, int]) -> int:
-    """Bytes of the vectors of a result; with a share, of as many as it may have at first."""
+    """Return the bytes of the vectors of a result; for a share of the energy, of the largest number in the first run."""
     return 8 * int(k if k >= 1 else MOST) * sum(shape)
 
 
 def decompose(
     A: Any, k: Any, flags: list[str], memory: str | int, progress: bool | None = False, seen: Callable[[pathlib.Path], None] = lambda out: None
 ) -> tuple[Array, Array, Array, Info]:
-    """Triplets of whatever a caller gives as a matrix, by way of a temporary store unless it is one."""
+    """Compute the triplets of a store, file, matrix in memory, or iterator of blocks of rows. Files and iterators become a temporary store."""
     path = path_of(A)
     said = store_at(path) if path is not None else None
     if path is not None and said is not None:
         with workplace(vectors(k, (said["rows"], said["cols"]))) as tmp:
             return triplets(path, tmp / "out", k, flags, progress, seen)
-    if path is None and not hasattr(A, "__next__"):  # one process reads it and factorises it
+    if path is None and not hasattr(A, "__next__"):  # a single process reads and factorises it
         with workplace(size(A) + vectors(k, A.shape)) as tmp:
             return triplets("-", tmp / "out", k, flags, progress, seen, lambda out: hand_over(A, out))
-    with workplace() as tmp:  # of files and iterators the size is not known
+    with workplace() as tmp:  # the size of files and iterators is not known
         ingest(A if path is None else path, tmp / "store", memory, progress=progress)
         return triplets(tmp / "store", tmp / "out", k, flags, progress, seen)
 
@@ -99,7 +99,7 @@ def decompose(
 def _of_table(
     tables: Any, roles: tuple[Any, Any, Any], k: int, flags: list[str], memory: str | int, progress: bool | None
 ) -> tuple[Array, Array, Array, Info]:
-    """Triplets of the matrix whose entries are the lines of tables; the report has the ids of its rows and columns."""
+    """Compute the triplets of the matrix whose entries are the lines of tables. The returned info has the ids of its rows and columns."""
     ids: list[Any] = []
 
     def seen(out: pathlib.Path) -> None:
@@ -148,41 +148,41 @@ def svds(
     groups: int = 0,
     **more: Any,
 ) -> SVDResult | SVDReport:
-    """The `k` largest singular values of a sparse matrix and their vectors.
+    """Compute the `k` largest singular values of a sparse matrix and their vectors.
 
     Every triplet is certified: its residual is measured on the matrix, and is at most `tol`.
 
     Parameters
     ----------
     A : sparse array or matrix, array_like, `Store`, path, or iterator of CSR blocks of rows
-        The m × n matrix, of real numbers or bool. Any format of `scipy.sparse`; entries at one place count as their sum, as in SciPy.
-        A path is that of a store, or of a file that ``gdsvd ingest`` reads, such as npz, mtx, csv or Parquet. Of a table (pandas, polars,
-        DuckDB, anything that hands over a stream of Arrow, an iterator of tables) `row` and `col` have to be given; without them it is refused.
+        The m × n matrix, of real numbers or bool, in any format of `scipy.sparse`; duplicate entries are summed, as in SciPy.
+        A path names a store, or a file that ``gdsvd ingest`` reads, such as npz, mtx, csv or Parquet. A table (pandas, polars,
+        DuckDB, any object that provides a stream of Arrow, an iterator of tables) needs `row` and `col`, and is refused without them.
     k : int
         Number of triplets, from 1 to min(m, n).
     tol : float
         Largest residual max(‖Av − σu‖, ‖Aᵀu − σv‖)/σ₁ of a triplet, between 0 and 1. The error of σ is at most ``tol * s[0]``.
     view : str or list of str, optional
-        Factorise what steps make of A, such as ``"lsi"`` or ``["log1p", "center=columns"]``; no dense matrix is formed.
+        Steps that are applied to A before, such as ``"lsi"`` or ``["log1p", "center=columns"]``. No dense matrix is formed.
     memory : str or int
-        What the program stays within, besides the caller's own data: bytes, a text such as ``"2GiB"``, or ``"auto"`` for 60 % of what is available.
+        Memory budget of the program, without the caller's own data: bytes, a text such as ``"2GiB"``, or ``"auto"`` for 60 % of the available memory.
     seed : int
-        Of the random start vectors. The same seed gives the same bits, on any number of processors.
+        Seed of the random start vectors. The same seed gives the same bits, on any number of processors.
     return_info : bool
         Whether to return the report as well.
     progress : bool or None
-        Whether tqdm shows how far it is; None is yes on a terminal and in a notebook, where tqdm is installed.
+        Whether tqdm shows the progress. None: on a terminal and in a notebook, if tqdm is installed.
     row, col, value : str, optional
-        Columns of a table with one entry a line: the ids of its row and of its column, and its value, 1 without. The rows and columns of the
-        matrix are in ascending order of their ids, which are ``info["rows_ids"]`` and ``info["cols_ids"]``. `rows`, `cols` and `values` are the same.
+        Columns of a table with one entry a line: the row id, the column id and the value, by default 1. The rows and columns of the matrix are in
+        ascending order of their ids, ``info["rows_ids"]`` and ``info["cols_ids"]``. `rows`, `cols` and `values` mean the same as these parameters.
     client : distributed.Client, SparkSession or str, optional
-        Workers that make the passes, or the name of an engine, such as ``"ray://head:10001"``. A may be a bag of Dask of CSR blocks, too; partitions
-        of Dask are written by the workers that have them, and their numbers do not come here.
+        The client or session whose workers make the passes, or the name of an engine, such as ``"ray://head:10001"``. A may also be a Dask bag of
+        CSR blocks. Partitions of Dask are written by the workers that hold them, and their values are not sent to this process.
     shared : path, optional
-        A folder that this machine and all workers see under the same path; or ``s3://BUCKET/PREFIX``, if A is a store in a bucket. Given without
-        `client` it means the current client or session.
+        A folder that this machine and all workers see under the same path; or ``s3://BUCKET/PREFIX``, if A is a store in a bucket. If it is given
+        without `client`, the current client or session is used.
     groups : int
-        Tasks of a pass, 2 to 4 a worker; 0 is 16. The last digits of the result depend on it, and not on the workers.
+        Tasks of a pass, best 2 to 4 for each worker; 0 is 16. The last digits of the result depend on this number, but not on the workers.
 
     Returns
     -------
@@ -195,23 +195,23 @@ def svds(
     vt : ndarray, shape (k, n)
         Right vectors as rows.
     info : dict
-        With `return_info`: ``result.json``, such as ``residual`` (of each triplet), ``energy`` (the share of ‖A‖²_F), ``passes``.
-        What a view has measured of columns, such as means, is an ndarray ``array`` in ``info["view"]["statistics"]``.
+        With `return_info`: contents of ``result.json``, such as ``residual`` (of each triplet), ``energy`` (the share of ‖A‖²_F), ``passes``.
+        Statistics that a view has measured, such as means of columns, are ndarrays ``array`` in ``info["view"]["statistics"]``.
 
     Raises
     ------
     ValueError
-        If A is not a matrix of finite real numbers, or a table without `row` and `col`; or another parameter is out of range.
+        If A is not a matrix of finite real numbers, or is a table without `row` and `col`; or if another parameter is out of range.
     NotConverged
-        If a residual cannot be brought to `tol`; the exception has the triplets.
+        If the residuals do not reach `tol`; the exception has the triplets.
     GdsvdError
         If the program fails otherwise.
 
     Notes
     -----
-    Other parameters of SciPy's are refused with a TypeError. ``which``: the largest are found. ``return_singular_vectors``: both sides
-    are returned. ``solver``, ``ncv``, ``maxiter``, ``options``: there is one solver, which goes on until `tol` is met. ``v0``, ``rng``,
-    ``random_state``: `seed` stands for the start vectors.
+    Other parameters of SciPy's svds raise a TypeError. ``which``: always the largest values. ``return_singular_vectors``: always both
+    sides. ``solver``, ``ncv``, ``maxiter``, ``options``: there is one solver, which iterates until `tol` is met. ``v0``, ``rng``,
+    ``random_state``: `seed` determines the start vectors.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def svds(
         raise TypeError(f"svds() got an unexpected keyword argument {next(iter(more))!r}")
     if roles != (None, None, None):
         if client is not None or shared is not None:
-            raise ValueError("a table has no client=: make a store of it, as gdsvd.Store.from_table does, and factorise that; gdsvd.spark.svd takes tables of Spark")
+            raise ValueError("client= and shared= take no table: make a store of it with gdsvd.Store.from_table; for Spark there is gdsvd.spark.svd")
         return _returned(_of_table(A, roles, check_k(k, None), flags, memory, progress), return_info)
     if client is not None or shared is not None:
         with engine(client, shared, groups) as e:

@@ -1,4 +1,4 @@
-"""Tables of pandas, polars and Arrow: what tells one, and the entries of a long one, a row for each."""
+"""Tables of pandas, polars, Arrow and others: recognising them, and writing tables with one entry a row as text for the gdsvd program."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any, BinaryIO
 
 from ._places import missing
 
-LINES = 1 << 14  # that are written together
-READERS = ("to_arrow_reader", "fetch_arrow_reader", "fetch_record_batch", "to_pyarrow_batches")  # of DuckDB and Ibis: what reads a result in parts
+LINES = 1 << 14  # rows of a table that are written together
+READERS = ("to_arrow_reader", "fetch_arrow_reader", "fetch_record_batch", "to_pyarrow_batches")  # methods of DuckDB and Ibis that read in batches
 HANDS_OVER = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "collect_schema", *READERS)
 
 
 def is_table(a: Any) -> bool:
-    """Whether it is a table with names of columns, or hands over one as Arrow does, or later, such as a relation of DuckDB or a LazyFrame of polars.
+    """Report whether `a` is a table with named columns, provides one by the Arrow interface, or yields one when read, as a LazyFrame does.
 
     Raises
     ------
     TypeError
-        If it is a Delayed of Dask, which has any attribute that is asked for.
+        If `a` is a Delayed of Dask, which claims to have every attribute.
     """
     if type(a).__module__.startswith("dask.delayed"):
         raise TypeError("a Delayed of Dask is no table before it is computed: give what its compute() returns, or (part.compute() for part in parts)")
@@ -31,11 +31,11 @@ def is_table(a: Any) -> bool:
 
 
 def names(table: Any) -> list[Any]:
-    """The names of the columns of a table; none where they are not known before it is read."""
+    """Return the names of the columns of a table; an empty list if they are not known before the table is read."""
     if hasattr(table, "collect_schema"):
         return list(table.collect_schema().names())
     for of in (table, getattr(table, "schema", None)):
-        for name in ("columns",) if hasattr(of, "iloc") else ("column_names", "columns", "names"):  # the columns of pandas are attributes, too
+        for name in ("columns",) if hasattr(of, "iloc") else ("column_names", "columns", "names"):  # columns of pandas are attributes, too
             said = getattr(of, name, None)
             if said is not None and not callable(said) and all(isinstance(n, (str, int)) for n in said):
                 return list(said)
@@ -43,12 +43,12 @@ def names(table: Any) -> list[Any]:
 
 
 def refuse(table: Any, what: str, call: str) -> None:
-    """Refuse a table whose meaning is not said.
+    """Refuse a table without roles of columns, which may mean entries or a dense matrix.
 
     Raises
     ------
     ValueError
-        If it is one; the text has both readings.
+        If `table` is a table; the message explains both readings, with `what` as its name and `call` as the call to complete.
     """
     if not is_table(table):
         return
@@ -62,7 +62,7 @@ def refuse(table: Any, what: str, call: str) -> None:
 
 
 def _batches(tables: Any, used: list[Any]) -> Iterator[Any]:
-    """The tables of one table, of a stream of Arrow, or of an iterable of them: parts that are in memory one at a time."""
+    """Yield the parts of a table, of a stream of Arrow, or of an iterable of tables. One part at a time is in memory."""
     reader = next((getattr(tables, name) for name in READERS if hasattr(tables, name)), None)
     if hasattr(tables, "collect_schema") and hasattr(tables, "collect"):  # a LazyFrame of polars
         chosen = tables.select(_known(tables, used))
@@ -89,7 +89,7 @@ def _batches(tables: Any, used: list[Any]) -> Iterator[Any]:
 
 
 def _parts(table: Any) -> Iterator[Any]:
-    """Slices of a table in memory, so that no more than `LINES` of its rows are objects of Python."""
+    """Yield slices of a table in memory, so that at most `LINES` of its rows are Python objects at a time."""
     n = len(table) if hasattr(table, "__len__") else table.num_rows
     cut = getattr(table, "slice", None)
     for i in range(0, n, LINES):
@@ -99,12 +99,12 @@ def _parts(table: Any) -> Iterator[Any]:
 
 
 def _known(table: Any, used: list[Any]) -> list[Any]:
-    """The same names.
+    """Return `used`, after checking that the table has these columns.
 
     Raises
     ------
     ValueError
-        If a table has no such column.
+        If the table lacks a column.
     """
     there = names(table)
     for what, name in zip(("row", "col", "value"), used):
@@ -114,7 +114,7 @@ def _known(table: Any, used: list[Any]) -> list[Any]:
 
 
 def _column(table: Any, name: Any) -> list[Any]:
-    """The values of a column of a table as objects of Python."""
+    """Return the values of a column of a table as Python objects."""
     c = table[name] if hasattr(table, "__getitem__") else table.column(name)
     return _objects(c, name)
 
@@ -127,7 +127,7 @@ def _objects(c: Any, name: Any) -> list[Any]:
 
 
 def ids(a: Any) -> Iterable[Any] | None:
-    """Ids that a caller gives: an iterable, an array of Arrow, or a table of one column; None is None.
+    """Return a caller's ids as an iterable. They may be an iterable, an array of Arrow, or a table of one column; None gives None.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def _of_one_column(a: Any) -> Iterator[Any]:
 
 
 def _value(v: Any, at: int, name: Any) -> float:
-    """A value of an entry."""
+    """Return the value of an entry as a finite float, or raise a ValueError that names row `at` and column `name`."""
     try:
         x = float(v)
     except (TypeError, ValueError, OverflowError):
@@ -167,7 +167,7 @@ def _value(v: Any, at: int, name: Any) -> float:
 
 
 def _id(v: Any, at: int, name: Any) -> str:
-    """An id as text."""
+    """Return an id as text, or raise a ValueError that names row `at` and column `name`."""
     if isinstance(v, float) and v.is_integer():
         v = int(v)
     text = v.decode(errors="surrogateescape") if isinstance(v, bytes) else str(v)
@@ -179,7 +179,7 @@ def _id(v: Any, at: int, name: Any) -> str:
 
 
 def roles(row: Any, col: Any, value: Any, more: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """The names of columns; `rows`, `cols` and `values` are the same as `row`, `col` and `value`, and are taken out of the other options."""
+    """Return the names of the columns by role. The options `rows`, `cols`, `values`, which mean the same, are removed from `more`."""
     given = {"row": row, "col": col, "value": value}
     for name in given:
         other = more.pop(name + "s", None)
@@ -191,7 +191,7 @@ def roles(row: Any, col: Any, value: Any, more: dict[str, Any]) -> tuple[Any, An
 
 
 def hand_over(tables: Any, roles: tuple[Any, Any, Any], out: BinaryIO) -> None:
-    """Write what `lines` yields in the format of gzip, whose end tells that it is the whole: text that ends early looks like less of a table."""
+    """Write the output of `lines` in gzip format, uncompressed: by a missing trailer the program recognises a truncated table."""
     whole = zlib.compressobj(0, wbits=31)
     for part in lines(tables, roles):
         out.write(whole.compress(part))
@@ -199,14 +199,14 @@ def hand_over(tables: Any, roles: tuple[Any, Any, Any], out: BinaryIO) -> None:
 
 
 def lines(tables: Any, roles: tuple[Any, Any, Any]) -> Iterator[bytes]:
-    """The entries of a table, of a stream of Arrow or of an iterable of tables, one a line, in the text that `FLAGS` tell.
+    """Yield the entries of a table, of a stream of Arrow or of an iterable of tables as text, one entry a line, in the format of `FLAGS`.
 
     Raises
     ------
     TypeError
-        If a table is none.
+        If an object is not a table.
     ValueError
-        If the roles are not those of columns, an id is missing, or a value is no finite number; the text says where.
+        If a named column does not exist, an id is missing, or a value is not a finite number; the message names row and column.
     """
     row, col, value = roles
     if row is None or col is None:
@@ -226,7 +226,7 @@ def lines(tables: Any, roles: tuple[Any, Any, Any]) -> Iterator[bytes]:
             if value is None:
                 columns.append([1] * len(columns[0]))
             text = io.StringIO(newline="")
-            w = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # unquoted, blanks around an id are left out, and a number sign begins a remark
+            w = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # unquoted ids lose blanks, and a # begins a comment
             for r, c, v in zip(*columns, strict=True):
                 w.writerow((_id(r, at, row), _id(c, at, col), _value(v, at, value)))
                 at += 1

@@ -1,4 +1,4 @@
-"""The types of results: arrays, named tuples of them, and what ``result.json`` has."""
+"""The types of results: arrays, named tuples of arrays, and the contents of ``result.json``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 class Statistic(TypedDict, total=False):
-    """What a step of a view has measured: a number, or an array."""
+    """A statistic that a step of a view has measured: a number, or an array."""
 
     step: str
     name: str
@@ -34,7 +34,7 @@ class View(TypedDict, total=False):
 
 
 class Outside(TypedDict, total=False):
-    """What is known of singular values that were not found: none is above the bound, but with this probability of error."""
+    """A bound for the singular values that were not computed. The probability that one of them exceeds it is at most `probability`."""
 
     steps: int
     bound: float | None

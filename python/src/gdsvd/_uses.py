@@ -1,4 +1,4 @@
-"""What people do with a result: topics, search by words, other files, and vectors that are turned to those of an earlier result."""
+"""Methods of a result: topics, queries by words, export, alignment with an earlier result, prediction of entries."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class Alignment(NamedTuple):
-    """Vectors of a result turned to where those of an earlier one lay.
+    """Vectors of a result, rotated to match those of an earlier result.
 
     Attributes
     ----------
     X : ndarray, shape (n, k)
-        The vectors times R, in the order of the result.
+        The vectors times R, in the order of the rows or columns of the result.
     R : ndarray, shape (k, k)
         The rotation.
     angles : ndarray, shape (k,)
-        Principal angles between the two spaces, in radians: no rotation undoes them.
+        Principal angles between the two spaces in radians, which no rotation can remove.
     info : dict
-        What ``gdsvd align --json`` says: ``before``, ``after``, ``common``, ``changed_neighbours``, …; its angles are in degrees.
+        Output of ``gdsvd align --json``: ``before``, ``after``, ``common``, ``changed_neighbours``, …; its angles are in degrees.
     """
 
     X: Array
@@ -67,20 +67,20 @@ class Uses:
         raise NotImplementedError
 
     def topics(self, n: int = 10, *, memory: str | int = "auto") -> pandas.DataFrame:
-        """The rows and columns that are strongest in each component, on either side.
+        """Return the rows and columns with the largest positive and the largest negative entries of each component.
 
         Parameters
         ----------
         n : int
-            Number of each sign, at most.
+            Largest number of rows, and of columns, of each sign.
         memory : str or int
-            What the program stays within.
+            Memory budget of the program.
 
         Returns
         -------
         DataFrame
-            ``component`` (from 1), ``sigma``, ``axis`` (rows or columns), ``sign`` (1 or −1), ``id``, ``score``, and ``title`` where there are titles.
-            Signs belong together: rows and columns of one sign go with one another.
+            ``component`` (from 1), ``sigma``, ``axis`` (rows or columns), ``sign`` (1 or −1), ``id``, ``score``, and ``title`` if there are titles.
+            Rows and columns of the same sign of a component belong together.
         """
         said = run("topics", *memory_flags(memory), f"--number={n}", "--", self.path)
         ids = {"rows": self.rows, "columns": self.cols}
@@ -97,21 +97,21 @@ class Uses:
         )
 
     def query(self, words: str | Iterable[str], n: int = 10, *, memory: str | int = "auto") -> pandas.DataFrame:
-        """The rows that are most like a row with these words, which are ids of columns: latent semantic indexing.
+        """Return the rows most similar to a row with the given words, which are ids of columns (latent semantic indexing).
 
         Parameters
         ----------
         words : str or iterable of str
-            Text with blanks between words, or words; each as often as it is given.
+            A text of words separated by blanks, or the words. A repeated word counts as often as it occurs.
         n : int
-            Number of rows, at most.
+            Largest number of rows.
         memory : str or int
-            What the program stays within.
+            Memory budget of the program.
 
         Returns
         -------
         DataFrame
-            ``id``, ``score`` (the cosine), and ``title`` where rows have titles, best first.
+            ``id``, ``score`` (the cosine), and ``title`` if rows have titles, best first.
         """
         given = [words] if isinstance(words, str) else [str(w) for w in words]
         said = run("query", *memory_flags(memory), f"--number={n}", "--", self.path, *given)
@@ -124,17 +124,17 @@ class Uses:
         Parameters
         ----------
         out : path
-            ``.npy``, ``.npz``, ``.csv``, ``.tsv``, ``.parquet`` or ``.mtx``; vectors also ``.arrow``, the table of `rows_table` in a file of
-            Arrow, by pyarrow, and ``.zarr``, a folder with an array of vectors and one of ids, by zarr.
+            ``.npy``, ``.npz``, ``.csv``, ``.tsv``, ``.parquet`` or ``.mtx``. Vectors also to ``.arrow``, an Arrow file with a table like that of
+            `rows_table` (needs pyarrow), and to ``.zarr``, a folder with an array of vectors and an array of ids (needs zarr).
         what : {"U", "V", "US", "VS", "sigma"}
-            US and VS are times the singular values.
+            US and VS are U and V times the singular values.
         **options
-            Flags of ``gdsvd export``: ``format="npy32"``, ``no_ids=True``, ``force=True``, …; of Arrow and zarr ``force`` alone.
+            Flags of ``gdsvd export``: ``format="npy32"``, ``no_ids=True``, ``force=True``, …; for Arrow and zarr only ``force``.
 
         Returns
         -------
         pathlib.Path
-            Of the file.
+            The path of the file.
         """
         file = pathlib.Path(out)
         if file.suffix in (".arrow", ".zarr") and "format" not in options:
@@ -145,7 +145,7 @@ class Uses:
 
     def _export(self, out: pathlib.Path, what: str, force: bool = False) -> None:
         if what not in ("U", "V", "US", "VS"):
-            raise ValueError(f"what = {what!r}: {out.suffix} files are of U, V, US or VS")
+            raise ValueError(f"what = {what!r}: {out.suffix} files hold U, V, US or VS")
         if out.exists() and not (force and (is_zarr(out) if out.suffix == ".zarr" else out.is_file())):
             raise ExistsError(f"{out} is there already" + ("" if force else ": force=True replaces it"))
         ids, vectors = (self.rows, self.U) if what[0] == "U" else (self.cols, self.V)
@@ -157,7 +157,7 @@ class Uses:
             os.replace(made, out)
 
     def align(self, old: Any, what: str = "V", out: Path | None = None, **options: Any) -> Alignment:
-        """Turn the vectors of this result to where those of an old one with the same ids lay (orthogonal Procrustes).
+        """Rotate the vectors of this result to match those of an old result with the same ids (orthogonal Procrustes).
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Uses:
         what : {"U", "V", "US", "VS"}
             Which vectors.
         out : path, optional
-            A folder to write them to, as ``gdsvd align`` does.
+            A folder to write the result to, as ``gdsvd align`` does; by default nothing is kept on the disk.
         **options
             Flags of ``gdsvd align``: ``sample=200``, ``neighbours=10``, ``force=True``.
 
@@ -181,16 +181,16 @@ class Uses:
             return Alignment(np.load(folder / "X.npy"), np.load(folder / "R.npy"), np.radians(info["angles"]), info)
 
     def to_soma(self, uri: str, *, measurement: str = "RNA", obsm: str | None = "X_svd", varm: str | None = "SVs") -> None:
-        """Write the scores of rows (US) and the right vectors to an experiment of TileDB-SOMA that the store was made of.
+        """Write the scores of rows (US) and the right vectors to the TileDB-SOMA experiment from which the store was made.
 
         Parameters
         ----------
         uri : str
-            Of the experiment.
+            URI of the experiment.
         measurement : str
-            Where to write.
+            The measurement to write to.
         obsm, varm : str or None
-            Names of the new arrays; None leaves one out. Rows that a query left out have no entries.
+            Names of the new arrays; None: the array is not written. Rows and columns that a query left out have no entries.
         """
         for side, name, ids, vectors, scale in (("obs", obsm, self.rows, self.U, self.s), ("var", varm, self.cols, self.V, np.ones_like(self.s))):
             if name is not None and vectors is not None:
@@ -198,7 +198,7 @@ class Uses:
                 _soma.write(str(uri), measurement, side, name, [plain(i) for i in ids], blocks, len(self.s))
 
     def predict(self, rows: Iterable[Any], cols: Iterable[Any]) -> Array:
-        """The entries that a completion (`Store.complete`) predicts at places.
+        """Return the predictions of a completion (`Store.complete`) for pairs of rows and columns.
 
         Parameters
         ----------
@@ -207,12 +207,12 @@ class Uses:
         Returns
         -------
         ndarray
-            μ + b_i + c_j + (UΣVᵀ)_ij for each pair.
+            μ + b_i + c_j + (UΣVᵀ)_ij for each pair; the biases b and c are 0 in a completion without biases.
 
         Raises
         ------
         ValueError
-            If the result is no completion, or an id is none of it.
+            If the result is not a completion, or does not have an id.
         """
         about = self.info.get("completion")
         if about is None:
@@ -235,5 +235,5 @@ class Uses:
 
 
 def plain(value: Any) -> Any:
-    """An id as a str or an int of Python."""
+    """Convert an id that is a NumPy scalar to a Python str or int."""
     return value.item() if isinstance(value, np.generic) else value

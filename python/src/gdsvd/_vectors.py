@@ -1,4 +1,4 @@
-"""Vectors of a result: verified, and handed over as Arrow."""
+"""Vectors of a result: verification of their checksums, tables of Arrow, and export to Arrow and zarr."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def vector_table(ids: Any, vectors: np.ndarray | None, side: str) -> pyarrow.Table:
-    """A table of ids and of vectors as lists of a fixed size, which are those of the array.
+    """Return a table of ids and vectors. The vectors are lists of a fixed size that share the memory of a contiguous array.
 
     Raises
     ------
     ValueError
-        If there are no such vectors.
+        If `vectors` is None.
     ImportError
         If pyarrow is not installed.
     """
@@ -31,18 +31,18 @@ def vector_table(ids: Any, vectors: np.ndarray | None, side: str) -> pyarrow.Tab
     try:
         import pyarrow
     except ImportError:
-        raise ImportError("tables of Arrow are those of pyarrow: pip install pyarrow") from None
+        raise ImportError("tables of Arrow need pyarrow: pip install pyarrow") from None
     flat = pyarrow.array(np.ascontiguousarray(vectors).ravel())
     return pyarrow.table({"id": pyarrow.array(np.asarray(ids)), "vector": pyarrow.FixedSizeListArray.from_arrays(flat, vectors.shape[1])})
 
 
 def write_vectors(out: pathlib.Path, what: str, ids: Any, vectors: np.ndarray | None, scale: np.ndarray) -> None:
-    """Write ids and vectors times a number for each component, in blocks: a file of Arrow, or a folder of zarr.
+    """Write ids and vectors, times the scale of each component, to an Arrow file or a zarr folder, in blocks of rows.
 
     Raises
     ------
     ValueError
-        If there are no such vectors.
+        If `vectors` is None.
     """
     if vectors is None:
         raise ValueError(f"the result has no vectors to export as {what}")
@@ -64,29 +64,29 @@ def write_vectors(out: pathlib.Path, what: str, ids: Any, vectors: np.ndarray | 
 
 
 BLOCK = 1 << 14  # rows of vectors at a time
-PIECE = 1 << 20  # bytes of a file that have a checksum of their own
+PIECE = 1 << 20  # bytes of the pieces of a file that have a checksum each
 
 
 def verify(folder: pathlib.Path, files: list[dict[str, Any]], name: str) -> set[str]:
-    """Compare a file of a result with the CRC-32C of each of its MiB in ``result.json``.
+    """Compare a file of a result with the CRC-32C of each MiB of it in ``result.json``.
 
-    It is done here where the package google-crc32c is installed, else by the program, which compares all files.
+    This process does it if the package google-crc32c is installed in its compiled form, else the program, which checks all files.
 
     Returns
     -------
     set of str
-        The names of the files that have been compared.
+        The names of the files that have been checked.
 
     Raises
     ------
     CorruptError
-        If it is damaged; the text has the file and the bytes.
+        If a file is damaged; the message names the file and the bytes.
     """
     crc = _crc32c()
     if crc is None:
         try:
             run("check", "--", folder)
-        except NotConverged:  # it is sound, and says so itself
+        except NotConverged:  # the files are sound; result.json records that the run did not converge
             pass
         except CorruptError as err:
             info: dict[str, Any] = getattr(err, "info", {})
@@ -110,7 +110,7 @@ def verify(folder: pathlib.Path, files: list[dict[str, Any]], name: str) -> set[
 
 
 def _crc32c() -> Any:
-    """The function of google-crc32c, unless it is not there, or is in Python."""
+    """Return the CRC-32C function of google-crc32c, or None if the package is missing or has only its slow Python implementation."""
     try:
         import google_crc32c
     except ImportError:

@@ -1,4 +1,4 @@
-"""What the program says, in the words of Python: keyword arguments for flags, methods for commands, and the built-in exceptions for files."""
+"""Translation of error messages of the gdsvd program to Python: flags become keyword arguments, commands become methods, exit codes exceptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMANDS = {
     "topics": "Factorization.topics",
     "view": "Store.view",
 }
-# What follows a flag is its value if it is a number, a placeholder, a list or the like, or one of the words that flags have.
+# A word after a flag is taken as its value if it is a number, a placeholder in capitals, an assignment, or a known value of a flag.
 VALUE = (
     r"(?:-?\d[^\s,;:()]*(?:\.\d+)?|[A-Z@][^\s,;:()]*|users:\S+|[a-z]+=\S+|true|false|"
     r"sum|mean|first|last|max|error|count|auto|yes|no|none|dilation|gram|symmetric|LM|LA|SA)"
@@ -39,7 +39,7 @@ FLAG = re.compile(rf"(?<![\w-])(?:--([a-z][a-z-]+)|-([kno]))(?![\w-])(?:[= ]({VA
 
 
 def translated(text: str) -> str:
-    """A line of the program without flags and commands; what is quoted in it stays.
+    """Return an error message of the program with flags and commands replaced by their Python names. Quoted parts are not changed.
 
     Examples
     --------
@@ -83,22 +83,22 @@ def _argument(m: re.Match[str]) -> str:
 
 
 def _commands(text: str) -> str:
-    """Methods for commands; a command with arguments is that of the module."""
+    """Replace commands by methods, and commands with flags by calls of ``python -m gdsvd``."""
     text = re.sub(r"\bgdsvd ([a-z]+)\b(?! -)", lambda m: COMMANDS.get(m[1], m[0]), text)
     return re.sub(r"(?<!-m )\bgdsvd (?=[a-z]+ -)", "python -m gdsvd ", text)
 
 
 def failure(code: int, text: str, args: tuple[Any, ...]) -> GdsvdError:
-    """The exception for a run that has failed, with what it says in the words of Python.
+    """Return the exception for a failed run, with the translated error message.
 
     Parameters
     ----------
     code : int
         The exit code.
     text : str
-        What the program says.
+        The error message of the program.
     args : tuple
-        Of the command: what follows ``--`` is read, what follows ``-o`` is written.
+        Arguments of the command. Files after ``--`` are inputs, the file after ``-o`` is the output.
     """
     kind = KINDS.get(code, GdsvdError)
     if code in (1, 2):
@@ -114,5 +114,5 @@ def failure(code: int, text: str, args: tuple[Any, ...]) -> GdsvdError:
 
 
 def _missing(name: str) -> bool:
-    """Whether there is neither a file nor a folder to put one into."""
+    """Report whether a local path does not exist. URLs and ``-`` count as existing."""
     return "://" not in name and name != "-" and not os.path.exists(name)

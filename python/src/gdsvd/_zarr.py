@@ -1,4 +1,4 @@
-"""AnnData in folders of zarr, of format 2 or 3, sharded or not: opened to read, and what is added to them."""
+"""AnnData in zarr folders of format 2 or 3, sharded or not: opening them for reading, and adding elements to them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ MARKS = ("zarr.json", ".zgroup", ".zarray")
 
 
 def is_zarr(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is that of a folder of zarr."""
+    """Report whether a path is that of a zarr folder."""
     return any(os.path.isfile(os.path.join(path, name)) for name in MARKS)
 
 
 def opened(path: str | os.PathLike[str]) -> Any:
-    """The group of a folder, to read from.
+    """Open the group of a zarr folder for reading.
 
     Raises
     ------
     ImportError
         If zarr is not installed, or too old.
     ValueError
-        If the folder is that of an array.
+        If the folder holds an array instead of a group.
     """
     group = zarr().open(os.fspath(path), mode="r", use_consolidated=False)
     if hasattr(group, "dtype"):
@@ -35,7 +35,7 @@ def opened(path: str | os.PathLike[str]) -> Any:
 
 
 def zarr() -> Any:
-    """The module zarr.
+    """Return the module zarr.
 
     Raises
     ------
@@ -52,21 +52,22 @@ def zarr() -> Any:
 
 
 def state(path: pathlib.Path, name: str) -> tuple[int, ...]:
-    """What tells that an element has been written to: when its folders have changed."""
+    """Return the modification times of the folders of an element, which differ after the element has been written to."""
     return tuple(os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path / name))
 
 
 class Additions:
-    """Elements of an AnnData that are made apart, and put in their places at the end.
+    """New elements of an AnnData, which are written to another folder and renamed to their places at the end.
 
-    Each takes its place in one step, in the order in which they were made; if one cannot, those before are put back.
+    The elements are renamed in the order in which they were made, after elements of the same names have been moved aside. If a rename
+    fails, all elements that were there before are put back.
 
     Parameters
     ----------
     path : path
         The folder of the AnnData.
     folder : path
-        An empty folder in the same file system.
+        An empty folder in the same file system for the new elements, and for those that were moved aside.
     """
 
     def __init__(self, path: pathlib.Path, folder: pathlib.Path) -> None:
@@ -75,7 +76,7 @@ class Additions:
         self.group = zarr().open_group(str(folder / "new"), mode="w", zarr_format=self.format)
 
     def array(self, name: str, shape: tuple[int, int], dtype: Any, blocks: Iterator[np.ndarray]) -> None:
-        """Make an array of blocks of rows."""
+        """Write a new array from blocks of rows."""
         step = max(1, min(shape[0], 1 << 14))
         a = self.group.create_array(str(len(self.names)), shape=shape, dtype=np.dtype(dtype).newbyteorder("="), chunks=(step, shape[1]))
         a.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
@@ -86,16 +87,16 @@ class Additions:
         self.names.append(name)
 
     def element(self, name: str, value: Any) -> None:
-        """Make a dict, as AnnData writes it."""
+        """Write a new dict as AnnData does, which needs anndata 0.11 or newer."""
         try:
             from anndata.io import write_elem
         except ImportError:
-            raise ImportError("into folders of zarr results are written by anndata: pip install 'anndata>=0.11'") from None
+            raise ImportError("results in folders of zarr are written by anndata: pip install 'anndata>=0.11'") from None
         write_elem(self.group, str(len(self.names)), value)
         self.names.append(name)
 
     def place(self) -> None:
-        """Put everything in its place."""
+        """Rename all new elements to their places."""
         done: list[tuple[pathlib.Path, pathlib.Path | None]] = []
         try:
             for i, name in enumerate(self.names):
@@ -117,6 +118,6 @@ class Additions:
         self._consolidate()
 
     def _consolidate(self) -> None:
-        """Write the metadata of all elements together anew, where they are."""
+        """Write the consolidated metadata again, if the folder has any."""
         if zarr().open_group(str(self.path), mode="r").metadata.consolidated_metadata is not None:
             zarr().consolidate_metadata(str(self.path), zarr_format=self.format)

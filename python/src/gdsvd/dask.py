@@ -1,4 +1,4 @@
-"""Estimators whose matrix and passes are those of a cluster of Dask: fit takes what lies on its workers, transform is lazy.
+"""Estimators on a Dask cluster: the workers hold the matrix and make the passes of fit, and transform is lazy.
 
 >>> import dask.array, distributed, gdsvd.dask, scipy.sparse as sp
 >>> cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
@@ -37,7 +37,7 @@ def _apply(block: Any, estimator: Any, method: str, width: int) -> Array:
 
 
 class _OfDask(plain._Decomposition):
-    """What both estimators do in another way than those of one machine."""
+    """Base of both estimators: the methods that differ from those of the estimators for one machine."""
 
     client: Any
     shared: Any
@@ -50,7 +50,7 @@ class _OfDask(plain._Decomposition):
         Parameters
         ----------
         X : array or bag of Dask, path, `Store`, or matrix in memory, n_samples × n_features
-            Blocks of an array may be dense or sparse; a bag has CSR matrices. Each partition is written by the worker that has it.
+            Blocks of an array may be dense or sparse; a bag has CSR matrices. Each partition is written by the worker that holds it.
         y : ignored
 
         Returns
@@ -70,28 +70,28 @@ class _OfDask(plain._Decomposition):
             return triplets(store, e.folder / "out", k, [*flags, *e.flags, "--vectors=right"], self.progress, self._keep)
 
     def _look(self, store: Any, folder: Any) -> None:
-        """Measure of the store what the triplets do not tell."""
+        """Compute statistics of the store that cannot be derived from the triplets."""
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Find the components of X, and return X in terms of them, as `fit` and `transform` do."""
+        """Find the components of X, and return the scores of its rows, like `fit` followed by `transform`."""
         return self.fit(X).transform(X)
 
     def transform(self, X: Any) -> Any:
-        """X in terms of the components.
+        """Return the scores of the rows of X.
 
         Parameters
         ----------
-        X : array or bag of Dask, or what the estimator of one machine takes
+        X : array or bag of Dask, or any input of the estimator for one machine
 
         Returns
         -------
         array or bag of Dask, ndarray
-            Of Dask it is lazy, with the partitions of X.
+            For an array or bag of Dask: lazy, of the same kind and with the same partitions of rows as X.
         """
         return self._each("transform", X, self._n_features_out)
 
     def inverse_transform(self, X: Any) -> Any:
-        """The rows that have these scores, as far as the components tell; lazy as `transform` is."""
+        """Return the rows that the components reconstruct from scores; lazy like `transform`."""
         return self._each("inverse_transform", X, self.components_.shape[1])
 
     def _each(self, method: str, X: Any, width: int) -> Any:
@@ -100,7 +100,7 @@ class _OfDask(plain._Decomposition):
             return getattr(local, method)(X)
         from dask.delayed import delayed
 
-        one: Any = delayed(local)  # once in the graph, not in each of its tasks
+        one: Any = delayed(local)  # the graph contains the estimator once, and not in each of its tasks
         if not hasattr(X, "chunks"):
             return X.map(_apply, one, method, width)
         if X.numblocks[1] > 1:
@@ -108,7 +108,7 @@ class _OfDask(plain._Decomposition):
         return X.map_blocks(_apply, one, method, width, dtype=np.float64, chunks=(X.chunks[0], (width,)), meta=np.empty((0, 0)))
 
     def to_local(self) -> Any:
-        """The estimator of one machine with what was found, for pickling and for rows in memory."""
+        """Return an estimator for one machine with the fitted attributes of this one, for pickling and for rows in memory."""
         check_is_fitted(self)
         local = self._plain.__new__(self._plain)
         local.__dict__ = {name: value for name, value in self.__dict__.items() if name not in ("client", "shared", "groups")}
@@ -122,14 +122,14 @@ class TruncatedSVD(_OfDask, plain.TruncatedSVD):
     ----------
     n_components : int
     client : distributed.Client, optional
-        None is the current one.
+        None is the current client.
     shared : path, optional
-        A folder that this machine and all workers see under the same path; or ``s3://BUCKET/PREFIX``, if X is a store in a bucket. Without it a folder
-        for temporary files is taken, where they all see it.
+        A folder that this machine and all workers see under the same path; or ``s3://BUCKET/PREFIX``, if X is a store in a bucket. The
+        default is the folder for temporary files, if all workers see it.
     groups : int
-        Tasks of a pass, 2 to 4 a worker; 0 is 16.
+        Tasks of a pass, best 2 to 4 for each worker; 0 is 16.
     view, tol, memory, random_state, progress
-        As of `gdsvd.TruncatedSVD`, whose attributes this has, too; ``explained_variance_ratio_`` always.
+        As for `gdsvd.TruncatedSVD`. The attributes are the same, and ``explained_variance_ratio_`` always exists.
     """
 
     _plain = plain.TruncatedSVD
@@ -156,7 +156,7 @@ class TruncatedSVD(_OfDask, plain.TruncatedSVD):
 
     def _variances(self, X: Any, vt: Array, info: Info) -> None:
         mean, total = self.__dict__.pop("_columns")
-        # The scores of a component are Av: the mean of their squares is σ²/m, and their mean that of the columns times v.
+        # The scores of a component are Av: the mean of their squares is σ²/m, and their mean is the vector of column means times v.
         self.explained_variance_ = np.maximum(self.singular_values_**2 / info["rows"] - (mean @ vt.T) ** 2, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             self.explained_variance_ratio_ = self.explained_variance_ / total
@@ -169,9 +169,9 @@ class PCA(_OfDask, plain.PCA):
     ----------
     n_components : int or float
     client, shared, groups
-        As of `TruncatedSVD`.
+        As for `TruncatedSVD`.
     whiten, view, tol, memory, random_state, progress
-        As of `gdsvd.PCA`, whose attributes this has, too.
+        As for `gdsvd.PCA`. The attributes are the same.
     """
 
     _plain = plain.PCA

@@ -1,4 +1,4 @@
-"""Preprocessing of single cells, in the way of scanpy, of files larger than memory as well: `pca`, `highly_variable_genes`."""
+"""Preprocessing of single-cell data with the interface of scanpy, also for files larger than memory: `pca`, `highly_variable_genes`."""
 
 from __future__ import annotations
 
@@ -38,59 +38,60 @@ def pca(
     memory: str | int = "auto",
     progress: bool | None = None,
 ) -> Any:
-    """Principal components of cells, of ``X`` as it is, written where `scanpy.pp.pca` writes them.
+    """Compute principal components of cells from the values of ``X``, and write them where `scanpy.pp.pca` writes them.
 
-    Of a file nothing but blocks of rows is in memory. It is replaced, by a copy with the results, in one step at the end; the copy and the
-    store of the matrix are beside it until then. A folder of zarr gets the new elements, each in one step; ``X`` is not read again.
+    Only blocks of rows of a file are in memory. At the end a copy of the file with the results replaces it in one step; until then the
+    copy and the store of the matrix lie beside it. The new elements of a zarr folder are written apart and renamed into it; ``X`` is not
+    rewritten.
 
     Parameters
     ----------
     data : AnnData, path, or matrix
-        The cells, in memory, backed by a file, or with a Dask array, which is read block by block; the path of an h5ad file, for which h5py is
-        needed and anndata is not, or of a folder of zarr, for which zarr (3 or newer) and anndata are; or a matrix, whose scores are returned.
+        An AnnData in memory, backed by a file, or with a Dask array, which is read block by block. Or the path of an h5ad file, which needs
+        h5py but not anndata, or of a zarr folder, which needs zarr (3 or newer) and anndata. Or a matrix, whose scores are returned.
     n_comps : int or None
-        Number of components; None is 50, or one less than the shorter side has if that is no more than 50.
+        Number of components. None is 50, or one less than the smaller of the numbers of cells and used genes if that number is at most 50.
     view : str or list of str, optional
-        Steps that are taken before; without them the components are those of the values as they are, as scanpy's. ``"single-cell"`` is
-        for counts: it scales each cell to the median total and takes logarithms, as `scanpy.pp.normalize_total` and `scanpy.pp.log1p` do
-        (the median is that of cells with counts; that of scanpy 1.11 counts empty cells in if ``X`` is CSR).
-        Columns are centred last, whether the view says so or not. ``X`` itself stays as it is.
+        Steps that are applied to the values before; by default none, as in scanpy. ``"single-cell"`` is for counts: it scales each cell to
+        the median total and takes logarithms, as `scanpy.pp.normalize_total` and `scanpy.pp.log1p` do (the median is that of cells with
+        counts; scanpy 1.11 includes empty cells if ``X`` is CSR). A step that centres columns is appended if the view has none.
+        ``X`` itself is not changed.
     layer : str, optional
-        Name of a layer, instead of ``X``.
+        Name of a layer to use instead of ``X``.
     zero_center : bool
-        Whether columns are centred. Without, scores and variances are those of a truncated SVD, as scanpy's.
+        Whether columns are centred. If not, scores and variances are those of a truncated SVD, as in scanpy.
     svd_solver, chunked, chunk_size
-        Of scanpy: they choose nothing here, and get a warning.
+        Parameters of scanpy that have no effect here; giving them causes a warning.
     return_info : bool
-        Of a matrix: whether components, shares of the variance and variances are returned as well.
+        For a matrix: whether to also return the components, their shares of the variance, and their variances.
     mask_var : str, array of bool or None
-        Genes to use: the name of a column of ``var``, or one bool for each. Without it ``"highly_variable"`` is used if there is such a
-        column; None is all genes. A view normalises cells with all of their genes.
+        Genes to use: the name of a column of ``var``, or one bool for each gene. By default the column ``"highly_variable"`` if it exists;
+        None is all genes. A view normalises cells with all of their genes.
     use_highly_variable : bool, optional
-        The same as `mask_var`, ``"highly_variable"`` or None. scanpy deprecates it.
+        True stands for `mask_var` ``"highly_variable"``, False for None. scanpy deprecates this parameter.
     dtype : dtype
-        Of ``obsm["X_pca"]``.
+        Type of ``obsm["X_pca"]``.
     copy : bool
-        Of an AnnData in memory: leave it as it is, and return a copy with the results.
+        For an AnnData in memory: return a copy with the results, and do not change `data`.
     key_added : str, optional
         Name of the results in ``obsm``, ``varm`` and ``uns`` instead of ``X_pca``, ``PCs`` and ``pca``.
     output : path, optional
-        Of a file: where the copy goes; `data` stays as it is then.
+        For a file: path of a copy that gets the results. `data` is not changed then.
     tol : float, optional
-        Largest residual of a component relative to the largest singular value; 1e-10 without, and 1e-12 if `dtype` is float64.
+        Largest residual of a component relative to the largest singular value. Default: 1e-10, or 1e-12 if `dtype` is float64.
     random_state : int or None
-        Of the start vectors; None is 0.
+        Seed of the start vectors; None is 0.
     memory : str or int
-        What the program stays within: bytes, a text such as ``"400MiB"``, or ``"auto"``.
+        Memory budget of the program: bytes, a text such as ``"400MiB"``, or ``"auto"``.
     progress : bool or None
-        Whether tqdm shows how far it is; None is yes on a terminal and in a notebook, where tqdm is installed.
+        Whether tqdm shows the progress. None: on a terminal and in a notebook, if tqdm is installed.
 
     Returns
     -------
-    None, an AnnData with `copy`; of a matrix an array, or a tuple of four with `return_info`
-        ``obsm["X_pca"]`` has the scores of the cells, ``varm["PCs"]`` the loadings, 0 for genes that are not used, and ``uns["pca"]``
-        ``params``, ``variance`` and ``variance_ratio``, as of scanpy. ``params`` has the steps of the view as well, and ``residual`` the
-        residual of each component that was measured. The entry of a component that is largest in magnitude is positive.
+    None, or an AnnData with `copy`; for a matrix an array, or a tuple of four with `return_info`
+        ``obsm["X_pca"]`` has the scores of the cells, ``varm["PCs"]`` the loadings (0 for genes that are not used), and ``uns["pca"]``
+        ``params``, ``variance`` and ``variance_ratio``, as in scanpy. ``params`` also has the steps of the view, and ``residual`` the
+        measured residual of each component. The entry of largest magnitude of a component is positive.
 
     Warns
     -----
@@ -100,7 +101,7 @@ def pca(
     Raises
     ------
     NotConverged
-        If a residual cannot be brought to `tol`. Nothing is written.
+        If the residuals do not reach `tol`. Nothing is written.
     ValueError
         If a parameter is out of range, or there is no such matrix.
 
@@ -139,7 +140,7 @@ def pca(
 
     if is_path(data):
         if copy:
-            raise ValueError("copy is for an AnnData in memory: of a file, output names the copy")
+            raise ValueError("copy is for an AnnData in memory: for a file, give the path of the copy as output")
         return of_file(pathlib.Path(os.path.realpath(data)), output, want)
     if output is not None:
         raise ValueError("output is for files: an AnnData is written by its write_h5ad")
@@ -164,28 +165,28 @@ def highly_variable_genes(
     check_values: bool = True,
     inplace: bool = True,
 ) -> Any:
-    """The genes whose counts vary most, by the method of Seurat v3, as `scanpy.pp.highly_variable_genes` with this flavor finds them.
+    """Find the genes whose counts vary most, by the method of Seurat v3, with the results of `scanpy.pp.highly_variable_genes` for this flavor.
 
     The counts are read twice in blocks of rows.
 
     Parameters
     ----------
     data : AnnData or path
-        In memory, backed by a file, or with a Dask array; or the path of an h5ad file or of a folder of zarr. It has counts: no logarithms.
+        An AnnData in memory, backed by a file, or with a Dask array; or the path of an h5ad file or zarr folder. Values are counts, not logarithms.
     n_top_genes : int
-        Number of genes.
+        Number of genes to find.
     layer : str, optional
-        Name of a layer, instead of ``X``.
+        Name of a layer to use instead of ``X``.
     batch_key : str, optional
-        Column of ``obs`` with the batch of each cell: genes are ranked in each of them.
+        Column of ``obs`` with the batch of each cell. Genes are ranked in each batch.
     flavor : {"seurat_v3", "seurat_v3_paper"}
-        Whether the median of the ranks comes first, or the number of batches in which a gene is among the first.
+        Whether genes are ordered first by the median of their ranks, or by the number of batches in which they are among the first.
     span : float
-        Share of the genes that each point of the fit is made of.
+        Share of the genes from which each point of the loess is fitted.
     check_values : bool
-        Whether values that are no counts get a warning.
+        Whether to warn if some values are not counts.
     inplace : bool
-        Whether the columns are written into ``var``. Of a path they are always returned.
+        Whether the columns are written into ``var``. For a path they are always returned.
 
     Returns
     -------
@@ -196,10 +197,10 @@ def highly_variable_genes(
     Raises
     ------
     ImportError
-        If scikit-misc is not installed, which fits the variances.
+        If scikit-misc, which fits the variances, is not installed, or pandas is not.
     """
     if flavor not in _hvg.FLAVORS:
-        raise ValueError(f"flavor = {flavor!r}: it has to be one of {', '.join(_hvg.FLAVORS)}; those of logarithms are scanpy's")
+        raise ValueError(f"flavor = {flavor!r}: it has to be one of {', '.join(_hvg.FLAVORS)}; scanpy has the flavors for logarithms")
     if not is_number(n_top_genes) or n_top_genes < 1 or n_top_genes != int(n_top_genes):
         raise ValueError(f"n_top_genes = {n_top_genes!r}: it has to be an integer from 1 on")
     rest = (int(n_top_genes), span, flavor)

@@ -1,4 +1,4 @@
-"""Singular triplets of a DataFrame of Spark with one entry a line: ids in, and tables of vectors with the ids out."""
+"""Singular triplets of a Spark DataFrame with one entry a line. The results are DataFrames of vectors with ids."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = ["SparkSVD", "svd"]
 
 
 class SparkSVD(NamedTuple):
-    """Triplets, with vectors as tables of Spark.
+    """Singular triplets with the vectors as Spark DataFrames.
 
     Attributes
     ----------
     U, V : DataFrame
-        ``id``, and ``c1`` … ``ck``: left vectors by the ids of rows, right ones by those of columns.
+        Columns ``id`` and ``c1`` … ``ck``: left vectors with the ids of rows, and right vectors with the ids of columns.
     s : ndarray, shape (k,)
         Singular values, in descending order.
     info : dict
-        ``result.json``, such as ``residual`` (of each triplet).
+        Contents of ``result.json``, such as ``residual`` (of each triplet).
     folder : pathlib.Path
-        Where the files of both tables are, and ``result``, which `gdsvd.Factorization` opens. They stay until it is removed.
+        The folder with the files of both DataFrames, and with ``result``, which `gdsvd.Factorization` opens. It is kept until the caller removes it.
     """
 
     U: Any
@@ -58,26 +58,26 @@ def svd(
     seed: int = 0,
     progress: bool | None = None,
 ) -> SparkSVD:
-    """The `k` largest singular triplets of the matrix whose entries are the lines of a DataFrame.
+    """Compute the `k` largest singular triplets of the matrix whose entries are the lines of a DataFrame.
 
-    Executors write the entries where this machine reads them, it makes a store of them, and executors make the passes over it: Spark
-    carries no numbers. It runs on Spark Connect, too.
+    The executors write the entries to the shared folder, this process makes a store of them there, and the executors make the passes over
+    the store. The values travel through the shared folder, not through Spark. Spark Connect is supported, too.
 
     Parameters
     ----------
     df : DataFrame
     row, col : str
-        The columns with the ids of the row and of the column of an entry: texts or integers.
+        The columns with the row id and the column id of each entry: texts or integers.
     value : str, optional
-        The column with its value; without it every entry is 1. Entries at one place count as their sum.
+        The column with the values; by default every entry is 1. Duplicate entries are summed.
     k : int
         Number of triplets.
     shared : path
-        A folder that this machine and all executors see under the same path. A new one in it gets the result.
+        A folder that this machine and all executors see under the same path. The result is written to a new folder inside it.
     groups : int
-        Tasks of a pass, 2 to 4 for each core of the executors; 0 is 16.
+        Tasks of a pass, best 2 to 4 for each core of the executors; 0 is 16.
     tol, view, memory, seed, progress
-        As of `gdsvd.svds`.
+        As for `gdsvd.svds`.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def svd(
     GdsvdError
         If an entry has no id or no finite value, or an id is neither a text nor an integer.
     NotConverged
-        If a residual cannot be brought to `tol`; the exception has the result as ``found``.
+        If the residuals do not reach `tol`; the exception has the result as ``found``.
 
     Examples
     --------
@@ -134,10 +134,10 @@ def svd(
 
 
 def _column(df: Any, name: str) -> Any:
-    """A column by its whole name, in which a dot is one."""
+    """Return a column by its name. The name is quoted, so that a dot in it does not select a field."""
     return df["`" + name.replace("`", "``") + "`"]
 
 
 def _url(path: pathlib.Path) -> str:
-    """The name that Spark has for a path: volumes of Databricks have their own."""
+    """Return the name of a path for Spark: a file URL, except for Databricks volumes, which Spark reads by their path."""
     return os.fspath(path) if path.parts[1:2] == ("Volumes",) else path.as_uri()

@@ -1,6 +1,6 @@
-"""Which tests of a suite are run, and what they have to do.
+"""Selection of the tests of the suites of other projects, and a check that they call gdsvd.
 
-Of a test with very many sets of parameters some are run, all with PEERS=1.
+Of a test with more than MANY sets of parameters, the first MANY and then every fifth are run; with PEERS=1 all are run.
 """
 
 import collections
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """What passes has called gdsvd."""
+    """Fails a test that passes without having called gdsvd."""
     suite = getattr(pyfuncitem.module, "suite", None)
     before = suite and suite.calls
     result = yield

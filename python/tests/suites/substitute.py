@@ -1,4 +1,4 @@
-"""Runs the tests that another project installs with its package, with functions of gdsvd in the place of its own."""
+"""Runs the tests that another project installs with its package, with functions of gdsvd instead of its own functions."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import pytest
 
 
 class Suite:
-    """Tests of an installed module, with other names in the place of some of its own.
+    """The tests of an installed module, with some of the functions or estimators that they test replaced.
 
     Parameters
     ----------
     module : str
-        Where the tests are.
+        The module with the tests.
     home : str
-        From where the module imports what is replaced.
+        The module from which the tests import the replaced names.
     names : dict
-        What takes the place of what: functions, or estimators.
+        Maps names in `home` to the functions or estimators that replace them.
     other : dict
-        Tests that do not apply, as regular expressions that match their whole names, to the reason. They are run, and have to fail.
+        Maps tests that do not apply, as regular expressions that match their whole names, to the reason. They are run, and must fail.
     same : tuple of str
-        Parameters that choose among algorithms of the other project: a test that differs by them alone is run once.
+        Parameters that choose among algorithms of the other project. Of tests that differ only in these parameters one is run.
     """
 
     def __init__(self, module: str, home: str, names: dict[str, Any], other: dict[str, str], same: tuple[str, ...] = ()) -> None:
@@ -41,7 +41,7 @@ class Suite:
         self.module = importlib.util.module_from_spec(spec)
         with mock.patch.multiple(importlib.import_module(home), **{name: self._counted(f) for name, f in names.items()}):
             spec.loader.exec_module(self.module)
-        # The type of an error is asked for; its words are those of gdsvd.
+        # The tests check the type of an error, but not its message, which is that of gdsvd.
         self.module.pytest = types.SimpleNamespace(**{**vars(pytest), "raises": lambda kind, match=None: pytest.raises(kind)})  # type: ignore[attr-defined]
 
     def _counted(self, f: Any) -> Any:
@@ -55,5 +55,5 @@ class Suite:
         self.calls += 1
 
     def tests(self) -> dict[str, Any]:
-        """The tests and fixtures of the module by name."""
+        """Returns the tests and fixtures of the module by name."""
         return {name: what for name, what in vars(self.module).items() if name.startswith("test") or type(what).__name__ == "FixtureFunctionDefinition"}

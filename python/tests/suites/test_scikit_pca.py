@@ -9,7 +9,7 @@ from .substitute import Suite
 
 
 class PCA(gdsvd.PCA):
-    """Ours with the parameters of scikit-learn: tol = 0 is what rounding allows."""
+    """gdsvd.PCA with the parameters of scikit-learn: tol = 0, the accuracy that rounding allows, becomes 1e-10."""
 
     def __init__(self, n_components=None, *, whiten=False, tol=0.0, memory="auto", random_state=None, **other):
         super().__init__(n_components, whiten=whiten, tol=tol or 1e-10, memory=memory, random_state=random_state)

@@ -8,7 +8,7 @@ from .substitute import Suite
 
 
 class TruncatedSVD(gdsvd.TruncatedSVD):
-    """Ours with the parameters of scikit-learn: tol = 0 is what rounding allows."""
+    """gdsvd.TruncatedSVD with the parameters of scikit-learn: tol = 0, the accuracy that rounding allows, becomes 1e-10."""
 
     def __init__(self, n_components=2, *, tol=0.0, memory="auto", random_state=None, **other):
         super().__init__(n_components, tol=tol or 1e-10, memory=memory, random_state=random_state)

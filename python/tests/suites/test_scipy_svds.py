@@ -6,7 +6,7 @@ from .substitute import Suite
 
 
 def svds(A, k=6, ncv=None, tol=0, which="LM", v0=None, maxiter=None, return_singular_vectors=True, solver="arpack", rng=None, random_state=None, options=None):
-    """gdsvd.svds with the parameters of SciPy: values ascend, and tol = 0 is what rounding allows."""
+    """gdsvd.svds with the parameters of SciPy: values ascend, and tol = 0 means the accuracy that rounding allows."""
     if which != "LM":
         raise NotImplementedError("which")
     seed = next(s for s in (rng, random_state, 0) if s is not None)
@@ -28,13 +28,13 @@ OTHER = {
 }
 suite = Suite("scipy.sparse.linalg._eigen.tests.test_svds", "scipy.sparse.linalg", {"svds": svds}, OTHER)
 for i, (a, *_) in enumerate(suite.module.SVDSCommonTests._A_validation_inputs):
-    if isinstance(a, str) or a.dtype.kind == "i":  # the latter is refused by SciPy 1.9
+    if isinstance(a, str) or a.dtype.kind == "i":  # SciPy 1.9 refuses integers
         OTHER[rf"test_svds_input_validation_A\[args{i}\]"] = "a text is a path" if isinstance(a, str) else "matrices of integers are taken"
 
 
-# Not run: Test_SVDS_once (the name of a solver) and Test_SVDS_ARPACK (its parameter ncv); the others repeat the common tests with other solvers.
+# Not run: Test_SVDS_once (names of solvers) and Test_SVDS_ARPACK (the parameter ncv). SciPy's other classes repeat the common tests for each solver.
 class TestSVDS(suite.module.SVDSCommonTests):
     def setup_method(self, method):
-        # Where SciPy's tests differ by solver, ours takes the place of PROPACK, which computes all triplets; a test that
-        # is left out for PROPACK's own failures is run as one of no solver.
+        # Where SciPy's tests depend on the solver, gdsvd is treated like PROPACK, which can compute all triplets. The test that SciPy
+        # skips because of a failure of PROPACK is run with solver None.
         self.solver = None if method.__name__ == "test_zero_matrix" else "propack"

@@ -1,1 +1,1 @@
-"""What speaks to Dask and Ray for ``gdsvd svd --engine``: names of tasks go to them, and answers come back. No numbers do."""
+"""Processes that submit the tasks of ``gdsvd svd --engine`` to Dask, Ray and Spark. Engines carry names of tasks and answers, no numbers."""

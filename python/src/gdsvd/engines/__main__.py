@@ -1,4 +1,4 @@
-"""``python -m gdsvd.engines NAME ENGINE PROGRAM``: the main of the module NAME, which workers can import as what stands here they could not."""
+"""``python -m gdsvd.engines NAME ENGINE PROGRAM`` runs main of gdsvd.engines.NAME, a module that workers can import, unlike __main__."""
 
 import importlib
 import sys

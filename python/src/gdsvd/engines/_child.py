@@ -1,4 +1,4 @@
-"""What all engines share: the two ends of a task, in the driver and in a worker process of the engine."""
+"""Code that all engines share: submitting tasks in the driver, and having them done in a worker process of the engine."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-Task = tuple[str, Callable[[str], None], Callable[[BaseException], None]]  # a line, and what is to be called with its answer or its error
+Task = tuple[str, Callable[[str], None], Callable[[BaseException], None]]  # the line, the function for the answer, the one for the error
 
-SHORT = 1  # seconds
-LONGEST = 500  # characters of an error: those of Spark have the traces of all languages
+SHORT = 1  # a stage that takes less than so many seconds is short
+LONGEST = 500  # characters to which an error is cut: errors of Spark contain stack traces of Python and of the JVM
 
-_lock = threading.Lock()  # a child does a task at a time, with all threads of its worker process
+_lock = threading.Lock()  # the child does one task at a time, with all threads of the worker process
 _child: subprocess.Popen[str] | None = None
 
 
 def ask(line: str, program: str, memory: int, threads: int) -> str:
-    """Has a task done by the ``gdsvd worker`` of this process, which is started if there is none.
+    """Sends a task to the ``gdsvd worker`` child of this process, starts the child if none runs, and returns its answer.
 
-    `program` is that of the driver; where it does not exist the one of this package is taken. `memory` is in bytes.
+    `program` is the driver's path of the program; if it does not exist here, this package's is used. `memory` is in bytes; 0: the child chooses.
     """
     global _child
     with _lock:
@@ -54,10 +54,13 @@ def ask(line: str, program: str, memory: int, threads: int) -> str:
 
 
 def half(slots: int) -> int:
-    """Half of the bytes that a process may have as one of n, 0 for one a processor: of its own limit, or of that of the machine or container."""
+    """Returns half of the memory in bytes that Spark grants this process, else half of that of the machine or container, divided by `slots`.
+
+    `slots` 0 stands for the number of processors. The result 0 means that the memory is not known.
+    """
     processors = os.cpu_count() or 1
     try:
-        own = int(os.environ.get("PYSPARK_EXECUTOR_MEMORY_MB", "0")) << 20  # Spark has divided it
+        own = int(os.environ.get("PYSPARK_EXECUTOR_MEMORY_MB", "0")) << 20  # Spark has already divided it among the processes
         if own > 0:
             return own // 2
         has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -65,12 +68,12 @@ def half(slots: int) -> int:
             with contextlib.suppress(OSError, ValueError), open(name) as f:
                 has = min(has, int(f.read()))
         return has // 2 // (slots or processors)
-    except (AttributeError, ValueError, OSError):  # of Windows: the program finds its own
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf: the program determines its budget itself
         return 0
 
 
 def ended(tasks: Iterable[Task], answers: Callable[[], Iterable[str]]) -> None:
-    """Hands on what has become of tasks."""
+    """Calls the answer functions of tasks with the lines of `answers`, or the error functions of all tasks if that fails."""
     try:
         for (_, answer, _), line in zip(tasks, answers(), strict=True):
             answer(line)
@@ -79,16 +82,16 @@ def ended(tasks: Iterable[Task], answers: Callable[[], Iterable[str]]) -> None:
 
 
 def lost(tasks: Iterable[Task], err: BaseException) -> None:
-    """Hands on why tasks have not been done."""
+    """Calls the error functions of tasks."""
     for _, _, failed in tasks:
         failed(err)
 
 
 def together(job: Callable[[list[list[Task]]], None], slots: Callable[[], int]) -> Callable[..., None]:
-    """Submits tasks to an engine for which each costs more than a short task takes, as bundles.
+    """Returns a function that submits tasks in bundles, for engines where the overhead of a submission exceeds the time of a short task.
 
-    Tasks that come within a few milliseconds of each other are a stage. `job` has its bundles done, in a thread of its own: one for each of the
-    `slots` of the engine, or four of each, so that a slow one is waited for less, where the stage before took longer than `SHORT`.
+    Tasks that arrive within a few milliseconds of each other form a stage. `job` runs the bundles of a stage, in a thread of its own. There is
+    one bundle for each of the `slots` of the engine if the previous stage was shorter than `SHORT`, else four, for a better balance.
     """
     coming: queue.Queue[Task] = queue.Queue()
     took = math.inf
@@ -116,14 +119,14 @@ def together(job: Callable[[list[list[Task]]], None], slots: Callable[[], int]) 
 
 
 def serve(submit: Callable[..., None], lines: Iterable[str], out: Callable[[str], object]) -> None:
-    """Submits lines, and hands what becomes of each to `out`, in any order, one at a time.
+    """Submits the tasks in `lines`, and writes their answers and errors to `out`, in any order, one line at a time.
 
-    `submit` is called with a line, and with what is to be called with its answer or its error, by any thread.
+    `submit` is called with the line of a task, a function for its answer and a function for its error. Any thread may call these functions.
     """
     lock = threading.Lock()
 
     def say(text: str) -> None:
-        with lock, contextlib.suppress(OSError, ValueError):  # a driver that has gone is told nothing
+        with lock, contextlib.suppress(OSError, ValueError):  # the driver may have ended already
             out(text.rstrip("\n") + "\n")
 
     def failed(number: int, err: BaseException) -> None:
@@ -134,9 +137,9 @@ def serve(submit: Callable[..., None], lines: Iterable[str], out: Callable[[str]
 
 
 def piped(submit: Callable[..., None]) -> None:
-    """Serves standard input and output."""
+    """Serves the tasks of standard input, and writes the answers to standard output."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # engines may print
+    os.dup2(2, 1)  # output that an engine prints must not mix with answers
 
     def put(text: str) -> None:
         out.write(text)

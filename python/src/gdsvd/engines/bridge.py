@@ -1,4 +1,4 @@
-"""Tasks of standard input, done by a client that another process has: the address of an engine is that of its socket, ``dask://bridge:SOCKET``."""
+"""Bridge to a client in another process: tasks of standard input go to a socket of that process. The engine is ``dask://bridge:SOCKET``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._child import serve
 
 
 def bridged(name: str) -> bool:
-    """Carries lines between the pipes of this process and a socket, if the name of an engine has one."""
+    """Copies lines between standard input and output and the socket in the name of an engine. Returns False at once if the name has none."""
     at = name.partition("://bridge:")[2]
     if not at:
         return False
@@ -23,7 +23,7 @@ def bridged(name: str) -> bool:
             for line in _lines(to):
                 sys.stdout.write(line)
                 sys.stdout.flush()
-            os._exit(1)  # the process with the client has gone
+            os._exit(1)  # the process with the client has ended
 
         threading.Thread(target=answers, daemon=True).start()
         for line in sys.stdin:
@@ -39,7 +39,7 @@ def _lines(of: Connection) -> Iterator[str]:
 
 @contextlib.contextmanager
 def served(kind: str, submit: Callable[..., None]) -> Iterator[str]:
-    """The name of an engine of a kind whose tasks are submitted by this process, as long as the block goes on."""
+    """Provides, for the duration of the block, the name of an engine of a kind whose tasks this process submits."""
     over = threading.Event()
 
     def accept() -> None:
@@ -54,5 +54,5 @@ def served(kind: str, submit: Callable[..., None]) -> Iterator[str]:
             yield f"{kind}://bridge:{listener.address}"
         finally:
             over.set()
-            Client(listener.address).close()  # for the one that waits to accept
+            Client(listener.address).close()  # wakes the thread that waits in accept
             waits.join()

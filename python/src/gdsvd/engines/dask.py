@@ -1,4 +1,4 @@
-"""``python -m gdsvd.engines dask dask://HOST:PORT PROGRAM``, or dask-local: tasks of standard input, done by the workers of Dask."""
+"""``python -m gdsvd.engines dask dask://HOST:PORT PROGRAM`` (or dask-local): Dask workers do the tasks of standard input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._child import Task, ask, ended, piped, together
 
 
 def do(lines: list[str], program: str) -> list[str]:
-    """Does tasks in a worker of Dask, whose limit of memory and threads are those of the child."""
+    """Does tasks in a Dask worker. The child gets the threads of the worker and 80 % of its memory limit."""
     import distributed
 
     state: Any = distributed.get_worker()
@@ -19,10 +19,10 @@ def do(lines: list[str], program: str) -> list[str]:
 
 
 def submitter(client: Any, program: str) -> Callable[..., None]:
-    """Submits tasks to a client."""
+    """Returns a function that submits tasks to a client."""
 
     def job(bundles: list[list[Task]]) -> None:
-        # Where tasks run is left to Dask: a worker that data is pinned to may be the one that is lost.
+        # Dask chooses the workers of tasks: a worker to which tasks were pinned might be lost.
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         going = {client.submit(do, [t[0] for t in b], program, pure=False, retries=4): b for b in bundles}
         for future in going:

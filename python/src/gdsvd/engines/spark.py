@@ -1,4 +1,4 @@
-"""``python -m gdsvd.engines spark spark://HOST:PORT PROGRAM``, or spark-local: tasks of standard input, done by the executors of Spark."""
+"""``python -m gdsvd.engines spark spark://HOST:PORT PROGRAM`` (or spark-local): Spark executors do the tasks of standard input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._child import Task, ask, ended, half, piped, together
 
 
 def do(bundles: Iterable[list[str]], program: str, slots: int) -> list[str]:
-    """Does bundles of tasks in a worker of Spark, one of several of an executor, whose JVM has half of its memory."""
+    """Does bundles of tasks in a Python worker of a Spark executor. The workers of an executor share half of the memory; the JVM has the rest."""
     from pyspark import TaskContext
 
     threads = int(getattr(TaskContext.get(), "cpus")())
@@ -19,12 +19,12 @@ def do(bundles: Iterable[list[str]], program: str, slots: int) -> list[str]:
 
 
 def submitter(spark: Any, program: str) -> Callable[..., None]:
-    """Submits tasks to a session: a stage is a job with a partition for each bundle, which any executor may do."""
+    """Returns a function that submits tasks to a session. A stage is a job with a partition for each bundle; any executor may do a partition."""
     slots, cores = int(spark.conf.get("spark.executor.cores", "0")), 0
-    try:  # Spark Connect has no RDDs, whose jobs take half as long
+    try:  # jobs on RDDs take half as long, but Spark Connect has no RDDs
         context = spark.sparkContext
         context.parallelize([0], 1)
-    except Exception:  # a range has by itself a partition for each core of the executors
+    except Exception:  # by default a range has a partition for each core of the executors, which gives their number
         context, cores = None, spark.range(0, 1 << 16).selectExpr("spark_partition_id() AS p").agg({"p": "max"}).collect()[0][0] + 1
 
     def job(bundles: list[list[Task]]) -> None:
