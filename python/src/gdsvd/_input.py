@@ -139,7 +139,7 @@ def hand_over_chunks(chunks: Iterable[Any], out: BinaryIO, shape: tuple[int, int
 def size(a: Any) -> int:
     """Estimate the bytes of the csr-stream of a matrix in memory from above, without the headers of frames."""
     entries, index = (a.nnz, 8) if sp.issparse(a) else (a.size, 4)
-    return int(entries * (index + a.dtype.itemsize) + 4 * a.shape[0])
+    return int(entries * (index + value_type(a.dtype).itemsize) + 4 * a.shape[0])
 
 
 def memory_flags(memory: str | int | None) -> list[str]:
