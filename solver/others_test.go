@@ -12,8 +12,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// The passes that look for others when all triplets are found have a phase of their own,
-// a goal that is reached with the last of them, and are announced.
+// The passes that look for further values after all triplets are found have a phase of their own,
+// whose goal is reached in its last pass, and the event before them announces them.
 func TestEventsOfOthers(t *testing.T) {
 	repeated := solvertest.WithValues(200, 120, 3, 9, 9, 8, 7, 7, 5, 4, 3, 2, 1)
 	several := solvertest.WithValues(200, 120, 3, 9, 8, 7, 6, 5, 4, 3, 2, 1)
