@@ -218,7 +218,7 @@ func TestPassesOverCaches(t *testing.T) {
 	}
 }
 
-// TestCacheIsUsed: a store that fits in the page cache is never read past it.
+// TestCacheIsUsed checks that a store that fits in the page cache is never read past it.
 func TestCacheIsUsed(t *testing.T) {
 	path, m := writeSpans(t)
 	c := &cacheFS{FS: vfs.OS(), room: 1 << 30}

@@ -50,7 +50,7 @@ func checkResult(t TB, a *mat.Dense, s solver.Settings, res *solver.Result, u *m
 	}
 	converged := 0
 	for i, r := range res.Residuals {
-		// Measuring has rounding errors of its own.
+		// The oracle has rounding errors, too.
 		own := epsilon * math.Sqrt(float64(rows)) / 4
 		if truth[i] > 2*r+res.Floor[i]+own || math.IsNaN(r) {
 			t.Errorf("triplet %d: residual %.3g is reported as %.3g with a floor of %.3g", i, truth[i], r, res.Floor[i])

@@ -204,8 +204,8 @@ func TestCopiesBesideACloseValue(t *testing.T) {
 	}
 }
 
-// TestKrylovRepeated hides copies of values: more than the block is wide, in a
-// space far too large for breakdown to bring them to light.
+// TestKrylovRepeated has more copies of values than the block has columns, in a
+// space far too large for a breakdown to find them.
 func TestKrylovRepeated(t *testing.T) {
 	sigma := []float64{10, 10, 10, 10, 10, 9, 9, 9, 8, 7, 7, 6}
 	for i := range 100 {

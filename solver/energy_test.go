@@ -82,7 +82,7 @@ func spectra() map[string][]float64 {
 	return map[string][]float64{"decay": decay, "slow": slow, "flat": flat, "clusters": clusters, "deficient": decay[:12], "flat and deficient": flat[:12], "one": {3}}
 }
 
-// The number of triplets is that of the dense SVD, for every kind of spectrum, method and operator.
+// TestEnergy compares the number of triplets with the dense SVD, for several spectra, shares and methods.
 func TestEnergy(t *testing.T) {
 	for name, sigma := range spectra() {
 		a := solvertest.WithValues(90, 45, 7, sigma...)
@@ -106,7 +106,7 @@ func TestEnergy(t *testing.T) {
 	}
 }
 
-// The number of triplets is that of the dense SVD for random values, some of them repeated or tiny, and random shares.
+// TestEnergyOfRandomValues does so for random values, some of them repeated or tiny, and random shares.
 func TestEnergyOfRandomValues(t *testing.T) {
 	for seed := range longtest.Pick(uint64(400), 40) {
 		r := rand.New(rand.NewPCG(seed, 3))

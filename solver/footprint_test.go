@@ -136,7 +136,7 @@ func sameShape(x, y *mat.Dense) bool {
 	return r == s && c == d
 }
 
-// heap returns the bytes that are reachable.
+// heap returns the number of reachable bytes on the heap.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()

@@ -130,7 +130,7 @@ func product(rows, r, cols int) *mat.Dense {
 
 // kronecker returns an integer matrix with the singular values 6, 4, 3, 2, each twice.
 func kronecker() *mat.Dense {
-	swap := mat.NewDense(2, 2, []float64{0, 1, -1, 0}) // 1, 1
+	swap := mat.NewDense(2, 2, []float64{0, 1, -1, 0}) // singular values 1, 1
 	return tensor(tensor(solvertest.Diagonal(2, 2, 3, 2), solvertest.Diagonal(3, 2, 2, 1)), swap)
 }
 

@@ -49,7 +49,7 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// TestSlowRuns checks that slow runs that converge do not end as stagnated.
+// TestSlowRuns checks that slow runs converge and do not end as stagnated.
 func TestSlowRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 23))
 	for i := range longtest.Pick(100, 2) {

@@ -10,7 +10,7 @@ import (
 // right; check, expect and similar functions end a trial that is not.
 type Attack struct {
 	Name  string
-	About string // what is done and what must hold
+	About string // what the attack does and what must hold
 	Short int    // trials in a test
 	Long  int    // trials with -long
 	Run   func(*Trial)

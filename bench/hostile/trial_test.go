@@ -26,7 +26,7 @@ type Trial struct {
 	Long   bool   // matrices may be large
 
 	Kind    string  // what is attacked; a row of the table
-	Outcome Outcome // what has come of it
+	Outcome Outcome // the judgement
 	What    string  // one line on the outcome; empty: right
 	Trials  int     // number of trials in it; 0: one
 	Seconds float64 // the time that the attack measures; 0: none

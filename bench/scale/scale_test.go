@@ -3,8 +3,8 @@
 //
 //	go test ./bench/scale -timeout 0 -v -nnz 1e9 -dir /var/tmp -base /var/tmp/ml-1m.csr -out results/scale
 //
-// It makes stores of 10⁷, 10⁸, … entries up to -nnz in -dir (gdsvd generate kron: copies of the base, singular values known; without -base the
-// base is made up, in the shape of MovieLens 1M), and has each decomposed in up to four regimes:
+// The test makes stores of 10⁷, 10⁸, … entries up to -nnz in -dir (gdsvd generate kron: copies of the base, singular values known; without
+// -base it generates a base in the shape of MovieLens 1M), and decomposes each store in up to four regimes:
 //
 //   - limit: with -memory, by the method that gdsvd chooses, in a memory cgroup an eighth of a gibibyte larger, page cache included;
 //   - streaming: with -stream-memory, so that every pass decodes nearly all of the store again, by a fixed method, in a

@@ -89,7 +89,7 @@ func TestMapping(t *testing.T) {
 	if left := must.Get(os.ReadDir(dir))(t); runtime.GOOS != "windows" && len(left) > 0 {
 		t.Errorf("%v has a name", left)
 	}
-	same(2*part-10, m.Size()-2*part+10, true) // over two ends, to the last byte
+	same(2*part-10, m.Size()-2*part+10, true) // across part boundaries, up to the last byte
 	if err := m.ReadDirect(nil, 0, 0); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}

@@ -99,7 +99,7 @@ func TestRealData(t *testing.T) {
 	for _, l := range table(t, filepath.Join(data, "10x/v3.matrix.mtx.gz"), " ")[1:] {
 		cells.Set(int(l[0])-1, int(l[1])-1, l[2])
 	}
-	adults := mat.NewDense(2000, 123, nil) // of 16281
+	adults := mat.NewDense(2000, 123, nil) // the first 2000 of 16281 rows
 	for i, l := range table(t, filepath.Join(data, "svmlight/a9a.t"), " :")[:2000] {
 		for j := 1; j < len(l); j += 2 {
 			adults.Set(i, int(l[j])-1, l[j+1])

@@ -84,7 +84,7 @@ func TestFittedRows(t *testing.T) {
 		p := must.Get(Parse(text))(t)
 		v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
 		if err != nil {
-			continue // a pipeline that makes entries no numbers
+			continue // the pipeline makes an entry a non-number
 		}
 		want := reference(p, a)
 		if strings.Contains(text, "hvg") { // the reference needs entries in all columns

@@ -35,7 +35,7 @@ func TestRecall(t *testing.T) {
 			p := must.Get(Parse(text))(t)
 			v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 1})
 			if err != nil {
-				return // an entry becomes no number
+				return // the pipeline makes an entry a non-number
 			}
 			src := &readSource{Source: inMemory(a, transposed)}
 			w := Plan(src, p, transposed)

@@ -25,8 +25,8 @@ func gaussian(rows, cols int, stream uint64) *mat.Dense {
 	return d
 }
 
-// TestStates restores saved states with one thing wrong: a missing, extra or misshaped part must be
-// refused; wrong numbers must be refused or be harmless.
+// TestStates restores saved states with one thing wrong: a missing, renamed or extra part, a tall part of another
+// height and NaN in a tall part must be refused; anything else must be refused or be harmless.
 func TestStates(t *testing.T) {
 	const n = 24
 	g := arena.GramOf(gaussian(60, n, 1))
