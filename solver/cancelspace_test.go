@@ -40,7 +40,7 @@ func (c *cancelling) Run(ctx context.Context, p solver.Pass) (solver.Cost, error
 	return c.denseMatrix.Run(ctx, p)
 }
 
-// A run with vectors in a Space that is cancelled in a pass does not go over its vectors any more.
+// TestCancelledRunLeavesItsSpaceAlone checks that a run cancelled in a pass does not go over its vectors in a Space any more.
 func TestCancelledRunLeavesItsSpaceAlone(t *testing.T) {
 	sigma := make([]float64, 60)
 	for i := range sigma {
@@ -107,8 +107,8 @@ func (k *keeper) Save(write func(io.Writer) error) error {
 	return k.checkpoints.Save(write)
 }
 
-// A run with vectors in a Space that is cancelled in a sweep over them ends after the windows its
-// workers are in, at any window, and continues from its last checkpoint to the same bits.
+// TestCancelledSweepEnds checks that a run cancelled in a sweep over vectors in a Space ends after the windows
+// its workers are in, at any window, and continues from its last checkpoint to the same bits.
 func TestCancelledSweepEnds(t *testing.T) {
 	const n, rank, columns, tile = 1 << 16, 3, 24, 1 << 14
 	a := solvertest.Random(8, n, 5)
@@ -170,7 +170,7 @@ func TestCancelledSweepEnds(t *testing.T) {
 	}
 }
 
-// Eigen ends in the same way, with NaN residuals: it has no estimates then.
+// TestCancelledSweepEndsEigen checks the same of Eigen, whose residuals are then NaN: it has no estimates.
 func TestCancelledSweepEndsEigen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	space := &endingSpace{at: 99, cancel: cancel}

@@ -47,8 +47,8 @@ func (w *weighing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A checkpoint is written from the vectors in memory without a copy: what is allocated meanwhile
-// are buffers of less than half a vector.
+// TestCheckpointIsNotCopied checks that a checkpoint is written from the vectors in memory without
+// a copy: the buffers allocated meanwhile take less than half a vector.
 func TestCheckpointIsNotCopied(t *testing.T) {
 	n := 200_000
 	if !longtest.On() {

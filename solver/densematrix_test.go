@@ -163,7 +163,7 @@ func multiply(dst *mat.Dense, t blas.Transpose, a, x *mat.Dense) {
 	blas64.Gemm(t, blas.NoTrans, 1, a.RawMatrix(), xr, 0, dr)
 }
 
-// newDense passes CheckMatrix for the dense matrix of every hard case.
+// TestDenseMatrix runs CheckMatrix on newDense for every hard case.
 func TestDenseMatrix(t *testing.T) {
 	for _, c := range hardCases() {
 		t.Run(c.Name, func(t *testing.T) { solvertest.CheckMatrix(t, newDense(c.A), c.A) })

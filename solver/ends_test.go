@@ -232,7 +232,7 @@ func (s suite) breakdown(t *testing.T) {
 	}
 }
 
-// Runs without a given method converge to all k values, for matrices of several orders and both operators.
+// TestChosenMethodsConverge checks that runs without a given method converge to the k leading values, for both operators.
 func TestChosenMethodsConverge(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 17, 40} {
 		values := make([]float64, n)

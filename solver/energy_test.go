@@ -135,7 +135,7 @@ func TestEnergyOfRandomValues(t *testing.T) {
 	}
 }
 
-// Every method, one-vector methods among them, continues until the share is reached.
+// TestEnergyOneByOne checks that every method, one-vector methods among them, continues until the share is reached.
 func TestEnergyOneByOne(t *testing.T) {
 	a := solvertest.WithValues(60, 30, 3, 9, 7, 5, 4, 3, 2, 1, 0.5, 0.1)
 	for _, m := range all.Methods() {
@@ -155,15 +155,15 @@ func TestEnergyOneByOne(t *testing.T) {
 	}
 }
 
-// A symmetric matrix reaches its share with the operator Symmetric.
+// TestEnergySymmetric checks the operator Symmetric.
 func TestEnergySymmetric(t *testing.T) {
 	a := solvertest.Diagonal(20, 20, 10, 8, 6, 5, 4, 3, 2, 1, 1, 1, 1)
 	byEnergy(t, a, solver.Settings{Energy: 0.8, Operator: solver.Symmetric})
 	byEnergy(t, a, solver.Settings{Energy: 0.8, Operator: solver.Symmetric, Method: momentum.Nesterov{}})
 }
 
-// Among equal values a share that falls between two numbers of triplets is reached to within
-// rounding; which of the equal vectors comes last is undetermined.
+// TestEnergyOfEqualValues checks that a share of equal values that falls between two numbers of
+// triplets is reached to within rounding; which of the vectors comes last is undetermined.
 func TestEnergyOfEqualValues(t *testing.T) {
 	a := solvertest.Diagonal(12, 10, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2)
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 1}, lanczos.Krylov{Columns: 4}, block.Descent{Columns: 4}, momentum.Polyak{}} {
@@ -178,7 +178,7 @@ func TestEnergyOfEqualValues(t *testing.T) {
 	}
 }
 
-// If residuals or the bound leave open whether one triplet fewer would do, Smallest is false.
+// TestEnergyUndecided checks that Smallest is false if residuals or the bound leave open whether one triplet fewer would do.
 func TestEnergyUndecided(t *testing.T) {
 	a := solvertest.WithValues(90, 45, 5, spectra()["slow"]...)
 	set := solver.Settings{Energy: 0.7, Tol: 1e-3, Method: power.Iteration{}}
@@ -202,8 +202,8 @@ func TestEnergyUndecided(t *testing.T) {
 	}
 }
 
-// The passes are at most two more than those of a run for the final k, and at most half of those of
-// runs for 5, 10, 20, ….
+// TestEnergyPasses checks that the passes are at most two more than those of a run for the final k,
+// and at most half of those of runs for 5, 10, 20, ….
 func TestEnergyPasses(t *testing.T) {
 	sigma := make([]float64, 200)
 	for i := range sigma {
@@ -232,7 +232,7 @@ func TestEnergyPasses(t *testing.T) {
 	}
 }
 
-// A run from given vectors, more or fewer than needed, converges to as many triplets as a run without them.
+// TestEnergyInit checks that runs from given vectors, more or fewer than needed, converge to as many triplets as runs without.
 func TestEnergyInit(t *testing.T) {
 	a := solvertest.WithValues(80, 40, 2, spectra()["decay"]...)
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 2}, block.Descent{}, momentum.Nesterov{}} {
@@ -246,7 +246,7 @@ func TestEnergyInit(t *testing.T) {
 	}
 }
 
-// A run resumed from a checkpoint has the bits of an uninterrupted run.
+// TestEnergyResume checks that a run resumed from a checkpoint has the bits of an uninterrupted run.
 func TestEnergyResume(t *testing.T) {
 	a := solvertest.WithValues(80, 40, 2, spectra()["slow"]...)
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 2, Basis: 40}, block.Descent{Columns: 6}, momentum.Polyak{}} {
@@ -254,7 +254,7 @@ func TestEnergyResume(t *testing.T) {
 	}
 }
 
-// A pass limit leaves a certified result, of fewer triplets than the share needs.
+// TestEnergyPassLimit checks that a pass limit leaves a certified result, of fewer triplets than the share needs.
 func TestEnergyPassLimit(t *testing.T) {
 	a := solvertest.WithValues(80, 40, 2, spectra()["slow"]...)
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 2}, momentum.Nesterov{}, power.Iteration{}} {
@@ -272,7 +272,7 @@ func TestEnergyPassLimit(t *testing.T) {
 	}
 }
 
-// A share outside [0, 1), NaN or infinite panics.
+// TestEnergyMisuse checks that a share that is negative, at least 1 or NaN panics.
 func TestEnergyMisuse(t *testing.T) {
 	for _, energy := range []float64{-0.1, 1, 2, math.NaN(), math.Inf(1)} {
 		func() {
@@ -286,7 +286,8 @@ func TestEnergyMisuse(t *testing.T) {
 	}
 }
 
-// Triplets that the target does not need are dropped: the bound allows for their values, which are Ritz values and lie below the true ones.
+// TestEnergyBound checks that the bound allows for the dropped triplets, whose values are Ritz values and lie below the
+// true ones.
 func TestEnergyBound(t *testing.T) {
 	for seed := range longtest.Pick(uint64(300), 60) {
 		r := rand.New(rand.NewPCG(seed, 1))

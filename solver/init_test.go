@@ -135,7 +135,8 @@ func TestInitNeverMisleads(t *testing.T) {
 				want := solvertest.Singular(a)
 				rounding := 1e-13 * want[0] * want[0]
 				for i, s := range res.Sigma {
-					// A value within the tolerance of another may take its place, and rounding of AᵀA hides differences of this size.
+					// A value within the tolerance of another may take its place, and rounding of AᵀA hides differences
+					// of this size.
 					if math.Abs(s-want[i]) > 3*tol*want[0]+1e-7*want[0] && math.Abs(s*s-want[i]*want[i]) > rounding {
 						t.Errorf("σ[%d] = %.10g, want %.10g (tolerance %g, %v, %d passes)", i, s, want[i], tol, res.Status, res.Stats.Passes)
 					}
@@ -202,7 +203,8 @@ func oneVector(m method.Method) bool {
 	return true
 }
 
-// A run of one pass from null vectors of A reports residuals of 1: its left vectors are unknown.
+// TestInitOfNullVectors checks that a run of one pass from null vectors of A reports residuals of 1: its left vectors
+// are unknown.
 func TestInitOfNullVectors(t *testing.T) {
 	init := mat.NewDense(4, 2, []float64{1, 0, 0, 1, 0, 0, 0, 0})
 	for _, energy := range []float64{0, 0.5} {

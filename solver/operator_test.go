@@ -197,7 +197,8 @@ func (e endless) Info() solver.Info {
 	return i
 }
 
-// TestOperatorsRefuse checks that a matrix without a dilation gives ErrOperator and that methods that cannot use a dilation panic.
+// TestOperatorsRefuse checks that a matrix without a dilation gives ErrOperator and that methods that cannot use a
+// dilation panic.
 func TestOperatorsRefuse(t *testing.T) {
 	a := solvertest.Diagonal(3, 3, 2, 1)
 	if _, err := solver.SVD(t.Context(), endless{newDense(a)}, solver.Settings{Rank: 1, Operator: solver.Dilation}); !errors.Is(err, solver.ErrOperator) {
@@ -273,7 +274,8 @@ func TestInspection(t *testing.T) {
 	}
 }
 
-// The evidence of a dilation covers both sides of the vectors; the bound covers the right ones alone and allows for their residuals.
+// TestBoundOfCoarseDilation checks that the bound, of the right vectors alone, allows for their residuals: the evidence
+// covers both sides.
 func TestBoundOfCoarseDilation(t *testing.T) {
 	sigma := append([]float64{1001, 1001, 1000}, slices.Repeat([]float64{1}, 10)...)
 	for range 20 {

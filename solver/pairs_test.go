@@ -245,8 +245,8 @@ func TestPairsShift(t *testing.T) {
 	}
 }
 
-// A shift so large that A is lost in rounding is refused before any product, at any scale of A; a
-// shift of 1e4·‖A‖ still gives the pairs.
+// TestPairsShiftTooLarge checks that a shift so large that A is lost in rounding is refused before
+// any product, at any scale of A, and that a shift of 1e4·‖A‖ still gives the pairs.
 func TestPairsShiftTooLarge(t *testing.T) {
 	a := withEigenvalues(2, 5, 4, 3, -2, 1, 0)
 	norm := mat.Norm(a, 2)

@@ -39,7 +39,8 @@ func (c anyRun) signed() bool {
 	return c.set.Operator == solver.Symmetric && c.set.Which != solver.Semidefinite
 }
 
-// anyValues returns n singular values of a random kind: decaying slowly or fast, clustered, repeated or nearly so, partly 0, over many orders.
+// anyValues returns n singular values of a random kind: decaying slowly or fast, clustered, repeated or nearly so,
+// partly 0, over many orders.
 func anyValues(r *rand.Rand, n int) []float64 {
 	s := make([]float64, n)
 	kind, different, apart := r.IntN(9), 1+r.IntN(4), math.Pow10(-r.IntN(13))

@@ -508,7 +508,7 @@ func (f *toFile) Save(write func(io.Writer) error) error {
 	return write(&f.content)
 }
 
-// A checkpoint with more numbers than a run ever holds is refused before they are read into memory.
+// TestCheckpointTooLarge checks that a checkpoint with more numbers than a run ever holds is refused before they are in memory.
 func TestCheckpointTooLarge(t *testing.T) {
 	a, set, _, saved := example(t)
 	const more = 4 << 20 // numbers

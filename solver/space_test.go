@@ -15,8 +15,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// Random runs with their vectors in a Space have the bits of those in memory, do not use freed
-// blocks, and leave no block but the result.
+// TestSpace checks that random runs with their vectors in a Space have the bits of runs in memory,
+// do not use freed blocks, and leave no block but the result.
 func TestSpace(t *testing.T) {
 	for seed := range longtest.Pick(uint64(300), 25) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -82,7 +82,7 @@ func (f *faulty) Err() error {
 	return nil
 }
 
-// An error of the Space ends the run.
+// TestSpaceThatLoses checks that an error of the Space ends the run.
 func TestSpaceThatLoses(t *testing.T) {
 	a := solvertest.WithValues(30, 20, 1, 9, 5, 4, 3, 2, 1)
 	space := &faulty{after: 5}
@@ -95,7 +95,7 @@ func TestSpaceThatLoses(t *testing.T) {
 	}
 }
 
-// SpaceFootprint is near what a run makes, and the part in memory hardly grows with n.
+// TestSpaceFootprint checks SpaceFootprint against RunFootprint, and that the part in memory hardly grows with n.
 func TestSpaceFootprint(t *testing.T) {
 	const n, k = 1 << 20, 3
 	for _, m := range []method.Method{power.Iteration{}, block.Descent{}, lanczos.Krylov{Columns: 2, Basis: 12}} {

@@ -54,7 +54,7 @@ func (f *failing) Err() error {
 	return nil
 }
 
-// Unreadable memory of a Space gives ErrFault, on whichever goroutine the fault occurs.
+// TestFaultOfASpace checks that unreadable memory of a Space gives ErrFault, on whichever goroutine the fault occurs.
 func TestFaultOfASpace(t *testing.T) {
 	for _, m := range []method.Method{power.Iteration{}, lanczos.Krylov{Columns: 2, Basis: 12}, block.Descent{Columns: 5}} {
 		space := &failing{after: 4}

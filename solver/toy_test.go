@@ -16,7 +16,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// lazy is the power method with a part of the old vector, x⁺ ∝ Mx + part·‖Mx‖x: a method built on the exported names of solver/method.
+// lazy is the power method with a part of the old vector, x⁺ ∝ Mx + part·‖Mx‖x: a method built on the exported names of
+// solver/method.
 type lazy struct{ part float64 }
 
 // Traits implements method.Method.

@@ -201,8 +201,8 @@ func TestPoisonedPasses(t *testing.T) {
 	}
 }
 
-// A pass limit that ends a run before all triplets of a matrix of lower rank are found leaves a
-// pass to measure the left vectors that complete the others.
+// TestCompletionIsMeasuredWithinPassLimit checks that a pass limit that ends a run before all triplets of a
+// matrix of lower rank are found leaves a pass to measure the left vectors that complete the others.
 func TestCompletionIsMeasuredWithinPassLimit(t *testing.T) {
 	const n, k = 20, 9
 	sigma := []float64{16, 8, 4, 2, 1, 0.5}

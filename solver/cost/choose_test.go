@@ -58,7 +58,7 @@ func nothingKept(method.Method) cost.Room { return cost.Room{Fits: true} }
 
 func width(p cost.Problem, m method.Method) int { return m.Traits(p.Rank).Width(p.Rank) }
 
-// If everything fits in memory, the choice is that of the table.
+// TestChoiceIsTheTables checks that the choice is that of the table if everything fits in memory.
 func TestChoiceIsTheTables(t *testing.T) {
 	problems(t, func(p cost.Problem, r *rand.Rand) {
 		want := cost.Choose(p)
@@ -72,8 +72,8 @@ func TestChoiceIsTheTables(t *testing.T) {
 	})
 }
 
-// Neither the page cache nor the share of a matrix that stays decoded, if it is below 1, changes
-// the choice.
+// TestChoiceIsCoarse checks that neither the page cache nor the share of a matrix that stays
+// decoded, if it is below 1, changes the choice.
 func TestChoiceIsCoarse(t *testing.T) {
 	problems(t, func(p cost.Problem, r *rand.Rand) {
 		p.Room = nothingKept
@@ -86,7 +86,7 @@ func TestChoiceIsCoarse(t *testing.T) {
 	})
 }
 
-// Fits says whether the vectors of the choice fit in the memory, and if it is false, no other method fits or needs less.
+// TestChoiceFits checks that Fits tells whether the vectors of the choice fit, and that otherwise no method fits or needs less.
 func TestChoiceFits(t *testing.T) {
 	problems(t, func(p cost.Problem, r *rand.Rand) {
 		vectors := func(c cost.Choice) int64 { return c.Method.Traits(p.Rank).Footprint(int(p.Columns)) }
@@ -117,7 +117,7 @@ func TestChoiceFits(t *testing.T) {
 	})
 }
 
-// On a slower disk the estimate never has more passes, and for at least 100 of the problems it has fewer.
+// TestSlowerDiskIsNeverMorePasses checks that a slower disk never gives more passes, and for at least 100 problems gives fewer.
 func TestSlowerDiskIsNeverMorePasses(t *testing.T) {
 	fewer := 0
 	problems(t, func(p cost.Problem, r *rand.Rand) {
@@ -145,7 +145,7 @@ func TestSlowerDiskIsNeverMorePasses(t *testing.T) {
 	}
 }
 
-// If the store stays in the page cache, only the first pass waits for the disk, with every method.
+// TestPageCacheIsNoDisk checks that only the first pass waits for the disk if the store stays in the page cache.
 func TestPageCacheIsNoDisk(t *testing.T) {
 	problems(t, func(p cost.Problem, r *rand.Rand) {
 		p.Room = func(method.Method) cost.Room { return cost.Room{Fits: true, Cached: true} }
@@ -161,8 +161,8 @@ func TestPageCacheIsNoDisk(t *testing.T) {
 	})
 }
 
-// Adjusting to the rates of the table itself changes nothing; measured rates twice as slow at some
-// widths make the table twice as slow there.
+// TestAdjusted checks that adjusting to the rates of the table itself changes nothing, and that
+// measured rates twice as slow at some widths make the table twice as slow there.
 func TestAdjusted(t *testing.T) {
 	m := machine()
 	same := m.Adjusted(1024, []int{1, 4, 16}, []float64{2, 3, 6})
@@ -180,7 +180,8 @@ func TestAdjusted(t *testing.T) {
 	}
 }
 
-// The columns of the finishing pass are multiplied in strips of 16 if the matrix stays decoded, and otherwise together.
+// TestFinishIsMultipliedInStrips checks that a finishing pass multiplies strips of 16 columns if the matrix stays
+// decoded, else all together.
 func TestFinishIsMultipliedInStrips(t *testing.T) {
 	p := problem(solver.Info{Rows: 6000, Cols: 1024, NNZ: 1e6}, solver.Settings{Rank: 64})
 	at := func(wide float64, r cost.Room) time.Duration {
@@ -250,7 +251,7 @@ func TestChoiceIsTheFastest(t *testing.T) {
 	}
 }
 
-// The fixed costs of passes and columns are part of every estimate and make blocks wider.
+// TestCostOfPasses checks that the fixed costs of passes and columns are part of every estimate and make blocks wider.
 func TestCostOfPasses(t *testing.T) {
 	p := cost.Problem{Workload: solver.Settings{Rank: 20, Tol: 1e-8}.Workload(solver.Info{Rows: 100000, Cols: 5000, NNZ: 3e6}), Columns: 5000, NNZ: 3e6, Methods: all.Methods()}
 	free := cost.Choose(p)

@@ -151,7 +151,8 @@ func check(t *testing.T, a blas64.General) {
 	}
 }
 
-// TestTail checks the last entries of the vectors to 1e-10, and that values and vectors have the same bits whatever tail is asked for.
+// TestTail checks the last entries of the vectors to 1e-10, and that values and vectors have the same bits whatever
+// tail is asked for.
 func TestTail(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var used Solver

@@ -76,7 +76,8 @@ func TestLeftSweeps(t *testing.T) {
 	}
 }
 
-// TestLeftOrder checks that the number of goroutines changes no bit of sums, that chunks come in order, and that the first failure ends the sweep.
+// TestLeftOrder checks that the number of goroutines changes no bit of sums, that chunks come in order, and that the
+// first failure ends the sweep.
 func TestLeftOrder(t *testing.T) {
 	const n, k = 2600, 90
 	x, by := gaussian(n, k, 7), gaussian(k, k, 8)
