@@ -87,7 +87,7 @@ func TestStoreProducts(t *testing.T) {
 	}
 }
 
-// TestTruncatedWhileMapped checks that a store truncated while it is mapped gives an error in a
+// TestTruncatedWhileMapped checks that a store truncated while it is mapped gives an error in a Gram
 // product, with any number of workers: reading behind the end of the file faults.
 func TestTruncatedWhileMapped(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -160,7 +160,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestEarlierRun checks that the files of an earlier run are removed, and not read under the same name. A live run keeps its folder.
+// TestEarlierRun checks that the files of an earlier run are removed, and not read under the same name. A live run
+// keeps its folder.
 func TestEarlierRun(t *testing.T) {
 	store, _ := manyBlocks(t)
 	shared := t.TempDir()
@@ -274,7 +275,8 @@ func TestManyTasks(t *testing.T) {
 	}
 }
 
-// TestBudgetOfTask checks that the memory of a task includes X and the sum, and that a smaller budget is refused with the bytes needed.
+// TestBudgetOfTask checks that the memory of a task includes X and the sum, and that a smaller budget is refused with
+// the bytes needed.
 func TestBudgetOfTask(t *testing.T) {
 	store, _ := manyBlocks(t)
 	task := Task{Version: version, Columns: 1000, Store: store.Path(), Fingerprint: store.Fingerprint(), To: 1, X: "x", Sum: []string{"sum"}, R: "r"}

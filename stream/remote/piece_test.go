@@ -13,7 +13,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// TestMapped checks that a mapped piece holds the numbers written, and that a damaged, missing, renamed or resized one gives an error.
+// TestMapped checks that a mapped piece holds the numbers written, and that a damaged, missing, renamed or resized one
+// gives an error.
 func TestMapped(t *testing.T) {
 	f := folder{disk{vfs.OS()}, t.TempDir()}
 	x := solvertest.Random(columns, 3, 1)

@@ -38,7 +38,8 @@ func TestSome(t *testing.T) {
 	}
 }
 
-// TestOfCounts checks that tables of rows of counts have the bits of other rows: common sums, sums that share a place, large counts.
+// TestOfCounts checks that tables of rows of counts have the bits of other rows: common sums, sums that share a place,
+// large counts.
 func TestOfCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	var counts, fromOne [256]float64

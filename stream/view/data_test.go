@@ -66,7 +66,8 @@ func ratings100K(t *testing.T) *mat.Dense {
 	return ratings
 }
 
-// TestEnergyOfRatings compares the number of triplets that capture a share of the energy with that by the eigenvalues of the dense BBᵀ.
+// TestEnergyOfRatings compares the number of triplets that capture a share of the energy with that by the eigenvalues
+// of the dense BBᵀ.
 func TestEnergyOfRatings(t *testing.T) {
 	ratings := ratings100K(t)
 	store := stored(t, ratings, true)

@@ -30,7 +30,8 @@ func wide(t *testing.T, transposed bool) *csr.Store {
 	return s
 }
 
-// TestWide checks that no memory proportional to the columns is allocated beyond the budget, and that no loop goes over all columns.
+// TestWide checks that no memory proportional to the columns is allocated beyond the budget, and that no loop goes over
+// all columns.
 func TestWide(t *testing.T) {
 	o := stream.Options{Memory: 128 << 20, Workers: 2}
 	refused := func(what string, err error) {

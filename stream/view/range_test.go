@@ -39,7 +39,8 @@ func TestNothingButRounding(t *testing.T) {
 	}
 }
 
-// TestSquaresLeaveTheRange checks that values whose squares are out of range are refused or scaled, never taken for 0 or infinite.
+// TestSquaresLeaveTheRange checks that values whose squares are out of range are refused or scaled, never taken for 0
+// or infinite.
 func TestSquaresLeaveTheRange(t *testing.T) {
 	a := denseOf([][]float64{{3, 0, 4}, {0, 5, 0}, {0, 12, 5}, {1, 0, 0}})
 	for _, transposed := range []bool{false, true} {
@@ -67,7 +68,8 @@ func TestSquaresLeaveTheRange(t *testing.T) {
 	}
 }
 
-// TestFactorsThatAreNamedHelp checks that the factor named in an error about the range is accepted and helps, also for tiny numbers.
+// TestFactorsThatAreNamedHelp checks that the factor named in an error about the range is accepted and helps, also for
+// tiny numbers.
 func TestFactorsThatAreNamedHelp(t *testing.T) {
 	for _, size := range []float64{1, 1e-300, 6e-309, 3e-323} {
 		a := denseOf([][]float64{{3, 0, 4}, {0, 5, 0}, {0, 12, 5}, {1, 0, 0}})
