@@ -107,7 +107,8 @@ func TestLateEmptyBlocks(t *testing.T) {
 	requireSameFiles(t, write(csr.CreateOptions{Late: 1 << 20}), write(csr.CreateOptions{Values: csr.Values{Coding: csr.Constant, Table: []float64{5}}}))
 }
 
-// TestLateRefuses checks that rows that do not fit the coding already taken are refused, and that the store of the other rows is sound.
+// TestLateRefuses checks that rows that do not fit the coding already taken are refused, and that the store of the
+// other rows is sound.
 func TestLateRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit int64

@@ -38,7 +38,8 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// TestFromSparseOrder checks that entries of a row may come in any order, and that duplicates and columns out of range are errors.
+// TestFromSparseOrder checks that entries of a row may come in any order, and that duplicates and columns out of range
+// are errors.
 func TestFromSparseOrder(t *testing.T) {
 	dir := t.TempDir()
 	m := sparse.NewCSR(2, 3, []int{0, 3, 4}, []int{2, 0, 1, 1}, []float64{3, 1, 2, 4})

@@ -60,7 +60,8 @@ func TestTruthRoundTrip(t *testing.T) {
 	}
 }
 
-// TestTruthDamaged changes every byte and cuts at every length: each is reported for truth.json, and the store itself stays sound.
+// TestTruthDamaged changes every byte and cuts at every length: each is reported for truth.json, and the store itself
+// stays sound.
 func TestTruthDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.csr")
 	must.Do(t, withTruth(t, path, 2, csr.Truth{Sigma: []float64{2}}, false))
