@@ -102,7 +102,8 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// TestSparse checks that dense JSON, which decodes to many times its size, is refused, and that an indented text of small values is not.
+// TestSparse checks that dense JSON, which decodes to many times its size, is refused, and that an indented text of
+// small values is not.
 func TestSparse(t *testing.T) {
 	v := struct {
 		List  []int

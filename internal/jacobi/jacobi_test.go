@@ -10,7 +10,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 )
 
-// TestDecompose compares values with gonum's, and checks the factors' orthogonality and their product, for several ranks and sizes.
+// TestDecompose compares values with gonum's, and checks the factors' orthogonality and their product, for several
+// ranks and sizes.
 func TestDecompose(t *testing.T) {
 	for name, a := range map[string]*mat.Dense{
 		"one": mat.NewDense(1, 1, []float64{-3}), "zero": mat.NewDense(4, 4, nil),

@@ -166,7 +166,8 @@ func TestRowsOutsideTheArrayPanic(t *testing.T) {
 	}
 }
 
-// TestParts checks that an array written by several parts has the bytes and sums of one written at once; unshared arrays are not changed.
+// TestParts checks that an array written by several parts has the bytes and sums of one written at once; unshared
+// arrays are not changed.
 func TestParts(t *testing.T) {
 	const rows, cols = 70_000, 5
 	x := mat.NewDense(rows, cols, nil)

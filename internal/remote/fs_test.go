@@ -49,8 +49,9 @@ func ranges(s *remotetest.Server) (all []string) {
 	return all
 }
 
-// TestMapping checks that a mapping has the bytes of the object for several concurrent readers. Each part that is read is requested once, other
-// parts never, and a range without its surroundings as that range. The file that caches the parts has no name in TMPDIR, before and after Close.
+// TestMapping checks that a mapping has the bytes of the object for several concurrent readers. Each part that is read
+// is requested once, other parts never, and a range without its surroundings as that range. The file that caches the
+// parts has no name in TMPDIR, before and after Close.
 func TestMapping(t *testing.T) {
 	data := noise(3*part + 1234)
 	s, f, dir := files(t, vfs.OS(), data)
@@ -194,7 +195,8 @@ func TestMappingFaults(t *testing.T) {
 	})
 }
 
-// TestFS checks that objects are read, described and listed like files, and not written; other names are those of the file system below.
+// TestFS checks that objects are read, described and listed like files, and not written; other names are those of the
+// file system below.
 func TestFS(t *testing.T) {
 	s, f, dir := files(t, vfs.OS(), []byte("hello"))
 	s.Put("/some-bucket/m.csr/deep/y", nil, 1)
