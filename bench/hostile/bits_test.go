@@ -79,7 +79,8 @@ func (t *Trial) bitsLarge() {
 	t.sameBits([]string{filepath.Join(dir, "m.csr")}, []string{"-k", "20"}, []string{"1GiB"})
 }
 
-// sameBits runs the same factorisation four times, the first with default workers, environment and load; the others must have the same bits.
+// sameBits runs the same factorisation four times, the first with default workers, environment and load; the others
+// must have the same bits.
 func (t *Trial) sameBits(stores, flags, budgets []string) {
 	first := ""
 	for run := range 4 {

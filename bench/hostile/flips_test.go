@@ -41,7 +41,7 @@ func (t *Trial) flip(kind, file string) (how string, gone bool) {
 }
 
 // stores makes small stores of every coding, with ids of both kinds, in several shards, one with
-// truth.json, and records what commands print of them. It returns the name that which picks and the
+// truth.json, and records what commands print of them. It returns the name picked by which and the
 // path prefix of its files.
 func (t *Trial) stores(which func(all ...string) string) (name, prefix string) {
 	all := []string{"dict4", "constant", "dict8", "integer", "float32", "float64", "truth"}

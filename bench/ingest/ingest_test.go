@@ -3,11 +3,13 @@
 //
 //	go test ./bench/ingest -timeout 0 -v -size 20GB -memory 512MiB -limit 640MiB -dir /var/tmp/ingest -out results/20gb
 //
-// The text has the format and the statistics of MovieLens 10M, in many files: copies of the same 10 million ratings (gdsvd generate ratings),
-// with the users of eight countries and the films of consecutive years. So every user occurs again in each year, there are far more ids
-// than in one file, no pair of user and film occurs twice, and runs of entries overlap and have to be merged.
+// The text has the format and the statistics of MovieLens 10M, in many files: copies of the same 10 million ratings
+// (gdsvd generate ratings), with the users of eight countries and the films of consecutive years. So every user occurs
+// again in each year, there are far more ids than in one file, no pair of user and film occurs twice, and runs of
+// entries overlap and have to be merged.
 //
-// With -again the text is ingested once more without a break, and the two stores are compared byte by byte. The test writes NAME.json and NAME.md.
+// With -again the text is ingested once more without a break, and the two stores are compared byte by byte. The test
+// writes NAME.json and NAME.md.
 package ingest
 
 import (

@@ -1,10 +1,11 @@
-// Package scale measures the time and memory of gdsvd svd as matrices grow far beyond memory, under a limit that the kernel enforces, and
-// checks the results. Paths in the flags of its test are relative to this folder:
+// Package scale measures the time and memory of gdsvd svd as matrices grow far beyond memory, under a limit
+// that the kernel enforces, and checks the results. Paths in the flags of its test are relative to this folder:
 //
 //	go test ./bench/scale -timeout 0 -v -nnz 1e9 -dir /var/tmp -base /var/tmp/ml-1m.csr -out results/scale
 //
-// The test makes stores of 10⁷, 10⁸, … entries up to -nnz in -dir (gdsvd generate kron: copies of the base, singular values known; without
-// -base it generates a base in the shape of MovieLens 1M), and decomposes each store in up to four regimes:
+// The test makes stores of 10⁷, 10⁸, … entries up to -nnz in -dir (gdsvd generate kron: copies of the base, singular
+// values known; without -base it generates a base in the shape of MovieLens 1M), and decomposes each store in up to
+// four regimes:
 //
 //   - limit: with -memory, by the method that gdsvd chooses, in a memory cgroup an eighth of a gibibyte larger, page cache included;
 //   - streaming: with -stream-memory, so that every pass decodes nearly all of the store again, by a fixed method, in a
@@ -12,17 +13,20 @@
 //   - disk: the same without that room, for stores at least twice as large as the cgroup's limit, so that every pass reads the disk;
 //   - resident: the same method with the whole store decoded in memory, if that takes at most three quarters of the available memory.
 //
-// A run is right if every triplet is certified, every value is within 1e-10 of the truth, relatively, at most the budget was resident, and
-// no process was killed. Stores are dropped from the page cache before a run, so that the run is charged for their pages. The time of a pass is
-// the median over the passes of the iteration without the first one, which fills memory.
+// A run is right if every triplet is certified, every value is within 1e-10 of the truth, relatively, at most the
+// budget was resident, and no process was killed. Stores are dropped from the page cache before a run, so that the run
+// is charged for their pages. The time of a pass is the median over the passes of the iteration without the first one,
+// which fills memory.
 //
-// -store measures only the regime limit, on a store of known values; if vectors are larger than memory, the tables list the cost of their files:
+// -store measures only the regime limit, on a store of known values; if vectors are larger than memory, the tables list
+// the cost of their files:
 //
 //	gdsvd generate kron --base slashdot.csr --rows 610 --cols 610 --nnz 1055 --memory 3GiB -o long.csr
 //	go test ./bench/scale -timeout 0 -v -store $PWD/long.csr -k 4 -memory 1920MiB -out results/longvectors
 //
-// NAME.json holds all measurements, NAME.md the tables; NAME is the value of -out. Rows already in NAME.json are not measured again, so that a
-// long series can be measured in parts; delete the file to start again. -only measures one size.
+// NAME.json holds all measurements, NAME.md the tables; NAME is the value of -out. Rows already in NAME.json are not
+// measured again, so that a long series can be measured in parts; delete the file to start again. -only measures one
+// size.
 //
 // Cgroups need Linux and root; without them the test fails with an error, unless -unlimited is given.
 package scale
