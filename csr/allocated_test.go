@@ -7,7 +7,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// What a plan counts for a slice is what the allocator gives for it, and not much more.
+// TestAllocatedBoundsTheHeap checks that Allocated is at least the capacity that Go allocates, and not much more.
 func TestAllocatedBoundsTheHeap(t *testing.T) {
 	for n := 1; n < 1<<20; n += 1 + n/50 {
 		given := int64(cap(slices.Grow([]byte(nil), n)))

@@ -18,8 +18,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// ratings makes a matrix with the look of ratings: popular columns have most
-// of the entries, rows have between 20 and a few thousand.
+// ratings returns a matrix shaped like ratings: popular columns have most of the entries, rows have
+// between 20 and a few thousand.
 func ratings(rows int, cols int64, perRow float64, next func(*rand.Rand) float64) *matrix {
 	rng := rand.New(rand.NewPCG(3, 4))
 	m := &matrix{cols: cols}
@@ -91,7 +91,7 @@ func movieLens1M(t testing.TB) *matrix {
 	return m
 }
 
-// TestSizeOnDisk holds the promise of bytes per entry, everything included.
+// TestSizeOnDisk bounds the bytes per entry of a store, all files included.
 func TestSizeOnDisk(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -116,8 +116,8 @@ func TestSizeOnDisk(t *testing.T) {
 	}
 }
 
-// shortRows makes a matrix with the look of a social network: most rows have a
-// few entries, a few have hundreds, columns are anywhere.
+// shortRows returns a matrix shaped like a social network: most rows have a few entries, a few have
+// hundreds, columns are uniform.
 func shortRows(rows int, cols int64) *matrix {
 	rng := rand.New(rand.NewPCG(5, 6))
 	m := &matrix{cols: cols, rows: make([]row, rows)}
@@ -134,9 +134,9 @@ func shortRows(rows int, cols int64) *matrix {
 	return m
 }
 
-// BenchmarkDecode decodes whole blocks from warm pages on one core, with
-// each set of instructions, checksums included; "crc" does nothing but those. Besides
-// the stores made here it takes those in GDSVD_STORES, a list of paths.
+// BenchmarkDecode decodes whole blocks from warm pages on one core, with each set of instructions,
+// checksums included; "crc" only computes checksums. It also measures the stores in GDSVD_STORES, a
+// list of paths.
 func BenchmarkDecode(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -183,7 +183,7 @@ func benchBlocks(b *testing.B, s *csr.Store, do func(i int) error) {
 		size += s.Block(i).Size
 	}
 	b.SetBytes(size)
-	best := time.Duration(math.MaxInt64) // was disturbed least
+	best := time.Duration(math.MaxInt64) // the least disturbed run
 	for b.Loop() {
 		start := time.Now()
 		for i := range s.NumBlocks() {
@@ -197,7 +197,7 @@ func benchBlocks(b *testing.B, s *csr.Store, do func(i int) error) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkWrite encodes and writes rows, publication included.
+// BenchmarkWrite encodes and writes rows and publishes the store.
 func BenchmarkWrite(b *testing.B) {
 	m := ratings(14000, 10677, 143, halfStars)
 	dir := b.TempDir()
@@ -209,7 +209,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(m.nnz()), "ns/nnz")
 }
 
-// BenchmarkValueStats adds half stars, the common case.
+// BenchmarkValueStats adds half-star ratings, the common case.
 func BenchmarkValueStats(b *testing.B) {
 	var s csr.ValueStats
 	i := 0

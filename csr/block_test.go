@@ -9,8 +9,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
-// TestDecodeBlockRefuses gives the decoder blocks whose crc would be right and
-// whose contents are not. Offsets are relative to the block.
+// TestDecodeBlockRefuses decodes blocks with a correct crc and invalid contents: each gives an
+// error at the right offset, relative to the block.
 func TestDecodeBlockRefuses(t *testing.T) { everyWay(t, testDecodeBlockRefuses) }
 
 func testDecodeBlockRefuses(t *testing.T, level cpu.Level) {
@@ -35,7 +35,7 @@ func testDecodeBlockRefuses(t *testing.T, level cpu.Level) {
 		values     []byte
 		coding     Values
 		cols       int64
-		at         int64 // −1: sound
+		at         int64 // offset of the error; −1: sound
 	}{
 		"sound":                {[]uint32{2, 0, 1}, []uint32{0, 8, 9}, nil, constant, 10, -1},
 		"column = cols":        {[]uint32{1, 1}, []uint32{9, 10}, nil, constant, 10, 16 + 3},
@@ -95,7 +95,7 @@ func testDecodeBlockRefuses(t *testing.T, level cpu.Level) {
 	}
 }
 
-// oddAt are n values of which one is not finite.
+// oddAt returns n values, of which value i is NaN.
 func oddAt(n, i int) []float64 {
 	v := make([]float64, n)
 	v[i] = math.NaN()

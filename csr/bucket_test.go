@@ -19,7 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
 
-// copied is a store in a bucket, and the file system that has it.
+// copied copies a store to a bucket, and returns its server and a file system that reads it.
 func copied(t *testing.T, path string) (*remotetest.Server, vfs.FS) {
 	t.Helper()
 	s := remotetest.NewPlain(t)
@@ -37,8 +37,8 @@ func copied(t *testing.T, path string) (*remotetest.Server, vfs.FS) {
 
 const inBucket = "s3://bucket/m.csr"
 
-// TestBucket: a store in a bucket is opened by its frame, and has the rows and ids of the one it is a copy of; a second look at its blocks
-// asks for nothing.
+// TestBucket checks that a store in a bucket is opened by reading its frame only, and has the rows
+// and ids of the original; decoding its blocks a second time makes no request.
 func TestBucket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.csr")
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -74,8 +74,8 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// TestBucketFaults: a damaged object is a damaged store, where its bytes are wrong; one that is not there is, too; one that has changed and a
-// server that is down are neither.
+// TestBucketFaults checks that a damaged or missing object gives ErrCorrupt with its position, and
+// that a changed object and an unavailable server do not.
 func TestBucketFaults(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.csr")
 	writeVictim(t, path, 1)

@@ -21,8 +21,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// victim is a store to be damaged: three shards (two blocks, two blocks, one),
-// dict4, int ids for rows, string ids for columns. other has the same shape.
+// victim is a store to be damaged: three shards (two blocks, two blocks, one), dict4, int ids for
+// rows, string ids for columns.
 type victim struct {
 	t    *testing.T
 	path string
@@ -50,10 +50,10 @@ func victimMatrix(seed uint64) *matrix {
 	return m
 }
 
-// made are the files of stores that several tests begin with.
+// made holds the files of stores that several tests start from, by name.
 var made = map[string]map[string]string{}
 
-// again makes a store at path the first time that one of this name is wanted, and then copies of it.
+// again makes a store at path with first at the first call with a name, and copies it at later calls.
 func again(t *testing.T, name, path string, first func()) {
 	t.Helper()
 	if made[name] != nil {
@@ -123,7 +123,7 @@ func (v victim) zero(name string, from, to int) {
 	})
 }
 
-// manifest edits the manifest, its crc repaired.
+// manifest edits the manifest and repairs its crc.
 func (v victim) manifest(change func(m *csr.Manifest)) {
 	v.edit("MANIFEST.json", func(b []byte) []byte { return csr.EditManifest(b, change) })
 }
@@ -178,19 +178,18 @@ func block(b []byte, i int) []byte {
 	return b[at : at+uint64(size)]
 }
 
-// When a damage must be noticed by a reader that uses the store.
+// when is the point at which a reader of the store must notice a damage.
 type when int
 
 const (
 	atOpen when = iota
 	atDecode
 	atIDs
-	onlyCheck // by check alone
+	onlyCheck // noticed by Check only
 )
 
-// damageCase is one row of the table of corruption. Offsets from…to bound
-// where the problem is said to be; negative ones count from the end of the
-// sound file; nowhere is the offset of what is missing.
+// damageCase is a row of the table of corruption. Offsets from…to bound the reported position;
+// negative ones count from the end of the sound file; nowhere is the position of a missing file.
 type damageCase struct {
 	name     string
 	do       func(v victim)
@@ -198,7 +197,7 @@ type damageCase struct {
 	file     string
 	section  string
 	from, to int64
-	version  bool // it is ErrVersion, not ErrCorrupt
+	version  bool // the error is ErrVersion, not ErrCorrupt
 }
 
 const (
@@ -363,8 +362,8 @@ var damageCases = []damageCase{
 	}, atIDs, "rows.ids", "ids", csr.IDsHeaderSize, 40, false},
 }
 
-// TestCorruption damages a store in every way of the table: check must report
-// it at the right place, and no reader may use the bytes before it is told.
+// TestCorruption damages a store in every way of the table: Check must report the damage at the
+// right place, and a reader must get an error before it gets wrong data.
 func TestCorruption(t *testing.T) {
 	sound := filepath.Join(t.TempDir(), "sound.csr")
 	writeVictim(t, sound, 1)
@@ -400,7 +399,7 @@ func TestCorruption(t *testing.T) {
 	}
 }
 
-// requireProblem wants one of the errors to be the problem of the case.
+// requireProblem checks that one of the errors is the problem of the case.
 func requireProblem(t *testing.T, errs []error, c damageCase, size int64) {
 	t.Helper()
 	absolute := func(at int64) int64 {
@@ -430,7 +429,7 @@ func requireProblem(t *testing.T, errs []error, c damageCase, size int64) {
 	t.Errorf("none of %v is in %s, %s, at %d to %d", errs, c.file, c.section, from, to)
 }
 
-// readAll reads a store as its users do and tells when an error came.
+// readAll reads a store as its users do, and returns the first error and when it occurred.
 func readAll(path string) (when, error) {
 	s, err := csr.Open(path, csr.OpenOptions{})
 	if err != nil {
@@ -454,7 +453,7 @@ func readAll(path string) (when, error) {
 	return onlyCheck, nil
 }
 
-// wholeFS says of a shard that it has a size.
+// wholeFS reports for a shard the file information of the sound one, with its size.
 type wholeFS struct {
 	vfs.FS
 	whole fs.FileInfo
@@ -467,7 +466,7 @@ func (f wholeFS) Stat(name string) (fs.FileInfo, error) {
 	return f.whole, nil
 }
 
-// TestTruncatedWhileOpen cuts a mapped shard: an error, not a fault, of the store, or of the disk if the shard has its size; other shards are read.
+// TestTruncatedWhileOpen truncates a mapped shard: an error blames the store, or the disk if the shard still reports its size.
 func TestTruncatedWhileOpen(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated on Windows")
@@ -495,7 +494,7 @@ func TestTruncatedWhileOpen(t *testing.T) {
 	}
 }
 
-// cuttingFS truncates a shard to its first page as soon as it has been mapped.
+// cuttingFS truncates a shard to its first page after mapping it.
 type cuttingFS struct{ vfs.FS }
 
 func (f cuttingFS) Map(name string) (vfs.Mapping, error) {
@@ -503,7 +502,7 @@ func (f cuttingFS) Map(name string) (vfs.Mapping, error) {
 	return m, errors.Join(err, os.Truncate(name, int64(os.Getpagesize())))
 }
 
-// TestTruncatedWhileOpening: the frame is read under guard, too.
+// TestTruncatedWhileOpening checks that the frame of a store is read under guard, too.
 func TestTruncatedWhileOpening(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated on Windows")
@@ -521,8 +520,8 @@ func TestTruncatedWhileOpening(t *testing.T) {
 	}
 }
 
-// TestCheckFindsAll: several damages at once are all reported, in file order,
-// and strays are warned of.
+// TestCheckFindsAll checks that several damages at once are all reported, in file order, and that
+// foreign files give warnings.
 func TestCheckFindsAll(t *testing.T) {
 	v := victim{t, filepath.Join(t.TempDir(), "x.csr")}
 	writeVictim(t, v.path, 1)
@@ -560,7 +559,7 @@ func TestCheckFindsAll(t *testing.T) {
 	}
 }
 
-// TestMessages holds what the user reads.
+// TestMessages checks the texts of two errors.
 func TestMessages(t *testing.T) {
 	v := victim{t, "ml.csr"}
 	t.Chdir(t.TempDir())

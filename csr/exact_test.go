@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestExactSquares: sums of squares have the same bits whether values are looked at for being multiples of 1/16 or not.
+// TestExactSquares checks that sums of squares have the same bits with and without the fast path for multiples of 1/16.
 func TestExactSquares(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	kinds := map[string]func() float64{

@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// A store is written row after row and read block after block.
+// Example writes a store row by row and reads it block by block.
 func Example() {
 	dir, err := os.MkdirTemp("", "csr")
 	if err != nil {
@@ -19,7 +19,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "ratings.csr")
 
-	var stats csr.ValueStats // a first look at the values, in any order
+	var stats csr.ValueStats // a first pass over the values, in any order
 	for _, v := range []float64{5, 3.5, 4} {
 		stats.Add(v)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
-// Sizes that tests of damage need.
+// Sizes for the tests of damage.
 const (
 	HeaderSize    = headerSize
 	FooterRecord  = footerRecord
@@ -17,10 +17,10 @@ const (
 	MaxIDLen      = maxIDLen
 )
 
-// CorruptError is what tests look into.
+// CorruptError is corruptError.
 type CorruptError = corruptError
 
-// SetAvailable has check take n bytes for the memory that there is.
+// SetAvailable makes Check assume n bytes of available memory.
 func SetAvailable(t *testing.T, n int64) {
 	was := available
 	t.Cleanup(func() { available = was })
@@ -30,10 +30,10 @@ func SetAvailable(t *testing.T, n int64) {
 // ErrNorm is errNorm.
 var ErrNorm = errNorm
 
-// DecodeWith has blocks decoded with the instructions of a level.
+// DecodeWith sets the instructions that decode blocks.
 func (s *Store) DecodeWith(l cpu.Level) { s.dec.level = l }
 
-// VerifyBlock checks the crc of block i and does nothing else.
+// VerifyBlock checks only the crc of block i.
 func (s *Store) VerifyBlock(i int) error {
 	b := &s.blocks[i]
 	data, err := s.shards[s.shardOf[i]].m.Bytes(b.offset, int64(b.size), true)
@@ -43,8 +43,8 @@ func (s *Store) VerifyBlock(i int) error {
 	return err
 }
 
-// RepairShard recomputes every crc of a shard, as a forger would; it returns
-// the footer's, and false if the bytes have no recognisable frame.
+// RepairShard recomputes every crc of a shard. It returns that of the footer, and false if the
+// bytes have no recognisable frame.
 func RepairShard(b []byte) (footer crc.Sum, ok bool) {
 	if len(b) < headerSize+trailerSize {
 		return 0, false
@@ -94,8 +94,8 @@ func EditManifest(b []byte, edit func(*Manifest)) []byte {
 	return b
 }
 
-// Reseal makes a manifest agree with changed shards as far as it can: their
-// crcs, sizes, and the fingerprint over the footers.
+// Reseal makes a manifest agree with changed shards as far as possible: their crcs, sizes, and the
+// fingerprint over the footers.
 func Reseal(manifest []byte, shards ...[]byte) []byte {
 	return EditManifest(manifest, func(m *Manifest) {
 		var blocks []blockMeta
@@ -120,11 +120,11 @@ func Reseal(manifest []byte, shards ...[]byte) []byte {
 // DecodeManifest is decodeManifest.
 var DecodeManifest = decodeManifest
 
-// CRC is the checksum of the format.
+// CRC returns the checksum of the format.
 func CRC(b []byte) crc.Sum { return crc.Sum(crcOf(b)) }
 
-// FollowShard makes the manifest of a store of one shard agree with whatever
-// the footer of that shard says, so that fuzzing gets past the sums.
+// FollowShard makes the manifest of a store with one shard agree with the footer of that shard, so
+// that fuzzing gets past the checksums.
 func FollowShard(manifest, shard []byte) []byte {
 	manifest = Reseal(manifest, shard)
 	return EditManifest(manifest, func(m *Manifest) {
@@ -146,5 +146,5 @@ func FollowShard(manifest, shard []byte) []byte {
 	})
 }
 
-// Allocated is the bound of what Go's heap takes for a slice.
+// Allocated is allocated.
 var Allocated = allocated

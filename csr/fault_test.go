@@ -62,8 +62,8 @@ func writeFaulty(fsys vfs.FS, path string, version float64, force bool) (err err
 	return w.Commit()
 }
 
-// versionAt returns the version of the complete, sound store at path, or 0 if
-// there is nothing. Anything between fails the test.
+// versionAt returns the version of the store at path, 0 if path does not exist. An unsound store
+// fails the test.
 func versionAt(t *testing.T, path string) float64 {
 	t.Helper()
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
@@ -73,8 +73,8 @@ func versionAt(t *testing.T, path string) float64 {
 	return csrtest.Rows(t, open(t, path))[0][0].Val
 }
 
-// sweep runs a write again and again, each time with the next file operation
-// as the one to fail, until it succeeds; after looks at what is there.
+// sweep calls run again and again, each time with the index n of a later file operation to fail,
+// until run reports that no operation failed.
 func sweep(t *testing.T, existing bool, run func(n int, path string) (failed bool)) {
 	t.Helper()
 	for n := 0; ; n += longtest.Pick(1, 19) {
@@ -92,9 +92,8 @@ func sweep(t *testing.T, existing bool, run func(n int, path string) (failed boo
 	}
 }
 
-// TestErrorSweep fails every single file operation of writing a store: the
-// error must surface, the target must be absent or whole, and nothing may be
-// left behind.
+// TestErrorSweep fails every file operation of writing a store in turn: the error must be returned,
+// the target must be absent or sound, and no other file may be left.
 func TestErrorSweep(t *testing.T) {
 	for name, existing := range map[string]bool{"new": false, "replace": true} {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +123,8 @@ func TestErrorSweep(t *testing.T) {
 	}
 }
 
-// TestDeathSweep ends the process at every single file operation: the target
-// must be absent or whole, and the next writer must succeed and tidy up.
+// TestDeathSweep ends the process at every file operation in turn: the target must be absent or
+// sound, and the next writer must succeed and remove leftovers.
 func TestDeathSweep(t *testing.T) {
 	for name, existing := range map[string]bool{"new": false, "replace": true} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +154,7 @@ func TestDeathSweep(t *testing.T) {
 	}
 }
 
-// TestOpenSweep fails every operation of opening, reading and checking.
+// TestOpenSweep fails every file operation of opening, reading and checking in turn.
 func TestOpenSweep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csr")
 	must.Do(t, writeFaulty(vfs.OS(), path, 1, false))
@@ -192,7 +191,7 @@ func TestOpenSweep(t *testing.T) {
 	}
 }
 
-// TestDiskFull: one clear line, nothing left, whenever it happens.
+// TestDiskFull checks that a disk that fills up at any point gives ENOSPC in one line, and that no file is left.
 func TestDiskFull(t *testing.T) {
 	for limit := int64(0); ; limit += 5000 {
 		dir := t.TempDir()
@@ -211,7 +210,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestWriteOrder fixes the order that durability rests on: FORMAT.md, "Write order".
+// TestWriteOrder pins the order of file operations on which durability depends: FORMAT.md, "Write order".
 func TestWriteOrder(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.csr")
@@ -279,7 +278,7 @@ unlock x.csr.lock
 			line := strings.ReplaceAll(o.String(), dir+string(filepath.Separator), "")
 			line = strings.ReplaceAll(line, dir, ".")
 			line = filepath.ToSlash(line) + "\n"
-			if !strings.HasSuffix(log.String(), "\n"+line) { // in how many pieces a file is read does not matter
+			if !strings.HasSuffix(log.String(), "\n"+line) { // repeated reads or writes of a file count once
 				log.WriteString(line)
 			}
 			return nil
@@ -292,12 +291,12 @@ unlock x.csr.lock
 	}
 }
 
-// TestEarlySyncSurfaces: what fails while a large file is made durable beside
-// the writing of it is an error of the store.
+// TestEarlySyncSurfaces checks that Commit returns the error of a sync that runs while a large file
+// is written.
 func TestEarlySyncSurfaces(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	path := filepath.Join(t.TempDir(), "x.csr")
-	fsys := &vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpSync, 0, broken)} // the file is larger than what is synced at a time
+	fsys := &vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpSync, 0, broken)} // the file is larger than the bytes per sync
 	w := must.Get(csr.Create(path, csr.CreateOptions{FS: fsys, Cols: 1 << 16, Values: csr.Values{Coding: csr.Float64}}))(t)
 	cols, vals := make([]uint32, 1<<16), make([]float64, 1<<16)
 	for i := range cols {

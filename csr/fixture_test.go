@@ -21,8 +21,8 @@ var newFixtures = flag.Bool("new-fixtures", false, "write fixtures of this forma
 
 const fixtureDir = "../testdata/format_v1"
 
-// fixture is a store committed in testdata, with the listing NAME.txt beside
-// it that an independent reader of FORMAT.md made.
+// fixture is a store committed in testdata; NAME.txt beside it is its listing, made by an
+// independent reader of FORMAT.md.
 type fixture struct {
 	name       string
 	transposed bool
@@ -31,7 +31,7 @@ type fixture struct {
 	colIDs     []string
 }
 
-// fixtures is what the committed stores were made from.
+// fixtures returns the matrices that the committed stores were made from.
 func fixtures() []fixture {
 	sparse := func(rows int, cols uint32, value func(k int) float64) matrix {
 		m := matrix{cols: int64(cols)}
@@ -63,7 +63,7 @@ func fixtures() []fixture {
 				200, 300, 400, 500, 600, 700, 800, 900, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 1 << 40, 1 << 50, 1<<63 - 1}},
 		{name: "integer", matrix: sparse(40, 200, func(k int) float64 { return float64(uint32(k*k) << (k % 5 * 4)) })},
 		{name: "float64", matrix: sparse(40, 200, func(k int) float64 { return float64(k) / 3 })},
-		// Their squares leave the range of a float64.
+		// The squares of these values are out of the range of float64.
 		{name: "huge", matrix: sparse(40, 200, func(k int) float64 { return math.Ldexp(float64(k)/3, k*61%2000-1000) })},
 		{name: "tiny", matrix: sparse(40, 200, func(k int) float64 { return math.Ldexp(float64(k+1), -1074) })},
 	}
@@ -104,9 +104,9 @@ func (f *fixture) write(path string) error {
 	return w.Commit()
 }
 
-// TestFixtures opens the stores that were committed when the format was fixed,
-// compares every value and id with the listing, and wants the writer to
-// reproduce every byte (but the source, which is free).
+// TestFixtures opens the stores committed when the format was fixed, compares every value and id
+// with the listing, and checks that the writer reproduces every byte except the source, which is
+// free.
 func TestFixtures(t *testing.T) {
 	for _, f := range fixtures() {
 		t.Run(f.name, func(t *testing.T) {
@@ -126,8 +126,8 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// listing is a store as text: its shape, the ids that have a file, and entries (row, column, bits
-// of the value).
+// listing returns a store as text: its shape, the ids that have a file, and entries (row, column,
+// bits of the value).
 func listing(t *testing.T, path string) string {
 	t.Helper()
 	s := open(t, path)
@@ -156,8 +156,8 @@ func listing(t *testing.T, path string) string {
 	return b.String()
 }
 
-// requireSameFiles compares two stores byte by byte, but for what follows from
-// the source in the manifest.
+// requireSameFiles compares two stores byte by byte, except the source in the manifest and the crc
+// that depends on it.
 func requireSameFiles(t *testing.T, gotDir, wantDir string) {
 	t.Helper()
 	free := regexp.MustCompile(`(?s)"source": \{.*?\n  \},\n  "crc": "[0-9a-f]{8}"`)
@@ -181,8 +181,8 @@ func requireSameFiles(t *testing.T, gotDir, wantDir string) {
 	}
 }
 
-// TestFixtureListingsAreIndependent: the listings agree with the formulas the
-// stores were made from, so that reader and writer cannot be wrong together.
+// TestFixtureListingsAreIndependent compares the listings with the formulas that the stores were
+// made from, so that a common error of reader and writer shows.
 func TestFixtureListingsAreIndependent(t *testing.T) {
 	for _, f := range fixtures() {
 		t.Run(f.name, func(t *testing.T) {

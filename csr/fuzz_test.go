@@ -19,7 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// memFS serves the files of one store from memory; it implements what readers use.
+// memFS serves the files of one store from memory; it implements the methods that readers use.
 type memFS struct {
 	vfs.FS
 	files map[string][]byte
@@ -82,7 +82,7 @@ func (m memFS) Stat(name string) (fs.FileInfo, error) {
 	return memInfo{name, int64(len(b))}, err
 }
 
-// smallStores are one for each coding, of one shard, in memory.
+// smallStores returns a store in memory for each coding, of one shard each.
 func smallStores(t testing.TB) []map[string][]byte {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(15, 16))
@@ -101,7 +101,7 @@ func smallStores(t testing.TB) []map[string][]byte {
 		for _, r := range m.rows {
 			must.Do(t, w.AppendRow(r.cols, r.vals))
 		}
-		if m.stats().Coding == csr.Dict4 { // one with two blocks; they take long
+		if m.stats().Coding == csr.Dict4 { // only one store has two blocks, as they take long
 			must.Do(t, errors.Join(w.AppendEmptyRows(csr.BlockRows), w.AppendRow(m.rows[0].cols, m.rows[0].vals)))
 		}
 		must.Do(t, w.Commit())
@@ -114,8 +114,8 @@ func smallStores(t testing.TB) []map[string][]byte {
 	return stores
 }
 
-// requireValidOrError opens and reads a store from memory: an error that says
-// what is wrong, or blocks that keep every promise. Never a panic.
+// requireValidOrError opens and reads a store: it must give an explained error, or blocks that keep
+// the guarantees of Block. It must not panic.
 func requireValidOrError(t *testing.T, fsys vfs.FS) {
 	t.Helper()
 	s, err := csr.Open("x.csr", csr.OpenOptions{FS: fsys})
@@ -162,8 +162,8 @@ func requireExplained(t *testing.T, err error) {
 	}
 }
 
-// FuzzOpenShard opens a store with a mutated shard. With repair 1 the crcs are
-// right again, with 2 the manifest also says whatever the footer says.
+// FuzzOpenShard opens a store with a mutated shard. repair 1 corrects the crcs, repair 2 also makes
+// the manifest follow the footer.
 func FuzzOpenShard(f *testing.F) {
 	stores := smallStores(f)
 	for i, files := range stores {
@@ -189,7 +189,7 @@ func FuzzOpenShard(f *testing.F) {
 	})
 }
 
-// FuzzManifest opens a store with a mutated manifest, its crc repaired or not.
+// FuzzManifest opens a store with a mutated manifest, with its crc repaired or not.
 func FuzzManifest(f *testing.F) {
 	stores := smallStores(f)
 	for i, files := range stores {
@@ -259,8 +259,8 @@ func FuzzIDs(f *testing.F) {
 	})
 }
 
-// TestMutatedShards is a taste of FuzzOpenShard for every run: bytes changed,
-// runs of bytes copied or cut, with every kind of repair.
+// TestMutatedShards runs a short version of FuzzOpenShard: bytes changed, runs of bytes copied or
+// cut, with every kind of repair.
 func TestMutatedShards(t *testing.T) {
 	stores := smallStores(t)
 	rng := rand.New(rand.NewPCG(17, 18))

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// resealed puts the right checksum into a sealed text.
+// resealed returns a sealed text with its checksum corrected.
 func resealed(text []byte) []byte {
 	at := len(text) - len("00000000\"\n}\n")
 	text = append(append(bytes.Clone(text[:at]), "00000000"...), text[at+8:]...)
@@ -23,8 +23,8 @@ func resealed(text []byte) []byte {
 	return text
 }
 
-// A block of one row may have 64 entries a byte: check does not take more memory for them than there is, nor for
-// their values beside them.
+// TestCheckLongRow checks a block of one row with many entries per byte: Check decodes it with at
+// most 5 bytes per entry, and not if the available memory is too small.
 func TestCheckLongRow(t *testing.T) {
 	const n = 1 << 21
 	row := make([]csrtest.Entry, n)
@@ -54,7 +54,7 @@ func TestCheckLongRow(t *testing.T) {
 	}
 }
 
-// A manifest is not decoded to many times its size, and what is wrong with it is said in a line of some length.
+// TestDenseManifest checks that a manifest with very long or very many elements is refused, with an error of at most 1000 bytes.
 func TestDenseManifest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csr")
 	csrtest.Write(t, path, 2, [][]csrtest.Entry{{{Col: 1, Val: 1}}}, csr.CreateOptions{Source: map[string]any{"it": "that"}})

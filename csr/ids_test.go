@@ -99,8 +99,8 @@ func TestStringIDs(t *testing.T) {
 	})
 }
 
-// TestLongPrefixes: ids of long shared prefixes are read back from a file of which they are no more than 256 times as long, and a
-// file that repeats a prefix more often is refused.
+// TestLongPrefixes checks that ids with long shared prefixes are read back, from a file at least
+// 1/258 as long as the ids, and that a file that repeats a prefix more often is refused.
 func TestLongPrefixes(t *testing.T) {
 	long := strings.Repeat("x", 100000)
 	var ids []string
@@ -151,8 +151,8 @@ func requireIDs(t *rapid.T, dir string, ints []int64, texts, want []string) {
 	}
 }
 
-// TestIDsInGivenOrder: a writer that keeps the order returns the same ids, the extremes of int64 among them; ascending ones make
-// the same file as without.
+// TestIDsInGivenOrder checks that KeepOrder returns the ids in the given order, the extremes of
+// int64 among them, and that ascending ids make the same file as without it.
 func TestIDsInGivenOrder(t *testing.T) {
 	for _, c := range []struct {
 		ints    []int64
@@ -183,7 +183,7 @@ func TestIDsInGivenOrder(t *testing.T) {
 	}
 }
 
-// TestIdentityIDsLeaveNoFile: 0 … n−1 are the absence of ids.
+// TestIdentityIDsLeaveNoFile checks that the integer ids 0 … n−1 are stored as no ids.
 func TestIdentityIDsLeaveNoFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		ints  []int64
@@ -233,7 +233,7 @@ func TestIDWriterRefuses(t *testing.T) {
 	}
 }
 
-// TestCommitWithoutAllIDs: too few, too many, not closed.
+// TestCommitWithoutAllIDs checks that Commit fails if ids are too few, too many, or not closed.
 func TestCommitWithoutAllIDs(t *testing.T) {
 	for name, c := range map[string]struct {
 		ids    int

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// lateCols are the columns of rows of up to seven entries.
+// lateCols returns the columns of rows with up to seven entries.
 var lateCols = sync.OnceValue(func() (all [][]uint32) {
 	r := rand.New(rand.NewPCG(8, 8))
 	for range 240_000 {
@@ -28,7 +28,7 @@ var lateCols = sync.OnceValue(func() (all [][]uint32) {
 	return all
 })
 
-// lateRows are rows in more than one block, whose values are made by value from their number.
+// lateRows appends rows for more than one block; value gives the value of entry k. It returns the number of refused rows.
 func lateRows(t *testing.T, w *csr.Writer, rows int, value func(k int) float64) (refused int) {
 	t.Helper()
 	k, room := 0, make([]float64, 7)
@@ -48,7 +48,7 @@ func lateRows(t *testing.T, w *csr.Writer, rows int, value func(k int) float64) 
 	return refused
 }
 
-// TestLateValues: a Writer that finds the coding itself writes the bytes of one that was told.
+// TestLateValues checks that a Writer that finds the coding itself writes the same bytes as one that is given the coding.
 func TestLateValues(t *testing.T) {
 	for name, value := range map[string]func(k int) float64{
 		"constant":          func(int) float64 { return -2.5 },
@@ -68,7 +68,7 @@ func TestLateValues(t *testing.T) {
 		"doubles, late":     func(k int) float64 { return float64(k>>17)/7 + float64(k) },
 		"few, then doubles": func(k int) float64 { return float64(k>>17)/7 + 1 },
 	} {
-		const rows = 77_000 // more entries than let others be taken for singles
+		const rows = 77_000 // more than enoughSingles entries
 		write := func(o csr.CreateOptions, value func(k int) float64) string {
 			path := filepath.Join(t.TempDir(), "x.csr")
 			o.Cols, o.ShardSize, o.Source = 64, 200<<10, map[string]any{"of": name}
@@ -90,7 +90,7 @@ func TestLateValues(t *testing.T) {
 	}
 }
 
-// TestLateEmptyBlocks: a block without entries, which has no value of its own, adds none to the table.
+// TestLateEmptyBlocks checks that blocks without entries add no value to the table.
 func TestLateEmptyBlocks(t *testing.T) {
 	write := func(o csr.CreateOptions) string {
 		path := filepath.Join(t.TempDir(), "x.csr")
@@ -107,7 +107,8 @@ func TestLateEmptyBlocks(t *testing.T) {
 	requireSameFiles(t, write(csr.CreateOptions{Late: 1 << 20}), write(csr.CreateOptions{Values: csr.Values{Coding: csr.Constant, Table: []float64{5}}}))
 }
 
-// TestLateRefuses: what does not fit into the coding taken is refused, and the rest is sound.
+// TestLateRefuses checks that rows that do not fit the coding already taken are refused, and that the store of the
+// other rows is sound.
 func TestLateRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit int64
@@ -140,7 +141,7 @@ func TestLateRefuses(t *testing.T) {
 	}
 }
 
-// TestNoNaN: no NaN is written, whatever its bits are, those of what caches of values have for an empty place among them.
+// TestNoNaN checks that no NaN is written, whatever its bits, among them those that mark an empty place in the caches of values.
 func TestNoNaN(t *testing.T) {
 	for _, o := range []csr.CreateOptions{
 		{Late: 1 << 20},

@@ -14,8 +14,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestManifestValidation edits one field at a time, with a right crc: each
-// must be refused by looking at the manifest alone.
+// TestManifestValidation edits one field at a time and repairs the crc: each edit must be refused
+// from the manifest alone.
 func TestManifestValidation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csr")
 	writeVictim(t, path, 1)
@@ -77,7 +77,7 @@ func TestManifestValidation(t *testing.T) {
 	}
 }
 
-// TestManifestOfStore: what was asked for is what is recorded.
+// TestManifestOfStore checks that the manifest records the options of Create.
 func TestManifestOfStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csr")
 	m := &matrix{cols: 9, rows: []row{{[]uint32{1, 4}, []float64{2, 3}}, {}}}

@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// A store with missing entries says so, is another matrix than one with that number, and is opened by those that know of them alone.
+// TestMissing checks that a store with missing entries reports them, has its own fingerprint, and opens only with Missing set.
 func TestMissing(t *testing.T) {
 	rows := [][]csrtest.Entry{{{Col: 0, Val: 1}, {Col: 1, Val: 3}}, {{Col: 1, Val: 2}}}
 	paths := map[float64]string{}
@@ -38,7 +38,7 @@ func TestMissing(t *testing.T) {
 	if _, err := csr.Open(paths[4], csr.OpenOptions{}); err != nil {
 		t.Error(err)
 	}
-	// The manifest is sealed: another value, or none, is damage.
+	// The manifest is sealed: another missing value, or none, is damage.
 	name := filepath.Join(paths[3], csr.ManifestName)
 	text := must.Get(os.ReadFile(name))(t)
 	for _, to := range []string{`"missing": 7`, `"missing": 2`, `"cols": 2`} {
@@ -53,7 +53,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// Missing entries need a table of values to be told from others.
+// TestMissingAmongMany checks that Missing without a table of values gives ErrCoding at Commit.
 func TestMissingAmongMany(t *testing.T) {
 	row := make([]csrtest.Entry, 300)
 	for j := range row {

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestOpenNoStore: what the user is told when there is no store.
+// TestOpenNoStore checks the errors for paths that are no store.
 func TestOpenNoStore(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "ratings.csv", "1,2,3")
@@ -62,7 +62,7 @@ func TestCheckCancelled(t *testing.T) {
 	}
 }
 
-// deafFS maps files and takes no advice about them.
+// deafFS maps files but takes no advice about them.
 type deafFS struct{ vfs.FS }
 
 type deafMapping struct{ vfs.Mapping }
@@ -74,7 +74,7 @@ func (f deafFS) Map(name string) (vfs.Mapping, error) {
 
 func (deafMapping) Advise(vfs.Advice, int64, int64) error { return errors.New("no advice taken") }
 
-// TestAdviceIsOnlyAdvice: a system that refuses hints reads all the same.
+// TestAdviceIsOnlyAdvice checks that a store is read right if the system refuses advice.
 func TestAdviceIsOnlyAdvice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csr")
 	m := &matrix{cols: 3, rows: []row{{[]uint32{1}, []float64{2}}}}

@@ -7,7 +7,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 )
 
-// TestOutline: the plan of a store of equal rows has its shape and its blocks, and nothing in them.
+// TestOutline checks that the plan of a store of equal rows has the shape and the blocks of the store, but no contents.
 func TestOutline(t *testing.T) {
 	rows := make([][]csrtest.Entry, 9000)
 	for i := range rows {

@@ -25,15 +25,15 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// cacheFS plays a page cache that holds so many pages, in which each makes way
-// for the one read after all others. It knows only what Prefetch has read.
+// cacheFS simulates a page cache of room pages that evicts the page read first. It sees only the
+// reads of Prefetch.
 type cacheFS struct {
 	vfs.FS
 	mu     sync.Mutex
 	room   int
-	pages  map[page]int // when they were read
+	pages  map[page]int // time of the last read
 	clock  int
-	direct int // reads past it
+	direct int // number of direct reads
 }
 
 type page struct {
@@ -74,7 +74,7 @@ func (m *cachedMapping) Advise(a vfs.Advice, off, n int64) error {
 	return m.Mapping.Advise(a, off, n)
 }
 
-// read reads pages from … to, for which the oldest make way.
+// read reads the pages from … to; the oldest pages are evicted.
 func (c *cacheFS) read(file string, from, to int64) {
 	if c.pages == nil {
 		c.pages = map[page]int{}
@@ -99,7 +99,7 @@ func (m *cachedMapping) ReadDirect(b *vfs.Buffer, size int, off int64) error {
 	return err
 }
 
-// writeSpans makes a store of 16 blocks of half a span or so, in shards of about 4.
+// writeSpans makes a store of 16 blocks of about half a span each, in shards of about 4 MiB.
 func writeSpans(t *testing.T) (path string, m *matrix) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -120,7 +120,7 @@ func writeSpans(t *testing.T) (path string, m *matrix) {
 	return path, m
 }
 
-// requireDirect skips where files cannot be read past the page cache.
+// requireDirect skips the test if files cannot be read past the page cache.
 func requireDirect(t *testing.T, path string) {
 	t.Helper()
 	b, err := vfs.NewBuffer()
@@ -138,7 +138,7 @@ func requireDirect(t *testing.T, path string) {
 	}
 }
 
-// spans are those a pass reads, block numbers [from, to).
+// spans returns the ranges [from, to) of blocks that a pass reads together.
 func spans(s *csr.Store) (all [][2]int) {
 	for from := 0; from < s.NumBlocks(); {
 		to, size := from, int64(0)
@@ -155,7 +155,7 @@ func spans(s *csr.Store) (all [][2]int) {
 
 func sameColumn(narrow uint16, wide uint32) bool { return uint32(narrow) == wide }
 
-// pass reads all blocks in spans, one ahead, and compares what they have.
+// pass reads all blocks in spans, one span ahead, and compares them with m.
 func pass(t *testing.T, s *csr.Store, m *matrix) {
 	t.Helper()
 	var b csr.Block
@@ -178,9 +178,9 @@ func pass(t *testing.T, s *csr.Store, m *matrix) {
 	}
 }
 
-// TestPassesOverCaches: what does not fit in the page cache is read past it once
-// that is known, what is in it stays there and is used, and all of it is read through
-// it again some time after it fits.
+// TestPassesOverCaches checks that pages that do not fit in the page cache are read past it once
+// that is known, that cached pages stay and are used, and that all pages are read through the cache
+// again some time after they fit.
 func TestPassesOverCaches(t *testing.T) {
 	path, m := writeSpans(t)
 	requireDirect(t, path)
@@ -218,7 +218,7 @@ func TestPassesOverCaches(t *testing.T) {
 	}
 }
 
-// TestCacheIsUsed: a store that fits in the page cache is never read past it.
+// TestCacheIsUsed checks that a store that fits in the page cache is never read past it.
 func TestCacheIsUsed(t *testing.T) {
 	path, m := writeSpans(t)
 	c := &cacheFS{FS: vfs.OS(), room: 1 << 30}
@@ -231,8 +231,8 @@ func TestCacheIsUsed(t *testing.T) {
 	}
 }
 
-// TestDirectReadsRefused: whatever fails, the map has the bytes, and nothing more
-// is asked for.
+// TestDirectReadsRefused checks that after a failed direct read the blocks are read from the map,
+// and no further direct read is tried.
 func TestDirectReadsRefused(t *testing.T) {
 	path, m := writeSpans(t)
 	requireDirect(t, path)
@@ -253,8 +253,8 @@ func TestDirectReadsRefused(t *testing.T) {
 	}
 }
 
-// TestDirectReadsOfAnotherFile: when the store has been exchanged, the old one,
-// which is still mapped, is what is read.
+// TestDirectReadsOfAnotherFile checks that after the files of a store are replaced, the old ones,
+// which are still mapped, are read.
 func TestDirectReadsOfAnotherFile(t *testing.T) {
 	path, m := writeSpans(t)
 	requireDirect(t, path)
@@ -275,8 +275,8 @@ func TestDirectReadsOfAnotherFile(t *testing.T) {
 	}
 }
 
-// TestDamageReadDirectly: damage has the same errors as in the map, whether a file is
-// cut or bytes are changed while it is in use.
+// TestDamageReadDirectly checks that damage gives the same errors by direct reads as by the map,
+// whether a file is cut or bytes are changed while it is open.
 func TestDamageReadDirectly(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated on Windows")
@@ -316,8 +316,8 @@ func TestDamageReadDirectly(t *testing.T) {
 	}
 }
 
-// TestPrefetchConcurrently: several passes over one store at a time, one of which
-// gives up now and then, and one that takes blocks in another order.
+// TestPrefetchConcurrently runs several passes over one store at a time, with prefetches that are
+// given up and a reader in another order.
 func TestPrefetchConcurrently(t *testing.T) {
 	path, m := writeSpans(t)
 	c := &cacheFS{FS: vfs.OS(), room: 500}
@@ -350,11 +350,11 @@ func TestPrefetchConcurrently(t *testing.T) {
 		}
 	})
 	wg.Wait()
-	s.Prefetch(0, 1) // not released: Close ends it
+	s.Prefetch(0, 1) // not released: Close ends the prefetch
 }
 
-// TestDirectReadsOnTmpfs: where nothing can be read past the cache since there
-// is nothing but the cache, all goes as ever.
+// TestDirectReadsOnTmpfs checks passes on a file system that lies in the page cache and has no
+// direct reads.
 func TestDirectReadsOnTmpfs(t *testing.T) {
 	dir, err := os.MkdirTemp("/dev/shm", "gdsvd-test-")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// mapped is how many bytes of the files below dir are mapped into this process and in memory.
+// mapped returns the resident bytes of the mappings of files below dir in this process.
 func mapped(t *testing.T, dir string) (bytes int64) {
 	t.Helper()
 	data, err := os.ReadFile("/proc/self/smaps")
@@ -36,9 +36,9 @@ func mapped(t *testing.T, dir string) (bytes int64) {
 	return bytes
 }
 
-// However large a store is, what stays mapped of the blocks that were released
-// does not grow with it, also when several read it and it is in the page cache
-// already, where a fault maps whole neighbourhoods.
+// TestReleasedBlocksAreUnmapped checks that the mapped bytes left by released blocks do not grow
+// with the store, also with several readers and with a store already in the page cache, where one
+// fault maps many pages.
 func TestReleasedBlocksAreUnmapped(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.csr")
@@ -66,14 +66,14 @@ func TestReleasedBlocksAreUnmapped(t *testing.T) {
 		}
 		g.Wait()
 	}
-	// What a block that was released late has mapped of the next, at the ends of shards.
+	// A block that is released late may have mapped pages of the next block, at the ends of shards.
 	if got, most := mapped(t, dir), int64(2<<20); got > most {
 		t.Errorf("%d bytes of %d are mapped after the last block was released, want at most %d", got, s.Size(), most)
 	}
 }
 
-// A block that is released long after those behind it, as by a worker that was
-// not scheduled for a while, leaves nothing mapped of them either.
+// TestLateReleaseUnmapsItsNeighbours checks that a block released long after the blocks behind it,
+// as by a worker that was not scheduled, leaves none of their pages mapped.
 func TestLateReleaseUnmapsItsNeighbours(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.csr")
@@ -84,7 +84,7 @@ func TestLateReleaseUnmapsItsNeighbours(t *testing.T) {
 		must.Do(t, s.DecodeBlock(i, &b))
 		s.Release(i, i+1)
 	}
-	for late := 1; late < s.NumBlocks(); late++ { // a first one begins the next pass
+	for late := 1; late < s.NumBlocks(); late++ { // not 0: block 0 released last is the start of the next pass
 		for i := range s.NumBlocks() {
 			if i != late {
 				read(i)
@@ -113,7 +113,7 @@ func writeWide(t *testing.T, path string, shard int64) {
 	must.Do(t, w.Commit())
 }
 
-// someValues are the integers from 1 to n.
+// someValues returns the integers from 1 to n.
 func someValues(n int) (values []float64) {
 	for i := range n {
 		values = append(values, float64(i+1))

@@ -17,9 +17,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestReplacedFiles: where something else is in the place of a file of a store, be it
-// a pipe, a directory, a device or a file that never ends, opening and checking
-// say so in one line about that file, and wait for nothing.
+// TestReplacedFiles replaces a file of a store by a pipe, a directory, a device or a huge sparse
+// file: Open and Check return an error of one line that names the file, and do not block.
 func TestReplacedFiles(t *testing.T) {
 	kinds := map[string]struct {
 		make func(name string) error
@@ -67,7 +66,7 @@ func TestReplacedFiles(t *testing.T) {
 	}
 }
 
-// openWhole opens a store with its ids and its truth.
+// openWhole opens a store and reads its ids and its truth.
 func openWhole(path string) error {
 	s, err := csr.Open(path, csr.OpenOptions{})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// matrix is the plain oracle the tests compare a store with.
+// matrix is the oracle that the tests compare a store with.
 type matrix struct {
 	cols int64
 	rows []row
@@ -43,7 +43,7 @@ func (m *matrix) stats() csr.Values {
 	return s.Values()
 }
 
-// randomMatrix has rows of up to maxLen entries with values from next.
+// randomMatrix returns a matrix with rows of up to maxLen entries with values from next.
 func randomMatrix(rng *rand.Rand, rows int, cols int64, maxLen int, next func() float64) *matrix {
 	m := &matrix{cols: cols}
 	for range rows {
@@ -61,7 +61,7 @@ func randomMatrix(rng *rand.Rand, rows int, cols int64, maxLen int, next func() 
 	return m
 }
 
-// write writes m as a store, with the coding of its values.
+// write writes m as a store; without a coding in o it takes that of the values of m.
 func write(t testing.TB, path string, m *matrix, o csr.CreateOptions) {
 	t.Helper()
 	o.Cols = m.cols
@@ -143,8 +143,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestShapes covers the corners of shape: nothing, emptiness, one giant row,
-// the last possible column, and blocks that are full to the entry.
+// TestShapes covers extreme shapes: no rows or columns, no entries, one giant row, the last
+// possible column, and blocks that are exactly full.
 func TestShapes(t *testing.T) {
 	full := func(n int) row { // columns 0 … n−1
 		r := row{make([]uint32, n), make([]float64, n)}
@@ -189,7 +189,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// requireSound runs Check and wants nothing found.
+// requireSound checks that Check reports neither problems nor warnings.
 func requireSound(t testing.TB, path string) {
 	t.Helper()
 	report := must.Get(csr.Check(t.Context(), path, csr.CheckOptions{}))(t)
@@ -211,7 +211,7 @@ func dirSize(t testing.TB, path string) (size int64) {
 	return size
 }
 
-// TestAppendEmptyRows wants the same store as from rows appended one by one.
+// TestAppendEmptyRows checks that the store is the same as with rows appended one by one.
 func TestAppendEmptyRows(t *testing.T) {
 	dir := t.TempDir()
 	one := row{[]uint32{2}, []float64{1}}
@@ -226,8 +226,7 @@ func TestAppendEmptyRows(t *testing.T) {
 	}
 }
 
-// TestShardSizeDoesNotMatter wants the same blocks and the same fingerprint
-// for any shard size.
+// TestShardSizeDoesNotMatter checks that blocks and fingerprint are the same for any shard size.
 func TestShardSizeDoesNotMatter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	m := randomMatrix(rng, 5000, 3000, 300, func() float64 { return float64(rng.IntN(9)) })
@@ -256,8 +255,8 @@ func TestShardSizeDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestFingerprintTellsApart wants another fingerprint for every difference
-// that means something, and the same for those that do not.
+// TestFingerprintTellsApart checks that the fingerprint differs for every significant difference of
+// two stores, and not for others.
 func TestFingerprintTellsApart(t *testing.T) {
 	base := func() *matrix {
 		return &matrix{cols: 4, rows: []row{{[]uint32{0, 2}, []float64{1, 2}}, {[]uint32{1}, []float64{3}}}}
@@ -310,7 +309,7 @@ func TestFingerprintTellsApart(t *testing.T) {
 	}
 }
 
-// TestSumSquares compares with exact arithmetic where plain summation fails.
+// TestSumSquares compares with exact arithmetic on values for which plain summation loses digits.
 func TestSumSquares(t *testing.T) {
 	r := row{[]uint32{0}, []float64{1e8}}
 	for i := range 10_000 {
@@ -329,7 +328,7 @@ func TestSumSquares(t *testing.T) {
 	}
 }
 
-// TestNegativeZero: −0 is stored as 0, in every coding.
+// TestNegativeZero checks that −0 is stored as 0 in every coding.
 func TestNegativeZero(t *testing.T) {
 	negative := math.Copysign(0, -1)
 	for _, others := range [][]float64{{0}, {1}, {0.1, 1.0 / 3}} {

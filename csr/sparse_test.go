@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestSparse takes matrices of every orientation to disk and back.
+// TestSparse writes and reads back matrices of every orientation.
 func TestSparse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(19, 20))
 	for _, c := range []struct {
@@ -38,7 +38,8 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// TestFromSparseOrder: entries of a row in any order, but none twice.
+// TestFromSparseOrder checks that entries of a row may come in any order, and that duplicates and columns out of range
+// are errors.
 func TestFromSparseOrder(t *testing.T) {
 	dir := t.TempDir()
 	m := sparse.NewCSR(2, 3, []int{0, 3, 4}, []int{2, 0, 1, 1}, []float64{3, 1, 2, 4})

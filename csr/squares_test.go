@@ -10,11 +10,11 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// norm is ‖A‖.
+// norm returns ‖A‖.
 func norm(s *csr.Store) float64 { return math.Ldexp(s.Norm()) }
 
-// TestNorm: ‖A‖ is right to the last digits wherever it is a float64, and exactly
-// scaled by powers of two, although the squares of the values are out of range.
+// TestNorm checks ‖A‖ against known values, also where the squares of the values are out of the
+// range of float64.
 func TestNorm(t *testing.T) {
 	for _, c := range []struct {
 		vals []float64
@@ -28,7 +28,7 @@ func TestNorm(t *testing.T) {
 		{[]float64{0x3p450, -0x4p450}, 0x5p450},
 		{[]float64{0x3p1020, 0x4p1020}, 0x5p1020},
 		{[]float64{-math.MaxFloat64}, math.MaxFloat64},
-		{[]float64{0x1p-1074, 0x1p-600, 0x3p-100, 0x4p-100}, 0x5p-100},          // the larger ones come later
+		{[]float64{0x1p-1074, 0x1p-600, 0x3p-100, 0x4p-100}, 0x5p-100},          // the larger values come later
 		{[]float64{0x1p-1074, 1, 0x1p399, 0x3p500, 0x1p-600, 0x4p500}, 0x5p500}, // in between
 		{[]float64{0x3p500, 0x4p500, 1, 0x1p-1074}, 0x5p500},                    // first
 		{[]float64{0, 0, 0}, 0},
@@ -50,7 +50,7 @@ func TestNorm(t *testing.T) {
 	}
 }
 
-// TestNormTooLarge: values whose ‖A‖ is no float64 are refused.
+// TestNormTooLarge checks that values whose ‖A‖ overflows float64 are refused.
 func TestNormTooLarge(t *testing.T) {
 	for _, v := range []csr.Values{{Coding: csr.Float64}, {Coding: csr.Constant, Table: []float64{math.MaxFloat64}}} {
 		path := filepath.Join(t.TempDir(), "x.csr")

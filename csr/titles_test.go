@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// columns is a store of one row and n columns.
+// columns returns a store of one row and n columns.
 func columns(t testing.TB, path string, n int) *csr.Store {
 	t.Helper()
 	w, err := csr.Create(path, csr.CreateOptions{Cols: int64(n), Force: true, Values: csr.Values{Coding: csr.Constant, Table: []float64{1}}})
@@ -46,7 +46,7 @@ func given(titles []string, err error) iter.Seq2[string, error] {
 	}
 }
 
-// titlesOf reads all titles of an axis, from the last to the first.
+// titlesOf reads all titles of an axis, from the last to the first, and returns them in order.
 func titlesOf(s *csr.Store, axis csr.Axis) (titles []string, known int64, err error) {
 	r, err := s.Titles(axis)
 	if r == nil || err != nil {
@@ -64,7 +64,7 @@ func titlesOf(s *csr.Store, axis csr.Axis) (titles []string, known int64, err er
 	return titles, r.Known(), nil
 }
 
-// naiveTitles reads a file of titles by FORMAT.md alone.
+// naiveTitles reads a file of titles by FORMAT.md alone: the oracle.
 func naiveTitles(b []byte) (titles []string) {
 	end := b[len(b)-64:]
 	at := binary.LittleEndian.Uint64(end)
@@ -127,7 +127,7 @@ func TestTitlesRoundTrip(t *testing.T) {
 	}
 }
 
-// TestTitlesWithTheStore: a Writer publishes titles together with what they are about, or nothing.
+// TestTitlesWithTheStore checks that a Writer publishes titles together with the store, and nothing if there are too few.
 func TestTitlesWithTheStore(t *testing.T) {
 	for _, titles := range [][]string{{"a", "", "c"}, {"a"}} {
 		path := filepath.Join(t.TempDir(), "a.csr")
@@ -149,7 +149,7 @@ func TestTitlesWithTheStore(t *testing.T) {
 	}
 }
 
-// TestTitlesRefused: a writer that fails leaves the titles there were.
+// TestTitlesRefused checks that a failed WriteTitles leaves the old titles.
 func TestTitlesRefused(t *testing.T) {
 	s := columns(t, filepath.Join(t.TempDir(), "a.csr"), 2)
 	must.Do(t, s.WriteTitles(csr.ColAxis, given([]string{"a", "b"}, nil)))
@@ -173,7 +173,7 @@ func TestTitlesRefused(t *testing.T) {
 	}
 }
 
-// TestTitlesDamaged: whatever byte is changed or cut off is noticed, and titles of another matrix are refused.
+// TestTitlesDamaged changes every byte and cuts at every length: each gives an error, and so do the titles of another matrix.
 func TestTitlesDamaged(t *testing.T) {
 	s := columns(t, filepath.Join(t.TempDir(), "a.csr"), 130)
 	titles := make([]string, 130)
@@ -210,7 +210,7 @@ func TestTitlesDamaged(t *testing.T) {
 	refused("of another store", must.Get(os.ReadFile(filepath.Join(other.Path(), "cols.titles")))(t))
 }
 
-// FuzzTitles: no content of a file of titles is more than an error.
+// FuzzTitles checks that any content of a file of titles gives an error or is read.
 func FuzzTitles(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "a.csr")
 	s := columns(f, path, 130)
@@ -223,7 +223,7 @@ func FuzzTitles(f *testing.F) {
 	f.Add(whole[:len(whole)-1], false)
 	f.Add(append(bytes.Repeat([]byte{0}, 16+2*65), whole[len(whole)-88:]...), true)
 	f.Fuzz(func(t *testing.T, b []byte, seal bool) {
-		if b = bytes.Clone(b); seal && len(b) >= 16+24+64 { // damage behind the checksum
+		if b = bytes.Clone(b); seal && len(b) >= 16+24+64 { // damage with correct checksums
 			at := len(b) - 64 - 24
 			for i, block := range [][2]int{{16, (16 + at) / 2}, {(16 + at) / 2, at}} {
 				binary.LittleEndian.PutUint64(b[at+12*i:], uint64(block[0]))

@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// withTruth writes the 1×1 matrix (v) with a truth beside it.
+// withTruth writes the 1×1 matrix (v) with a truth file.
 func withTruth(t *testing.T, path string, v float64, truth csr.Truth, force bool) error {
 	t.Helper()
 	w := must.Get(csr.Create(path, csr.CreateOptions{Cols: 1, Force: force, Values: csr.Values{Coding: csr.Constant, Table: []float64{v}}}))(t)
@@ -25,7 +25,7 @@ func withTruth(t *testing.T, path string, v float64, truth csr.Truth, force bool
 	return w.Commit()
 }
 
-// truthOf opens the store and reads its truth; report is what a check finds.
+// truthOf opens the store, reads its truth, and checks the store.
 func truthOf(t *testing.T, path string) (truth *csr.Truth, report *csr.CheckReport, err error) {
 	t.Helper()
 	s := csrtest.Open(t, path, csr.OpenOptions{})
@@ -40,7 +40,7 @@ func TestTruthRoundTrip(t *testing.T) {
 		{Sigma: []float64{3, 1.1e-300, 0}, Complete: true, Error: 1e-12},
 		{Sigma: []float64{}},
 	} {
-		// The second one replaces the first: a truth does not make a store something else.
+		// The second store replaces the first: a directory with a truth file still counts as a store.
 		must.Do(t, withTruth(t, path, 2, want, true))
 		got, report, err := truthOf(t, path)
 		if err != nil {
@@ -60,7 +60,8 @@ func TestTruthRoundTrip(t *testing.T) {
 	}
 }
 
-// Whatever byte is changed or cut off, it is noticed, and the store itself stays sound.
+// TestTruthDamaged changes every byte and cuts at every length: each is reported for truth.json, and the store itself
+// stays sound.
 func TestTruthDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.csr")
 	must.Do(t, withTruth(t, path, 2, csr.Truth{Sigma: []float64{2}}, false))

@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// wantValues is the oracle: the whole list at once.
+// wantValues returns the coding of a whole list: the oracle.
 func wantValues(vals []float64) csr.Values {
 	single, integer := true, true
 	table := slices.Clone(vals)
@@ -44,7 +44,7 @@ func sameValues(a, b csr.Values) bool {
 	})
 }
 
-// TestValueStats: any order, any split into merged parts, any repetition.
+// TestValueStats compares with the oracle for values in any order, repeated, and split into two merged parts.
 func TestValueStats(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		distinct := rapid.SampledFrom([]int{0, 1, 2, 16, 17, 40, 256, 257, 400}).Draw(t, "distinct")

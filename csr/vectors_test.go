@@ -11,19 +11,19 @@ import (
 	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
-// everyWay runs a test in plain Go and with each set of vector instructions there is.
+// everyWay runs a test in plain Go and with each available set of vector instructions.
 func everyWay(t *testing.T, test func(t *testing.T, level cpu.Level)) {
 	for _, level := range cpu.Levels() {
 		t.Run(level.String(), func(t *testing.T) { test(t, level) })
 	}
 }
 
-// outcome is all that comes of decoding a block.
+// outcome is the result of decoding a block.
 type outcome struct {
 	block Block
 	err   string
 	at    int64
-	crc   uint32 // of all bytes, whatever was wrong
+	crc   uint32 // of all bytes, also after an error
 }
 
 func decodeOnce(level cpu.Level, data []byte, meta *blockMeta, cols int64, v Values) (o outcome) {
@@ -36,8 +36,8 @@ func decodeOnce(level cpu.Level, data []byte, meta *blockMeta, cols int64, v Val
 	return o
 }
 
-// requireSameEveryWay decodes a block in plain Go and with vectors: the same
-// block, or the same error at the same byte. It reports whether it was sound.
+// requireSameEveryWay decodes a block in plain Go and with vectors and requires the same block, or
+// the same error at the same byte. It reports whether the block is sound.
 func requireSameEveryWay(t *testing.T, data []byte, meta *blockMeta, cols int64, v Values) bool {
 	t.Helper()
 	plain := decodeOnce(cpu.Portable, data, meta, cols, v)
@@ -63,12 +63,12 @@ func requireSameEveryWay(t *testing.T, data []byte, meta *blockMeta, cols int64,
 	return true
 }
 
-// requireProved: what the doc of Block says of a block that has been handed out.
+// requireProved checks the guarantees of Block for a decoded block.
 func requireProved(t *testing.T, b *Block, cols int64, v Values) {
 	t.Helper()
 	nnz, codes := int(b.RowPtr[b.Rows()]), len(v.Table)
 	coded := v.Coding.coded()
-	if v.Coding == Integer && b.Table != nil { // a block of few large ones
+	if v.Coding == Integer && b.Table != nil { // a block with few large integers
 		coded, codes = true, 256
 	}
 	if (len(b.Col16) > 0) != (cols <= 1<<16 && nnz > 0) || (len(b.Code) > 0) != (coded && v.Coding != Constant && nnz > 0) {
@@ -93,8 +93,8 @@ func requireProved(t *testing.T, b *Block, cols int64, v Values) {
 	}
 }
 
-// TestColumnsAroundSixteenBits: the largest column that 16 bits hold, and those
-// beyond it, which must not come out as smaller ones.
+// TestColumnsAroundSixteenBits checks the largest column that fits in 16 bits and columns beyond
+// it, which must not wrap around.
 func TestColumnsAroundSixteenBits(t *testing.T) {
 	for _, last := range []int64{1<<16 - 2, 1<<16 - 1, 1 << 16, 1<<16 + 5, 1 << 17, 1<<31 - 1, 1<<32 - 2} {
 		for _, cols := range []int64{1<<16 - 1, 1 << 16, 1<<16 + 1, 1 << 31, MaxCols} {
@@ -113,8 +113,8 @@ func TestColumnsAroundSixteenBits(t *testing.T) {
 	}
 }
 
-// someBlock makes a sound block of about nnz entries whose gaps, row lengths
-// and coding vary with the seed.
+// someBlock returns a sound block of about nnz entries whose gaps, row lengths and coding vary with
+// the seed.
 func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, v Values) {
 	rng := rand.New(rand.NewPCG(seed, 19))
 	widest := 1 << rng.IntN(24)
@@ -144,7 +144,7 @@ func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, 
 	}
 	values := make([]byte, v.Coding.Size(uint64(len(gaps))))
 	for i := range values {
-		values[i] = byte(rng.Uint32N(0x70)) // finite, whatever the coding
+		values[i] = byte(rng.Uint32N(0x70)) // finite in every coding
 	}
 	if v.Coding == Dict4 && len(gaps)%2 == 1 {
 		values[len(values)-1] &= 15
@@ -152,7 +152,7 @@ func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, 
 	if v.Coding == Integer {
 		for i := range values {
 			if seed%2 == 0 && i%4 > 0 && rng.IntN(50) > 0 {
-				values[i] = 0 // of most numbers: few are large
+				values[i] = 0 // makes most numbers small
 			}
 		}
 		values = codec.AppendIntegers(nil, values)
@@ -160,7 +160,7 @@ func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, 
 	return append(appendBlock(nil, lens, gaps), values...), &blockMeta{rows: uint32(len(lens)), nnz: uint32(len(gaps))}, cols, v
 }
 
-// TestCounts decodes integers to codes where no more than 192 different ones are above 63, and else to numbers.
+// TestCounts checks that integers decode to codes if at most 192 different ones are above 63, and else to numbers.
 func TestCounts(t *testing.T) {
 	for _, large := range []int{0, 1, 191, 192, 193, 5000} {
 		for _, most := range []int{64, 256, 1 << 32} {
@@ -190,7 +190,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestVectorsAgree decodes sound blocks and damaged ones every way.
+// TestVectorsAgree decodes sound and damaged blocks at every level.
 func TestVectorsAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20, 21))
 	sound, seeds := 0, longtest.Pick(400, 80)
@@ -216,7 +216,7 @@ func TestVectorsAgree(t *testing.T) {
 	}
 }
 
-// FuzzVectorsAgree: whatever the bytes, all ways give the same.
+// FuzzVectorsAgree checks that all levels agree on any bytes.
 func FuzzVectorsAgree(f *testing.F) {
 	for seed := range uint64(20) {
 		data, meta, cols, v := someBlock(seed, 300)

@@ -43,7 +43,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-// requireEmpty wants nothing left in dir.
+// requireEmpty checks that dir has no entries.
 func requireEmpty(t testing.TB, dir string) {
 	t.Helper()
 	entries := must.Get(os.ReadDir(dir))(t)
@@ -52,7 +52,7 @@ func requireEmpty(t testing.TB, dir string) {
 	}
 }
 
-// TestAppendRowRefuses: the error is final and nothing is published.
+// TestAppendRowRefuses checks that the error of AppendRow is final and nothing is published.
 func TestAppendRowRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		coding csr.Values
@@ -125,7 +125,7 @@ func TestCreateExisting(t *testing.T) {
 	}
 }
 
-// TestForceSparesOthers: under Force nothing but a store is ever deleted.
+// TestForceSparesOthers checks that Force deletes only stores and empty directories.
 func TestForceSparesOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		files    map[string]string // in the target; nil: the target is a file
@@ -183,8 +183,8 @@ func writeFile(t testing.TB, name, content string) {
 	must.Do(t, os.WriteFile(name, []byte(content), 0o666))
 }
 
-// TestCreateInStaging is how ingest writes: it stages first, keeps temporary
-// files there, and must have removed them by Commit.
+// TestCreateInStaging writes as ingest does: it stages first and keeps temporary files there, which
+// must be removed before Commit.
 func TestCreateInStaging(t *testing.T) {
 	for _, tidy := range []bool{true, false} {
 		dir := t.TempDir()
@@ -208,8 +208,8 @@ func TestCreateInStaging(t *testing.T) {
 	}
 }
 
-// TestWorkersWriteTheSameBytes: who encodes the blocks, and how many at a time,
-// makes no difference; nor does Seal before Commit.
+// TestWorkersWriteTheSameBytes checks that the number of workers changes no byte of a store, nor
+// does Seal before Commit.
 func TestWorkersWriteTheSameBytes(t *testing.T) {
 	const cols = 3000
 	var stores []string
@@ -244,8 +244,8 @@ func TestWorkersWriteTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestStatsOfGoOn: statistics restored from their outcome go on as if they had
-// seen all of it.
+// TestStatsOfGoOn checks that statistics restored from their Values continue as if they had seen
+// all values.
 func TestStatsOfGoOn(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for range 300 {

@@ -12,10 +12,10 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// heap is ordinary memory.
+// heap is an arena whose blocks lie in ordinary memory.
 var heap *tallskinny.Arena
 
-// recorder is a Space that remembers what was dropped, as offsets in its blocks.
+// recorder is a Space that records the evicted ranges as offsets in its blocks.
 type recorder struct {
 	blocks  [][]float64
 	fetched [][3]int // block, from, to
@@ -62,8 +62,8 @@ func (r *recorder) Free(x []float64) {
 	r.freed = append(r.freed, i)
 }
 
-// A loop fetches and drops its rows in the planes that it goes over and in no others,
-// each once.
+// TestArenaWindows checks that a loop fetches and evicts its rows in exactly the planes that it
+// reads or writes, once in each.
 func TestArenaWindows(t *testing.T) {
 	var r recorder
 	a, other := tallskinny.NewArena(t.Context(), &r, 0), tallskinny.NewArena(t.Context(), &r, 0)
@@ -84,7 +84,7 @@ func TestArenaWindows(t *testing.T) {
 	if w := a.Over(10, tallskinny.Reads(tallskinny.Single(make([]float64, 10)))); w.Rows(1, 1) != 0 {
 		t.Error("what lies in memory has a window")
 	}
-	a.Release(planes[10:]) // does not begin there
+	a.Release(planes[10:]) // the slice does not begin at the first element of the block
 	a.Release(make([]float64, 5))
 	a.Release(nil)
 	other.Release(planes)
@@ -97,7 +97,7 @@ func TestArenaWindows(t *testing.T) {
 	}
 }
 
-// What is closed gives back what is its own, but for what is to stay.
+// TestArenaClose checks that Close frees the blocks of its own arena except those it is given to keep.
 func TestArenaClose(t *testing.T) {
 	var r recorder
 	a, other := tallskinny.NewArena(t.Context(), &r, 0), tallskinny.NewArena(t.Context(), &r, 0)
@@ -119,7 +119,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// Windows get smaller as columns get more, and never too small.
+// TestWindow checks that windows shrink as the number of columns grows, down to LeastWindow rows.
 func TestWindow(t *testing.T) {
 	const n = 1 << 20
 	a := tallskinny.NewArena(t.Context(), &recorder{}, 0)
@@ -130,8 +130,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// The goroutine of the run is told of long loops over blocks in a space, about once a
-// second, and of others never.
+// TestArenaTells checks that long loops over blocks in a Space call Watch on the goroutine of the
+// run, at most about once a second, and that loops over ordinary memory never call it.
 func TestArenaTells(t *testing.T) {
 	const n = 1 << 17
 	for _, space := range []Space{nil, &quiet{}} {
@@ -142,7 +142,7 @@ func TestArenaTells(t *testing.T) {
 		for _, loop := range []func(){
 			func() { a.Norm2(tallskinny.Column(x)) },
 			func() {
-				var own sync.Once // the other worker waits for that of the run to have a part
+				var own sync.Once // the second worker waits until worker 0 has had a part
 				begun := make(chan struct{})
 				a.Sweep(n, tallskinny.ChunkRows, n, tallskinny.Reads(x.RawMatrix()), func(worker, _, _, _ int) {
 					if worker == 0 {

@@ -20,10 +20,10 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// cancelling is a matrix whose context ends in a certain product.
+// cancelling is a matrix whose context is cancelled in a given product.
 type cancelling struct {
 	*denseMatrix
-	left   int // products until then
+	left   int // products before the context is cancelled
 	cancel func()
 	at     func()
 }
@@ -40,7 +40,7 @@ func (c *cancelling) Run(ctx context.Context, p solver.Pass) (solver.Cost, error
 	return c.denseMatrix.Run(ctx, p)
 }
 
-// A run with vectors in files that is cancelled in a pass goes over none of them any more.
+// TestCancelledRunLeavesItsSpaceAlone checks that a run cancelled in a pass does not go over its vectors in a Space any more.
 func TestCancelledRunLeavesItsSpaceAlone(t *testing.T) {
 	sigma := make([]float64, 60)
 	for i := range sigma {
@@ -59,7 +59,7 @@ func TestCancelledRunLeavesItsSpaceAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if m.left >= 0 {
-				continue // it has converged before
+				continue // the run has converged before
 			}
 			if res.Status != solver.Cancelled || res.Right != nil || res.Certified || res.Converged != 0 || len(res.Sigma) != 3 || res.Residuals[2] != 1 {
 				t.Errorf("%s, pass %d: %+v", method.Traits(1).Name, passes, res)
@@ -74,13 +74,13 @@ func TestCancelledRunLeavesItsSpaceAlone(t *testing.T) {
 	}
 }
 
-// endingSpace is a Space that ends the context of a run when some windows have been passed.
+// endingSpace is a Space that cancels the context of a run after a given number of evicted windows.
 type endingSpace struct {
 	spoiling
-	windows, at int64 // so far, and when to end it; 0: never
+	windows, at int64 // evicted so far, and the window that cancels; 0: none
 	cancel      func()
-	after       int64       // float64s dropped since, but for checkpoints
-	ended       atomic.Bool // the context has been
+	after       int64       // float64s evicted after that, without those of checkpoints
+	ended       atomic.Bool // the context has been cancelled
 	saving      atomic.Bool
 }
 
@@ -107,8 +107,8 @@ func (k *keeper) Save(write func(io.Writer) error) error {
 	return k.checkpoints.Save(write)
 }
 
-// A run with vectors in files that is cancelled in a sweep over them ends with the windows
-// that its workers are at, wherever it is, and can be continued from its last checkpoint.
+// TestCancelledSweepEnds checks that a run cancelled in a sweep over vectors in a Space ends after the windows
+// its workers are in, at any window, and continues from its last checkpoint to the same bits.
 func TestCancelledSweepEnds(t *testing.T) {
 	const n, rank, columns, tile = 1 << 16, 3, 24, 1 << 14
 	a := solvertest.Random(8, n, 5)
@@ -170,7 +170,7 @@ func TestCancelledSweepEnds(t *testing.T) {
 	}
 }
 
-// The same for Eigen, which has no estimates then.
+// TestCancelledSweepEndsEigen checks the same of Eigen, whose residuals are then NaN: it has no estimates.
 func TestCancelledSweepEndsEigen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	space := &endingSpace{at: 99, cancel: cancel}

@@ -11,7 +11,7 @@ import (
 
 const epsilon = 0x1p-52
 
-// TB is what checkResult needs of a testing.TB or a rapid.T.
+// TB holds the methods of testing.TB and rapid.T that checkResult calls.
 type TB interface {
 	Helper()
 	Error(args ...any)
@@ -19,11 +19,10 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkResult verifies everything a certified result claims about a, by computing it
-// again from the dense matrix: residuals never more than twice those reported,
-// orthonormality, order, signs, zeros, counts, energy. u holds the left
-// vectors, nil if they were not kept. It does not know whether the values are
-// the leading ones; see checkValues.
+// checkResult verifies the claims of a certified result about a by computing them again from the
+// dense matrix: residuals at most twice those reported, orthonormality, order, signs, zeros,
+// counts, energy. u holds the left vectors, nil if they were not kept. checkResult does not verify
+// that the values are the leading ones; see checkValues.
 func checkResult(t TB, a *mat.Dense, s solver.Settings, res *solver.Result, u *mat.Dense) {
 	t.Helper()
 	rows, n := a.Dims()
@@ -51,7 +50,7 @@ func checkResult(t TB, a *mat.Dense, s solver.Settings, res *solver.Result, u *m
 	}
 	converged := 0
 	for i, r := range res.Residuals {
-		// Measuring has rounding errors of its own.
+		// The oracle has rounding errors, too.
 		own := epsilon * math.Sqrt(float64(rows)) / 4
 		if truth[i] > 2*r+res.Floor[i]+own || math.IsNaN(r) {
 			t.Errorf("triplet %d: residual %.3g is reported as %.3g with a floor of %.3g", i, truth[i], r, res.Floor[i])
@@ -64,7 +63,7 @@ func checkResult(t TB, a *mat.Dense, s solver.Settings, res *solver.Result, u *m
 		t.Errorf("Converged = %d, but %d residuals are within %g", res.Converged, converged, tol)
 	}
 	all := converged == s.Rank && (res.Outside.Leading || unproven(s))
-	short := res.Target != nil && !res.Target.Reached // then Rank is the bound, or a limit has ended the run
+	short := res.Target != nil && !res.Target.Reached // then Rank is the bound on the number of triplets, or a limit has ended the run
 	if s.Stop == solver.StopResidual && (res.Status == solver.Converged) != all && !(all && short) {
 		t.Errorf("status %v with %d of %d converged, %+v", res.Status, converged, s.Rank, res.Outside)
 	}
@@ -105,10 +104,10 @@ func residuals(a *mat.Dense, res *solver.Result, u *mat.Dense) []float64 {
 	return out
 }
 
-// checkValues verifies that the values of res are the leading ones of want,
-// which is in descending order, each within tol·σ₁ (0: the default tolerance)
-// and the largest residual. The residual of a triplet bounds the distance to
-// some value only; that of the leading one is a matter of the tolerance.
+// checkValues verifies that the values of res are the leading ones of want, which is in descending
+// order, each within (tol + the largest residual)·σ₁; tol 0 is the default tolerance. The residual
+// of a triplet bounds its distance to some singular value only; that the value is the leading one
+// depends on tol.
 func checkValues(t TB, res *solver.Result, want []float64, tol float64) {
 	t.Helper()
 	if tol == 0 {
@@ -126,15 +125,15 @@ func checkValues(t TB, res *solver.Result, want []float64, tol float64) {
 	}
 }
 
-// checkVectors verifies that the columns of x are orthonormal, and as much as reported, and
-// if they are signed, that the largest entry of each is positive.
+// checkVectors verifies that the columns of x are orthonormal, to the degree that is reported, and,
+// if signed is set, that the largest entry of each column is positive.
 func checkVectors(t TB, name string, x *mat.Dense, reported float64, signed bool) {
 	t.Helper()
 	n, k := x.Dims()
 	worst := 0.0
 	for i := range k {
 		for j := range k {
-			var d, lost float64 // a sum, and what rounding has taken from it
+			var d, lost float64 // a compensated sum and its rounding error
 			if i == j {
 				d = -1
 			}
@@ -191,7 +190,7 @@ func checkEnergy(t TB, a *mat.Dense, res *solver.Result) {
 	}
 }
 
-// unproven tells whether a run may end without evidence that nothing larger is outside.
+// unproven reports whether a run may end without evidence that no larger value is outside.
 func unproven(s solver.Settings) bool {
 	return s.Deflation == solver.Plain && s.Init == nil && (s.Method == nil || s.Method.Traits(s.Rank).Copies == 0)
 }

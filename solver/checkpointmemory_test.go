@@ -28,7 +28,7 @@ func (n falling) Apply(_ context.Context, dst, x *mat.Dense) error {
 	return nil
 }
 
-// weighing counts what a checkpoint takes on the heap while it is written.
+// weighing counts the bytes written to a checkpoint and those allocated on the heap meanwhile.
 type weighing struct{ written, allocated int64 }
 
 func (w *weighing) Due(s solver.Stats) bool { return s.Passes == 12 }
@@ -47,8 +47,8 @@ func (w *weighing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A checkpoint is written as it lies in memory: what it takes is buffers, of a size of their own,
-// and not half of one vector.
+// TestCheckpointIsNotCopied checks that a checkpoint is written from the vectors in memory without
+// a copy: the buffers allocated meanwhile take less than half a vector.
 func TestCheckpointIsNotCopied(t *testing.T) {
 	n := 200_000
 	if !longtest.On() {
@@ -63,7 +63,7 @@ func TestCheckpointIsNotCopied(t *testing.T) {
 	}
 }
 
-// once saves when it is due, not at the end of the run.
+// once writes the first checkpoint that is due and skips the one at the end of the run.
 type once struct{ *weighing }
 
 func (o once) Save(write func(io.Writer) error) error {

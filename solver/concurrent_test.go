@@ -19,8 +19,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// Runs of equal order at the same time in one process, all with vectors in one
-// Space, have the bits that each has alone, and give nothing of one another back.
+// TestConcurrentRunsOnOneSpace checks that concurrent runs of equal order with their vectors in one
+// Space have the bits that each has alone, and that none frees the blocks of another run.
 func TestConcurrentRunsOnOneSpace(t *testing.T) {
 	const n = 40000
 	methods := []method.Method{
@@ -54,8 +54,8 @@ func TestConcurrentRunsOnOneSpace(t *testing.T) {
 	}
 }
 
-// The number of workers, of goroutines or of processors, changes no bit, nor does a Space, also of vectors longer than a tile and a
-// window; sweeps say what they have passed.
+// TestWorkersChangeNoBits checks that workers, processors and a Space change no bit, also of vectors longer
+// than a tile and a window, and that sweeps evict at least the windows they have passed.
 func TestWorkersChangeNoBits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	const passes = 12

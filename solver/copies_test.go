@@ -16,9 +16,9 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
 
-// A recurrence that fills up what another has left, and finds values larger than the least
-// of those, has not looked for all of them: here the first one has the least value after two
-// products, and of a value with twelve copies seven.
+// TestCopiesBesideAnEarlierRecurrence has a recurrence that adds larger values to the triplets of
+// an earlier one, which does not show that all copies are found: the first recurrence has the least
+// value after two products, but only seven of the twelve copies of another value.
 func TestCopiesBesideAnEarlierRecurrence(t *testing.T) {
 	for n := 14; n <= 17; n++ {
 		sigma := []float64{700}
@@ -42,7 +42,7 @@ func TestCopiesBesideAnEarlierRecurrence(t *testing.T) {
 	}
 }
 
-// With plain deflation a search in what few dimensions are left sees all of them.
+// TestCopiesWithPlainDeflation checks that a search with plain deflation finds all values in the few remaining dimensions.
 func TestCopiesWithPlainDeflation(t *testing.T) {
 	sigma := make([]float64, 37)
 	for i := range sigma {
@@ -58,8 +58,8 @@ func TestCopiesWithPlainDeflation(t *testing.T) {
 	}
 }
 
-// One vector finds one copy of a value, whatever others there are: the bound allows for them, and nothing is
-// said to be missing. A block that is wider than the eigenspace says what is below it.
+// TestBoundAllowsForCopies checks that the bound of a run that finds one copy of a value per column allows for more
+// copies, without a claim that one is missing. A block wider than the eigenspace also bounds the values below it.
 func TestBoundAllowsForCopies(t *testing.T) {
 	d := []float64{3, 3, 3, 3, 2, 1, 1, 1, 0.5, 0.25, 0.125}
 	for _, c := range []struct{ k, block int }{{1, 1}, {2, 1}, {2, 2}, {3, 2}, {4, 4}, {4, 5}, {5, 5}} {
@@ -75,7 +75,8 @@ func TestBoundAllowsForCopies(t *testing.T) {
 	}
 }
 
-// The bound of signed eigenvalues is none that more copies of the last one, of either sign, are above.
+// TestSignedBoundAllowsForCopies checks that the bound of signed eigenvalues allows for more copies of the last value,
+// of either sign.
 func TestSignedBoundAllowsForCopies(t *testing.T) {
 	spectra := [][]float64{
 		{3, 3, 3, 3, 2, 1, 1, 0.5, 0.25, -0.5, -3, -3, -3, -3, -2},
@@ -116,7 +117,7 @@ func TestSignedBoundAllowsForCopies(t *testing.T) {
 	}
 }
 
-// The same of singular values, some of which differ by less than the tolerance.
+// TestBoundAllowsForNearCopies checks this for singular values, also for values that differ by less than the tolerance.
 func TestBoundAllowsForNearCopies(t *testing.T) {
 	for n, sigma := range [][]float64{{3, 3, 3, 3, 2, 2, 2, 1}, {3, 3, 3, 3 - 1e-8, 3 - 1e-8, 3 - 2e-8, 2, 1, 1, 1}, {3, 3 - 1e-8, 3 - 1e-8, 3 - 1.5e-8, 1}} {
 		for i := range 25 {
@@ -135,8 +136,8 @@ func TestBoundAllowsForNearCopies(t *testing.T) {
 	}
 }
 
-// Random spectra of clusters, of copies and of values that differ by little, and blocks about as wide as the clusters: nothing is
-// missing and no bound is below the next value, by more than the tolerance. The first seeds are those for which that was not so.
+// TestBoundOfClusters checks, for random spectra of clusters and near copies and for blocks about as wide, that no
+// value is missing and no bound is below the next value by more than the tolerance. The first three seeds failed once.
 func TestBoundOfClusters(t *testing.T) {
 	seeds := []uint64{14852, 9085, 8061}
 	for seed := range longtest.Pick(uint64(2000), uint64(200)) {
@@ -181,8 +182,8 @@ func TestBoundOfClusters(t *testing.T) {
 	}
 }
 
-// As many copies of a value as a block has columns, and one value so close to it that residuals within the tolerance do not show
-// whether a vector is of the one or of the other, are more than the block sees.
+// TestCopiesBesideACloseValue has as many copies of a value as the block has columns and one value so close
+// that residuals within the tolerance cannot tell their vectors apart: the run still finds the value below.
 func TestCopiesBesideACloseValue(t *testing.T) {
 	for _, gap := range longtest.Pick([]float64{1e-6, 1e-7, 1e-8, 1e-9, 1e-10}, []float64{1e-8, 1e-10}) {
 		for _, tol := range longtest.Pick([]float64{1e-3, 10 * gap, gap, gap / 10}, []float64{gap}) {
@@ -204,8 +205,8 @@ func TestCopiesBesideACloseValue(t *testing.T) {
 	}
 }
 
-// TestKrylovRepeated hides copies of values: more than the block is wide, in a
-// space far too large for breakdown to bring them to light.
+// TestKrylovRepeated has more copies of values than the block has columns, in a
+// space far too large for a breakdown to find them.
 func TestKrylovRepeated(t *testing.T) {
 	sigma := []float64{10, 10, 10, 10, 10, 9, 9, 9, 8, 7, 7, 6}
 	for i := range 100 {
@@ -227,8 +228,9 @@ func TestKrylovRepeated(t *testing.T) {
 	}
 }
 
-// A block that is narrower than the rank finds its last vectors in one step, after which a column of the next block is
-// further off than the Ritz vector. Locked are vectors with the residuals that were seen, so that nothing of them is left.
+// TestNarrowBlockOfLowRank has a block narrower than the rank that finds its last vectors in one step, after which a
+// column of the next block is further off than the Ritz vector. Locked vectors have the measured residuals, so that the
+// block keeps no part along them.
 func TestNarrowBlockOfLowRank(t *testing.T) {
 	for seed := range uint64(20) {
 		a := solvertest.WithValues(60, 20, seed, 50, 40, 30)
@@ -244,8 +246,8 @@ func TestNarrowBlockOfLowRank(t *testing.T) {
 	}
 }
 
-// A space with little room beside the vectors found stays in their complement, however small a column of the next block is, and grows
-// until there is nothing left.
+// TestKrylovOfFewColumns checks that a basis with little room beside the locked vectors stays in their
+// complement, however small a column of the next block is, and grows until no dimension is left.
 func TestKrylovOfFewColumns(t *testing.T) {
 	for seed := range longtest.Pick(uint64(80), 16) {
 		a := solvertest.Random(17, 14, seed)
@@ -262,8 +264,8 @@ func TestKrylovOfFewColumns(t *testing.T) {
 	}
 }
 
-// A search for more copies that exchanges what it has found for the least values says nothing of further copies, nor of the
-// values that go: the bound allows for both.
+// TestBoundAfterAnExchange checks that the bound allows for further copies and for replaced values
+// after a search for copies has replaced the least values, which is no evidence about either.
 func TestBoundAfterAnExchange(t *testing.T) {
 	seeds := []uint64{199, 209, 528, 530, 581, 653, 878, 949, 982, 1080, 1612, 2080, 2170}
 	for i := range longtest.Pick(uint64(400), 20) {
@@ -292,7 +294,8 @@ func TestBoundAfterAnExchange(t *testing.T) {
 	}
 }
 
-// Of a value above the least there may be more copies than a block of given and random columns has found in few steps.
+// TestBoundOfCopiesAboveTheLeast checks that the bound allows for more copies of a value above the least than a block
+// finds in few steps.
 func TestBoundOfCopiesAboveTheLeast(t *testing.T) {
 	for seed := range longtest.Pick(uint64(1000), 100) {
 		values := []float64{-0.3, -0.0024, -0.0007, 0, 0, 0, 0, 0.0081, 0.09}

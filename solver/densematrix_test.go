@@ -13,18 +13,17 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// denseMatrix is a solver.Matrix in memory: the plainest correct one, to test methods with.
+// denseMatrix is a solver.Matrix in memory, a simple reference for tests of methods.
 type denseMatrix struct {
 	A *mat.Dense
 	// Passes counts the passes begun.
 	Passes int
-	// Hook, unless nil, is called twice in every pass, before and between the
-	// halves of it, with the number of the pass from 1. An error ends the
-	// pass.
+	// Hook, unless nil, is called twice in every pass, before its first and its second half, with
+	// the number of the pass from 1. An error ends the pass.
 	Hook func(pass int) error
 	// Chunk is the number of rows per call of a function of Rows; 0 means 7.
 	Chunk int
-	// ID is that of Info.
+	// ID is the ID of Info.
 	ID string
 
 	scaled   *mat.Dense // 2^−exponent·A
@@ -32,7 +31,7 @@ type denseMatrix struct {
 	norm     float64 // of scaled
 }
 
-// defaultChunk is the Chunk of 0.
+// defaultChunk is the number of rows for Chunk 0.
 const defaultChunk = 7
 
 var _ solver.Matrix = (*denseMatrix)(nil)
@@ -84,7 +83,7 @@ func (d *denseMatrix) Run(ctx context.Context, p solver.Pass) (solver.Cost, erro
 	return solver.Cost{}, nil
 }
 
-// exchange hands the rows of y to RowsOut and returns those of RowsIn, y if there are none.
+// exchange hands the rows of y to RowsOut and returns the rows of RowsIn, or y if p has no RowsIn.
 func (d *denseMatrix) exchange(p solver.Pass, y *mat.Dense, l int) (z *mat.Dense, err error) {
 	n, _ := d.A.Dims()
 	z = y
@@ -164,7 +163,7 @@ func multiply(dst *mat.Dense, t blas.Transpose, a, x *mat.Dense) {
 	blas64.Gemm(t, blas.NoTrans, 1, a.RawMatrix(), xr, 0, dr)
 }
 
-// A matrix in memory is the one that it was made of.
+// TestDenseMatrix runs CheckMatrix on newDense for every hard case.
 func TestDenseMatrix(t *testing.T) {
 	for _, c := range hardCases() {
 		t.Run(c.Name, func(t *testing.T) { solvertest.CheckMatrix(t, newDense(c.A), c.A) })

@@ -17,8 +17,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// subspace is block power iteration with Rayleigh–Ritz, a method of several
-// Ritz pairs a pass that goes on after some of them have been locked.
+// subspace is block power iteration with Rayleigh–Ritz: a method with several Ritz pairs a pass
+// that continues after some of them have been locked.
 type subspace struct{ guard int }
 
 func (s subspace) Traits(int) method.Traits {
@@ -89,7 +89,7 @@ func (r *subspaceRun) Absorb(y *mat.Dense) []method.RitzPair {
 
 func (r *subspaceRun) State(s *method.State) {
 	s.Tall("x", &r.x, -1)
-	s.Small("ritz", &r.ritz, -1, -1) // none before the first product
+	s.Small("ritz", &r.ritz, -1, -1) // nil before the first product
 	s.Small("y", &r.y, -1, -1)
 }
 
@@ -106,13 +106,13 @@ func (r *subspaceRun) Lock(j int) bool {
 	return true
 }
 
-// TestBlockMethod runs the suite on a method of a different kind, which shows
-// that nothing in the driver or the suite depends on one vector at a time.
+// TestBlockMethod runs the suite on a block method, which shows that neither the driver nor the
+// suite relies on one vector at a time.
 func TestBlockMethod(t *testing.T) {
 	conform(t, subspace{guard: 2}, options{narrow: true})
 }
 
-// optimist is a method that reports a tenth of a thousandth of its residuals.
+// optimist is a method that reports 1/300 of its residuals.
 type optimist struct{ method.Method }
 
 type optimistRun struct{ method.Recurrence }
@@ -127,8 +127,8 @@ func (o optimistRun) Absorb(y *mat.Dense) []method.RitzPair {
 	return c
 }
 
-// TestGoesOn checks that a certificate that misses the tolerance sends the
-// solver back to work, with all that holds for other runs.
+// TestGoesOn checks that a run whose finishing pass misses the tolerance continues, and that its
+// result passes the same checks as others.
 func TestGoesOn(t *testing.T) {
 	rounds := 0
 	for seed := range uint64(10) {
@@ -157,7 +157,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestGoingOnWithinLimits stops runs that go on at every pass.
+// TestGoingOnWithinLimits limits and cancels runs that continue after a missed tolerance, near every one of their last passes.
 func TestGoingOnWithinLimits(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 1, 5, 4, 3, 2, 1.5, 1)
 	set := solver.Settings{Rank: 4, Method: optimist{power.Iteration{}}}
@@ -173,7 +173,7 @@ func TestGoingOnWithinLimits(t *testing.T) {
 		if res.Stats.Passes > limit {
 			t.Errorf("%d passes with a limit of %d", res.Stats.Passes, limit)
 		}
-		// The last few passes may turn out not to have been needed.
+		// A run with a few passes less may converge too.
 		short := full.Stats.Passes - limit
 		if short <= 0 && res.Status != solver.Converged || short > 5 && res.Status != solver.PassLimit {
 			t.Errorf("limit %d of %d: %v", limit, full.Stats.Passes, res.Status)
@@ -199,7 +199,7 @@ func TestGoingOnWithinLimits(t *testing.T) {
 	}
 }
 
-// hopeless is a method whose residuals are all said to be zero.
+// hopeless is a method that reports a residual of 0 for its first Ritz pair.
 type hopeless struct{ method.Method }
 
 type hopelessRun struct{ method.Recurrence }
@@ -212,8 +212,8 @@ func (h hopelessRun) Absorb(y *mat.Dense) []method.RitzPair {
 	return c
 }
 
-// TestNeverBelievesTheMethod checks that a method that claims convergence at
-// once cannot make the solver claim it.
+// TestNeverBelievesTheMethod checks that a run does not end as converged because the method claims
+// it at once.
 func TestNeverBelievesTheMethod(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 1, 5, 4.9, 4.8, 4.7, 4.6, 4.5)
 	left := solver.NewDenseRows(30, 4)
@@ -225,8 +225,7 @@ func TestNeverBelievesTheMethod(t *testing.T) {
 	}
 }
 
-// TestHonest compares reported with true residuals over many matrices and
-// stages of convergence.
+// TestHonest compares reported with true residuals over many matrices and stages of convergence.
 func TestHonest(t *testing.T) {
 	for seed := range longtest.Pick(uint64(60), 9) {
 		rows, cols := 5+int(seed*11%40), 5+int(seed*5%13)
@@ -247,7 +246,7 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// metered is a matrix that knows its costs.
+// metered is a matrix that reports costs.
 type metered struct{ *denseMatrix }
 
 func (m metered) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
@@ -257,7 +256,7 @@ func (m metered) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
 
 func TestStats(t *testing.T) {
 	m := metered{newDense(solvertest.WithValues(20, 10, 1, 4, 2, 1))}
-	m.Passes = 7 // used before
+	m.Passes = 7 // by an earlier run
 	res := must.Get(solver.SVD(t.Context(), m, solver.Settings{Rank: 2, Method: gd.Descent{}}))(t)
 	s := res.Stats
 	p := time.Duration(s.Passes)

@@ -34,7 +34,7 @@ func TestEigen(t *testing.T) {
 				if i < len(want) {
 					w = want[i]
 				}
-				// The bound of a residual is linear in it; the error is not.
+				// The bound is linear in the residual; the error itself is not.
 				top := want[0] * want[0]
 				bound := 2*c.Tol*math.Max(w, 1e-8*want[0])*want[0] + 1e-14*top
 				if math.Abs(l-w*w) > bound {

@@ -11,8 +11,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/all"
 )
 
-// TestEmptyColumns: columns without entries are 0 in right vectors and eigenvectors, whatever the start vectors have
-// there and however coarse the tolerance: what is left of these is a direction that means nothing.
+// TestEmptyColumns checks that right vectors and eigenvectors are 0 in columns without entries, for
+// every method and a coarse tolerance, although the start vectors are not.
 func TestEmptyColumns(t *testing.T) {
 	rows := solvertest.Random(60, 40, 3)
 	empty := []int{0, 17, 18, 39}

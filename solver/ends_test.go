@@ -17,8 +17,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// passLimit stops a run after every possible number of passes: the limit is
-// kept, and the result is certified and honest however bad it is.
+// passLimit stops a run after every possible number of passes: the limit is kept, and the result is
+// certified and passes checkResult.
 func (s suite) passLimit(t *testing.T) {
 	for _, a := range []*mat.Dense{solvertest.WithValues(15, 9, 5, 9, 3, 1), solvertest.WithValues(9, 15, 5, 9, 8.9, 3, 2, 1)} {
 		for limit := 1; limit < 40; limit += longtest.Pick(1, 1+limit/6) {
@@ -37,7 +37,7 @@ func (s suite) passLimit(t *testing.T) {
 	}
 }
 
-// places are the numbers from 1 to n, in the short form the first, the last two and some of the others.
+// places returns the numbers from 1 to n; in the short form the first, the last two and a sample of the others.
 func places(n int) (all []int) {
 	for _, i := range sample(rand.New(rand.NewPCG(1, 1)), n, longtest.Pick(n, 10)) {
 		all = append(all, i+1)
@@ -45,7 +45,7 @@ func places(n int) (all []int) {
 	return all
 }
 
-// events checks that every pass is seen once and that the record is coherent.
+// events checks that the observer gets one event per pass, that the events are consistent, and that its error ends the run.
 func (s suite) events(t *testing.T) {
 	var seen []solver.Event
 	set := solver.Settings{Rank: 4, Observer: func(e solver.Event) error {
@@ -82,7 +82,7 @@ func (s suite) events(t *testing.T) {
 	}
 }
 
-// cancel cancels in the middle of every kind of pass.
+// cancel cancels the run in every pass.
 func (s suite) cancel(t *testing.T) {
 	a := solvertest.WithValues(20, 10, 8, 4, 2, 1)
 	full, _ := s.solve(t, a, solver.Settings{Rank: 5})
@@ -201,7 +201,7 @@ func (f *failingRows) ReadRows(first int64, rows *mat.Dense) error {
 	return f.DenseRows.ReadRows(first, rows)
 }
 
-// breakdown feeds numbers that cannot be worked with, and finite ones, all of which can.
+// breakdown runs on NaN and Inf, which end in ErrBreakdown, and on extreme finite numbers, which converge.
 func (s suite) breakdown(t *testing.T) {
 	for _, c := range []struct {
 		entry float64
@@ -232,7 +232,7 @@ func (s suite) breakdown(t *testing.T) {
 	}
 }
 
-// Every choice finds what there is, in matrices of all kinds and shapes.
+// TestChosenMethodsConverge checks that runs without a given method converge to the k leading values, for both operators.
 func TestChosenMethodsConverge(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 17, 40} {
 		values := make([]float64, n)

@@ -20,7 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// fewest is the number of leading values that capture a share, from all of them.
+// fewest returns the least number of leading values that capture the share energy of all of sigma.
 func fewest(sigma []float64, energy float64) int {
 	total, sum := 0.0, 0.0
 	for _, s := range sigma {
@@ -60,7 +60,7 @@ func byEnergy(t *testing.T, a *mat.Dense, set solver.Settings) *solver.Result {
 	if g.Share != set.Energy || g.Reached && res.Energy < set.Energy-1e-11 && res.Rank > 0 || g.Before > res.Energy || g.Error < 0 {
 		t.Errorf("energy %v, target %+v", res.Energy, g)
 	}
-	fewer := 0.0 // what k−1 values capture that the result does not exclude
+	fewer := 0.0 // the most that k−1 values may capture, given the bound of the result
 	for _, s := range res.Sigma[:k-1] {
 		fewer += math.Pow(max(s, res.Outside.Bound)/mat.Norm(a, 2), 2)
 	}
@@ -70,7 +70,7 @@ func byEnergy(t *testing.T, a *mat.Dense, set solver.Settings) *solver.Result {
 	return res
 }
 
-// spectra are singular values with a name.
+// spectra returns named lists of singular values.
 func spectra() map[string][]float64 {
 	decay, slow, flat, clusters := make([]float64, 40), make([]float64, 40), make([]float64, 40), make([]float64, 40)
 	for i := range decay {
@@ -82,7 +82,7 @@ func spectra() map[string][]float64 {
 	return map[string][]float64{"decay": decay, "slow": slow, "flat": flat, "clusters": clusters, "deficient": decay[:12], "flat and deficient": flat[:12], "one": {3}}
 }
 
-// The number of triplets is that of the dense SVD, for every kind of spectrum, method and operator.
+// TestEnergy compares the number of triplets with the dense SVD, for several spectra, shares and methods.
 func TestEnergy(t *testing.T) {
 	for name, sigma := range spectra() {
 		a := solvertest.WithValues(90, 45, 7, sigma...)
@@ -90,7 +90,7 @@ func TestEnergy(t *testing.T) {
 			methods := []method.Method{nil, block.Descent{}, lanczos.Krylov{Columns: 2}, lanczos.Krylov{Columns: 4, Basis: 24}, block.Descent{Columns: 8}}
 			for _, m := range methods[:longtest.Pick(5, 2)] {
 				if name == "clusters" && m == (block.Descent{Columns: 8}) {
-					continue // it takes thousands of passes to tell the values of one apart
+					continue // telling the values of a cluster apart takes thousands of passes
 				}
 				t.Run(fmt.Sprintf("%s/%v/%+v", name, energy, m), func(t *testing.T) {
 					res := byEnergy(t, a, solver.Settings{Energy: energy, Method: m})
@@ -106,7 +106,7 @@ func TestEnergy(t *testing.T) {
 	}
 }
 
-// The number of triplets is that of the dense SVD for random values, some of them repeated or tiny, and random shares.
+// TestEnergyOfRandomValues does so for random values, some of them repeated or tiny, and random shares.
 func TestEnergyOfRandomValues(t *testing.T) {
 	for seed := range longtest.Pick(uint64(400), 40) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -135,7 +135,7 @@ func TestEnergyOfRandomValues(t *testing.T) {
 	}
 }
 
-// Methods of one vector go on until the share is reached.
+// TestEnergyOneByOne checks that every method, one-vector methods among them, continues until the share is reached.
 func TestEnergyOneByOne(t *testing.T) {
 	a := solvertest.WithValues(60, 30, 3, 9, 7, 5, 4, 3, 2, 1, 0.5, 0.1)
 	for _, m := range all.Methods() {
@@ -155,15 +155,15 @@ func TestEnergyOneByOne(t *testing.T) {
 	}
 }
 
-// A matrix that is symmetric has its own operator.
+// TestEnergySymmetric checks the operator Symmetric.
 func TestEnergySymmetric(t *testing.T) {
 	a := solvertest.Diagonal(20, 20, 10, 8, 6, 5, 4, 3, 2, 1, 1, 1, 1)
 	byEnergy(t, a, solver.Settings{Energy: 0.8, Operator: solver.Symmetric})
 	byEnergy(t, a, solver.Settings{Energy: 0.8, Operator: solver.Symmetric, Method: momentum.Nesterov{}})
 }
 
-// Of equal values the share that falls between two of them is reached to within rounding, and
-// which one is the last is not decided by them.
+// TestEnergyOfEqualValues checks that a share of equal values that falls between two numbers of
+// triplets is reached to within rounding; which of the vectors comes last is undetermined.
 func TestEnergyOfEqualValues(t *testing.T) {
 	a := solvertest.Diagonal(12, 10, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2)
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 1}, lanczos.Krylov{Columns: 4}, block.Descent{Columns: 4}, momentum.Polyak{}} {
@@ -178,7 +178,7 @@ func TestEnergyOfEqualValues(t *testing.T) {
 	}
 }
 
-// Residuals, or a bound of what is outside, that leave open whether one triplet fewer would do say so.
+// TestEnergyUndecided checks that Smallest is false if residuals or the bound leave open whether one triplet fewer would do.
 func TestEnergyUndecided(t *testing.T) {
 	a := solvertest.WithValues(90, 45, 5, spectra()["slow"]...)
 	set := solver.Settings{Energy: 0.7, Tol: 1e-3, Method: power.Iteration{}}
@@ -202,8 +202,8 @@ func TestEnergyUndecided(t *testing.T) {
 	}
 }
 
-// The passes are about those of a run for the final k, and far fewer than those of runs
-// for 5, 10, 20, ….
+// TestEnergyPasses checks that the passes are at most two more than those of a run for the final k,
+// and at most half of those of runs for 5, 10, 20, ….
 func TestEnergyPasses(t *testing.T) {
 	sigma := make([]float64, 200)
 	for i := range sigma {
@@ -232,7 +232,7 @@ func TestEnergyPasses(t *testing.T) {
 	}
 }
 
-// A run from given vectors ends with as many triplets as one without, whether they are more or fewer.
+// TestEnergyInit checks that runs from given vectors, more or fewer than needed, converge to as many triplets as runs without.
 func TestEnergyInit(t *testing.T) {
 	a := solvertest.WithValues(80, 40, 2, spectra()["decay"]...)
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 2}, block.Descent{}, momentum.Nesterov{}} {
@@ -246,8 +246,7 @@ func TestEnergyInit(t *testing.T) {
 	}
 }
 
-// A run that goes on from a checkpoint has the bits of one that never stopped, and one for
-// another share or bound is refused.
+// TestEnergyResume checks that a run resumed from a checkpoint has the bits of an uninterrupted run.
 func TestEnergyResume(t *testing.T) {
 	a := solvertest.WithValues(80, 40, 2, spectra()["slow"]...)
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 2, Basis: 40}, block.Descent{Columns: 6}, momentum.Polyak{}} {
@@ -255,13 +254,13 @@ func TestEnergyResume(t *testing.T) {
 	}
 }
 
-// A limit of passes leaves what has been found, of fewer triplets than it takes.
+// TestEnergyPassLimit checks that a pass limit leaves a certified result, of fewer triplets than the share needs.
 func TestEnergyPassLimit(t *testing.T) {
 	a := solvertest.WithValues(80, 40, 2, spectra()["slow"]...)
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 2}, momentum.Nesterov{}, power.Iteration{}} {
 		for limit := 1; limit < 12; limit++ { // few for 40 vectors
 			u := solver.NewDenseRows(80, 1)
-			// Of methods of one vector the first is all that there is, and as good as is asked for.
+			// Methods of one vector find only the first triplet, within the tolerance.
 			set := solver.Settings{Energy: 0.9, Rank: 40, Tol: 0.1, Method: m, MaxPasses: limit, Left: u, Deflation: solver.Plain}
 			res, err := solver.SVD(t.Context(), newDense(a), set)
 			if err != nil || res.Status != solver.PassLimit || res.Stats.Passes > limit || !res.Certified || res.Target == nil {
@@ -273,7 +272,7 @@ func TestEnergyPassLimit(t *testing.T) {
 	}
 }
 
-// What cannot be meant panics.
+// TestEnergyMisuse checks that a share that is negative, at least 1 or NaN panics.
 func TestEnergyMisuse(t *testing.T) {
 	for _, energy := range []float64{-0.1, 1, 2, math.NaN(), math.Inf(1)} {
 		func() {
@@ -287,7 +286,8 @@ func TestEnergyMisuse(t *testing.T) {
 	}
 }
 
-// Triplets that a target does not need are left out: the bound allows for their values, which are those of a span, and from below.
+// TestEnergyBound checks that the bound allows for the dropped triplets, whose values are Ritz values and lie below the
+// true ones.
 func TestEnergyBound(t *testing.T) {
 	for seed := range longtest.Pick(uint64(300), 60) {
 		r := rand.New(rand.NewPCG(seed, 1))

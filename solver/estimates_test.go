@@ -9,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
 
-// counted counts the vectors that are formed one after the other.
+// counted counts the vectors that are formed one at a time.
 type counted struct {
 	lanczos.Krylov
 	formed *int
@@ -27,8 +27,8 @@ func (c countedRun) Vector(dst []float64, j int) {
 	c.Recurrence.Vector(dst, j)
 }
 
-// The estimates of a run that is interrupted are formed together: one after the other
-// each goes over the whole basis.
+// TestEstimatesAreFormedTogether checks that the estimates of an interrupted run are formed
+// together: forming one vector alone goes over the whole basis.
 func TestEstimatesAreFormedTogether(t *testing.T) {
 	const n, rank = 200, 12
 	ctx, cancel := context.WithCancel(t.Context())

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// The two leading triplets of a matrix in memory, by gradient descent.
+// ExampleSVD computes the two leading triplets of a matrix in memory by gradient descent.
 func ExampleSVD() {
 	// The diagonal matrix of 3, 2 and 1, 6×4.
 	m := sparse.NewCSR(6, 4, []int{0, 1, 2, 3, 3, 3, 3}, []int{0, 1, 2}, []float64{3, 2, 1})
@@ -36,7 +36,7 @@ func ExampleSVD() {
 	// converged: σ = [3.000000 2.000000], energy 92.9 %
 }
 
-// The same by the power method, keeping the left vectors.
+// ExampleSettings_left uses the power method and keeps the left vectors.
 func ExampleSettings_left() {
 	// The diagonal matrix of 3, 2 and 1, 6×4.
 	m := sparse.NewCSR(6, 4, []int{0, 1, 2, 3, 3, 3, 3}, []int{0, 1, 2}, []float64{3, 2, 1})
@@ -60,8 +60,8 @@ func ExampleSettings_left() {
 	// converged: σ = [3.000000 2.000000], u₁₁ = 1.000000, v₁₁ = 1.000000
 }
 
-// Eigenvectors as found with the deflation of the paper: what the deflated
-// operator sees of their error, and what it is.
+// ExampleEigen uses the deflation of the paper and compares the residuals that the deflated
+// operator shows with the true ones.
 func ExampleEigen() {
 	// The diagonal matrix of 31.6 and eleven values from 1.003 down to 1.
 	m := sparse.NewDOK(30, 12)
@@ -89,8 +89,8 @@ func ExampleEigen() {
 	// stagnated: seen 5e-07, true residual over 100 times as large: true
 }
 
-// Values whose squares are below the rounding errors of the Gram operator: it
-// finds them up to those errors, the dilation finds them.
+// ExampleSettings_dilation has values whose squares are below the rounding errors of the Gram
+// operator, which finds them only up to those errors; the dilation converges.
 func ExampleSettings_dilation() {
 	m := sparse.NewCSR(20, 4, append([]int{0, 1, 2, 3}, slices.Repeat([]int{4}, 17)...), []int{0, 1, 2, 3}, []float64{1, 1e-4, 1e-8, 1e-10})
 	a, err := stream.FromSparse(m, stream.Options{})
@@ -110,7 +110,7 @@ func ExampleSettings_dilation() {
 	// dilation: converged, σ = [1 0.0001 1e-08 1e-10]
 }
 
-// The eigenpairs of a symmetric positive semidefinite matrix, here a kernel.
+// ExampleSettings_symmetric computes eigenpairs of a symmetric positive semidefinite matrix, here a kernel.
 func ExampleSettings_symmetric() {
 	m := sparse.NewDOK(8, 8)
 	for i := range 8 {

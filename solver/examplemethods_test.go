@@ -16,10 +16,10 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Examples of the methods are here and not beside these: a test of a package that solver imports which imports solver
-// has go compile solver, and what uses it, once more.
+// The examples of the methods are in this package, not in those of the methods: a test of a package that solver
+// imports, which itself imports solver, would make go compile solver and its users once more.
 
-// ten has the values 10, 9.9, … a small gap for each of them.
+// ten returns a matrix with the values 10, 9.9, …, with a small gap after each.
 func ten() solver.Matrix {
 	m := sparse.NewDOK(60, 30)
 	for i := range 30 {
@@ -32,7 +32,7 @@ func ten() solver.Matrix {
 	return a
 }
 
-// Momentum found automatically, against none.
+// ExampleSVD_nesterov compares automatic momentum with gradient descent without momentum.
 func ExampleSVD_nesterov() {
 	passes := func(m method.Method) int {
 		res, err := solver.SVD(context.Background(), ten(), solver.Settings{Rank: 3, Method: m})
@@ -47,7 +47,7 @@ func ExampleSVD_nesterov() {
 	// a fifth of the passes or less: true
 }
 
-// The heavy ball with the momentum and the stop rule of the paper.
+// ExampleSVD_polyak uses the heavy ball with the momentum and the stop rule of the paper.
 func ExampleSVD_polyak() {
 	// The diagonal matrix of 3, 2 and 1, 6×4.
 	m := sparse.NewCSR(6, 4, []int{0, 1, 2, 3, 3, 3, 3}, []int{0, 1, 2}, []float64{3, 2, 1})
@@ -70,8 +70,8 @@ func ExampleSVD_polyak() {
 	// converged: σ = [3.000000 2.000000]
 }
 
-// The scheme of the paper's theorem, with μ a quarter of the relative gap 1 − 4/9
-// of the first pair; that of the second is larger.
+// ExampleSVD_nesterovGeneral uses the scheme of the paper's theorem, with μ a quarter of the
+// relative gap 1 − 4/9 of the first pair; the gap of the second is larger.
 func ExampleSVD_nesterovGeneral() {
 	// The diagonal matrix of 3, 2 and 1, 6×4.
 	m := sparse.NewCSR(6, 4, []int{0, 1, 2, 3, 3, 3, 3}, []int{0, 1, 2}, []float64{3, 2, 1})
@@ -92,8 +92,8 @@ func ExampleSVD_nesterovGeneral() {
 	// converged: σ = [3.000000 2.000000]
 }
 
-// The fewest passes: a basis of all that has been multiplied, here at most 20
-// vectors, from which it restarts.
+// ExampleSVD_krylov uses the method with the fewest passes: a basis of all multiplied vectors, here
+// at most 20, from which it restarts.
 func ExampleSVD_krylov() {
 	// The diagonal matrix of 9, 8, … 1.
 	m := sparse.NewDOK(60, 40)
@@ -114,7 +114,7 @@ func ExampleSVD_krylov() {
 	// converged: σ = [9.000000 8.000000 7.000000 6.000000] after 7 passes
 }
 
-// All vectors at once: the passes do not grow with their number.
+// ExampleSVD_block finds all vectors at once: the passes do not grow with their number.
 func ExampleSVD_block() {
 	// The diagonal matrix of 9, 8, … 1.
 	m := sparse.NewDOK(60, 40)

@@ -7,7 +7,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// Started returns a recurrence at its start block, for any run.
+// Started returns a recurrence of m for the run r at the start block z.
 func Started(m method.Method, r method.Run, z *mat.Dense) method.Recurrence {
 	rec := m.New(r)
 	rec.Start(z)
@@ -21,8 +21,8 @@ func Saved(r method.Recurrence) []method.Part {
 	return s.Parts
 }
 
-// Hasty is the power method in the dilation, with residuals reported far too
-// small, so that certificates send the search on.
+// Hasty is the power method with residuals reported far too small, so that the search continues
+// after finishing passes.
 type Hasty struct{ power.Iteration }
 
 // New implements Method.

@@ -21,9 +21,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// TestFootprint weighs recurrences: what is reachable after some passes, and
-// what those have allocated besides, may not exceed what the method says, nor
-// be far below it.
+// TestFootprint checks that the bytes that recurrences hold after some passes, and those that the
+// passes allocate besides, are at most the Footprint of the method and not far below it.
 func TestFootprint(t *testing.T) {
 	const n, k = 20000, 10
 	methods := []method.Method{
@@ -55,12 +54,12 @@ func TestFootprint(t *testing.T) {
 	}
 }
 
-// weighed is a diagonal matrix that takes note of the bytes reachable while it
-// is being multiplied with, its own product not among them.
+// weighed is a diagonal matrix that records the largest number of bytes reachable during its
+// products, without the product itself.
 type weighed struct {
 	n     int
 	most  int64
-	blind bool // takes no note, which collects garbage four times a pass
+	blind bool // record nothing: recording collects garbage four times a pass
 }
 
 func (w *weighed) Info() solver.Info {
@@ -109,7 +108,7 @@ func (w *weighed) Run(_ context.Context, p solver.Pass) (solver.Cost, error) {
 	return solver.Cost{}, nil
 }
 
-// TestRunFootprint weighs whole runs during their passes.
+// TestRunFootprint checks the bytes that whole runs hold during their passes against RunFootprint.
 func TestRunFootprint(t *testing.T) {
 	const n, k = 8000, 10
 	methods := []method.Method{lanczos.Krylov{}, power.Iteration{}, block.Descent{}, lanczos.Krylov{Columns: 1}}
@@ -137,7 +136,7 @@ func sameShape(x, y *mat.Dense) bool {
 	return r == s && c == d
 }
 
-// heap returns the bytes that are reachable.
+// heap returns the number of reachable bytes on the heap.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()

@@ -8,8 +8,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// TestScoutOfLittleRoom: beside k pairs of the dilation there are 2k dimensions fewer, of which a scout takes no more than
-// half. One that takes all of them has no room for its next block, and breaks down if rounding makes it look for some.
+// TestScoutOfLittleRoom checks that a scout takes at most half of the dimensions that k pairs of the dilation leave, 2k fewer
+// than all. A scout of all of them has no room for its next block and breaks down if rounding makes it look for one.
 func TestScoutOfLittleRoom(t *testing.T) {
 	for _, c := range []struct{ k, columns int }{{2, 1}, {3, 0}} {
 		before, columns := int64(0), 0

@@ -17,21 +17,19 @@ type hardCase struct {
 	Name string
 	A    *mat.Dense
 	K    int
-	// Sigma holds the leading values if they are known exactly; nil means
-	// asking a dense SVD.
+	// Sigma holds the leading values if they are known exactly; nil: a dense SVD computes them.
 	Sigma []float64
 	// Rank is the number of values among the first K that are not roundoff.
 	Rank int
 	// Tol is the tolerance; 0 means the default.
 	Tol float64
-	// Unreachable marks a tolerance beyond what products with the Gram
-	// operator can give for the smallest values: then the status may be
-	// Stagnated.
+	// Unreachable marks a tolerance that products with the Gram operator cannot reach for the
+	// smallest values: then the status may be Stagnated.
 	Unreachable bool
 }
 
-// hardCases are the matrices that break solvers, in sizes for methods that find
-// one vector at a time.
+// hardCases returns matrices that are hard for solvers, small enough for methods that find one
+// vector at a time.
 var hardCases = sync.OnceValue(func() []hardCase {
 	n, many, of := longtest.Pick(100, 30), longtest.Pick(200, 50), longtest.Pick(210, 55)
 	cases := []hardCase{
@@ -123,16 +121,16 @@ func lauchliValues(n int, mu float64) []float64 {
 	return x
 }
 
-// product returns a matrix of rank r that is so up to rounding only.
+// product returns a matrix that has rank r up to rounding.
 func product(rows, r, cols int) *mat.Dense {
 	var a mat.Dense
 	a.Mul(solvertest.Random(rows, r, 16), solvertest.Random(r, cols, 17))
 	return &a
 }
 
-// kronecker returns an integer matrix whose values are twice each of 6, 4, 3, 2.
+// kronecker returns an integer matrix with the singular values 6, 4, 3, 2, each twice.
 func kronecker() *mat.Dense {
-	swap := mat.NewDense(2, 2, []float64{0, 1, -1, 0}) // 1, 1
+	swap := mat.NewDense(2, 2, []float64{0, 1, -1, 0}) // singular values 1, 1
 	return tensor(tensor(solvertest.Diagonal(2, 2, 3, 2), solvertest.Diagonal(3, 2, 2, 1)), swap)
 }
 
@@ -254,7 +252,7 @@ func dominantThenCluster(rows, cols int, seed uint64) *mat.Dense {
 	return solvertest.WithValues(rows, cols, seed, sigma...)
 }
 
-// TestHardCases compares the constructions with what is known of them.
+// TestHardCases compares singular values of the constructions with known values.
 func TestHardCases(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -19,15 +19,15 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// methodsOfUsers is all of them as a user gets them.
+// methodsOfUsers holds every method with default settings, and two further settings of Krylov.
 var methodsOfUsers = map[string]method.Method{
 	"gd": gd.Descent{}, "power": power.Iteration{}, "polyak": momentum.Polyak{}, "nesterov": momentum.Nesterov{},
 	"nesterov-general": momentum.NesterovGeneral{}, "block": block.Descent{}, "krylov": lanczos.Krylov{},
 	"krylov/1": lanczos.Krylov{Columns: 1}, "krylov/2 restarted": lanczos.Krylov{Columns: 2, Basis: 8},
 }
 
-// TestInitInvariant is the case of a result for a part of the matrix that has
-// nothing to do with the rest: its vectors are exactly singular, and not leading.
+// TestInitInvariant starts from the singular vectors of a block of the matrix that is decoupled
+// from the rest: the vectors are exactly singular, but not leading.
 func TestInitInvariant(t *testing.T) {
 	a := mat.NewDense(4, 4, []float64{
 		2, 1, 0, 0,
@@ -47,7 +47,7 @@ func TestInitInvariant(t *testing.T) {
 				if res.Status != solver.Converged {
 					t.Errorf("tolerance %g: %v", tol, res.Status)
 				}
-				// One pass shows that the vectors are singular, and cannot show more.
+				// One pass shows that the vectors are singular, but not that they are leading.
 				set.MaxPasses = 1
 				res = must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 				if res.Status == solver.Converged || res.Outside.Bound < 300 {
@@ -58,8 +58,8 @@ func TestInitInvariant(t *testing.T) {
 	}
 }
 
-// planted draws a matrix of blocks, a few of them dominant, and start vectors that
-// are those of some other blocks, in part, permuted, or perturbed.
+// planted draws a matrix of blocks, a few of them dominant, and start vectors that are singular
+// vectors of other blocks, possibly only some of them, permuted, or perturbed.
 func planted(t *rapid.T) (a, init *mat.Dense, k int) {
 	blocks := rapid.IntRange(1, 4).Draw(t, "blocks")
 	var parts []*mat.Dense
@@ -85,7 +85,7 @@ func planted(t *rapid.T) (a, init *mat.Dense, k int) {
 		at, first = at+r, first+c
 	}
 	k = rapid.IntRange(1, min(rows, cols, 12)).Draw(t, "k")
-	// The right singular vectors, from the largest or from the least.
+	// The right singular vectors, starting with those of the largest or of the least values.
 	var svd mat.SVD
 	svd.Factorize(a, mat.SVDThin)
 	var v mat.Dense
@@ -113,8 +113,8 @@ func sequence(n int) []int {
 	return x
 }
 
-// TestInitNeverMisleads checks that start vectors change the work and not the
-// values, whatever they are.
+// TestInitNeverMisleads checks that arbitrary start vectors do not change the values of the result,
+// against a dense SVD.
 func TestInitNeverMisleads(t *testing.T) {
 	for name, m := range methodsOfUsers {
 		t.Run(name, func(t *testing.T) {
@@ -130,12 +130,13 @@ func TestInitNeverMisleads(t *testing.T) {
 				res := must.Get(solver.SVD(t.Context(), newDense(a), set))(t)
 				checkResult(t, a, set, res, left.Dense)
 				if res.Status == solver.PassLimit && oneVector(m) {
-					return // close values take them any number of passes: nothing is claimed
+					return // close values can take them any number of passes; the result claims nothing
 				}
 				want := solvertest.Singular(a)
 				rounding := 1e-13 * want[0] * want[0]
 				for i, s := range res.Sigma {
-					// A value within the tolerance of another may stand for it, and of AᵀA rounding leaves so much.
+					// A value within the tolerance of another may take its place, and rounding of AᵀA hides differences
+					// of this size.
 					if math.Abs(s-want[i]) > 3*tol*want[0]+1e-7*want[0] && math.Abs(s*s-want[i]*want[i]) > rounding {
 						t.Errorf("σ[%d] = %.10g, want %.10g (tolerance %g, %v, %d passes)", i, s, want[i], tol, res.Status, res.Stats.Passes)
 					}
@@ -158,8 +159,8 @@ func TestInitNeverMisleads(t *testing.T) {
 	}
 }
 
-// TestInitSavesPasses changes a matrix with the spectrum of ratings by a hundredth. Start vectors never cost passes or
-// products, and save some where the tolerance is fine; where it is not, the run is the one without.
+// TestInitSavesPasses changes a matrix with the spectrum of ratings by a hundredth. Start vectors save at least
+// a tenth of the passes and products at a tolerance of 1e-8; at 1e-4 the run is the one without them.
 func TestInitSavesPasses(t *testing.T) {
 	const rows, cols, k = 400, 250, 10
 	sigma := make([]float64, cols)
@@ -202,7 +203,8 @@ func oneVector(m method.Method) bool {
 	return true
 }
 
-// Given vectors that A maps to 0 are certified by a run that may do no more, with left vectors that nothing is known of.
+// TestInitOfNullVectors checks that a run of one pass from null vectors of A reports residuals of 1: its left vectors
+// are unknown.
 func TestInitOfNullVectors(t *testing.T) {
 	init := mat.NewDense(4, 2, []float64{1, 0, 0, 1, 0, 0, 0, 0})
 	for _, energy := range []float64{0, 0.5} {

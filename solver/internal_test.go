@@ -29,7 +29,7 @@ func TestBasis(t *testing.T) {
 	if b.Orthonormalise(x) {
 		t.Error("a vector of the basis is taken for independent of it")
 	}
-	// Nearly dependent: what is left must still be orthogonal.
+	// Nearly dependent: the remainder must still be orthogonal.
 	for i, v := range b.Vector(3) {
 		x[i] = b.Vector(1)[i] + 1e-9*v
 	}
@@ -91,12 +91,12 @@ func TestSettingsPanic(t *testing.T) {
 	}
 }
 
-// nothing5 is an operator of order 5 that nobody applies.
+// nothing5 is an operator of order 5 that is never applied.
 type nothing5 struct{ Operator }
 
 func (nothing5) Dim() int { return 5 }
 
-// scaled is a Matrix of which nothing but the exponent is known.
+// scaled is a Matrix with an exponent only.
 type scaled struct {
 	Matrix
 	e scale
@@ -104,13 +104,13 @@ type scaled struct {
 
 func (s scaled) Info() Info { return Info{Exponent: int(s.e)} }
 
-// TestPaperRuleOfScaled: the paper's tolerance for values is that of the matrix as
-// it is, σ² or σ, the one for vectors of no scale.
+// TestPaperRuleOfScaled checks that the paper's tolerance for values applies to the unscaled matrix
+// (σ² or σ), and that its tolerance for vectors does not depend on the scale.
 func TestPaperRuleOfScaled(t *testing.T) {
 	for _, c := range []struct {
 		e      scale
 		linear bool
-		delta  float64 // of 2^−e·A, in values
+		delta  float64 // change of a value of 2^−e·A
 		met    bool
 	}{
 		{0, false, 1e-8, true},
@@ -134,7 +134,7 @@ func TestPaperRuleOfScaled(t *testing.T) {
 	}
 }
 
-// TestResultString: a result prints as a table, also one of which nothing is known.
+// TestResultString checks the table of a result, also of one without triplets.
 func TestResultString(t *testing.T) {
 	r := &Result{Sigma: []float64{3, 0.5}, Residuals: []float64{1e-9, 2e-3}, Converged: 1, Status: PassLimit, Stats: Stats{Passes: 7}}
 	const table = "   i  sigma             residual\n   1  3                 1.0e-09\n   2  0.5               2.0e-03\npass-limit: 1 of 2 within the tolerance, 7 passes"

@@ -13,9 +13,9 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// TestLeak shows why deflation projects: on one dominant value followed by a
-// cluster, an error of the first vector tilts the later ones by up to
-// (σ₁/σ_i)² as much, and the operator deflated as in the paper cannot see it.
+// TestLeak shows why deflation projects: with one dominant value followed by a cluster, an error of
+// the first vector tilts the later ones by up to (σ₁/σ_i)² times as much, which the residuals of
+// the operator deflated as in the paper do not show.
 func TestLeak(t *testing.T) {
 	const tol = 1e-6
 	for seed := range longtest.Pick(uint64(4), 1) {
@@ -46,8 +46,8 @@ func TestLeak(t *testing.T) {
 	}
 }
 
-// TestLeakHealed checks that the finishing pass repairs what plain deflation
-// left behind, and that it is honest about it.
+// TestLeakHealed checks that the finishing pass repairs the vectors that plain deflation has
+// tilted, and that its residuals are true.
 func TestLeakHealed(t *testing.T) {
 	for seed := range longtest.Pick(uint64(4), 1) {
 		a := dominantThenCluster(30, 12, seed)

@@ -17,14 +17,14 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// single are the methods that find one vector after the other.
+// single holds the methods that find one vector after the other.
 var single = map[string]method.Method{
 	"gd": gd.Descent{}, "power": power.Iteration{}, "polyak": momentum.Polyak{}, "nesterov": momentum.Nesterov{},
 	"nesterov-general": momentum.NesterovGeneral{}, "block": block.Descent{Columns: 1},
 }
 
-// TestClusters: values that no method of one vector can tell apart end a run: all of a cluster are found together, and
-// of a cluster that only some are wanted of the run says that it has stagnated.
+// TestClusters checks that runs on a cluster that no method of one vector can resolve end: if all
+// of the cluster is wanted they converge, and if only a part is wanted they converge or stagnate.
 func TestClusters(t *testing.T) {
 	for name, m := range single {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// TestSlowRuns: runs that converge, however slowly, are not taken for those that do not.
+// TestSlowRuns checks that slow runs converge and do not end as stagnated.
 func TestSlowRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 23))
 	for i := range longtest.Pick(100, 2) {

@@ -19,8 +19,8 @@ func rowsFrom(x *mat.Dense) func(int64, *mat.Dense) error {
 
 func columnNorm(x *mat.Dense, j int) float64 { return mat.Norm(x.ColView(j), 2) }
 
-// Residuals of any vectors, good or bad, are those of the definition, at any scale;
-// missing vectors are those that the others imply.
+// TestResidualsMeasured compares measured residuals with the definition, for exact and spoiled
+// vectors at several scales; missing vectors are computed from the given side.
 func TestResidualsMeasured(t *testing.T) {
 	for _, scale := range []float64{1, 1e-200, 1e200} {
 		rng := rand.New(rand.NewPCG(3, 3))

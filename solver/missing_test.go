@@ -23,9 +23,9 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// hidden returns an N×n matrix in whose leading singular vectors start vectors have a small
-// part or none: random values, some of them repeated or close together, and in every second
-// one vectors that are confined to a few columns.
+// hidden returns a matrix whose leading singular vectors may have a small or no component in start
+// vectors: random values, some repeated or close together, and in about half of the matrices 8
+// vectors confined to a few columns.
 func hidden(r *rand.Rand, rows, n int) *mat.Dense {
 	values := make([]float64, n)
 	for i := range values {
@@ -44,14 +44,14 @@ func hidden(r *rand.Rand, rows, n int) *mat.Dense {
 	}
 	b := mat.NewDense(2*rows, n+8, nil)
 	b.Slice(0, rows, 0, n).(*mat.Dense).Copy(a)
-	for i := range 8 { // orthogonal to all the rest
+	for i := range 8 { // a diagonal block, orthogonal to a
 		b.Set(rows+i, n+i, 2*r.Float64()*values[0])
 	}
 	return b
 }
 
-// missed says what is wrong with what a result says about values that it has not found, if
-// all are as given, descending: "" if nothing is.
+// missed returns what is wrong with the bound and the Leading flag of res, given all singular
+// values in descending order, or "".
 func missed(res *solver.Result, all []float64, tol float64) string {
 	rest, allowed := slices.Clone(all), (tol+1e-9)*all[0]
 	for _, s := range res.Sigma {
@@ -73,14 +73,14 @@ func missed(res *solver.Result, all []float64, tol float64) string {
 	return ""
 }
 
-// TestNothingIsMissing compares what results of every method say about values that they lack with all singular
-// values of small matrices; converged are those that are shown to lack nothing. GDSVD_TRIALS is the number of these.
+// TestNothingIsMissing compares the bounds and Leading flags of results of every method with all singular
+// values of small matrices. converged counts the results with Leading. GDSVD_TRIALS is the number of matrices.
 func TestNothingIsMissing(t *testing.T) {
 	trials, converged := 40, 0
 	if n, err := strconv.Atoi(os.Getenv("GDSVD_TRIALS")); err == nil {
 		trials = n
 	}
-	failed := []int{4650, 26800, 33790} // once, for more copies of a value than a block sees
+	failed := []int{4650, 26800, 33790} // failed once, for more copies of a value than the block has columns
 	for i := range trials {
 		if i < len(failed) {
 			i = failed[i]
@@ -101,7 +101,7 @@ func TestNothingIsMissing(t *testing.T) {
 			momentum.Polyak{}, momentum.Nesterov{}, momentum.NesterovGeneral{}, gd.Descent{}, power.Iteration{},
 		}[i%10]
 		_, width := a.Dims()
-		if r.IntN(4) == 0 { // from vectors that have no part in the leading one
+		if r.IntN(4) == 0 { // start vectors without a component in the leading one
 			var full mat.SVD
 			full.Factorize(a, mat.SVDThin)
 			var v mat.Dense
@@ -132,8 +132,8 @@ func TestNothingIsMissing(t *testing.T) {
 	}
 }
 
-// blind returns a 200×80 matrix with the values 10, 0.5, 0.49 … whose leading right vector is orthogonal to
-// the first start block, of up to 40 columns, that a key gives.
+// blind returns a 200×80 matrix with the values 10, 0.5, 0.49, … whose leading right vector is
+// orthogonal to the first start block, of up to 40 columns, of the given key.
 func blind(key uint64) *mat.Dense {
 	const rows, n = 200, 80
 	z := mat.NewDense(n, n, nil)
@@ -154,9 +154,9 @@ func blind(key uint64) *mat.Dense {
 	return &a
 }
 
-// TestNoMatrixIsMadeForASeed has matrices whose leading vector is orthogonal to the start block of seed 0 as it
-// is without an ID, and as it is for the ID of another matrix: a matrix with an ID has other start vectors. Without one Krylov
-// misses the value, which shows that the matrices are what they should be; Block finds it with other random vectors.
+// TestNoMatrixIsMadeForASeed has matrices whose leading vector is orthogonal to the start block of seed 0, without an
+// ID or for the ID of another matrix: a matrix with another ID has other start vectors. With the same ID Krylov misses
+// the value, which shows that the matrices are as intended; Block finds it with further random vectors.
 func TestNoMatrixIsMadeForASeed(t *testing.T) {
 	h := sha256.Sum256([]byte("gdsvd-start/1\n0\nother"))
 	other := binary.LittleEndian.Uint64(h[:])

@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// gradient is ∇g(x) = −Mx + ‖x‖²x.
+// gradient returns ∇g(x) = −Mx + ‖x‖²x.
 func gradient(m *mat.Dense, x *mat.VecDense) *mat.VecDense {
 	var g mat.VecDense
 	g.MulVec(m, x)
@@ -27,8 +27,7 @@ func gradient(m *mat.Dense, x *mat.VecDense) *mat.VecDense {
 	return &g
 }
 
-// display is the accelerated scheme as the paper prints it, from x₀ = Mz. It
-// returns y₀, y₁, …
+// display runs the accelerated scheme as printed in the paper, from x₀ = Mz, and returns y₀, y₁, …
 func display(m *mat.Dense, z *mat.VecDense, eta, beta float64, ahead bool, steps int) []*mat.VecDense {
 	var x mat.VecDense
 	x.MulVec(m, z)
@@ -55,8 +54,8 @@ func display(m *mat.Dense, z *mat.VecDense, eta, beta float64, ahead bool, steps
 	return ys
 }
 
-// TestDisplay compares every vector that is multiplied with the scheme as it is
-// printed.
+// TestDisplay compares every vector that a method multiplies with the scheme as printed in the
+// paper.
 func TestDisplay(t *testing.T) {
 	const steps = 150
 	for seed := range uint64(5) {
@@ -75,7 +74,7 @@ func TestDisplay(t *testing.T) {
 			want := display(g, z, c.eta, c.beta, c.ahead, steps)
 			drive(c.method, solver.StopPaper, g, z, steps+1, func(s int, y *mat.VecDense) {
 				if s == 0 {
-					return // z itself
+					return // step 0 multiplies z itself
 				}
 				var d mat.VecDense
 				d.SubVec(y, want[s-1])
@@ -87,7 +86,7 @@ func TestDisplay(t *testing.T) {
 	}
 }
 
-// stepsTo counts the products until the angle to e₁ is at most 10⁻⁶.
+// stepsTo counts the products until the sine of the angle to e₁ is at most 10⁻⁶.
 func stepsTo(m method.Method, g *mat.Dense, limit int) int {
 	n, _ := g.Dims()
 	z := mat.NewDense(n, 1, nil)
@@ -108,7 +107,7 @@ func stepsTo(m method.Method, g *mat.Dense, limit int) int {
 	return limit
 }
 
-// withGap has the eigenvalues 1, 1−gap, and others further down.
+// withGap returns a diagonal matrix with the eigenvalues 1, 1−gap, and smaller ones.
 func withGap(gap float64) *mat.Dense {
 	return solvertest.Diagonal(8, 8, 1, 1-gap, 0.8, 0.6, 0.4, 0.2, 0.1)
 }
@@ -124,9 +123,8 @@ func slope(x, y []float64) float64 {
 	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
 }
 
-// TestRates checks how the number of passes grows as the gap closes: with its
-// inverse without momentum, and with its inverse root with the best momentum
-// and with the automatic one, which must find out what it is.
+// TestRates checks how the number of passes grows with the gap: as its inverse without momentum,
+// and as its inverse root with the best β and with the automatic one, which must estimate the gap.
 func TestRates(t *testing.T) {
 	best := func(gap float64) float64 { q := math.Sqrt(gap / 2); return (1 - q) / (1 + q) }
 	for _, c := range []struct {
@@ -153,9 +151,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestLocalRate checks the rate of the general scheme with the true gap where
-// the theorem speaks of it, close to the solution: passes per digit grow with
-// the inverse root of the gap.
+// TestLocalRate checks the rate of the general scheme with the true gap close to the solution,
+// where the theorem applies: passes per digit grow as the inverse root of the gap.
 func TestLocalRate(t *testing.T) {
 	var gaps, steps []float64
 	for e := 4; e <= 12; e += 2 {
@@ -172,7 +169,7 @@ func TestLocalRate(t *testing.T) {
 			v[0] = 0
 			angle = mat.Norm(mat.NewVecDense(8, v), 2)
 		}
-		// (1−√(gap/36))^(t/2) is what the theorem gives for the angle.
+		// The theorem bounds the angle by (1−√(gap/36))^(t/2).
 		if bound := 2 * math.Log(1e9) / math.Sqrt(0.96*gap/36); float64(count) > bound {
 			t.Errorf("gap %.2g: %d passes, the theorem allows %.0f", gap, count, bound)
 		}
@@ -216,10 +213,9 @@ func TestAutomaticMomentum(t *testing.T) {
 	}
 }
 
-// TestMomentumSettles runs the automatic methods from many starts on matrices of
-// rank two, where the gap is known after two steps and momentum as large as it
-// gets long before the length of the iterate has settled. Heavy balls that go
-// round zero then end up at the second eigenvector.
+// TestMomentumSettles runs the automatic methods from many starts on matrices of rank two: the gap
+// is known after two steps, and momentum is at its largest long before the length of the iterate
+// has settled. A heavy ball that goes around zero then ends at the second eigenvector.
 func TestMomentumSettles(t *testing.T) {
 	for _, m := range []method.Method{momentum.Polyak{}, momentum.Nesterov{}} {
 		for _, gap := range []float64{1e-2, 1e-3, 1e-4, 1e-5} {
@@ -234,7 +230,7 @@ func TestMomentumSettles(t *testing.T) {
 	}
 }
 
-// diagonal is the diagonal matrix of order n with the given values, and zeros.
+// diagonal is the diagonal matrix of order n with the given values, followed by zeros.
 type diagonal struct {
 	n      int
 	values []float64

@@ -21,7 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// gramless is a Matrix whose Gram operator must not be used.
+// gramless is a Matrix whose Gram operator must not be applied.
 type gramless struct {
 	*denseMatrix
 	t testing.TB
@@ -34,8 +34,8 @@ func (g gramless) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
 	return g.denseMatrix.Run(ctx, p)
 }
 
-// TestSmallValues finds values over twelve decades, most of which the Gram
-// operator cannot see, to working precision.
+// TestSmallValues checks values over twelve decades, most of them too small for the Gram operator,
+// to working precision.
 func TestSmallValues(t *testing.T) {
 	want := make([]float64, 13)
 	for i := range want {
@@ -67,8 +67,7 @@ func TestSmallValues(t *testing.T) {
 	}
 }
 
-// rotated returns QᵀdQ with a random product Q of reflections, exactly
-// symmetric.
+// rotated returns QᵀdQ with a random product Q of reflections, made exactly symmetric.
 func rotated(d *mat.Dense, seed uint64) *mat.Dense {
 	n, _ := d.Dims()
 	s := mat.DenseCopyOf(d)
@@ -117,7 +116,7 @@ func TestOperatorsAgree(t *testing.T) {
 	}
 }
 
-// TestOperatorsResume cuts runs in every operator.
+// TestOperatorsResume checks that runs resumed from checkpoints have the same bits with every operator.
 func TestOperatorsResume(t *testing.T) {
 	s := rotated(solvertest.Diagonal(9, 9, 5, 4, 3, 2, 1), 2)
 	for _, operator := range []solver.OperatorKind{solver.Dilation, solver.Symmetric} {
@@ -131,7 +130,7 @@ func TestOperatorsResume(t *testing.T) {
 			}
 		}
 	}
-	// Goes on with the Gram operator after the certificate.
+	// The run continues with the Gram operator after a finishing pass.
 	set := solver.Settings{Rank: 4, Method: solver.Hasty{}, Operator: solver.Dilation, Tol: 1e-5}
 	a := solvertest.WithValues(30, 12, 3, 5, 4, 3, 2, 1.5, 1)
 	certificates := 0
@@ -146,7 +145,7 @@ func TestOperatorsResume(t *testing.T) {
 	}
 	set.Observer = nil
 	checkResume(t, a, set, longtest.Pick(30, 6))
-	// Another operator is another run.
+	// A checkpoint of another operator is refused.
 	all := new(checkpoints)
 	set.Checkpointer = all
 	must.Get(solver.SVD(t.Context(), newDense(s), set))(t)
@@ -177,7 +176,7 @@ func TestSymmetricRefuses(t *testing.T) {
 			}
 		}
 	}
-	// Rounding is no asymmetry, whatever the scale.
+	// An asymmetry of the size of rounding is accepted at any scale.
 	for _, f := range []float64{1e-100, 1, 1e100} {
 		near := rotated(solvertest.Diagonal(30, 30, 3*f, 2*f, f), 1)
 		for i := range 30 {
@@ -189,7 +188,7 @@ func TestSymmetricRefuses(t *testing.T) {
 	}
 }
 
-// endless is a matrix of more rows than an int counts beside its columns.
+// endless is a matrix with so many rows that the order of its dilation overflows an int.
 type endless struct{ *denseMatrix }
 
 func (e endless) Info() solver.Info {
@@ -198,7 +197,8 @@ func (e endless) Info() solver.Info {
 	return i
 }
 
-// TestOperatorsRefuse gives a matrix that has no dilation, and methods that cannot use one.
+// TestOperatorsRefuse checks that a matrix without a dilation gives ErrOperator and that methods that cannot use a
+// dilation panic.
 func TestOperatorsRefuse(t *testing.T) {
 	a := solvertest.Diagonal(3, 3, 2, 1)
 	if _, err := solver.SVD(t.Context(), endless{newDense(a)}, solver.Settings{Rank: 1, Operator: solver.Dilation}); !errors.Is(err, solver.ErrOperator) {
@@ -219,7 +219,7 @@ func TestOperatorsRefuse(t *testing.T) {
 	}
 }
 
-// TestInspection follows the pass that checks symmetry.
+// TestInspection checks the events of the pass that checks symmetry, and its place in pass limits.
 func TestInspection(t *testing.T) {
 	a := rotated(solvertest.Diagonal(9, 9, 3, 2, 1), 1)
 	var phases []string
@@ -274,7 +274,8 @@ func TestInspection(t *testing.T) {
 	}
 }
 
-// The evidence of a dilation is of both sides of the vectors; the bound, of the right ones alone, allows for their residuals.
+// TestBoundOfCoarseDilation checks that the bound, of the right vectors alone, allows for their residuals: the evidence
+// covers both sides.
 func TestBoundOfCoarseDilation(t *testing.T) {
 	sigma := append([]float64{1001, 1001, 1000}, slices.Repeat([]float64{1}, 10)...)
 	for range 20 {

@@ -12,8 +12,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// The passes that look for others when all triplets are found have a phase of their own,
-// a goal that is reached with the last of them, and are announced.
+// TestEventsOfOthers checks the events of the passes that look for further values after all triplets are found:
+// they have a phase of their own, its goal is reached in the last pass, and the event before announces it.
 func TestEventsOfOthers(t *testing.T) {
 	repeated := solvertest.WithValues(200, 120, 3, 9, 9, 8, 7, 7, 5, 4, 3, 2, 1)
 	several := solvertest.WithValues(200, 120, 3, 9, 8, 7, 6, 5, 4, 3, 2, 1)

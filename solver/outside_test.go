@@ -25,14 +25,14 @@ func (d diagonalOperator) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	return ctx.Err()
 }
 
-// TestLeadingIsOneRule has bounds around the one that the status of a run from given
-// vectors depends on: Converged, and that nothing is missing, are said together.
+// TestLeadingIsOneRule checks that Outside.Leading and the status Converged of a run from given
+// vectors agree, for bounds around the threshold 2·Tol·σ₁.
 func TestLeadingIsOneRule(t *testing.T) {
 	const tol = 1e-4
 	sigma := []float64{10, 4, 2}
 	for _, linear := range []bool{false, true} {
 		for _, c := range []struct {
-			above float64 // the least value, in units of Tol·σ₁
+			above float64 // the bound minus the least value, in units of Tol·σ₁
 			known bool
 			want  bool
 		}{{-1, true, true}, {0.5, true, true}, {1.5, true, true}, {1.99, true, true}, {2.1, true, false}, {100, true, false}, {0, false, false}} {

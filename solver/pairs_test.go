@@ -25,7 +25,7 @@ import (
 
 var whiches = []solver.Which{solver.LargestMagnitude, solver.LargestAlgebraic, solver.SmallestAlgebraic}
 
-// withEigenvalues is a dense symmetric matrix with these eigenvalues.
+// withEigenvalues returns a dense symmetric matrix with the given eigenvalues.
 func withEigenvalues(seed uint64, values ...float64) *mat.Dense {
 	n := len(values)
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -45,7 +45,7 @@ func withEigenvalues(seed uint64, values ...float64) *mat.Dense {
 	return &s
 }
 
-// adjacency is that of a graph with so many nodes.
+// adjacency returns the adjacency matrix of a graph with n nodes.
 func adjacency(n int, edges ...[2]int) *mat.Dense {
 	a := mat.NewDense(n, n, nil)
 	for _, e := range edges {
@@ -71,7 +71,7 @@ func bipartite(p, q int) (edges [][2]int) {
 	return edges
 }
 
-// eigenvalues are those of a by the dense method of gonum, in the order that which says.
+// eigenvalues returns the eigenvalues of a, by gonum's dense solver, in the order of which.
 func eigenvalues(t *testing.T, a *mat.Dense, which solver.Which) []float64 {
 	t.Helper()
 	n, _ := a.Dims()
@@ -98,7 +98,7 @@ func eigenvalues(t *testing.T, a *mat.Dense, which solver.Which) []float64 {
 	return v
 }
 
-// checkPairs verifies a converged result by a dense product.
+// checkPairs verifies a converged result by dense products and dense eigenvalues.
 func checkPairs(t *testing.T, a *mat.Dense, which solver.Which, tol float64, res *solver.Result) {
 	t.Helper()
 	n, _ := a.Dims()
@@ -120,7 +120,7 @@ func checkPairs(t *testing.T, a *mat.Dense, which solver.Which, tol float64, res
 			t.Errorf("λ[%d] = %v, σ = %v", i, l, res.Sigma[i])
 		}
 		off := math.Abs(l - want[i])
-		if which == solver.LargestMagnitude { // λ and −λ may be in any order but for those of TestPairsOfGraphs
+		if which == solver.LargestMagnitude { // the order of λ and −λ is checked in TestPairsOfGraphs
 			off = math.Abs(math.Abs(l) - math.Abs(want[i]))
 		}
 		if off > tol*top+1e-13*norm {
@@ -223,7 +223,7 @@ func TestPairsOfEveryMethod(t *testing.T) {
 	}
 }
 
-// TestPairsShift: a shift that is too small is refused when that shows, and a large one costs no more than digits.
+// TestPairsShift checks that a shift that is too small gives ErrNotDefinite, and that larger ones give the pairs.
 func TestPairsShift(t *testing.T) {
 	a := withEigenvalues(2, 5, 4, 3, -9, 2, 1, 0, -1, -4, 3.5, 2.5, 1.5)
 	for _, shift := range []float64{1, 10, 1e3} {
@@ -245,8 +245,8 @@ func TestPairsShift(t *testing.T) {
 	}
 }
 
-// A shift beside which A is lost in rounding is refused before a product, whatever the scale of A; the largest that is not
-// still gives the pairs.
+// TestPairsShiftTooLarge checks that a shift so large that A is lost in rounding is refused before
+// any product, at any scale of A, and that a shift of 1e4·‖A‖ still gives the pairs.
 func TestPairsShiftTooLarge(t *testing.T) {
 	a := withEigenvalues(2, 5, 4, 3, -2, 1, 0)
 	norm := mat.Norm(a, 2)
@@ -299,7 +299,7 @@ func TestPairsScale(t *testing.T) {
 	}
 }
 
-// TestPairsRefuse: the error says where.
+// TestPairsRefuse checks that the error for an asymmetric matrix names the entry.
 func TestPairsRefuse(t *testing.T) {
 	a := withEigenvalues(4, 5, -4.5, 4, -3, 2, 1)
 	a.Set(2, 4, a.At(2, 4)+1e-6)
@@ -316,7 +316,7 @@ func TestPairsRefuse(t *testing.T) {
 		if _, err = solver.SVD(t.Context(), newDense(solvertest.Random(5, 4, 1)), set); !errors.Is(err, solver.ErrNotSymmetric) {
 			t.Errorf("%v: %v of a rectangular matrix", which, err)
 		}
-		set.MaxPasses = 1 // no pass for the check: the certificate has to see it
+		set.MaxPasses = 1 // no pass is left for the check: the finishing pass has to find the asymmetry
 		if _, err = solver.SVD(t.Context(), newDense(mat.NewDense(2, 2, []float64{0, 1, -1, 0})), solver.Settings{
 			Rank: 2, Operator: solver.Symmetric, Which: which, MaxPasses: 1,
 		}); !errors.Is(err, solver.ErrNotSymmetric) {
@@ -336,7 +336,7 @@ func TestPairsResume(t *testing.T) {
 	}
 }
 
-// TestPairsInit: start vectors that are eigenvectors, but not of the pairs that are wanted.
+// TestPairsInit starts from eigenvectors of pairs that are not wanted.
 func TestPairsInit(t *testing.T) {
 	values := []float64{9, -8.5, 7, 4, -6, 3, -5, 2, 1, 0, -1, -2, 0.5, 0.25, -0.5, 0.1}
 	a := mat.DenseCopyOf(mat.NewDiagDense(len(values), values))
@@ -357,7 +357,7 @@ func TestPairsInit(t *testing.T) {
 	}
 }
 
-// TestPairsOfGraphs: eigenvalues that are known, those of bipartite graphs in pairs, the positive one first.
+// TestPairsOfGraphs compares with known eigenvalues; those of bipartite graphs come in pairs, the positive one first.
 func TestPairsOfGraphs(t *testing.T) {
 	cos := func(x float64) float64 { return 2 * math.Cos(math.Pi*x) }
 	for _, c := range []struct {

@@ -17,14 +17,14 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// gram is AᵀA as an explicit matrix.
+// gram returns AᵀA as an explicit matrix.
 func gram(a *mat.Dense) *mat.Dense {
 	var g mat.Dense
 	g.Mul(a.T(), a)
 	return &g
 }
 
-// unit returns the start vector of triplet l as the solver draws it.
+// unit returns the start vector of triplet l that the solver draws.
 func unit(n, l int, seed uint64) *mat.VecDense {
 	z := mat.NewDense(n, 1, nil)
 	solver.Gaussian(z, 0, seed, uint64(l))
@@ -33,7 +33,7 @@ func unit(n, l int, seed uint64) *mat.VecDense {
 	return v
 }
 
-// algorithm1 is Algorithm 1 of the paper on an explicit matrix, line by line.
+// algorithm1 runs Algorithm 1 of the paper on an explicit matrix, line by line.
 func algorithm1(m *mat.Dense, k int, eta, eps float64, seed uint64) (values []float64, vectors []*mat.VecDense, products int) {
 	m = mat.DenseCopyOf(m)
 	n, _ := m.Dims()
@@ -66,7 +66,7 @@ func algorithm1(m *mat.Dense, k int, eta, eps float64, seed uint64) (values []fl
 	return values, vectors, products
 }
 
-// algorithm2 is Algorithm 2 of the paper, with the deflated matrix.
+// algorithm2 runs Algorithm 2 of the paper on an explicitly deflated matrix.
 func algorithm2(m *mat.Dense, k int, eps float64, seed uint64) (values []float64, vectors []*mat.VecDense, products int) {
 	m = mat.DenseCopyOf(m)
 	n, _ := m.Dims()
@@ -94,8 +94,8 @@ func algorithm2(m *mat.Dense, k int, eps float64, seed uint64) (values []float64
 	return values, vectors, products
 }
 
-// TestAlgorithms compares the methods, step by step as far as counts tell, with
-// the algorithms of the paper as printed.
+// TestAlgorithms compares the values, vectors and numbers of products of the methods with the
+// algorithms of the paper as printed.
 func TestAlgorithms(t *testing.T) {
 	const k, eps = 4, 1e-8
 	for seed := range uint64(5) {
@@ -113,7 +113,7 @@ func TestAlgorithms(t *testing.T) {
 				res := must.Get(solver.Eigen(t.Context(), solver.GramOf(newDense(a)), solver.Settings{
 					Rank: k, Method: c.method, Stop: solver.StopPaper, Deflation: solver.Plain, Tol: eps, Seed: seed,
 				}))(t)
-				// Close to the threshold rounding may cost or save a step.
+				// Close to the threshold rounding may add or save a step.
 				if got := res.Stats.Passes - 1; got < products-k || got > products+k {
 					t.Errorf("%d products, the algorithm takes %d", got, products)
 				}
@@ -133,8 +133,8 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// drive runs t steps of a method on an explicit matrix and hands every block
-// that is multiplied to f.
+// drive runs the given number of steps of a method on an explicit matrix and hands every vector to
+// be multiplied to f.
 func drive(m method.Method, rule solver.StopRule, g *mat.Dense, z *mat.VecDense, steps int, f func(t int, x *mat.VecDense)) {
 	n, _ := g.Dims()
 	rec := solver.Started(m, method.Run{Rank: 1, Paper: rule == solver.StopPaper}, mat.NewDense(n, 1, mat.Col(nil, 0, z)))
@@ -194,8 +194,8 @@ func TestCosine(t *testing.T) {
 	}
 }
 
-// TestEnds runs the rules and the deflation of the paper on every hard case: whatever a method makes of them, it ends, and the
-// certificate is honest. By the residual rule it converges.
+// TestEnds runs the rules and the deflation of the paper on every hard case: each run ends before
+// the pass limit with a certificate that passes checkResult. With the residual rule it converges.
 func TestEnds(t *testing.T) {
 	for n, c := range hardCases() {
 		end := func(m method.Method, d solver.Deflation, rule solver.StopRule) {

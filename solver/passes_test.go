@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// TestWhenPassesEnd goes through the reasons for which there is no other pass.
+// TestWhenPassesEnd goes through the reasons why no further pass is made.
 func TestWhenPassesEnd(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := Settings{MaxPasses: 3, Deadline: now.Add(time.Second), Clock: func() time.Time { return now }}
@@ -42,8 +42,8 @@ func TestWhenPassesEnd(t *testing.T) {
 	}
 }
 
-// TestRounds: certificates send the search on as long as each halves the largest residual, and
-// not more than maxRounds times.
+// TestRounds checks that the search continues after a certificate as long as each certificate
+// halves the largest residual, and at most maxRounds times.
 func TestRounds(t *testing.T) {
 	var r rounds
 	for i, c := range []struct {

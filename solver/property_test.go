@@ -22,7 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// anyRun is a random run: small, of any matrix, with any settings.
+// anyRun is a random run on a small random matrix with random settings.
 type anyRun struct {
 	a   *mat.Dense
 	set solver.Settings
@@ -39,7 +39,8 @@ func (c anyRun) signed() bool {
 	return c.set.Operator == solver.Symmetric && c.set.Which != solver.Semidefinite
 }
 
-// anyValues are n singular values: decaying, slowly or fast, in clusters, repeated, nearly so, in part 0, over many orders.
+// anyValues returns n singular values of a random kind: decaying slowly or fast, clustered, repeated or nearly so,
+// partly 0, over many orders.
 func anyValues(r *rand.Rand, n int) []float64 {
 	s := make([]float64, n)
 	kind, different, apart := r.IntN(9), 1+r.IntN(4), math.Pow10(-r.IntN(13))
@@ -58,7 +59,7 @@ func anyValues(r *rand.Rand, n int) []float64 {
 	return s
 }
 
-// orthogonal is a random orthogonal matrix, one in four times a permutation, which makes a matrix of blocks.
+// orthogonal returns a random orthogonal matrix, with probability 1/4 a permutation, which makes a matrix of blocks.
 func orthogonal(r *rand.Rand, n int) *mat.Dense {
 	a := solvertest.Random(n, n, r.Uint64())
 	if r.IntN(4) == 0 {
@@ -140,8 +141,8 @@ func drawRun(r *rand.Rand) anyRun {
 	return c
 }
 
-// TestAnyRun checks what must hold for any matrix, method, operator, deflation, rule, tolerance, start and limit: the run ends
-// and says the truth of its result, by gonum's dense methods.
+// TestAnyRun checks what must hold for any matrix, method, operator, deflation, rule, tolerance,
+// start and limit: the run ends and its claims are true, by gonum's dense methods.
 func TestAnyRun(t *testing.T) {
 	for seed := range uint64(longtest.Pick(1500, 80)) {
 		c := drawRun(rand.New(rand.NewPCG(seed, 1)))
@@ -180,15 +181,15 @@ func (c anyRun) check(t *testing.T) {
 		checkResult(t, c.a, set, res, left.Dense)
 	}
 	if set.Deflation == solver.Plain && unproven(set) || set.Stop == solver.StopPaper {
-		return // it may have missed a value, and says so
+		return // it may have missed a value, and does not claim otherwise
 	}
-	// Of AᵀA and A² rounding leaves 1e-7·‖A‖ of a value; signs and the dilation are seen better.
+	// Rounding of AᵀA and A² hides values up to 1e-7·‖A‖; signed pairs and the dilation are more accurate.
 	loose, squared := 1e-7, 1e-13
 	if c.signed() && set.Which != solver.LargestMagnitude || set.Operator == solver.Dilation && set.Init == nil {
 		loose, squared = 1e-12, 0
 	}
 	within := func(x, y, more float64) bool {
-		if set.Which == solver.LargestMagnitude { // the sign is that of the pair; of several as large any may be found
+		if set.Which == solver.LargestMagnitude { // the sign is that of the pair found; of several of equal magnitude any may be found
 			x, y = math.Abs(x), math.Abs(y)
 		}
 		return math.Abs(x-y) <= (loose+more)*norm || math.Abs(x*x-y*y) <= squared*norm*norm
@@ -214,7 +215,7 @@ func (c anyRun) check(t *testing.T) {
 	}
 }
 
-// checkPairs compares residuals of eigenpairs with those computed again.
+// checkPairs compares the residuals of eigenpairs with residuals computed from the dense matrix.
 func (c anyRun) checkPairs(t *testing.T, res *solver.Result) {
 	for i, reported := range res.Residuals {
 		var av mat.VecDense
@@ -227,7 +228,7 @@ func (c anyRun) checkPairs(t *testing.T, res *solver.Result) {
 	}
 }
 
-// checkTarget compares what is said of a share of the energy with all singular values.
+// checkTarget checks the claims about a share of the energy against all singular values.
 func (c anyRun) checkTarget(t *testing.T, res *solver.Result, want []float64) {
 	k, total, reached, fewer := len(res.Sigma), 0.0, 0.0, 0.0
 	for i, s := range want {
@@ -252,8 +253,7 @@ func (c anyRun) checkTarget(t *testing.T, res *solver.Result, want []float64) {
 	}
 }
 
-// spectrum draws values in descending order with ties, zeros, gaps, and values
-// near roundoff among them.
+// spectrum draws values in descending order, with ties, zeros, gaps, and values near roundoff.
 func spectrum(t *rapid.T, n int) []float64 {
 	s := make([]float64, n)
 	v := 1.0
@@ -274,8 +274,8 @@ func spectrum(t *rapid.T, n int) []float64 {
 	return s
 }
 
-// TestAnyMatrix checks what must hold for every matrix, method, deflation,
-// rule, tolerance, and limit: the run ends and says the truth about its result.
+// TestAnyMatrix checks what must hold for every matrix, method, deflation, rule, tolerance and
+// limit: the run ends and its claims about its result are true.
 func TestAnyMatrix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, cols := rapid.IntRange(1, 25).Draw(t, "rows"), rapid.IntRange(1, 25).Draw(t, "cols")
@@ -299,7 +299,7 @@ func TestAnyMatrix(t *testing.T) {
 			set.MaxPasses = 3000
 		}
 		if set.Method.Traits(1).Name == "subspace" {
-			set.Stop = solver.StopResidual // it knows no other rule
+			set.Stop = solver.StopResidual // subspace has no other rule
 		}
 		if rapid.Bool().Draw(t, "limited") {
 			set.MaxPasses = rapid.IntRange(1, 200).Draw(t, "limit")
@@ -309,8 +309,8 @@ func TestAnyMatrix(t *testing.T) {
 		if res.Stats.Passes > set.MaxPasses {
 			t.Errorf("%d passes, limit %d", res.Stats.Passes, set.MaxPasses)
 		}
-		// The paper's rule ends when the changes are small, which between nearly
-		// equal values, split by plain deflation, may take any time.
+		// The paper's rule ends when the changes are small, which can take any time between nearly
+		// equal values split by plain deflation.
 		if set.MaxPasses == 100_000 && res.Status == solver.PassLimit && set.Stop == solver.StopResidual {
 			t.Errorf("no end: residuals %.2g of values %.3g", res.Residuals, sigma)
 		}

@@ -13,8 +13,7 @@ func gaussian(rows, cols int, first int64, seed, stream uint64) *mat.Dense {
 	return d
 }
 
-// TestGaussianGolden pins the numbers down: they are part of every result that
-// anybody has ever stored.
+// TestGaussianGolden pins the random numbers: every stored result depends on them.
 func TestGaussianGolden(t *testing.T) {
 	for _, c := range []struct {
 		row          int64
@@ -54,8 +53,8 @@ func TestGaussianChunks(t *testing.T) {
 	}
 }
 
-// TestGaussianDistribution looks for correlation between neighbours of every
-// kind, which a poor mix of seed, stream, and row would show.
+// TestGaussianDistribution checks mean, variance and the correlation with neighbouring rows,
+// columns, streams and seeds, which would show a poor mix of seed, stream and row.
 func TestGaussianDistribution(t *testing.T) {
 	const n = 40000
 	base := gaussian(n, 2, 0, 1, 1)

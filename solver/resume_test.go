@@ -34,7 +34,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// TestResume cuts runs of every kind of ending and continues them.
+// TestResume cancels random runs and checks that they continue from their checkpoints to the same bits.
 func TestResume(t *testing.T) {
 	for seed := range uint64(longtest.Pick(300, 15)) {
 		c := drawRun(rand.New(rand.NewPCG(seed, 2)))
@@ -53,7 +53,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeRounds cuts runs that the certificate has sent back to work.
+// TestResumeRounds cancels and resumes runs that continue after a finishing pass.
 func TestResumeRounds(t *testing.T) {
 	for seed := range longtest.Pick(uint64(5), 1) {
 		a := solvertest.WithValues(30, 12, seed, 5, 4, 3, 2, 1.5, 1)
@@ -63,14 +63,14 @@ func TestResumeRounds(t *testing.T) {
 			set.Init = solvertest.Random(12, 3, seed)
 			checkResume(t, a, set, 10)
 		}
-		// Residuals that end at roundoff, or never mean anything.
+		// Residuals that end at roundoff, or are meaningless.
 		stuck := solver.Settings{Rank: 3, Seed: seed, Method: power.Iteration{}, Tol: 1e-18}
 		checkResume(t, solvertest.WithValues(20, 9, 15, 5, 4, 3, 2, 1), stuck, 10)
 		stuck.Stop = solver.StopPaper
 		checkResume(t, solvertest.WithValues(20, 9, 15, 5, 4, 3, 2, 1), stuck, 20)
 		decades := solvertest.WithValues(30, 8, 13, 1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11)
 		checkResume(t, decades, solver.Settings{Rank: 8, Seed: seed, Method: gd.Descent{}}, 40)
-		// A scout that ends without evidence is not sent again.
+		// A scout that ends without evidence is not run again after a resume.
 		one := solver.Settings{Rank: 1, Seed: seed, Method: momentum.Polyak{}, Operator: solver.Dilation, Tol: 1e-7, MaxPasses: 8}
 		checkResume(t, solvertest.WithValues(1, 1, seed, 1), one, 8)
 		// Start vectors in the null space.
@@ -83,14 +83,14 @@ func TestResumeRounds(t *testing.T) {
 	}
 }
 
-// ratings is a matrix of this name.
+// ratings returns a as a matrix with the ID "ratings 7".
 func ratings(a *mat.Dense) *denseMatrix {
 	d := newDense(a)
 	d.ID = "ratings 7"
 	return d
 }
 
-// example is a run that takes a while, with a checkpoint from the middle.
+// example returns a run of many passes, its result, and a checkpoint from its middle.
 func example(t testing.TB) (a *mat.Dense, set solver.Settings, full *solver.Result, saved []byte) {
 	t.Helper()
 	a = solvertest.WithValues(30, 12, 6, 9, 7, 5, 3, 1, 0.5)
@@ -102,8 +102,8 @@ func example(t testing.TB) (a *mat.Dense, set solver.Settings, full *solver.Resu
 	return a, set, full, all.Saved[len(all.Saved)/2]
 }
 
-// TestResumeElsewhere continues runs whose limits are others now, which is
-// allowed, and those that a fault has ended.
+// TestResumeElsewhere resumes runs with changed limits, which is allowed, and runs that a fault has
+// ended.
 func TestResumeElsewhere(t *testing.T) {
 	a, set, full, _ := example(t)
 	run := func(t *testing.T, d *denseMatrix, set solver.Settings) *solver.Result {
@@ -152,7 +152,7 @@ func TestResumeElsewhere(t *testing.T) {
 		m := metered{ratings(a)}
 		must.Get(solver.SVD(t.Context(), m, watched))(t)
 		m = metered{ratings(a)}
-		m.Passes = 3 // used before
+		m.Passes = 3 // by an earlier run
 		res := must.Get(solver.SVD(t.Context(), m, resumedFrom(t, set, all.Saved[9])))(t)
 		if s := res.Stats; s.BytesRead != int64(10*s.Passes) || s.Wait != time.Duration(s.Passes)*time.Minute {
 			t.Errorf("costs do not include those of the run before: %+v", s)
@@ -160,12 +160,12 @@ func TestResumeElsewhere(t *testing.T) {
 	})
 }
 
-// quiet is a Checkpointer that saves only when it must.
+// quiet is a Checkpointer that is never due: it saves only when a run ends early.
 type quiet struct{ checkpoints }
 
 func (*quiet) Due(solver.Stats) bool { return false }
 
-// TestResumeEigen cuts and continues the search for eigenpairs.
+// TestResumeEigen resumes Eigen from every checkpoint and compares the bits.
 func TestResumeEigen(t *testing.T) {
 	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
 	set := solver.Settings{Rank: 3, Tol: 1e-6, Method: power.Iteration{}}
@@ -190,7 +190,7 @@ func TestResumeEigen(t *testing.T) {
 	}
 }
 
-// TestMismatch refuses checkpoints of other runs by the name of what differs.
+// TestMismatch checks that the checkpoint of another run is refused with the name of the differing setting.
 func TestMismatch(t *testing.T) {
 	a, set, _, saved := example(t)
 	for _, c := range []struct {
@@ -240,7 +240,7 @@ func continueFrom(t testing.TB, a *mat.Dense, set solver.Settings, data []byte) 
 	return err
 }
 
-// TestCorruptCheckpoint changes every byte, cuts everywhere and appends.
+// TestCorruptCheckpoint changes each byte, truncates to each length and appends a byte: each gives ErrCheckpoint.
 func TestCorruptCheckpoint(t *testing.T) {
 	a, set, _, saved := example(t)
 	for i := range saved {
@@ -285,10 +285,10 @@ type failingReader struct{ err error }
 
 func (f *failingReader) Read([]byte) (int, error) { return 0, f.err }
 
-// headerEnd is where the numbers of a checkpoint begin.
+// headerEnd returns the offset at which the numbers of a checkpoint begin.
 func headerEnd(data []byte) int { return 16 + int(binary.LittleEndian.Uint32(data[12:])) + 4 }
 
-// sign puts the right checksums into a checkpoint whose header has an end.
+// sign sets the checksums of a checkpoint whose header is complete.
 func sign(data []byte) {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	if len(data) < 16 {
@@ -300,9 +300,8 @@ func sign(data []byte) {
 	}
 }
 
-// FuzzCheckpoint continues from checkpoints that have been written over, with
-// checksums made good: none may make the solver panic, hang, or allocate
-// without bound.
+// FuzzCheckpoint resumes from patched checkpoints with corrected checksums: none may make the
+// solver panic, hang, or allocate without bound.
 func FuzzCheckpoint(f *testing.F) {
 	a, set, _, _ := example(f)
 	set.MaxPasses = 200
@@ -331,8 +330,7 @@ func FuzzCheckpoint(f *testing.F) {
 	})
 }
 
-// TestCheckpointStreams checks that saving a large run allocates next to
-// nothing.
+// TestCheckpointStreams checks that saving a large run allocates at most 512 KiB.
 func TestCheckpointStreams(t *testing.T) {
 	const n = 100_000
 	a := solvertest.WithValues(4, 4, 1, 4, 3, 2, 1)
@@ -367,7 +365,7 @@ func (p *probe) Save(write func(io.Writer) error) error {
 	return p.save(write)
 }
 
-// fullDisk takes some bytes and no more.
+// fullDisk is a Writer with room for left bytes.
 type fullDisk struct {
 	left int
 	err  error
@@ -380,7 +378,7 @@ func (w *fullDisk) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSaveFails leaves it to the Checkpointer whether a failure matters.
+// TestSaveFails checks that the Checkpointer decides whether a failed write ends the run.
 func TestSaveFails(t *testing.T) {
 	a, set, full, _ := example(t)
 	noSpace := errors.New("no space left")
@@ -403,8 +401,8 @@ func TestSaveFails(t *testing.T) {
 	}
 }
 
-// TestDeadline ends runs at every reading of the clock. What there is then is
-// finished and certified.
+// TestDeadline ends runs at every reading of the clock: the pairs found until then are finished and
+// certified.
 func TestDeadline(t *testing.T) {
 	a := solvertest.WithValues(20, 10, 8, 4, 2, 1)
 	start := time.Unix(1000, 0)
@@ -438,8 +436,8 @@ func TestDeadline(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the fixtures of the current checkpoint version")
 
-// TestCheckpointVersion8 goes on from a checkpoint of version 8 made once, so
-// that a change of the format cannot go unnoticed. One of version 7, of whose start block no part is told, is refused.
+// TestCheckpointVersion8 resumes from a stored checkpoint of version 8, so that a change of the format fails
+// the test. A checkpoint of version 7, which does not describe the start block, is refused.
 func TestCheckpointVersion8(t *testing.T) {
 	old := must.Get(os.ReadFile(filepath.Join("testdata", "checkpoint-v7")))(t)
 	if _, err := solver.ReadCheckpoint(bytes.NewReader(old), int64(len(old))); !errors.Is(err, solver.ErrCheckpoint) || !strings.Contains(err.Error(), "version 7 cannot be read, only 8: finish the run with the program that began it, or begin anew") {
@@ -458,8 +456,7 @@ func TestCheckpointVersion8(t *testing.T) {
 	}
 }
 
-// ExampleCheckpointer saves a run to a file after every pass and goes on from
-// the last one.
+// ExampleCheckpointer saves a run after every pass and resumes from the last checkpoint.
 func ExampleCheckpointer() {
 	m := sparse.NewCSR(5, 4, []int{0, 1, 2, 3, 4, 4}, []int{0, 1, 2, 3}, []float64{9, 7, 5, 3})
 	a, err := stream.FromSparse(m, stream.Options{})
@@ -501,7 +498,7 @@ func ExampleCheckpointer() {
 	// converged: [9.000000 7.000000]
 }
 
-// toFile keeps the last checkpoint, in memory for the sake of the example.
+// toFile keeps the last checkpoint, in memory to keep the example short.
 type toFile struct{ content bytes.Buffer }
 
 func (f *toFile) Due(solver.Stats) bool { return true }
@@ -511,7 +508,7 @@ func (f *toFile) Save(write func(io.Writer) error) error {
 	return write(&f.content)
 }
 
-// A checkpoint that has more numbers than a run ever holds is refused before they are in memory.
+// TestCheckpointTooLarge checks that a checkpoint with more numbers than a run ever holds is refused before they are in memory.
 func TestCheckpointTooLarge(t *testing.T) {
 	a, set, _, saved := example(t)
 	const more = 4 << 20 // numbers

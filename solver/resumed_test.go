@@ -15,9 +15,9 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// checkpoints is a Checkpointer that keeps every checkpoint a run can make.
+// checkpoints is a Checkpointer that is always due and keeps every checkpoint.
 type checkpoints struct {
-	Passes []int    // after which they were made
+	Passes []int    // passes after which the checkpoints were made
 	Saved  [][]byte // the checkpoints
 	at     int
 }
@@ -52,7 +52,7 @@ type never struct{ checkpoints }
 
 func (*never) Due(solver.Stats) bool { return false }
 
-// resumedFrom returns set with the checkpoint to go on from.
+// resumedFrom returns set with the checkpoint saved to resume from, or set itself if saved is nil.
 func resumedFrom(t testing.TB, set solver.Settings, saved []byte) solver.Settings {
 	t.Helper()
 	if saved == nil {
@@ -69,7 +69,7 @@ type outcome struct {
 	left *mat.Dense
 }
 
-// factorise runs SVD with left vectors kept, if there are any.
+// factorise runs SVD and keeps the left vectors if Which is Semidefinite.
 func factorise(ctx context.Context, t testing.TB, a *denseMatrix, set solver.Settings) outcome {
 	t.Helper()
 	rows, _ := a.A.Dims()
@@ -81,7 +81,7 @@ func factorise(ctx context.Context, t testing.TB, a *denseMatrix, set solver.Set
 	return outcome{res, left.Dense}
 }
 
-// same reports whether two outcomes agree in every bit but for times.
+// same reports whether two outcomes agree in every bit, times excepted.
 func (o outcome) same(p outcome) bool {
 	bits := func(x, y []float64) bool {
 		return slices.EqualFunc(x, y, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })
@@ -93,10 +93,9 @@ func (o outcome) same(p outcome) bool {
 		o.Stats.Passes == p.Stats.Passes && o.Stats.Products == p.Stats.Products
 }
 
-// checkResume checks that a run of set on a can be saved and continued after
-// any pass, and cancelled in any pass and continued, and is then the run that
-// was not: with the same bits, in as many passes. It tries about as many passes
-// as said, spread over the run and drawn anew for every seed.
+// checkResume checks that a run of set on a, saved after a pass or cancelled in one and continued,
+// has the bits and the passes of the uninterrupted run. It tries about as many passes as tries,
+// spread over the run and drawn anew for every seed.
 func checkResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 	t.Helper()
 	draw := rand.New(rand.NewPCG(set.Seed, 1))
@@ -123,7 +122,7 @@ func checkResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 	for _, at := range sample(draw, want.Stats.Passes, tries) {
 		at++ // passes are counted from 1
 		saved := cancelIn(t, a, set, nil, at)
-		// Cancelled once more on the way.
+		// The continued run is cancelled once more.
 		again := (at + want.Stats.Passes + 1) / 2
 		if later := cancelIn(t, a, set, saved, again); later != nil {
 			saved = later
@@ -135,7 +134,7 @@ func checkResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 	}
 }
 
-// checkInterrupted checks that a run of set on a that is cancelled before its first pass or between two goes on as checkResume says.
+// checkInterrupted checks the same for a run that is cancelled before its first pass or between two passes.
 func checkInterrupted(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
 	t.Helper()
 	events, watched := 0, set
@@ -181,8 +180,8 @@ func sample(draw *rand.Rand, n, tries int) []int {
 	return out
 }
 
-// cancelIn goes on from saved, cancels in a pass and returns the checkpoint
-// that this leaves, nil if there was nothing to save.
+// cancelIn continues from saved, cancels in the given pass and returns the last checkpoint, nil if
+// none was written.
 func cancelIn(t *testing.T, a *mat.Dense, set solver.Settings, saved []byte, pass int) []byte {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

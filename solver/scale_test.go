@@ -29,13 +29,13 @@ func times(a *mat.Dense, p int) *mat.Dense {
 	return b
 }
 
-// everyMethod are the methods of the package, as they are by default.
+// everyMethod holds the methods with default settings.
 var everyMethod = []method.Method{
 	gd.Descent{}, power.Iteration{}, momentum.Polyak{}, momentum.Nesterov{}, momentum.NesterovGeneral{}, block.Descent{}, lanczos.Krylov{},
 }
 
-// TestSymmetricScale: the symmetric operator finds the same at every scale, to the bit
-// for powers of four. Iterates that are as long as √σ do not scale exactly by two.
+// TestSymmetricScale checks that the results of the symmetric operator agree at every scale, to the
+// bit for powers of four. Iterates of length √σ do not scale exactly by two.
 func TestSymmetricScale(t *testing.T) {
 	a := rotated(solvertest.Diagonal(9, 9, 4, 3, 2, 1, 0.5), 2)
 	whole := mat.NewDense(4, 4, []float64{9, 1, 2, 0, 1, 8, 0, 1, 2, 0, 7, 1, 0, 1, 1, 6})
@@ -75,7 +75,7 @@ func TestSymmetricScale(t *testing.T) {
 	}
 }
 
-// TestScaledRefusals: what is said about a matrix is said of it as it is.
+// TestScaledRefusals checks that errors name norms, entries and eigenvalues of the unscaled matrix.
 func TestScaledRefusals(t *testing.T) {
 	for _, c := range []struct {
 		a    *mat.Dense
@@ -91,8 +91,8 @@ func TestScaledRefusals(t *testing.T) {
 	}
 }
 
-// TestScaledResume cuts runs on matrices that are scaled, and does not go on with
-// the numbers of another scale.
+// TestScaledResume resumes runs on scaled matrices, and checks that the checkpoint of another scale
+// is refused.
 func TestScaledResume(t *testing.T) {
 	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
 	for _, m := range everyMethod {
@@ -115,8 +115,8 @@ func TestScaledResume(t *testing.T) {
 	}
 }
 
-// TestScaledReports: events and the results of runs that were cut short, by a limit
-// or by their context, are about the matrix as it is.
+// TestScaledReports checks that events, and results of runs ended by a limit or by their context,
+// are in the scale of the matrix.
 func TestScaledReports(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 3, 5, 4, 3, 2, 1)
 	for _, p := range []int{-1000, 900} {
@@ -169,7 +169,7 @@ func TestScaledReports(t *testing.T) {
 	}
 }
 
-// TestScaledInit goes on from vectors, whatever their length.
+// TestScaledInit starts from singular vectors of any length.
 func TestScaledInit(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 3, 5, 4, 3, 2, 1)
 	first := must.Get(solver.SVD(t.Context(), newDense(a), solver.Settings{Rank: 3}))(t)
@@ -185,7 +185,7 @@ func TestScaledInit(t *testing.T) {
 	}
 }
 
-// TestEigenScale: eigenvalues of the Gram operator are squares, which may be no numbers.
+// TestEigenScale checks that eigenvalues of the Gram operator scale as squares, and that squares out of range give ErrScale.
 func TestEigenScale(t *testing.T) {
 	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
 	run := func(p int) (*solver.EigenResult, error) {
@@ -208,7 +208,7 @@ func TestEigenScale(t *testing.T) {
 			t.Errorf("2^%d: %v", p, err)
 		}
 	}
-	// An operator that knows of no exponent is multiplied with as it is.
+	// An operator without an exponent is applied unscaled.
 	for _, f := range []float64{1e-150, 1e150} {
 		_, err := solver.Eigen(t.Context(), explicitOperator{solvertest.Diagonal(5, 5, 3*f, 2*f, f)}, solver.Settings{Rank: 2})
 		if !errors.Is(err, solver.ErrScale) {

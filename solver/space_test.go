@@ -15,8 +15,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// Wherever the vectors lie, runs of every kind have the same bits, do not use
-// what they have given back, and leave nothing but the result.
+// TestSpace checks that random runs with their vectors in a Space have the bits of runs in memory,
+// do not use freed blocks, and leave no block but the result.
 func TestSpace(t *testing.T) {
 	for seed := range longtest.Pick(uint64(300), 25) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -49,7 +49,7 @@ func (c anyRun) checkSpace(t *testing.T, r *rand.Rand) {
 		same("resumed", factorise(t.Context(), t, newDense(c.a), again), want, space)
 	}
 
-	// Wherever room runs out, that is an error and nothing is left.
+	// If the Space runs out of room at any point, the run returns an error and no block is left.
 	space = &spoiling{Limit: r.IntN(made)}
 	if space.Limit == 0 {
 		return
@@ -67,7 +67,7 @@ func (c anyRun) checkSpace(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// faulty is a Space that loses what is written to it.
+// faulty is a Space that fails after some calls as if it had lost data.
 type faulty struct {
 	spoiling
 	after int
@@ -82,7 +82,7 @@ func (f *faulty) Err() error {
 	return nil
 }
 
-// A Space that has lost something ends the run.
+// TestSpaceThatLoses checks that an error of the Space ends the run.
 func TestSpaceThatLoses(t *testing.T) {
 	a := solvertest.WithValues(30, 20, 1, 9, 5, 4, 3, 2, 1)
 	space := &faulty{after: 5}
@@ -95,7 +95,7 @@ func TestSpaceThatLoses(t *testing.T) {
 	}
 }
 
-// SpaceFootprint is true to what a run makes, and bounds what it holds.
+// TestSpaceFootprint checks SpaceFootprint against RunFootprint, and that the part in memory hardly grows with n.
 func TestSpaceFootprint(t *testing.T) {
 	const n, k = 1 << 20, 3
 	for _, m := range []method.Method{power.Iteration{}, block.Descent{}, lanczos.Krylov{Columns: 2, Basis: 12}} {
@@ -104,7 +104,7 @@ func TestSpaceFootprint(t *testing.T) {
 		if outside <= 0 || window <= 0 || inside <= 0 || outside > all || outside < all*9/10 {
 			t.Errorf("%s: %d bytes outside, %d inside, of %d", m.Traits(1).Name, outside, inside, all)
 		}
-		// What stays in memory hardly grows.
+		// The part that stays in memory hardly grows.
 		_, wider, more := solver.SpaceFootprint(m, 50*n, k)
 		if wider != window || more > inside+16<<20 {
 			t.Errorf("%s: %d and %d bytes inside for n = %d, %d and %d for 50 times as many", m.Traits(1).Name, window, inside, n, wider, more)

@@ -18,8 +18,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// failing is a Space whose memory cannot be read any more from some time on, as if
-// the disk had failed that it is mapped from.
+// failing is a Space whose memory becomes unreadable after some calls of Err, as if the disk it is
+// mapped from had failed.
 type failing struct {
 	mu     sync.Mutex
 	blocks [][]byte
@@ -54,7 +54,7 @@ func (f *failing) Err() error {
 	return nil
 }
 
-// Memory that cannot be read is an error, whichever goroutine meets it.
+// TestFaultOfASpace checks that unreadable memory of a Space gives ErrFault, on whichever goroutine the fault occurs.
 func TestFaultOfASpace(t *testing.T) {
 	for _, m := range []method.Method{power.Iteration{}, lanczos.Krylov{Columns: 2, Basis: 12}, block.Descent{Columns: 5}} {
 		space := &failing{after: 4}

@@ -8,20 +8,19 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// errNoRoom is what a Space gives when its Limit is reached.
+// errNoRoom is the error of a Space whose Limit is reached.
 var errNoRoom = errors.New("no room")
 
-// spoiling is a solver.Space in memory that spoils what is given back: a reader that goes
-// on using it will notice. It panics when something is given back twice, or
-// dropped that is not there.
+// spoiling is a solver.Space in memory that overwrites freed blocks with NaN, so that later reads
+// of them show. It panics if a block is freed twice.
 type spoiling struct {
 	Limit int // blocks that can be made; 0: any number
 
 	mu      sync.Mutex
 	blocks  map[*float64][]float64
-	Made    int // blocks
-	Fetched int // float64s that were said to be gone through next
-	Dropped int // and to have been passed
+	Made    int // blocks made
+	Fetched int // float64s that were fetched
+	Dropped int // float64s that were evicted
 }
 
 var _ solver.Space = (*spoiling)(nil)
@@ -41,7 +40,7 @@ func (s *spoiling) Make(numbers int) ([]float64, error) {
 	return x, nil
 }
 
-// Holds tells whether x is a part of what Make has returned.
+// Holds reports whether x is a block that Make has returned and that is not freed.
 func (s *spoiling) Holds(x []float64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +79,7 @@ func (s *spoiling) Free(x []float64) {
 // Err implements solver.Space.
 func (s *spoiling) Err() error { return nil }
 
-// Blocks is the number of blocks that have not been given back.
+// Blocks returns the number of blocks that are not freed.
 func (s *spoiling) Blocks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

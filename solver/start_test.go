@@ -11,13 +11,13 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
 
-// order60 is an operator of order 60 that is not applied.
+// order60 is an operator of order 60 that is never applied.
 type order60 struct{ Operator }
 
 func (order60) Dim() int { return 60 }
 
-// TestMixedBlock draws start blocks that given vectors are mixed into, and compares how often a vector that is orthogonal to
-// all of these has a part in the block below the one that evidence is made of with the probability that is stated.
+// TestMixedBlock draws start blocks with given vectors mixed in. It compares how often the component of a vector
+// orthogonal to the given ones falls below the bound that evidence relies on with the stated probability.
 func TestMixedBlock(t *testing.T) {
 	const n, k, trials, probability = 60, 6, 1000, 0.2
 	s := Settings{Rank: k, Method: lanczos.Krylov{}}.normalised(order60{}, n)
@@ -33,7 +33,7 @@ func TestMixedBlock(t *testing.T) {
 			r.starts.warm = append(r.starts.warm, mat.Col(nil, j, unit))
 		}
 		if seed == trials-1 {
-			r.key, r.starts.warm[0][n-1] = trials-2, 1e-15 // the seed before, and vectors that differ in a bit
+			r.key, r.starts.warm[0][n-1] = trials-2, 1e-15 // the key of the seed before, and given vectors that differ in a bit
 		}
 		z, from := r.start()
 		if _, l := z.Dims(); from.Given != 0 || l != 4 || len(r.starts.warm) != 0 || !(from.Part > 0) {

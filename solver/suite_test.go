@@ -27,11 +27,11 @@ type options struct {
 	// seeds is the number of seeds for the tests that run over many; 0 means
 	// 2, in their long form 25.
 	seeds int
-	// narrow says that start vectors need not save passes: the method works
-	// with fewer vectors at a time than it is given, or has few to save. It is taken
-	// for said of methods that look for all vectors in one space.
+	// narrow says that start vectors need not save passes: the method works with fewer vectors at a
+	// time than it is given, or has few passes to save. It is set for methods that look for all
+	// vectors in one space.
 	narrow bool
-	// operator is what the method is run on, Gram or Dilation.
+	// operator is the operator of the runs, Gram or Dilation.
 	operator solver.OperatorKind
 	// many says that the method can find hundreds of triplets in little time.
 	many bool
@@ -39,8 +39,8 @@ type options struct {
 
 func init() { longtest.Rapid() }
 
-// TestMethods runs the suite for every method as it is: with the Gram operator, and with
-// the dilation if it can work with that.
+// TestMethods runs the suite for every method with default settings, with the Gram operator and, if
+// the method supports it, with the dilation.
 func TestMethods(t *testing.T) { conformAll(t, all.Methods()) }
 
 func conformAll(t *testing.T, methods []method.Method) {
@@ -88,9 +88,9 @@ func TestMethodsWithSettings(t *testing.T) {
 	t.Run("gd/0.8 in the dilation", func(t *testing.T) { conform(t, gd.Descent{Eta: 0.8}, options{operator: solver.Dilation}) })
 }
 
-// conform checks that a method solves every case of Cases, is deterministic,
-// invariant under scaling, honest at every limit of passes, stops when it
-// is told to, and goes on from its checkpoints.
+// conform checks that a method solves every hard case, is deterministic and invariant under
+// scaling, returns true residuals at every pass limit, stops at limits and cancellation, and
+// continues from its checkpoints.
 func conform(t *testing.T, m method.Method, o options) {
 	o.narrow = o.narrow || m.Traits(1).Copies > 0
 	if o.maxPasses == 0 {
@@ -193,10 +193,10 @@ func (s suite) rerun(t *testing.T) {
 	}
 }
 
-// scaling multiplies matrices by powers of two, which changes no digit, as far as
-// there are numbers for them. Entries that are integers stay exact where float64
-// has few digits left. In the dilation some iterates are as long as √σ, which scales
-// exactly by powers of four: there odd powers of two are compared with the first.
+// scaling multiplies matrices by powers of two, which changes no digit within the range of float64.
+// Integer entries stay exact where float64 has few digits left. In the dilation some iterates have
+// length √σ, which scales exactly by powers of four: there results for odd powers of two are
+// compared with the first such result.
 func (s suite) scaling(t *testing.T) {
 	integers := solvertest.Random(30, 12, 5)
 	integers.Apply(func(_, _ int, v float64) float64 { return math.Round(9 * v) }, integers)
@@ -281,7 +281,7 @@ func (s suite) random(t *testing.T) {
 	}
 }
 
-// many asks for 200 triplets, or in the short form 60, and for all there are.
+// many asks for 200 triplets, in the short form for 60, and for all triplets.
 func (s suite) many(t *testing.T) {
 	n, most := longtest.Pick(220, 66), longtest.Pick(200, 60)
 	sigma := make([]float64, n)
@@ -302,8 +302,8 @@ func (s suite) many(t *testing.T) {
 	}
 }
 
-// warmStart goes on from a finished run, which takes a few passes to see that there is nothing to do. A method that
-// begins with one block mixes them into that, and takes about the passes that evidence takes.
+// warmStart starts from a finished run, which takes a few passes to confirm. A method that begins
+// with one block mixes the given vectors into it and takes about the passes of the first run.
 func (s suite) warmStart(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 6, 9, 7, 5, 3, 1, 0.5)
 	set := solver.Settings{Rank: 4}
@@ -320,7 +320,7 @@ func (s suite) warmStart(t *testing.T) {
 	if again.Status != solver.Converged || again.Stats.Passes > most {
 		t.Errorf("from a finished run: %v after %d passes, the run had %d", again.Status, again.Stats.Passes, first.Stats.Passes)
 	}
-	// Useless start vectors do no harm: zero, and in the null space.
+	// Useless start vectors do no harm: a zero vector and one in the null space.
 	set.Init = mat.NewDense(12, 2, nil)
 	b := solvertest.Diagonal(14, 12, 3, 2, 1)
 	set.Init.Set(11, 1, 1)
@@ -329,7 +329,7 @@ func (s suite) warmStart(t *testing.T) {
 	checkValues(t, res, []float64{3, 2, 1, 0}, set.Tol)
 }
 
-// goFurther checks that a result for 4 triplets is a better start than none.
+// goFurther checks that a start from the result for 4 triplets takes at most 1 + slack passes more than a start without it.
 func (s suite) goFurther(t *testing.T) {
 	const rows, cols = 60, 40
 	sigma := make([]float64, cols)
@@ -350,8 +350,8 @@ func (s suite) goFurther(t *testing.T) {
 		a    *mat.Dense
 		set  solver.Settings
 		init *mat.Dense
-		// A block method searches for the others in as many passes as for all, and
-		// spends some on making sure of those it was given.
+		// slack is the number of further passes allowed: a block method searches for the other
+		// triplets in as many passes as for all, and spends some on confirming the given ones.
 		slack int
 	}{
 		{"more triplets", a, solver.Settings{Rank: 6}, from.Right, 3},
@@ -375,7 +375,7 @@ func (s suite) goFurther(t *testing.T) {
 	}
 }
 
-// resume cuts and continues runs under every rule.
+// resume cancels and continues runs under every stop rule.
 func (s suite) resume(t *testing.T) {
 	for _, a := range []*mat.Dense{
 		solvertest.WithValues(20, 10, 8, 4, 2, 1), // of rank 3
@@ -385,7 +385,7 @@ func (s suite) resume(t *testing.T) {
 			for _, r := range []solver.StopRule{solver.StopResidual, solver.StopPaper} {
 				limit := s.o.maxPasses
 				if r == solver.StopPaper {
-					limit = 100 // a block method never meets it
+					limit = 100 // a block method never meets the paper's rule
 				}
 				checkResume(t, a, solver.Settings{
 					Rank: 5, Method: s.method, Deflation: d, Stop: r, Tol: 1e-5, Seed: 3, MaxPasses: limit,

@@ -17,9 +17,9 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// The statements of the paper about gradient descent, checked where they speak:
-// M is diagonal here, so that u_i are the unit vectors, and x_t are the very
-// iterates of the method. TestHeron and TestCosine are two more of them.
+// The statements of the paper about gradient descent, checked under their assumptions: M is
+// diagonal, so that u_i are the unit vectors, and x_t are the iterates of the method. TestHeron and
+// TestCosine check two more statements.
 
 // attraction is the region of the lemma of that name, for a start x₀.
 type attraction struct {
@@ -80,8 +80,7 @@ func TestRegionOfAttraction(t *testing.T) {
 	})
 }
 
-// ratios returns |cos θ_i|/|cos θ₁| for all i, and the tangent of θ₁ in the place
-// of the first.
+// ratios returns |cos θ_i|/|cos θ₁| for i > 1, and tan θ₁ in place of the first ratio.
 func ratios(x *mat.VecDense) []float64 {
 	r := make([]float64, x.Len())
 	for i := range r {
@@ -91,11 +90,10 @@ func ratios(x *mat.VecDense) []float64 {
 	return r
 }
 
-// TestAlignmentRate checks the lemma that follows: from τ on the cosines to all
-// other eigenvectors, and ‖x/‖x‖ − u₁‖·‖x/‖x‖ + u₁‖ = 2·sin θ₁, fall at linear
-// rates. The lemma is printed without the constant that its proof has: what falls
-// at that rate is |cos θ_i|/|cos θ₁|, so the bounds carry its value at τ. Without
-// it a start nearly orthogonal to u₁ would be a counterexample.
+// TestAlignmentRate checks the lemma that follows: from τ on the cosines to all other eigenvectors,
+// and ‖x/‖x‖ − u₁‖·‖x/‖x‖ + u₁‖ = 2·sin θ₁, fall at linear rates. The lemma is printed without the
+// constant of its proof: |cos θ_i|/|cos θ₁| falls at that rate, so the bounds include its value at
+// τ. Without it a start nearly orthogonal to u₁ would be a counterexample.
 func TestAlignmentRate(t *testing.T) {
 	eachIterate(t, 500, func(t *testing.T, lambda []float64, eta float64, at attraction, s int, x *mat.VecDense) {
 		if s < at.tau {
@@ -117,10 +115,10 @@ func TestAlignmentRate(t *testing.T) {
 	})
 }
 
-// TestDeflationAccuracy checks the theorem on k triplets: with gaps of more than
-// 2ε, gradient descent and plain deflation find all values and vectors to ε if
-// each search goes on for long enough, here until a step changes less than the
-// ε/k times the least relative gap that the theorem has under its logarithm.
+// TestDeflationAccuracy checks the theorem on k triplets: with gaps of more than 2ε, gradient
+// descent with plain deflation finds all values and vectors to ε if each search runs long enough,
+// here until a step changes less than ε/k times the least relative gap, the argument of the
+// theorem's logarithm.
 func TestDeflationAccuracy(t *testing.T) {
 	lambda := []float64{5, 4, 3.8, 2, 1.5, 1, 0.2}
 	const k, leastGap, cond = 6, 0.05, 5.0
@@ -144,8 +142,8 @@ func TestDeflationAccuracy(t *testing.T) {
 	}
 }
 
-// TestRepeatedIntoSpan checks the remark on σ₁ = … = σ_i: x_t converges to length
-// √σ₁ and into the span of their vectors, at the rate of the gap behind them.
+// TestRepeatedIntoSpan checks the remark on σ₁ = … = σ_i: x_t converges to length √σ₁ and into the
+// span of the first i vectors, at the rate of the gap after σ_i.
 func TestRepeatedIntoSpan(t *testing.T) {
 	lambda := []float64{2, 2, 2, 1, 0.5}
 	const copies, steps = 3, 120
@@ -165,10 +163,10 @@ func TestRepeatedIntoSpan(t *testing.T) {
 	}
 }
 
-// TestPaperRuleScale shows what the paper's start and stop rule make of a matrix
-// in other units. They look at lengths and changes as they are: x₀ = Mz is far from
-// √σ₁ for large and for small M, and a large value has to settle to more digits,
-// in the end to the last. The residual rule, with its start, sees no difference.
+// TestPaperRuleScale shows that the paper's start and stop rule depend on the units of the matrix,
+// as they use absolute lengths and changes: x₀ = Mz is far from √σ₁ for large and for small M, and
+// a large value has to settle to more digits. The residual rule with its start takes as many passes
+// at every scale.
 func TestPaperRuleScale(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 1, 3, 2.4, 1.9, 1.2, 1, 0.5)
 	passes := func(scale float64, rule solver.StopRule) int {

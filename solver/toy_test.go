@@ -16,7 +16,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// lazy is the power method with a part of the old vector, x⁺ ∝ Mx + part·‖Mx‖x: a method made of what solver/method exports.
+// lazy is the power method with a part of the old vector, x⁺ ∝ Mx + part·‖Mx‖x: a method built on the exported names of
+// solver/method.
 type lazy struct{ part float64 }
 
 // Traits implements method.Method.
@@ -60,13 +61,13 @@ func (r *lazyRun) Absorb(y *mat.Dense) []method.RitzPair {
 
 func (r *lazyRun) Vector(dst []float64, _ int) { copy(dst, r.last.RawMatrix().Data) }
 
-// TestToyMethod runs the whole suite, checkpoints included, on a method of a package that can import nothing internal of the
-// solver.
+// TestToyMethod runs the whole suite, checkpoints included, on a method that uses no internal
+// package of the solver.
 func TestToyMethod(t *testing.T) {
 	conformAll(t, longtest.Pick([]method.Method{lazy{}, lazy{part: 0.1}}, []method.Method{lazy{part: 0.1}}))
 }
 
-// TestFaceIsPublic: nothing that the packages of the solver export mentions a type of an internal package.
+// TestFaceIsPublic checks that no exported declaration of the solver packages mentions a type of an internal package.
 func TestFaceIsPublic(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -88,7 +89,7 @@ func TestFaceIsPublic(t *testing.T) {
 				internal[filepath.Base(name)] = true
 			}
 		}
-		// Bodies, values and what is not exported are left out.
+		// Function bodies, values and unexported declarations are left out.
 		ast.FileExports(file)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -97,7 +98,7 @@ func TestFaceIsPublic(t *testing.T) {
 			case *ast.ValueSpec:
 				return n.Type != nil
 			case *ast.TypeSpec:
-				return !n.Assign.IsValid() // an alias is a name that others can use
+				return !n.Assign.IsValid() // an alias of an internal type is a name that users can write
 			case *ast.SelectorExpr:
 				if x, ok := n.X.(*ast.Ident); ok && internal[x.Name] {
 					t.Errorf("%v: %s.%s is in what is exported", set.Position(n.Pos()), x.Name, n.Sel.Name)

@@ -22,7 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// exactResiduals are both residuals of every triplet, computed with 200 bits.
+// exactResiduals returns the larger of both residuals of every triplet, computed with 200 bits.
 func exactResiduals(a *mat.Dense, res *solver.Result, u *mat.Dense) []float64 {
 	const bits = 200
 	num := func(x float64) *big.Float { return new(big.Float).SetPrec(bits).SetFloat64(x) }
@@ -59,10 +59,9 @@ func exactResiduals(a *mat.Dense, res *solver.Result, u *mat.Dense) []float64 {
 	return out
 }
 
-// TestResidualIsMeasured checks residuals of graded matrices against those computed
-// in higher precision: what is reported is what there is, within a factor of 2 where
-// it is above the floor, and what rounding may hide is said by the floor and not
-// added to it.
+// TestResidualIsMeasured compares residuals of graded matrices with residuals computed with 200
+// bits: they agree within a factor of 2 above the floor, which bounds the effect of rounding and is
+// not added to the residual.
 func TestResidualIsMeasured(t *testing.T) {
 	const rows, cols, k = 24, 12, 8
 	above, below := 0, 0
@@ -98,8 +97,8 @@ func TestResidualIsMeasured(t *testing.T) {
 	}
 }
 
-// TestTinyValuesAreNoCluster has values far apart, near the end of what a float64
-// tells: what rounding may hide of their residuals makes them no cluster.
+// TestTinyValuesAreNoCluster has values far apart, near the precision of float64: the floors of
+// their residuals do not make them a cluster.
 func TestTinyValuesAreNoCluster(t *testing.T) {
 	sigma := []float64{1, 1e-3, 1e-10, 1e-11, 1e-12}
 	a := solvertest.WithValues(20, 10, 3, sigma...)
@@ -114,8 +113,7 @@ func TestTinyValuesAreNoCluster(t *testing.T) {
 	}
 }
 
-// poisoned is a matrix one of whose passes brings a number that is none, or one that
-// is too large.
+// poisoned is a matrix one pass of which writes a given NaN, infinite or too large number.
 type poisoned struct {
 	*denseMatrix
 	at    int
@@ -151,8 +149,8 @@ func (p *poisoned) Run(ctx context.Context, pass solver.Pass) (solver.Cost, erro
 	return cost, err
 }
 
-// TestPoisonedPasses brings numbers that cannot be worked with in every pass: the
-// run ends with an error that says so, or its result is right. It never panics.
+// TestPoisonedPasses writes NaN, infinite and huge numbers into every pass: the run returns
+// one of four errors or finite values, and never panics.
 func TestPoisonedPasses(t *testing.T) {
 	tall := solvertest.WithValues(20, 12, 1, 5, 4, 3, 2, 1)
 	square := rotated(solvertest.Diagonal(14, 14, 5, 4, 3, 2, 1), 1)
@@ -203,8 +201,8 @@ func TestPoisonedPasses(t *testing.T) {
 	}
 }
 
-// A pass limit that ends a run before it has found all triplets of a matrix of lower
-// rank leaves a pass to measure the left vectors that complete the others.
+// TestCompletionIsMeasuredWithinPassLimit checks that a pass limit that ends a run before all triplets of a
+// matrix of lower rank are found leaves a pass to measure the left vectors that complete the others.
 func TestCompletionIsMeasuredWithinPassLimit(t *testing.T) {
 	const n, k = 20, 9
 	sigma := []float64{16, 8, 4, 2, 1, 0.5}

@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ratingsLike is half of MovieLens 10M in shape: 35,000 rows of about 143
-// entries over 10,677 columns, some of them far more popular than others. Its
-// 60 MB of blocks, in the largest form, do not fit a cache.
+// ratingsLike returns a matrix shaped like half of MovieLens 10M: 35,000 rows of about 143 entries
+// over 10,677 columns, some far more popular than others. Its 60 MB of blocks, in the largest form,
+// do not fit a cache.
 func ratingsLike() *inMemory {
 	const rows, cols, each, perBlock = 35_000, 10_677, 150, 916
 	rng := rand.New(rand.NewPCG(3, 4))

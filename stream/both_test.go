@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// Both products of one read are those of two, whatever the workers and the memory.
+// TestMulBoth checks that both products of one read equal the dense ones, with any number of workers and any memory.
 func TestMulBoth(t *testing.T) {
 	for _, s := range shapes {
 		a := randomCSR(1, s.rows, s.cols, 0.1)

@@ -12,8 +12,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// countingSpace counts the windows that have been passed, and ends the context in one of
-// them: no window is counted between that one and the end of the context.
+// countingSpace counts the windows that are evicted, and cancels the context in window at; no
+// window is counted between that one and the cancellation.
 type countingSpace struct {
 	memorySpace
 	mu          sync.Mutex
@@ -30,8 +30,8 @@ func (s *countingSpace) Evict([]float64) {
 	}
 }
 
-// A product over vectors in files that is cancelled ends with the window that each worker
-// is at, wherever it is, and the next one is not disturbed.
+// TestProductsEndWithTheirContext checks that a product over vectors in a Space that is cancelled
+// ends after the window each worker is in, at any window, and that the next product is right.
 func TestProductsEndWithTheirContext(t *testing.T) {
 	const n, k = 100_000, 3
 	src := newDisk(randomCSR(6, 64, n, 5.0/n))

@@ -15,12 +15,12 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// memorySpace is a Space in memory that counts what is made and knows which of
-// it has been passed.
+// memorySpace is a Space in memory that counts its blocks and records which ranges have been
+// evicted.
 type memorySpace struct {
 	mu     sync.Mutex
 	blocks [][]float64
-	most   int // of numbers
+	most   int // largest number of float64s held
 	limit  int
 }
 
@@ -68,7 +68,7 @@ func sameDense(t *testing.T, what string, got, want *mat.Dense) {
 	}
 }
 
-// rowsOfW collects what a pass gives to its sink.
+// rowsOfW returns a matrix and a function that copies the rows of a pass into it.
 func rowsOfW(m *Matrix, k int) (*mat.Dense, func(int64, *mat.Dense) error) {
 	w := mat.NewDense(int(m.src.Rows()), k, nil)
 	return w, func(first int64, rows *mat.Dense) error {
@@ -78,8 +78,8 @@ func rowsOfW(m *Matrix, k int) (*mat.Dense, func(int64, *mat.Dense) error) {
 	}
 }
 
-// With blocks in a Space all products have the bits that they have in memory,
-// however many columns are taken in a read.
+// TestColumnsInASpace checks that all products with blocks in a Space have the bits of those in
+// memory, for any number of columns per read.
 func TestColumnsInASpace(t *testing.T) {
 	cases := []struct{ rows, n, k, width int }{
 		{4000, 30, 5, 2}, {3000, 40000, 3, 1}, {4000, 30, 1, 1}, {4000, 30, 4, 1}, {3000, 400, 17, 4}, {3000, 400, 23, 1},
@@ -131,8 +131,8 @@ func TestColumnsInASpace(t *testing.T) {
 	}
 }
 
-// A Space takes the blocks out of the budget, and what has no room there is an
-// error that leaves nothing behind.
+// TestBudgetWithASpace checks that a Space takes the blocks out of the budget, and that a full
+// Space gives an error and keeps no blocks.
 func TestBudgetWithASpace(t *testing.T) {
 	src := newDisk(randomCSR(6, 4000, 3000, 0.01))
 	o := Options{Workers: 1, Width: 1, Rank: 8, Memory: 1 << 30}
@@ -147,7 +147,7 @@ func TestBudgetWithASpace(t *testing.T) {
 	if _, _, err := m.project(t.Context(), randomDense(1, 3000, 8), nil); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("full disk: %v", err)
 	}
-	// A block for which there is no room is multiplied a few columns at a time.
+	// A block that does not fit in the budget is multiplied a few columns at a time.
 	o.Width = 16
 	whole := mustNew(t, src, o).Plan()
 	o.Memory = whole.Total() - residentBytes(src, whole.Blocks) - 8*3000*8

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Blocks that cannot be read are an error, not the end of the process.
+// TestFaultOfASpace checks that unreadable blocks give an error and do not end the process.
 func TestFaultOfASpace(t *testing.T) {
 	const n = 30000
 	b, err := unix.Mmap(-1, 0, 8*n*2, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)

@@ -26,7 +26,7 @@ func sparseOf(a *mat.Dense) *sparse.CSR {
 	return dok.ToCSR()
 }
 
-// kinds are matrices of all shapes, with few entries and with none, of full rank and not.
+// kinds returns matrices of all shapes, with few or no entries, of full and of lower rank.
 func kinds() map[string]*mat.Dense {
 	a := map[string]*mat.Dense{
 		"random tall": solvertest.Random(60, 12, 1), "random wide": solvertest.Random(12, 60, 2), "square": solvertest.Random(8, 8, 3),
@@ -46,7 +46,7 @@ func kinds() map[string]*mat.Dense {
 	return a
 }
 
-// Matrices in memory are what the solver asks for, whatever is in them.
+// TestInMemoryConforms runs CheckMatrix on matrices in memory.
 func TestInMemoryConforms(t *testing.T) {
 	for name, a := range kinds() {
 		t.Run(name, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestInMemoryConforms(t *testing.T) {
 	}
 }
 
-// So are matrices of many blocks, for any number of workers, within a budget, and with
-// vectors in a Space, some columns at a time; and one on several machines.
+// TestStreamingConforms runs CheckMatrix on matrices of many blocks, with several numbers of workers, within a
+// budget, with vectors in a Space, some columns at a time, and on several machines.
 func TestStreamingConforms(t *testing.T) {
 	for _, shape := range [][2]int{{300, 40}, {20, 90}} {
 		sparse := randomCSR(3, shape[0], shape[1], 0.2)

@@ -22,7 +22,7 @@ func TestDilationAgreesWithDense(t *testing.T) {
 			var wantLong, wantShort mat.Dense
 			wantLong.Mul(a.ToDense(), short)
 			wantShort.Mul(a.ToDense().T(), long)
-			// What was in dst must be overwritten; blocks may be parts of others.
+			// dst must be overwritten; blocks may be parts of wider ones.
 			for _, wide := range []int{0, 2} {
 				part := func(seed uint64, r int) *mat.Dense {
 					return randomDense(seed, r, s.l+wide).Slice(0, r, wide/2, s.l+wide/2).(*mat.Dense)

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// factorise is the program in docs/library.md: a change here belongs there too.
+// factorise is the program in docs/library.md: changes belong there, too.
 func factorise(ctx context.Context, path string, k int) (*solver.Result, error) {
 	store, err := csr.Open(path, csr.OpenOptions{})
 	if err != nil {
@@ -31,7 +31,7 @@ func factorise(ctx context.Context, path string, k int) (*solver.Result, error) 
 	return solver.SVD(ctx, a, solver.Settings{Rank: k, Method: lanczos.Krylov{Columns: width}})
 }
 
-// A store is opened, streamed within a budget, and factorised.
+// Example opens a store, streams it within a budget, and factorises it.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

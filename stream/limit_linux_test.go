@@ -25,13 +25,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// limitedStore names the store that a test process makes passes over.
+// limitedStore is the environment variable with the store that a child process makes passes over.
 const limitedStore = "GDSVD_TEST_LIMITED_STORE"
 
 const limitedBudget = 32 << 20
 
-// passesUnderLimit multiplies with the store four times and prints the crc of the bits,
-// whether any of them differ, and whether there were direct reads.
+// passesUnderLimit multiplies with the store four times and prints the crc of the result, whether
+// the results differ, and whether there were direct reads.
 func passesUnderLimit(path string) error {
 	var direct atomic.Int64
 	s, err := csr.Open(path, csr.OpenOptions{FS: &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
@@ -68,10 +68,9 @@ func passesUnderLimit(path string) error {
 	return m.Close()
 }
 
-// TestPassesWithinAKernelLimit: passes over a store that is larger than all the memory
-// there is, page cache included, read past the cache, stay within the limit, and
-// have the bits of passes over a cached one. (Not under the race detector, which takes
-// more memory than the limit leaves.)
+// TestPassesWithinAKernelLimit checks passes over a store larger than the memory limit, page cache
+// included: they read past the cache, stay within the limit, and have the bits of passes over a
+// cached store. The race detector takes more memory than the limit leaves.
 func TestPassesWithinAKernelLimit(t *testing.T) {
 	if path := os.Getenv(limitedStore); path != "" {
 		must.Do(t, passesUnderLimit(path))
@@ -91,7 +90,7 @@ func TestPassesWithinAKernelLimit(t *testing.T) {
 		line, _, _ := strings.Cut(string(out), "\n")
 		return line
 	}
-	want := run(nil) // it has just been written: all of it is in the cache
+	want := run(nil) // the store has just been written: all of it is in the cache
 	must.Do(t, cgroup.Forget(shardsOf(t, path)...))
 	got := run(group)
 	if usage, err := group.Usage(); err != nil || usage.Killed > 0 {
@@ -105,7 +104,7 @@ func TestPassesWithinAKernelLimit(t *testing.T) {
 	}
 }
 
-// writeLarge makes a store of about so many bytes, of float64 values.
+// writeLarge makes a store of float64 values with about size bytes.
 func writeLarge(t *testing.T, size int64) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.csr")

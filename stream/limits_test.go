@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// equalRows is a matrix of many equal rows, a block each, with a one in every
-// other column. A block costs nothing to decode.
+// equalRows is a matrix of many equal rows, one per block, with a one in every other column.
+// Decoding a block costs nothing.
 type equalRows struct {
 	rows, cols int
 	ptr        []uint32
@@ -57,8 +57,8 @@ func (m *equalRows) DecodeBlock(i int, dst *csr.Block) error {
 	return nil
 }
 
-// More entries than an int32 counts, in more places than a uint32: all numbers
-// are integers, and the result is exact.
+// TestBeyond32Bits multiplies with more entries than an int32 counts and more elements than a
+// uint32 counts: all numbers are integers, so the result is exact.
 func TestBeyond32Bits(t *testing.T) {
 	if !longtest.On() {
 		t.Skip("2³¹ entries take seconds")
@@ -73,7 +73,7 @@ func TestBeyond32Bits(t *testing.T) {
 	for i := range m.info.Cols {
 		x.Set(i, 0, float64(i%3))
 	}
-	dot := 0.0 // of a row with x
+	dot := 0.0 // the product of a row with x
 	for _, c := range src.col {
 		dot += float64(c % 3)
 	}

@@ -16,16 +16,15 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
 )
 
-// machines is a matrix whose rows are split over others, its parts: a goroutine each that
-// stands for a machine. Sums and R factors are combined in the order of the parts, so the
-// bits depend on the parts alone; rows in a block are read and written where they lie, and
-// only those of functions go through the one that drives the pass. The Info of all parts
-// has the same Exponent.
+// machines is a matrix whose rows are split over parts, each on a goroutine that stands for a
+// machine. Sums and R factors are combined in the order of the parts, so the bits depend on the
+// parts alone. Rows in a block are read and written in place; rows of functions pass through the
+// goroutine that drives the pass. The Info of all parts has the same Exponent.
 type machines []solver.Matrix
 
 var _ solver.Matrix = machines(nil)
 
-// Info implements solver.Matrix. How rows are split decides the bits: it is a part of ID.
+// Info implements solver.Matrix. The split decides the bits, so ID includes it.
 func (m machines) Info() solver.Info {
 	all := solver.Info{Cols: m[0].Info().Cols, Exponent: m[0].Info().Exponent}
 	var names []string
@@ -75,7 +74,7 @@ func (m machines) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err
 	return cost, serve(whole.RowsOut)
 }
 
-// share is what a pass wants of the part that has rows from … to−1.
+// share returns the part of pass p for the rows from … to−1.
 func share(p solver.Pass, from, to, l int) solver.Pass {
 	part := solver.Pass{X: p.X}
 	if b := p.RowsIn.Block; b != nil {
@@ -94,7 +93,7 @@ func share(p solver.Pass, from, to, l int) solver.Pass {
 	return part
 }
 
-// combine sets Sum and R to those of all parts.
+// combine sets Sum and R of p from those of all parts.
 func combine(p solver.Pass, parts []solver.Pass, l int) {
 	stack := mat.NewDense(len(parts)*l, l, nil)
 	for i, part := range parts {
@@ -118,7 +117,7 @@ func combine(p solver.Pass, parts []solver.Pass, l int) {
 	}
 }
 
-// serve calls the function of r, if it has one, with all rows of its block.
+// serve calls the function of r, if not nil, with all rows of its block.
 func serve(r solver.Rows) error {
 	if r.Func == nil {
 		return nil
@@ -132,16 +131,16 @@ func serve(r solver.Rows) error {
 	return nil
 }
 
-// portion is the number of rows that a function is called with.
+// portion is the number of rows per call of a function.
 const portion = 7
 
-// denseRows are rows from … to−1 of x.
+// denseRows returns rows from … to−1 of x.
 func denseRows(x *mat.Dense, from, to int) *mat.Dense {
 	_, k := x.Dims()
 	return x.Slice(from, to, 0, k).(*mat.Dense)
 }
 
-// split is a matrix on the given number of machines, with about equal shares of its rows.
+// split returns a as a matrix on count machines with about equal numbers of rows.
 func split(t *testing.T, a *mat.Dense, count int) (m machines) {
 	n, _ := a.Dims()
 	count = min(count, n)
@@ -152,8 +151,8 @@ func split(t *testing.T, a *mat.Dense, count int) (m machines) {
 	return m
 }
 
-// A matrix on several machines is the one that it was made of, and the methods do not see
-// how it is stored.
+// TestMachines runs CheckMatrix on matrices split over machines, and checks that factorisations of
+// them converge.
 func TestMachines(t *testing.T) {
 	for name, a := range kinds() {
 		for _, count := range []int{1, 3} {

@@ -14,9 +14,9 @@ import (
 
 func TestMeasure(t *testing.T) {
 	const rows, cols = 20000, 300                                                                     // 9 blocks
-	store := csrtest.Build(t, cols, ratings(rows, cols, 60), csr.CreateOptions{ShardSize: 128 << 10}) // a span each
+	store := csrtest.Build(t, cols, ratings(rows, cols, 60), csr.CreateOptions{ShardSize: 128 << 10}) // one span per shard
 	widths := []int{1, 4, 16}
-	p, err := stream.Measure(t.Context(), store, widths, 2, time.Hour) // time enough for all of it
+	p, err := stream.Measure(t.Context(), store, widths, 2, time.Hour) // enough time for all spans
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%+v: a cost of %v", p, ns)
 		}
 	}
-	// A limit that is over before anything is done leaves a span of each place.
+	// A limit that is over at once leaves one span of each place.
 	if p, err = stream.Measure(t.Context(), store, widths, 1, 1); err != nil || p.Entries == 0 || p.Entries == store.NNZ() {
 		t.Errorf("%d entries in no time, %v", p.Entries, err)
 	}
@@ -50,7 +50,7 @@ func TestMeasureFails(t *testing.T) {
 	}
 }
 
-// The plan beforehand is that of the matrix.
+// TestPlanFor checks that PlanFor gives the plan of New, or an error if New does.
 func TestPlanFor(t *testing.T) {
 	store := csrtest.Build(t, 300, ratings(6000, 300, 60), csr.CreateOptions{})
 	for _, o := range []stream.Options{{}, {Width: 4, Rank: 2}, {Memory: 36 << 20, Width: 16, Workers: 2}, {Memory: 1 << 20}} {

@@ -8,9 +8,9 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// The products that passes are made for.
+// Products as passes.
 
-// rowFunc takes rows of a block, or fills them.
+// rowFunc takes or fills rows of a block.
 type rowFunc = func(first int64, rows *mat.Dense) error
 
 // apply sets dst = AᵀA·x.
@@ -19,7 +19,7 @@ func (m *Matrix) apply(ctx context.Context, dst, x *mat.Dense) error {
 	return err
 }
 
-// project returns AᵀA·v and the R factor of A·v, whose rows sink takes unless it is nil.
+// project returns AᵀA·v and the R factor of A·v, and hands the rows of A·v to sink unless it is nil.
 func (m *Matrix) project(ctx context.Context, v *mat.Dense, sink rowFunc) (atw, r *mat.Dense, err error) {
 	n, k := v.Dims()
 	atw, r = randomDense(1, n, k), randomDense(2, k, k) // to be overwritten
@@ -48,7 +48,7 @@ func (m *Matrix) dilate(ctx context.Context, dstLong, dstShort, long, short *mat
 	return err
 }
 
-// mulBoth returns Aᵀ·Y: each takes rows of A·x and fills those of Y.
+// mulBoth returns Aᵀ·Y: each takes rows of A·x and fills the rows of Y.
 func (m *Matrix) mulBoth(ctx context.Context, x *mat.Dense, each func(first int64, ax, y *mat.Dense) error) (*mat.Dense, error) {
 	n, l := x.Dims()
 	sum := randomDense(4, n, l)

@@ -16,8 +16,8 @@ func takes(t *testing.T, q *queue, worker int) batch {
 	return must.Get(q.take(t.Context(), worker))(t)
 }
 
-// TestQueuePassesOver: a worker that is long at one block does not hold up the other, which
-// gets blocks of other lanes as long as there are any.
+// TestQueuePassesOver checks that a slow worker does not hold up the other, which gets blocks of
+// other lanes while these have blocks.
 func TestQueuePassesOver(t *testing.T) {
 	const blocks, lanes = 40, 4
 	q := newQueue(streamed(blocks, 2, 1), lanes, 0, blocks)
@@ -36,9 +36,9 @@ func TestQueuePassesOver(t *testing.T) {
 	}
 }
 
-// TestQueueOrder: whoever finishes when, each block is handed out once, those of a lane in
-// ascending order, and passes of one lane, like those over parts of blocks, go through the
-// file in order.
+// TestQueueOrder checks, for random orders of completion, that each block is handed out once, the
+// blocks of a lane in ascending order, and that passes of one lane and passes over parts of blocks
+// go through the file in order.
 func TestQueueOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 300 {

@@ -8,7 +8,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 )
 
-// A range of blocks is the matrix of their rows, and keeps the norm of the whole.
+// TestRange runs CheckMatrix on a range of blocks, the matrix of their rows, and checks that it keeps the norm of the whole.
 func TestRange(t *testing.T) {
 	sparse := randomCSR(5, 120, 30, 0.3)
 	all := newDisk(sparse)
@@ -25,6 +25,6 @@ func TestRange(t *testing.T) {
 		t.Errorf("norm %v and %d rows, want %v and %d", got, r.Rows(), norm, end-first)
 	}
 	want := mat.DenseCopyOf(a.Slice(first, end, 0, 30))
-	m.info.Norm = mat.Norm(want, 2) // which the check takes for that of what it is given
+	m.info.Norm = mat.Norm(want, 2) // CheckMatrix expects the norm of want
 	solvertest.CheckMatrix(t, m, want)
 }

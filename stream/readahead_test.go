@@ -10,8 +10,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/readahead"
 )
 
-// prefetched records what is read ahead and given back. Block 5 is larger than a
-// span, and block 8 is the first of another shard.
+// prefetched records the ranges that are prefetched and released. Block 5 is larger than a span,
+// and block 8 is the first of another shard.
 type prefetched struct {
 	Source
 	mu            sync.Mutex
@@ -43,8 +43,8 @@ func (p *prefetched) Release(from, to int) {
 	p.released = append(p.released, [2]int{from, to})
 }
 
-// TestReadAhead: spans are read in order, never more than there is room for, a
-// large block only when it is needed, and given back when all of them is decoded.
+// TestReadAhead checks that spans are prefetched in order, never more than fit, a large block only
+// when it is needed, and released once all their blocks are decoded.
 func TestReadAhead(t *testing.T) {
 	p := &prefetched{}
 	a := newReadAhead(p, 2, 0)
@@ -68,8 +68,8 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
-// TestReadAheadWaits: who needs a block for whose span there is no room waits until
-// one is given back, or the pass is stopped; what is left is given back then.
+// TestReadAheadWaits checks that need waits for a block whose span has no room until another span
+// is released or the pass is stopped, which releases the rest.
 func TestReadAheadWaits(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestReadAheadWaits(t *testing.T) {
 				a.done(0)
 				a.done(1)
 			}
-			synctest.Wait() // the bubble fails if nobody wakes up
+			synctest.Wait() // synctest fails if no goroutine wakes up
 			if !through {
 				t.Error("still waiting")
 			}

@@ -24,7 +24,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// integers is a symmetric matrix of small integers, mostly zeros, with a heavy diagonal.
+// integers returns a symmetric matrix of small integers, mostly zeros, with a heavy diagonal.
 func integers(n, distinct int) *mat.Dense {
 	rng := rand.New(rand.NewPCG(1, uint64(distinct)))
 	a := mat.NewDense(n, n, nil)
@@ -41,7 +41,7 @@ func integers(n, distinct int) *mat.Dense {
 	return a
 }
 
-// inMemory is a matrix times 2^p.
+// inMemory returns a times 2^p as a matrix in memory.
 func inMemory(t *testing.T, a *mat.Dense, p int, o stream.Options) *stream.Matrix {
 	t.Helper()
 	rows, cols := a.Dims()
@@ -56,7 +56,7 @@ func inMemory(t *testing.T, a *mat.Dense, p int, o stream.Options) *stream.Matri
 	return must.Get(stream.FromSparse(dok.ToCSR(), o))(t)
 }
 
-// limited is a store with a budget in which no block stays decoded.
+// limited returns the matrix of a store with a budget in which no block stays decoded.
 func limited(t *testing.T, s *csr.Store, o stream.Options) *stream.Matrix {
 	t.Helper()
 	o.Memory = 1
@@ -72,7 +72,7 @@ func limited(t *testing.T, s *csr.Store, o stream.Options) *stream.Matrix {
 	return m
 }
 
-// nameless is a matrix without an ID, whose start vectors are those of the seed alone.
+// nameless is a matrix without an ID, so that the seed alone determines its start vectors.
 type nameless struct{ *stream.Matrix }
 
 func (m nameless) Info() solver.Info {
@@ -81,10 +81,10 @@ func (m nameless) Info() solver.Info {
 	return i
 }
 
-// TestScale solves a matrix times every kind of power of two, down to subnormal
-// values and up to the largest, by every method in every form, from memory and from
-// stores of values in a table and as they are, whose blocks are kept and are not: all
-// values scale exactly, the vectors and residuals are the same, from the same start vectors.
+// TestScale solves a matrix times powers of two, down to subnormal values and up to the largest, by
+// every method and operator, from memory and from stores with and without a table of values, with
+// blocks kept and decoded again: all values scale exactly, and vectors and residuals are the same
+// from the same start vectors.
 func TestScale(t *testing.T) {
 	const k = 3
 	o := stream.Options{Width: 16, Rank: k}
@@ -94,7 +94,7 @@ func TestScale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unscaled := map[bool]*stream.Matrix{true: inMemory(t, a, 0, o), false: plain} // their norms are summed up in different ways
+		unscaled := map[bool]*stream.Matrix{true: inMemory(t, a, 0, o), false: plain} // their norms are summed in different orders
 		for _, p := range longtest.Pick([]int{-1074, -700, -102, 510, 1008}, []int{1008}) {
 			var b mat.Dense
 			b.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, p) }, a)
@@ -148,7 +148,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestExponent: everyday matrices are left as they are, others are near 1.
+// TestExponent checks that matrices with moderate norms have exponent 0 and that others are scaled to a norm near 1.
 func TestExponent(t *testing.T) {
 	for _, c := range []struct {
 		value    float64

@@ -8,7 +8,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 )
 
-// A scan has the values of the store whatever its norm is, in a table or each by itself.
+// TestScanValues checks that a scan has the values of the store at any norm, with and without a table.
 func TestScanValues(t *testing.T) {
 	for _, size := range []float64{1, 1e-200, 1e60, 1e300} {
 		for _, different := range []int{3, 700} {
@@ -42,7 +42,7 @@ func TestScanValues(t *testing.T) {
 	}
 }
 
-// A scan hands out blocks whole: with parts of them each worker would wait for those before its own.
+// TestScanBlocks checks that a scan hands out whole blocks: with parts, each worker would wait for earlier parts.
 func TestScanBlocks(t *testing.T) {
 	rows := make([][]csrtest.Entry, 6000)
 	for i := range rows {

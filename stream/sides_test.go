@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 )
 
-// sided is a source with sides.
+// sided is a Source with sides.
 type sided struct {
 	Source
 	d, e        []float64
@@ -20,7 +20,7 @@ type sided struct {
 	norm, terms float64
 }
 
-// newSided gives a matrix random sides, and returns B.
+// newSided gives src random sides and returns B = D·A·E + P·Qᵀ.
 func newSided(src Source, a *mat.Dense, scaled bool, rank int) (*sided, *mat.Dense) {
 	rows, cols := a.Dims()
 	s := &sided{Source: src}
@@ -66,7 +66,7 @@ func (s *sided) RowSides(b *csr.Block, d, p []float64) {
 	}
 }
 
-// Matrices D·S·E + P·Qᵀ are what the solver asks for, however they are read.
+// TestSidesConform runs CheckMatrix on matrices D·S·E + P·Qᵀ, with several workers, budgets and Spaces.
 func TestSidesConform(t *testing.T) {
 	for _, shape := range [][2]int{{300, 40}, {20, 90}} {
 		entries := randomCSR(3, shape[0], shape[1], 0.2)
@@ -95,7 +95,7 @@ func TestSidesConform(t *testing.T) {
 	}
 }
 
-// The bits do not depend on workers, on the budget, or on columns one at a time.
+// TestSidesSameBits checks that the bits do not depend on workers, on the budget, or on the columns per read.
 func TestSidesSameBits(t *testing.T) {
 	entries := randomCSR(3, 400, 60, 0.2)
 	src, _ := newSided(newDisk(entries), entries.ToDense(), true, 2)

@@ -14,23 +14,23 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// BenchmarkStore measures what a pass over the stores in GDSVD_STORES, a list
-// of paths, takes when all blocks are resident: the kernel alone on one core,
-// and Gram products. The best run is reported, too: it was disturbed least.
+// BenchmarkStore measures passes over the stores in GDSVD_STORES, a list of paths, with all blocks
+// resident: the kernel alone on one core, and Gram products. It also reports the best run, the
+// least disturbed one.
 //
-// What bounds a resident pass on one core (Zen 4 at 3.65 GHz, of whose memory a core reads
-// 22 GB/s in order), in nanoseconds an entry and 16 columns:
+// Bounds of a resident pass on one core (Zen 4 at 3.65 GHz; a core reads its memory at 22 GB/s in
+// order), in nanoseconds per entry and 16 columns:
 //
 //	memory   0.09 for 2 decoded bytes, 0.14 for 3, 0.55 for 12
-//	loads    0.7 for up to 4 columns: 2½ each for the dot and the axpy, two or
-//	         so a cycle (columns and codes are loaded four at a time), and a store
-//	lines    up to 1.6 for 8 columns and 3.3 for 16, if none is in the first-level
-//	         cache: one of x comes from the second, one of y comes and goes
-//	         back, at 32 bytes a cycle
+//	loads    0.7 for up to 4 columns: 2½ loads each for the dot and the axpy, about
+//	         two per cycle (columns and codes are loaded four at a time), and a store
+//	lines    up to 1.6 for 8 columns and 3.3 for 16, if no line is in the first-level
+//	         cache: a line of x comes from the second-level cache, a line of y comes
+//	         and goes back, at 32 bytes a cycle
 //
 // Best runs with MNIST, MovieLens 1M and the shape of MovieLens 10M: 0.93 to 1.3 for a
 // column, 1.2 to 1.5 for 4, 1.5 to 1.9 for 8, 2.7 to 3.5 for 16. Rows of a few entries
-// take twice as long: the end of each is a wrong guess of the processor's, once in the dot
+// take twice as long: the end of each row is a mispredicted branch, once in the dot
 // and once in the axpy.
 func BenchmarkStore(b *testing.B) {
 	paths := os.Getenv("GDSVD_STORES")

@@ -21,7 +21,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ratings is a random matrix with values on half stars, several blocks long.
+// ratings returns the rows of a random matrix with half-star values, several blocks long.
 func ratings(rows, cols, perRow int) [][]csrtest.Entry {
 	rng := rand.New(rand.NewPCG(11, 12))
 	out := make([][]csrtest.Entry, rows)
@@ -87,8 +87,8 @@ func TestStoreProducts(t *testing.T) {
 	}
 }
 
-// A store that is truncated while it is mapped must give an error in every
-// product, whatever the number of workers: reading behind the end of the file faults.
+// TestTruncatedWhileMapped checks that a store truncated while it is mapped gives an error in a Gram
+// product, with any number of workers: reading behind the end of the file faults.
 func TestTruncatedWhileMapped(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated on Windows")
@@ -149,7 +149,7 @@ func benchmarkApply(b *testing.B, s *csr.Store, o stream.Options) {
 	m := must.Get(stream.New(s, o))(b)
 	x, y := mat.NewDense(m.Info().Cols, o.Width, nil), mat.NewDense(m.Info().Cols, o.Width, nil)
 	x.Set(0, 0, 1)
-	if _, err := m.Run(b.Context(), solver.Pass{X: x, Sum: y}); err != nil { // what is resident is decoded now
+	if _, err := m.Run(b.Context(), solver.Pass{X: x, Sum: y}); err != nil { // decodes the resident blocks
 		b.Fatal(err)
 	}
 	for b.Loop() {

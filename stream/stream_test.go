@@ -23,11 +23,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var _ solver.Matrix = (*Matrix)(nil)
 
-// disk is a source that decodes by copying, counts, and can fail: a store without files.
+// disk is a Source without files that decodes by copying, counts decodings, and can fail.
 type disk struct {
 	*inMemory
 	decoded atomic.Int64
-	failAt  int // block whose decoding fails; −1 for none
+	failAt  int // block whose decoding fails; −1: none
 	onRead  func(i int)
 }
 
@@ -55,7 +55,7 @@ func (d *disk) Block(i int) csr.BlockInfo {
 	return info
 }
 
-// size is that of all blocks.
+// size returns the size of all blocks.
 func (d *disk) size() (bytes int64) {
 	for i := range d.NumBlocks() {
 		bytes += d.Block(i).Size
@@ -63,13 +63,13 @@ func (d *disk) size() (bytes int64) {
 	return bytes
 }
 
-// randomCSR has about density·rows·cols entries, some empty rows and columns, and one full row.
+// randomCSR returns a matrix with about density·rows·cols entries, some empty rows and columns, and one full row.
 func randomCSR(seed uint64, rows, cols int, density float64) *sparse.CSR {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	ptr, col, val := []int{0}, []int{}, []float64{}
 	for r := range rows {
 		for c := 0; c < cols && r%11 != 3; c++ {
-			if r != rows/2 { // as far as independent draws of the columns go without one
+			if r != rows/2 { // skips the columns that independent draws would leave empty
 				c += int(math.Log(1-rng.Float64()) / math.Log(1-min(density, 1)))
 			}
 			if c < cols && c%13 != 5 {
@@ -105,7 +105,7 @@ func relDiff(got, want mat.Matrix) float64 {
 	return mat.Norm(&d, 2) / max(mat.Norm(want, 2), 1e-300)
 }
 
-// shapes are tall, wide, square, a single row, a single column, and more columns in X than in A.
+// shapes are tall, wide, square, a single row, a single column, and with more columns in X than in A.
 var shapes = []struct{ rows, cols, l int }{{300, 40, 1}, {300, 40, 7}, {20, 90, 3}, {64, 64, 16}, {1, 30, 2}, {50, 1, 1}, {2000, 8, 12}}
 
 func TestProductsAgreeWithDense(t *testing.T) {
@@ -156,7 +156,7 @@ func TestProductsAgreeWithDense(t *testing.T) {
 	}
 }
 
-// into copies rows to w and fails the test if they do not come in order, each once.
+// into returns a function that copies rows to w and fails the test unless they come in order, each once.
 func into(t *testing.T, w *mat.Dense) func(int64, *mat.Dense) error {
 	next := int64(0)
 	return func(first int64, rows *mat.Dense) error {
@@ -170,7 +170,7 @@ func into(t *testing.T, w *mat.Dense) func(int64, *mat.Dense) error {
 	}
 }
 
-// checkR demands an upper triangle with the singular values of w.
+// checkR checks that r is upper triangular with the singular values of w.
 func checkR(t *testing.T, r, w *mat.Dense) {
 	t.Helper()
 	k, _ := r.Dims()
@@ -238,7 +238,7 @@ func everything(t *testing.T, m *Matrix, cols, rows, l int) []uint64 {
 			}
 		}
 	}
-	for range 2 { // the second pass meets resident blocks
+	for range 2 { // the second pass uses resident blocks
 		must.Do(t, m.apply(t.Context(), y, x))
 		collect(y)
 	}
@@ -253,9 +253,9 @@ func everything(t *testing.T, m *Matrix, cols, rows, l int) []uint64 {
 }
 
 func TestSameBits(t *testing.T) {
-	// Lanes for two workers but not for seven; one lane, which all workers share
-	// in stripes; one block, which they share in parts; and parts without rows,
-	// since one row has nearly everything.
+	// Lanes for two workers but not for seven; one lane, which all workers share in stripes; one
+	// block, which they share in parts; and parts without rows, since one row has nearly all
+	// entries.
 	for _, s := range []struct {
 		rows, cols, l, lanes, parts int
 		density                     float64
@@ -338,12 +338,12 @@ func TestResidentBlocksAreReadOnce(t *testing.T) {
 	}
 }
 
-// frugal is a disk whose blocks take a third of what they are planned with.
+// frugal is a disk whose blocks take a third of their planned size.
 type frugal struct{ *disk }
 
 func (f frugal) DecodedSize(rows, nnz int64) int64 { return 3 * f.disk.DecodedSize(rows, nnz) }
 
-// More blocks are kept, pass by pass, where they take less than was planned: within the budget, and with the same bits.
+// TestBlocksThatTakeLess checks that more blocks are kept if they take less than planned, within the budget, with the same bits.
 func TestBlocksThatTakeLess(t *testing.T) {
 	a := randomCSR(6, 40_000, 200, 0.2)
 	src := frugal{&disk{inMemory: newInMemory(a, 2000, 1<<16), failAt: -1}}
@@ -441,7 +441,7 @@ func TestCancelStopsAPass(t *testing.T) {
 		t.Run(fmt.Sprintf("workers=%d", workers), func(t *testing.T) {
 			src := newDisk(a)
 			ctx, cancel := context.WithCancelCause(t.Context())
-			src.onRead = func(i int) { // blocks behind the 11th wait until it has cancelled
+			src.onRead = func(i int) { // blocks behind the 11th wait until the context is cancelled
 				if i == 10 {
 					cancel(cause)
 				}
@@ -453,7 +453,7 @@ func TestCancelStopsAPass(t *testing.T) {
 			if err := m.apply(ctx, mat.NewDense(30, 1, nil), x); !errors.Is(err, cause) {
 				t.Errorf("err = %v, want the cause", err)
 			}
-			// What the others are at by then they may finish.
+			// The other workers may finish the blocks they are decoding.
 			most := int64(11 + 2*(workers-1))
 			if got := src.decoded.Load(); got > most || int(got) == src.NumBlocks() {
 				t.Errorf("%d of %d blocks were read, cancelled at the 11th", got, src.NumBlocks())
@@ -491,9 +491,9 @@ func TestFromSparseAddsDuplicates(t *testing.T) {
 	}
 }
 
-// TestLanes: two workers never share a lane where there are entries enough to pay for a
-// second one, however large it is, and lanes are shared out evenly; they take little of
-// a pass, and the memory of few of them.
+// TestLanes checks that two workers never share a lane if there are enough entries to pay for a
+// second one, and that lanes are divided evenly; lanes take little of a pass, and the memory of few
+// lanes.
 func TestLanes(t *testing.T) {
 	const tasks = 1000
 	for _, c := range []struct {

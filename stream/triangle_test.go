@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The Cholesky factor of WᵀW is R with all the digits of small singular values if the columns of W are nearly orthogonal,
-// and else is refused.
+// TestCholesky checks that the Cholesky factor of WᵀW has all digits of small singular values if
+// the columns of W are nearly orthogonal, and is refused otherwise.
 func TestCholesky(t *testing.T) {
 	const rows, k = 5000, 6
 	w, g, r := randomDense(3, rows, k), new(mat.Dense), mat.NewDense(k, k, nil)
@@ -27,7 +27,7 @@ func TestCholesky(t *testing.T) {
 			t.Errorf("σ_%d = %v, want %v", i, got[i], want[i])
 		}
 	}
-	// A column that has others in it: 1/‖S⁻¹‖ goes through the bound.
+	// A column close to the span of others: 1/‖S⁻¹‖ exceeds the bound.
 	for _, tc := range []struct {
 		sine float64
 		good bool
@@ -53,7 +53,7 @@ func TestCholesky(t *testing.T) {
 	}
 }
 
-// R has the singular values of A·X to ε‖A·X‖ for every X.
+// TestAnyR checks that R has the singular values of A·X to 1e-14·‖A·X‖, also for dependent and zero columns.
 func TestAnyR(t *testing.T) {
 	const rows, n, k = 4000, 60, 5
 	src := newDisk(randomCSR(6, rows, n, 0.2))

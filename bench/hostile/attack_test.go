@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Attack is one way to ill-treat the program, with a trial for every seed. A trial
-// that returns is right; check, expect and the like end one that is not.
+// Attack is one way to ill-treat the program, with a trial for every seed. A trial that returns is
+// right; check, expect and similar functions end a trial that is not.
 type Attack struct {
 	Name  string
-	About string // what is done and what must hold
+	About string // what the attack does and what must hold
 	Short int    // trials in a test
 	Long  int    // trials with -long
 	Run   func(*Trial)
 }
 
-// attacks are all there are, in the order of the report.
+// attacks lists all attacks, in the order of the report.
 var attacks = []Attack{flips, pipes, kills, disk, descriptors, memory, scale, random, warm, bits, stop, pairs, suites}
 
-// find returns the attacks of a comma-separated list, all for an empty one.
+// find returns the attacks of a comma-separated list, or all attacks for an empty list.
 func find(names string) ([]Attack, error) {
 	if names == "" {
 		return attacks, nil
@@ -46,22 +46,22 @@ func attackNames() (names []string) {
 type Outcome string
 
 const (
-	Right   Outcome = "right"   // done as asked, and the outcome is the truth
-	Refused Outcome = "refused" // one line on standard error and the exit code that belongs to it
-	Wrong   Outcome = "wrong"   // a false result, silent damage, leftovers, a broken promise
-	Hung    Outcome = "hung"    // no end within the time limit
+	Right   Outcome = "right"   // done as asked, with a true result
+	Refused Outcome = "refused" // one line on standard error and a matching exit code
+	Wrong   Outcome = "wrong"   // a false result, silent damage, leftover files, a broken promise
+	Hung    Outcome = "hung"    // not ended within the time limit
 	Crashed Outcome = "crashed" // a panic, a signal, or a kill by the kernel
-	Skipped Outcome = "skipped" // this machine cannot do it
+	Skipped Outcome = "skipped" // not possible on this machine
 )
 
 // bad reports whether an outcome fails the suite.
 func (o Outcome) bad() bool { return o == Wrong || o == Hung || o == Crashed }
 
-// judgement is an outcome other than right, as an error.
+// judgement is an outcome other than Right, as an error.
 type judgement struct {
 	outcome Outcome
 	what    string
-	code    int // exit code of what was refused
+	code    int // exit code of a refusal
 }
 
 func (j *judgement) Error() string { return j.what }
@@ -74,30 +74,30 @@ func wrongf(format string, args ...any) error { return judgef(Wrong, format, arg
 
 func skipf(format string, args ...any) error { return judgef(Skipped, format, args...) }
 
-// isRefused reports whether an error is the judgement Refused.
+// isRefused reports whether err is a judgement with the outcome Refused.
 func isRefused(err error) bool {
 	j, ok := err.(*judgement)
 	return ok && j.outcome == Refused
 }
 
-// ended is what a trial panics with to end: with a judgement on the program, or
-// with any other error where the trial itself cannot be carried out.
+// ended is the panic value that ends a trial: with a judgement on the program, or with another
+// error if the trial itself cannot be carried out.
 type ended struct{ error }
 
-// check ends the trial with an error, if there is one.
+// check ends the trial with err unless err is nil.
 func check(err error) {
 	if err != nil {
 		panic(ended{err})
 	}
 }
 
-// need is v, unless there is an error, which ends the trial.
+// need returns v; an error ends the trial.
 func need[T any](v T, err error) T {
 	check(err)
 	return v
 }
 
-// outcome runs a part of a trial and returns the error it has ended with.
+// outcome runs f, a part of a trial, and returns the error that ended it.
 func outcome(f func()) (err error) {
 	defer func() {
 		r := recover()

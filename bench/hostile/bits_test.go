@@ -19,7 +19,7 @@ var bits = Attack{
 			t.bitsInFiles(method)
 			return
 		case 1:
-			if t.Long && t.IntN(2) == 0 { // seconds of work: the machine is measured before the choice
+			if t.Long && t.IntN(2) == 0 { // seconds of work: the machine is calibrated before the choice
 				t.Kind = "bits auto, large"
 				t.bitsLarge()
 				return
@@ -49,14 +49,14 @@ func (t *Trial) bitsInMemory(method string) {
 	flags := []string{"--method", method, "-k", strconv.Itoa(t.between(1, 12)), "--tol", pick(t, "1e-4", "1e-8"), "--max-passes", strconv.Itoa(t.between(3, 40)),
 		"--seed", strconv.Itoa(t.IntN(100))}
 	budgets := []string{"auto"}
-	if method != "auto" { // a choice may depend on the budget
+	if method != "auto" { // the choice of auto may depend on the budget
 		bytes := t.budget(gdsvd(append([]string{"svd", stores[0], "-o", t.path("none")}, flags...)...))
 		budgets = append(budgets, kib(bytes), "1GiB")
 	}
 	t.sameBits(stores, flags, budgets)
 }
 
-// bitsInFiles has long vectors and little memory.
+// bitsInFiles runs on long vectors with little memory.
 func (t *Trial) bitsInFiles(method string) {
 	dir := t.fixture("bits-files", func(t *Trial) {
 		t.must(gdsvd("generate", "spectrum", "-q", "--rows", "120000", "--cols", "100000", "--layers", "1", "--rank", "20", "-o", t.path("m.csr")))
@@ -79,7 +79,8 @@ func (t *Trial) bitsLarge() {
 	t.sameBits([]string{filepath.Join(dir, "m.csr")}, []string{"-k", "20"}, []string{"1GiB"})
 }
 
-// sameBits runs the same factorisation four times, the first with all as it is.
+// sameBits runs the same factorisation four times, the first with default workers, environment and load; the others
+// must have the same bits.
 func (t *Trial) sameBits(stores, flags, budgets []string) {
 	first := ""
 	for run := range 4 {
@@ -106,21 +107,21 @@ func (t *Trial) sameBits(stores, flags, budgets []string) {
 		default:
 			check(vectorsSame(first, out, j))
 		}
-		check(os.RemoveAll(filepath.Join(out, "checkpoint"))) // as large as all vectors
+		check(os.RemoveAll(filepath.Join(out, "checkpoint"))) // a checkpoint is as large as all vectors
 	}
 }
 
-// beside runs an svd beside busy processes and returns its refusal.
+// beside runs an svd while busy other processes run, and returns its refusal.
 func (t *Trial) beside(busy int, j job) error {
 	defer load(busy)()
 	_, err := t.expect(j, 1, 4)
 	return err
 }
 
-// kib is a size as a flag has it.
+// kib formats a size for a flag.
 func kib(bytes int64) string { return strconv.FormatInt(bytes>>10, 10) + "KiB" }
 
-// vectorsSame compares two results, the second of which the command has made.
+// vectorsSame compares the vectors of two results; job j has written the second.
 func vectorsSame(want, got string, j job) error {
 	for _, name := range vectors {
 		if err := sameFile(filepath.Join(want, name), filepath.Join(got, name)); err != nil {

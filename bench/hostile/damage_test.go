@@ -6,8 +6,7 @@ import (
 	"os"
 )
 
-// damage changes a file, and says how. The content is another one afterwards, or
-// the file is gone.
+// damage changes a file to another content or removes it, and returns what it did.
 func (t *Trial) damage(name string) (how string, gone bool, err error) {
 	was, err := os.ReadFile(name)
 	if err != nil {
@@ -31,7 +30,7 @@ func (t *Trial) damage(name string) (how string, gone bool, err error) {
 		case what < 14:
 			b[at] = byte(t.IntN(256))
 			how = fmt.Sprintf("byte %d", at)
-		case what < 16: // a sector that was never written
+		case what < 16: // a sector that was not written
 			n := min(len(b)-at, 1+t.IntN(4096))
 			clear(b[at : at+n])
 			how = fmt.Sprintf("zeros in bytes %d … %d", at, at+n-1)

@@ -16,7 +16,7 @@ var descriptors = Attack{
 		if runtime.GOOS == "windows" {
 			check(skipf("there is no limit of descriptors on windows"))
 		}
-		few := t.between(10, 32) // with fewer the Go runtime itself may not begin
+		few := t.between(10, 32) // with fewer the Go runtime itself may not start
 		if t.IntN(4) == 0 {
 			few = t.between(10, 64)
 		}
@@ -26,11 +26,11 @@ var descriptors = Attack{
 		tooFew(err)
 		switch {
 		case err != nil:
-			// It may leave what it could not remove for want of descriptors: the next run
-			// has to clear that away.
+			// The run may leave files that it could not remove for lack of descriptors: the next
+			// run has to remove them.
 			t.finish(w, out)
 			check(err)
-		case w.args[0] == "svd", w.args[0] == "generate" && w.args[1] == "ratings": // a file, not a store
+		case w.args[0] == "svd", w.args[0] == "generate" && w.args[1] == "ratings": // these commands write a file or a result, not a store
 			w.same(out)
 		default:
 			w.same(out)
@@ -43,7 +43,7 @@ var descriptors = Attack{
 	},
 }
 
-// tooFew judges that a refusal names what there is too little of.
+// tooFew checks that a refusal names the lack of descriptors.
 func tooFew(err error) {
 	if err != nil && !strings.Contains(err.Error(), "too many open files") && !strings.Contains(err.Error(), "open at a time") {
 		check(wrongf("few descriptors: %s", head(err.Error())))

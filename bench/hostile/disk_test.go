@@ -34,7 +34,7 @@ func (t *Trial) shortFiles(w *work, out string) {
 	t.withRoom(w, out, err)
 }
 
-// fullDisk mounts a disk with a size up to somewhat more than the work makes.
+// fullDisk mounts a disk of a random size up to 5/4 of what the work writes, and 64 KiB.
 func (t *Trial) fullDisk(w *work) {
 	size := treeSize(w.want)
 	if w.long || strings.Contains(w.name, "sorts on the disk") {
@@ -72,10 +72,10 @@ func unmount(at string) (err error) {
 	return err
 }
 
-// withRoom judges what a run that was refused with err has left, and goes on with it
-// where there is room.
+// withRoom judges what a run that was refused with err has left, and finishes the work once there
+// is room.
 func (t *Trial) withRoom(w *work, out string, err error) {
-	if err == nil { // there was room enough
+	if err == nil { // the room was enough
 		w.same(out)
 		return
 	}
@@ -86,7 +86,7 @@ func (t *Trial) withRoom(w *work, out string, err error) {
 	}
 	left := names(filepath.Dir(out))
 	w.leaves("on a full disk", out, left)
-	// Who does not say that there is something to go on from has left nothing.
+	// A refusal that does not name --resume must leave no files.
 	if len(left) > 0 && !strings.Contains(text, "--resume") {
 		check(wrongf("%s on a full disk leaves %v and says %s", w.name, left, head(text)))
 	}
@@ -94,7 +94,7 @@ func (t *Trial) withRoom(w *work, out string, err error) {
 	check(err)
 }
 
-// treeSize is the sum of the sizes of files.
+// treeSize returns the sum of the sizes of the files in path.
 func treeSize(path string) (size int64) {
 	for _, name := range files(path) {
 		size += need(os.Stat(name)).Size()
@@ -102,7 +102,7 @@ func treeSize(path string) (size int64) {
 	return size
 }
 
-// files are the regular files in a directory and those below it, or the file itself.
+// files returns the regular files in a directory and below it, or the file itself.
 func files(path string) (all []string) {
 	check(filepath.Walk(path, func(path string, info os.FileInfo, err error) error {
 		if err == nil && info.Mode().IsRegular() {

@@ -14,17 +14,17 @@ import (
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
 )
 
-// Env is what the trials of a run have in common.
+// Env holds what the trials of a run share.
 type Env struct {
 	Program *harness.Program
-	Dir     string        // for everything
-	Limit   time.Duration // after which a process has hung
-	Late    time.Duration // after which an exit on a signal is late; 0: never
-	Keep    bool          // directories of trials stay
+	Dir     string        // directory for all files
+	Limit   time.Duration // time after which a process counts as hung
+	Late    time.Duration // time after which an exit on a signal is late; 0: never
+	Keep    bool          // directories of trials are kept
 
 	mu       sync.Mutex
 	fixtures map[string]*fixture
-	disk     string // a directory on a disk, once it is asked for
+	disk     string // a directory on a disk; empty until Disk is called
 }
 
 // fixture is a directory that trials read from.
@@ -34,9 +34,9 @@ type fixture struct {
 	err  error
 }
 
-// Disk is a directory whose files do not lie in memory, where they would count
-// against a limit of it: e.Dir, or else one in /var/tmp that Close removes. Without
-// one the trial is skipped.
+// Disk returns a directory whose files do not lie in memory, where they would count against a
+// memory limit: e.Dir, or else a directory in /var/tmp that Close removes. If both lie in memory,
+// the trial is skipped.
 func (e *Env) Disk() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -53,14 +53,14 @@ func (e *Env) Disk() string {
 	return e.disk
 }
 
-// inMemory reports whether the files of a directory lie in memory, as far as stat(1) tells.
+// inMemory reports whether stat(1) names a memory file system for dir.
 func inMemory(dir string) bool {
 	kind, err := exec.Command("stat", "-f", "-c", "%T", dir).Output()
 	name := strings.TrimSpace(string(kind))
 	return err == nil && (name == "tmpfs" || name == "ramfs")
 }
 
-// Close removes what lies outside of e.Dir.
+// Close removes the directory of Disk if it lies outside of e.Dir.
 func (e *Env) Close() error {
 	if e.disk == "" || e.disk == e.Dir || e.Keep {
 		return nil
@@ -68,8 +68,8 @@ func (e *Env) Close() error {
 	return os.RemoveAll(e.disk)
 }
 
-// fixture returns the directory of the name, which is made when it is asked for
-// first. What is made in it must not depend on the trial that asks.
+// fixture returns the directory of the given name, which fill makes at the first call. Its content
+// must not depend on the trial that calls first.
 func (t *Trial) fixture(name string, fill func(t *Trial)) string {
 	return t.fixtureIn(t.env.Dir, name, fill)
 }
@@ -94,15 +94,15 @@ func (t *Trial) fixtureIn(parent, name string, fill func(t *Trial)) string {
 			return
 		}
 		if err := outcome(func() { fill(x) }); err != nil {
-			f.err = fmt.Errorf("fixture %s: %w", name, err) // no judgement of a trial
+			f.err = fmt.Errorf("fixture %s: %w", name, err) // not a judgement of the trial
 		}
 	})
 	check(f.err)
 	return f.dir
 }
 
-// try runs one trial of an attack in a directory of its own. The error is for one that could not be
-// carried out, else the trial has what came of it.
+// try runs one trial of an attack in a directory of its own and returns it with its outcome. The
+// error is for a trial that could not be carried out.
 func (e *Env) try(ctx context.Context, a Attack, seed uint64, number int, long bool) (t *Trial, err error) {
 	t = newTrial(ctx, e, a.Name, seed, number)
 	t.Long, t.Outcome = long, Right
@@ -123,7 +123,7 @@ func (e *Env) try(ctx context.Context, a Attack, seed uint64, number int, long b
 	return t, err
 }
 
-// load keeps the processors busy until stop is called.
+// load keeps the processors busy with the given number of processes until stop is called.
 func load(processes int) (stop func()) {
 	var all []*exec.Cmd
 	stop = func() {

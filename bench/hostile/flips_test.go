@@ -31,7 +31,7 @@ var flips = Attack{
 	},
 }
 
-// flip damages a file, notes how, and names the kind of the trial.
+// flip damages a file, records how, and sets the kind of the trial.
 func (t *Trial) flip(kind, file string) (how string, gone bool) {
 	t.Kind = kind
 	how, gone, err := t.damage(file)
@@ -40,9 +40,9 @@ func (t *Trial) flip(kind, file string) (how string, gone bool) {
 	return how, gone
 }
 
-// stores makes small stores of every coding, with ids of both kinds, in several
-// shards, one with truth.json, and what commands say of them. It returns where one of them is, as a prefix
-// of names.
+// stores makes small stores of every coding, with ids of both kinds, in several shards, one with
+// truth.json, and records what commands print of them. It returns the name picked by which and the
+// path prefix of its files.
 func (t *Trial) stores(which func(all ...string) string) (name, prefix string) {
 	all := []string{"dict4", "constant", "dict8", "integer", "float32", "float64", "truth"}
 	dir := t.fixture("stores", func(t *Trial) {
@@ -77,7 +77,7 @@ func (t *Trial) stores(which func(all ...string) string) (name, prefix string) {
 	return name, filepath.Join(dir, name)
 }
 
-// any of the choices.
+// any returns a random one of the choices.
 func (t *Trial) any(choices ...string) string { return pick(t, choices...) }
 
 func (t *Trial) flipStore() {
@@ -92,11 +92,11 @@ func (t *Trial) flipStore() {
 	}
 	how, gone := t.flip(kind, filepath.Join(store, file))
 	codes := []int{3}
-	if gone || file == "MANIFEST.json" { // one with another name of the format is not of a store
+	if gone || file == "MANIFEST.json" { // with another format name the directory is not a store
 		codes = []int{1, 3}
 	}
 	_, checked := t.expect(gdsvd("check", "-q", store), codes...)
-	if checked == nil && !(gone && file == "truth.json") { // a store is complete without it
+	if checked == nil && !(gone && file == "truth.json") { // a store is complete without truth.json
 		check(wrongf("%s of a store with %s values, %s: check finds nothing", file, name, how))
 	}
 	var used error
@@ -118,7 +118,7 @@ func (t *Trial) flipStore() {
 	check(cmp.Or(used, checked))
 }
 
-// flipResult damages a result, which is then checked, looked at, and started from.
+// flipResult damages a result and runs check, and info or a start from it.
 func (t *Trial) flipResult() {
 	t.Kind = "flip of a result"
 	_, prefix := t.stores(t.any)
@@ -146,7 +146,7 @@ func (t *Trial) flipResult() {
 	check(cmp.Or(used, checked))
 }
 
-// leading judges the values of a converged result by those of an undamaged one.
+// leading compares the values of a converged result with those of an undamaged one.
 func leading(undamaged, out string) {
 	var want, got result
 	check(readJSON(filepath.Join(undamaged, "result.json"), &want))
@@ -168,13 +168,13 @@ func (t *Trial) flipInput() {
 	w := t.refer(t.works(false)[1])
 	parts := need(filepath.Glob(filepath.Join(t.inputs(), "part*")))
 	args := []string{"ingest", "-q", "-o", t.path("out")}
-	hit := 1 + 2*t.IntN(len(parts)/2) // these are compressed
+	hit := 1 + 2*t.IntN(len(parts)/2) // every second part is compressed
 	copied := t.path(filepath.Base(parts[hit]))
 	copyTree(parts[hit], copied)
 	how, _ := t.flip(t.Kind, copied)
 	_, err := t.expect(gdsvd(slices.Concat(args, parts[:hit], []string{copied}, parts[hit+1:])...), 1, 2)
 	check(err)
-	// The header has bits that mean nothing, but the matrix is what it was. What the manifests say of the inputs may differ.
+	// Some bits of the gzip header have no meaning: the matrix must be unchanged. The manifests may name other inputs.
 	var a, b struct{ Fingerprint string }
 	check(readJSON(filepath.Join(w.want, "MANIFEST.json"), &a))
 	if err := readJSON(filepath.Join(t.path("out"), "MANIFEST.json"), &b); err != nil || a != b {
@@ -182,8 +182,8 @@ func (t *Trial) flipInput() {
 	}
 }
 
-// sameEvents compares events.jsonl but for what measures the process. The first
-// events may be missing if that was said.
+// sameEvents compares events.jsonl without the measurements of the process. The first events may be
+// missing if said, the output of the run, has announced it.
 func sameEvents(want, got, said string) {
 	a := need(readEvents(want))
 	b, err := readEvents(got)
@@ -195,7 +195,7 @@ func sameEvents(want, got, said string) {
 	}
 }
 
-// flipCheckpoint damages what an svd goes on from.
+// flipCheckpoint damages the checkpoint of an svd, which is then resumed.
 func (t *Trial) flipCheckpoint() {
 	method := pick(t, "krylov", "block", "gd", "power", "nesterov", "polyak", "nesterov-general")
 	file := pick(t, "checkpoint", "checkpoint", "checkpoint.jsonl")
@@ -218,7 +218,7 @@ func (t *Trial) flipCheckpoint() {
 	copyTree(filepath.Join(made, "out"), out)
 	how, _ := t.flip(t.Kind, filepath.Join(out, file))
 	resume := run(out, "--resume")
-	resume.args = slices.DeleteFunc(resume.args, func(a string) bool { return a == "-q" }) // warnings are of interest
+	resume.args = slices.DeleteFunc(resume.args, func(a string) bool { return a == "-q" }) // warnings are judged
 	p := t.run(resume)
 	if p.code() != 0 {
 		_, err := t.expect(run(out, "--resume"), 1, 3)
@@ -228,7 +228,7 @@ func (t *Trial) flipCheckpoint() {
 	sameEvents(filepath.Join(made, "want"), out, p.stderr.String())
 }
 
-// flipUnfinished damages what a killed ingest has left.
+// flipUnfinished damages a file of a killed ingest, which is then resumed.
 func (t *Trial) flipUnfinished() {
 	t.Kind = "flip of something unfinished"
 	w := t.refer(t.works(false)[2]) // the ingest that sorts on the disk
@@ -249,14 +249,14 @@ func (t *Trial) flipUnfinished() {
 	_, err := t.expect(w.saved(out), 1, 3)
 	check(err)
 	if differ := outcome(func() { w.same(out) }); differ != nil {
-		// Of finished blocks only check reads what is in them.
+		// Only check reads the content of finished blocks.
 		_, err := t.expect(gdsvd("check", "-q", out), 3)
 		check(cmp.Or(err, wrongf("%s, %s: resumed without a word, and check finds nothing: %v", filepath.Base(file), how, differ)))
 	}
 }
 
-// leave starts a work in a new directory and kills it some time after it has
-// something to go on from.
+// leave starts a work in a new directory and kills it later, counted from the moment it has
+// something to resume from.
 func (t *Trial) leave(w *work, dir string, later time.Duration) {
 	out := filepath.Join(dir, "out")
 	saved := func() bool {

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// environment builds the program for a test.
+// environment builds the program and returns the Env of a test.
 func environment(t *testing.T) *Env {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -37,7 +37,7 @@ func environment(t *testing.T) *Env {
 	return e
 }
 
-// A few trials of every attack, or as many as are asked for, and none is wrong, hung or crashed.
+// TestHostile runs a few trials of every attack, or as many as the flags say: no outcome is wrong, hung or crashed.
 func TestHostile(t *testing.T) {
 	o := &asked
 	if !o.long && o.only == "" && o.trials == 0 {
@@ -83,8 +83,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// The suite notices what it is for: a program that dies, hangs, talks too much,
-// ends with another code, or lies, in every attack's own way of running it.
+// TestOutcomes checks the judgement on scripts in place of the program: right, refused, crashed,
+// hung, too many lines, a wrong exit code, no message, in every attack's way of running it.
 func TestOutcomes(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("takes a shell")
@@ -107,7 +107,7 @@ func TestOutcomes(t *testing.T) {
 		{"anonymous", "echo 'no such file' >&2; exit 1", Wrong, "does not say who speaks"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := fake(t, c.script) // before others fork: a script that is open for writing in a child cannot be executed
+			x := fake(t, c.script) // before other tests fork: a script that a child holds open for writing cannot be executed
 			t.Parallel()
 			a := Attack{Name: "fake", Run: func(t *Trial) {
 				_, err := t.expect(gdsvd("svd"), 1)
@@ -121,7 +121,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// fake is a trial with a shell script for a program.
+// fake returns a trial that runs a shell script in place of the program.
 func fake(t *testing.T, script string) *Trial {
 	t.Helper()
 	dir := t.TempDir()
@@ -132,8 +132,8 @@ func fake(t *testing.T, script string) *Trial {
 	return x
 }
 
-// A series counts, keeps the first failures with the commands that repeat them,
-// and a trial that could not be carried out ends it.
+// TestReport checks that a series counts outcomes and keeps the first failures with the commands
+// that repeat them, and that a trial that cannot be carried out ends it.
 func TestReport(t *testing.T) {
 	a := Attack{Name: "stop", About: "a test", Run: func(t *Trial) {
 		t.Kind = "odd"
@@ -168,7 +168,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Trials follow from the seed and the number.
+// TestTrialsAreRepeatable checks that the seed and the number determine a trial.
 func TestTrialsAreRepeatable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, seed := range []uint64{1, 2} {
@@ -190,7 +190,7 @@ func TestTrialsAreRepeatable(t *testing.T) {
 	}
 }
 
-// Damage is damage, and every kind of it occurs.
+// TestDamage checks that damage always changes or removes the file, and that every kind of damage occurs.
 func TestDamage(t *testing.T) {
 	x := newTrial(t.Context(), &Env{}, "damage", 1, 1)
 	name := filepath.Join(t.TempDir(), "f")

@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// exactly is a result of a matrix as gonum computes it.
+// exactly returns a result of a matrix as computed by gonum.
 func exactly(m *matrix, k int) *result {
 	var svd mat.SVD
 	svd.Factorize(m.dense(0), mat.SVDThin)
@@ -31,7 +31,7 @@ func exactly(m *matrix, k int) *result {
 	return r
 }
 
-// The judge takes what is right, and finds everything that may be wrong with it.
+// TestJudge checks that judge accepts a right result and rejects each of many changes to it.
 func TestJudge(t *testing.T) {
 	x := newTrial(t.Context(), &Env{}, "judge", 1, 1)
 	m := fromDense("test", x.place(30, 20, 0.5, x.NormFloat64))
@@ -72,7 +72,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Matrices beyond the range of squares are judged as any other.
+// TestJudgeScaled checks that judge works on matrices whose squares are beyond float64.
 func TestJudgeScaled(t *testing.T) {
 	x := newTrial(t.Context(), &Env{}, "judge", 1, 2)
 	a := fromDense("test", x.place(12, 9, 0.7, x.NormFloat64))
@@ -81,7 +81,7 @@ func TestJudgeScaled(t *testing.T) {
 		for _, y := range a.entries {
 			m.entries = append(m.entries, entry{y.i, y.j, math.Ldexp(y.v, e)})
 		}
-		// Below 2^−1022 the entries are rounded: the truth is that of the rounded ones.
+		// Below 2^−1022 the entries are rounded: the oracle is the SVD of the rounded ones.
 		unscaled := &matrix{rows: m.rows, cols: m.cols}
 		for _, y := range m.entries {
 			unscaled.entries = append(unscaled.entries, entry{y.i, y.j, math.Ldexp(y.v, -e)})
@@ -108,7 +108,7 @@ func TestJudgeScaled(t *testing.T) {
 	}
 }
 
-// The residual has the digits that a sum with 200 bits has, after cancellation.
+// TestResidualIsCompensated compares the residual, after cancellation, with one computed with 200 bits.
 func TestResidualIsCompensated(t *testing.T) {
 	x := newTrial(t.Context(), &Env{}, "judge", 1, 3)
 	m := fromDense("test", x.place(40, 25, 0.8, x.NormFloat64))
@@ -141,7 +141,7 @@ func TestResidualIsCompensated(t *testing.T) {
 	}
 }
 
-// What was written is read, and what is not an array is refused.
+// TestNPY checks that readNPY reads what writeNPY writes and rejects other shapes, NaN and other files.
 func TestNPY(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.npy")
 	a := mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, -1e-310})
@@ -165,7 +165,7 @@ func TestNPY(t *testing.T) {
 	}
 }
 
-// A result.json in which a number is null is not read as one with zeros.
+// TestNullIsNotZero checks that a null in the numbers of result.json is not read as 0.
 func TestNullIsNotZero(t *testing.T) {
 	dir := t.TempDir()
 	b := must.Get(json.MarshalIndent(map[string]any{"k": 2, "sigma": []any{1.5, nil}, "residual": []float64{0, 0}}, "", "  "))(t)
@@ -175,7 +175,7 @@ func TestNullIsNotZero(t *testing.T) {
 	}
 }
 
-// Matrices come back from their texts, bit by bit, at any scale.
+// TestTexts checks that matrices read back from their texts have the same bits at any scale.
 func TestTexts(t *testing.T) {
 	x := newTrial(t.Context(), &Env{}, "texts", 1, 1)
 	dir := t.TempDir()
@@ -195,7 +195,7 @@ func TestTexts(t *testing.T) {
 			t.Fatalf("1e%d: %v", decade, err)
 		}
 	}
-	// Ids without entries are not in the text; the order is that of the ids.
+	// Ids without entries are not in the text; the order of rows and columns is that of the ids.
 	m := &matrix{rows: 3, cols: 2, entries: []entry{{0, 0, 1}, {2, 1, 4}}}
 	must.Do(t, m.writeIDs(x, filepath.Join(dir, "m.csv"), func(i int) string { return []string{"10", "7", "9"}[i] }, word))
 	b, err := readIDs(filepath.Join(dir, "m.csv"))
@@ -204,7 +204,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// writeNPY writes float64 values, row by row.
+// writeNPY writes a as an array of float64 values, row by row.
 func writeNPY(name string, a *mat.Dense) error {
 	rows, cols := a.Dims()
 	header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", rows, cols)

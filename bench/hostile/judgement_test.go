@@ -14,8 +14,8 @@ const (
 	residualRounding = 1e-14
 )
 
-// sum is a compensated sum (Neumaier, ZAMM 54, 1974) of products without rounding
-// (fused multiply-add): as good as twice the digits.
+// sum is a compensated sum (Neumaier, ZAMM 54, 1974) of exact products (by fused multiply-add),
+// about as accurate as with twice the digits.
 type sum struct{ s, c float64 }
 
 func (z *sum) add(x float64) {
@@ -36,7 +36,7 @@ func (z *sum) addProduct(x, y float64) {
 
 func (z *sum) value() float64 { return z.s + z.c }
 
-// residual is max(‖A v − σ u‖, ‖Aᵀ u − σ v‖) of a triplet, A and σ times 2^−e.
+// residual returns max(‖A v − σ u‖, ‖Aᵀ u − σ v‖) of a triplet, A and σ times 2^−e.
 func (m *matrix) residual(e int, sigma float64, u, v []float64) float64 {
 	left, right := make([]sum, m.rows), make([]sum, m.cols)
 	for _, x := range m.entries {
@@ -57,7 +57,7 @@ func (m *matrix) residual(e int, sigma float64, u, v []float64) float64 {
 	return max(norm(left, u), norm(right, v))
 }
 
-// values are the singular values by gonum's dense decomposition, times 2^−e, descending.
+// values returns the singular values by gonum's dense decomposition, times 2^−e, descending.
 func (m *matrix) values(e int) []float64 {
 	var svd mat.SVD
 	if len(m.entries) == 0 || !svd.Factorize(m.dense(e), mat.SVDNone) {
@@ -66,7 +66,7 @@ func (m *matrix) values(e int) []float64 {
 	return svd.Values(nil)
 }
 
-// orthogonality is max|XᵀX − I|.
+// orthogonality returns max|XᵀX − I|.
 func orthogonality(x *mat.Dense) (worst float64) {
 	n, k := x.Dims()
 	for i := range k {
@@ -84,13 +84,12 @@ func orthogonality(x *mat.Dense) (worst float64) {
 	return worst
 }
 
-// judge holds a result against the matrix of the text it was made from.
+// judge compares a result with the matrix of the text that was ingested.
 //
-// Whatever its status: every number is finite, the values descend, the vectors are
-// as orthonormal as it says, and no residual is better than the real one by more
-// than a factor of 2; if it is certified, so that every value has a singular value
-// within its residual. If it has converged, residuals are within the tolerance,
-// and the values are the leading ones.
+// For every status: all numbers are finite, the values descend, the vectors are about as
+// orthonormal as reported, and no residual is smaller than half the true one; if the result is
+// certified, every value has a singular value within its residual. If the status is converged,
+// residuals are within the tolerance and the values are the leading ones.
 func (m *matrix) judge(r *result) error {
 	e := m.exponent()
 	exact := m.values(e)
@@ -151,7 +150,7 @@ func (m *matrix) judge(r *result) error {
 	if r.Status != "converged" {
 		return nil
 	}
-	// The bound that the result states is above its least value, for which it says that rounding may hide a larger one.
+	// The stated bound is above the least value: the result says that rounding may hide a larger value.
 	blurred := r.Outside.Bound-r.sigma[r.K-1] > 2.01*r.tol*r.sigma[0]
 	if !r.Certified || r.Converged != r.K {
 		return wrongf("status converged, certified %v, %d of %d", r.Certified, r.Converged, r.K)
@@ -168,7 +167,7 @@ func (m *matrix) judge(r *result) error {
 	return nil
 }
 
-// judgeVectors holds what a result says of its vectors against them.
+// judgeVectors compares the reported orthogonality with that of the vectors.
 func (r *result) judgeVectors() error {
 	for _, x := range []struct {
 		name string

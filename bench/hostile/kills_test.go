@@ -15,7 +15,7 @@ var kills = Attack{
 	Short: 26, Long: 600,
 	Run: func(t *Trial) {
 		w, out := t.draw("kill")
-		replace := w.resume && t.IntN(4) == 0 // over something that is complete
+		replace := w.resume && t.IntN(4) == 0 // --force over a complete target
 		j := w.saved(out)
 		if replace {
 			copyTree(w.want, out)
@@ -40,7 +40,7 @@ var kills = Attack{
 	},
 }
 
-// endsWithin waits until a process has ended, the time is over, or the run is stopped.
+// endsWithin waits until the process has ended, d is over, or the run is stopped.
 func (p *process) endsWithin(t *Trial, d time.Duration) {
 	after := time.NewTimer(d)
 	defer after.Stop()
@@ -51,23 +51,22 @@ func (p *process) endsWithin(t *Trial, d time.Duration) {
 	}
 }
 
-// complete judges what a killed process has left: names that begin with that of
-// the target, and a target that is whole, if there is one, as there must be if
-// there was one before.
+// complete judges what a killed process has left: names that begin with that of the target, and a
+// complete target or none; there says that a target existed before, so that one must exist.
 func (t *Trial) complete(w *work, out string, there bool) {
 	left := names(filepath.Dir(out))
 	w.leaves("killed", out, left)
 	_, err := os.Stat(out)
 	switch {
 	case err != nil && there:
-		// Where two directories cannot be exchanged the old one is aside for a moment.
+		// Where two directories cannot be exchanged, the old one has another name for a moment.
 		if !exists(out + ".partial.old") {
 			check(wrongf("%s --force: killed, neither the old nor the new one is there: %v", w.name, left))
 		}
 	case err == nil && (w.args[0] == "ingest" || w.args[0] == "generate" && w.args[1] != "ratings"):
 		t.must(gdsvd("check", "-q", out))
 	case err == nil && w.args[0] == "svd":
-		// A checkpoint lies in the same place: either that or a whole result.
+		// A checkpoint lies in the same directory: it holds either a checkpoint or a complete result.
 		files := names(out)
 		missing := func(name string) bool { return !slices.Contains(files, name) }
 		if !missing("result.json") && slices.ContainsFunc(append([]string{"events.jsonl"}, vectors...), missing) {
@@ -76,7 +75,7 @@ func (t *Trial) complete(w *work, out string, there bool) {
 	}
 }
 
-// leaves judges that what is left has names that begin with that of the target.
+// leaves checks that the names of all files left begin with that of the target.
 func (w *work) leaves(how, out string, left []string) {
 	if slices.ContainsFunc(left, func(name string) bool { return !strings.HasPrefix(name, filepath.Base(out)) }) {
 		check(wrongf("%s: %s, it leaves %v", w.name, how, left))

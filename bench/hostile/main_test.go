@@ -1,20 +1,20 @@
-// Package hostile ill-treats gdsvd and judges what it does: it is right, it refuses
-// in one clear line, or it is counted as wrong, hung or crashed.
+// Package hostile ill-treats gdsvd and judges the outcome: the program is right, it refuses
+// in one clear line, or the trial counts as wrong, hung or crashed.
 //
 //	GDSVD_TEST_LONG=1 go test ./bench/hostile
 //	go test -timeout 0 -run TestHostile ./bench/hostile -long [-seed S] [-only flips,kills,…] [-report NAME]
 //
-// The first takes a few trials of each attack. It builds the program of this source and drives it from outside:
-// it knows the store and the results only through their documents. Every attack is a series of
-// trials; a trial follows from the seed and its number alone, apart from the moment
-// at which a process is killed. What a trial has done wrong is done again by
+// The first command runs a few trials of each attack. It builds the program of this source and runs it from outside:
+// it reads stores and results by their documentation only. Every attack is a series of
+// trials; the seed and its number determine a trial, apart from the moment
+// at which a process is killed. A failed trial is repeated by
 //
 //	go test -v -run TestHostile ./bench/hostile -only ATTACK -seed S -trial N
 //
 // which also prints the commands and keeps the files. NAME.md has the table and
-// NAME.json everything, with the commit and the machine. What a
-// machine cannot do (mounting a small disk, a limit of memory by the kernel: both
-// take Linux and root) is skipped and said.
+// NAME.json everything, with the commit and the machine. Trials that a
+// machine cannot run (mounting a small disk, a limit of memory by the kernel: both
+// take Linux and root) are skipped and listed.
 package hostile
 
 import (
@@ -28,7 +28,7 @@ import (
 	"time"
 )
 
-// options is the command line.
+// options holds the command line.
 type options struct {
 	program, dir, only, out string
 	long                    bool
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// again runs one trial of each attack and shows it.
+// again runs one trial of each attack and prints its commands and outcome.
 func again(ctx context.Context, e *Env, chosen []Attack, o *options) error {
 	var failed []string
 	for _, a := range chosen {

@@ -13,13 +13,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// entry is a value of a matrix, as a text gives it.
+// entry is an entry of a matrix, with the value that the text gives.
 type entry struct {
 	i, j int
 	v    float64
 }
 
-// matrix is a small sparse matrix. Every place occurs once.
+// matrix is a small sparse matrix without duplicates.
 type matrix struct {
 	rows, cols int
 	entries    []entry
@@ -27,7 +27,7 @@ type matrix struct {
 	definite   bool // symmetric and positive semidefinite
 }
 
-// fromDense takes what is not zero in a.
+// fromDense returns the matrix of the nonzero entries of a.
 func fromDense(kind string, a *mat.Dense) *matrix {
 	m := &matrix{kind: kind}
 	m.rows, m.cols = a.Dims()
@@ -41,7 +41,7 @@ func fromDense(kind string, a *mat.Dense) *matrix {
 	return m
 }
 
-// place sets an entry by the value of f, at random places of the given share.
+// place returns a matrix in which each entry is set to a value of f with probability share.
 func (t *Trial) place(rows, cols int, share float64, f func() float64) *mat.Dense {
 	a := mat.NewDense(rows, cols, nil)
 	for i := range rows {
@@ -54,7 +54,7 @@ func (t *Trial) place(rows, cols int, share float64, f func() float64) *mat.Dens
 	return a
 }
 
-// structures are matrices that have broken a solver somewhere.
+// structures lists kinds of matrices that have made a solver fail.
 var structures = []struct {
 	name string
 	make func(t *Trial, m, n int) *mat.Dense
@@ -83,7 +83,7 @@ var structures = []struct {
 		}
 		return a
 	}},
-	{"copies", func(t *Trial, m, n int) *mat.Dense { // one block again and again: every value many times
+	{"copies", func(t *Trial, m, n int) *mat.Dense { // copies of one block: every value many times
 		a := mat.NewDense(m, n, nil)
 		r, c := max(1, m/t.between(2, 6)), max(1, n/t.between(2, 6))
 		b := t.place(r, c, 0.7, t.NormFloat64)
@@ -106,7 +106,7 @@ var structures = []struct {
 		}
 		return a
 	}},
-	{"duplicates", func(t *Trial, m, n int) *mat.Dense { // rows and columns that occur several times
+	{"duplicates", func(t *Trial, m, n int) *mat.Dense { // duplicate rows and columns
 		few := t.place(m, n, 0.5, func() float64 { return float64(t.between(1, 5)) })
 		a := mat.NewDense(m, n, nil)
 		r, c := t.between(1, m), t.between(1, n)
@@ -151,7 +151,7 @@ var structures = []struct {
 	}},
 }
 
-// shape draws numbers of rows and columns, now and then extreme ones.
+// shape draws the numbers of rows and columns, sometimes extreme ones.
 func (t *Trial) shape() (m, n int) {
 	switch t.IntN(8) {
 	case 0:
@@ -172,7 +172,7 @@ func (t *Trial) shape() (m, n int) {
 // matrix draws a matrix.
 func (t *Trial) matrix() *matrix {
 	m, n := t.shape()
-	if t.IntN(6) == 0 { // BᵀB, for the methods that work on A itself
+	if t.IntN(6) == 0 { // BᵀB, for the operator symmetric
 		s := structures[t.IntN(len(structures))]
 		b := s.make(t, m, min(n, 40))
 		var a mat.Dense
@@ -185,7 +185,7 @@ func (t *Trial) matrix() *matrix {
 	return fromDense(s.name, s.make(t, m, n))
 }
 
-// dense is the matrix times 2^−e.
+// dense returns the matrix times 2^−e.
 func (m *matrix) dense(e int) *mat.Dense {
 	a := mat.NewDense(m.rows, m.cols, nil)
 	for _, x := range m.entries {
@@ -194,7 +194,7 @@ func (m *matrix) dense(e int) *mat.Dense {
 	return a
 }
 
-// exponent is an e for which the largest entry times 2^−e lies in [½, 1).
+// exponent returns e such that the largest entry times 2^−e lies in [½, 1).
 func (m *matrix) exponent() int {
 	_, e := math.Frexp(m.largest())
 	return e
@@ -220,7 +220,7 @@ func (m *matrix) write(t *Trial, name string) error {
 	})
 }
 
-// writeIDs writes the matrix as lines of ids and a value, in random order.
+// writeIDs writes the matrix as lines of row id, column id and value, in random order.
 func (m *matrix) writeIDs(t *Trial, name string, row, col func(int) string) error {
 	lines := slices.Clone(m.entries)
 	t.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
@@ -244,8 +244,8 @@ func writeText(name string, write func(*bufio.Writer)) error {
 	return f.Close()
 }
 
-// readMarket reads what write has written: the truth that a result is held
-// against is that of the text, not of what the text was made from.
+// readMarket reads a file of write: results are judged against the matrix of the text, not against
+// the matrix that the text was made from.
 func readMarket(name string) (*matrix, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -275,8 +275,8 @@ func readMarket(name string) (*matrix, error) {
 	return m, sc.Err()
 }
 
-// readIDs reads what writeIDs has written: rows and columns in ascending order
-// of their ids, as integers if all of a side are, else as strings.
+// readIDs reads a file of writeIDs: rows and columns in ascending order of their ids, as integers
+// if all ids of a side are integers, else as strings.
 func readIDs(name string) (*matrix, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -301,7 +301,7 @@ func readIDs(name string) (*matrix, error) {
 	return m, nil
 }
 
-// order is the place of each id.
+// order returns the index of each id.
 func order(ids []string) map[string]int {
 	integers := true
 	for _, id := range ids {

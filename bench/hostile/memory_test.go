@@ -21,7 +21,7 @@ var memory = Attack{
 	Short: 4, Long: 60,
 	Run: func(t *Trial) {
 		t.Kind = "memory"
-		if disk := t.env.Disk(); disk != t.env.Dir { // the directory of the trial is elsewhere
+		if disk := t.env.Disk(); disk != t.env.Dir { // the trial gets a directory on the disk
 			t.Dir = filepath.Join(disk, filepath.Base(t.Dir))
 			check(os.Mkdir(t.Dir, 0o777))
 			if !t.env.Keep {
@@ -46,11 +46,11 @@ var memory = Attack{
 	},
 }
 
-// spectrum is a matrix of which next to nothing fits into a small budget.
+// spectrum is a matrix of which only a small part fits into a small budget.
 type spectrum struct {
 	name string
 	args string // of generate spectrum
-	most int    // k
+	most int    // largest k
 	long bool   // too large for a test
 }
 
@@ -64,13 +64,13 @@ var shapes = []spectrum{
 	{"large hypersparse", "--rows 800000 --cols 500000 --layers 1 --rank 40 --decay 0.8", 6, true},
 }
 
-// least is the budget that a refusal asks for, in MiB.
+// least matches the budget that a refusal asks for, in MiB.
 var least = regexp.MustCompile(`(?:at least|about) ([\d.]+) MiB are needed`)
 
-// headroom is what the kernel allows beyond the budget.
+// headroom is the ratio of the kernel's limit to the budget.
 const headroom = 1.05
 
-// budget asks what a command needs at least and returns a budget of that or more, in bytes.
+// budget returns the least budget that the refusal of a command names, or up to three times as much, in bytes.
 func (t *Trial) budget(j job) int64 {
 	j.args = append(j.args[:len(j.args):len(j.args)], "--memory", "1MiB")
 	said := t.run(j).stderr.String()
@@ -85,7 +85,7 @@ func (t *Trial) budget(j job) int64 {
 	return int64(mib*1024+1) << 10
 }
 
-// within prepares a command for a group that allows a little more than the budget.
+// within prepares a command to run in a cgroup that allows headroom times the budget.
 func (t *Trial) within(budget int64, j job) (_ job, remove func()) {
 	g, err := cgroup.New(fmt.Sprintf("gdsvd-hostile-%s", filepath.Base(t.Dir)), int64(headroom*float64(budget)))
 	if errors.Is(err, cgroup.ErrUnavailable) {
@@ -116,7 +116,7 @@ func (t *Trial) factoriseTightly(s spectrum, busy int) {
 		t.limit *= 5
 		defer load(busy)()
 	}
-	// Who reads the store is charged for it.
+	// The process that reads the store is charged for its pages.
 	err := cgroup.Forget(need(filepath.Glob(filepath.Join(store, "*.csr")))...)
 	if !errors.Is(err, cgroup.ErrUnavailable) {
 		check(err)
@@ -127,7 +127,7 @@ func (t *Trial) factoriseTightly(s spectrum, busy int) {
 	check(judgeKnown(t.path("out"), store, budget))
 }
 
-// judgeKnown holds a result against the values that are known of its store.
+// judgeKnown compares a result with the known values of its store.
 func judgeKnown(out, store string, budget int64) error {
 	var truth struct{ Sigma []float64 }
 	if err := readJSON(filepath.Join(store, "truth.json"), &truth); err != nil {
@@ -149,7 +149,7 @@ func judgeKnown(out, store string, budget int64) error {
 		for _, x := range append(truth.Sigma, 0) {
 			near = min(near, math.Abs(sigma-x))
 		}
-		// The values of the store are rounded: they are known to about 1e-10.
+		// The values of the store are rounded: the truth is known to about 1e-10.
 		bound := (2*r.Residual[i] + 1e-10) * truth.Sigma[0]
 		switch {
 		case r.Certified && near > bound:

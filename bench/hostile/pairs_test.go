@@ -42,8 +42,8 @@ var pairs = Attack{
 	},
 }
 
-// both runs two jobs, the second from a random moment of the first on, which takes some time alone. One of them ends well,
-// and the other one does or says what hinders it.
+// both runs two jobs, the second from a random moment of the first on, which takes took alone. At
+// least one of them ends well, and the other one ends well or names the target in its refusal.
 func (t *Trial) both(one, two job, took time.Duration) (p, q *process) {
 	p = t.start(one)
 	p.endsWithin(t, time.Duration(t.Float64()*float64(took)))
@@ -63,7 +63,7 @@ func (t *Trial) both(one, two job, took time.Duration) (p, q *process) {
 	return p, q
 }
 
-// either judges that the target is what one of the works makes alone, with nothing beside it.
+// either checks that the target equals what one of the works makes alone, with nothing beside it.
 func (t *Trial) either(out string, wants []*work) {
 	var err error
 	for _, w := range wants {
@@ -74,7 +74,7 @@ func (t *Trial) either(out string, wants []*work) {
 	check(err)
 }
 
-// appends adds two files to one store at once: the store has the entries of those that ended well, each once.
+// appends adds two files to one store at once: the store has the entries of the appends that ended well, each once.
 func (t *Trial) appends() {
 	t.Kind = "pairs append"
 	in := t.fixture("appends", func(t *Trial) {

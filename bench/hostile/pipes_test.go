@@ -43,7 +43,7 @@ var pipes = Attack{
 			j = gdsvd(append(svd, "--config", hit)...)
 		case "input":
 			hit = t.path("input.csv")
-			// A FIFO with a writer is a good way to hand over a text.
+			// A directory, not odd: a FIFO with a writer is a valid way to pass a text.
 			check(os.Mkdir(hit, 0o777))
 			_, err := t.expect(gdsvd("ingest", "-q", hit, "-o", t.path("new.csr")), codes...)
 			check(err)
@@ -51,13 +51,13 @@ var pipes = Attack{
 		}
 		t.commands = append(t.commands, filepath.Base(hit)+": "+t.odd(hit))
 		t.limit = min(t.limit, 20*time.Second)
-		j.shell = "ulimit -v 8388608" // KiB: one that reads /dev/zero to its end dies of that
+		j.shell = "ulimit -v 8388608" // KiB: a process that reads /dev/zero to its end exceeds it
 		_, err := t.expect(j, codes...)
 		check(err)
 	},
 }
 
-// odd puts something that is not a regular file in the place of a file.
+// odd replaces a file by something that is not a regular file, and returns what.
 func (t *Trial) odd(name string) (what string) {
 	check(os.RemoveAll(name))
 	switch t.IntN(5) {

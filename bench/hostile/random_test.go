@@ -21,12 +21,12 @@ var random = Attack{
 	},
 }
 
-// single are the methods that find one triplet after the other.
+// single lists the methods that find one triplet after the other.
 var single = []string{"gd", "polyak", "nesterov", "nesterov-general", "power"}
 
 var methods = append([]string{"auto", "block", "krylov"}, single...)
 
-// method draws a method and an operator, the first four flags, and settings.
+// method draws a method and an operator, which are the first four flags, and further settings.
 func (t *Trial) method(m *matrix) []string {
 	method, operator := pick(t, methods...), "gram"
 	switch {
@@ -48,10 +48,10 @@ func (t *Trial) method(m *matrix) []string {
 	return flags
 }
 
-// most are the passes that a trial has, so that the slow methods come to an end.
+// most is the pass limit of a trial, so that the slow methods end.
 const most = "3000"
 
-// solve ingests m.mtx, factorises it with the flags, and judges the result.
+// solve ingests m.mtx, factorises it with the given flags, and judges the result.
 func (t *Trial) solve(m *matrix, flags []string) {
 	_, err := t.expect(gdsvd("ingest", "-q", t.path("m.mtx"), "-o", t.path("m.csr")), 1)
 	check(err)
@@ -64,7 +64,7 @@ func (t *Trial) solve(m *matrix, flags []string) {
 	args := []string{"svd", "-q", t.path("m.csr"), "-o", t.path("out"), "-k", strconv.Itoa(k), "--tol", tol,
 		"--seed", strconv.Itoa(t.IntN(1000)), "--max-passes", most}
 	early := t.solved(gdsvd(append(args, flags...)...), 1, 2)
-	// What was ingested is the text, not what the text was made from.
+	// The result is judged against the text, not against the matrix that the text was made from.
 	read := need(readMarket(t.path("m.mtx")))
 	r := need(readResult(t.path("out"), read.rows, read.cols))
 	if !early && r.Status != "converged" {

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
 )
 
-// report is NAME.json.
+// report is the content of NAME.json.
 type report struct {
 	Commit  string  `json:"commit"`
 	Machine string  `json:"machine"`
@@ -29,7 +29,7 @@ type report struct {
 	mu    sync.Mutex
 }
 
-// row is what came of the trials of one kind.
+// row counts the outcomes of the trials of one kind.
 type row struct {
 	Attack  string    `json:"attack"`
 	Kind    string    `json:"kind"`
@@ -40,9 +40,9 @@ type row struct {
 	Hung    int       `json:"hung"`
 	Crashed int       `json:"crashed"`
 	Skipped int       `json:"skipped"`
-	Why     string    `json:"why,omitempty"`     // the reason of the first that was skipped
-	Slowest float64   `json:"slowest,omitempty"` // seconds, of what the attack measures
-	Failed  []failure `json:"failed,omitempty"`  // the first few
+	Why     string    `json:"why,omitempty"`     // reason of the first skipped trial
+	Slowest float64   `json:"slowest,omitempty"` // largest Seconds of a trial
+	Failed  []failure `json:"failed,omitempty"`  // at most shown of them
 }
 
 // failure is a trial that was wrong, hung or crashed.
@@ -53,7 +53,7 @@ type failure struct {
 	Again   string  `json:"again"` // the command that repeats it
 }
 
-// shown is how many failures of a row are kept.
+// shown is the number of failures that are kept per row.
 const shown = 5
 
 func newReport(o *options) *report {

@@ -16,25 +16,25 @@ import (
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
 )
 
-// result is a result directory, read without the help of the program.
+// result is a result directory, read without the program.
 type result struct {
 	harness.Result
 	K        int       `json:"k"`
-	Floor    []float64 `json:"floor"` // what rounding may hide of each residual; nil if it is not told apart
+	Floor    []float64 `json:"floor"` // bounds of what rounding may hide of each residual; nil: none are given
 	sigma    []float64
 	u, v     *mat.Dense
 	tol      float64
 	operator string
 }
 
-// readResult reads a result of a rows×cols matrix.
+// readResult reads the result of a rows×cols matrix.
 func readResult(dir string, rows, cols int) (*result, error) {
 	b, err := os.ReadFile(filepath.Join(dir, "result.json"))
 	if err != nil {
 		return nil, wrongf("%v", err)
 	}
 	r := &result{}
-	// harness.Result reads null as 0; here a number that is none must not pass.
+	// harness.Result reads null as 0, which must not pass here.
 	if m := regexp.MustCompile(`(?s)"(sigma|residual)": \[[^\]]*null`).FindSubmatch(b); m != nil {
 		return nil, wrongf("result.json: %s has an entry that is not a number", m[1])
 	}
@@ -64,7 +64,7 @@ var (
 	npyOrder = regexp.MustCompile(`'fortran_order': (True|False)`)
 )
 
-// readNPY reads an array of finite float64 values of the shape, (rows,) if cols is 1 and the file says so.
+// readNPY reads an array of finite float64 values of shape (rows, cols), or (rows,) if cols is 1.
 func readNPY(name string, rows, cols int) (*mat.Dense, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -122,14 +122,14 @@ func readJSON(name string, v any) error {
 	return nil
 }
 
-// event is what of a line of events.jsonl does not measure the process.
+// event holds the fields of a line of events.jsonl that do not measure the process.
 type event struct {
 	Phase           string
 	Pass            int
 	Sigma, Residual float64
 }
 
-// readEvents reads the events of a result, but for those that tell how a run ended.
+// readEvents reads the events of a result.
 func readEvents(dir string) (all []event, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, "events.jsonl"))
 	if err != nil {

@@ -31,7 +31,7 @@ var scale = Attack{
 		m := &matrix{rows: a.rows, cols: a.cols, kind: a.kind, definite: a.definite}
 		for _, x := range a.entries {
 			v := need(scaled(x.v, decade))
-			if x.v != 0 && math.Abs(v) < 0x1p-1022 { // rounded to a multiple of 2^-1074: what was semidefinite need not be so any more
+			if x.v != 0 && math.Abs(v) < 0x1p-1022 { // rounded to a multiple of 2^-1074, which may make a semidefinite matrix indefinite
 				m.definite = false
 			}
 			if v != 0 {
@@ -47,7 +47,7 @@ var scale = Attack{
 	},
 }
 
-// scaled is v·10^e, rounded as a text with that value is.
+// scaled returns v·10^e, rounded as by parsing its decimal text.
 func scaled(v float64, e int) (float64, error) {
 	x, err := strconv.ParseFloat(decimal(v, e), 64)
 	if math.IsInf(x, 0) {

@@ -17,14 +17,14 @@ var stop = Attack{
 	Run: func(t *Trial) {
 		w, out := t.draw("stop")
 		j := w.command(out, w.saves...)
-		j.args = slices.DeleteFunc(j.args, func(a string) bool { return a == "-q" }) // what is said is of interest
+		j.args = slices.DeleteFunc(j.args, func(a string) bool { return a == "-q" }) // messages are judged
 		p := t.start(j)
 		p.endsWithin(t, time.Duration(t.Float64()*float64(w.took)))
 		signalled := time.Now()
-		_ = p.cmd.Process.Signal(pick(t, os.Interrupt, os.Signal(syscall.SIGTERM))) // an error means that it has ended
+		_ = p.cmd.Process.Signal(pick(t, os.Interrupt, os.Signal(syscall.SIGTERM))) // an error means that the process has ended
 		err := t.wait(p)
 		seconds, late := time.Since(signalled).Seconds(), t.env.Late
-		// Such a signal ends a process only before that has said that it wants to know of them.
+		// The signal itself ends a process only before the process has registered for signals.
 		if s := p.signalled(); p.code() < 0 && (s == syscall.SIGINT || s == syscall.SIGTERM) {
 			t.finish(w, out)
 			return
@@ -46,8 +46,8 @@ var stop = Attack{
 	},
 }
 
-// estimates judges the result that an interrupted svd leaves: it says what it
-// is. One without a checkpoint cannot be gone on with, and is removed.
+// estimates checks that the result of an interrupted svd says that it is one. A result without a
+// checkpoint cannot be resumed, and is removed.
 func (w *work) estimates(out string) {
 	name := filepath.Join(out, "result.json")
 	if w.args[0] != "svd" || !exists(name) {

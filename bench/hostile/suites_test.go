@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// suite is a test of a package that judges what this package does not judge anew.
+// suite is a test of another package whose checks this package does not repeat.
 type suite struct {
 	kind, folder, test string
-	counts             *regexp.Regexp // in what it logs: its trials; nil: its tests are counted
+	counts             *regexp.Regexp // matches the number of trials in its log; nil: its tests are counted
 }
 
 var operations = regexp.MustCompile(`(\d+) of \d+ operations`)

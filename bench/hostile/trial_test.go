@@ -18,26 +18,26 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cgroup"
 )
 
-// Trial is one run of an attack. All it does follows from the seed and the number.
+// Trial is one run of an attack. The seed and the number determine all it does.
 type Trial struct {
 	*rand.Rand
 	Number int
-	Dir    string // an empty directory of its own, removed afterwards
+	Dir    string // an empty directory of the trial, removed afterwards
 	Long   bool   // matrices may be large
 
-	Kind    string  // what is attacked: a row of the table
-	Outcome Outcome // what has come of it
-	What    string  // one line about it, empty if right
-	Trials  int     // how many there were in it, if more than one
-	Seconds float64 // what the attack measures, if it measures time
+	Kind    string  // what is attacked; a row of the table
+	Outcome Outcome // the judgement
+	What    string  // one line on the outcome; empty: right
+	Trials  int     // number of trials in it; 0: one
+	Seconds float64 // the time that the attack measures; 0: none
 
 	ctx      context.Context
 	env      *Env
 	limit    time.Duration // for each process
-	commands []string      // what was run, for people
+	commands []string      // commands run, for the report of a single trial
 }
 
-// newTrial seeds a trial.
+// newTrial returns a trial seeded by the attack, the seed and the number.
 func newTrial(ctx context.Context, e *Env, attack string, seed uint64, number int) *Trial {
 	h := fnv.New64a()
 	h.Write([]byte(attack))
@@ -45,7 +45,7 @@ func newTrial(ctx context.Context, e *Env, attack string, seed uint64, number in
 	return &Trial{Rand: r, Number: number, ctx: ctx, env: e, limit: e.Limit}
 }
 
-// path is that of a file in the directory of the trial.
+// path returns the path of a file in the directory of the trial.
 func (t *Trial) path(name string) string { return filepath.Join(t.Dir, name) }
 
 // pick returns one of the choices.
@@ -54,30 +54,30 @@ func pick[T any](t *Trial, choices ...T) T { return choices[t.IntN(len(choices))
 // between returns an integer from low to high, both included.
 func (t *Trial) between(low, high int) int { return low + t.IntN(high-low+1) }
 
-// job is a process to run: the arguments of gdsvd and what surrounds it.
+// job is a process to run: the arguments of gdsvd and its surroundings.
 type job struct {
 	args  []string
-	env   []string      // NAME=value, on top of the environment
-	shell string        // run in a shell before the program, which takes its place
-	group *cgroup.Group // to run in
-	dir   string        // to run in
+	env   []string      // NAME=value, added to the environment
+	shell string        // shell commands run before the program, which then replaces the shell
+	group *cgroup.Group // cgroup of the process
+	dir   string        // working directory
 }
 
 func gdsvd(args ...string) job { return job{args: args} }
 
-// process is one that runs.
+// process is a started process.
 type process struct {
 	cmd    *exec.Cmd
 	job    job
-	stdout bytes.Buffer // to be read when it has ended, as is the next
+	stdout bytes.Buffer // stdout and stderr are read after the end only
 	stderr stamped
-	ended  chan struct{} // closed when it has
+	ended  chan struct{} // closed when the process has ended
 	begun  time.Time
 	took   time.Duration
 	killed bool // by the trial
 }
 
-// stamped is a text that knows when each part of it was written.
+// stamped is a text with the time at which each part was written.
 type stamped struct {
 	text  bytes.Buffer // not embedded: its ReadFrom would go past Write
 	parts []stamp
@@ -85,7 +85,7 @@ type stamped struct {
 
 type stamp struct {
 	at  time.Time
-	end int // of the part
+	end int // of the part, as an offset in the text
 }
 
 func (s *stamped) Write(p []byte) (int, error) {
@@ -96,7 +96,7 @@ func (s *stamped) Write(p []byte) (int, error) {
 
 func (s *stamped) String() string { return s.text.String() }
 
-// between is what was written after one time and before another.
+// between returns what was written after from and before to.
 func (s *stamped) between(from, to time.Time) string {
 	var b strings.Builder
 	begin := 0
@@ -124,14 +124,14 @@ func (t *Trial) start(j job) *process {
 	cmd.Stdout, cmd.Stderr = &p.stdout, &p.stderr
 	check(cmd.Start())
 	go func() {
-		_ = cmd.Wait() // how it ended is in its state
+		_ = cmd.Wait() // the process state says how it ended
 		p.took = time.Since(p.begun)
 		close(p.ended)
 	}()
 	return p
 }
 
-// wait waits for the end. One that does not come in time is a judgement, and so is a crash.
+// wait waits for the end of p. A process that does not end in time, or crashes, ends in a judgement.
 func (t *Trial) wait(p *process) error {
 	alarm := time.NewTimer(t.limit)
 	defer alarm.Stop()
@@ -143,7 +143,7 @@ func (t *Trial) wait(p *process) error {
 		return t.ctx.Err()
 	case <-alarm.C:
 	}
-	_ = p.cmd.Process.Signal(syscall.SIGQUIT) // it says where it is
+	_ = p.cmd.Process.Signal(syscall.SIGQUIT) // prints the stacks of its goroutines
 	select {
 	case <-p.ended:
 	case <-time.After(5 * time.Second):
@@ -152,7 +152,7 @@ func (t *Trial) wait(p *process) error {
 	return judgef(Hung, "%s: still running after %v", p.job, t.limit)
 }
 
-// kill ends a process that has not ended by then, and reports whether it was in time.
+// kill kills a process that has not ended yet, and reports whether the kill ended it.
 func (p *process) kill() bool {
 	select {
 	case <-p.ended:
@@ -160,12 +160,12 @@ func (p *process) kill() bool {
 	default:
 	}
 	p.killed = true
-	_ = p.cmd.Process.Kill() // an error means that it has ended
+	_ = p.cmd.Process.Kill() // an error means that the process has ended
 	<-p.ended
 	return p.signalled() == syscall.SIGKILL
 }
 
-// signalled is the signal that has ended a process, 0 without one.
+// signalled returns the signal that ended the process, or 0.
 func (p *process) signalled() syscall.Signal {
 	if s, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && s.Signaled() {
 		return s.Signal()
@@ -173,10 +173,10 @@ func (p *process) signalled() syscall.Signal {
 	return 0
 }
 
-// stack is what a Go program prints when it dies of a panic or of the runtime.
+// stack matches what a Go program prints when a panic or the runtime ends it.
 var stack = regexp.MustCompile(`(?m)^(panic: |fatal error: |runtime: |SIG[A-Z]+: |unexpected fault address|goroutine \d+ )`)
 
-// crash is a judgement if the process was ended by something other than itself.
+// crash returns a judgement if a signal other than that of kill, or a panic, ended the process.
 func (p *process) crash() error {
 	if s := p.signalled(); s != 0 && !p.killed {
 		if u, err := p.usage(); err == nil && u.Killed > 0 {
@@ -208,7 +208,7 @@ func (t *Trial) run(j job) *process {
 	return p
 }
 
-// must runs a process that has to end well.
+// must runs a process whose exit code must be 0.
 func (t *Trial) must(j job) *process {
 	p := t.run(j)
 	if p.code() != 0 {
@@ -217,8 +217,8 @@ func (t *Trial) must(j job) *process {
 	return p
 }
 
-// refusal judges a process that has ended with something other than 0: nil if it
-// has, Refused if it said so in one line and with one of the codes, else Wrong.
+// refusal judges the exit of a process: nil for exit code 0, Refused for one of the codes with one
+// line on standard error, else Wrong.
 func (p *process) refusal(codes ...int) error {
 	text := strings.TrimSpace(p.stderr.String())
 	switch {
@@ -236,14 +236,14 @@ func (p *process) refusal(codes ...int) error {
 	return &judgement{Refused, text, p.code()}
 }
 
-// isStopped reports whether an error is the refusal that says that a result
-// falls short of the tolerance.
+// isStopped reports whether err is the refusal with exit code 4: the result falls short of the
+// tolerance.
 func isStopped(err error) bool {
 	j, ok := err.(*judgement)
 	return ok && j.outcome == Refused && j.code == 4
 }
 
-// expect runs a process that may end well or refuse with one of the codes: then it returns the refusal.
+// expect runs a process that may end well or refuse with one of the codes, and returns its refusal, if any.
 func (t *Trial) expect(j job, codes ...int) (p *process, refused error) {
 	p = t.run(j)
 	refused = p.refusal(codes...)
@@ -253,7 +253,7 @@ func (t *Trial) expect(j job, codes ...int) (p *process, refused error) {
 	return p, refused
 }
 
-// solved is expect for an svd: that its result falls short of the tolerance, exit 4, is no refusal.
+// solved is expect for an svd: a result that falls short of the tolerance, exit code 4, is not a refusal.
 func (t *Trial) solved(j job, codes ...int) (short bool) {
 	_, err := t.expect(j, append(codes, 4)...)
 	short = isStopped(err)
@@ -263,7 +263,7 @@ func (t *Trial) solved(j job, codes ...int) (short bool) {
 	return short
 }
 
-// String is the command as one would type it, without directories.
+// String returns the command as typed in a shell, without directories.
 func (j job) String() string {
 	var words []string
 	for _, a := range j.args {
@@ -279,7 +279,7 @@ func (j job) String() string {
 	return s
 }
 
-// head is the first line of a text, not too much of it.
+// head returns the first line of a text, cut to 300 runes.
 func head(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if r := []rune(line); len(r) > 300 {
@@ -288,7 +288,7 @@ func head(text string) string {
 	return line
 }
 
-// names are the files of a directory.
+// names returns the names of the files in a directory.
 func names(dir string) (all []string) {
 	for _, e := range need(os.ReadDir(dir)) {
 		all = append(all, e.Name())
@@ -305,8 +305,8 @@ func copyTree(from, to string) {
 	check(os.WriteFile(to, need(os.ReadFile(from)), 0o666))
 }
 
-// sameFiles judges whether two directories hold the same files, of which those
-// listed are compared byte by byte: all if none are.
+// sameFiles checks that two directories hold the same names, and that the listed files, or all if
+// none is listed, have the same bytes.
 func sameFiles(want, got string, listed ...string) {
 	a := names(want)
 	entries, err := os.ReadDir(got)
@@ -324,7 +324,7 @@ func sameFiles(want, got string, listed ...string) {
 	}
 }
 
-// sameFile judges whether two files have the same bytes.
+// sameFile returns a judgement unless two files have the same bytes.
 func sameFile(want, got string) error {
 	x := need(os.ReadFile(want))
 	y, err := os.ReadFile(got)

@@ -29,7 +29,7 @@ func number(i int) string { return strconv.Itoa(i + 1) }
 
 func word(i int) string { return "id" + strconv.Itoa(7*i+10) }
 
-// pair draws the matrix that start vectors are of, and the one to solve.
+// pair draws the matrix of the start vectors and the matrix to solve.
 func (t *Trial) pair() (kind string, old, now named) {
 	m, n := t.between(2, 30), t.between(2, 30)
 	a := t.place(m, n, 0.3+0.6*t.Float64(), func() float64 { return float64(t.between(1, 9)) })
@@ -39,7 +39,7 @@ func (t *Trial) pair() (kind string, old, now named) {
 	old = name("old", a)
 	kind = pick(t, "block besides", "block besides", "other", "permuted", "extended", "scaled", "cut", "new ratings", "same")
 	switch kind {
-	case "block besides": // the old vectors are an invariant subspace, and not the leading one
+	case "block besides": // the old vectors span an invariant subspace that is not the leading one
 		r, c := t.between(1, 10), t.between(1, 10)
 		b := mat.NewDense(m+r, n+c, nil)
 		b.Slice(0, m, 0, n).(*mat.Dense).Copy(a)
@@ -74,7 +74,7 @@ func (t *Trial) pair() (kind string, old, now named) {
 	return kind, old, now
 }
 
-// ingestIDs writes a matrix as lines of ids and has it ingested as NAME.csr.
+// ingestIDs writes a matrix as lines of ids and ingests it as NAME.csr.
 func (t *Trial) ingestIDs(m named, name string, more ...string) {
 	check(m.writeIDs(t, t.path(name+".csv"), m.row, m.col))
 	t.must(gdsvd(append([]string{"ingest", "-q", t.path(name + ".csv"), "-o", t.path(name + ".csr"),
@@ -87,7 +87,7 @@ func (t *Trial) warm(old, now named) {
 	a, b := need(readIDs(t.path("old.csv"))), need(readIDs(t.path("now.csv")))
 	k := t.between(1, min(a.rows, a.cols, 6))
 	short := t.solved(gdsvd("svd", "-q", t.path("old.csr"), "-o", t.path("old.svd"), "-k", strconv.Itoa(k), "--tol", pick(t, "1e-2", "1e-8", "1e-12"), "--max-passes", most))
-	if !short && t.IntN(4) == 0 { // the ids are then not known
+	if !short && t.IntN(4) == 0 { // the ids of the start vectors are then unknown
 		check(os.RemoveAll(t.path("old.csr")))
 	}
 	flags := t.method(now.matrix)

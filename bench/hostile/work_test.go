@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// work is a command that makes something, and what it makes when it is left alone.
+// work is a command that makes something, with what it makes without an attack.
 type work struct {
 	name    string
 	args    []string // without -o and --resume
-	saves   []string // flags that have it saved often
-	resume  bool     // it can be gone on with
-	compare []string // files of what is made that are the same bytes every time; nil: all
-	long    bool     // too much for a test
+	saves   []string // flags for frequent checkpoints
+	resume  bool     // the command can be resumed
+	compare []string // files that have the same bytes every time; nil: all
+	long    bool     // only for -long
 
-	want string        // what it makes when it is left alone
-	took time.Duration // for that
+	want string        // path of what the command makes without an attack
+	took time.Duration // time that it then takes
 }
 
-// vectors are the files of a result that are the same bytes every time.
+// vectors are the files of a result that have the same bytes every time.
 var vectors = []string{"sigma.npy", "U.npy", "V.npy"}
 
-// inputs makes what the commands read.
+// inputs makes the files that the commands read, and returns their directory.
 func (t *Trial) inputs() string {
 	return t.fixture("inputs", func(t *Trial) {
 		for _, args := range [][]string{
@@ -43,7 +43,7 @@ func (t *Trial) inputs() string {
 	})
 }
 
-// split cuts a file of lines into parts, every second compressed.
+// split cuts a file of lines into parts, every second of them compressed.
 func split(file, prefix string, parts int) {
 	lines := bytes.SplitAfter(need(os.ReadFile(file)), []byte("\n"))
 	for i := range parts {
@@ -60,7 +60,7 @@ func split(file, prefix string, parts int) {
 	}
 }
 
-// works are the commands that are killed, stopped, starved.
+// works returns the commands to attack.
 func (t *Trial) works(long bool) []work {
 	in := t.inputs()
 	at := func(name string) string { return filepath.Join(in, name) }
@@ -89,12 +89,12 @@ func (t *Trial) works(long bool) []work {
 	})
 }
 
-// command is the work with its output at out.
+// command returns the job of the work with its output at out.
 func (w *work) command(out string, more ...string) job {
 	return gdsvd(slices.Concat(w.args, []string{"-q", "-o", out}, more)...)
 }
 
-// saved is the work, saved often, going on with what there is.
+// saved returns the job with frequent checkpoints, resumed if the command supports it, else with --force.
 func (w *work) saved(out string) job {
 	if w.resume {
 		return w.command(out, append(slices.Clone(w.saves), "--resume")...)
@@ -102,11 +102,11 @@ func (w *work) saved(out string) job {
 	return w.command(out, append(slices.Clone(w.saves), "--force")...)
 }
 
-// refer finds out what the work makes when it is left alone, and how long that takes.
+// refer makes what the work makes without an attack and measures the time.
 func (t *Trial) refer(w work) *work {
 	dir := t.fixture("want-"+strings.ReplaceAll(w.name, " ", "-"), func(t *Trial) {
 		t.must(w.command(t.path("out"), w.saves...))
-		// Once more, for the time: the first had to read everything from the disk.
+		// The second run is timed: the first has to read everything from the disk.
 		p := t.must(w.command(t.path("again"), w.saves...))
 		check(os.WriteFile(t.path("took"), []byte(p.took.String()), 0o666))
 		check(os.RemoveAll(t.path("again")))
@@ -116,8 +116,7 @@ func (t *Trial) refer(w work) *work {
 	return &w
 }
 
-// same judges whether the work has made at out what it makes when it is left
-// alone, and left nothing beside it.
+// same checks that out is what the work makes without an attack, and that nothing is beside it.
 func (w *work) same(out string) {
 	if beside := names(filepath.Dir(out)); !slices.Equal(beside, []string{filepath.Base(out)}) {
 		check(wrongf("%s: at the end there are %v", w.name, beside))
@@ -129,13 +128,13 @@ func (w *work) same(out string) {
 	sameFiles(w.want, out, w.compare...)
 }
 
-// finish goes on with the work until it is done and judges what it has made.
+// finish resumes the work until it is done and checks what it has made.
 func (t *Trial) finish(w *work, out string) {
 	t.must(w.saved(out))
 	w.same(out)
 }
 
-// draw picks a work and a directory for it, and names the kind of the trial after it.
+// draw picks a work and a directory for its output, and adds its name to the kind of the trial.
 func (t *Trial) draw(kind string) (w *work, out string) {
 	all := t.works(t.Long)
 	w = &all[t.IntN(len(all))]

@@ -1,13 +1,15 @@
-// Package ingest measures how a text of ratings larger than any memory is ingested. Its test makes the text, ingests it
+// Package ingest measures the ingest of a text of ratings larger than memory. Its test makes the text, ingests it
 // under a memory limit that the kernel enforces, kills the process midway, and resumes it:
 //
 //	go test ./bench/ingest -timeout 0 -v -size 20GB -memory 512MiB -limit 640MiB -dir /var/tmp/ingest -out results/20gb
 //
-// The text is in the format of MovieLens 10M and of its statistics, in many files: 10 million ratings (gdsvd generate ratings) over and
-// over, with the users of eight countries and the films of one year after the other. So every user comes up again in each year, ids are
-// far more than in one part, no pair of user and film is there twice, and runs of entries overlap: they have to be merged.
+// The text has the format and the statistics of MovieLens 10M, in many files: copies of the same 10 million ratings
+// (gdsvd generate ratings), with the users of eight countries and the films of consecutive years. So every user occurs
+// again in each year, there are far more ids than in one file, no pair of user and film occurs twice, and runs of
+// entries overlap and have to be merged.
 //
-// With -again the text is ingested once more without a break, and the two stores are compared byte by byte. It writes NAME.json and NAME.md.
+// With -again the text is ingested once more without a break, and the two stores are compared byte by byte. The test
+// writes NAME.json and NAME.md.
 package ingest
 
 import (
@@ -25,15 +27,15 @@ import (
 type config struct {
 	dir, out, program string
 	gdsvd             *harness.Program
-	size              int64 // of the text
+	size              int64 // bytes of text
 	memory            string
-	limit             int64   // of the group of processes
-	kill              float64 // when this share of the text has been read
-	part              int64   // ratings of a file
+	limit             int64   // memory limit of the cgroup, in bytes
+	kill              float64 // share of the text after which the ingest is killed; 0: never
+	part              int64   // ratings per file
 	again             bool
 }
 
-// asked is what the flags of the test say.
+// asked holds the flags of the test.
 var asked config
 
 func init() {
@@ -48,8 +50,8 @@ func init() {
 	flag.StringVar(&asked.out, "out", "", "`name` of the tables, without .json and .md")
 }
 
-// A text that does not fit into the limit is ingested, killed on the way and resumed; the store is that of an ingest
-// without a break.
+// TestIngest ingests a text larger than the memory limit, kills the ingest on the way and resumes
+// it; the store has the bytes of an uninterrupted ingest.
 func TestIngest(t *testing.T) {
 	c, runs := asked, 0
 	if c.size == 0 {

@@ -33,18 +33,18 @@ type report struct {
 	Killed    *interruption `json:"killed,omitempty"`
 	Resumed   *ingestion    `json:"resumed"`
 	Again     *ingestion    `json:"without_a_break,omitempty"`
-	Same      bool          `json:"same_bytes"` // of both stores
+	Same      bool          `json:"same_bytes"` // whether both stores have the same bytes
 	Group     cgroup.Usage  `json:"group"`
 	Check     float64       `json:"check_seconds"`
 }
 
-// An interruption is a process that was killed.
+// An interruption is a killed process.
 type interruption struct {
 	Seconds float64 `json:"seconds"`
-	Saved   int64   `json:"saved_bytes"` // of the text, that need not be read again
+	Saved   int64   `json:"saved_bytes"` // bytes of the text that need not be read again
 }
 
-// An ingestion is a process that came to its end.
+// An ingestion is a process that ended by itself.
 type ingestion struct {
 	Wall    float64 `json:"wall_seconds"`
 	PeakRSS int64   `json:"peak_rss"`
@@ -78,7 +78,7 @@ func (c *config) measure(ctx context.Context) (r *report, err error) {
 	if r.Resumed, err = c.ingest(ctx, group, files, store, "--resume"); err != nil {
 		return nil, err
 	}
-	r.Ratings = r.Resumed.NNZ // none comes twice: that would be an error
+	r.Ratings = r.Resumed.NNZ // no rating occurs twice: a duplicate would be an error
 	if r.Group, err = group.Usage(); err != nil {
 		return nil, err
 	}
@@ -101,12 +101,12 @@ func (c *config) measure(ctx context.Context) (r *report, err error) {
 	return r, err
 }
 
-// arguments are those of gdsvd ingest of the files.
+// arguments returns the arguments of gdsvd ingest for the files.
 func (c *config) arguments(files []string, store string, flags ...string) []string {
 	return slices.Concat([]string{"ingest", "-q", "--json", "--memory", c.memory, "-o", store}, flags, files)
 }
 
-// killed runs an ingest and kills it when enough of the text has been saved.
+// killed runs an ingest and kills it when the share c.kill of the text is saved.
 func (c *config) killed(ctx context.Context, g *cgroup.Group, files []string, store string, size int64) (*interruption, error) {
 	cmd := c.gdsvd.Command(ctx, g, c.arguments(files, store)...)
 	began := time.Now()
@@ -125,14 +125,14 @@ func (c *config) killed(ctx context.Context, g *cgroup.Group, files []string, st
 		saved = readSoFar(store)
 	}
 	i := &interruption{Seconds: time.Since(began).Seconds(), Saved: saved}
-	_ = cmd.Process.Kill() // an error means that it has ended
+	_ = cmd.Process.Kill() // an error means that the process has ended
 	if err := <-ended; err == nil {
 		return nil, errors.New("it ended before it could be killed")
 	}
 	return i, nil
 }
 
-// readSoFar is how many bytes of text the journal of an ingest accounts for.
+// readSoFar returns how many bytes of text the journal of an ingest records as read.
 func readSoFar(store string) int64 {
 	var j struct{ Place struct{ Disk int64 } }
 	b, err := os.ReadFile(filepath.Join(store+ingest.SpoolSuffix, "journal"))
@@ -151,7 +151,7 @@ func (c *config) ingest(ctx context.Context, g *cgroup.Group, files []string, st
 	return i, run.Decode(i)
 }
 
-// same tells whether two directories have the same files, byte by byte.
+// same reports whether two directories have the same files with the same bytes.
 func same(a, b string) (bool, error) {
 	err := exec.Command("diff", "-rq", a, b).Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
@@ -160,15 +160,15 @@ func same(a, b string) (bool, error) {
 	return err == nil, err
 }
 
-// countries and what separates the ids of one from those of the next, and
-// films of one year from those of the next.
+// The number of countries, and the distances between the ids of users of consecutive countries and
+// of films of consecutive years.
 const (
 	countries = 8
 	userStep  = 72000
 	filmStep  = 66000
 )
 
-// makeText writes files of ratings until they have size bytes together.
+// makeText writes files of ratings with size bytes in total.
 func (c *config) makeText(ctx context.Context, size, ratings int64) (files []string, bytesMade int64, err error) {
 	share := float64(ratings) / 10000054
 	part := filepath.Join(c.dir, "part.dat")
@@ -196,8 +196,7 @@ func (c *config) makeText(ctx context.Context, size, ratings int64) (files []str
 	return files, bytesMade, nil
 }
 
-// writePart writes a text with its users and films renumbered, or the
-// beginning of it that has size bytes.
+// writePart writes the text base, or its first size bytes, with users and films renumbered.
 func writePart(name string, base []byte, users, films, size int64) (made int64, err error) {
 	f, err := os.Create(name)
 	if err != nil {
@@ -226,7 +225,7 @@ func writePart(name string, base []byte, users, films, size int64) (made int64, 
 	return made, f.Close()
 }
 
-// number reads the digits that text begins with.
+// number parses the digits that text begins with.
 func number(text []byte) (n int64, rest []byte) {
 	i := 0
 	for ; text[i] >= '0' && text[i] <= '9'; i++ {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Wrong flags are refused before anything is written.
+// TestUsage checks that wrong flags are refused before anything is written.
 func TestUsage(t *testing.T) {
 	dir := t.TempDir()
 	nowhere := filepath.Join(dir, "nowhere")

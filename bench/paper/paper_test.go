@@ -19,8 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// tiny leaves what takes longest to the other scales: tasks whose keys contain
-// none of these are not run.
+// tiny returns the quick tasks: those whose keys contain one of the listed parts.
 func tiny(l *lab) []task {
 	return slices.DeleteFunc(l.tasks(), func(t task) bool {
 		return !slices.ContainsFunc([]string{"/50/0", "size/implicit/gd/100", "size/store/power/300", "gap/rank 2/gd η=½/50/", "momentum/rank 2/polyak, best β/50/1"}, func(part string) bool {
@@ -29,8 +28,8 @@ func tiny(l *lab) []task {
 	})
 }
 
-// runTiny runs the tasks of tiny in dir as Run does, cancelling after so many of
-// them unless that is 0.
+// runTiny runs the tasks of tiny in dir as Run does, cancelling at the given number of progress
+// calls unless it is 0.
 func runTiny(t *testing.T, dir string, cancelAfter int) (*lab, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -53,8 +52,8 @@ func runTiny(t *testing.T, dir string, cancelAfter int) (*lab, error) {
 	return l, err
 }
 
-// TestInterrupted interrupts a run, finds a report of what is done, and has the
-// counts of a run without a break.
+// TestInterrupted interrupts a run, checks the report of the finished tasks, and compares the
+// counts with those of the completed run.
 func TestInterrupted(t *testing.T) {
 	longtest.Only(t)
 	dir := t.TempDir()
@@ -84,7 +83,7 @@ func read(t *testing.T, dir, name string) string {
 	return string(data)
 }
 
-// checkOutputs looks at the files of a complete run.
+// checkOutputs checks the files of a complete run.
 func checkOutputs(t *testing.T, dir string) {
 	t.Helper()
 	report := read(t, dir, "report.md")
@@ -99,7 +98,7 @@ func checkOutputs(t *testing.T, dir string) {
 		}
 	}
 	for _, name := range regexp.MustCompile(`[a-z0-9-]+\.(png|svg|json)`).FindAllString(report, -1) {
-		read(t, dir, name) // what is named is there
+		read(t, dir, name) // every file named in the report exists
 	}
 	var s Summary
 	must.Do(t, json.Unmarshal([]byte(read(t, dir, "paper.json")), &s))
@@ -121,8 +120,8 @@ func checkOutputs(t *testing.T, dir string) {
 	}
 }
 
-// TestGapSlopes checks the laws of the gap on the figures' own cases: iterations,
-// which are the same everywhere, never time.
+// TestGapSlopes checks how iterations grow with the gap on the cases of the figures: iterations are
+// the same on every machine, times are not.
 func TestGapSlopes(t *testing.T) {
 	l := &lab{}
 	for _, family := range gapFamilies {
@@ -143,7 +142,7 @@ func TestGapSlopes(t *testing.T) {
 			case strings.HasPrefix(m.name, "gd"), m.name == "power":
 				want = -1
 			case m.name == "polyak, best β":
-				continue // waits for 100β iterations, whatever the gap
+				continue // it waits for 100β iterations at any gap
 			}
 			if slope := gapSlope(records); math.Abs(slope-want) > 0.1 {
 				t.Errorf("%s, %s: slope %.3f, want %g", family.name, m.name, slope, want)
@@ -152,7 +151,7 @@ func TestGapSlopes(t *testing.T) {
 	}
 }
 
-// TestProjectorError compares with the formula on explicit projectors, also for
+// TestProjectorError compares projectorError with the formula on explicit projectors, also for
 // vectors that are not orthonormal.
 func TestProjectorError(t *testing.T) {
 	u := haar(20, 3, 1, 1)
@@ -168,7 +167,7 @@ func TestProjectorError(t *testing.T) {
 			t.Errorf("scale %g: %.17g, want %.17g", scale, got, want)
 		}
 	}
-	// Far below the roundoff of the difference of two projectors.
+	// A difference far below the roundoff of two explicit projectors.
 	w := haar(20, 4, 1, 1)
 	hat := mat.DenseCopyOf(leading(w, 3))
 	for i := range 20 {
@@ -179,8 +178,8 @@ func TestProjectorError(t *testing.T) {
 	}
 }
 
-// TestFactored compares the products through the factors, and the entries, with
-// the matrix.
+// TestFactored compares the products through the factors, and through the entries, with those of
+// the dense matrix.
 func TestFactored(t *testing.T) {
 	f := newFactored(30, 7, []float64{3, 2, 0.5})
 	var us, m, g, want mat.Dense

@@ -47,23 +47,23 @@ type row struct {
 	Wall     float64       `json:"wall"`    // seconds from start to exit
 	Seconds  []float64     `json:"seconds"` // of each pass of the iteration
 	Pass     float64       `json:"pass"`    // median of Seconds without the first
-	ReadPass int64         `json:"read"`    // bytes of the store that such a pass reads
+	ReadPass int64         `json:"read"`    // bytes of the store that a pass after the first reads
 
-	// Of vectors in files, bytes, and of what comes between passes and after them, seconds.
+	// Bytes of the files of vectors, and seconds between passes and after them.
 	VectorFiles  int64   `json:"vector_files,omitempty"`
 	VectorsRead  int64   `json:"vectors_read,omitempty"`
 	VectorsWrote int64   `json:"vectors_written,omitempty"`
 	Between      float64 `json:"between"` // median
 	Finish       float64 `json:"finish"`
 
-	Residual      float64 `json:"residual"`      // worst certified one
-	Orthogonality float64 `json:"orthogonality"` // of U or V, the worse
-	Error         float64 `json:"error"`         // worst relative difference to the truth
+	Residual      float64 `json:"residual"`      // the largest certified residual
+	Orthogonality float64 `json:"orthogonality"` // the larger of those of U and V
+	Error         float64 `json:"error"`         // largest relative difference to the known values
 	Wrong         string  `json:"wrong,omitempty"`
 }
 
-// measure has a store decomposed. The row is nil if the store is no case for the regime:
-// too large for this machine, or too small for the disk to matter.
+// measure decomposes a store. It returns a nil row if the store does not fit the regime: too large
+// for this machine, or too small for the disk to matter.
 func (o *options) measure(s *dataset, regime string) (*row, error) {
 	r := &row{Regime: regime, Rows: s.Rows, Cols: s.Cols, NNZ: s.NNZ, Bytes: s.Bytes}
 	flags := o.method
@@ -82,7 +82,7 @@ func (o *options) measure(s *dataset, regime string) (*row, error) {
 		}
 	case resident:
 		r.Memory = s.Decoded + s.Decoded/32 + 256<<20
-		if free := cmp.Or(memory.Available(), math.MaxInt64); r.Memory > free/4*3 { // not every system tells
+		if free := cmp.Or(memory.Available(), math.MaxInt64); r.Memory > free/4*3 { // Available is 0 on some systems
 			return nil, nil
 		}
 	}
@@ -128,7 +128,7 @@ func (o *options) decompose(s *dataset, r *row, out string, flags []string) (err
 	return nil
 }
 
-// group makes a group with the limit of the row, if it has one.
+// group makes a cgroup with the limit of the row, or returns nil if the row has none.
 func (o *options) group(r *row) (*cgroup.Group, error) {
 	if r.Limit == 0 {
 		return nil, nil
@@ -200,7 +200,7 @@ func (r *report) markdown() string {
 	return b.String()
 }
 
-// spread is the least and the most a pass takes an entry in a regime.
+// spread returns the least and the largest time per entry of a pass in a regime.
 func (r *report) spread(regime string) (low, high float64, ok bool) {
 	for _, w := range r.Rows {
 		if ns := w.nanoseconds(); w.Regime == regime {
@@ -213,8 +213,7 @@ func (r *report) spread(regime string) (low, high float64, ok bool) {
 	return low, high, ok
 }
 
-// verdict is an error if something measured is not as it must be. What costs
-// time is no part of it: that is for people to look at.
+// verdict returns an error if a measured result is wrong. Times are not judged.
 func (r *report) verdict() error {
 	var all []error
 	for _, w := range r.Rows {

@@ -22,7 +22,7 @@ import (
 
 type result struct{ harness.Result }
 
-// flags are the method with its widths, as flags.
+// flags returns the method with its widths, as flags.
 func (r *result) flags() string {
 	method := strings.Trim(string(r.Settings["method"]), `"`)
 	for _, width := range []string{"block", "basis"} {
@@ -33,11 +33,11 @@ func (r *result) flags() string {
 	return method
 }
 
-// wrongBy is how far from the truth a value may be, relatively.
+// wrongBy is the largest relative error of a value that is right.
 const wrongBy = 1e-10
 
-// judge compares a result with the true values, as many at least, and the budget
-// of the run. It returns the worst relative error, and what is wrong, if anything.
+// judge compares a result with the true values, at least as many, and with the budget of the run.
+// It returns the worst relative error, and what is wrong, or "".
 func (r *result) judge(truth []float64, memory int64) (worst float64, wrong string) {
 	for i, sigma := range r.Sigma {
 		worst = max(worst, math.Abs(sigma-truth[i])/truth[i])
@@ -53,12 +53,12 @@ func (r *result) judge(truth []float64, memory int64) (worst float64, wrong stri
 	return worst, wrong
 }
 
-// passes is what an iteration took, pass by pass.
+// passes holds the times of an iteration.
 type passes struct {
 	Seconds []float64 // of each pass
-	Between []float64 // seconds from one to the next
-	Read    int64     // bytes of the store that the last one has read
-	Finish  float64   // seconds of what comes after the iteration
+	Between []float64 // from the end of a pass to the next
+	Read    int64     // bytes of the store that the last pass read
+	Finish  float64   // of the work after the iteration
 }
 
 // readPasses reads the events of the result in a directory.
@@ -98,17 +98,17 @@ func readPasses(dir string) (p passes, err error) {
 	return p, nil
 }
 
-// dataset is what is known of a store to measure with.
+// dataset describes a store to measure with.
 type dataset struct {
 	Path            string
 	Rows, Cols, NNZ int64
 	Bytes           int64
 	Decoded         int64     // bytes
-	Sigma           []float64 // the true ones; nil if they are not known
-	Shards          []string  // its files, but for the small ones
+	Sigma           []float64 // the true values; nil: unknown
+	Shards          []string  // paths of the shards
 }
 
-// openStore looks at a store. One of which fewer than known true values are there is an error.
+// openStore reads the description of a store. Fewer than known true values are an error.
 func openStore(path string, known int) (_ *dataset, err error) {
 	s, err := csr.Open(path, csr.OpenOptions{})
 	if err != nil {
@@ -136,17 +136,17 @@ func openStore(path string, known int) (_ *dataset, err error) {
 	return d, nil
 }
 
-// forget drops the store from the page cache, so that who reads it next is charged for it.
+// forget drops the store from the page cache, so that the next process to read it is charged for its pages.
 func (s *dataset) forget() error { return cgroup.Forget(s.Shards...) }
 
-// median of at least one number.
+// median returns the median of at least one number.
 func median(x []float64) float64 {
 	s := slices.Sorted(slices.Values(x))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// The whole way: the program is built, makes a store with known values, finds them,
-// and what it reports is read.
+// TestResult builds the program, makes a store with known values, decomposes it, and checks the
+// result and the times that are read.
 func TestResult(t *testing.T) {
 	if !longtest.On() {
 		t.Skip("builds the program")

@@ -24,20 +24,20 @@ import (
 type options struct {
 	gdsvd                   *harness.Program
 	program, base, dir, out string
-	path                    string  // of the only store
+	path                    string  // a store to measure instead of made ones
 	largest, only           float64 // entries
 	memory, streamMemory    int64
 	regimes                 []string
-	method                  []string // flags of the regimes with a fixed one
+	method                  []string // flags of the regimes with a fixed method
 	rank                    int
 	unlimited               bool
 }
 
-// headroom is how much larger than its budget the cgroup of a run is: room for
-// the page cache, through which the store and the vectors go.
+// headroom is the difference between the cgroup's limit and the budget of a run: room for the page
+// cache, through which the store and the vectors are read.
 const headroom = 128 << 20
 
-// asked is what the flags of the test say.
+// asked holds the flags of the test.
 var asked struct {
 	options
 	regimes, method string
@@ -60,7 +60,7 @@ func init() {
 	flag.IntVar(&o.rank, "k", 10, "number of triplets")
 }
 
-// What the flags ask for; without -nnz and -store see TestSmallScale.
+// TestScale measures what the flags ask for; it skips without -nnz and -store. See also TestSmallScale.
 func TestScale(t *testing.T) {
 	o := asked.options
 	if o.largest == 0 && o.path == "" {
@@ -98,7 +98,7 @@ func run(t *testing.T, o *options) (err error) {
 		r.Rows = append(r.Rows, *row)
 		return errors.Join(r.write(o.out), r.verdict())
 	}
-	var sizes []float64 // the powers of ten from 10⁷ on up to the largest, and the largest; or the only one
+	var sizes []float64 // the powers of ten from 10⁷ up to the largest, and the largest; or only o.only
 	for n := 1e7; o.only == 0 && n < 0.99*o.largest; n *= 10 {
 		sizes = append(sizes, n)
 	}
@@ -128,9 +128,8 @@ func run(t *testing.T, o *options) (err error) {
 	return errors.Join(r.write(o.out), r.verdict())
 }
 
-// factorCols is the width of the factor: copies of the base stand in that number of
-// columns, whatever the size, as a shop has more and more customers but not more
-// and more goods.
+// factorCols is the number of columns of the factor, for every size: copies of the base extend
+// mainly the rows, as a shop gains more and more customers but not more and more goods.
 const factorCols = 4
 
 func (o *options) store(n float64) (*dataset, error) {
@@ -157,8 +156,8 @@ func (o *options) makeStore(path string, n float64) error {
 	if err := base.Close(); err != nil {
 		return err
 	}
-	// About half of the cells of the factor have an entry, and the store is the
-	// longer way round along its rows.
+	// About half of the cells of the factor have an entry, and the store has at least as many rows
+	// as columns.
 	copies := int(math.Round(n / float64(max(1, nnz))))
 	least := int((factorCols*cols + rows - 1) / max(1, rows))
 	factorRows := max(least, (copies+1)/2)
@@ -169,7 +168,7 @@ func (o *options) makeStore(path string, n float64) error {
 		"--rows", strconv.Itoa(factorRows), "--cols", strconv.Itoa(factorCols), "--nnz", strconv.Itoa(copies))
 }
 
-// madeUp ingests ratings in the shape of MovieLens 1M as the base, unless that is there.
+// madeUp makes ratings in the shape of MovieLens 1M and ingests them as the base, unless the base exists.
 func (o *options) madeUp() error {
 	text := filepath.Join(o.dir, "base.dat")
 	o.base = filepath.Join(o.dir, "base.csr")

@@ -1,30 +1,34 @@
-// Package scale measures what gdsvd svd takes as matrices grow far beyond memory, under a limit that the kernel enforces, and whether the
-// results are right. Its test does, and takes paths from this folder on:
+// Package scale measures the time and memory of gdsvd svd as matrices grow far beyond memory, under a limit
+// that the kernel enforces, and checks the results. Paths in the flags of its test are relative to this folder:
 //
 //	go test ./bench/scale -timeout 0 -v -nnz 1e9 -dir /var/tmp -base /var/tmp/ml-1m.csr -out results/scale
 //
-// It makes stores of 10⁷, 10⁸, … entries up to -nnz in -dir (gdsvd generate kron: copies of the base, singular values known; without -base the
-// base is made up, in the shape of MovieLens 1M), and has each decomposed in up to four regimes:
+// The test makes stores of 10⁷, 10⁸, … entries up to -nnz in -dir (gdsvd generate kron: copies of the base, singular
+// values known; without -base it generates a base in the shape of MovieLens 1M), and decomposes each store in up to
+// four regimes:
 //
 //   - limit: with -memory, by the method that gdsvd chooses, in a memory cgroup an eighth of a gibibyte larger, page cache included;
-//   - streaming: with -stream-memory, so that every pass decodes nearly all of the store anew, by a method that is always the same, in a
-//     cgroup that has room for the store in the page cache besides: what reading and decoding cost without the disk;
-//   - disk: the same without that room, for stores twice as large as the cgroup, of which every pass comes from the disk;
-//   - resident: the same method with the whole store decoded in memory, where that takes at most three quarters of what the machine has left.
+//   - streaming: with -stream-memory, so that every pass decodes nearly all of the store again, by a fixed method, in a
+//     cgroup that also has room for the store in the page cache: the cost of reading and decoding without the disk;
+//   - disk: the same without that room, for stores at least twice as large as the cgroup's limit, so that every pass reads the disk;
+//   - resident: the same method with the whole store decoded in memory, if that takes at most three quarters of the available memory.
 //
-// A run is good if every triplet is certified, every value is within 1e-10 of the truth, relatively, no more than the budget was resident, and
-// nothing was killed. Stores are dropped from the page cache before a run, so that it is charged for what it reads. What a pass takes is the
-// median over the passes of the iteration, without the first one, which fills memory.
+// A run is right if every triplet is certified, every value is within 1e-10 of the truth, relatively, at most the
+// budget was resident, and no process was killed. Stores are dropped from the page cache before a run, so that the run
+// is charged for their pages. The time of a pass is the median over the passes of the iteration without the first one,
+// which fills memory.
 //
-// -store measures the regime limit alone, on a store of known values; where vectors are larger than memory, tables have what their files take:
+// -store measures only the regime limit, on a store of known values; if vectors are larger than memory, the tables list
+// the cost of their files:
 //
 //	gdsvd generate kron --base slashdot.csr --rows 610 --cols 610 --nnz 1055 --memory 3GiB -o long.csr
 //	go test ./bench/scale -timeout 0 -v -store $PWD/long.csr -k 4 -memory 1920MiB -out results/longvectors
 //
-// NAME.json has everything, NAME.md the tables; NAME is what -out says. What is in NAME.json already is not measured again, so that a long
-// series can be measured a piece at a time; delete it to begin anew. -only makes one size of it.
+// NAME.json holds all measurements, NAME.md the tables; NAME is the value of -out. Rows already in NAME.json are not
+// measured again, so that a long series can be measured in parts; delete the file to start again. -only measures one
+// size.
 //
-// Cgroups take Linux and root; where none can be made the test fails and says so, unless -unlimited is given.
+// Cgroups need Linux and root; without them the test fails with an error, unless -unlimited is given.
 package scale
 
 import (
@@ -39,9 +43,9 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// The whole of it on a small scale: a store whose decoded form is several times
-// the limit, and page cache included nothing is killed, the values are right,
-// and the bits do not depend on the budget.
+// TestSmallScale runs the measurement on a small scale: the decoded store is several times the
+// limit, no process is killed within it, page cache included, the values are right, and the bits do
+// not depend on the budget.
 func TestSmallScale(t *testing.T) {
 	if !longtest.On() {
 		t.Skip("builds the program and makes stores")

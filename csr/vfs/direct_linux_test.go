@@ -16,13 +16,13 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// What the kernel reads and writes has its sizes.
+// The structures shared with the kernel have the sizes that the kernel expects.
 var (
 	_ [64]byte = [unsafe.Sizeof(ioControl{})]byte{}
 	_ [32]byte = [unsafe.Sizeof(ioEvent{})]byte{}
 )
 
-// direct maps a file of random bytes, and skips the test if it cannot be read past the cache.
+// direct maps a file of random bytes, and skips the test if the file cannot be read past the cache.
 func direct(t *testing.T, size int) (content []byte, m Mapping, b *Buffer) {
 	t.Helper()
 	content = make([]byte, size)
@@ -55,8 +55,8 @@ func direct(t *testing.T, size int) (content []byte, m Mapping, b *Buffer) {
 	return content, m, b
 }
 
-// TestReadDirect: the bytes of the file, up to its end, whoever waits and how often; what is
-// read stays out of the page cache.
+// TestReadDirect compares direct reads with the content of the file, up to its end, with several
+// goroutines that wait.
 func TestReadDirect(t *testing.T) {
 	content, m, b := direct(t, 3<<20+777)
 	for _, r := range []struct{ size, off, want int }{
@@ -74,7 +74,7 @@ func TestReadDirect(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	// One that nobody waits for does no harm to the next.
+	// A read that is not waited for does not disturb the next one.
 	must.Do(t, errors.Join(m.ReadDirect(b, BufferSize, 0), m.ReadDirect(b, DirectAlign, DirectAlign)))
 	if n, err := b.Wait(); err != nil || !bytes.Equal(b.Bytes()[:n], content[DirectAlign:2*DirectAlign]) {
 		t.Errorf("%d bytes, %v", n, err)
@@ -89,8 +89,8 @@ func TestReadDirect(t *testing.T) {
 	}
 }
 
-// TestReadDirectPastTheCache: a page that is read is not in the cache afterwards, one that
-// is touched is.
+// TestReadDirectPastTheCache checks that a page read directly is not in the cache afterwards, and a
+// touched page is.
 func TestReadDirectPastTheCache(t *testing.T) {
 	_, m, b := direct(t, 1<<20)
 	f := must.Get(os.Open(m.(*osMapping).name))(t)
@@ -112,7 +112,7 @@ func TestReadDirectPastTheCache(t *testing.T) {
 	}
 }
 
-// TestBufferEmpty: what is empty takes no memory, and reads again.
+// TestBufferEmpty checks that an emptied buffer holds no memory and can be read into again.
 func TestBufferEmpty(t *testing.T) {
 	content, m, b := direct(t, BufferSize)
 	for range 2 {
@@ -130,7 +130,7 @@ func TestBufferEmpty(t *testing.T) {
 	}
 }
 
-// TestCached: bytes are in the cache when all of their pages are.
+// TestCached checks that Cached reports a range as cached if and only if all its pages are.
 func TestCached(t *testing.T) {
 	const size = 5<<20 + 5
 	page := int64(os.Getpagesize())
@@ -163,8 +163,8 @@ func TestCached(t *testing.T) {
 	}
 }
 
-// TestReadDirectOfAnother: a file that has taken the name of the one that is mapped is
-// not read.
+// TestReadDirectOfAnother checks that a file that has taken the name of the mapped file is not
+// read.
 func TestReadDirectOfAnother(t *testing.T) {
 	content, m, b := direct(t, 1<<20)
 	name := m.(*osMapping).name
@@ -174,7 +174,7 @@ func TestReadDirectOfAnother(t *testing.T) {
 	}
 }
 
-// TestTellsCached: the kernel answers for files that are one's own, or may be written.
+// TestTellsCached checks that the kernel reports cached pages for files that the user owns or may write.
 func TestTellsCached(t *testing.T) {
 	fi, err := os.Stat(os.Args[0])
 	if err != nil || !tellsCached(fi, os.Args[0]) {

@@ -8,7 +8,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestExchangeByRenames tests the way of systems without the call everywhere.
+// TestExchangeByRenames tests, on every system, the exchange for systems without an atomic call.
 func TestExchangeByRenames(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")

@@ -9,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
-// TestNarrowPlatforms: a program of 32 bits is not built, and the compiler says why.
+// TestNarrowPlatforms checks that a 32-bit build fails with a compiler error that names the reason.
 func TestNarrowPlatforms(t *testing.T) {
 	if !longtest.On() {
 		t.Skip("compiles for other platforms")

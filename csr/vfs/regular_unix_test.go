@@ -21,7 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// promptly fails the test if fn is not done in time: it waits for something then.
+// promptly fails the test if fn does not return within a minute.
 func promptly(t *testing.T, what string, fn func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -36,8 +36,8 @@ func promptly(t *testing.T, what string, fn func()) {
 	}
 }
 
-// TestOnlyRegularFiles: all that is no regular file is refused by whatever opens,
-// with a line that says what it is, and without waiting.
+// TestOnlyRegularFiles checks that every function that opens files refuses other kinds of files,
+// with a line that names the kind, and without blocking.
 func TestOnlyRegularFiles(t *testing.T) {
 	dir := t.TempDir()
 	fifo, sock := filepath.Join(dir, "fifo"), filepath.Join(dir, "sock")
@@ -83,7 +83,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 	})
 }
 
-// TestReadDirectPipe: a pipe that has taken the place of a mapped file is not waited for.
+// TestReadDirectPipe checks that a direct read does not block on a pipe that has taken the name of a mapped file.
 func TestReadDirectPipe(t *testing.T) {
 	b, err := vfs.NewBuffer()
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -105,7 +105,7 @@ func TestReadDirectPipe(t *testing.T) {
 	})
 }
 
-// TestOpenSymlink: a link to a regular file is as good as the file.
+// TestOpenSymlink checks that a link to a regular file is read like the file.
 func TestOpenSymlink(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "x"), []byte("abc"))
@@ -116,7 +116,7 @@ func TestOpenSymlink(t *testing.T) {
 	}
 }
 
-// growing is a file system whose files are longer than they say.
+// growing is a file system whose files are longer than Stat reports.
 type growing struct{ vfs.FS }
 
 func (g growing) Open(name string) (vfs.File, error) {
@@ -128,8 +128,8 @@ type growingFile struct{ vfs.File }
 
 func (f *growingFile) Read(b []byte) (int, error) { return len(b), nil }
 
-// TestReadFileLimit: a file over the limit is refused by its size, before anything of
-// it is read, and also when it grows while it is read.
+// TestReadFileLimit checks that a file over the limit is refused by its size, before it is read,
+// and also if it grows while it is read.
 func TestReadFileLimit(t *testing.T) {
 	dir := t.TempDir()
 	whole, over, sparse := filepath.Join(dir, "whole"), filepath.Join(dir, "over"), filepath.Join(dir, "sparse")
@@ -160,7 +160,7 @@ func TestReadFileLimit(t *testing.T) {
 	}
 }
 
-// TestReadFileFaults: any operation that fails is an error of the whole.
+// TestReadFileFaults checks that the failure of any file operation is returned.
 func TestReadFileFaults(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	writeFile(t, name, []byte("abc"))

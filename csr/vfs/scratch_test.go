@@ -14,8 +14,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// What was written is there after it has been dropped, and nothing is left of
-// the file in the end.
+// TestScratch checks that written bytes are still there after Evict, and that the file is gone in
+// the end.
 func TestScratch(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x")

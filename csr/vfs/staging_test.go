@@ -85,7 +85,7 @@ func TestStageReplaces(t *testing.T) {
 	}
 }
 
-// TestStageTargetAppears: what somebody puts there meanwhile is not lost.
+// TestStageTargetAppears checks that a target created during the staging is not lost.
 func TestStageTargetAppears(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		dir := t.TempDir()
@@ -120,7 +120,7 @@ func TestStageRefuses(t *testing.T) {
 	}
 	must.Do(t, os.Mkdir("real", 0o777))
 	want := "file real"
-	if os.Symlink("real", "link") == nil { // not everybody may on Windows
+	if os.Symlink("real", "link") == nil { // links may need a privilege on Windows
 		want = "file link real"
 		if _, err := vfs.Stage(vfs.OS(), "link", true, anything, nil); err == nil {
 			t.Error("replaces a symbolic link")
@@ -131,7 +131,7 @@ func TestStageRefuses(t *testing.T) {
 	}
 }
 
-// TestStageRecovers tidies up after writers that died at different moments.
+// TestStageRecovers checks that Stage removes what writers left that died at different moments.
 func TestStageRecovers(t *testing.T) {
 	for name, c := range map[string]struct {
 		left []string // directories, each with a file of the same name
@@ -166,7 +166,7 @@ func TestStageRecovers(t *testing.T) {
 	}
 }
 
-// TestStageExchangeFails: the old one stays, the new one goes.
+// TestStageExchangeFails checks that after a failed exchange the old target stays and the new one is removed.
 func TestStageExchangeFails(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "x")
@@ -179,7 +179,7 @@ func TestStageExchangeFails(t *testing.T) {
 	}
 }
 
-// What is kept outlives the staging, and the next one decides about it.
+// TestStageKeeps checks that a kept directory outlives its staging, and that the next staging decides whether to continue it.
 func TestStageKeeps(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "x")
@@ -207,7 +207,7 @@ func TestStageKeeps(t *testing.T) {
 	if err := s.Abort(); err != nil || names(t, dir) != "x.partial" {
 		t.Errorf("abort again: %v, left: %s", err, names(t, dir))
 	}
-	// A target that has come up meanwhile is no reason to lose it.
+	// A target that exists by now is no reason to remove the kept directory.
 	must.Do(t, os.Mkdir(target, 0o777))
 	if _, err := over(true, nil); !errors.Is(err, fs.ErrExist) || names(t, dir) != "x x.partial" {
 		t.Errorf("target exists: %v, left: %s", err, names(t, dir))
@@ -225,7 +225,7 @@ func TestStageKeeps(t *testing.T) {
 	}
 }
 
-// What a writer has left that died after publishing is swept away, and nothing else.
+// TestSweep checks that Sweep removes the leftovers of a writer that died after publishing, and only these.
 func TestSweep(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "x")
 	never := func(string) bool { t.Error("asked about nothing"); return true }
@@ -252,7 +252,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// What lies beside the target is its writer's until the lock goes: with Hold only after what Commit does not know of.
+// TestHold checks that the lock is released by Commit, and with Hold only by Abort after it.
 func TestHold(t *testing.T) {
 	for _, hold := range []bool{false, true} {
 		target := filepath.Join(t.TempDir(), "x")

@@ -23,7 +23,7 @@ func writeFile(t testing.TB, name string, content []byte) {
 	must.Do(t, os.WriteFile(name, content, 0o666))
 }
 
-// names lists a directory.
+// names lists the names in a directory, separated by spaces.
 func names(t testing.TB, dir string) string {
 	t.Helper()
 	entries := must.Get(os.ReadDir(dir))(t)
@@ -106,7 +106,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// TestGuardTruncated reads a page that is gone, which would end the process.
+// TestGuardTruncated reads an unmapped page under Guard, which returns an error instead of ending the process.
 func TestGuardTruncated(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated on Windows")
@@ -168,8 +168,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestLockExcludes lets many holders, each of which removes the file, fight
-// for a lock: no two may have it at a time.
+// TestLockExcludes lets several goroutines, each of which removes the lock file, compete for a
+// lock: no two may hold it at a time.
 func TestLockExcludes(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.lock")
 	var wg sync.WaitGroup

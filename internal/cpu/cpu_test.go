@@ -17,7 +17,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestSwitchedOff: a program whose environment forbids instructions does not use them.
+// TestSwitchedOff checks that a process with instructions disabled by GODEBUG does not use them.
 func TestSwitchedOff(t *testing.T) {
 	if want := os.Getenv("GDSVD_LEVEL"); want != "" {
 		if Best().String() != want {

@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// The check value of CRC-32C: that of the digits 1 to 9 (RFC 3720, appendix B.4, has others).
+// TestCheckValue checks the CRC-32C of the digits 1 to 9, its published check value (RFC 3720, appendix B.4, has others).
 func TestCheckValue(t *testing.T) {
 	const want = 0xe3069283
 	text := []byte("123456789")
@@ -27,7 +27,7 @@ func TestCheckValue(t *testing.T) {
 	}
 }
 
-// What is read is summed up and shown once, whatever pieces it comes in; an error of either side ends it.
+// TestRead checks that Read sums the bytes and shows them once, for several readers, and returns errors of both sides.
 func TestRead(t *testing.T) {
 	for what, r := range map[string]io.Reader{
 		"whole": strings.NewReader("123456789"), "bytes": iotest.OneByteReader(strings.NewReader("123456789")), "end with data": iotest.DataErrReader(strings.NewReader("123456789")),
@@ -47,7 +47,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Sums of pieces survive their text, and are those of the pieces however the bytes come.
+// TestPieces checks the sums of pieces for several sizes of writes, and that they survive a round trip through text.
 func TestPieces(t *testing.T) {
 	data := []byte(strings.Repeat("0123456789abcdef", 3*Piece/32))
 	for _, step := range []int{Piece, Piece - 7, 2*Piece + 1} {
@@ -71,7 +71,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// Sums of parts, which know at which byte they begin, join to those of the whole, wherever it is cut.
+// TestJoin checks that sums of parts, which know the offset of their first byte, join to the sum of the whole for any cuts.
 func TestJoin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for trial := range 50 {
@@ -83,7 +83,7 @@ func TestJoin(t *testing.T) {
 		_, _ = want.Write(data)
 		for at := 0; at < len(data); {
 			n := min(len(data)-at, 1+rng.IntN(Piece*3/2))
-			if rng.IntN(4) == 0 { // to where a piece begins
+			if rng.IntN(4) == 0 { // up to the beginning of a piece
 				n = min(len(data)-at, Piece-at%Piece)
 			}
 			part := Summer{Size: int64(at)}

@@ -17,8 +17,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// TestReplace: whichever operation fails, the old contents or the new ones have the name, and
-// nothing else stays.
+// TestReplace fails each file operation in turn: name holds the old or the new contents, and no
+// other file is left.
 func TestReplace(t *testing.T) {
 	for at := 0; ; at++ {
 		dir := t.TempDir()
@@ -46,7 +46,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// TestFile: what is written is there after Close, and a failure of any operation is reported.
+// TestFile checks that the written bytes are there after Close, and that the failure of any operation is returned.
 func TestFile(t *testing.T) {
 	part := []byte(strings.Repeat("0123456789", 1<<17))
 	write := func(fsys vfs.FS, name string) error {
@@ -76,7 +76,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestSeal: a sealed text holds, and no byte of it can change.
+// TestSeal checks that a sealed text passes CheckSeal, and no longer after a change of any byte or a cut at any length.
 func TestSeal(t *testing.T) {
 	v := struct {
 		Name string  `json:"name"`
@@ -102,7 +102,8 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// A text that is decoded to many times its size is none that Seal has rendered; one of the smallest values is.
+// TestSparse checks that dense JSON, which decodes to many times its size, is refused, and that an indented text of
+// small values is not.
 func TestSparse(t *testing.T) {
 	v := struct {
 		List  []int

@@ -8,7 +8,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/fault"
 )
 
-// TestGuardLetsOtherPanicsPass: only faults of memory are turned into errors.
+// TestGuardLetsOtherPanicsPass checks that Guard turns only memory faults into errors.
 func TestGuardLetsOtherPanicsPass(t *testing.T) {
 	for name, do := range map[string]func() error{
 		"value": func() error { panic("x") },

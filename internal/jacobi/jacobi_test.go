@@ -10,7 +10,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 )
 
-// The decomposition has the values of gonum's, orthogonal factors, and gives the matrix again, of any rank and size.
+// TestDecompose compares values with gonum's, and checks the factors' orthogonality and their product, for several
+// ranks and sizes.
 func TestDecompose(t *testing.T) {
 	for name, a := range map[string]*mat.Dense{
 		"one": mat.NewDense(1, 1, []float64{-3}), "zero": mat.NewDense(4, 4, nil),
@@ -42,7 +43,7 @@ func TestDecompose(t *testing.T) {
 	}
 }
 
-// orthogonality is max|XXᵀ − I|.
+// orthogonality returns max|XXᵀ − I|.
 func orthogonality(x *mat.Dense) float64 {
 	var g mat.Dense
 	g.Mul(x, x.T())
@@ -53,12 +54,12 @@ func orthogonality(x *mat.Dense) float64 {
 	return max(mat.Max(&g), -mat.Min(&g))
 }
 
-// Left vectors are orthonormal whatever the ratio of the values, where columns are nearly orthogonal.
+// TestGraded checks that left vectors of nearly orthogonal columns are orthonormal for any ratio of the values.
 func TestGraded(t *testing.T) {
 	for _, k := range []int{1, 2, 3, 8, 25} {
 		for _, decades := range []float64{0, 3, 15} {
 			r := solvertest.Random(k, k, uint64(k))
-			r.Apply(func(i, j int, x float64) float64 { // as those of A·V are
+			r.Apply(func(i, j int, x float64) float64 { // columns as nearly orthogonal as those of A·V
 				f := 0.05 * x
 				if i == j {
 					f = 1

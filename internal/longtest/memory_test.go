@@ -10,7 +10,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// InMemory leaves what the environment names; a folder it chooses holds files and runs programs.
+// TestInMemory checks that InMemory keeps a TMPDIR that is set, and that the folder it sets otherwise holds files and
+// runs programs.
 func TestInMemory(t *testing.T) {
 	own := t.TempDir()
 	t.Setenv("TMPDIR", own)

@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// TestPreferHuge: the kernel has been asked, and what lies in the memory and beside it is what was there.
+// TestPreferHuge checks that the kernel is advised, and that the memory and its neighbourhood are unchanged.
 func TestPreferHuge(t *testing.T) {
 	memory.PreferHuge(nil)
 	memory.PreferHuge(make([]float64, 1))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// told is a test that goes on where another ends, and keeps what it was told.
+// told is a TB that continues after Fatal and keeps its arguments.
 type told struct{ said []any }
 
 func (*told) Helper()             {}

@@ -88,7 +88,7 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// TestDecode compares with encoding/binary's own decoder of each type.
+// TestDecode compares with encoding/binary for each type and byte order.
 func TestDecode(t *testing.T) {
 	samples := map[string]any{"|i1": new(int8), "|u1": new(uint8), "i2": new(int16), "u2": new(uint16), "i4": new(int32), "u4": new(uint32),
 		"i8": new(int64), "u8": new(uint64), "f4": new(float32), "f8": new(float64)}
@@ -155,7 +155,7 @@ func naive(x any) (float64, int64) {
 	panic(fmt.Sprint(x))
 }
 
-// FuzzReadHeader: nothing makes it panic, and what it accepts has a place for the data.
+// FuzzReadHeader checks that no header causes a panic, and that accepted headers have valid sizes.
 func FuzzReadHeader(f *testing.F) {
 	f.Add(headed(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }          \n"))
 	f.Add(headed(3, "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (3,), }"))
@@ -173,7 +173,7 @@ func FuzzReadHeader(f *testing.F) {
 	})
 }
 
-// TestHalf compares all numbers of two bytes with their definition (IEEE 754-2019, §3.4), as fractions.
+// TestHalf compares all float16 values with their definition (IEEE 754-2019, §3.4), as fractions.
 func TestHalf(t *testing.T) {
 	for x := range 1 << 16 {
 		var want float64

@@ -96,7 +96,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// encoded is an array as numpy.save writes it, written by the letter of the format's description.
+// encoded returns an array as numpy.save writes it, independently of the package, by the description of the format.
 func encoded(version int, kind string, fortran bool, m *mat.Dense) []byte {
 	r, c := m.Dims()
 	order := "False"
@@ -125,7 +125,7 @@ func encoded(version int, kind string, fortran bool, m *mat.Dense) []byte {
 	return b
 }
 
-// Every layout gives the same rows, in any pieces, transposed or not.
+// TestReadLayouts checks that every layout gives the same rows, in pieces of any size, transposed or not.
 func TestReadLayouts(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "m.npy")
 	rapid.Check(t, func(t *rapid.T) {
@@ -133,7 +133,7 @@ func TestReadLayouts(t *testing.T) {
 		m := mat.NewDense(r, c, nil)
 		for i := range r {
 			for j := range c {
-				m.Set(i, j, float64(i*c+j)+0.5) // a float32
+				m.Set(i, j, float64(i*c+j)+0.5) // exact as a float32
 			}
 		}
 		kind := rapid.SampledFrom([]string{"<f4", "<f8"}).Draw(t, "kind")
@@ -174,7 +174,7 @@ func TestScanStops(t *testing.T) {
 	}
 }
 
-// The length of a row is what a file says: of a long one no more is read than is wanted.
+// TestLongRows checks that only the wanted part of a very long row is read.
 func TestLongRows(t *testing.T) {
 	const rows, cols = 3, 1 << 21
 	name := filepath.Join(t.TempDir(), "x.npy")
@@ -216,7 +216,7 @@ func TestLongRows(t *testing.T) {
 	}
 }
 
-// TestWindowInAnyOrder: windows have room for all of their rows, whichever is read first.
+// TestWindowInAnyOrder reads rows of a window in any order.
 func TestWindowInAnyOrder(t *testing.T) {
 	w := Window{N: 10, Most: 4, K: 1, Read: func(first int64, rows *mat.Dense) error {
 		for i := range rows.RawMatrix().Rows {

@@ -21,8 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// parse reads an .npy file by the letter of the format's description: an
-// independent reading of what the package writes.
+// parse reads a file by the description of the format, independently of the package.
 func parse(t interface{ Fatalf(string, ...any) }, name string) (shape string, data []float64) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -54,7 +53,7 @@ func parse(t interface{ Fatalf(string, ...any) }, name string) (shape string, da
 	return strings.TrimSuffix(shape, ", }"), data
 }
 
-// checkSum compares a sum with that of the bytes in the file.
+// checkSum compares a Sum with that of the bytes in the file.
 func checkSum(t interface{ Fatalf(string, ...any) }, name string, sum Sum) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -99,7 +98,7 @@ func TestHeaderIsAlwaysAligned(t *testing.T) {
 	}
 }
 
-// Rows written in any pieces, from views with any stride, arrive at their place and come back.
+// TestArrayRoundTrip writes rows in pieces of any size, from views with a stride, and reads them back.
 func TestArrayRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	files := 0
@@ -167,7 +166,8 @@ func TestRowsOutsideTheArrayPanic(t *testing.T) {
 	}
 }
 
-// An array that several write, each some rows, is the array that one writes, with its sums; what is no longer shared, or never was, is left alone.
+// TestParts checks that an array written by several parts has the bytes and sums of one written at once; unshared
+// arrays are not changed.
 func TestParts(t *testing.T) {
 	const rows, cols = 70_000, 5
 	x := mat.NewDense(rows, cols, nil)

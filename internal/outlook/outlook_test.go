@@ -16,9 +16,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// recorded reads the passes of a run that was recorded: what was found and the
-// residuals, as gdsvd svd writes them to events.jsonl. Every pass is made to
-// take a second, with a little noise.
+// recorded reads the passes of a recorded run: locked and open triplets and residuals, as gdsvd svd
+// writes them to events.jsonl. Every pass takes a second, with some noise.
 func recorded(t *testing.T, name string) (all []Moment) {
 	t.Helper()
 	f := must.Get(os.Open(filepath.Join("testdata", name+".txt")))(t)
@@ -41,9 +40,8 @@ func recorded(t *testing.T, name string) (all []Moment) {
 	return all
 }
 
-// recordings are runs of several methods, and how far off the share that is done
-// may be, as a share of the whole. No method sees copies of a value coming that
-// are hidden from it: of those a run can only tell when they have come.
+// recordings lists runs of several methods, and how far the done share may be from the true one.
+// Hidden copies of a value cannot be foreseen: a run can allow for them only once they are found.
 var recordings = []struct {
 	name        string
 	superlinear bool
@@ -54,18 +52,18 @@ var recordings = []struct {
 	{"gd", false, 0.25}, {"nes", false, 0.25}, {"polyak", false, 0.25},
 }
 
-// On what real runs have recorded the share that is done never falls, never
-// exceeds one, and is near the truth; and so is, mostly, the time that is left.
-// That holds whatever was expected beforehand.
+// TestIterationOnRecordings checks on recorded runs that the done share never falls, never exceeds
+// 1, and is near the truth, and that the time left mostly is, too, for right and wrong
+// expectations.
 func TestIterationOnRecordings(t *testing.T) {
 	for _, r := range recordings {
 		all := recorded(t, r.name)
 		total := all[len(all)-1].Elapsed.Seconds()
-		for _, factor := range []float64{0.6, 1, 1.7} { // by which the expectation is off
+		for _, factor := range []float64{0.6, 1, 1.7} { // ratio of the expected to the true number of passes
 			t.Run(fmt.Sprintf("%s expecting %g", r.name, factor), func(t *testing.T) {
 				it := Iteration{Expected: factor * float64(len(all)-1), Superlinear: r.superlinear, Finish: onePass}
 				before := 0.0
-				var errors []float64 // of the time left in the second half, as shares of the whole
+				var errors []float64 // errors of the time left in the second half, relative to the whole
 				for _, m := range all {
 					o := it.Observe(m)
 					if !(o.Done >= before && o.Done <= 1) {
@@ -93,8 +91,8 @@ func TestIterationOnRecordings(t *testing.T) {
 	}
 }
 
-// Of methods that find one triplet after the other in as many passes as its gap takes, the time left is within a factor of two from
-// a fifth of the run on, or not told; and it is told for some of it.
+// TestOneByOne checks, for methods that find one triplet after the other, that from a fifth of the run on the
+// time left is within a factor of two or not given, and that it is given for part of the run.
 func TestOneByOne(t *testing.T) {
 	for _, name := range []string{"gd", "nes", "polyak", "gd4"} {
 		all := recorded(t, name)
@@ -109,7 +107,7 @@ func TestOneByOne(t *testing.T) {
 					continue
 				}
 				told++
-				few := 0.03 * total // of the last passes it may be more
+				few := 0.03 * total // of the last passes the error may be larger
 				if said := o.Left.Seconds(); said > 2*left+few || left > 2*said+few {
 					wrong++
 					if wrong < 4 {
@@ -127,8 +125,8 @@ func TestOneByOne(t *testing.T) {
 
 func onePass(pass time.Duration) time.Duration { return pass }
 
-// falling are the moments of a run of k triplets, one stage, in which a pass
-// takes a second and gains a tenth of a digit.
+// falling returns the moments of a run of k triplets in one stage, whose passes take a second and
+// gain a tenth of a digit each.
 func falling(passes, k int) (all []Moment) {
 	for p := 1; p <= passes; p++ {
 		all = append(all, Moment{
@@ -138,8 +136,8 @@ func falling(passes, k int) (all []Moment) {
 	return all
 }
 
-// While a search for others goes on, more is done with every pass, and it is said how
-// long it takes.
+// TestIterationOfOthers checks that the done share grows with every pass of a search for further
+// triplets, and that the time left is given.
 func TestIterationOfOthers(t *testing.T) {
 	it := Iteration{Expected: 40, Finish: onePass}
 	all := falling(40, 5)
@@ -164,7 +162,7 @@ func TestIterationOfOthers(t *testing.T) {
 	}
 }
 
-// observe returns the last outlook.
+// observe returns the last Outlook.
 func observe(it *Iteration, all []Moment) (o Outlook) {
 	for _, m := range all {
 		o = it.Observe(m)
@@ -200,7 +198,7 @@ func TestIterationLimits(t *testing.T) {
 	}
 }
 
-// Whatever an iteration is told, the share that is done never falls and is between 0 and 1.
+// TestIterationNeverFalls checks that the done share never falls and is between 0 and 1, for random moments.
 func TestIterationNeverFalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		it := Iteration{
@@ -236,11 +234,11 @@ func TestAtRate(t *testing.T) {
 		{50, 100, 10 * time.Second, 10 * time.Second},
 		{1, 4, 10 * time.Second, 30 * time.Second},
 		{50, 100, time.Second, 0},               // too early
-		{0, 100, time.Minute, 0},                // no rate
+		{0, 100, time.Minute, 0},                // no rate is known
 		{100, 100, time.Minute, 0},              // done
-		{150, 100, time.Minute, 0},              // more than all
+		{150, 100, time.Minute, 0},              // more done than the total
 		{50, 0, time.Minute, 0},                 // total unknown
-		{1, math.MaxInt64, 10 * time.Second, 0}, // centuries
+		{1, math.MaxInt64, 10 * time.Second, 0}, // longer than a Duration holds
 		{1, 1000, 10 * time.Second, 9990 * time.Second},
 	} {
 		if got := AtRate(c.done, c.total, c.elapsed); got != c.want {

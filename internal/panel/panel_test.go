@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// random returns a panel inside of a wider one, with NaN around it: what a
-// kernel reads or writes beside its panel shows.
+// random returns a random panel inside a wider one that is filled with NaN, so that reads and
+// writes beside the panel show.
 func random(rng *rand.Rand, rows, cols, stride int) blas64.General {
 	data := make([]float64, rows*stride)
 	for i := range data {
@@ -24,7 +24,7 @@ func random(rng *rand.Rand, rows, cols, stride int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: stride, Data: data[:max(0, (rows-1)*stride+cols)]}
 }
 
-// only makes the products use one set until the test ends.
+// only makes the products use the set s until the test ends.
 func only(t testing.TB, s set) {
 	all := sets
 	sets = []set{s}
@@ -51,8 +51,8 @@ var shapes = func() (s [][3]int) {
 	return s
 }()
 
-// same compares the entries of two panels, bit for bit or to an error, and what
-// lies between their rows.
+// same reports whether two panels agree to within most, and have NaN at the same places between
+// their rows.
 func same(x, y blas64.General, most float64) bool {
 	return slices.EqualFunc(x.Data, y.Data, func(a, b float64) bool {
 		return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= most
@@ -64,8 +64,7 @@ func clone(x blas64.General) blas64.General {
 	return x
 }
 
-// TestProducts compares with gonum, and all sets with the generic one, whose
-// bits they must have.
+// TestProducts compares all sets with gonum, and with the generic set bit by bit.
 func TestProducts(t *testing.T) {
 	vector := sets
 	eachSet(t, func(t *testing.T) {
@@ -156,7 +155,7 @@ func slice(x blas64.General, first, rows int) blas64.General {
 	return x
 }
 
-// TestRotate compares with single rotations by gonum, and all sets bit for bit.
+// TestRotate compares all sets with single rotations by gonum, and with each other bit by bit.
 func TestRotate(t *testing.T) {
 	vector := sets
 	eachSet(t, func(t *testing.T) {

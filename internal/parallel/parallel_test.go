@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestEach: every part is done once, whoever does it, when calls overlap and nest.
+// TestEach checks that every part is done exactly once, also when calls overlap and nest.
 func TestEach(t *testing.T) {
 	var callers sync.WaitGroup
 	for _, n := range []int{1, 2, 3, 8} {

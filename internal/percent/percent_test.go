@@ -2,7 +2,7 @@ package percent
 
 import "testing"
 
-// TestText: a share that is not all, or not what was asked for, does not read as if it were.
+// TestText checks that a share slightly below 1, or below the wanted share, is not rounded up to it.
 func TestText(t *testing.T) {
 	for _, c := range []struct {
 		share, other float64

@@ -25,7 +25,7 @@ import (
 
 const part = 8 << 20
 
-// files is a file system over a bucket that has an object, and the folder for what is kept of it.
+// files returns a file system over a bucket with one object, and the directory for its cached parts.
 func files(t *testing.T, under vfs.FS, data []byte) (*remotetest.Server, *remote.FS, string) {
 	t.Helper()
 	s := bucket(t)
@@ -38,7 +38,7 @@ func files(t *testing.T, under vfs.FS, data []byte) (*remotetest.Server, *remote
 	return s, remote.NewFS(t.Context(), under, client(t, s, nil)), dir
 }
 
-// name is that of the object as a store asks for it.
+// name is the name of the object as a store opens it.
 var name = filepath.Join("s3://some-bucket/m.csr", "x")
 
 func ranges(s *remotetest.Server) (all []string) {
@@ -49,8 +49,9 @@ func ranges(s *remotetest.Server) (all []string) {
 	return all
 }
 
-// TestMapping: a mapping has the bytes of the object for several concurrent readers. Each part of it that is read is requested once, other parts
-// never, and a range without its surroundings as that range. The file that keeps the parts has no name in TMPDIR, before Close and after it.
+// TestMapping checks that a mapping has the bytes of the object for several concurrent readers. Each part that is read
+// is requested once, other parts never, and a range without its surroundings as that range. The file that caches the
+// parts has no name in TMPDIR, before and after Close.
 func TestMapping(t *testing.T) {
 	data := noise(3*part + 1234)
 	s, f, dir := files(t, vfs.OS(), data)
@@ -89,7 +90,7 @@ func TestMapping(t *testing.T) {
 	if left := must.Get(os.ReadDir(dir))(t); runtime.GOOS != "windows" && len(left) > 0 {
 		t.Errorf("%v has a name", left)
 	}
-	same(2*part-10, m.Size()-2*part+10, true) // over two ends, to the last byte
+	same(2*part-10, m.Size()-2*part+10, true) // across part boundaries, up to the last byte
 	if err := m.ReadDirect(nil, 0, 0); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
@@ -99,8 +100,8 @@ func TestMapping(t *testing.T) {
 	}
 }
 
-// TestMappingFaults: a server that refuses for now, and answers that are cut, change nothing; an object that has changed, or gone, is told,
-// and so is a full disk, after which a part is tried again.
+// TestMappingFaults checks that temporary refusals and truncated answers change no byte; that a changed or
+// missing object gives an error; and that a full disk does, after which a part is tried again.
 func TestMappingFaults(t *testing.T) {
 	data := noise(2*part + 99)
 	read := func(f vfs.FS) error {
@@ -181,7 +182,7 @@ func TestMappingFaults(t *testing.T) {
 			t.Errorf("with room again: %v", err)
 		}
 		must.Do(t, m.Close())
-		for n := range 2 { // begin, end
+		for n := range 2 { // the two operations: begin, end
 			disk.Inject = vfstest.FailAt(disk.Count() + n)
 			if err := read(f); !errors.Is(err, vfstest.ErrInjected) {
 				t.Errorf("operation %d: %v", n, err)
@@ -194,7 +195,8 @@ func TestMappingFaults(t *testing.T) {
 	})
 }
 
-// TestFS: objects are read, looked at and listed as files are, and not written; names of files are those of the file system.
+// TestFS checks that objects are read, described and listed like files, and not written; other names are those of the
+// file system below.
 func TestFS(t *testing.T) {
 	s, f, dir := files(t, vfs.OS(), []byte("hello"))
 	s.Put("/some-bucket/m.csr/deep/y", nil, 1)
@@ -206,7 +208,7 @@ func TestFS(t *testing.T) {
 		t.Errorf("%+v, %v", fi, err)
 	}
 	must.Do(t, o.Close())
-	s.Put("/some-bucket/m.csr/x", []byte("goodbye"), 2) // is looked at anew
+	s.Put("/some-bucket/m.csr/x", []byte("goodbye"), 2) // a new version, which Stat must see
 	if fi, err := f.Stat(name); err != nil || fi.Size() != 7 {
 		t.Errorf("%+v, %v", fi, err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
 
-// TestRefused: what is not there or not permitted is one line, at once, without what is secret.
+// TestRefused checks that a missing or forbidden object gives an error of one line, at once, without secrets.
 func TestRefused(t *testing.T) {
 	s := remotetest.New(t)
 	s.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
@@ -54,7 +54,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRedirect: what another host serves is read, and it is told no password, and no name of where it was sent from.
+// TestRedirect checks that an object on another host is read without sending it the password or the referring URL.
 func TestRedirect(t *testing.T) {
 	a, b := remotetest.New(t), remotetest.New(t)
 	data := noise(big)
@@ -84,7 +84,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// TestCancelled: a read of what stands still ends with its context, as does a pause between two tries.
+// TestCancelled checks that a read from a stalled server and a pause between two tries end with their context.
 func TestCancelled(t *testing.T) {
 	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request){
 		"stands still": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },

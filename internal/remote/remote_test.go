@@ -22,14 +22,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noise is bytes that no two places have in common.
+// noise returns n random bytes.
 func noise(n int) []byte {
 	r, b := rand.NewChaCha8([32]byte{1}), make([]byte, n)
 	_, _ = r.Read(b) // cannot fail
 	return b
 }
 
-// client is one that does not wait long.
+// client returns a Client with short pauses.
 func client(t *testing.T, s *remotetest.Server, log io.Writer) *remote.Client {
 	t.Helper()
 	o := remote.Options{Transport: s.Transport(t), Pause: time.Millisecond, Patience: 2 * time.Second}
@@ -39,7 +39,7 @@ func client(t *testing.T, s *remotetest.Server, log io.Writer) *remote.Client {
 	return remote.New(o)
 }
 
-// readAll reads an object from its beginning to its end.
+// readAll reads a whole object.
 func readAll(t *testing.T, c *remote.Client, name string) ([]byte, error) {
 	t.Helper()
 	o, err := c.Open(t.Context(), name)
@@ -52,7 +52,7 @@ func readAll(t *testing.T, c *remote.Client, name string) ([]byte, error) {
 
 const big = 3<<20 + 12345
 
-// TestRead: an object comes whole, in a few requests, and again at any place, by several readers at once.
+// TestRead checks that an object is read as a whole, in a few requests, and at any offset, by several readers at once.
 func TestRead(t *testing.T) {
 	s := remotetest.New(t)
 	for name, size := range map[string]int{"empty": 0, "one": 1, "small": 1000, "big": big} {
@@ -101,7 +101,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestWithoutRanges: an object of which no parts are given is read from its beginning to its end, its size known or not.
+// TestWithoutRanges checks that an object of a server without ranges is read as a whole, whether its size is known or not.
 func TestWithoutRanges(t *testing.T) {
 	data := noise(big)
 	for _, length := range []bool{true, false} {
@@ -127,7 +127,7 @@ func TestWithoutRanges(t *testing.T) {
 	}
 }
 
-// TestDrops: what a connection does not bring the next ones do, with ranges and without; no byte is lost or comes twice.
+// TestDrops checks that dropped connections are continued, with ranges and without; no byte is lost or duplicated.
 func TestDrops(t *testing.T) {
 	data := noise(big)
 	for name, give := range map[string]func(s *remotetest.Server, w http.ResponseWriter, r *http.Request, o remotetest.Object){
@@ -169,8 +169,8 @@ func TestDrops(t *testing.T) {
 	}
 }
 
-// TestGivenUp: a server that gives a few bytes of each answer, none, or stands still is given up after some tries, and a
-// dropped object that has no ETag is not gone on with.
+// TestGivenUp checks that a server that sends a few bytes per answer, none, or stalls is given up
+// after several tries, and that a dropped object without an ETag is not continued.
 func TestGivenUp(t *testing.T) {
 	data := noise(1 << 20)
 	for name, c := range map[string]struct {
@@ -217,8 +217,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestChanged: an object that becomes another one, in content, size or time, is an error, at the next answer and where it is
-// opened again, never a mixture.
+// TestChanged checks that an object whose content, size or time changes gives an error, at the next
+// answer and when it is opened again, never a mixture.
 func TestChanged(t *testing.T) {
 	a, b := noise(2<<20), bytes.Repeat([]byte("b"), 2<<20)
 	at := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -256,7 +256,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestHostile: answers that contradict what was asked for, or themselves, are refused.
+// TestHostile checks that answers that contradict the request, or themselves, are refused.
 func TestHostile(t *testing.T) {
 	data := noise(1 << 20)
 	for name, c := range map[string]struct {
@@ -302,7 +302,7 @@ func ranged(header string, length int, data []byte) func(http.ResponseWriter, *h
 		w.Header().Set("Content-Range", header)
 		w.Header().Set("Content-Length", fmt.Sprint(length))
 		w.WriteHeader(http.StatusPartialContent)
-		_, _ = w.Write(data[:min(length, len(data))]) // the other side may have gone
+		_, _ = w.Write(data[:min(length, len(data))]) // the client may have gone
 	}
 }
 
@@ -310,7 +310,7 @@ func chunked(header string, length int, data []byte) func(http.ResponseWriter, *
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Range", header)
 		w.WriteHeader(http.StatusPartialContent)
-		for range 1 << 12 { // it would never end
+		for range 1 << 12 { // nearly endless
 			if _, err := w.Write(data[:length]); err != nil {
 				return
 			}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzAnswer: whatever the headers of an answer are, it is refused or a part of what was asked for, which its size covers.
+// FuzzAnswer checks that an answer with any headers is refused or is a part of the requested range within the size of the object.
 func FuzzAnswer(f *testing.F) {
 	f.Add(206, "bytes 5-9/100", `"a"`, "Mon, 02 Jan 2006 15:04:05 GMT", int64(5), uint16(5), uint16(5))
 	f.Add(206, "bytes 5-9/*", `W/"a"`, "", int64(-1), uint16(5), uint16(5))

@@ -24,7 +24,7 @@ const (
 	token  = "session/token=="
 )
 
-// bucket is a server of S3, the endpoint of which the environment tells, where no credentials are.
+// bucket returns an S3 server; the environment names its endpoint and has no credentials.
 func bucket(t *testing.T) *remotetest.Server {
 	t.Helper()
 	s := remotetest.New(t)
@@ -40,14 +40,14 @@ func bucket(t *testing.T) *remotetest.Server {
 	return s
 }
 
-// signIn puts credentials into the environment.
+// signIn sets credentials in the environment.
 func signIn(t *testing.T) {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", keyID)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
 }
 
-// TestS3Signature: keys of any characters are read with signatures that the server finds right.
+// TestS3Signature checks that the signatures of keys with any characters are valid.
 func TestS3Signature(t *testing.T) {
 	s := bucket(t)
 	signIn(t)
@@ -63,8 +63,8 @@ func TestS3Signature(t *testing.T) {
 	}
 }
 
-// TestS3Credentials: they come from the environment, the shared files or the container, and what is refused or missing is
-// told in one line without them.
+// TestS3Credentials checks that credentials come from the environment, the shared files or the
+// container, and that missing or refused ones give an error of one line without secrets.
 func TestS3Credentials(t *testing.T) {
 	file := func(name, text string) func(*testing.T) {
 		return func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestS3Credentials(t *testing.T) {
 	keys := "aws_access_key_id = " + keyID + "\naws_secret_access_key = " + secret + "\n"
 	for name, c := range map[string]struct {
 		given func(*testing.T)
-		want  string // ""; read
+		want  string // "": the object is read
 	}{
 		"environment": {signIn, ""},
 		"file":        {file("credentials", "[default]\n"+keys), ""},
@@ -110,7 +110,7 @@ func TestS3Credentials(t *testing.T) {
 	}
 }
 
-// TestS3Region: that of a bucket is taken from the answer that refuses another one, once.
+// TestS3Region checks that the region of a bucket is taken once from the answer that refuses another region.
 func TestS3Region(t *testing.T) {
 	s := bucket(t)
 	signIn(t)
@@ -134,7 +134,7 @@ func TestS3Region(t *testing.T) {
 	}
 }
 
-// TestS3Expand: the objects that match, in order, over pages of a list, and without a request of their own for each.
+// TestS3Expand checks that Expand returns the matching objects, in order, over several pages, without a request per object.
 func TestS3Expand(t *testing.T) {
 	s := bucket(t)
 	signIn(t)
@@ -194,7 +194,7 @@ func TestS3Expand(t *testing.T) {
 	}
 }
 
-// TestS3Lists: a list that never ends, or is none, is refused.
+// TestS3Lists checks that endless and malformed lists are refused.
 func TestS3Lists(t *testing.T) {
 	for name, c := range map[string]struct{ list, want string }{
 		"the same again": {"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken></ListBucketResult>", "again and again"},
@@ -219,7 +219,7 @@ func TestS3Lists(t *testing.T) {
 	}
 }
 
-// TestDisplay: what may be secret is not shown, whatever the name looks like.
+// TestDisplay checks that secrets in a name are not shown.
 func TestDisplay(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"https://h/a/b.csv":                             {"https://h/a/b.csv", "b.csv"},
@@ -242,7 +242,7 @@ func TestDisplay(t *testing.T) {
 	}
 }
 
-// FuzzName: no name shows its password, query or fragment, as an independent parser finds them, nor do errors about it.
+// FuzzName checks that Display and Base show no password, query or fragment of any name.
 func FuzzName(f *testing.F) {
 	for _, s := range []string{"https://u:p@h/a?b#c", "http://[::1]:80/x?y", "s3://b/k", "s3://b/k?x=y", "https://h?#", "HTTPS://%41@h/?a?b"} {
 		f.Add(s)

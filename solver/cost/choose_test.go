@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
 
-// machine is a table that no calibration changes: 2 GB/s, two workers.
+// machine returns a fixed table that no calibration changes: 2 GB/s, two workers.
 func machine() cost.Machine {
 	return cost.Machine{
 		Workers: 2, Bandwidth: 2e9, Decode: 2, Sum: 3,
@@ -25,15 +25,15 @@ func machine() cost.Machine {
 	}
 }
 
-// problem is that of a run on a store of 1.5 bytes for every entry.
+// problem returns the Problem of a run on a store with 1.5 bytes per entry.
 func problem(i solver.Info, s solver.Settings) cost.Problem {
 	return cost.Problem{Workload: s.Workload(i), Rows: i.Rows, Columns: int64(i.Cols), NNZ: i.NNZ, Encoded: i.NNZ * 3 / 2, Methods: all.Methods()}
 }
 
-// decoded is what its matrix takes in memory.
+// decoded returns the bytes of the decoded matrix in memory.
 func decoded(p cost.Problem) int64 { return 12 * p.NNZ }
 
-// problems are of all shapes, from seeds.
+// problems calls each with 300 problems of random shapes, from seeds.
 func problems(t *testing.T, each func(p cost.Problem, r *rand.Rand)) {
 	t.Helper()
 	for seed := range uint64(300) {
@@ -45,7 +45,7 @@ func problems(t *testing.T, each func(p cost.Problem, r *rand.Rand)) {
 	}
 }
 
-// rooms is a Room with so many bytes for vectors and decoded entries.
+// room returns a Room with the given bytes for vectors and decoded entries.
 func room(p cost.Problem, bytes int64) func(method.Method) cost.Room {
 	return func(m method.Method) cost.Room {
 		left := bytes - m.Traits(p.Rank).Footprint(int(p.Columns))
@@ -53,12 +53,12 @@ func room(p cost.Problem, bytes int64) func(method.Method) cost.Room {
 	}
 }
 
-// nothingKept is the Room of passes that read the disk.
+// nothingKept is the Room of passes that read all of the store from disk.
 func nothingKept(method.Method) cost.Room { return cost.Room{Fits: true} }
 
 func width(p cost.Problem, m method.Method) int { return m.Traits(p.Rank).Width(p.Rank) }
 
-// Where there is room for everything the choice is that of the table.
+// TestChoiceIsTheTables checks that the choice is that of the table if everything fits in memory.
 func TestChoiceIsTheTables(t *testing.T) {
 	problems(t, func(p cost.Problem, r *rand.Rand) {
 		want := cost.Choose(p)
@@ -72,8 +72,8 @@ func TestChoiceIsTheTables(t *testing.T) {
 	})
 }
 
-// Neither what the page cache holds nor how much of a matrix that does not stay
-// decoded does so changes the choice.
+// TestChoiceIsCoarse checks that neither the page cache nor the share of a matrix that stays
+// decoded, if it is below 1, changes the choice.
 func TestChoiceIsCoarse(t *testing.T) {
 	problems(t, func(p cost.Problem, r *rand.Rand) {
 		p.Room = nothingKept
@@ -86,7 +86,7 @@ func TestChoiceIsCoarse(t *testing.T) {
 	})
 }
 
-// Whatever fits is within the memory, and if nothing does the choice says so.
+// TestChoiceFits checks that Fits tells whether the vectors of the choice fit, and that otherwise no method fits or needs less.
 func TestChoiceFits(t *testing.T) {
 	problems(t, func(p cost.Problem, r *rand.Rand) {
 		vectors := func(c cost.Choice) int64 { return c.Method.Traits(p.Rank).Footprint(int(p.Columns)) }
@@ -99,7 +99,7 @@ func TestChoiceFits(t *testing.T) {
 			if c.Vectors != need || c.Fits != (need <= bytes) {
 				t.Fatalf("%+v with %d bytes: %+v needs %d, estimate %+v", p, bytes, c.Method, need, c.Estimate)
 			}
-			if need > last && 2*bytes < decoded(p) { // with room for the matrix blocks are narrower
+			if need > last && 2*bytes < decoded(p) { // if the decoded matrix fits, blocks are narrower
 				t.Errorf("%+v: with %d bytes %+v needs %d, with twice as many the choice needs %d", p, bytes, c.Method, need, last)
 			}
 			if c.Fits && (c.Why == cost.ByMemory) != (c.Method != c.Table) {
@@ -117,7 +117,7 @@ func TestChoiceFits(t *testing.T) {
 	})
 }
 
-// A slower disk never makes more passes, and for many problems it makes fewer.
+// TestSlowerDiskIsNeverMorePasses checks that a slower disk never gives more passes, and for at least 100 problems gives fewer.
 func TestSlowerDiskIsNeverMorePasses(t *testing.T) {
 	fewer := 0
 	problems(t, func(p cost.Problem, r *rand.Rand) {
@@ -145,8 +145,7 @@ func TestSlowerDiskIsNeverMorePasses(t *testing.T) {
 	}
 }
 
-// Of what stays in the page cache only the first pass waits for the disk,
-// whatever the method.
+// TestPageCacheIsNoDisk checks that only the first pass waits for the disk if the store stays in the page cache.
 func TestPageCacheIsNoDisk(t *testing.T) {
 	problems(t, func(p cost.Problem, r *rand.Rand) {
 		p.Room = func(method.Method) cost.Room { return cost.Room{Fits: true, Cached: true} }
@@ -162,8 +161,8 @@ func TestPageCacheIsNoDisk(t *testing.T) {
 	})
 }
 
-// Measuring the reference machine changes nothing in it, and one that is twice
-// as slow at some width is taken to be so there.
+// TestAdjusted checks that adjusting to the rates of the table itself changes nothing, and that
+// measured rates twice as slow at some widths make the table twice as slow there.
 func TestAdjusted(t *testing.T) {
 	m := machine()
 	same := m.Adjusted(1024, []int{1, 4, 16}, []float64{2, 3, 6})
@@ -181,7 +180,8 @@ func TestAdjusted(t *testing.T) {
 	}
 }
 
-// The columns of the finishing pass are multiplied in strips of 16 where the matrix stays decoded, and else together.
+// TestFinishIsMultipliedInStrips checks that a finishing pass multiplies strips of 16 columns if the matrix stays
+// decoded, else all together.
 func TestFinishIsMultipliedInStrips(t *testing.T) {
 	p := problem(solver.Info{Rows: 6000, Cols: 1024, NNZ: 1e6}, solver.Settings{Rank: 64})
 	at := func(wide float64, r cost.Room) time.Duration {
@@ -225,8 +225,8 @@ func TestChoiceBySpecialRules(t *testing.T) {
 	}
 }
 
-// TestChoiceIsTheFastest: where no pass reads the disk the choice is one of the narrowest blocks of those that are expected to take at most a
-// twentieth longer than the fastest, and of those it is the fastest; and the finishing pass is of all vectors.
+// TestChoiceIsTheFastest checks that the choice, if no pass reads the disk, has the narrowest block of all methods
+// within 1/20 of the fastest time and is the fastest of that width, and that the finishing pass counts all vectors.
 func TestChoiceIsTheFastest(t *testing.T) {
 	problems(t, func(p cost.Problem, _ *rand.Rand) {
 		c := cost.Choose(p)
@@ -251,7 +251,7 @@ func TestChoiceIsTheFastest(t *testing.T) {
 	}
 }
 
-// What a pass takes beside its work is a part of every estimate, and makes blocks wider.
+// TestCostOfPasses checks that the fixed costs of passes and columns are part of every estimate and make blocks wider.
 func TestCostOfPasses(t *testing.T) {
 	p := cost.Problem{Workload: solver.Settings{Rank: 20, Tol: 1e-8}.Workload(solver.Info{Rows: 100000, Cols: 5000, NNZ: 3e6}), Columns: 5000, NNZ: 3e6, Methods: all.Methods()}
 	free := cost.Choose(p)

@@ -23,7 +23,7 @@ import (
 
 const stored = "s3://bucket/m.csr"
 
-// inS3 copies a store into a bucket, and opens it there.
+// inS3 copies a store to a bucket and opens the copy.
 func inS3(t *testing.T, store *csr.Store) (*remotetest.Server, vfs.FS, *csr.Store) {
 	t.Helper()
 	s := s3(t, nil)
@@ -44,7 +44,7 @@ func inS3(t *testing.T, store *csr.Store) (*remotetest.Server, vfs.FS, *csr.Stor
 	return s, f, csrtest.Open(t, stored, csr.OpenOptions{FS: f})
 }
 
-// parts counts how often each part of a shard has been asked for. What is asked for of its frame is shorter.
+// parts counts the requests for each part of a shard. Requests for its frame are shorter and not counted.
 func parts(s *remotetest.Server) map[string]int {
 	asked := map[string]int{}
 	for _, r := range s.Requests() {
@@ -55,17 +55,17 @@ func parts(s *remotetest.Server) map[string]int {
 	return asked
 }
 
-// frame is more than is asked for of header and footer of a shard here.
+// frame is larger than any request for the header or the footer of a shard here.
 const frame = 4096
 
-// asks are the first and the last byte that a request wants.
+// asks returns the first and the last byte of a request's range.
 func asks(h http.Header) (from, to int) {
 	_, _ = fmt.Sscanf(h.Get("Range"), "bytes=%d-%d", &from, &to)
 	return from, to
 }
 
-// A run over a store in a bucket has the bits of one over the copy in a folder, and its workers ask for no part twice, over all
-// passes and views.
+// TestStoreInBucket checks that a run over a store in a bucket has the bits of one over a local
+// copy, and that its workers request no part twice, over all passes and views.
 func TestStoreInBucket(t *testing.T) {
 	store, _ := manyBlocks(t)
 	ref := want(t, store)
@@ -86,7 +86,7 @@ func TestStoreInBucket(t *testing.T) {
 	}
 }
 
-// A worker asks for the parts of its groups alone, opens the store once for all views of it, and again if it has changed.
+// TestWorkerKeepsStore checks that a worker requests parts of its groups only, and opens the store again only if it changes.
 func TestWorkerKeepsStore(t *testing.T) {
 	store, _ := manyBlocks(t)
 	s, f, far := inS3(t, store)
@@ -112,7 +112,7 @@ func TestWorkerKeepsStore(t *testing.T) {
 	must.Do(t, pass(m))
 	before := len(s.Requests())
 	w.mu.Lock()
-	w.key = "another view" // its place is taken, and that of the store is not
+	w.key = "another view" // the slot of the view is taken, that of the store is not
 	w.mu.Unlock()
 	if err := pass(m); err != nil || len(s.Requests()) != before {
 		t.Errorf("%d requests after %d, %v", len(s.Requests()), before, err)
@@ -127,7 +127,7 @@ func TestWorkerKeepsStore(t *testing.T) {
 	}
 	changed := false
 	s.Before = func(_ int, _ http.ResponseWriter, r *http.Request) bool {
-		if from, to := asks(r.Header); r.URL.Path == first && from > 0 && to-from < frame && !changed { // the footer; what comes after it is of another copy
+		if from, to := asks(r.Header); r.URL.Path == first && from > 0 && to-from < frame && !changed { // the footer; later requests get another copy
 			changed = true
 			s.Put(first, o.Data, 8)
 		}
@@ -138,7 +138,7 @@ func TestWorkerKeepsStore(t *testing.T) {
 	}
 }
 
-// only does the first task alone.
+// only runs the first task and drops the others.
 type only struct{ Local }
 
 func (o *only) Run(ctx context.Context, tasks []Task, answer func(Answer)) error {

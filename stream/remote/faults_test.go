@@ -27,7 +27,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Workers that die by kill -9 within a task, that hang, and that answer "done" without output change no bit.
+// TestFaultyProcesses checks that workers that are killed within a task, hang, or answer "done" without output change no bit.
 func TestFaultyProcesses(t *testing.T) {
 	store, _ := manyBlocks(t)
 	ref := want(t, store)
@@ -49,18 +49,18 @@ func TestFaultyProcesses(t *testing.T) {
 	}
 }
 
-// unreliable is an engine with which something goes wrong, once a stage.
+// unreliable is an engine with one fault per stage.
 type unreliable struct {
 	Local
-	lie    bool // a task is said to be done, and is not
-	twice  bool // all are done twice
-	damage bool // a piece is not what was written
-	spoil  bool // nor is what tasks are given
+	lie    bool // a task is reported as done but not run
+	twice  bool // all tasks are run twice
+	damage bool // a written piece is damaged
+	spoil  bool // a piece that tasks read is damaged
 	seen   map[string]bool
-	spoilt int // pieces
+	spoilt int // number of damaged pieces
 }
 
-// flip damages a piece. One that is not there is not made.
+// flip damages a piece if it exists.
 func flip(name string) {
 	if b, err := os.ReadFile(name); err == nil {
 		b[3] ^= 1
@@ -114,7 +114,7 @@ func (u *unreliable) Run(ctx context.Context, tasks []Task, answer func(Answer))
 	return err
 }
 
-// A damaged shard ends the run at once, with its file and block.
+// TestDamagedShard checks that a damaged shard ends the run at once, with an error that names file and block.
 func TestDamagedShard(t *testing.T) {
 	store, _ := manyBlocks(t)
 	shard := filepath.Join(store.Path(), store.Manifest().Shards[1].Name)
@@ -130,7 +130,7 @@ func TestDamagedShard(t *testing.T) {
 	}
 }
 
-// A disk that is full ends the run with its error and leaves nothing; with room again the next pass goes on.
+// TestFullDisk checks that a full disk ends the run with its error and leaves no files; once there is room, the next pass works.
 func TestFullDisk(t *testing.T) {
 	store, _ := manyBlocks(t)
 	ref := want(t, store)
@@ -160,7 +160,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// What an earlier run has left is removed, and would not be taken under the same name. A run that goes on keeps its folder.
+// TestEarlierRun checks that the files of an earlier run are removed, and not read under the same name. A live run
+// keeps its folder.
 func TestEarlierRun(t *testing.T) {
 	store, _ := manyBlocks(t)
 	shared := t.TempDir()
@@ -183,7 +184,7 @@ func TestEarlierRun(t *testing.T) {
 	}
 }
 
-// What a worker refuses is not tried again.
+// TestRefused checks that a task refused by a worker is not tried again.
 func TestRefused(t *testing.T) {
 	store, _ := manyBlocks(t)
 	w := &Worker{Memory: 1 << 20, Workers: 1}
@@ -211,7 +212,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// simulated is an engine with latencies, of whose tasks one in a hundred is lost, with or without an error, done twice or late.
+// simulated is an engine with latencies: one task in a hundred is lost, with or without an error, run twice or late.
 type simulated struct {
 	*Worker
 	lost int
@@ -230,7 +231,7 @@ func (s *simulated) Run(ctx context.Context, tasks []Task, answer func(Answer)) 
 		time.AfterFunc(latency, func() {
 			a := Answer{ID: i}
 			switch fate {
-			case 0, 1: // it is lost, and nobody says so
+			case 0, 1: // lost without an error
 			case 2:
 				a.Error = "worker lost"
 			case 3, 4, 5:
@@ -252,7 +253,7 @@ func (s *simulated) Run(ctx context.Context, tasks []Task, answer func(Answer)) 
 	return nil
 }
 
-// Ten thousand tasks, some of which are lost, late or done twice, have the same bits.
+// TestManyTasks checks that many tasks, some of them lost, late or run twice, have the same bits.
 func TestManyTasks(t *testing.T) {
 	tasks, rows := 150, 1000
 	if longtest.On() {
@@ -274,7 +275,8 @@ func TestManyTasks(t *testing.T) {
 	}
 }
 
-// A budget has room for X and the sum of a task, or the task is refused with what it takes.
+// TestBudgetOfTask checks that the memory of a task includes X and the sum, and that a smaller budget is refused with
+// the bytes needed.
 func TestBudgetOfTask(t *testing.T) {
 	store, _ := manyBlocks(t)
 	task := Task{Version: version, Columns: 1000, Store: store.Path(), Fingerprint: store.Fingerprint(), To: 1, X: "x", Sum: []string{"sum"}, R: "r"}
@@ -295,8 +297,8 @@ func TestBudgetOfTask(t *testing.T) {
 	}
 }
 
-// Rows of a Rows come once and in order, of an engine that lies, does things twice and damages pieces; a worker whose program makes
-// none, or makes too few, ends it with its error.
+// TestRows checks that Rows delivers each row once and in order with an engine that lies, runs tasks twice and
+// damages pieces; a worker whose program fails or makes too few rows ends it with its error.
 func TestRows(t *testing.T) {
 	const rows, columns = 1001, 3
 	make := func(_ context.Context, _ *Worker, j Job, in []float64, n int, write func([]float64) error) error {

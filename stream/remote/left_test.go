@@ -26,7 +26,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// oneLess is a store of some blocks whose matrix has a rank below the triplets asked for, and those.
+// oneLess returns a store of several blocks, its matrix, and a number of triplets above the rank of the matrix.
 func oneLess(t *testing.T) (*csr.Store, *mat.Dense, int) {
 	t.Helper()
 	const rank = 3
@@ -39,7 +39,7 @@ func oneLess(t *testing.T) (*csr.Store, *mat.Dense, int) {
 	return store, &a, rank + 2
 }
 
-// factors are those of a run whose left vectors are made by tasks, as bytes.
+// factors returns the factors of a run whose tasks make the left vectors, as bytes.
 func factors(t *testing.T, store *csr.Store, k int, signLeft bool, o Options) ([]byte, *solver.Result, *mat.Dense) {
 	t.Helper()
 	o.Groups = 3
@@ -61,7 +61,7 @@ func factors(t *testing.T, store *csr.Store, k int, signLeft bool, o Options) ([
 	return b, res, u.Dense
 }
 
-// spoiling is an engine after which a piece with rows is damaged, the first time that it has been made.
+// spoiling is an engine that damages each piece with rows once, after it is first made.
 type spoiling struct {
 	Local
 	done map[string]bool
@@ -82,7 +82,7 @@ func (s *spoiling) Run(ctx context.Context, tasks []Task, answer func(Answer)) e
 	return errors.Join(err, os.WriteFile(name, b, 0o666))
 }
 
-// afar is an engine of which one worker is on a machine with another file, or none, under the name of the result.
+// afar is an engine with one worker on a machine that has another file, or none, under the path of the result.
 type afar struct {
 	Local
 	path string
@@ -98,8 +98,8 @@ func (a *afar) Run(ctx context.Context, tasks []Task, answer func(Answer)) error
 	return a.Local.Run(ctx, tasks, answer)
 }
 
-// Left vectors that tasks make and turn, random ones of zero values among them, are those of the matrix; the bits are the
-// same on all engines, and where each generation of pieces is damaged once.
+// TestLeft checks the left vectors that tasks make and rotate, random ones for zero values included, against
+// the matrix; the bits are the same on all engines, and if a piece of each generation is damaged once.
 func TestLeft(t *testing.T) {
 	store, a, k := oneLess(t)
 	for _, signLeft := range longtest.Pick([]bool{false, true}, []bool{true}) {
@@ -136,7 +136,7 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// looking is a file system that notes what is opened.
+// looking is a file system that records the names of opened files.
 type looking struct {
 	vfs.FS
 	opened []string
@@ -147,7 +147,7 @@ func (l *looking) Open(name string) (vfs.File, error) {
 	return l.FS.Open(name)
 }
 
-// The driver opens no piece with rows of left vectors where workers see the result.
+// TestLeftStaysAway checks that the driver opens no piece with rows of left vectors if workers see the result.
 func TestLeftStaysAway(t *testing.T) {
 	store, _, k := oneLess(t)
 	fsys := &looking{FS: vfs.OS()}

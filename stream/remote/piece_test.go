@@ -13,7 +13,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// A piece that is mapped holds the numbers that it was made of; one that is damaged, of another size, of another name or missing is told.
+// TestMapped checks that a mapped piece holds the numbers written, and that a damaged, missing, renamed or resized one
+// gives an error.
 func TestMapped(t *testing.T) {
 	f := folder{disk{vfs.OS()}, t.TempDir()}
 	x := solvertest.Random(columns, 3, 1)
@@ -49,7 +50,7 @@ func TestMapped(t *testing.T) {
 	}
 }
 
-// A pass over columns whose file is cut while it is mapped ends with an error.
+// TestMappedIsCut checks that a pass over columns whose mapped file is truncated ends with an error.
 func TestMappedIsCut(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("other systems may keep what a file had")

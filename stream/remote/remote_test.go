@@ -31,8 +31,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// faulty in the environment makes the test binary a worker: "" behind the sign is one that is whole, the others do what
-// Worker.Serve must not be trusted not to do, once for all workers that share a mark.
+// faulty in the environment makes the test binary a worker: a sound one if it is empty, else one
+// with the named fault, which occurs once among all workers that share a mark.
 const (
 	faulty = "GDSVD_TEST_WORKER"
 	mark   = "GDSVD_TEST_MARK"
@@ -65,7 +65,7 @@ func worker(how string) {
 		line, _ := in.ReadBytes('\n')
 		_ = json.Unmarshal(line, &r)
 		_ = json.NewEncoder(os.Stdout).Encode(Answer{ID: r.ID})
-	case "die": // in the middle of a task, by kill -9
+	case "die": // in the middle of a task, by SIGKILL
 		w.FS = deadly{vfs.OS()}
 	}
 	if err := w.Serve(context.Background(), in, os.Stdout); err != nil {
@@ -74,7 +74,7 @@ func worker(how string) {
 	}
 }
 
-// deadly ends the process where a piece is to be published.
+// deadly kills the process when a piece is published.
 type deadly struct{ vfs.FS }
 
 func (d deadly) Rename(string, string) error {
@@ -90,7 +90,7 @@ func (d deadly) Rename(string, string) error {
 
 const rows, columns = 1500, 500
 
-// manyBlocks is a store of some blocks, and its matrix.
+// manyBlocks returns a store of several blocks and its matrix.
 func manyBlocks(t *testing.T) (*csr.Store, *mat.Dense) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -109,13 +109,13 @@ func manyBlocks(t *testing.T) (*csr.Store, *mat.Dense) {
 	return store, a
 }
 
-// single is the matrix on one machine.
+// single returns the matrix on one machine.
 func single(t *testing.T, src stream.Source) *stream.Matrix {
 	t.Helper()
 	return must.Get(stream.NewFrom(src, stream.Options{Workers: 1}))(t)
 }
 
-// begin is a run over a store that ends with the test.
+// begin returns a run over a store that is closed at the end of the test.
 func begin(t *testing.T, store *csr.Store, o Options) *Matrix {
 	t.Helper()
 	if o.Shared == "" {
@@ -137,7 +137,7 @@ func begin(t *testing.T, store *csr.Store, o Options) *Matrix {
 	return m
 }
 
-// outcome is the numbers of passes of all kinds, as bytes.
+// outcome returns the results of passes of all kinds, as bytes.
 func outcome(m solver.Matrix) ([]byte, error) {
 	i, l := m.Info(), 3
 	x, y := solvertest.Random(i.Cols, l, 1), solvertest.Random(int(i.Rows), l, 2)
@@ -156,13 +156,13 @@ func outcome(m solver.Matrix) ([]byte, error) {
 		if _, err := m.Run(context.Background(), p); err != nil {
 			return nil, err
 		}
-		r.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, r) // it is unique but for signs
+		r.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, r) // R is unique up to signs
 		all = slices.Concat(all, sum.RawMatrix().Data, out.RawMatrix().Data, r.RawMatrix().Data)
 	}
 	return binary.Append(nil, binary.LittleEndian, all)
 }
 
-// want is the outcome with an engine that nothing goes wrong with.
+// want returns the outcome with an engine without faults.
 func want(t *testing.T, store *csr.Store) []byte {
 	t.Helper()
 	return must.Get(outcome(begin(t, store, Options{})))(t)
@@ -176,7 +176,7 @@ func numbersOf(b []byte) *mat.VecDense {
 	return mat.NewVecDense(len(x), x)
 }
 
-// processes is an engine of the test binary.
+// processes returns an engine whose workers are processes of the test binary, with the given fault.
 func processes(t *testing.T, how string) *Command {
 	t.Helper()
 	self := must.Get(os.Executable())(t)
@@ -185,17 +185,17 @@ func processes(t *testing.T, how string) *Command {
 	return &Command{Args: []string{self}, Label: "command", Processes: 2, Window: 1, Timeout: 20 * time.Second}
 }
 
-// A matrix whose passes are tasks is what the solver asks for.
+// TestConforms runs CheckMatrix on a matrix whose passes are tasks.
 func TestConforms(t *testing.T) {
 	store, a := manyBlocks(t)
-	for _, piece := range longtest.Pick([]int64{0, 8000}, []int64{8000}) { // sums of one piece, and of many that tasks add up
+	for _, piece := range longtest.Pick([]int64{0, 8000}, []int64{8000}) { // sums in one piece, and in many pieces that tasks add up
 		t.Run(fmt.Sprint(piece), func(t *testing.T) {
 			solvertest.CheckMatrix(t, begin(t, store, Options{PieceSize: piece}), a)
 		})
 	}
 }
 
-// All engines have the same bits, whatever dies, and those of one machine but for rounding.
+// TestSameBits checks that all engines have the same bits, with every fault, and those of one machine up to rounding.
 func TestSameBits(t *testing.T) {
 	store, _ := manyBlocks(t)
 	ref := want(t, store)
@@ -228,7 +228,7 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// A view is compiled by every worker from what the driver has measured.
+// TestView checks that workers that compile a view from the driver's statistics have the results of one machine up to rounding.
 func TestView(t *testing.T) {
 	store, _ := manyBlocks(t)
 	const text = "bm25 | center=columns"
@@ -250,7 +250,7 @@ func TestView(t *testing.T) {
 	}
 }
 
-// Groups are of consecutive blocks and, as far as blocks allow, of about as many entries.
+// TestSplit checks that groups are consecutive blocks with about equal numbers of entries, as far as blocks allow.
 func TestSplit(t *testing.T) {
 	store, _ := manyBlocks(t)
 	for n := 1; n < store.NumBlocks()+3; n++ {
@@ -271,8 +271,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Statistics that tasks measure are those of one machine but for rounding, whatever the pipeline and the number of groups,
-// and have the same bits on all engines.
+// TestMeasure checks that statistics measured by tasks are those of one machine up to rounding, for
+// several pipelines and numbers of groups, and have the same bits on all engines.
 func TestMeasure(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	a := mat.NewDense(12000, 60, nil)
@@ -333,7 +333,7 @@ func TestMeasure(t *testing.T) {
 				t.Errorf("%s: off by %g of %g", text, mat.Norm(&d, math.Inf(1)), mat.Norm(one, math.Inf(1)))
 			}
 			engines := []Engine{&unreliable{Local: Local{Worker: &Worker{Workers: 1}}, damage: true}}
-			if i == 0 || longtest.On() { // to start processes takes most of the time
+			if i == 0 || longtest.On() { // starting processes takes most of the time
 				engines = append(engines, processes(t, ""), processes(t, "die"))
 			}
 			for _, e := range engines {
@@ -345,7 +345,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// A value that a step makes no number ends the run at once.
+// TestMeasureValue checks that a step that gives a non-number ends the run at once.
 func TestMeasureValue(t *testing.T) {
 	store, _ := manyBlocks(t)
 	p := must.Get(view.Parse("log1p"))(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// s3 is a server with a bucket for pieces, which demands signatures.
+// s3 returns a server with a bucket for pieces that requires signatures.
 func s3(t *testing.T, before func(n int, w http.ResponseWriter, r *http.Request, s *remotetest.Server) bool) *remotetest.Server {
 	t.Helper()
 	s := remotetest.NewPlain(t)
@@ -33,14 +33,14 @@ func s3(t *testing.T, before func(n int, w http.ResponseWriter, r *http.Request,
 	return s
 }
 
-// A run has the same bits where its pieces are in a bucket, and leaves nothing there; so it has where the server refuses some
-// requests for now, ends answers early, and gives an object that has changed.
+// TestBucket checks that a run with its pieces in a bucket has the same bits and leaves no objects, also if the
+// server refuses some requests for a time, ends answers early, or returns a changed object.
 func TestBucket(t *testing.T) {
 	store, _ := manyBlocks(t)
 	ref := want(t, store)
 	var mu sync.Mutex
 	failed := map[string]int{}
-	once := func(what string, r *http.Request) bool { // for every object and what goes wrong with it
+	once := func(what string, r *http.Request) bool { // once for every object and fault
 		mu.Lock()
 		defer mu.Unlock()
 		failed[what+r.Method+r.URL.Path]++
@@ -102,7 +102,7 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// Left vectors are turned in a bucket, too; a server that does not come back ends the run.
+// TestBucketLeft checks left vectors rotated in a bucket, and that a server that stays down ends the run.
 func TestBucketLeft(t *testing.T) {
 	store, _, k := oneLess(t)
 	ref, _, _ := factors(t, store, k, false, Options{})
@@ -133,7 +133,7 @@ func TestBucketLeft(t *testing.T) {
 	}
 }
 
-// What is said of the traffic of a pass is what a bucket sees, within half as much again.
+// TestTraffic compares the traffic of a pass as TrafficOf states it with that of a bucket, within a factor of 1.5.
 func TestTraffic(t *testing.T) {
 	store, _ := manyBlocks(t)
 	info := single(t, store).Info()

@@ -15,8 +15,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// BenchmarkViews measures Gram products of the stores that GDSVD_STORES lists and of views of them, resident and streaming, by
-// one worker: the time of a view over that of its store is what the view costs.
+// BenchmarkViews measures Gram products of the stores in GDSVD_STORES and of views of them, resident and
+// streaming, with one worker: the difference of a view to its store is the cost of the view.
 func BenchmarkViews(b *testing.B) {
 	paths := os.Getenv("GDSVD_STORES")
 	if paths == "" {

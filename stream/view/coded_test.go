@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// What a row has of a table is what one code after the other has, with codes from 64 on and without.
+// TestSome compares some with a loop over the codes, with and without codes of 64 and more.
 func TestSome(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var from [256]float64
@@ -38,7 +38,8 @@ func TestSome(t *testing.T) {
 	}
 }
 
-// Rows of counts have the tables that other rows have, bit by bit: of sums that many have, that fall on the same place, and of large counts.
+// TestOfCounts checks that tables of rows of counts have the bits of other rows: common sums, sums that share a place,
+// large counts.
 func TestOfCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	var counts, fromOne [256]float64
@@ -91,8 +92,8 @@ func TestOfCounts(t *testing.T) {
 	}
 }
 
-// The tables that rows of counts share are counted wherever rows may have them: in reads for statistics also of views whose values
-// depend on columns, and of stores without a table.
+// TestTablesAreCounted checks that the tables shared by rows of counts are part of the planned bytes whenever rows may
+// have them: also in reads for statistics of views whose values depend on columns, and of stores without a table.
 func TestTablesAreCounted(t *testing.T) {
 	a := mat.NewDense(300, 200, nil)
 	r := rand.New(rand.NewPCG(4, 4))

@@ -22,7 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// table reads the lines of a file of numbers, without what is no number.
+// table reads the numbers of each line of a file and skips other fields.
 func table(t *testing.T, path, separators string) (lines [][]float64) {
 	t.Helper()
 	b := must.Get(os.ReadFile(path))(t)
@@ -49,7 +49,7 @@ func table(t *testing.T, path, separators string) (lines [][]float64) {
 	return lines
 }
 
-// ratings100K is MovieLens 100K.
+// ratings100K returns MovieLens 100K.
 func ratings100K(t *testing.T) *mat.Dense {
 	t.Helper()
 	data := os.Getenv("GDSVD_DATA")
@@ -66,7 +66,8 @@ func ratings100K(t *testing.T) *mat.Dense {
 	return ratings
 }
 
-// As many triplets of ratings capture a share of the energy as by the eigenvalues of the dense BBᵀ.
+// TestEnergyOfRatings compares the number of triplets that capture a share of the energy with that by the eigenvalues
+// of the dense BBᵀ.
 func TestEnergyOfRatings(t *testing.T) {
 	ratings := ratings100K(t)
 	store := stored(t, ratings, true)
@@ -92,14 +93,14 @@ func TestEnergyOfRatings(t *testing.T) {
 	}
 }
 
-// The products of views of real matrices are those of the dense ones, in both orientations.
+// TestRealData compares products of views of real matrices with those of dense ones, in both orientations.
 func TestRealData(t *testing.T) {
 	ratings, data := ratings100K(t), os.Getenv("GDSVD_DATA")
 	cells := mat.NewDense(507, 1107, nil)
 	for _, l := range table(t, filepath.Join(data, "10x/v3.matrix.mtx.gz"), " ")[1:] {
 		cells.Set(int(l[0])-1, int(l[1])-1, l[2])
 	}
-	adults := mat.NewDense(2000, 123, nil) // of 16281
+	adults := mat.NewDense(2000, 123, nil) // the first 2000 of 16281 rows
 	for i, l := range table(t, filepath.Join(data, "svmlight/a9a.t"), " :")[:2000] {
 		for j := 1; j < len(l); j += 2 {
 			adults.Set(i, int(l[j])-1, l[j+1])
@@ -137,7 +138,7 @@ func TestRealData(t *testing.T) {
 	}
 }
 
-// Names of views are kept in results and checkpoints: they must not change.
+// TestFingerprint pins the fingerprint of a view: results and checkpoints store it.
 func TestFingerprint(t *testing.T) {
 	store := stored(t, denseOf(oracleMatrix), false)
 	names := map[string]string{}

@@ -9,8 +9,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// A matrix without entries is seen as one, by every step, whether the store has none or a step before leaves none.
-// The exception is a laplacian that adds something to every element.
+// TestMatrixWithoutEntries checks that every step gives a zero matrix for a matrix without entries,
+// from the store or from the step before. The exception is a laplacian that adds to every element.
 func TestMatrixWithoutEntries(t *testing.T) {
 	steps := []string{
 		"binary", "binary>=2", "clip=0,3", "log1p", "sqrt", "power=0.5", "multiply=3", "confidence=40",

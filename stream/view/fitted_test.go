@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// fittedTo fits a pipeline by what a view of the matrix has measured.
+// fittedTo fits a pipeline with the statistics that a view of the matrix has measured.
 func fittedTo(a *mat.Dense, v *View, columns bool) (*Fitted, error) {
 	rows, cols := a.Dims()
 	return Fit(v.pipeline, int64(rows), int64(cols), columns, func(step int, name string, n int64) ([]float64, error) {
@@ -29,7 +29,7 @@ func fittedTo(a *mat.Dense, v *View, columns bool) (*Fitted, error) {
 	})
 }
 
-// lineOf is what a fitted view makes of a line.
+// lineOf returns line i as the fitted view transforms it.
 func lineOf(f *Fitted, i int, line []float64) ([]float64, error) {
 	var at []uint32
 	var val []float64
@@ -52,7 +52,7 @@ func lineOf(f *Fitted, i int, line []float64) ([]float64, error) {
 	return b, err
 }
 
-// sameLines compares all lines of a matrix, seen one by one, with what its view is.
+// sameLines compares the lines of a matrix, transformed one by one, with the matrix of its view.
 func sameLines(t *testing.T, f *Fitted, axis string, a, want *mat.Dense) {
 	t.Helper()
 	lines := along(axis, want)
@@ -67,8 +67,8 @@ func sameLines(t *testing.T, f *Fitted, axis string, a, want *mat.Dense) {
 	}
 }
 
-// TestFittedRows: the rows of a matrix, as new ones seen by what its view has kept in either orientation, are those of the view.
-// Columns are, too, where nothing is needed of the rows.
+// TestFittedRows checks that the rows of a matrix, transformed as new rows with the statistics of its view, are those
+// of the view, in either orientation. Columns are, too, for pipelines that need no statistics of the rows.
 func TestFittedRows(t *testing.T) {
 	byColumn, count := 0, 150
 	if !longtest.On() {
@@ -84,10 +84,10 @@ func TestFittedRows(t *testing.T) {
 		p := must.Get(Parse(text))(t)
 		v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
 		if err != nil {
-			continue // a pipeline that makes entries no numbers
+			continue // the pipeline makes an entry a non-number
 		}
 		want := reference(p, a)
-		if strings.Contains(text, "hvg") { // the reference is for columns that all have entries
+		if strings.Contains(text, "hvg") { // the reference needs entries in all columns
 			m := must.Get(stream.NewFrom(v, stream.Options{Workers: 2, Width: 50}))(t)
 			want = dense(t, m, transposed)
 		}
@@ -115,7 +115,7 @@ func TestFittedRows(t *testing.T) {
 	}
 }
 
-// TestFittedMask: new lines are none of those that a step has left out, but columns are as they were.
+// TestFittedMask checks that masks of rows do not drop new rows, but still apply to new columns.
 func TestFittedMask(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	a := randomMatrix(r)
@@ -136,7 +136,7 @@ func TestFittedMask(t *testing.T) {
 	sameLines(t, f, "columns", a, want)
 }
 
-// TestFittedRefuses: a value that becomes no number is told with its step, and statistics that do not fit are.
+// TestFittedRefuses checks the errors for a value that becomes a non-number, with its step, and for statistics of a wrong length.
 func TestFittedRefuses(t *testing.T) {
 	p, err := Parse("multiply=2 · log1p · normalize=rows")
 	if err != nil {

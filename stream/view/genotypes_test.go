@@ -18,12 +18,12 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// unknown is a source in which 3 stands for missing entries.
+// unknown is a Source whose value 3 stands for missing entries.
 type unknown struct{ stream.Source }
 
 func (unknown) Missing() (float64, bool) { return 3, true }
 
-// genotypes are counts of alleles with missing ones, 3; some columns do not vary, and one is missing as a whole.
+// genotypes returns counts of alleles with missing entries, 3; some columns are constant, and some are missing as a whole.
 func genotypes(r *rand.Rand, rows, cols int) *mat.Dense {
 	a := mat.NewDense(rows, cols, nil)
 	a.Apply(func(i, j int, _ float64) float64 {
@@ -38,7 +38,7 @@ func genotypes(r *rand.Rand, rows, cols int) *mat.Dense {
 	return a
 }
 
-// withNaN has NaN for what is missing.
+// withNaN replaces missing entries by NaN.
 func withNaN(a *mat.Dense) *mat.Dense {
 	b := mat.DenseCopyOf(a)
 	b.Apply(func(_, _ int, v float64) float64 {
@@ -50,7 +50,7 @@ func withNaN(a *mat.Dense) *mat.Dense {
 	return b
 }
 
-// Missing entries are what the steps say, in both orientations, of values and of codes, whatever follows.
+// TestMissingEntries compares steps for missing entries, and steps after them, with the reference, in both orientations.
 func TestMissingEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	texts := []string{"patterson", "patterson · multiply=0.5", "impute=mean", "impute=zero", "impute=mean · patterson", "impute=zero · patterson"}
@@ -96,7 +96,7 @@ func TestMissingEntries(t *testing.T) {
 	}
 }
 
-// Columns that do not vary are 0 and are counted.
+// TestMonomorphic checks that constant columns become 0 and are counted.
 func TestMonomorphic(t *testing.T) {
 	a := denseOf([][]float64{{2, 0, 1, 3, 1}, {2, 0, 0, 3, 3}, {3, 0, 2, 3, 1}})
 	p := must.Get(Parse("patterson"))(t)
@@ -115,7 +115,7 @@ func TestMonomorphic(t *testing.T) {
 	}
 }
 
-// What is no count of alleles is refused with its place.
+// TestNoGenotype checks that a value that is no count of alleles is refused with its position.
 func TestNoGenotype(t *testing.T) {
 	p := must.Get(Parse("patterson"))(t)
 	for _, bad := range []float64{2.5, -1, 3} {
@@ -129,7 +129,7 @@ func TestNoGenotype(t *testing.T) {
 	}
 }
 
-// A store with missing entries is seen by pipelines that make them numbers first, and by no other.
+// TestImputes checks that a store with missing entries is accepted only by pipelines that first replace these.
 func TestImputes(t *testing.T) {
 	store := csrtest.Build(t, 2, [][]csrtest.Entry{{{Col: 0, Val: 3}, {Col: 1, Val: 1}}}, csr.CreateOptions{Missing: 3})
 	if err := store.NoMissing(); !errors.Is(err, csr.ErrMissing) {
@@ -146,7 +146,7 @@ func TestImputes(t *testing.T) {
 	}
 }
 
-// What ranges of rows sum up of missing entries adds up to what all rows do.
+// TestMissingEntriesOfRanges checks that statistics of missing entries by ranges of rows add up to those of all rows.
 func TestMissingEntriesOfRanges(t *testing.T) {
 	a := genotypes(rand.New(rand.NewPCG(7, 9)), 12000, 40)
 	for _, text := range []string{"impute=mean · center=columns", "patterson"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// wide is a store of a few hundred bytes that has as many columns as there can be.
+// wide returns a store of a few hundred bytes with the largest possible number of columns.
 func wide(t *testing.T, transposed bool) *csr.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "wide.csr")
@@ -30,7 +30,8 @@ func wide(t *testing.T, transposed bool) *csr.Store {
 	return s
 }
 
-// A number of columns is what a file says: nothing is made that large beyond the budget, and no loop goes over all of them.
+// TestWide checks that no memory proportional to the columns is allocated beyond the budget, and that no loop goes over
+// all columns.
 func TestWide(t *testing.T) {
 	o := stream.Options{Memory: 128 << 20, Workers: 2}
 	refused := func(what string, err error) {
@@ -44,7 +45,7 @@ func TestWide(t *testing.T) {
 		v := view.Identity(src, transposed)
 		_, err := v.Summarise(t.Context(), o, func([]view.Numbers) error { return nil })
 		refused("Summarise", err)
-		took := time.Hour // at best: the machine may be busy with other things
+		took := time.Hour // the best of three: the machine may be busy
 		for range 3 {
 			start := time.Now()
 			lines, err := v.FirstRows(t.Context(), o, 3, 5)
@@ -65,7 +66,7 @@ func TestWide(t *testing.T) {
 	}
 }
 
-// A few bytes are a row of millions of entries: it is not decoded beyond the budget.
+// TestLongRow checks that a short block with a row of millions of entries is not decoded beyond the budget.
 func TestLongRow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long.csr")
 	const n = 1 << 22

@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// referenceMask is what a step of a mask multiplies columns with.
+// referenceMask returns the factors by which a mask multiplies columns.
 func referenceMask(s Step, columns [][]float64) []float64 {
 	by := make([]float64, len(columns))
 	for j, x := range columns {
@@ -33,8 +33,8 @@ func referenceMask(s Step, columns [][]float64) []float64 {
 	return by
 }
 
-// referenceHVG is highly_variable_genes of scanpy 1.11.5 by its formula, in two passes over each column. What differs
-// by rounding is equal.
+// referenceHVG is highly_variable_genes of scanpy 1.11.5 by its formula, in two passes over each
+// column. Values that differ by rounding count as equal.
 func referenceHVG(flavor string, n int, columns [][]float64) []float64 {
 	k := len(columns)
 	less := func(x, y float64) bool { return x < y-rounding*(math.Abs(x)+math.Abs(y)+1) }
@@ -48,7 +48,7 @@ func referenceHVG(flavor string, n int, columns [][]float64) []float64 {
 		means[j] = sumOf(x, f) / float64(len(x))
 		v := sumOf(x, func(v float64) float64 { return square(f(v) - means[j]) }) / float64(len(x)-1)
 		if v <= square(rounding*size) {
-			v /= math.Inf(1) // 0, or no number of a single row
+			v /= math.Inf(1) // 0, or NaN for a single row
 		}
 		if math.Abs(means[j]) <= rounding*size {
 			means[j] = 1e-12
@@ -137,7 +137,7 @@ func referenceHVG(flavor string, n int, columns [][]float64) []float64 {
 	return by
 }
 
-// resolved parses a pipeline in which keep=columns,some keeps what kept says.
+// resolved parses a pipeline; keep=columns,some keeps the columns set in kept.
 func resolved(t *testing.T, text string, kept []bool) Pipeline {
 	t.Helper()
 	p := must.Get(Parse(text))(t)
@@ -150,8 +150,8 @@ func resolved(t *testing.T, text string, kept []bool) Pipeline {
 	return p
 }
 
-// Columns that are not kept are zero in B, whatever else the pipeline does, and so are they to all
-// statistics that follow.
+// TestMasks checks that columns that are not kept are zero in B, with any other steps, and count as
+// zero in later statistics.
 func TestMasks(t *testing.T) {
 	var texts []string
 	for _, mask := range []string{"keep=columns,some", "drop=columns,count<6", "keep=columns,some · drop=columns,count<4"} {
@@ -205,14 +205,14 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// measured is the matrix of a pipeline over a store.
+// measured returns the matrix of a pipeline over a store.
 func measured(t *testing.T, store *csr.Store, p Pipeline) *stream.Matrix {
 	t.Helper()
 	v := must.Get(New(t.Context(), store, p, store.Transposed(), stream.Options{Workers: 2}))(t)
 	return must.Get(stream.NewFrom(v, stream.Options{Workers: 2, Width: 60}))(t)
 }
 
-// keptBy are the columns that the step with number at of a pipeline keeps.
+// keptBy returns the columns that step at of a pipeline keeps.
 func keptBy(t *testing.T, a *mat.Dense, transposed bool, text string, at int) (kept []int) {
 	t.Helper()
 	p := must.Get(Parse(text))(t)
@@ -229,7 +229,7 @@ func keptBy(t *testing.T, a *mat.Dense, transposed bool, text string, at int) (k
 	return kept
 }
 
-// Highly variable columns are those of the formula, of random matrices in both orientations.
+// TestHighlyVariable compares highly variable columns of random matrices with the formula, in both orientations.
 func TestHighlyVariable(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 11))
@@ -262,7 +262,7 @@ func TestHighlyVariable(t *testing.T) {
 	}
 }
 
-// A column off the centre of a bin without spread is infinitely far from it: above or below all others, never equal to them.
+// TestInfiniteDispersions checks that a column off the centre of a bin without spread is above or below all others.
 func TestInfiniteDispersions(t *testing.T) {
 	const rows = 100
 	a := mat.NewDense(rows, rows-1, nil)
@@ -300,7 +300,7 @@ func TestInfiniteDispersions(t *testing.T) {
 	}
 }
 
-// What tells columns apart takes the place of their sums: beside these, 8 bytes of each column are made, and its mask.
+// TestHighlyVariableInPlace checks that the dispersions replace the sums in place: at most 16 bytes per column are allocated, with the mask.
 func TestHighlyVariableInPlace(t *testing.T) {
 	const n = 1 << 17
 	for _, flavor := range []string{seurat, cellRanger} {
@@ -322,7 +322,7 @@ func TestHighlyVariableInPlace(t *testing.T) {
 	}
 }
 
-// Without anything to tell columns apart by there is no most variable one: a view of zeros is not what was asked for.
+// TestNothingVaries checks that columns of equal dispersion give an error instead of a view of zeros.
 func TestNothingVaries(t *testing.T) {
 	for _, flavor := range []string{seurat, cellRanger} {
 		for _, rows := range []int{1, 4} {
@@ -340,7 +340,7 @@ func TestNothingVaries(t *testing.T) {
 	}
 }
 
-// Highly variable genes of cells are those of scanpy 1.11.5: normalize_total(target_sum=1e4), log1p,
+// TestHighlyVariableGenes compares with scanpy 1.11.5: normalize_total(target_sum=1e4), log1p,
 // filter_genes(min_cells), highly_variable_genes(n_top_genes, flavor) in float64.
 func TestHighlyVariableGenes(t *testing.T) {
 	data := os.Getenv("GDSVD_DATA")
@@ -387,7 +387,7 @@ func TestHighlyVariableGenes(t *testing.T) {
 	}
 }
 
-// What is centred is no longer so when a mask or a scaling goes across.
+// TestCentred checks which axis a pipeline leaves centred: a mask or a scaling across it ends that.
 func TestCentred(t *testing.T) {
 	for text, want := range map[string]string{
 		"pca": "columns", "center=rows": "rows", "center=both": "columns", "center=both · keep=rows,some": "rows", "center=both · keep=columns,some": "columns",
@@ -401,7 +401,7 @@ func TestCentred(t *testing.T) {
 	}
 }
 
-// A list is named by the columns it keeps.
+// TestResolve checks that the name of a mask identifies the kept columns.
 func TestResolve(t *testing.T) {
 	kept := []bool{true, false, true}
 	p := resolved(t, "log1p · keep=columns,some · pca", kept)
@@ -422,7 +422,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A step of a flag is put where the values are those of entries.
+// TestKeep checks that Keep inserts its step where the values are still those of entries.
 func TestKeep(t *testing.T) {
 	for _, c := range []struct{ text, what, want string }{
 		{"", "genes|1.txt", "keep=columns,genes|1.txt"},

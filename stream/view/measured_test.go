@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// readSource counts the blocks that are read of a source.
+// readSource counts the blocks read from a Source.
 type readSource struct {
 	stream.Source
 	blocks int
@@ -26,7 +26,7 @@ func (s *readSource) DecodeBlock(i int, dst *csr.Block) error {
 	return s.Source.DecodeBlock(i, dst)
 }
 
-// A view that recalls what another has measured is the same to the last bit, and has read nothing for that.
+// TestRecall checks that a view that recalls the statistics of another has the same bits without reading blocks.
 func TestRecall(t *testing.T) {
 	for seed := range 150 {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
@@ -35,7 +35,7 @@ func TestRecall(t *testing.T) {
 			p := must.Get(Parse(text))(t)
 			v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 1})
 			if err != nil {
-				return // an entry becomes no number
+				return // the pipeline makes an entry a non-number
 			}
 			src := &readSource{Source: inMemory(a, transposed)}
 			w := Plan(src, p, transposed)
@@ -68,7 +68,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// What is not of the view is refused.
+// TestRecallRefuses checks that statistics of another shape are refused.
 func TestRecallRefuses(t *testing.T) {
 	a := mat.NewDense(3, 2, []float64{1, 2, 0, 3, 4, 0})
 	p := must.Get(Parse("tfidf · center=columns"))(t)
@@ -86,7 +86,7 @@ func TestRecallRefuses(t *testing.T) {
 	}
 }
 
-// What sums take is what they are planned to.
+// TestSumsAsPlanned checks that sums allocate at most the planned bytes.
 func TestSumsAsPlanned(t *testing.T) {
 	const cols, rows = 1 << 16, 50
 	for name, n := range map[string]need{

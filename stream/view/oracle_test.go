@@ -1,6 +1,6 @@
 package view
 
-// oracleMatrix is what the values of oracles are of.
+// oracleMatrix is the matrix that the oracles transform.
 var oracleMatrix = [][]float64{
 	{5.0, 0, 3.0, 0, 1.0, 0},
 	{0, 2.0, 0, 0, 4.0, 0},
@@ -12,8 +12,8 @@ var oracleMatrix = [][]float64{
 	{0, 1.0, 0, 0, 0, 9.0},
 }
 
-// oracles are the matrices that scikit-learn 1.9.1, implicit 0.7.3, gensim 4.4.0 and scanpy 1.11.5 make of
-// oracleMatrix (of normalize_pearson_residuals(theta=inf) with 0 for NaN), and those of direct formulas in numpy.
+// oracles holds the matrices that scikit-learn 1.9.1, implicit 0.7.3, gensim 4.4.0 and scanpy 1.11.5 make of
+// oracleMatrix (normalize_pearson_residuals(theta=inf) with 0 for NaN), and those of direct formulas in numpy.
 var oracles = map[string][][]float64{
 	"pearson=inf": {
 		{2.468559769526114, -1.4255728899344744, 2.1170757958935513, 0, -0.37483568682116614, -1.6824521274884237},

@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// narrow is a source of one block, cut into blocks of two rows.
+// narrow is a Source of one block, split into blocks of two rows.
 type narrow struct{ stream.Source }
 
 func (s narrow) NumBlocks() int { return int(s.Rows()+1) / 2 }
@@ -40,7 +40,7 @@ func (s narrow) DecodeBlock(i int, b *csr.Block) error {
 	return err
 }
 
-// measuredByParts has up to three ranges of blocks sum up what tasks would, of which numbers alone are handed on.
+// measuredByParts measures a view as tasks do: up to three ranges of blocks are summed, and only numbers are passed on.
 func measuredByParts(t testing.TB, src stream.Source, p Pipeline, transposed bool) (*View, error) {
 	t.Helper()
 	v := Plan(src, p, transposed)
@@ -61,7 +61,7 @@ func measuredByParts(t testing.TB, src stream.Source, p Pipeline, transposed boo
 	})
 }
 
-// samePartly is an error if what parts of the rows measure is not what one read of all measures.
+// samePartly returns an error unless statistics by parts of the rows equal those of one read to 1e-12.
 func samePartly(t testing.TB, src stream.Source, p Pipeline, v *View) error {
 	t.Helper()
 	parts, err := measuredByParts(t, narrow{src}, p, v.transposed)

@@ -20,7 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Steps of random pipelines: of products, of differences, masks, and at the end of a pipeline.
+// Steps of random pipelines: products, differences, masks, and steps at the end of a pipeline.
 var (
 	early = []string{
 		"binary", "binary>=2", "clip=-1,3", "log1p", "sqrt", "power=1.5", "multiply=3", "confidence=40", "normalize=rows", "normalize=columns,l1",
@@ -36,7 +36,7 @@ var (
 		"pearson=inf,clip:40 · multiply=2 · center=rows"}
 )
 
-// randomPipeline is up to five steps.
+// randomPipeline returns a random pipeline of a few steps.
 func randomPipeline(r *rand.Rand) string {
 	var p []string
 	for range r.IntN(4) {
@@ -61,7 +61,7 @@ func randomPipeline(r *rand.Rand) string {
 	return strings.Join(p, " · ")
 }
 
-// randomMatrix has entries of half stars or of any size above 0, and empty rows and columns.
+// randomMatrix returns a matrix with half-star or positive entries, and empty rows and columns.
 func randomMatrix(r *rand.Rand) *mat.Dense {
 	rows, cols := 2+r.IntN(40), 2+r.IntN(40)
 	a := mat.NewDense(rows, cols, nil)
@@ -79,8 +79,8 @@ func randomMatrix(r *rand.Rand) *mat.Dense {
 	return a
 }
 
-// 200 random pipelines of random matrices are what the formulas of their steps make of them, in both
-// orientations; where a formula yields no number, that is said.
+// TestRandomPipelines compares random pipelines of random matrices with the formulas of their
+// steps, in both orientations; if a formula gives a non-number, the view returns an error.
 func TestRandomPipelines(t *testing.T) {
 	count, refused := 200, 0
 	if !longtest.On() {
@@ -137,8 +137,8 @@ func TestRandomPipelines(t *testing.T) {
 	}
 }
 
-// degenerate are matrices of which a statistic is 0, or would be but for rounding: of empty, constant, equal and
-// proportional rows and columns, and of a single one.
+// degenerate returns matrices with statistics that are 0, or 0 up to rounding: with empty,
+// constant, equal and proportional rows and columns, and with a single row or column.
 func degenerate(r *rand.Rand) *mat.Dense {
 	rows, cols := 1+r.IntN(6), 1+r.IntN(5)
 	weights, of := make([]float64, rows), make([]float64, cols)
@@ -174,7 +174,7 @@ func degenerate(r *rand.Rand) *mat.Dense {
 	return a
 }
 
-// coded is a source with a table of its values.
+// coded is a Source with a table of its values.
 type coded struct {
 	stream.Source
 	table *[256]float64
@@ -190,7 +190,7 @@ func (s *coded) DecodeBlock(i int, b *csr.Block) error {
 	return err
 }
 
-// elements are those of a view of a single block, in the orientation of the user.
+// elements returns the elements of a view of a single block, in the orientation of the user.
 func elements(t testing.TB, v *View) *mat.Dense {
 	t.Helper()
 	rows, cols := int(v.Rows()), int(v.Cols())
@@ -231,8 +231,8 @@ func elements(t testing.TB, v *View) *mat.Dense {
 	return b
 }
 
-// checkSteps compares the view of a pipeline with the formulas of its steps in both orientations, of values and of
-// codes: what is refused, the elements and the norm. It tells whether there are numbers to compare.
+// checkSteps compares the view of a pipeline with the formulas of its steps in both orientations, for values
+// and for codes: errors, elements and norm. It reports whether there were numbers to compare.
 func checkSteps(t *testing.T, text string, a *mat.Dense, kept []bool) bool {
 	t.Helper()
 	p, err := Parse(text)
@@ -278,8 +278,8 @@ func checkSteps(t *testing.T, text string, a *mat.Dense, kept []bool) bool {
 	return refused == nil
 }
 
-// What a step is of is the matrix that the steps before it have made, in either orientation of the store: all
-// ordered pairs of steps, in the short form a fourth of them, and random triples, of degenerate matrices.
+// TestStepsOfSteps checks that a step acts on the result of the steps before it, in either orientation: all
+// ordered pairs of steps, in the short form a fourth of them, and random triples, on degenerate matrices.
 func TestStepsOfSteps(t *testing.T) {
 	steps := slices.Concat(early, middle, masks, []string{"tfidf=sublinear,norm:l1", "normalize=columns,max", "laplacian=2", "correspondence",
 		"center=columns", "center=rows", "center=both", "scale=columns", "scale=columns,ddof:1", "patterson", "impute=mean", "impute=zero",
@@ -321,7 +321,7 @@ func TestStepsOfSteps(t *testing.T) {
 	}
 }
 
-// Values that a step has made 0 are no entries to the steps after it, also where they are the last of a table.
+// TestLastCodesBecomeZero checks that values that a step makes 0 are no entries for later steps, also the last of a table.
 func TestLastCodesBecomeZero(t *testing.T) {
 	a := denseOf([][]float64{{1, 2, 4, 5}, {4, 1, 0, 2}, {5, 5, 1, 1}, {2, 4, 5, 0}})
 	negative := denseOf([][]float64{{-1, -2, 0}, {0, -1, -2}})
@@ -331,7 +331,7 @@ func TestLastCodesBecomeZero(t *testing.T) {
 	}
 }
 
-// What cannot be said of Pearson residuals is refused with what to do.
+// TestPearsonRefused checks that unsupported Pearson residuals are refused with a hint.
 func TestPearsonRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"pearson":                   "THETA is missing",
@@ -355,7 +355,7 @@ func TestPearsonRefused(t *testing.T) {
 	}
 }
 
-// Stores with tables of values are seen as other matrices are: half stars, ones, in rows long and short.
+// TestCodedStores compares views of stores with tables of values with the reference: half stars, ones, long and short rows.
 func TestCodedStores(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	texts := slices.Concat(early, middle, late, []string{
@@ -369,7 +369,7 @@ func TestCodedStores(t *testing.T) {
 				return 0
 			}
 			if j%10 == 9 || i%20 == 19 {
-				return 0.5 // which binary>=3 makes 0
+				return 0.5 // binary>=3 makes it 0
 			}
 			return float64(1+r.IntN(values)) / 2
 		}, a)
@@ -393,8 +393,8 @@ func TestCodedStores(t *testing.T) {
 	}
 }
 
-// Values that depend on the row alone are tables of rows, where that takes less, in passes of several tasks a block. Those of counts
-// are kept by their sum.
+// TestTablesOfRows checks that values that depend on the row alone are stored as tables of rows if these take
+// less, in passes with several tasks per block. Tables of rows of counts are kept by their sum.
 func TestTablesOfRows(t *testing.T) {
 	for text, values := range map[string]int{"normalize=rows,l2 · sqrt · center=both": 4, "normalize=rows,total:100 · log1p · center=both": 20} {
 		r := rand.New(rand.NewPCG(8, 9))
@@ -405,7 +405,7 @@ func TestTablesOfRows(t *testing.T) {
 			}
 			return float64(1 + r.IntN(values))
 		}, a)
-		a.Set(3, 0, 4) // fewer entries than there are values
+		a.Set(3, 0, 4) // fewer entries than distinct values
 		a.Set(3, 1, 2)
 		store := stored(t, a, false)
 		v, m := matrixOf(t, store, text, stream.Options{Width: 300})
@@ -430,7 +430,7 @@ func TestTablesOfRows(t *testing.T) {
 	}
 }
 
-// Counts of more than 256 different values are codes in blocks of few large ones, and numbers in the last block, of many.
+// TestCounts checks counts of more than 256 distinct values: codes in blocks of few large counts, and numbers in the last block, which has many.
 func TestCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 10))
 	a := mat.NewDense(2000, 200, nil)
@@ -473,7 +473,7 @@ func TestCounts(t *testing.T) {
 			}
 			memory = m.Plan().Total() - 1<<20
 			for _, p := range m.Plan().Parts {
-				if p.Name == "products of strips" { // would be given up before a block
+				if p.Name == "products of strips" { // would be given up before a resident block
 					memory -= p.Bytes
 				}
 			}
@@ -481,8 +481,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// Ten triplets of B are those of LAPACK's SVD of the dense matrix, vectors of both sides included, and as many
-// triplets as capture 70 % of its energy are those that LAPACK needs.
+// TestTriplets compares ten triplets of B with LAPACK's SVD of the dense matrix, vectors of both
+// sides included, and the number of triplets that capture 70 % of its energy.
 func TestTriplets(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	a := mat.NewDense(120, 60, nil)
@@ -533,8 +533,8 @@ func TestTriplets(t *testing.T) {
 	}
 }
 
-// sameVectors compares singular vectors with those of LAPACK, up to their signs. An error of a matrix of r·σ₁
-// turns vector i by at most r·σ₁ over the distance of its value from the others (Davis, Kahan).
+// sameVectors compares singular vectors with those of LAPACK, up to signs. An error of r·σ₁ in the matrix turns
+// vector i by at most r·σ₁ over the distance of its value from the others (Davis, Kahan).
 func sameVectors(t *testing.T, side string, got, want *mat.Dense, sigma []float64) {
 	t.Helper()
 	_, k := got.Dims()
@@ -552,7 +552,7 @@ func sameVectors(t *testing.T, side string, got, want *mat.Dense, sigma []float6
 	}
 }
 
-// fewest is how many of the values capture a share of the energy.
+// fewest returns the number of values that capture a share of the energy.
 func fewest(sigma []float64, share float64) int {
 	total, sum := 0.0, 0.0
 	for _, s := range sigma {
@@ -566,7 +566,7 @@ func fewest(sigma []float64, share float64) int {
 	return len(sigma)
 }
 
-// checkEnough looks for as many triplets as capture 70 % of the energy.
+// checkEnough checks the number of triplets that capture 70 % of the energy.
 func checkEnough(t *testing.T, m *stream.Matrix, sigma []float64) {
 	t.Helper()
 	res := must.Get(solver.SVD(t.Context(), m, solver.Settings{Rank: len(sigma), Energy: 0.7, Method: lanczos.Krylov{Columns: 4}}))(t)
@@ -575,7 +575,7 @@ func checkEnough(t *testing.T, m *stream.Matrix, sigma []float64) {
 	}
 }
 
-// The bits do not depend on the number of workers, the budget, or the size of shards.
+// TestSameBits checks that the bits do not depend on the number of workers, the budget, or the size of shards.
 func TestSameBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	a := mat.NewDense(3000, 40, nil)
@@ -604,7 +604,7 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// A value that becomes no number is told with its place and the step.
+// TestValueErrors checks that a value that becomes a non-number gives an error with its position and step.
 func TestValueErrors(t *testing.T) {
 	a := denseOf([][]float64{{1, 0, 2}, {0, 3, -2}, {0.5, 0, 0}, {4, 5, 6}})
 	for _, transposed := range []bool{false, true} {

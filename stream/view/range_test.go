@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// A view that is 0 but for rounding is 0, whichever side the store has as rows, also after Recall.
+// TestNothingButRounding checks that a view that is 0 up to rounding is exactly 0, in both orientations, also after Recall.
 func TestNothingButRounding(t *testing.T) {
 	constant, first := mat.NewDense(7, 5, nil), mat.NewDense(7, 5, nil)
 	constant.Apply(func(int, int, float64) float64 { return 0.1 }, constant)
@@ -39,7 +39,8 @@ func TestNothingButRounding(t *testing.T) {
 	}
 }
 
-// Squares of what steps make that leave the range of numbers are refused or scaled, never taken for 0 or infinite.
+// TestSquaresLeaveTheRange checks that values whose squares are out of range are refused or scaled, never taken for 0
+// or infinite.
 func TestSquaresLeaveTheRange(t *testing.T) {
 	a := denseOf([][]float64{{3, 0, 4}, {0, 5, 0}, {0, 12, 5}, {1, 0, 0}})
 	for _, transposed := range []bool{false, true} {
@@ -47,7 +48,7 @@ func TestSquaresLeaveTheRange(t *testing.T) {
 			p := must.Get(Parse(text))(t)
 			v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
 			if err != nil {
-				var e *ValueError // of a row of the store, whose deviation is wanted
+				var e *ValueError // names a row of the store, whose deviation is needed
 				if !errors.As(err, &e) && !strings.Contains(err.Error(), "after that keeps") {
 					t.Errorf("%s, transposed %v: %v", text, transposed, err)
 				}
@@ -67,7 +68,8 @@ func TestSquaresLeaveTheRange(t *testing.T) {
 	}
 }
 
-// The factor that an error names for numbers that leave the range is one that is taken, and helps, however small the numbers are.
+// TestFactorsThatAreNamedHelp checks that the factor named in an error about the range is accepted and helps, also for
+// tiny numbers.
 func TestFactorsThatAreNamedHelp(t *testing.T) {
 	for _, size := range []float64{1, 1e-300, 6e-309, 3e-323} {
 		a := denseOf([][]float64{{3, 0, 4}, {0, 5, 0}, {0, 12, 5}, {1, 0, 0}})
@@ -83,7 +85,7 @@ func TestFactorsThatAreNamedHelp(t *testing.T) {
 				if _, wrong := Parse(factor); wrong != nil || try == 2 {
 					t.Fatalf("%g, %v: %v", size, steps, err)
 				}
-				at := 0 // where it begins
+				at := 0 // position of the inserted step
 				if strings.Contains(err.Error(), "what") {
 					at = 1
 				}

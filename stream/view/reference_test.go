@@ -12,22 +12,22 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// naiveMatrix is a dense matrix on its way through a pipeline, by the sentences of docs/views.md. Beside each element
-// stands the size of the terms that it has been made of: what is no more than rounding of these is 0.
+// naiveMatrix is a dense matrix in a pipeline, by the sentences of docs/views.md. size holds for each element
+// the size of the terms that it was computed from: an element no larger than the rounding of these is 0.
 type naiveMatrix struct {
 	b, size       [][]float64
 	rows, columns []bool // dropped by masks
-	centred       bool   // the columns are
-	rounded       bool   // steps have made other numbers than those of the store
+	centred       bool   // whether the columns are centred
+	rounded       bool   // whether steps have computed new values
 }
 
-// rounding is far above that of a float64, and far below what tests tell apart.
+// rounding is far above the rounding of a float64, and far below the differences that tests look for.
 const rounding = 1e-11
 
-// errUndecided: what a step makes depends on the last digits of a value, such as one that is a threshold.
+// errUndecided reports that a step depends on the last digits of a value, such as one at a threshold.
 var errUndecided = errors.New("rounding decides")
 
-// reference is the matrix that a pipeline makes of a dense one; its elements are NaN where that is refused.
+// reference returns the dense matrix of a pipeline; its elements are NaN if the pipeline is refused.
 func reference(p Pipeline, a *mat.Dense) *mat.Dense {
 	b, err := referenceOrError(p, a)
 	if err != nil {
@@ -53,7 +53,7 @@ func referenceOrError(p Pipeline, a *mat.Dense) (*mat.Dense, error) {
 	return denseOf(m.b), nil
 }
 
-// each calls f with the place of every element.
+// each calls f with the indices of every element.
 func (m *naiveMatrix) each(f func(i, j int)) {
 	for i, row := range m.b {
 		for j := range row {
@@ -62,7 +62,7 @@ func (m *naiveMatrix) each(f func(i, j int)) {
 	}
 }
 
-// set gives an element made of terms.
+// set sets an element computed from terms.
 func (m *naiveMatrix) set(i, j int, x float64, terms ...float64) {
 	size := math.Abs(x)
 	for _, v := range terms {
@@ -74,7 +74,7 @@ func (m *naiveMatrix) set(i, j int, x float64, terms ...float64) {
 	m.b[i][j], m.size[i][j] = x, size
 }
 
-// entries gives each entry the value of f, which is a sum of terms.
+// entries replaces each entry by the value of f, a sum of terms.
 func (m *naiveMatrix) entries(f func(i, j int, v float64) (x float64, terms []float64)) {
 	m.each(func(i, j int) {
 		if v := m.b[i][j]; v != 0 {
@@ -85,12 +85,12 @@ func (m *naiveMatrix) entries(f func(i, j int, v float64) (x float64, terms []fl
 	})
 }
 
-// lines are the rows or columns, with the sizes of their elements.
+// lines returns the rows or columns, and the sizes of their elements.
 func (m *naiveMatrix) lines(axis string) (x, sizes [][]float64) {
 	return along(axis, denseOf(m.b)), along(axis, denseOf(m.size))
 }
 
-// sums are those of rows or columns, 0 where they may be rounding.
+// sums returns the sums of rows or columns, 0 where they may be rounding.
 func (m *naiveMatrix) sums(axis string) (y []float64) {
 	x, sizes := m.lines(axis)
 	for i := range x {
@@ -111,7 +111,7 @@ func (m *naiveMatrix) all() float64 {
 	return s
 }
 
-// of is a statistic of each row or column.
+// of returns a statistic of each row or column.
 func (m *naiveMatrix) of(axis string, f func(line []float64) float64) (y []float64) {
 	x, _ := m.lines(axis)
 	for _, line := range x {
@@ -126,7 +126,7 @@ func largestOf(x []float64) float64 {
 	return max(slices.Max(x), -slices.Min(x))
 }
 
-// at is the number of the row or column of an element.
+// at returns the row or column number of an element.
 func at(axis string, i, j int) int {
 	if axis == "rows" {
 		return i
@@ -143,7 +143,7 @@ func (m *naiveMatrix) multiply(axis string, by []float64) {
 	})
 }
 
-// over is 1/x, and otherwise for 0.
+// over returns 1/x, or otherwise if x is 0.
 func over(x, otherwise float64) float64 {
 	if x == 0 {
 		return otherwise
@@ -309,7 +309,7 @@ func (s Step) frequency(v float64) float64 {
 	return v
 }
 
-// bias subtracts the mean of the entries, then that of each column of what is left, then that of each row.
+// bias subtracts the mean of the entries, then the column means of the result, then the row means.
 func (m *naiveMatrix) bias(s Step) {
 	x := slices.Concat(m.b...)
 	mean := sumOf(x, same) / max(1, counted(x))
@@ -367,7 +367,7 @@ func (m *naiveMatrix) center(axis string) {
 	})
 }
 
-// scale divides columns by their standard deviations; constant ones are 0 once centred.
+// scale divides columns by their standard deviations; constant columns become 0 if they are centred.
 func (m *naiveMatrix) scale(ddof float64) {
 	x, sizes := m.lines("columns")
 	var by []float64
@@ -421,7 +421,7 @@ func (m *naiveMatrix) mask(s Step) error {
 	return nil
 }
 
-// impute gives elements that are not known, NaN, the mean of the known ones of their column, or 0.
+// impute replaces unknown elements, NaN, by the mean of the known ones of their column, or by 0.
 func (m *naiveMatrix) impute(mean bool) (missing [][2]int, means []float64) {
 	columns := along("columns", denseOf(m.b))
 	for j, x := range columns {
@@ -440,7 +440,7 @@ func (m *naiveMatrix) impute(mean bool) (missing [][2]int, means []float64) {
 	return missing, means
 }
 
-// patterson is (a − 2p)/√(2p(1−p)), 0 where a is not known or the column does not vary.
+// patterson sets (a − 2p)/√(2p(1−p)), 0 where a is unknown or the column is constant.
 func (m *naiveMatrix) patterson() (err error) {
 	missing, means := m.impute(true)
 	m.each(func(i, j int) {
@@ -460,7 +460,7 @@ func (m *naiveMatrix) patterson() (err error) {
 	return err
 }
 
-// pearson is (a − μ)/√μ with μ = r·c/Σ, clipped, and 0 where μ is.
+// pearson sets (a − μ)/√μ with μ = r·c/Σ, clipped, and 0 where μ is 0.
 func (m *naiveMatrix) pearson(s Step) error {
 	r, c, all := m.sums("rows"), m.sums("columns"), m.all()
 	clip := math.Sqrt(float64(len(m.b)))
@@ -493,7 +493,7 @@ func (m *naiveMatrix) pearson(s Step) error {
 	return nil
 }
 
-// sumOf adds up f of the numbers of a row or column, exactly enough.
+// sumOf returns the compensated sum of f over a row or column.
 func sumOf(x []float64, f func(float64) float64) float64 {
 	var s sum
 	for _, v := range x {
@@ -527,19 +527,19 @@ func along(axis string, b *mat.Dense) [][]float64 {
 	return rowsOfDense(mat.DenseCopyOf(b.T()))
 }
 
-// denseOf is a matrix of rows.
+// denseOf returns the matrix with the given rows.
 func denseOf(rows [][]float64) *mat.Dense {
 	return mat.NewDense(len(rows), len(rows[0]), slices.Concat(rows...))
 }
 
-// relative is ‖x−y‖ over ‖y‖.
+// relative returns ‖x−y‖/‖y‖.
 func relative(x, y mat.Matrix) float64 {
 	var d mat.Dense
 	d.Sub(x, y)
 	return mat.Norm(&d, 2) / max(mat.Norm(y, 2), 1e-300)
 }
 
-// The formulas of this file are those of other programs.
+// TestReferenceAgreesWithOracles compares the formulas of this file with other programs.
 func TestReferenceAgreesWithOracles(t *testing.T) {
 	a := denseOf(oracleMatrix)
 	for text, rows := range oracles {

@@ -10,8 +10,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// A column whose spread is 10⁻⁶ of its mean is scaled by its standard deviation to about 10⁻¹⁰, the
-// rounding of its values over the spread, whichever side the store has as rows.
+// TestSpreadFarBelowMean checks that a column whose spread is 10⁻⁶ of its mean is scaled to about
+// 10⁻¹⁰, the rounding of its values over the spread, in both orientations.
 func TestSpreadFarBelowMean(t *testing.T) {
 	const rows, cols = 6, 3
 	a, want := mat.NewDense(rows, cols, nil), mat.NewDense(rows, cols, nil)
@@ -19,7 +19,7 @@ func TestSpreadFarBelowMean(t *testing.T) {
 		mean, square := 0.0, 0.0
 		small := make([]float64, rows)
 		for i := range rows {
-			small[i] = float64((i*(i+j)+j)%7) / 8 // exact, as is the sum with what follows
+			small[i] = float64((i*(i+j)+j)%7) / 8 // exact, as is the sum below
 			a.Set(i, j, small[i]+float64(1000000+j))
 			mean += small[i] / rows
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// naive are the numbers of a line, by the formulas.
+// naive returns the numbers of a line, by the formulas.
 func naive(x []float64) Numbers {
 	n := float64(len(x))
 	r := Numbers{Sum: sumOf(x, same)}
@@ -23,7 +23,7 @@ func naive(x []float64) Numbers {
 	return r
 }
 
-// summarised has the numbers of the user's rows and columns.
+// summarised returns the numbers of the user's rows and columns.
 func summarised(t *testing.T, v *View, transposed bool, o stream.Options) (rows, cols []Numbers, s *Summary) {
 	t.Helper()
 	s = must.Get(v.Summarise(t.Context(), o, func(x []Numbers) error {
@@ -36,7 +36,7 @@ func summarised(t *testing.T, v *View, transposed bool, o stream.Options) (rows,
 	return rows, s.Columns, s
 }
 
-// seen is a view of a matrix by no steps or by those of a pipeline, and what it is.
+// seen returns a view of a matrix, Identity for an empty pipeline, with its dense matrix and its pattern of entries.
 func seen(t *testing.T, src stream.Source, text string, a *mat.Dense, transposed bool) (v *View, want, pattern *mat.Dense) {
 	t.Helper()
 	if text == "" {
@@ -55,7 +55,7 @@ func seen(t *testing.T, src stream.Source, text string, a *mat.Dense, transposed
 	return v, want, reference(p[:fills], a)
 }
 
-// someTimes is a random pipeline, every sixth time none.
+// someTimes returns a random pipeline, for every sixth seed an empty one.
 func someTimes(r *rand.Rand, seed int) string {
 	if seed%6 == 0 {
 		return ""
@@ -63,8 +63,8 @@ func someTimes(r *rand.Rand, seed int) string {
 	return randomPipeline(r)
 }
 
-// Numbers of rows and columns are those of the formulas, of the matrix itself and of random views, in both
-// orientations, and have the same bits for any number of workers.
+// TestSummary compares numbers of rows and columns with the formulas, for matrices and random
+// views, in both orientations, and their bits for two numbers of workers.
 func TestSummary(t *testing.T) {
 	for seed := range 60 {
 		r := rand.New(rand.NewPCG(uint64(seed), 5))
@@ -106,7 +106,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// A store, cut into parts among workers, has the sums of the matrix in memory, in the order of its rows.
+// TestSummaryOfStore checks that a store, split among workers, has the bits of the matrix in memory, in the order of its rows.
 func TestSummaryOfStore(t *testing.T) {
 	a := mat.NewDense(700, 60, nil)
 	r := rand.New(rand.NewPCG(9, 9))
@@ -125,7 +125,7 @@ func TestSummaryOfStore(t *testing.T) {
 	}
 }
 
-// Values whose squares leave the range of numbers are refused.
+// TestSummaryOutOfRange checks that values whose squares overflow are refused.
 func TestSummaryOutOfRange(t *testing.T) {
 	a := mat.NewDense(2, 2, []float64{1e200, 0, 1, 0})
 	if _, err := Identity(inMemory(a, false), false).Summarise(t.Context(), stream.Options{}, func([]Numbers) error { return nil }); err == nil {
@@ -133,7 +133,7 @@ func TestSummaryOutOfRange(t *testing.T) {
 	}
 }
 
-// The lines of a sample are those of the formulas: rows by their numbers, and the first that have entries.
+// TestSample compares sampled lines with the formulas: rows by number, and the first rows with entries.
 func TestSample(t *testing.T) {
 	for seed := range 60 {
 		r := rand.New(rand.NewPCG(uint64(seed), 6))

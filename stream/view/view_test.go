@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// stored makes a store of a matrix, or of its transpose.
+// stored returns a store of a matrix, or of its transpose.
 func stored(t testing.TB, a *mat.Dense, transposed bool) *csr.Store {
 	t.Helper()
 	var m mat.Matrix = a
@@ -34,7 +34,7 @@ func stored(t testing.TB, a *mat.Dense, transposed bool) *csr.Store {
 	return csrtest.Build(t, int64(cols), entries, csr.CreateOptions{Transposed: transposed})
 }
 
-// inMemory is stored without a store.
+// inMemory returns a Source of a matrix, or of its transpose, in memory.
 func inMemory(a *mat.Dense, transposed bool) stream.Source {
 	var m mat.Matrix = a
 	if transposed {
@@ -52,7 +52,7 @@ func inMemory(a *mat.Dense, transposed bool) stream.Source {
 	return stream.InMemory(dok.ToCSR())
 }
 
-// matrixOf is the matrix of a pipeline over a store.
+// matrixOf returns the view and the matrix of a pipeline over a store.
 func matrixOf(t testing.TB, store *csr.Store, text string, o stream.Options) (*View, *stream.Matrix) {
 	t.Helper()
 	p := must.Get(Parse(text))(t)
@@ -64,7 +64,7 @@ func matrixOf(t testing.TB, store *csr.Store, text string, o stream.Options) (*V
 	return v, m
 }
 
-// dense is what a matrix is, by its product with I: in the orientation of the user.
+// dense returns the elements of a matrix, by its product with I, in the orientation of the user.
 func dense(t testing.TB, m *stream.Matrix, transposed bool) *mat.Dense {
 	t.Helper()
 	n := m.Info().Cols
@@ -80,7 +80,7 @@ func dense(t testing.TB, m *stream.Matrix, transposed bool) *mat.Dense {
 	return b
 }
 
-// Every step is what other programs make of the matrix, whichever side the store has as rows.
+// TestStepsAgreeWithOracles compares every step with the results of other programs, in both orientations.
 func TestStepsAgreeWithOracles(t *testing.T) {
 	a := denseOf(oracleMatrix)
 	for _, transposed := range []bool{false, true} {

@@ -13,14 +13,14 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// everyWay runs a test in plain Go and with each set of vector instructions there is.
+// everyWay runs a test in plain Go and with each available set of vector instructions.
 func everyWay(t *testing.T, test func(t *testing.T, level cpu.Level)) {
 	for _, level := range cpu.Levels() {
 		t.Run(level.String(), func(t *testing.T) { test(t, level) })
 	}
 }
 
-// TestCodeOver: every code, in every table, at places within and after the words.
+// TestCodeOver checks every code with every table length, at places within and after the words of the loop.
 func TestCodeOver(t *testing.T) {
 	for n := 1; n <= 256; n++ {
 		codes := make([]byte, 21)
@@ -41,8 +41,7 @@ func TestCodeOver(t *testing.T) {
 	}
 }
 
-// TestFaultInVectors: a page that cannot be read is an error in the assembly
-// too.
+// TestFaultInVectors checks that an unreadable page is an error in assembly, too.
 func TestFaultInVectors(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be cut there")

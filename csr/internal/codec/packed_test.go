@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// leastSize is the oracle for the size of a group, and the smallest width that leads to it: all widths tried the slow way.
+// leastSize returns the least size of a group, and the smallest width that gives it, by trying all widths: the oracle.
 func leastSize(group []uint32) (least, width int) {
 	least = -1
 	for b := range 33 {
@@ -32,7 +32,7 @@ func leastSize(group []uint32) (least, width int) {
 	return least, width
 }
 
-// drawNumbers draws what the codec sees: mostly small, some large, some wild.
+// drawNumbers draws numbers as the codec gets them: mostly small, some of any size.
 func drawNumbers(t *rapid.T) []uint32 {
 	bound := rapid.SampledFrom([]uint32{0, 1, 3, 20, 255, 5000, 1 << 20, 1<<32 - 1}).Draw(t, "bound")
 	small := rapid.Uint32Range(0, bound)
@@ -68,8 +68,8 @@ func testPackedRoundTrip(t *testing.T, level cpu.Level) {
 	})
 }
 
-// TestPackedEveryWidth fixes the width of full and short groups, with and
-// without bytes behind them, so that every path of unpackLow is taken.
+// TestPackedEveryWidth packs full and short groups of every width and unpacks them with and without
+// bytes after them, so that every path of unpackLow is taken.
 func TestPackedEveryWidth(t *testing.T) { everyWay(t, testPackedEveryWidth) }
 
 func testPackedEveryWidth(t *testing.T, level cpu.Level) {
@@ -143,8 +143,8 @@ func testUnpackRefuses(t *testing.T, level cpu.Level) {
 	}
 }
 
-// FuzzPacked: whatever the bytes, unpack errs or gives numbers; and what it
-// gives can be packed and read again.
+// FuzzPacked checks that Unpack of any bytes gives an error or numbers that can be packed, in at
+// most as many bytes, and unpacked again.
 func FuzzPacked(f *testing.F) {
 	f.Add([]byte{3, 0, 1, 2, 3}, 8)
 	f.Add(AppendPacked(nil, []uint32{1, 2, 3, 1 << 30, 5, 6, 7, 8, 9, 10}), 10)

@@ -11,8 +11,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// TestFaultFile: each operation fails when told, and only then; half of a
-// failing write is written; failing closes close.
+// TestFaultFile checks that exactly the injected operations fail, that a failing write writes half
+// of its bytes, and that a failing Close closes the file.
 func TestFaultFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	fsys := &vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpWrite, 1, vfstest.ErrInjected)}
@@ -38,7 +38,7 @@ func TestFaultFile(t *testing.T) {
 	}
 }
 
-// TestDie: locks are free, files closed, nothing works any more.
+// TestDie checks that Die frees locks and closes files, and that every later operation fails.
 func TestDie(t *testing.T) {
 	dir := t.TempDir()
 	fsys := new(vfstest.FaultFS)

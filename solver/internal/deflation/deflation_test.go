@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// heap is ordinary memory.
+// heap is an arena whose blocks lie in ordinary memory.
 var heap *tallskinny.Arena
 
 func gaussian(rows, cols int, stream uint64) *mat.Dense {
@@ -20,7 +20,7 @@ func gaussian(rows, cols int, stream uint64) *mat.Dense {
 	return d
 }
 
-// explicit is an Operator with a matrix.
+// explicit is the Operator of an explicit matrix.
 type explicit struct{ g *mat.Dense }
 
 func (e explicit) Dim() int { n, _ := e.g.Dims(); return n }
@@ -30,8 +30,8 @@ func (e explicit) Apply(_ context.Context, dst, x *mat.Dense) error {
 	return nil
 }
 
-// TestDeflation compares the wrappers with the matrices they stand for, for
-// blocks of every width and layout.
+// TestDeflation compares the products of the deflated operators with explicit matrices, for blocks
+// of several widths and layouts.
 func TestDeflation(t *testing.T) {
 	const n, k = 12, 3
 	a := gaussian(20, n, 1)
@@ -64,7 +64,7 @@ func TestDeflation(t *testing.T) {
 			if !mat.EqualApprox(out, &want, 1e-12) {
 				t.Errorf("plain deflation is wrong for %d vectors", l)
 			}
-			dst.Mul(&rest, x) // its domain
+			dst.Mul(&rest, x) // Deflated is applied to vectors of the complement only
 			q := &Deflated{Operator: explicit{g}, Found: &found.Pairs{Basis: v}}
 			must.Do(t, q.Apply(t.Context(), out, &dst))
 			want.Mul(&both, x)

@@ -50,8 +50,8 @@ func each(n int, f func(i int) float64) []float64 {
 
 func zeros(rows, cols int) blas64.General { return new(room).zeros(rows, cols) }
 
-// samples are the matrices that are known for being hard, and those of the solvers:
-// banded ones, with a diagonal and a border in front of them.
+// samples returns matrices that are known to be hard, and matrices of the shape that the solvers
+// produce: banded, preceded by a diagonal with a border.
 func samples(rng *rand.Rand, n int) map[string]blas64.General {
 	b := max(1, n/7)
 	border := n / 3
@@ -91,8 +91,8 @@ func each2(i, j int, diagonal, beside float64) float64 {
 	return 0
 }
 
-// TestSymmetric compares the values with gonum's, and bounds residuals and what the
-// vectors lack of being orthonormal.
+// TestSymmetric compares the values with gonum's and bounds the residuals and the loss of
+// orthonormality of the vectors.
 func TestSymmetric(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{1, 2, 3, 4, 7, 16, 33, 64, 117} {
@@ -151,7 +151,8 @@ func check(t *testing.T, a blas64.General) {
 	}
 }
 
-// TestTail compares the last entries of the vectors, and values bit for bit.
+// TestTail checks the last entries of the vectors to 1e-10, and that values and vectors have the same bits whatever
+// tail is asked for.
 func TestTail(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var used Solver
@@ -180,8 +181,8 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestWorkers: a matrix that is reduced in parts has the values of gonum, and the bits do not depend on the number of
-// goroutines.
+// TestWorkers checks that a matrix reduced in two parts has the values of gonum and that the number
+// of goroutines changes no bit.
 func TestWorkers(t *testing.T) {
 	const n = 264 // two parts
 	a := samples(rand.New(rand.NewPCG(5, 6)), n)["lanczos"]
@@ -195,7 +196,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestScale scales by a power of two, which is exact.
+// TestScale checks that scaling by a power of two scales the values exactly and changes no vector.
 func TestScale(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	a := fill(20, func(_, _ int) float64 { return rng.NormFloat64() })

@@ -11,14 +11,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// heap is ordinary memory.
+// heap is an arena whose blocks lie in ordinary memory.
 var heap *tallskinny.Arena
 
 func fresh(n, most int) *Pairs {
 	return New(heap, n, most, func(i int) (seed, stream uint64) { return 1, uint64(i) })
 }
 
-// orthogonality is max|VᵀV − I| of the vectors found.
+// orthogonality returns max|VᵀV − I| of the vectors of p.
 func orthogonality(p *Pairs) float64 {
 	v := mat.NewDense(p.Basis.N, p.Len(), nil)
 	for i := range p.Len() {
@@ -27,7 +27,7 @@ func orthogonality(p *Pairs) float64 {
 	return tallskinny.Orthogonality(heap.GramOf(v))
 }
 
-// TestResetForgetsPairsAlone: after Reset a set is as New makes it, but for the size of the operator.
+// TestResetForgetsPairsAlone checks that Reset makes a set as New does, except for Lambda1 and Tol.
 func TestResetForgetsPairsAlone(t *testing.T) {
 	p := fresh(6, 4)
 	p.Lambda1, p.Tol, p.Noise, p.Stalled = 5, 1e-3, 0.1, true
@@ -42,7 +42,7 @@ func TestResetForgetsPairsAlone(t *testing.T) {
 	}
 }
 
-// TestRemove takes pairs out from everywhere: the others stay, in their order.
+// TestRemove removes each pair in turn: the others keep their order.
 func TestRemove(t *testing.T) {
 	for gone := range 4 {
 		p := fresh(6, 4)
@@ -80,7 +80,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestHalve compares the pairs of a dilation with those of the Gram operator.
+// TestHalve checks the pairs that Halve makes from those of a dilation.
 func TestHalve(t *testing.T) {
 	p := fresh(5+3, 3)
 	p.Basis.Cut, p.Linear, p.Lambda1, p.Noise = 5, true, 3, 0.5
@@ -97,7 +97,7 @@ func TestHalve(t *testing.T) {
 	}
 }
 
-// TestState restores a set, and refuses one that cannot be.
+// TestState restores a set, and checks that inconsistent states are refused.
 func TestState(t *testing.T) {
 	p := fresh(6, 4)
 	p.Lambda1, p.Tol = 5, 1e-3

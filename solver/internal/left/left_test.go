@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// heap is ordinary memory.
+// heap is an arena whose blocks lie in ordinary memory.
 var heap *tallskinny.Arena
 
 func gaussian(rows, cols int, stream uint64) *mat.Dense {
@@ -40,8 +40,7 @@ func (d dense) part(first int64, rows *mat.Dense) *mat.Dense {
 func (d dense) read(first int64, rows *mat.Dense) error  { rows.Copy(d.part(first, rows)); return nil }
 func (d dense) write(first int64, rows *mat.Dense) error { d.part(first, rows).Copy(rows); return nil }
 
-// TestLeftSweeps turns and completes blocks of several chunks and of every
-// defect of rank.
+// TestLeftSweeps rotates and completes blocks of one and several chunks and of various ranks.
 func TestLeftSweeps(t *testing.T) {
 	for _, c := range []struct{ rows, k, rank int }{
 		{1, 1, 0}, {1, 1, 1}, {5, 5, 0}, {5, 5, 2}, {5, 5, 4}, {200, 6, 3}, {40000, 3, 1}, {40000, 3, 3}, {300, 250, 100}, {300, 300, 299},
@@ -77,7 +76,8 @@ func TestLeftSweeps(t *testing.T) {
 	}
 }
 
-// TestLeftOrder: sums have the same bits with any number of goroutines, chunks are read and written in order, and the first failure ends the sweep.
+// TestLeftOrder checks that the number of goroutines changes no bit of sums, that chunks come in order, and that the
+// first failure ends the sweep.
 func TestLeftOrder(t *testing.T) {
 	const n, k = 2600, 90
 	x, by := gaussian(n, k, 7), gaussian(k, k, 8)

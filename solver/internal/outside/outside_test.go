@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// watch looks outside of pairs with these values in a space of dimension 50.
+// watch returns a Watch on pairs with the given values in a space of dimension 50.
 func watch(values ...float64) *Watch {
 	f := found.New((*tallskinny.Arena)(nil), 50, len(values)+1, func(i int) (seed, stream uint64) { return 1, uint64(i) })
 	f.Lambda1, f.Tol = 10, 1e-9
@@ -20,7 +20,7 @@ func watch(values ...float64) *Watch {
 	return &Watch{Found: f, Rank: len(values), Tol: 1e-8}
 }
 
-// evidence is that of a space with one Ritz value, of a block of p columns, that is known as well as last says.
+// evidence returns the Evidence of a space with one Ritz value theta, of a block of p columns, with last as its Last entry.
 func evidence(p int, theta, last float64) method.Evidence {
 	first := mat.NewDense(1, p, nil)
 	first.Set(0, 0, 1)
@@ -56,7 +56,7 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-// TestCopies: a block says nothing of more copies of the least value than it has columns.
+// TestCopies checks that a block gives no evidence about more copies of the least value than it has columns.
 func TestCopies(t *testing.T) {
 	for copies, want := range []bool{0: false, 1: false, 2: true} {
 		values := []float64{10, 8, 6}

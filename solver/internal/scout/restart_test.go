@@ -11,9 +11,9 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
 
-// TestEvidenceSurvivesRestarts has Lanczos spaces of few columns, restarted again and again: from
-// each step on no eigenvalue is above the bound, but for about the probability that it claims, and
-// it falls to the largest one.
+// TestEvidenceSurvivesRestarts has Lanczos spaces of few columns that restart again and again:
+// after each step no eigenvalue is above the bound, except with about the probability that it
+// claims, and the bound falls to the largest eigenvalue.
 func TestEvidenceSurvivesRestarts(t *testing.T) {
 	const n = 40
 	runs := uint64(12)

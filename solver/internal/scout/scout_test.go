@@ -15,11 +15,11 @@ import (
 
 var arena *tallskinny.Arena
 
-// probability is that with which a bound may be wrong.
+// probability is the probability with which a bound may be wrong.
 const probability = 1e-6
 
-// TestLeastShare compares the bound on the distribution of a random component with
-// that distribution.
+// TestLeastShare compares LeastShare, a bound on a random component, with the distribution of such
+// components.
 func TestLeastShare(t *testing.T) {
 	for _, p := range []int{1, 2, 3, 8, 20} {
 		for _, d := range []int{p, p + 1, p + 2, p + 5, 50 + p, 3706, 10_000_000} {
@@ -32,7 +32,7 @@ func TestLeastShare(t *testing.T) {
 					continue
 				}
 				got := mathext.RegIncBeta(float64(p)/2, float64(d-p)/2, delta*delta)
-				// It is close where δ is small.
+				// The bound is close where δ is small.
 				if got > probability*(1+1e-6) || d > 40*p && probability < 1e-5 && got < 0.2*probability {
 					t.Errorf("%d of %d columns: components below %g have probability %g, want about %g", p, d, delta, got, probability)
 				}
@@ -41,7 +41,7 @@ func TestLeastShare(t *testing.T) {
 	}
 }
 
-// TestLeastNormal compares the bound on the distribution of a length with that distribution, chi-squared.
+// TestLeastNormal compares LeastNormal, a bound on the length of a normal vector, with the chi-squared distribution.
 func TestLeastNormal(t *testing.T) {
 	for _, p := range []int{1, 2, 3, 8, 20} {
 		for _, probability := range []float64{1e-2, 1e-6, 1e-9} {
@@ -72,7 +72,7 @@ func saved(s *Scout) []method.Part {
 	return st.Parts
 }
 
-// scouted multiplies random vectors so many times.
+// scouted returns a scout that has multiplied p random vectors in the given number of steps.
 func scouted(op diagonal, p, steps int, seed uint64) *Scout {
 	z := mat.NewDense(len(op), p, nil)
 	arena.Gaussian(z, 0, seed, 4<<32)
@@ -86,8 +86,8 @@ func scouted(op diagonal, p, steps int, seed uint64) *Scout {
 	return s
 }
 
-// TestScoutBound checks that the bound holds from the first step on, at about the
-// probability that it claims if that is large, and that it falls to the value.
+// TestScoutBound checks that the bound is wrong at most with about the probability that
+// it claims, from the first step on, and that it falls to the largest value.
 func TestScoutBound(t *testing.T) {
 	spectra := map[string]func(i int) float64{
 		"harmonic": func(i int) float64 { return 1 / float64(i+1) },
@@ -133,7 +133,7 @@ func TestScoutBound(t *testing.T) {
 	}
 }
 
-// TestScoutResumes restores a scout after every step.
+// TestScoutResumes saves and restores a scout after every step and compares its bits with an uninterrupted one.
 func TestScoutResumes(t *testing.T) {
 	op := make(diagonal, 60)
 	for i := range op {

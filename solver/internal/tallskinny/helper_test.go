@@ -2,7 +2,7 @@ package tallskinny
 
 import "gonum.org/v1/gonum/mat"
 
-// heap is ordinary memory.
+// heap is an arena whose blocks lie in ordinary memory.
 var heap *Arena
 
 func gaussian(rows, cols int, first int64, seed, stream uint64) *mat.Dense {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestPanels adds blocks to a basis and turns it, over and over, and compares it
-// with a matrix to which the same is done. It weighs the panels, too.
+// TestPanels appends blocks to a basis and rotates it, again and again, and compares it with a
+// dense matrix under the same operations. It also checks the number of bytes that the panels hold.
 func TestPanels(t *testing.T) {
 	for _, n := range []int{3, 130, 1500} {
 		for _, b := range []int{1, 2, 3, 4, 8, 11} {
@@ -23,7 +23,7 @@ func TestPanels(t *testing.T) {
 
 func checkPanels(t *testing.T, n, b, m int) {
 	rng := rand.New(rand.NewPCG(uint64(n), uint64(b)))
-	p, held := heap.NewPanels(n, b), b // the first block is not its own
+	p, held := heap.NewPanels(n, b), b // the panels do not own the first block
 	alloc := p.alloc
 	p.alloc = func(n, cols int) *mat.Dense {
 		held += cols

@@ -8,11 +8,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// sizes of tall blocks: one chunk, a few, a ragged last one, many segments.
+// tallSizes are heights of blocks: one chunk, a few chunks, a ragged last one, many segments.
 var tallSizes = []int{1, 5, 127, 128, 129, 300, 1000, 5000}
 
-// Part returns columns [from, to) of a wider block of random numbers, and the
-// same as a matrix.
+// part returns columns [from, to) of a wider block of random numbers, as a view and as a copy.
 func part(n, from, to, of int, stream uint64) (blas64.General, *mat.Dense) {
 	wide := gaussian(n, of, 0, 3, stream)
 	m := wide.Slice(0, n, from, to).(*mat.Dense)
@@ -26,7 +25,7 @@ func TestTallProducts(t *testing.T) {
 		var want mat.Dense
 		want.Mul(ym.T(), vm)
 		var s Sums
-		for range 2 { // the second time in used memory
+		for range 2 { // the second time into sums that are used already
 			got := heap.Cross(&s, y, v)
 			if g := mat.NewDense(4, 3, got.Data); !mat.EqualApprox(g, &want, 1e-10) {
 				t.Errorf("n = %d: product of transposed is wrong", n)
@@ -50,8 +49,8 @@ func TestTallProducts(t *testing.T) {
 	}
 }
 
-// TestBlockQR factors well and badly conditioned blocks, dependent columns,
-// zeros, and blocks that fill the whole complement of others.
+// TestBlockQR factors well and badly conditioned blocks, dependent columns, zeros, and blocks that
+// fill the whole complement of the others.
 func TestBlockQR(t *testing.T) {
 	for _, n := range tallSizes {
 		for name, spoil := range map[string]func(y *mat.Dense){
@@ -140,7 +139,7 @@ func checkBlockQR(t *testing.T, name string, n, l, given, locked int, spoil func
 			}
 		}
 		if r.At(j, j) > 0 {
-			continue // has been in the complement of what is locked
+			continue // this column has been projected against the locked vectors
 		}
 		for i := range locked {
 			if d := math.Abs(heap.Dot(x, q.Found.Vector(i))); d > 1e-13 {

@@ -25,8 +25,8 @@ func gaussian(rows, cols int, stream uint64) *mat.Dense {
 	return d
 }
 
-// TestStates restores what was saved with one thing wrong: it must be refused, or be
-// harmless. Parts that are missing, too many, or of another shape are refused.
+// TestStates restores saved states with one thing wrong: a missing, renamed or extra part, a tall part of another
+// height and NaN in a tall part must be refused; anything else must be refused or be harmless.
 func TestStates(t *testing.T) {
 	const n = 24
 	g := arena.GramOf(gaussian(60, n, 1))
@@ -116,7 +116,7 @@ func tryStates(t *testing.T, name string, n int, g *mat.Dense, empty func() meth
 	try("no parts", true, nil)
 }
 
-// absorb makes one pass.
+// absorb makes one pass over g.
 func absorb(r method.Recurrence, g *mat.Dense) {
 	var y mat.Dense
 	y.Mul(g, r.Next())

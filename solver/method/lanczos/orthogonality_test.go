@@ -10,9 +10,9 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// TestOrthogonality compares what a Lanczos process believes about its basis with the
-// basis: over restarts, and for spectra that make it lose orthogonality quickly,
-// in one direction or in many.
+// TestOrthogonality checks that the loss of orthogonality of a basis is at most about what the
+// process estimates, over restarts and for spectra that lose orthogonality quickly, in one
+// direction or in many.
 func TestOrthogonality(t *testing.T) {
 	const n = 1500
 	for name, value := range map[string]func(i int) float64{
@@ -41,14 +41,14 @@ func TestOrthogonality(t *testing.T) {
 				}
 				late = late || said > tidy
 			}
-			if !late && (b == 1 || name != "flat") { // that one is slow to
+			if !late && (b == 1 || name != "flat") { // a flat spectrum loses orthogonality slowly
 				t.Errorf("%s, width %d: nothing was put off", name, b)
 			}
 		}
 	}
 }
 
-// started is a recurrence at a random start block.
+// started returns a recurrence at a random start block.
 func started(k Krylov, rank, n int) *lanczos {
 	z := mat.NewDense(n, k.Columns, nil)
 	(*tallskinny.Arena)(nil).Gaussian(z, 0, 1, 2)
@@ -57,13 +57,13 @@ func started(k Krylov, rank, n int) *lanczos {
 	return r.(*lanczos)
 }
 
-// denseData is the basis without gaps between its rows.
+// denseData returns the basis as rows without gaps.
 func denseData(r *lanczos) []float64 {
 	return r.v.All().Gather(make([]float64, r.v.N*r.size), 0, r.v.N).Data
 }
 
-// TestOrthogonalityOverManyRestarts: a basis with little room beyond what is wanted is
-// restarted every few passes, and stays orthonormal all the same.
+// TestOrthogonalityOverManyRestarts checks that a basis little wider than the rank, which restarts
+// every few passes, stays orthonormal to 10·semi.
 func TestOrthogonalityOverManyRestarts(t *testing.T) {
 	const n, k = 1500, 50
 	for _, b := range []int{1, 8} {

@@ -21,8 +21,8 @@ func started(m NesterovGeneral, z *mat.Dense) *general {
 	return rec.(*general)
 }
 
-// TestSpectrumFromBelow checks that Ritz values never pass the eigenvalues they
-// stand for, whatever vectors they come from.
+// TestSpectrumFromBelow checks that the estimates of the two largest eigenvalues never exceed them,
+// for random vectors at any scale and angle.
 func TestSpectrumFromBelow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(-1, 3), 2, 8).Draw(t, "values")
@@ -51,7 +51,7 @@ func TestSpectrumFromBelow(t *testing.T) {
 		y, my := draw()
 		for range 10 {
 			x, mx := draw()
-			if rapid.Bool().Draw(t, "near") { // hardly a plane at all
+			if rapid.Bool().Draw(t, "near") { // nearly dependent vectors
 				x.Scale(math.Pow(10, rapid.Float64Range(-17, -1).Draw(t, "angle"))*mat.Norm(y, 2)/mat.Norm(x, 2), x)
 				x.Add(x, y)
 				mx.Mul(g, x)
@@ -59,7 +59,7 @@ func TestSpectrumFromBelow(t *testing.T) {
 			s.observe(nil, tallskinny.Column(x), tallskinny.Column(mx), iterate.Ritz(heap, tallskinny.Column(x), tallskinny.Column(mx)).Value, tallskinny.Column(y), tallskinny.Column(my))
 			y, my = x, mx
 		}
-		// What rounding may do; see observe.
+		// The slack is for rounding; see observe.
 		slack := 1e-7 + 0.02*(first-second)
 		if s.first > max(first, 0)+1e-7 || s.second > max(second, 0)+slack {
 			t.Errorf("estimates %.15g, %.15g, eigenvalues %.15g, %.15g", s.first, s.second, first, second)
@@ -70,8 +70,8 @@ func TestSpectrumFromBelow(t *testing.T) {
 	})
 }
 
-// TestBestMomentum checks the β that is said to be best against the roots of
-// the recurrence, for all eigenvalues below λ₂.
+// TestBestMomentum checks that the rate of the best β is 1 − √(ηγ), from the roots of the
+// recurrence for all eigenvalues up to λ₂.
 func TestBestMomentum(t *testing.T) {
 	largest := func(p momentumParams, beta, gap float64) float64 {
 		worst := 0.0
@@ -105,8 +105,8 @@ func TestBestMomentum(t *testing.T) {
 	}
 }
 
-// TestRestart feeds iterates that momentum has carried through zero or turned
-// away, and checks that the next one is a plain step.
+// TestRestart sets iterates that momentum has carried through zero or turned away, and checks that
+// the next step is a plain one.
 func TestRestart(t *testing.T) {
 	g := mat.NewDense(3, 3, []float64{4, 0, 0, 0, 1, 0, 0, 0, 0.5})
 	for name, start := range map[string]struct {
@@ -125,7 +125,7 @@ func TestRestart(t *testing.T) {
 				copy(tallskinny.Column(m.X), start.x)
 				var my mat.Dense
 				if ahead {
-					// The step from here must fall short of where x was.
+					// The step from here must fall short of the previous x.
 					copy(tallskinny.Column(m.x), start.before)
 				} else {
 					copy(tallskinny.Column(m.Last), start.before)
@@ -145,8 +145,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestGeneralStep compares the steps of the general scheme with those of the
-// appendix, from a point inside.
+// TestGeneralStep compares the steps of the general scheme with the formulas of the appendix, from
+// a point inside its region.
 func TestGeneralStep(t *testing.T) {
 	const n, eta, mu = 5, 1.0 / 6, 0.02
 	g := mat.NewDense(n, n, nil)
@@ -183,8 +183,8 @@ func TestGeneralStep(t *testing.T) {
 	}
 }
 
-// TestMisprint shows that the weight of v printed in the main part of the paper
-// cannot be meant.
+// TestMisprint shows that the scheme does not converge with the weight of v printed in the main
+// part of the paper, but does with that of the appendix.
 func TestMisprint(t *testing.T) {
 	const gap, eta = 1e-3, 1.0 / 6
 	lambda := []float64{1, 1 - gap}
@@ -213,7 +213,7 @@ func TestMisprint(t *testing.T) {
 	}
 }
 
-// TestGeneralFallsBack runs the general scheme with a ρ with which it diverges.
+// TestGeneralFallsBack runs the general scheme with a ρ for which it diverges: the run leaves it and converges.
 func TestGeneralFallsBack(t *testing.T) {
 	g := mat.NewDense(3, 3, []float64{1, 0, 0, 0, 0.99, 0, 0, 0, 0.5})
 	z := mat.NewDense(3, 1, []float64{1, 0.1, 0.1})

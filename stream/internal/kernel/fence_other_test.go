@@ -7,5 +7,5 @@ import (
 	"testing"
 )
 
-// fenced returns a copy of s; only unix systems can fence it in.
+// fenced returns a copy of s without fences; these need a unix system.
 func fenced[T any](_ testing.TB, s []T, _ bool) []T { return slices.Clone(s) }

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// widths are those of up to two panels of 16 with any left-over, and some of more.
+// widths returns the widths of up to two panels of 16 with any remainder, and some larger ones.
 func widths() (ls []int) {
 	for l := 1; l < 48; l++ {
 		ls = append(ls, l)
@@ -22,14 +22,14 @@ func widths() (ls []int) {
 
 var best = level
 
-// force has the kernels use l until restore is called.
+// force makes the kernels use level l until restore is called.
 func force(l cpu.Level) (restore func()) {
 	before := level
 	level = l
 	return func() { level = before }
 }
 
-// eachLevel runs f as a subtest with every level that there is.
+// eachLevel runs f as a subtest with every available level.
 func eachLevel(t *testing.T, f func(t *testing.T)) {
 	for l := cpu.Portable; l <= best; l++ {
 		t.Run(l.String(), func(t *testing.T) {
@@ -39,9 +39,8 @@ func eachLevel(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// problem is a block of rows with dense blocks for all three operations,
-// row-major. The rows are plain: columns of 32 bits, and numbers for values,
-// which are all from the table.
+// problem is a block of rows with dense blocks for all three operations, row-major. The rows are in
+// plain form: 32-bit columns, and float64 values, which are all in the table.
 type problem struct {
 	m, n, l int
 	rows    Rows
@@ -49,13 +48,13 @@ type problem struct {
 	x, w, y []float64
 }
 
-// constant is the same problem with all values the first of the table.
+// constant returns the problem with all values equal to the first value of the table.
 func (p problem) constant() problem {
 	p.rows.Val = slices.Repeat(p.table[:1], len(p.rows.Val))
 	return p
 }
 
-// inForms gives the rows in every form that the entries can have.
+// inForms returns the rows in every form of columns and values.
 func inForms(plain Rows, table *[256]float64) map[string]Rows {
 	all, codes := map[string]Rows{}, map[float64]uint8{}
 	for i, v := range table {
@@ -85,7 +84,7 @@ func inForms(plain Rows, table *[256]float64) map[string]Rows {
 				}
 			}
 			all[fmt.Sprintf("narrow=%v,coded=%v", narrow, coded)] = b
-			if coded { // the table of each row is another order of the same
+			if coded { // the table of each row holds the same values in another order
 				b.Table, b.Step, b.Code = nil, 256, slices.Clone(b.Code)
 				for r := range b.Len() {
 					b.Val = append(append(b.Val, table[r%256:]...), table[:r%256]...)
@@ -126,7 +125,7 @@ func newProblem(seed uint64, lengths []int, n, l int) problem {
 	return p
 }
 
-// absolute is the same problem with absolute values: its results bound the terms that are added.
+// absolute returns the problem with absolute values: its results bound the summed terms.
 func (p problem) absolute() problem {
 	abs := func(s []float64) []float64 {
 		a := make([]float64, len(s))
@@ -140,7 +139,7 @@ func (p problem) absolute() problem {
 	return q
 }
 
-// results are those of the three operations, row-major.
+// results holds the results of the three operations, row-major.
 type results struct{ gram, mul, trans []float64 }
 
 func (p problem) reference() results {
@@ -163,7 +162,7 @@ func unpacked(x []float64, n, l int) []float64 {
 	return out
 }
 
-// run computes the results with the kernels on slices that are fenced in on one side.
+// run computes the results with the kernels on slices that are fenced on one side.
 func (p problem) run(t testing.TB, atEnd bool) results { return p.runOn(t, p.rows, atEnd) }
 
 // runOn is run with the rows in the given form.
@@ -220,7 +219,7 @@ func (p problem) checkAgainstReference(t testing.TB) {
 		within(t, "MulTransAdd", got.trans, want.trans, scale.trans, p.m)
 		within(t, "Gram", got.gram, want.gram, scale.gram, longest+p.m)
 		if !atEnd || p.l > 17 && p.l%8 > 0 && !longtest.On() {
-			continue // nothing is read before the beginning; and the form of the entries is none of the panels
+			continue // the beginning is never read before; and panels do not depend on the form of the entries
 		}
 		for name, rows := range inForms(p.rows, &p.table) {
 			if !sameBits(got, p.runOn(t, rows, atEnd)) {
@@ -230,9 +229,8 @@ func (p problem) checkAgainstReference(t testing.TB) {
 	}
 }
 
-// shapes are row lengths and a number of columns: no rows, empty rows, one
-// entry, rows of every length around the kernels' rounds, more rows than a
-// chunk has, and a row that is longer than a chunk.
+// shapes lists row lengths and numbers of columns: no rows, empty rows, one entry, rows of every
+// length around the kernels' unrolling, more rows than a chunk, and a row longer than a chunk.
 var shapes = map[string]struct {
 	lengths []int
 	n       int
@@ -247,7 +245,7 @@ var shapes = map[string]struct {
 	"last is one": {[]int{17, 1}, 50},
 }
 
-// The forms without values, against the plain one.
+// TestConstantValues compares the forms without values with the plain loops.
 func TestConstantValues(t *testing.T) {
 	for name, s := range shapes {
 		t.Run(name, func(t *testing.T) {
@@ -263,7 +261,7 @@ func TestConstantValues(t *testing.T) {
 	}
 }
 
-// The products of some rows of a block are those of the whole, row by row.
+// TestSomeRows checks that the products of parts of a block have the bits of the whole block.
 func TestSomeRows(t *testing.T) {
 	lengths := slices.Repeat([]int{0, 5, 40, 1, 17, 100, 3}, 60)
 	eachLevel(t, func(t *testing.T) {
@@ -287,8 +285,8 @@ func TestSomeRows(t *testing.T) {
 	})
 }
 
-// Rows of a panel that does not fit the second-level cache are prefetched; that must not read
-// beyond the columns, nor change anything.
+// TestFarPanel checks panels that do not fit the second-level cache, whose rows are prefetched: the
+// prefetch must not read beyond the columns nor change the result.
 func TestFarPanel(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		for _, l := range []int{8, 16} {
@@ -347,8 +345,8 @@ func TestSameBitsWithAVX2AndAVX512(t *testing.T) {
 	}
 }
 
-// The package promises that Gram is Mul and MulTransAdd, and that the latter
-// may be cut by columns, bit by bit: the order of work in a pass rests on it.
+// TestGramIsMulThenMulTransAdd checks the guarantee that Gram is Mul followed by MulTransAdd, and
+// that MulTransAdd may be split by columns, bit by bit: the order of work in a pass depends on it.
 func TestGramIsMulThenMulTransAdd(t *testing.T) {
 	lengths := slices.Repeat([]int{0, 5, 40, 1, 17, 100, 3}, 60)
 	eachLevel(t, func(t *testing.T) {
@@ -453,9 +451,8 @@ func TestContradictingSlicesPanic(t *testing.T) {
 	}
 }
 
-// benchBlock has the shape of a MovieLens 10M block, 916 rows of 143 entries
-// over 10,677 columns, with columns drawn so that popular ones repeat, and the
-// values of the table.
+// benchBlock returns a block shaped like one of MovieLens 10M, 916 rows of 143 entries over 10,677
+// columns, with popular columns drawn more often, and values of the table.
 func benchBlock(n int, table []float64) Rows {
 	rng := rand.New(rand.NewPCG(3, 4))
 	b := Rows{Ptr: []uint32{0}}
@@ -479,8 +476,8 @@ func benchBlock(n int, table []float64) Rows {
 	return b
 }
 
-// BenchmarkGram measures one block in each form again and again: x, y and, in
-// the small forms, the entries come from the second-level cache.
+// BenchmarkGram measures one block in each form repeatedly: x, y and, in the small forms, the
+// entries come from the second-level cache.
 func BenchmarkGram(b *testing.B) {
 	const n = 10677
 	var table [256]float64
@@ -508,8 +505,8 @@ func BenchmarkGram(b *testing.B) {
 	}
 }
 
-// A column has the same bits in a block of any number of columns: passes may take as many in a read
-// as there is memory for.
+// TestColumnsOfABlock checks that a column has the same bits in a block of any number of columns,
+// so that passes may read as many columns at a time as fit in memory.
 func TestColumnsOfABlock(t *testing.T) {
 	const l = 39
 	short := newProblem(5, slices.Repeat([]int{0, 5, 40, 1, 17, 100, 3, 2}, 10), 100, l)

@@ -1,7 +1,6 @@
 package kernel
 
-// The plain loops. They are never dispatched to: they are what every other
-// implementation is compared with.
+// The plain loops are the oracle for every kernel; they are never dispatched to.
 
 func refGram(y, x []float64, l int, b Rows) {
 	w := make([]float64, b.Len()*l)
@@ -31,7 +30,7 @@ func refMulTransAdd(y, w []float64, l int, b Rows) {
 	}
 }
 
-// some are the rows from … to−1 of b.
+// some returns the rows from … to−1 of b.
 func (b Rows) some(from, to int) Rows {
 	b.Ptr = b.Ptr[from : to+1]
 	return b

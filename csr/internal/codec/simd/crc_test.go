@@ -13,7 +13,7 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// requireCRC compares with hash/crc32.
+// requireCRC compares CRC with hash/crc32.
 func requireCRC(t *testing.T, crc uint32, src []byte) {
 	t.Helper()
 	n, got := CRC(cpu.Best(), crc, src)
@@ -32,7 +32,7 @@ func needFolding(t testing.TB) {
 	}
 }
 
-// TestCRC: all lengths, at all alignments, after any sum.
+// TestCRC compares with hash/crc32 for many lengths, all alignments, and random initial sums.
 func TestCRC(t *testing.T) {
 	needFolding(t)
 	rng := rand.New(rand.NewPCG(9, 10))
@@ -47,14 +47,14 @@ func TestCRC(t *testing.T) {
 	for at := range 64 {
 		requireCRC(t, 0, data[at:at+7*FoldBytes])
 	}
-	for bit := range 8 * 3 * FoldBytes { // CRC is linear: single bits tell of every product
+	for bit := range 8 * 3 * FoldBytes { // CRC is linear: single bits cover every product
 		single := make([]byte, 3*FoldBytes)
 		single[bit/8] = 1 << (bit % 8)
 		requireCRC(t, ^uint32(0), single)
 	}
 }
 
-// TestFloat64CRC: as CRC and Float64 have it, wherever a value is not finite.
+// TestFloat64CRC compares with hash/crc32 and the encoded values, with a non-finite value at any place.
 func TestFloat64CRC(t *testing.T) {
 	needFolding(t)
 	rng := rand.New(rand.NewPCG(11, 12))
@@ -88,7 +88,7 @@ func TestFloat64CRC(t *testing.T) {
 	}
 }
 
-// FuzzCRC: whatever the bytes, as hash/crc32.
+// FuzzCRC compares with hash/crc32 for any bytes.
 func FuzzCRC(f *testing.F) {
 	needFolding(f)
 	f.Add(uint32(0), []byte("abc"), uint8(3))

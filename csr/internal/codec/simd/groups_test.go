@@ -9,16 +9,16 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
-// refuse says why a group is not read.
+// refuse is the reason why a group is not read.
 type refuse int
 
 const (
 	sound refuse = iota
-	bad          // damaged, or rare
+	bad          // damaged, or too rare for the fast path
 	short        // sound, but too close to the end
 )
 
-// readGroup is the oracle: one group from FORMAT.md, bit by bit.
+// readGroup decodes one group by FORMAT.md, bit by bit: the oracle.
 func readGroup(src []byte) (vals [GroupLen]uint32, used int, _ refuse) {
 	if len(src) < 2 {
 		return vals, 0, bad
@@ -46,7 +46,7 @@ func readGroup(src []byte) (vals [GroupLen]uint32, used int, _ refuse) {
 	return vals, highs, sound
 }
 
-// requireGroups compares what is read of src with the oracle.
+// requireGroups compares Groups with the oracle.
 func requireGroups(t *testing.T, src []byte, groups int) (read int) {
 	t.Helper()
 	src = slices.Clip(src)
@@ -77,7 +77,7 @@ func requireGroups(t *testing.T, src []byte, groups int) (read int) {
 	return n / GroupLen
 }
 
-// someGroup makes a sound group.
+// someGroup returns a random sound group.
 func someGroup(rng *rand.Rand, width, exceptions int) []byte {
 	g := []byte{byte(width), byte(exceptions)}
 	for range 16 * width {
@@ -94,7 +94,7 @@ func someGroup(rng *rand.Rand, width, exceptions int) []byte {
 	return g
 }
 
-// TestGroups: every width with any number of exceptions; then with a bit flipped, and cut.
+// TestGroups decodes groups of every width with any number of exceptions, then with a bit flipped, and cut.
 func TestGroups(t *testing.T) {
 	needVectors(t)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -114,7 +114,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// FuzzGroups: whatever the bytes, as the oracle reads them.
+// FuzzGroups compares with the oracle for any bytes.
 func FuzzGroups(f *testing.F) {
 	needVectors(f)
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -18,11 +18,11 @@ func needVectors(t testing.TB) {
 	}
 }
 
-// guard is around everything a function may not write.
+// guard fills the memory around the output of a function: it must not be overwritten.
 const guard = 0xdeadbeef
 
-// TestRowSum: gaps of any size in rows of any length, handed over in pieces
-// that end anywhere. Sums in 64 bits say what the columns are, and whether they fit.
+// TestRowSum sums gaps of any size in rows of any length, in pieces that end anywhere, and compares
+// with sums in 64 bits, which also tell whether columns fit.
 func TestRowSum(t *testing.T) {
 	t.Run("32", testRowSum[uint32])
 	t.Run("16", testRowSum[uint16])
@@ -52,7 +52,7 @@ func testRowSum[C uint16 | uint32](t *testing.T) {
 				fits = fits && uint64(g) < limit && next < limit
 				gaps, want = append(gaps, g), append(want, C(next))
 				top = max(top, next)
-				next++ // may go beyond what fits, but not beyond 64 bits
+				next++ // may exceed the column type, but not 64 bits
 			}
 			ptr = append(ptr, uint32(len(gaps)))
 		}
@@ -60,7 +60,7 @@ func testRowSum[C uint16 | uint32](t *testing.T) {
 		got := []C{}
 		for at := 0; at < len(gaps); {
 			n := min(len(gaps)-at, rapid.OneOf(rapid.IntRange(1, 200), rapid.Just(MaxGaps)).Draw(t, "piece"))
-			in := make([]uint32, n+Slack) // numbers already seen may lie behind the piece
+			in := make([]uint32, n+Slack) // numbers already seen may follow the piece
 			copy(in, gaps[at:])
 			out := slices.Repeat([]C{guard}, n+2*Slack)
 			Add(&sum, out[:n+Slack], in, n, ptr)
@@ -116,7 +116,7 @@ func TestNibbles(t *testing.T) {
 	}
 }
 
-// TestBytes: every length, and the greatest anywhere.
+// TestBytes copies every length below 200 with the largest byte anywhere, and compares the copy and the maximum.
 func TestBytes(t *testing.T) {
 	needVectors(t)
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -139,7 +139,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestFloats: values come through bit for bit, and one that is not finite is noticed wherever it is.
+// TestFloats checks that values are copied bit for bit, and that a non-finite value is noticed at any place.
 func TestFloats(t *testing.T) {
 	needVectors(t)
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -177,7 +177,7 @@ func TestFloats(t *testing.T) {
 	}
 }
 
-// TestLevels: functions do nothing without the instructions they need.
+// TestLevels checks that the functions process nothing at a level without the instructions they need.
 func TestLevels(t *testing.T) {
 	for _, l := range cpu.Levels() {
 		src := make([]byte, 1024)
