@@ -12,18 +12,18 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// An intakeCase is what files of the world look like. They are read as they are
-// meant, or refused; where both are possible, with a flag for each reading.
+// An intakeCase is input files as people have them. They are read as meant, or refused; if two
+// readings are possible, each has a case with the flag that selects it.
 type intakeCase struct {
 	name  string
-	files string // separated by "----\n"
+	files string // contents, separated by "----\n"
 	o     Options
 	want  []triple
 	err   error
-	says  []string // in the error
+	says  []string // parts of the error
 }
 
-// errAmbiguous stands for a *format.AmbiguityError.
+// errAmbiguous stands for any *format.AmbiguityError.
 var errAmbiguous = errors.New("ambiguous")
 
 func one(row, col string) triple { return triple{row, col, 1} }
@@ -223,7 +223,7 @@ func TestIntake(t *testing.T) {
 	}
 }
 
-// run ingests the files of a case.
+// run ingests the files of a case and compares entries or error.
 func (c intakeCase) run(t *testing.T) {
 	var inputs []string
 	for text := range strings.SplitSeq(c.files, "----\n") {
