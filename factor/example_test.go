@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/check"
 )
 
-// factorise is the program in docs/library.md: a change here belongs there too.
+// factorise is the program in docs/library.md. Change both together.
 func factorise(ctx context.Context, path, dir string, k int) (*factor.Result, error) {
 	store, err := csr.Open(path, csr.OpenOptions{})
 	if err != nil {
@@ -24,13 +24,13 @@ func factorise(ctx context.Context, path, dir string, k int) (*factor.Result, er
 	defer store.Close()
 	return factor.Run(ctx, store, factor.Options{
 		Rank: k, Dir: dir,
-		Memory: 256 << 20, // of the whole process; vectors that have no room are kept in files
-		Resume: true,      // go on from the checkpoint of a run that was interrupted
+		Memory: 256 << 20, // budget of the process; vectors that do not fit are kept in files
+		Resume: true,      // continue from the checkpoint of an interrupted run
 	})
 }
 
-// A store is factorised within a budget of memory, with checkpoints, into a directory that is
-// opened, read and verified later.
+// A store is factorised within a memory budget and with checkpoints. The result is then opened,
+// read and verified.
 func Example() {
 	work, err := os.MkdirTemp("", "factor")
 	if err != nil {
