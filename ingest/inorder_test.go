@@ -229,7 +229,7 @@ func TestInOrderStops(t *testing.T) {
 	leftovers(t, out, false)
 }
 
-// TestInOrderFaults fails each operation in turn, for entries in order and not: Ingest returns the error and leaves no file.
+// TestInOrderFaults fails each operation in turn, for entries in order and not: Ingest returns the error, no file is left.
 func TestInOrderFaults(t *testing.T) {
 	t.Parallel()
 	for _, last := range []int64{70000, 3} {

@@ -165,7 +165,7 @@ func TestNPZ(t *testing.T) {
 	}
 }
 
-// TestSciPy reads csr_matrix (float64, deflated), csc_array (int16, stored) and coo_array (float32, deflated) of SciPy 1.17.1.
+// TestSciPy reads csr_matrix (float64, deflated), csc_array (int16, stored), coo_array (float32, deflated) of SciPy 1.17.1.
 func TestSciPy(t *testing.T) {
 	for _, name := range []string{"csr", "csc", "coo"} {
 		out := target(t)
