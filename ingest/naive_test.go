@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 )
 
-// readers that share nothing with the package but the meaning of the formats
+// The readers below share no code with the package.
 
 // naiveLines reads text of a fixed layout without header: all lines have as many fields as
 // the first one. bad is the number of the first line with an error; 0: none.

@@ -114,7 +114,7 @@ func TestTitlesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestTitlesWithinMemory: titles are joined with ids whatever memory there is for the join.
+// TestTitlesWithinMemory: titles are joined with ids for any memory of the join.
 func TestTitlesWithinMemory(t *testing.T) {
 	const n = 40
 	names := []func(int) string{func(i int) string { return fmt.Sprint(i) }, func(i int) string { return fmt.Sprintf("i%d", i) }}

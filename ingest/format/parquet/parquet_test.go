@@ -77,7 +77,7 @@ func TestParquetBombs(t *testing.T) {
 	}
 }
 
-// seedMore adds files of parquet-go, in builds with -tags alltests.
+// seedMore adds files of parquet-go to the seeds. It is nil without -tags alltests.
 var seedMore func(*testing.F)
 
 // FuzzParquet: any file is read, or refused in one line, without a panic.

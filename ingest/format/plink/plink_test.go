@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Options are the samples and variants of an input.
+// Options are the numbers of samples and variants of an input.
 type Options struct{ Samples, Variants int64 }
 
 func input(data []byte) *format.Input {
