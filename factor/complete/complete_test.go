@@ -478,7 +478,7 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// TestLargeLambda: a λ just below σ₁ gives Z ≠ 0, although the random V has little of the leading vector at first.
+// TestLargeLambda: a λ just below σ₁ gives Z ≠ 0, although the rounds from a random V do not find it at first.
 func TestLargeLambda(t *testing.T) {
 	_, entries := sample(9, 400, 300, 1, .1, .3)
 	src := csrtest.Build(t, 300, entries, csr.CreateOptions{})

@@ -56,10 +56,10 @@ func result(t *testing.T) *factor.Result {
 	return r
 }
 
-// expected is a table as it should be written.
+// expected is the table that an export must contain.
 type expected struct {
 	x           *mat.Dense
-	ids, titles []string // nil: there are none
+	ids, titles []string // nil: not written
 }
 
 func expectedOf(t *testing.T, r *factor.Result, what string) (e expected) {

@@ -169,7 +169,7 @@ func TestTrainingRows(t *testing.T) {
 					continue
 				}
 				if strings.Contains(text, "hvg") {
-					continue // columns that the view drops are 0 in V, but not as new columns
+					continue // columns that the view drops are not dropped as new columns
 				}
 				byColumn++
 				if e := off(arrayOf(t, filepath.Join(dir, "X.npy")), scaled(t, r, true)); e > 1e-12 {

@@ -37,7 +37,7 @@ func random(t *testing.T, rows, cols int, seed uint64) *csr.Store {
 	return csrtest.Build(t, int64(cols), all, csr.CreateOptions{})
 }
 
-// pipeline parses a view.
+// pipeline returns the parsed view.
 func pipeline(t *testing.T, text string) view.Pipeline {
 	t.Helper()
 	p := must.Get(view.Parse(text))(t)

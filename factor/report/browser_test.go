@@ -30,7 +30,7 @@ import (
 // views are the settings in which each page is checked: desktop, tablet and telephone, light and dark, printed.
 var views = []View{{Width: 1280}, {Width: 800}, {Width: 390, Dark: true}, {Width: 720, Print: true, Dark: true}}
 
-// matrix returns a store of the n × m values of, without those that are 0.
+// matrix returns a store of the nonzero values of(i, j) of an n × m matrix.
 func matrix(t testing.TB, n, m int, of func(i, j int) float64) *csr.Store {
 	t.Helper()
 	rows := make([][]csrtest.Entry, n)

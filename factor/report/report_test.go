@@ -97,7 +97,7 @@ func written(t testing.TB, r *factor.Result, o Options) string {
 // parsed holds the parts of a page that a strict XML reader finds.
 type parsed struct {
 	text     string   // of all elements except style and script
-	headings []string // h2
+	headings []string // of the elements h2
 	rows     [][]string
 	pre      string
 }
