@@ -111,7 +111,7 @@ func referenceValues(t *testing.T, dir, name string) (values []float64) {
 	return values
 }
 
-// TestWarmPasses: with the vectors of 99 % of the ratings as start, a run on all ratings needs fewer products.
+// TestWarmPasses: with the vectors of 99 % of the ratings as start, a run on all ratings needs no more products.
 func TestWarmPasses(t *testing.T) {
 	data := os.Getenv("GDSVD_DATA")
 	if data == "" || raceDetector || !longtest.On() {

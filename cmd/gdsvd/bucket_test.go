@@ -131,7 +131,7 @@ func TestIngestOfBucketByTasks(t *testing.T) {
 		files = append(files, write(t, dir, filepath.Base(name), string(data)))
 		server.Put(name, data, 1)
 	}
-	last := fmt.Sprintf(part, len(files)-1) // of the other objects the driver reads only the beginning
+	last := fmt.Sprintf(part, len(files)-1) // the driver reads only the beginning of the first object
 	var disturb atomic.Pointer[func(w http.ResponseWriter)]
 	server.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != last || strings.HasPrefix(cmp.Or(r.Header.Get("Range"), "bytes=0-"), "bytes=0-") {

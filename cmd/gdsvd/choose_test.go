@@ -43,8 +43,8 @@ func TestChoiceCanBeMadeAgain(t *testing.T) {
 }
 
 // TestChoiceDoesNotDependOnTheMachine: for a given memory, the choice is the same for any number of workers
-// and processors, also if the matrix is read in each pass or vectors are in files;
-// and for any memory that holds everything.
+// and processors, also if the matrix is read in each pass or vectors are in files.
+// With memory for everything it is the choice of the table.
 func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	ratings := ingested(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1})

@@ -21,7 +21,7 @@ import (
 // TestSameBitsWhateverTheMachine: the bytes of σ, U and V do not depend on the number of workers, the memory
 // budget or the size of the shards.
 func TestSameBitsWhateverTheMachine(t *testing.T) {
-	// Large enough for several blocks, and for a budget to matter.
+	// Several blocks, which do not all fit into the tight budget.
 	large := synth.Ratings{Users: 7000, Items: 1500, Ratings: 1_100_000, Seed: 3}
 	passes, workerCounts := "25", []string{"1", "2", "7"}
 	if raceDetector || !longtest.On() { // a smaller case of the same code

@@ -35,7 +35,7 @@ type sweptRun struct {
 
 var sweptRuns = map[string]sweptRun{
 	"new":     {nil, []string{"-k", "2"}, ui.ExitOK},
-	"replace": {[]string{"-k", "1"}, []string{"-k", "2", "--vectors", "left", "--force"}, ui.ExitOK}, // the file of the other side, which the signs need, is removed
+	"replace": {[]string{"-k", "1"}, []string{"-k", "2", "--vectors", "left", "--force"}, ui.ExitOK}, // V, which is computed for the signs only, is removed
 	"stopped": {nil, []string{"-k", "2", "--method", "power", "--max-passes", "4"}, ui.ExitNotConverged},
 	"resumed": {[]string{"-k", "2", "--method", "power", "--tol", "5e-2", "--max-passes", "3"}, []string{"-k", "2", "--method", "power", "--tol", "5e-2", "--resume"}, ui.ExitOK},
 }

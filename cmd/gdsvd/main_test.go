@@ -105,7 +105,7 @@ func fails(t *testing.T, code int, pattern string, args ...string) ran {
 	return o
 }
 
-// resumesNothing runs a command with -q and without: it describes the finished store and says that nothing is to resume.
+// resumesNothing runs a command with -q and without: it describes the finished store and that there is nothing to resume.
 func resumesNothing(t *testing.T, store string, args ...string) {
 	t.Helper()
 	quiet := succeeds(t, args...)

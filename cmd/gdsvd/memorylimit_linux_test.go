@@ -314,7 +314,7 @@ func TestTooFewAddresses(t *testing.T) {
 	}
 }
 
-// TestTooFewThreads: a limit of threads that is too small is refused in one line. Root, who has none, runs as another user.
+// TestTooFewThreads: a limit of threads that is too small is refused in one line. As root has no limit, another user is taken.
 func TestTooFewThreads(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector has threads of its own")

@@ -44,7 +44,7 @@ func (h *heard) String() string {
 	return h.text.String()
 }
 
-// TestInterruptionSaysWhatItWaitsFor: after an interruption the run says what it still does and how many bytes;
+// TestInterruptionSaysWhatItWaitsFor: after an interruption the run logs the step that it finishes and its bytes;
 // the file system waits until it has.
 func TestInterruptionSaysWhatItWaitsFor(t *testing.T) {
 	store := slow(t)
