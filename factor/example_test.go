@@ -24,8 +24,8 @@ func factorise(ctx context.Context, path, dir string, k int) (*factor.Result, er
 	defer store.Close()
 	return factor.Run(ctx, store, factor.Options{
 		Rank: k, Dir: dir,
-		Memory: 256 << 20, // budget of the process; vectors that do not fit are kept in files
-		Resume: true,      // continue from the checkpoint of an interrupted run
+		Memory: 256 << 20, // of the whole process; vectors that have no room are kept in files
+		Resume: true,      // go on from the checkpoint of a run that was interrupted
 	})
 }
 
