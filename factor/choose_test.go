@@ -17,7 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// Every method can be told by flags, and is the same again.
+// TestMethodsHaveFlags: canonical returns each method with explicit settings unchanged.
 func TestMethodsHaveFlags(t *testing.T) {
 	for _, m := range []method.Method{
 		gd.Descent{Eta: 0.5}, gd.Descent{Eta: 0.25}, power.Iteration{}, momentum.Polyak{Eta: 0.5, Beta: 0.5}, momentum.Nesterov{Eta: 0.5},
@@ -29,7 +29,7 @@ func TestMethodsHaveFlags(t *testing.T) {
 	}
 }
 
-// What a method finds itself is what is right for the number of triplets.
+// TestFoundSettings: canonical fills the settings of Krylov with those of its Traits for the number of triplets.
 func TestFoundSettings(t *testing.T) {
 	for _, rank := range []int{1, 10, 50} {
 		want := lanczos.Krylov{}.Traits(rank).Settings
@@ -40,8 +40,8 @@ func TestFoundSettings(t *testing.T) {
 	}
 }
 
-// From the least memory to plenty no doubling makes a plan more than three times as fast without its being said before,
-// and what is said is true.
+// TestNoCliffs: if twice the memory makes a plan more than three times as fast, the plan with less memory says so, and
+// the memory that the warning names makes the plan three times as fast.
 func TestNoCliffs(t *testing.T) {
 	shop := csr.Outline{Rows: 3e6, Cols: 59_296, NNZ: 2e8, Size: 4e8}.Plan()
 	graph := csr.Outline{Rows: 1e6, Cols: 1e6, NNZ: 4e7, Size: 1e8}.Plan()
@@ -92,8 +92,8 @@ func TestNoCliffs(t *testing.T) {
 	}
 }
 
-// What a view takes to make values anew is part of the forecast of passes that keep nothing: less with a table for each row than
-// for each entry, nothing where values stay as they are.
+// TestViewsTakeTime: the forecast of a pass includes the time to compute the values of a view: less with a table per row
+// than for each entry, and none if the values do not change.
 func TestViewsTakeTime(t *testing.T) {
 	total := func(coding csr.Coding, pipeline string) float64 {
 		cells := csr.Outline{Rows: 1e6, Cols: 5000, NNZ: 3e8, Size: 4e8, Values: csr.Values{Coding: coding}}.Plan()

@@ -25,7 +25,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// tastes makes a store of a matrix of rank 3 and biases, of which four tenths are seen.
+// tastes returns a matrix of rank 3 plus biases and a store of two fifths of its entries, with noise.
 func tastes(t *testing.T, rows, cols int) (full *mat.Dense, store *csr.Store) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(11, uint64(rows)))
@@ -50,7 +50,7 @@ func tastes(t *testing.T, rows, cols int) (full *mat.Dense, store *csr.Store) {
 	return full, stored(t, sparse.NewCSR(rows, cols, ptr, columns, values))
 }
 
-// predictions are those of a completion of all entries.
+// predictions returns the entries that a completion predicts, for all places.
 func predictions(t *testing.T, r *factor.Result) *mat.Dense {
 	t.Helper()
 	u, v := mat.NewDense(int(r.Rows), r.K, nil), mat.NewDense(int(r.Cols), r.K, nil)
@@ -73,7 +73,7 @@ func predictions(t *testing.T, r *factor.Result) *mat.Dense {
 	return p
 }
 
-// A completion predicts what was not seen, whichever way the matrix is stored, and its directory is sound.
+// TestComplete: the predictions are close to the full matrix, in both orientations, and check.Result finds no problem.
 func TestComplete(t *testing.T) {
 	for _, shape := range [][2]int{{120, 40}, {40, 120}} {
 		for _, biases := range []bool{false, true} {
@@ -102,7 +102,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// A completion that is interrupted after any round goes on to the bytes of one that is not.
+// TestCompleteResumed: a completion that is interrupted several times has the bytes of an uninterrupted one.
 func TestCompleteResumed(t *testing.T) {
 	_, store := tastes(t, 90, 30)
 	o := factor.CompleteOptions{Options: factor.Options{Dir: filepath.Join(t.TempDir(), "whole"), Rank: 4}, Biases: true}
@@ -125,7 +125,7 @@ func TestCompleteResumed(t *testing.T) {
 	}
 	o.Reading = nil
 	whole := vfstest.Contents(t, o.Dir)
-	delete(whole, factor.ResultFile) // tells of time and memory
+	delete(whole, factor.ResultFile) // it holds times and memory, which differ
 	o.Dir, o.Resume = filepath.Join(t.TempDir(), "resumed"), true
 	for step := range 6 {
 		at := 0
@@ -200,7 +200,7 @@ func TestCompleteResumed(t *testing.T) {
 	}
 }
 
-// A λ above the largest singular value leaves nothing; few rounds are an early end.
+// TestCompleteEnds: a λ for which Z = 0 is an error, and so is a limit of rounds that ends the fit early.
 func TestCompleteEnds(t *testing.T) {
 	_, store := tastes(t, 60, 20)
 	o := factor.CompleteOptions{Options: factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: 2}, Lambda: 1e6}

@@ -21,8 +21,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// A result for a share of the energy has the number of triplets that the dense SVD needs, in all
-// its files, and says so; whatever vectors are kept, it has the same values.
+// TestEnergy: a run for a share of the energy finds as many triplets as a dense SVD needs for it, and the
+// same values whatever vectors are kept.
 func TestEnergy(t *testing.T) {
 	store := random(t, 400, 60, 8)
 	sparse := must.Get(store.ToSparse())(t)
@@ -56,7 +56,7 @@ func TestEnergy(t *testing.T) {
 		}
 		measured := check.Options{Store: store.Path()}
 		if v == factor.None {
-			measured.Store = "" // there is nothing to be measured
+			measured.Store = "" // there are no vectors to measure
 		}
 		report, err := check.Result(t.Context(), dir, measured)
 		if err != nil || report.Err() != nil || len(report.Warnings) > 0 {
@@ -87,8 +87,8 @@ func TestEnergy(t *testing.T) {
 	}
 }
 
-// What a run for a share writes has the same bits for any number of workers, in memory and with vectors in
-// files, and after a break.
+// TestEnergySameBits: a run for a share of the energy writes the same bits for any number of workers, with vectors in
+// memory or in files, and after an interruption.
 func TestEnergySameBits(t *testing.T) {
 	store := random(t, 20000, 16000, 9)
 	o := factor.Options{Energy: 1e-3, Rank: 12, Tol: 1e-3, Method: lanczos.Krylov{Columns: 4, Basis: 40}, View: pipeline(t, "center=columns")}
@@ -147,7 +147,7 @@ func TestEnergySameBits(t *testing.T) {
 	}
 }
 
-// What a run takes is not known beforehand: it is told for one triplet and for the most there may be.
+// TestEnergyExplained: the rank is not known beforehand, so Explain plans for one triplet and for the largest rank.
 func TestEnergyExplained(t *testing.T) {
 	store := random(t, 3000, 900, 10)
 	e, err := factor.Explain(t.Context(), store, factor.Options{Energy: 0.5})

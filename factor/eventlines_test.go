@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// A line that is longer than any event is not taken into memory, whatever the checksum.
+// TestRecallLongLine: a line longer than any event is refused without reading it into memory.
 func TestRecallLongLine(t *testing.T) {
 	text := "{\"pass\":1}\n{\"phase\":\"" + strings.Repeat("x", 1<<25) + "\"}\n"
 	name := filepath.Join(t.TempDir(), "checkpoint.jsonl")

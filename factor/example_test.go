@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/check"
 )
 
-// factorise is the program in docs/library.md: a change here belongs there too.
+// factorise is the program in docs/library.md. Change both together.
 func factorise(ctx context.Context, path, dir string, k int) (*factor.Result, error) {
 	store, err := csr.Open(path, csr.OpenOptions{})
 	if err != nil {
@@ -29,8 +29,8 @@ func factorise(ctx context.Context, path, dir string, k int) (*factor.Result, er
 	})
 }
 
-// A store is factorised within a budget of memory, with checkpoints, into a directory that is
-// opened, read and verified later.
+// A store is factorised within a memory budget and with checkpoints. The result is then opened,
+// read and verified.
 func Example() {
 	work, err := os.MkdirTemp("", "factor")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// On paper: of 10¹¹ entries (in the short form 10¹⁰) on 32 machines a forecast says where the time goes; more workers never take longer, dearer passes
-// never less, and no number of groups is better than the best.
+// TestForecast: for 10¹¹ entries (10¹⁰ in the short form) on 32 machines, Forecast names the limit; more workers are
+// never slower, costlier passes never faster, and no number of groups is better than that of Best.
 func TestForecast(t *testing.T) {
 	rows := longtest.Pick[int64](1e9, 1e8)
 	store := csr.Outline{Path: "m.csr", Rows: rows, Cols: 1e6, NNZ: 100 * rows, Values: csr.Values{Coding: csr.Float64}, Size: 400 * rows}.Plan()

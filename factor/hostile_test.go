@@ -16,8 +16,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// hostile makes a result of a small store, and returns its directory and a function that has its result.json say something else,
-// with the right checksum.
+// hostile returns the directory of a result of a small store, and a function that rewrites its result.json with a change
+// and the right checksum.
 func hostile(t *testing.T, pipeline string) (dir string, say func(func(*factor.Result))) {
 	t.Helper()
 	var rows [][]csrtest.Entry
@@ -44,7 +44,7 @@ func hostile(t *testing.T, pipeline string) (dir string, say func(func(*factor.R
 	}
 }
 
-// Numbers of a result.json that others are counted by fit together, or it is damaged, whatever its checksum.
+// TestResultIsConsistent: Open refuses a result.json whose counts contradict each other, although its checksum is right.
 func TestResultIsConsistent(t *testing.T) {
 	dir, say := hostile(t, "center=columns")
 	for name, change := range map[string]func(*factor.Result){
@@ -71,7 +71,7 @@ func TestResultIsConsistent(t *testing.T) {
 	}
 }
 
-// A number of columns that no file has makes nothing that large.
+// TestResultOfTooManyColumns: Find and Fit refuse a number of columns that no file has, instead of allocating for it.
 func TestResultOfTooManyColumns(t *testing.T) {
 	for _, pipeline := range []string{"center=columns", "center=rows", "tfidf"} {
 		dir, say := hostile(t, pipeline)
@@ -82,7 +82,7 @@ func TestResultOfTooManyColumns(t *testing.T) {
 				t.Error("a query of it is answered")
 			}
 			p, err := r.Pipeline(t.Context())
-			if err != nil || pipeline == "center=rows" { // Find has it covered
+			if err != nil || pipeline == "center=rows" { // with center=rows only Find is tested
 				continue
 			}
 			if _, err := r.Fit(t.Context(), p, false); err == nil {

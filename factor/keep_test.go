@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// idList writes a list of ids.
+// idList writes a file of ids, one per line, and returns its name.
 func idList(t *testing.T, lines ...string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "ids.txt")
@@ -21,8 +21,8 @@ func idList(t *testing.T, lines ...string) string {
 	return name
 }
 
-// A result of some columns is named by them, not by the file that lists them, and is checked
-// without it.
+// TestKeptColumns: the name of a result with keep=columns depends on the ids kept, not on the file that lists them, and
+// Check does not need the file.
 func TestKeptColumns(t *testing.T) {
 	store := random(t, 500, 60, 3)
 	var ids []string
@@ -59,7 +59,7 @@ func TestKeptColumns(t *testing.T) {
 	}
 }
 
-// Rows are kept as columns are.
+// TestKeptRows: keep=rows works in both orientations.
 func TestKeptRows(t *testing.T) {
 	for _, size := range [][2]int{{200, 60}, {60, 200}} {
 		store := random(t, size[0], size[1], 6)
@@ -77,7 +77,7 @@ func TestKeptRows(t *testing.T) {
 	}
 }
 
-// Lists that are none are refused in a line that says what to do.
+// TestListsRefused: files that are no lists of ids of the matrix are refused in one line that names a remedy.
 func TestListsRefused(t *testing.T) {
 	store := random(t, 100, 30, 5)
 	for _, c := range []struct{ list, says string }{

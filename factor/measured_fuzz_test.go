@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// Whatever lies beside a checkpoint is refused, or has the parts that the view has.
+// FuzzMeasured: parseMeasured refuses a file, or returns parts that the view accepts.
 func FuzzMeasured(f *testing.F) {
 	p := must.Get(view.Parse("tfidf · center=columns"))(f)
 	src := stream.InMemory(sparse.NewCSR(2, 2, []int{0, 1, 3}, []int{0, 0, 1}, []float64{1, 2, 3}))

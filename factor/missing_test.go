@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What is printed to be missing is what the status was decided by, and of a result
-// that does not say, what its numbers allow.
+// TestMissing: Missing reports that a value is not shown if Outside.Bound is above the last value, unless
+// Outside.Leading is set.
 func TestMissing(t *testing.T) {
 	r := &Result{Certified: true, Sigma: []Number{10, 2}, Settings: Settings{Operator: "gram", Tol: 1e-4}}
 	for _, c := range []struct {
@@ -27,7 +27,7 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%+v: %q", c.outside, got)
 		}
 	}
-	// Of values that AᵀA does not tell apart a smaller one may have been taken for a larger one.
+	// Values that AᵀA cannot distinguish: a smaller one may have been taken for a larger one.
 	r.Sigma, r.Outside = []Number{3.1622776601683795, 3.17595e-09, 2.46e-09}, Outside{Bound: 3.17595e-09, Leading: true, Probability: 1e-6}
 	for tol, want := range map[float64]string{1e-8: "nothing larger is missing (error probability 1e-6): no other value is above 3.176e-09", 1e-12: "rounding of AᵀA may hide a larger value, which --operator dilation finds (error probability 1e-6): no other value is above 3.176e-09"} {
 		if r.Settings.Tol = tol; !strings.Contains(r.Missing(), want) {
@@ -36,7 +36,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// What is printed of a bound is a bound, and the least of its five digits.
+// TestMissingBoundIsOutward: a printed bound is rounded outward, to five digits.
 func TestMissingBoundIsOutward(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	digits := regexp.MustCompile(`no other \S+ is (?:above|below) (\S+)`)

@@ -23,7 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// ingested makes a store of the text of a file.
+// ingested returns a store of an input text.
 func ingested(t *testing.T, text string, o ingest.Options) *csr.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.csr")
@@ -32,7 +32,7 @@ func ingested(t *testing.T, text string, o ingest.Options) *csr.Store {
 	return csrtest.Open(t, path, csr.OpenOptions{})
 }
 
-// named makes a store with these ids, which has a titles file for its columns.
+// named returns a store with the given ids, whose columns have titles.
 func named(t *testing.T, rows, cols []string) *csr.Store {
 	var text strings.Builder
 	for i := range max(len(rows), len(cols)) * 3 {
@@ -50,7 +50,7 @@ func named(t *testing.T, rows, cols []string) *csr.Store {
 	return ingested(t, text.String(), ingest.Options{Duplicates: ingest.Last, ColTitles: titles})
 }
 
-// inOrder makes a store whose rows have these ids in this order.
+// inOrder returns a store whose rows have the given ids in the given order.
 func inOrder(t *testing.T, rows, cols []string) *csr.Store {
 	file := filepath.Join(t.TempDir(), "ids")
 	must.Do(t, os.WriteFile(file, []byte(strings.Join(rows, "\n")), 0o666))
@@ -61,7 +61,7 @@ func inOrder(t *testing.T, rows, cols []string) *csr.Store {
 	return ingested(t, text, ingest.Options{RowIDs: file, KeepOrder: true})
 }
 
-// TestNames: a result has the ids and titles of its store, in the user's orientation and without the store.
+// TestNames: a result has the ids and titles of its store, in the user's orientation, without the store.
 func TestNames(t *testing.T) {
 	words := func(n int, form string) (ids []string) {
 		for i := range n {
@@ -146,7 +146,7 @@ func sameNames(t *testing.T, names *factor.Names, want []string, titled bool) {
 	}
 }
 
-// TestNamesOfSides: the ids of a side are kept with its vectors, and what there is not is said.
+// TestNamesOfSides: ids of a side are kept with its vectors; for a side that was not kept the error says why.
 func TestNamesOfSides(t *testing.T) {
 	store := named(t, strings.Fields("a b c d e f"), strings.Fields("x y z w"))
 	dir := filepath.Join(t.TempDir(), "out")
@@ -182,7 +182,7 @@ func TestNamesOfSides(t *testing.T) {
 	}
 }
 
-// TestDamagedNames: what has changed in a file of ids is found by check, and where it is opened.
+// TestDamagedNames: a changed file of ids is found by check.Result and when it is opened.
 func TestDamagedNames(t *testing.T) {
 	store := named(t, strings.Fields("a b c d e f"), strings.Fields("x y z w"))
 	dir := filepath.Join(t.TempDir(), "out")
@@ -207,7 +207,7 @@ func TestDamagedNames(t *testing.T) {
 	}
 }
 
-// TestStatedNames: files of ids that are whole but not ids in order are found by check.
+// TestStatedNames: check.Result finds files of ids that are not ascending integers, although the checksum is right.
 func TestStatedNames(t *testing.T) {
 	for text, want := range map[string]string{
 		"1\n2\n4\n8\n":    "",
@@ -231,7 +231,7 @@ func TestStatedNames(t *testing.T) {
 	}
 }
 
-// TestStatedOrder: what a result says of the order of its ids is verified, and nothing ends in a panic.
+// TestStatedOrder: check.Result verifies the stated order of ids; a wrong one does not cause a panic.
 func TestStatedOrder(t *testing.T) {
 	for _, c := range []struct {
 		rows, kind string
@@ -265,7 +265,7 @@ func TestStatedOrder(t *testing.T) {
 	}
 }
 
-// TestMatch: ids of a sequence find the same ones, of any kind and with any gaps.
+// TestMatch: Match finds the ids of a sequence, for each pair of kinds and orders.
 func TestMatch(t *testing.T) {
 	lists := map[string][]string{
 		"words":    strings.Fields("aa ab b ba z zz zzz"),
@@ -314,7 +314,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// A name is one line that does nothing to the text around it.
+// TestNameInALine: the String of a Name is one line without control characters.
 func TestNameInALine(t *testing.T) {
 	for _, c := range []struct {
 		of   factor.Name
@@ -332,7 +332,7 @@ func TestNameInALine(t *testing.T) {
 	}
 }
 
-// TestReplacedMeanwhile: a result that another run has replaced since it was opened is not called damaged.
+// TestReplacedMeanwhile: reading a result that was replaced after Open does not report damage, nor return other vectors.
 func TestReplacedMeanwhile(t *testing.T) {
 	store := named(t, strings.Fields("a b c d e f"), strings.Fields("x y z w"))
 	dir := filepath.Join(t.TempDir(), "out")

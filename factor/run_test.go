@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// random makes a store of a random matrix with three entries a row.
+// random returns a store of a random matrix with three entries per row.
 func random(t *testing.T, rows, cols int, seed uint64) *csr.Store {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -50,7 +50,7 @@ func random(t *testing.T, rows, cols int, seed uint64) *csr.Store {
 	return stored(t, sparse.NewCSR(rows, cols, ptr, columns, values))
 }
 
-// stored is a store of a matrix.
+// stored returns a store of m.
 func stored(t *testing.T, m *sparse.CSR) *csr.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.csr")
@@ -58,7 +58,7 @@ func stored(t *testing.T, m *sparse.CSR) *csr.Store {
 	return csrtest.Open(t, path, csr.OpenOptions{})
 }
 
-// run factorises a store; a limit of passes is no failure.
+// run calls factor.Run and fails the test on errors other than a limit of passes.
 func run(t *testing.T, store *csr.Store, o factor.Options) *factor.Result {
 	t.Helper()
 	r, err := factor.Run(t.Context(), store, o)
@@ -68,8 +68,8 @@ func run(t *testing.T, store *csr.Store, o factor.Options) *factor.Result {
 	return r
 }
 
-// Runs in one process at the same time, with vectors of the same length in files and in
-// memory, do not know of one another: each has the bytes that it has alone.
+// TestConcurrentRuns: runs in one process at the same time, with vectors in files and in memory, each
+// write the bytes that they write alone.
 func TestConcurrentRuns(t *testing.T) {
 	const rows, cols = 90000, 60000
 	o := factor.Options{Rank: 3, Method: lanczos.Krylov{Columns: 2, Basis: 12}, MaxPasses: 8, CheckpointEvery: 1, CheckpointShare: 1e9}
@@ -84,7 +84,7 @@ func TestConcurrentRuns(t *testing.T) {
 	if e, err := factor.Explain(t.Context(), first, tight); err != nil || e.Files == 0 {
 		t.Fatalf("within %d bytes no vectors are in files: %v", tight.Memory, err)
 	}
-	by := tight // an engine: the driver has its vectors in memory, which a plan says as a run does
+	by := tight // with an engine the driver has its vectors in memory, and Explain returns the budget error of Run
 	by.Remote, by.PassCost = &remote.Options{Engine: &remote.Local{}, Shared: t.TempDir(), Groups: 2}, time.Millisecond
 	by.Dir = filepath.Join(t.TempDir(), "engine")
 	if _, err := factor.Explain(t.Context(), first, by); !errors.As(err, &least) {
@@ -124,7 +124,7 @@ func TestConcurrentRuns(t *testing.T) {
 	together.Wait()
 }
 
-// What a run needs is said before it begins, and nothing is left.
+// TestRunRefuses: options that cannot be satisfied are errors before the run begins, and no files are left.
 func TestRunRefuses(t *testing.T) {
 	store, work := random(t, 30, 20, 1), t.TempDir()
 	for want, o := range map[string]factor.Options{
@@ -143,8 +143,8 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// A run that is cancelled leaves a checkpoint, another goes on from it, and says how in the
-// names of this package.
+// TestResumeAfterCancellation: a cancelled run leaves a checkpoint from which Resume continues to the same values. The
+// error names the option, by a name that the caller can replace.
 func TestResumeAfterCancellation(t *testing.T) {
 	store, dir := random(t, 3000, 900, 3), filepath.Join(t.TempDir(), "out")
 	o := factor.Options{Rank: 4, Dir: dir, Method: power.Iteration{}, CheckpointEvery: 1, CheckpointShare: 1e9, MaxPasses: 300}
@@ -173,7 +173,7 @@ func TestResumeAfterCancellation(t *testing.T) {
 	}
 }
 
-// Errors name options that there are.
+// TestErrorsNameOptions: each option that an error names exists.
 func TestErrorsNameOptions(t *testing.T) {
 	var files []string
 	for _, room := range []string{"", "check/", "look/"} {
@@ -198,11 +198,11 @@ func TestErrorsNameOptions(t *testing.T) {
 	}
 }
 
-// Below what rounding may hide no triplet converges, however small its residual: that is what the error says.
+// TestToleranceBelowRounding: with a tolerance below the floor of rounding no triplet converges, and the error says so.
 func TestToleranceBelowRounding(t *testing.T) {
 	const n = 40
 	ptr, columns, values := []int{0}, []int{}, []float64{}
-	for i := range n { // the identity: residuals are about 10⁻¹⁶, the floor is √n times that of a value
+	for i := range n { // the identity: residuals are about 10⁻¹⁶, the floor is √n times the floor of one value
 		ptr, columns, values = append(ptr, i+1), append(columns, i), append(values, 1)
 	}
 	o := factor.Options{Rank: 2, Method: lanczos.Krylov{Columns: 4, Basis: 20}, Tol: 4e-15, Dir: filepath.Join(t.TempDir(), "out")}

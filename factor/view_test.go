@@ -34,8 +34,8 @@ func pipeline(t *testing.T, text string) view.Pipeline {
 	return p
 }
 
-// A result of a view says so: its certificate, energy and explained variance are those of the
-// view, it keeps what a new row needs, and Check measures it on the view.
+// TestViewResult: certificate, energy and explained variance of a result with a view are those of the
+// view; the statistics that a new row needs are kept, and Check measures on the view.
 func TestViewResult(t *testing.T) {
 	store := random(t, 500, 60, 3)
 	dir := filepath.Join(t.TempDir(), "out")
@@ -44,7 +44,7 @@ func TestViewResult(t *testing.T) {
 	if v == nil || v.Pipeline != "log1p · center=columns · scale=columns,ddof:0" || v.Reads != 1 || v.Observations != 500 {
 		t.Fatalf("%+v", v)
 	}
-	// The columns of B have the variance 1, but for those without any entry.
+	// The columns of B have variance 1.
 	if norm := float64(v.Norm); math.Abs(norm*norm-500*60) > 1e-8 {
 		t.Errorf("‖B‖² = %v", norm*norm)
 	}
@@ -79,7 +79,7 @@ func TestViewResult(t *testing.T) {
 	}
 }
 
-// Checkpoints and finished results belong to the store and the view.
+// TestViewIdentity: checkpoints and finished results belong to one store and one view.
 func TestViewIdentity(t *testing.T) {
 	store := random(t, 500, 60, 4)
 	dir := filepath.Join(t.TempDir(), "out")
@@ -114,7 +114,7 @@ func TestViewIdentity(t *testing.T) {
 	}
 }
 
-// An entry that becomes no number is told with its ids.
+// TestViewValueError: an entry that the view makes NaN is an error that names its row and column.
 func TestViewValueError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.csr")
 	m := sparse.NewCSR(3, 2, []int{0, 1, 2, 4}, []int{0, 1, 0, 1}, []float64{1, 2, 3, -2})
@@ -136,7 +136,7 @@ func TestViewValueError(t *testing.T) {
 	}
 }
 
-// Explain says what the steps do, without a read.
+// TestViewExplain: Explain describes the steps of a view without reading the store.
 func TestViewExplain(t *testing.T) {
 	store := random(t, 500, 60, 5)
 	e := must.Get(factor.Explain(t.Context(), store, factor.Options{Rank: 2, View: pipeline(t, "binary>=3 · tfidf · center=columns")}))(t)
@@ -147,7 +147,7 @@ func TestViewExplain(t *testing.T) {
 	}
 }
 
-// A run that is interrupted while the statistics are measured leaves nothing; how far they are is told.
+// TestViewInterrupted: a run interrupted while it measures the statistics leaves no files, and reports its progress.
 func TestViewInterrupted(t *testing.T) {
 	store := random(t, 50000, 60, 6)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -170,8 +170,8 @@ func TestViewInterrupted(t *testing.T) {
 	}
 }
 
-// Start vectors of another view are taken, with a warning: they change what a run takes, and neither what it
-// finds nor what its result is of.
+// TestInitOfAnotherView: start vectors of another view are used with a warning; the result has the values and the view
+// of a run from random vectors.
 func TestInitOfAnotherView(t *testing.T) {
 	store := random(t, 800, 60, 14)
 	raw := run(t, store, factor.Options{Rank: 5, Dir: filepath.Join(t.TempDir(), "raw")})
@@ -193,8 +193,8 @@ func TestInitOfAnotherView(t *testing.T) {
 	}
 }
 
-// Where the mean dwarfs the spread, the residuals that the certificate states hold with what its floor says that rounding
-// may hide. All numbers of the centred matrix are float64s: the number of rows is a power of two.
+// TestCentringStatesItsFloor: if the mean is much larger than the spread, the stated residual and floor hold.
+// The centred entries are exact in float64, as the number of rows is a power of two.
 func TestCentringStatesItsFloor(t *testing.T) {
 	const rows, cols, k = 64, 20, 3
 	for _, mean := range []float64{0, 1 << 10, 1 << 20, 1 << 30} {

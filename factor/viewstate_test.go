@@ -20,8 +20,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
 
-// A run that goes on from a checkpoint reads the store for its passes only: what was measured for the view lies
-// beside it. Where that is missing, damaged or of another view it is measured again, to the same bits.
+// TestResumeRecallsView: a resumed run takes the statistics of the view from the file beside its checkpoint. If it is
+// missing, damaged or of another view, they are measured again, with the same bits.
 func TestResumeRecallsView(t *testing.T) {
 	store := random(t, 3000, 900, 12)
 	o := factor.Options{
@@ -40,7 +40,7 @@ func TestResumeRecallsView(t *testing.T) {
 		return b
 	}
 	for what, c := range map[string]struct {
-		change func(t *testing.T, b []byte) []byte // nil bytes: the file goes
+		change func(t *testing.T, b []byte) []byte // nil bytes: the file is removed
 		again  bool
 		said   string
 	}{
@@ -104,14 +104,14 @@ func TestResumeRecallsView(t *testing.T) {
 	}
 }
 
-// A result of a run that a limit has ended keeps what was measured beside its checkpoint.
+// TestLimitKeepsView: a run that a limit has ended keeps the statistics of the view beside its checkpoint.
 func TestLimitKeepsView(t *testing.T) {
 	store := random(t, 3000, 900, 13)
 	o := factor.Options{
 		Rank: 4, Dir: filepath.Join(t.TempDir(), "out"), View: pipeline(t, "tfidf"), Method: lanczos.Krylov{Columns: 2, Basis: 16},
 		CheckpointEvery: 1, CheckpointShare: 1e9, MaxPasses: 5,
 	}
-	for range 2 { // also after a run that has recalled it
+	for range 2 { // also after a run that recalled them
 		if r := run(t, store, o); r.Status != "pass-limit" {
 			t.Fatal(r.Status)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// tabled is footed, with columns that have names.
+// tabled returns the format footed with a Reader that describes columns of the given names.
 func tabled(names ...string) format.Format {
 	f := footed
 	f.Open = func(in *format.Input) (format.Reader, error) {
@@ -38,13 +38,13 @@ func (r *tabledReader) Describe() format.Description {
 	return format.Description{Columns: r.roles.Columns}
 }
 
-// Parts of several formats agree on roles, in whatever order their columns are.
+// TestPartsOfSeveralFormatsAgree: inputs of different formats need columns of the same roles, in any order.
 func TestPartsOfSeveralFormatsAgree(t *testing.T) {
 	binary := footedFile([][3]int64{{7, 8, 9}}, 1)
 	for _, c := range []struct {
 		text  string
 		names []string
-		says  string // "": they agree
+		says  string // part of the error; "": the inputs agree
 	}{
 		{"rating,item,user\n3,10,1\n", []string{"user_id", "item_id", "ratings"}, ""},
 		{"1,10,3\n", []string{"user", "item", "rating"}, ""},

@@ -21,7 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// appendPlan is Append under a plan.
+// appendPlan calls Append with the given plan.
 func appendPlan(t testing.TB, store string, inputs []string, out string, o Options, p plan) (*Report, error) {
 	t.Helper()
 	r, out, err := appending(store, out, o)
@@ -31,8 +31,8 @@ func appendPlan(t testing.TB, store string, inputs []string, out string, o Optio
 	return ingest(t.Context(), append([]string{store}, inputs...), out, r, p)
 }
 
-// TestAppendIsIngestingAll: whatever is split off, the bytes are those of an ingest of all
-// inputs at once: with new rows and columns, other kinds of ids, and another orientation.
+// TestAppendIsIngestingAll compares a store made by Append, in any number of parts, with one Ingest of all inputs: the
+// bytes are equal, also with new rows and columns, other kinds of ids and another orientation.
 func TestAppendIsIngestingAll(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -121,7 +121,7 @@ func TestAppendIsIngestingAll(t *testing.T) {
 	})
 }
 
-// TestAppendKeepsTitles: those of the store, under new numbers, and more of them.
+// TestAppendKeepsTitles: Append keeps the titles of the store, although indices change, and adds titles.
 func TestAppendKeepsTitles(t *testing.T) {
 	store := target(t)
 	mustIngest(t, []string{write(t, "in", "1,20,1\n1,30,1\n")}, store, Options{ColTitles: write(t, "titles", "20,Heat\n30,Big\n")})
@@ -146,7 +146,7 @@ func TestAppendKeepsTitles(t *testing.T) {
 	}
 }
 
-// TestAppendRefuses: what the store does not hold enough of, and what contradicts it.
+// TestAppendRefuses: Append refuses inputs that the store cannot be combined with and options that contradict it.
 func TestAppendRefuses(t *testing.T) {
 	const twice = "1,1,1\n1,1,2\n2,2,3\n"
 	more := "3,3,3\n"
@@ -154,7 +154,7 @@ func TestAppendRefuses(t *testing.T) {
 		name, in string
 		made, o  Options
 		more     string
-		says     string // "": it is appended
+		says     string // part of the error; "": accepted
 	}{
 		{"means", twice, Options{Duplicates: Mean}, Options{}, more, "it has means, but not of how many values; ingest all inputs anew"},
 		{"means of one value each", "1,1,1\n2,2,3\n", Options{Duplicates: Mean}, Options{}, "1,1,2\n", ""},
@@ -198,8 +198,8 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestAppendAfterDeath: wherever it dies, the store is the old one or the new one, whole, and
-// an append that is resumed ends with the bytes of one without a break.
+// TestAppendAfterDeath kills Append at random operations: the store is always the complete old or the complete new
+// one, and a resumed Append produces the bytes of an uninterrupted one.
 func TestAppendAfterDeath(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -284,8 +284,8 @@ func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 	}
 }
 
-// TestAppendToWhatWasReplaced: a store that another process has replaced between the look at it and the lock is not
-// appended to with the numbers of the old one.
+// TestAppendToWhatWasReplaced: Append refuses a store that another process replaced after Append had read it and
+// before Append locked it.
 func TestAppendToWhatWasReplaced(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
 	must.Get(Ingest(t.Context(), []string{write(t, "in", "1,1,1\n2,2,2\n")}, store, Options{}))(t)

@@ -15,14 +15,14 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// TestListsOfIDsGiveTheSameStore: whether ids fit in memory or go through
-// lists, and how many, does not change a byte.
+// TestListsOfIDsGiveTheSameStore: the bytes of a store do not depend on whether the ids are held in memory or written
+// to lists on disk, nor on the number of lists.
 func TestListsOfIDsGiveTheSameStore(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
 	integer := func(i int) string { return fmt.Sprint(r.IntN(900)*37 - 5000) }
 	text := func(i int) string { return fmt.Sprintf("%x", r.IntN(900)*0x9e37) }
-	late := func(i int) string { // integers, but for the last
+	late := func(i int) string { // integers, except the last id
 		if i == 1199 {
 			return "so not"
 		}
@@ -68,7 +68,7 @@ func TestListsOfIDsGiveTheSameStore(t *testing.T) {
 	}
 }
 
-// TestDuplicateInListsIsNamed: ids that are not in memory are found for the message.
+// TestDuplicateInListsIsNamed: the error about a duplicate names its ids even if they are in lists on disk.
 func TestDuplicateInListsIsNamed(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -17,7 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// benchText is n ratings sorted by user, as the MovieLens files are; sep joins the fields.
+// benchText returns n ratings sorted by user, as in the files of MovieLens; sep separates the fields.
 func benchText(n int, sep string) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b bytes.Buffer
@@ -35,7 +35,7 @@ func mbPerSecond(b *testing.B, text []byte) {
 	b.ReportMetric(float64(len(text))*float64(b.N)/1e6/b.Elapsed().Seconds(), "MB/s")
 }
 
-// BenchmarkParse is one worker's part: text to batches.
+// BenchmarkParse measures one worker that parses text into batches.
 func BenchmarkParse(b *testing.B) {
 	var mm strings.Builder
 	mm.WriteString("%%MatrixMarket matrix coordinate real general\n999999 999999 400000\n")
@@ -66,7 +66,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkIngest is all of it, file to store, in memory and by way of the disk.
+// BenchmarkIngest measures Ingest from a file to a store, in memory and with temporary files.
 func BenchmarkIngest(b *testing.B) {
 	text := benchText(1000000, "::")
 	in := write(b, "ratings.dat", string(text))

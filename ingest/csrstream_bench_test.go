@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// benchStream is n entries in rows of 100, of a matrix with more rows than columns.
+// benchStream returns a csr-stream of n entries in rows of 100.
 func benchStream(b *testing.B, n int, values string) []byte {
 	var s bytes.Buffer
 	w, err := newStreamWriter(&s, streamHeader{colKeys: "i4", values: values, rows: int64(n / 100), cols: min(200000, int64(n/100))})
@@ -36,7 +36,7 @@ func benchStream(b *testing.B, n int, values string) []byte {
 	return s.Bytes()
 }
 
-// BenchmarkCSRStream is the reader alone, one worker, and all of it: bytes from standard input to a store.
+// BenchmarkCSRStream measures the reader with one worker, and Ingest from standard input to a store.
 func BenchmarkCSRStream(b *testing.B) {
 	for _, v := range []string{"u1", "f4"} {
 		stream := benchStream(b, 12e6, v)

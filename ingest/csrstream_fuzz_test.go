@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// naiveCSRStream reads a stream by FORMAT.md, value by value.
+// naiveCSRStream decodes a stream as FORMAT.md describes it, value by value.
 func naiveCSRStream(b []byte) (rows, cols int64, entries []triple, ok bool) {
 	bad := false
 	take := func(n int) []byte {
@@ -141,8 +141,8 @@ func naiveCSRStream(b []byte) (rows, cols int64, entries []triple, ok bool) {
 	}
 }
 
-// FuzzCSRStream: what is accepted is what the naive reader reads. Sums are made to fit, so
-// that what they cover is reached.
+// FuzzCSRStream: the format accepts the streams that naiveCSRStream accepts and reads the same entries. The checksums
+// of the header and the first frame are corrected, so that the code behind them is reached.
 func FuzzCSRStream(f *testing.F) {
 	f.Add(numpyBytes(f), uint16(0), byte(0))
 	f.Add(streamOf(f, streamHeader{rowKeys: "s", colKeys: "i8", values: "b1"}, []triple{{"a", "7", 1}, {"b", "8", 0}}), uint16(80), byte(1))

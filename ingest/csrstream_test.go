@@ -21,8 +21,8 @@ import (
 
 var little = binary.LittleEndian
 
-// numpyStream was made with NumPy 2, struct and zlib.crc32 from FORMAT.md: 18 entries of a
-// float32 matrix of 7 × 5, six a frame; one of them is a zero.
+// numpyStream was made with NumPy 2, struct and zlib.crc32 from FORMAT.md: a float32 matrix of 7 × 5 with 18 entries,
+// six per frame; one entry is an explicit zero.
 const numpyStream = "894353520d0a1a0a0100000000000000693400006634000007000000000000000500000000000000000000005bda9771" +
 	"524f57535aa9532b3c00000003000000000000000000000006000000000000000200000003000000010000000200000004000000000000000200000003000000000000000000803f0000403f00000000000000400000003f0000403f" +
 	"524f5753edadac8b3c00000003000000020000000000000006000000000000000200000001000000030000000200000003000000020000000000000002000000040000000000003f0000803e0000403f0000803f0000003f0000e03f" +
@@ -37,7 +37,7 @@ func numpyBytes(t testing.TB) []byte {
 
 func TestCSRStreamOfNumPy(t *testing.T) {
 	dense := [][]float64{{0, 0, 1, 0, .75}, {0, 0, 2, .5, 0}, {.75, 0, .5, .25, 0}, {0, 0, .75, 0, 0}, {1, 0, .5, 0, 1.75}, {.75, 0, 0, 1.25, 1.25}, {0, 1.75, 1.75, 0, 1.5}}
-	want := []triple{{"1", "0", 0}} // written down
+	want := []triple{{"1", "0", 0}} // the explicit zero
 	for i, row := range dense {
 		for j, v := range row {
 			if v != 0 {
@@ -55,7 +55,7 @@ func TestCSRStreamOfNumPy(t *testing.T) {
 	}
 }
 
-// streamOf writes entries, in order, with the Writer.
+// streamOf returns the stream that a streamWriter writes for entries, which are in row order.
 func streamOf(t testing.TB, h streamHeader, entries []triple) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -78,7 +78,7 @@ func streamOf(t testing.TB, h streamHeader, entries []triple) []byte {
 	return b.Bytes()
 }
 
-// TestCSRStreamTypes: what the Writer writes of every type, the naive reader and the format read.
+// TestCSRStreamTypes: for every type of keys and values, naiveCSRStream and the format read what streamWriter wrote.
 func TestCSRStreamTypes(t *testing.T) {
 	values := map[string][]float64{
 		"": {1}, "b1": {0, 1}, "i1": {-128, 127}, "u1": {255, 3}, "i2": {-32768, 5},
@@ -110,7 +110,7 @@ func TestCSRStreamTypes(t *testing.T) {
 	}
 }
 
-// TestCSRStreamLongRows: rows are spread over frames, and gaps between rows cost little.
+// TestCSRStreamLongRows: rows longer than a frame are read, and gaps between row numbers take few bytes.
 func TestCSRStreamLongRows(t *testing.T) {
 	var b bytes.Buffer
 	h := streamHeader{colKeys: "u8", values: "f8", rows: 1 << 40, cols: 40000}
@@ -141,7 +141,7 @@ func TestCSRStreamLongRows(t *testing.T) {
 	}
 }
 
-// TestCSRStreamLongID: the id of a row takes its room once, however many entries the row has.
+// TestCSRStreamLongID: a long row id is stored once in memory, whatever the number of entries of the row.
 func TestCSRStreamLongID(t *testing.T) {
 	var b bytes.Buffer
 	w := must.Get(newStreamWriter(&b, streamHeader{rowKeys: "s", colKeys: "i8"}))(t)
@@ -163,7 +163,7 @@ func TestCSRStreamLongID(t *testing.T) {
 	}
 }
 
-// resealed is a stream with changed bytes at a place of its header or of its first frame, and a CRC that fits.
+// resealed returns a copy of b with the bytes with at offset at of the header or first frame, and correct checksums.
 func resealed(b []byte, at int, with ...byte) []byte {
 	b = bytes.Clone(b)
 	copy(b[at:], with)
@@ -243,7 +243,7 @@ func TestCSRStreamDamage(t *testing.T) {
 	}
 }
 
-// TestCSRStreamPlaces: duplicates are named by the bytes of their column keys.
+// TestCSRStreamPlaces: the error about a duplicate gives the byte offsets of the two column keys.
 func TestCSRStreamPlaces(t *testing.T) {
 	for _, c := range []struct {
 		h       streamHeader
@@ -264,7 +264,7 @@ func TestCSRStreamPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range []format.Position{de.First, de.Second} {
-			want := "d" // or the number 3
+			want := "d" // the column id d; the column number 3 if the rows are numbered
 			if !c.h.byID() {
 				want = "\x03"
 			}
@@ -275,7 +275,7 @@ func TestCSRStreamPlaces(t *testing.T) {
 	}
 }
 
-// TestCSRStreamIsTheMatrix: a stream, a Matrix Market file and CSV of the same entries are the same store.
+// TestCSRStreamIsTheMatrix: a stream gives the store of a Matrix Market file or CSV with the same entries.
 func TestCSRStreamIsTheMatrix(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	var entries []triple
@@ -308,7 +308,7 @@ func TestCSRStreamIsTheMatrix(t *testing.T) {
 	}
 }
 
-// TestCSRStreamAfterDeath: frames that have been taken are not read again.
+// TestCSRStreamAfterDeath: an ingest of a stream that is killed and resumed makes the same store.
 func TestCSRStreamAfterDeath(t *testing.T) {
 	t.Parallel()
 	var entries []triple

@@ -7,11 +7,11 @@ import (
 	"math"
 )
 
-// A streamHeader is what a csr-stream says about the matrix, its types as in FORMAT.md.
+// A streamHeader holds the header fields of a csr-stream. The types are named as in FORMAT.md.
 type streamHeader struct {
 	rowKeys, colKeys, values string
 	rows, cols               int64
-	bare                     bool // no sums of payloads
+	bare                     bool // the checksums of frames do not cover the payload
 }
 
 func (h *streamHeader) byID() bool { return h.rowKeys != "" }
@@ -36,14 +36,14 @@ func (h *streamHeader) append(b []byte) []byte {
 	return little.AppendUint32(b, crc32.ChecksumIEEE(b[at:]))
 }
 
-// Numbers of FORMAT.md.
+// Limits from FORMAT.md, in bytes and entries.
 const (
 	streamFrame   = 32
 	streamPayload = 1<<18 - streamFrame
 	streamEntries = 1 << 15
 )
 
-// streamSize is the bytes of a number of a type; that of a text, its length.
+// streamSize returns the bytes of a number of type t; for texts, of the length of a text.
 func streamSize(t string) int {
 	switch t {
 	case "":
@@ -54,13 +54,13 @@ func streamSize(t string) int {
 	return int(t[1] - '0')
 }
 
-// A streamWriter writes a csr-stream, row after row; Close ends it.
+// A streamWriter writes a csr-stream row by row. Close ends the stream.
 type streamWriter struct {
 	w io.Writer
 	h streamHeader
 
-	frame       []byte // the room for its head, then put together by flush
-	first, next int64  // rows of the frame, if they are numbered
+	frame       []byte // buffer of flush: head and payload of the frame
+	first, next int64  // first row of the frame and row after its last, if rows are numbered
 	rowKeys     streamKeys
 	lens        []uint32
 	colKeys     streamKeys
@@ -69,9 +69,9 @@ type streamWriter struct {
 	err         error
 }
 
-// A streamKeys holds keys of a frame.
+// A streamKeys holds the row or column keys of a frame.
 type streamKeys struct {
-	nums  []byte // or the lengths of texts
+	nums  []byte // numbers, or the lengths of texts
 	texts []byte
 }
 
@@ -79,13 +79,13 @@ func (s *streamKeys) size() int { return len(s.nums) + len(s.texts) }
 
 func (s *streamKeys) reset() { s.nums, s.texts = s.nums[:0], s.texts[:0] }
 
-// newStreamWriter begins a stream.
+// newStreamWriter writes the header to w and returns a streamWriter for the rows.
 func newStreamWriter(w io.Writer, h streamHeader) (*streamWriter, error) {
 	_, err := w.Write(h.append(nil))
 	return &streamWriter{w: w, h: h}, err
 }
 
-// AppendRow writes the next entries of a numbered row, which must not be before that of the last call.
+// AppendRow writes the next entries of a numbered row. row must not be smaller than in the last call.
 func (w *streamWriter) AppendRow(row int64, cols []uint32, vals []float64) error {
 	if n := row - w.first; len(w.lens) > 0 && (n >= streamEntries || 4*(n+1)+int64(w.colKeys.size()+len(w.vals)) > streamPayload) {
 		w.flush() // the empty rows between would overflow a frame
@@ -116,14 +116,14 @@ func (w *streamWriter) AppendRow(row int64, cols []uint32, vals []float64) error
 	return w.err
 }
 
-// room is how many of n further entries of numbered rows fit into the frame.
+// room returns how many of n further entries of numbered rows fit into the frame.
 func (w *streamWriter) room(n int) int {
 	have := w.colKeys.size()/streamSize(w.h.colKeys) + n
 	bytes := (streamPayload - 4*len(w.lens)) / (streamSize(w.h.colKeys) + streamSize(w.h.values))
 	return max(0, n-max(0, have-min(bytes, streamEntries)))
 }
 
-// Add writes one entry of a stream of ids; a key of type Int64 is its decimal text.
+// Add writes one entry of a stream with ids. A key of type i8 is given as decimal text.
 func (w *streamWriter) Add(row, col string, val float64) error {
 	used := w.rowKeys.size() + 4*len(w.lens) + w.colKeys.size() + len(w.vals)
 	if len(w.lens) == streamEntries || used+len(row)+len(col)+32 > streamPayload {
@@ -157,7 +157,7 @@ func appendStreamInt(b []byte, t string, n int64) []byte {
 	return little.AppendUint64(b, uint64(n))
 }
 
-// appendValue writes a value, which its type must hold.
+// appendValue appends v, which the value type must be able to hold, to b.
 func (w *streamWriter) appendValue(b []byte, v float64) []byte {
 	switch w.h.values {
 	case "f8":
@@ -174,13 +174,13 @@ func (w *streamWriter) appendValue(b []byte, v float64) []byte {
 	return b
 }
 
-// Flush writes the entries so far. Frames that are full are written without it.
+// Flush writes the entries so far as a frame. Full frames are written without Flush.
 func (w *streamWriter) Flush() error {
 	w.flush()
 	return w.err
 }
 
-// flush writes the frame, if there is one.
+// flush writes the frame if it has entries.
 func (w *streamWriter) flush() {
 	if w.err != nil || len(w.lens) == 0 {
 		return
@@ -222,7 +222,7 @@ func (w *streamWriter) write(kind string, rows int, first uint64, n uint32) {
 	_, w.err = w.w.Write(b)
 }
 
-// Close writes the end of the stream. It does not close what it is written to.
+// Close writes the last frame. It does not close the underlying writer.
 func (w *streamWriter) Close() error {
 	if w.flush(); w.err != nil {
 		return w.err

@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// dataDir is the folder of real data, which may not be passed on with the project.
+// dataDir returns the folder of real data sets, which may not be distributed with the project.
 func dataDir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("GDSVD_DATA")
@@ -26,7 +26,7 @@ func dataDir(t testing.TB) string {
 	return dir
 }
 
-// plain reads a file, undoing gzip with the standard library.
+// plain returns the content of a file, decompressed with the standard library if its name ends in .gz.
 func plain(t testing.TB, path string) []byte {
 	t.Helper()
 	b := must.Get(os.ReadFile(path))(t)
@@ -38,7 +38,7 @@ func plain(t testing.TB, path string) []byte {
 	return b
 }
 
-// cutHeader takes the first line off.
+// cutHeader returns b without its first line.
 func cutHeader(b []byte) string { return string(b[bytes.IndexByte(b, '\n')+1:]) }
 
 func TestRealData(t *testing.T) {
@@ -49,7 +49,7 @@ func TestRealData(t *testing.T) {
 			return e
 		}
 	}
-	mm := func(b []byte) []triple { // as the format reads them, which its own tests hold to a naive reader
+	mm := func(b []byte) []triple { // the format's own reader; package mtx compares it with a naive reader
 		e, _, _ := parseAll(b, Options{Format: "mtx"}, format.ChunkBytes)
 		return e
 	}
@@ -88,7 +88,7 @@ func TestRealData(t *testing.T) {
 	}
 }
 
-// TestMNIST compares with the bytes, row by row, without building nine million triples.
+// TestMNIST compares the number and sum of the entries of each row with the file; triples of all would take much memory.
 func TestMNIST(t *testing.T) {
 	path := filepath.Join(dataDir(t), "mnist", "train-images-idx3-ubyte.gz")
 	data := plain(t, path)[16:]
@@ -130,7 +130,7 @@ func TestExplicitZerosOfWest0479(t *testing.T) {
 	}
 }
 
-// TestQuirks: every file of the collection of Matrix Market oddities.
+// TestQuirks: every file of the collection of Matrix Market oddities is read or refused as listed.
 func TestQuirks(t *testing.T) {
 	dir := filepath.Join(dataDir(t), "mm-quirks")
 	type verdict struct {
@@ -176,7 +176,7 @@ func TestQuirks(t *testing.T) {
 	}
 }
 
-// parseColumn is the column of an error that is not checked.
+// parseColumn returns the column of a *format.ParseError, for calls of parseError that do not check the column.
 func parseColumn(err error) int {
 	var pe *format.ParseError
 	if errors.As(err, &pe) {

@@ -18,8 +18,8 @@ const (
 	mmInt   = "%%MatrixMarket matrix coordinate integer general\n"
 )
 
-// TestDeclaredShapes: a matrix of a declared shape becomes a store of that shape, whatever is in it. What may be written
-// in a file is tested with its format.
+// TestDeclaredShapes: a matrix whose file declares the shape becomes a store of that shape, whatever entries it has.
+// The tests of each format cover its syntax.
 func TestDeclaredShapes(t *testing.T) {
 	for _, c := range []struct {
 		name, content, format string
@@ -51,7 +51,7 @@ func TestDeclaredShapes(t *testing.T) {
 		{mmReal + "999999999999 999999999999 1\n1 1 1\n", "", format.ErrUnsupported, 2, 0},
 		{"", "mtx", format.ErrEmpty, 0, 0},
 		{mmReal + "2 2 2\n1 1 1\n1 3 1\n", "", text.ErrIndex, 4, 3},
-		{mmReal + "2 2 1\n1 1 1\n2 2 1\nx\n", "", format.ErrCount, 4, 0}, // the first of two errors
+		{mmReal + "2 2 1\n1 1 1\n2 2 1\nx\n", "", format.ErrCount, 4, 0}, // the first of two errors is reported
 		{mmReal + "2 2 1\nx\n2 2 1\n", "", text.ErrFields, 3, 0},
 		{mmSym + "3 3 3\n2 1 1\n3 3 1\n1 3 1\n", "", text.ErrTriangle, 5, 0},
 		{"", "idx", format.ErrTruncated, 0, 0},
@@ -60,7 +60,7 @@ func TestDeclaredShapes(t *testing.T) {
 		_, _, err := ingestText(t, c.content, Options{Format: c.format})
 		parseError(t, err, c.err, c.line, c.column)
 	}
-	tolerated := Options{MaxBadLines: 100} // there are no lines
+	tolerated := Options{MaxBadLines: 100} // MaxBadLines does not matter: IDX has no lines
 	_, _, err := ingestText(t, "\x00\x00\x0d\x01\x00\x00\x00\x01\xff\x80\x00\x00", tolerated)
 	parseError(t, err, format.ErrNotFinite, 0, 0)
 }
@@ -78,7 +78,7 @@ func TestMatrixMarketDuplicatesFollowThePolicy(t *testing.T) {
 	}
 }
 
-// TestArraysAfterDeath: a value of an array is at its place after a death.
+// TestArraysAfterDeath: after a resumed ingest, each value of a Matrix Market array is at its row and column.
 func TestArraysAfterDeath(t *testing.T) {
 	for symmetry, n := range map[string]int{"general": 961, "symmetric": 496, "skew-symmetric": 465} {
 		var b strings.Builder

@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// layoutCases: what text is taken for, and what is refused where.
+// layoutCases holds texts with the entries that Ingest reads, or the error and its place.
 var layoutCases = []struct {
 	name, text string
 	o          Options
@@ -171,8 +171,7 @@ func TestBadLinesAreTolerated(t *testing.T) {
 	}
 }
 
-// TestFirstErrorWins: of many errors, met by many workers, the one of the
-// smallest line is reported.
+// TestFirstErrorWins: if several workers meet errors, the error of the smallest line number is reported.
 func TestFirstErrorWins(t *testing.T) {
 	lines := make([]string, 3000)
 	for i := range lines {
@@ -190,7 +189,7 @@ func TestFirstErrorWins(t *testing.T) {
 	}
 }
 
-// mustPlan is that of a budget which holds what tests have; the run that a larger one begins with is 64 MiB to clear.
+// mustPlan returns the plan of 64 MiB and two workers. With a larger budget each test would clear a first run of 64 MiB.
 func mustPlan(t testing.TB) plan {
 	t.Helper()
 	return must.Get(newPlan(64<<20, 2))(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestErrorsAreOneLine: whatever an input holds, the error about it is one line without control characters.
+// TestErrorsAreOneLine: errors about inputs with control characters are one line without control characters.
 func TestErrorsAreOneLine(t *testing.T) {
 	const nasty = "a\r\nb\x1b[31m\x00\u202e\xff"
 	var archive bytes.Buffer

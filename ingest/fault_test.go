@@ -21,7 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// lazyFS makes nothing durable, which takes most of the time of a small ingest.
+// lazyFS is a file system whose Sync does nothing: syncing takes most of the time of a small ingest.
 type lazyFS struct{ vfs.FS }
 
 type lazyFile struct{ vfs.File }
@@ -36,8 +36,8 @@ func (f lazyFS) Create(name string) (vfs.File, error) {
 	return lazyFile{file}, nil
 }
 
-// keeps tells whether the error says that the ingest can be resumed; then what
-// is kept must be there.
+// keeps reports whether err says that the ingest can be resumed. If so, it checks that the
+// journal is in the scratch directory of out.
 func keeps(t *testing.T, err error, out string) bool {
 	t.Helper()
 	var ue *csr.UnfinishedError
@@ -53,7 +53,7 @@ func keeps(t *testing.T, err error, out string) bool {
 	return true
 }
 
-// faulty ingests a small input by way of the disk through a faulty file system.
+// faulty ingests in to out through fsys, with a plan that uses temporary files.
 func faulty(t *testing.T, in, out string, fsys *vfstest.FaultFS, dup Duplicates) error {
 	t.Helper()
 	if fsys.FS == nil {
@@ -70,8 +70,8 @@ func faultInput(t *testing.T) string {
 	return write(t, "in", strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 300, true), "\n"))
 }
 
-// TestEveryFaultSurfaces fails each file operation in turn: the error comes
-// back, and the target is either what it was or the complete new store.
+// TestEveryFaultSurfaces fails each file operation in turn: Ingest returns the error, and the target is either
+// unchanged or the complete new store.
 func TestEveryFaultSurfaces(t *testing.T) {
 	t.Parallel()
 	in := faultInput(t)
@@ -113,7 +113,7 @@ func TestEveryFaultSurfaces(t *testing.T) {
 				t.Errorf("operation %d: neither error nor store: %v", n, openErr)
 			}
 			if strings.Contains(errText(err), "remove") || strings.Contains(errText(err), "lock") {
-				continue // the one removal failed: what it was to remove is left
+				continue // the removal itself failed, so its file is left
 			}
 			if keeps(t, err, out) {
 				continue
@@ -133,7 +133,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// oneByOne makes an injector with a memory fit for concurrent operations.
+// oneByOne returns inject with a lock, so that it can keep state although operations are concurrent.
 func oneByOne(inject func(vfstest.Op) error) func(vfstest.Op) error {
 	var mu sync.Mutex
 	return func(op vfstest.Op) error {
@@ -143,7 +143,7 @@ func oneByOne(inject func(vfstest.Op) error) func(vfstest.Op) error {
 	}
 }
 
-// TestFullDisk: at any fill level, ENOSPC comes back, and nothing is left but what can be resumed.
+// TestFullDisk: whenever the disk fills up, Ingest returns ENOSPC and leaves nothing but a scratch directory to resume.
 func TestFullDisk(t *testing.T) {
 	in := faultInput(t)
 	refused := 0
@@ -166,8 +166,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestDeathLeavesOldOrNewStore kills the process at every operation; the next
-// ingest of the same target succeeds and leaves nothing behind.
+// TestDeathLeavesOldOrNewStore kills an ingest at many operations: the store is the old or the new one, and
+// the next ingest to the same target succeeds and leaves no other files.
 func TestDeathLeavesOldOrNewStore(t *testing.T) {
 	t.Parallel()
 	in, before := faultInput(t), write(t, "old", "1,1,1\n")
@@ -217,7 +217,7 @@ func fingerprint(t *testing.T, path string) string {
 	return s.Fingerprint()
 }
 
-// TestFailingReadIsNotTruncation: an I/O error is not blamed on the input.
+// TestFailingReadIsNotTruncation: an I/O error of the input is reported as such and not as a *format.ParseError.
 func TestFailingReadIsNotTruncation(t *testing.T) {
 	in := faultInput(t)
 	fsys := &vfstest.FaultFS{Inject: func(op vfstest.Op) error {

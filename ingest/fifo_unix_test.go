@@ -12,14 +12,14 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestPipesAndSockets: they are refused without being opened, which might block.
+// TestPipesAndSockets: named pipes and sockets are refused without opening them, because opening may block.
 func TestPipesAndSockets(t *testing.T) {
 	dir := t.TempDir()
 	fifo, socket := filepath.Join(dir, "fifo"), filepath.Join(dir, "s")
 	must.Do(t, syscall.Mkfifo(fifo, 0o600))
 	l, err := net.Listen("unix", socket)
 	if err != nil {
-		t.Skip(err) // the name may be too long
+		t.Skip(err) // the path may be too long for a socket
 	}
 	defer l.Close()
 	text := write(t, "in", "1,10,3\n")

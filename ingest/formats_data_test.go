@@ -15,7 +15,7 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 )
 
-// TestOneMatrixInManyFormats: the ratings of MovieLens 1M are one store, whatever they are written as.
+// TestOneMatrixInManyFormats: the ratings of MovieLens 1M give the same store in all of these formats.
 func TestOneMatrixInManyFormats(t *testing.T) {
 	path := filepath.Join(dataDir(t), "movielens", "ml-1m", "ratings-notimestamp.dat.gz")
 	entries, _ := naiveLines(string(plain(t, path)), "::", []int{0, 1, 2})

@@ -14,8 +14,8 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// FuzzMovieLens: what is accepted is what the naive reader reads, and what is
-// refused is refused at the same line.
+// FuzzMovieLens: Ingest reads the entries that naiveLines reads, and refuses the other texts
+// at the line at which naiveLines refuses them.
 func FuzzMovieLens(f *testing.F) {
 	for _, s := range []string{
 		"1::2::3\n", "1::2::3.5::978300760\n1::3::4::978300761", "a::b::1\r\n07::-0::2e3\n", "1::2\n", "1::2::3\n4::5::6::7\n", "::::\n",
@@ -30,7 +30,7 @@ func FuzzMovieLens(f *testing.F) {
 	})
 }
 
-// FuzzDelimited is FuzzMovieLens for a separator of one byte and other columns, without quotes.
+// FuzzDelimited does as FuzzMovieLens for a separator of one byte, another column order and texts without quotes.
 func FuzzDelimited(f *testing.F) {
 	for _, s := range []string{"3,1,2\n", "1.5,u,i,x\n2,v,,y\n", ",,\n", "1,2\n", "1,2,3,\n4,5,6\n", " 1 ,\t2, 3 \r\n", "#\t", "# \n1,2,3\n"} {
 		f.Add(s)
@@ -45,7 +45,7 @@ func FuzzDelimited(f *testing.F) {
 	})
 }
 
-// words matches texts with a field that may stand for an id that is not known, or for a truth value, as the other fields tell: see TestIntake.
+// words matches texts with a field that other fields decide to be a missing id or a truth value: see TestIntake.
 var words = regexp.MustCompile(`(?i)(?:^|[,:;|\s"])(?:true|false|na|n/a|null|none|nil|--?|\?|\\n|nan|<na>|#n/a|\(null\)|undefined)(?:$|[,:;|\s"])`)
 
 func compareLines(t *testing.T, text string, o Options, want []triple, bad int) {
@@ -75,8 +75,7 @@ func compareLines(t *testing.T, text string, o Options, want []triple, bad int) 
 	}
 }
 
-// FuzzAuto: nothing makes recognition panic, and no chunking changes what is
-// read or what is refused.
+// FuzzAuto: format detection does not panic, and entries and errors do not depend on the chunk size.
 func FuzzAuto(f *testing.F) {
 	for _, c := range layoutCases {
 		f.Add([]byte(c.text))
@@ -104,7 +103,7 @@ func FuzzAuto(f *testing.F) {
 	})
 }
 
-// FuzzLayout: whatever the first lines are, they are read, or refused in one line.
+// FuzzLayout: any text is read, or refused with an error of one line.
 func FuzzLayout(f *testing.F) {
 	for _, c := range layoutCases {
 		f.Add(c.text)

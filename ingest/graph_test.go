@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// naiveGraph is what a list of edges becomes: the entries, sorted.
+// naiveGraph returns the sorted entries of the matrix that a list of edges becomes.
 func naiveGraph(edges []triple, o Options) []triple {
 	type place struct{ row, col string }
 	values := map[place][]float64{}
@@ -48,7 +48,7 @@ func naiveGraph(edges []triple, o Options) []triple {
 	return all
 }
 
-// TestGraphs: one set of nodes, whatever way an edge is given and wherever it is sorted.
+// TestGraphs compares stores of directed and undirected graphs with naiveGraph, in memory and with temporary files.
 func TestGraphs(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 4))
@@ -65,7 +65,7 @@ func TestGraphs(t *testing.T) {
 		for _, graph := range []Graph{Directed, Undirected} {
 			for _, dup := range []Duplicates{Sum, First, Last, Max} {
 				for _, loops := range []SelfLoops{LoopsKept, LoopsDropped} {
-					if kind == 0 && dup != Last || loops == LoopsDropped && dup != Sum { // the others are one by one
+					if kind == 0 && dup != Last || loops == LoopsDropped && dup != Sum { // few combinations suffice
 						continue
 					}
 					o := Options{Graph: graph, Duplicates: dup, SelfLoops: loops, FS: lazyFS{vfs.OS()}}
@@ -108,7 +108,7 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// TestGraphsResume: an ingest with one axis is saved and goes on.
+// TestGraphsResume: an ingest of a graph, whose rows and columns share one set of ids, can be resumed.
 func TestGraphsResume(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
@@ -122,7 +122,7 @@ func TestGraphsResume(t *testing.T) {
 	resumesAfterDeath(t, &u, whole, rep)
 }
 
-// TestGraphInputs: what formats say of their symmetry, and what is refused.
+// TestGraphInputs: the symmetry that an input declares is used, and inputs that are no graphs are refused.
 func TestGraphInputs(t *testing.T) {
 	const sym = "%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 1 5\n2 1 2\n3 2 3\n"
 	both := []triple{{"0", "0", 5}, {"0", "1", 2}, {"1", "0", 2}, {"1", "2", 3}, {"2", "1", 3}}
@@ -168,7 +168,7 @@ func TestGraphInputs(t *testing.T) {
 	}
 }
 
-// TestSlashdot: directed, and with each of its 504230 edges between two nodes in both directions.
+// TestSlashdot: the graph read as directed, and as undirected with each of its 504230 edges in both directions.
 func TestSlashdot(t *testing.T) {
 	in := filepath.Join(dataDir(t), "snap", "soc-Slashdot0902.mtx.gz")
 	for _, c := range []struct {
@@ -188,8 +188,8 @@ func TestSlashdot(t *testing.T) {
 	}
 }
 
-// TestGraphHint: lines of two ids of which half are on both sides may be edges, which ingest and sniff say; ratings, users and items
-// by name, and sides with ids of their own are none.
+// TestGraphHint: Ingest and Sniff suggest --graph for pairs of ids of which at least half occur on both sides, but not
+// for columns named user and item, pairs with values, or sides with different ids.
 func TestGraphHint(t *testing.T) {
 	edges := func(header, sep, end string, shift int) string {
 		var b strings.Builder

@@ -9,8 +9,8 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// headerCases are first lines of files that people have. Each is read as it is meant, or
-// refused with the flags; none silently as something else.
+// headerCases holds first lines of published files. Each is read as its author meant it, or
+// refused with an error that names the flags.
 var headerCases = []intakeCase{
 	{name: "Yelp", files: "review_id,user_id,business_id,stars,useful,funny,cool,date\nKU_O5,mh_-e,XQfwV,3.0,0,0,0,2018-07-07 22:09:11\n", want: []triple{{"mh_-e", "XQfwV", 3}}},
 	{name: "Instacart", files: "order_id,product_id,add_to_cart_order,reordered\n2,33120,1,1\n2,28985,2,1\n", err: errAmbiguous, says: []string{"--columns order_id,product_id,add_to_cart_order", "--columns order_id,product_id)"}},
@@ -85,7 +85,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Both readings of an ambiguous first line can be had by their flags.
+// TestHeaderReadings: an ambiguous first line can be read as header or as data with a flag.
 func TestHeaderReadings(t *testing.T) {
 	const src = "customer,product\ncustomer,service\n"
 	for h, want := range map[format.Header][]triple{

@@ -48,8 +48,8 @@ func gzipped(t testing.TB, parts ...[]byte) []byte {
 	return b.Bytes()
 }
 
-// ratings is text of n different entries in random order, of integer ids with
-// gaps, or of others.
+// ratings returns n ratings of different places in random order. The users are integers with
+// gaps; if strings is set, they begin with a letter.
 func ratings(r *rand.Rand, n int, strings bool) []string {
 	users := n/7 + 1
 	lines := make([]string, 0, n)
@@ -67,8 +67,8 @@ func ratings(r *rand.Rand, n int, strings bool) []string {
 
 var sumsInManifest = regexp.MustCompile(`"input_sums": \[[^]]*\]|"crc": "[0-9a-f]*"\s*}\s*$`)
 
-// TestStoreDependsOnEntriesAlone: the same bytes for any order of the input,
-// number of workers, memory and way to spill.
+// TestStoreDependsOnEntriesAlone: the bytes of a store do not depend on the order of the input, the number of
+// workers, the memory or the temporary files.
 func TestStoreDependsOnEntriesAlone(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
@@ -76,7 +76,7 @@ func TestStoreDependsOnEntriesAlone(t *testing.T) {
 		for _, dup := range []Duplicates{DuplicatesError, Sum, Mean, Max} {
 			lines := ratings(r, 2000, strs)
 			if dup != DuplicatesError {
-				for range 300 { // 0.1 + 0.2 + 0.3 depends on the order
+				for range 300 { // 0.1 + 0.2 + 0.3 depends on the order of the additions
 					place := strings.SplitN(lines[r.IntN(200)], "::", 3)
 					lines = append(lines, fmt.Sprintf("%s::%s::%g::7", place[0], place[1], r.Float64()*1e3))
 				}
@@ -92,7 +92,7 @@ func TestStoreDependsOnEntriesAlone(t *testing.T) {
 				}
 				leftovers(t, out, true)
 				got := vfstest.Contents(t, out)
-				// The manifest tells what the inputs were: their order shows in their sums.
+				// The manifest holds checksums of the inputs, which depend on the order of the lines.
 				got["MANIFEST.json"] = sumsInManifest.ReplaceAllString(got["MANIFEST.json"], "")
 				if want == nil {
 					want = got
@@ -107,7 +107,7 @@ func TestStoreDependsOnEntriesAlone(t *testing.T) {
 	}
 }
 
-// TestContentsMatchNaiveReading covers ids, order, orientation and shards at once.
+// TestContentsMatchNaiveReading compares stores of several shards and orientations with naiveLines.
 func TestContentsMatchNaiveReading(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, strs := range []bool{false, true} {
@@ -127,12 +127,12 @@ func TestContentsMatchNaiveReading(t *testing.T) {
 	}
 }
 
-// TestIDsAreOrderedAndMayBeNatural: ascending by value or bytes, and not
-// written when they are 0 … n−1.
+// TestIDsAreOrderedAndMayBeNatural: ids are sorted by value, or by bytes if some are no integers, and
+// are not written if they are 0 … n−1.
 func TestIDsAreOrderedAndMayBeNatural(t *testing.T) {
 	for _, c := range []struct {
 		text       string
-		rows, cols []string // nil: none written
+		rows, cols []string // nil: no file of ids
 	}{
 		{"10,2,1\n9,-3,2\n-1,2,3\n", []string{"-1", "9", "10"}, []string{"-3", "2"}},
 		{"10,b,1\n9,a,2\nx,a,3\n", []string{"10", "9", "x"}, []string{"a", "b"}},
@@ -195,7 +195,7 @@ func TestDuplicateErrorNamesBothLines(t *testing.T) {
 	}
 }
 
-// TestDuplicatesAreCounted: the error tells how many there are, with or without files.
+// TestDuplicatesAreCounted: the error about duplicates gives their number, with and without temporary files.
 func TestDuplicatesAreCounted(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	lines := ratings(r, 1500, false)
@@ -220,9 +220,9 @@ func TestInputsAreConcatenated(t *testing.T) {
 	}
 	zw := must.Get(zstd.NewWriter(nil))(t)
 	defer zw.Close()
-	put("part-2.x", gzipped(t, []byte("user,item,r\n2,1,2\n"), []byte("2,2,2\n3,"), []byte("3,3\n"))) // of several members
+	put("part-2.x", gzipped(t, []byte("user,item,r\n2,1,2\n"), []byte("2,2,2\n3,"), []byte("3,3\n"))) // two gzip members
 	put("part-1.x", []byte("user,item,r\n1,1,1\n"))
-	put("part-3.x", zw.EncodeAll([]byte("4,4,4"), nil)) // neither header nor last line end
+	put("part-3.x", zw.EncodeAll([]byte("4,4,4"), nil)) // no header and no newline at the end
 	want := []triple{{"1", "1", 1}, {"2", "1", 2}, {"2", "2", 2}, {"3", "3", 3}, {"4", "4", 4}}
 	for _, o := range []Options{{}, {Columns: []string{"user", "item", "r"}}} {
 		out := target(t)
@@ -231,7 +231,7 @@ func TestInputsAreConcatenated(t *testing.T) {
 			t.Errorf("got %v, %+v", got, rep)
 		}
 	}
-	// A name that exists is no glob; "-" may stand among files.
+	// A name that exists is not used as a pattern; "-" may stand among file names.
 	put("odd[1].csv", []byte("5,5,5\n"))
 	out := target(t)
 	mustIngest(t, []string{filepath.Join(dir, "odd[1].csv"), "-"}, out, Options{Stdin: bytes.NewReader(gzipped(t, []byte("6,6,6\n")))})
@@ -272,8 +272,8 @@ func TestInputsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestDamagedCompression: every truncation of a gzip or zstd file is refused,
-// naming the place.
+// TestDamagedCompression: truncated gzip, zstd, bzip2 and xz files are refused,
+// and gzip files with the line of the error.
 func TestDamagedCompression(t *testing.T) {
 	text := []byte(strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 300, true), "\n"))
 	zw, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(true))
@@ -288,8 +288,8 @@ func TestDamagedCompression(t *testing.T) {
 		if _, _, err := parseAll(whole, Options{}, format.ChunkBytes); err != nil {
 			t.Fatal(err)
 		}
-		for n := 12; n < len(bytes.TrimRight(whole, "\x00")); n += 4 { // where the blocks of xz end
-			if slices.Contains(map[string][]int{"bzip2": {348}, "xz": {516, 520, 524}}[name], n) { // between two whole files
+		for n := 12; n < len(bytes.TrimRight(whole, "\x00")); n += 4 { // a multiple of 4, as xz blocks
+			if slices.Contains(map[string][]int{"bzip2": {348}, "xz": {516, 520, 524}}[name], n) { // between two complete streams
 				continue
 			}
 			_, _, err := parseAll(whole[:n], Options{}, format.ChunkBytes)
@@ -298,7 +298,7 @@ func TestDamagedCompression(t *testing.T) {
 			}
 		}
 		bad := slices.Clone(whole)
-		bad[len(bytes.TrimRight(bad, "\x00"))-2] ^= 1 // of the checksum or length
+		bad[len(bytes.TrimRight(bad, "\x00"))-2] ^= 1 // in the checksum or the length
 		if _, _, err := parseAll(bad, Options{}, format.ChunkBytes); !errors.Is(err, format.ErrCompression) {
 			t.Errorf("%s with a flipped bit: %v", name, err)
 		}
@@ -312,8 +312,8 @@ func TestDamagedCompression(t *testing.T) {
 	parseError(t, err, format.ErrCompression, int64(1+bytes.Count(text, []byte("\n"))), 0)
 }
 
-// linesLost is how many line ends less than text, minus one, what can still
-// be uncompressed has: the error is at the line behind the last whole one.
+// linesLost returns how many complete lines of text cannot be decompressed from cut, minus one:
+// the error is reported at the line after the last complete one.
 func linesLost(t *testing.T, cut, text []byte) int {
 	t.Helper()
 	z := must.Get(gzip.NewReader(bytes.NewReader(cut)))(t)
@@ -324,8 +324,8 @@ func linesLost(t *testing.T, cut, text []byte) int {
 	return bytes.Count(text, []byte("\n")) - bytes.Count(got, []byte("\n")) - 1
 }
 
-// TestCutMemberHeader: a gzip file cut within the header of a later member is
-// truncated, even where the cut lies within the name.
+// TestCutMemberHeader: a gzip file that ends within the header of a later member is refused as
+// truncated, also if it ends within the file name of the header.
 func TestCutMemberHeader(t *testing.T) {
 	var second bytes.Buffer
 	z := gzip.NewWriter(&second)
@@ -361,7 +361,7 @@ func TestExistingStore(t *testing.T) {
 	}
 }
 
-// endless is a standard input that never ends and cancels the ingest on the way.
+// endless is a standard input without end that calls cancel after 1 MiB.
 type endless struct {
 	cancel func()
 	n      int
@@ -420,7 +420,7 @@ func TestCancellation(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v", err)
 			}
-			if keeps(t, err, out) != (stage != StageRead) { // at its end it is saved
+			if keeps(t, err, out) != (stage != StageRead) { // the journal is written at the end of the reading
 				t.Errorf("got %v", err)
 			}
 			if stage == StageRead {
@@ -494,7 +494,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestLockedTarget: a second ingest of one target is refused while the first runs.
+// TestLockedTarget: Ingest refuses a target that another ingest has locked.
 func TestLockedTarget(t *testing.T) {
 	out := target(t)
 	s := must.Get(csr.Stage(vfs.OS(), out, false))(t)

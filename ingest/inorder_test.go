@@ -22,14 +22,14 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// An indexed entry is at a place counted from 0.
+// An indexed is an entry with row and column counted from 0.
 type indexed struct {
 	row int64
 	col uint32
 	val float64
 }
 
-// indexedStream writes entries of a shape in the order given, in frames of about so many.
+// indexedStream returns entries in the given order as a csr-stream, with frames of about frame entries.
 func indexedStream(t testing.TB, h streamHeader, entries []indexed, frame int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -51,7 +51,7 @@ func indexedStream(t testing.TB, h streamHeader, entries []indexed, frame int) [
 	return b.Bytes()
 }
 
-// indexedMarket is the same as a Matrix Market file.
+// indexedMarket returns the same entries as a Matrix Market file.
 func indexedMarket(h streamHeader, entries []indexed) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", h.rows, h.cols, len(entries))
@@ -61,7 +61,7 @@ func indexedMarket(h streamHeader, entries []indexed) []byte {
 	return []byte(b.String())
 }
 
-// bothWays ingests an input in the order of the store, as far as it is so, and by way of the spool: stores or errors are the same.
+// bothWays ingests in twice, written straight to the store as far as it is in order, and sorted: the results are equal.
 func bothWays(t testing.TB, in string, o Options, held int64) (rep *Report) {
 	t.Helper()
 	o.FS = lazyFS{vfs.OS()}
@@ -94,7 +94,7 @@ func bothWays(t testing.TB, in string, o Options, held int64) (rep *Report) {
 	return rep
 }
 
-// TestInOrderIsTheSame: entries in the order of the store, or nearly so, make the store, or the error, that they make out of order.
+// TestInOrderIsTheSame: entries in row order, or nearly so, give the store or the error that a sort of all entries gives.
 func TestInOrderIsTheSame(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -166,14 +166,14 @@ func TestInOrderIsTheSame(t *testing.T) {
 			straightOnes++
 		}
 	})
-	if !t.Failed() && straightOnes == 0 { // of the 20 of the short form it is about a third
+	if !t.Failed() && straightOnes == 0 { // in about a third of the 20 tries of a short run
 		t.Error("none was in order: the test misses what it is for")
 	}
 }
 
-// TestInOrderPours: what has been written before the first entry out of order, or value that the coding does not hold, is not lost.
+// TestInOrderPours: entries written before the first one out of order, or with a value outside the coding, are not lost.
 func TestInOrderPours(t *testing.T) {
-	const rows, n = 200000, 17000 // blocks of 65,536 rows are full long before the end
+	const rows, n = 200000, 17000 // the first blocks of 65,536 rows are full long before the end
 	for name, spoil := range map[string]func(e []indexed){
 		"nothing":       func([]indexed) {},
 		"order":         func(e []indexed) { e[n-5], e[n-3] = e[n-3], e[n-5] },
@@ -204,7 +204,7 @@ func TestInOrderPours(t *testing.T) {
 	}
 }
 
-// TestInOrderStops: a stream that ends early, or that is given up, leaves nothing.
+// TestInOrderStops: Ingest leaves no files if the stream is truncated or the context is cancelled.
 func TestInOrderStops(t *testing.T) {
 	var entries []indexed
 	for i := range 20000 {
@@ -229,7 +229,7 @@ func TestInOrderStops(t *testing.T) {
 	leftovers(t, out, false)
 }
 
-// TestInOrderFaults: whichever operation fails, with entries in order or after all not, it is told and nothing is left.
+// TestInOrderFaults fails each operation in turn, for entries in order and not: Ingest returns the error, no file is left.
 func TestInOrderFaults(t *testing.T) {
 	t.Parallel()
 	for _, last := range []int64{70000, 3} {

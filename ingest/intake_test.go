@@ -12,18 +12,18 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// An intakeCase is what files of the world look like. They are read as they are
-// meant, or refused; where both are possible, with a flag for each reading.
+// An intakeCase is input files as people have them. They are read as meant, or refused; if two
+// readings are possible, each has a case with the flag that selects it.
 type intakeCase struct {
 	name  string
-	files string // separated by "----\n"
+	files string // contents, separated by "----\n"
 	o     Options
 	want  []triple
 	err   error
-	says  []string // in the error
+	says  []string // parts of the error
 }
 
-// errAmbiguous stands for a *format.AmbiguityError.
+// errAmbiguous stands for any *format.AmbiguityError.
 var errAmbiguous = errors.New("ambiguous")
 
 func one(row, col string) triple { return triple{row, col, 1} }
@@ -51,7 +51,7 @@ var intakeCases = []intakeCase{
 	{name: "duration may be a value", files: "user,item,watch_time\n1,10,3.5\n", err: errAmbiguous, says: []string{"--columns user,item,watch_time", "--columns user,item)"}},
 	{name: "tags", files: "userId,movieId,tag,timestamp\n2,60756,funny,1445714994\n", want: []triple{one("2", "60756")}},
 
-	// Order and words.
+	// Order of columns, and words in names.
 	{name: "item first", files: "item,user,rating\n10,1,4\n11,2,5\n", want: []triple{{"1", "10", 4}, {"2", "11", 5}}},
 	{name: "value first", files: "rating,user_id,movie_id\n4,1,10\n", want: []triple{{"1", "10", 4}}},
 	{name: "other case and blanks", files: "Movie ID , User ID , Star Rating\n10,1,4\n", want: []triple{{"1", "10", 4}}},
@@ -138,7 +138,7 @@ var intakeCases = []intakeCase{
 	{name: "quotes behind backslashes between blanks, as R has them", files: "3 \"say \\\"hi\\\"\" 4\n5 \"or \\\"ho\\\"\" 6\n", o: Options{Columns: []string{"1", "2", "3"}}, err: text.ErrQuote},
 	{name: "row names of R", files: "\"user\" \"item\" \"rating\"\n\"1\" 1 10 3.5\n", err: text.ErrFields, says: []string{":2"}},
 
-	// Comments, marks, ends of lines.
+	// Comments, byte order marks, line ends.
 	{name: "names in a comment", files: "# item user rating\n10 1 3\n11 2 4\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}}},
 	{name: "names behind a sign", files: "#user,item,rating\n1,10,3\n", want: []triple{{"1", "10", 3}}},
 	{name: "percent comments", files: "% bip weighted\n% 2 2 2\n1 1 3\n2 2 4\n", want: []triple{{"1", "1", 3}, {"2", "2", 4}}},
@@ -147,7 +147,7 @@ var intakeCases = []intakeCase{
 	{name: "carriage returns alone", files: "1,10\r2,11", err: format.ErrUnsupported, says: []string{"carriage returns"}},
 	{name: "UTF-16 without mark", files: "1\x00,\x002\x00\n\x00", err: format.ErrUnsupported, says: []string{"NUL"}},
 
-	// Files joined.
+	// Concatenated files.
 	{name: "header again", files: "user,item,rating\n1,10,3\nuser,item,rating\n2,11,4\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}}},
 	{name: "header again over pairs", files: "user,item\nann,x\nuser,item\nbob,y\n", want: []triple{one("ann", "x"), one("bob", "y")}},
 	{name: "header again, integers", files: "user,item\n1,2\nuser,item\n3,4\n", want: []triple{one("1", "2"), one("3", "4")}},
@@ -198,7 +198,7 @@ var intakeCases = []intakeCase{
 	{name: "Matrix Market behind a blank line", files: "\n%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n", err: format.ErrUnsupported, says: []string{"blank lines"}},
 	{name: "the separator as Excel is told it", files: "sep=;\nuser;item;rating\n1;2;3\n", err: format.ErrUnsupported, says: []string{"tail -n +2"}},
 
-	// What stands for nothing.
+	// Texts that stand for a missing value.
 	{name: "NULL among integers", files: "user,item,rating\n1,2,3\nNULL,2,4\n", err: text.ErrEmptyField, says: []string{`in:3:1: user "NULL"`, "--max-bad-lines"}},
 	{name: "nan among integers, without a header", files: "1,2,3\n2,nan,4\n", err: text.ErrEmptyField, says: []string{`in:2:3: item "nan"`}},
 	{name: "NULL in a first line", files: "NULL 2\n1 2\n3 2\n", err: text.ErrEmptyField},
@@ -223,7 +223,7 @@ func TestIntake(t *testing.T) {
 	}
 }
 
-// run ingests the files of a case.
+// run ingests the files of a case and compares entries or error.
 func (c intakeCase) run(t *testing.T) {
 	var inputs []string
 	for text := range strings.SplitSeq(c.files, "----\n") {

@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// TestJSONLines: lines become a store, or are refused with their place. What a line may be is tested with the format.
+// TestJSONLines: lines become a store, or are refused with their place. Package jsonlines tests the syntax.
 func TestJSONLines(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -40,7 +40,7 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-// TestJSONLinesParts: inputs agree, whatever the order of their keys.
+// TestJSONLinesParts: several inputs may have their keys in different orders, but not different columns.
 func TestJSONLinesParts(t *testing.T) {
 	a := write(t, "a", `{"user":1,"item":2,"rating":3}`+"\n")
 	out := target(t)
@@ -55,7 +55,7 @@ func TestJSONLinesParts(t *testing.T) {
 	}
 }
 
-// TestJSONLinesAfterDeath: lines that have been taken are not read again.
+// TestJSONLinesAfterDeath: an ingest of JSON lines that is killed and resumed makes the same store.
 func TestJSONLinesAfterDeath(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(2, 3))

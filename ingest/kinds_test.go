@@ -17,8 +17,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestKindsOfFiles: what cannot be read says what it is and what to do, plain or
-// compressed, whatever its name is.
+// TestKindsOfFiles: the error about an unsupported file names its kind and a remedy, also if the file is compressed
+// and whatever its name is.
 func TestKindsOfFiles(t *testing.T) {
 	zipped := func(name string) string {
 		var b bytes.Buffer
@@ -68,8 +68,8 @@ func TestKindsOfFiles(t *testing.T) {
 	}
 }
 
-// TestBehindGzip: zeros behind a gzip stream are padding, as for gzip(1); all else
-// is told, with its place.
+// TestBehindGzip: zeros after a gzip stream are padding, as for gzip(1); other bytes are
+// refused with their offset.
 func TestBehindGzip(t *testing.T) {
 	whole := gzipped(t, []byte("1,10,3\n"), []byte("2,11,4\n"))
 	for _, n := range []int{1, 2, 511, 1 << 17} {
@@ -87,7 +87,7 @@ func TestBehindGzip(t *testing.T) {
 	}
 }
 
-// TestInputsThatAreNoFiles: a URL that is not read and what is in the place of a file.
+// TestInputsThatAreNoFiles: unsupported URLs and names that are no regular files are refused.
 func TestInputsThatAreNoFiles(t *testing.T) {
 	for _, c := range []struct{ input, want string }{
 		{"ftp://me:secret@example.org/ratings.csv?secret", "read ftp://example.org/ratings.csv?…: URLs of https and s3 are read; fetch this one first"},
@@ -103,8 +103,8 @@ func TestInputsThatAreNoFiles(t *testing.T) {
 	}
 }
 
-// TestCompressions: what bzip2(1) and xz(1) wrote, of several streams and blocks, with padding, is read;
-// a dictionary that does not fit in memory is refused with the memory that it needs.
+// TestCompressions: files of bzip2(1) and xz(1) with several streams, blocks and padding are read; a dictionary larger
+// than the budget allows is refused with the memory that it needs.
 func TestCompressions(t *testing.T) {
 	var want []triple
 	for i := range 300 {
@@ -130,7 +130,7 @@ func TestCompressions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pzstd := append([]byte("\x50\x2a\x4d\x18\x04\x00\x00\x00\x20\x00\x00\x00"), z.EncodeAll([]byte("1 2 3\n"), nil)...) // the length of the frame stands before it
+	pzstd := append([]byte("\x50\x2a\x4d\x18\x04\x00\x00\x00\x20\x00\x00\x00"), z.EncodeAll([]byte("1 2 3\n"), nil)...) // a skippable frame first
 	if _, got, err := ingestText(t, string(pzstd), Options{}); err != nil || !slices.Equal(got, []triple{{"1", "2", 3}}) {
 		t.Errorf("zstd behind a frame that is skipped: %v, %v", got, err)
 	}
@@ -143,7 +143,7 @@ func TestCompressions(t *testing.T) {
 	}
 }
 
-// TestPatterns: hidden files are left out as by a shell, and a file that is named twice is refused: sums would be doubled.
+// TestPatterns: "*" does not match hidden files, as in a shell, and a file named twice is refused: it would count twice.
 func TestPatterns(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"a.csv": "1,10,3\n", "b.csv": "2,10,4\n", ".a.csv.swp": "3,10,5\n", "._a.csv": "4,10,6\n"} {
@@ -152,7 +152,7 @@ func TestPatterns(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, c := range []struct {
 		inputs []string
-		want   string // of rows, or in the error
+		want   string // the ids of the rows, or the end of the error
 	}{
 		{[]string{at("*")}, "1 2"},
 		{[]string{at(".*")}, "3 4"},

@@ -11,12 +11,12 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestLayers: formats know nothing of ingest nor of each other, the sort nothing of formats, and
-// ingest no format but through the list.
+// TestLayers checks the imports: formats import neither ingest nor each other, the sort imports no format, and
+// ingest imports formats through format/all only.
 func TestLayers(t *testing.T) {
 	const module = "github.com/gdsvd/gdsvd/"
 	formats := must.Get(filepath.Glob(filepath.Join("format", "*", "")))(t)
-	only := map[string][]string{ // what of the module a folder may import
+	only := map[string][]string{ // packages of the module that a folder may import
 		".":                   {"csr", "internal/", "ingest/format", "ingest/format/all", "ingest/internal/"},
 		"format":              {"internal/escape"},
 		"format/all":          {"ingest/format"},

@@ -15,10 +15,10 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 )
 
-// readers that share nothing with the package but the meaning of the formats
+// The readers below share no code with the package.
 
-// naiveLines reads text of a fixed layout: all lines have as many fields as
-// the first one, and there is no header. bad is the line of the first error.
+// naiveLines reads text of a fixed layout without header: all lines have as many fields as
+// the first one. bad is the number of the first line with an error; 0: none.
 func naiveLines(text, sep string, columns []int) (entries []triple, bad int) {
 	fields := 0
 	for i, l := range strings.Split(text, "\n") {
@@ -30,7 +30,7 @@ func naiveLines(text, sep string, columns []int) (entries []triple, bad int) {
 			continue
 		}
 		f := strings.Split(l, sep)
-		if strings.HasPrefix(l, "\ufeff") { // not the one that the text may begin with
+		if strings.HasPrefix(l, "\ufeff") { // a byte order mark inside the text; the one at its start has been cut
 			return entries, i + 1
 		}
 		if fields == 0 {
@@ -51,7 +51,7 @@ func naiveLines(text, sep string, columns []int) (entries []triple, bad int) {
 	return entries, 0
 }
 
-// parseAll runs the formats over content without a store.
+// parseAll opens and parses content without writing a store.
 func parseAll(content []byte, o Options, chunkLen int) (entries []triple, src *source, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -59,7 +59,7 @@ func parseAll(content []byte, o Options, chunkLen int) (entries []triple, src *s
 	return parseInput(ctx, op, "-", o, chunkLen)
 }
 
-// parseInput is parseAll for an input of any kind.
+// parseInput is parseAll for any input that op opens.
 func parseInput(ctx context.Context, op input.Opener, name string, o Options, chunkLen int) (entries []triple, src *source, err error) {
 	src, err = openSource(ctx, op, name, o.withDefaults(), nil)
 	if err != nil {
@@ -71,7 +71,7 @@ func parseInput(ctx context.Context, op input.Opener, name string, o Options, ch
 	return own(all), src, err
 }
 
-// rowsToo is a reader that parses chunks as rows, too, where its format can, and compares.
+// rowsToo is a Reader whose Parse also parses the chunk as rows, if the format can, and compares the entries.
 type rowsToo struct {
 	format.Reader
 	rows *format.Rows
@@ -92,7 +92,7 @@ func (r rowsToo) Parse(c *format.Chunk, b *format.Batch) error {
 	return nil
 }
 
-// rowTriples are the entries of rows.
+// rowTriples returns the entries of r.
 func rowTriples(r *format.Rows) (entries []triple) {
 	cols, vals := r.Cols, r.Vals
 	for _, run := range r.Runs {

@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// namedCase is a Matrix Market text of rows × cols with ids of its sides, and what is in it.
+// namedCase returns a Matrix Market text of rows × cols, the id files of both sides, and the entries by id.
 func namedCase(r *rand.Rand, rows, cols, n int, rowID, colID func(i int) string) (mm, rowIDs, colIDs string, want []triple) {
 	var b, x, y strings.Builder
 	fmt.Fprintf(&b, "%s%d %d %d\n", mmReal, rows, cols, n)
@@ -38,7 +38,7 @@ func namedCase(r *rand.Rand, rows, cols, n int, rowID, colID func(i int) string)
 
 func gene(i int) string { return fmt.Sprintf("ENSG%011d", i*37) }
 
-// either is a number for some and a text for others.
+// either returns a text id for some i and an integer for the others.
 func either(i int) string {
 	if i%50 == 7 {
 		return fmt.Sprintf("x%d", i)
@@ -46,14 +46,14 @@ func either(i int) string {
 	return fmt.Sprint(i * 3)
 }
 
-// TestIDsBesideIndices: row i of the input has id i of the file, whatever the order of the
-// ids, and rows without entries keep theirs; in memory, by way of the disk, with the ids in lists, and after deaths.
+// TestIDsBesideIndices: index i of the input has the id in line i of the id file, in any order of ids, and rows
+// without entries keep their ids: in memory, with temporary files, with the ids in lists, and after deaths.
 func TestIDsBesideIndices(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
 		name         string
-		rowID, colID func(int) string // nil: indices
+		rowID, colID func(int) string // nil: the side has no file of ids
 	}{
 		{"integers", func(i int) string { return fmt.Sprint(i*7 - 900) }, gene},
 		{"texts", either, func(i int) string { return fmt.Sprint(i) }},
@@ -110,7 +110,7 @@ func TestIDsBesideIndices(t *testing.T) {
 	}
 }
 
-// knowing is Matrix Market whose Reader knows the ids of rows.
+// knowing returns the Matrix Market format with a Reader that gives the ids of the rows.
 func knowing(rowIDs string) format.Format {
 	f := all.Formats(all.Options{})[slices.IndexFunc(all.Formats(all.Options{}), func(f format.Format) bool { return f.Name == "mtx" })]
 	open := f.Open
@@ -150,7 +150,7 @@ func (l *listed) Next() (format.Label, error) {
 
 func (l *listed) Close() error { return nil }
 
-// TestKeepOrder: rows and columns stay in the order of the indices, whatever their ids; what is left of a matrix that is sifted, too.
+// TestKeepOrder: with KeepOrder rows and columns keep the order of the input's indices, also those left by a Filter.
 func TestKeepOrder(t *testing.T) {
 	for _, shape := range [][2]int{{60, 25}, {25, 60}} {
 		for name, id := range map[string]func(int) string{"texts": gene, "integers": func(i int) string { return fmt.Sprint(i*7 - 90) }, "both": either} {
@@ -202,7 +202,7 @@ func TestKeepOrder(t *testing.T) {
 	}
 }
 
-// TestKeepOrderRefuses: equal ids, inputs that have no order, and ids that do not fit in memory.
+// TestKeepOrderRefuses: KeepOrder refuses equal ids, inputs without indices, and ids that do not fit in memory.
 func TestKeepOrderRefuses(t *testing.T) {
 	mm := mmReal + "3001 2 1\n1 1 1\n"
 	far := ""
@@ -229,7 +229,7 @@ func TestKeepOrderRefuses(t *testing.T) {
 	}
 }
 
-// TestReaderKnowsIDs: a Reader hands over the ids of a side; what the options name goes first.
+// TestReaderKnowsIDs: the ids that a Reader gives are used unless the options name a file of ids.
 func TestReaderKnowsIDs(t *testing.T) {
 	mm := mmReal + "3 2 2\n1 1 1\n3 2 2\n"
 	o := Options{Formats: []format.Format{knowing("c b a")}}
@@ -254,7 +254,7 @@ func TestReaderKnowsIDs(t *testing.T) {
 	}
 }
 
-// TestIDsThatDoNotFit: errors name the file and the line, and what there should be.
+// TestIDsThatDoNotFit: if ids and matrix do not match, the error names the file, the line and the numbers.
 func TestIDsThatDoNotFit(t *testing.T) {
 	mm := mmReal + "3 2 1\n1 1 1\n"
 	far := ""
@@ -291,7 +291,7 @@ func TestIDsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestDuplicateBesideIDs: the places are told by their ids, the lines by the indices there.
+// TestDuplicateBesideIDs: the error names the ids of the row and column, and the lines of the input.
 func TestDuplicateBesideIDs(t *testing.T) {
 	o := Options{RowIDs: write(t, "ids", "c\nb\na\n")}
 	in := write(t, "in", mmReal+"3 2 3\n3 2 1\n1 1 1\n3 2 2\n")
@@ -301,7 +301,7 @@ func TestDuplicateBesideIDs(t *testing.T) {
 	}
 }
 
-// TestResumeWithOtherIDs: an ingest is resumed, and a finished one recognised, with the same ids alone.
+// TestResumeWithOtherIDs: an ingest is recognised as finished only with the same ids.
 func TestResumeWithOtherIDs(t *testing.T) {
 	in, out := write(t, "in", mmReal+"2 1 1\n1 1 1\n"), target(t)
 	o := Options{RowIDs: write(t, "ids", "b\na\n"), Resume: true}
@@ -317,7 +317,7 @@ func TestResumeWithOtherIDs(t *testing.T) {
 	}
 }
 
-// TestRealIDs: the barcodes and genes of a 10x folder.
+// TestRealIDs: the barcodes of a 10x folder become the ids of the columns.
 func TestRealIDs(t *testing.T) {
 	dir := filepath.Join(dataDir(t), "10x")
 	matrix, barcodes := filepath.Join(dir, "v3.matrix.mtx.gz"), filepath.Join(dir, "v3.barcodes.tsv.gz")

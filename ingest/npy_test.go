@@ -23,7 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// npyFile is an array of a type, as numpy.save writes it.
+// npyFile returns an array of a type as numpy.save writes it.
 func npyFile(descr string, fortran bool, shape string, data ...byte) []byte {
 	order := map[bool]string{false: "False", true: "True"}[fortran]
 	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", descr, order, shape)
@@ -88,7 +88,7 @@ func TestNPY(t *testing.T) {
 	}
 }
 
-// TestNPYTypes: arrays of all kinds, orders of bytes and of indices, and versions, that NumPy 2.4.6 wrote of one matrix.
+// TestNPYTypes: 15 arrays that NumPy 2.4.6 wrote of one matrix, with all types, byte and index orders and versions.
 func TestNPYTypes(t *testing.T) {
 	z := must.Get(zip.OpenReader(filepath.Join("testdata", "numpy-types.npz")))(t)
 	defer z.Close()
@@ -109,7 +109,7 @@ func TestNPYTypes(t *testing.T) {
 	}
 }
 
-// bigNPY is a random matrix with many zeros, in an order of indices.
+// bigNPY returns a random matrix with many zeros, in row or column order, and its entries.
 func bigNPY(rows, cols int, fortran bool) ([]byte, []triple) {
 	r := rand.New(rand.NewPCG(6, 6))
 	data := make([]byte, 0, 8*rows*cols)
@@ -129,7 +129,7 @@ func bigNPY(rows, cols int, fortran bool) ([]byte, []triple) {
 	return npyFile("<f8", fortran, fmt.Sprintf("(%d, %d)", rows, cols), data...), want
 }
 
-// TestNPYResumes: plain or compressed, killed and resumed, the store is the same.
+// TestNPYResumes: an ingest that is killed and resumed makes the same store, from plain and from compressed input.
 func TestNPYResumes(t *testing.T) {
 	b, want := bigNPY(40, 23, true)
 	stores := map[string]bool{}
@@ -148,13 +148,13 @@ func TestNPYResumes(t *testing.T) {
 	}
 }
 
-// parsePlain is parseAll of a plain file.
+// parsePlain is parseAll for the file at path.
 func parsePlain(path string, o Options, chunkLen int) ([]triple, *source, error) {
 	op := input.Opener{Files: input.Files{FS: vfs.OS()}, Bytes: new(atomic.Int64), MaxWindow: 8 << 20}
 	return parseInput(context.Background(), op, path, o, chunkLen)
 }
 
-// FuzzNPY: what is read at any place is what is read as a stream, and is refused alike.
+// FuzzNPY: an array is read from a file, by random access, as from a stream, and refused in both or in neither.
 func FuzzNPY(f *testing.F) {
 	for _, c := range npyCases {
 		f.Add(c.data)

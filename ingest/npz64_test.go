@@ -14,8 +14,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// zip64 is an archive whose sizes and places are told by 64 bits each (section 4.5.3 of APPNOTE.TXT 6.3.10 of PKWARE), as
-// numpy writes a large one: the head, a gap of some bytes behind the first member, and the tail behind the gap.
+// zip64 rewrites archive with all sizes and offsets in 64 bits (section 4.5.3 of APPNOTE.TXT 6.3.10 of PKWARE), as numpy
+// writes a large archive. It returns the bytes before and after a gap of the given size behind the first member.
 func zip64(t *testing.T, archive []byte, gap uint64) (head, tail []byte) {
 	t.Helper()
 	le := binary.LittleEndian
@@ -32,7 +32,7 @@ func zip64(t *testing.T, archive []byte, gap uint64) (head, tail []byte) {
 			second = min(second, int(at))
 			at += gap
 		}
-		le.PutUint16(entry[6:], 45) // the version that reads it
+		le.PutUint16(entry[6:], 45) // version needed to read it
 		le.PutUint16(entry[30:], uint16(28+len(more)))
 		for _, place := range []int{20, 24, 42} {
 			le.PutUint32(entry[place:], math.MaxUint32)
@@ -49,11 +49,11 @@ func zip64(t *testing.T, archive []byte, gap uint64) (head, tail []byte) {
 	if len(directory) != 0 || second == len(members) {
 		t.Fatal("no archive of several members")
 	}
-	begin := uint64(len(members)) + gap // of the list
+	begin := uint64(len(members)) + gap // offset of the list of members
 	tail = slices.Concat(members[second:], list)
 	tail = append(tail, "PK\x06\x06"...)
 	tail = le.AppendUint64(tail, 44)
-	tail = le.AppendUint64(tail, 45|45<<16) // versions, and the number of a disk
+	tail = le.AppendUint64(tail, 45|45<<16) // versions, and the number of the disk
 	tail = le.AppendUint32(tail, 0)
 	for _, v := range []uint64{n, n, uint64(len(list)), begin} {
 		tail = le.AppendUint64(tail, v)
@@ -66,13 +66,13 @@ func zip64(t *testing.T, archive []byte, gap uint64) (head, tail []byte) {
 	return members[:second], append(tail, 0, 0)
 }
 
-// TestNPZ64: an archive beyond the 4 GiB that 32 bits tell, most of them a hole, is read.
+// TestNPZ64: an archive with offsets beyond 4 GiB, most of it a hole in the file, is read.
 func TestNPZ64(t *testing.T) {
 	f, want := randomNPZ(300, 60)
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		for _, gap := range []uint64{0, 5 << 30} {
 			if gap > 0 && runtime.GOOS == "windows" {
-				continue // a file with a hole is written there
+				continue // Windows would write the hole
 			}
 			head, tail := zip64(t, f.bytes(t, method), gap)
 			path := filepath.Join(t.TempDir(), "in.npz")

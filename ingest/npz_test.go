@@ -35,10 +35,10 @@ func vector(descr string, n int, data []byte) []byte {
 	return npyFile(descr, false, fmt.Sprintf("(%d,)", n), data...)
 }
 
-// An npzFile is the members of an archive, by the names of the arrays.
+// An npzFile holds the members of an archive by the names of the arrays.
 type npzFile map[string][]byte
 
-// with is the archive with other members; nil leaves one out.
+// with returns f with the given members added or replaced; a nil member is removed.
 func (f npzFile) with(members npzFile) npzFile {
 	g := npzFile{}
 	for _, m := range []npzFile{f, members} {
@@ -51,7 +51,7 @@ func (f npzFile) with(members npzFile) npzFile {
 	return g
 }
 
-// bytes is the archive as numpy.savez or savez_compressed writes it.
+// bytes returns the archive as numpy.savez or savez_compressed writes it.
 func (f npzFile) bytes(t testing.TB, method uint16) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -91,7 +91,7 @@ var (
 var npzCases = []struct {
 	name    string
 	members npzFile
-	err     error // nil: accepted, as want
+	err     error // nil: read as want
 	part    string
 	says    string
 	want    []triple
@@ -165,7 +165,7 @@ func TestNPZ(t *testing.T) {
 	}
 }
 
-// TestSciPy: what scipy.sparse.save_npz 1.17.1 wrote of csr_matrix (float64, deflated), csc_array (int16, stored), coo_array (float32, deflated).
+// TestSciPy reads csr_matrix (float64, deflated), csc_array (int16, stored), coo_array (float32, deflated) of SciPy 1.17.1.
 func TestSciPy(t *testing.T) {
 	for _, name := range []string{"csr", "csc", "coo"} {
 		out := target(t)
@@ -176,7 +176,7 @@ func TestSciPy(t *testing.T) {
 	}
 }
 
-// TestDamagedNPZ: an archive that was cut or changed is refused in one line, whatever byte it is.
+// TestDamagedNPZ: a truncated archive is refused, one with a changed byte is refused or read as before, each in one line.
 func TestDamagedNPZ(t *testing.T) {
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		whole, step := smallCSR.bytes(t, method), 5
@@ -213,7 +213,7 @@ func TestDamagedNPZ(t *testing.T) {
 	}
 }
 
-// randomNPZ is a matrix of n rows with many empty ones, and its entries.
+// randomNPZ returns a matrix of n rows, many of them empty, and its entries.
 func randomNPZ(n, cols int) (npzFile, []triple) {
 	r := rand.New(rand.NewPCG(8, 8))
 	indptr, indices, data := int32s(0), []byte(nil), []byte(nil)
@@ -247,7 +247,7 @@ func TestNPZResumes(t *testing.T) {
 	}
 }
 
-// An archive whose list of members takes more memory than it may is refused.
+// TestNPZOfManyMembers: an archive whose list of members takes more memory than the limit is refused.
 func TestNPZOfManyMembers(t *testing.T) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -261,7 +261,7 @@ func TestNPZOfManyMembers(t *testing.T) {
 	}
 }
 
-// TestNPZPlaces: what repeats a place is told by member and byte, and a failing read is not damage.
+// TestNPZPlaces: the error about a duplicate names member and byte, and a failing read is not reported as damage.
 func TestNPZPlaces(t *testing.T) {
 	twice := smallCSR.with(npzFile{"indices": vector("<i4", 4, int32s(1, 3, 2, 2))}).bytes(t, zip.Deflate)
 	_, _, err := ingestText(t, string(twice), Options{})
@@ -290,7 +290,7 @@ func TestNPZPlaces(t *testing.T) {
 	}
 }
 
-// FuzzNPZ: nothing makes it panic; what is accepted is the same in chunks of any size, within the shape.
+// FuzzNPZ: no archive makes the reader panic, and entries and errors do not depend on the chunk size.
 func FuzzNPZ(f *testing.F) {
 	for _, c := range npzCases {
 		f.Add(c.members.bytes(f, zip.Store))
@@ -313,7 +313,7 @@ func FuzzNPZ(f *testing.F) {
 	})
 }
 
-// TestMNISTInAllFormats: 400 images as IDX, npz of all kinds, npy, svmlight and Matrix Market are one store.
+// TestMNISTInAllFormats: 400 images give the same store from IDX, npz, npy, svmlight and Matrix Market.
 func TestMNISTInAllFormats(t *testing.T) {
 	const rows, cols = 400, 784
 	images := plain(t, filepath.Join(dataDir(t), "mnist", "train-images-idx3-ubyte.gz"))[16 : 16+rows*cols]
@@ -345,7 +345,7 @@ func TestMNISTInAllFormats(t *testing.T) {
 		{"npz", csr.bytes(t, zip.Store), Options{}},
 		{"npz", coo.bytes(t, zip.Deflate), Options{}},
 		{"npy", npyFile("|u1", false, "(400, 784)", images...), Options{}},
-		{"svmlight", []byte(svm.String()), Options{Features: cols}}, // the last pixels are always 0
+		{"svmlight", []byte(svm.String()), Options{Features: cols}}, // the last columns have no entry
 		{"mtx", []byte(fmt.Sprintf("%s%d %d %d\n%s", mmInt, rows, cols, n, mm.String())), Options{}},
 	} {
 		rep := mustIngest(t, []string{write(t, "in", string(c.content))}, target(t), c.o)

@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// countingFS counts the files that are open at a time.
+// countingFS counts the open files and their largest number.
 type countingFS struct {
 	vfs.FS
 	open, most atomic.Int64
@@ -46,10 +46,10 @@ func (f *countedFile) Close() error {
 	return f.File.Close()
 }
 
-// TestFewOpenFiles: within a limit of open files an ingest that spills entries and
-// ids to hundreds of files makes the same store, in more passes.
+// TestFewOpenFiles: with a limit on open files, an ingest whose entries and ids are in
+// hundreds of temporary files makes the same store, in more passes.
 func TestFewOpenFiles(t *testing.T) {
-	// Not of this count: standard input, output and error, what Go's runtime and the lock have open, the directories made durable.
+	// Files that countingFS does not see: standard streams, those of Go's runtime, the lock, directories that are synced.
 	const elsewhere = 8
 	limits := []int{fewestFiles, 24, 40}
 	if !longtest.On() {

@@ -25,7 +25,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// timed are lines of a log of n events, of few times.
+// timed returns n lines of a log whose times are often equal.
 func timed(r *rand.Rand, n int) []string {
 	lines := make([]string, n)
 	for i := range lines {
@@ -34,7 +34,7 @@ func timed(r *rand.Rand, n int) []string {
 	return lines
 }
 
-// pairFiles are the contents of both stores, but for what the manifests tell of the order of the inputs.
+// pairFiles returns the files of both stores, without the parts of the manifests that depend on the order of the inputs.
 func pairFiles(t testing.TB, out string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -49,13 +49,13 @@ func pairFiles(t testing.TB, out string) map[string]string {
 	return all
 }
 
-// TestPairDependsOnEntriesAlone: the same bytes for any order of the input, number of workers, memory and way to spill.
+// TestPairDependsOnEntriesAlone: the bytes of both stores do not depend on order, workers, memory or temporary files.
 func TestPairDependsOnEntriesAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	lines := timed(r, 350)
 	for _, which := range []string{"random:0.3", "last:2", "time:0.25", "after:1000030000"} {
 		if !longtest.On() && which[0] != 'l' && which[0] != 'r' {
-			continue // as last:2, with less to remember
+			continue // these do as last:2 does
 		}
 		h := must.Get(ParseHoldout(which))(t)
 		for _, orient := range []Orientation{OrientRows, OrientCols} {
@@ -83,8 +83,8 @@ func TestPairDependsOnEntriesAlone(t *testing.T) {
 	}
 }
 
-// TestPairAfterDeath kills an ingest at many operations, at every one of the last ones. Where it leaves half a pair, the next
-// one is refused, and one that resumes makes both stores, as they are without a death.
+// TestPairAfterDeath kills an ingest at many operations, and at each of the last 40. If one of the two stores is left,
+// an ingest without Resume is refused; with Resume it makes both stores with the bytes of an uninterrupted one.
 func TestPairAfterDeath(t *testing.T) {
 	t.Parallel()
 	in := write(t, "log", strings.Join(timed(rand.New(rand.NewPCG(4, 4)), 120), "\n"))
@@ -151,7 +151,7 @@ func TestPairAfterDeath(t *testing.T) {
 	}
 }
 
-// left fails unless the directory of out holds both stores, or nothing.
+// left fails unless the directory of out holds exactly the two stores if published, and nothing otherwise.
 func left(t *testing.T, out string, published bool) {
 	t.Helper()
 	entries := must.Get(os.ReadDir(filepath.Dir(out)))(t)
@@ -167,8 +167,8 @@ func left(t *testing.T, out string, published bool) {
 	}
 }
 
-// TestPairAndWhatIsThere: neither store is replaced without force; a finished pair is found, one of which
-// a store is missing or of another pair is not taken for one.
+// TestPairAndWhatIsThere: no store is replaced without Force; a finished pair is recognised, unless one of its
+// stores is missing or belongs to another pair.
 func TestPairAndWhatIsThere(t *testing.T) {
 	in := write(t, "log", "1,1,1,5\n1,2,1,6\n2,1,1,7\n2,2,1,8\n")
 	o := Options{Holdout: Holdout{Last: 1}, Columns: []string{"1", "2", "3", "4"}}
@@ -199,8 +199,8 @@ func TestPairAndWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestEveryFaultOfAPairSurfaces fails operations one by one: an error comes through, and what is there is the old
-// pair, the new one, or is told to be unfinished.
+// TestEveryFaultOfAPairSurfaces fails each operation in turn: if one store of the pair is left alone, the error is a
+// *csr.UnfinishedError, and if no error is returned, the store is there.
 func TestEveryFaultOfAPairSurfaces(t *testing.T) {
 	in := write(t, "log", strings.Join(timed(rand.New(rand.NewPCG(4, 9)), 60), "\n"))
 	broken := errors.New("input/output error")
@@ -251,13 +251,13 @@ func TestParseHoldout(t *testing.T) {
 	}
 }
 
-// TestTimesOfColumns: which column has the times, and what is said where none has.
+// TestTimesOfColumns: the column of times is found, and the error says why if there is none.
 func TestTimesOfColumns(t *testing.T) {
-	const cut = "2001-09-09T01:46:45Z" // 1000000005
+	const cut = "2001-09-09T01:46:45Z" // 1000000005 seconds
 	for _, c := range []struct {
 		text string
 		cols string
-		want string // what is left of it since the cut, or the error
+		want string // entries left by Since: cut, or part of the error
 	}{
 		{"user,item,rating,timestamp\n1,10,3,1000000004\n1,20,4,1000000005\n2,10,5,1000000006.5\n", "", "1/20/4 2/10/5"},
 		{"user,item,rating,date\n1,10,3,2001-09-09\n1,20,4,2001-09-09T01:46:45\n2,10,5,2001-09-09 03:46:45+02:00\n", "", "1/20/4 2/10/5"},
@@ -300,12 +300,12 @@ func TestTimesOfColumns(t *testing.T) {
 			t.Errorf("%q: %+v", c.text, rep)
 		}
 		if _, _, err := ingestText(t, c.text, Options{Columns: o.Columns[:min(3, len(o.Columns))]}); errors.Is(err, format.ErrTime) || errors.Is(err, format.ErrNoTimes) {
-			t.Errorf("%q without a filter: %v", c.text, err) // times are not looked at
+			t.Errorf("%q without a filter: %v", c.text, err) // without a filter, times are not parsed
 		}
 	}
 }
 
-// TestDuplicateOutsideOfTheTimes: lines outside of the times are not in the way, and not named.
+// TestDuplicateOutsideOfTheTimes: entries outside of the times of the filter are no duplicates of others.
 func TestDuplicateOutsideOfTheTimes(t *testing.T) {
 	const text = "user,item,rating,timestamp\n1,1,1,1\n1,1,2,20\n1,2,3,21\n"
 	since := time.Unix(10, 0)
@@ -321,7 +321,7 @@ func TestDuplicateOutsideOfTheTimes(t *testing.T) {
 	}
 }
 
-// FuzzParseHoldout: what is taken is taken again in the form it is written in.
+// FuzzParseHoldout: parsing the String of a parsed Holdout gives the same Holdout.
 func FuzzParseHoldout(f *testing.F) {
 	for _, s := range []string{"random:0.2", "last:1", "time:1e-3", "after:2019-07-28", "after:978300760.5"} {
 		f.Add(s)
@@ -337,7 +337,7 @@ func FuzzParseHoldout(f *testing.F) {
 	})
 }
 
-// TestAppendToWhatHasBeenSifted: what was left out or held out of a store is not there to be counted again.
+// TestAppendToWhatHasBeenSifted: Append refuses a store that was filtered or held out from, as entries are missing in it.
 func TestAppendToWhatHasBeenSifted(t *testing.T) {
 	in := write(t, "log", "1,1,1,5\n1,2,1,6\n2,1,1,7\n2,2,1,8\n3,1,1,9\n")
 	for _, o := range []Options{

@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestParquetOfPyArrow: files of pyarrow 26 and pandas 3 with other encodings, codecs and page versions.
+// TestParquetOfPyArrow reads files of pyarrow 26 and pandas 3 with several encodings, codecs and page versions.
 func TestParquetOfPyArrow(t *testing.T) {
 	six := []triple{{"1", "a", 1.5}, {"1", "b", 2}, {"2", "a", 0}, {"3", "ü", 4.25}, {"5", "c", -3}, {"8", "7", 5}}
 	some := []triple{six[0], six[4], six[5]}
@@ -30,7 +30,7 @@ func TestParquetOfPyArrow(t *testing.T) {
 		bad  int64
 		says string
 	}{
-		{"dictionary", Options{}, six, 0, ""}, // zstd, two row groups, a column of times
+		{"dictionary", Options{}, six, 0, ""}, // zstd, two row groups, a column of timestamps
 		{"v2-delta", Options{}, six, 0, ""},   // pages of version 2, DELTA_BINARY_PACKED, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT, gzip
 		{"decimal", Options{}, six, 0, ""},    // uint16 ids, DELTA_LENGTH_BYTE_ARRAY, decimal128, snappy
 		{"halves", Options{}, six, 0, ""},     // decimal128(38, 0) as ids, float16
@@ -66,7 +66,7 @@ func TestParquetOfPyArrow(t *testing.T) {
 	}
 }
 
-// A file without rows, such as Spark writes of a partition without any, adds nothing to the others, not even the type of its ids.
+// TestParquetWithoutRows: a file without rows, as Spark writes of an empty partition, adds nothing, nor a type of ids.
 func TestParquetWithoutRows(t *testing.T) {
 	file := func(name string) string { return filepath.Join("testdata", "parquet", name+".parquet") }
 	alone := must.Get(Ingest(t.Context(), []string{file("dictionary")}, target(t), Options{}))(t)

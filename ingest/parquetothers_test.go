@@ -32,7 +32,7 @@ func init() {
 	}
 }
 
-// TestParquetVariants: codecs, page versions and sizes, as parquet-go writes them.
+// TestParquetVariants reads the codecs, page versions and page sizes that parquet-go writes.
 func TestParquetVariants(t *testing.T) {
 	rows, want := formattest.ParquetRows(3000)
 	for _, codec := range []compress.Codec{&pq.Uncompressed, &pq.Snappy, &pq.Gzip, &pq.Zstd} {
@@ -46,7 +46,7 @@ func TestParquetVariants(t *testing.T) {
 	}
 }
 
-// TestParquetKinds: every type that can be an id or a value, and what can be wrong with it.
+// TestParquetKinds: columns of each type become ids and values, or are refused with the reason.
 func TestParquetKinds(t *testing.T) {
 	type ids struct {
 		User  float64 `parquet:"user"`
@@ -111,7 +111,7 @@ func TestParquetKinds(t *testing.T) {
 	}
 }
 
-// TestParquetParts: files agree on names and values, in any order of columns.
+// TestParquetParts: files are ingested together if they agree on roles and values, in any order of columns.
 func TestParquetParts(t *testing.T) {
 	type one struct {
 		User  int64   `parquet:"user"`
@@ -140,7 +140,7 @@ func TestParquetParts(t *testing.T) {
 	}
 }
 
-// TestParquetAfterDeath: rows that have been taken are not read again.
+// TestParquetAfterDeath: an ingest of Parquet that is killed and resumed makes the same store.
 func TestParquetAfterDeath(t *testing.T) {
 	rows, want := formattest.ParquetRows(300)
 	u := unlucky{"parquet", []string{write(t, "in", string(formattest.Parquet(t, rows, 110, pq.PageBufferSize(300))))}, Options{}, tiny()}
@@ -153,7 +153,7 @@ func TestParquetAfterDeath(t *testing.T) {
 	resumesAfterDeath(t, &u, whole, rep)
 }
 
-// TestParquetWithinMemory: a page that the budget has no room for is refused with one that has; so is what is cut behind its first bytes.
+// TestParquetWithinMemory: a page too large for the budget is refused with a larger budget; a truncated file is refused.
 func TestParquetWithinMemory(t *testing.T) {
 	if _, _, err := ingestText(t, "PAR1\x00", Options{}); !errors.Is(err, parquet.ErrDamaged) {
 		t.Error(err)
@@ -176,7 +176,7 @@ func TestParquetWithinMemory(t *testing.T) {
 	}
 }
 
-// TestURLParquetReadsOnlyColumns: of a Parquet file the columns that make the matrix are asked for, and the end.
+// TestURLParquetReadsOnlyColumns: the requests cover the footer and the columns of the matrix, not the other columns.
 func TestURLParquetReadsOnlyColumns(t *testing.T) {
 	type row struct {
 		User   int32  `parquet:"user"`
@@ -188,7 +188,7 @@ func TestURLParquetReadsOnlyColumns(t *testing.T) {
 	r := rand.NewChaCha8([32]byte{})
 	for i := range 4000 {
 		text := make([]byte, 1000)
-		_, _ = r.Read(text) // cannot fail
+		_, _ = r.Read(text) // never fails
 		rows = append(rows, row{int32(i / 20), text, int32(i % 20), int32(i % 5)})
 	}
 	data := formattest.Parquet(t, rows, 1000, pq.Compression(&pq.Uncompressed))
@@ -207,7 +207,7 @@ func TestURLParquetReadsOnlyColumns(t *testing.T) {
 	}
 }
 
-// TestDatesAsNumbers: a column of integers that are dates is refused where times are needed, in every type of integer or number.
+// TestDatesAsNumbers: integers such as 20240131 are refused as times, whatever the numeric type of the column.
 func TestDatesAsNumbers(t *testing.T) {
 	type row struct {
 		User, Item int64

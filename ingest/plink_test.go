@@ -17,7 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// cohort writes genotypes, samples × variants as values of 0, 1, 2 and 3, as a .bed file and those beside it.
+// cohort writes genotypes, samples × variants with values 0 to 3, as .bed, .fam and .bim. It returns the .bed path.
 func cohort(t testing.TB, dir string, g [][]byte, bySample bool) (bed string) {
 	t.Helper()
 	n, m := len(g), len(g[0])
@@ -61,7 +61,7 @@ func randomCohort(n, m int) (g [][]byte) {
 	return g
 }
 
-// Genotypes of either order are one store, with the ids of the files beside, and missing entries stay apart from others.
+// TestGenotypes: .bed files by sample and by variant give the same store, with ids, and with missing entries marked.
 func TestGenotypes(t *testing.T) {
 	g := randomCohort(13, 9)
 	prints := map[string]bool{}
@@ -97,7 +97,7 @@ func TestGenotypes(t *testing.T) {
 	}
 }
 
-// A cohort without a missing genotype is a store as any other.
+// TestAllCalled: a cohort without missing genotypes is a store that any reader can open.
 func TestAllCalled(t *testing.T) {
 	g := randomCohort(5, 6)
 	for i := range g {
@@ -114,7 +114,7 @@ func TestAllCalled(t *testing.T) {
 	}
 }
 
-// Files that do not belong together are refused in one line, with what to do.
+// TestGenotypesRefused: files that do not match are refused in one line that names a remedy.
 func TestGenotypesRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(dir string) error
@@ -170,7 +170,7 @@ func changedFile(dir, name, old, new string) error {
 	return os.WriteFile(filepath.Join(dir, name), []byte(strings.Replace(string(b), old, new, 1)), 0o666)
 }
 
-// TestGenotypesWithPackedIDs: lists of ids given for genotypes may be compressed, with the windows that other inputs may have.
+// TestGenotypesWithPackedIDs: files of ids given for genotypes may be compressed with zstd or xz.
 func TestGenotypesWithPackedIDs(t *testing.T) {
 	var rows, cols strings.Builder
 	for i := range 13 {
@@ -182,7 +182,7 @@ func TestGenotypesWithPackedIDs(t *testing.T) {
 	g := randomCohort(13, 9)
 	for _, row := range g {
 		for j := range row {
-			row[j] %= 3 // none missing
+			row[j] %= 3 // no genotype is missing
 		}
 	}
 	dir := t.TempDir()

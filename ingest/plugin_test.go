@@ -14,9 +14,9 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// footed is a binary format of ids that begins at its end, as those of columns do: blocks of
-// records (user, item, value), and behind them how many records each block has, the number
-// of blocks, and a magic number. Blocks are read where they lie, by the workers.
+// footed is a binary format of ids that is read from its end, as Parquet is: blocks of records
+// (user, item, value), then the number of records of each block, the number of blocks, and
+// a magic number. The workers read the blocks from the file.
 var footed = format.Format{
 	Name:  "footed",
 	Sniff: func(h format.Head) bool { return strings.HasPrefix(string(h.Bytes), footedMagic) },
@@ -41,7 +41,7 @@ const (
 
 type footedReader struct {
 	in      *format.Input
-	lengths []byte // of the blocks still to come
+	lengths []byte // numbers of records of the blocks not yet read
 	at      int64
 }
 
@@ -86,7 +86,7 @@ func (r *footedReader) Locate(c *format.Chunk, n int) format.Position {
 	return format.Position{Byte: c.Begin.Byte + footedRecord*int64(n)}
 }
 
-// footedFile has records in blocks of up to n.
+// footedFile returns records in the format footed, in blocks of up to n.
 func footedFile(records [][3]int64, n int) string {
 	b, lengths := []byte(footedMagic), []byte(nil)
 	for len(records) > 0 {
@@ -102,7 +102,7 @@ func footedFile(records [][3]int64, n int) string {
 	return string(binary.LittleEndian.AppendUint32(append(b, lengths...), uint32(len(lengths)/4)))
 }
 
-// arrows is a text format of ids, a stream: "item <- user value".
+// arrows is a text format with ids: lines "item <- user value".
 var arrows = format.Format{
 	Name: "arrows",
 	Sniff: func(h format.Head) bool {
@@ -144,7 +144,7 @@ func (r *arrowsReader) Locate(c *format.Chunk, n int) format.Position {
 	return text.Locate(c, n, r.Parse)
 }
 
-// A plugged case is an ingest of formats that the list does not have, perhaps beside others.
+// A plugged is an ingest with formats from Options.Formats, and the entries of its store.
 type plugged struct {
 	unlucky
 	want []triple
@@ -186,8 +186,8 @@ func pluggedCases(t *testing.T) []plugged {
 	return cases
 }
 
-// TestPlugins: a format that is one value and one line of a list is read in memory, by way of
-// the disk, and after deaths.
+// TestPlugins: inputs in formats of Options.Formats are read in memory, with temporary files,
+// and after deaths.
 func TestPlugins(t *testing.T) {
 	for _, c := range pluggedCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
-// TestPluginsTellPlaces: errors name the byte where a format has no lines, and the line where it has.
+// TestPluginsTellPlaces: errors name the byte offset in a binary format and the line in a text format.
 func TestPluginsTellPlaces(t *testing.T) {
 	o := Options{Formats: []format.Format{footed, arrows}}
 	records := [][3]int64{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {1, 2, 4}}

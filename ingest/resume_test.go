@@ -28,7 +28,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// crowded is a plan under which ids do not fit either: a list holds some dozens.
+// crowded returns a plan under which ids do not fit in memory either: a list holds some dozens of ids.
 func crowded() plan {
 	p := tiny()
 	p.Space = 48 << 10
@@ -36,7 +36,7 @@ func crowded() plan {
 	return p
 }
 
-// An unlucky case is an ingest that is going to be interrupted.
+// An unlucky is an ingest that a test interrupts.
 type unlucky struct {
 	name   string
 	inputs []string
@@ -56,7 +56,7 @@ func unluckyCases(t *testing.T) []unlucky {
 	}
 	for i := range 700 {
 		fmt.Fprintf(&many, "%d,x%d,%d\n", i*7919%1009*13, i*31%503, i%7)
-		if i == 500 { // the first generations of users were integers
+		if i == 500 { // until here all ids of rows are integers
 			many.WriteString("zoe,x3,1\n")
 		}
 	}
@@ -70,7 +70,7 @@ func unluckyCases(t *testing.T) []unlucky {
 	}
 }
 
-// run ingests and dies before operation n; -1 is never.
+// run ingests with Resume and fails all operations from number n on; with n = -1, none.
 func (u *unlucky) run(t *testing.T, out string, n int) (rep *Report, died bool, err error) {
 	t.Helper()
 	fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
@@ -89,8 +89,8 @@ func (u *unlucky) run(t *testing.T, out string, n int) (rep *Report, died bool, 
 	return rep, died, err
 }
 
-// TestResumeAfterDeath kills an ingest at many operations and resumes it, again
-// and again: the store has the bytes of one that nobody has killed.
+// TestResumeAfterDeath kills an ingest at many operations and resumes it until it
+// succeeds: the store has the bytes of an uninterrupted ingest.
 func TestResumeAfterDeath(t *testing.T) {
 	t.Parallel()
 	for i, u := range unluckyCases(t) {
@@ -111,7 +111,7 @@ func TestResumeAfterDeath(t *testing.T) {
 	}
 }
 
-// resumesAfterDeath kills an ingest that has made the store whole and the report want.
+// resumesAfterDeath kills and resumes u and compares with its store whole and its report want.
 func resumesAfterDeath(t *testing.T, u *unlucky, whole string, want *Report) {
 	t.Helper()
 	store := vfstest.Contents(t, whole)
@@ -120,7 +120,7 @@ func resumesAfterDeath(t *testing.T, u *unlucky, whole string, want *Report) {
 	rounds := longtest.Pick(5, 2)
 	for range rounds {
 		out := target(t)
-		for step := 40 + r.IntN(400); ; step = step*3/2 + 1 { // further each time
+		for step := 40 + r.IntN(400); ; step = step*3/2 + 1 { // later operations each time
 			rep, died, err := u.run(t, out, r.IntN(step))
 			if died && err != nil {
 				continue
@@ -128,7 +128,7 @@ func resumesAfterDeath(t *testing.T, u *unlucky, whole string, want *Report) {
 			if err != nil {
 				t.Fatalf("at step %d: %v", step, err)
 			}
-			if rep.Finished { // it died when all had been done
+			if rep.Finished { // the last death came after the store was published
 				rep = want
 			}
 			if diff := cmp.Diff(store, vfstest.Contents(t, out)); diff != "" {
@@ -148,13 +148,13 @@ func resumesAfterDeath(t *testing.T, u *unlucky, whole string, want *Report) {
 	}
 }
 
-// interrupted ingests until the entries are sorted.
+// interrupted ingests u and cancels it when the sort begins.
 func interrupted(t *testing.T, u *unlucky, out string) *csr.UnfinishedError {
 	t.Helper()
 	return interruptedAt(t, u, out, stageSort)
 }
 
-// interruptedAt ingests until a stage begins.
+// interruptedAt ingests u and cancels it when a stage begins.
 func interruptedAt(t *testing.T, u *unlucky, out, stage string) *csr.UnfinishedError {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -174,8 +174,8 @@ func interruptedAt(t *testing.T, u *unlucky, out, stage string) *csr.UnfinishedE
 	return ue
 }
 
-// TestResumeAfterTwoDeaths kills an ingest that was resumed while it wrote the store, at each of its last operations: the
-// third one has what the first has saved, although the second has saved nothing but that it was about to publish.
+// TestResumeAfterTwoDeaths interrupts an ingest before it writes the store, resumes it, kills it at each of the last 40
+// operations, and resumes it again: the store has the bytes of an uninterrupted ingest.
 func TestResumeAfterTwoDeaths(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -203,7 +203,7 @@ func TestResumeAfterTwoDeaths(t *testing.T) {
 	}
 }
 
-// TestResumeIsRefused: what is not the same ingest does not go on from another.
+// TestResumeIsRefused: an ingest with other inputs or options, or with a damaged journal, is not resumed.
 func TestResumeIsRefused(t *testing.T) {
 	in := write(t, "in", strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 300, false), "\n"))
 	u := &unlucky{inputs: []string{in}, plan: tiny(), o: Options{Memory: 200 << 20}}
@@ -239,7 +239,7 @@ func TestResumeIsRefused(t *testing.T) {
 	leftovers(t, out, true)
 }
 
-// TestStrangersAreLeftAlone: a directory of the user's own that has the name of a scratch.
+// TestStrangersAreLeftAlone: a directory of the user with the name of a scratch directory is not changed.
 func TestStrangersAreLeftAlone(t *testing.T) {
 	in, out := write(t, "in", "1,1,1\n"), target(t)
 	must.Do(t, os.Mkdir(out+SpoolSuffix, 0o777))
@@ -255,7 +255,7 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestResumeOfAFinishedIngest dies between publishing the store and removing the scratch.
+// TestResumeOfAFinishedIngest kills an ingest after it published the store, while it removes the scratch directory.
 func TestResumeOfAFinishedIngest(t *testing.T) {
 	u := unluckyCases(t)[0]
 	for _, force := range []bool{false, true} {
@@ -284,7 +284,7 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 		}
 		leftovers(t, out, true)
 
-		// Removing a directory empties it first.
+		// A scratch directory that was emptied but not removed does not matter.
 		must.Do(t, os.Mkdir(out+SpoolSuffix, 0o777))
 		if rep, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); err != nil || rep.Finished == force {
 			t.Errorf("%+v, %v", rep, err)
@@ -293,8 +293,8 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 	}
 }
 
-// A finished ingest has nothing to resume if its inputs and options are those asked
-// for; else the store is another one, and stays.
+// TestResumeOfAFinishedStore: with Resume, a finished store of the same inputs and options is
+// reported as finished; for others Ingest refuses to replace it.
 func TestResumeOfAFinishedStore(t *testing.T) {
 	at := func(o Options, out string, inputs ...string) (*Report, error) {
 		o.Resume, o.ShardSize = true, 512
@@ -356,7 +356,7 @@ func TestResumeOfAFinishedStore(t *testing.T) {
 	leftovers(t, out, true)
 }
 
-// TestStandardInputIsNotSaved: it could not be read again.
+// TestStandardInputIsNotSaved: an interrupted ingest from standard input leaves no journal, as it cannot be resumed.
 func TestStandardInputIsNotSaved(t *testing.T) {
 	out := target(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -380,7 +380,7 @@ func TestJournalRoundTrip(t *testing.T) {
 	if two, err := durable.Seal(got, &got.CRC); err != nil || !bytes.Equal(one, two) {
 		t.Errorf("%s is read as %s, %v", one, two, err)
 	}
-	var flat struct { // as journals of before have them
+	var flat struct { // fields of journals of earlier versions
 		Lines    int64
 		Format   string
 		Place    place
@@ -404,7 +404,7 @@ func TestJournalRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzJournal: no bytes make reading a journal panic, and what was written is read.
+// FuzzJournal: parseJournal returns a journal or an error for any bytes.
 func FuzzJournal(f *testing.F) {
 	j := &journal{Version: journalVersion, Options: Options{}.shaping()}
 	b := must.Get(durable.Seal(j, &j.CRC))(f)
@@ -417,8 +417,8 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// TestResumeWithDamagedFiles: a temporary file that was cut, changed, or is gone
-// makes the ingest begin anew: the store is that of an ingest without a break.
+// TestResumeWithDamagedFiles: if a temporary file was cut, changed or removed, the
+// ingest begins anew and makes the store of an uninterrupted one.
 func TestResumeWithDamagedFiles(t *testing.T) {
 	t.Parallel()
 	for _, u := range unluckyCases(t) {
@@ -440,7 +440,7 @@ func TestResumeWithDamagedFiles(t *testing.T) {
 				"gone":    func(path string, b []byte) error { return os.Remove(path) },
 			} {
 				if kind == "log" && name == "longer" || !longtest.On() && name != "changed" && name != "gone" {
-					continue // what is behind the valid part is of a later time
+					continue // bytes after the valid part are allowed: they were written after the journal
 				}
 				out := target(t)
 				ue := interrupted(t, &u, out)
@@ -448,7 +448,7 @@ func TestResumeWithDamagedFiles(t *testing.T) {
 				if len(paths) == 0 {
 					continue
 				}
-				path := paths[0] // the journal names it
+				path := paths[0] // a file that the journal names
 				b := must.Get(os.ReadFile(path))(t)
 				must.Do(t, harm(path, b))
 				rep, _, err := u.run(t, out, -1)
@@ -467,7 +467,7 @@ func TestResumeWithDamagedFiles(t *testing.T) {
 	}
 }
 
-// rewritten changes a byte of a file and sets its time back.
+// rewritten flips a bit of the byte at offset at and restores the time of the file.
 func rewritten(t *testing.T, path string, at int64) {
 	t.Helper()
 	fi := must.Get(os.Stat(path))(t)
@@ -476,8 +476,8 @@ func rewritten(t *testing.T, path string, at int64) {
 	must.Do(t, errors.Join(os.WriteFile(path, b, 0o666), os.Chtimes(path, fi.ModTime(), fi.ModTime())))
 }
 
-// TestResumeOfChangedContent: an input of the same size and time, but with another
-// content, is another input, for an interrupted ingest and for a finished one.
+// TestResumeOfChangedContent: an input with another content is another input, also if its size and
+// time are the same, for an interrupted and for a finished ingest.
 func TestResumeOfChangedContent(t *testing.T) {
 	text := strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 300, false), "\n")
 	in := write(t, "in", text)

@@ -23,15 +23,15 @@ import (
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 )
 
-// An event is a line of a log.
+// An event is one line of a log.
 type event struct {
 	row, col string
 	val      float64
 	time     int64
 }
 
-// naiveSift does to a log what Filter and Holdout say, all in memory, one thing after the other.
-// It returns the rows and columns that stay, and the entries of both stores.
+// naiveSift applies the Filter and Holdout of o to a log in memory, step by step.
+// It returns the remaining rows and columns and the entries of both stores.
 func naiveSift(log []event, o Options) (rows, cols []string, train, test []triple) {
 	type place struct{ row, col string }
 	inside := slices.DeleteFunc(slices.Clone(log), func(e event) bool {
@@ -129,7 +129,7 @@ func compareIDs(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// naiveDraw is the number between 0 and 1 of an entry, as the documentation of draws has it.
+// naiveDraw returns the number in [0, 1) that the documentation of Holdout defines for an entry.
 func naiveDraw(row, col string, seed uint64) float64 {
 	finalise := func(x uint64) uint64 {
 		x ^= x >> 30
@@ -184,7 +184,7 @@ func drawOptions(t *rapid.T) Options {
 	return o
 }
 
-// TestSiftMatchesNaiveSifting: the same entries, rows and columns in both stores, whatever the budget.
+// TestSiftMatchesNaiveSifting compares entries, rows and columns of both stores with naiveSift, for several plans.
 func TestSiftMatchesNaiveSifting(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
@@ -245,7 +245,7 @@ func TestSiftMatchesNaiveSifting(t *testing.T) {
 	})
 }
 
-// missing is how many ids no entry has.
+// missing returns the number of ids without entries.
 func missing(ids []string, entries []triple, id func(triple) string) (n int64) {
 	for _, s := range ids {
 		if !slices.ContainsFunc(entries, func(e triple) bool { return id(e) == s }) {
@@ -255,7 +255,7 @@ func missing(ids []string, entries []triple, id func(triple) string) (n int64) {
 	return n
 }
 
-// labels are the ids of the user's rows and columns of a store, as sorted texts.
+// labels returns the sorted ids of the user's rows and columns of a store.
 func labels(t testing.TB, path string) (rows, cols []string) {
 	t.Helper()
 	s := csrtest.Open(t, path, csr.OpenOptions{})
@@ -268,11 +268,11 @@ func labels(t testing.TB, path string) (rows, cols []string) {
 	return rows, cols
 }
 
-// TestCoreOfAChain: a path of rows and columns is peeled from both of its ends, which takes
-// many passes; with a ring at one end that is left.
+// TestCoreOfAChain: a path of rows and columns with a ring at its end is peeled from its
+// other end, in many passes, until the ring is left.
 func TestCoreOfAChain(t *testing.T) {
 	var text strings.Builder
-	for i := range 60 { // row i is next to columns i and i+1
+	for i := range 60 { // row i has entries in the columns i and i+1
 		fmt.Fprintf(&text, "%d,%d\n%d,%d\n", i, i, i, i+1)
 	}
 	text.WriteString("60,60\n60,61\n61,61\n61,60\n")
@@ -288,8 +288,8 @@ func TestCoreOfAChain(t *testing.T) {
 	}
 }
 
-// TestFilterOfADeclaredShape: rows and columns stay unless too few entries are a reason to go; what goes leaves
-// the others their indices as ids.
+// TestFilterOfADeclaredShape: empty rows and columns stay unless MinPerRow or MinPerCol removes them; the indices
+// of the input become the ids.
 func TestFilterOfADeclaredShape(t *testing.T) {
 	const text = "%%MatrixMarket matrix coordinate real general\n4 3 4\n1 1 5\n3 1 1\n3 3 2\n4 3 7\n"
 	two := 2.0
@@ -313,7 +313,7 @@ func TestFilterOfADeclaredShape(t *testing.T) {
 	}
 }
 
-// TestSiftedStoreIsThatOfTheRest: filtering is as if the other lines had not been there, down to the fingerprint.
+// TestSiftedStoreIsThatOfTheRest: a filtered store has the fingerprint of a store of the remaining lines.
 func TestSiftedStoreIsThatOfTheRest(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	log := append(ratings(r, 900, false), "800::0::3::7", "801::5::3::7")
@@ -333,8 +333,8 @@ func TestSiftedStoreIsThatOfTheRest(t *testing.T) {
 	}
 }
 
-// TestSiftedGraphs: of undirected graphs there are cores, the same nodes on both sides; a line
-// outside of the times is not in the way, and the place of one within is right.
+// TestSiftedGraphs: filters of undirected graphs remove nodes on both sides; a self-loop outside of
+// the times is ignored, and the error about one inside names its line.
 func TestSiftedGraphs(t *testing.T) {
 	const edges = "node,other,weight,timestamp\na,b,1,10\nb,c,1,11\nc,a,1,12\nc,d,1,13\nd,e,1,14\nx,x,1,2\n"
 	rep, got, err := ingestText(t, edges, Options{Columns: []string{"1", "2", "3", "4"}, Header: format.HeaderYes, Graph: Undirected, Filter: Filter{MinPerRow: 2, MinPerCol: 2}, SelfLoops: LoopsDropped})

@@ -10,9 +10,9 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestSiftRealData compares with plain loops over the files in Python, which share nothing with this package:
-// cores, and of each hold-out the number of entries, the sums of their values and of the ids
-// of their movies, and the rows and columns that have none left.
+// TestSiftRealData compares with numbers from plain loops in Python: the size of the core, and of each
+// hold-out the number of entries, the sums of their values and of the ids
+// of their columns, and the rows and columns that keep no entry.
 func TestSiftRealData(t *testing.T) {
 	dir := dataDir(t)
 	type held struct {
@@ -26,7 +26,7 @@ func TestSiftRealData(t *testing.T) {
 		path           string
 		perRow, perCol int64
 		rows, cols, n  int64
-		cut            int64 // of the last but one
+		cut            int64 // time of the first entry held out by time
 		holdouts       []held
 	}{
 		{"ml-100k/u.data", 30, 30, 720, 795, 86295, 891364581, []held{

@@ -17,12 +17,12 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// within tells whether an estimate is true but for a factor.
+// within reports whether estimate and truth differ by at most the given factor.
 func within(estimate, truth int64, factor float64) bool {
 	return math.Abs(math.Log(float64(estimate)/float64(truth))) <= math.Log(factor)
 }
 
-// TestSniffEstimates: on real data entries are estimated within 5 %, the store within a quarter, the shape is in the range that is told, and the memory holds all entries without temporary files.
+// TestSniffEstimates: on real data the estimates of entries (5 %), store (25 %), shape and memory for all entries hold.
 func TestSniffEstimates(t *testing.T) {
 	dir := dataDir(t)
 	for _, c := range []struct {
@@ -56,7 +56,7 @@ func TestSniffEstimates(t *testing.T) {
 	}
 }
 
-// TestMedian: chunks that the machine has held up do not count.
+// TestMedian: a few chunks that took longer than the others do not change the estimate of time.
 func TestMedian(t *testing.T) {
 	for want, x := range map[float64][]float64{1: {40, 1, 1, 1, 7}, 2: {3, 2, 1}, 5: {5}} {
 		if got := median(x); got != want {
@@ -65,8 +65,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestSniffsSpool: entries in the order of the store take no temporary files whatever the memory; others take what is estimated,
-// and the store is within a quarter of what is estimated too.
+// TestSniffsSpool: Sniff says that entries in row order take no temporary files. For entries in random order it estimates
+// their size, and in both cases the size of the store, within 25 %.
 func TestSniffsSpool(t *testing.T) {
 	const cols, each = 5000, 20
 	const rows = 24_000
@@ -162,7 +162,7 @@ func TestSniffWarns(t *testing.T) {
 	}
 }
 
-// What Ingest refuses, Sniff refuses: the readings of an ambiguous input, what cannot be read.
+// TestSniffRefuses: Sniff returns the error of Ingest for ambiguous and unreadable inputs.
 func TestSniffRefuses(t *testing.T) {
 	for src, want := range map[string]error{
 		"foo,bar,baz\n1,2,3\n":             errAmbiguous,
@@ -182,7 +182,7 @@ func TestSniffRefuses(t *testing.T) {
 	}
 }
 
-// Standard input is told by its first bytes; how much there is, only if that is all.
+// TestSniffStandardInput: Sniff describes standard input by its first bytes, and counts entries if it ends there.
 func TestSniffStandardInput(t *testing.T) {
 	d, err := Sniff(t.Context(), []string{"-"}, Options{Stdin: strings.NewReader("user,item\nann,x\n")})
 	if err != nil || d.Entries != 1 || !d.Exact || d.Inputs[0].Name != "standard input" || d.Inputs[0].Bytes != -1 {
@@ -195,7 +195,7 @@ func TestSniffStandardInput(t *testing.T) {
 	}
 }
 
-// TestSniffCountsBadLines: bad lines are tolerated by their number in all chunks, as Ingest does.
+// TestSniffCountsBadLines: the number of bad lines in all chunks is compared with MaxBadLines, as by Ingest.
 func TestSniffCountsBadLines(t *testing.T) {
 	chunk := "1,2,x\n" + strings.Repeat("1,2,3\n", format.ChunkBytes/6)
 	for most, warned := range map[int64]bool{1: true, 2: false} {

@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// explicit are options as the flags of a description say them.
+// explicit returns o with the flags of a description set.
 func explicit(t *testing.T, o Options, flags []format.Flag) Options {
 	t.Helper()
 	for _, f := range flags {
@@ -33,9 +33,9 @@ func explicit(t *testing.T, o Options, flags []format.Flag) Options {
 	return o
 }
 
-// Inputs of any format are described, those of a plugged one, too: the number of entries is
-// the true one, the first are those that are stored, and what has been recognised gives the same
-// store when it is said.
+// TestSniffEveryFormat: for each format, and those of Options.Formats, the number of entries is exact, the
+// first entries are the first of the input, and an ingest with the flags of the description makes the
+// same store.
 func TestSniffEveryFormat(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	var records [][3]int64
@@ -105,8 +105,8 @@ func TestSniffEveryFormat(t *testing.T) {
 	}
 }
 
-// FuzzSniff: what Ingest reads Sniff describes, with the true number of entries, and the flags
-// that it tells give the same store.
+// FuzzSniff: Sniff describes any input that Ingest reads, with the exact number of entries, and an
+// ingest with the flags of the description makes the same store.
 func FuzzSniff(f *testing.F) {
 	for i, c := range slices.Concat(intakeCases, headerCases) {
 		if i%4 == 0 && !strings.Contains(c.files, "----\n") {

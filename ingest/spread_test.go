@@ -21,7 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// tasksOf does tasks here, in any order and some twice, within a plan.
+// tasksOf returns Tasks that run in this process, in random order and some of them twice, with the plan p.
 func tasksOf(groups int, p plan, r *rand.Rand) *Tasks {
 	return &Tasks{Groups: groups, Run: func(ctx context.Context, of any, n int, ended func(), take func(float64)) error {
 		text, err := json.Marshal(of)
@@ -48,7 +48,7 @@ func tasksOf(groups int, p plan, r *rand.Rand) *Tasks {
 	}}
 }
 
-// byTasks ingests on one machine and by tasks: stores, what is held out, or errors are the same.
+// byTasks ingests once without and once with tasks and checks that stores, reports and errors are equal.
 func byTasks(t testing.TB, in []string, o Options, groups int, p plan) (err error) {
 	t.Helper()
 	o.FS = lazyFS{vfs.OS()}
@@ -93,7 +93,7 @@ func byTasks(t testing.TB, in []string, o Options, groups int, p plan) (err erro
 	return err
 }
 
-// TestTasksAreTheSame: what tasks read makes the store, or the error, of one machine, whatever the inputs, the options and the number of tasks.
+// TestTasksAreTheSame compares ingests with and without tasks, for random inputs, options and numbers of tasks.
 func TestTasksAreTheSame(t *testing.T) {
 	t.Parallel()
 	whole, failed := 0, 0
@@ -146,7 +146,7 @@ func TestTasksAreTheSame(t *testing.T) {
 			failed++
 		}
 	}
-	for range 20 { // few inputs may be all good, or all bad
+	for range 20 { // one check may have only good, or only bad inputs
 		if rapid.Check(t, check); t.Failed() || whole > 0 && failed > 0 {
 			return
 		}
@@ -154,7 +154,7 @@ func TestTasksAreTheSame(t *testing.T) {
 	t.Errorf("%d stores and %d errors: the test misses what it is for", whole, failed)
 }
 
-// TestTasksOfFormats: compressed, Parquet, empty and damaged inputs, and a share of many, are read by tasks as they are on one machine.
+// TestTasksOfFormats: compressed, Parquet, empty and damaged inputs are read by tasks as without tasks.
 func TestTasksOfFormats(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -192,7 +192,7 @@ func TestTasksOfFormats(t *testing.T) {
 	}
 }
 
-// TestTasksAreRefused: what tasks do not read is told before any begins.
+// TestTasksAreRefused: inputs and options that tasks do not support are refused before a task begins.
 func TestTasksAreRefused(t *testing.T) {
 	lines, market := write(t, "lines", "1,2,3\n"), write(t, "market", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 5\n")
 	none := &Tasks{Groups: 2, Run: func(context.Context, any, int, func(), func(float64)) error { return errors.New("a task has begun") }}
@@ -221,7 +221,7 @@ func TestTasksAreRefused(t *testing.T) {
 	}
 }
 
-// TestTasksFail: a file that a worker sees otherwise, or that a task has written and that is damaged, is no silent difference.
+// TestTasksFail: a changed input is an error, and damaged files of tasks are noticed and made anew.
 func TestTasksFail(t *testing.T) {
 	in := []string{write(t, "a", "1,2,3\n"), write(t, "b", "4,5,6\n")}
 	p := mustPlan(t)
@@ -259,7 +259,7 @@ func TestTasksFail(t *testing.T) {
 	if _, err := Ingest(t.Context(), in, out, by(stops)); !errors.Is(err, failed) {
 		t.Error(err)
 	}
-	leftovers(t, out, false) // what tasks have made is not gone on with: it is not durable
+	leftovers(t, out, false) // the files of tasks are not synced, so they are not kept for a resume
 	for _, kind := range []string{"run", "ids", "names", "part"} {
 		for name, spoilt := range map[string]func(file string){
 			"gone": func(file string) { must.Do(t, os.Remove(file)) },
@@ -270,7 +270,7 @@ func TestTasksFail(t *testing.T) {
 				must.Do(t, os.WriteFile(file, b, 0o666))
 			},
 		} {
-			for at := range 4 { // after which stage
+			for at := range 4 { // the stage after which the file is damaged
 				stages := 0
 				damage := func(w *work) {
 					if stages++; stages == 1+at {

@@ -15,15 +15,15 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// triple is one entry of the user's matrix; row and col are ids, or indices
-// from 0 where the store has none.
+// triple is one entry of the user's matrix. Row and Col are ids, or indices
+// from 0 if the store has no ids.
 type triple formattest.Triple
 
 func compareTriples(a, b triple) int {
 	return formattest.Compare(formattest.Triple(a), formattest.Triple(b))
 }
 
-// own makes triples of those of formattest.
+// own converts triples of formattest.
 func own(entries []formattest.Triple) (all []triple) {
 	for _, e := range entries {
 		all = append(all, triple(e))
@@ -31,7 +31,7 @@ func own(entries []formattest.Triple) (all []triple) {
 	return all
 }
 
-// contents reads a store back entry by entry, sorted by id text.
+// contents returns the entries of a store, sorted by the text of the ids.
 func contents(t testing.TB, path string) []triple {
 	t.Helper()
 	s := must.Get(csr.Open(path, csr.OpenOptions{Missing: true}))(t)
@@ -49,7 +49,7 @@ func contents(t testing.TB, path string) []triple {
 	return all
 }
 
-// eachStored decodes a store entry by entry.
+// eachStored calls visit for each entry of a store.
 func eachStored(t testing.TB, path string, visit func(row int64, col uint32, v float64)) {
 	t.Helper()
 	s := must.Get(csr.Open(path, csr.OpenOptions{Missing: true}))(t)
@@ -88,11 +88,11 @@ func write(t testing.TB, name, content string) string {
 	return path
 }
 
-// target is where a test's store goes.
+// target returns the path of a store in a new directory.
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "out.csr") }
 
-// tiny is a plan under which even a few entries spill, are merged in several
-// rounds, and span chunks.
+// tiny returns a plan under which even a few entries are written to temporary files, merged in
+// several rounds, and read in several chunks.
 func tiny() plan {
 	return plan{chunk: 256, jobs: 3, Budget: extsort.Budget{Space: 64 << 20, Keep: 0, Run: 48, First: 8, ReadBuf: 64, FanIn: 3}, unsynced: 64, window: 8 << 20}
 }
@@ -109,7 +109,7 @@ func ingestText(t testing.TB, content string, o Options) (*Report, []triple, err
 	return rep, contents(t, out), nil
 }
 
-// leftovers fails unless the directory of out holds just out, or nothing.
+// leftovers fails unless the directory of out holds only out if published, and nothing otherwise.
 func leftovers(t testing.TB, out string, published bool) {
 	t.Helper()
 	entries := must.Get(os.ReadDir(filepath.Dir(out)))(t)
@@ -126,7 +126,7 @@ func leftovers(t testing.TB, out string, published bool) {
 	}
 }
 
-// parseError fails unless err is a *format.ParseError of the kind, at the place.
+// parseError fails unless err is a *format.ParseError of the kind at the line and column.
 func parseError(t testing.TB, err, kind error, line int64, column int) *format.ParseError {
 	t.Helper()
 	var pe *format.ParseError
@@ -139,7 +139,7 @@ func parseError(t testing.TB, err, kind error, line int64, column int) *format.P
 	return pe
 }
 
-// mustIngest is Ingest that has to work.
+// mustIngest calls Ingest and fails the test if it returns an error.
 func mustIngest(t testing.TB, inputs []string, out string, o Options) *Report {
 	t.Helper()
 	rep := must.Get(Ingest(context.Background(), inputs, out, o))(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// folder writes files into a new directory; those whose names end in .gz are compressed.
+// folder writes files into a new directory and compresses those whose names end in .gz.
 func folder(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -83,11 +83,11 @@ func TestTenX(t *testing.T) {
 	}
 }
 
-// TestTenXRefused: a folder that is not whole is refused in one line that says what to do.
+// TestTenXRefused: an incomplete folder is refused in one line that names a remedy.
 func TestTenXRefused(t *testing.T) {
 	whole := map[string]string{"matrix.mtx": tenXMatrix, "features.tsv": tenXFeatures, "barcodes.tsv": tenXBarcodes}
 	for _, c := range []struct {
-		name, file, content string // "-": taken away
+		name, file, content string // content "-": the file is removed
 		says                string
 	}{
 		{"no matrix", "matrix.mtx", "-", "is a directory; name the files in it"},
@@ -120,7 +120,7 @@ func TestTenXRefused(t *testing.T) {
 	}
 }
 
-// TestTenXResumes: killed and resumed, by way of the disk, the store is the same; another file of ids is another ingest.
+// TestTenXResumes: an ingest of a folder that is killed and resumed makes the same store.
 func TestTenXResumes(t *testing.T) {
 	mm, n := tenXText(60, 40)
 	features, barcodes := "", ""
@@ -140,7 +140,7 @@ func TestTenXResumes(t *testing.T) {
 	resumesAfterDeath(t, u, whole, rep)
 }
 
-// tenXText is a matrix and its number of entries.
+// tenXText returns a matrix in Matrix Market format and its number of entries.
 func tenXText(rows, cols int) (string, int) {
 	var b strings.Builder
 	n := 0
@@ -153,7 +153,7 @@ func tenXText(rows, cols int) (string, int) {
 	return strings.Replace(mmInt, "\n", "\n"+strconv.Itoa(rows)+" "+strconv.Itoa(cols)+" "+strconv.Itoa(n)+"\n", 1) + b.String(), n
 }
 
-// TestRealTenX: a folder of Cell Ranger 3 is its matrix, each index the line of its id.
+// TestRealTenX: a folder of Cell Ranger 3 is read as its matrix, with the ids of the lines of the other files.
 func TestRealTenX(t *testing.T) {
 	dir := filepath.Join(dataDir(t), "10x")
 	out := target(t)
@@ -173,7 +173,7 @@ func TestRealTenX(t *testing.T) {
 	}
 }
 
-// TestSniffOfReaders: what is left out, how columns count, and the number of entries are told.
+// TestSniffOfReaders: the notes of Sniff say how columns count and which types are read, and entries are counted.
 func TestSniffOfReaders(t *testing.T) {
 	for _, c := range []struct {
 		content, says string

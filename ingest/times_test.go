@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// timeRow is a row with its time in every way a column can have it.
+// timeRow is a row with its time in each type that a column can have.
 type timeRow struct {
 	User    string    `parquet:"user"`
 	Item    int64     `parquet:"item"`
@@ -46,10 +46,10 @@ func timeRows(r *rand.Rand, n int) []timeRow {
 	return rows
 }
 
-// logAsParquet is a file of Parquet, in builds with -tags alltests.
+// logAsParquet returns rows as a Parquet file. It is nil without -tags alltests.
 var logAsParquet func(testing.TB, []timeRow) []byte
 
-// TestOneLogInThreeFormats: CSV, JSON lines and Parquet with times of every type give one store, and one pair of stores.
+// TestOneLogInThreeFormats: CSV, JSON lines and Parquet with times of each type give the same store and the same pair.
 func TestOneLogInThreeFormats(t *testing.T) {
 	rows := timeRows(rand.New(rand.NewPCG(7, 9)), 300)
 	csv, jsonl := "user,item,rating,timestamp\n", ""
@@ -98,7 +98,7 @@ func TestOneLogInThreeFormats(t *testing.T) {
 	}
 }
 
-// TestJSONTimes: what has no time is refused by line and key; without a filter it is not looked at.
+// TestJSONTimes: a value that is no time is refused with its line and key, but ignored without a filter.
 func TestJSONTimes(t *testing.T) {
 	const first = `{"user":1,"item":2,"rating":3,"ts":1000000000}` + "\n"
 	for _, c := range []struct{ line, says string }{
@@ -133,7 +133,7 @@ func TestJSONTimes(t *testing.T) {
 	}
 }
 
-// FuzzTimesOfJSON: a time is what package format reads of the number or text that encoding/json reads.
+// FuzzTimesOfJSON compares times with naiveTime, for any JSON value.
 func FuzzTimesOfJSON(f *testing.F) {
 	for _, s := range []string{"1", "-1.5e9", `"2019-07-28"`, `"2019-07-28T23:15\u003a40Z"`, "true", "null", "[1]", `""`, "1e400", "1,\"ts\":2", `"\ud800"`, "01"} {
 		f.Add(s)
@@ -162,7 +162,7 @@ func FuzzTimesOfJSON(f *testing.F) {
 	})
 }
 
-// naiveTime is the time of a value of JSON, by way of a float64 where it is an integer.
+// naiveTime returns the time of a JSON value by encoding/json and format.ParseTime, integers by way of a float64.
 func naiveTime(value string) (format.Time, bool) {
 	var v any
 	d := json.NewDecoder(strings.NewReader(value))
@@ -187,7 +187,7 @@ func naiveTime(value string) (format.Time, bool) {
 	return 0, false
 }
 
-// TestStampWithoutValue: the fourth column of MovieLens' text is its time where the ratings are not read, too.
+// TestStampWithoutValue: the fourth column of the format movielens is the time also if the ratings are not read.
 func TestStampWithoutValue(t *testing.T) {
 	const text = "1::2::3::100\n2::3::4::200\n3::2::5::300\n"
 	since := Filter{Since: time.Unix(200, 0)}

@@ -22,7 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// titled reads the titles of a side, by id; nil: there are none.
+// titledOf returns the titles of a side by id; nil: the store has none for the side.
 func titledOf(t testing.TB, path string, side format.Side) map[string]string {
 	t.Helper()
 	s := csrtest.Open(t, path, csr.OpenOptions{})
@@ -76,7 +76,7 @@ func TestTitles(t *testing.T) {
 			t.Errorf("%s: rows %v, columns %v, %+v", c.name, rows, cols, rep)
 		}
 	}
-	// Of both sides, and put beside a store that is there.
+	// Titles of both sides, added to a finished store.
 	in, out := write(t, "in", ratings), target(t)
 	mustIngest(t, []string{in}, out, Options{})
 	before := fingerprint(t, out)
@@ -99,7 +99,7 @@ func TestTitlesThatAreRefused(t *testing.T) {
 		o, out := Options{Titles: write(t, "titles", c.file)}, target(t)
 		_, err := Ingest(t.Context(), []string{write(t, "in", c.ratings)}, out, o)
 		if readable := strings.Contains(c.says, "ids") || strings.Contains(c.says, "titles of"); !readable {
-			leftovers(t, out, false) // before anything was read
+			leftovers(t, out, false) // refused before the ratings are read
 		}
 		if err == nil || !strings.Contains(err.Error(), o.Titles) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.says)
@@ -114,7 +114,7 @@ func TestTitlesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestTitlesWithinMemory: a list of titles is joined with ids however few fit in memory.
+// TestTitlesWithinMemory: titles are joined with ids for any memory of the join.
 func TestTitlesWithinMemory(t *testing.T) {
 	const n = 40
 	names := []func(int) string{func(i int) string { return fmt.Sprint(i) }, func(i int) string { return fmt.Sprintf("i%d", i) }}
@@ -144,7 +144,7 @@ func TestTitlesWithinMemory(t *testing.T) {
 	})
 }
 
-// TestReaderKnowsTitles: what the input calls its rows is kept.
+// TestReaderKnowsTitles: titles that a Reader gives for its rows are stored.
 func TestReaderKnowsTitles(t *testing.T) {
 	f := knowing("c b a")
 	o := Options{Formats: []format.Format{f}}
@@ -157,7 +157,7 @@ func TestReaderKnowsTitles(t *testing.T) {
 	}
 }
 
-// TestRealTitles: those of MovieLens, of which some films have no rating.
+// TestRealTitles: the titles of MovieLens, which include films without ratings.
 func TestRealTitles(t *testing.T) {
 	dir := filepath.Join(dataDir(t), "movielens")
 	out := target(t)
@@ -180,7 +180,7 @@ func valuesOf(m map[string]string) (v []string) {
 	return v
 }
 
-// TestTitlesBombs: lines without end take neither the stack nor the time that they would have by their number.
+// TestTitlesBombs: millions of line ends take no stack, and quoted fields with many line ends are limited.
 func TestTitlesBombs(t *testing.T) {
 	for _, c := range []struct {
 		text   string
@@ -209,7 +209,7 @@ func TestTitlesBombs(t *testing.T) {
 	}
 }
 
-// FuzzTitleFile: whatever a file of titles holds, it is read to its end or refused with one line.
+// FuzzTitleFile: any file of titles is read to its end, or refused in one line.
 func FuzzTitleFile(f *testing.F) {
 	for _, s := range []string{"movieId,title\n1,\"a\"\"b\"\n", "1::a::b\n", "1|a\n2|\xe9\n", "\"1\n\",x\n", "a\tb\n\n", "\"\"\n,\n"} {
 		f.Add(s)

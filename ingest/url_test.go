@@ -27,7 +27,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// TestURLIsFile: an input of any format has the same store from a server as from a file, with its size known to the progress.
+// TestURLIsFile: an input of each format gives the same store from a server as from a file, and Progress knows its size.
 func TestURLIsFile(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	text := strings.Join(ratings(r, 3000, true), "\n") + "\n"
@@ -63,7 +63,7 @@ func TestURLIsFile(t *testing.T) {
 	}
 }
 
-// npyOf is a dense array, one of five elements of which is 0.
+// npyOf returns a dense array in which every fifth element is 0.
 func npyOf(rows, cols int) []byte {
 	head := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (%d, %d), }", rows, cols)
 	head += strings.Repeat(" ", 63-(10+len(head))%64) + "\n"
@@ -75,7 +75,7 @@ func npyOf(rows, cols int) []byte {
 	return b
 }
 
-// TestURLOfRealData: MovieLens 1M from a server that loses connections is the store that it is from the file.
+// TestURLOfRealData: MovieLens 1M gives the same store from a server that drops a connection as from the file.
 func TestURLOfRealData(t *testing.T) {
 	path := filepath.Join(dataDir(t), "movielens", "ml-1m", "ratings-notimestamp.dat.gz")
 	data := must.Get(os.ReadFile(path))(t)
@@ -96,7 +96,7 @@ func TestURLOfRealData(t *testing.T) {
 	}
 }
 
-// TestURLWithoutSize: what a server gives only as a stream of unknown length is read if its format permits it, and estimates nothing.
+// TestURLWithoutSize: a response without ranges and size is read if the format reads streams; Sniff estimates nothing.
 func TestURLWithoutSize(t *testing.T) {
 	s := remotetest.New(t)
 	table := must.Get(os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet")))(t)
@@ -119,7 +119,7 @@ func TestURLWithoutSize(t *testing.T) {
 	}
 }
 
-// inBucket serves objects of a bucket to who signs, with credentials in the environment.
+// inBucket starts a server with a bucket that requires signed requests, and sets the credentials in the environment.
 func inBucket(t *testing.T) *remotetest.Server {
 	t.Helper()
 	s := remotetest.New(t)
@@ -132,8 +132,8 @@ func inBucket(t *testing.T) *remotetest.Server {
 	return s
 }
 
-// TestURLResumes: an ingest of objects that is interrupted goes on from its journal, with other signatures in the URLs, and has the
-// bytes of one without a break; neither in what it leaves nor in what it says is anything secret. Another object is refused.
+// TestURLResumes: an interrupted ingest of objects resumes with other signatures in the URLs and makes the bytes of an
+// uninterrupted one; no file and no message holds a secret. A changed object is refused.
 func TestURLResumes(t *testing.T) {
 	lines := ratings(rand.New(rand.NewPCG(3, 3)), 400, true)
 	s := inBucket(t)
@@ -171,7 +171,7 @@ func TestURLResumes(t *testing.T) {
 			}
 			whole, out := target(t), target(t)
 			must.Get(run(t.Context(), 0, whole))(t)
-			for stop := 2; stop <= parts; stop++ { // where the last but one of the parts left is read, not sampled
+			for stop := 2; stop <= parts; stop++ { // interrupts while the object stop-1 is read, after its sampling
 				ctx, cancel := context.WithCancel(t.Context())
 				asked := 0
 				s.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
@@ -222,7 +222,7 @@ func TestURLResumes(t *testing.T) {
 	}
 }
 
-// silent looks for what is secret in all files of a folder, and in what has been said.
+// silent fails if what was said, or a file below dir, contains a secret.
 func silent(t *testing.T, dir, said string) {
 	t.Helper()
 	if strings.Contains(said, "hunter2") {
@@ -243,7 +243,7 @@ func silent(t *testing.T, dir, said string) {
 	}
 }
 
-// TestURLChanges: an object that changes while it is read is an error, and nothing is left to go on from.
+// TestURLChanges: an object that changes while it is read is an error, and no journal is left.
 func TestURLChanges(t *testing.T) {
 	text := []byte(strings.Join(ratings(rand.New(rand.NewPCG(3, 3)), 60000, true), "\n") + "\n")
 	s := remotetest.New(t)
@@ -262,7 +262,7 @@ func TestURLChanges(t *testing.T) {
 	leftovers(t, out, false)
 }
 
-// TestURLEverywhere: sniff, append, ids and titles take URLs.
+// TestURLEverywhere: Sniff, Append, and the options for ids and titles accept URLs.
 func TestURLEverywhere(t *testing.T) {
 	s := inBucket(t)
 	for path, text := range map[string]string{
@@ -321,7 +321,7 @@ func TestURLAfterDeath(t *testing.T) {
 	resumesAfterDeath(t, &u, whole, want)
 }
 
-// TestURLTenX: the keys of a bucket with one beginning are a folder of 10x as files are.
+// TestURLTenX: the objects of a bucket with a common prefix are read as a 10x folder.
 func TestURLTenX(t *testing.T) {
 	s := inBucket(t)
 	for name, text := range map[string]string{"matrix.mtx.gz": tenXMatrix, "features.tsv.gz": tenXFeatures, "barcodes.tsv.gz": tenXBarcodes} {

@@ -16,11 +16,11 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// Real data with singular values computed by LAPACK or ARPACK.
+// realData lists real data sets with singular values computed by LAPACK or ARPACK.
 var realData = []struct {
 	name       string
 	input      string
-	reference  string // a file of values, or a key of others.json
+	reference  string // name of a file of values, or a key of others.json
 	rows, cols int64
 	nnz        int64
 	large      bool
@@ -35,7 +35,7 @@ var realData = []struct {
 	{"karate", "suitesparse/karate.mtx", "karate.mtx", 34, 34, 156, false},
 }
 
-// The whole way on real data: shape, every value, every residual, status.
+// TestRealData compares shape, values, residuals and status of ingest and svd on real data with the reference.
 func TestRealData(t *testing.T) {
 	data := os.Getenv("GDSVD_DATA")
 	if data == "" {
@@ -59,7 +59,7 @@ func TestRealData(t *testing.T) {
 			for _, method := range []string{"auto", "gd", "power"} {
 				k := 10
 				if d.large && method != "auto" {
-					k = 3 // one vector after the other, a thousand passes each
+					k = 3 // these methods find one vector after the other, in a thousand passes each
 				}
 				t.Run(method, func(t *testing.T) { checkRealData(t, store, method, truth[:k]) })
 			}
@@ -85,7 +85,7 @@ func checkRealData(t *testing.T, store, method string, truth []float64) {
 	t.Logf("%d passes, %.2f s", r.Passes, r.Seconds.Total)
 }
 
-// referenceValues reads a file of values, one a line after a comment, or an entry of others.json.
+// referenceValues reads a file with a comment and one value per line, or an entry of others.json.
 func referenceValues(t *testing.T, dir, name string) (values []float64) {
 	t.Helper()
 	if !strings.HasSuffix(name, ".txt") {
@@ -111,7 +111,7 @@ func referenceValues(t *testing.T, dir, name string) (values []float64) {
 	return values
 }
 
-// A result for 99 % of the ratings is a start for all of them that saves passes.
+// TestWarmPasses: with the vectors of 99 % of the ratings as start, a run on all ratings needs no more products.
 func TestWarmPasses(t *testing.T) {
 	data := os.Getenv("GDSVD_DATA")
 	if data == "" || raceDetector || !longtest.On() {

@@ -9,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestAppendCommand: a store grows in its place or beside it, and what cannot be is refused.
+// TestAppendCommand: append extends a store in place or writes a new one, and refuses inputs that cannot be appended.
 func TestAppendCommand(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {
@@ -34,7 +34,7 @@ func TestAppendCommand(t *testing.T) {
 	fails(t, ui.ExitUsage, "has means", "append", meanStore(t, dir, put), more)
 }
 
-// meanStore has a mean of two values.
+// meanStore returns a store with a mean of two values.
 func meanStore(t *testing.T, dir string, put func(name, text string) string) string {
 	path := filepath.Join(dir, "mean.csr")
 	succeeds(t, "ingest", put("twice", "1,1,1\n1,1,2\n"), "--duplicates", "mean", "-o", path)

@@ -22,7 +22,7 @@ import (
 
 const storeInBucket = "s3://bucket/some/m.csr"
 
-// buckets is an S3 server without objects, whose address and credentials the environment has until the test ends.
+// buckets starts an S3 server without objects and sets its address and credentials in the environment.
 func buckets(t *testing.T) *remotetest.Server {
 	t.Helper()
 	server := remotetest.NewPlain(t)
@@ -35,7 +35,7 @@ func buckets(t *testing.T) *remotetest.Server {
 	return server
 }
 
-// inBucket copies a store into a bucket.
+// inBucket copies a store into a bucket of a new server.
 func inBucket(t *testing.T, store string) *remotetest.Server {
 	t.Helper()
 	server := buckets(t)
@@ -53,7 +53,7 @@ func inBucket(t *testing.T, store string) *remotetest.Server {
 	return server
 }
 
-// A store in a bucket is what its copy in a folder is to all commands that read it: on one machine, and to workers that share nothing but buckets.
+// TestStoreInBucket: commands read a store in a bucket as one in a folder, also with workers that share only buckets.
 func TestStoreInBucket(t *testing.T) {
 	store := ingested(t, blocky)
 	here, _ := factorised(t, store, "-k", "3")
@@ -69,7 +69,7 @@ func TestStoreInBucket(t *testing.T) {
 	command, _ := factorised(t, storeInBucket, append([]string{"-k", "3", "--view", "log1p | center=columns"}, on...)...)
 	sameVectors(t, tasks, command)
 
-	for _, path := range []string{store, storeInBucket} { // each says of both what it says of one
+	for _, path := range []string{store, storeInBucket} { // the outputs for both paths must be equal
 		for _, args := range [][]string{
 			{"info", path}, {"info", path, "--ids", "cols"}, {"stats", path}, {"view", path, "--rows", "1,2"},
 			{"check", path}, append([]string{"check", path}, on...), {"check", far, "--store", path}, {"plan", path, "-k", "3", "--json"},
@@ -83,7 +83,7 @@ func TestStoreInBucket(t *testing.T) {
 			}
 		}
 	}
-	succeeds(t, "recommend", "-q", far, "--rows", "1") // the result names the store
+	succeeds(t, "recommend", "-q", far, "--rows", "1") // without --store: the result names the store
 
 	before := len(server.Paths())
 	for _, args := range [][]string{
@@ -119,8 +119,8 @@ func TestStoreInBucket(t *testing.T) {
 	}
 }
 
-// Inputs in a bucket, read by tasks, make the store that one machine makes of them, byte for byte, though the server is busy once; its shards are those
-// of files. An object that changes while a task reads it ends the ingest, and nothing is left.
+// TestIngestOfBucketByTasks: an ingest of objects by tasks makes the bytes of an ingest without tasks, although the server
+// is busy once; its shards are those of files. An object that changes while a task reads it is an error.
 func TestIngestOfBucketByTasks(t *testing.T) {
 	server, dir := buckets(t), t.TempDir()
 	text := must.Get(os.ReadFile(ratings(t, blocky)))(t)
@@ -131,7 +131,7 @@ func TestIngestOfBucketByTasks(t *testing.T) {
 		files = append(files, write(t, dir, filepath.Base(name), string(data)))
 		server.Put(name, data, 1)
 	}
-	last := fmt.Sprintf(part, len(files)-1) // the driver reads no more than the first one's beginning
+	last := fmt.Sprintf(part, len(files)-1) // the driver reads only the beginning of the first object
 	var disturb atomic.Pointer[func(w http.ResponseWriter)]
 	server.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != last || strings.HasPrefix(cmp.Or(r.Header.Get("Range"), "bytes=0-"), "bytes=0-") {
@@ -157,7 +157,7 @@ func TestIngestOfBucketByTasks(t *testing.T) {
 	succeeds(t, from("one")...)
 	want, shards := vfstest.Contents(t, "one"), vfstest.Contents(t, "files")
 	for name, b := range shards {
-		if want[name] != b && name != csr.ManifestName { // which names the inputs
+		if want[name] != b && name != csr.ManifestName { // the manifest names the inputs
 			t.Errorf("%s of a bucket is not that of files", name)
 		}
 	}

@@ -25,10 +25,10 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/all"
 )
 
-// partFiles are what must be the same after a break, byte by byte.
+// partFiles are the files whose bytes do not depend on interruptions.
 var partFiles = []string{factor.SigmaFile, leftFile, rightFile}
 
-// stopped is an OUT with the checkpoint of a run that stopped at its limit of passes.
+// stopped runs svd up to its limit of passes and returns OUT, which holds a checkpoint.
 func stopped(t *testing.T, store string, flags ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
@@ -36,7 +36,7 @@ func stopped(t *testing.T, store string, flags ...string) string {
 	return dir
 }
 
-// What is watched of a run that was stopped is its result, which can go on, and not the checkpoint beside it alone.
+// TestStoppedIsWatchedByItsResult: the state of a stopped run is that of its result; Checkpoint says if it can be resumed.
 func TestStoppedIsWatchedByItsResult(t *testing.T) {
 	store := ingested(t, tall)
 	dir := stopped(t, store, "-k", "2", "--method", "power", "--max-passes", "3")
@@ -46,11 +46,11 @@ func TestStoppedIsWatchedByItsResult(t *testing.T) {
 		if s.Status != live.Finished || s.Checkpoint != checkpoint || s.Result == nil || s.Rank != 2 || s.NNZ != r.NNZ || s.Last.Pass != r.Passes || s.Last.Worst != max(r.Residual[0], r.Residual[1]) {
 			t.Errorf("%+v", s)
 		}
-		must.Do(t, os.RemoveAll(filepath.Join(dir, "checkpoint"))) // of which the same reader hears
+		must.Do(t, os.RemoveAll(filepath.Join(dir, "checkpoint"))) // the reader of the first turn must notice
 	}
 }
 
-// A run that was stopped goes on to the same files as one that was not.
+// TestResume: a run that was stopped and resumed writes the files of an uninterrupted one, for each method.
 func TestResume(t *testing.T) {
 	for name, g := range map[string]struct {
 		store string
@@ -95,7 +95,7 @@ type event struct {
 	Seconds   factor.Seconds `json:"seconds"`
 }
 
-// events lists the passes of a record with what they found.
+// events returns the lines of events.jsonl without times and bytes read.
 func events(t *testing.T, dir string) []event {
 	t.Helper()
 	data := must.Get(os.ReadFile(filepath.Join(dir, eventsFile)))(t)
@@ -134,10 +134,10 @@ func TestResumeRefused(t *testing.T) {
 			t.Fatalf("after %v there are %v", c.args, got)
 		}
 	}
-	// Other limits, workers, budgets and vectors are no other run.
+	// Other limits, workers, budgets and kept vectors do not prevent a resume.
 	succeeds(t, with(store, "--resume", "--workers", "1", "--memory", "100MiB", "--vectors", "right")...)
 
-	// What has finished needs no more; for something else there is nothing to go on from.
+	// A finished run resumed reports its result; with other options there is nothing to resume.
 	finished := must.Get(os.ReadFile(filepath.Join(dir, factor.ResultFile)))(t)
 	if text := succeeds(t, with(store, "--resume")...); !strings.Contains(text, "converged: 4 of 4") {
 		t.Errorf("a finished run resumed prints\n%s", text)
@@ -148,8 +148,8 @@ func TestResumeRefused(t *testing.T) {
 	if now, err := os.ReadFile(filepath.Join(dir, factor.ResultFile)); err != nil || !bytes.Equal(now, finished) {
 		t.Errorf("resuming a finished run has changed it (%v)", err)
 	}
-	// A run that was killed between putting its result in place and removing the checkpoint that
-	// lay there has left the latter.
+	// A run killed after publishing its result, before it removed the old checkpoint, has left
+	// that checkpoint.
 	leftover := dir + vfs.PartialSuffix
 	must.Do(t, os.Mkdir(leftover, 0o777))
 	must.Do(t, os.WriteFile(filepath.Join(leftover, checkpointFile), []byte("old"), 0o666))
@@ -164,7 +164,7 @@ func TestResumeRefused(t *testing.T) {
 	fails(t, ui.ExitError, `file already exists \(--force replaces it\)`, with(store)...)
 }
 
-// A script may give --resume from the start.
+// TestResumeWithoutARunBegins: --resume without a checkpoint begins a run.
 func TestResumeWithoutARunBegins(t *testing.T) {
 	store := ingested(t, tall)
 	want, _ := factorised(t, store, "-k", "3")
@@ -190,7 +190,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 			t.Errorf("%s: %s", what, o.stderr)
 		}
 	}
-	// The record of events is a luxury: the run goes on without, and says so.
+	// A damaged record of events is only a warning.
 	record := filepath.Join(dir, checkpointEvents)
 	lines := must.Get(os.ReadFile(record))(t)
 	flags = []string{"-k", "4", "--method", "gd"}
@@ -214,7 +214,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 }
 
-// A directory with a checkpoint alone, of a run that was killed, says what goes on with it.
+// TestKilledRunIsDescribed: the error about a directory with only a checkpoint names the command that resumes the run.
 func TestKilledRunIsDescribed(t *testing.T) {
 	store := ingested(t, tall)
 	from, dir := stopped(t, store, "-k", "3", "--max-passes", "4"), filepath.Join(t.TempDir(), "out")
@@ -229,8 +229,8 @@ func TestKilledRunIsDescribed(t *testing.T) {
 	}
 }
 
-// A run that was stopped with a result says that there is a checkpoint, and the command that goes on from it, which does as it
-// stands, from another folder, too; a run that has converged does not.
+// TestStoppedRunIsDescribed: info, check and report of a stopped run print the command that resumes it, which works from
+// any folder. For a converged run they do not.
 func TestStoppedRunIsDescribed(t *testing.T) {
 	store := ingested(t, tall)
 	view := "log1p\n  center=columns"
@@ -274,8 +274,8 @@ func TestStoppedRunIsDescribed(t *testing.T) {
 	}
 }
 
-// A run over an old result leaves its checkpoint beside it, and --force begins
-// anew over whatever there is.
+// TestForceAndCheckpoints: a run over an old result writes its checkpoint beside the result; --force
+// begins anew whatever is there.
 func TestForceAndCheckpoints(t *testing.T) {
 	store := slow(t)
 	dir := filepath.Join(t.TempDir(), "out")
@@ -315,8 +315,8 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// withFaults runs a command line on a file system, with a checkpoint after
-// every pass.
+// withFaults runs a command line on the file system fsys, with a checkpoint
+// after each pass.
 func withFaults(t *testing.T, fsys vfs.FS, args ...string) ran {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -326,18 +326,18 @@ func withFaults(t *testing.T, fsys vfs.FS, args ...string) ran {
 	return ran{code, stdout.String(), stderr.String()}
 }
 
-// onCheckpoint is whether an operation is part of saving a run in dir.
+// onCheckpoint reports whether an operation belongs to saving a checkpoint in dir.
 func onCheckpoint(o vfstest.Op, dir string) bool {
 	return strings.Contains(o.Name, filepath.Join(dir, checkpointFile)) || o.Name == dir && (o.Kind == vfstest.OpMkdir || o.Kind == vfstest.OpSyncDir)
 }
 
-// Whatever fails while a checkpoint is written, the run goes on, with a
-// warning, and the checkpoint before it is still good.
+// TestCheckpointFaults: if an operation on a checkpoint fails, the run continues with
+// a warning and writes the same result.
 func TestCheckpointFaults(t *testing.T) {
 	store := ingested(t, tall)
 	flags := []string{"-k", "2", "--method", "power", "--tol", "1e-3"}
 	want, _ := factorised(t, store, flags...)
-	for n := 0; n < 40; n += longtest.Pick(1, 19) { // several checkpoints
+	for n := 0; n < 40; n += longtest.Pick(1, 19) { // the operations of several checkpoints
 		dir := filepath.Join(t.TempDir(), "out")
 		count, hit := 0, false
 		f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
@@ -370,14 +370,14 @@ func TestCheckpointFaults(t *testing.T) {
 	}
 }
 
-// A disk on which the record of the passes cannot be written for a while loses
-// nothing of it; one that stays full costs the result.
+// TestFullDiskAtEvents: if events.jsonl cannot be written for a while, no event is
+// lost; if the disk stays full, the run fails with a checkpoint.
 func TestFullDiskAtEvents(t *testing.T) {
 	longtest.Only(t)
 	store := ingested(t, tall)
 	flags := []string{"-k", "5", "--method", "gd", "--tol", "1e-5"}
 	want, _ := factorised(t, store, flags...)
-	for _, good := range []int{3, math.MaxInt} { // the write that there is room for again
+	for _, good := range []int{3, math.MaxInt} { // number of the first write that succeeds
 		dir := filepath.Join(t.TempDir(), "out")
 		writes := 0
 		f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
@@ -405,8 +405,8 @@ func TestFullDiskAtEvents(t *testing.T) {
 	}
 }
 
-// A process that dies at any operation while it writes checkpoints leaves one
-// from which the next goes on, or none.
+// TestDeathInCheckpoint kills a run at operations on its checkpoints: a resumed
+// run writes the files of an uninterrupted one.
 func TestDeathInCheckpoint(t *testing.T) {
 	store := ingested(t, tall)
 	flags := []string{"-k", "3", "--method", "power"}
@@ -440,7 +440,7 @@ func TestDeathInCheckpoint(t *testing.T) {
 	}
 }
 
-// A run that a fault ends says that it can be continued.
+// TestFaultLeavesCheckpoint: the error of a run that a fault ends names the command that resumes it.
 func TestFaultLeavesCheckpoint(t *testing.T) {
 	store := ingested(t, tall)
 	flags := []string{"-k", "3", "--method", "power"}

@@ -29,7 +29,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// rewrite changes a file by a function of its contents.
+// rewrite replaces the content of a file by change of it.
 func rewrite(t *testing.T, name string, change func([]byte) []byte) {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -41,7 +41,7 @@ func rewrite(t *testing.T, name string, change func([]byte) []byte) {
 	}
 }
 
-// What a result cannot do without is missed.
+// TestCheckMissesResultJSON: check reports a result without result.json.
 func TestCheckMissesResultJSON(t *testing.T) {
 	dir, _ := factorised(t, ingested(t, tall), "-k", "2")
 	must.Do(t, os.Remove(filepath.Join(dir, factor.ResultFile)))
@@ -50,7 +50,7 @@ func TestCheckMissesResultJSON(t *testing.T) {
 	}
 }
 
-// A run that goes on says so if the events before are gone.
+// TestResumeWithoutEvents: a resumed run warns if the record of earlier events is missing.
 func TestResumeWithoutEvents(t *testing.T) {
 	store := ingested(t, tall)
 	dir := stopped(t, store, "-k", "2", "--method", "power", "--max-passes", "3")
@@ -61,8 +61,8 @@ func TestResumeWithoutEvents(t *testing.T) {
 	}
 }
 
-// Whatever byte of whatever file of a result or a checkpoint is damaged, and wherever a file is
-// cut short: check names the file, and nothing panics.
+// TestCheckFindsEveryDamage: check names the file if a byte of a result or checkpoint is changed,
+// or the file is cut short.
 func TestCheckFindsEveryDamage(t *testing.T) {
 	t.Parallel()
 	store := ingested(t, tall)
@@ -81,7 +81,7 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 			name := filepath.Join(dir, file)
 			good := must.Get(os.ReadFile(name))(t)
 			silent, tried := 0, 0
-			// The command for one in sixteen, what it calls for the others.
+			// The command runs for one damage in sixteen, check.Result for the others.
 			try := func(what string, b []byte) {
 				must.Do(t, os.WriteFile(name, b, 0o666))
 				o := ran{code: ui.ExitCorrupt}
@@ -99,7 +99,7 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 				}
 			}
 			for i := range good {
-				// A third of what has a structure, less of the rest.
+				// A third of the bytes of headers, ends and result.json, fewer of the others.
 				if structure := i < 128 || i >= len(good)-32 || file == factor.ResultFile; i%3 != 0 || !structure && i%41 != 0 || short && i%211 != 0 {
 					continue
 				}
@@ -124,11 +124,11 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 	}
 }
 
-// The checksums are what RESULT.md says, computed here from the bytes alone.
+// TestResultIsSealed computes the checksums of RESULT.md from the bytes alone.
 func TestResultIsSealed(t *testing.T) {
 	for _, flags := range [][]string{{}, {"--vectors", "none"}, {"--vectors", "left"}} {
 		dir, r := factorised(t, ingested(t, wide), append(flags, "-k", "3")...)
-		table := crc32.MakeTable(crc32.Castagnoli) // not the program's own
+		table := crc32.MakeTable(crc32.Castagnoli) // the standard library, not package crc
 		var listed []string
 		for _, part := range r.Files {
 			b, err := os.ReadFile(filepath.Join(dir, part.Name))
@@ -153,8 +153,8 @@ func TestResultIsSealed(t *testing.T) {
 	}
 }
 
-// TestCheckWithoutDescription: files without the one that says what they are are not sound, and neither is a result that
-// says itself that it has not converged.
+// TestCheckWithoutDescription: check refuses files without the description beside them, and a result that says that it
+// has not converged.
 func TestCheckWithoutDescription(t *testing.T) {
 	store := ingested(t, tall)
 	dir, _ := factorised(t, store, "-k", "2")
@@ -170,7 +170,7 @@ func TestCheckWithoutDescription(t *testing.T) {
 	}
 }
 
-// Contradictions that checksums cannot show.
+// TestCheckStatements: check finds statements of result.json that contradict each other, under a right checksum.
 func TestCheckStatements(t *testing.T) {
 	store := ingested(t, tall)
 	for _, c := range []struct{ old, new, want string }{
@@ -196,7 +196,7 @@ func TestCheckStatements(t *testing.T) {
 	}
 }
 
-// reseal changes result.json and makes its checksum right again.
+// reseal changes result.json and corrects its checksum.
 func reseal(t *testing.T, dir string, change func([]byte) []byte) {
 	t.Helper()
 	rewrite(t, filepath.Join(dir, factor.ResultFile), func(b []byte) []byte {
@@ -208,8 +208,8 @@ func reseal(t *testing.T, dir string, change func([]byte) []byte) {
 	})
 }
 
-// Residuals, orthogonality, and their place in the user's matrix are those of the
-// definition, whichever side is stored as rows and whichever vectors there are.
+// TestMeasure compares residuals and orthogonality that check measures with dense matrices, in the user's
+// orientation, for both stored orientations and any vectors kept.
 func TestMeasure(t *testing.T) {
 	for name, g := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
 		file := ratings(t, g)
@@ -229,7 +229,7 @@ func TestMeasure(t *testing.T) {
 			if vectors != "both" {
 				continue
 			}
-			// Spoilt: what is measured is what a dense computation gives.
+			// Changed vectors: the measured residuals are those of a dense computation.
 			u, v := loadNPY(t, filepath.Join(dir, leftFile)), loadNPY(t, filepath.Join(dir, rightFile))
 			u.Set(3, 1, u.At(3, 1)+1e-4)
 			v.Set(5, 2, v.At(5, 2)-1e-3)
@@ -270,7 +270,7 @@ func sigmas(r factor.Result) (s []float64) {
 	return s
 }
 
-// residualsOf computes what is measured with dense matrices.
+// residualsOf computes residuals and orthogonality with dense matrices.
 func residualsOf(a, u, v *mat.Dense, sigma []float64) (left, right []float64, orthU, orthV float64) {
 	var av, atu mat.Dense
 	av.Mul(a, v)
@@ -298,7 +298,7 @@ func residualsOf(a, u, v *mat.Dense, sigma []float64) (left, right []float64, or
 	return left, right, orth(u), orth(v)
 }
 
-// foreignResult makes a directory with files.
+// foreignResult writes files into a new directory and returns it.
 func foreignResult(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "scipy.svd")
@@ -309,7 +309,7 @@ func foreignResult(t *testing.T, files map[string][]byte) string {
 	return dir
 }
 
-// npyBytes is what numpy.save writes, by the letter of the format's description.
+// npyBytes returns m as numpy.save writes it, by the description of the format.
 func npyBytes(m mat.Matrix, kind string, fortran bool) []byte {
 	r, c := m.Dims()
 	return npyShaped(m, fmt.Sprintf("(%d, %d)", r, c), kind, fortran)
@@ -339,7 +339,7 @@ func npyShaped(m mat.Matrix, shape, kind string, fortran bool) []byte {
 	return b
 }
 
-// Every layout that numpy.save has, names of both kinds, values in both orders.
+// TestMeasureForeign reads each layout of numpy.save, both sets of names, and values in both orders.
 func TestMeasureForeign(t *testing.T) {
 	for name, g := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
 		store := ingested(t, g)
@@ -386,7 +386,7 @@ func TestMeasureForeign(t *testing.T) {
 	}
 }
 
-// One line that says what, where, and what to do.
+// TestMeasureRefusals: each error is one line that names the file, the place and a remedy.
 func TestMeasureRefusals(t *testing.T) {
 	store, other := ingested(t, tall), ingested(t, wide)
 	dir, r := factorised(t, store, "-k", "2")
@@ -437,12 +437,12 @@ func TestMeasureRefusals(t *testing.T) {
 	fails(t, ui.ExitError, `scipy.svd holds V.npy and Vt.npy: remove all but one`, "check", twice)
 }
 
-// A result whose files are whole but which is not what it states is an error; one that
-// has not converged, and says so, is not.
+// TestMeasureAgainstStatements: a result with intact files whose vectors miss its stated residuals is an error;
+// a result that says that it has not converged is not.
 func TestMeasureAgainstStatements(t *testing.T) {
 	store := ingested(t, tall)
 	dir, r := factorised(t, store, "-k", "3")
-	// Vectors of another run, sealed anew as whoever forges one would.
+	// forge changes U by spoil and seals the result again.
 	forge := func(spoil float64) {
 		u := loadNPY(t, filepath.Join(dir, leftFile))
 		u.Set(7, 2, u.At(7, 2)+spoil)
@@ -451,7 +451,7 @@ func TestMeasureAgainstStatements(t *testing.T) {
 		reseal(t, dir, func(text []byte) []byte {
 			at := regexp.MustCompile(`"name": "U.npy",\s*"size": \d+,\s*"crc": "([0-9a-f]{8})",\s*"pieces": "([0-9a-f]{8})"`).FindSubmatchIndex(text)
 			copy(text[at[2]:at[3]], fmt.Sprintf("%08x", crc.Of(b)))
-			copy(text[at[4]:at[5]], text[at[2]:at[3]]) // it is one piece
+			copy(text[at[4]:at[5]], text[at[2]:at[3]]) // the file has one piece
 			return text
 		})
 	}
@@ -474,8 +474,8 @@ func TestMeasureAgainstStatements(t *testing.T) {
 	}
 }
 
-// With memory for some of the triplets only, the store is read several times; what is
-// measured is the same.
+// TestMeasureWithinMemory: with memory for some triplets only, the store is read several times and the
+// measured residuals are the same.
 func TestMeasureWithinMemory(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
 	succeeds(t, "generate", "spectrum", "-q", "--rows", "70000", "--cols", "60000", "--rank", "24", "--layers", "1", "-o", store)
@@ -493,7 +493,7 @@ func TestMeasureWithinMemory(t *testing.T) {
 	fails(t, ui.ExitError, `memory budget of 16.0 MiB is too small: at least`, "check", dir, "--store", store, "--memory", "16MiB")
 }
 
-// What SciPy computes and numpy.save writes.
+// TestMeasureSciPy measures vectors of scipy.sparse.linalg.svds, written by numpy.save.
 func TestMeasureSciPy(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-c", "import scipy.sparse.linalg").Run() != nil {
@@ -522,8 +522,8 @@ for name, x in ("u", u), ("s", s), ("vt", vt): np.save(sys.argv[2] + "/" + name,
 	}
 }
 
-// A residual that is further off than the tolerance by no more than the floor that the
-// result states is as it states; without that floor it is not.
+// TestMeasureAllowsTheFloor: a residual may exceed the stated tolerance by the stated floor, but not by
+// more.
 func TestMeasureAllowsTheFloor(t *testing.T) {
 	store := ingested(t, tall)
 	dir, r := factorised(t, store, "-k", "2", "--method", "power", "--tol", "1e-4")
@@ -532,13 +532,13 @@ func TestMeasureAllowsTheFloor(t *testing.T) {
 		t.Fatalf("the residuals are at most %g: too small for this test", worst)
 	}
 	for _, c := range []struct {
-		tol, floor float64 // in units of the worst residual
+		tol, floor float64 // in units of the largest residual
 		code       int
 		misses     int
 	}{
 		{0.6, 0.5, ui.ExitOK, 0},
 		{0.6, 0.1, ui.ExitError, 1},
-		{0.1, 0.95, ui.ExitNotConverged, 0}, // within its floor, which is not within the tolerance
+		{0.1, 0.95, ui.ExitNotConverged, 0}, // within the floor, but not within the tolerance
 	} {
 		r.Settings.Tol = c.tol * worst
 		for i := range r.Residual {
@@ -555,12 +555,12 @@ func TestMeasureAllowsTheFloor(t *testing.T) {
 		if len(m.Misses) < c.misses || c.misses == 0 && len(m.Misses) > 0 || m.Stated.Floor[1] != r.Floor[1] {
 			t.Errorf("%+v: misses %v, stated %+v", c, m.Misses, m.Stated)
 		}
-		// The floor of the result is none of the user's tolerance.
+		// The stated floor does not extend a tolerance given by --tol.
 		measuredOf(t, ui.ExitError, dir, "--store", store, "--tol", fmt.Sprint(worst/2))
 	}
 }
 
-// Vectors that a result lacks are known to rounding over σ, and not at all where σ is 0: that fails no triplet, but a vector that is there and wrong does.
+// TestMeasureImpliedOfSmallValues: vectors that are missing and σ near 0 are no miss, but a wrong vector is.
 func TestMeasureImpliedOfSmallValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	var f mat.SVD
@@ -584,7 +584,7 @@ func TestMeasureImpliedOfSmallValues(t *testing.T) {
 			t.Errorf("%s: misses %v, residuals %v", vectors, m.Misses, m.Residual)
 		}
 		x := loadNPY(t, filepath.Join(dir, name))
-		for i := range x.RawMatrix().Rows { // the last vector becomes the first, whose value is not 0
+		for i := range x.RawMatrix().Rows { // the last vector becomes the first, whose σ is not 0
 			x.Set(i, 7, x.At(i, 0))
 		}
 		foreign := foreignResult(t, map[string][]byte{name: npyBytes(x, "<f8", false), "sigma.npy": npyVector(sigmas(r))})

@@ -18,8 +18,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// The flags in result.json make the same run again: the same files, byte by
-// byte, and the same record but for the choice.
+// TestChoiceCanBeMadeAgain: a run with the flags recorded in result.json writes the same files and
+// settings.
 func TestChoiceCanBeMadeAgain(t *testing.T) {
 	store := ingested(t, tall)
 	for _, flags := range [][]string{
@@ -42,9 +42,9 @@ func TestChoiceCanBeMadeAgain(t *testing.T) {
 	}
 }
 
-// The choice is the same for any memory that holds everything, and for every memory
-// the same with any number of workers and processors, also where the matrix is read
-// in every pass and where vectors lie in files.
+// TestChoiceDoesNotDependOnTheMachine: for a given memory, the choice is the same for any number of workers
+// and processors, also if the matrix is read in each pass or vectors are in files.
+// With memory for everything it is the choice of the table.
 func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	ratings := ingested(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1})
@@ -54,7 +54,7 @@ func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 	succeeds(t, "ingest", "-q", name, "-o", long)
 	for _, c := range []struct {
 		store, memory string
-		why           string // "" for any
+		why           string // expected reason of the choice; "": any
 		files         bool
 	}{
 		{ratings, "10GiB", "table", false}, {ratings, "100MiB", "table", false}, {ratings, "34MiB", "", false},
@@ -84,8 +84,8 @@ func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 	}
 }
 
-// The number of workers and of processors changes no bit of a result whose vectors
-// lie in files.
+// TestWorkersChangeNoBitsInFiles: with vectors in files a result has the same bits for any number of
+// workers and processors.
 func TestWorkersChangeNoBitsInFiles(t *testing.T) {
 	longtest.Only(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -116,8 +116,8 @@ func TestWorkersChangeNoBitsInFiles(t *testing.T) {
 	}
 }
 
-// Where the table's choice has no room another one is taken, which has, until
-// nothing fits, and then the numbers are told.
+// TestChoiceWithinMemory: if the preferred choice does not fit into the memory, one that fits is made;
+// if none fits, the error gives the numbers.
 func TestChoiceWithinMemory(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "wide.csr")
 	name := filepath.Join(t.TempDir(), "wide.mtx")
@@ -177,7 +177,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A run goes on with the method it began with, whatever would be chosen now.
+// TestResumeTakesTheRecordedMethod: a resumed run uses the method of its checkpoint, not a new choice.
 func TestResumeTakesTheRecordedMethod(t *testing.T) {
 	store := ingested(t, tall)
 	for _, method := range []string{"auto", "nesterov", "block", "krylov"} {
@@ -203,7 +203,7 @@ func TestResumeTakesTheRecordedMethod(t *testing.T) {
 	}
 }
 
-// A step size that is said and the same one unsaid are no two runs.
+// TestResumeWithTheDefaultSaid: a run may be resumed with the default step size given explicitly.
 func TestResumeWithTheDefaultSaid(t *testing.T) {
 	store := ingested(t, tall)
 	for _, method := range []string{"gd", "polyak", "nesterov"} {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestColumns: what commands print fits the columns of a terminal, but for words that are longer, such as paths, and a pipe gets no
-// control characters, whatever the command.
+// TestColumns: no command prints control characters to a pipe, and on a terminal lines fit its width, except
+// lines with long words such as paths.
 func TestColumns(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	store, file := ingested(t, tall), ratings(t, tall)
@@ -47,12 +47,12 @@ func TestColumns(t *testing.T) {
 			most := width
 			if width == 0 {
 				if most = 80; len(args) > 0 && args[len(args)-1] != "-h" {
-					continue // a script reads lines as they are
+					continue // to a pipe, lines are not folded
 				}
 			}
 			for line := range strings.Lines(stdout.String()) {
 				line = strings.TrimRight(line, "\n")
-				longest := 0 // of words, which are not broken
+				longest := 0 // longest word of the line: words are not broken
 				for _, word := range strings.Fields(line) {
 					longest = max(longest, utf8.RuneCountInString(word))
 				}

@@ -22,7 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// What --force would not replace is not offered to it, and stays.
+// TestInTheWay: if --force would not replace what is at OUT, the error does not suggest it, and nothing is changed.
 func TestInTheWay(t *testing.T) {
 	file, store := ratings(t, tall), ingested(t, tall)
 	result, _ := factorised(t, store, "-k", "2")
@@ -86,7 +86,7 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 	succeeds(t, "check", "-q", store)
 }
 
-// One line that says what, where and what to do.
+// TestIngestRefusals: each error is one line that names the input, the place and a remedy.
 func TestIngestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
 		"1::2::3\n1::3::x\n":       `:2:7: rating "x": not a number`,
@@ -111,7 +111,7 @@ func TestIngestRefusals(t *testing.T) {
 	fails(t, ui.ExitError, `m.csr.*exists.*\(--force replaces it\)`, "ingest", ratings(t, tall), "-o", store)
 }
 
-// Files, patterns, standard input, compressed or not: the same matrix, the same store.
+// TestIngestInputs: files, patterns and standard input, compressed or not, give the same store.
 func TestIngestInputs(t *testing.T) {
 	file := ratings(t, tall)
 	data := must.Get(os.ReadFile(file))(t)
@@ -143,7 +143,7 @@ func TestIngestInputs(t *testing.T) {
 	}
 }
 
-// TestInfoOfAnOrientation: the side stored first was chosen, and what was chosen is no flag of ingest by its name in the manifest.
+// TestInfoOfAnOrientation: info prints the chosen orientation, and does not name it as a flag of ingest.
 func TestInfoOfAnOrientation(t *testing.T) {
 	in := ratings(t, tall)
 	for side, first := range map[string]string{"rows": "rows first", "cols": "columns first"} {
@@ -173,7 +173,7 @@ func TestForceReplacesAStore(t *testing.T) {
 	fails(t, ui.ExitError, "not a gdsvd store", "ingest", "-q", ratings(t, tall), "-o", filepath.Dir(store), "--force")
 }
 
-// The ids of the user's rows and columns, ascending, whichever side is stored as rows.
+// TestInfoIDs: info prints the ids of the user's rows and columns in ascending order, for both stored orientations.
 func TestInfoIDs(t *testing.T) {
 	for name, g := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
 		file := ratings(t, g)
@@ -240,7 +240,7 @@ func TestInfoOfAResult(t *testing.T) {
 	fails(t, ui.ExitError, "no such file", "info", filepath.Join(t.TempDir(), "nothing"))
 }
 
-// Damage is told by every command that reads a store, before any number comes of it.
+// TestCorruptStore: each command that reads a store reports damage before it prints a result.
 func TestCorruptStore(t *testing.T) {
 	flip := func(name string, at int) func(t *testing.T, store string) {
 		return func(t *testing.T, store string) {
@@ -305,7 +305,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("the demo leaves %v", left)
 	}
 	if raceDetector {
-		return // once is enough under it
+		return // one run is enough with the race detector
 	}
 	keep := filepath.Join(t.TempDir(), "demo")
 	var d demoResult
@@ -318,7 +318,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// The neighbours among the demonstration's values are far enough apart for gd.
+// TestDemoValuesAreSeparate: neighbouring values of the demonstration differ by 5 %, enough for gd.
 func TestDemoValuesAreSeparate(t *testing.T) {
 	s := synth.NewKronecker(demoUsers, demoItems, demoSeed).Singular(demoRank + 1)
 	for i := range demoRank {
@@ -348,7 +348,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// A factorisation of an expansion finds the values that the expansion says it has.
+// TestGenerateKron: the values of an expansion are those recorded as its truth.
 func TestGenerateKron(t *testing.T) {
 	base, out := ingested(t, wide), filepath.Join(t.TempDir(), "k.csr")
 	args := []string{"generate", "kron", "--base", base, "--rows", "2", "--cols", "3", "--nnz", "4", "-o", out}
@@ -371,7 +371,7 @@ func TestGenerateKron(t *testing.T) {
 	}
 }
 
-// A factorisation of a matrix with values of choice finds them.
+// TestGenerateSpectrum: the values of a generated matrix are those recorded as its truth, for each kind of spectrum.
 func TestGenerateSpectrum(t *testing.T) {
 	for kind, flags := range map[string][]string{
 		"exponential": {"--decay", "0.8"},
@@ -419,7 +419,7 @@ var errBroken = errors.New("standard output is broken")
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
-// A result that could not be printed is not a success.
+// TestBrokenStandardOutput: a command whose output cannot be written fails.
 func TestBrokenStandardOutput(t *testing.T) {
 	store := ingested(t, tall)
 	for _, args := range [][]string{
@@ -435,7 +435,7 @@ func TestBrokenStandardOutput(t *testing.T) {
 	}
 }
 
-// A matrix without entries, or without sides, is described in numbers that there are.
+// TestWithoutEntries: a matrix without entries, rows or columns is described without NaN and Inf.
 func TestWithoutEntries(t *testing.T) {
 	for _, sides := range []string{"0 0", "3 4", "0 5", "5 0"} {
 		file, store := filepath.Join(t.TempDir(), "m.mtx"), filepath.Join(t.TempDir(), "m.csr")
@@ -449,7 +449,7 @@ func TestWithoutEntries(t *testing.T) {
 			}
 		}
 	}
-	// A clock that does not go on between two looks at it.
+	// A clock that returns the same time twice.
 	var out bytes.Buffer
 	a := newApp(strings.NewReader(""), &out, io.Discard)
 	for _, a.json = range []bool{false, true} {

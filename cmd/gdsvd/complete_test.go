@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// The command line of complete.
+// TestComplete checks the flags and the output of complete.
 func TestComplete(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
 	input := filepath.Join(t.TempDir(), "r.dat")
@@ -56,7 +56,7 @@ func TestComplete(t *testing.T) {
 	fails(t, 1, "budget", "complete", store, "-k", "3", "--memory", "1MiB", "-o", filepath.Join(t.TempDir(), "x"))
 }
 
-// MovieLens 1M, a fifth held out: the error of the predictions, against that of the biases alone.
+// TestCompleteMovieLens bounds the error of a completion of MovieLens 1M on a held-out fifth, and that of its biases.
 func TestCompleteMovieLens(t *testing.T) {
 	data := os.Getenv("GDSVD_DATA")
 	if data == "" {

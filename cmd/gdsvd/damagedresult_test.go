@@ -14,13 +14,13 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// Whatever piece of a file that a command reads is damaged: it ends with exit 3, says which file and bytes, and writes nothing.
+// TestDamageIsFoundWhenItIsRead: a command that reads damage exits with 3, names file and bytes, and writes nothing.
 func TestDamageIsFoundWhenItIsRead(t *testing.T) {
 	const piece = 1 << 20
-	n := longtest.Pick(66_000, 2_000) // users and items: the short form damages the first piece alone
+	n := longtest.Pick(66_000, 2_000) // users and items; the short form damages the first piece only
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	var text bytes.Buffer // of rank 2: everybody rates one item, one user all
+	var text bytes.Buffer // of rank 2: all users rate one item, one user rates all items
 	fmt.Fprintln(&text, "user,item,rating")
 	for i := range n {
 		fmt.Fprintf(&text, "u%05d,i00000,%d\n", i, 1+i%5)
@@ -37,8 +37,8 @@ func TestDamageIsFoundWhenItIsRead(t *testing.T) {
 	out := at("out")
 	const both, view = "U.npy V.npy rows.ids cols.ids", " view-1-center-mean.npy"
 	for _, c := range []struct {
-		reads string // all pieces of these files
-		of    string // the directory that they are in
+		reads string // files whose pieces are all read
+		of    string // the directory of these files
 		args  string
 	}{
 		{both, "a.svd", "recommend A --store S --rows u00001,LAST -n 1 -o OUT.csv"},
@@ -63,11 +63,11 @@ func TestDamageIsFoundWhenItIsRead(t *testing.T) {
 			for first := 0; first < len(good); first += piece {
 				end := min(first+piece, len(good))
 				bad := bytes.Clone(good)
-				bad[first+(end-first)*2/3] ^= 1 // the last bits of numbers among them, which change nothing that can be seen
+				bad[first+(end-first)*2/3] ^= 1 // a low bit of a number, which no printed result would show
 				must.Do(t, os.WriteFile(name, bad, 0o666))
 				bytesOf := fmt.Sprintf("bytes %d to %d ", first, end)
 				if !strings.HasSuffix(file, ".npy") {
-					bytesOf = "(bytes|line) " // lines have one checksum
+					bytesOf = "(bytes|line) " // text files have one checksum per file
 				}
 				o := gdsvd(t, append(args, "-q")...)
 				if said := o.stdout + o.stderr; o.code != ui.ExitCorrupt || !strings.Contains(said, name) || !regexp.MustCompile(bytesOf).MatchString(said) {

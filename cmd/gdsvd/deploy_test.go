@@ -23,8 +23,8 @@ import (
 
 const deploy = "../../docs/deploy"
 
-// The objects of docs/deploy/*.yaml, as far as they are used there (kubernetes.io/docs/reference/kubernetes-api):
-// a field that is not listed is refused.
+// These types have the fields that docs/deploy/*.yaml uses (kubernetes.io/docs/reference/kubernetes-api).
+// Other fields are refused.
 type (
 	kubeObject struct {
 		APIVersion string `yaml:"apiVersion"`
@@ -104,7 +104,7 @@ type (
 	}
 )
 
-// commandLine parses a line of gdsvd with an environment as the program does, without running it.
+// commandLine parses a command line and an environment as the program does, without running it.
 func commandLine(t *testing.T, where string, args []string, env map[string]string) {
 	t.Helper()
 	root := newApp(nil, nil, nil).rootCommand()
@@ -174,7 +174,7 @@ func TestDeployKubernetes(t *testing.T) {
 
 func checkJob(t *testing.T, name string, job kubeJob) {
 	pod := job.Template.Spec
-	// A pod failure policy is for restartPolicy Never alone. The next pod goes on from what the volume has.
+	// A pod failure policy requires restartPolicy Never. The next pod resumes from the volume.
 	if pod.RestartPolicy != "Never" || job.BackoffLimit < 1 || pod.ServiceLinks == nil || *pod.ServiceLinks || pod.Token == nil || *pod.Token ||
 		!pod.SecurityContext.NonRoot || pod.SecurityContext.User < 1 || pod.SecurityContext.FSGroup < 1 {
 		t.Errorf("%s: %+v", name, pod)
@@ -200,7 +200,7 @@ func checkJob(t *testing.T, name string, job kubeJob) {
 				if e.From.Field.Resource != "limits.memory" || e.From.Field.ContainerName != c.Name {
 					t.Errorf("%s: the budget is not the limit: %+v", where, e)
 				}
-				env[e.Name] = "4294967296" // what Kubernetes makes of 4Gi
+				env[e.Name] = "4294967296" // the value of 4Gi in Kubernetes
 			}
 		}
 		if limit != 4<<30 || env["GDSVD_MEMORY"] == "" {
@@ -219,7 +219,7 @@ func checkJob(t *testing.T, name string, job kubeJob) {
 	}
 }
 
-// The unit's memory is its limit, and what ends a run for good is not tried again.
+// TestDeploySystemd: the budget of the unit is its memory limit, and exit codes that are final prevent a restart.
 func TestDeploySystemd(t *testing.T) {
 	data := must.Get(os.ReadFile(filepath.Join(deploy, "gdsvd.service")))(t)
 	value := func(key string) string {
@@ -237,7 +237,7 @@ func TestDeploySystemd(t *testing.T) {
 	words := strings.Fields(value("ExecStart"))
 	commandLine(t, "gdsvd.service", words[1:], env)
 	budget, err := memory.ParseSize(env["GDSVD_MEMORY"])
-	limit, err2 := memory.ParseSize(value("MemoryMax")) // systemd's 4G is 4 GiB, as ours
+	limit, err2 := memory.ParseSize(value("MemoryMax")) // in systemd 4G is 4 GiB, as in gdsvd
 	if err != nil || err2 != nil || budget != limit || filepath.Base(words[0]) != "gdsvd" || !slices.Contains(words, "--resume") {
 		t.Errorf("budget %d, limit %d: %q", budget, limit, words)
 	}
@@ -246,7 +246,7 @@ func TestDeploySystemd(t *testing.T) {
 	}
 }
 
-// The image is the program alone, and does not run as root.
+// TestDeployDockerfile: the image holds only the program and does not run as root.
 func TestDeployDockerfile(t *testing.T) {
 	data := must.Get(os.ReadFile(filepath.Join(deploy, "Dockerfile")))(t)
 	text := string(data)
@@ -259,7 +259,7 @@ func TestDeployDockerfile(t *testing.T) {
 	}
 }
 
-// The lines of gdsvd in the pages about operation exist.
+// TestDeployPages: the gdsvd command lines in the pages about operation can be parsed.
 func TestDeployPages(t *testing.T) {
 	lines := 0
 	for _, page := range []string{"README.md", "../operate.md"} {

@@ -18,17 +18,17 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// The bytes of σ, U and V do not depend on the number of workers, on whether
-// the store fits into the budget, or on the size of the shards.
+// TestSameBitsWhateverTheMachine: the bytes of σ, U and V do not depend on the number of workers, the memory
+// budget or the size of the shards.
 func TestSameBitsWhateverTheMachine(t *testing.T) {
-	// Large enough for several blocks, and for a budget to matter.
+	// Several blocks, which do not all fit into the tight budget.
 	large := synth.Ratings{Users: 7000, Items: 1500, Ratings: 1_100_000, Seed: 3}
 	passes, workerCounts := "25", []string{"1", "2", "7"}
-	if raceDetector || !longtest.On() { // the same code, sooner done
+	if raceDetector || !longtest.On() { // a smaller case of the same code
 		large.Users, large.Ratings, passes, workerCounts = 4500, 700_000, "4", []string{"1", "7"}
 	}
 	file := ratings(t, large)
-	method := []string{"svd", "-k", "3", "--method", "krylov", "--block", "4"} // by name: a choice may depend on the budget
+	method := []string{"svd", "-k", "3", "--method", "krylov", "--block", "4"} // a named method: a choice may depend on the budget
 	for _, orient := range longtest.Pick([]string{"rows", "cols"}, []string{"cols"}) {
 		work := t.TempDir()
 		large, small := filepath.Join(work, "large.csr"), filepath.Join(work, "small.csr")
@@ -69,8 +69,8 @@ func TestSameBitsWhateverTheMachine(t *testing.T) {
 	}
 }
 
-// tightBudget is a budget that keeps next to nothing of the store: a little more
-// than the refusal of an impossible one asks for.
+// tightBudget returns a budget that keeps almost no block of the store: 1 MiB more
+// than the least one that the refusal of 1 MiB names.
 func tightBudget(t *testing.T, store string, flags []string) string {
 	t.Helper()
 	o := gdsvd(t, slices.Concat(flags, []string{store, "-o", filepath.Join(t.TempDir(), "none"), "--memory", "1MiB"})...)
@@ -82,7 +82,7 @@ func tightBudget(t *testing.T, store string, flags []string) string {
 	return fmt.Sprintf("%.0fMiB", need+1)
 }
 
-// resident reads from the log whether all blocks stay in memory.
+// resident reports whether the log says that all blocks stay in memory.
 func resident(t *testing.T, log string) bool {
 	t.Helper()
 	m := regexp.MustCompile(`blocks=(\d+) resident=(\d+)`).FindStringSubmatch(log)

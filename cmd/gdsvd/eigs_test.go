@@ -20,8 +20,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// friends makes an undirected graph and returns its store and adjacency matrix: two circles of friends, with some
-// friendships between them, and one that has none but another.
+// friends returns the store and the adjacency matrix of an undirected graph: two dense groups with some edges between
+// them, and a separate pair.
 func friends(t *testing.T) (store string, a *mat.Dense) {
 	t.Helper()
 	const n = 60
@@ -54,7 +54,7 @@ func graphStore(t *testing.T, text string, flags ...string) string {
 	return store
 }
 
-// pairsOf computes eigenpairs.
+// pairsOf runs eigs and returns OUT and the result.
 func pairsOf(t *testing.T, store string, flags ...string) (dir string, r factor.Result) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "out")
@@ -62,7 +62,7 @@ func pairsOf(t *testing.T, store string, flags ...string) (dir string, r factor.
 	return dir, resultOf(t, dir)
 }
 
-// exactPairs are the first k eigenvalues by the dense method, in the order of --which.
+// exactPairs returns the first k eigenvalues by a dense decomposition, in the order of --which.
 func exactPairs(t *testing.T, a *mat.Dense, which string, k int) []float64 {
 	t.Helper()
 	n, _ := a.Dims()
@@ -107,7 +107,7 @@ func TestEigs(t *testing.T) {
 			t.Errorf("files %v, want %v", got, want)
 		}
 		fails(t, ui.ExitError, `holds no U.npy: eigenvectors are in V.npy alone`, "export", dir, "--what", "U", "-o", filepath.Join(t.TempDir(), "u.csv"))
-		// The same bits for any number of workers, and with the check of what was written.
+		// The bits do not depend on the number of workers, and check measures the result.
 		other, _ := pairsOf(t, store, "-k", "5", "--which", which, "--workers", "3")
 		same(t, which, filepath.Join(dir, factor.LambdaFile), filepath.Join(other, factor.LambdaFile))
 		same(t, which, filepath.Join(dir, rightFile), filepath.Join(other, rightFile))
@@ -146,7 +146,7 @@ func TestEigs(t *testing.T) {
 	fails(t, ui.ExitError, `no ids of its rows, nor their vectors: eigenvectors are of its cols, with --vectors right;`, "similar", all, "--row", "1")
 }
 
-// A store that is square by chance is none of a symmetric matrix, and what is not symmetric is named by its ids.
+// TestEigsRefuses: a square matrix that is not symmetric is refused, with the ids of the entries that differ.
 func TestEigsRefuses(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	for _, c := range []struct{ pattern, text, flags string }{
@@ -178,7 +178,7 @@ func TestEigsRefuses(t *testing.T) {
 	fails(t, ui.ExitUsage, `--shift 3 is for --operator symmetric`, "svd", "-q", store, "-k", "1", "-o", out, "--shift", "3")
 }
 
-// svd with a shift finds the largest eigenvalues, as eigs --which LA does.
+// TestShiftedSVD: svd with --operator symmetric and a shift finds the largest eigenvalues, as eigs --which LA does.
 func TestShiftedSVD(t *testing.T) {
 	store, a := friends(t)
 	dir, r := factorised(t, store, "-k", "4", "--operator", "symmetric", "--shift", "20")
@@ -187,8 +187,8 @@ func TestShiftedSVD(t *testing.T) {
 	same(t, "λ", filepath.Join(dir, factor.LambdaFile), filepath.Join(other, factor.LambdaFile))
 }
 
-// A run that stops at its limit of passes goes on to the same files as one that does not. Its result is none of the other
-// end.
+// TestEigsResume: a run that was stopped and resumed writes the files of an uninterrupted one; it is not resumed for the
+// other end of the spectrum.
 func TestEigsResume(t *testing.T) {
 	store, _ := friends(t)
 	for _, flags := range []string{"--which LM --method krylov --block 1 --basis 9", "--which SA --method krylov --block 2", "--which LA --method block --shift 12"} {
@@ -208,7 +208,7 @@ func TestEigsResume(t *testing.T) {
 	}
 }
 
-// Where the budget has no room for vectors they are in files, with the same bits.
+// TestEigsInFiles: if the vectors do not fit into the budget they are in files, with the same bits.
 func TestEigsInFiles(t *testing.T) {
 	n := longtest.Pick(60000, 20000)
 	var text strings.Builder
@@ -240,7 +240,7 @@ func TestEigsInFiles(t *testing.T) {
 	}
 }
 
-// Eigenvalues of a real graph are those of ARPACK.
+// TestRealEigs compares the eigenvalues of a real graph with those of ARPACK.
 func TestRealEigs(t *testing.T) {
 	data := os.Getenv("GDSVD_DATA")
 	if data == "" {

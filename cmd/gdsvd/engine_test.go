@@ -18,7 +18,7 @@ import (
 // blocky is stored in several blocks.
 var blocky = synth.Ratings{Users: 2100, Items: 300, Ratings: 280_000, Seed: 3}
 
-// sameVectors demands that two results have the same bytes where they have numbers.
+// sameVectors checks that the values and vectors of two results have the same bytes.
 func sameVectors(t *testing.T, a, b string) {
 	t.Helper()
 	for _, name := range []string{factor.SigmaFile, leftFile, rightFile} {
@@ -30,7 +30,7 @@ func sameVectors(t *testing.T, a, b string) {
 	}
 }
 
-// workerEngine is an engine of two processes of the test binary, each a worker.
+// workerEngine returns flags of an engine with two worker processes of the test binary.
 func workerEngine(t *testing.T) []string {
 	t.Helper()
 	self := must.Get(os.Executable())(t)
@@ -38,7 +38,7 @@ func workerEngine(t *testing.T) []string {
 	return []string{"--engine", "command:" + self + " worker --workers 1 --memory 256MiB", "--processes", "2"}
 }
 
-// A result is the same on every engine, and that of one machine but for rounding; it says what made it.
+// TestEngines: results of all engines have the same bits, those of a run without one up to rounding; they name the engine.
 func TestEngines(t *testing.T) {
 	store := ingested(t, blocky)
 	on := func(flags ...string) (string, factor.Result) {
@@ -82,7 +82,7 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// A pass that is dear beside its work has fewer and wider blocks; what it takes is given, or measured before the choice, and told.
+// TestPassCost: a larger --pass-cost leads to fewer passes; 0 measures it before the choice, and it is recorded.
 func TestPassCost(t *testing.T) {
 	store := ingested(t, blocky)
 	args := append([]string{"-k", "3", "--groups", "3", "--shared", t.TempDir()}, workerEngine(t)...)
@@ -104,7 +104,7 @@ func TestPassCost(t *testing.T) {
 	}
 }
 
-// Flags that do not go together are refused in one line.
+// TestEngineUsage: flags that exclude each other are refused in one line.
 func TestEngineUsage(t *testing.T) {
 	store, dir := ingested(t, tall), t.TempDir()
 	svd := func(args ...string) []string {
@@ -139,7 +139,7 @@ func TestEngineUsage(t *testing.T) {
 	fails(t, ui.ExitError, `takes no list of columns`, svd("--engine", "local", "--shared", dir, "--keep-cols", listOf(t, "1\n2\n"))...)
 }
 
-// listOf is a file with a text.
+// listOf writes text to a file and returns its name.
 func listOf(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "list")

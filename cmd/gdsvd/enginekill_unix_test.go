@@ -20,7 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// A driver that is killed goes on from its checkpoint, with the bits of a run without a break. What it had in the shared folder goes.
+// TestKilledDriver: a killed driver resumes with the same bits and removes its files in the shared folder.
 func TestKilledDriver(t *testing.T) {
 	longtest.Only(t)
 	store, dir := ingested(t, blocky), t.TempDir()
@@ -47,7 +47,7 @@ func TestKilledDriver(t *testing.T) {
 	}
 }
 
-// killedOnce makes engines of two workers, of which the first one that gets a task is killed and answers nothing.
+// killedOnce returns a function that makes the flags of an engine whose first worker with a task kills itself.
 func killedOnce(t *testing.T, dir string) func() []string {
 	self, mark := strings.TrimPrefix(workerEngine(t)[1], "command:"), filepath.Join(dir, "killed")
 	script := write(t, dir, "worker.sh", "#!/bin/sh\nif mkdir "+mark+" 2>/dev/null; then read line; kill -9 $$; fi\nexec "+self+"\n")
@@ -63,13 +63,13 @@ func killedOnce(t *testing.T, dir string) func() []string {
 	}
 }
 
-// Recommendations by tasks are the file of one machine, byte for byte, in every format, whichever side the store has as its rows,
-// though a worker is killed.
+// TestRecommendByTasks: recommendations by tasks have the bytes of a run without tasks, in each format and for both stored
+// orientations, although a worker is killed.
 func TestRecommendByTasks(t *testing.T) {
 	dir := t.TempDir()
 	engine, killing := workerEngine(t), killedOnce(t, dir)
 	candidates := write(t, dir, "some.txt", "1\n3\n5\n7\n9\n11\n")
-	_, _, readers := library(t) // one has no entries
+	_, _, readers := library(t) // the only entry of zoe is 0
 	large, _ := factorised(t, ingested(t, blocky), "-k", "3")
 	wide, _ := factorised(t, ingested(t, synth.Ratings{Users: 40, Items: 90, Ratings: 900, Seed: 5}), "-k", "3", "--view", "recsys")
 	for _, c := range []struct {
@@ -112,8 +112,8 @@ func TestRecommendByTasks(t *testing.T) {
 	}
 }
 
-// An ingest by tasks makes the store of one machine, byte for byte, though a worker is killed; lines that are left out, and a damaged input, are told
-// in the same words, by the names that the command has.
+// TestIngestByTasks: an ingest by tasks makes the bytes of one without tasks, although a worker is killed; messages about
+// bad lines and damaged inputs are the same.
 func TestIngestByTasks(t *testing.T) {
 	dir := t.TempDir()
 	engine, killing, shared := workerEngine(t), killedOnce(t, dir), filepath.Join(dir, "shared")
@@ -147,7 +147,7 @@ func TestIngestByTasks(t *testing.T) {
 	}
 }
 
-// A check by tasks says what that of one machine says, though a worker is killed; residuals are the same but for rounding.
+// TestCheckByTasks: check reports the same with tasks, residuals up to rounding, although a worker is killed.
 func TestCheckByTasks(t *testing.T) {
 	dir, store := t.TempDir(), ingested(t, blocky)
 	killing, shared := killedOnce(t, dir), filepath.Join(dir, "shared")

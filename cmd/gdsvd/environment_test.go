@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// Flags win over variables, variables over the configuration file, and what is set that way is what runs.
+// TestEnvironment: flags override variables, variables override the configuration file, and the run uses their values.
 func TestEnvironment(t *testing.T) {
 	store := ingested(t, tall)
 	config := filepath.Join(t.TempDir(), "gdsvd.json")
@@ -23,15 +23,15 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("GDSVD_TOL", "1e-6")
 	t.Setenv("GDSVD_RANK", "3")
 	t.Setenv("GDSVD_METHOD", "power")
-	t.Setenv("GDSVD_SEED", "") // is not set
+	t.Setenv("GDSVD_SEED", "") // as if it were not set
 	t.Setenv("GDSVD_ETA", "0.3")
-	t.Setenv("GDSVD_MIN_PER_ROW", "2") // of another command
+	t.Setenv("GDSVD_MIN_PER_ROW", "2") // for another command: ignored
 	out, r := factorised(t, store, "-k", "2")
 	if r.K != 2 || r.Settings.Tol != 1e-6 || r.Method != "power" || r.Seed != 7 {
 		t.Errorf("k %d, tol %v, method %s, seed %d", r.K, r.Settings.Tol, r.Method, r.Seed)
 	}
 	succeeds(t, "check", "-q", out)
-	t.Setenv("GDSVD_VIEW", "log1p") // of a store
+	t.Setenv("GDSVD_VIEW", "log1p") // for commands on a store: ignored by export of a result
 	succeeds(t, "export", "-q", out, "--what", "U", "-o", filepath.Join(t.TempDir(), "u.npy"))
 	t.Setenv("GDSVD_VIEW", "")
 	t.Setenv("GDSVD_JSON", "true")
@@ -44,7 +44,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// A list and a flag of another command are set alike.
+// TestEnvironmentOfIngest: variables also set lists and the other flags of ingest.
 func TestEnvironmentOfIngest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "in.csv")
 	must.Do(t, os.WriteFile(file, []byte("3,1,1\n4,2,1\n5,2,1\n"), 0o666))
@@ -57,7 +57,7 @@ func TestEnvironmentOfIngest(t *testing.T) {
 	}
 }
 
-// A bad value names its variable, whether the flag refuses it or the command does.
+// TestEnvironmentRefused: the error about a bad value names its variable, whether the flag or the command refuses it.
 func TestEnvironmentRefused(t *testing.T) {
 	for _, c := range []struct{ variable, value, want string }{
 		{"GDSVD_TOL", "small", `GDSVD_TOL: invalid argument "small" for "--tol" flag: want a number (see gdsvd svd -h)`},
@@ -81,7 +81,7 @@ func TestEnvironmentRefused(t *testing.T) {
 	})
 }
 
-// A variable that is meant to be a flag's is told once; others are left alone, and completion says nothing.
+// TestEnvironmentMisspelt: a misspelt variable is reported once, others are ignored, and completion prints no warning.
 func TestEnvironmentMisspelt(t *testing.T) {
 	t.Setenv("GDSVD_MEMROY", "2GiB")
 	t.Setenv("GDSVD_SOMETHING_ELSE", "x")
@@ -102,7 +102,7 @@ func TestEnvironmentMisspelt(t *testing.T) {
 	}
 }
 
-// Every flag of every command has a variable of its own, which a shell can set, and help says how it is called.
+// TestVariables: each flag has its own variable with a name that a shell can set, and help names only existing variables.
 func TestVariables(t *testing.T) {
 	flags := map[string]string{}
 	shell := regexp.MustCompile(`^GDSVD_[A-Z0-9]+(_[A-Z0-9]+)*$`)

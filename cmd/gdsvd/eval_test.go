@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// eval judges results that are there: one of svd as it judges the view it is of, and a completion by the values that recommend says of it.
+// TestEvalResults: eval judges a result of svd as its view is judged, and a completion by the scores of recommend.
 func TestEvalResults(t *testing.T) {
 	at := t.TempDir()
 	file := func(name string) string { return filepath.Join(at, name) }
@@ -63,7 +63,7 @@ func TestEvalResults(t *testing.T) {
 	fails(t, ui.ExitError, "trained with all users", "eval", "--train", file("m.csr"), "--results", file("svd"), "--folds", "users:0.2", "--views", "recsys", "-k", "2")
 }
 
-// The store that a result names is found from the folder where both were made and from another one.
+// TestStoreOfResult: the store that a result names is found from the folder where both were made and from another one.
 func TestStoreOfResult(t *testing.T) {
 	at := t.TempDir()
 	t.Chdir(at)
@@ -82,25 +82,25 @@ func TestStoreOfResult(t *testing.T) {
 			t.Errorf("report: %+v", o)
 		}
 	}
-	succeeds(t, "ingest", "-q", filepath.Join(at, "r.dat"), "-o", "m.csr") // another one of that name
+	succeeds(t, "ingest", "-q", filepath.Join(at, "r.dat"), "-o", "m.csr") // another store with the same name
 	fails(t, ui.ExitError, "is a result of another store", "eval", "--results", filepath.Join(at, "svd"), "--test", filepath.Join(at, "m.csr.test"))
 }
 
-// A list that recommend writes of a result has the metrics of the result, whatever its format and columns, the order of its lines, the
-// kind of its ids, and the side that the stores have as their rows.
+// TestEvalLists: a list that recommend wrote has the metrics of its result, for any format, columns, order of lines,
+// kind of ids and stored orientation.
 func TestEvalLists(t *testing.T) {
 	for _, shape := range [][]string{{"--users", "80", "--items", "30"}, {"--users", "30", "--items", "80"}} {
 		at := t.TempDir()
 		file := func(name string) string { return filepath.Join(at, name) }
 		succeeds(t, append([]string{"generate", "ratings", "-q", "-o", file("r.dat"), "--ratings", "1700"}, shape...)...)
 		entries := must.Get(os.ReadFile(file("r.dat")))(t)
-		write(t, at, "r.dat", string(entries)+"only one entry::91::5::1\n") // ids of users are words; this one is never judged
+		write(t, at, "r.dat", string(entries)+"only one entry::91::5::1\n") // makes the ids of users texts; this user is never judged
 		succeeds(t, "ingest", "-q", file("r.dat"), "-o", file("m.csr"), "--holdout", "random:0.2")
 		succeeds(t, "svd", "-q", file("m.csr"), "-k", "3", "--view", "recsys", "-o", file("svd"))
 		for _, end := range []string{"csv", "jsonl", "parquet"} {
 			succeeds(t, "recommend", "-q", file("svd"), "-n", "12", "-o", file("list."+end))
 		}
-		ranked, scored := []string{"user_id\titem_id\trank\n"}, []string{"Score,item,user\n"} // of users whose ids are numbers
+		ranked, scored := []string{"user_id\titem_id\trank\n"}, []string{"Score,item,user\n"} // lists of the users with integer ids
 		for _, l := range linesOf(t, file("list.csv"), "row", "column", "rank", "score") {
 			if l[0] != "only one entry" {
 				rank, _ := strconv.Atoi(l[2])
@@ -121,7 +121,7 @@ func TestEvalLists(t *testing.T) {
 		for i, m := range r.Models[4:] {
 			n := 6
 			if i > 2 {
-				n = 4 // the user who is left out has a list, which coverage counts
+				n = 4 // the list of the omitted user counts for coverage
 			}
 			want := r.Models[3].Scores
 			if m.Name != names[i] || fmt.Sprint(m.Scores[:n-1]) != fmt.Sprint(want[:n-1]) || !math.IsNaN(float64(m.Scores[5].Value)) || !(m.Scores[0].Value > 0) {
@@ -131,8 +131,8 @@ func TestEvalLists(t *testing.T) {
 	}
 }
 
-// Vectors that export writes of a result have the metrics of the result, whatever the kind of their ids and the side that the stores
-// have as their rows; what is wrong with them is said in a line.
+// TestEvalVectors: vectors that export wrote have the metrics of their result, for any kind of ids and stored orientation;
+// errors in vectors are one line.
 func TestEvalVectors(t *testing.T) {
 	for _, shape := range [][]string{{"--users", "80", "--items", "30"}, {"--users", "30", "--items", "80"}} {
 		at := t.TempDir()
@@ -183,7 +183,7 @@ func TestEvalVectors(t *testing.T) {
 	}
 }
 
-// What is wrong with a list is said in a line.
+// TestEvalRefusesLists: errors in lists are one line.
 func TestEvalRefusesLists(t *testing.T) {
 	at := t.TempDir()
 	succeeds(t, "ingest", "-q", write(t, at, "r.csv", "user,item,rating\n1,a,5\n1,b,3\n1,c,2\n2,a,4\n2,c,3\n2,d,1\n3,b,1\n3,d,2\n3,a,4\n"), "-o", filepath.Join(at, "m.csr"), "--holdout", "random:0.3")
@@ -214,7 +214,7 @@ func TestEvalRefusesLists(t *testing.T) {
 	fails(t, ui.ExitError, "no such file", "eval", "--train", filepath.Join(at, "m.csr"), "--lists", filepath.Join(at, "none.csv"), "--metrics", "ndcg@1")
 }
 
-// linesOf are some columns of a CSV file.
+// linesOf returns the given columns of a CSV file.
 func linesOf(t *testing.T, name string, columns ...string) (all [][]string) {
 	t.Helper()
 	f := must.Get(os.Open(name))(t)

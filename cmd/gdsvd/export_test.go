@@ -7,8 +7,8 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 )
 
-// A store that is exported with its ids and ingested again is the same store, whichever side it has as its rows; what is of a result is
-// not asked of a store, nor the other way round.
+// TestExportMatrix: a store exported with its ids and ingested again is the same store, for both stored orientations.
+// Flags for results are refused for stores, and the other way round.
 func TestExportMatrix(t *testing.T) {
 	at := t.TempDir()
 	file := func(name string) string { return filepath.Join(at, name) }

@@ -17,7 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// contents are the files of a directory, nil if there is none.
+// contents returns the files of a directory by name; nil: there is no directory.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	if _, err := os.Lstat(dir); err != nil {
@@ -26,23 +26,23 @@ func contents(t *testing.T, dir string) map[string]string {
 	return vfstest.Contents(t, dir)
 }
 
-// sweptRun is a run of svd whose operations on OUT fail one after the other.
+// sweptRun is a run of svd that is repeated with each operation on OUT failing in turn.
 type sweptRun struct {
-	old  []string // flags of the run that has left what lies at OUT; nil: nothing is there
+	old  []string // flags of the run that made OUT before; nil: OUT does not exist
 	args []string
 	code int
 }
 
 var sweptRuns = map[string]sweptRun{
 	"new":     {nil, []string{"-k", "2"}, ui.ExitOK},
-	"replace": {[]string{"-k", "1"}, []string{"-k", "2", "--vectors", "left", "--force"}, ui.ExitOK}, // the file of the other side, which the signs need, is removed
+	"replace": {[]string{"-k", "1"}, []string{"-k", "2", "--vectors", "left", "--force"}, ui.ExitOK}, // V, which is computed for the signs only, is removed
 	"stopped": {nil, []string{"-k", "2", "--method", "power", "--max-passes", "4"}, ui.ExitNotConverged},
 	"resumed": {[]string{"-k", "2", "--method", "power", "--tol", "5e-2", "--max-passes", "3"}, []string{"-k", "2", "--method", "power", "--tol", "5e-2", "--resume"}, ui.ExitOK},
 }
 
-// sweep repeats a run, with every operation on OUT and beside it as the one at which
-// fault is asked for an error, until there is no such operation. after looks at what is
-// there then.
+// sweep repeats a run. In the n-th repetition fault gives the error of the n-th operation on OUT
+// and its neighbours; after is called with that operation. It ends if there is no
+// n-th operation.
 func (c sweptRun) sweep(t *testing.T, store string, fault func(f *vfstest.FaultFS, o vfstest.Op) error, after func(at vfstest.Op, dir string, old map[string]string, o ran)) {
 	step := 1
 	if !longtest.On() || raceDetector {
@@ -87,8 +87,8 @@ func (c sweptRun) sweep(t *testing.T, store string, fault func(f *vfstest.FaultF
 	}
 }
 
-// whole makes sure that OUT is absent, or holds the complete old result or a complete one
-// of this run, besides checkpoints; and tells which.
+// whole checks that OUT is absent, or holds the complete old result or a complete one of
+// this run, besides checkpoints. It reports whether the result is new.
 func (c sweptRun) whole(t *testing.T, at vfstest.Op, dir string, old map[string]string) (fresh bool) {
 	t.Helper()
 	now := contents(t, dir)
@@ -97,7 +97,7 @@ func (c sweptRun) whole(t *testing.T, at vfstest.Op, dir string, old map[string]
 			t.Errorf("%v: there is %s", at, name)
 		}
 	}
-	if now[factor.ResultFile] == "" { // a checkpoint at most
+	if now[factor.ResultFile] == "" { // no result: at most a checkpoint
 		if old[factor.ResultFile] != "" || slices.ContainsFunc(slices.Collect(maps.Keys(now)), func(name string) bool { return !strings.HasPrefix(name, checkpointFile) }) {
 			t.Errorf("%v: OUT holds %v", at, slices.Sorted(maps.Keys(now)))
 		}
@@ -117,14 +117,14 @@ func (c sweptRun) whole(t *testing.T, at vfstest.Op, dir string, old map[string]
 	return false
 }
 
-// tidied has the next run come to its end, and makes sure that it leaves nothing else.
+// tidied checks that the next run succeeds and leaves no other files.
 func (c sweptRun) tidied(t *testing.T, store string, at vfstest.Op, dir string, fresh bool) {
 	t.Helper()
 	args := slices.DeleteFunc(slices.Clone(c.args), func(a string) bool { return a == "--force" || a == "--resume" })
 	again := "--resume"
 	if _, err := os.Stat(filepath.Join(dir, checkpointFile)); err != nil && !fresh {
 		if _, err := os.Stat(filepath.Join(dir, factor.ResultFile)); err == nil {
-			again = "--force" // the old result, and nothing of the new one
+			again = "--force" // the old result without a checkpoint
 		}
 	}
 	o := gdsvd(t, slices.Concat([]string{"svd", "-q", store, "-o", dir}, args, []string{again})...)
@@ -140,9 +140,9 @@ func (c sweptRun) tidied(t *testing.T, store string, at vfstest.Op, dir string, 
 	}
 }
 
-// Any single operation on OUT may fail: the run says so in one line with the name of the
-// file, or goes on if it was one on a checkpoint. OUT is absent, the old result or the
-// new one; what else is left the next run clears away.
+// TestResultErrorSweep: if an operation on OUT fails, the run fails with one line that names the
+// file, or continues if the operation is on a checkpoint. OUT is absent, the old result or
+// the new one, and the next run removes other files.
 func TestResultErrorSweep(t *testing.T) {
 	store := ingested(t, wide)
 	for name, c := range sweptRuns {
@@ -168,8 +168,8 @@ func TestResultErrorSweep(t *testing.T) {
 	}
 }
 
-// The process may end at any operation on OUT: what lies there is whole, and the next run
-// clears away the rest.
+// TestResultDeathSweep: if the process dies at an operation on OUT, OUT is complete or absent, and the
+// next run removes other files.
 func TestResultDeathSweep(t *testing.T) {
 	store := ingested(t, wide)
 	for name, c := range sweptRuns {

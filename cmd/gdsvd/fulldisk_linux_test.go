@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// smallDisk mounts a file system of so many bytes for the time of the test.
+// smallDisk mounts a file system of size bytes until the test ends.
 func smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func smallDisk(t *testing.T, size int) string {
 	return dir
 }
 
-// A full disk gives one clear line and leaves nothing, wherever it fills up.
+// TestFullDisk: a full disk is one line on standard error, and no files are left.
 func TestFullDisk(t *testing.T) {
 	file := ratings(t, spilling)
 	store := filepath.Join(t.TempDir(), "m.csr")
@@ -67,7 +67,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A disk that others fill while the result is written gives one clear line.
+// TestResultOnASmallDisk: a disk that fills up while the result is written is one line on standard error.
 func TestResultOnASmallDisk(t *testing.T) {
 	longtest.Only(t)
 	store := ingested(t, spilling)
@@ -87,7 +87,7 @@ func TestResultOnASmallDisk(t *testing.T) {
 	}
 }
 
-// A file system without a limit says that it has no bytes at all, and is not full.
+// TestDiskWithoutALimit: a file system without a size limit reports 0 bytes in total and is not taken for full.
 func TestDiskWithoutALimit(t *testing.T) {
 	store := ingested(t, tall)
 	disk := smallDisk(t, 0)
@@ -95,8 +95,8 @@ func TestDiskWithoutALimit(t *testing.T) {
 	succeeds(t, "ingest", "-q", ratings(t, tall), "-o", filepath.Join(disk, "m.csr"))
 }
 
-// A disk that is full for some checkpoints costs those and nothing else: the one
-// before stays good, what goes wrong is said once, and that it is over.
+// TestFullDiskAtCheckpoints: while the disk is full no checkpoint is written and the one before
+// stays valid; the failure and its end are reported once each.
 func TestFullDiskAtCheckpoints(t *testing.T) {
 	store := ingested(t, tall)
 	flags := []string{"-k", "6", "--method", "krylov", "--block", "1", "--tol", "1e-12"}
@@ -140,7 +140,7 @@ func TestFullDiskAtCheckpoints(t *testing.T) {
 	}
 }
 
-// fill writes a file until the disk is full.
+// fill writes to a file until the disk is full.
 func fill(t *testing.T, name string) {
 	f, err := os.Create(name)
 	if err != nil {
@@ -155,11 +155,11 @@ func fill(t *testing.T, name string) {
 	}
 }
 
-// An ingest that will not fit is refused before it begins; one that has filled
-// the disk goes on when there is room.
+// TestIngestOnASmallDisk: an ingest that will not fit is refused before it begins; one that filled
+// the disk is resumed when there is room.
 func TestIngestOnASmallDisk(t *testing.T) {
 	longtest.Only(t)
-	most := spilling // of it is written after what is held in memory has been, and saved
+	most := spilling // more is written after the entries held in memory were saved
 	most.Users, most.Ratings = 2*most.Users, 2*most.Ratings
 	file := ratings(t, most)
 	disk := smallDisk(t, 16<<20)
@@ -177,7 +177,7 @@ func TestIngestOnASmallDisk(t *testing.T) {
 	succeeds(t, "check", "-q", store)
 }
 
-// Of a store that a full disk has interrupted nothing is left; with room it has the bytes of another one.
+// TestGenerateOnASmallDisk: a full disk leaves no part of a store; with room the store has the usual bytes.
 func TestGenerateOnASmallDisk(t *testing.T) {
 	longtest.Only(t)
 	for kind, args := range generated(t) {

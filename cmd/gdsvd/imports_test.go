@@ -16,18 +16,18 @@ import (
 
 const module = "github.com/gdsvd/gdsvd/"
 
-// fileSystem lies beside the store, which does not make it a part of it.
+// fileSystem is a package of its own, although its path is below that of the store.
 const fileSystem = module + "csr/vfs"
 
-// leaves are what every room may import: they import nothing but the standard library, golang.org/x, the types of
-// gonum's blas and one another.
+// leaves are packages that all others may import. They import only the standard library, golang.org/x, the types of
+// gonum's blas and each other.
 var leaves = []string{module + "internal/parallel", module + "internal/crc", module + "internal/mix", module + "internal/escape", module + "internal/cpu", module + "internal/fault", module + "internal/panel", module + "internal/jacobi", module + "internal/percent"}
 
-// Imports point downwards only. Tests may look sideways, for oracles, but the program may not.
+// TestImportRules: no package imports one of a higher layer. Test files are exempt, as they may use others as oracles.
 func TestImportRules(t *testing.T) {
 	root := filepath.Join("..", "..")
 	must.Get(os.Stat(filepath.Join(root, "go.mod")))(t)
-	// Whatever lies under a room must not import what begins so.
+	// For each top-level folder, prefixes of paths that its packages must not import.
 	forbidden := map[string][]string{
 		"csr":    {module + "stream", module + "solver", module + "ingest", module + "factor", module + "bench", module + "cmd"},
 		"solver": {module + "csr", fileSystem, module + "stream", module + "ingest", module + "factor", module + "bench", module + "cmd", "os", "io/fs", "github.com/"},
@@ -69,7 +69,7 @@ func TestImportRules(t *testing.T) {
 			return err
 		}
 		rules := forbidden[room]
-		ofTests := strings.HasSuffix(filepath.Dir(path), "test") // what tests of several rooms share looks where they do
+		ofTests := strings.HasSuffix(filepath.Dir(path), "test") // test helpers of several folders
 		if ofTests {
 			rules = forbidden["bench"]
 		}
@@ -102,14 +102,14 @@ func TestImportRules(t *testing.T) {
 
 func isLeaf(name string) bool { return slices.Contains(leaves, name) }
 
-// breaks reports whether an import begins with something forbidden; a room may import itself and the leaves.
+// breaks reports whether an import has a forbidden prefix. A folder may import itself and the leaves.
 func breaks(name string, rules []string, room string) bool {
 	if isLeaf(name) || name == module+room || strings.HasPrefix(name, module+room+"/") {
 		return false
 	}
 	for _, rule := range rules {
 		if name == fileSystem && rule != fileSystem {
-			continue // a room of its own
+			continue // package vfs has its own rule
 		}
 		if name == rule || strings.HasPrefix(name, strings.TrimSuffix(rule, "/")+"/") {
 			return true

@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestIngestSifts: flags reach the ingest, and what has been left out and held out is told.
+// TestIngestSifts: the flags of filters and hold-outs reach Ingest, and the output says what was left and held out.
 func TestIngestSifts(t *testing.T) {
 	dir := t.TempDir()
 	log, store := filepath.Join(dir, "log.csv"), filepath.Join(dir, "m.csr")

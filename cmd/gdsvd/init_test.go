@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// fewer drops the ratings that keep refuses, by number.
+// fewer returns a store of the ratings whose numbers keep accepts.
 func fewer(t *testing.T, from string, keep func(i int) bool) string {
 	t.Helper()
 	data := must.Get(os.ReadFile(from))(t)
@@ -40,8 +40,8 @@ func storeOf(t *testing.T, ratings string) string {
 	return store
 }
 
-// A result is a start for more triplets, a smaller tolerance, and a store with
-// other ratings, whichever side is the long one.
+// TestInit: a result as start saves passes for more triplets, a smaller tolerance, and a store with
+// other ratings, for both shapes.
 func TestInit(t *testing.T) {
 	base := []string{"--method", "power"}
 	for name, file := range map[string]string{"tall": ratings(t, tall), "wide": ratings(t, wide)} {
@@ -79,11 +79,11 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// Entries find their places by their ids, not by their positions.
+// TestInitFollowsIDs: the entries of start vectors are matched by id, not by position.
 func TestInitFollowsIDs(t *testing.T) {
 	full := ratings(t, tall)
 	data := must.Get(os.ReadFile(full))(t)
-	// Without the items 1, 2 and 3, every other item moves up.
+	// Without the items 1, 2 and 3, the positions of the other items change.
 	item := func(line string) string { return strings.Split(line, "::")[1] }
 	lines := slices.Collect(strings.Lines(string(data)))
 	without := fewer(t, full, func(i int) bool { return !slices.Contains([]string{"1", "2", "3"}, item(lines[i])) })
@@ -92,7 +92,7 @@ func TestInitFollowsIDs(t *testing.T) {
 	if r.Cols >= int64(tall.Items) {
 		t.Fatalf("%d items: none is missing", r.Cols)
 	}
-	if err := os.RemoveAll(without); err != nil { // the result has the ids itself
+	if err := os.RemoveAll(without); err != nil { // the result holds the ids itself
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "out")
@@ -100,7 +100,7 @@ func TestInitFollowsIDs(t *testing.T) {
 	if o.code != ui.ExitOK || strings.Contains(o.stderr, "no ids") || !strings.Contains(o.stderr, "entries=37 of=40") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
-	// The first pass, over the start vectors alone, shows how good they are.
+	// The first pass, over the start vectors alone, measures them.
 	if a := events(t, dir)[0]; a.Phase != "finish" || float64(a.Sigma) < 0.9*float64(r.Sigma[0]) {
 		t.Errorf("%+v", a)
 	}
@@ -119,7 +119,7 @@ func TestInitRefused(t *testing.T) {
 	fails(t, ui.ExitCorrupt, `--init: .*V.npy: byte 300: it ends there, not at 768: the file is damaged`, of(bad)...)
 }
 
-// Interrupted before or after, a run from start vectors goes on like any other.
+// TestInitAndResume: a run from start vectors that was stopped and resumed has the files of an uninterrupted one.
 func TestInitAndResume(t *testing.T) {
 	store := ingested(t, tall)
 	first, _ := factorised(t, store, "-k", "3")
@@ -132,8 +132,8 @@ func TestInitAndResume(t *testing.T) {
 	}
 }
 
-// Vectors of a store that has grown by something larger, and unrelated, are exactly
-// singular for it and not leading: every method finds what is.
+// TestInitFindsWhatIsNew: if a store has grown by a larger, unrelated block, its old vectors are still singular
+// but not leading; each method finds the new leading vectors.
 func TestInitFindsWhatIsNew(t *testing.T) {
 	const old = "1,1,2\n1,2,1\n2,1,1\n2,2,2\n"
 	before := storeOf(t, old)
@@ -148,7 +148,7 @@ func TestInitFindsWhatIsNew(t *testing.T) {
 			t.Errorf("%s: bound %g for what is left, which is 3", method, bound)
 		}
 	}
-	// What is known after a single pass is that the vectors are singular.
+	// After one pass it is known only that the vectors are singular.
 	out := filepath.Join(t.TempDir(), "out")
 	fails(t, ui.ExitNotConverged, `pass limit reached`, "svd", "-q", after, "-k", "2", "-o", out, "--method", "power", "--init", init, "--max-passes", "1")
 	if r, err := factor.Open(out); err != nil || r.Converged != 2 || r.Status != "pass-limit" || r.Outside.Bound < 300 {
@@ -156,7 +156,7 @@ func TestInitFindsWhatIsNew(t *testing.T) {
 	}
 }
 
-// A negative eigenvalue is no matter of going on.
+// TestNegativeEigenvalue: the error about a negative eigenvalue does not suggest --resume.
 func TestNegativeEigenvalue(t *testing.T) {
 	var text strings.Builder
 	for i := range 30 {
@@ -171,7 +171,7 @@ func TestNegativeEigenvalue(t *testing.T) {
 	}
 }
 
-// TestClusterOfOneVector: values that a method of one vector cannot tell apart end its run, with the remedy.
+// TestClusterOfOneVector: values that a method of one vector cannot separate are an error that names a remedy.
 func TestClusterOfOneVector(t *testing.T) {
 	dir := t.TempDir()
 	file, store := filepath.Join(dir, "close.mtx"), filepath.Join(dir, "close.csr")

@@ -22,8 +22,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// faultCommands are commands on the files of faultFiles, W being their directory: what they read is there already, what
-// they make is W/out.
+// faultCommands are commands on the files of faultFiles. W is the directory; they write W/out and only read the
+// others.
 var faultCommands = []string{
 	"sniff W/r.csv",
 	"plan W/m.csr -k 2",
@@ -56,7 +56,7 @@ var faultCommands = []string{
 	"generate spectrum -o W/out --rows 60 --cols 40",
 }
 
-// faultFiles makes what faultCommands read.
+// faultFiles makes the files that faultCommands read and returns their directory.
 func faultFiles(t *testing.T) string {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -90,12 +90,12 @@ func argsOf(line, dir string) []string {
 	return strings.Fields(strings.ReplaceAll(line, "W/", dir+"/"))
 }
 
-// ioErrors are what a file system that fails answers with.
+// ioErrors are the errors that operations fail with.
 var ioErrors = []error{syscall.EIO, syscall.ESTALE, syscall.EACCES, syscall.ENOSPC, vfstest.ErrShort}
 
-// TestIOErrorSweep: whatever single operation of whatever command fails, in whatever way, the command ends as if nothing had been,
-// or with one line that has the path; what it reads is untouched, what it makes is whole or not there, and the same command
-// afterwards makes the same bytes and leaves nothing else.
+// TestIOErrorSweep: if one operation of a command fails with one of ioErrors, the command succeeds as usual, or fails
+// with one line that names the file. Its inputs are unchanged and its output is complete or absent, and the same
+// command run again makes the usual bytes and leaves no other files.
 func TestIOErrorSweep(t *testing.T) {
 	source := faultFiles(t)
 	for _, line := range faultCommands {
@@ -106,7 +106,7 @@ func TestIOErrorSweep(t *testing.T) {
 	}
 }
 
-// sweepIO fails one operation of a command after the other.
+// sweepIO runs a command repeatedly and fails one operation in each run.
 func sweepIO(t *testing.T, source, line string) {
 	c := newFaultCommand(t, source, line)
 	c.again = func(more ...string) ran { return c.run(t, new(vfstest.FaultFS), more...) }
@@ -135,14 +135,14 @@ func sweepIO(t *testing.T, source, line string) {
 	c.sweep(t, ioErrors, 1)
 }
 
-// faultCommand is a command of a sweep.
+// faultCommand is a command whose operations fail in turn.
 type faultCommand struct {
 	line, source, work string
-	at                 string                   // the name of work for inject, if it is another
-	before, after      map[string]string        // the files of work
-	again              func(more ...string) ran // runs it
-	// inject runs the command with its n-th operation failing, and tells which that was: Index is −1 if there is none. With n
-	// −1 none fails, and Index is their number.
+	at                 string                   // another path of work that inject uses; "": work
+	before, after      map[string]string        // files of work without and with the output
+	again              func(more ...string) ran // runs the command without faults
+	// inject runs the command with operation n failing and returns that operation; if there is none, its Index is −1. With
+	// n = −1 no operation fails, and Index is the number of operations.
 	inject func(n int, err error) (vfstest.Op, ran)
 }
 
@@ -152,7 +152,7 @@ func newFaultCommand(t *testing.T, source, line string) *faultCommand {
 	return c
 }
 
-// sweep fails some of the operations, or all of them in the long form, with one of the errors each.
+// sweep fails trials of the operations, or in the long form each, with one of errs.
 func (c *faultCommand) sweep(t *testing.T, errs []error, trials int) {
 	all, o := c.inject(-1, nil)
 	if o.code != ui.ExitOK {
@@ -169,11 +169,11 @@ func (c *faultCommand) sweep(t *testing.T, errs []error, trials int) {
 	t.Logf("%d of %d operations", trials, all.Index)
 }
 
-// fresh leaves nothing in work but what the command reads.
+// fresh removes all files of work except the inputs.
 func (c *faultCommand) fresh(t *testing.T) {
 	for _, name := range names(t, c.work) {
 		if _, err := os.Stat(filepath.Join(c.source, name)); err == nil {
-			continue // fail has compared it
+			continue // fail has compared it with the input
 		}
 		must.Do(t, os.RemoveAll(filepath.Join(c.work, name)))
 	}
@@ -187,7 +187,7 @@ func (c *faultCommand) run(t *testing.T, fsys *vfstest.FaultFS, more ...string) 
 	return ran{code, stdout.String(), stderr.String()}
 }
 
-// fail runs the command with one failing operation, and again without.
+// fail runs the command with operation n failing with err, and again without a fault.
 func (c *faultCommand) fail(t *testing.T, n int, err error) {
 	t.Helper()
 	c.fresh(t)
@@ -240,7 +240,7 @@ func (c *faultCommand) fail(t *testing.T, n int, err error) {
 	c.same(t, what, everything(t, c.work))
 }
 
-// same holds the files that are there against those of a run in which nothing has failed.
+// same compares the files with those of a run without a fault.
 func (c *faultCommand) same(t *testing.T, what string, now map[string]string) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(c.after)) {
@@ -255,7 +255,7 @@ func (c *faultCommand) same(t *testing.T, what string, now map[string]string) {
 	}
 }
 
-// timeless is a text without what tells of time: of files that do, nothing but that they are there.
+// timeless returns text without paths of work; for files that hold times, only whether they are empty.
 func (c *faultCommand) timeless(name, text string) string {
 	switch filepath.Base(name) {
 	case "result.json", "events.jsonl", "report.html", "projection.json", "alignment.json":
@@ -264,7 +264,7 @@ func (c *faultCommand) timeless(name, text string) string {
 	return strings.ReplaceAll(text, cmp.Or(c.at, c.work), c.work)
 }
 
-// everything is all files below a directory.
+// everything returns all files below a directory by name.
 func everything(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -21,16 +21,16 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// failingDisk is a file system in front of a directory, one operation of which fails. What is mapped of its files fails as
-// well, which no vfs.FS can have it do.
+// failingDisk is a FUSE file system in front of a directory, one operation of which fails. Unlike with a vfs.FS, reads of
+// mapped files fail as well.
 type failingDisk struct {
 	mu       sync.Mutex
-	at, seen int // the operation that fails, and how many there have been
+	at, seen int // number of the operation that fails; operations so far
 	err      error
 	hit      vfstest.Op
 }
 
-// mountFailing mounts a failing disk in front of dir.
+// mountFailing mounts a failingDisk in front of dir until the test ends.
 func mountFailing(t *testing.T, dir string) (at string, disk *failingDisk) {
 	at, disk = t.TempDir(), &failingDisk{at: -1}
 	root := &fs.LoopbackRoot{Path: dir}
@@ -48,7 +48,7 @@ func mountFailing(t *testing.T, dir string) (at string, disk *failingDisk) {
 	return at, disk
 }
 
-// ask counts an operation, and is its error.
+// ask counts an operation and returns its error.
 func (d *failingDisk) ask(kind vfstest.Kind, name string) syscall.Errno {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,16 +66,16 @@ func (d *failingDisk) ask(kind vfstest.Kind, name string) syscall.Errno {
 	return 0
 }
 
-// short is the answer to a read that is to give half of the bytes, which the system takes for the end of the file.
+// short stands for a read that returns half of the bytes, which the system takes for the end of the file.
 const short = ^syscall.Errno(0)
 
-// failingNode is a file or a directory of a failing disk. What is not asked for here never fails.
+// failingNode is a file or directory of a failingDisk. Operations that do not call ask never fail.
 type failingNode struct {
 	fs.LoopbackNode
 	disk *failingDisk
 }
 
-// WrapChild makes what is found in a directory a part of the disk.
+// WrapChild makes a file found in a directory a failingNode.
 func (n *failingNode) WrapChild(context.Context, fs.InodeEmbedder) fs.InodeEmbedder {
 	return &failingNode{fs.LoopbackNode{RootData: n.RootData}, n.disk}
 }
@@ -147,10 +147,10 @@ func (n *failingNode) Readdir(ctx context.Context) (fs.DirStream, syscall.Errno)
 	return n.LoopbackNode.Readdir(ctx)
 }
 
-// TestFailingDisk is TestIOErrorSweep on a disk: processes, whose mapped files fail where they are touched.
+// TestFailingDisk does as TestIOErrorSweep on a failingDisk, with processes whose mapped files fail on access.
 func TestFailingDisk(t *testing.T) {
 	longtest.Only(t)
-	mountFailing(t, t.TempDir()) // or skip it all
+	mountFailing(t, t.TempDir()) // skips the test if nothing can be mounted
 	source := faultFiles(t)
 	for _, line := range faultCommands {
 		t.Run(strings.ReplaceAll(line, "W/", ""), func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestFailingDisk(t *testing.T) {
 	}
 }
 
-// ranOn runs a process to its end.
+// ranOn runs gdsvd in another process.
 func ranOn(t *testing.T, args []string) ran {
 	t.Helper()
 	cmd := process(t, args...)

@@ -31,13 +31,13 @@ import (
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
-// jsonPage is a page of docs about what --json prints.
+// jsonPage is a page of docs about the output of --json.
 type jsonPage struct {
 	file, title, intro string
 	documents          []jsonDocument
 }
 
-// jsonDocument is what a section is about: a struct that commands print.
+// jsonDocument is a section of a page: a struct that commands print.
 type jsonDocument struct {
 	title string
 	of    any
@@ -100,7 +100,7 @@ const jsonIntro = "With `--json` a command prints one JSON object on standard ou
 	"`x`, and `x.y` the field `y` of the object `x`. An object that occurs in several places has a section of its own, named like its type in Go.\n" +
 	"These pages are made of the declarations of those types.\n"
 
-// document returns the object of a section.
+// document returns the type that a section describes.
 func document(t *testing.T, title string) reflect.Type {
 	t.Helper()
 	for _, p := range jsonPages {
@@ -114,13 +114,13 @@ func document(t *testing.T, title string) reflect.Type {
 	return nil
 }
 
-// jsonField is a field of a struct as JSON has it.
+// jsonField is a field of a struct by its name in JSON.
 type jsonField struct {
 	name, key string // key is package.Type.Field
 	of        reflect.Type
 }
 
-// fieldsOf are the fields of a struct, those of embedded ones included.
+// fieldsOf returns the fields of a struct, including those of embedded structs.
 func fieldsOf(t reflect.Type) (all []jsonField) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -138,8 +138,8 @@ func fieldsOf(t reflect.Type) (all []jsonField) {
 	return all
 }
 
-// inside is the struct that a value consists of, nil if JSON has no such fields, and what stands behind the name of the value: [] for lists and
-// * for the keys of maps.
+// inside returns the struct that values of type t consist of, nil if JSON shows none, and the suffix of the path to it: []
+// for lists, .* for maps.
 func inside(t reflect.Type) (of reflect.Type, path string) {
 	marshaler, text := reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()
 	for {
@@ -162,7 +162,7 @@ func inside(t reflect.Type) (of reflect.Type, path string) {
 	}
 }
 
-// sentences are what the sources say about each field of each struct, by package.Type.Field.
+// sentences returns the comments of all struct fields in the sources, by package.Type.Field.
 func sentences(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -207,7 +207,7 @@ func sentences(t *testing.T) map[string]string {
 
 var updatePages = flag.Bool("update", false, "write the pages of docs that are made of the sources")
 
-// TestJSONIsDocumented: the pages are those that the declarations of what commands print make.
+// TestJSONIsDocumented: the pages equal those generated from the declarations and comments of the printed types.
 func TestJSONIsDocumented(t *testing.T) {
 	said := sentences(t)
 	uses := map[reflect.Type]int{}
@@ -288,7 +288,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	}
 }
 
-// Each command is in a section.
+// TestJSONOfEachCommand: each command is in the title of a section.
 func TestJSONOfEachCommand(t *testing.T) {
 	var each func(cmd *cobra.Command)
 	each = func(cmd *cobra.Command) {
@@ -311,7 +311,7 @@ func TestJSONOfEachCommand(t *testing.T) {
 	each(newApp(nil, nil, nil).rootCommand())
 }
 
-// TestJSONDocuments: commands print one document, of the schema, with no field but those documented.
+// TestJSONDocuments: commands print one JSON object with the schema and only documented fields.
 func TestJSONDocuments(t *testing.T) {
 	store, file := ingested(t, tall), ratings(t, tall)
 	out, _ := factorised(t, store, "-k", "3")

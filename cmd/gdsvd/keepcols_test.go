@@ -9,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// --keep-cols is the step of a view, which check finds in the result.
+// TestKeepCols: --keep-cols adds a step to the view, and check verifies the result.
 func TestKeepCols(t *testing.T) {
 	store := shelf(t)
 	list := filepath.Join(t.TempDir(), "films|1.txt")

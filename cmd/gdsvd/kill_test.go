@@ -28,12 +28,12 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// spilling does not fit into tightMemory, which is little more than the least ingest works with.
+// spilling does not fit into tightMemory, which is little more than the least budget of ingest.
 var spilling = synth.Ratings{Users: 6000, Items: 1000, Ratings: 1200000, Seed: 1}
 
 const tightMemory = "48MiB"
 
-// A process killed at any moment leaves no store or a complete one, and the next one cleans up after it.
+// TestKilledIngestLeavesNothingHalfDone: a killed ingest leaves no store or a complete one; the next removes other files.
 func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -54,13 +54,13 @@ func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	kills := 20
 	if raceDetector {
-		kills = 6 // processes under the race detector are ten times slower
+		kills = 6 // with the race detector processes are ten times slower
 	}
 	complete := 0
 	for killed := 0; killed < kills; {
 		began := time.Now()
 		if !killAfter(t, time.Duration(r.Float64()*float64(whole)), args...) {
-			whole = min(whole, time.Since(began)) // it was faster than the first time
+			whole = min(whole, time.Since(began)) // faster than the run that was timed
 			continue
 		}
 		killed++
@@ -70,7 +70,7 @@ func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
 			succeeds(t, "check", "-q", store)
 		}
 		for _, name := range left {
-			// What a dead writer may leave: its lock, its directory, both named after the store.
+			// A killed writer may leave its lock and its directory, whose names begin with that of the store.
 			if !strings.HasPrefix(name, "m.csr") {
 				t.Fatalf("kill %d leaves %v", killed, left)
 			}
@@ -82,7 +82,7 @@ func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
 		if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
 			t.Fatalf("after kill %d the next ingest leaves %v", killed, left)
 		}
-		// The next kills meet a writer with an old store to replace, or without one.
+		// The next kills alternate between a writer that replaces a store and one that does not.
 		if killed%2 == 0 {
 			must.Do(t, os.RemoveAll(store))
 		}
@@ -95,14 +95,14 @@ func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
 	}
 }
 
-// killAfter starts the program and kills it after a time; it tells whether the program was still running.
+// killAfter starts the program and kills it after a time. It reports whether the program was still running.
 func killAfter(t *testing.T, after time.Duration, args ...string) bool {
 	t.Helper()
 	start := time.Now()
 	return killWhen(t, func() bool { return time.Since(start) >= after }, args...)
 }
 
-// killWhen starts the program and kills it when a condition holds; it tells whether the program was still running.
+// killWhen starts the program and kills it when ready returns true. It reports whether the program was still running.
 func killWhen(t *testing.T, ready func() bool, args ...string) bool {
 	t.Helper()
 	cmd := process(t, args...)
@@ -116,14 +116,14 @@ func killWhen(t *testing.T, ready func() bool, args ...string) bool {
 		case <-time.After(100 * time.Microsecond):
 		}
 	}
-	_ = cmd.Process.Kill() // an error means that it has ended
+	_ = cmd.Process.Kill() // fails only if the process has ended
 	var exit *exec.ExitError
 	return errors.As(<-ended, &exit) && exit.Sys().(syscall.WaitStatus).Signaled()
 }
 
-// waiting is a writer that tells when something was written to it.
+// waiting is a buffer that sends on wrote when it is written to.
 type waiting struct {
-	text  bytes.Buffer // not embedded: its ReadFrom would go past Write
+	text  bytes.Buffer // not embedded: its ReadFrom would bypass Write
 	wrote chan struct{}
 }
 
@@ -137,8 +137,8 @@ func (w *waiting) Write(p []byte) (int, error) {
 
 func (w *waiting) String() string { return w.text.String() }
 
-// endlessIngest starts an ingest into work and returns when it has begun to write.
-// Standard input that does not end until feed is closed keeps it busy.
+// endlessIngest starts an ingest of a pipe into work and returns when it has created a file.
+// The ingest runs until feed is closed.
 func endlessIngest(t *testing.T, work string) (cmd *exec.Cmd, stderr *waiting, feed *os.File) {
 	t.Helper()
 	in, feed, err := os.Pipe()
@@ -156,15 +156,15 @@ func endlessIngest(t *testing.T, work string) (cmd *exec.Cmd, stderr *waiting, f
 	return cmd, stderr, feed
 }
 
-// Ctrl-C: 130, nothing left, one line; SIGTERM likewise.
+// TestSignalStopsIngest: SIGINT and SIGTERM end an ingest with exit 130 and leave no files.
 func TestSignalStopsIngest(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		work := t.TempDir()
 		cmd, stderr, feed := endlessIngest(t, work)
 		must.Get(feed.WriteString("1::2::3\n"))(t)
 		must.Do(t, cmd.Process.Signal(signal))
-		<-stderr.wrote // it has taken the signal
-		feed.Close()   // and the input ends
+		<-stderr.wrote // the signal was received
+		feed.Close()   // ends the input
 		_ = cmd.Wait()
 		if code := cmd.ProcessState.ExitCode(); code != ui.ExitInterrupted {
 			t.Errorf("%v: exit %d\n%s", signal, code, stderr)
@@ -179,12 +179,12 @@ func TestSignalStopsIngest(t *testing.T) {
 	}
 }
 
-// The second signal ends the process at once, whatever it is doing.
+// TestSecondSignalStopsAtOnce: a second signal ends the process although cleaning up waits.
 func TestSecondSignalStopsAtOnce(t *testing.T) {
 	cmd, stderr, feed := endlessIngest(t, t.TempDir())
-	defer feed.Close() // stays open: cleaning up may wait for it
+	defer feed.Close() // open until the end: cleaning up may wait for it
 	must.Do(t, cmd.Process.Signal(os.Interrupt))
-	<-stderr.wrote // it has taken the first
+	<-stderr.wrote // the first signal was received
 	if err := cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestSignalStopsSVD(t *testing.T) {
 	for _, err := os.Stat(dir + ".partial"); err != nil; _, err = os.Stat(dir + ".partial") {
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(200 * time.Millisecond) // some passes
+	time.Sleep(200 * time.Millisecond) // lets some passes run
 	must.Do(t, cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != ui.ExitInterrupted {
@@ -217,8 +217,8 @@ func TestSignalStopsSVD(t *testing.T) {
 	}
 }
 
-// A long run killed at any moment and continued, again and again, ends with
-// the files of one that was left alone.
+// TestKilledSVDGoesOn: a run that is killed and resumed repeatedly writes the files of an
+// uninterrupted one.
 func TestKilledSVDGoesOn(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "m.csr")
@@ -226,7 +226,7 @@ func TestKilledSVDGoesOn(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	kills := map[string]int{"auto": 4, "power": 10, "nesterov": 4, "block": 4, "krylov": 4}
 	if raceDetector || !longtest.On() {
-		kills = map[string]int{"block": 1} // processes under it are much slower
+		kills = map[string]int{"block": 1} // with the race detector processes are much slower
 	}
 	for method, kills := range kills {
 		flags := []string{"-q", store, "-k", "6", "--tol", "1e-12", "--method", method}
@@ -242,13 +242,13 @@ func TestKilledSVDGoesOn(t *testing.T) {
 		args := slices.Concat([]string{"svd", "-o", dir, "--resume", "--checkpoint-every", "1ms"}, flags)
 		further, last := 0, 0
 		killed := 0
-		for killed < kills || further == 0 && killed < 50 { // and at least one that meets a saved run
+		for killed < kills || further == 0 && killed < 50 { // until one kill follows a new checkpoint
 			if killed < kills {
 				_ = killAfter(t, time.Duration(r.Float64()*float64(whole)), args...)
 			} else {
 				_ = killWhen(t, func() bool { saved, err := savedPasses(dir); return err == nil && saved > last }, args...)
 			}
-			if _, err := os.Stat(filepath.Join(dir, factor.ResultFile)); err == nil { // in time, if only just
+			if _, err := os.Stat(filepath.Join(dir, factor.ResultFile)); err == nil { // the run finished before the kill
 				sameResult(t, method, want, dir)
 				must.Do(t, os.RemoveAll(dir))
 				last = 0
@@ -278,8 +278,8 @@ func TestKilledSVDGoesOn(t *testing.T) {
 	}
 }
 
-// sameResult compares two results: the arrays byte by byte, the rest but for
-// what measures the process.
+// sameResult compares two results: arrays byte by byte, the other files without
+// measurements of the process.
 func sameResult(t *testing.T, what, want, got string) {
 	t.Helper()
 	for _, f := range partFiles {
@@ -288,10 +288,10 @@ func sameResult(t *testing.T, what, want, got string) {
 	volatile := func(r factor.Result) factor.Result {
 		r.BytesRead, r.Seconds, r.PeakRSS, r.Settings.Memory = 0, factor.Seconds{}, 0, 0
 		if r.Choice != nil {
-			r.Choice.Why, r.Choice.Reason = "", "" // the continued run has it from the checkpoint
+			r.Choice.Why, r.Choice.Reason = "", "" // a resumed run has the choice of its checkpoint
 		}
 		r.CRC = 0
-		r.Files = slices.DeleteFunc(r.Files, func(p factor.File) bool { return p.Name == eventsFile }) // it has times
+		r.Files = slices.DeleteFunc(r.Files, func(p factor.File) bool { return p.Name == eventsFile }) // holds times
 		return r
 	}
 	if diff := cmp.Diff(volatile(resultOf(t, want)), volatile(resultOf(t, got)), cmpopts.IgnoreUnexported(factor.Result{})); diff != "" {
@@ -305,7 +305,7 @@ func sameResult(t *testing.T, what, want, got string) {
 	}
 }
 
-// said is the error of a process with what it has printed about it.
+// said returns the error of a process with its standard error.
 func said(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -314,8 +314,8 @@ func said(err error) error {
 	return err
 }
 
-// An ingest killed at any moment and resumed, again and again, ends with the
-// bytes of one that was left alone.
+// TestKilledIngestGoesOn: an ingest that is killed and resumed repeatedly makes the bytes of an
+// uninterrupted one.
 func TestKilledIngestGoesOn(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -331,18 +331,18 @@ func TestKilledIngestGoesOn(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	rounds := 6
 	if raceDetector {
-		rounds = 2 // processes under it are ten times slower
+		rounds = 2 // with the race detector processes are ten times slower
 	}
 	resumes := 0
-	// The first ingest of a busy machine can take many times what the others do: the
-	// kills come sooner, down to at once, until they come before all has been done.
+	// The first ingest may take many times longer than the others, so the kills come
+	// earlier from round to round until they precede the end.
 	span := float64(whole) / 4
 	for round := 0; round < rounds || resumes == 0 && round < 10*rounds; round++ {
 		work := t.TempDir()
 		store := filepath.Join(work, "m.csr")
 		for i := range 4 {
 			saved, after := "", time.Duration(r.Float64()*span)
-			if i%2 == 1 { // soon after it has been saved, the last time at once
+			if i%2 == 1 { // soon after the journal was written; the last time at once
 				saved = filepath.Join(store+ingest.SpoolSuffix, "journal")
 			}
 			if i == 3 {
@@ -360,7 +360,7 @@ func TestKilledIngestGoesOn(t *testing.T) {
 			var report ingestResult
 			decode(t, string(out), &report)
 			resumes += report.Resumes
-		case published != nil: // else it was killed when all had been done
+		case published != nil: // otherwise it was killed after publishing the store
 			t.Fatal(said(err))
 		}
 		if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
@@ -376,7 +376,7 @@ func TestKilledIngestGoesOn(t *testing.T) {
 	}
 }
 
-// killSaved starts gdsvd and kills it some time after a file is there, unless it has ended.
+// killSaved starts gdsvd and kills it some time after file exists, unless it has ended.
 func killSaved(t *testing.T, file string, after time.Duration, args ...string) {
 	t.Helper()
 	cmd := process(t, args...)
@@ -398,12 +398,12 @@ func killSaved(t *testing.T, file string, after time.Duration, args ...string) {
 	select {
 	case <-ended:
 	case <-time.After(after):
-		_ = cmd.Process.Kill() // an error means that it has ended
+		_ = cmd.Process.Kill() // fails only if the process has ended
 		<-ended
 	}
 }
 
-// What an unfinished ingest leaves is neither lost nor taken for another's.
+// TestUnfinishedIngest: the files of an unfinished ingest are kept, and are not used by an ingest with other options.
 func TestUnfinishedIngest(t *testing.T) {
 	file := ratings(t, spilling)
 	work := t.TempDir()

@@ -19,7 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// generated are commands that make stores of many shards.
+// generated returns commands that make stores of many shards.
 func generated(t *testing.T) map[string][]string {
 	base := ingested(t, synth.Ratings{Users: 400, Items: 300, Ratings: 30000, Seed: 1})
 	return map[string][]string{
@@ -28,7 +28,7 @@ func generated(t *testing.T) map[string][]string {
 	}
 }
 
-// sameStore compares all files of two stores.
+// sameStore compares all files of two stores byte by byte.
 func sameStore(t *testing.T, want, got string) {
 	t.Helper()
 	if a, b := names(t, want), names(t, got); !slices.Equal(a, b) {
@@ -39,8 +39,8 @@ func sameStore(t *testing.T, want, got string) {
 	}
 }
 
-// Leftovers of a run of svd that died hinder neither a later svd with the same OUT nor a command that makes a store
-// there. Files that svd has not made are not removed.
+// TestLeftoversOfSVD: files left by a dead run of svd hinder neither another run nor a command that makes a store with
+// the same OUT. Files that svd has not made are not removed.
 func TestLeftoversOfSVD(t *testing.T) {
 	store := ingested(t, tall)
 	leave := func(at string, names ...string) {
@@ -72,8 +72,8 @@ func TestLeftoversOfSVD(t *testing.T) {
 	}
 }
 
-// A writer of a ratings file that was killed leaves nothing for ever, and one that
-// is at work keeps others away.
+// TestLeftoversOfGenerateRatings: files left by a dead writer of a ratings file are removed; a live writer
+// locks the file.
 func TestLeftoversOfGenerateRatings(t *testing.T) {
 	work := t.TempDir()
 	file := filepath.Join(work, "r.dat")
@@ -90,7 +90,7 @@ func TestLeftoversOfGenerateRatings(t *testing.T) {
 	fails(t, ui.ExitError, `r.dat: locked by another process \(\d+, gdsvd.test( [a-z]+)?\) that is writing it`, append(args, "--force")...)
 }
 
-// What cannot be removed is named, and the next command on the same target removes it, unless its maker is alive.
+// TestLeftoversAreNamedAndRemoved: files that cannot be removed are named; the next command removes them.
 func TestLeftoversAreNamedAndRemoved(t *testing.T) {
 	store, work := ingested(t, tall), t.TempDir()
 	at := func(name string) string { return filepath.Join(work, name) }
@@ -113,7 +113,7 @@ func TestLeftoversAreNamedAndRemoved(t *testing.T) {
 		a.interval, a.fsys = time.Hour, &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 			if o.Kind == vfstest.OpRemoveAll && o.Name == left {
 				begun++
-				if begun > 1 { // the first is of what an earlier run has left
+				if begun > 1 { // the first removal is of files of an earlier run
 					return syscall.EIO
 				}
 			}

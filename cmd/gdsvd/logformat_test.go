@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 )
 
-// logged runs a command with --log-format json and every update logged, and returns the lines of its standard error.
+// logged runs a command with --log-format json and a log line for each update, and returns the lines of standard error.
 func logged(t *testing.T, ctx context.Context, args ...string) (lines []map[string]any, o ran) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -41,7 +41,7 @@ func logged(t *testing.T, ctx context.Context, args ...string) (lines []map[stri
 	return lines, o
 }
 
-// events returns the lines of one kind.
+// ofEvent returns the lines with the given event.
 func ofEvent(lines []map[string]any, event string) (some []map[string]any) {
 	for _, l := range lines {
 		if l["event"] == event {
@@ -88,7 +88,7 @@ func TestLogFormatJSON(t *testing.T) {
 	}
 }
 
-// What goes wrong before the command line is understood is JSON too, and so is what an odd file name brings.
+// TestLogFormatJSONOfErrors: errors before the command line is parsed are JSON, too, also with odd file names.
 func TestLogFormatJSONOfErrors(t *testing.T) {
 	odd := filepath.Join(t.TempDir(), "no\x1b[31m\u009b\nsuch")
 	for code, commands := range map[int][][]string{
@@ -121,7 +121,7 @@ func TestLogFormatJSONOfAnInterruption(t *testing.T) {
 	}
 }
 
-// --partial-ok ends well with a result that says that it is partial, and with nothing else that is wrong.
+// TestPartialOK: with --partial-ok an incomplete result is no failure, but other errors are.
 func TestPartialOK(t *testing.T) {
 	store := ingested(t, tall)
 	for name, args := range map[string][]string{
@@ -143,7 +143,7 @@ func TestPartialOK(t *testing.T) {
 	if last := lines[len(lines)-1]; o.code != ui.ExitOK || last["level"] != "WARN" || !strings.Contains(last["msg"].(string), "pass limit") {
 		t.Errorf("exit %d\n%s", o.code, o.stderr)
 	}
-	// The result is written, but what is printed about it is lost.
+	// The result is written, but its summary cannot be printed.
 	a := newApp(strings.NewReader(""), brokenWriter{}, &bytes.Buffer{})
 	out := filepath.Join(t.TempDir(), "out")
 	if code := a.run(t.Context(), []string{"svd", "-q", store, "-k", "3", "--tol", "1e-13", "--method", "gd", "--max-passes", "3", "--partial-ok", "-o", out}); code == ui.ExitOK {

@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// shelf is a store of what three people gave to two films, one of which has a title.
+// shelf returns a store of ratings of three people for two films, one of which has a title.
 func shelf(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func shelf(t *testing.T) string {
 	return store
 }
 
-// What view and stats print of a small store, to the byte.
+// TestLookAtStore compares the output of view and stats for a small store byte by byte.
 func TestLookAtStore(t *testing.T) {
 	store := shelf(t)
 	for _, c := range []struct {
@@ -87,8 +87,8 @@ largest columns   entries  sum  mean     variance
 	}
 }
 
-// The files of stats are the sums of the rows and columns of the input, whichever side is stored as rows, and
-// the JSON forms have what is printed.
+// TestStatsFiles compares the files of stats with sums over the input, for both stored orientations, and checks
+// the JSON forms.
 func TestStatsFiles(t *testing.T) {
 	for name, in := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
 		file, work := ratings(t, in), t.TempDir()
@@ -133,7 +133,7 @@ func TestStatsFiles(t *testing.T) {
 	}
 }
 
-// Wrong flags and stores that cannot be read are told in one line, and nothing is written.
+// TestLookMisuse: wrong flags and unreadable stores are errors of one line, and no files are written.
 func TestLookMisuse(t *testing.T) {
 	store, work := ingested(t, tall), t.TempDir()
 	result, _ := factorised(t, store, "-k", "2")
@@ -176,7 +176,7 @@ func TestLookMisuse(t *testing.T) {
 			t.Errorf("%v: exit %d, %s", args, code, &stderr)
 		}
 	}
-	// What is damaged is told by its place.
+	// The error about damage names the shard.
 	shard := filepath.Join(store, "shard-000000.csr")
 	b := must.Get(os.ReadFile(shard))(t)
 	b[len(b)/2] ^= 1

@@ -29,8 +29,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// runMain in the environment makes the test binary behave as gdsvd itself, for
-// the tests that need a process of its own.
+// runMain is the variable that makes the test binary run as gdsvd, for tests that
+// need another process.
 const runMain = "GDSVD_TEST_RUN_MAIN"
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// process prepares gdsvd as a process of its own.
+// process returns a command that runs gdsvd in another process.
 func process(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self := must.Get(os.Executable())(t)
@@ -51,14 +51,14 @@ func process(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Files of a result directory, as RESULT.md has them.
+// Names of the files in a result directory, from RESULT.md.
 const (
 	leftFile         = "U.npy"
 	rightFile        = "V.npy"
 	eventsFile       = "events.jsonl"
 	checkpointFile   = "checkpoint"
 	checkpointEvents = "checkpoint.jsonl"
-	halfSuffix       = ".half" // of what is being written
+	halfSuffix       = ".half" // suffix of a file that is being written
 )
 
 // ran is the outcome of a run of gdsvd.
@@ -77,12 +77,12 @@ func gdsvdIn(t *testing.T, ctx context.Context, stdin string, args ...string) ra
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := newApp(strings.NewReader(stdin), &stdout, &stderr)
-	a.interval = time.Hour // a slow machine adds no lines to standard error
+	a.interval = time.Hour // so that no progress is logged on a slow machine
 	code := a.run(ctx, args)
 	return ran{code, stdout.String(), stderr.String()}
 }
 
-// succeeds runs a command line that has to succeed and say nothing on standard error.
+// succeeds runs a command line that must succeed without output on standard error. It returns standard output.
 func succeeds(t *testing.T, args ...string) string {
 	t.Helper()
 	o := gdsvd(t, args...)
@@ -92,7 +92,7 @@ func succeeds(t *testing.T, args ...string) string {
 	return o.stdout
 }
 
-// fails runs a command line that has to fail with a code and one line on standard error that matches.
+// fails runs a command line that must exit with code and one line on standard error that matches pattern.
 func fails(t *testing.T, code int, pattern string, args ...string) ran {
 	t.Helper()
 	o := gdsvd(t, args...)
@@ -105,7 +105,7 @@ func fails(t *testing.T, code int, pattern string, args ...string) ran {
 	return o
 }
 
-// resumesNothing runs a command, made quiet by -q, whose store is finished: it says so and describes it.
+// resumesNothing runs a command with -q and without: it describes the finished store and that there is nothing to resume.
 func resumesNothing(t *testing.T, store string, args ...string) {
 	t.Helper()
 	quiet := succeeds(t, args...)
@@ -116,7 +116,7 @@ func resumesNothing(t *testing.T, store string, args ...string) {
 	}
 }
 
-// Ratings and files of stores of them, with which many tests begin: []byte and vfstest.Contents, by synth.Ratings.
+// Caches of ratings files ([]byte) and their stores (vfstest.Contents), by synth.Ratings.
 var madeRatings, madeStores sync.Map
 
 // ratings writes a generated ratings file and returns its name.
@@ -139,7 +139,7 @@ var (
 	wide = synth.Ratings{Users: 40, Items: 90, Ratings: 1800, Seed: 2}
 )
 
-// ingested makes a store of a generated ratings file.
+// ingested returns a store of a generated ratings file.
 func ingested(t *testing.T, g synth.Ratings) string {
 	t.Helper()
 	store := filepath.Join(t.TempDir(), "m.csr")
@@ -152,7 +152,7 @@ func ingested(t *testing.T, g synth.Ratings) string {
 	return store
 }
 
-// factorised makes a result in a new directory and reads it.
+// factorised runs svd and returns OUT and its result.
 func factorised(t *testing.T, store string, flags ...string) (dir string, r factor.Result) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "out")
@@ -167,7 +167,7 @@ func resultOf(t *testing.T, dir string) (r factor.Result) {
 	return r
 }
 
-// savedPasses reads how far the checkpoint in OUT is.
+// savedPasses returns the number of passes of the checkpoint in dir.
 func savedPasses(dir string) (int, error) {
 	f, err := os.Open(filepath.Join(dir, checkpointFile))
 	if err != nil {
@@ -185,10 +185,10 @@ func savedPasses(dir string) (int, error) {
 	return c.Passes(), nil
 }
 
-// decode reads JSON that must hold nothing but the fields of v.
+// decode parses one JSON value and refuses fields that v does not have.
 func decode(t *testing.T, text string, v any) {
 	t.Helper()
-	// The schema of what a command has printed is no field of the result; see TestJSONDocuments.
+	// The field schema of a printed result is not a field of v; see TestJSONDocuments.
 	d := json.NewDecoder(strings.NewReader(strings.Replace(text, "\n  \"schema\": \""+ui.Schema+"\",", "", 1)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
@@ -199,7 +199,7 @@ func decode(t *testing.T, text string, v any) {
 	}
 }
 
-// loadNPY reads a matrix or a vector as one column.
+// loadNPY reads a NumPy matrix, or a vector as one column.
 func loadNPY(t *testing.T, name string) *mat.Dense {
 	t.Helper()
 	b := must.Get(os.ReadFile(name))(t)
@@ -223,7 +223,7 @@ func loadNPY(t *testing.T, name string) *mat.Dense {
 	return mat.NewDense(rows, cols, data)
 }
 
-// denseRatings reads a ratings file into a matrix, rows and columns in ascending order of the ids.
+// denseRatings reads a ratings file into a matrix with rows and columns in ascending order of the ids.
 func denseRatings(t *testing.T, name string) *mat.Dense {
 	t.Helper()
 	data := must.Get(os.ReadFile(name))(t)
@@ -248,7 +248,7 @@ func denseRatings(t *testing.T, name string) *mat.Dense {
 	return a
 }
 
-// ranks numbers the members of a set in ascending order.
+// ranks returns the rank of each member of a set in ascending order.
 func ranks(set map[int]bool) map[int]int {
 	r := map[int]int{}
 	for x := range set {
@@ -257,12 +257,12 @@ func ranks(set map[int]bool) map[int]int {
 				r[x]++
 			}
 		}
-		r[x] += 0 // present even if it is the first
+		r[x] += 0 // adds the smallest member, too
 	}
 	return r
 }
 
-// names lists a directory.
+// names returns the names of the files in a directory.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries := must.Get(os.ReadDir(dir))(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// Every command has a page with every flag of it, the same bytes each time; pages of another program stay.
+// TestMan: each command has a page with each visible flag and the same bytes each time; other files in the folder stay.
 func TestMan(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "share", "man1")
 	var made madePages

@@ -20,7 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// long makes a store whose vectors are long compared with all else.
+// long returns a store of a matrix with two entries per row, whose vectors take most of the memory of a run.
 func long(t *testing.T, rows, cols int) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(5, 6))
@@ -39,7 +39,7 @@ func long(t *testing.T, rows, cols int) string {
 	return store
 }
 
-// tightly is the least budget that a run works with, and what is in files then.
+// tightly returns the least budget that a run accepts, and its explanation.
 func tightly(t *testing.T, store string, flags []string) (memory string, e factor.Explanation) {
 	t.Helper()
 	memory = tightBudget(t, store, append([]string{"svd"}, flags...))
@@ -47,9 +47,9 @@ func tightly(t *testing.T, store string, flags []string) (memory string, e facto
 	return memory, e
 }
 
-// Where the budget has no room for the vectors they go to files, and every bit is
-// the same: of runs that pass the limit of passes, of those that are resumed, and
-// of those with start vectors. Nothing but OUT is left.
+// TestVectorsInFiles: if the vectors do not fit into the budget they are in files, with the
+// same bits for runs up to a limit of passes, resumed runs, and runs with start
+// vectors. No files but OUT are left.
 func TestVectorsInFiles(t *testing.T) {
 	store := long(t, longtest.Pick(130000, 40000), longtest.Pick(110000, 33000))
 	methods := []string{
@@ -89,7 +89,7 @@ func TestVectorsInFiles(t *testing.T) {
 			check("memory", "parts")
 
 			run("memory from", "--max-passes", "4", "--init", filepath.Join(work, "files"))
-			// Blocks are wider with given starts.
+			// With start vectors blocks are wider.
 			given := []string{"--init", filepath.Join(work, "files")}
 			wider, _ := tightly(t, store, slices.Concat(flags, given))
 			run("files from", slices.Concat(given, []string{"--max-passes", "4", "--memory", wider})...)
@@ -101,7 +101,7 @@ func TestVectorsInFiles(t *testing.T) {
 	}
 }
 
-// The refusal names a budget that works, for every method.
+// TestLeastBudgetWorks: the plan for the least budget that a refusal names fits into it, for each method.
 func TestLeastBudgetWorks(t *testing.T) {
 	store := long(t, 30000, 25000)
 	for _, m := range []string{"auto", "krylov", "block", "power", "gd", "polyak", "nesterov", "nesterov-general"} {
@@ -117,7 +117,7 @@ func TestLeastBudgetWorks(t *testing.T) {
 	}
 }
 
-// A disk that is full, wherever it fills up, gives one clear line and leaves nothing.
+// TestNoRoomForVectors: a disk without room for the vectors is one line on standard error.
 func TestNoRoomForVectors(t *testing.T) {
 	store := long(t, longtest.Pick(130000, 40000), longtest.Pick(110000, 33000))
 	flags := []string{"--method", "krylov", "--block", "1", "--basis", "10", "-k", "3"}
@@ -138,7 +138,7 @@ func TestNoRoomForVectors(t *testing.T) {
 		if o.code != ui.ExitError || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, "no space left on device") || !strings.Contains(o.stderr, "for vectors") {
 			t.Errorf("after %d blocks: exit %d\n%s", after, o.code, o.stderr)
 		}
-		// A fault in the middle of the run leaves a checkpoint and says so.
+		// A fault during the run leaves a checkpoint, and the error says so.
 		want := []string(nil)
 		if strings.Contains(o.stderr, "--resume goes on from there") {
 			want = []string{checkpointFile, checkpointEvents}
@@ -172,8 +172,8 @@ func TestExplainVectorsInFiles(t *testing.T) {
 	}
 }
 
-// TestSizes: sizes are written as people write them, wherever a flag takes one, and a
-// budget of more than there is works, with one line that says so.
+// TestSizes: flags accept sizes in all usual notations, and a budget larger than the memory of the machine
+// works with one line of warning.
 func TestSizes(t *testing.T) {
 	file, dir := ratings(t, tall), t.TempDir()
 	plain, short := filepath.Join(dir, "a.csr"), filepath.Join(dir, "b.csr")

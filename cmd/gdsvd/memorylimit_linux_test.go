@@ -25,7 +25,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// onDisk has the temporary folders of a test lie on the disk again: in memory, files count for the limit of a group and cannot be dropped.
+// onDisk puts the temporary folders of a test on disk: files in memory count towards the limit of a group.
 func onDisk(t *testing.T) {
 	t.Helper()
 	if os.Getenv("TMPDIR") == "/dev/shm" {
@@ -33,9 +33,9 @@ func onDisk(t *testing.T) {
 	}
 }
 
-// A budget that cannot work is refused with one that can, in which the run then
-// stays, under a limit that the kernel enforces: 5 % more than the budget, the
-// page cache included.
+// TestSmallestBudget: the refusal of a budget that is too small names one in which the run
+// succeeds under a kernel limit of 105 % of the budget, which includes
+// the page cache.
 func TestSmallestBudget(t *testing.T) {
 	longtest.Only(t)
 	if raceDetector {
@@ -44,8 +44,8 @@ func TestSmallestBudget(t *testing.T) {
 	onDisk(t)
 	square, tall := filepath.Join(t.TempDir(), "square.csr"), filepath.Join(t.TempDir(), "tall.csr")
 	succeeds(t, "generate", "spectrum", "-q", "--rows", "60000", "--cols", "9000", "--decay", "0.7", "-o", square)
-	// All of the vectors of the shorter side, more of them than the rank: the finishing pass
-	// has most in flight, and the longer side is read and written over and over.
+	// All vectors of the shorter side, more than the rank: the finishing pass holds most
+	// vectors, and the longer side is read and written repeatedly.
 	succeeds(t, "generate", "spectrum", "-q", "--rows", "150000", "--cols", "50", "--layers", "2", "--rank", "40", "--decay", "0.8", "-o", tall)
 	inBucket(t, square)
 	cases := []struct {
@@ -61,7 +61,7 @@ func TestSmallestBudget(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
 			args := slices.Concat([]string{"svd", "-q", store, "-o", out, "--memory"}, []string{"22MiB"}, flags)
 			const refusal = `memory budget of 22.0 MiB is too small: at least ([0-9.]+) MiB are needed \(MiB: runtime`
-			for _, a := range [][]string{args, append(slices.Clone(args), "--explain"), slices.Delete(slices.Clone(args), 1, 2)} { // -q, not to be quiet
+			for _, a := range [][]string{args, append(slices.Clone(args), "--explain"), slices.Delete(slices.Clone(args), 1, 2)} { // the last: without -q
 				fails(t, ui.ExitError, refusal, a...)
 			}
 			least := regexp.MustCompile(refusal).FindStringSubmatch(gdsvd(t, args...).stderr)[1]
@@ -84,7 +84,7 @@ func TestSmallestBudget(t *testing.T) {
 	}
 }
 
-// What is done with a result stays within the least budget that works, too, where ids take far more than that: under a limit of 5 % more by the kernel.
+// TestResultsWithinAKernelLimit: commands on a result with long ids stay within a kernel limit of 105 % of the least budget.
 func TestResultsWithinAKernelLimit(t *testing.T) {
 	longtest.Only(t)
 	if raceDetector {
@@ -101,7 +101,7 @@ func TestResultsWithinAKernelLimit(t *testing.T) {
 	succeeds(t, "svd", "-q", at("r.csr"), "-k", "2", "-o", at("r.svd"))
 	for name, args := range map[string][]string{
 		"similar.csv": {"similar", at("r.svd"), "--row", "all", "-n", "3"}, "similar.parquet": {"similar", at("r.svd"), "--row", "all", "-n", "3"},
-		"similar.json":      {"similar", at("r.svd"), "--row", "all", "-n", "3", "--json"}, // on standard output
+		"similar.json":      {"similar", at("r.svd"), "--row", "all", "-n", "3", "--json"}, // to standard output
 		"recommend.parquet": {"recommend", at("r.svd"), "--store", at("r.csr"), "-n", "3"},
 		"u.parquet":         {"export", at("r.svd"), "--what", "U"}, "us.csv": {"export", at("r.svd"), "--what", "US"}, "u.npz": {"export", at("r.svd"), "--what", "U"},
 		"store.csv": {"export", at("r.csr")}, "store.npz": {"export", at("r.csr")},
@@ -127,7 +127,7 @@ func TestResultsWithinAKernelLimit(t *testing.T) {
 	}
 }
 
-// An ingest without --memory takes no more than the kernel lets it have.
+// TestIngestWithinAKernelLimit: an ingest without --memory stays within the kernel's limit.
 func TestIngestWithinAKernelLimit(t *testing.T) {
 	longtest.Only(t)
 	if raceDetector {
@@ -148,8 +148,8 @@ func TestIngestWithinAKernelLimit(t *testing.T) {
 	}
 }
 
-// Genotypes become a store, components and projections within a budget that a dense float64 matrix of them exceeds, under a limit of
-// 5 % more that the kernel enforces.
+// TestGenotypesWithinAKernelLimit: genotypes are ingested, factorised and projected within a budget that a dense matrix of
+// them exceeds, under a kernel limit of 105 % of it.
 func TestGenotypesWithinAKernelLimit(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes more memory than the limit leaves")
@@ -172,7 +172,7 @@ func TestGenotypesWithinAKernelLimit(t *testing.T) {
 		for j := range variants {
 			bim = fmt.Appendf(bim, "1 rs%d 0 %d A G\n", j, j+1)
 			for i := 0; i < samples; i += 4 {
-				// Four samples of two populations; 3, 2, 1 and 0 are none, one, not called and two of A1.
+				// Four samples of two populations. The codes 3, 2, 1 and 0 mean 0, 1, missing and 2 copies of A1.
 				b := byte(0)
 				for g := range 4 {
 					code := byte(3)
@@ -215,9 +215,9 @@ func TestGenotypesWithinAKernelLimit(t *testing.T) {
 	}
 }
 
-// Under a limit that the kernel enforces a run is killed, goes on from its
-// checkpoint within the same limit, and ends with the bits of one that had all
-// the memory there is and no break.
+// TestResumeWithinAKernelLimit: a run under a kernel limit is killed and resumed under the
+// same limit, and has the bits of an uninterrupted run with
+// unlimited memory.
 func TestResumeWithinAKernelLimit(t *testing.T) {
 	longtest.Only(t)
 	if raceDetector {
@@ -253,8 +253,8 @@ func TestResumeWithinAKernelLimit(t *testing.T) {
 	}
 }
 
-// So does one whose vectors are in files, and a process that is killed leaves
-// none of these.
+// TestVectorsInFilesWithinAKernelLimit does the same with vectors in files, of which a killed
+// process leaves none.
 func TestVectorsInFilesWithinAKernelLimit(t *testing.T) {
 	if raceDetector || !longtest.On() {
 		t.Skip("vectors of many megabytes")
@@ -300,7 +300,7 @@ func TestVectorsInFilesWithinAKernelLimit(t *testing.T) {
 	}
 }
 
-// Too few addresses are refused in one line, where Go's runtime can begin at all.
+// TestTooFewAddresses: a limit of address space in which Go's runtime starts but gdsvd cannot run is refused in one line.
 func TestTooFewAddresses(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes terabytes of addresses")
@@ -314,7 +314,7 @@ func TestTooFewAddresses(t *testing.T) {
 	}
 }
 
-// Too few threads are refused in one line; root has as many as it likes, so that another user is taken.
+// TestTooFewThreads: a limit of threads that is too small is refused in one line. As root has no limit, another user is taken.
 func TestTooFewThreads(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector has threads of its own")
@@ -340,7 +340,7 @@ func TestTooFewThreads(t *testing.T) {
 	}
 }
 
-// The sums of many vectors, k² numbers for each worker, are within the budget of check, and 5 % more that the kernel enforces.
+// TestCheckWithinAKernelLimit: check of many vectors, k² sums per worker, stays within a kernel limit of 105 % of its budget.
 func TestCheckWithinAKernelLimit(t *testing.T) {
 	longtest.Only(t)
 	if raceDetector {

@@ -12,8 +12,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// Misuse by somebody who is new: each is one line that says what is wrong with which
-// file or flag, with the right exit code, and leaves what is there alone.
+// TestMisuse: mistakes of new users are errors of one line that name the file or flag,
+// with the right exit code, and change no files.
 func TestMisuse(t *testing.T) {
 	store := ingested(t, tall)
 	done, _ := factorised(t, store, "-k", "2")
@@ -77,7 +77,7 @@ func TestMisuse(t *testing.T) {
 	succeeds(t, "info", done)
 }
 
-// Every option that an error of a factorisation names has a flag of the command that calls it.
+// TestOptionsHaveFlags: each option that an error of package factor names has a flag.
 func TestOptionsHaveFlags(t *testing.T) {
 	var files []string
 	for _, room := range []string{"", "check/", "look/"} {

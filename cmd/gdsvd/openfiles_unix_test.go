@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
-// limited is process with a limit of open files.
+// limited does as process, with a limit of open files.
 func limited(t *testing.T, files int, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := process(t, args...)
@@ -27,8 +27,8 @@ func limited(t *testing.T, files int, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// An ingest that sorts on the disk works with few open files, saved from time to
-// time or not; with too few it says so in one line.
+// TestIngestWithFewOpenFiles: an ingest with many temporary files works with few open files, with and
+// without checkpoints; a limit that is too small is refused in one line.
 func TestIngestWithFewOpenFiles(t *testing.T) {
 	longtest.Only(t)
 	file := ratings(t, spilling)

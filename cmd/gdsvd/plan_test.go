@@ -19,12 +19,12 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// near tells whether something is what a plan has told, within a quarter, or between its bounds.
+// near reports whether x is within 25 % of the likely value of r, or within its bounds.
 func near(r plan.Range, x float64) bool {
 	return math.Abs(math.Log(x/r.Likely)) <= math.Log(1.25) || r.Low <= x && x <= r.High
 }
 
-// TestPlanIsKept: the commands of a plan take the disk and the memory that it has told.
+// TestPlanIsKept: the commands of a plan take the planned disk and memory.
 func TestPlanIsKept(t *testing.T) {
 	file := ratings(t, synth.Ratings{Users: 6000, Items: 2000, Ratings: 400_000, Seed: 1})
 	store := filepath.Join(filepath.Dir(file), "m.csr")
@@ -58,7 +58,7 @@ func TestPlanIsKept(t *testing.T) {
 	}
 }
 
-// TestPlanOfAnEngineIsKept: the commands work as they are told, with as many groups.
+// TestPlanOfAnEngineIsKept: the commands of a plan with an engine run, with the planned number of groups.
 func TestPlanOfAnEngineIsKept(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
 	succeeds(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 600, Items: 200, Ratings: 20_000, Seed: 1}), "-o", store)
@@ -77,7 +77,7 @@ func TestPlanOfAnEngineIsKept(t *testing.T) {
 	}
 }
 
-// du is the bytes of the files of a directory.
+// du returns the number of bytes of the files in a directory.
 func du(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	for _, name := range names(t, dir) {
@@ -87,7 +87,7 @@ func du(t *testing.T, dir string) (n int64) {
 	return n
 }
 
-// TestPlanOfLittleMemory: a budget that is too small is refused with the least that works, which does.
+// TestPlanOfLittleMemory: a budget that is too small is refused with the least one, which works.
 func TestPlanOfLittleMemory(t *testing.T) {
 	store := ingested(t, tall)
 	o := fails(t, ui.ExitError, `^gdsvd: --memory 8.00MiB is too small: the least that works is --memory (\d+)MiB \(svd [\d.]+ MiB\)\n$`, "plan", store, "-k", "5", "--memory", "8MiB")
@@ -101,7 +101,7 @@ func TestPlanOfLittleMemory(t *testing.T) {
 	fails(t, ui.ExitError, `\(ingest [\d.]+ MiB, svd [\d.]+ MiB\)`, "plan", file, "-k", "5", "--memory", "8MiB")
 }
 
-// TestPlanCommandsRun: the commands are what they are printed as, for a file whose name begins as a flag does and a budget that is no round number, the least.
+// TestPlanCommandsRun: the printed commands run, for a file name that begins with a dash, and for odd and least budgets.
 func TestPlanCommandsRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must.Do(t, os.WriteFile("-odd.dat", must.Get(os.ReadFile(ratings(t, wide)))(t), 0o666))
@@ -118,7 +118,7 @@ func TestPlanCommandsRun(t *testing.T) {
 		decode(t, succeeds(t, "plan", "--json", "./-odd.csr", "-k", k, "--method", "krylov"), &p)
 		least := p.Least.All
 		decode(t, succeeds(t, "plan", "--json", "./-odd.csr", "-k", k, "--method", "krylov", "--memory", strconv.FormatInt(least, 10), "--export", "none"), &p)
-		if out, err := process(t, append(p.Steps[0].Commands[0][1:], "-q", "--force")...).CombinedOutput(); err != nil { // which has that memory alone
+		if out, err := process(t, append(p.Steps[0].Commands[0][1:], "-q", "--force")...).CombinedOutput(); err != nil { // a process of its own
 			t.Errorf("%v: %v\n%s", p.Steps[0].Commands[0], err, out)
 		}
 		text := succeeds(t, "plan", "./-odd.csr", "-k", k, "--method", "krylov")
@@ -129,7 +129,7 @@ func TestPlanCommandsRun(t *testing.T) {
 	}
 }
 
-// TestPlanOfAShare: a result for a share of the energy may have one triplet, or the most; a line a pass is kept.
+// TestPlanOfAShare: the plan for a share of the energy ranges from one triplet to the largest rank; it counts the events.
 func TestPlanOfAShare(t *testing.T) {
 	store := ingested(t, tall)
 	var one, most, share planned
@@ -146,7 +146,7 @@ func TestPlanOfAShare(t *testing.T) {
 	}
 }
 
-// TestPlanRefuses: what cannot be planned is said before anything is read for long.
+// TestPlanRefuses: requests that cannot be planned are refused before the input is read completely.
 func TestPlanRefuses(t *testing.T) {
 	store, file := ingested(t, tall), ratings(t, tall)
 	list := filepath.Join(t.TempDir(), "list")
@@ -160,7 +160,7 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// TestHours: times have one digit below ten seconds, and no exponent.
+// TestHours: times are printed without exponents and with at most one decimal.
 func TestHours(t *testing.T) {
 	for s, want := range map[float64]string{0.01: "0.1s", 3.2: "3s", 9.4: "9s", 9.7: "10s", 59: "59s", 90: "2m", 5400: "1.5h"} {
 		if got := hours(s); got != want {

@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// A result is exported, rows of a file that it has not seen are projected, and another is aligned to it; nothing else is left.
+// TestUseOfResults: a result is exported, new rows are projected, and another result is aligned; no other files are left.
 func TestUseOfResults(t *testing.T) {
 	work := t.TempDir()
 	at := func(name string) string { return filepath.Join(work, name) }
@@ -63,7 +63,7 @@ func TestUseOfResults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range files { // a byte of each, and the last one less
+		for _, f := range files { // one byte changed, and the last byte cut off
 			name := filepath.Join(at(dir), f.Name())
 			whole := must.Get(os.ReadFile(name))(t)
 			for _, damaged := range [][]byte{append(bytes.Clone(whole[:len(whole)-2]), whole[len(whole)-2]^1, whole[len(whole)-1]), whole[:len(whole)-1]} {

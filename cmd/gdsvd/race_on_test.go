@@ -2,5 +2,5 @@
 
 package main
 
-// raceDetector: the largest inputs would take minutes under it and show nothing that the smaller ones do not.
+// raceDetector reports whether the race detector is on: the largest inputs, which would take minutes with it, are skipped.
 const raceDetector = true

@@ -10,9 +10,9 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// The program that docs/library.md prints is compiled and run as an example of
-// package stream; the two must not drift apart. (The shell commands of the
-// documentation are executed by .ci/run.)
+// TestLibraryProgramIsTheExample: the program in docs/library.md is part of the example of package factor,
+// which is compiled and run. .ci/run executes the shell commands of the
+// documentation.
 func TestLibraryProgramIsTheExample(t *testing.T) {
 	page := must.Get(os.ReadFile("../../docs/library.md"))(t)
 	example := must.Get(os.ReadFile("../../factor/example_test.go"))(t)
@@ -45,7 +45,7 @@ func pages(t *testing.T) []string {
 	return all
 }
 
-// The targets of relative links in the documentation exist.
+// TestDocumentationLinks: the targets of relative links in the documentation exist.
 func TestDocumentationLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
 	for _, page := range pages(t) {
@@ -62,7 +62,7 @@ func TestDocumentationLinks(t *testing.T) {
 	}
 }
 
-// Every page of docs can be reached from the README, which stays short.
+// TestReadmeIsAnOverview: the README is short and links to each page of docs.
 func TestReadmeIsAnOverview(t *testing.T) {
 	readme := must.Get(os.ReadFile("../../README.md"))(t)
 	if lines := strings.Count(string(readme), "\n"); lines > 130 {

@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// library is a store of books with titles, four readers in two groups and one, zoe, without an entry that counts; and a result of it.
+// library returns a store of books with titles, four readers in two groups and zoe, whose only entry is 0, and a result.
 func library(t *testing.T) (dir, store, out string) {
 	dir = t.TempDir()
 	write(t, dir, "in.csv", "ann,10,5\nann,20,4\nbob,10,4\nbob,20,5\nbob,25,3\ncy,30,5\ncy,40,4\ndee,30,4\ndee,40,5\ndee,45,2\nzoe,10,0\n")
@@ -34,7 +34,7 @@ func write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// Readers are told of what others of their group have read, in the table, under --json and in files.
+// TestRecommend: readers are recommended books of their group, as a table, as JSON and in files.
 func TestRecommend(t *testing.T) {
 	dir, store, out := library(t)
 	text := succeeds(t, "recommend", out, "--store", store, "--rows", "ann,cy", "-n", "1")
@@ -70,7 +70,7 @@ func TestRecommend(t *testing.T) {
 	}
 }
 
-// Bad input is one clear line.
+// TestRecommendRefusals: errors are one line.
 func TestRecommendRefusals(t *testing.T) {
 	dir, store, out := library(t)
 	other := filepath.Join(dir, "other.csr")
@@ -115,7 +115,7 @@ func TestRecommendRefusals(t *testing.T) {
 	fails(t, ui.ExitCorrupt, `V.npy: bytes 0 to 224 have the checksum .*: the file is damaged`, at("--rows", "ann", "-n", "1")...)
 }
 
-// similar and topics put the two groups of readers apart.
+// TestSimilarAndTopics: similar and topics separate the two groups of readers.
 func TestSimilarAndTopics(t *testing.T) {
 	_, _, out := library(t)
 	if text := succeeds(t, "similar", out, "--col", "10", "-n", "2"); !strings.Contains(text, "column 10 (Emma, or not)\nrank  score") || !strings.Contains(text, "25 (Persuasion)") || strings.Contains(text, "45") {
@@ -171,7 +171,7 @@ func TestSimilarAndTopics(t *testing.T) {
 	}
 }
 
-// Of a result without V there is said how to get it.
+// TestSimilarWithoutVectors: the error about a result without V says how to compute it.
 func TestSimilarWithoutVectors(t *testing.T) {
 	dir, store, _ := library(t)
 	left := filepath.Join(dir, "left")
@@ -181,7 +181,7 @@ func TestSimilarWithoutVectors(t *testing.T) {
 	}
 }
 
-// eval makes the directory of its factorisations go, and prints the same as --json says.
+// TestEval: eval prints a table or JSON and removes its temporary directory.
 func TestEval(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -204,7 +204,7 @@ func TestEval(t *testing.T) {
 	}
 }
 
-// Without a test store users are folded in and judged by a fifth of their entries; without --folds it is asked for.
+// TestEvalWithoutTestStore: without a test store, --folds judges users by a fifth of their entries, and is required.
 func TestEvalWithoutTestStore(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -224,7 +224,7 @@ func TestEvalWithoutTestStore(t *testing.T) {
 	}
 }
 
-// Readers are found by books.
+// TestQuery: query finds readers by books.
 func TestQuery(t *testing.T) {
 	_, _, out := library(t)
 	text := succeeds(t, "query", out, "-q", "10 20", "25", "-n", "2")
@@ -240,7 +240,7 @@ func TestQuery(t *testing.T) {
 	fails(t, ui.ExitUsage, `" \\t" has no word in it`, "query", out, "10", " \t")
 }
 
-// A title that several have, or begin with, is refused with their names.
+// TestTitlesOfSeveral: a title, or the beginning of titles, that fits several ids is refused with their names.
 func TestTitlesOfSeveral(t *testing.T) {
 	dir := t.TempDir()
 	store, out := filepath.Join(dir, "in.csr"), filepath.Join(dir, "out")
@@ -275,7 +275,7 @@ func TestTitlesOfSeveral(t *testing.T) {
 	fails(t, ui.ExitError, `row "bo" is the title of several: bob \(Bob\), cy \(Bobby\); give the id of one`, "view", store, "--rows", "bo")
 }
 
-// A title with a comma in it is not taken for a list of two others, nor a list for a title.
+// TestTitleWithComma: a title that contains a comma is not confused with a list of ids.
 func TestTitleWithComma(t *testing.T) {
 	dir := t.TempDir()
 	store, out := filepath.Join(dir, "in.csr"), filepath.Join(dir, "out")
@@ -314,7 +314,7 @@ func TestViewsOf(t *testing.T) {
 	}
 }
 
-// Blanks around an id of a list count where an id has them, and are left out elsewhere.
+// TestIDsWithBlanks: blanks around an id in a list are part of it only if such an id exists.
 func TestIDsWithBlanks(t *testing.T) {
 	dir := t.TempDir()
 	store, out := filepath.Join(dir, "in.csr"), filepath.Join(dir, "out")

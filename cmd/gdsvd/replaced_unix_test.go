@@ -17,8 +17,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestReplacedFiles: whatever is in the place of a file that a command reads, it says so
-// in one line with the name of that file, and neither waits nor reads without end.
+// TestReplacedFiles: if a pipe, directory, device or sparse file is in the place of a file, the
+// command fails with one line that names the file, without waiting or reading endlessly.
 func TestReplacedFiles(t *testing.T) {
 	kinds := map[string]func(name string) error{
 		"pipe":      func(name string) error { return unix.Mkfifo(name, 0o666) },
@@ -47,8 +47,8 @@ func TestReplacedFiles(t *testing.T) {
 	must.Do(t, os.Mkdir(config, 0o777))
 	must.Do(t, os.WriteFile(filepath.Join(config, "flags.json"), []byte("{}"), 0o666))
 	for _, c := range []struct {
-		from, file string   // the directory to copy, and what is replaced in it
-		args       []string // DIR is the copy
+		from, file string   // the directory that is copied; the file that is replaced in the copy
+		args       []string // DIR stands for the copy
 		code       int
 	}{
 		{store, "MANIFEST.json", []string{"info", "DIR"}, ui.ExitCorrupt},

@@ -11,8 +11,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// TestResultReplacedWhileRead: svd --force on a result that a command has opened and not yet read: the command says that it
-// was replaced, not that it is damaged, and writes nothing.
+// TestResultReplacedWhileRead: a command whose result is replaced by --force after it was opened says that it was
+// replaced, not that it is damaged, and writes no files.
 func TestResultReplacedWhileRead(t *testing.T) {
 	store, dir := ingested(t, tall), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// pageOf writes a page and returns it.
+// pageOf runs report and returns the page.
 func pageOf(t *testing.T, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
@@ -22,7 +22,7 @@ func pageOf(t *testing.T, args ...string) string {
 	return string(b)
 }
 
-// The command that a page ends with makes the same values again.
+// TestReportCommand: the command at the end of a page computes the same values and vectors.
 func TestReportCommand(t *testing.T) {
 	store := ingested(t, tall)
 	for name, args := range map[string][]string{
@@ -55,7 +55,7 @@ func TestReportCommand(t *testing.T) {
 	}
 }
 
-// Pages of a result with its store and without, and of a store; which file is written when.
+// TestReport checks pages of a result with and without its store and of a store, and when a file is replaced.
 func TestReport(t *testing.T) {
 	dir, store, out := library(t)
 	full := pageOf(t, out)
@@ -93,7 +93,7 @@ func TestReport(t *testing.T) {
 	if b, err := os.ReadFile(file); err != nil || string(b) != without {
 		t.Errorf("not replaced: %v", err)
 	}
-	// What fails leaves the file as it is, and nothing beside it.
+	// A failed run does not change the file and leaves no other.
 	fails(t, ui.ExitError, `x,1|no line begins with the id`, "report", out, "-o", file, "--force", "--labels", write(t, dir, "bad.csv", "x,1\n"))
 	if b, err := os.ReadFile(file); err != nil || string(b) != without {
 		t.Errorf("changed by a run that failed: %v", err)

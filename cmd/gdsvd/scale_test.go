@@ -19,7 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/all"
 )
 
-// scaledCSV writes a symmetric matrix of small integers times 2^p, all of them exact.
+// scaledCSV writes a symmetric matrix of small integers times 2^p, which are exact.
 func scaledCSV(t *testing.T, p int) string {
 	t.Helper()
 	const n = 12
@@ -44,9 +44,9 @@ func scaledCSV(t *testing.T, p int) string {
 	return name
 }
 
-// TestScale: from 10⁻³²³ to 10³⁰⁵ every method in every form gives the values of the
-// matrix itself times the power of two, and the same vectors, within the tolerance, as start vectors depend
-// on the store; stores, results and what is printed hold numbers only.
+// TestScale: for scales from 10⁻³²³ to 10³⁰⁵ each method and operator finds the values of the unscaled
+// matrix times the power of two and, within the tolerance, the same vectors, as start vectors depend
+// on the store. Stores, results and output contain no NaN or Inf.
 func TestScale(t *testing.T) {
 	type run struct {
 		factor.Result
@@ -113,7 +113,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestFewDigits: values of a few units of the least float64 are sound to within such a unit.
+// TestFewDigits: a result with values of a few units of the least float64 passes check.
 func TestFewDigits(t *testing.T) {
 	dir := t.TempDir()
 	file, store := filepath.Join(dir, "m.csv"), filepath.Join(dir, "m.csr")
@@ -123,7 +123,7 @@ func TestFewDigits(t *testing.T) {
 	succeeds(t, "check", "-q", out, "--store", store)
 }
 
-// TestScaleRefused: what is no number, or has no norm, is refused and leaves nothing.
+// TestScaleRefused: values that are not finite, or whose norm is not, are refused, and no files are left.
 func TestScaleRefused(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"no norm":        {"1,1,1.7e308\n1,2,1.7e308\n", `‖A‖, the root of the sum of their squares, is more than the largest number`},

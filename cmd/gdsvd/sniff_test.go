@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// sniffed are inputs whose explicit command is to give the same store.
+// sniffed lists inputs for which the command printed by sniff must make the same store.
 var sniffed = []struct {
 	name  string
 	files []string
@@ -48,7 +48,7 @@ var sniffed = []struct {
 	{"joined headers", []string{"user,item\n1,2\nuser,item\n3,4\n"}, nil},
 }
 
-// The command that sniff prints makes the store that ingest makes of what it recognises.
+// TestSniffedCommand: the command that sniff prints makes the store that ingest makes without flags.
 func TestSniffedCommand(t *testing.T) {
 	for _, c := range sniffed {
 		dir := t.TempDir()
@@ -90,7 +90,7 @@ func TestSniffedCommand(t *testing.T) {
 	}
 }
 
-// Standard input, and a dash as a separator, stand for themselves in the command.
+// TestSniffedCommandOfStandardInput: the command keeps "-" for standard input and as a separator.
 func TestSniffedCommandOfStandardInput(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	const text = "7-8-4\n9-8-5\n"
@@ -108,7 +108,7 @@ func TestSniffedCommandOfStandardInput(t *testing.T) {
 	}
 }
 
-// stable is a description without what is measured.
+// stable returns a description without its measured time.
 func stable(t *testing.T, s string) string {
 	t.Helper()
 	var d map[string]any
@@ -134,11 +134,11 @@ func TestSniffPrints(t *testing.T) {
 	}
 }
 
-// Readings of an ambiguous input: exit 2, each with its flag, and on standard output with the command that chooses it.
+// TestSniffAmbiguous: an ambiguous input is exit 2; sniff prints for each reading the command with its flag.
 func TestSniffAmbiguous(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in")
 	must.Do(t, os.WriteFile(path, []byte("ann,x\nbob,y\n"), 0o666))
-	want := map[string]int{"no": 2, "yes": 1} // entries
+	want := map[string]int{"no": 2, "yes": 1} // number of entries
 	for _, command := range [][]string{{"sniff", path}, {"ingest", "--dry-run", path}, {"ingest", path, "-o", path + ".csr"}} {
 		o := fails(t, ui.ExitUsage, `--header yes.*--header no`, command...)
 		lines := strings.Split(o.stdout, "\n")
@@ -177,7 +177,7 @@ func TestSniffAmbiguous(t *testing.T) {
 	}
 }
 
-// fullDisk has room for some bytes.
+// fullDisk is a file system that reports free bytes of free space.
 type fullDisk struct {
 	vfs.FS
 	free int64
@@ -185,7 +185,7 @@ type fullDisk struct {
 
 func (f fullDisk) FreeSpace(string) (int64, error) { return f.free, nil }
 
-// TestSniffWarnsOfFullDisk: what will not fit where the store is to be is told before.
+// TestSniffWarnsOfFullDisk: sniff warns if the store will not fit on its disk.
 func TestSniffWarnsOfFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in")
 	must.Do(t, os.WriteFile(path, []byte(strings.Repeat("1,1,1\n2,3,4\n", 100)), 0o666))

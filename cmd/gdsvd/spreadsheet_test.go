@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestSpreadsheetSafe: ids that begin as formulas do are written as they are, or behind a single quote.
+// TestSpreadsheetSafe: with --spreadsheet-safe ids that begin as formulas are preceded by a quote, otherwise unchanged.
 func TestSpreadsheetSafe(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

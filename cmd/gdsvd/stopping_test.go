@@ -16,12 +16,12 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// heard is standard error that tells when a line has come.
+// heard is a buffer for standard error that closes come when its text matches line.
 type heard struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 	line *regexp.Regexp
-	come chan struct{} // closed then
+	come chan struct{} // closed at the match
 }
 
 func (h *heard) Write(b []byte) (int, error) {
@@ -44,8 +44,8 @@ func (h *heard) String() string {
 	return h.text.String()
 }
 
-// What a run goes on doing after an interruption, it says, with how much it is: the disk
-// waits here until it has.
+// TestInterruptionSaysWhatItWaitsFor: after an interruption the run logs the step that it finishes and its bytes;
+// the file system waits until it has.
 func TestInterruptionSaysWhatItWaitsFor(t *testing.T) {
 	store := slow(t)
 	for what, c := range map[string]struct {
@@ -88,7 +88,7 @@ func TestInterruptionSaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// Reading files ends with the chunk that is being read when the command is interrupted.
+// TestCheckEndsWithItsContext: an interrupted check or svd --init stops after the current chunk.
 func TestCheckEndsWithItsContext(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
 	succeeds(t, "generate", "spectrum", "-q", "--rows", "60000", "--cols", "50000", "--rank", "8", "--layers", "1", "-o", store)
@@ -118,7 +118,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 			t.Fatalf("%v: exit %d after %d reads", args, code, all)
 		}
 		for at := 1; at <= all; at += max(1, all/longtest.Pick(40, 6)) {
-			// A chunk of one file, or what a worker of a pass has taken.
+			// One chunk of a file, or the chunks that the workers of a pass have begun.
 			if _, more, code := reads(at); more > 1<<20 || code != ui.ExitInterrupted && at < all-1 {
 				t.Errorf("%v: cancelled in read %d of %d: %d bytes more, exit %d", args, at, all, more, code)
 			}

@@ -18,14 +18,14 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// shell runs a script in which gdsvd is the program, in a process of its own.
+// shell runs a shell script in which gdsvd is the test binary.
 func shell(t *testing.T, script string, args ...string) (stderr string, code int) {
 	t.Helper()
 	self := must.Get(os.Executable())(t)
 	return shellOf(t, self, script, args...)
 }
 
-// built is the program as it is given away: what tests alone import has files open before main begins.
+// built compiles the program: packages that only tests import open files before main begins.
 func built(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "gdsvd")
@@ -35,7 +35,7 @@ func built(t *testing.T) string {
 	return name
 }
 
-// shellOf runs a script in which gdsvd is the given program.
+// shellOf runs a shell script in which gdsvd is the program self.
 func shellOf(t *testing.T, self, script string, args ...string) (stderr string, code int) {
 	t.Helper()
 	cmd := exec.Command("sh", append([]string{"-c", `gdsvd() { "$self" "$@"; }; ` + script, "sh"}, args...)...)
@@ -49,8 +49,8 @@ func shellOf(t *testing.T, self, script string, args ...string) (stderr string, 
 	return errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// TestOutputIsLost: a command whose results do not arrive does not end well: one
-// line and exit 1 for a full disk, silence where the reader has gone.
+// TestOutputIsLost: a command whose output cannot be written fails: with one line and exit 1
+// on a full disk, without a message if the reader has closed the pipe.
 func TestOutputIsLost(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("there is no /dev/full")
@@ -87,7 +87,7 @@ func TestOutputIsLost(t *testing.T) {
 		if c.args[0] != "info" {
 			continue
 		}
-		// The reader has gone before a word is written.
+		// The reader closes the pipe before the first write.
 		fifo := `mkfifo "$0.p"; { : < "$0.p"; } & exec 3> "$0.p"; wait; `
 		script := strings.ReplaceAll(fifo, "$0.p", filepath.Join(t.TempDir(), "p")) + `gdsvd "$@" >&3`
 		if stderr, code := shell(t, script, c.args...); code == ui.ExitOK || stderr != "" {
@@ -97,7 +97,7 @@ func TestOutputIsLost(t *testing.T) {
 	resultOf(t, filepath.Join(work, "out"))
 }
 
-// TestClosedOutput: a list that is asked for is not sent nowhere with success.
+// TestClosedOutput: a command that prints a list fails if standard output is closed.
 func TestClosedOutput(t *testing.T) {
 	store := ingested(t, tall)
 	for script, want := range map[string]int{
@@ -114,8 +114,8 @@ func TestClosedOutput(t *testing.T) {
 	}
 }
 
-// TestFewOpenFiles: shards are mapped, not held open: a store has as many as it likes.
-// What has too few files to open is refused before it begins.
+// TestFewOpenFiles: shards are mapped, not kept open, so their number is not limited by that of
+// open files. A limit that is too small is refused before the command begins.
 func TestFewOpenFiles(t *testing.T) {
 	longtest.Only(t)
 	store := filepath.Join(t.TempDir(), "many.csr")
@@ -139,8 +139,8 @@ func TestFewOpenFiles(t *testing.T) {
 	}
 }
 
-// TestFewOpenFilesForVectors: a run that keeps vectors in files, of which each is one
-// descriptor, is refused where it might run out of them, and runs where it says it does.
+// TestFewOpenFilesForVectors: a run with vectors in files, each of which is a descriptor, is
+// refused with a limit that might not suffice, and runs with the limit that the refusal names.
 func TestFewOpenFilesForVectors(t *testing.T) {
 	longtest.Only(t)
 	store := long(t, 130000, 110000)
@@ -156,15 +156,15 @@ func TestFewOpenFilesForVectors(t *testing.T) {
 		t.Errorf("with 64: exit %d, %q", code, stderr)
 	}
 	again := filepath.Join(t.TempDir(), "again")
-	wider, _ := tightly(t, store, append(flags, "--init", out)) // blocks are wider with given starts
+	wider, _ := tightly(t, store, append(flags, "--init", out)) // with start vectors blocks are wider
 	if stderr, code := shellOf(t, program, `ulimit -n 64;`+run+` --init "$4"`, store, again, wider, out); code != ui.ExitOK && code != ui.ExitNotConverged {
 		t.Errorf("with 64 and start vectors: exit %d, %q", code, stderr)
 	}
 }
 
-// TestJSONErrors: with --json an error is one JSON object on standard output, besides
-// the line for people, whether the command line was understood or not. A result that
-// falls short is still the result.
+// TestJSONErrors: with --json an error is one JSON object on standard output, in addition to
+// the line on standard error, also for errors of the command line. An incomplete
+// result is printed as a result.
 func TestJSONErrors(t *testing.T) {
 	store := ingested(t, tall)
 	broken := ingested(t, tall)
@@ -214,7 +214,7 @@ func TestJSONErrors(t *testing.T) {
 	}
 }
 
-// TestTinyStores: the size of a few entries is that of the frame and says nothing.
+// TestTinyStores: the bytes per entry of a store of a few entries are not printed: they are those of the headers.
 func TestTinyStores(t *testing.T) {
 	few := filepath.Join(t.TempDir(), "few.csv")
 	must.Do(t, os.WriteFile(few, []byte("1,1,2\n1,2,1\n2,1,1\n2,2,2\n"), 0o666))

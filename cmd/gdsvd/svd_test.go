@@ -23,8 +23,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// In the user's orientation, whichever side is stored as rows: A·V = U·Σ against
-// the matrix of the input text, Σ against a dense decomposition, the sign rule on V.
+// TestResultIsTheUsersSVD: in the user's orientation, for both stored orientations, A·V = U·Σ holds for
+// the matrix of the input text, Σ is that of a dense decomposition, and V follows the sign rule.
 func TestResultIsTheUsersSVD(t *testing.T) {
 	for name, g := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
 		for _, method := range []string{"auto", "gd", "power"} {
@@ -111,7 +111,7 @@ func TestOutLayout(t *testing.T) {
 	}
 }
 
-// Which vectors are kept changes nothing in them, their signs included.
+// TestVectorsAreTheSameWhateverIsKept: --vectors changes no bit of the vectors that are written.
 func TestVectorsAreTheSameWhateverIsKept(t *testing.T) {
 	for name, g := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
 		store := ingested(t, g)
@@ -133,7 +133,7 @@ func same(t *testing.T, what, a, b string) {
 	}
 }
 
-// The names of result.json are a contract.
+// TestResultJSONFields: the documented fields of result.json exist.
 func TestResultJSONFields(t *testing.T) {
 	dir, r := factorised(t, ingested(t, tall), "-k", "3", "--seed", "7", "--tol", "1e-6", "--max-passes", "100000", "--method", "gd", "--eta", "0.6", "--workers", "2", "--memory", "1GiB")
 	data := must.Get(os.ReadFile(filepath.Join(dir, factor.ResultFile)))(t)
@@ -208,7 +208,7 @@ func TestExistingOutput(t *testing.T) {
 	if r := resultOf(t, dir); r.K != 3 {
 		t.Errorf("after --force k is %d", r.K)
 	}
-	// Nothing of the old directory is left in the new one.
+	// No file of the old result is left in the new one.
 	if got, want := names(t, dir), []string{eventsFile, factor.ResultFile, factor.SigmaFile}; !slices.Equal(got, want) {
 		t.Errorf("after --force %v, want %v", got, want)
 	}
@@ -217,7 +217,7 @@ func TestExistingOutput(t *testing.T) {
 	}
 }
 
-// --force is no licence to delete what gdsvd has not made.
+// TestForceLeavesStrangersAlone: --force does not delete files that gdsvd has not made.
 func TestForceLeavesStrangersAlone(t *testing.T) {
 	store := ingested(t, tall)
 	t.Run("not a result", func(t *testing.T) {
@@ -260,8 +260,8 @@ func TestNotConverged(t *testing.T) {
 	}
 }
 
-// cancelAfter cancels once standard error, where the log goes, has seen a number of lines,
-// written one at a time, that say that a triplet has been found.
+// cancelAfter is a writer that calls cancel when it has written the given number of log lines
+// after the first triplet was found.
 type cancelAfter struct {
 	io.Writer
 	lines  int
@@ -277,7 +277,7 @@ func (c *cancelAfter) Write(p []byte) (int, error) {
 	return c.Writer.Write(p)
 }
 
-// slow converges in more passes than a test has time for.
+// slow returns a store on which svd takes more passes than a test has time for.
 func slow(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "slow.mtx")
@@ -292,7 +292,7 @@ func slow(t *testing.T) string {
 	return store
 }
 
-// interrupt runs a command line on a slow store and cancels it at the third log line
+// interrupt runs a command line and cancels it at the third log line
 // after the first triplet was found.
 func interrupt(t *testing.T, args ...string) ran {
 	t.Helper()
@@ -325,7 +325,7 @@ func TestInterruptedSVD(t *testing.T) {
 	}
 	fails(t, ui.ExitError, `holds no U.npy: the run was interrupted before it was made`, "export", dir, "--what", "U", "-o", filepath.Join(t.TempDir(), "u.csv"))
 
-	// A finished result is not given up for an interrupted one.
+	// An interrupted run does not replace a finished result.
 	succeeds(t, "svd", "-q", store, "-k", "1", "-o", dir, "--force")
 	o = interrupt(t, append(args, "--force")...)
 	if o.code != ui.ExitInterrupted || !strings.Contains(o.stderr, "is left as it was, with a checkpoint: gdsvd svd") {
@@ -381,7 +381,7 @@ func TestRankBelowK(t *testing.T) {
 	}
 }
 
-// Standard error of a run that is not quiet and not on a terminal is log lines.
+// TestProgressIsLogged: without -q and a terminal, standard error consists of log lines.
 func TestProgressIsLogged(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	a := newApp(strings.NewReader(""), &stdout, &stderr)

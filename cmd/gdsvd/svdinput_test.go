@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestSVDOfStandardInput: it has the bits and the ids of ingest and svd one after the other, and only OUT is left.
+// TestSVDOfStandardInput: svd of standard input writes the bits and ids of ingest and svd, and leaves only OUT.
 func TestSVDOfStandardInput(t *testing.T) {
 	file := ratings(t, wide)
 	text, err := os.ReadFile(file)
@@ -46,7 +46,7 @@ func TestSVDOfStandardInput(t *testing.T) {
 	}
 }
 
-// TestSVDOfStandardInputRefuses: and leaves nothing.
+// TestSVDOfStandardInputRefuses: inputs and flags that cannot be used are errors, and no files are left.
 func TestSVDOfStandardInputRefuses(t *testing.T) {
 	dir := t.TempDir()
 	out, there := filepath.Join(dir, "out"), filepath.Join(dir, "there")

@@ -9,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestTitlesCommand: titles are read with the input, printed behind the ids, and only where there are any.
+// TestTitlesCommand: ingest reads titles, and info prints them after the ids if there are any.
 func TestTitlesCommand(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {

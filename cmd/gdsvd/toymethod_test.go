@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
-// sleepy is the power method with a setting that does nothing, and two defaults.
+// sleepy is the power method with a setting that has no effect.
 type sleepy struct {
 	power.Iteration
 	Nap float64
@@ -27,7 +27,7 @@ func (s sleepy) Traits(int) method.Traits {
 	return t
 }
 
-// gdsvdWith runs a command line of a program with one more method.
+// gdsvdWith runs a command line of a program with one additional method.
 func gdsvdWith(t *testing.T, m method.Method, args ...string) ran {
 	var stdout, stderr bytes.Buffer
 	a := newApp(strings.NewReader(""), &stdout, &stderr)
@@ -36,8 +36,8 @@ func gdsvdWith(t *testing.T, m method.Method, args ...string) ran {
 	return ran{code, stdout.String(), stderr.String()}
 }
 
-// A method of the list has flags, is explained and chosen from, is in the record of its
-// run, and goes on from a checkpoint.
+// TestToyMethod: a method added to the list has flags, is explained and chosen, is recorded in the
+// result, and can be resumed.
 func TestToyMethod(t *testing.T) {
 	store, out := ingested(t, tall), filepath.Join(t.TempDir(), "out")
 	run := func(code int, want string, args ...string) {

@@ -10,8 +10,8 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 )
 
-// A share of the energy for K gives as many triplets as the dense SVD needs, whichever side is stored as rows,
-// and 90% is 0.9.
+// TestShareOfTheEnergy: -k with a share of the energy gives as many triplets as a dense SVD needs, in both
+// orientations; 95% is 0.95.
 func TestShareOfTheEnergy(t *testing.T) {
 	for name, g := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
 		t.Run(name, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// Two writers of one target, in all pairs: the second is refused in one line that names the first, which ends as if it had
-// been alone.
+// TestTwoWriters: of two writers of one target, for all pairs of commands, the second is refused in one line that names
+// the first, which writes what it writes alone.
 func TestTwoWriters(t *testing.T) {
 	store, file := ingested(t, tall), filepath.Join(t.TempDir(), "more.dat")
 	must.Do(t, os.WriteFile(file, []byte("9001::1::5::0\n9002::2::4::0\n"), 0o666))
@@ -36,7 +36,7 @@ func TestTwoWriters(t *testing.T) {
 		a.interval, a.fsys = time.Hour, fsys
 		return ran{a.run(t.Context(), args), stdout.String(), stderr.String()}
 	}
-	// before puts what a command replaces at the target.
+	// before makes a target with what the command replaces or extends.
 	before := func(t *testing.T, name string) string {
 		target := filepath.Join(t.TempDir(), "target")
 		if name == "append" {
@@ -57,7 +57,7 @@ func TestTwoWriters(t *testing.T) {
 				var refused ran
 				f := new(vfstest.FaultFS)
 				f.Inject = func(o vfstest.Op) error {
-					// The first has its lock when it makes the directory to write in.
+					// The first command holds its lock when it creates this directory.
 					if o.Kind == vfstest.OpMkdir && o.Name == target+".partial" && !tried {
 						tried = true
 						refused = run(t, second, new(vfstest.FaultFS), target)
@@ -69,7 +69,7 @@ func TestTwoWriters(t *testing.T) {
 				}
 				says := regexp.MustCompile(`^gdsvd: .*target: locked by another process \(\d+, gdsvd.test.*\) that is writing it\n$`)
 				if second == "append" && first != "append" {
-					says = regexp.MustCompile(`^gdsvd: append to .*target.*\n$`) // there is nothing yet
+					says = regexp.MustCompile(`^gdsvd: append to .*target.*\n$`) // append finds no store yet
 				}
 				if refused.code != ui.ExitError || !says.MatchString(refused.stderr) {
 					t.Errorf("the second: exit %d: %q", refused.code, refused.stderr)
@@ -85,7 +85,7 @@ func TestTwoWriters(t *testing.T) {
 	}
 }
 
-// writtenBy are the files of a target that tell of no time.
+// writtenBy returns the files of a target that hold no times.
 func writtenBy(t *testing.T, target string) map[string]string {
 	files := vfstest.Contents(t, target)
 	for name := range files {

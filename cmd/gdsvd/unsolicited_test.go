@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What a server sends unasked is not shown: net/http writes it to the standard logger.
+// TestUnsolicitedResponse: a response that was not requested, which net/http reports to the standard logger, is not shown.
 func TestUnsolicitedResponse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

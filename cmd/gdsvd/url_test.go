@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
 
-// TestURLInput: a URL is an input of sniff, ingest and append, and nowhere is shown what may be secret in it.
+// TestURLInput: sniff, ingest and append accept URLs, and no output shows the secrets in them.
 func TestURLInput(t *testing.T) {
 	s := remotetest.New(t)
 	s.Put("/a/ratings.csv", []byte("user,movie,rating\n1,10,3\n2,11,4\n"), 1)
@@ -65,7 +65,7 @@ func TestURLInput(t *testing.T) {
 	}
 }
 
-// TestURLInterrupted: a read of a server that stands still ends when the program is interrupted.
+// TestURLInterrupted: reading from a server that does not answer ends when the program is interrupted.
 func TestURLInterrupted(t *testing.T) {
 	s := remotetest.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -81,7 +81,7 @@ func TestURLInterrupted(t *testing.T) {
 	}
 }
 
-// gdsvdFrom runs a command line whose URLs are reached by a transport.
+// gdsvdFrom runs a command line with the given transport for URLs.
 func gdsvdFrom(t *testing.T, ctx context.Context, net http.RoundTripper, args ...string) ran {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -90,7 +90,7 @@ func gdsvdFrom(t *testing.T, ctx context.Context, net http.RoundTripper, args ..
 	return ran{a.run(ctx, args), stdout.String(), stderr.String()}
 }
 
-// TestURLOfProcess: the program reaches a server by itself if the system trusts it, and else says in one line that it does not.
+// TestURLOfProcess: the program reads from a server that the system trusts, and refuses another one in one line.
 func TestURLOfProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only there the environment tells whom to trust")

@@ -18,8 +18,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// Every way to use the command line wrongly: exit 2, one line that says what
-// to do, nothing on standard output, nothing written.
+// TestWrongUsage: wrong uses of the command line exit with 2 and one line that names a
+// remedy, print nothing on standard output and write no files.
 func TestWrongUsage(t *testing.T) {
 	store := ingested(t, tall)
 	file := ratings(t, tall)
@@ -156,7 +156,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// The flags of the examples exist: they are parsed as they stand.
+// TestExamplesAreValid: the command lines in the examples of help can be parsed.
 func TestExamplesAreValid(t *testing.T) {
 	root := newApp(nil, nil, nil).rootCommand()
 	var each func(cmd *cobra.Command)
@@ -199,8 +199,8 @@ func TestCompletion(t *testing.T) {
 	}{
 		{[]string{"svd", "--method", ""}, "auto\ngd\npolyak\nnesterov\nnesterov-general\nblock\nkrylov\npower\n:4\n"},
 		{[]string{"ingest", "--format", ""}, strings.Join(formats, "\n") + "\n:4\n"},
-		{[]string{"svd", ""}, ":16\n"},   // directories
-		{[]string{"ingest", ""}, ":0\n"}, // files
+		{[]string{"svd", ""}, ":16\n"},   // completes directories
+		{[]string{"ingest", ""}, ":0\n"}, // completes files
 	} {
 		o := gdsvd(t, append([]string{"__complete"}, c.args...)...)
 		if o.code != ui.ExitOK || o.stdout != c.want {
@@ -209,7 +209,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// The process keeps nothing of a run that has ended, such as its flags in a table of the library: these tests have thousands.
+// TestEndedRunIsFreed: the process keeps no reference to a finished run, such as its flags in a table of a library.
 func TestEndedRunIsFreed(t *testing.T) {
 	run := func() weak.Pointer[app] {
 		a := newApp(strings.NewReader(""), io.Discard, io.Discard)
@@ -241,7 +241,7 @@ func TestConfig(t *testing.T) {
 	if r := run(text, "-k", "2", "--tol", "1e-7"); r.K != 2 || r.Settings.Tol != 1e-7 || r.Method != "power" {
 		t.Errorf("flags do not win: k %d, tol %v, method %s", r.K, r.Settings.Tol, r.Method)
 	}
-	// A step size in the file is for the runs with gd; it does not stand in the way of others.
+	// A step size in the configuration file applies to gd and is ignored by other methods.
 	if r := run(`{"eta": 0.3}`, "-k", "2", "--method", "power"); len(r.Settings.OfMethod) != 0 {
 		t.Errorf("power ran with %v", r.Settings.OfMethod)
 	}
@@ -265,12 +265,12 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	fails(t, ui.ExitUsage, "read configuration: open .*missing.json", "version", "--config", filepath.Join(t.TempDir(), "missing.json"))
-	// Common flags may stand in the file too.
+	// Common flags may be set in the configuration file, too.
 	var v ui.Version
 	decode(t, succeeds(t, "version", "--config", config(`{"json": true}`)), &v)
 }
 
-// Exactly one JSON value on standard output, and nothing else there, for every command that has a result (TestDemo for one more).
+// TestJSON: with --json each command with a result prints exactly one JSON value (TestDemo checks one more command).
 func TestJSON(t *testing.T) {
 	store, work := ingested(t, wide), t.TempDir()
 	result, _ := factorised(t, store, "-k", "2")
@@ -298,8 +298,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// An input that can be read in two ways is not read: both are shown, with the
-// flag for each, and the flags work.
+// TestAmbiguousInput: an input that can be read in two ways is refused; the error names the flag
+// for each reading, and the flags work.
 func TestAmbiguousInput(t *testing.T) {
 	for _, c := range []struct {
 		text, want string

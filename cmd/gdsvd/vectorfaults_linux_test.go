@@ -13,8 +13,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// cutVectors cuts the files of vectors in a directory that this process has open: pages that are not in memory
-// fault when they are touched, as those of a disk that does not deliver do.
+// cutVectors truncates the files of vectors in dir that this process has open, so that accesses to their pages fault
+// as on a disk that fails. It returns the number of files.
 func cutVectors(t *testing.T, dir string) (cut int) {
 	fds, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -30,8 +30,8 @@ func cutVectors(t *testing.T, dir string) (cut int) {
 	return cut
 }
 
-// A disk that does not deliver vectors gives one line with the path and exit 1: while a checkpoint is written, in the
-// finishing pass, and when the vectors themselves are written.
+// TestVectorsThatAreNotDelivered: vectors that cannot be read are one line with the path and exit 1: while a checkpoint
+// is written, in the finishing pass, and when the vectors are written.
 func TestVectorsThatAreNotDelivered(t *testing.T) {
 	store := long(t, 40000, 33000)
 	for _, m := range []string{"krylov --basis 12", "block"} {

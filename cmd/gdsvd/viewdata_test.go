@@ -17,8 +17,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// Views of real data have the singular values that LAPACK and ARPACK give for what numpy, scanpy and
-// scipy make of it.
+// TestRealViews compares singular values of views of real data with those that LAPACK and ARPACK compute
+// from matrices made by numpy, scanpy and scipy.
 func TestRealViews(t *testing.T) {
 	data := os.Getenv("GDSVD_DATA")
 	if data == "" {
@@ -31,11 +31,11 @@ func TestRealViews(t *testing.T) {
 	for _, d := range []struct {
 		name, input, view string
 		want              func(*testing.T) []float64
-		within            float64 // to which digit the values are known
+		within            float64 // relative accuracy of the reference values
 		large             bool
 	}{
 		{"MovieLens 1M, PCA", "movielens/ml-1m/ratings-notimestamp.dat.gz", "pca", centred, 1e-12, true},
-		// The file has genes as rows.
+		// In this file the rows are genes.
 		{"10x, cells", "10x/v3.matrix.mtx.gz", "normalize=columns,total:10000 | log1p | center=rows", values(186.96433213, 124.06588057, 110.7896033), 1e-10, false},
 		{"Slashdot, normalised adjacency", "", "spectral", values(1, .98277202, .98230445, .96930671), 1e-8, true},
 	} {
@@ -63,8 +63,8 @@ func TestRealViews(t *testing.T) {
 	}
 }
 
-// symmetrised writes the pattern of A + Aᵀ without the diagonal of a square Matrix Market file, of
-// which that is the number of entries.
+// symmetrised writes the pattern of A + Aᵀ without its diagonal, of a square Matrix Market file. entries
+// is the expected number of entries.
 func symmetrised(t *testing.T, path string, entries int) string {
 	t.Helper()
 	f := must.Get(os.Open(path))(t)
@@ -99,8 +99,8 @@ func symmetrised(t *testing.T, path string, entries int) string {
 	return name
 }
 
-// What is wrong with a pipeline is told with its place before anything is opened, and a file can
-// hold one.
+// TestViewFlag: errors in a pipeline are reported with their place before a file is opened; --view @FILE
+// reads the pipeline from a file.
 func TestViewFlag(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cells.view")
 	must.Do(t, os.WriteFile(file, []byte("# cells\nbinary\nnormalise=rows\n"), 0o666))

@@ -20,7 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// watching runs gdsvd watch in another process until the test ends, and returns its address.
+// watching runs gdsvd watch in another process until the test ends and returns its address.
 func watching(t *testing.T, path string) string {
 	t.Helper()
 	cmd := process(t, "watch", "--json", path, "--listen", "127.0.0.1:0")
@@ -46,7 +46,7 @@ func watching(t *testing.T, path string) string {
 	return said.URL
 }
 
-// states asks a server how the runs stand.
+// states requests the states of all runs from a server.
 func states(t *testing.T, url string) (all []live.State) {
 	t.Helper()
 	resp := must.Get(http.Get(url + "api/runs"))(t)
@@ -60,7 +60,7 @@ func states(t *testing.T, url string) (all []live.State) {
 	return all
 }
 
-// A run of another process is shown while it goes on, when it has been killed, and when it has finished.
+// TestWatchAnotherProcess: watch shows a run of another process while it runs, after it was killed, and at its end.
 func TestWatchAnotherProcess(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "m.csr")
@@ -89,7 +89,7 @@ func TestWatchAnotherProcess(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	must.Do(t, run.Process.Kill())
-	_ = run.Wait() // it was killed
+	_ = run.Wait() // the run was killed
 	if s := await(func(s live.State) bool { return s.Status != live.Running }); s.Status != live.Died || s.Last == nil {
 		t.Errorf("%+v", s)
 	}
@@ -104,7 +104,7 @@ func TestWatchAnotherProcess(t *testing.T) {
 	}
 }
 
-// What cannot be served is one line, before anything is begun.
+// TestWatchRefuses: addresses that cannot be served are errors of one line before the command begins.
 func TestWatchRefuses(t *testing.T) {
 	work := t.TempDir()
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// result makes one with these vectors of columns, whose ids ascend.
+// result returns a factor.Result with V = v, whose columns have the given ids in ascending order.
 func result(t *testing.T, v *mat.Dense, ids []string) *factor.Result {
 	t.Helper()
 	dir := t.TempDir()
@@ -94,9 +94,9 @@ func off(x, y mat.Matrix) float64 {
 	return mat.Norm(&d, 2) / mat.Norm(y, 2)
 }
 
-// TestTurned: vectors that have been turned are turned back, by their ids: some are new, some are gone.
+// TestTurned: Align finds the rotation of rotated vectors, matching rows by id, if some ids are new and some are gone.
 func TestTurned(t *testing.T) {
-	const n, k = 30_000, 20 // several windows
+	const n, k = 30_000, 20 // several windows of rows
 	v, q, names := random(1, n, k), orthogonal(2, k), ids(n)
 	old := result(t, v.Slice(0, n-100, 0, k).(*mat.Dense), names[:n-100])
 	var turned mat.Dense
@@ -122,7 +122,7 @@ func TestTurned(t *testing.T) {
 	if err != nil || string(text) != strings.Join(names[50:], "\n")+"\n" {
 		t.Errorf("%d bytes of ids, %v", len(text), err)
 	}
-	for k := range 9 { // nor is what lies where it lay turned
+	for k := range 9 { // vectors that are aligned with themselves are not rotated
 		r := result(t, random(uint64(k), 100, k+1), ids(100))
 		a := must.Get(align.Align(t.Context(), r, r, align.Options{What: "VS", Dir: filepath.Join(t.TempDir(), "x")}))(t)
 		if a.Before != 0 || a.After > 1e-14 {
@@ -131,7 +131,7 @@ func TestTurned(t *testing.T) {
 	}
 }
 
-// TestAngles: principal angles between planes are those they were made with, and neighbours are those of all pairs.
+// TestAngles compares principal angles with those the planes were made with, and Changed with a search of all pairs.
 func TestAngles(t *testing.T) {
 	const n = 40
 	basis := orthogonal(5, n)
@@ -177,7 +177,7 @@ func TestAngles(t *testing.T) {
 	if err != nil || math.Abs(float64(scaled.Angles[1])-30) > 1e-10 || scaled.After == a.After {
 		t.Errorf("%+v, %v", scaled, err)
 	}
-	for _, f := range []float64{0.1, 0.3, 0.7, 1.1, 1.3} { // a line: what is left of its second vector is rounding
+	for _, f := range []float64{0.1, 0.3, 0.7, 1.1, 1.3} { // rank 1: the second vector is rounding error
 		for i := range n {
 			y.Set(i, 1, f*y.At(i, 0))
 		}
@@ -188,18 +188,18 @@ func TestAngles(t *testing.T) {
 	}
 }
 
-// TestNeighbours: rows that are as near as one another, and what rounding or the tolerance has left of rows that are 0, change no neighbours.
+// TestNeighbours: rows at equal distance, and rows that are 0 up to rounding or the tolerance, do not count as changed.
 func TestNeighbours(t *testing.T) {
 	const n, k, near, groups = 60, 4, 3, 12
 	directions, lengths, q := random(1, groups, k), random(2, n, 1), orthogonal(3, k)
 	v := mat.NewDense(n, k, nil)
 	for i := range n {
-		floats.AddScaled(v.RawRowView(i), .1+math.Abs(lengths.At(i, 0)), directions.RawRowView(i%groups)) // the other four of a group have cosines of 1
+		floats.AddScaled(v.RawRowView(i), .1+math.Abs(lengths.At(i, 0)), directions.RawRowView(i%groups)) // the rows of a group have cosine 1
 	}
 	changed := func(x, y *mat.Dense) float64 {
 		t.Helper()
 		for i, noise := range []*mat.Dense{random(4, n, k), random(5, n, k)} {
-			for j := 2; j < n; j += groups { // a group of rows that are 0, but for errors
+			for j := 2; j < n; j += groups { // the rows of group 2 are 0 up to errors of 1e-9
 				floats.ScaleTo([]*mat.Dense{x, y}[i].RawRowView(j), 1e-9, noise.RawRowView(j))
 			}
 		}
@@ -211,13 +211,13 @@ func TestNeighbours(t *testing.T) {
 	if got := changed(&turned, v); got != 0 {
 		t.Errorf("%g of the neighbours have changed by a rotation", got)
 	}
-	floats.AddScaledTo(v.RawRowView(0), directions.RawRowView(1), 1e-3, directions.RawRowView(0)) // it goes to another group, of which it is the last
+	floats.AddScaledTo(v.RawRowView(0), directions.RawRowView(1), 1e-3, directions.RawRowView(0)) // row 0 is now the farthest of group 1
 	if got, want := changed(v, &turned), float64(near)/(n*near); math.Abs(got-want) > 1e-12 {
 		t.Errorf("%g of the neighbours have changed, want %g", got, want)
 	}
 }
 
-// TestRefuses: what cannot be aligned is said, and nothing is left.
+// TestRefuses: Align returns an error for inputs that cannot be aligned, and leaves no files.
 func TestRefuses(t *testing.T) {
 	old := result(t, random(1, 20, 3), ids(20))
 	dir := t.TempDir()
@@ -267,7 +267,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Vectors whose products are no numbers end with an error: a singular value decomposition of them has no end.
+// TestTooLarge: vectors whose products overflow are an error: a singular value decomposition of NaNs does not end.
 func TestTooLarge(t *testing.T) {
 	const n = 20
 	good, large := random(3, n, 3), random(4, n, 3)

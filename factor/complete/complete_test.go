@@ -17,7 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// sample is an N×n matrix of rank r plus noise, of which a share of the entries is seen.
+// sample returns an N×n matrix of rank r plus biases, and the entries, with noise, of a share seen of its places.
 func sample(seed uint64, rows, n, r int, noise, seen float64) (full *mat.Dense, entries [][]csrtest.Entry) {
 	random := rand.New(rand.NewPCG(seed, 7))
 	normal := func(r, c int) *mat.Dense {
@@ -42,7 +42,7 @@ func sample(seed uint64, rows, n, r int, noise, seen float64) (full *mat.Dense, 
 	return full, entries
 }
 
-// dense is what F is of, without μ and the biases of the state, and where it is known.
+// dense returns the matrix that F approximates, the entries less μ and the biases of the state, and its known places.
 func dense(s *State, o Options, n int, entries [][]csrtest.Entry) (a *mat.Dense, known [][]bool) {
 	a = mat.NewDense(len(entries), n, nil)
 	known = make([][]bool, len(entries))
@@ -67,7 +67,7 @@ func dense(s *State, o Options, n int, entries [][]csrtest.Entry) (a *mat.Dense,
 	return a, known
 }
 
-// naive minimises F by soft-impute as it is printed, with dense SVDs of any rank.
+// naive minimises F by soft-impute as published, with dense SVDs and no limit on the rank. It returns Z and F.
 func naive(a *mat.Dense, known [][]bool, lambda float64, rounds int) (z *mat.Dense, f float64) {
 	rows, n := a.Dims()
 	z = mat.NewDense(rows, n, nil)
@@ -106,7 +106,7 @@ func naive(a *mat.Dense, known [][]bool, lambda float64, rounds int) (z *mat.Den
 	return z, f
 }
 
-// factorised runs a fit and forms its Z.
+// factorised runs Fit and Factors and returns Z = U·diag(Sigma)·Vᵀ and the biases of the rows.
 func factorised(t *testing.T, src stream.Source, o Options) (*State, *Factors, *mat.Dense, []float64) {
 	t.Helper()
 	s := must.Get(Fit(t.Context(), src, o))(t)
@@ -141,7 +141,7 @@ func factorised(t *testing.T, src stream.Source, o Options) (*State, *Factors, *
 	return s, f, z, biases
 }
 
-// With no limit on the rank the problem is convex: the fit finds the least F, and the bound proves it.
+// TestMinimum: with full rank the problem is convex; Fit finds the minimum that naive finds, and Dual bounds it.
 func TestMinimum(t *testing.T) {
 	for _, c := range []struct {
 		rows, n int
@@ -162,7 +162,7 @@ func TestMinimum(t *testing.T) {
 		if e := mat.Norm(want, 2); e > 1e-3*(1+mat.Norm(z, 2)) {
 			t.Errorf("%+v: Z is off by %v of %v", c, e, mat.Norm(z, 2))
 		}
-		if !(f.Gap >= -1e-9 && f.Gap < .08) { // σ₁ is bounded to a few per cent
+		if !(f.Gap >= -1e-9 && f.Gap < .08) { // the bound of σ₁ is within a few per cent
 			t.Errorf("%+v: the gap is %v, F %v, bound %v", c, f.Gap, f.F, f.Dual)
 		}
 		if f.Dual > least*(1+1e-9) {
@@ -177,7 +177,7 @@ func TestMinimum(t *testing.T) {
 	}
 }
 
-// A round never raises F, whatever the rank.
+// TestDescent: no round of the last phase raises F, for any rank.
 func TestDescent(t *testing.T) {
 	for seed := range uint64(12) {
 		rows, n := 20+int(seed)*7, 6+int(seed)
@@ -199,7 +199,7 @@ func TestDescent(t *testing.T) {
 	}
 }
 
-// What was not seen of a matrix of low rank is found, with a λ chosen by what is held out.
+// TestRecovery: Fit predicts the unseen entries of a matrix of low rank, with the λ that the held-out entries choose.
 func TestRecovery(t *testing.T) {
 	full, entries := sample(3, 400, 60, 3, .1, .5)
 	src := csrtest.Build(t, 60, entries, csr.CreateOptions{})
@@ -229,10 +229,10 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// The biases solve their ridge regression.
+// TestBiases compares the biases with the solution of their ridge regression.
 func TestBiases(t *testing.T) {
 	testBiases(t, 3, 4, .4, .02)
-	testBiases(t, .1, 176, .15, .05) // the residuals grow in a round that lowers what is minimised
+	testBiases(t, .1, 176, .15, .05) // residuals may grow in a round that lowers the objective
 }
 
 func testBiases(t *testing.T, damping float64, seed uint64, density, most float64) {
@@ -273,7 +273,7 @@ func testBiases(t *testing.T, damping float64, seed uint64, density, most float6
 	}
 }
 
-// bits is a saved state.
+// bits returns s as Save writes it.
 func bits(t *testing.T, s *State) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -281,7 +281,7 @@ func bits(t *testing.T, s *State) []byte {
 	return b.Bytes()
 }
 
-// The bits do not depend on the workers, on the budget, or on interruptions.
+// TestSameBits: the state has the same bits for any number of workers, any budget, and after an interruption.
 func TestSameBits(t *testing.T) {
 	_, entries := sample(5, 900, 24, 4, .4, .3)
 	src := csrtest.Build(t, 24, entries, csr.CreateOptions{})
@@ -307,7 +307,7 @@ func TestSameBits(t *testing.T) {
 			t.Fatal(of, err)
 		}
 		if resumed[from.Phase]++; resumed[from.Phase] != 2 && from.Phase != Done {
-			continue // a state within each phase, and the last
+			continue // only the second state of each phase and the last state are resumed
 		}
 		o.Start = from
 		other := o
@@ -325,7 +325,7 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// The norm is bounded from both sides.
+// TestNorm: norm returns a lower and an upper bound of σ₁, within 5 % of each other.
 func TestNorm(t *testing.T) {
 	for seed := range uint64(6) {
 		_, entries := sample(seed, 300, 20+int(seed)*30, 5, 1, .5)
@@ -349,8 +349,8 @@ func TestNorm(t *testing.T) {
 	}
 }
 
-// Singular values that are nearly the same, as those of the residual of a fit that has come to its end: the largest is
-// within the bounds.
+// TestNormOfClusters: the bounds hold if singular values nearly coincide, as those of the residual of a
+// converged fit do.
 func TestNormOfClusters(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -389,7 +389,7 @@ func TestNormOfClusters(t *testing.T) {
 	}
 }
 
-// Every read of Factors is told of, in order.
+// TestProof: Factors reports each of its reads to Options.Proof in order.
 func TestProof(t *testing.T) {
 	_, entries := sample(6, 500, 20, 2, .4, .3)
 	src := csrtest.Build(t, 20, entries, csr.CreateOptions{})
@@ -442,7 +442,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Entries that choose no λ, and numbers whose squares of squares are none, are refused, not fitted.
+// TestUnfit: Fit refuses entries from which λ cannot be chosen, and values whose fourth powers overflow or underflow.
 func TestUnfit(t *testing.T) {
 	of := func(values ...float64) *csr.Store {
 		rows := make([][]csrtest.Entry, len(values))
@@ -467,7 +467,7 @@ func TestUnfit(t *testing.T) {
 			t.Errorf("got %v\nwant %s", err, c.want)
 		}
 	}
-	for _, scale := range []float64{leastNorm * 4, mostNorm / 16} { // within: the bits but for the power of two
+	for _, scale := range []float64{leastNorm * 4, mostNorm / 16} { // within the limits: the same result scaled by the power of two
 		o := Options{Rank: 1, Lambda: scale / 8}
 		s, f, _, _ := factorised(t, of(1*scale, 2*scale, 4*scale), o)
 		o.Lambda = 1. / 8
@@ -478,7 +478,7 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// A λ just below the norm leaves a Z that is not 0, though a random V does not see it at first.
+// TestLargeLambda: a λ just below σ₁ gives Z ≠ 0, although the rounds from a random V do not find it at first.
 func TestLargeLambda(t *testing.T) {
 	_, entries := sample(9, 400, 300, 1, .1, .3)
 	src := csrtest.Build(t, 300, entries, csr.CreateOptions{})
@@ -491,7 +491,7 @@ func TestLargeLambda(t *testing.T) {
 	}
 }
 
-// A budget that V has no room in is refused before V is made.
+// TestRoomFirst: a budget without room for V is refused before V is allocated.
 func TestRoomFirst(t *testing.T) {
 	const n = 1 << 30 // V would have 2³⁴ bytes
 	src := csrtest.Build(t, n, [][]csrtest.Entry{{{Col: 1, Val: 2}}, {{Col: 5, Val: 2}}}, csr.CreateOptions{})
@@ -501,7 +501,7 @@ func TestRoomFirst(t *testing.T) {
 	}
 }
 
-// Rows and columns without entries have no predictions of their own; a matrix without any is all zero.
+// TestEmpty: rows and columns without entries have no biases and no part of Z; for a matrix without entries Z is 0.
 func TestEmpty(t *testing.T) {
 	src := csrtest.Build(t, 3, [][]csrtest.Entry{{{Col: 1, Val: 2}}, nil, {{Col: 1, Val: 4}}, nil}, csr.CreateOptions{})
 	s, f, z, biases := factorised(t, src, Options{Rank: 2, Lambda: .1, Biases: true, Damping: 1})
@@ -517,7 +517,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// damaged are ways to spoil a saved state.
+// TestDamagedState: Load refuses a saved state with any byte changed or cut off.
 func TestDamagedState(t *testing.T) {
 	_, entries := sample(8, 40, 6, 2, .4, .5)
 	src := csrtest.Build(t, 6, entries, csr.CreateOptions{})
@@ -542,7 +542,7 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
-// A state that says more rounds of a phase than it has, or a phase that a given λ does not have, would have no end.
+// TestEndlessState: Load refuses rounds or phases that do not exist, with which Fit would not end.
 func TestEndlessState(t *testing.T) {
 	save := func(s State) (b bytes.Buffer) {
 		s.V, s.D = mat.NewDense(3, 1, nil), make([]float64, 1)
@@ -560,7 +560,7 @@ func TestEndlessState(t *testing.T) {
 	}
 }
 
-// FuzzLoad: nothing that is read panics, and what is taken is written back as it was.
+// FuzzLoad: Load does not panic, and a state that it accepts can be saved and loaded again.
 func FuzzLoad(f *testing.F) {
 	var b bytes.Buffer
 	s := &State{V: mat.NewDense(3, 2, nil), D: []float64{2, 1}, Columns: make([]float64, 3)}

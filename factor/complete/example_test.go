@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Of the table a_ij = i·j, i and j from 1 to 6, every third entry is missing; a matrix of rank 1 has them.
+// The table a_ij = i·j, i and j from 1 to 6, has rank 1. Every third entry is missing and predicted.
 func Example() {
 	ptr, cols, values := []int{0}, []int{}, []float64{}
 	for i := range 6 {

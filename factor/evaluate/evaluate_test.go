@@ -20,8 +20,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// sample stores: ratings of rows × cols with some structure, of which a fifth is held out. Row 3 has no entries in
-// train, row 5 none in test.
+// halves returns ratings of rows × cols, split into a and b, a fifth of them in b, and their stores. Row 3 has no
+// entries in train, row 5 none in test.
 func halves(t testing.TB, seed uint64, rows, cols int, transposed bool) (a, b *mat.Dense, train, test *csr.Store) {
 	r := rand.New(rand.NewPCG(seed, 9))
 	a, b = mat.NewDense(rows, cols, nil), mat.NewDense(rows, cols, nil)
@@ -51,7 +51,7 @@ func halves(t testing.TB, seed uint64, rows, cols int, transposed bool) (a, b *m
 	return a, b, store(a), store(b)
 }
 
-// naive are the metrics by their definitions, of scores of all rows and columns.
+// naive computes a metric by its definition, from the scores of all rows and columns.
 func naive(a, b *mat.Dense, scores func(i, j int) float64, judged func(i int) bool, m Metric, relevant float64) float64 {
 	rows, cols := a.Dims()
 	sum, users := 0.0, 0.0
@@ -113,13 +113,13 @@ func naive(a, b *mat.Dense, scores func(i, j int) float64, judged func(i int) bo
 	return sum / users
 }
 
-// trained are V of the recsys view of some rows, by a dense decomposition.
+// trained returns V of the view of the rows that are used, by a dense decomposition.
 func trained(a *mat.Dense, pipeline string, used func(i int) bool, k int) mat.Matrix {
 	v, _ := decomposed(a, pipeline, used, k)
 	return v
 }
 
-// decomposed is trained, and all singular values.
+// decomposed returns V as trained does, and all singular values.
 func decomposed(a *mat.Dense, pipeline string, used func(i int) bool, k int) (mat.Matrix, []float64) {
 	rows, cols := a.Dims()
 	b := mat.NewDense(rows, cols, nil)
@@ -157,8 +157,8 @@ func decomposed(a *mat.Dense, pipeline string, used func(i int) bool, k int) (ma
 	return v.Slice(0, cols, 0, k), svd.Values(nil)
 }
 
-// All metrics of popularity and of factorisations are those of the definitions, of users who are there and of those who
-// are folded in, and for both orientations.
+// TestLists compares the metrics of popularity and factorisations with naive, for users of the training data and
+// for users folded in, in both orientations.
 func TestLists(t *testing.T) {
 	for _, c := range []struct {
 		view       string
@@ -218,7 +218,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// Errors of predictions are those of the formulas: mean, biases, the factorisation itself, and the one of biases.
+// TestRatings compares the errors of predictions with formulas: mean, biases, factorisation with and without biases.
 func TestRatings(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
 		a, b, train, test := halves(t, 6, 50, 30, transposed)
@@ -307,7 +307,7 @@ func TestRatings(t *testing.T) {
 	}
 }
 
-// Without a test store the report is that of the two stores that the entries of the users who are folded in are split into.
+// TestWithoutTestStore: without a test store, Run splits the entries of the users folded in, and reports as for two stores.
 func TestWithoutTestStore(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
 		a, b, _, _ := halves(t, 6, 90, 40, false)
@@ -363,7 +363,7 @@ func TestWithoutTestStore(t *testing.T) {
 	}
 }
 
-// A report has the same bytes for any number of workers and any budget.
+// TestSameReport: a report has the same bytes for any number of workers and any budget.
 func TestSameReport(t *testing.T) {
 	_, _, train, test := halves(t, 2, 80, 50, false)
 	metrics := must.Get(ParseMetrics("recall@5,ndcg@5,coverage,rmse"))(t)
@@ -402,7 +402,7 @@ func TestRefusals(t *testing.T) {
 		{test, Options{Ranks: []int{1}, Metrics: []Metric{{Recall, 13}}}, "recall@13: the matrix has only 12 columns"},
 		{test, Options{Ranks: []int{1}}, "want at least one metric"},
 		{test, Options{Ranks: []int{1}, Metrics: recall, Users: 1e-9}, "want some users to train with and some to fold in"},
-		{test, Options{Ranks: []int{1}, Metrics: recall, Users: 0.2, Views: []View{{"pca", pca}}}, "users cannot be folded in with the view pca: "}, // it would fill the rows that are left out,
+		{test, Options{Ranks: []int{1}, Metrics: recall, Users: 0.2, Views: []View{{"pca", pca}}}, "users cannot be folded in with the view pca: "}, // centring would fill the rows that are left out
 		{test, Options{Ranks: []int{1}, Metrics: recall, Relevant: &never}, "nothing can be judged"},
 		{nil, Options{Ranks: []int{1}, Metrics: recall}, "want a test store, or a share of the users to fold in"},
 		{nil, Options{Ranks: []int{1}, Metrics: recall, Relevant: &never, Users: 0.5}, "none of them has relevant entries both to fold in by and to evaluate on"},
@@ -417,8 +417,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Stores of a few entries, in which many scores are the same or 0 by the definition: all metrics are those of lists in which
-// scores that differ by rounding are a tie, and the first columns come first.
+// TestTies compares small stores with many equal or zero scores with naive: scores that differ by rounding only are
+// ties, and of equal scores the first column comes first.
 func TestTies(t *testing.T) {
 	metrics, err := ParseMetrics("recall@2,precision@1,ndcg@3,map@3,coverage@1")
 	if err != nil {
@@ -451,7 +451,7 @@ func TestTies(t *testing.T) {
 		}
 		v, sigma := decomposed(a, name, func(int) bool { return true }, o.Ranks[0])
 		if k := o.Ranks[0]; !(sigma[k-1] > 1e-6*sigma[0]) || k < len(sigma) && !(sigma[k-1]-sigma[k] > 1e-3*sigma[0]) {
-			continue // the leading vectors are not one set
+			continue // the leading vectors are not unique
 		}
 		r, err := Run(t.Context(), csrtest.FromDense(t, a, csr.CreateOptions{}), csrtest.FromDense(t, b, csr.CreateOptions{}), o)
 		if err != nil {
@@ -482,8 +482,8 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// Lists and vectors of other programs: columns that a user has an entry in are no hits, though the test store has them too, and
-// vectors may be as short as they like.
+// TestForeign: for lists and vectors of other programs, columns in which a user has a training entry are no hits even if
+// the test store has them, and the length of vectors does not matter.
 func TestForeign(t *testing.T) {
 	a, b, train, test := halves(t, 4, 30, 12, false)
 	b.Apply(func(i, j int, x float64) float64 { return max(x, a.At(i, j)) }, b)

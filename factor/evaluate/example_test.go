@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// write makes a store of the given entries of a rows × cols matrix.
+// write writes a store of rows × cols with the entry 1 where there is true, and opens it.
 func write(path string, rows, cols int, there func(i, j int) bool) *csr.Store {
 	ptr, at, ones := []int{0}, []int{}, []float64{}
 	for i := range rows {
@@ -36,8 +36,8 @@ func write(path string, rows, cols int, there func(i, j int) bool) *csr.Store {
 	return store
 }
 
-// Users of four groups take a third of the items of their group, of which a fifth is held out. The view recsys finds the
-// groups, which popularity knows nothing of.
+// Users of four groups have a third of the items of their group, of which a fifth is held out. The view recsys finds the
+// groups; popularity does not use them.
 func Example() {
 	work, err := os.MkdirTemp("", "evaluate")
 	if err != nil {

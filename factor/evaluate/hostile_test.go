@@ -9,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Stores of a few hundred bytes say that they have four billion columns: nothing is summed up beyond the budget.
+// TestWide: small stores that declare four billion columns exceed the budget instead of allocating sums of the columns.
 func TestWide(t *testing.T) {
 	rows := [][]csrtest.Entry{{{Col: 1, Val: 2}}, {{Col: 1, Val: 2}}}
 	for _, transposed := range []bool{false, true} {

@@ -23,7 +23,7 @@ func TestParseMetrics(t *testing.T) {
 	}
 }
 
-// The counts of the replicates have mean and variance 1, and intervals the width of the normal approximation.
+// TestBootstrap: the weights of replicates have mean and variance 1; intervals are as wide as by the normal approximation.
 func TestBootstrap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const users = 2000
@@ -50,7 +50,7 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-// What is read as metrics is read again from what it is printed as.
+// FuzzParseMetrics: parsing the String of parsed metrics gives the same metrics.
 func FuzzParseMetrics(f *testing.F) {
 	f.Add("recall@20,precision@10,ndcg@20,map@10,coverage,rmse,mae")
 	f.Add("map@2147483648, ndcg@-1,,rmse@")

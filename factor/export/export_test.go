@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// result is a factorisation of users with ids that are words, some of them hard to write, and items with
-// ids that are numbers, some of which have titles.
+// result returns a factorisation with text ids of the rows, some of which need quotes, and integer ids of the
+// columns, some of which have titles.
 func result(t *testing.T) *factor.Result {
 	t.Helper()
 	work := t.TempDir()
@@ -56,10 +56,10 @@ func result(t *testing.T) *factor.Result {
 	return r
 }
 
-// expected is a table as it should be written.
+// expected is the table that an export must contain.
 type expected struct {
 	x           *mat.Dense
-	ids, titles []string // nil: there are none
+	ids, titles []string // nil: not written
 }
 
 func expectedOf(t *testing.T, r *factor.Result, what string) (e expected) {
@@ -109,7 +109,7 @@ func exported(t *testing.T, r *factor.Result, what, format string) []byte {
 	return b
 }
 
-// TestFormats: every table in every format reads back bit by bit, by readers of others.
+// TestFormats: each table in each format is read by other readers with the same bits.
 func TestFormats(t *testing.T) {
 	r := result(t)
 	for _, what := range export.Tables() {
@@ -147,7 +147,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestSame: a file of one row group does not depend on the number of workers or the memory, and windows make no difference to the values.
+// TestSame: files of one row group have the same bytes for any number of workers, any memory and any windows.
 func TestSame(t *testing.T) {
 	r := result(t)
 	for _, format := range export.Formats() {
@@ -162,7 +162,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestRefuses: what cannot be exported is said, and nothing is left.
+// TestRefuses: options that cannot be satisfied are errors, and no file is left.
 func TestRefuses(t *testing.T) {
 	r := result(t)
 	dir := t.TempDir()
@@ -198,7 +198,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestFaults: whichever operation fails, there is a whole file or none, and the old one if there was one.
+// TestFaults fails each operation in turn: the directory holds one complete file, the old or the new one.
 func TestFaults(t *testing.T) {
 	r := result(t)
 	file := filepath.Join(t.TempDir(), "x.parquet")
@@ -221,7 +221,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestBare: ids are left out where that is asked for.
+// TestBare: with Bare, ids and titles are not written.
 func TestBare(t *testing.T) {
 	r := result(t)
 	file := filepath.Join(t.TempDir(), "x.csv")
@@ -235,7 +235,7 @@ func TestBare(t *testing.T) {
 	}
 }
 
-// TestArray: X of an alignment, which turns a result to itself, is its V with ids and titles; a damaged description is told.
+// TestArray: X of a result aligned with itself is its V, with ids and titles; a damaged description is refused.
 func TestArray(t *testing.T) {
 	r, dir := result(t), filepath.Join(t.TempDir(), "x")
 	must.Get(align.Align(t.Context(), r, r, align.Options{What: "V", Dir: dir}))(t)

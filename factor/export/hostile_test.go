@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// A window of a table ends where its ids take much memory, however few rows it has.
+// TestLongIDs: a window of a table ends where its ids exceed the memory, even after few rows.
 func TestLongIDs(t *testing.T) {
 	const rows = 40
 	var text strings.Builder

@@ -20,8 +20,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// cells is a store of 300 rows, of which each third is empty, and 40 columns with ids, and what is in it by row and column; transposed, the store has
-// the columns of the matrix as its rows.
+// cells returns a store of 300 rows, every third of them empty, and 40 columns, with ids, and its entries by row and
+// column. If transposed, the rows of the store are the columns of the matrix.
 func cells(t *testing.T, transposed bool) (*csr.Store, map[[2]int]float64) {
 	t.Helper()
 	const rows, cols = 300, 40
@@ -64,7 +64,7 @@ func cells(t *testing.T, transposed bool) (*csr.Store, map[[2]int]float64) {
 	return csrtest.Open(t, path, csr.OpenOptions{}), want
 }
 
-// written reads the entries of a matrix of a format, with other programs' readers where there are some; nil is one that is not there.
+// written reads the entries of a matrix in a format, by readers of others if there are any. nil: the build has no reader.
 func written(t *testing.T, file []byte, format string, transposed bool) map[[2]string]float64 {
 	t.Helper()
 	got := map[[2]string]float64{}
@@ -134,7 +134,7 @@ func written(t *testing.T, file []byte, format string, transposed bool) map[[2]s
 	return got
 }
 
-// TestMatrix: every format has the entries of the store, or of a view of it, and no others, with the ids of both sides, whichever is stored as rows.
+// TestMatrix: each format has exactly the entries of the store, or of a view of it, with ids, in both orientations.
 func TestMatrix(t *testing.T) {
 	steps := must.Get(view.Parse("multiply=2 | binary>=4"))(t)
 	for _, transposed := range []bool{false, true} {

@@ -22,7 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// programs read U and V of every format, compare ids and all bits of the numbers with want.json, and print "same".
+// programs are Python scripts that compare U and V in their formats with want.json, bit by bit, and print "same".
 var programs = map[string]struct{ needs, script string }{
 	"numpy": {"numpy", `
 for what, (ids, titles, x) in want.items():
@@ -91,7 +91,7 @@ for (what in c("U", "V")) {
 cat("same")
 `
 
-// TestOtherPrograms: what is exported opens in the programs that are installed, and has the same bits there.
+// TestOtherPrograms: the installed programs read exported files with the same ids and bits.
 func TestOtherPrograms(t *testing.T) {
 	python, noPython := exec.LookPath("python3")
 	rscript, noR := exec.LookPath("Rscript")
@@ -162,7 +162,7 @@ func TestOtherPrograms(t *testing.T) {
 	})
 }
 
-// TestWindows: a table that is read and written by several windows is whole.
+// TestWindows: a table of several windows is exported completely.
 func TestWindows(t *testing.T) {
 	const rows, k = 180_000, 3
 	dir := t.TempDir()

@@ -66,7 +66,7 @@ func archiveOf(t *testing.T, b []byte, what, shape string, want expected) []floa
 	return arrayOf(t, files[what+".npy"], shape)
 }
 
-// textsOf reads an array of integers or characters.
+// textsOf reads a NumPy array of integers or strings as texts.
 func textsOf(t *testing.T, b []byte) (all []string) {
 	t.Helper()
 	h := must.Get(npy.ReadHeader(bytes.NewReader(b)))(t)
@@ -119,7 +119,7 @@ func recordsOf(t *testing.T, b []byte, separator rune, want expected) (x []float
 	return x
 }
 
-// parquetOf and parquetCells read files of Parquet as parquet-go does, in builds with -tags alltests.
+// parquetOf and parquetCells read Parquet files with parquet-go. They are nil without -tags alltests.
 var (
 	parquetOf    func(t *testing.T, b []byte, want expected) []float64
 	parquetCells func(t *testing.T, file []byte, put func(row, col string, v float64))

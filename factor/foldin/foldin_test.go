@@ -31,14 +31,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// rating is an entry of a matrix.
+// rating is one entry of a matrix, by ids.
 type rating struct {
 	User   string  `json:"user"`
 	Item   string  `json:"item"`
 	Rating float64 `json:"rating"`
 }
 
-// ingested makes a store of ratings.
+// ingested returns a store of ratings, made by Ingest.
 func ingested(t testing.TB, ratings []rating, orient ingest.Orientation) *csr.Store {
 	t.Helper()
 	var text strings.Builder
@@ -62,7 +62,7 @@ func opened(t testing.TB, path string) *csr.Store {
 	return store
 }
 
-// ratings are those of so many users and items, with stars from 1 to 5.
+// ratings returns about a third of the ratings of users × items, from 1 to 5, with entries in each row and column.
 func ratings(users, items int) (all []rating) {
 	r := rand.New(rand.NewPCG(uint64(users), uint64(items)))
 	for i := range users {
@@ -109,7 +109,7 @@ func arrayOf(t testing.TB, path string) *mat.Dense {
 	return x
 }
 
-// scaled is U·Σ or V·Σ.
+// scaled returns U·Σ, or V·Σ if columns.
 func scaled(t testing.TB, r *factor.Result, columns bool) *mat.Dense {
 	t.Helper()
 	x := mat.NewDense(int(r.Rows), r.K, nil)
@@ -122,7 +122,7 @@ func scaled(t testing.TB, r *factor.Result, columns bool) *mat.Dense {
 	return x
 }
 
-// off is the largest difference of two matrices, relative to the largest number.
+// off returns the largest absolute difference of x and y, relative to the largest entry of y.
 func off(x, y *mat.Dense) float64 {
 	var d mat.Dense
 	d.Sub(x, y)
@@ -142,8 +142,8 @@ var views = []string{
 	"correspondence", "pearson=inf,clip:none", "pearson=inf,clip:9 · center=columns", "drop=columns,count<9 · pca", "drop=rows,count<9 · lsi", "keep=columns,hvg:9 · pca", "single-cell", "recsys", "cosine",
 }
 
-// TestTrainingRows: the rows of the matrix, taken for new ones, are where they are: at U·Σ, for every step of a view and both
-// orientations of both stores. Columns are at V·Σ where nothing is needed of the rows.
+// TestTrainingRows: the rows of the matrix itself, projected as new rows, are at U·Σ, for each view and for both
+// orientations of both stores. Columns are at V·Σ if the view needs no number of each row.
 func TestTrainingRows(t *testing.T) {
 	byColumn := 0
 	for _, size := range [][2]int{{60, 25}, {25, 60}} {
@@ -169,7 +169,7 @@ func TestTrainingRows(t *testing.T) {
 					continue
 				}
 				if strings.Contains(text, "hvg") {
-					continue // columns that are left out of the matrix are not left out as new ones
+					continue // columns that the view drops are not dropped as new columns
 				}
 				byColumn++
 				if e := off(arrayOf(t, filepath.Join(dir, "X.npy")), scaled(t, r, true)); e > 1e-12 {
@@ -183,7 +183,7 @@ func TestTrainingRows(t *testing.T) {
 	}
 }
 
-// TestUnknown: columns are found by their ids, those that the matrix does not have are left out and counted, and rows without others are empty.
+// TestUnknown: columns are matched by id; columns that the matrix does not have are counted and left out.
 func TestUnknown(t *testing.T) {
 	store := ingested(t, ratings(40, 20), ingest.OrientAuto)
 	r := factorised(t, store, pipeline(t, "pca"), 2)
@@ -212,7 +212,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestIDKinds: ids that are numbers on one side and words on the other are the same where they are written the same.
+// TestIDKinds: an integer id and a text id match if their texts are equal.
 func TestIDKinds(t *testing.T) {
 	var words, numbers []rating
 	for i := range 30 {
@@ -246,7 +246,7 @@ func TestIDKinds(t *testing.T) {
 	}
 }
 
-// TestSameBits: what is written depends neither on the workers nor on the memory, which may be too little for the vectors.
+// TestSameBits: a projection has the same bits for any number of workers and any memory, also without room for V.
 func TestSameBits(t *testing.T) {
 	store := ingested(t, ratings(300, 400), ingest.OrientRows)
 	r := factorised(t, store, pipeline(t, "center=columns"), 3)
@@ -262,7 +262,7 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// TestWhiten: components have the variance 1 where the columns of the matrix have the mean 0, and are rows of U elsewhere.
+// TestWhiten: whitened components have variance 1 if the columns of the view have mean 0; otherwise they are rows of U.
 func TestWhiten(t *testing.T) {
 	store := ingested(t, ratings(50, 20), ingest.OrientAuto)
 	r := factorised(t, store, pipeline(t, "pca"), 3)
@@ -294,7 +294,7 @@ func TestWhiten(t *testing.T) {
 	}
 }
 
-// TestHistory: by history a row is its entries, or ones where the view begins with binary.
+// TestHistory: with History a row is projected by its entries, or by ones if the view begins with binary.
 func TestHistory(t *testing.T) {
 	all := ratings(50, 20)
 	store := ingested(t, all, ingest.OrientAuto)
@@ -319,6 +319,3 @@ func TestHistory(t *testing.T) {
 		}
 	}
 }
-
-// TestRefuses: what cannot be projected is said, and nothing is left.
-// TestFaults: whichever operation fails, there is a whole projection or none.

@@ -20,7 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// alleles is a store of counts, NaN where they are missing, whose columns have the given ids.
+// alleles returns a store of counts, with NaN as the missing entry, whose columns have the given ids.
 func alleles(t testing.TB, g *mat.Dense, ids []string, transposed bool) *csr.Store {
 	t.Helper()
 	n, m := g.Dims()
@@ -65,8 +65,8 @@ func alleles(t testing.TB, g *mat.Dense, ids []string, transposed bool) *csr.Sto
 	return csrtest.Open(t, path, csr.OpenOptions{Missing: true})
 }
 
-// New samples are where the formula puts them: what was not called, and variants that were not measured, are the mean, and variants that
-// the matrix does not have are left out.
+// TestGenotypes compares projections of new samples with the formula: missing entries and variants not measured count as
+// the mean, variants that the matrix does not have are left out.
 func TestGenotypes(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	draw := func(n, m int) *mat.Dense {
@@ -107,7 +107,7 @@ func TestGenotypes(t *testing.T) {
 		res := factorised(t, alleles(t, g, ids, c%2 == 1), pipeline(t, "patterson"), k)
 		said, x := projected(t, res, alleles(t, other, newIDs, c > 1), foldin.Options{})
 		v := arrayOf(t, filepath.Join(res.Dir(), "V.npy"))
-		for f := range k { // the columns of V have length 1
+		for f := range k { // Shrinkage is the part of the length of V's columns that is left
 			if want := 1 - math.Pow(v.At(15, f), 2) - math.Pow(v.At(7, f), 2) - math.Pow(v.At(0, f), 2); math.Abs(said.Shrinkage[f]-want) > 1e-12 {
 				t.Errorf("case %d, component %d: %v is left, want %v", c, f, said.Shrinkage[f], want)
 			}
@@ -126,7 +126,7 @@ func TestGenotypes(t *testing.T) {
 				}
 			}
 		}
-		// The matrix's own samples are where they are.
+		// The samples of the matrix itself are projected to U·Σ.
 		if said, own := projected(t, res, alleles(t, g, ids, false), foldin.Options{}); off(own, scaled(t, res, false)) > 1e-10 || said.Shrinkage != nil {
 			t.Errorf("case %d: the samples of the matrix are elsewhere, or shrunk by %v", c, said.Shrinkage)
 		}
@@ -142,7 +142,7 @@ func TestGenotypes(t *testing.T) {
 	}
 }
 
-// Variants that were not measured in new samples are missing in each, and no counts of 0, whatever the steps make of means.
+// TestImputedSamples: variants not measured in new samples are missing entries, not counts of 0, for each kind of step.
 func TestImputedSamples(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	const n, m, fresh, k = 25, 12, 6, 3
@@ -207,8 +207,8 @@ func TestImputedSamples(t *testing.T) {
 	}
 }
 
-// Scores of new samples of the same populations are nearer to 0 by what docs/genotypes.md says: by the factor of Lee, Zou and Wright
-// (2010) of independent variants, and by Shrinkage where variants are missing.
+// TestShrinkage: scores of new samples of the same populations shrink as docs/genotypes.md says: by the factor of Lee, Zou
+// and Wright (2010) for independent variants, and by Shrinkage if variants are missing.
 func TestShrinkage(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	const n, m = 200, 2000

@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
+// TestRefuses: inputs and options that cannot be used are errors, and no files are left.
 func TestRefuses(t *testing.T) {
 	store := ingested(t, ratings(30, 12), ingest.OrientAuto)
 	r := factorised(t, store, pipeline(t, "log1p · pca"), 2)
@@ -55,6 +56,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// TestFaults fails each operation in turn: there is a complete projection or none.
 func TestFaults(t *testing.T) {
 	store := ingested(t, ratings(9, 6), ingest.OrientAuto)
 	r := factorised(t, store, pipeline(t, "pca"), 2)

@@ -23,7 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// formula are the entries of a matrix as in testdata/transform.py, an empty row as one 0.
+// formula returns the entries of a matrix as testdata/transform.py makes them; the row empty has one explicit 0.
 func formula(rows, cols, shift, empty int) (all []rating) {
 	for i := range rows {
 		for j := range cols {
@@ -37,7 +37,7 @@ func formula(rows, cols, shift, empty int) (all []rating) {
 	return all
 }
 
-// TestScikitLearn: new rows are where scikit-learn transforms them to, but for the signs of components.
+// TestScikitLearn: new rows are projected as scikit-learn transforms them, up to the signs of the components.
 func TestScikitLearn(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "transform.json"))
 	var want map[string][][]float64
@@ -68,7 +68,7 @@ func TestScikitLearn(t *testing.T) {
 	}
 }
 
-// TestWindows: vectors that have no room in memory are read by windows, and what is written has the same bits.
+// TestWindows: if V does not fit in memory, it is read in windows, and the projection has the same bits.
 func TestWindows(t *testing.T) {
 	const n, k = 300_000, 4
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func TestWindows(t *testing.T) {
 		if _, err := foldin.Project(t.Context(), r, fresh, foldin.Options{Memory: 1 << 20, Workers: 2, Dir: filepath.Join(dir, "x")}); !errors.As(err, &least) {
 			t.Fatal(err)
 		}
-		const window = 8 << 20 // half of what is planned for vectors and lines
+		const window = 8 << 20 // half of the memory planned for vectors and rows
 		if 8*n*k < window {
 			t.Fatal("the vectors have room")
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// A line that is longer than any event is not taken into memory.
+// TestLongEvent: a line longer than any event is not read into memory.
 func TestLongEvent(t *testing.T) {
 	dir := t.TempDir()
 	text := "{\"phase\":\"iterate\",\"pass\":3}\n{\"phase\":\"" + strings.Repeat("x", 1<<25) + "\"}\n"

@@ -36,7 +36,7 @@ func read(t *testing.T, r *Reader) *State {
 	return s
 }
 
-// await reads until a state is as wanted.
+// await reads states until want returns true.
 func await(t *testing.T, r *Reader, want func(*State) bool) *State {
 	t.Helper()
 	for {
@@ -59,7 +59,7 @@ func aPass(i int) factor.Event {
 	return factor.Event{Phase: "iterate", Pass: i, Triplet: i / 10, Locked: i / 10, Sigma: factor.Number(100 / (1 + float64(i))), Residual: 1e-3, Open: 2, Worst: 1e-2, Goal: 1e-8, BytesRead: int64(i) << 20}
 }
 
-// What is recorded is read by others while it goes on; the file is gone with the end.
+// TestRecordIsRead: a Reader sees the recorded state while the run goes on; End removes the file.
 func TestRecordIsRead(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a.svd")
 	about := About{Command: "svd", Out: out, PID: 7, Host: "h", Rank: 10, Tol: 1e-8, Workers: 2, Budget: 1 << 30, Began: time.Now().Add(-time.Minute)}
@@ -91,7 +91,7 @@ func TestRecordIsRead(t *testing.T) {
 	}
 }
 
-// However a run ends, nothing is left of its record, and one at the same place does not touch it.
+// TestEndLeavesNothing: End removes the file for each status, and a second record for the same output does not touch it.
 func TestEndLeavesNothing(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
 	for _, status := range []Status{Finished, Interrupted, Failed} {
@@ -116,7 +116,7 @@ func TestEndLeavesNothing(t *testing.T) {
 	}
 }
 
-// crashed writes the file of a run as a process leaves it that is killed.
+// crashed writes the file that a killed process leaves.
 func crashed(t *testing.T, out string, tail string) {
 	t.Helper()
 	about := About{Command: "svd", Out: out, Began: time.Now()}
@@ -129,7 +129,7 @@ func crashed(t *testing.T, out string, tail string) {
 	must.Do(t, os.WriteFile(out+Suffix, append(text.Bytes(), tail...), 0o666))
 }
 
-// A file without an end whose lock is free, there or not, is of a run that died. A line without its end is not read.
+// TestDied: a file without an end whose lock is free or missing belongs to a run that died. An incomplete line is ignored.
 func TestDied(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
 	crashed(t, out, `{"t":99,"en`)
@@ -161,12 +161,12 @@ func TestDied(t *testing.T) {
 	}
 }
 
-// The file stays below a bound, however long the run, and keeps the whole course of it.
+// TestFileIsBounded: the size of the file is bounded for a long run, and passes from the whole run are kept.
 func TestFileIsBounded(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
 	rec := &Recorder{fs: vfs.OS(), name: out + Suffix, began: time.Now(), changed: true}
 	rec.state = State{Format: Format, Name: "a", Status: Running, About: About{Out: out}}
-	rec.begun.Do(func() {}) // the test writes
+	rec.begun.Do(func() {}) // the test calls write, no goroutine
 	largest := int64(0)
 	const passes = 60_000
 	for i := range passes {
@@ -187,7 +187,7 @@ func TestFileIsBounded(t *testing.T) {
 	rec.end()
 }
 
-// The memory of a run that has a pass at every look is told as often as that of one that has none.
+// TestMemoryIsTold: the memory is written at each look, also if there is a pass at each look.
 func TestMemoryIsTold(t *testing.T) {
 	if memory.RSS() == 0 {
 		t.Skip("this system does not tell it")
@@ -195,7 +195,7 @@ func TestMemoryIsTold(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
 	rec := &Recorder{fs: vfs.OS(), name: out + Suffix, began: time.Now(), changed: true}
 	rec.state = State{Format: Format, Name: "a", Status: Running, About: About{Out: out}}
-	rec.begun.Do(func() {}) // the test writes
+	rec.begun.Do(func() {}) // the test calls write, no goroutine
 	for i := range 4 {
 		rec.beat = time.Time{}
 		rec.Pass(aPass(i), Stage{Name: "passes"})
@@ -209,7 +209,7 @@ func TestMemoryIsTold(t *testing.T) {
 	rec.end()
 }
 
-// Kept of many passes are the first, the last and some between, in order.
+// TestThinned: of many passes the first, the last and some between are kept, in order.
 func TestThinned(t *testing.T) {
 	for _, n := range []int{1, 2, MostPasses, MostPasses + 1, 2*MostPasses + 3, 10*MostPasses + 7} {
 		var s State
@@ -225,7 +225,7 @@ func TestThinned(t *testing.T) {
 	}
 }
 
-// The pass that found a triplet is kept, of however many passes.
+// TestThinnedKeepsWhatWasFound: the pass that found a triplet is kept, for any number of passes.
 func TestThinnedKeepsWhatWasFound(t *testing.T) {
 	var s State
 	const triplets, each = 40, 700
@@ -241,14 +241,14 @@ func TestThinnedKeepsWhatWasFound(t *testing.T) {
 			t.Errorf("the last pass of triplet %d is %d, want %d", i, ends[i], want)
 		}
 	}
-	for i := range 3 * MostPasses { // more of them than there is room for
+	for i := range 3 * MostPasses { // more triplets than passes can be kept
 		if s.pass(factor.Event{Pass: triplets*each + i, Triplet: triplets + i, Locked: triplets + i}); len(s.Passes.Events) > MostPasses {
 			t.Fatalf("%d passes", len(s.Passes.Events))
 		}
 	}
 }
 
-// Bytes a second are those of the last seconds.
+// TestRate: BytesPerSecond is the rate of the last seconds.
 func TestRate(t *testing.T) {
 	var s State
 	for i := range 10 {
@@ -265,7 +265,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// Files that gdsvd has not written are refused, with the line.
+// TestHostileFiles: files that gdsvd has not written are refused with the number of the line.
 func TestHostileFiles(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"no JSON":    {"hello\n", "a.live: line 1: invalid"},
@@ -282,7 +282,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// A folder lists what is in it, and follows no symbolic link out of it.
+// TestFolder: States lists the runs of a folder and does not follow symbolic links out of it.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Open(t.Context(), vfs.OS(), filepath.Join(dir, "none")); !errors.Is(err, ErrNoRun) {
@@ -322,7 +322,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// Whatever a file has, reading it ends without a crash, and so do its metrics.
+// FuzzFile: State and Metrics do not panic, and the progress is between 0 and 1.
 func FuzzFile(f *testing.F) {
 	f.Add([]byte(`{"format":1,"about":{"command":"svd","rank":3}}` + "\n" + `{"t":1,"pass":{"phase":"iterate","pass":1,"residual":null}}` + "\n"))
 	f.Add([]byte(`{"format":1,"about":{},"progress":{"stage":"read","unit":"bytes","done":-5,"total":3}}` + "\n" + `{"end":"x"}` + "\n"))

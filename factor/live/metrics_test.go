@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// The text of a run under way has its quantities, as a parser reads it: that of Prometheus, in builds with -tags alltests.
+// TestMetrics compares the metrics of three runs, as parsed reads them, with their quantities.
 func TestMetrics(t *testing.T) {
 	began := time.Unix(1700000000, 250e6)
 	run := &State{
@@ -36,7 +36,7 @@ func TestMetrics(t *testing.T) {
 		"gdsvd_run_status|run=a.svd|status=running": 1, "gdsvd_run_status|run=a.svd|status=died": 0, "gdsvd_run_status" + odd + "|status=died": 1,
 		"gdsvd_start_time_seconds|run=a.svd": 1700000000.25,
 		"gdsvd_elapsed_seconds|run=a.svd":    20, "gdsvd_elapsed_seconds" + odd: 3,
-		"gdsvd_left_seconds|run=a.svd":   25, // of 30, 5 s ago
+		"gdsvd_left_seconds|run=a.svd":   25, // 30 s, written 5 s ago
 		"gdsvd_progress_ratio|run=a.svd": 0.25, "gdsvd_progress_ratio" + odd: 0.25, "gdsvd_progress_ratio|run=fit": 1,
 		"gdsvd_stage_done" + odd: 50, "gdsvd_stage_total" + odd: 200, "gdsvd_entries" + odd: 77,
 		"gdsvd_passes|run=a.svd": 12, "gdsvd_passes|run=fit": 40, "gdsvd_triplets_found|run=a.svd": 3, "gdsvd_triplets_wanted|run=a.svd": 10,
@@ -60,7 +60,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Whatever runs are called, the parser reads their metrics, and each family once.
+// TestMetricsOfAnyName: metrics of runs with any names are parsed, and each family occurs once.
 func TestMetricsOfAnyName(t *testing.T) {
 	named := regexp.MustCompile(`(?m)^# TYPE (\w+) gauge$`)
 	rapid.Check(t, func(r *rapid.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// parsed are the samples of a text as the parser of Prometheus reads it, by name and labels.
+// parsed returns the samples of a text by name and labels, read by the parser of Prometheus.
 func parsed(t testing.TB, text []byte) map[string]float64 {
 	t.Helper()
 	p := expfmt.NewTextParser(model.LegacyValidation)

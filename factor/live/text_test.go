@@ -15,8 +15,8 @@ var (
 	unescape   = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n")
 )
 
-// parsed are the samples of a text by name and labels, read as the format is described, by the parser of Prometheus in
-// builds with -tags alltests.
+// parsed returns the samples of a text by name and labels, read as the documentation of the format says. Builds with
+// -tags alltests use the parser of Prometheus instead.
 func parsed(t testing.TB, text []byte) map[string]float64 {
 	t.Helper()
 	samples, helped, gauges := map[string]float64{}, map[string]bool{}, map[string]bool{}

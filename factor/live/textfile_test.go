@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// A reader finds a whole text at any time, newer ones as time goes by, and at the end the last state.
+// TestTextfile: the file is complete at any time, is updated while the run goes on, and ends with the last state.
 func TestTextfile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "gdsvd.prom")
 	var passes atomic.Int64
@@ -51,7 +51,7 @@ func TestTextfile(t *testing.T) {
 	}
 }
 
-// A name that cannot be written is refused at once; a disk that is full for a while costs nothing but the time.
+// TestTextfileFails: a name that cannot be written is refused at once; a disk full for a while delays the updates.
 func TestTextfileFails(t *testing.T) {
 	state := func() *State { return &State{Name: "x", Status: Running} }
 	if _, err := Textfile(vfs.OS(), filepath.Join(t.TempDir(), "none", "x.prom"), time.Hour, state); !errors.Is(err, fs.ErrNotExist) {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// random is a store of a random matrix with three entries a row.
+// random returns a store of a random matrix with three entries per row.
 func random(t *testing.T, rows, cols int, seed uint64) *csr.Store {
 	t.Helper()
 	r, all := rand.New(rand.NewPCG(seed, 1)), make([][]csrtest.Entry, rows)
@@ -37,20 +37,20 @@ func random(t *testing.T, rows, cols int, seed uint64) *csr.Store {
 	return csrtest.Build(t, int64(cols), all, csr.CreateOptions{})
 }
 
-// pipeline parses a view.
+// pipeline returns the parsed view.
 func pipeline(t *testing.T, text string) view.Pipeline {
 	t.Helper()
 	p := must.Get(view.Parse(text))(t)
 	return p
 }
 
-// logged is a logger and what it has said.
+// logged returns a logger and the buffer that it writes to.
 func logged() (*slog.Logger, *bytes.Buffer) {
 	said := new(bytes.Buffer)
 	return slog.New(slog.NewTextHandler(said, nil)), said
 }
 
-// Whoever looks at a view is told of ids in its lists that the matrix does not have, as a run is.
+// TestLooksTellOfUnknownIDs: Peek and Summarise log the number of listed ids that the matrix does not have.
 func TestLooksTellOfUnknownIDs(t *testing.T) {
 	store, list := random(t, 50, 12, 3), filepath.Join(t.TempDir(), "ids.txt")
 	must.Do(t, os.WriteFile(list, []byte("0\n3\nnone\n7"), 0o666))
@@ -67,7 +67,7 @@ func TestLooksTellOfUnknownIDs(t *testing.T) {
 	}
 }
 
-// A row of a matrix whose columns are the rows of the store takes a read of all of it, which is told.
+// TestPeekTellsOfReads: Peek logs that a row of a transposed store takes a read of the whole store.
 func TestPeekTellsOfReads(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
 		log, said := logged()

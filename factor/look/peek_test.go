@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// movies is a matrix of people and films, which has one more row that is empty.
+// movies is a matrix of people and films with one empty row.
 var movies = [][]float64{
 	{5, 0, 3},
 	{0, 0, 0},
@@ -29,7 +29,7 @@ var (
 	titles = []string{"Alien", "", "Brazil"}
 )
 
-// cinema is a store of movies with ids and the titles of films, transposed or not.
+// cinema returns a store of movies with ids and the titles of films, transposed or not.
 func cinema(t *testing.T, transposed bool) *csr.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.csr")
@@ -76,7 +76,7 @@ func cinema(t *testing.T, transposed bool) *csr.Store {
 	return csrtest.Open(t, path, csr.OpenOptions{})
 }
 
-// Rows are shown with ids and titles, as the view makes them, whichever side is stored as rows.
+// TestPeek: rows are shown with ids, titles and the values of the view, in both orientations.
 func TestPeek(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
 		store := cinema(t, transposed)

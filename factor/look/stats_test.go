@@ -22,7 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// vector reads a one-dimensional array of NumPy's.
+// vector reads a one-dimensional NumPy array.
 func vector(t *testing.T, name string) (x []float64) {
 	t.Helper()
 	b := must.Get(os.ReadFile(name))(t)
@@ -36,7 +36,7 @@ func vector(t *testing.T, name string) (x []float64) {
 	return x
 }
 
-// What is written about a small matrix, to the byte, in both orientations.
+// TestSummarise compares the files of a small matrix with their expected bytes, in both orientations.
 func TestSummarise(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
 		store := cinema(t, transposed)
@@ -76,8 +76,8 @@ func TestSummarise(t *testing.T) {
 	}
 }
 
-// Statistics of a matrix of many rows are those of the formulas, with the same bytes for any number of
-// workers and any budget, and those of a view are those of the view.
+// TestSummariseSame compares statistics with their formulas; files have the same bytes for any number of
+// workers and any budget, and with a view the statistics are those of the view.
 func TestSummariseSame(t *testing.T) {
 	store := random(t, 20000, 60, 3)
 	rows, dirs := csrtest.Rows(t, store), t.TempDir()
@@ -87,7 +87,7 @@ func TestSummariseSame(t *testing.T) {
 		s := must.Get(look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir, Options: o}))(t)
 		s.Dir = ""
 		files := vfstest.Contents(t, dir)
-		delete(files, look.StatsFile) // names its directory
+		delete(files, look.StatsFile) // it holds the name of the directory
 		if i == 0 {
 			first = files
 		}
@@ -125,7 +125,7 @@ func TestSummariseSame(t *testing.T) {
 	}
 }
 
-// A directory is replaced only if it holds statistics and that is allowed; a run that fails leaves nothing.
+// TestSummariseReplaces: with Replace a directory of statistics is replaced, but no other; a failed run leaves no files.
 func TestSummariseReplaces(t *testing.T) {
 	store := cinema(t, false)
 	work := t.TempDir()
@@ -158,7 +158,7 @@ func TestSummariseReplaces(t *testing.T) {
 	}
 }
 
-// Whichever operation fails, there is no directory, or a whole one, and no success.
+// TestSummariseFaults fails operations in turn: there is no directory or a complete one, and the error is returned.
 func TestSummariseFaults(t *testing.T) {
 	store, step := cinema(t, false), 1
 	if !longtest.On() {
@@ -187,7 +187,7 @@ func TestSummariseFaults(t *testing.T) {
 	}
 }
 
-// A matrix without sides or entries has no quantiles or largest rows, and no number that is none.
+// TestSummariseEmpty: a matrix without rows, columns or entries has no quantiles and no NaN.
 func TestSummariseEmpty(t *testing.T) {
 	for _, rows := range [][][]csrtest.Entry{{}, {{}, {}}} {
 		for _, cols := range []int64{0, 2} {

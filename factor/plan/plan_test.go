@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 )
 
-// TestTotal: the disk is at its fullest in the step that has most beside what is kept by then.
+// TestTotal: the temporary bytes of the total are the largest sum of kept and temporary bytes of a step, less those kept.
 func TestTotal(t *testing.T) {
 	got := total([]Step{
 		{Seconds: Exactly(1), Kept: Exactly(100), Temporary: Exactly(500), Memory: Exactly(7)},
@@ -26,7 +26,7 @@ func TestTotal(t *testing.T) {
 	}
 }
 
-// TestEstimated: what is known of an input only about leads to ranges that hold what is likely; a budget is refused with the least that works.
+// TestEstimated: estimated sizes give ordered ranges; a budget that is too small is refused with the least one.
 func TestEstimated(t *testing.T) {
 	e := Estimate{
 		Path: filepath.Join(t.TempDir(), "a.csr"), Rows: Range{4000, 5000, 9000}, Cols: Range{1500, 2000, 2500}, Entries: 1_000_000,
@@ -59,7 +59,7 @@ func TestEstimated(t *testing.T) {
 	}
 }
 
-// TestExportMemory: what exports of U had resident when they were measured is within what is said of them.
+// TestExportMemory: the memory that exports of U took when measured lies within the planned range.
 func TestExportMemory(t *testing.T) {
 	for _, c := range []struct {
 		rows, cols, mib float64
@@ -80,7 +80,7 @@ func TestExportMemory(t *testing.T) {
 	}
 }
 
-// TestTransposed: an input that is going to be stored transposed takes what its transpose does.
+// TestTransposed: the plan of an input that is stored transposed is that of its transpose.
 func TestTransposed(t *testing.T) {
 	of := func(rows, cols float64, vectors factor.Vectors) *Way {
 		in := Expected(Estimate{

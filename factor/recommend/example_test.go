@@ -15,8 +15,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// Southern women (Davis, Gardner and Gardner, Deep South, 1941): who was at which of 14 social events, the classic
-// example of people and what they share. Of 18 women, these are 8 of two groups.
+// Southern women (Davis, Gardner and Gardner, Deep South, 1941): which of 14 social events each woman attended. These
+// are 8 of the 18 women, of two groups.
 var women = []string{"Evelyn", "Laura", "Theresa", "Brenda", "Katherine", "Sylvia", "Nora", "Helen"}
 
 var events = [][]int{
@@ -30,8 +30,8 @@ var events = [][]int{
 	{7, 8, 10, 11, 12},
 }
 
-// A store of who was where is factorised, and each woman is told of the event that she missed and fits her best; then, who
-// is most like Evelyn.
+// The store of attendances is factorised. Each woman is recommended the missed event with the best score; then the women
+// most similar to Evelyn are listed.
 func Example() {
 	work, err := os.MkdirTemp("", "recommend")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// Vectors whose value is 0 are any that are orthogonal to the others: no score depends on them.
+// TestVectorsOfZero: vectors of singular values that are 0 are arbitrary; scores do not depend on them.
 func TestVectorsOfZero(t *testing.T) {
 	entries := make([][]csrtest.Entry, 6)
 	for i := range entries {
@@ -59,7 +59,7 @@ func TestVectorsOfZero(t *testing.T) {
 			}
 		}
 	}
-	none := must.Get(view.Parse("bias=global"))(t) // of entries that are all 1
+	none := must.Get(view.Parse("bias=global"))(t) // all entries are 1, so the view is 0
 	f := must.Get(Of(must.Get(factor.Run(t.Context(), store, factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: 1, View: none}))(t)))(t)
 	must.Get(Rows(t.Context(), f, store, Options{N: 6, By: History, Seen: true}, func(_ int64, items []Item) error {
 		for i, item := range items {
@@ -71,7 +71,7 @@ func TestVectorsOfZero(t *testing.T) {
 	}))(t)
 }
 
-// The scores of a completion are the entries that it predicts, biases included.
+// TestPredictions: the scores of a completion are its predictions, biases included.
 func TestPredictions(t *testing.T) {
 	const rows, cols, n = 40, 12, 4
 	entries := make([][]csrtest.Entry, rows)
@@ -82,7 +82,7 @@ func TestPredictions(t *testing.T) {
 			}
 		}
 	}
-	for c := range 4 { // of small numbers, too: no tie is made of what differs
+	for c := range 4 { // small numbers, too: different scores are no ties
 		biases, scale := c%2 == 1, math.Pow10(-10*(c/2))
 		for _, row := range entries {
 			for i := range row {

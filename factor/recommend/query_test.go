@@ -23,7 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// The titles of Deerwester et al. 1990, table 2: counts of 12 words (human, interface, computer, user, system, response,
+// titles is table 2 of Deerwester et al. 1990: counts of 12 words (human, interface, computer, user, system, response,
 // time, EPS, survey, trees, graph, minors) in five titles about human-computer interaction and four about graphs.
 var titles = mat.NewDense(9, 12, []float64{
 	1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -56,8 +56,8 @@ func indexed(t *testing.T, pipeline string) *factor.Result {
 	return r
 }
 
-// The query "human computer interaction" of the paper finds its five titles, of which two share no word with it, before the
-// four about graphs: "the term interaction is ignored, since it is not among the words".
+// TestFindPaper: the query "human computer interaction" of the paper finds the five titles about it first, two of which
+// share no word with the query. The word interaction is ignored, as it is not one of the 12.
 func TestFindPaper(t *testing.T) {
 	items := must.Get(recommend.Find(t.Context(), indexed(t, ""), recommend.QueryOf([]int64{2, 0}), recommend.SimilarOptions{N: 9}))(t)
 	for i, x := range items {
@@ -67,7 +67,7 @@ func TestFindPaper(t *testing.T) {
 	}
 }
 
-// Scores are the cosines of dense algebra, of counts and of centred ones.
+// TestFind compares scores with cosines of dense algebra, for counts and centred counts.
 func TestFind(t *testing.T) {
 	for _, pipeline := range []string{"", "center=columns"} {
 		r := indexed(t, pipeline)
@@ -111,8 +111,8 @@ func TestFindRefusals(t *testing.T) {
 	}
 }
 
-// Of a matrix of parts that share no row and no column, those that the leading triplets are not of have vectors of 0, of which the
-// solver leaves what the tolerance allows: they are like none, and no query finds them.
+// TestPartsWithoutTriplets: rows and columns of blocks that the leading triplets do not reach have vectors of 0 up to
+// the tolerance. They are similar to no other, and no query finds them.
 func TestPartsWithoutTriplets(t *testing.T) {
 	r, sizes := rand.New(rand.NewPCG(1, 2)), [][3]float64{{40, 30, .5}, {30, 6, .6}, {30, 5, .5}, {20, 20, .15}, {20, 15, .12}, {15, 12, .12}}
 	a := mat.NewDense(155, 88, nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// problem is a random matrix and a factorisation of it that need not be one.
+// problem is a random matrix and random factors that need not belong to it.
 type problem struct {
 	a, u, v *mat.Dense
 	f       *Factorisation
@@ -32,7 +32,7 @@ func readRows(m *mat.Dense) func(int64, *mat.Dense) error {
 	}
 }
 
-// random has small integers in its vectors if coarse, so that there are many equal scores.
+// random returns a problem. If coarse is set, vectors have small integers, so that many scores are equal.
 func random(seed uint64, rows, cols, k int, coarse bool) *problem {
 	r := rand.New(rand.NewPCG(seed, 1))
 	draw := func(n int) *mat.Dense {
@@ -68,7 +68,7 @@ func (p *problem) store(t *testing.T, transposed bool) *csr.Store {
 	return csrtest.FromDense(t, p.a, csr.CreateOptions{})
 }
 
-// naive scores all columns one by one and sorts them: fused multiply-adds in the order of the triplets.
+// naive scores all columns one by one and sorts them. It adds with math.FMA in the order of the triplets.
 func (p *problem) naive(row int, o Options) []Item {
 	_, cols := p.a.Dims()
 	k := len(p.f.Sigma)
@@ -114,8 +114,8 @@ func (p *problem) naive(row int, o Options) []Item {
 	return items[:min(len(items), o.N)]
 }
 
-// The items, their order and the bits of their scores are those of the naive search: for both orientations, any
-// workers, columns and rows in parts or not, ties, candidates and some rows.
+// TestRows compares items, order and bits of scores with naive, for both orientations, any number of
+// workers, windows of columns and rows, ties, candidates and selected rows.
 func TestRows(t *testing.T) {
 	pipeline := must.Get(view.Parse("recsys"))(t)
 	for seed := range uint64(24) {
@@ -183,7 +183,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Tiles that are too short for all queries are passed over without a product.
+// TestShortVectors: a tile whose vectors are too short for all queries is skipped.
 func TestShortVectors(t *testing.T) {
 	const cols, k = 50 * tileCols, 4
 	v, ids := mat.NewDense(cols, k, nil), make([]uint32, cols)
@@ -192,7 +192,7 @@ func TestShortVectors(t *testing.T) {
 		v.Set(i, i%k, math.Exp(-float64(i)/tileCols))
 	}
 	x := newIndex(v, 0, ids)
-	x.tiles[5].vectors = x.tiles[0].vectors // were it looked at, its columns would be found
+	x.tiles[5].vectors = x.tiles[0].vectors // a search that did not skip tile 5 would find its columns
 	x.tiles[5].ids = slices.Repeat([]uint32{cols}, tileCols)
 	q := mat.NewDense(2, k, []float64{1, 1, 1, 1, 3, 0, 0, 0})
 	heaps := []top{{items: make([]Item, 0, 5)}, {items: make([]Item, 0, 5)}}
@@ -207,7 +207,7 @@ func TestShortVectors(t *testing.T) {
 	}
 }
 
-// A bound is never below a score that rounding makes larger than the product of the norms.
+// TestBound: below allows for scores that rounding makes larger than the product of the norms.
 func TestBound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 20000 {
@@ -216,7 +216,7 @@ func TestBound(t *testing.T) {
 		v, q := make([]float64, k), make([]float64, k)
 		for j := range k {
 			v[j] = r.NormFloat64()
-			q[j] = v[j] * scale // the score is the product of the norms, but for rounding
+			q[j] = v[j] * scale // the score is the product of the norms up to rounding
 		}
 		s := 0.0
 		for j := range k {

@@ -13,14 +13,14 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// Similar vectors are those of a naive search, for any segments and blocks; those that are 0 are like none.
+// TestSimilar compares with a search of all pairs, for any number of workers; zero vectors are similar to none.
 func TestSimilar(t *testing.T) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		p := random(seed, 20+r.IntN(400), 5, 1+r.IntN(6), false)
 		n, k := p.u.Dims()
 		p.u.SetRow(3, make([]float64, k))
-		p.u.SetRow(9, p.u.RawRowView(4)) // as like one another as can be
+		p.u.SetRow(9, p.u.RawRowView(4)) // two equal rows
 		cosine := func(i, j int) float64 {
 			dot, a, b := 0.0, 0.0, 0.0
 			for l, s := range p.f.Sigma {
@@ -79,7 +79,7 @@ func TestTopics(t *testing.T) {
 	got, err := Topics(t.Context(), Vectors{N: 5, Sigma: []float64{2, 1}, Read: readRows(v)}, 2, 0, nil)
 	want := []Topic{
 		{Positive: []Item{{3, 0.7}, {0, 0.5}}, Negative: []Item{{1, -2}}},
-		{Positive: []Item{{2, 3}}, Negative: []Item{{0, -1 + 1e-14}, {4, -1}}}, // but for rounding they are equal
+		{Positive: []Item{{2, 3}}, Negative: []Item{{0, -1 + 1e-14}, {4, -1}}}, // equal up to rounding
 	}
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%v, %v", got, err)
@@ -102,7 +102,7 @@ func TestSimilarRefusals(t *testing.T) {
 	}
 }
 
-// TestFewerThanWanted: where there are fewer than are wanted, all are found.
+// TestFewerThanWanted: if there are fewer items than wanted, all are returned.
 func TestFewerThanWanted(t *testing.T) {
 	const n = 20
 	p := random(1, n, 5, 2, false)
@@ -127,7 +127,7 @@ func TestFewerThanWanted(t *testing.T) {
 	}
 }
 
-// Of a row that is not in the span of the singular vectors computing leaves what is no number to rank columns by.
+// TestRowsOfRounding: a row outside of the span of the singular vectors is set to 0, as only rounding errors are left.
 func TestRowsOfRounding(t *testing.T) {
 	v := Vectors{N: 2, Sigma: []float64{20, 1}, Read: func(_ int64, rows *mat.Dense) error {
 		rows.SetRow(0, []float64{3e-16, -4e-15})

@@ -19,7 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// films is a small result whose ids and titles need quotes.
+// films returns a small result whose titles need quotes.
 func films(t *testing.T) (*factor.Result, *csr.Store) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "films.csr")
@@ -40,7 +40,7 @@ func films(t *testing.T) (*factor.Result, *csr.Store) {
 	return r, store
 }
 
-// record is one recommendation as other programs read it.
+// record is one recommendation as readers of the formats return it.
 type record struct {
 	Row    int64   `json:"row" parquet:"row"`
 	Column int64   `json:"column" parquet:"column"`
@@ -49,10 +49,10 @@ type record struct {
 	Title  string  `json:"column_title" parquet:"column_title"`
 }
 
-// readParquet is the reader of parquet-go, in builds with -tags alltests.
+// readParquet reads records with parquet-go. It is nil without -tags alltests.
 var readParquet func(file []byte) ([]record, error)
 
-// All formats are read back as what was found, bit for bit.
+// TestWriter: each format is read back with the same records and bits.
 func TestWriter(t *testing.T) {
 	r, store := films(t)
 	f := must.Get(recommend.Of(r))(t)

@@ -27,10 +27,10 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/block"
 )
 
-// views are how every page is checked: on a desk, a tablet and a telephone, light and dark, on paper.
+// views are the settings in which each page is checked: desktop, tablet and telephone, light and dark, printed.
 var views = []View{{Width: 1280}, {Width: 800}, {Width: 390, Dark: true}, {Width: 720, Print: true, Dark: true}}
 
-// matrix is a store of n × m entries, those that are 0 left out.
+// matrix returns a store of the nonzero values of(i, j) of an n × m matrix.
 func matrix(t testing.TB, n, m int, of func(i, j int) float64) *csr.Store {
 	t.Helper()
 	rows := make([][]csrtest.Entry, n)
@@ -44,7 +44,7 @@ func matrix(t testing.TB, n, m int, of func(i, j int) float64) *csr.Store {
 	return csrtest.Build(t, int64(m), rows, csr.CreateOptions{})
 }
 
-// storePage is the page of a store.
+// storePage returns the page of a store.
 func storePage(t testing.TB, store *csr.Store) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -52,7 +52,7 @@ func storePage(t testing.TB, store *csr.Store) string {
 	return b.String()
 }
 
-// labelled writes labels of rows.
+// labelled writes a file of labels of n rows and returns its name.
 func labelled(t testing.TB, n int, id, label func(i int) string) string {
 	t.Helper()
 	var b strings.Builder
@@ -64,14 +64,14 @@ func labelled(t testing.TB, n int, id, label func(i int) string) string {
 	return file
 }
 
-// long are names of 200 characters, in several scripts, that break a line or do not.
+// long returns names of about 200 characters in several scripts, with and without places to break a line.
 func long(i int) string {
 	texts := []string{"W", "word ", "שלום ", "مرحبا", "👩‍👩‍👧‍👦", "<b>&", "漢字", "e\u0301"}
 	text := texts[i%len(texts)]
 	return fmt.Sprint(i, " ") + strings.Repeat(text, 200/len([]rune(text)))
 }
 
-// oddPages are pages of matrices and runs that are out of the ordinary.
+// oddPages are pages of unusual matrices and runs.
 var oddPages = map[string]func(t testing.TB) string{
 	"hostile": func(t testing.TB) string {
 		store := made(t, 60, 30, hostileName, hostileName)
@@ -165,7 +165,7 @@ var oddPages = map[string]func(t testing.TB) string{
 	},
 }
 
-// saved keeps a page as a file.
+// saved writes a page to a file, and to GDSVD_PICTURES if set, and returns its name.
 func saved(t testing.TB, page string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
@@ -177,7 +177,7 @@ func saved(t testing.TB, page string) string {
 	return file
 }
 
-// looked checks a page in all views and keeps pictures of it.
+// looked checks a page in all views and takes pictures of it.
 func looked(t *testing.T, b *Browser, name, page string) {
 	if len(page) >= MaxBytes {
 		t.Errorf("%d bytes", len(page))
@@ -188,7 +188,7 @@ func looked(t *testing.T, b *Browser, name, page string) {
 		p.Check()
 		p.Picture(name)
 	}
-	// Without scripts it has all of its text.
+	// Without scripts the page has the same text.
 	text := Value[string](p, "document.querySelector('main').innerText")
 	p.Show(View{Width: 1280, NoScripts: true})
 	p.Load()
@@ -199,7 +199,7 @@ func looked(t *testing.T, b *Browser, name, page string) {
 	}
 }
 
-// Pages are read without hindrance whatever is in them, ask for nothing, and run no script but their own.
+// TestBrowserOddPages: odd pages pass the audit, make no requests, and run no script but their own.
 func TestBrowserOddPages(t *testing.T) {
 	b := Start(t)
 	for name, page := range oddPages {
@@ -207,7 +207,7 @@ func TestBrowserOddPages(t *testing.T) {
 	}
 }
 
-// The certificate sorts by click and by keys; all that can be reached is reached by Tab, and shows it.
+// TestBrowserSorts: the certificate is sorted by clicks and keys; the Tab key reaches all controls and shows the focus.
 func TestBrowserSorts(t *testing.T) {
 	b := Start(t)
 	p := b.Open(t, saved(t, manyTriplets(400)), View{Width: 1280})
@@ -216,12 +216,12 @@ func TestBrowserSorts(t *testing.T) {
 	heads := Value[[]string](p, "[...document.querySelectorAll('th')].map(e => e.innerText)")
 	focus := p.Focus()
 	for i, head := range heads {
-		heads[i] = strings.TrimRight(head, "\u2009↑") // the mark of the order that there is
+		heads[i] = strings.TrimRight(head, "\u2009↑") // the mark of the present order
 	}
 	if !slices.Equal(focus, slices.Concat(before, []string{"Values and residuals"}, heads)) {
 		t.Errorf("the focus reaches %q; the headings are %q", focus, heads)
 	}
-	// state is the heading that is sorted by, how, and what its column begins and ends with.
+	// state returns the heading sorted by, the direction, and the first and last cells of its column.
 	state := func() string {
 		return Value[string](p, `(() => {
 			const on = [...document.querySelectorAll('[aria-sort]')], rows = [...document.querySelectorAll('tbody tr')];
@@ -252,7 +252,7 @@ func TestBrowserSorts(t *testing.T) {
 	p.Picture("sorted")
 }
 
-// digits are the labels of MNIST: of each image, by its number, what it shows.
+// digits writes the labels of MNIST, the digit of each image by its number, as a file of labels.
 func digits(t testing.TB, path string) string {
 	t.Helper()
 	f := must.Get(os.Open(path))(t)
@@ -265,7 +265,7 @@ func digits(t testing.TB, path string) string {
 	return labelled(t, len(all), strconv.Itoa, func(i int) string { return fmt.Sprint("digit ", all[i]) })
 }
 
-// Real data sets look as they should: pictures of them are kept.
+// TestBrowserRealData: pages of real data sets pass the audit; pictures of them are taken.
 func TestBrowserRealData(t *testing.T) {
 	data := os.Getenv("GDSVD_DATA")
 	if data == "" {

@@ -26,14 +26,14 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// A test starts one browser and opens its pages in it. Whatever a page writes to its console, throws, or asks of another
-// host is a failure of the test. Check looks for what hinders readers: text of little contrast or cut off, names and
-// labels that are missing, a page wider than its window.
+// A test starts one browser and opens its pages in it. A test fails if a page writes errors to its console, throws, or
+// makes a request to another host. Check looks for text of little contrast or cut off, missing names and labels,
+// and pages wider than the window.
 //
-// Where there is no Chromium, and without GDSVD_TEST_LONG, the tests are skipped; with GDSVD_BROWSER=required the long
-// forms fail where there is none. Pictures of the pages are kept in the folder that GDSVD_PICTURES names.
+// Without Chromium, or without GDSVD_TEST_LONG, the tests are skipped; with GDSVD_BROWSER=required the long
+// forms fail without Chromium. Pictures of the pages are written to the folder GDSVD_PICTURES.
 
-// longest is how long a step in the browser may take.
+// longest is the time limit of a step in the browser.
 const longest = time.Minute
 
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "headless-shell"}
@@ -41,7 +41,7 @@ var names = []string{"chromium", "chromium-browser", "google-chrome", "google-ch
 // Browser is a running browser.
 type Browser struct{ ctx context.Context }
 
-// Start starts a browser, which ends with the test. Without one the test is skipped, or fails if one is required.
+// Start starts a browser that ends with the test. Without Chromium the test is skipped, or fails if it is required.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	if !longtest.On() {
@@ -77,11 +77,11 @@ func Start(t testing.TB) *Browser {
 	return &Browser{ctx}
 }
 
-// View is how a page is shown. The zero value is the browser's window, light, with scripts.
+// View says how a page is shown. The zero value is the browser's window, light, with scripts.
 type View struct {
-	Width     int64 // of the window in pixels; below 500 it is a telephone's
+	Width     int64 // of the window in pixels; below 500 a telephone is emulated
 	Dark      bool
-	Print     bool // as it is on paper
+	Print     bool // with the style of print
 	NoScripts bool
 }
 
@@ -99,7 +99,7 @@ func (v View) String() string {
 	return s
 }
 
-// Page is a page in a tab of its own.
+// Page is a page in its own tab.
 type Page struct {
 	t    testing.TB
 	ctx  context.Context
@@ -110,7 +110,7 @@ type Page struct {
 	problems []string
 }
 
-// Open opens a page, whose address is that of a file or of a server. The tab closes with the test, which fails if the page has had
+// Open opens the page at the address of a file or server. The tab closes with the test, which fails if there were
 // problems.
 func (b *Browser) Open(t testing.TB, address string, v View) *Page {
 	t.Helper()
@@ -133,13 +133,13 @@ func (b *Browser) Open(t testing.TB, address string, v View) *Page {
 	return p
 }
 
-// Load loads the page, or loads it again.
+// Load loads or reloads the page.
 func (p *Page) Load() {
 	p.t.Helper()
 	p.do(chromedp.Navigate(p.url.String()))
 }
 
-// Show shows the page in another way. Scripts that have run have run.
+// Show changes how the page is shown. It does not undo the work of scripts.
 func (p *Page) Show(v View) {
 	p.t.Helper()
 	p.view = v
@@ -162,7 +162,7 @@ func (p *Page) Show(v View) {
 	}))
 }
 
-// hear takes notice of what a page should not do.
+// hear records console errors, exceptions and requests to other hosts.
 func (p *Page) hear(event any) {
 	say := func(format string, args ...any) {
 		p.mu.Lock()
@@ -189,7 +189,7 @@ func (p *Page) hear(event any) {
 	}
 }
 
-// own tells whether a page may ask for an address: of a file it is itself, of a server what is on the same one.
+// own reports whether a page may request u: the file itself, or any address of the same server.
 func (p *Page) own(u *url.URL) bool {
 	if p.url.Scheme == "file" {
 		return u.Scheme == "file" && u.Path == p.url.Path
@@ -197,7 +197,7 @@ func (p *Page) own(u *url.URL) bool {
 	return u.Scheme == p.url.Scheme && u.Host == p.url.Host
 }
 
-// Problems are what has been heard of since they were asked for.
+// Problems returns the problems recorded since its last call.
 func (p *Page) Problems() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,7 +215,7 @@ func (p *Page) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Value is that of an expression of JavaScript. It is known without scripts of the page, too.
+// Value returns the value of a JavaScript expression. It also works if the scripts of the page are disabled.
 func Value[T any](p *Page, expression string) T {
 	p.t.Helper()
 	ctx, stop := context.WithTimeout(p.ctx, longest)
@@ -227,7 +227,7 @@ func Value[T any](p *Page, expression string) T {
 	return v
 }
 
-// Wait waits until an expression is true.
+// Wait waits until a JavaScript expression is true.
 func (p *Page) Wait(expression string) {
 	p.t.Helper()
 	ctx, stop := context.WithTimeout(p.ctx, longest)
@@ -237,7 +237,7 @@ func (p *Page) Wait(expression string) {
 	}
 }
 
-// Click clicks what a selector of CSS finds first.
+// Click clicks the first element that matches a CSS selector.
 func (p *Page) Click(selector string) {
 	p.t.Helper()
 	p.do(chromedp.Click(chromedp.CSS(selector)))
@@ -249,7 +249,7 @@ func (p *Page) Press(keys string) {
 	p.do(chromedp.KeyEvent(keys))
 }
 
-// Picture keeps a picture of the whole page as name and view say, if there is a folder for pictures.
+// Picture writes a picture of the whole page, named by name and view, if GDSVD_PICTURES is set.
 func (p *Page) Picture(name string) {
 	p.t.Helper()
 	folder := os.Getenv("GDSVD_PICTURES")
@@ -273,14 +273,14 @@ func (p *Page) Picture(name string) {
 //go:embed testdata/audit.js
 var audit string
 
-// Audit is what hinders readers of the page as it is shown: contrast, names, labels and headings that are missing, what is cut off or
-// too wide. It is what a machine can see of WCAG 2.2 on pages of text, tables and SVG.
+// Audit returns the obstacles to readers in the page as shown: missing contrast, names, labels and headings, text cut off
+// or too wide. It covers what a program can check of WCAG 2.2 in text, tables and SVG.
 func (p *Page) Audit() []string {
 	p.t.Helper()
 	return Value[[]string](p, audit)
 }
 
-// Check fails the test for what Audit finds.
+// Check fails the test for each result of Audit.
 func (p *Page) Check() {
 	p.t.Helper()
 	for _, what := range p.Audit() {
@@ -288,11 +288,11 @@ func (p *Page) Check() {
 	}
 }
 
-// Focus is what the focus reaches, in order, by the Tab key from the beginning of the page. The test fails if something that can have the focus is
-// not reached or does not look other than without it.
+// Focus returns the elements that the Tab key reaches from the beginning of the page, in order. The test fails if a
+// focusable element is not reached or looks the same with and without focus.
 func (p *Page) Focus() []string {
 	p.t.Helper()
-	// The states without the focus are kept beside the elements.
+	// unfocused holds the style of each element without focus.
 	n := Value[int](p, `(() => {
 		document.activeElement?.blur();
 		window.scrollTo(0, 0);
@@ -323,5 +323,5 @@ func (p *Page) Focus() []string {
 	return names
 }
 
-// focus is what shows the focus of e.
+// focus is a JavaScript expression of the styles of e that can show the focus.
 const focus = "(s => [s.outlineStyle, s.outlineWidth, s.outlineColor, s.boxShadow, s.backgroundColor, s.borderColor].join())(getComputedStyle(e))"

@@ -18,7 +18,7 @@ import (
 
 const sound = `<!DOCTYPE html><html lang="en"><head><meta name="viewport" content="width=device-width"><title>t</title></head><body style="background:#fff;color:#000"><main><h1>Sound</h1>%s</main></body></html>`
 
-// recorder has the failures of a test that is to fail.
+// recorder records the failures of a test that is expected to fail.
 type recorder struct {
 	testing.TB
 	said     []string
@@ -35,7 +35,7 @@ func (r *recorder) end() {
 	}
 }
 
-// Each thing that the audit looks for is found where it is, and nothing on a sound page.
+// TestAudit: each kind of obstacle is found in a page that has it, and none in a sound page.
 func TestAudit(t *testing.T) {
 	b := Start(t)
 	file := filepath.Join(t.TempDir(), "page.html")
@@ -86,7 +86,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// What a page does behind the reader's back fails the test.
+// TestProblems: exceptions, console errors and requests to other hosts fail the test of the page.
 func TestProblems(t *testing.T) {
 	b := Start(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

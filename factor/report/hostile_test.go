@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// A store of a few hundred bytes says that it has four billion columns: they are not counted beyond the budget.
+// TestWide: a small store that declares four billion columns exceeds the budget instead of allocating counts of columns.
 func TestWide(t *testing.T) {
 	store := csrtest.Build(t, csr.MaxCols, [][]csrtest.Entry{{{Col: 1, Val: 2}}}, csr.CreateOptions{})
 	err := WriteStore(t.Context(), new(bytes.Buffer), store, Options{Memory: 128 << 20})

@@ -33,7 +33,7 @@ func pipeline(t testing.TB, text string) view.Pipeline {
 	return p
 }
 
-// The elbow is where the profile likelihood as Zhu and Ghodsi write it down is largest.
+// TestElbow compares with the maximum of the profile likelihood of Zhu and Ghodsi, by its formula.
 func TestElbow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for trial := range 200 {
@@ -79,7 +79,7 @@ func TestElbow(t *testing.T) {
 	}
 }
 
-// Counts are those of a walk over all entries, for any coding, orientation and number of workers.
+// TestCounts compares with a loop over all entries, for each coding, both orientations and several numbers of workers.
 func TestCounts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for name, value := range map[string]func() float64{
@@ -131,7 +131,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// checkBars makes sure that every bar has the number of values between its ends.
+// checkBars checks that each bar counts the values between its ends, and that all bars count all values.
 func checkBars(t *testing.T, name string, bars []bar, rows [][]csrtest.Entry, all int) {
 	t.Helper()
 	sum := 0
@@ -139,7 +139,7 @@ func checkBars(t *testing.T, name string, bars []bar, rows [][]csrtest.Entry, al
 		n := 0
 		for _, row := range rows {
 			for _, e := range row {
-				// The last of joined bars has its upper end, and bars of single values have no width.
+				// The last of joined bars includes its upper end, and bars of single values have no width.
 				if e.Val >= b.lo && (e.Val < b.hi || e.Val == b.hi && (b.lo == b.hi || i == len(bars)-1)) {
 					n++
 				}
@@ -181,7 +181,7 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// Bars of whole numbers have those between their ends, and all the same number of them.
+// TestWholeBars: bars of integers count the values between their ends, and all have the same width.
 func TestWholeBars(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for range 300 {
@@ -237,7 +237,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// A shell reads quoted words as they are.
+// TestQuoted: a shell reads quoted words back unchanged.
 func TestQuoted(t *testing.T) {
 	words := []string{"plain", "", "two words", `it's "x" $HOME \ *`, "log1p | center=columns", "é;rm", "--view"}
 	sh, err := exec.LookPath("sh")
@@ -250,7 +250,7 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// Labels are found by id; what is no file of labels is refused in a line that says where.
+// TestLabels: labels are matched by id; files that are no labels are refused with the line.
 func TestLabels(t *testing.T) {
 	store := made(t, 20, 6, plainName("r"), plainName("c"))
 	r := factorised(t, store, factor.Options{Rank: 3})

@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Numbers at axes are written in thousands where that takes few digits, and on no axis in powers of ten that a person has to count.
+// TestThousands: numbers at axes are written with k, M and G if that takes few digits, else plain or in powers of ten.
 func TestThousands(t *testing.T) {
 	for want, c := range map[string]struct {
 		a axis
@@ -27,8 +27,8 @@ func TestThousands(t *testing.T) {
 	}
 }
 
-// A page begins with a line of contents; its certificate is folded where it is long; an elbow after the first value is none; what points and
-// bars stand for is in their titles; estimates far below what is certified are drawn at the foot.
+// TestPageIsRead: a page begins with a line of contents; a long certificate is folded; an elbow after the first value is
+// not shown; points and bars have titles; estimates far below the certified residuals are drawn at the foot.
 func TestPageIsRead(t *testing.T) {
 	long, short := triplets(50), triplets(5)
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestPageIsRead(t *testing.T) {
 	}
 }
 
-// Rows and columns are drawn on the same scales.
+// TestLengthsShareScales: the lengths of rows and columns are drawn on the same scales.
 func TestLengthsShareScales(t *testing.T) {
 	for _, c := range []*counts{
 		{rows: map[int64]int64{1: 3, 2: 50, 9: 1}, cols: map[int64]int64{5: 900, 30: 7}},
@@ -90,12 +90,12 @@ func TestLengthsShareScales(t *testing.T) {
 	}
 }
 
-// The page of a run says how much of what is planned it uses, and which curve is whose; a list tells good from bad by a colour, and how long
-// runs that have ended took.
+// TestRunIsRead: the page of a run shows used and planned memory and labels the curves; the list of runs colours the
+// status and shows how long ended runs took.
 func TestRunIsRead(t *testing.T) {
 	s := &live.State{Status: live.Running, RSS: 30 << 20, PeakRSS: 40 << 20}
 	s.Tol, s.Budget, s.Parts = 1e-8, 8<<30, []stream.Part{{Name: "vectors", Bytes: 60 << 20}}
-	for i := range 27 { // nine curves, of eight colours
+	for i := range 27 { // nine curves in eight colours
 		s.Passes.Events = append(s.Passes.Events, factor.Event{Phase: solver.PhaseIterate, Pass: i + 1, Triplet: i / 3, Residual: 0.1})
 	}
 	var b strings.Builder
@@ -117,7 +117,7 @@ func TestRunIsRead(t *testing.T) {
 	}
 }
 
-// triplets is a result of k triplets, which would take long to make.
+// triplets returns a result of k triplets without computing them.
 func triplets(k int) *factor.Result {
 	r := &factor.Result{K: k, Certified: true, Rank: k, Energy: 0.9, Status: "converged", Converged: k}
 	for i := range k {
@@ -130,7 +130,7 @@ func triplets(k int) *factor.Result {
 	return r
 }
 
-// manyTriplets is the page of such a result.
+// manyTriplets returns the page of a result of k triplets.
 func manyTriplets(k int) string {
 	var p page
 	r := triplets(k)

@@ -33,13 +33,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// hostile are names that would be markup, or that do not end where they should.
+// hostile holds names that are markup, or that end or change the text around them.
 var hostile = []string{
 	"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, "</style></title><b>", "&lt;&amp;", "]]><!--",
 	"\u202eright to left", "עברית العربية", "a\u0001b\u007f", "\xff\xfe", strings.Repeat("long ", 60), "漢字",
 }
 
-// made is a store of n × m entries with a few left out, its rows and columns called as said.
+// made returns a store of about three quarters of n × m entries, with the given names of rows and columns.
 func made(t testing.TB, n, m int, rowName, colName func(i int) string) *csr.Store {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,7 +86,7 @@ func factorised(t testing.TB, store *csr.Store, o factor.Options) *factor.Result
 	return r
 }
 
-// written is the page of a result.
+// written returns the page of a result.
 func written(t testing.TB, r *factor.Result, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -94,15 +94,15 @@ func written(t testing.TB, r *factor.Result, o Options) string {
 	return b.String()
 }
 
-// parsed is what a strict reader of XML finds in a page.
+// parsed holds the parts of a page that a strict XML reader finds.
 type parsed struct {
-	text     string   // of all elements but the style
-	headings []string // h2
+	text     string   // of all elements except style and script
+	headings []string // of the elements h2
 	rows     [][]string
 	pre      string
 }
 
-// parse fails unless a page is well-formed, small, and refers to nothing outside of itself.
+// parse fails unless a page is well-formed, smaller than MaxBytes, and refers to nothing outside of itself.
 func parse(t testing.TB, page string) (p parsed) {
 	t.Helper()
 	if len(page) >= MaxBytes {
@@ -117,7 +117,7 @@ func parse(t testing.TB, page string) (p parsed) {
 			t.Errorf("%q in …%.80s", word, written[max(0, at-30):])
 		}
 	}
-	d := xml.NewDecoder(strings.NewReader(page)) // the script, too, reads the same as XML
+	d := xml.NewDecoder(strings.NewReader(page)) // the script is valid XML, too
 	var open []string
 	var text strings.Builder
 	element := map[string]*strings.Builder{}
@@ -200,7 +200,7 @@ func TestResultPage(t *testing.T) {
 			t.Errorf("%q of a finished run", without)
 		}
 	}
-	// The numbers of the table are those of result.json, to the last bit.
+	// The numbers of the table equal those of result.json, bit by bit.
 	rows := p.rows[1:]
 	if len(rows) != r.K {
 		t.Fatalf("%d lines of the certificate, k is %d", len(rows), r.K)
@@ -286,7 +286,7 @@ func TestKindsOfResults(t *testing.T) {
 }
 
 func TestStorePage(t *testing.T) {
-	store := made(t, 12, 30, hostileName, hostileName) // kept transposed
+	store := made(t, 12, 30, hostileName, hostileName) // stored transposed
 	var b bytes.Buffer
 	must.Do(t, WriteStore(t.Context(), &b, store, Options{}))
 	p := parse(t, b.String())
@@ -295,7 +295,7 @@ func TestStorePage(t *testing.T) {
 	}
 }
 
-// 300 triplets, long names and labels stay below the bound.
+// TestSize: the page of 300 triplets with long names and labels is smaller than MaxBytes.
 func TestSize(t *testing.T) {
 	long := func(i int) string { return fmt.Sprintf("%03d%s", i, strings.Repeat("<&\"'漢", 40)) }
 	store := made(t, 330, 310, long, long)
@@ -313,7 +313,7 @@ func TestSize(t *testing.T) {
 	t.Logf("%d bytes", len(page))
 }
 
-// A result of many triplets has a table and curves that are cut.
+// TestManyTriplets: the table and curves of a result of many triplets are cut.
 func TestManyTriplets(t *testing.T) {
 	const k = 100_000
 	page := manyTriplets(k)
@@ -325,7 +325,7 @@ func TestManyTriplets(t *testing.T) {
 	}
 }
 
-// Damaged files are errors, not pages.
+// TestDamage: damaged files are errors, except that a page without events has no curves.
 func TestDamage(t *testing.T) {
 	store := made(t, 30, 20, plainName("r"), plainName("c"))
 	r := factorised(t, store, factor.Options{Rank: 3})

@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// served is the address of a server that ends with the test.
+// served starts a server that ends with the test and returns its address.
 func served(t *testing.T, o watch.Options) string {
 	t.Helper()
 	o.Listen = "127.0.0.1:0"
@@ -27,7 +27,7 @@ func served(t *testing.T, o watch.Options) string {
 	return s.URL()
 }
 
-// runs are one that goes on and one with a hostile name that died.
+// runs is a source of a running run and of a dead one with a hostile name.
 type runs struct{}
 
 func (runs) Single() bool { return false }
@@ -39,8 +39,8 @@ func (runs) States(context.Context) ([]*live.State, error) {
 	}, nil
 }
 
-// A page of a run changes while it is looked at: its curve moves and its state is said to be another one at the end. It asks nothing of
-// another host, and is read on a telephone and in the dark.
+// TestBrowserLive: the page of a run changes while it is open: its curve moves and the end is shown. It makes no requests
+// to other hosts and passes the audit on a telephone and in the dark.
 func TestBrowserLive(t *testing.T) {
 	b := report.Start(t)
 	r := live.Record(vfs.OS(), live.About{Command: "svd", Rank: 5, Tol: 1e-8})
@@ -69,7 +69,7 @@ func TestBrowserLive(t *testing.T) {
 	p.Wait("document.querySelector('.state').textContent.includes('finished')")
 }
 
-// The list of runs shows names and messages as they are, and every run is reached by keys.
+// TestBrowserList: the list of runs shows names and messages as text, and the Tab key reaches each run.
 func TestBrowserList(t *testing.T) {
 	b := report.Start(t)
 	p := b.Open(t, served(t, watch.Options{Name: "runs", Source: runs{}}), report.View{Width: 390, Dark: true})

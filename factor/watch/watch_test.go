@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runs is a source of a fixed list.
+// runs is a Source with a fixed list of states.
 type runs struct {
 	all    []*live.State
 	single bool
@@ -51,7 +51,7 @@ func some() *runs {
 	}}
 }
 
-// begin serves until the test ends.
+// begin starts a server that ends with the test.
 func begin(t *testing.T, o Options) *Server {
 	t.Helper()
 	if o.Listen == "" {
@@ -70,13 +70,13 @@ func begin(t *testing.T, o Options) *Server {
 	return s
 }
 
-// client follows no redirect and keeps no connection.
+// client follows no redirects and keeps no connections open.
 var client = &http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// get asks for a path with what change does to the request.
+// get requests a path; change, if not nil, modifies the request.
 func get(t *testing.T, s *Server, path string, change func(*http.Request)) (*http.Response, string) {
 	t.Helper()
 	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+path, nil))(t)
@@ -89,7 +89,7 @@ func get(t *testing.T, s *Server, path string, change func(*http.Request)) (*htt
 	return resp, string(body)
 }
 
-// Each address has what it is for, with headers that keep it from being used elsewhere.
+// TestPages: each address has its content, with headers that keep other pages from using it.
 func TestPages(t *testing.T) {
 	s := begin(t, Options{Name: "folder"})
 	for path, want := range map[string][]string{
@@ -125,7 +125,7 @@ func TestPages(t *testing.T) {
 		}
 	}
 	_, text := get(t, s, "/metrics", nil)
-	if strings.Count(text, "\ngdsvd_up{") != 2 { // the format is tested in live
+	if strings.Count(text, "\ngdsvd_up{") != 2 { // package live tests the format
 		t.Errorf("%s", text)
 	}
 	var all []live.State
@@ -134,7 +134,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// No address leads to a file, whatever it is called.
+// TestNoFileIsServed: no address leads to a file, whatever its name.
 func TestNoFileIsServed(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "runs")
@@ -148,7 +148,7 @@ func TestNoFileIsServed(t *testing.T) {
 	for _, name := range []string{"../secret", "../out", "secret", "..%2fsecret", "%2e%2e/secret", "..", ".", "/etc/passwd", "....//secret", "secret%00", dir + "/out"} {
 		for _, path := range []string{"/" + name, "/?run=" + name, "/api/runs?run=" + name, "/api/events?run=" + name, "/metrics?run=" + name, "/watch.js/../" + name} {
 			conn := must.Get(net.Dial("tcp", s.Addr()))(t)
-			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path) // as it is: a client would clean it
+			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path) // not by a client, which would clean the path
 			_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 			answer, err := io.ReadAll(conn)
 			_ = conn.Close()
@@ -159,7 +159,7 @@ func TestNoFileIsServed(t *testing.T) {
 	}
 }
 
-// Requests that pages of other sites can make are refused.
+// TestOtherSitesAreRefused: requests that pages of other sites can make are refused.
 func TestOtherSitesAreRefused(t *testing.T) {
 	s := begin(t, Options{})
 	for name, c := range map[string]struct {
@@ -190,7 +190,7 @@ func TestOtherSitesAreRefused(t *testing.T) {
 	}
 }
 
-// With a token nothing but healthz is answered without it.
+// TestToken: with a token only /healthz is answered without it.
 func TestToken(t *testing.T) {
 	const token = "correct horse"
 	s := begin(t, Options{Token: token})
@@ -231,7 +231,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// What cannot be listened to is one line that says so.
+// TestListenRefuses: addresses that cannot be used are refused in one line that says why.
 func TestListenRefuses(t *testing.T) {
 	used := begin(t, Options{})
 	for listen, c := range map[string]struct{ token, want string }{
@@ -257,7 +257,7 @@ func TestListenRefuses(t *testing.T) {
 	}
 }
 
-// event reads one of a stream.
+// event reads one event of a stream.
 func event(t *testing.T, r *bufio.Reader) (s live.State) {
 	t.Helper()
 	for {
@@ -269,8 +269,8 @@ func event(t *testing.T, r *bufio.Reader) (s live.State) {
 	}
 }
 
-// A run that goes on is followed while clients that never read, or never ask, hang on: it goes on as it does, the state
-// that comes is the latest, and nothing is left of them.
+// TestEventsBesideHostileClients: clients that never read or never send a request neither delay a run nor other clients,
+// which receive the latest state.
 func TestEventsBesideHostileClients(t *testing.T) {
 	rec := live.Record(vfs.OS(), live.About{Command: "svd", Out: filepath.Join(t.TempDir(), "a.svd"), Rank: 3})
 	defer rec.End(live.Finished, "")
@@ -278,7 +278,7 @@ func TestEventsBesideHostileClients(t *testing.T) {
 	for i := range MaxConns / 2 {
 		conn := must.Get(net.Dial("tcp", s.Addr()))(t)
 		defer conn.Close()
-		switch i % 3 { // those that never read the events, the page, and that never say what they want
+		switch i % 3 { // some do not read events, some do not read the page, some send no request
 		case 0:
 			fmt.Fprint(conn, "GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		case 1:
@@ -295,7 +295,7 @@ func TestEventsBesideHostileClients(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	const passes = 20_000
-	for i := range passes { // none of them waits for a client: else this would take as long as they are slow
+	for i := range passes { // a pass must not wait for a client
 		rec.Pass(factor.Event{Phase: "iterate", Pass: i + 1, Worst: 0.5}, live.Stage{Name: "passes"})
 	}
 	for got := 0; got < passes; {
@@ -305,7 +305,7 @@ func TestEventsBesideHostileClients(t *testing.T) {
 	}
 }
 
-// Of clients that follow there are so many at most, and the others are told.
+// TestStreamsAreBounded: more than MaxStreams event streams are refused.
 func TestStreamsAreBounded(t *testing.T) {
 	s := begin(t, Options{})
 	var busy int
@@ -324,7 +324,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// However many ask, states are read once a second.
+// TestStatesAreReadOnce: states are read once a second, however many requests there are.
 func TestStatesAreReadOnce(t *testing.T) {
 	source := some()
 	s := begin(t, Options{Source: source})
@@ -337,7 +337,7 @@ func TestStatesAreReadOnce(t *testing.T) {
 	}
 }
 
-// No more connections are open, or begin, than a gate lets through.
+// TestGate: a gate limits the number of open connections and the rate of new ones.
 func TestGate(t *testing.T) {
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	const rate = 25
@@ -380,7 +380,7 @@ func TestGate(t *testing.T) {
 	if err := errors.Join(served[0].Close()); err != nil {
 		t.Error(err)
 	}
-	_ = served[0].Close() // twice is once
+	_ = served[0].Close() // a second Close does not count
 	served = append(served, <-accepted)
 	if err := g.Close(); err != nil {
 		t.Error(err)

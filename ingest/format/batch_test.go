@@ -29,7 +29,7 @@ func TestParseIDTakesCanonicalIntegersOnly(t *testing.T) {
 	})
 }
 
-// TestBatchKeep: what is left out is as if it had never been added.
+// TestBatchKeep: after Keep a Batch equals one to which only the kept entries were added.
 func TestBatchKeep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOf(rapid.SampledFrom([]string{"1", "22", "-3", "a", "bcd", "", "07", "éé"})).Draw(t, "ids")
@@ -68,7 +68,7 @@ func TestBatchKeep(t *testing.T) {
 	})
 }
 
-// TestBatchMirror: entries are followed by those of the other triangle, whatever their keys are.
+// TestBatchMirror: each entry off the diagonal is followed by its mirror image, for integer and text keys.
 func TestBatchMirror(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfN(rapid.SampledFrom([]string{"1", "22", "-3", "a", "bcd", "07", "éé"}), 1, 20)

@@ -54,11 +54,11 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// TestTimeOfIntegers: no integer is refused, and none but those of which the unit changes are out of order.
+// TestTimeOfIntegers compares all units and their limits with big integers, up to the limits of int64.
 func TestTimeOfIntegers(t *testing.T) {
 	for _, n := range []int64{math.MinInt64, math.MaxInt64, 0, 1e11 - 1, 1e11, 1e14 - 1, 1e14, 1e17 - 1, 1e17} {
 		for _, n := range []int64{n, -n} {
-			unit := int64(1e9) // of nanoseconds
+			unit := int64(1e9) // nanoseconds in the unit of n
 			switch m := new(big.Int).Abs(big.NewInt(n)); {
 			case m.Cmp(big.NewInt(1e17)) >= 0:
 				unit = 1
@@ -76,7 +76,7 @@ func TestTimeOfIntegers(t *testing.T) {
 	}
 }
 
-// TestParseTimeAgreesWithPackageTime: what package time writes is read as it was meant.
+// TestParseTimeAgreesWithPackageTime: texts that package time formats are parsed to the same time.
 func TestParseTimeAgreesWithPackageTime(t *testing.T) {
 	layouts := []string{
 		time.DateOnly, time.DateTime, time.RFC3339, "2006-01-02T15:04", "2006-01-02 15:04:05.999999Z07:00", "2006-01-02T15:04:05.000000-0700", "2006-01-02T15:04:05.000Z",
@@ -96,7 +96,7 @@ func TestParseTimeAgreesWithPackageTime(t *testing.T) {
 	})
 }
 
-// FuzzParseTime: no text makes it panic, and what it takes is taken again in the form it writes.
+// FuzzParseTime: ParseTime does not panic, and the String of a time is parsed to the same time.
 func FuzzParseTime(f *testing.F) {
 	for _, s := range []string{"978300760", "1.5e9", "2019-07-28T23:15:40.5+02:00", "1512345678901.25", "-1", "9999999999999999999"} {
 		f.Add(s)
@@ -107,7 +107,7 @@ func FuzzParseTime(f *testing.F) {
 			return
 		}
 		if y := time.UnixMicro(int64(at)).UTC().Year(); y < 0 || y > 9999 {
-			return // the text has a year of more digits
+			return // ParseTime reads years of four digits only
 		}
 		if again, err := ParseTime([]byte(at.String())); err != nil || again != at {
 			t.Fatalf("%q is %v, that is %v, %v", s, at, again, err)

@@ -31,8 +31,8 @@ func walk(all []string) iter.Seq2[string, error] {
 	}
 }
 
-// TestRoundTrip: what is written is there by number and by order, and is read by others: line by
-// line as it is, or escaped.
+// TestRoundTrip: lines are found by number and by order, and the file is the lines themselves,
+// or escaped lines if one contains a line break.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.OneOf(rapid.StringMatching(`[a-z\\]{0,9}`), rapid.Map(rapid.StringMatching(`[a-z]{1,9}`), func(s string) string { return strings.Repeat(s, 900) }), rapid.String())
@@ -76,7 +76,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestDamage: every byte that is changed, added or missing is noticed when the text is opened.
+// TestDamage: Open refuses a file with a byte changed, added or missing.
 func TestDamage(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	var all []string
@@ -108,7 +108,7 @@ func TestDamage(t *testing.T) {
 	refused("no last end", open, lines.Sum{Size: int64(len(open)), CRC: crc.Of(open)}, int64(len(all)))
 }
 
-// TestFaults: a failure of any operation is reported by writing and by reading.
+// TestFaults fails each operation in turn: Write or a read returns the error.
 func TestFaults(t *testing.T) {
 	all := []string{"a", "b\nc", "d"}
 	for at := 0; ; at++ {
@@ -134,7 +134,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSource: the error of what is to be written is that of Write.
+// TestSource: Write returns the error of the sequence that it writes.
 func TestSource(t *testing.T) {
 	bad := errors.New("bad")
 	_, err := lines.Write(vfs.OS(), filepath.Join(t.TempDir(), "x"), func(yield func(string, error) bool) {
@@ -152,7 +152,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// FuzzOpen: a text of any bytes is refused, or has as many lines as it says, each found where it is.
+// FuzzOpen: Open refuses a file, or each of the stated number of lines can be read by number.
 func FuzzOpen(f *testing.F) {
 	f.Add([]byte("a\nb\n"), int64(2), false)
 	f.Add([]byte("a\\n\\\\b\n\n"), int64(2), true)
@@ -180,7 +180,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// BenchmarkOpen opens a million ids, finds each of 1000 by number and by order.
+// BenchmarkOpen opens a million ids and finds 1000 of them by number and by order.
 func BenchmarkOpen(b *testing.B) {
 	const n = 1_000_000
 	name := filepath.Join(b.TempDir(), "x")
@@ -209,7 +209,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// A line longer than any id or title is not read, whatever the checksum.
+// TestLongLine: a line longer than any id or title is refused, although the checksum is right.
 func TestLongLine(t *testing.T) {
 	const maxLine = 2 << 20
 	for _, n := range []int{1, maxLine - 1, maxLine + 3<<20} {
@@ -235,7 +235,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestAnyOrder: lines of many more blocks than are kept are found in any order.
+// TestAnyOrder: lines are read in any order, from many more blocks than are cached.
 func TestAnyOrder(t *testing.T) {
 	all := make([]string, 150_000)
 	for i := range all {
@@ -248,7 +248,7 @@ func TestAnyOrder(t *testing.T) {
 	for n := range 20_000 {
 		i := n * n % len(all)
 		if n%2 == 1 {
-			i = n % 300 // a few blocks, again and again
+			i = n % 300 // the same few blocks again
 		}
 		if got, err := x.At(int64(i)); err != nil || got != all[i] {
 			t.Fatalf("line %d: %q, %v", i, got, err)

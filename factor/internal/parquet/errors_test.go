@@ -23,7 +23,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestErrors: a failure of writing is that of the writer, wherever it comes.
+// TestErrors: an error of the underlying writer is returned, whenever it occurs.
 func TestErrors(t *testing.T) {
 	whole := 0
 	for size := range 2000 {

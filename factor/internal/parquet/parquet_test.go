@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestReadByOthers: what is written is what parquet-go reads, values bit by bit.
+// TestReadByOthers: parquet-go reads the rows that the Writer wrote, with the same bits.
 func TestReadByOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var file bytes.Buffer
@@ -67,7 +67,7 @@ func TestReadByOthers(t *testing.T) {
 	})
 }
 
-// TestPages: values of a group that are more than a page are all there.
+// TestPages: a group with more values than fit in a page is written completely.
 func TestPages(t *testing.T) {
 	var ids []string
 	for i := range 9 {
@@ -116,7 +116,7 @@ func bits(x float64) string {
 	return fmt.Sprintf("%x", math.Float64bits(x))
 }
 
-// TestManyColumns: lists of 15 and more elements have another form.
+// TestManyColumns: lists of 15 and more elements have another encoding in the footer.
 func TestManyColumns(t *testing.T) {
 	for _, n := range []int{1, 14, 15, 200} {
 		var many []parquet.Column

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// Every line of a list is an id, or empty, or the same as one before.
+// FuzzList: parseList returns the first line of each distinct id; other lines are empty or repeat an id.
 func FuzzList(f *testing.F) {
 	f.Add("\uFEFFa\r\n\n b c \na")
 	f.Add("\x00\n\xff")
@@ -40,7 +40,7 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-// TestListWithinMemory: a list of ids has an eighth of the memory budget.
+// TestListWithinMemory: a list of ids may take an eighth of the memory budget.
 func TestListWithinMemory(t *testing.T) {
 	dir := t.TempDir()
 	path, name := filepath.Join(dir, "a.csr"), filepath.Join(dir, "list")

@@ -35,7 +35,7 @@ func TestBlocksKeepWhatIsInThem(t *testing.T) {
 	}
 	d.Free(blocks[2])
 	blocks[2] = nil
-	d.Evict(make([]float64, 1000)) // not made by d
+	d.Evict(make([]float64, 1000)) // not a block of d
 	for i, x := range blocks {
 		d.Evict(x)
 		for j, v := range x {
@@ -71,8 +71,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A write that fails behind the back of the process is told, also after the
-// block has gone.
+// TestLostWrites: a write error of the system is reported by Err and Close, also after
+// the block was freed.
 func TestLostWrites(t *testing.T) {
 	bad := errors.New("input/output error")
 	d := spill.New(&vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpFailed, 0, bad)}, t.TempDir())

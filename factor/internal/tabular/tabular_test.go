@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// texts are made of what needs quotes, escapes or nothing.
+// texts returns random texts, some of which need quotes or escapes.
 func texts(r *rand.Rand) string {
 	var b strings.Builder
 	for range r.IntN(6) {
@@ -22,7 +22,7 @@ func texts(r *rand.Rand) string {
 	return b.String()
 }
 
-// Text is read back as what was written, by other readers, whether values were made beforehand or not.
+// TestReadBack: readers of the standard library read back the values written, whether Make was called before or not.
 func TestReadBack(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -42,7 +42,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// slowly parses a chunk without the fast lines.
+// slowly parses a chunk line by line, without the fast path.
 func slowly(p *reader, c *format.Chunk, b *format.Batch) {
 	b.Reset(anyNumber)
 	var f fields
@@ -60,7 +60,7 @@ func slowly(p *reader, c *format.Chunk, b *format.Batch) {
 	}
 }
 
-const anyNumber = 1000 // of bad lines
+const anyNumber = 1000 // limit of bad lines that no test reaches
 
 type fataler interface {
 	Helper()
@@ -74,7 +74,7 @@ func sameBatch(t fataler, got, want *format.Batch) {
 	}
 }
 
-// fastLayouts are layouts whose lines can be read fast, but for those separated by a point.
+// fastLayouts returns layouts with a fast path, and some without: those with the separator ".".
 func fastLayouts() []*reader {
 	var all []*reader
 	for _, sep := range []string{"::", ",", "\t", "ab", "a1", "."} {
@@ -96,7 +96,7 @@ func fastLayouts() []*reader {
 	return all
 }
 
-// Whatever the lines look like, reading fast changes nothing.
+// TestFastLinesAgree: the fast path reads random lines as slowly does.
 func TestFastLinesAgree(t *testing.T) {
 	layouts := fastLayouts()
 	for _, p := range layouts {
@@ -132,7 +132,7 @@ func TestFastLinesAgree(t *testing.T) {
 	})
 }
 
-// sameFast reads a text fast, with and without vectors, and slowly.
+// sameFast compares the fast path, with and without vectors, with slowly.
 func sameFast(t fataler, p *reader, src []byte) {
 	t.Helper()
 	c := format.Chunk{Data: src, Begin: format.Position{Line: 1}}
@@ -148,7 +148,7 @@ func sameFast(t fataler, p *reader, src []byte) {
 	}
 }
 
-// FuzzFastLines is TestFastLinesAgree for any bytes.
+// FuzzFastLines does as TestFastLinesAgree for any bytes.
 func FuzzFastLines(f *testing.F) {
 	for _, s := range []string{"1::2::3.5::978300760\n", "1,2,3\n", "1\t2\n"} {
 		f.Add([]byte(strings.Repeat(s, 8)), uint8(4))

@@ -8,7 +8,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 )
 
-// FuzzColumns: whatever the first lines are, the columns that are found are there, and different ones.
+// FuzzColumns: for any first lines, the columns found are distinct and within the fields, or the error is one line.
 func FuzzColumns(f *testing.F) {
 	for _, s := range []string{
 		"user,item,rating\n1,2,3\n", "1::2::3::978300760\n", "a,b\nc,d\n", ",user,item,rating\n0,1,10,3.5\n", "1,10,3,\n2,11,4,\n", "i j x\n1 2 3\n",

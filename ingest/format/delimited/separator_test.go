@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzQuoted: a line that encoding/csv reads as one record gives the same fields.
+// FuzzQuoted: a line that encoding/csv reads as one record is split into the same fields.
 func FuzzQuoted(fuzz *testing.F) {
 	for _, s := range []string{`a,b,c`, `"a","b,b","c""c"`, `"",x,""`, `"a"b,c`, `"a`, `a"b,c`, `"a" ,b`, `,"",`, `"a,b`, `"""`} {
 		fuzz.Add(s)
@@ -20,7 +20,7 @@ func FuzzQuoted(fuzz *testing.F) {
 		base, _, err := newSeparator(",").split([]byte(line), &f)
 		want, wantErr := csv.NewReader(strings.NewReader(line)).Read()
 		if wantErr != nil {
-			return // encoding/csv refuses quotes inside a field, which are taken as they are here
+			return // encoding/csv refuses quotes inside a field, which split accepts
 		}
 		if err != nil {
 			t.Fatalf("%q: %v, want %q", line, err, want)

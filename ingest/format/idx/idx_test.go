@@ -24,7 +24,7 @@ func header(kind byte, dims ...uint32) []byte {
 	return b
 }
 
-// naive reads element by element with encoding/binary's decoder.
+// naive decodes an IDX file element by element with encoding/binary.
 func naive(data []byte) (rows, cols int64, entries []triple, ok bool) {
 	if len(data) < 4 || data[0] != 0 || data[1] != 0 || data[3] == 0 || len(data) < 4+4*int(data[3]) {
 		return
@@ -110,7 +110,7 @@ var cases = []struct {
 // triple is one entry, by ids or by indices from 0.
 type triple formattest.Triple
 
-// read reads a file as a stream, or at any place where it is plain.
+// read reads an IDX file as a stream, or by random access if plain.
 func read(data []byte, plain bool, chunk int) (entries []triple, _ format.Shape, err error) {
 	in, shape := formattest.Input(data)
 	if plain {
@@ -142,7 +142,7 @@ func TestIDX(t *testing.T) {
 	}
 }
 
-// FuzzIDX: what is accepted is what the naive reader reads.
+// FuzzIDX: the format accepts the files that naive accepts and reads the same entries.
 func FuzzIDX(f *testing.F) {
 	for _, c := range cases {
 		f.Add(c.data)

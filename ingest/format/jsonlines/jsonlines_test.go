@@ -21,7 +21,7 @@ import (
 // triple is one entry, by ids or by indices from 0.
 type triple formattest.Triple
 
-// read reads lines with keys chosen, or of events.
+// read reads lines with the given keys, or as events.
 func read(lines string, columns []string, events bool) (entries []triple, err error) {
 	in, _ := formattest.Input([]byte(lines))
 	in.Columns, in.Events = columns, events
@@ -32,7 +32,7 @@ func read(lines string, columns []string, events bool) (entries []triple, err er
 	return entries, err
 }
 
-// errAmbiguous stands for a *format.AmbiguityError.
+// errAmbiguous stands for any *format.AmbiguityError.
 var errAmbiguous = errors.New("ambiguous")
 
 func TestJSONLines(t *testing.T) {
@@ -96,7 +96,7 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-// naive reads one line with encoding/json alone.
+// naive reads one line with encoding/json; ok is false if the line is to be refused.
 func naive(l []byte, keys []string) (e triple, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(l))
 	d.UseNumber()
@@ -163,7 +163,7 @@ func naive(l []byte, keys []string) (e triple, ok bool) {
 	return e, u && i && err == nil && times[keys[2]] == 1
 }
 
-// FuzzJSONLines: what is accepted is what encoding/json reads.
+// FuzzJSONLines: the format accepts the lines that naive accepts and reads the same entries.
 func FuzzJSONLines(f *testing.F) {
 	for _, s := range []string{
 		`{"user":1,"item":"x","rating":4.5}`, `{"rating":"1e3","user":"a\u0062","item":-0,"x":[{"user":2}]}`, `{"user":1,"user":2,"item":1,"rating":1}`,

@@ -28,7 +28,7 @@ const (
 	integer       = "%%MatrixMarket matrix coordinate integer general\n"
 )
 
-// cases: err nil means accepted, and then the content is that of the naive reader.
+// cases holds texts with the error and its place. If err is nil, naive gives the entries.
 var cases = []struct {
 	name, text string
 	err        error
@@ -115,7 +115,7 @@ var cases = []struct {
 // triple is one entry, by ids or by indices from 0.
 type triple formattest.Triple
 
-// read reads a text, chunk bytes at a time.
+// read reads a text in chunks of the given size.
 func read(data string, chunk int) (entries []triple, _ format.Shape, err error) {
 	in, shape := formattest.Input([]byte(data))
 	all, err := formattest.Read(Format, in, chunk)
@@ -125,7 +125,7 @@ func read(data string, chunk int) (entries []triple, _ format.Shape, err error) 
 	return entries, *shape, err
 }
 
-// refused fails unless err is a *format.ParseError of the kind, in one line, at the place.
+// refused fails unless err is a *format.ParseError of the kind at the line and column, with a text of one line.
 func refused(t *testing.T, err, kind error, line int64, column int) {
 	t.Helper()
 	var pe *format.ParseError
@@ -134,7 +134,7 @@ func refused(t *testing.T, err, kind error, line int64, column int) {
 	}
 }
 
-// TestMatrixMarket: what is read or refused, in one chunk or in chunks that hold just the longest line.
+// TestMatrixMarket compares with cases and naive, in one chunk and in chunks of the longest line.
 func TestMatrixMarket(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -157,8 +157,8 @@ func TestMatrixMarket(t *testing.T) {
 	}
 }
 
-// TestMatrixMarketChecksSpanChunks: what only all batches together show is
-// found however the file is cut, at the same line.
+// TestMatrixMarketChecksSpanChunks: errors that concern the whole file, such as a wrong number of
+// entries, are found at the same line for any chunk size.
 func TestMatrixMarketChecksSpanChunks(t *testing.T) {
 	filler := strings.Repeat("% filler\n", 50)
 	for _, c := range []struct {
@@ -177,7 +177,7 @@ func TestMatrixMarketChecksSpanChunks(t *testing.T) {
 	}
 }
 
-// TestArraysSpanChunks: a value is at its place however the file is cut.
+// TestArraysSpanChunks: values of an array get their row and column for any chunk size.
 func TestArraysSpanChunks(t *testing.T) {
 	for symmetry, n := range map[string]int{"general": 961, "symmetric": 496, "skew-symmetric": 465} {
 		var b strings.Builder
@@ -197,7 +197,7 @@ func TestArraysSpanChunks(t *testing.T) {
 	}
 }
 
-// TestRealData: published files are read as by the naive reader.
+// TestRealData compares published files with naive.
 func TestRealData(t *testing.T) {
 	dir := os.Getenv("GDSVD_DATA")
 	if dir == "" {
@@ -218,7 +218,7 @@ func TestRealData(t *testing.T) {
 	}
 }
 
-// FuzzMatrixMarket: what is accepted is what the naive reader reads.
+// FuzzMatrixMarket: the format accepts the texts that naive accepts and reads the same entries.
 func FuzzMatrixMarket(f *testing.F) {
 	for _, c := range cases {
 		f.Add(c.text)
@@ -242,7 +242,7 @@ func FuzzMatrixMarket(f *testing.F) {
 	})
 }
 
-// naive reads a coordinate file; ok is false if anything is wrong with it.
+// naive reads a Matrix Market file; ok is false if it is to be refused.
 func naive(text string) (rows, cols int64, entries []triple, ok bool) {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
@@ -318,7 +318,7 @@ func naive(text string) (rows, cols int64, entries []triple, ok bool) {
 	return rows, cols, entries, !lower || !upper
 }
 
-// naiveArray reads the fields of a dense file, place by place.
+// naiveArray reads the fields of a dense file in column order.
 func naiveArray(data [][]string, field, symmetry string) (rows, cols int64, entries []triple, ok bool) {
 	if field == "pattern" || len(data) == 0 || len(data[0]) != 2 {
 		return

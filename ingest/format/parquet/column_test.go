@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestUncompressIsBounded: a page that is longer uncompressed than its header says takes no more memory than that.
+// TestUncompressIsBounded: a page whose data are longer than its header says takes no memory for the excess.
 func TestUncompressIsBounded(t *testing.T) {
 	const says = 100
 	plain := make([]byte, 16<<20)

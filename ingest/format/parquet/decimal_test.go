@@ -8,8 +8,8 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// TestDecimals: a number in two's complement, however many bytes stand before it; one that is too large for a float64
-// is told so before it is written out, which takes a second for 256 KiB.
+// TestDecimals: decimals of any number of bytes in two's complement; a number beyond float64 is refused before its
+// digits are written out, which would take a second for 256 KiB.
 func TestDecimals(t *testing.T) {
 	long := func(first byte, rest ...byte) []byte { return append(bytes.Repeat([]byte{first}, 1<<17), rest...) }
 	for _, c := range []struct {
@@ -26,7 +26,7 @@ func TestDecimals(t *testing.T) {
 		{long(0, 0x80), 0, 128, nil},
 		{long(0xff, 0x7f), 0, -129, nil},
 		{long(0, 1, 0), 2, 2.56, nil},
-		{append([]byte{1}, make([]byte, 128)...), 1000, 0, nil}, // below the least
+		{append([]byte{1}, make([]byte, 128)...), 1000, 0, nil}, // below the smallest float64
 		{append([]byte{1}, make([]byte, 128)...), 0, 0, format.ErrOverflow},
 		{append([]byte{1}, make([]byte, 499)...), 1000, 0, format.ErrOverflow},
 		{long(0x7f), 1000, 0, format.ErrOverflow},

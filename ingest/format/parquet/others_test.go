@@ -35,7 +35,7 @@ func seedOthers(f *testing.F) {
 	}{{"a", 1, 2}, {"b", 3, 4}}, 1))
 }
 
-// TestParquetPageSums: no byte of a page that carries a checksum changes the matrix without a word. The footer has none.
+// TestParquetPageSums: a changed byte of a page with a checksum is an error or changes no entry. The footer has none.
 func TestParquetPageSums(t *testing.T) {
 	rows, _ := formattest.ParquetRows(40)
 	for name, good := range map[string][]byte{"1": formattest.Parquet(t, rows, 20, pq.DataPageVersion(1)), "2": formattest.Parquet(t, rows, 20, pq.DataPageVersion(2), pq.Compression(&pq.Snappy))} {
@@ -62,8 +62,8 @@ func TestParquetPageSums(t *testing.T) {
 	}
 }
 
-// TestParquetWindow: pages that take more memory than the budget has for them are refused in one line, which tells
-// the budget that reads them. What is skipped takes none.
+// TestParquetWindow: pages that take more memory than the window are refused in one line that names a budget that
+// suffices. Pages that are skipped take no memory.
 func TestParquetWindow(t *testing.T) {
 	type row struct {
 		User  int64
@@ -96,7 +96,7 @@ func TestParquetWindow(t *testing.T) {
 			t.Fatalf("%s: %v", codec, err)
 		}
 		window, found := int64(1<<18), true
-		for tries := 0; err != io.EOF; tries++ { // each column asks for more
+		for tries := 0; err != io.EOF; tries++ { // the error of each column names a larger budget
 			var mib int64
 			_, rest, ok := strings.Cut(err.Error(), "--memory ")
 			if _, scanned := fmt.Sscanf(rest, "%dMiB", &mib); !ok || scanned != nil || mib<<20/8 <= window || tries == 4 {
@@ -112,7 +112,7 @@ func TestParquetWindow(t *testing.T) {
 	}
 }
 
-// TestParquetLongTexts: a chunk has few rows of long ids, of which a dictionary has one and a page any number.
+// TestParquetLongTexts: chunks of long ids have few rows, although a dictionary holds an id once for any number of rows.
 func TestParquetLongTexts(t *testing.T) {
 	type row struct {
 		User string `parquet:",dict"`

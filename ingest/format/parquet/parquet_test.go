@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestParquetDamage: a file that has been cut, or in which a byte is another one, is read or refused in one line.
+// TestParquetDamage: a truncated file is refused, and one with a changed byte is read or refused, each in one line.
 func TestParquetDamage(t *testing.T) {
 	for _, name := range []string{"dictionary", "v2-delta", "decimal"} {
 		good := must.Get(os.ReadFile(filepath.Join("..", "..", "testdata", "parquet", name+".parquet")))(t)
@@ -42,17 +42,17 @@ func TestParquetDamage(t *testing.T) {
 	}
 }
 
-// onlyFooter is a file of nothing but a footer.
+// onlyFooter returns a file with the given footer and no pages.
 func onlyFooter(footer []byte) []byte {
 	b := append([]byte("PAR1"), footer...)
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(footer))), "PAR1"...)
 }
 
-// TestParquetBombs: a few bytes that stand for endless work or for a lot of memory are refused.
+// TestParquetBombs: short footers that stand for endless work or much memory are refused.
 func TestParquetBombs(t *testing.T) {
 	endless := binary.AppendUvarint([]byte{0xfb}, 1<<62) // field 15, a map of 2⁶² items
 	zeros := make([]byte, 7<<20)
-	lists := func(field byte) []byte { // elements of the schema, or row groups, of a byte each
+	lists := func(field byte) []byte { // elements of the schema, or row groups, of one byte each
 		return slices.Concat([]byte{field<<4 | 9}, binary.AppendUvarint([]byte{0xfc}, uint64(len(zeros))), zeros, []byte{0})
 	}
 	for _, c := range []struct {
@@ -77,11 +77,10 @@ func TestParquetBombs(t *testing.T) {
 	}
 }
 
-// seedMore adds files of parquet-go, in builds with -tags alltests.
+// seedMore adds files of parquet-go to the seeds. It is nil without -tags alltests.
 var seedMore func(*testing.F)
 
-// FuzzParquet: whatever the bytes are, they are read or refused in one line, within
-// memory of the order of their length.
+// FuzzParquet: any file is read, or refused in one line, without a panic.
 func FuzzParquet(f *testing.F) {
 	names := must.Get(filepath.Glob(filepath.Join("..", "..", "testdata", "parquet", "*")))(f)
 	for _, name := range names {
@@ -106,7 +105,7 @@ func FuzzParquet(f *testing.F) {
 	})
 }
 
-// read reads data as a plain file to its end, or to what cannot be read. With times, each entry must have one.
+// read reads data by random access up to the end or the first error. With times, each entry must have one.
 func read(data []byte, times bool) (entries []formattest.Triple, at []format.Time, err error) {
 	r, err := Format.Open(&format.Input{Name: "in", At: bytes.NewReader(data), Size: int64(len(data)), Times: times, Window: 8 << 20})
 	if err != nil {

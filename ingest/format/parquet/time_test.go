@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 )
 
-// TestParquetTimes: units to their limits, and what has no time is refused by row and column.
+// TestParquetTimes: times of each type and unit up to their limits; other values are refused with row and column.
 func TestParquetTimes(t *testing.T) {
 	type days struct {
 		User, Item int64
@@ -22,7 +22,7 @@ func TestParquetTimes(t *testing.T) {
 	}
 	type millis struct {
 		User, Item int64
-		Stage      int64 `parquet:",timestamp(millisecond)"` // known by its type alone
+		Stage      int64 `parquet:",timestamp(millisecond)"` // no name of a time: found by its type
 	}
 	type micros struct {
 		User, Item int64
@@ -58,7 +58,7 @@ func TestParquetTimes(t *testing.T) {
 	}
 	type two struct {
 		User, Item    int64
-		Phase, Stage2 int64 `parquet:",timestamp(millisecond)"` // known by their types alone
+		Phase, Stage2 int64 `parquet:",timestamp(millisecond)"` // no names of times: found by their types
 	}
 	type none struct{ User, Item, Rating int64 }
 	const most, least = math.MaxInt64, math.MinInt64

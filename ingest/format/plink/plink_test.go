@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Options are the samples and variants of an input.
+// Options are the numbers of samples and variants of an input.
 type Options struct{ Samples, Variants int64 }
 
 func input(data []byte) *format.Input {
@@ -21,7 +21,7 @@ func input(data []byte) *format.Input {
 	return in
 }
 
-// read reads genotypes as a matrix, from an entry on if that is seeked first.
+// read returns the entries of a .bed file, from byte offset from on if from > 0.
 func read(in *format.Input, o Options, from int64, capacity int) (all map[[2]int64]float64, err error) {
 	in.IDs = [2]int64{o.Samples, o.Variants}
 	r, err := Format.Open(in)
@@ -52,7 +52,7 @@ func read(in *format.Input, o Options, from int64, capacity int) (all map[[2]int
 	}
 }
 
-// naive decodes a .bed file genotype by genotype.
+// naive decodes a .bed file genotype by genotype; ok is false if it is to be refused.
 func naive(data []byte, o Options) (all map[[2]int64]float64, ok bool) {
 	if len(data) < 3 || data[0] != 0x6c || data[1] != 0x1b || data[2] > 1 || o.Samples < 1 || o.Variants < 1 {
 		return nil, false
@@ -108,8 +108,8 @@ func same(a, b map[[2]int64]float64) bool {
 	return true
 }
 
-// documented is the file of the example in PLINK's documentation of the format: the genotypes of its .ped file of 6 samples and 3
-// variants are GG AA 00 AA AA AA, 22 00 12 22 22 22 and CC AC AC 00 00 AA, with A1 = G, 1 and A.
+// documented is the example of PLINK's documentation of the format. Its .ped file has 6 samples and 3 variants with the
+// genotypes GG AA 00 AA AA AA, 22 00 12 22 22 22 and CC AC AC 00 00 AA; A1 is G, 1 and A.
 var documented = []byte{0x6c, 0x1b, 0x01, 0xdc, 0x0f, 0xe7, 0x0f, 0x6b, 0x01}
 
 func TestReads(t *testing.T) {
@@ -128,7 +128,7 @@ func TestReads(t *testing.T) {
 	if err != nil || !same(rest, want) {
 		t.Errorf("from the second variant: %v, %v", rest, err)
 	}
-	// By samples: three of one variant, one byte each.
+	// In sample order: three samples of one variant, one byte each.
 	got, err := read(input([]byte("\x6c\x1b\x00\x00\x01\x03")), Options{3, 1}, 0, 100)
 	if err != nil || !same(got, map[[2]int64]float64{{0, 0}: 2, {1, 0}: 3}) {
 		t.Errorf("by samples: %v, %v", got, err)
@@ -199,7 +199,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// FuzzBed: a file is read as the naive decoder reads it, or refused where that refuses it.
+// FuzzBed: the format accepts the files that naive accepts and reads the same entries.
 func FuzzBed(f *testing.F) {
 	f.Add(documented, uint16(6), uint16(3))
 	f.Add([]byte("\x6c\x1b\x00\x00\x01\x03"), uint16(3), uint16(1))
@@ -213,7 +213,7 @@ func FuzzBed(f *testing.F) {
 	})
 }
 
-// FuzzLabels: lines of any content are ids or one line of an error.
+// FuzzLabels: any lines are read as ids, or refused in one line.
 func FuzzLabels(f *testing.F) {
 	f.Add("F1 s1 0 0 1 -9\n", false)
 	f.Add("1\t.\t0\t100\tA\tG\n", true)

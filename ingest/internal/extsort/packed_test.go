@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// A packed spool gives what a loose one does, with values that soon, late or never are too many.
+// TestPackedIsSame: a packed spool gives the entries of an unpacked one, with few and with too many distinct values.
 func TestPackedIsSame(t *testing.T) {
 	base, number := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -75,7 +75,7 @@ func TestPackedIsSame(t *testing.T) {
 	})
 }
 
-// An id or a value that does not fit ends packing where it is.
+// TestPackStops: pack stops before the first id or value that does not fit.
 func TestPackStops(t *testing.T) {
 	var many []float64
 	for i := range 300 {

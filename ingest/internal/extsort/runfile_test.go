@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestRunFile writes entries block by block and reads them, and damages them.
+// TestRunFile: a run file is read as it was written, and a changed or truncated one is refused.
 func TestRunFile(t *testing.T) {
 	dir := t.TempDir()
 	number := 0
@@ -76,7 +76,7 @@ func readRun(name string) (e []Entry, info runInfo, err error) {
 	}
 }
 
-// FuzzBlock: no bytes make decoding panic or write beyond a block.
+// FuzzBlock: decoding any bytes does not panic and gives at most BlockEntries entries.
 func FuzzBlock(f *testing.F) {
 	c := new(Coder)
 	f.Add(c.Encode(nil, []Entry{{1, 2}, {5, 2}}, true), true)

@@ -19,8 +19,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// randomEntries have keys of the given bits, many of them equal, and values
-// that number them in order of arrival (or small ones, with ties, by value).
+// randomEntries returns entries with keys of the given bits, many of them equal. The values number
+// them in order of arrival; if byValue is set, they are 0 to 4.
 func randomEntries(r *rand.Rand, n, keyBits int, byValue bool) []Entry {
 	e := make([]Entry, n)
 	for i := range e {
@@ -62,8 +62,8 @@ func TestSorterIsStable(t *testing.T) {
 	}
 }
 
-// TestSpoolSortsAnything drives spool, sort, reduce and merge with any plan
-// and compares with a stable sort of everything.
+// TestSpoolSortsAnything runs spool, sort, reduce and merge with random budgets and
+// compares with a stable sort of all entries.
 func TestSpoolSortsAnything(t *testing.T) {
 	base, number := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -94,7 +94,7 @@ func TestSpoolSortsAnything(t *testing.T) {
 	})
 }
 
-// TestRunsInOrderAreWrittenOnce: entries in order are neither read nor written for sorting.
+// TestRunsInOrderAreWrittenOnce: runs that are in order are written once; others are sorted and written again.
 func TestRunsInOrderAreWrittenOnce(t *testing.T) {
 	var e []Entry
 	for i := range 1000 {
@@ -150,13 +150,13 @@ func throughSpool(s *Spool, e []Entry, by Order, workers int) (got []Entry, err 
 	if err := s.Reduce(context.Background(), by, func() error { return nil }, func(n int) { done += int64(n) }); err != nil {
 		return nil, err
 	}
-	if done > work { // less if runs come to follow upon each other
+	if done > work { // less if runs turn out to be in order and need no merge
 		return nil, fmt.Errorf("%d entries merged, of %d", done, work)
 	}
 	return merged(s, by)
 }
 
-// merged is all that a sorted spool holds.
+// merged returns the entries of a sorted spool and drops it.
 func merged(s *Spool, by Order) (got []Entry, err error) {
 	m, err := s.merge(s.runs, by)
 	if err != nil {
@@ -172,7 +172,7 @@ func merged(s *Spool, by Order) (got []Entry, err error) {
 	return got, errors.Join(m.Close(), s.Drop())
 }
 
-// TestDamagedTemporaryFileIsNoticed changes one byte behind the spool's back.
+// TestDamagedTemporaryFileIsNoticed changes one byte of a temporary file: sort and merge return scratch.ErrDamaged.
 func TestDamagedTemporaryFileIsNoticed(t *testing.T) {
 	for _, when := range []string{"before sort", "before merge"} {
 		p := Budget{Run: 64, First: 64, ReadBuf: 16, FanIn: 8, Space: 1 << 20}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sampled is the curve of a sample of a stream, and how many distinct things the whole has.
+// sampled returns the Curve of the first sample draws and the number of distinct values of all n draws.
 func sampled(draw func(i int) int, n, sample int) (c Curve, all int) {
 	seen := map[int]bool{}
 	for i := range n {
@@ -18,7 +18,7 @@ func sampled(draw func(i int) int, n, sample int) (c Curve, all int) {
 	return c, len(seen)
 }
 
-// What a whole stream has lies in the range that a thirtieth of it tells, or close by.
+// TestAt: from a thirtieth of a stream, At gives a range that holds the number of distinct values up to 25 %.
 func TestAt(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	zipf := rand.NewZipf(r, 1.2, 10, 1<<30)

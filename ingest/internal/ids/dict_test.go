@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// TestDictionary numbers batches of ids, integers and others mixed, and
+// TestDictionary numbers batches of integer and text ids and
 // compares with a map and a sort.
 func TestDictionary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -74,7 +74,7 @@ func TestDictionary(t *testing.T) {
 	})
 }
 
-// BenchmarkDictionary numbers ids of ratings sorted by user.
+// BenchmarkDictionary measures Encode of integer ids.
 func BenchmarkDictionary(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var c format.Keys
@@ -89,7 +89,7 @@ func BenchmarkDictionary(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.Ints)), "ns/id")
 }
 
-// Nobody can choose integers that all lie in one place of the table: there each would be compared with all before it.
+// TestHashesAreOfTheDictionary: hashes have a random seed per Dictionary, so that no input can make all its ids collide.
 func TestHashesAreOfTheDictionary(t *testing.T) {
 	hashes := [2]map[uint64]bool{{}, {}}
 	const n = 1000

@@ -11,8 +11,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestContentSum: of a small file every byte counts, of a large one the first and
-// the last, and what shifts all behind it.
+// TestContentSum: the sum covers each byte of a small file; of a large one it covers the first and
+// last byte and notices an insertion.
 func TestContentSum(t *testing.T) {
 	sum := func(b []byte) string {
 		path := filepath.Join(t.TempDir(), "in")

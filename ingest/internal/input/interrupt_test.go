@@ -16,7 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// gzipOf is a member of a gzip file.
+// gzipOf returns text as one gzip member.
 func gzipOf(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -26,7 +26,7 @@ func gzipOf(t *testing.T, text []byte) []byte {
 	return b.Bytes()
 }
 
-// A cancelled read ends, however much a few bytes of the file stand for, and however little many of them do.
+// TestReadEndsWithContext: a cancelled read ends, also within data that expand very much or to nothing.
 func TestReadEndsWithContext(t *testing.T) {
 	line := gzipOf(t, []byte("1 2 3\n"))
 	for name, data := range map[string][]byte{

@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// xzOf is a stream of a text.
+// xzOf returns text as an xz stream of several blocks.
 func xzOf(t testing.TB, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -28,7 +28,7 @@ func xzOf(t testing.TB, text []byte) []byte {
 	return b.Bytes()
 }
 
-// TestXZWindow: a dictionary larger than the window is refused in any block of any stream, with the remedy.
+// TestXZWindow: a dictionary larger than MaxWindow is refused in any block of any stream, with a budget that suffices.
 func TestXZWindow(t *testing.T) {
 	text := bytes.Repeat([]byte("1 2 3\n"), 700) // five blocks
 	small := xzOf(t, text)
@@ -72,8 +72,8 @@ func TestXZWindow(t *testing.T) {
 	}
 }
 
-// FuzzXZ: what has been compressed is read; other bytes are read or refused in one line, and those that are
-// read end in the footer of a stream: what has been cut within one is refused.
+// FuzzXZ: compressed data are read back. Other bytes are read or refused in one line, and data that are read end
+// with the footer of a stream, so that a truncated stream is refused.
 func FuzzXZ(f *testing.F) {
 	for _, name := range []string{"lines.xz", "window.xz"} {
 		b := must.Get(os.ReadFile(filepath.Join("..", "..", "testdata", name)))(f)
@@ -84,8 +84,8 @@ func FuzzXZ(f *testing.F) {
 	f.Add(append(bytes.Clone(one), "garbage"...), uint16(len(one)+3))
 	f.Add(xzOf(f, bytes.Repeat([]byte("1 2 3\n"), 700)), uint16(90))
 	f.Add(xzOf(f, nil), uint16(12))
-	f.Add(append(xzOf(f, nil)[:12], 0x30), uint16(12)) // within the header of a block
-	const most = 1 << 20                               // a few bytes can stand for many
+	f.Add(append(xzOf(f, nil)[:12], 0x30), uint16(12)) // ends within the header of a block
+	const most = 1 << 20                               // limit of the decompressed bytes
 	read := func(t *testing.T, data []byte) ([]byte, error) {
 		in, err := Opener{Stdin: bytes.NewReader(data), Bytes: new(atomic.Int64), MaxWindow: 8 << 20}.Open(t.Context(), "-")
 		if err != nil {

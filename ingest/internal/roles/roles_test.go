@@ -34,17 +34,17 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// unfolded joins lines.
+// unfolded joins the lines of s without tabs and quotes.
 func unfolded(s string) string {
 	return strings.NewReplacer("\n", "", "\t", "", `"`, "").Replace(s)
 }
 
-// assignCases are headers. A field ends in # if it holds numbers, in + if it counts.
+// assignCases holds headers. A name is followed by # if its column holds numbers, by + if its values are consecutive.
 var assignCases = []struct {
 	header string
-	want   []int // row, column, value
+	want   []int // row, column, value; -1: none
 	times  []int
-	says   string // of the error
+	says   string // part of the error
 }{
 	{header: "user,item,rating#,timestamp#", want: []int{0, 1, 2}, times: []int{3}},
 	{header: "timestamp#,rating#,item,user", want: []int{3, 2, 1}, times: []int{0}},
@@ -105,7 +105,7 @@ func fieldsOf(header string) (fields []Field) {
 	return fields
 }
 
-// Columns that have the names of ids and hold none are told from columns without such names.
+// TestAssignHollow: if columns with names of ids are empty, the error differs from the one about missing names.
 func TestAssignHollow(t *testing.T) {
 	for user, want := range map[string]string{"user": "by name hold no ids", "day": "tell neither users nor items"} {
 		_, err := Assign([]Field{{Name: user, Empty: true}, {Name: "item", Numeric: true}}, false)
@@ -136,7 +136,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// Events have no value, whatever columns there are.
+// TestAssignCount: events have no value, whatever columns there are.
 func TestAssignCount(t *testing.T) {
 	for _, header := range []string{"user,item,rating#", "rating#,score#,user,item", "user,item,age#", "user,item"} {
 		a, err := Assign(fieldsOf(header), true)
@@ -152,7 +152,7 @@ func TestAssignCount(t *testing.T) {
 	}
 }
 
-// The order of columns does not matter where names tell all, and a time is never a value.
+// TestAssignAnyOrder: if all names are known, the order of columns does not matter; a time is never the value.
 func TestAssignAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "name") }
@@ -190,7 +190,7 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// FuzzAssign: whatever the names, the result is a matrix or an error of one line.
+// FuzzAssign: for any names, Assign returns different columns for the roles, or an error.
 func FuzzAssign(f *testing.F) {
 	for _, c := range assignCases {
 		f.Add(c.header, false)
@@ -208,7 +208,7 @@ func FuzzAssign(f *testing.F) {
 	})
 }
 
-// TestChosen: what is proposed can be typed as it stands, whatever the columns are called.
+// TestChosen: a proposed flag can be typed in a shell as it is, for any names of columns.
 func TestChosen(t *testing.T) {
 	for _, c := range []struct {
 		names []string

@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// Rows without entries are written until the context ends: a few bytes of an input can stand for billions of them.
+// TestEmptyRowsEndWithContext: a cancelled context ends the writing of empty rows; few bytes can declare billions.
 func TestEmptyRowsEndWithContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	staging := must.Get(csr.Stage(vfs.OS(), path, false))(t)

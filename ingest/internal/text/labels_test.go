@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// A stream is a text as inputs are read.
+// A stream is the Stream of a format.Input over a text.
 type stream struct{ *bufio.Reader }
 
 func (s stream) Skip(n int64) error {
@@ -18,8 +18,8 @@ func (s stream) Skip(n int64) error {
 	return err
 }
 
-// FuzzLabels: ids and titles of the files of a 10x folder, barcodes.tsv, features.tsv and genes.tsv, and of
-// whole lines are those that splitting the text gives; the first line without an id is refused by its number.
+// FuzzLabels: FieldLabels returns the ids and titles that splitting the text returns, for the fields of barcodes.tsv,
+// features.tsv, genes.tsv and whole lines; the first line without an id is refused with its number.
 func FuzzLabels(f *testing.F) {
 	for _, s := range []string{
 		"ENSG3\tC\tGene Expression\nENSG1\tA\tGene Expression\n", "ENSG3\tC\nENSG1\tA\n", "TTT-1\nAAA-1", "\xef\xbb\xbfa\tb\r\nc\td\r\n", "a\n\nb\n", "\ta\n", "a\t\n", "a\r", "\n", "", "a\x00\xff\tb\n",

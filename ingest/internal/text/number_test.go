@@ -12,7 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// naiveFloat is what parseFloat must do, by way of strconv alone.
+// naiveFloat does what ParseFloat must do, with strconv alone.
 func naiveFloat(s string) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	switch {

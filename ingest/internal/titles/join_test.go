@@ -8,7 +8,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// listed are ids of a list; closed counts how often it was closed.
+// listed is a list of ids; closed counts the calls of Close.
 type listed struct {
 	ids    []string
 	closed *int
@@ -28,7 +28,7 @@ func (l *listed) Close() error {
 	return nil
 }
 
-// TestChain: both lists are read and closed; a second one that does not open is an error, and the first one is closed.
+// TestChain: Chain reads and closes both lists; if the second does not open, it returns the error and closes the first.
 func TestChain(t *testing.T) {
 	failed := errors.New("no such list")
 	for _, c := range []struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// The collector must be able to rest while everything that is planned is held.
-// Its goal under a limit is what the runtime's gcControllerState.memoryLimitHeapGoal says.
+// TestHeapLimitLetsTheCollectorRest: the collector need not run while all planned memory is in use.
+// Its goal under a limit is that of the runtime's gcControllerState.memoryLimitHeapGoal.
 func TestHeapLimitLetsTheCollectorRest(t *testing.T) {
 	for _, resident := range []int64{0, 1 << 20, 100 << 20, 14 << 30, 1 << 40} {
 		p := factor.Memory{Resident: resident, Parts: []stream.Part{
@@ -16,7 +16,7 @@ func TestHeapLimitLetsTheCollectorRest(t *testing.T) {
 			{Name: "resident blocks", Bytes: resident, Heap: true},
 		}}
 		inside, outside := p.Heap()
-		p.Budget = inside + outside + resident/64 // what a plan leaves beside resident blocks
+		p.Budget = inside + outside + resident/64 // the part of the budget that a plan leaves free beside resident blocks
 		limit, live := Planned(p), resident+10<<20
 		goal := limit - max(limit/100*3, 1<<20)
 		if rest := goal - live; rest < 1<<20 {
@@ -28,7 +28,7 @@ func TestHeapLimitLetsTheCollectorRest(t *testing.T) {
 	}
 }
 
-// What is planned counts what the resident memory does: garbage that is not collected yet, as much as there may be, within the budget.
+// TestPartsCountGarbage: the planned memory includes garbage, as much as can accumulate within the budget.
 func TestPartsCountGarbage(t *testing.T) {
 	for name, c := range map[string]struct{ budget, heap, want int64 }{
 		"a small run":   {8 << 30, 20 << 20, 128 << 20},

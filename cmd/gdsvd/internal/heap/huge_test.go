@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPreferHuge: what the heap grows by lies in a range for which the kernel was asked, and the collector is as before.
+// TestPreferHuge: with a large budget huge pages are requested for the heap, and the GC percentage is unchanged.
 func TestPreferHuge(t *testing.T) {
 	asked := func() (bytes uintptr) {
 		maps, err := os.ReadFile("/proc/self/smaps")

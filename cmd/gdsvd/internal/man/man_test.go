@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// tree is a program whose texts have what is awkward in man(7).
+// tree returns commands whose texts contain characters that are special in man(7).
 func tree() *cobra.Command {
 	root := &cobra.Command{Use: "prog", Short: "Do things", Run: func(*cobra.Command, []string) {}}
 	root.PersistentFlags().BoolP("quiet", "q", false, "no 'log'")
@@ -71,7 +71,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// The formatters that systems have find nothing to say, and what is verbatim is.
+// TestFormatters: groff and mandoc report no warnings, and verbatim text is shown verbatim.
 func TestFormatters(t *testing.T) {
 	dir := t.TempDir()
 	for _, cmd := range Commands(tree()) {
@@ -84,7 +84,7 @@ func TestFormatters(t *testing.T) {
 	}
 }
 
-// check has groff and mandoc show a page, as far as they are there.
+// check formats a page with groff and mandoc, if they are installed.
 func check(t *testing.T, page string, look func(shown string)) {
 	t.Helper()
 	ran := false

@@ -20,7 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// randomStore makes a rows×cols store with some empty rows, and entries drawn from values.
+// randomStore returns a rows×cols store with some empty rows and entries drawn from values.
 func randomStore(t testing.TB, rows, cols int, transposed bool, values []float64, seed uint64) *csr.Store {
 	r := rand.New(rand.NewPCG(seed, 1))
 	all := make([][]csrtest.Entry, rows)
@@ -37,7 +37,7 @@ func randomStore(t testing.TB, rows, cols int, transposed bool, values []float64
 	return csrtest.Build(t, int64(cols), all, csr.CreateOptions{Transposed: transposed})
 }
 
-// denseOf is the matrix of a store in the user's orientation.
+// denseOf returns the matrix of a store in the user's orientation.
 func denseOf(t testing.TB, s *csr.Store) *mat.Dense {
 	t.Helper()
 	m := must.Get(s.ToSparse())(t)
@@ -56,7 +56,7 @@ func expandTo(t testing.TB, e *Expansion, o WriteOptions) (*csr.Store, *csr.Trut
 	return s, truth
 }
 
-// The store is the explicit Kronecker product, and the truth is its dense decomposition.
+// TestExpandIsKronecker: the store equals a dense Kronecker product, and its truth the dense decomposition.
 func TestExpandIsKronecker(t *testing.T) {
 	many := make([]float64, 300)
 	for i := range many {
@@ -109,7 +109,7 @@ func TestExpandIsKronecker(t *testing.T) {
 	}
 }
 
-// checkTruth compares the known values with those of a dense decomposition.
+// checkTruth compares the values of truth with those of a dense decomposition.
 func checkTruth(t *testing.T, truth *csr.Truth, want []float64) {
 	t.Helper()
 	if len(truth.Sigma) > len(want) || truth.Error > 1e-9 {
@@ -127,7 +127,7 @@ func checkTruth(t *testing.T, truth *csr.Truth, want []float64) {
 	}
 }
 
-// Of a base with more values than are computed, the truth is a prefix of the true list.
+// TestExpandTruthOfLargeBase: if the base has more values than are computed, the truth is a prefix of all values.
 func TestExpandTruthOfLargeBase(t *testing.T) {
 	base := randomStore(t, 500, 220, false, []float64{1, 2, 3, 4, 5}, 9)
 	e := &Expansion{Factor: Factor{Rows: 3, Cols: 3, NNZ: 6, Seed: 9}, Base: base}
@@ -138,7 +138,7 @@ func TestExpandTruthOfLargeBase(t *testing.T) {
 	checkTruth(t, truth, expandedValues(t, e))
 }
 
-// expandedValues are the singular values of an expansion, from dense matrices.
+// expandedValues returns the singular values of an expansion, computed with dense matrices.
 func expandedValues(t *testing.T, e *Expansion) (values []float64) {
 	for _, f := range dense(e.Factor.Matrix()) {
 		for _, b := range dense(denseOf(t, e.Base)) {
@@ -150,7 +150,7 @@ func expandedValues(t *testing.T, e *Expansion) (values []float64) {
 	return values
 }
 
-// Equal arguments give equal bytes, whatever the memory.
+// TestExpandDeterministic: equal arguments give equal bytes, for any memory.
 func TestExpandDeterministic(t *testing.T) {
 	base := randomStore(t, 450, 60, false, []float64{1, 2, 3, 4, 5}, 3)
 	var first map[string]string
@@ -201,7 +201,7 @@ func TestExpandRefuses(t *testing.T) {
 	}
 }
 
-// left fails if there is anything at path or beside it.
+// left fails if the directory of path is not empty.
 func left(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -229,7 +229,7 @@ func TestExpandCancelled(t *testing.T) {
 	}
 }
 
-// A factor has the entries asked for, in every row and column, and the same ones for the same seed.
+// TestFactorMatrix: a factor has the given number of entries, some in each row and column, the same for the same seed.
 func TestFactorMatrix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := Factor{Rows: rapid.IntRange(1, 12).Draw(t, "rows"), Cols: rapid.IntRange(1, 12).Draw(t, "cols"), Seed: rapid.Uint64().Draw(t, "seed")}

@@ -11,11 +11,11 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Source is the expansion without a store: its blocks are those that a store of
-// it would have, made anew in every pass, or kept if the budget allows. It holds
-// the base in memory, 12 bytes an entry, and a list of the blocks; the base may
-// be closed. It is to be given to stream.NewFrom; the matrix of that is the
-// expansion as stored.
+// Source returns the expansion as a stream.Source without a store. Its blocks are
+// those of a store of it, made in each pass, or kept if the budget allows. It
+// holds the base in memory, 12 bytes per entry, and a list of the blocks; the base
+// may be closed. stream.NewFrom makes of it the matrix of the expansion as it
+// would be stored.
 func (e *Expansion) Source(ctx context.Context) (stream.Source, error) {
 	rows, cols, _, err := e.Dims()
 	if err != nil {
@@ -37,22 +37,22 @@ func (e *Expansion) Source(ctx context.Context) (stream.Source, error) {
 	return s, nil
 }
 
-// expanded makes the rows of an expansion.
+// expanded is a stream.Source of the rows of an expansion.
 type expanded struct {
 	name               string
 	rows, cols         int64
-	norm               float64 // times 2^exponent
+	norm               float64 // the norm is norm·2^exponent
 	exponent           int
 	factor             []entries
 	baseRows, baseCols int64
-	ptr                []int64 // of the base: row r has the entries ptr[r] … ptr[r+1]−1
+	ptr                []int64 // row r of the base has the entries ptr[r] … ptr[r+1]−1
 	col                []uint32
 	val                []float64
 	blocks             []csr.BlockInfo
 	largest            csr.MaxBlock
 }
 
-// load decodes the base.
+// load decodes the base into ptr, col and val.
 func (s *expanded) load(ctx context.Context, base *csr.Store) error {
 	s.ptr = append(make([]int64, 0, s.baseRows+1), 0)
 	s.col, s.val = make([]uint32, 0, base.NNZ()), make([]float64, 0, base.NNZ())
@@ -75,7 +75,7 @@ func (s *expanded) load(ctx context.Context, base *csr.Store) error {
 	return nil
 }
 
-// cut finds the blocks as csr.Writer would.
+// cut computes the blocks that csr.Writer would make.
 func (s *expanded) cut() {
 	var b csr.BlockInfo
 	end := func(next int64) {
@@ -96,10 +96,10 @@ func (s *expanded) cut() {
 	end(s.rows)
 }
 
-// length is the number of entries of row r of the base.
+// length returns the number of entries of row r of the base.
 func (s *expanded) length(r int64) int64 { return s.ptr[r+1] - s.ptr[r] }
 
-// Rows implements stream.Source, as do the next ones.
+// Rows implements stream.Source, as do the methods below.
 func (s *expanded) Rows() int64 { return s.rows }
 
 func (s *expanded) Cols() int64 { return s.cols }
@@ -118,17 +118,17 @@ func (s *expanded) Scratch() *csr.Block { return new(csr.Block) }
 
 func (s *expanded) DecodedSize(rows, nnz int64) int64 { return 4*(rows+1) + (4+8)*nnz }
 
-// DecodeBlock makes the rows of block i.
+// DecodeBlock computes the rows of block i.
 func (s *expanded) DecodeBlock(i int, dst *csr.Block) error {
 	info := s.blocks[i]
 	*dst = csr.Block{FirstRow: info.FirstRow, RowPtr: append(dst.RowPtr[:0], 0), Col: dst.Col[:0], Val: dst.Val[:0]}
-	if cap(dst.Col) < info.NNZ { // nothing is to grow beyond what is planned for
+	if cap(dst.Col) < info.NNZ { // dst must not grow beyond the planned size
 		dst.Col, dst.Val = make([]uint32, 0, info.NNZ), make([]float64, 0, info.NNZ)
 	}
 	for row := info.FirstRow; row < info.FirstRow+int64(info.Rows); row++ {
 		f, from, to := s.factor[row/s.baseRows], s.ptr[row%s.baseRows], s.ptr[row%s.baseRows+1]
 		for k, j := range f.col {
-			shift, scale := uint32(int64(j)*s.baseCols), f.val[k] // < csr.MaxCols, as Dims has made sure
+			shift, scale := uint32(int64(j)*s.baseCols), f.val[k] // the shift is below csr.MaxCols, as Dims has checked
 			for _, c := range s.col[from:to] {
 				dst.Col = append(dst.Col, shift+c)
 			}

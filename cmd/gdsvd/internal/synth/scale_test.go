@@ -10,8 +10,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// TestExpandScale expands matrices whose squares, and those of their factors, are out
-// of range: the truth scales exactly as far as there are numbers for it, and a store
+// TestExpandScale expands matrices whose squares overflow or underflow, as do those of
+// their factors: the truth scales exactly within the range of float64, and a store
 // and a source have the same norm.
 func TestExpandScale(t *testing.T) {
 	times := func(p int) []float64 {
@@ -46,7 +46,7 @@ func TestExpandScale(t *testing.T) {
 	}
 }
 
-// TestExactProduct: what is lost below the smallest number is noticed.
+// TestExactProduct: exactProduct reports a product that is rounded, also below the smallest number.
 func TestExactProduct(t *testing.T) {
 	for _, c := range []struct {
 		a, b  float64

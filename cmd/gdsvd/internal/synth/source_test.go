@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// matrixOf plans passes over a source.
+// matrixOf returns the stream.Matrix of a source and closes it with the test.
 func matrixOf(t testing.TB, src stream.Source, o stream.Options) *stream.Matrix {
 	t.Helper()
 	m := must.Get(stream.NewFrom(src, o))(t)
@@ -27,7 +27,7 @@ func matrixOf(t testing.TB, src stream.Source, o stream.Options) *stream.Matrix 
 	return m
 }
 
-// products are the results of all kinds of passes.
+// products holds the results of each kind of pass.
 type products struct{ gram, atw, r, w, trans *mat.Dense }
 
 func productsOf(t *testing.T, m *stream.Matrix, k int) (p products) {
@@ -51,7 +51,7 @@ func productsOf(t *testing.T, m *stream.Matrix, k int) (p products) {
 
 func (p *products) all() []*mat.Dense { return []*mat.Dense{p.gram, p.atw, p.r, p.w, p.trans} }
 
-// compare fails if products differ by more than tol relative to their norm.
+// compare fails if products differ by more than tol times their norm.
 func (p *products) compare(t *testing.T, what string, want *products, tol float64) {
 	t.Helper()
 	for i, x := range p.all() {
@@ -62,8 +62,8 @@ func (p *products) compare(t *testing.T, what string, want *products, tol float6
 	}
 }
 
-// A matrix that is made as it is read has the products of the stored one, and
-// the same bits for any number of workers and any budget.
+// TestSourcesAreTheStores: a source has the products of its store, and the
+// same bits for any number of workers and any budget.
 func TestSourcesAreTheStores(t *testing.T) {
 	base := randomStore(t, 1500, 300, false, []float64{1, 2, 3, 4, 5}, 9)
 	turned := randomStore(t, 1500, 300, true, []float64{0.3, 2, 7}, 10)
@@ -84,7 +84,7 @@ func TestSourcesAreTheStores(t *testing.T) {
 			func() (stream.Source, error) { return wide.Source(t.Context()) },
 			func() *csr.Store { s, _ := expandTo(t, wide, WriteOptions{}); return s }, 0,
 		},
-		// Its blocks may end elsewhere.
+		// The blocks of the source may differ from those of the store.
 		"spectrum":      {manyBlocks.Source, func() *csr.Store { s, _ := stored(t, manyBlocks, WriteOptions{}); return s }, 1e-14},
 		"wide spectrum": {flat.Source, func() *csr.Store { s, _ := stored(t, flat, WriteOptions{}); return s }, 1e-14},
 	} {
@@ -108,7 +108,7 @@ func TestSourcesAreTheStores(t *testing.T) {
 	}
 }
 
-// largeEnough fails if most of a matrix could be kept within the budget.
+// largeEnough fails unless the decoded matrix takes at least three times the budget.
 func largeEnough(t *testing.T, src stream.Source, budget int64) {
 	t.Helper()
 	var nnz int64
@@ -120,7 +120,7 @@ func largeEnough(t *testing.T, src stream.Source, budget int64) {
 	}
 }
 
-// The leading values and vectors of a matrix that is nowhere are those it was made with.
+// TestSolveSpectrumWithoutAStore: the leading values and vectors of a source are those of its Spectrum.
 func TestSolveSpectrumWithoutAStore(t *testing.T) {
 	if !longtest.On() {
 		t.Skip("several seconds")
@@ -146,7 +146,7 @@ func TestSolveSpectrumWithoutAStore(t *testing.T) {
 	}
 }
 
-// The same for an expansion, the values of which are products.
+// TestSolveKronWithoutAStore: the leading values of an expansion are products of those of its factors.
 func TestSolveKronWithoutAStore(t *testing.T) {
 	if !longtest.On() {
 		t.Skip("several seconds")
@@ -169,7 +169,7 @@ func TestSolveKronWithoutAStore(t *testing.T) {
 	}
 }
 
-// A store and what is never stored are matrices as the solver wants them.
+// TestStoresAndSourcesConform: stores and sources satisfy solvertest.CheckMatrix.
 func TestStoresAndSourcesConform(t *testing.T) {
 	e := &Expansion{Factor: Factor{Rows: 4, Cols: 3, NNZ: 8, Seed: 2}, Base: randomStore(t, 90, 20, false, []float64{1, 2, 3}, 9)}
 	expanded := must.Get(e.Source(t.Context()))(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
-// profiles has one of each kind.
+// profiles has one Profile of each kind.
 var profiles = []Profile{
 	{Kind: Exponential, Decay: 0.8, Least: 1e-4},
 	{Kind: Polynomial, Power: 1.5},
@@ -31,7 +31,7 @@ var profiles = []Profile{
 	{Kind: Repeated, Decay: 0.7, Group: 3},
 }
 
-// drawnSpectrum is any small Spectrum.
+// drawnSpectrum draws a small Spectrum.
 func drawnSpectrum(t *rapid.T) Spectrum {
 	s := Spectrum{
 		Rows: rapid.Int64Range(1, 90).Draw(t, "rows"), Cols: rapid.Int64Range(1, 60).Draw(t, "cols"),
@@ -42,7 +42,7 @@ func drawnSpectrum(t *rapid.T) Spectrum {
 	return s
 }
 
-// stored writes a matrix and opens it.
+// stored writes the matrix of s and returns its store and truth.
 func stored(t testing.TB, s Spectrum, o WriteOptions) (*csr.Store, *csr.Truth) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "spectrum.csr")
@@ -55,7 +55,7 @@ func stored(t testing.TB, s Spectrum, o WriteOptions) (*csr.Store, *csr.Truth) {
 	return store, truth
 }
 
-// vectorsOf are the singular vectors in the columns of U and V, for the values that are not 0.
+// vectorsOf returns the singular vectors of the nonzero values as the columns of U and V.
 func vectorsOf(s Spectrum) (u, v *mat.Dense) {
 	r := int(s.rank())
 	u, v = mat.NewDense(int(s.Rows), r, nil), mat.NewDense(int(s.Cols), r, nil)
@@ -69,7 +69,7 @@ func vectorsOf(s Spectrum) (u, v *mat.Dense) {
 	return u, v
 }
 
-// apart is the largest difference of two matrices of the same shape.
+// apart returns the largest absolute difference of the entries of two matrices.
 func apart(a, b mat.Matrix) float64 {
 	var d mat.Dense
 	d.Sub(a, b)
@@ -78,7 +78,7 @@ func apart(a, b mat.Matrix) float64 {
 
 func identity(n int) mat.Matrix { return mat.NewDiagDense(n, slices.Repeat([]float64{1}, n)) }
 
-// What is stored is U·Σ·Vᵀ with orthonormal U and V, and a dense decomposition finds Σ.
+// TestSpectrumIsItsFactors: the stored matrix is U·Σ·Vᵀ with orthonormal U and V, and a dense decomposition finds Σ.
 func TestSpectrumIsItsFactors(t *testing.T) {
 	for _, p := range profiles {
 		for _, shape := range [][2]int64{{60, 41}, {40, 64}, {37, 37}, {200, 9}, {1, 5}, {4, 1}} {
@@ -127,7 +127,7 @@ func checkSpectrum(t *testing.T, s Spectrum) {
 	}
 }
 
-// The same holds whatever the shape, the rank, and the number of layers.
+// TestSpectrumProperties: the same holds for random shapes, ranks and numbers of layers.
 func TestSpectrumProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawnSpectrum(rt)
@@ -141,7 +141,7 @@ func TestSpectrumProperties(t *testing.T) {
 	})
 }
 
-// Rows have 2^layers entries, all but a few.
+// TestSpectrumEntries: all but a few rows have 2^layers entries.
 func TestSpectrumEntries(t *testing.T) {
 	for layers := range 6 {
 		s := Spectrum{Rows: 30000, Cols: 8000, Values: profiles[2], Layers: layers, Seed: 3}
@@ -188,10 +188,10 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// manyBlocks is a Spectrum of several blocks and, with small shards, several of those.
+// manyBlocks has several blocks and, with small shards, several shards.
 var manyBlocks = Spectrum{Rows: 40000, Cols: 900, Values: profiles[0], Layers: 4, Seed: 5}
 
-// Equal matrices have equal bytes; another seed makes another.
+// TestSpectrumDeterministic: the same Spectrum gives the same bytes; another seed gives others.
 func TestSpectrumDeterministic(t *testing.T) {
 	o := WriteOptions{ShardSize: 1 << 20}
 	store, _ := stored(t, manyBlocks, o)

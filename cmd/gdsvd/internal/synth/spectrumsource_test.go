@@ -8,9 +8,9 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Source is the matrix without a store: each pass makes the rows anew, on all
-// workers, or keeps them if the budget allows. It is to be given to
-// stream.NewFrom; the stored matrix of that is the longer way round.
+// Source returns the matrix as a stream.Source without a store: each pass makes
+// the rows on all workers, or keeps them if the budget allows. stream.NewFrom
+// makes of it a matrix whose rows are along the longer side.
 func (s Spectrum) Source() (stream.Source, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -24,17 +24,17 @@ type unstored struct {
 	name string
 }
 
-// Rows implements stream.Source, as do the next ones.
+// Rows implements stream.Source, as do the methods below.
 func (r *unstored) Rows() int64 { return r.rows }
 
 func (r *unstored) Cols() int64 { return r.cols }
 
 func (r *unstored) Fingerprint() string { return r.name }
 
-// Norm is the root of the sum of the squares of the singular values, at most 1 each.
+// Norm returns the root of the sum of the squared singular values, each at most 1.
 func (r *unstored) Norm() (m float64, exponent int) {
 	sum := 0.0
-	for i := r.rank - 1; i >= 0; i-- { // the small ones first
+	for i := r.rank - 1; i >= 0; i-- { // adds the small values first
 		v := r.values.value(i, r.rank)
 		sum += v * v
 	}
@@ -54,11 +54,11 @@ func (r *unstored) Prefetch(int, int) {}
 
 func (r *unstored) Release(int, int) {}
 
-// MaxNNZ is the number of entries if no row has fewer than 2^Layers.
+// MaxNNZ returns the number of entries if each row has 2^Layers.
 func (s Spectrum) MaxNNZ() int64 { return s.long() << s.Layers }
 
 // Left writes the left singular vector with index i, of length Rows, to dst;
-// i is below the rank. It takes a time of Rows·2^Layers at most.
+// i is below the rank. It takes at most time Rows·2^Layers.
 func (s Spectrum) Left(dst []float64, i int64) {
 	r := newRotated(s)
 	if s.transposed() {
@@ -68,7 +68,7 @@ func (s Spectrum) Left(dst []float64, i int64) {
 	r.longVector(dst, i)
 }
 
-// Right is the same for a right one, of length Cols.
+// Right writes the right singular vector with index i, of length Cols, to dst.
 func (s Spectrum) Right(dst []float64, i int64) {
 	r := newRotated(s)
 	if s.transposed() {
@@ -86,7 +86,7 @@ func (r *rotated) shortVector(dst []float64, i int64) {
 	}
 }
 
-// longVector writes the one along the longer side.
+// longVector writes the singular vector with index i along the longer side.
 func (r *rotated) longVector(dst []float64, i int64) {
 	clear(dst)
 	var x []entry

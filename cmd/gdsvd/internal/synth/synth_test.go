@@ -33,7 +33,7 @@ type rating struct {
 
 var linePattern = regexp.MustCompile(`^([1-9][0-9]*)::([1-9][0-9]*)::([1-5]|[0-4]\.5)::([1-9][0-9]{8,9})$`)
 
-// parse reads a ratings file, strictly.
+// parse parses a ratings file and fails on any deviation from the format.
 func parse(t interface{ Fatalf(string, ...any) }, text string) []rating {
 	lines := strings.Split(text, "\n")
 	if lines[len(lines)-1] != "" {
@@ -55,7 +55,7 @@ func parse(t interface{ Fatalf(string, ...any) }, text string) []rating {
 	return all
 }
 
-// matrix puts ratings into a dense matrix with rows and columns in the order of the ids.
+// matrix returns ratings as a dense matrix with rows and columns in the order of the ids.
 func matrix(t *testing.T, all []rating) *mat.Dense {
 	users, items := map[int]int{}, map[int]int{}
 	for _, r := range all {
@@ -81,7 +81,7 @@ func matrix(t *testing.T, all []rating) *mat.Dense {
 	return a
 }
 
-// The written file, decomposed densely, has the values that the factors promise.
+// TestKroneckerTruth: a dense decomposition of the written file has the values that Singular returns.
 func TestKroneckerTruth(t *testing.T) {
 	for seed := range uint64(3) {
 		k := NewKronecker(12, 11, seed)
@@ -101,7 +101,7 @@ func TestKroneckerTruth(t *testing.T) {
 		if len(got) > len(want) {
 			t.Fatalf("seed %d: %d values, want at most %d", seed, len(got), len(want))
 		}
-		// The factors have fewer values than the matrix if both are not square; the rest are zeros.
+		// The factors may have fewer values than the matrix; the others are zeros.
 		got = append(got, make([]float64, len(want)-len(got))...)
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 1e-12*want[0] {
@@ -163,7 +163,7 @@ func TestRatingsHaveTheWantedShape(t *testing.T) {
 	})
 }
 
-// A small relative of MovieLens 10M looks like it: both kinds of user, skew, mean and deviation.
+// TestRatingsLookReal compares statistics with those of MovieLens 10M: share of half stars, skew, mean and deviation.
 func TestRatingsLookReal(t *testing.T) {
 	g := Ratings{Users: 2000, Items: 2000, Ratings: 280000, Seed: 7}
 	all := parse(t, write(t, g))
@@ -275,7 +275,7 @@ func TestWriteStops(t *testing.T) {
 func TestAliasTable(t *testing.T) {
 	weight := []float64{0.5, 0, 0.25, 0.125, 0.125}
 	table := newAliasTable(weight)
-	// The probabilities that the cells imply are the weights.
+	// The probabilities that the table implies are the weights.
 	got := make([]float64, len(weight))
 	for i, c := range table {
 		got[i] += c.keep / float64(len(weight))

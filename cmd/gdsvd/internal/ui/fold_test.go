@@ -36,7 +36,7 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
-// Words stay, in order, and a line is too long only if its word is.
+// TestFoldKeepsWords: Fold keeps the words and their order, and a line is too long only if one of its words is.
 func TestFoldKeepsWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`([a-zé:]{0,12}[ ]{0,3}){0,30}\n?`).Draw(t, "text")
@@ -53,7 +53,7 @@ func TestFoldKeepsWords(t *testing.T) {
 	})
 }
 
-// A list is printed item by item as it is whole, and of one that ends with an error nothing. What is printed as JSON is never broken.
+// TestPrintList: PrintList prints what PrintJSON prints of the whole list; if an error precedes the list, nothing.
 func TestPrintList(t *testing.T) {
 	for n := range 4 {
 		all := struct {

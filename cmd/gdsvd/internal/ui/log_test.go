@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// objects reads lines that are one JSON object each, without a key that occurs twice and without control characters.
+// objects parses lines of one JSON object each and fails on keys that occur twice and on control characters.
 func objects(t *testing.T, text string) (all []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -97,7 +97,7 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-// A quiet command says what went wrong, and nothing about what did not.
+// TestQuietJSONLines: a quiet command logs notices and its failure only.
 func TestQuietJSONLines(t *testing.T) {
 	d, out, _ := display(DisplayOptions{JSON: true, Quiet: true})
 	d.Logger().Error("unsaid")
@@ -112,7 +112,7 @@ func TestQuietJSONLines(t *testing.T) {
 	}
 }
 
-// Whatever a message and a field hold, a line is one object that a JSON reader gives back.
+// FuzzJSONLine: for any message and field, a line is one JSON object that is read back.
 func FuzzJSONLine(f *testing.F) {
 	f.Add("plain", "value")
 	f.Add("\x00\x1b]0;\x07\x7f\u0085\u009f\u2028\xc2", "\xc2\x80\xe2\x80\xa8\\u0080")

@@ -15,12 +15,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// display returns a display with a clock that the test moves.
+// display returns a Display whose clock the test sets.
 func display(o DisplayOptions) (*Display, *bytes.Buffer, *time.Time) {
 	var out bytes.Buffer
 	clock := time.Unix(1e9, 0)
 	d := NewDisplay(&out, o)
-	d.now, d.alive = func() time.Time { return clock }, time.Hour // the test alone moves it
+	d.now, d.alive = func() time.Time { return clock }, time.Hour // no update by a timer
 	return d, &out, &clock
 }
 
@@ -60,7 +60,7 @@ func TestQuietWritesNothing(t *testing.T) {
 	}
 }
 
-// What has to be said gets a line of its own, on a bar and if nothing else is shown.
+// TestSayHasItsOwnLine: a message is on its own line, over a bar and also if nothing else is shown.
 func TestSayHasItsOwnLine(t *testing.T) {
 	for _, o := range []DisplayOptions{{Terminal: true}, {Quiet: true}, {}} {
 		d, out, clock := display(o)
@@ -93,7 +93,7 @@ func TestLevelHidesProgressLines(t *testing.T) {
 	}
 }
 
-// screen plays what was written to a terminal of one column-addressed line and returns the lines that remain.
+// screen returns the lines that a terminal shows after s was written to it.
 func screen(s string) []string {
 	var lines []string
 	var line []rune
@@ -148,8 +148,8 @@ func TestBarAndLogDoNotGarble(t *testing.T) {
 	}
 }
 
-// Between two updates an estimate runs down, never to its end, and what is done
-// rises with it, never beyond the whole.
+// TestStateAfter: between two updates the estimated time decreases, but not to 0, and Done
+// increases, but not to Total.
 func TestStateAfter(t *testing.T) {
 	s := State{Done: 200, Total: 1000, ETA: 40 * time.Second, About: true}
 	for after, want := range map[time.Duration]State{
@@ -168,7 +168,7 @@ func TestStateAfter(t *testing.T) {
 	}
 }
 
-// A bar is drawn anew without anybody saying something.
+// TestBarStaysAlive: the bar is redrawn without updates.
 func TestBarStaysAlive(t *testing.T) {
 	out := make(chan []byte, 100)
 	d := NewDisplay(writerFunc(func(p []byte) { out <- p }), DisplayOptions{Terminal: true})
@@ -180,14 +180,14 @@ func TestBarStaysAlive(t *testing.T) {
 		}
 	}
 	go func() {
-		for range out { // whoever is drawing gets on
+		for range out { // lets the drawing goroutine continue
 		}
 	}()
 	d.End()
 	close(out)
 }
 
-// So are log lines, with what goes on at the moment.
+// TestLogStaysAlive: log lines are repeated without updates and say what is being done.
 func TestLogStaysAlive(t *testing.T) {
 	out := make(chan []byte, 100)
 	d := NewDisplay(writerFunc(func(p []byte) { out <- p }), DisplayOptions{Interval: time.Millisecond, Doing: func() string { return "saving" }})
@@ -201,7 +201,7 @@ func TestLogStaysAlive(t *testing.T) {
 		}
 	}
 	go func() {
-		for range out { // the logger does not wait
+		for range out { // lets the logging goroutine continue
 		}
 	}()
 	d.End()
@@ -215,7 +215,7 @@ func (f writerFunc) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A bar does not go back when what was extrapolated turns out to be too much.
+// TestBarNeverGoesBack: the bar does not decrease if an extrapolation was too large.
 func TestBarNeverGoesBack(t *testing.T) {
 	d, out, clock := display(DisplayOptions{Terminal: true})
 	d.Begin("svd")

@@ -11,7 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
-// TestLinesStayInside: nothing before or behind the text is read, which would be a fault here.
+// TestLinesStayInside: Lines does not read beyond the text: the pages around the text cannot be accessed.
 func TestLinesStayInside(t *testing.T) {
 	needVectors(t)
 	page := os.Getpagesize()
@@ -30,7 +30,7 @@ func TestLinesStayInside(t *testing.T) {
 	for n := range 4 * Margin {
 		for _, text := range [][]byte{inside[:n], inside[page-n:]} {
 			for i := range text {
-				text[len(text)-1-i] = line[len(line)-1-i%len(line)] // ends with a line
+				text[len(text)-1-i] = line[len(line)-1-i%len(line)] // the text ends with the end of a line
 			}
 			Lines(text, "::", true, users, items, vals)
 			for i := range text {

@@ -19,10 +19,10 @@ func needVectors(t *testing.T) {
 	}
 }
 
-// guard is around everything that may not be written.
+// guard fills the elements that Lines must not write.
 const guard = -77
 
-// want is what Lines has to take, by its doc.
+// want returns the result that the documentation of Lines demands, by a regular expression.
 func want(text, sep string, stamp bool, room int) (taken int, users, items []int64, vals []float64) {
 	const id = `(0|[1-9][0-9]{0,7})`
 	q := regexp.QuoteMeta(sep)
@@ -80,7 +80,7 @@ func check(t fataler, text, sep string, stamp bool, room int) {
 	}
 }
 
-// TestLines: numbers of all lengths, alone and beside each other, are what strconv says.
+// TestLines compares fields of all lengths with want.
 func TestLines(t *testing.T) {
 	needVectors(t)
 	number := func(n int) string { return "12345678901234567"[:n] }
@@ -104,7 +104,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestLinesAnything: lines that are a little off, anywhere, and as much room as there happens to be.
+// TestLinesAnything compares random lines, some of them malformed, with want, for any number of lines to take.
 func TestLinesAnything(t *testing.T) {
 	needVectors(t)
 	field := rapid.OneOf(
@@ -138,7 +138,7 @@ func TestLinesAnything(t *testing.T) {
 	})
 }
 
-// FuzzLines is TestLinesAnything for any bytes.
+// FuzzLines does as TestLinesAnything for any bytes.
 func FuzzLines(f *testing.F) {
 	f.Add(strings.Repeat("1::2::3.5::978300760\n", 8), true, true)
 	f.Add(strings.Repeat("12,34567,3.25\r\n", 8), false, false)
