@@ -121,7 +121,7 @@ func TestEvalLists(t *testing.T) {
 		for i, m := range r.Models[4:] {
 			n := 6
 			if i > 2 {
-				n = 4 // the list of the omitted user counts for coverage
+				n = 5 // the list of the omitted user counts for coverage
 			}
 			want := r.Models[3].Scores
 			if m.Name != names[i] || fmt.Sprint(m.Scores[:n-1]) != fmt.Sprint(want[:n-1]) || !math.IsNaN(float64(m.Scores[5].Value)) || !(m.Scores[0].Value > 0) {

@@ -28,6 +28,7 @@ func (s *readSource) DecodeBlock(i int, dst *csr.Block) error {
 
 // TestRecall checks that a view that recalls the statistics of another has the same bits without reading blocks.
 func TestRecall(t *testing.T) {
+	recalled := 0
 	for seed := range 150 {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
 		text, a, transposed := randomPipeline(r), randomMatrix(r), r.IntN(2) == 0
@@ -37,6 +38,7 @@ func TestRecall(t *testing.T) {
 			if err != nil {
 				return // the pipeline makes an entry a non-number
 			}
+			recalled++
 			src := &readSource{Source: inMemory(a, transposed)}
 			w := Plan(src, p, transposed)
 			parts := v.Measured()
@@ -65,6 +67,9 @@ func TestRecall(t *testing.T) {
 				t.Errorf("norm %v, measured as %v, or other values", k, n)
 			}
 		})
+	}
+	if recalled < 100 {
+		t.Errorf("%d of 150 pipelines are recalled", recalled)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestXZWindow(t *testing.T) {
 					t.Fatal(closed)
 				}
 			}
-			if refused != errors.Is(err, format.ErrUnsupported) || !refused && len(got)%len(text) != 0 {
+			if refused != errors.Is(err, format.ErrUnsupported) || !refused && (err != nil || len(got) == 0 || len(got)%len(text) != 0) {
 				t.Errorf("%s, window %d MiB: %d bytes, %v", c.name, window>>20, len(got), err)
 			}
 			if refused && (err == nil || !strings.Contains(err.Error(), "its dictionary takes 64 MiB, --memory 512MiB reads it")) {
