@@ -15,6 +15,9 @@ import (
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
 
 // passLimit stops a run after every possible number of passes: the limit is kept, and the result is
@@ -125,6 +128,43 @@ func checkPartial(t *testing.T, a *mat.Dense, res *solver.Result) {
 	}
 	if !math.IsNaN(res.OrthLeft) {
 		t.Errorf("left vectors of a cancelled run are said to be orthonormal to %g", res.OrthLeft)
+	}
+}
+
+// TestCancelledAfterLock cancels runs that find their vectors in groups right after a group has been locked: the values found
+// are in the result once, and nothing is said to be known about the others.
+func TestCancelledAfterLock(t *testing.T) {
+	a := solvertest.WithValues(60, 40, 8, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
+	for _, m := range []method.Method{block.Descent{Columns: 4}, block.Descent{Columns: 6}, lanczos.Krylov{Columns: 2, Basis: 8}} {
+		for group := 1; ; group++ {
+			ctx, cancel := context.WithCancel(t.Context())
+			locked, groups := 0, 0
+			res, err := solver.SVD(ctx, newDense(a), solver.Settings{Rank: 8, Method: m, Observer: func(e solver.Event) error {
+				if e.Phase == solver.PhaseIterate && e.Locked > locked {
+					locked = e.Locked
+					if groups++; groups == group {
+						cancel()
+					}
+				}
+				return nil
+			}})
+			cancel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if groups < group || locked == 8 {
+				break
+			}
+			for i, v := range res.Sigma[:locked] {
+				if math.Abs(v-float64(20-i)) > 1e-6 || res.Residuals[i] > solver.DefaultTol {
+					t.Errorf("%+v, %d found: values %g, residuals %.1g", m, locked, res.Sigma, res.Residuals)
+					break
+				}
+			}
+			if res.Converged != locked || slices.Min(res.Residuals[locked:]) < 1-1e-12 {
+				t.Errorf("%+v, %d found: %d converged, values %g, residuals %.1g", m, locked, res.Converged, res.Sigma, res.Residuals)
+			}
+		}
 	}
 }
 

@@ -102,6 +102,8 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		}
 		if accepted > 0 {
 			r.work.judge = r.newJudge(r.work.judge.Warm)
+			// The pairs are locked. The recurrence goes on with as many others, of which nothing is known before the next pass.
+			r.work.pairs = slices.Repeat([]method.RitzPair{method.NewRitzPair(0, r.found.Lambda1/2)}, len(pairs))
 		}
 	}
 }

@@ -435,6 +435,11 @@ func TestMeasureRefusals(t *testing.T) {
 	fails(t, ui.ExitError, `U.npy: shape 40×2: its vectors have 40 entries, the matrix has 90 rows: it is not a result of .*m.csr\n$`, "check", swapped, "--store", store)
 	twice := foreignResult(t, map[string][]byte{"V.npy": npyBytes(v, "<f8", false), "Vt.npy": npyBytes(v.T(), "<f8", false), "s.npy": s})
 	fails(t, ui.ExitError, `scipy.svd holds V.npy and Vt.npy: remove all but one`, "check", twice)
+	text, empty := filepath.Join(t.TempDir(), "empty.mtx"), filepath.Join(t.TempDir(), "empty.csr")
+	must.Do(t, os.WriteFile(text, []byte("%%MatrixMarket matrix coordinate real general\n0 40 0\n"), 0o666))
+	succeeds(t, "ingest", "-q", text, "-o", empty)
+	oneSide := foreignResult(t, map[string][]byte{"V.npy": npyBytes(v, "<f8", false), "s.npy": s})
+	fails(t, ui.ExitError, `empty.csr: a 0 × 40 matrix has no singular vectors that could be measured\n$`, "check", oneSide, "--store", empty)
 }
 
 // TestMeasureAgainstStatements: a result with intact files whose vectors miss its stated residuals is an error;

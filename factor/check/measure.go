@@ -59,6 +59,9 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 			c.dir, r.Store.Fingerprint, r.Store.Path, c.Store, store.Fingerprint())
 	}
 	rows, cols := factor.Dims(store)
+	if min(rows, cols) == 0 {
+		return nil, fmt.Errorf("%s: a %d × %d matrix has no singular vectors that could be measured", c.Store, rows, cols)
+	}
 	if err := x.fits(rows, cols, int64(len(c.values))); err != nil {
 		return nil, fmt.Errorf("%w: it is not a result of %s", err, c.Store)
 	}

@@ -118,6 +118,7 @@ func (r *lanczos) Lock(j int) bool {
 		return false
 	}
 	r.restart(j, to)
+	r.timing.passes = 0 // the Ritz pairs of the last report are locked, so the next pass needs new ones
 	return true
 }
 
