@@ -114,8 +114,9 @@ func some(to, from *[256]float64, code []uint8) (top int) {
 	return top
 }
 
-// countTable holds the results of ops, which multiply a row by d, for the counts least, least+1, … of a row.
+// countTable holds the results of the first n ops, which multiply a row by d, for the counts least, least+1, … of a row.
 type countTable struct {
+	n        int
 	least, d float64
 	to       [16]float64
 }
@@ -164,8 +165,8 @@ func (known *countTables) ofCounts(ops []op, table, counts *[256]float64, code [
 	}
 	at := &known[sum%uint64(len(known))]
 	first := at.Load()
-	if first == nil || first.d != d || first.least != counts[0] {
-		first = &countTable{least: counts[0], d: d, to: [few]float64(counts[:])}
+	if first == nil || first.n != len(ops) || first.d != d || first.least != counts[0] {
+		first = &countTable{n: len(ops), least: counts[0], d: d, to: [few]float64(counts[:])}
 		through(first.to[:])
 		at.Store(first)
 	}

@@ -91,6 +91,20 @@ func TestOfCounts(t *testing.T) {
 	}
 }
 
+// Reads for statistics go through more steps than blocks are decoded with, such as a multiple that is left to the sides: rows
+// of counts with the same sum have other tables in each.
+func TestTablesOfCountsAreOfTheirSteps(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 5))
+	a := mat.NewDense(60, 200, nil)
+	a.Apply(func(_, _ int, _ float64) float64 { return float64(r.IntN(40)) }, a)
+	for _, text := range []string{"normalize=rows,total:100 · log1p · multiply=2 · center=columns", "normalize=rows,total:100 · log1p · multiply=2", "normalize=rows,total:median · log1p · multiply=2 · keep=columns,hvg:50"} {
+		_, m := matrixOf(t, stored(t, a, false), text, stream.Options{})
+		if e := relative(dense(t, m, false), reference(must.Get(Parse(text))(t), a)); e > 1e-12 {
+			t.Errorf("%s: relative error %g", text, e)
+		}
+	}
+}
+
 // The tables that rows of counts share are counted wherever rows may have them: in reads for statistics also of views whose values
 // depend on columns, and of stores without a table.
 func TestTablesAreCounted(t *testing.T) {
