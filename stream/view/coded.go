@@ -244,6 +244,11 @@ func (s stat) ofCodes(used []float64, table *[256]float64, code []uint8, n int, 
 		return x
 	}
 	x := sumCoded(code, &g, n)
+	if s == length2 && (x < smallest*smallest || x > greatest*greatest) { // squares may have left the range of numbers
+		val := make([]float64, n)
+		lookUp(val, code, table)
+		return s.of(val, rounding)
+	}
 	if s == length2 {
 		x = math.Sqrt(x)
 	}

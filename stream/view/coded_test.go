@@ -105,6 +105,15 @@ func TestTablesOfCountsAreOfTheirSteps(t *testing.T) {
 	}
 }
 
+// A row whose squares leave the range of numbers has the length of its values, with a table and without.
+func TestLengthOfTinyCodes(t *testing.T) {
+	a := mat.NewDense(3, 4, []float64{1e-200, 1e-200, 1e-200, 1e-200, 1, 1, 1, 0, 1, 0, 0, 1})
+	_, m := matrixOf(t, stored(t, a, false), "normalize=rows,l2 · power=2", stream.Options{})
+	if x := dense(t, m, false).At(0, 0); math.Abs(x-0.25) > 1e-15 {
+		t.Errorf("%g, want the square of 1/2", x)
+	}
+}
+
 // The tables that rows of counts share are counted wherever rows may have them: in reads for statistics also of views whose values
 // depend on columns, and of stores without a table.
 func TestTablesAreCounted(t *testing.T) {
