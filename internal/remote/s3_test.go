@@ -203,9 +203,9 @@ func TestS3Lists(t *testing.T) {
 		"the same again": {"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken></ListBucketResult>", "again and again"},
 		"no token":       {"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>", "again and again"},
 		"ever new":       {"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>PAGE</NextContinuationToken></ListBucketResult>", "name fewer"},
-		"no list":        {"<html>welcome</html", "no list of objects"},
-		"negative":       {"<ListBucketResult><Contents><Key>x1</Key><Size>-1</Size></Contents></ListBucketResult>", "no object"},
-		"escape":         {"<ListBucketResult><Contents><Key>x%zz</Key><Size>1</Size></Contents></ListBucketResult>", "no object"},
+		"no list":        {"<html>welcome</html", "is not a list of objects"},
+		"negative":       {"<ListBucketResult><Contents><Key>x1</Key><Size>-1</Size></Contents></ListBucketResult>", "is not an object"},
+		"escape":         {"<ListBucketResult><Contents><Key>x%zz</Key><Size>1</Size></Contents></ListBucketResult>", "is not an object"},
 		"another folder": {"<ListBucketResult><Contents><Key>y1</Key><Size>1</Size></Contents></ListBucketResult>", "no object matches"},
 	} {
 		t.Run(name, func(t *testing.T) {
