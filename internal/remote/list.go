@@ -145,12 +145,25 @@ func (c *Client) do(ctx context.Context, name string, what target) error {
 	what.bucket, what.key = t.bucket, t.key
 	c.Forget(name)
 	return c.try(ctx, name, mostTries, func(l *limit) error {
-		resp, err := c.send(l.ctx, what, http.Header{})
+		t := what
+		t.body = moving{what.body, l}
+		resp, err := c.send(l.ctx, t, http.Header{})
 		if err != nil {
 			return err
 		}
 		return resp.Body.Close()
 	})
+}
+
+// moving is a body whose reads start the patience of a limit anew.
+type moving struct {
+	io.ReaderAt
+	l *limit
+}
+
+func (m moving) ReadAt(p []byte, off int64) (int, error) {
+	m.l.timer.Reset(m.l.patience)
+	return m.ReaderAt.ReadAt(p, off)
 }
 
 // Forget drops the stored Info of an object, so that the next Stat asks the server.

@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/remote"
@@ -200,9 +203,9 @@ func TestS3Lists(t *testing.T) {
 		"the same again": {"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken></ListBucketResult>", "again and again"},
 		"no token":       {"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>", "again and again"},
 		"ever new":       {"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>PAGE</NextContinuationToken></ListBucketResult>", "name fewer"},
-		"no list":        {"<html>welcome</html", "no list of objects"},
-		"negative":       {"<ListBucketResult><Contents><Key>x1</Key><Size>-1</Size></Contents></ListBucketResult>", "no object"},
-		"escape":         {"<ListBucketResult><Contents><Key>x%zz</Key><Size>1</Size></Contents></ListBucketResult>", "no object"},
+		"no list":        {"<html>welcome</html", "is not a list of objects"},
+		"negative":       {"<ListBucketResult><Contents><Key>x1</Key><Size>-1</Size></Contents></ListBucketResult>", "is not an object"},
+		"escape":         {"<ListBucketResult><Contents><Key>x%zz</Key><Size>1</Size></Contents></ListBucketResult>", "is not an object"},
 		"another folder": {"<ListBucketResult><Contents><Key>y1</Key><Size>1</Size></Contents></ListBucketResult>", "no object matches"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -263,4 +266,30 @@ func FuzzName(f *testing.F) {
 			t.Fatalf("%q is shown as %q, %q", name, shown, remote.Base(name))
 		}
 	})
+}
+
+// slowly is a body of zeros whose parts take long.
+type slowly struct{ reads atomic.Int32 }
+
+func (s *slowly) ReadAt(p []byte, _ int64) (int, error) {
+	s.reads.Add(1)
+	time.Sleep(50 * time.Millisecond)
+	clear(p)
+	return len(p), nil
+}
+
+// TestS3SlowPut: an object that takes longer to send than the patience is sent all the same, in one try, while its bytes move.
+func TestS3SlowPut(t *testing.T) {
+	s := bucket(t)
+	signIn(t)
+	c := remote.New(remote.Options{Transport: s.Transport(t), Pause: time.Millisecond, Patience: time.Second})
+	data := make([]byte, 1<<20)
+	sum := sha256.Sum256(data)
+	body := new(slowly)
+	if err := c.Put(t.Context(), "s3://some-bucket/x", body, int64(len(data)), sum[:]); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.Requests()); n != 1 || body.reads.Load() < 25 {
+		t.Errorf("%d requests, %d parts", n, body.reads.Load())
+	}
 }

@@ -114,6 +114,24 @@ func (u *unreliable) Run(ctx context.Context, tasks []Task, answer func(Answer))
 	return err
 }
 
+// TestRetries checks that tasks of a stage after one with a retry do not count as tried again.
+func TestRetries(t *testing.T) {
+	store, _ := manyBlocks(t)
+	once := &unreliable{Local: Local{Worker: &Worker{Workers: 1}}, lie: true, seen: map[string]bool{}}
+	m := begin(t, store, Options{Engine: once, PieceSize: 400})
+	i := m.Info()
+	r := &pass{Matrix: m, want: solver.Pass{X: mat.NewDense(i.Cols, 1, nil), Sum: mat.NewDense(i.Cols, 1, nil)}, l: 1}
+	m.pass++
+	r.plan()
+	once.seen[fmt.Sprint(m.run.dir, r.second[0].made())] = true // nothing goes wrong with the second stage
+	must.Do(t, r.putInputs(t.Context()))
+	must.Do(t, r.complete(t.Context(), [][]Task{r.first, r.second}, r.collect))
+	if s := m.Stats(); s.Retries != 1 || s.Tasks != len(r.first)+len(r.second)+1 {
+		t.Errorf("%+v of %d and %d tasks, want 1 again", s, len(r.first), len(r.second))
+	}
+	must.Do(t, r.clear())
+}
+
 // TestDamagedShard checks that a damaged shard ends the run at once, with an error that names file and block.
 func TestDamagedShard(t *testing.T) {
 	store, _ := manyBlocks(t)

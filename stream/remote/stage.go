@@ -24,11 +24,12 @@ func (f *final) Unwrap() error { return f.kind }
 // complete runs the tasks of the stages, one stage after the other, and then calls collect. Missing or damaged pieces are
 // made again; there are Options.Tries tries in all.
 func (r *pass) complete(ctx context.Context, stages [][]Task, collect func(context.Context) error) error {
-	wait := r.opt.Wait
+	wait, begun := r.opt.Wait, 0 // stages that have been run at least once
 	for try := 1; ; try++ {
 		var err error
 		for i := 0; i < len(stages) && err == nil; i++ {
-			err = r.stage(ctx, stages[i], try)
+			err = r.stage(ctx, stages[i], i < begun)
+			begun = max(begun, i+1)
 		}
 		if err == nil {
 			err = collect(ctx)
@@ -88,8 +89,9 @@ func (r *pass) lacks(t Task) string {
 	return ""
 }
 
-// stage makes damaged pieces of the driver again, and runs the tasks that have missing pieces.
-func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
+// stage makes damaged pieces of the driver again, and runs the tasks that have missing pieces. again says that it has been
+// called with these tasks before.
+func (r *pass) stage(ctx context.Context, tasks []Task, again bool) error {
 	for name := range r.spoilt {
 		delete(r.spoilt, name)
 		if put := r.puts[name]; put != nil {
@@ -103,7 +105,7 @@ func (r *pass) stage(ctx context.Context, tasks []Task, try int) error {
 		return nil
 	}
 	r.stats.Tasks += len(todo)
-	if try > 1 {
+	if again {
 		r.stats.Retries += len(todo)
 	}
 	under, cancel := context.WithCancelCause(ctx)

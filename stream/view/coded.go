@@ -114,10 +114,10 @@ func some(to, from *[256]float64, code []uint8) (top int) {
 	return top
 }
 
-// countTable holds the results of ops, which multiply a row by d, for the counts least, least+1, … of a row.
+// countTable holds the results of the first n ops, which multiply a row by d, for the counts least, least+1, … of a row.
 type countTable struct {
-	least, d float64
-	to       [16]float64
+	n, least, d float64
+	to          [16]float64
 }
 
 // countTables caches a countTable by the sum of a row, which other rows often have, too. Workers share it.
@@ -164,8 +164,8 @@ func (known *countTables) ofCounts(ops []op, table, counts *[256]float64, code [
 	}
 	at := &known[sum%uint64(len(known))]
 	first := at.Load()
-	if first == nil || first.d != d || first.least != counts[0] {
-		first = &countTable{least: counts[0], d: d, to: [few]float64(counts[:])}
+	if first == nil || first.n != float64(len(ops)) || first.d != d || first.least != counts[0] {
+		first = &countTable{n: float64(len(ops)), least: counts[0], d: d, to: [few]float64(counts[:])}
 		through(first.to[:])
 		at.Store(first)
 	}
@@ -243,6 +243,11 @@ func (s stat) ofCodes(used []float64, table *[256]float64, code []uint8, n int, 
 		return x
 	}
 	x := sumCoded(code, &g, n)
+	if s == length2 && (x < smallest*smallest || x > greatest*greatest) { // squares may have left the range of numbers
+		val := make([]float64, n)
+		lookUp(val, code, table)
+		return s.of(val, rounding)
+	}
 	if s == length2 {
 		x = math.Sqrt(x)
 	}

@@ -92,6 +92,29 @@ func TestOfCounts(t *testing.T) {
 	}
 }
 
+// TestTablesOfCountsAreOfTheirSteps checks rows of counts with equal sums in reads for statistics, whose steps differ from those
+// of decoding: each read has tables of its own.
+func TestTablesOfCountsAreOfTheirSteps(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 5))
+	a := mat.NewDense(60, 200, nil)
+	a.Apply(func(_, _ int, _ float64) float64 { return float64(r.IntN(40)) }, a)
+	for _, text := range []string{"normalize=rows,total:100 · log1p · multiply=2 · center=columns", "normalize=rows,total:100 · log1p · multiply=2", "normalize=rows,total:median · log1p · multiply=2 · keep=columns,hvg:50"} {
+		_, m := matrixOf(t, stored(t, a, false), text, stream.Options{})
+		if e := relative(dense(t, m, false), reference(must.Get(Parse(text))(t), a)); e > 1e-12 {
+			t.Errorf("%s: relative error %g", text, e)
+		}
+	}
+}
+
+// TestLengthOfTinyCodes checks the length of a row whose squares underflow, with a table and without.
+func TestLengthOfTinyCodes(t *testing.T) {
+	a := mat.NewDense(3, 4, []float64{1e-200, 1e-200, 1e-200, 1e-200, 1, 1, 1, 0, 1, 0, 0, 1})
+	_, m := matrixOf(t, stored(t, a, false), "normalize=rows,l2 · power=2", stream.Options{})
+	if x := dense(t, m, false).At(0, 0); math.Abs(x-0.25) > 1e-15 {
+		t.Errorf("%g, want the square of 1/2", x)
+	}
+}
+
 // TestTablesAreCounted checks that the tables shared by rows of counts are part of the planned bytes whenever rows may
 // have them: also in reads for statistics of views whose values depend on columns, and of stores without a table.
 func TestTablesAreCounted(t *testing.T) {

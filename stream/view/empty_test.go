@@ -5,6 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 )
@@ -54,6 +56,23 @@ func TestMatrixWithoutEntries(t *testing.T) {
 							break
 						}
 					}
+				}
+			}
+		}
+	}
+}
+
+// A matrix without rows or columns has a view, whose norm is 0.
+func TestMatrixWithoutElements(t *testing.T) {
+	for _, text := range []string{"center=columns", "center=rows", "center=both", "center=columns · scale=columns", "single-cell", "pearson=inf · center=columns", "patterson"} {
+		for _, shape := range [][2]int64{{0, 3}, {3, 0}, {0, 0}} {
+			for _, transposed := range []bool{false, true} {
+				store := csrtest.Build(t, shape[1], make([][]csrtest.Entry, shape[0]), csr.CreateOptions{Transposed: transposed})
+				v, err := New(t.Context(), store, must.Get(Parse(text))(t), transposed, stream.Options{Workers: 1})
+				if err != nil {
+					t.Errorf("%s, stored as %v, transposed %v: %v", text, shape, transposed, err)
+				} else if norm, _ := v.Norm(); norm != 0 {
+					t.Errorf("%s, stored as %v, transposed %v: norm %v", text, shape, transposed, norm)
 				}
 			}
 		}

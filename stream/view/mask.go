@@ -97,8 +97,8 @@ func keepForm(s Step) string {
 func parseDrop(s *Step, a *args) {
 	s.Axis = a.word("", "columns", "rows")
 	f, ok := a.take(func(text string) bool { return strings.HasPrefix(text, "count") })
-	_, n, below := f.cut("<")
-	if !ok || !below {
+	what, n, below := f.cut("<")
+	if !ok || !below || what.text != "count" {
 		a.fail(a.step, "which columns is missing")
 		return
 	}

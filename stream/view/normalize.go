@@ -48,7 +48,10 @@ var weightStep = kind{
 	parse: func(s *Step, a *args) {
 		s.Axis = a.word("", "rows", "columns")
 		for _, mode := range []string{"count", "sum", "norm"} {
-			if f, ok := a.option(mode); ok && s.Mode == "" {
+			if s.Mode != "" {
+				break // what is left is refused
+			}
+			if f, ok := a.option(mode); ok {
 				s.Mode, s.X = mode, a.numberOf(f, "P is a number", nil)
 			}
 		}

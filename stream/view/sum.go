@@ -47,10 +47,10 @@ func added(x []float64) (s sum) {
 	return s
 }
 
-// mean returns the sum over n, or 0 if it may be no more than the rounding of n terms whose squares add up to size.
+// mean returns the sum over n, or 0 if n is 0 or the sum may be no more than the rounding of n terms whose squares add up to size.
 func (s sum) mean(n, size, rounding float64) float64 {
 	m := s.over(n)
-	if m*m <= rounding*rounding*(size/n) {
+	if n == 0 || m*m <= rounding*rounding*(size/n) {
 		return 0
 	}
 	return m

@@ -129,7 +129,7 @@ func (v *View) bytes() (b int64) {
 		}
 	}
 	if v.lead < len(v.ops) && v.ops[v.lead].kind == rowFactor && v.ops[v.lead].stat == total {
-		b += (8 + 144) * int64(len(v.known)) // a pointer and a table each, if these are counts
+		b += (8 + 160) * int64(len(v.known)) // a pointer and a table each, if these are counts
 	}
 	return b + int64(v.rank)*2*n
 }
