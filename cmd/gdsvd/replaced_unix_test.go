@@ -101,3 +101,30 @@ func TestReplacedFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestPipesStay: --force replaces files, not a pipe, a device or a link to one.
+func TestPipesStay(t *testing.T) {
+	store := ingested(t, tall)
+	done, _ := factorised(t, store, "-k", "2")
+	for _, args := range [][]string{
+		{"report", done, "--no-store"},
+		{"similar", done, "--col", "all"},
+		{"recommend", done, "--store", store},
+		{"generate", "ratings", "--users", "30", "--items", "40", "--ratings", "700"},
+	} {
+		for _, link := range []bool{false, true} {
+			pipe := filepath.Join(t.TempDir(), "pipe.csv")
+			must.Do(t, unix.Mkfifo(pipe, 0o666))
+			name := pipe
+			if link {
+				name = filepath.Join(t.TempDir(), "link.csv")
+				must.Do(t, os.Symlink(pipe, name))
+			}
+			before := must.Get(os.Lstat(name))(t).Mode()
+			fails(t, ui.ExitError, "it is a pipe, a regular file is wanted", append(args, "-q", "-o", name, "--force")...)
+			if after := must.Get(os.Lstat(name))(t).Mode(); after != before {
+				t.Errorf("%s: %v became %v", args[0], before, after)
+			}
+		}
+	}
+}
