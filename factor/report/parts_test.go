@@ -266,6 +266,10 @@ func TestLabels(t *testing.T) {
 			t.Errorf("%q is missing", want)
 		}
 	}
+	must.Do(t, label("\uFEFFr003,zeta\r\nr004,two\r\n"))
+	if p = parse(t, written(t, r, Options{Labels: file})); !strings.Contains(p.text, "zeta") {
+		t.Error("the first line of a file with a byte order mark is lost")
+	}
 	var many strings.Builder
 	for i := range mostLabels + 1 {
 		fmt.Fprintf(&many, "r%03d,label %d\n", i%20, i)
