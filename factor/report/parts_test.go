@@ -250,6 +250,14 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
+// The command of a result of an engine makes its bits only with as many groups, which the note says.
+func TestNoteOnEngine(t *testing.T) {
+	note := string(noteOn(&factor.Result{Engine: &factor.Engine{Name: "local", Groups: 3}}))
+	if !strings.Contains(note, "--groups 3") || strings.Contains(note, "any number of threads") {
+		t.Error(note)
+	}
+}
+
 // Labels are found by id; what is no file of labels is refused in a line that says where.
 func TestLabels(t *testing.T) {
 	store := made(t, 20, 6, plainName("r"), plainName("c"))
