@@ -250,6 +250,34 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
+// Numbers whose ratio is more than a float64 can be, such as p-values beside a 1, have places on a logarithmic axis, and bars.
+func TestWideLogarithmicAxis(t *testing.T) {
+	numbers := []float64{5e-324, 1e-300, 1e-150, 1, 1e299}
+	a := logarithmic("", numbers[0], numbers[4])
+	a.from, a.to = 0, 100
+	before := -1.
+	for _, x := range numbers {
+		at := a.at(x)
+		if !(at > before && at >= 0 && at <= 100) {
+			t.Errorf("%g is at %g, behind %g", x, at, before)
+		}
+		before = at
+	}
+	var bins []bar
+	for _, x := range numbers {
+		bins = append(bins, bar{x, x, 1})
+	}
+	some := 0
+	for _, b := range joined(bins, true) {
+		if b.n > 0 {
+			some++
+		}
+	}
+	if some != len(numbers) {
+		t.Errorf("%d bars for %d numbers that are far apart", some, len(numbers))
+	}
+}
+
 // The command of a result of an engine makes its bits only with as many groups, which the note says.
 func TestNoteOnEngine(t *testing.T) {
 	note := string(noteOn(&factor.Result{Engine: &factor.Engine{Name: "local", Groups: 3}}))
