@@ -62,7 +62,11 @@ func TestResultIsConsistent(t *testing.T) {
 		"rank":             func(r *factor.Result) { r.Rank = -1 },
 		"rows":             func(r *factor.Result) { r.Rows = -1 },
 		"columns":          func(r *factor.Result) { r.Cols = math.MaxInt64 },
-		"cluster":          func(r *factor.Result) { r.Clusters = [][2]int{{1, 9}} },
+		"completion of eigenvalues": func(r *factor.Result) {
+			r.Completion, r.Settings.Which, r.Lambda, r.Sigma = new(factor.Completion), "LM", r.Sigma, nil
+		},
+		"completion of a lower rank": func(r *factor.Result) { r.Completion, r.Rank = new(factor.Completion), 0 },
+		"cluster":                    func(r *factor.Result) { r.Clusters = [][2]int{{1, 9}} },
 	} {
 		say(change)
 		if _, err := factor.Open(dir); !errors.Is(err, csr.ErrCorrupt) {

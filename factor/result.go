@@ -354,6 +354,8 @@ func (r *Result) consistent() error {
 		return fmt.Errorf("floor: %d numbers, k is %d", len(r.Floor), k)
 	case r.Converged < 0 || r.Converged > k || r.Rank < 0 || r.Rank > k:
 		return fmt.Errorf("converged, rank: %d and %d, k is %d", r.Converged, r.Rank, k)
+	case r.Completion != nil && (r.Settings.Which != "" || r.Rank != k):
+		return fmt.Errorf("completion: which %.60q, rank %d, k is %d", r.Settings.Which, r.Rank, k)
 	case cluster >= 0:
 		return fmt.Errorf("clusters: %v, k is %d", r.Clusters[cluster], k)
 	}

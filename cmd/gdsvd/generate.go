@@ -112,9 +112,12 @@ type generatedStore struct {
 // replaceFile writes a temporary file and moves it to its name when it is complete.
 func replaceFile(fsys vfs.FS, name string, force bool, write func(io.Writer) error) error {
 	old, err := fsys.Lstat(name)
+	info, bad := fsys.Stat(name)
 	switch {
 	case err == nil && old.IsDir():
 		return &fs.PathError{Op: "create", Path: name, Err: errors.New("it is a directory; name a file")}
+	case bad == nil && !info.Mode().IsRegular(): // a file would take the place of a device or a pipe
+		return vfs.Regular(name, info)
 	case err == nil && !force:
 		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 	}

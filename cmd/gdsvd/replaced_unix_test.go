@@ -101,3 +101,31 @@ func TestReplacedFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestPipesStay: files are replaced, but no pipe, no device and no link to one.
+func TestPipesStay(t *testing.T) {
+	store := ingested(t, tall)
+	done, _ := factorised(t, store, "-k", "2")
+	for _, args := range [][]string{ // the name of the file follows
+		{"report", done, "--no-store", "--force", "-o"},
+		{"similar", done, "--col", "all", "--force", "-o"},
+		{"recommend", done, "--store", store, "--force", "-o"},
+		{"generate", "ratings", "--users", "30", "--items", "40", "--ratings", "700", "--force", "-o"},
+		{"svd", store, "-k", "2", "-o", filepath.Join(t.TempDir(), "out"), "--metrics-file"},
+	} {
+		for _, link := range []bool{false, true} {
+			pipe := filepath.Join(t.TempDir(), "pipe.csv")
+			must.Do(t, unix.Mkfifo(pipe, 0o666))
+			name := pipe
+			if link {
+				name = filepath.Join(t.TempDir(), "link.csv")
+				must.Do(t, os.Symlink(pipe, name))
+			}
+			before := must.Get(os.Lstat(name))(t).Mode()
+			fails(t, ui.ExitError, "it is a pipe, a regular file is wanted", append(args, name, "-q")...)
+			if after := must.Get(os.Lstat(name))(t).Mode(); after != before {
+				t.Errorf("%s: %v became %v", args[0], before, after)
+			}
+		}
+	}
+}

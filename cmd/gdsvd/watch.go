@@ -119,6 +119,7 @@ func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, 
 	if a.listen != "" {
 		server, err := a.serve(cmd, watch.Of(rec), about.Out)
 		if err != nil {
+			rec.End(live.Failed, err.Error()) // else the file of metrics says for ever that the run goes on
 			return nil, nil, errors.Join(err, written())
 		}
 		a.display.Logger().Info("the run can be watched", "url", server.URL())

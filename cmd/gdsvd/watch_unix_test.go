@@ -116,6 +116,11 @@ func TestWatchRefuses(t *testing.T) {
 	fails(t, ui.ExitError, "address already in use", "svd", "-q", store, "-k", "2", "-o", out, "--listen", l.Addr().String())
 	fails(t, ui.ExitError, "address already in use", "ingest", "-q", file, "-o", out, "--listen", l.Addr().String())
 	fails(t, ui.ExitError, "address already in use", "complete", "-q", store, "-k", "2", "-o", out, "--listen", l.Addr().String())
+	metrics := filepath.Join(t.TempDir(), "run.prom")
+	fails(t, ui.ExitError, "address already in use", "svd", "-q", store, "-k", "2", "-o", out, "--listen", l.Addr().String(), "--metrics-file", metrics)
+	if text := string(must.Get(os.ReadFile(metrics))(t)); !strings.Contains(text, `status="failed"} 1`) || strings.Contains(text, `status="running"} 1`) {
+		t.Errorf("the metrics of a run that did not begin:\n%s", text)
+	}
 	fails(t, ui.ExitUsage, "others reach this address: it needs a token: give one with --token", "watch", work, "--listen", "0.0.0.0:0")
 	fails(t, ui.ExitUsage, "others reach this address", "svd", "-q", store, "-k", "2", "-o", out, "--listen", ":0")
 	fails(t, ui.ExitUsage, "--token is for --listen", "svd", "-q", store, "-k", "2", "-o", out, "--token", "correct horse")

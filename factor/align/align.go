@@ -145,6 +145,9 @@ func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 	if norms := mat.Trace(aa) + mat.Trace(bb); norms-norms != 0 { // the norms bound all products; the decomposition of numbers that are not finite would not end
 		return nil, fmt.Errorf("%s or %s has vectors of numbers so large that their products overflow: it is damaged, or not a result", a.New, a.Old)
 	}
+	if min(mat.Trace(aa), mat.Trace(bb)) < 0x1p-960 {
+		return nil, fmt.Errorf("the vectors %s of %s or %s are 0, or so small that their products have no digits: no rotation follows from them; align U or V", a.What, a.New, a.Old)
+	}
 	_, left, right := jacobi.Decompose(ab.RawMatrix())
 	var r mat.Dense
 	r.Mul(mat.NewDense(p.k, p.k, left.Data).T(), mat.NewDense(p.k, p.k, right.Data))

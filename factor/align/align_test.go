@@ -267,6 +267,19 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// Vectors whose products underflow determine no rotation: the result is an error, not vectors that are not turned.
+func TestTooSmall(t *testing.T) {
+	const n = 20
+	good, small := random(3, n, 3), random(4, n, 3)
+	small.Scale(1e-170, good)
+	for _, pair := range [][2]*factor.Result{{result(t, good, ids(n)), result(t, small, ids(n))}, {result(t, small, ids(n)), result(t, good, ids(n))}} {
+		_, err := align.Align(t.Context(), pair[0], pair[1], align.Options{What: "V", Dir: filepath.Join(t.TempDir(), "x"), Neighbours: 2, Sample: n})
+		if err == nil || !strings.Contains(err.Error(), "so small") {
+			t.Error(err)
+		}
+	}
+}
+
 // TestTooLarge: vectors whose products overflow are an error: a singular value decomposition of NaNs does not end.
 func TestTooLarge(t *testing.T) {
 	const n = 20

@@ -151,6 +151,9 @@ func Textfile(fsys vfs.FS, name string, every time.Duration, state func() *State
 	write := func() error {
 		return durable.Replace(fsys, name, name+vfs.PartialSuffix, durable.Bytes(Metrics([]*State{state()})))
 	}
+	if info, err := fsys.Stat(name); err == nil && !info.Mode().IsRegular() { // a file would take the place of a device or a pipe
+		return nil, vfs.Regular(name, info)
+	}
 	if err := write(); err != nil {
 		return nil, err
 	}

@@ -182,7 +182,7 @@ func (r *run) queries(ctx context.Context, q *mat.Dense, rows []int64, seen *his
 	}
 	for i, row := range rows {
 		if x, ok := multiplies(q.RawRowView(i)); !ok {
-			return fmt.Errorf("row %d is projected to the number %v: scores need numbers up to %g", row, x, largest)
+			return fmt.Errorf("row %d (from 0) is projected to the number %v: scores need numbers up to %g", row, x, largest)
 		}
 	}
 	return nil

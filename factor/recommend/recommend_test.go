@@ -246,7 +246,7 @@ func TestRefusals(t *testing.T) {
 		{Options{}, nil, "0 recommendations: want 1 or more"},
 		{Options{N: 3}, func(f *Factorisation) { f.Cols++ }, "the factorisation is of a 20 × 31 matrix"},
 		{Options{N: 3}, func(f *Factorisation) { f.V = readRows(bad) }, "vector 7 has the number NaN"},
-		{Options{N: 3}, func(f *Factorisation) { f.Sigma = []float64{1e200, 1, 1} }, "is projected to the number"},
+		{Options{N: 3}, func(f *Factorisation) { f.Sigma = []float64{1e200, 1, 1} }, " (from 0) is projected to the number"},
 		{Options{N: 3, Memory: 1 << 20}, nil, "memory budget of 1.0 MiB is too small"},
 	} {
 		f := *p.f

@@ -68,7 +68,7 @@ func (a axis) at(x float64) float64 {
 	x = min(max(x, a.lo), a.hi)
 	share := x/(a.hi-a.lo) - a.lo/(a.hi-a.lo)
 	if a.log {
-		share = math.Log(x/a.lo) / math.Log(a.hi/a.lo)
+		share = (math.Log(x) - math.Log(a.lo)) / (math.Log(a.hi) - math.Log(a.lo)) // a quotient of the numbers may overflow
 	}
 	return a.from + share*(a.to-a.from)
 }

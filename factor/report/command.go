@@ -85,6 +85,9 @@ func (p *page) command(title string, words []string, note markup) {
 // noteOn returns a note on what the command does not state.
 func noteOn(r *factor.Result) markup {
 	note := markedUp("Of the store with the fingerprint %s, it makes the same bits with any number of threads and any budget of memory.", cut(r.Store.Fingerprint, 80))
+	if e := r.Engine; e != nil {
+		note = markedUp("Of the store with the fingerprint %s, it makes the same bits with --engine, --shared and --groups %d, which it leaves out: the last digits depend on the number of groups.", cut(r.Store.Fingerprint, 80), e.Groups)
+	}
 	if r.Completion != nil {
 		return markedUp("-k is the rank that was found: the one that was asked for may have been larger. The store has the fingerprint %s.", cut(r.Store.Fingerprint, 80))
 	}

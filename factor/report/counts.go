@@ -164,7 +164,7 @@ func joined(bins []bar, log bool) []bar {
 	edge := func(i int) float64 {
 		share := float64(i) / mostBars
 		if log {
-			return lo * math.Pow(hi/lo, share)
+			return math.Pow(lo, 1-share) * math.Pow(hi, share) // hi/lo may overflow
 		}
 		return lo*(1-share) + hi*share
 	}

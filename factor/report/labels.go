@@ -49,6 +49,9 @@ func readLabels(ctx context.Context, o Options, v *vectors) (_ *labels, err erro
 			return nil, ctx.Err()
 		}
 		line := strings.TrimSuffix(lines.Text(), "\r")
+		if n == 1 {
+			line = strings.TrimPrefix(line, "\uFEFF") // the mark of UTF-8 that spreadsheets write
+		}
 		if line == "" {
 			continue
 		}

@@ -250,6 +250,42 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
+// Numbers whose ratio is more than a float64 can be, such as p-values beside a 1, have places on a logarithmic axis, and bars.
+func TestWideLogarithmicAxis(t *testing.T) {
+	numbers := []float64{5e-324, 1e-300, 1e-150, 1, 1e299}
+	a := logarithmic("", numbers[0], numbers[4])
+	a.from, a.to = 0, 100
+	before := -1.
+	for _, x := range numbers {
+		at := a.at(x)
+		if !(at > before && at >= 0 && at <= 100) {
+			t.Errorf("%g is at %g, behind %g", x, at, before)
+		}
+		before = at
+	}
+	var bins []bar
+	for _, x := range numbers {
+		bins = append(bins, bar{x, x, 1})
+	}
+	some := 0
+	for _, b := range joined(bins, true) {
+		if b.n > 0 {
+			some++
+		}
+	}
+	if some != len(numbers) {
+		t.Errorf("%d bars for %d numbers that are far apart", some, len(numbers))
+	}
+}
+
+// The command of a result of an engine makes its bits only with as many groups, which the note says.
+func TestNoteOnEngine(t *testing.T) {
+	note := string(noteOn(&factor.Result{Engine: &factor.Engine{Name: "local", Groups: 3}}))
+	if !strings.Contains(note, "--groups 3") || strings.Contains(note, "any number of threads") {
+		t.Error(note)
+	}
+}
+
 // TestLabels: labels are matched by id; files that are no labels are refused with the line.
 func TestLabels(t *testing.T) {
 	store := made(t, 20, 6, plainName("r"), plainName("c"))
@@ -265,6 +301,10 @@ func TestLabels(t *testing.T) {
 		if !strings.Contains(p.text, want) {
 			t.Errorf("%q is missing", want)
 		}
+	}
+	must.Do(t, label("\uFEFFr003,zeta\r\nr004,two\r\n"))
+	if p = parse(t, written(t, r, Options{Labels: file})); !strings.Contains(p.text, "zeta") {
+		t.Error("the first line of a file with a byte order mark is lost")
 	}
 	var many strings.Builder
 	for i := range mostLabels + 1 {
