@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
 
 import gdsvd
 from gdsvd import _parts
@@ -156,6 +157,23 @@ def test_a_folder_that_workers_do_not_see(client, monkeypatch, tmp_path):
 def test_the_name_of_an_engine(tmp_path):
     u, s, vt = gdsvd.svds(A, k=2, client="local", shared=tmp_path)
     assert np.allclose(s, np.linalg.svd(A.toarray(), compute_uv=False)[:2], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "error"),
+    [
+        (np.ma.array(A.toarray(), mask=A.toarray() > 0.5), "A has masked entries: A.filled"),
+        (A.toarray()[0], "A has 1 dimensions: it must have 2"),
+        (A.toarray()[None], "A has 3 dimensions: it must have 2"),
+        (aslinearoperator(A), "A is a LinearOperator: gdsvd needs its entries"),
+        (None, "A is of type builtins.NoneType: it must be a sparse matrix, an array"),
+    ],
+)
+def test_a_matrix_is_read_as_without_an_engine(matrix, error, tmp_path):
+    for engine_of in ({}, {"client": "local", "shared": tmp_path}):
+        with pytest.raises((ValueError, TypeError), match=error):
+            gdsvd.svds(matrix, k=2, **engine_of)
+    assert np.allclose(gdsvd.svds(A.toarray().tolist(), k=2, client="local", shared=tmp_path).s, gdsvd.svds(A, k=2).s, rtol=1e-12)
 
 
 def test_a_worker_with_partitions_is_killed(client):

@@ -70,6 +70,19 @@ def checked(a: Any) -> Any:
     return a
 
 
+def given(a: Any, call: str) -> Any:
+    """A matrix in memory as of `checked`, or its blocks of rows; a table is refused, and `call` is how it is given instead.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no real matrix.
+    """
+    a = lazy(a) or a
+    refuse(a, "A", call)
+    return a if hasattr(a, "__next__") else checked(a)
+
+
 def is_number(k: Any) -> bool:
     """Whether it is one finite real number; a text is none."""
     return np.ndim(k) == 0 and np.asarray(k).dtype.kind in "iuf" and bool(np.isfinite(k))
@@ -81,7 +94,7 @@ def check_k(k: Any, shape: tuple[int, int] | None) -> int:
         raise TypeError(f"int() argument must be a number, not {k!r}: k is an integer from 1 to min(A.shape)")
     if not is_number(k) or k < 1 or k != int(k):
         raise ValueError(f"k = {k!r} must be an integer from 1 to min(A.shape)")
-    if shape and k > min(shape):
+    if shape and len(shape) == 2 and k > min(shape):
         raise ValueError(f"k = {k!r} must be an integer from 1 to min(A.shape) = {min(shape)}, for A is {shape[0]} × {shape[1]}")
     return int(k)
 

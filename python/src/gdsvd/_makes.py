@@ -10,7 +10,7 @@ from typing import Any, TypeVar, Union
 import numpy as np
 
 from . import _hdf5, _soma, _tables
-from ._input import checked, flags, ingest, is_number, is_path, memory_flags
+from ._input import checked, flags, given, ingest, is_number, is_path, memory_flags
 from ._lazy import lazy
 from ._places import listed
 from ._program import run
@@ -149,9 +149,7 @@ class Makes:
         -------
         Store
         """
-        A = lazy(A) or A
-        _tables.refuse(A, "A", "gdsvd.Store.from_table(A, path, ")
-        A = A if hasattr(A, "__next__") else checked(A)
+        A = given(A, "gdsvd.Store.from_table(A, path, ")
         with _named(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
             ingest(A, path, memory, [*lists, *flags(options)], progress=progress)
         return cls(path)

@@ -13,8 +13,7 @@ from . import _tables
 from ._engine import engine, stored
 from ._errors import NotConverged
 from ._factorization import Factorization
-from ._input import check_k, checked, hand_over, ingest, memory_flags, path_of, size, store_at
-from ._lazy import lazy
+from ._input import check_k, given, hand_over, ingest, memory_flags, path_of, size, store_at
 from ._places import workplace
 from ._program import run
 from ._types import Array, Info, SVDReport, SVDResult
@@ -241,10 +240,7 @@ def svds(
     if groups:
         raise ValueError(f"groups = {groups} is for a run with client= or shared=")
     if path_of(A) is None:
-        A = lazy(A) or A
-        _tables.refuse(A, "A", "gdsvd.svds(A, ")
-        if not hasattr(A, "__next__"):
-            A = checked(A)
+        A = given(A, "gdsvd.svds(A, ")
     k = check_k(k, getattr(A, "shape", None))
     return _returned(decompose(A, k, flags, memory, progress), return_info)
 
