@@ -132,6 +132,7 @@ def test_errors(client, tmp_path):
         (lambda: gdsvd.svds(da.ones((4, 4), chunks=2) * 1j, k=2, client=client), "ValueError: values are complex (complex128): gdsvd factorises real matrices; take A.real and A.imag apart"),
         (lambda: gdsvd.svds(da.ones((4, 4), chunks=2) * np.nan, k=2, client=client), "ValueError: A[0, 0] is nan: values must be finite"),
         (lambda: gdsvd.svds(da.ones(4), k=2, client=client), "ValueError: A has 1 dimensions: it must have 2"),
+        (lambda: cluster.PCA().fit(made("unknown", None)), "ValueError: n_components has to be given where X is not in memory"),
         (lambda: gdsvd.svds(A, k=2, client="flink://x", shared=tmp_path), None),
         (lambda: gdsvd.svds(A, row="a", col="b", client=client), None),
     ]:
@@ -139,6 +140,15 @@ def test_errors(client, tmp_path):
             call()
         said = f"{e.type.__name__}: {e.value}"
         assert "\n" not in said and (error is None or said == error), said
+
+
+def test_tables_are_refused(client):
+    table = pytest.importorskip("dask.dataframe").from_array(A.toarray()[:, :3], columns=["a", "b", "c"])
+    for frame in (table, table.compute()):
+        with pytest.raises(ValueError, match="A is a table with columns a, b, c, which can be read in two ways"):
+            gdsvd.svds(frame, k=2, client=client)
+        with pytest.raises(ValueError, match="X is a table with columns a, b, c, which can be read in two ways"):
+            cluster.PCA(2).fit(frame)
 
 
 def test_no_client():

@@ -234,6 +234,7 @@ def svds(
             raise ValueError("a table has no client=: make a store of it, as gdsvd.Store.from_table does, and factorise that; gdsvd.spark.svd takes tables of Spark")
         return _returned(_of_table(A, roles, check_k(k, None), flags, memory, progress), return_info)
     if client is not None or shared is not None:
+        _tables.refuse(A, "A", "gdsvd.Store.from_table(A, path, ")
         with engine(client, shared, groups) as e:
             k = check_k(k, getattr(A, "shape", None))
             return _returned(triplets(stored(A, e, memory, progress), e.folder / "out", k, [*flags, *e.flags], progress, lambda out: None), return_info)
