@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
+import re
 from collections.abc import Iterable
 from typing import Any, BinaryIO, TypeGuard
 
@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._csrstream import Writer, canonical, dense_blocks, narrowest, of_dense, value_type
+from ._errors import CorruptError, GdsvdError
 from ._lazy import in_memory, lazy, refuse_folder
 from ._places import workplace
 from ._program import run
@@ -37,10 +38,13 @@ def path_of(a: Any) -> str | os.PathLike[str] | None:
 def store_at(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """What ``gdsvd info --json`` says of the store that a path is of; None if there is none."""
     if in_bucket(path):
-        with contextlib.suppress(ValueError, OSError):
+        try:
             said = run("info", "--", path)
-            return said if said.get("format") == "gdsvd-store" else None
-        return None
+        except GdsvdError as err:  # an object, and a pattern of some, may be what is ingested
+            if isinstance(err, CorruptError) or not re.search("neither a store nor a result|404 Not Found", str(err)):
+                raise
+            return None
+        return said if said.get("format") == "gdsvd-store" else None
     return run("info", "--", path) if (pathlib.Path(path) / "MANIFEST.json").is_file() else None
 
 
