@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,27 @@ CENTRED = ("pca", "pca-scaled", "single-cell", *CENTRINGS)  # and presets that h
 
 def centred(view: str | list[str] | None) -> str:
     """A view that centres columns: the same if it does, else with a step more. What a file ``@FILE`` has is not looked into."""
-    text = view if isinstance(view, str) else " | ".join(view or [])
+    text = joined(view or "")
     steps = [step.strip() for step in re.split("[|·]", text)]
     if text.startswith("@") or any(step in CENTRED for step in steps):
         return text
     return f"{text} | center=columns" if text.strip() else "center=columns"
+
+
+def joined(view: Any) -> str:
+    """The steps of a view as one text.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a text nor a list of them.
+    """
+    if isinstance(view, str):
+        return view
+    steps = list(view) if isinstance(view, Iterable) else [view]
+    if not all(isinstance(step, str) for step in steps):
+        raise TypeError(f"view = {view!r}: it must be a text, or a list of steps, each of which is one")
+    return " | ".join(steps)
 
 
 def centres_columns(view: dict[str, Any]) -> bool:

@@ -24,6 +24,22 @@ def is_path(a: Any) -> bool:
     return isinstance(a, (str, os.PathLike))
 
 
+def paths(files: Any) -> list[str | os.PathLike[str]]:
+    """The paths of one file or of several.
+
+    Raises
+    ------
+    TypeError
+        If a caller gives what the files have, or else no paths.
+    """
+    several = isinstance(files, Iterable) and not is_path(files) and not hasattr(files, "read")
+    refuse(files, "files", "gdsvd.Store.from_table(files, path, ")
+    listed = list(files) if several else [files]
+    if not all(map(is_path, listed)):
+        raise TypeError(f"files is of type {type(files).__module__}.{type(files).__qualname__}: it must be a path, or a list of paths")
+    return listed
+
+
 def in_bucket(path: Any) -> TypeGuard[str]:
     """Whether a path is of objects of a bucket, which only the program reads."""
     return isinstance(path, str) and path.startswith("s3://")

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Literal, cast, overload
 import numpy as np
 
 from . import _tables
+from ._components import joined
 from ._engine import engine, stored
 from ._errors import NotConverged
 from ._factorization import Factorization
@@ -26,7 +27,7 @@ def pipeline(view: Any) -> list[str]:
     """The flags of a view: a text, or a list of its steps."""
     if view is None:
         return []
-    return ["--view", view if isinstance(view, str) else " | ".join(view)]
+    return ["--view", joined(view)]
 
 
 def load(path: pathlib.Path) -> np.ndarray:
