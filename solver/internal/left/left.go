@@ -252,10 +252,10 @@ const (
 // chunkRows is the rows of a chunk, if there are as many.
 func chunkRows(k int) int { return max(64, Entries/k) }
 
-// Footprint is the bytes that each goroutine of a sweep over rows of k columns takes: a chunk, its sums, and rows that are being turned.
+// Footprint is the bytes that each goroutine of a sweep over rows of k columns takes: a chunk, its sums and those of a part of it, and rows that are being turned.
 func Footprint(k int) int64 {
 	rows := chunkRows(k)
-	return 8 * int64(k) * int64(rows+k+min(tallskinny.ChunkRows, rows))
+	return 8 * int64(k) * int64(rows+2*k+min(tallskinny.ChunkRows, rows))
 }
 
 // Over makes the sweep with a number of goroutines, 0 for all processors. What a chunk is depends on the number of columns
@@ -292,14 +292,14 @@ type sweep struct {
 
 // work takes chunks until there are none.
 func (w *sweep) work(ctx context.Context) error {
-	buf, part := mat.NewDense(int(w.chunk), w.all.K, nil), NewSums(w.Step, w.all.K)
+	buf, part, piece := mat.NewDense(int(w.chunk), w.all.K, nil), NewSums(w.Step, w.all.K), NewSums(w.Step, w.all.K)
 	turned := mat.NewDense(min(tallskinny.ChunkRows, int(w.chunk)), w.all.K, nil)
 	for {
 		c, err := w.take(ctx, buf)
 		if c == nil || err != nil {
 			return err
 		}
-		w.of(part, c.rows, c.first, w.by, turned)
+		w.of(part, piece, c.rows, c.first, w.by, turned)
 		select {
 		case <-c.before:
 		case <-ctx.Done():
@@ -348,8 +348,9 @@ func (w *sweep) write(c *taken) error {
 	return nil
 }
 
-// of makes rows what the step makes of them, those from first on, and part the sums of these. by is packed, and turned is scratch.
-func (s Step) of(part *Sums, rows *mat.Dense, first int64, by panel.Factor, turned *mat.Dense) {
+// of makes rows what the step makes of them, those from first on, and part the sums of these, which are those of a few rows each, lest rows that are
+// alike round alike. by is packed, and piece and turned are scratch.
+func (s Step) of(part, piece *Sums, rows *mat.Dense, first int64, by panel.Factor, turned *mat.Dense) {
 	n, k := rows.Dims()
 	if s.Fill != nil {
 		(&tallskinny.Arena{Threads: 1}).Gaussian(rows.Slice(0, n, s.Fill.From, k).(*mat.Dense), first, s.Fill.Seed, s.Fill.Stream)
@@ -364,7 +365,9 @@ func (s Step) of(part *Sums, rows *mat.Dense, first int64, by panel.Factor, turn
 			x.Copy(t)
 		}
 		if s.Keep {
-			panel.AddGram(part.Gram.RawMatrix(), x.RawMatrix())
+			clear(piece.Numbers())
+			panel.AddGram(piece.Gram.RawMatrix(), x.RawMatrix())
+			part.Add(piece)
 		}
 	}
 	for i := 0; !s.Keep && i < n; i++ {
