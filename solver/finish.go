@@ -154,14 +154,11 @@ func (f *factorisation) sweepLeft(s left.Step) (*left.Sums, error) {
 func (f *factorisation) completeLeft(l *left.Vectors) (gram *mat.Dense, limited bool, err error) {
 	c := f.cert
 	gram, err = l.Complete(f.key, streamLeft, c.Rank)
+	if err == nil && f.s.SignLeft {
+		gram, err = l.SignCompletion(c.Rank)
+	}
 	if err != nil {
 		return nil, false, err
-	}
-	if f.s.SignLeft {
-		gram, err = l.SignCompletion(c.Rank)
-		if err != nil {
-			return nil, false, err
-		}
 	}
 	if c.Frobenius == 0 {
 		return gram, false, nil // the zero matrix: any vectors will do

@@ -37,7 +37,7 @@ class Bucket(http.server.BaseHTTPRequestHandler):
         if "list-type" in asked:
             bucket = url.path.strip("/") + "/"
             keys = [k[len(bucket) + 1 :] for k in self.objects if k.startswith("/" + bucket + asked.get("prefix", ""))]
-            found = "".join(f"<Contents><Key>{k}</Key><Size>1</Size></Contents>" for k in keys)
+            found = "".join(f"<Contents><Key>{k}</Key><Size>{len(self.objects[f'/{bucket}{k}'])}</Size></Contents>" for k in keys)
             return self.answer(200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{found}</ListBucketResult>".encode())
         if url.path not in self.objects:
             return self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
@@ -96,6 +96,23 @@ def test_what_is_not_there(store):
         gdsvd.Store("s3://bkt/none")
     with pytest.raises(gdsvd.GdsvdError, match="none"):
         gdsvd.svds("s3://bkt/none", k=3)
+
+
+def test_files(store, bucket, tmp_path):
+    """What ingest reads is a matrix in a bucket, too: an object, and a pattern of some."""
+    sp.save_npz(tmp_path / "a.npz", A)
+    bucket["/bkt/a.npz"] = (tmp_path / "a.npz").read_bytes()
+    c = A.tocoo()
+    for part in range(2):
+        lines = zip(c.row[part::2], c.col[part::2], c.data[part::2], strict=True)
+        bucket[f"/bkt/parts/{part}.csv"] = b"row,col,value\n" + b"".join(b"%d,%d,%r\n" % (i, j, float(v)) for i, j, v in lines)
+    for path in ("s3://bkt/a.npz", "s3://bkt/parts/*.csv"):
+        assert np.allclose(gdsvd.svds(path, k=3).s, gdsvd.svds(A, k=3).s, rtol=1e-12)
+        assert np.allclose(gdsvd.PCA(2).fit(path).singular_values_, gdsvd.PCA(2).fit(A).singular_values_, rtol=1e-9)
+    (shard,) = (name for name in bucket if "shard" in name)
+    del bucket[shard]
+    with pytest.raises(gdsvd.CorruptError, match="missing"):
+        gdsvd.svds("s3://bkt/a.csr", k=3)
 
 
 def test_pieces(store, bucket, tmp_path):

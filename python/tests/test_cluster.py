@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
 
 import gdsvd
 from gdsvd import _parts
@@ -131,6 +132,7 @@ def test_errors(client, tmp_path):
         (lambda: gdsvd.svds(da.ones((4, 4), chunks=2) * 1j, k=2, client=client), "ValueError: values are complex (complex128): gdsvd factorises real matrices; take A.real and A.imag apart"),
         (lambda: gdsvd.svds(da.ones((4, 4), chunks=2) * np.nan, k=2, client=client), "ValueError: A[0, 0] is nan: values must be finite"),
         (lambda: gdsvd.svds(da.ones(4), k=2, client=client), "ValueError: A has 1 dimensions: it must have 2"),
+        (lambda: cluster.PCA().fit(made("unknown", None)), "ValueError: n_components has to be given where X is not in memory"),
         (lambda: gdsvd.svds(A, k=2, client="flink://x", shared=tmp_path), None),
         (lambda: gdsvd.svds(A, row="a", col="b", client=client), None),
     ]:
@@ -138,6 +140,15 @@ def test_errors(client, tmp_path):
             call()
         said = f"{e.type.__name__}: {e.value}"
         assert "\n" not in said and (error is None or said == error), said
+
+
+def test_tables_are_refused(client):
+    table = pytest.importorskip("dask.dataframe").from_array(A.toarray()[:, :3], columns=["a", "b", "c"])
+    for frame in (table, table.compute()):
+        with pytest.raises(ValueError, match="A is a table with columns a, b, c, which can be read in two ways"):
+            gdsvd.svds(frame, k=2, client=client)
+        with pytest.raises(ValueError, match="X is a table with columns a, b, c, which can be read in two ways"):
+            cluster.PCA(2).fit(frame)
 
 
 def test_no_client():
@@ -156,6 +167,23 @@ def test_a_folder_that_workers_do_not_see(client, monkeypatch, tmp_path):
 def test_the_name_of_an_engine(tmp_path):
     u, s, vt = gdsvd.svds(A, k=2, client="local", shared=tmp_path)
     assert np.allclose(s, np.linalg.svd(A.toarray(), compute_uv=False)[:2], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "error"),
+    [
+        (np.ma.array(A.toarray(), mask=A.toarray() > 0.5), "A has masked entries: A.filled"),
+        (A.toarray()[0], "A has 1 dimensions: it must have 2"),
+        (A.toarray()[None], "A has 3 dimensions: it must have 2"),
+        (aslinearoperator(A), "A is a LinearOperator: gdsvd needs its entries"),
+        (None, "A is of type builtins.NoneType: it must be a sparse matrix, an array"),
+    ],
+)
+def test_a_matrix_is_read_as_without_an_engine(matrix, error, tmp_path):
+    for engine_of in ({}, {"client": "local", "shared": tmp_path}):
+        with pytest.raises((ValueError, TypeError), match=error):
+            gdsvd.svds(matrix, k=2, **engine_of)
+    assert np.allclose(gdsvd.svds(A.toarray().tolist(), k=2, client="local", shared=tmp_path).s, gdsvd.svds(A, k=2).s, rtol=1e-12)
 
 
 def test_a_worker_with_partitions_is_killed(client):

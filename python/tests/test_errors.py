@@ -57,6 +57,28 @@ def test_the_line_of_the_program(kind, store, tmp_path):
     assert "gdsvd: " + str(err.value) == said.get(lines[0], lines[0])
 
 
+def test_what_is_given_wrongly(store, tmp_path):
+    """What it is, and what it must be: nothing of folders that are gone, and no file is looked for that nobody named."""
+    pandas = pytest.importorskip("pandas")
+    table, f = pandas.DataFrame({"user": ["ann"], "item": ["tea"], "rating": [5]}), store.svd(2, tmp_path / "a.svd")
+    table.to_csv(tmp_path / "r.csv")
+    with open(tmp_path / "r.csv") as file:
+        for call, kind, error in [
+            (lambda: gdsvd.Store.from_csv(table, tmp_path / "b.csr"), ValueError, "files is a table with columns user, item, rating, which"),
+            (lambda: gdsvd.Store.from_csv(file, tmp_path / "b.csr"), TypeError, "files is of type _io.TextIOWrapper: it must be a path, or a list of paths"),
+            (lambda: store.append(sp.eye(2, format="csr")), TypeError, "it must be a path, or a list of paths"),
+            (lambda: store.append(None), TypeError, "files is of type builtins.NoneType: it must be a path"),
+            (lambda: f.recommend(store, []), ValueError, "^rows is empty: give at least one$"),
+            (lambda: f.recommend(store, candidates=[]), ValueError, "^candidates is empty: give at least one$"),
+            (lambda: f.similar(cols=[]), ValueError, "^cols is empty: give at least one$"),
+            (lambda: f.project(sp.csr_matrix((0, 40))), ValueError, r"^new has shape \(0, 40\): it must have 2 dimensions, a row or more, and the 40 columns"),
+            (lambda: store.svd(2, tmp_path / "b.svd", view=5), TypeError, "^view = 5: it must be a text, or a list of steps"),
+            (lambda: gdsvd.PCA(2, view=[5]).fit(store), TypeError, r"^view = \[5\]: it must be a text, or a list of steps"),
+        ]:
+            with pytest.raises(kind, match=error):
+                call()
+
+
 def test_every_kind_is_tested():
     assert {e.__name__ for e in _errors.KINDS.values()} | {"GdsvdError"} == set(EXIT)
     assert {code: e.__name__ for code, e in _errors.KINDS.items()} == {code: name for name, code in EXIT.items() if code > 1}

@@ -51,6 +51,25 @@ def test_partition_without_lines_and_names_with_dots(spark, tmp_path):
     assert np.allclose(found.s, [2**0.5, 1])
 
 
+def test_folder_whose_name_a_url_escapes(spark, tmp_path):
+    """Nothing is written beside it."""
+    shared = tmp_path / "a b é %20"
+    shared.mkdir()
+    found = spark_svd.svd(spark.createDataFrame([(1, 5), (2, 5), (3, 6)], "a long, b long"), row="a", col="b", k=2, shared=shared)
+    assert np.allclose(found.s, [2**0.5, 1]) and found.U.count() == 3
+    assert list(tmp_path.iterdir()) == [shared] and list(shared.iterdir()) == [found.folder]
+
+
+def test_as_a_table(spark):
+    df = spark.createDataFrame(LINES, "user string, item int, rating double")
+    if not hasattr(df, "__arrow_c_stream__"):
+        pytest.skip("this version of Spark hands over no Arrow")
+    found = gdsvd.svds(df, k=2, row="user", col="item", value="rating")
+    assert np.allclose(found.s, gdsvd.svds(df.toPandas(), k=2, row="user", col="item", value="rating").s, rtol=1e-12)
+    with pytest.raises(ValueError, match="A is a table with columns user, item, rating"):
+        gdsvd.svds(df, k=2)
+
+
 def test_interrupted_with_a_checkpoint(spark, tmp_path, monkeypatch):
     def run(command, *args, **options):
         if command != "svd":
@@ -71,6 +90,7 @@ def test_errors(spark, tmp_path):
     df = spark.createDataFrame([("a", 1, 1.0), ("b", 2, float("nan")), (None, 3, 1.0)], "user string, item int, rating double")
     for frame, options, error in [
         (df, {"row": "users"}, "row = 'users': the table has no such column, but 'user', 'item', 'rating'"),
+        (df, {"row": None}, "row = None: the table has no such column, but 'user', 'item', 'rating'"),
         (df, {"k": 0}, "k = 0 must be an integer from 1"),
         (df.limit(2), {}, "NaN"),
         (df, {}, ""),

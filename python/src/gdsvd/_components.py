@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,27 @@ CENTRED = ("pca", "pca-scaled", "single-cell", *CENTRINGS)  # these steps, and t
 
 def centred(view: str | list[str] | None) -> str:
     """Return the view as text, with the step center=columns appended if no step centres columns. A view ``@FILE`` is returned as it is."""
-    text = view if isinstance(view, str) else " | ".join(view or [])
+    text = joined(view or "")
     steps = [step.strip() for step in re.split("[|·]", text)]
     if text.startswith("@") or any(step in CENTRED for step in steps):
         return text
     return f"{text} | center=columns" if text.strip() else "center=columns"
+
+
+def joined(view: Any) -> str:
+    """Return the steps of a view as one text.
+
+    Raises
+    ------
+    TypeError
+        If `view` is neither a text nor a list of texts.
+    """
+    if isinstance(view, str):
+        return view
+    steps = list(view) if isinstance(view, Iterable) else [view]
+    if not all(isinstance(step, str) for step in steps):
+        raise TypeError(f"view = {view!r}: it must be a text, or a list of texts, one for each step")
+    return " | ".join(steps)
 
 
 def centres_columns(view: dict[str, Any]) -> bool:

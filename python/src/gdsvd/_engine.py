@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import _parts
-from ._input import in_bucket, ingest, path_of, store_at
+from ._input import given, in_bucket, ingest, path_of, store_at
 from ._places import workplace
 from ._program import program
 
@@ -125,7 +125,7 @@ def stored(a: Any, e: Engine, memory: str | int, progress: bool | None) -> str |
     Raises
     ------
     ValueError
-        If workers share a bucket, and the matrix is not a store in a bucket.
+        If workers share a bucket, and the matrix is not a store in a bucket; or if A is not a matrix of real numbers.
     """
     path = path_of(a)
     if path is not None and store_at(path) is not None:
@@ -138,7 +138,7 @@ def stored(a: Any, e: Engine, memory: str | int, progress: bool | None) -> str |
     store = e.folder / "store"
     parts = _parts.partitions(a)
     if parts is None or kind(e.client) != "dask":
-        ingest(a if path is None else path, store, memory, progress=progress)
+        ingest(given(a, "gdsvd.Store.from_table(A, path, ") if path is None else path, store, memory, progress=progress)
     else:
         _parts.ingest(parts, e.client, e.folder / "parts", store, memory, progress)
     return store

@@ -131,7 +131,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Return the number of components to find, or the share of the variance to capture."""
         k = self.n_components
         if k is None:
-            if shape is None:
+            if shape is None or any(map(np.isnan, shape)):
                 raise ValueError("n_components has to be given where X is not in memory")
             return min(shape)
         if not is_number(k) or not (self._centre and 0 < k < 1 or k == int(k) and k >= 1):

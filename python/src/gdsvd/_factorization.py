@@ -315,8 +315,8 @@ class Factorization(Uses):
         with workplace() as tmp:
             if path_of(new) is None:
                 n = np.shape(new)[1] if np.ndim(new) == 2 else None
-                if n != self.info["cols"]:
-                    raise ValueError(f"new has shape {np.shape(new)}: it must have 2 dimensions, and the {self.info['cols']} columns of the result")
+                if n != self.info["cols"] or not np.shape(new)[0]:
+                    raise ValueError(f"new has shape {np.shape(new)}: it must have 2 dimensions, a row or more, and the {self.info['cols']} columns of the result")
                 new = checked(new)
                 with listed(cols_ids=self.cols) as lists:
                     ingest(new, tmp / "store", memory, lists)

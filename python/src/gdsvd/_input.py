@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
+import re
 from collections.abc import Iterable
 from typing import Any, BinaryIO, TypeGuard
 
@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._csrstream import Writer, canonical, dense_blocks, narrowest, of_dense, value_type
+from ._errors import CorruptError, GdsvdError
 from ._lazy import in_memory, lazy, refuse_folder
 from ._places import workplace
 from ._program import run
@@ -21,6 +22,22 @@ from ._tables import refuse
 def is_path(a: Any) -> bool:
     """Report whether `a` is a str or path, and so names a file or a folder."""
     return isinstance(a, (str, os.PathLike))
+
+
+def paths(files: Any) -> list[str | os.PathLike[str]]:
+    """The paths of one file or of several.
+
+    Raises
+    ------
+    TypeError
+        If a caller gives what the files have, or else no paths.
+    """
+    several = isinstance(files, Iterable) and not is_path(files) and not hasattr(files, "read")
+    refuse(files, "files", "gdsvd.Store.from_table(files, path, ")
+    listed = list(files) if several else [files]
+    if not all(map(is_path, listed)):
+        raise TypeError(f"files is of type {type(files).__module__}.{type(files).__qualname__}: it must be a path, or a list of paths")
+    return listed
 
 
 def in_bucket(path: Any) -> TypeGuard[str]:
@@ -37,10 +54,13 @@ def path_of(a: Any) -> str | os.PathLike[str] | None:
 def store_at(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """Return the output of ``gdsvd info --json`` for the store at a path, or None if there is no store."""
     if in_bucket(path):
-        with contextlib.suppress(ValueError, OSError):
+        try:
             said = run("info", "--", path)
-            return said if said.get("format") == "gdsvd-store" else None
-        return None
+        except GdsvdError as err:  # an object, and a pattern of some, may be what is ingested
+            if isinstance(err, CorruptError) or not re.search("neither a store nor a result|404 Not Found", str(err)):
+                raise
+            return None
+        return said if said.get("format") == "gdsvd-store" else None
     return run("info", "--", path) if (pathlib.Path(path) / "MANIFEST.json").is_file() else None
 
 
@@ -70,6 +90,19 @@ def checked(a: Any) -> Any:
     return a
 
 
+def given(a: Any, call: str) -> Any:
+    """A matrix in memory as of `checked`, or its blocks of rows; a table is refused, and `call` is how it is given instead.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no real matrix.
+    """
+    a = lazy(a) or a
+    refuse(a, "A", call)
+    return a if hasattr(a, "__next__") else checked(a)
+
+
 def is_number(k: Any) -> bool:
     """Report whether `k` is a single finite real number. A text that looks like a number is not one."""
     return np.ndim(k) == 0 and np.asarray(k).dtype.kind in "iuf" and bool(np.isfinite(k))
@@ -81,7 +114,7 @@ def check_k(k: Any, shape: tuple[int, int] | None) -> int:
         raise TypeError(f"int() argument must be a number, not {k!r}: k is an integer from 1 to min(A.shape)")
     if not is_number(k) or k < 1 or k != int(k):
         raise ValueError(f"k = {k!r} must be an integer from 1 to min(A.shape)")
-    if shape and k > min(shape):
+    if shape and len(shape) == 2 and k > min(shape):
         raise ValueError(f"k = {k!r} must be an integer from 1 to min(A.shape) = {min(shape)}, for A is {shape[0]} × {shape[1]}")
     return int(k)
 

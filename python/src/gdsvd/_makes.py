@@ -10,7 +10,7 @@ from typing import Any, TypeVar, Union
 import numpy as np
 
 from . import _hdf5, _soma, _tables
-from ._input import checked, flags, ingest, is_number, is_path, memory_flags
+from ._input import checked, flags, given, ingest, is_number, is_path, memory_flags, paths
 from ._lazy import lazy
 from ._places import listed
 from ._program import run
@@ -70,8 +70,7 @@ class Makes:
 
     @classmethod
     def _from_files(cls: type[S], files: Any, path: Path, memory: str | int, progress: bool | None, options: dict[str, Any]) -> S:
-        files = [files] if is_path(files) else list(files)
-        run("ingest", *memory_flags(memory), *flags(options), "-o", path, "--", *files, progress=progress)
+        run("ingest", *memory_flags(memory), *flags(options), "-o", path, "--", *paths(files), progress=progress)
         return cls(path)
 
     @classmethod
@@ -149,9 +148,7 @@ class Makes:
         -------
         Store
         """
-        A = lazy(A) or A
-        _tables.refuse(A, "A", "gdsvd.Store.from_table(A, path, ")
-        A = A if hasattr(A, "__next__") else checked(A)
+        A = given(A, "gdsvd.Store.from_table(A, path, ")
         with _named(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
             ingest(A, path, memory, [*lists, *flags(options)], progress=progress)
         return cls(path)

@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ._errors import GdsvdError
+from ._errors import GdsvdError, UsageError
+from ._words import RENAMED
 
 PREFIX = "gdsvd-tmp-"
 STALE = 60  # seconds without a change after which an unlocked folder counts as left by a process that was killed
@@ -95,12 +96,13 @@ def strings(items: Iterable[Any], file: pathlib.Path, what: str) -> None:
     TypeError
         If `items` is a single text instead of several.
     ValueError
-        If an item is missing, has a line break in it, or has a lone surrogate that stands for no byte.
+        If there is no item, or an item is missing, has a line break in it, or has a lone surrogate that stands for no byte.
     """
     if isinstance(items, (str, bytes)):
         raise TypeError(f"{what} = {items!r} is one text: give a list of them")
     # Readers drop a byte order mark at the beginning of a file. The extra mark (utf-8-sig) keeps one that belongs to the first id.
     with open(file, "w", encoding="utf-8-sig", errors="surrogateescape", newline="\n") as f:
+        i = -1
         for i, item in enumerate(items):
             if missing(item):
                 raise ValueError(f"{what}[{i}] = {item!r} is missing: every id and title is a text or a number")
@@ -111,6 +113,8 @@ def strings(items: Iterable[Any], file: pathlib.Path, what: str) -> None:
                 f.write(text + "\n")
             except UnicodeEncodeError:
                 raise ValueError(f"{what}[{i}] = {text!r} has half of a character in it, which UTF-8 does not have") from None
+    if i < 0:
+        raise UsageError(f"{RENAMED.get(what, what)} is empty: give at least one")
 
 
 def missing(v: Any) -> bool:

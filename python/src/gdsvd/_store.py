@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _tables
 from ._factorization import Factorization
-from ._input import flags, in_bucket, is_path, memory_flags
+from ._input import flags, in_bucket, memory_flags, paths
 from ._looks import Looks, made
 from ._makes import Makes, Path
 from ._program import run
@@ -103,7 +103,7 @@ class Store(Looks, Makes):
         more: list[Path] = [*memory_flags(memory), *flags(options), "--", self.path]
         if roles == (None, None, None):
             _tables.refuse(files, "files", "store.append(files, ")
-            run("append", *more, *([files] if is_path(files) else files), progress=progress)
+            run("append", *more, *paths(files), progress=progress)
         else:
             run("append", *more, "-", feed=lambda out: _tables.hand_over(files, roles, out), progress=progress)
         self._look()

@@ -10,11 +10,11 @@ from typing import Any, BinaryIO, Literal, cast, overload
 import numpy as np
 
 from . import _tables
+from ._components import joined
 from ._engine import engine, stored
 from ._errors import NotConverged
 from ._factorization import Factorization
-from ._input import check_k, checked, hand_over, ingest, memory_flags, path_of, size, store_at
-from ._lazy import lazy
+from ._input import check_k, given, hand_over, ingest, memory_flags, path_of, size, store_at
 from ._places import workplace
 from ._program import run
 from ._types import Array, Info, SVDReport, SVDResult
@@ -27,7 +27,7 @@ def pipeline(view: Any) -> list[str]:
     """Return the flags for a view, which is a text or a list of steps; none for None."""
     if view is None:
         return []
-    return ["--view", view if isinstance(view, str) else " | ".join(view)]
+    return ["--view", joined(view)]
 
 
 def load(path: pathlib.Path) -> np.ndarray:
@@ -235,16 +235,14 @@ def svds(
             raise ValueError("client= and shared= take no table: make a store of it with gdsvd.Store.from_table; for Spark there is gdsvd.spark.svd")
         return _returned(_of_table(A, roles, check_k(k, None), flags, memory, progress), return_info)
     if client is not None or shared is not None:
+        _tables.refuse(A, "A", "gdsvd.Store.from_table(A, path, ")
         with engine(client, shared, groups) as e:
             k = check_k(k, getattr(A, "shape", None))
             return _returned(triplets(stored(A, e, memory, progress), e.folder / "out", k, [*flags, *e.flags], progress, lambda out: None), return_info)
     if groups:
         raise ValueError(f"groups = {groups} is for a run with client= or shared=")
     if path_of(A) is None:
-        A = lazy(A) or A
-        _tables.refuse(A, "A", "gdsvd.svds(A, ")
-        if not hasattr(A, "__next__"):
-            A = checked(A)
+        A = given(A, "gdsvd.svds(A, ")
     k = check_k(k, getattr(A, "shape", None))
     return _returned(decompose(A, k, flags, memory, progress), return_info)
 

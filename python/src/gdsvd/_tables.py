@@ -75,7 +75,7 @@ def _batches(tables: Any, used: list[Any]) -> Iterator[Any]:
         yield from (tables.partitions[i].compute() for i in range(tables.npartitions))
     elif hasattr(tables, "read_next_batch") or not is_table(tables):
         yield from tables
-    elif not names(tables):
+    elif not names(tables) or not hasattr(tables, "__len__") and not hasattr(tables, "num_rows"):  # the latter of Spark
         try:
             import pyarrow
         except ImportError:

@@ -24,6 +24,7 @@ from ._lazy import in_memory
 from ._program import run
 from ._sklearn import check_is_fitted
 from ._svds import pipeline, triplets
+from ._tables import refuse
 from ._types import Array, Info
 
 __all__ = ["PCA", "TruncatedSVD"]
@@ -57,6 +58,7 @@ class _OfDask(plain._Decomposition):
         -------
         self
         """
+        refuse(X, "X", "gdsvd.Store.from_table(X, path, ")
         _, s, vt, info = self._triplets(X)
         self._found(s, vt, info)
         self.n_features_in_ = info["cols"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
+import urllib.parse
 import uuid
 from typing import Any, NamedTuple, cast
 
@@ -103,7 +104,7 @@ def svd(
     if in_bucket(shared):
         raise ValueError(f"shared = {shared!r}: the entries of a DataFrame take a folder that this machine and all executors see under the same path")
     for what, name in (("row", row), ("col", col), ("value", value)):
-        if name not in df.columns and name is not None:
+        if name not in df.columns and (what, name) != ("value", None):
             raise ValueError(f"{what} = {name!r}: the table has no such column, but {', '.join(map(repr, df.columns))}")
     spark, failed = df.sparkSession, None
     with engine(spark, shared, groups) as e:
@@ -139,5 +140,5 @@ def _column(df: Any, name: str) -> Any:
 
 
 def _url(path: pathlib.Path) -> str:
-    """Return the name of a path for Spark: a file URL, except for Databricks volumes, which Spark reads by their path."""
-    return os.fspath(path) if path.parts[1:2] == ("Volumes",) else path.as_uri()
+    """Return the name of a path for Spark, without escapes: a file URL, except for Databricks volumes, which Spark reads by their path."""
+    return os.fspath(path) if path.parts[1:2] == ("Volumes",) else urllib.parse.unquote(path.as_uri(), errors="surrogateescape")
