@@ -374,11 +374,6 @@ func (a *app) within(memory *int64) (undo func()) {
 	return heap.Limit(heap.Unplanned(*memory))
 }
 
-// nothingToResume says that what is there already is what was asked for.
-func (a *app) nothingToResume(what, path string) {
-	a.display.Logger().Info("the "+what+" is finished: there is nothing to resume", what, path)
-}
-
 // printResult prints what a run has found, dir being where it lies.
 func (a *app) printResult(r *factor.Result, dir string) error {
 	return a.print(r, nil, func(out *show.Printer) { show.Result(out, r, dir) })
