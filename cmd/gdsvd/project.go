@@ -38,7 +38,7 @@ than known ones are an error. A row without known columns is what the view makes
 empty row.
 
 --by history takes rows by their entries, or ones where the view begins with binary: what
-recommendations score rows with if the view weights columns. --whiten divides
+recommendations score rows with if the view has the step weight=columns. --whiten divides
 components by σ/√(N−1) where the columns of B have the mean 0, and by σ elsewhere
 and by history. --side columns gives columns, Y = BᵀU, for views that need nothing of
 other rows.` + "\n" + ui.ExitHelp,

@@ -45,8 +45,8 @@ scores the columns that come first. It leaves out those that the row has an entr
 with --exclude-seen=false, and rows that have no entries.
 
 The score of row i and column j is u_iᵀ Σ v_j (model), or hᵀV v_j with the entries h of the
-row (history), each 1 where the view begins with binary. auto takes history where the view weights
-columns, as recsys does.
+row (history), each 1 where the view begins with binary. auto takes history where the view has
+the step weight=columns, as recsys does.
 
 With -o FILE it writes row, column, rank, score and titles as FILE.csv, FILE.jsonl or
 FILE.parquet;

@@ -12,7 +12,7 @@
 // Whitening divides by σ/√(N−1) where the columns of B have the mean 0, as PCA(whiten=True), and by σ elsewhere, which makes rows of U,
 // and by history.
 // By history, x = hᵀV with the entries h of the row or, where the view begins with the step binary, ones: what package recommend scores
-// rows with if the view weights columns.
+// rows with if the view has the step weight=columns.
 //
 // Columns of the store are those of the matrix with the same ids. Others are left out, and counted; more of them than known
 // ones are an error. Columns that the store does not have are entries of 0; where the view has means for what is missing, as patterson and

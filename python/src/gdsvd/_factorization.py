@@ -211,7 +211,7 @@ class Factorization(Uses):
         exclude_seen : bool
             Whether columns are left out that a row has an entry in.
         scores : {"auto", "model", "history"}
-            ``u_iᵀΣv_j``, or what a row has entries in folded in; ``"auto"`` is history where the view weights columns.
+            ``u_iᵀΣv_j``, or what a row has entries in folded in; ``"auto"`` is history where the view has ``weight=columns``.
         memory : str or int
             What the program stays within.
         as_arrow : bool
