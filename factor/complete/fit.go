@@ -39,6 +39,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -97,14 +98,15 @@ func (p Phase) String() string { return [...]string{"means", "top", "path", "fin
 // State is all that a fit keeps between two rounds.
 type State struct {
 	Phase  Phase
-	Full   bool    // Ω is all entries: nothing is held out
-	Rounds int     // in all
-	At     int     // rounds of this phase, or at this λ of the path
-	Lambda float64 // of the next round; the λ at which Z = 0 in Top
-	F      float64 // as the last round found it
-	RMSE   float64 // on Ω without what is held out, of the last round
-	Held   float64 // RMSE on what is held out; NaN if nothing is
-	Count  int64   // entries of Ω without what is held out
+	Full   bool          // Ω is all entries: nothing is held out
+	Rounds int           // in all
+	At     int           // rounds of this phase, or at this λ of the path
+	Lambda float64       // of the next round; the λ at which Z = 0 in Top
+	F      float64       // as the last round found it
+	RMSE   float64       // on Ω without what is held out, of the last round
+	Held   float64       // RMSE on what is held out; NaN if nothing is
+	Count  int64         // entries of Ω without what is held out
+	Spent  time.Duration // on the rounds: Save and Load keep it, Fit does not touch it
 
 	Mean    float64
 	Columns []float64 // c_j; nil without biases
