@@ -89,18 +89,18 @@ func (r *Result) vector(ctx context.Context, name string, n int64) (x []float64,
 
 type completion struct {
 	*task
-	fit  complete.Options
-	of   string // settings and store of the run, which a checkpoint must have, too
-	out  *output
-	keep *checkpoints
+	fit   complete.Options
+	of    string // settings and store of the run, which a checkpoint must have, too
+	out   *output
+	keep  *checkpoints
+	began time.Time // start of the run, earlier by the time that the resumed runs took
 }
 
 // Complete fits a matrix of low rank to the stored entries of a store, all others being missing, and writes its
 // singular value decomposition to the directory o.Dir: package complete has the formulas. A run that is cancelled leaves
 // a checkpoint to go on from.
 func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Result, err error) {
-	began := time.Now()
-	c := &completion{task: newTask(store, o.Options)}
+	c := &completion{task: newTask(store, o.Options), began: time.Now()}
 	if o.Dir == "" {
 		return nil, errors.New("a completion needs a directory for its result")
 	}
@@ -131,6 +131,7 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 		if c.fit.Start, err = c.load(); err != nil {
 			return nil, err
 		}
+		c.began = c.began.Add(-c.fit.Start.Spent)
 		c.Log.Info("going on", "round", c.fit.Start.Rounds)
 	}
 	nextRound := func() {
@@ -155,7 +156,7 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 	if err != nil {
 		return nil, c.interrupted(ctx, last, err)
 	}
-	r, err := c.write(ctx, s, began)
+	r, err := c.write(ctx, s)
 	if err != nil {
 		return nil, c.interrupted(ctx, last, err)
 	}
@@ -183,6 +184,7 @@ func (c *completion) round(s *complete.State) error {
 }
 
 func (c *completion) save(s *complete.State) error {
+	s.Spent = time.Since(c.began)
 	return c.keep.Save(func(w io.Writer) error { return s.Save(w, c.of) })
 }
 
@@ -233,7 +235,7 @@ func (c *completion) interrupted(ctx context.Context, s *complete.State, err err
 }
 
 // write computes the factors from the state and writes the result.
-func (c *completion) write(ctx context.Context, s *complete.State, began time.Time) (r *Result, err error) {
+func (c *completion) write(ctx context.Context, s *complete.State) (r *Result, err error) {
 	c.Vectors = Both
 	longBias, shortBias := csr.Orient(c.store, layout.RowBiases, layout.ColBiases)
 	var long []float64
@@ -294,7 +296,7 @@ func (c *completion) write(ctx context.Context, s *complete.State, began time.Ti
 		r.Status = solver.PassLimit.String()
 	}
 	r.Rows, r.Cols = Dims(c.store)
-	r.Seconds.Total = time.Since(began).Seconds()
+	r.Seconds.Total = time.Since(c.began).Seconds()
 	r.Orthogonality.U, r.Orthogonality.V = csr.Orient(c.store, Number(factors.Orthogonality), Number(complete.Orthogonality(factors.V)))
 	if r.IDs, err = c.out.writeNames(ctx, c.task); err != nil {
 		return nil, err

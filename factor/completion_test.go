@@ -1,6 +1,7 @@
 package factor_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/james-bowman/sparse"
 	"gonum.org/v1/gonum/mat"
@@ -178,9 +180,19 @@ func TestCompleteResumed(t *testing.T) {
 			t.Errorf("a checkpoint that is %s: %v", what, err)
 		}
 	}
-	must.Do(t, os.WriteFile(saved, state, 0o666))
+	s, of, err := complete.Load(bytes.NewReader(state), int64(len(state)))
+	must.Do(t, err)
+	if s.Spent <= 0 {
+		t.Errorf("the runs before took %v", s.Spent)
+	}
+	s.Spent = time.Hour
+	var hour bytes.Buffer
+	must.Do(t, s.Save(&hour, of))
+	must.Do(t, os.WriteFile(saved, hour.Bytes(), 0o666))
 	o.Round = nil
-	must.Get(factor.Complete(t.Context(), store, o))(t)
+	if r := must.Get(factor.Complete(t.Context(), store, o))(t); r.Seconds.Total < time.Hour.Seconds() {
+		t.Errorf("%v s in all, of which an hour before the last resume", r.Seconds.Total)
+	}
 	resumed := vfstest.Contents(t, o.Dir)
 	delete(resumed, factor.ResultFile)
 	for name, want := range whole {

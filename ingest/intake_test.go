@@ -145,6 +145,9 @@ var intakeCases = []intakeCase{
 	{name: "mark and quotes", files: text.BOM + "\"item\",\"user\"\n\"x\",\"ann\"\n", want: []triple{one("ann", "x")}},
 	{name: "blank first lines", files: "\n\n \nitem,user\nx,ann\n", want: []triple{one("ann", "x")}},
 	{name: "carriage returns alone", files: "1,10\r2,11", err: format.ErrUnsupported, says: []string{"carriage returns"}},
+	{name: "carriage returns alone, within lines", files: "1,10,1\n2,11,2\r3,12,1\n", err: format.ErrUnsupported, says: []string{"carriage returns"}},
+	{name: "a carriage return in quotes", files: "user,item\nann,x\n\"b\rob\",x\n", want: []triple{one("ann", "x"), one("b\rob", "x")}},
+	{name: "a line break in quotes", files: "user,item\nann,x\n\"b\nob\",x\n", err: text.ErrQuote, says: []string{"line break"}},
 	{name: "UTF-16 without mark", files: "1\x00,\x002\x00\n\x00", err: format.ErrUnsupported, says: []string{"NUL"}},
 
 	// Concatenated files.

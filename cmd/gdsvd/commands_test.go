@@ -216,6 +216,20 @@ func TestInfoIDsThatAreText(t *testing.T) {
 	}
 }
 
+// An id with a line break would make two lines of one row: the list is not printed as lines.
+func TestInfoIDsWithLineBreaks(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "m.csr")
+	if o := gdsvdIn(t, context.Background(), `{"user":"ann","item":1,"rating":3}`+"\n"+`{"user":"bob\ncy","item":2,"rating":4}`+"\n", "ingest", "-", "-o", store, "-q"); o.code != ui.ExitOK {
+		t.Fatal(o.stderr)
+	}
+	fails(t, ui.ExitError, `"bob\\ncy", number 1 from 0, has a line break, .*: --json prints them`, "info", store, "--ids", "rows")
+	var ids []string
+	decode(t, succeeds(t, "info", store, "--ids", "rows", "--json"), &ids)
+	if !slices.Equal(ids, []string{"ann", "bob\ncy"}) {
+		t.Errorf("rows %q", ids)
+	}
+}
+
 func TestInfoIDsThatAreIndices(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "m.mtx")
 	must.Do(t, os.WriteFile(file, []byte("%%MatrixMarket matrix coordinate pattern general\n3 2 1\n2 1\n"), 0o666))

@@ -280,6 +280,8 @@ func (a *app) printID(w *bufio.Writer, r *csr.IDReader, n int64, titles *csr.Tit
 		}
 	}
 	switch {
+	case !a.json && strings.Contains(id, "\n"):
+		return fmt.Errorf("%q, number %d from 0, has a line break, so that lines would not be ids: --json prints them", id, n)
 	case !a.json:
 		id += "\n"
 	case n == 0:

@@ -253,7 +253,7 @@ func (a *app) ingested(cmd *cobra.Command, report *ingest.Report, err error) err
 		return toldIngest(cmd, err)
 	}
 	if report.Finished {
-		a.nothingToResume("store", report.Store)
+		a.display.Logger().Info("the store is finished: there is nothing to resume", "store", report.Store)
 	}
 	return a.printIngest(report)
 }

@@ -372,11 +372,6 @@ func (a *app) within(memory *int64) (undo func()) {
 	return heap.Limit(heap.Unplanned(*memory))
 }
 
-// nothingToResume logs that the store or result is already finished.
-func (a *app) nothingToResume(what, path string) {
-	a.display.Logger().Info("the "+what+" is finished: there is nothing to resume", what, path)
-}
-
 // printResult prints the result of a run; dir is its directory.
 func (a *app) printResult(r *factor.Result, dir string) error {
 	return a.print(r, nil, func(out *show.Printer) { show.Result(out, r, dir) })

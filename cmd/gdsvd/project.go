@@ -37,9 +37,10 @@ of NEW are known by their ids. Others are left out, counted and listed; more of 
 than known ones are an error. A row without known columns is projected as an empty row.
 
 --by history projects the entries of rows themselves, or ones if the view begins with
-binary, as recommend does if the view weights columns. --whiten divides components by
-σ/√(N−1) if the columns of B have mean 0; otherwise, and with --by history, by σ. --side
-columns projects columns, Y = BᵀU, for views that compute a column from that column alone.` + "\n" + ui.ExitHelp,
+binary, as recommend does if the view has the step weight=columns. --whiten divides
+components by σ/√(N−1) if the columns of B have mean 0; otherwise, and with --by history,
+by σ. --side columns projects columns, Y = BᵀU, for views that compute a column from that
+column alone.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd project ml-10m.svd new-users.csv -o new-users
   gdsvd project cells.svd more-cells.csr -o more-cells --whiten`,
 		Args: atLeast(2, "want a result OUT and at least one NEW"),

@@ -78,7 +78,7 @@ func TestUseOfResults(t *testing.T) {
 	if b, err := os.ReadFile(at("x.csv")); err != nil || !strings.HasPrefix(string(b), "id,c1,c2,c3\nnew one,") || strings.Count(string(b), "\n") != 3 {
 		t.Errorf("%q, %v", b, err)
 	}
-	fails(t, ui.ExitError, `projection.json: no such file|alignment.json: no such file`, "export", at("out"), "--what", "X", "-o", at("w.csv"))
+	fails(t, ui.ExitError, `alignment.json: no such file.*X is of what gdsvd project and gdsvd align write`, "export", at("out"), "--what", "X", "-o", at("w.csv"))
 	left, err := os.ReadDir(work)
 	if err != nil || len(left) != 9 {
 		t.Errorf("%v, %v", left, err)

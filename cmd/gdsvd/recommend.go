@@ -46,7 +46,7 @@ unless with --exclude-seen=false, and rows that have no entries.
 
 The score of row i and column j is u_iᵀ Σ v_j (model), or hᵀV v_j with the entries h of the
 row (history), each 1 where the view begins with binary. auto is history if the view
-weights columns, as recsys does.
+has the step weight=columns, as recsys does.
 
 With -o FILE it writes row, column, rank, score and titles as FILE.csv, FILE.jsonl or
 FILE.parquet;

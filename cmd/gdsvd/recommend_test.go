@@ -273,6 +273,12 @@ func TestTitlesOfSeveral(t *testing.T) {
 		t.Errorf("view by titles:\n%s", text)
 	}
 	fails(t, ui.ExitError, `row "bo" is the title of several: bob \(Bob\), cy \(Bobby\); give the id of one`, "view", store, "--rows", "bo")
+	commas := write(t, dir, "commas.csv", "ann,\"Lee, Ann\"\nbob,Bob\ncy,\"Lee, Cy\"\n")
+	succeeds(t, "ingest", "-q", filepath.Join(dir, "in.csv"), "-o", store, "--force", "--row-titles", commas)
+	if text := succeeds(t, "view", "-q", store, "--rows", "Lee, Cy"); !strings.Contains(text, "row cy (Lee, Cy)") || strings.Contains(text, "ann") || strings.Contains(text, "bob") {
+		t.Errorf("view by a title with a comma:\n%s", text)
+	}
+	fails(t, ui.ExitError, `--rows " Zoe": no row of`, "view", store, "--rows", "Bob, Zoe")
 }
 
 // TestTitleWithComma: a title that contains a comma is not confused with a list of ids.

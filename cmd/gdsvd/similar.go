@@ -150,7 +150,7 @@ type allTopics struct {
 type topic struct {
 	Component int           `json:"component"`         // number of the component, counted from 1
 	Sigma     factor.Number `json:"sigma"`             // singular value of the component
-	Rows      *sideTopic    `json:"rows,omitempty"`    // the strongest rows; absent if the result has no U
+	Rows      *sideTopic    `json:"rows,omitempty"`    // the strongest rows
 	Columns   *sideTopic    `json:"columns,omitempty"` // the strongest columns
 }
 

@@ -39,6 +39,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -97,14 +98,15 @@ func (p Phase) String() string { return [...]string{"means", "top", "path", "fin
 // State is all that a fit keeps between two rounds.
 type State struct {
 	Phase  Phase
-	Full   bool    // whether Ω is all entries, and none is held out
-	Rounds int     // rounds in total
-	At     int     // rounds of this phase, or at this λ of the path
-	Lambda float64 // λ of the next round; in phase Top, the λ at which Z = 0
-	F      float64 // F of the last round
-	RMSE   float64 // RMSE of the last round on the fitted entries
-	Held   float64 // RMSE on the held-out entries; NaN without these
-	Count  int64   // fitted entries
+	Full   bool          // whether Ω is all entries, and none is held out
+	Rounds int           // rounds in total
+	At     int           // rounds of this phase, or at this λ of the path
+	Lambda float64       // λ of the next round; in phase Top, the λ at which Z = 0
+	F      float64       // F of the last round
+	RMSE   float64       // RMSE of the last round on the fitted entries
+	Held   float64       // RMSE on the held-out entries; NaN without these
+	Count  int64         // fitted entries
+	Spent  time.Duration // time of the rounds; Save and Load keep it, Fit does not change it
 
 	Mean    float64
 	Columns []float64 // c_j; nil without biases

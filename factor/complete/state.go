@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -34,6 +35,7 @@ type savedState struct {
 	Rounds  int
 	At      int
 	Count   int64
+	Spent   time.Duration
 }
 
 // floats returns all float64s of a state, in the order of the file. one holds copies of the single ones.
@@ -53,7 +55,7 @@ func (s *State) singles() []*float64 {
 // Save writes the state. of names the matrix and the options of the fit.
 func (s *State) Save(w io.Writer, of string) error {
 	n, k := s.V.Dims()
-	head, err := json.Marshal(savedState{of, n, k, s.Columns != nil, s.Best.V != nil, s.Phase, s.Full, s.Rounds, s.At, s.Count})
+	head, err := json.Marshal(savedState{of, n, k, s.Columns != nil, s.Best.V != nil, s.Phase, s.Full, s.Rounds, s.At, s.Count, s.Spent})
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func Load(r io.ReaderAt, size int64) (s *State, of string, err error) {
 	if h.Phase == Means && h.At > 0 && !h.Columns || h.Full && (h.Phase == Top || h.Phase == Path) || h.Phase < Final && h.At >= [...]int{meansRounds, topRounds, pathRounds}[h.Phase] {
 		return damaged("byte %d: %d rounds in phase %v", len(stateMagic), h.At, h.Phase) // no fit has such a state; some would never end
 	}
-	s = &State{Phase: h.Phase, Full: h.Full, Rounds: h.Rounds, At: h.At, Count: h.Count}
+	s = &State{Phase: h.Phase, Full: h.Full, Rounds: h.Rounds, At: h.At, Count: h.Count, Spent: h.Spent}
 	off := int64(len(stateMagic) + end + 1)
 	n := int64(h.N) * int64(h.K)
 	want := int64(len(s.singles())+h.K) + n

@@ -214,6 +214,9 @@ func openArray(ctx context.Context, dir string, d *description, o Options) (*tab
 		return nil, fmt.Errorf("%q: of %s only %s can be exported", o.What, dir, Array)
 	}
 	err := folder.Read(o.FS, dir, d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s is of what gdsvd project and gdsvd align write", err, Array)
+	}
 	if err != nil {
 		return nil, err
 	}

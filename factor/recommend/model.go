@@ -43,7 +43,7 @@ import (
 type Scoring uint8
 
 const (
-	// Auto is History where the view weights columns, and Model elsewhere.
+	// Auto is History where the view has the step weight=columns, and Model elsewhere.
 	Auto Scoring = iota
 	Model
 	History

@@ -35,7 +35,7 @@ type Options struct {
 
 // Summary counts the recommendations of Rows.
 type Summary struct {
-	Rows  int64 `json:"rows"`  // number of rows that have recommendations
+	Rows  int64 `json:"rows"`  // number of rows that have entries, those without a column left to recommend included
 	Empty int64 `json:"empty"` // number of rows without entries, which have no recommendations
 	Short int64 `json:"short"` // number of rows that have fewer than N recommendations
 	Items int64 `json:"items"` // number of recommendations in total
@@ -57,6 +57,7 @@ func Rows(ctx context.Context, f *Factorisation, store *csr.Store, o Options, em
 type run struct {
 	*Factorisation
 	Options
+	asked   int // N as it is given: no more are searched for than there are columns
 	columns segments
 	block   int   // rows at a time
 	entries int64 // largest number of entries of these rows
@@ -66,7 +67,7 @@ type run struct {
 
 // newRun checks the options and returns a run whose memory is not planned yet.
 func newRun(f *Factorisation, store *csr.Store, o Options) (*run, error) {
-	r := &run{Factorisation: f, Options: o}
+	r := &run{Factorisation: f, Options: o, asked: o.N}
 	r.columns = segments{n: f.Cols, k: len(f.Sigma), read: f.V, among: o.Candidates, zeros: true}
 	r.Memory = cmp.Or(r.Memory, factor.DefaultMemory())
 	r.Workers = cmp.Or(r.Workers, runtime.GOMAXPROCS(0))
@@ -151,7 +152,7 @@ func (r *run) found(row int64, empty bool, items []Item, emit func(int64, []Item
 	}
 	r.sum.Rows++
 	r.sum.Items += int64(len(items))
-	if len(items) < r.N {
+	if len(items) < r.asked {
 		r.sum.Short++
 	}
 	return emit(row, items)

@@ -52,6 +52,26 @@ type record struct {
 // readParquet reads records with parquet-go. It is nil without -tags alltests.
 var readParquet func(file []byte) ([]record, error)
 
+// TestShortRows: rows with fewer columns than N are counted, also if there are fewer candidates than N or a row has no column left.
+func TestShortRows(t *testing.T) {
+	r, store := films(t)
+	f := must.Get(recommend.Of(r))(t)
+	none := func(int64, []recommend.Item) error { return nil }
+	for _, c := range []struct {
+		o            recommend.Options
+		short, items int64
+	}{
+		{recommend.Options{N: 20}, 4, 9},
+		{recommend.Options{N: 20, Candidates: []uint32{0}}, 4, 2},
+		{recommend.Options{N: 1, Candidates: []uint32{0}}, 2, 2},
+	} {
+		sum := must.Get(recommend.Rows(t.Context(), f, store, c.o, none))(t)
+		if sum.Rows != 4 || sum.Empty != 1 || sum.Short != c.short || sum.Items != c.items {
+			t.Errorf("%d of %v: %+v", c.o.N, c.o.Candidates, sum)
+		}
+	}
+}
+
 // TestWriter: each format is read back with the same records and bits.
 func TestWriter(t *testing.T) {
 	r, store := films(t)

@@ -83,7 +83,7 @@ func (p *page) certificate(r *factor.Result) {
 	for i, v := range values {
 		if left := len(values) - mostLines; left > 0 && i >= mostLines-lastLines && i < len(values)-lastLines {
 			if i == mostLines-lastLines {
-				p.f("<tr><td>%d…</td><td class=\"text\" colspan=\"%d\">%s more are in %s</td></tr>\n", i+1, len(head)-1, count(int64(left)), valuesFile(r))
+				p.f("<tr><td>%d…</td><td class=\"text\" colspan=\"%d\">%s more are in %s</td></tr>\n", i+1, len(head)-1, count(int64(left)), either(pairs(r), factor.LambdaFile, factor.SigmaFile))
 			}
 			if c := cluster[i]; c > 0 {
 				begin, end = i, c
@@ -132,10 +132,6 @@ func legend(r *factor.Result) (text markup) {
 		text += "; the floor is the rounding error of the measurement"
 	}
 	return text
-}
-
-func valuesFile(r *factor.Result) string {
-	return either(pairs(r), factor.LambdaFile, factor.SigmaFile)
 }
 
 func (p *page) completion(r *factor.Result) {

@@ -210,11 +210,6 @@ func wholeBars(bins []bar) (all []bar, x axis) {
 	return all, counting("", lo-0.5, all[len(all)-1].hi)
 }
 
-// areWhole reports whether each bin is a single whole number of magnitude 1e9 at most.
-func areWhole(bins []bar) bool {
-	return !slices.ContainsFunc(bins, func(b bar) bool { return b.lo != b.hi || b.lo != math.Trunc(b.lo) || math.Abs(b.lo) > 1e9 })
-}
-
 // lengthBins returns lengths as bins, each from its length to the next number, without the length 0.
 func lengthBins(lengths map[int64]int64) (all []bar) {
 	for _, length := range slices.Sorted(maps.Keys(lengths)) {
@@ -331,7 +326,9 @@ func (p *page) valuesOf(bins []bar) {
 	if log {
 		x = logarithmic("", lo, hi)
 	}
-	if !log && areWhole(bins) {
+	// Bins of single whole numbers that are so near to one another can be counted together.
+	whole := !slices.ContainsFunc(bins, func(b bar) bool { return b.lo != b.hi || b.lo != math.Trunc(b.lo) || math.Abs(b.lo) > 1e9 })
+	if !log && whole {
 		bins, x = wholeBars(bins)
 	} else {
 		bins = joined(bins, log)

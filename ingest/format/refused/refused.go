@@ -146,7 +146,7 @@ func suspect(sample [][]byte) error {
 			return unsupported("a table drawn with lines", export)
 		case bytes.IndexByte(l, 0) >= 0:
 			return unsupported("binary, or UTF-16 text: it has NUL bytes", "ingest reads the binary formats of --format only")
-		case bytes.IndexByte(l, '\r') >= 0:
+		case bytes.IndexByte(l, '\r') >= 0 && (i == 0 || bytes.IndexByte(l, '"') < 0): // quoted fields may have one
 			return unsupported("text whose lines end with carriage returns alone", `convert it: tr '\r' '\n'`)
 		}
 	}

@@ -20,7 +20,7 @@ var (
 	ErrInteger     = errors.New("not an integer")
 	ErrFields      = errors.New("wrong number of fields")
 	ErrEmptyField  = errors.New("empty field")
-	ErrQuote       = errors.New("malformed quoted field")
+	ErrQuote       = errors.New("malformed quoted field, or a line break in it")
 	ErrIndex       = errors.New("index outside the declared shape")
 	ErrTriangle    = errors.New("entry in the wrong triangle")
 	ErrLineTooLong = errors.New("line too long")

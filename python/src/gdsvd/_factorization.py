@@ -211,7 +211,7 @@ class Factorization(Uses):
         exclude_seen : bool
             Whether to leave out the columns in which a row has an entry.
         scores : {"auto", "model", "history"}
-            ``"model"``: ``u_iᵀΣv_j``; ``"history"``: the entries of the row folded in; ``"auto"``: history if the view weights columns, else model.
+            ``"model"``: ``u_iᵀΣv_j``; ``"history"``: the entries of the row folded in; ``"auto"``: history if the view has ``weight=columns``, else model.
         memory : str or int
             Memory budget of the program.
         as_arrow : bool
