@@ -50,6 +50,7 @@ type journal struct {
 	Runs        []string
 	MostRuns    int
 	Values      *csr.Values
+	Long        bool `json:",omitempty"` // Values are integers, and some are no float32s
 	Users       ids.State
 	Items       ids.State
 	Seconds     map[string]float64
@@ -214,6 +215,15 @@ func parseJournal(b []byte) (*journal, error) {
 		return nil, errJournal
 	}
 	return j, nil
+}
+
+// stats returns the statistics of the values, which are not nil.
+func (j *journal) stats() csr.ValueStats {
+	s := csr.StatsOf(*j.Values)
+	if j.Long {
+		s.Add(1<<24 + 1) // no float32
+	}
+	return s
 }
 
 func (j *journal) files() map[string]bool {

@@ -88,7 +88,7 @@ func finished(_ context.Context, o request, _ []string, out string) (*Report, er
 func (g *pipeline) restore(e *entries, j *journal) error {
 	e.record, e.shape = j.record, j.Shape
 	if j.Values != nil {
-		e.values.stats = csr.StatsOf(*j.Values)
+		e.values.stats = j.stats()
 	}
 	maps.Copy(g.meter.seconds, j.Seconds)
 	g.report.Resumes, g.scratch.Serial = j.Resumes+1, j.Serial
@@ -240,6 +240,7 @@ func (g *pipeline) picture(e *entries, step string) *journal {
 	if g.o.Duplicates == DuplicatesError && e.spool.N > 0 {
 		e.values.mu.Lock()
 		j.Values = new(e.values.stats.Values())
+		j.Long = j.Values.Coding == csr.Integer && !e.values.stats.Single()
 		e.values.mu.Unlock()
 	}
 	return j
