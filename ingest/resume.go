@@ -58,7 +58,7 @@ func (g *pipeline) unfinished() (*journal, error) {
 
 // finished returns a report if the interrupted ingest had published its store, so that only its scratch directory is left. The
 // caller removes that.
-func finished(_ context.Context, o request, _ []string, out string) (*Report, error) {
+func finished(ctx context.Context, o request, names []string, out string) (*Report, error) {
 	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
 	if found, err := s.Look(); err != nil || !found {
 		return nil, nil
@@ -74,6 +74,17 @@ func finished(_ context.Context, o request, _ []string, out string) (*Report, er
 	same := store.Fingerprint() == j.Fingerprint
 	if err := store.Close(); err != nil || !same {
 		return nil, err
+	}
+	in, err := identify(ctx, o, names)
+	if err != nil {
+		return nil, err
+	}
+	if o.inPlace(out) && len(in.ids) > 0 && len(j.Inputs) > 0 {
+		in.ids[0] = j.Inputs[0] // the store appended to, which has been replaced
+	}
+	o.Memory = max(o.Memory, j.Memory) // none is needed any more
+	if err := j.matches(in.files(), o.Options); err != nil {
+		return nil, &csr.ResumeError{What: "ingest", Dir: s.Name, Err: err}
 	}
 	t := &task{o: o, meter: newMeter(nil), report: &Report{Store: out, Resumes: j.Resumes + 1}}
 	j.tell(t.report)
