@@ -40,6 +40,8 @@ type journal struct {
 	Inputs  []input.ID
 	Options [][2]string
 	Memory  int64
+	// OnlyCols says that columns have a file of ids, the last of Inputs, and rows have none.
+	OnlyCols bool `json:",omitempty"`
 
 	Step   string
 	Serial int // number of the next temporary file
@@ -154,6 +156,9 @@ func (j *journal) matches(inputs []input.ID, o Options) error {
 			return fmt.Errorf("%s has changed since", in.Name)
 		}
 	}
+	if j.OnlyCols != o.onlyCols() {
+		return errors.New("its file of ids was that of the other side, --rows-ids or --cols-ids")
+	}
 	for i, s := range o.shaping() {
 		if was := j.Options[i]; was != s {
 			return fmt.Errorf("it had %s %q, this one has %q", s[0], was[1], s[1])
@@ -164,6 +169,8 @@ func (j *journal) matches(inputs []input.ID, o Options) error {
 	}
 	return nil
 }
+
+func (o Options) onlyCols() bool { return o.RowIDs == "" && o.ColIDs != "" }
 
 func namesOf(inputs []input.ID) []string {
 	var names []string

@@ -232,7 +232,7 @@ func persist(s *scratch.Dir, j *journal, files, logs []vfs.File, old []string) e
 
 func (g *pipeline) picture(e *entries, step string) *journal {
 	j := &journal{
-		Version: journalVersion, Inputs: g.in.files(), Options: g.o.shaping(), Memory: g.o.Memory,
+		Version: journalVersion, Inputs: g.in.files(), Options: g.o.shaping(), Memory: g.o.Memory, OnlyCols: g.o.onlyCols(),
 		Step: step, Serial: g.scratch.Serial, record: e.record,
 		Entries: e.spool.N, Spilled: e.spool.Spilled(), MostRuns: e.spool.Most,
 		Users: e.users.State(), Items: e.items.State(),
