@@ -100,13 +100,16 @@ func TestURLOfRealData(t *testing.T) {
 func TestURLWithoutSize(t *testing.T) {
 	s := remotetest.New(t)
 	table := must.Get(os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet")))(t)
-	objects := map[string][]byte{"/text": []byte("1,2,3\n4,5,6\n"), "/ids": []byte("bbbbbbb\naaaaaaa\n"), "/parquet": table}
+	objects := map[string][]byte{"/text": []byte("1,2,3\n4,5,6\n"), "/short": []byte("1,2,3\n"), "/ids": []byte("bbbbbbb\naaaaaaa\n"), "/parquet": table}
 	s.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
 		s.GiveWhole(w, remotetest.Object{Data: objects[r.URL.Path]}, false)
 		return true
 	}
 	o := Options{Transport: s.Transport(t)}
 	if rep := mustIngest(t, []string{s.URL + "/text"}, target(t), o); rep.NNZ != 2 {
+		t.Errorf("%+v", rep)
+	}
+	if rep := mustIngest(t, []string{s.URL + "/short"}, target(t), o); rep.NNZ != 1 { // shorter than what tells the compression
 		t.Errorf("%+v", rep)
 	}
 	d, err := Sniff(t.Context(), []string{s.URL + "/text"}, o)
