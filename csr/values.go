@@ -167,7 +167,8 @@ func notFloat32(v float64) bool { return float64(float32(v)) != v }
 
 func notInteger(v float64) bool { return !(v >= 0 && v <= math.MaxUint32 && v == math.Trunc(v)) }
 
-// StatsOf returns statistics whose coding is v. Adding further values to them gives the same coding as adding all values.
+// StatsOf returns statistics whose coding is v. Adding further values to them gives the same coding as adding all values,
+// but for Integer if [ValueStats.Single] was false: add an integer that is no float32 then.
 func StatsOf(v Values) ValueStats {
 	return ValueStats{
 		seen: slices.Clone(v.Table), wide: !v.Coding.coded(),
@@ -175,6 +176,9 @@ func StatsOf(v Values) ValueStats {
 		notInteger: v.Coding == Float32 || v.Coding == Float64 || slices.ContainsFunc(v.Table, notInteger),
 	}
 }
+
+// Single reports whether all values added are float32s.
+func (s *ValueStats) Single() bool { return !s.notSingle }
 
 // Merge adds all that o has seen.
 func (s *ValueStats) Merge(o *ValueStats) {

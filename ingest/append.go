@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/stored"
+	"github.com/gdsvd/gdsvd/ingest/internal/straight"
 	"github.com/gdsvd/gdsvd/ingest/internal/titles"
 )
 
@@ -252,7 +253,7 @@ func (g *ordered) knownIDs(s *csr.Store, side format.Side) *ids.Known {
 }
 
 // settleMerged ranks the new ids among those of the store. It returns ids.ErrReorder if the store must be sorted anew.
-func (g *ordered) settleMerged() (err error) {
+func (g *ordered) settleMerged(ctx context.Context) (err error) {
 	s, err := g.o.base.open(g.o.FS)
 	if err != nil {
 		return err
@@ -278,6 +279,12 @@ func (g *ordered) settleMerged() (err error) {
 		had := csr.StatsOf(s.Values())
 		if s.NNZ() > 0 {
 			g.values.merge(&had)
+		}
+		if s.Values().Coding == csr.Integer && g.values.stats.Values().Coding == csr.Float32 { // if all integers of the store are float32s
+			return straight.Each(s, func(_ int64, _ []uint32, vals []float64) error {
+				g.values.stats.Add(vals...)
+				return ctx.Err()
+			})
 		}
 	}
 	return nil

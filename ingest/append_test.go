@@ -144,6 +144,10 @@ func TestAppendKeepsTitles(t *testing.T) {
 	if got := titledOf(t, store, format.RowSide); fmt.Sprint(got) != "map[7:Ann]" {
 		t.Errorf("got %v", got)
 	}
+	must.Get(Append(t.Context(), store, []string{write(t, "more", "8,y,1\n")}, "", Options{Titles: write(t, "titles", "y,Brazil\n20,Cold\n")}))(t)
+	if got := titledOf(t, store, format.ColSide); fmt.Sprint(got) != "map[20:Cold 30:Bigger x:Alien y:Brazil]" {
+		t.Errorf("titles of either side: got %v", got)
+	}
 }
 
 // TestAppendRefuses: Append refuses inputs that the store cannot be combined with and options that contradict it.

@@ -92,7 +92,7 @@ func (g *ordered) settle(ctx context.Context) (err error) {
 		return err
 	}
 	if g.o.merges() {
-		return g.settleMerged()
+		return g.settleMerged(ctx)
 	}
 	if g.generations() > 0 {
 		g.meter.begin(stageIDs, 0)

@@ -134,6 +134,9 @@ func identify(ctx context.Context, o request, names []string) (in inputs, err er
 			if err != nil {
 				return in, err
 			}
+			if one == nil { // nor can the ingest be resumed
+				in.ids, one = nil, []input.ID{{Name: input.DisplayName(name)}}
+			}
 			in.beside[side] = one[0]
 		}
 	}

@@ -236,9 +236,9 @@ func (g *pipeline) read(ctx context.Context, e *entries) error {
 // "". The result has the bytes of an ingest of all inputs at once, those of the store first, and its manifest names all of
 // them. Until the result is published, and after any error or cancellation, the store is unchanged.
 //
-// The store is read once, or twice if duplicates are combined, and merged with the new entries. It is sorted anew if its order
-// changes, because its ids were integers and some new ids are texts or because the other side becomes the longer one, or if
-// the new ids do not fit in memory.
+// The store is read once, or twice if duplicates are combined or the first fractions come to integers, and merged with the
+// new entries. It is sorted anew if its order changes, because its ids were integers and some new ids are texts or because the
+// other side becomes the longer one, or if the new ids do not fit in memory.
 //
 // Options that shape the matrix are those of the store: one that is set must be the same. Duplicates may be any policy if no
 // two entries of the store were at one place. An [*AppendError] refuses a store that lacks data of its inputs: means, sums

@@ -40,6 +40,8 @@ type journal struct {
 	Inputs  []input.ID
 	Options [][2]string
 	Memory  int64
+	// OnlyCols says that columns have a file of ids, the last of Inputs, and rows have none.
+	OnlyCols bool `json:",omitempty"`
 
 	Step   string
 	Serial int // number of the next temporary file
@@ -50,6 +52,7 @@ type journal struct {
 	Runs        []string
 	MostRuns    int
 	Values      *csr.Values
+	Long        bool `json:",omitempty"` // Values are integers, and some are no float32s
 	Users       ids.State
 	Items       ids.State
 	Seconds     map[string]float64
@@ -153,6 +156,9 @@ func (j *journal) matches(inputs []input.ID, o Options) error {
 			return fmt.Errorf("%s has changed since", in.Name)
 		}
 	}
+	if j.OnlyCols != o.onlyCols() {
+		return errors.New("its file of ids was that of the other side, --rows-ids or --cols-ids")
+	}
 	for i, s := range o.shaping() {
 		if was := j.Options[i]; was != s {
 			return fmt.Errorf("it had %s %q, this one has %q", s[0], was[1], s[1])
@@ -163,6 +169,8 @@ func (j *journal) matches(inputs []input.ID, o Options) error {
 	}
 	return nil
 }
+
+func (o Options) onlyCols() bool { return o.RowIDs == "" && o.ColIDs != "" }
 
 func namesOf(inputs []input.ID) []string {
 	var names []string
@@ -214,6 +222,15 @@ func parseJournal(b []byte) (*journal, error) {
 		return nil, errJournal
 	}
 	return j, nil
+}
+
+// stats returns the statistics of the values, which are not nil.
+func (j *journal) stats() csr.ValueStats {
+	s := csr.StatsOf(*j.Values)
+	if j.Long {
+		s.Add(1<<24 + 1) // no float32
+	}
+	return s
 }
 
 func (j *journal) files() map[string]bool {

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -314,6 +315,22 @@ func TestResumeWithOtherIDs(t *testing.T) {
 		if _, err := Ingest(t.Context(), []string{in}, out, o); err == nil || !strings.Contains(err.Error(), "rows_ids") {
 			t.Errorf("other ids: got %v", err)
 		}
+	}
+}
+
+// TestResumeWithIDsOfTheOtherSide: one file of ids does not go on as that of the other side.
+func TestResumeWithIDsOfTheOtherSide(t *testing.T) {
+	mm, rows, _, _ := namedCase(rand.New(rand.NewPCG(1, 1)), 60, 60, 900, gene, gene)
+	ids := write(t, "ids", rows)
+	u := &unlucky{inputs: []string{write(t, "in", mm)}, o: Options{ColIDs: ids}, plan: tiny()}
+	out := target(t)
+	interrupted(t, u, out)
+	var re *csr.ResumeError
+	if _, err := ingest(t.Context(), u.inputs, out, Options{RowIDs: ids, Resume: true}.withDefaults(), u.plan); !errors.As(err, &re) || !strings.Contains(err.Error(), "other side") {
+		t.Errorf("got %v", err)
+	}
+	if rep, err := ingest(t.Context(), u.inputs, out, Options{ColIDs: ids, Resume: true}.withDefaults(), u.plan); err != nil || rep.Resumes != 1 {
+		t.Errorf("%+v, %v", rep, err)
 	}
 }
 

@@ -210,3 +210,14 @@ func TestGenotypesWithPackedIDs(t *testing.T) {
 		}
 	}
 }
+
+// TestTextNamedBed: a text of that name is no list of genotypes, and a finished store of it is recognised.
+func TestTextNamedBed(t *testing.T) {
+	in, out := filepath.Join(t.TempDir(), "in.bed"), target(t)
+	must.Do(t, os.WriteFile(in, []byte("1,2,3\n4,5,6\n"), 0o666))
+	for i := range 2 {
+		if rep := mustIngest(t, []string{in}, out, Options{Resume: true}); rep.Finished != (i > 0) || rep.NNZ != 2 {
+			t.Errorf("%+v", rep)
+		}
+	}
+}

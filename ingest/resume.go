@@ -58,7 +58,7 @@ func (g *pipeline) unfinished() (*journal, error) {
 
 // finished returns a report if the interrupted ingest had published its store, so that only its scratch directory is left. The
 // caller removes that.
-func finished(_ context.Context, o request, _ []string, out string) (*Report, error) {
+func finished(ctx context.Context, o request, names []string, out string) (*Report, error) {
 	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
 	if found, err := s.Look(); err != nil || !found {
 		return nil, nil
@@ -75,6 +75,17 @@ func finished(_ context.Context, o request, _ []string, out string) (*Report, er
 	if err := store.Close(); err != nil || !same {
 		return nil, err
 	}
+	in, err := identify(ctx, o, names)
+	if err != nil {
+		return nil, err
+	}
+	if o.inPlace(out) && len(in.ids) > 0 && len(j.Inputs) > 0 {
+		in.ids[0] = j.Inputs[0] // the store appended to, which has been replaced
+	}
+	o.Memory = max(o.Memory, j.Memory) // none is needed any more
+	if err := j.matches(in.files(), o.Options); err != nil {
+		return nil, &csr.ResumeError{What: "ingest", Dir: s.Name, Err: err}
+	}
 	t := &task{o: o, meter: newMeter(nil), report: &Report{Store: out, Resumes: j.Resumes + 1}}
 	j.tell(t.report)
 	t.report.Duplicates, t.report.Runs, t.report.SpilledBytes = j.Duplicates, j.MostRuns, j.Spilled
@@ -88,7 +99,7 @@ func finished(_ context.Context, o request, _ []string, out string) (*Report, er
 func (g *pipeline) restore(e *entries, j *journal) error {
 	e.record, e.shape = j.record, j.Shape
 	if j.Values != nil {
-		e.values.stats = csr.StatsOf(*j.Values)
+		e.values.stats = j.stats()
 	}
 	maps.Copy(g.meter.seconds, j.Seconds)
 	g.report.Resumes, g.scratch.Serial = j.Resumes+1, j.Serial
@@ -221,7 +232,7 @@ func persist(s *scratch.Dir, j *journal, files, logs []vfs.File, old []string) e
 
 func (g *pipeline) picture(e *entries, step string) *journal {
 	j := &journal{
-		Version: journalVersion, Inputs: g.in.files(), Options: g.o.shaping(), Memory: g.o.Memory,
+		Version: journalVersion, Inputs: g.in.files(), Options: g.o.shaping(), Memory: g.o.Memory, OnlyCols: g.o.onlyCols(),
 		Step: step, Serial: g.scratch.Serial, record: e.record,
 		Entries: e.spool.N, Spilled: e.spool.Spilled(), MostRuns: e.spool.Most,
 		Users: e.users.State(), Items: e.items.State(),
@@ -240,6 +251,7 @@ func (g *pipeline) picture(e *entries, step string) *journal {
 	if g.o.Duplicates == DuplicatesError && e.spool.N > 0 {
 		e.values.mu.Lock()
 		j.Values = new(e.values.stats.Values())
+		j.Long = j.Values.Coding == csr.Integer && !e.values.stats.Single()
 		e.values.mu.Unlock()
 	}
 	return j

@@ -277,6 +277,12 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 		fsys.Die()
 		before := fingerprint(t, out)
 		o = u.o
+		o.Resume, o.Duplicates = true, Max
+		var re *csr.ResumeError
+		if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); !errors.As(err, &re) || !strings.Contains(err.Error(), `duplicates "error"`) {
+			t.Errorf("other options: %v", err)
+		}
+		o = u.o
 		o.Resume = true
 		rep, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan)
 		if err != nil || rep.Fingerprint != before || rep.NNZ != 300 || rep.Resumes != 1 {

@@ -252,7 +252,7 @@ func (o *request) besideFile(ctx context.Context, name string, f *format.Beside)
 		}
 		l, err := o.openLabels(ctx, o.opener(window(o.Memory)), side)
 		if !given && errors.Is(err, fs.ErrNotExist) {
-			*ids = ""
+			*ids, o.labels[side] = "", nil
 			continue // reading the input reports it, unless the input is of another format
 		}
 		if err != nil {

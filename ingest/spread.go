@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
@@ -244,7 +243,7 @@ func (e *entries) join(j *journal) error {
 		return scratch.Damaged(err)
 	}
 	if j.Values != nil {
-		e.values.merge(new(csr.StatsOf(*j.Values)))
+		e.values.merge(new(j.stats()))
 	}
 	e.Place, e.Format, e.Roles = j.Place, j.Format, cmp.Or(e.Roles, j.Roles)
 	e.Lines, e.InputBytes, e.Loops = e.Lines+j.Lines, e.InputBytes+j.InputBytes, e.Loops+j.Loops

@@ -43,10 +43,19 @@ func attach(ctx context.Context, names []string, report *Report, o request, p pl
 		return err
 	}
 	defer func() { err = errors.Join(err, t.store.Close()) }()
-	for side, name := range map[format.Side]string{format.RowSide: o.RowTitles, format.ColSide: o.ColTitles} {
+	files := [...]string{format.RowSide: o.RowTitles, format.ColSide: o.ColTitles}
+	if o.Titles != "" {
+		side, err := t.side(o.Titles)
+		if err != nil {
+			return err
+		}
+		files[side] = o.Titles
+	}
+	for side, name := range files {
 		if name == "" {
 			continue
 		}
+		side := format.Side(side)
 		known[side] = t.file(name)
 		if o.base != nil { // an id without a new title keeps that of the store before
 			had, err := titles.Of(t.store, axisOf(t.store, side))
@@ -57,13 +66,6 @@ func attach(ctx context.Context, names []string, report *Report, o request, p pl
 				known[side] = titles.Chain(known[side], had)
 			}
 		}
-	}
-	if o.Titles != "" {
-		side, err := t.side(o.Titles)
-		if err != nil {
-			return err
-		}
-		known[side] = t.file(o.Titles)
 	}
 	for _, side := range sides {
 		if known[side] == nil {

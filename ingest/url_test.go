@@ -100,7 +100,7 @@ func TestURLOfRealData(t *testing.T) {
 func TestURLWithoutSize(t *testing.T) {
 	s := remotetest.New(t)
 	table := must.Get(os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet")))(t)
-	objects := map[string][]byte{"/text": []byte("1,2,3\n4,5,6\n"), "/parquet": table}
+	objects := map[string][]byte{"/text": []byte("1,2,3\n4,5,6\n"), "/short": []byte("1,2,3\n"), "/ids": []byte("bbbbbbb\naaaaaaa\n"), "/parquet": table}
 	s.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
 		s.GiveWhole(w, remotetest.Object{Data: objects[r.URL.Path]}, false)
 		return true
@@ -109,10 +109,18 @@ func TestURLWithoutSize(t *testing.T) {
 	if rep := mustIngest(t, []string{s.URL + "/text"}, target(t), o); rep.NNZ != 2 {
 		t.Errorf("%+v", rep)
 	}
+	if rep := mustIngest(t, []string{s.URL + "/short"}, target(t), o); rep.NNZ != 1 { // shorter than what tells the compression
+		t.Errorf("%+v", rep)
+	}
 	d, err := Sniff(t.Context(), []string{s.URL + "/text"}, o)
 	if err != nil || d.Inputs[0].Bytes != -1 || d.Sampled != 2 {
 		t.Errorf("%+v, %v", d, err)
 	}
+	o.RowIDs = s.URL + "/ids"
+	if rep := mustIngest(t, []string{write(t, "in", mmReal+"2 1 1\n1 1 1\n")}, target(t), o); rep.Rows != 2 {
+		t.Errorf("%+v", rep)
+	}
+	o.RowIDs = ""
 	_, err = Ingest(t.Context(), []string{s.URL + "/parquet"}, target(t), o)
 	if pe := parseError(t, err, format.ErrUnsupported, 0, 0); !strings.Contains(pe.Error(), "a server that gives no ranges") {
 		t.Error(pe)

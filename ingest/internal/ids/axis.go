@@ -64,10 +64,11 @@ func (a *Axis) Generations() int { return len(a.closed) }
 type State struct {
 	Closed []List
 	Log    List
+	Text   bool `json:",omitempty"` // the ids in Log are texts, although each may look like an integer
 }
 
 // State is the current state; it is valid once Save has been called and the files are durable.
-func (a *Axis) State() State { return State{a.closed, a.log.state} }
+func (a *Axis) State() State { return State{a.closed, a.log.state, a.dict.isText} }
 
 func (st State) Files() []string {
 	names := []string{st.Log.Name}
@@ -93,7 +94,11 @@ func (a *Axis) Restore(s *scratch.Dir, st State) error {
 		return err
 	}
 	a.log.state = st.Log
-	return readLog(s, st.Log, a.dict)
+	err := readLog(s, st.Log, a.dict)
+	if st.Text && !a.dict.isText {
+		a.dict.toText()
+	}
+	return err
 }
 
 // Adopt takes over lists as the generations behind those of the axis.

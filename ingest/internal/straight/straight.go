@@ -121,10 +121,11 @@ func (w *Writer) Pour(emit func(row int64, cols []uint32, vals []float64) error)
 	if err != nil {
 		return stats, err
 	}
-	if s.NNZ() > 0 {
-		stats = csr.StatsOf(s.Values())
-	}
-	if err := errors.Join(pour(s, emit), s.Close()); err != nil {
+	err = Each(s, func(row int64, cols []uint32, vals []float64) error {
+		stats.Add(vals...)
+		return emit(row, cols, vals)
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
 		return stats, err
 	}
 	stats.Add(w.vals...)
@@ -140,7 +141,8 @@ func (w *Writer) Pour(emit func(row int64, cols []uint32, vals []float64) error)
 	return stats, err
 }
 
-func pour(s *csr.Store, emit func(row int64, cols []uint32, vals []float64) error) error {
+// Each passes the entries of all rows of a store that have any to emit, in order.
+func Each(s *csr.Store, emit func(row int64, cols []uint32, vals []float64) error) error {
 	b := s.Scratch()
 	var cols []uint32
 	var vals []float64
