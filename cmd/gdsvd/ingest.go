@@ -63,6 +63,7 @@ Formats, recognised by content:
   npy        NumPy array of two dimensions, zeros left out
   svmlight   label index:value ..., as LIBSVM has it; labels are left out; see
              --index-base, --features and --cols-ids
+  plink      .bed of PLINK 1, beside its .fam and .bim
   csr-stream binary rows from a program on standard input
 HDF5 (.h5ad, .h5 of 10x) is not read: the error names programs that convert it.
 
