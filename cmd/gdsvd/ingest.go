@@ -330,8 +330,8 @@ until then the STORE is unchanged. --resume continues an interrupted append as i
 ingest.
 
 --duplicates can be chosen if no two entries of the STORE were at one place. Stores of
-means, of rounded sums, or of an input with a declared shape are refused: they lack data
-that the result depends on.` + "\n" + ui.ExitHelp,
+means, of rounded sums, of an input with a declared shape, or that were filtered or held
+out from are refused: they lack data that the result depends on.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd append ratings.csr today.csv
   gdsvd append plays.csr 'new-*.csv.gz' --duplicates last -o plays2.csr`,
 		Args: atLeast(2, "want a STORE and at least one INPUT"),
