@@ -63,6 +63,7 @@ Formats, recognised by content:
   npy        NumPy array of two dimensions, zeros left out
   svmlight   label index:value ..., as LIBSVM has it; labels are left out; see
              --index-base, --features and --cols-ids
+  plink      .bed of PLINK 1, beside its .fam and .bim
   csr-stream binary rows from a program on standard input
 HDF5 (.h5ad, .h5 of 10x) is not read: the error names programs that convert it.
 
@@ -329,8 +330,8 @@ until then the STORE is unchanged. --resume continues an interrupted append as i
 ingest.
 
 --duplicates can be chosen if no two entries of the STORE were at one place. Stores of
-means, of rounded sums, or of an input with a declared shape are refused: they lack data
-that the result depends on.` + "\n" + ui.ExitHelp,
+means, of rounded sums, of an input with a declared shape, or that were filtered or held
+out from are refused: they lack data that the result depends on.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd append ratings.csr today.csv
   gdsvd append plays.csr 'new-*.csv.gz' --duplicates last -o plays2.csr`,
 		Args: atLeast(2, "want a STORE and at least one INPUT"),

@@ -78,7 +78,7 @@ Disk and memory follow from the input and the flags. The times are measured: how
 sample was read, and how fast this machine multiplies, as it is now. The number of passes depends
 on the spectrum, which only the run shows: 0.7 to 2.5 times that of gdsvd svd --explain.
 
-It takes the flags of ingest and those of svd.` + "\n" + ui.ExitHelp
+It takes the flags of ingest and svd that are listed below.` + "\n" + ui.ExitHelp
 	cmd.Example = `  gdsvd plan ratings.csv.gz -k 50 --memory 2GiB
   gdsvd plan cells.csr -k 50 --view 'log1p | center=columns' --json`
 	f := cmd.Flags()

@@ -27,8 +27,8 @@ input, and prints the format, the compression, the role of every column and why,
 and space of an ingest (estimated from the sample), warnings, and the ingest command with
 all recognised choices explicit. It writes nothing.
 
-It takes the flags of ingest. An input that can be read in several ways is refused with exit
-code 2, the readings and the flag for each.` + "\n" + ui.ExitHelp
+It takes the flags of ingest that are listed below. An input that can be read in several ways
+is refused with exit code 2, the readings and the flag for each.` + "\n" + ui.ExitHelp
 	cmd.Example = `  gdsvd sniff ratings.csv.gz
   zcat events.gz | gdsvd sniff - --value count --json`
 	dryOnly(cmd)

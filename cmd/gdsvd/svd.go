@@ -112,7 +112,7 @@ are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 	f.IntVar(&o.most, "max-k", factor.DefaultMaxRank, "with a share: at most `N` triplets, for which memory is planned")
 	ui.ChoiceFlag(f, &o.Operator, "operator", solver.Gram, ui.Named(solver.Gram, solver.Dilation, solver.Symmetric),
 		"matrix that the method multiplies by: AᵀA, [0 A; Aᵀ 0], or A itself if it is symmetric and semidefinite")
-	f.Float64Var(&o.Shift, "shift", 0, "with --operator symmetric: add `C` times the identity to what the method multiplies by, for an A with negative eigenvalues, and write the K largest eigenvalues of A with their signs (0: ‖A‖); see gdsvd eigs")
+	f.Float64Var(&o.Shift, "shift", 0, "with --operator symmetric: add `C` times the identity to what the method multiplies by, for an A with negative eigenvalues, and write the K largest eigenvalues of A with their signs (0: ‖A‖_F); see gdsvd eigs")
 	ui.ChoiceFlag(f, &o.Stop, "stop", solver.StopResidual,
 		ui.Named(solver.StopResidual, solver.StopPaper), "stop rule: certified residual, or the paper's absolute one")
 	ui.ChoiceFlag(f, &o.Vectors, "vectors", factor.Both,

@@ -93,7 +93,7 @@ func (b *board) make(ctx context.Context, path string, s *live.State, runs []*li
 		return json.Marshal(struct {
 			*live.State
 			Passes []factor.Event `json:"passes"`
-		}{s, s.Passes.Events})
+		}{s, append([]factor.Event{}, s.Passes.Events...)})
 	case path == "/api/runs":
 		return json.Marshal(append([]*live.State{}, runs...))
 	case s != nil:

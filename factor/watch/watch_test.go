@@ -93,14 +93,15 @@ func get(t *testing.T, s *Server, path string, change func(*http.Request)) (*htt
 func TestPages(t *testing.T) {
 	s := begin(t, Options{Name: "folder"})
 	for path, want := range map[string][]string{
-		"/":                     {"text/html", `id="runs-table"`, `href="/?run=a.svd"`, "&lt;b&gt;", `src="/watch.js"`, `http-equiv="refresh"`},
-		"/?run=a.svd":           {"text/html", `id="status"`, `id="curves"`, "<svg", `id="list"`},
-		"/?run=%3Cb%3E%22%26'x": {"text/html", "died", "&lt;script&gt;alert(1)"},
-		"/healthz":              {"text/plain", "ok\n"},
-		"/watch.js":             {"text/javascript", "EventSource"},
-		"/api/runs":             {"application/json", `"name":"a.svd"`},
-		"/api/runs?run=a.svd":   {"application/json", `"passes":[{`},
-		"/metrics":              {"text/plain; version=0.0.4", `gdsvd_up{run="a.svd"} 1`},
+		"/":                             {"text/html", `id="runs-table"`, `href="/?run=a.svd"`, "&lt;b&gt;", `src="/watch.js"`, `http-equiv="refresh"`},
+		"/?run=a.svd":                   {"text/html", `id="status"`, `id="curves"`, "<svg", `id="list"`},
+		"/?run=%3Cb%3E%22%26'x":         {"text/html", "died", "&lt;script&gt;alert(1)"},
+		"/healthz":                      {"text/plain", "ok\n"},
+		"/watch.js":                     {"text/javascript", "EventSource"},
+		"/api/runs":                     {"application/json", `"name":"a.svd"`},
+		"/api/runs?run=a.svd":           {"application/json", `"passes":[{`},
+		"/api/runs?run=%3Cb%3E%22%26'x": {"application/json", `"passes":[]`},
+		"/metrics":                      {"text/plain; version=0.0.4", `gdsvd_up{run="a.svd"} 1`},
 	} {
 		resp, body := get(t, s, path, nil)
 		if resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), want[0]) {
