@@ -119,6 +119,8 @@ def of_file(path: pathlib.Path, output: Any, want: Wanted) -> None:
     out = path if output is None else pathlib.Path(os.path.realpath(output))
     if out != path and out.exists():
         raise FileExistsError(f"output {out} exists: remove it, or name another")
+    if output is None and not os.access(path, os.W_OK):
+        raise PermissionError(f"{path} cannot be written to: give the path of a copy as output")
     folder, layer = _zarr.is_zarr(path), want.layer
     before = _state(path, layer)
     with workplace(beside=out) as tmp:
@@ -163,7 +165,11 @@ def _to_zarr(path: pathlib.Path, out: pathlib.Path, tmp: pathlib.Path, shape: tu
     target = path
     if out != path:
         target = tmp / "copy"
-        shutil.copytree(path, target)
+        try:
+            shutil.copytree(path, target)
+        finally:  # copies of folders that are read-only could neither be added to nor removed
+            for copied, _, _ in os.walk(target):
+                os.chmod(copied, os.stat(copied).st_mode | 0o700)
     add = _zarr.Additions(target, tmp)
     add.array(f"obsm/{want.keys[0]}", shape, want.dtype, scores)
     add.array(f"varm/{want.keys[1]}", loadings.shape, loadings.dtype, iter([loadings]))
