@@ -160,7 +160,7 @@ def test_masks(tmp_path):
     a.var["number"] = 1.5
     a.write_h5ad(tmp_path / "a.h5ad")
     want = reference(mask=True).uns["pca"]["variance"]
-    for given in ({}, {"mask_var": "highly_variable"}, {"mask_var": "flag"}, {"mask_var": mask}, {"use_highly_variable": True}):
+    for given in ({}, {"mask_var": "highly_variable"}, {"mask_var": "flag"}, {"mask_var": mask}, {"mask_var": mask.astype(object)}, {"use_highly_variable": True}):
         gdsvd.pp.pca(a, view=CELLS, **given)
         gdsvd.pp.pca(tmp_path / "a.h5ad", view=CELLS, **given)
         b = anndata.read_h5ad(tmp_path / "a.h5ad")

@@ -225,7 +225,8 @@ def _mask(mask_var: Any, genes: int, column: Any) -> tuple[Any, np.ndarray | Non
         raise ValueError(f"mask_var is of type {mask.dtype} and shape {mask.shape}: it must be bool, of {genes} genes")
     if not mask.any():
         raise ValueError("mask_var leaves no gene")
-    return mask_var, mask.astype(bool)
+    mask = mask.astype(bool)
+    return mask_var if isinstance(mask_var, str) else mask, mask  # files have no arrays of Python objects
 
 
 def _rank(n_comps: int | None, shape: tuple[int, int], mask: np.ndarray | None) -> int:
