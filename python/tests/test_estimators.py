@@ -307,6 +307,8 @@ import numpy as np, scipy.sparse as sp, gdsvd
 x = sp.csr_matrix(np.random.default_rng(1).random((9, 6)))
 p = gdsvd.PCA(6).fit(x)
 np.testing.assert_allclose(p.inverse_transform(p.transform(x)), x.toarray())
+for form in ("lil", "dok", "dia", "coo", "bsr"):
+    np.testing.assert_allclose(gdsvd.PCA(6).fit(x.asformat(form)).transform(x.asformat(form)), p.transform(x), atol=1e-12)
 for bad in (lambda: p.transform(x[:, :2]), lambda: gdsvd.PCA(2).transform(x), lambda: gdsvd.PCA(2).fit(np.full((3, 3), np.nan))):
     try: bad()
     except ValueError: pass
