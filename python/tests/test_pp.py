@@ -225,6 +225,22 @@ def test_what_is_no_anndata(data):
         gdsvd.pp.pca(data, 2)
 
 
+def test_an_anndata_without_x():
+    a = anndata.AnnData(shape=(9, 5), layers={"counts": np.eye(9, 5)})
+    with pytest.raises(ValueError, match="^data has no X: name a layer$"):
+        gdsvd.pp.pca(a, 2)
+    gdsvd.pp.pca(a, 2, layer="counts")
+    assert a.obsm["X_pca"].shape == (9, 2)
+
+
+def test_a_number_of_rows_that_dask_does_not_know():
+    x = pytest.importorskip("dask.array").from_array(np.eye(9, 5), chunks=(3, 5))
+    x = x[x.sum(axis=1) > 0]
+    with pytest.raises(ValueError, match=r"shape \(nan, 5\), in which Dask does not know a number: call data.compute_chunk_sizes\(\) before"):
+        gdsvd.pp.pca(x, 2)
+    assert gdsvd.pp.pca(x.compute_chunk_sizes(), 2).shape == (5, 2)
+
+
 def test_what_is_no_hdf5(tmp_path):
     (tmp_path / "a.h5ad").write_text("text")
     with pytest.raises(OSError, match="a.h5ad cannot be read as HDF5"):

@@ -77,6 +77,8 @@ def of_matrix(data: Any, want: Wanted) -> tuple[np.ndarray, np.ndarray, np.ndarr
     x = lazy(data)
     shape = data.shape if x is None or x.shape is None else x.shape
     x = checked(data) if x is None else x
+    if any(map(np.isnan, shape)):
+        raise ValueError(f"data has the shape {shape}, in which Dask does not know a number: call data.compute_chunk_sizes() before")
     named, mask = _mask(None if want.mask_var is UNSET else want.mask_var, shape[1], lambda name: None)
     with workplace() as tmp:
         scores, loadings, about = _results(_factorised(x, shape, tmp, _rank(want.n_comps, shape, mask), mask, want), named, mask, want)
@@ -91,6 +93,8 @@ def of_memory(data: Any, want: Wanted) -> None:
     x: Any
     if layer and layer not in data.layers:
         raise ValueError(f"data has no layers/{layer}: it has {', '.join(f'layers/{name}' for name in data.layers) or 'no layers'}")
+    if not layer and not data.isbacked and data.X is None:
+        raise ValueError("data has no X: name a layer")
     given = data.layers[layer] if layer else None if data.isbacked else data.X
     blocks = None if given is None else lazy(given)
     if given is None:
