@@ -1,14 +1,18 @@
 """AnnData in zarr folders, backed by files, and with arrays of Dask: reading in blocks, and writing results back."""
 
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import gdsvd
+from gdsvd._program import program
 
 anndata, zarr = pytest.importorskip("anndata"), pytest.importorskip("zarr", "3")
 
@@ -95,6 +99,48 @@ def test_output_and_what_is_in_the_way(folder, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="a folder, but none of zarr"):
         gdsvd.pp.pca(tmp_path / "empty", 3)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are those of POSIX")
+@pytest.mark.parametrize("kind", ["a.h5ad", "a.zarr"])
+def test_data_that_is_read_only(kind):
+    """A user who may only read the data can write results to a copy. Without `output` the data is refused. No folder is left behind."""
+    work = pathlib.Path(tempfile.mkdtemp())  # the folders of pytest are closed to other users
+    path, out = work / kind, work / f"out-{kind}"
+    try:
+        cells().write_h5ad(path) if kind == "a.h5ad" else cells().write_zarr(path)
+        work.chmod(0o777)
+        for at in (path, *path.rglob("*")):
+            at.chmod(0o555 if at.is_dir() else 0o444)
+        child = os.fork() if os.geteuid() == 0 else None  # root may write everywhere: another user makes the calls
+        if child:
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if code == 77:
+                pytest.skip("another user cannot run the program, or reach the folder")
+            assert code == 0
+        else:
+            code = 1
+            try:
+                if child == 0:
+                    os.setuid(65534)
+                    code = 0 if os.access(program(), os.X_OK) and os.access(work, os.W_OK) else 77
+                if code != 77:
+                    code = 1
+                    with pytest.raises(PermissionError, match=f"{kind} cannot be written to: give the path of a copy as output"):
+                        gdsvd.pp.pca(path, 3)
+                    gdsvd.pp.pca(path, 3, output=out)
+                    code = 0
+            finally:
+                if child == 0:
+                    os._exit(code)
+        assert sorted(p.name for p in work.iterdir()) == sorted([kind, out.name])
+        data = cells()
+        gdsvd.pp.pca(data, 3)
+        results(anndata.read_h5ad(out) if kind == "a.h5ad" else anndata.read_zarr(out), data)
+    finally:
+        for at in (path, *path.rglob("*")):
+            at.chmod(0o700)
+        shutil.rmtree(work)
 
 
 def test_nothing_is_half_written(folder, monkeypatch):

@@ -1,5 +1,7 @@
 """Streams of Arrow from various packages as input, with ids of all types, and results as tables of Arrow."""
 
+import importlib.util
+import os
 import subprocess
 import sys
 
@@ -143,6 +145,38 @@ def test_export(tmp_path, kind):
         with pytest.raises(error):
             f.export(tmp_path / bad, **more)
     assert not [p.name for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+def test_ids_that_are_not_utf8(tmp_path):
+    """Tables of Arrow and zarr folders cannot hold such ids: the error names one, and the format that keeps them."""
+    (tmp_path / "a.csv").write_bytes(b"u,i,n\nAnn,tea,5\nJos\xe9,jam,3\n")
+    f = gdsvd.Store.from_csv(tmp_path / "a.csv", tmp_path / "a.csr").svd(2, tmp_path / "f")
+    calls = [f.rows_table, lambda: f.export(tmp_path / "x.arrow")]
+    calls += [lambda: f.export(tmp_path / "x.zarr")] if importlib.util.find_spec("zarr") else []
+    for call in calls:
+        with pytest.raises(ValueError, match=r"^the id 'Jos\\udce9' has bytes that are not UTF-8, .*: export to .csv keeps them$"):
+            call()
+    assert f.cols_table()["id"].to_pylist() == ["jam", "tea"] and b"Jos\xe9" in f.export(tmp_path / "x.csv").read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.csr", "a.csv", "f", "x.csv"]
+
+
+def test_a_failed_export_keeps_the_earlier_one(tmp_path, monkeypatch):
+    """A zarr folder that is to be replaced is put back if the new one cannot be renamed to its place."""
+    zarr = pytest.importorskip("zarr")
+    f = gdsvd.Store.from_scipy(np.diag([3.0, 2, 1]), tmp_path / "a.csr").svd(2, tmp_path / "f")
+    out, replace = f.export(tmp_path / "x.zarr"), os.replace
+
+    def failing(a, b):
+        if os.fspath(b) == os.fspath(out):
+            raise OSError("the disk is full")
+        replace(a, b)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(OSError, match="the disk is full"):
+        f.export(out, "V", force=True)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(zarr.open_group(str(out), mode="r")["U"][:], f.U)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.csr", "f", "x.zarr"]
 
 
 def piped(stdin, *args):

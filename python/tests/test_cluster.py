@@ -110,6 +110,15 @@ def test_estimators(name, options, client):
     assert np.allclose(ours.fit_transform(X).compute(), one.transform(A), atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["iterator", "store", "path"])
+def test_fit_transform_of_inputs_without_scores(kind, client, tmp_path):
+    """fit_transform refuses inputs that transform does not read, before it computes anything; fit takes them."""
+    X = iter(BLOCKS) if kind == "iterator" else made(kind, tmp_path)
+    with pytest.raises(TypeError, match="for a path, a store or an iterator of blocks call fit"):
+        cluster.PCA(3).fit_transform(X)
+    assert np.allclose(cluster.PCA(3).fit(X).components_, gdsvd.PCA(3).fit(A).components_, atol=1e-6)
+
+
 def test_parameters_are_those_of_scikit_learn(client):
     base = pytest.importorskip("sklearn.base")
     p = base.clone(cluster.PCA(3, whiten=True, shared="x", groups=2))

@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -133,6 +134,20 @@ def test_bundles():
         time.sleep(0.5)
         assert max(bundles, default=0) <= most
         bundles.clear()
+
+
+def test_no_thread_outlives_a_run():
+    """The threads that collect and run tasks end when there are no more tasks: a process may make many runs."""
+    before, said = threading.active_count(), queue.Queue()
+    for _ in range(5):
+        submit = together(lambda all: [answer(line) for b in all for line, answer, _ in b], lambda: 2)
+        for i in range(3):
+            submit(str(i), said.put, said.put)
+        assert sorted(said.get(timeout=60) for _ in range(3)) == ["0", "1", "2"]
+    until = time.monotonic() + 60
+    while threading.active_count() > before:
+        assert time.monotonic() < until, threading.enumerate()
+        time.sleep(0.01)
 
 
 class Workers:

@@ -155,6 +155,19 @@ VIEWS = [
 ]
 
 
+@pytest.mark.parametrize("view", [None, "multiply=2"])
+@pytest.mark.parametrize("form", ["csr", "array"])
+def test_blocks_without_rows(view, form):
+    """fit and transform skip blocks that have no rows, such as those of a Dask array whose rows were selected; other shapes are refused."""
+    x = made()
+    blocks = [b.toarray() if form == "array" else b for b in (x[:0], x[:50], x[50:50], x[50:])]
+    fitted = gdsvd.PCA(3, view=view).fit(iter(blocks))
+    np.testing.assert_allclose(fitted.transform(iter(blocks)), fitted.transform(x), atol=1e-12)
+    assert fitted.transform(iter(blocks[:1])).shape == (0, 3)
+    with pytest.raises(ValueError):
+        fitted.transform(iter([blocks[1], blocks[0][:, :5]]))
+
+
 @pytest.mark.parametrize("ours, steps", VIEWS)
 @pytest.mark.parametrize("given", ["sparse", "dense", "store", "blocks"])
 def test_views(tmp_path, ours, steps, given):
@@ -294,6 +307,8 @@ import numpy as np, scipy.sparse as sp, gdsvd
 x = sp.csr_matrix(np.random.default_rng(1).random((9, 6)))
 p = gdsvd.PCA(6).fit(x)
 np.testing.assert_allclose(p.inverse_transform(p.transform(x)), x.toarray())
+for form in ("lil", "dok", "dia", "coo", "bsr"):
+    np.testing.assert_allclose(gdsvd.PCA(6).fit(x.asformat(form)).transform(x.asformat(form)), p.transform(x), atol=1e-12)
 for bad in (lambda: p.transform(x[:, :2]), lambda: gdsvd.PCA(2).transform(x), lambda: gdsvd.PCA(2).fit(np.full((3, 3), np.nan))):
     try: bad()
     except ValueError: pass

@@ -52,6 +52,15 @@ def test_files_and_blocks(data, tmp_path):
         assert table.equals(want)
 
 
+def test_duplicate_entries_are_summed(data):
+    """A matrix whose values are each stored as the sum of two entries has the variances of the matrix with single entries."""
+    x = data.X.tocsr()
+    halves = sp.csr_matrix((np.repeat(x.data / 2, 2), np.repeat(x.indices, 2), x.indptr * 2), shape=x.shape)
+    how = {"n_top_genes": 150, "inplace": False}
+    found = gdsvd.pp.highly_variable_genes(anndata.AnnData(halves, var=data.var), **how)
+    assert halves.nnz == 2 * x.nnz and found.equals(gdsvd.pp.highly_variable_genes(data, **how))
+
+
 def test_in_place_and_then_components(data):
     mine = data.copy()
     assert gdsvd.pp.highly_variable_genes(mine, n_top_genes=150) is None

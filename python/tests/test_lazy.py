@@ -35,6 +35,19 @@ def test_dask(tmp_path):
     np.testing.assert_allclose(gdsvd.svds(unknown, 3)[1], WANT)
 
 
+def test_masked_blocks():
+    """Masked entries are refused in every division of the array into blocks, and are not read as values."""
+    da = pytest.importorskip("dask.array")
+    dense = A.toarray()
+    for chunks in ((20, 30), (20, 12)):
+        x = da.from_array(np.ma.masked_array(dense, mask=dense > 0), chunks=chunks)
+        with pytest.raises(ValueError, match="A has masked entries"):
+            gdsvd.svds(x, 3)
+    mixed = x.map_blocks(lambda b, block_id: sp.csr_matrix(b.shape) if block_id[1] else b, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(ValueError, match="A has masked entries"):
+        gdsvd.svds(mixed, 3)
+
+
 def test_delayed():
     dask = pytest.importorskip("dask")
     parts = [dask.delayed(lambda i: A[i : i + 10])(i) for i in range(0, 50, 10)]

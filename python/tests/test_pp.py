@@ -160,7 +160,7 @@ def test_masks(tmp_path):
     a.var["number"] = 1.5
     a.write_h5ad(tmp_path / "a.h5ad")
     want = reference(mask=True).uns["pca"]["variance"]
-    for given in ({}, {"mask_var": "highly_variable"}, {"mask_var": "flag"}, {"mask_var": mask}, {"use_highly_variable": True}):
+    for given in ({}, {"mask_var": "highly_variable"}, {"mask_var": "flag"}, {"mask_var": mask}, {"mask_var": mask.astype(object)}, {"use_highly_variable": True}):
         gdsvd.pp.pca(a, view=CELLS, **given)
         gdsvd.pp.pca(tmp_path / "a.h5ad", view=CELLS, **given)
         b = anndata.read_h5ad(tmp_path / "a.h5ad")
@@ -223,6 +223,22 @@ def test_rows_may_be_centred_where_columns_are_not():
 def test_what_is_no_anndata(data):
     with pytest.raises(TypeError, match="must be an AnnData, the path of one, or a matrix"):
         gdsvd.pp.pca(data, 2)
+
+
+def test_an_anndata_without_x():
+    a = anndata.AnnData(shape=(9, 5), layers={"counts": np.eye(9, 5)})
+    with pytest.raises(ValueError, match="^data has no X: name a layer$"):
+        gdsvd.pp.pca(a, 2)
+    gdsvd.pp.pca(a, 2, layer="counts")
+    assert a.obsm["X_pca"].shape == (9, 2)
+
+
+def test_a_number_of_rows_that_dask_does_not_know():
+    x = pytest.importorskip("dask.array").from_array(np.eye(9, 5), chunks=(3, 5))
+    x = x[x.sum(axis=1) > 0]
+    with pytest.raises(ValueError, match=r"shape \(nan, 5\), in which Dask does not know a number: call data.compute_chunk_sizes\(\) before"):
+        gdsvd.pp.pca(x, 2)
+    assert gdsvd.pp.pca(x.compute_chunk_sizes(), 2).shape == (5, 2)
 
 
 def test_what_is_no_hdf5(tmp_path):

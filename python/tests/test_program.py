@@ -121,6 +121,19 @@ def test_too_little_memory(store):
         gdsvd.svds(store, 3, memory="much")
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of the address space")
+def test_the_runtime_ends_the_program(store, tmp_path, monkeypatch):
+    """Where the Go runtime ends the program, as under ulimit -v, the error is no UsageError, though its exit code is 2, and has the reason."""
+    limited = tmp_path / "limited"
+    limited.write_text(f'#!/bin/sh\nulimit -v 100000\nexec "{program()}" "$@"\n')
+    limited.chmod(0o755)
+    monkeypatch.setattr(_program, "program", lambda: os.fspath(limited))
+    for call in (lambda: run("info", store), lambda: gdsvd.svds(np.eye(9), 2)):
+        with pytest.raises(gdsvd.GdsvdError, match="^[^\n]* ended with exit code 2: fatal error: [^\n]*memory[^\n]*$") as err:
+            call()
+        assert type(err.value) is gdsvd.GdsvdError
+
+
 @pytest.mark.parametrize("name", ["-k", "a b.npz", "--json.npz", "ä.npz"])
 def test_names_of_files(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)

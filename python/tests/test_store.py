@@ -312,6 +312,9 @@ def test_ids_that_are_not_utf8(tmp_path, monkeypatch):
     f = s.svd(2, tmp_path / "a.svd")
     back = lambda i: i.encode(errors="surrogateescape").decode("latin-1")
     assert [*map(back, f.rows)] == ["Ann", "Bob", "Josè", "José"] and [*map(back, f.cols)] == ["jam", "tea", "thè", "thé"]
+    ann, bob, grave, acute = f.rows
+    assert s.head() == {ann: {f.cols[3]: 3.0}, bob: {"tea": 1.0, "jam": 4.0}, grave: {f.cols[3]: 2.0, f.cols[2]: 5.0}, acute: {"tea": 5.0}}
+    assert s.view(row=grave)[["row", "col", "value"]].values.tolist() == [[grave, f.cols[2], 5.0], [grave, f.cols[3], 2.0]]
     best = f.recommend(s, n=1)
     assert list(best) == list(f.rows) and all(b["id"] in f.cols for found in best.values() for b in found)
     assert f.recommend(s, [f.rows[3]], n=1) == {f.rows[3]: best[f.rows[3]]} == f.recommend(s, ["José".encode("latin-1")], n=1)

@@ -77,6 +77,8 @@ def of_matrix(data: Any, want: Wanted) -> tuple[np.ndarray, np.ndarray, np.ndarr
     x = lazy(data)
     shape = data.shape if x is None or x.shape is None else x.shape
     x = checked(data) if x is None else x
+    if any(map(np.isnan, shape)):
+        raise ValueError(f"data has the shape {shape}, in which Dask does not know a number: call data.compute_chunk_sizes() before")
     named, mask = _mask(None if want.mask_var is UNSET else want.mask_var, shape[1], lambda name: None)
     with workplace() as tmp:
         scores, loadings, about = _results(_factorised(x, shape, tmp, _rank(want.n_comps, shape, mask), mask, want), named, mask, want)
@@ -91,6 +93,8 @@ def of_memory(data: Any, want: Wanted) -> None:
     x: Any
     if layer and layer not in data.layers:
         raise ValueError(f"data has no layers/{layer}: it has {', '.join(f'layers/{name}' for name in data.layers) or 'no layers'}")
+    if not layer and not data.isbacked and data.X is None:
+        raise ValueError("data has no X: name a layer")
     given = data.layers[layer] if layer else None if data.isbacked else data.X
     blocks = None if given is None else lazy(given)
     if given is None:
@@ -119,6 +123,8 @@ def of_file(path: pathlib.Path, output: Any, want: Wanted) -> None:
     out = path if output is None else pathlib.Path(os.path.realpath(output))
     if out != path and out.exists():
         raise FileExistsError(f"output {out} exists: remove it, or name another")
+    if output is None and not os.access(path, os.W_OK):
+        raise PermissionError(f"{path} cannot be written to: give the path of a copy as output")
     folder, layer = _zarr.is_zarr(path), want.layer
     before = _state(path, layer)
     with workplace(beside=out) as tmp:
@@ -163,7 +169,11 @@ def _to_zarr(path: pathlib.Path, out: pathlib.Path, tmp: pathlib.Path, shape: tu
     target = path
     if out != path:
         target = tmp / "copy"
-        shutil.copytree(path, target)
+        try:
+            shutil.copytree(path, target)
+        finally:  # copies of folders that are read-only could neither be added to nor removed
+            for copied, _, _ in os.walk(target):
+                os.chmod(copied, os.stat(copied).st_mode | 0o700)
     add = _zarr.Additions(target, tmp)
     add.array(f"obsm/{want.keys[0]}", shape, want.dtype, scores)
     add.array(f"varm/{want.keys[1]}", loadings.shape, loadings.dtype, iter([loadings]))
@@ -219,7 +229,8 @@ def _mask(mask_var: Any, genes: int, column: Any) -> tuple[Any, np.ndarray | Non
         raise ValueError(f"mask_var is of type {mask.dtype} and shape {mask.shape}: it must be bool, of {genes} genes")
     if not mask.any():
         raise ValueError("mask_var leaves no gene")
-    return mask_var, mask.astype(bool)
+    mask = mask.astype(bool)
+    return mask_var if isinstance(mask_var, str) else mask, mask  # files have no arrays of Python objects
 
 
 def _rank(n_comps: int | None, shape: tuple[int, int], mask: np.ndarray | None) -> int:

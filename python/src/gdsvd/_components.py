@@ -36,7 +36,7 @@ def joined(view: Any) -> str:
         return view
     steps = list(view) if isinstance(view, Iterable) else [view]
     if not all(isinstance(step, str) for step in steps):
-        raise TypeError(f"view = {view!r}: it must be a text, or a list of texts, one for each step")
+        raise TypeError(f"view = {view!r}: it must be a text, or a list of steps, each a text")
     return " | ".join(steps)
 
 

@@ -165,7 +165,8 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         X = matrix_of(X)
         if hasattr(X, "__next__"):
-            return np.concatenate([np.empty((0, len(self.components_)))] + [self._projected(block) for block in X])
+            some = (block for block in X if getattr(block, "shape", None) != (0, self.n_features_in_))  # scikit-learn refuses matrices without rows
+            return np.concatenate([np.empty((0, len(self.components_)))] + [self._projected(block) for block in some])
         if _streams(X):
             raise TypeError("transform takes matrices and iterators of blocks: for a store use fit_transform, or gdsvd.Factorization.project")
         return self._projected(X)

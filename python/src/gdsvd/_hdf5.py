@@ -332,6 +332,8 @@ def replaced(path: pathlib.Path, out: pathlib.Path, folder: pathlib.Path) -> Ite
 
     copy = folder / "copy.h5ad"
     shutil.copy2(path, copy)
+    if out != path:  # the original may be read-only
+        os.chmod(copy, os.stat(copy).st_mode | 0o200)
     with h5py.File(copy, "r+") as h:
         yield h
     with open(copy, "rb+") as f:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from ._csrstream import canonical
 from ._frames import pandas_module
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _sums(blocks: Iterable[Any], batch: np.ndarray, batches: int, genes: int, cl
     """
     sums, squares, counts, at = np.zeros((batches, genes)), np.zeros((batches, genes)), True, 0
     for block in blocks:
-        m = sp.csr_matrix(block)
+        m = canonical(sp.csr_matrix(block))  # the square of a sum is not the sum of the squares of duplicates
         rows = batch[at : at + m.shape[0]]
         at += m.shape[0]
         of = np.repeat(rows, np.diff(m.indptr))

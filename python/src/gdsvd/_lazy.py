@@ -85,8 +85,16 @@ def in_memory(a: Any) -> Any:
 
 
 def beside(parts: Iterable[Any]) -> Any:
-    """Join blocks of the same rows side by side: sparse if one of them is sparse, else dense. A single dense block is not copied."""
+    """Join blocks of the same rows side by side: sparse if one of them is sparse, else dense. A single dense block is not copied.
+
+    Raises
+    ------
+    ValueError
+        If a block has masked entries, which NumPy and SciPy would join as values.
+    """
     parts = [in_memory(p) for p in parts]
+    if any(map(np.ma.is_masked, parts)):
+        raise ValueError("A has masked entries: dask.array.ma.filled(A, 0) makes zeros of them")
     if any(sp.issparse(p) for p in parts):
         return sp.hstack([sp.csr_matrix(p) for p in parts], format="csr")
     return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]

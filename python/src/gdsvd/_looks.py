@@ -50,15 +50,28 @@ class Looks:
             run("stats", *pipeline(view), *memory_flags(memory), "-o", tmp / "stats", "--", self.path)
             numbers = {name: np.load(tmp / "stats" / f"{axis}-{name}.npy") for name in ("count", "sum", "mean", "variance")}
             numbers["count"] = numbers["count"].astype(np.int64)
-            with open(tmp / "stats" / f"{axis}.csv", encoding="utf-8", errors="surrogateescape", newline="") as f:
-                ids = [line["id"] for line in csv.DictReader(f)]
             pd = pandas_module()
-            return pd.DataFrame(numbers, index=pd.Index(self._typed(axis, ids), name="id"))
+            return pd.DataFrame(numbers, index=pd.Index(self._ids(axis, tmp / "stats"), name="id"))
 
-    def _typed(self, axis: str, ids: list[str]) -> list[Any]:
-        """Convert ids from text to the type that the store has for them, str or int."""
+    def _ids(self, axis: str, stats: pathlib.Path) -> list[Any]:
+        """Return the ids in the folder that ``gdsvd stats`` has written, in the type that the store has for them, str or int."""
+        with open(stats / f"{axis}.csv", encoding="utf-8", errors="surrogateescape", newline="") as f:
+            ids = [line["id"] for line in csv.DictReader(f)]
         kind = self.info["row_ids" if axis == "rows" else "col_ids"]
         return ids if kind == "string" else [int(i) for i in ids]
+
+    def _lines(self, *args: Any) -> list[dict[str, Any]]:
+        """Return the lines of ``gdsvd view``. Ids in which JSON has replaced bytes that are not UTF-8 are restored by a pass over the store."""
+        lines: list[dict[str, Any]] = run("view", *args, "--", self.path)["lines"]
+        if any("\ufffd" in str(one["id"]) for line in lines for one in (line, *line["entries"])):
+            with workplace() as tmp:
+                run("stats", "-o", tmp / "stats", "--", self.path)
+                rows, cols = self._ids("rows", tmp / "stats"), self._ids("cols", tmp / "stats")
+            for line in lines:
+                line["id"] = rows[line["index"]]
+                for e in line["entries"]:
+                    e["id"] = cols[e["index"]]
+        return lines
 
     def view(
         self, view: str | list[str] | None = None, *, n: int = 5, row: Any = None, entries: int = 20, memory: str | int = "auto"
@@ -84,8 +97,8 @@ class Looks:
             ``row``, ``col``, ``value``, and ``title`` if columns have titles.
         """
         with listed(rows=None if row is None else [row]) as which:
-            said = run("view", *(which or [f"--head={n}"]), f"--entries={entries}", *pipeline(view), *memory_flags(memory), "--", self.path)
-        found = ({**e, "row": line["id"], "col": e["id"], "value": float(e["value"])} for line in said["lines"] for e in line["entries"])
+            lines = self._lines(*(which or [f"--head={n}"]), f"--entries={entries}", *pipeline(view), *memory_flags(memory))
+        found = ({**e, "row": line["id"], "col": e["id"], "value": float(e["value"])} for line in lines for e in line["entries"])
         return frame(found, ["row", "col", "value"], ("title",))
 
     def export(self, out: Any, *, view: str | list[str] | None = None, memory: str | int = "auto", **options: Any) -> pathlib.Path:

@@ -116,18 +116,19 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
         said = {}
     if code == 0 and not cut:
         return said
-    text = said.get("error") or (watch.errors[-1] if watch.errors else _ended(os.fspath(args[0]), code))
-    error = failure(code, text, args)
+    text = said.get("error") or (watch.errors[-1] if watch.errors else "")
+    kind = 1 if code == 2 and not text else code  # the Go runtime ends a program with 2, too, which is no wrong usage then
+    error = failure(kind, text or _ended(os.fspath(args[0]), code, watch.crash), args)
     if "error" not in said:
         error.info = said  # type: ignore[attr-defined]
     raise error
 
 
-def _ended(command: str, code: int) -> str:
+def _ended(command: str, code: int, crash: str) -> str:
     """Return the message for a command that failed without an error message."""
     if code == -getattr(signal, "SIGKILL", 9):
         return f"gdsvd {command} was killed, as the system does when memory runs out: give memory= a size that leaves room for this process"
-    return f"gdsvd {command} ended with exit code {code}"
+    return f"gdsvd {command} ended with exit code {code}" + (f": {crash}" if crash else "")
 
 
 @contextlib.contextmanager

@@ -58,6 +58,8 @@ class Watch(threading.Thread):
     ----------
     errors : list of str
         The error messages of the run.
+    crash : str
+        The line with which the Go runtime says why it ended the program; empty if it did not.
     exit : int
         The exit code in the log; 0: none. If SIGCHLD is ignored, the system does not report the exit code.
     """
@@ -66,6 +68,7 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self.lines, self.bars = lines, bars
         self.errors: list[str] = []
+        self.crash = ""
         self.exit = 0
         self.bar: Any = None
         self.start()
@@ -78,6 +81,8 @@ class Watch(threading.Thread):
                 said = fields(line)
                 if line.startswith("gdsvd: "):
                     self.errors.append(line.removeprefix("gdsvd: "))
+                elif line.startswith(("fatal error: ", "panic: ")):
+                    self.crash = self.crash or line
                 elif said.get("event") == "final" and said.get("exit"):
                     self.errors.append(str(said.get("msg")))
                     self.exit = int(said["exit"])

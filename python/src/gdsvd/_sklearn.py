@@ -36,6 +36,8 @@ except ImportError:  # the estimators work then, but not in pipelines, and witho
     def validate_data(estimator: Any, X: Any, *, reset: bool = True, **_: Any) -> Any:
         """Return X as a matrix, after checking that its values are finite and that it has as many columns as in fit."""
         X = checked(X)
+        if sp.issparse(X) and X.format in ("lil", "dok"):  # their entries are not in one array
+            X = X.tocsr()
         if not np.isfinite(X.data if sp.issparse(X) else X).all():
             raise ValueError("X contains NaN or infinity")
         if reset:

@@ -126,8 +126,8 @@ class Store(Looks, Makes):
         dict
             Maps the id of a row to a dict from ids of columns to values.
         """
-        said = run("view", f"--head={n}", f"--entries={entries}", *pipeline(view), "--", self.path)
-        return {line["id"]: {e["id"]: float(e["value"]) for e in line["entries"]} for line in said["lines"]}
+        lines = self._lines(f"--head={n}", f"--entries={entries}", *pipeline(view))
+        return {line["id"]: {e["id"]: float(e["value"]) for e in line["entries"]} for line in lines}
 
     def svd(
         self,

@@ -152,9 +152,15 @@ class Uses:
         with workplace(beside=out) as tmp:
             made = tmp / f"new{out.suffix}"
             write_vectors(made, what, ids, vectors, self.s if what[1:] else np.ones_like(self.s))
-            if out.is_dir():
-                os.rename(out, tmp / "old")
-            os.replace(made, out)
+            old = tmp / "old"
+            try:
+                if out.is_dir():
+                    os.rename(out, old)
+                os.replace(made, out)
+            except BaseException:
+                if old.exists() and not out.exists():
+                    os.rename(old, out)
+                raise
 
     def align(self, old: Any, what: str = "V", out: Path | None = None, **options: Any) -> Alignment:
         """Rotate the vectors of this result to match those of an old result with the same ids (orthogonal Procrustes).

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +24,7 @@ def vector_table(ids: Any, vectors: np.ndarray | None, side: str) -> pyarrow.Tab
     Raises
     ------
     ValueError
-        If `vectors` is None.
+        If `vectors` is None, or an id has bytes that are not UTF-8.
     ImportError
         If pyarrow is not installed.
     """
@@ -33,7 +35,18 @@ def vector_table(ids: Any, vectors: np.ndarray | None, side: str) -> pyarrow.Tab
     except ImportError:
         raise ImportError("tables of Arrow need pyarrow: pip install pyarrow") from None
     flat = pyarrow.array(np.ascontiguousarray(vectors).ravel())
-    return pyarrow.table({"id": pyarrow.array(np.asarray(ids)), "vector": pyarrow.FixedSizeListArray.from_arrays(flat, vectors.shape[1])})
+    with _utf8():
+        names = pyarrow.array(np.asarray(ids))
+    return pyarrow.table({"id": names, "vector": pyarrow.FixedSizeListArray.from_arrays(flat, vectors.shape[1])})
+
+
+@contextlib.contextmanager
+def _utf8() -> Iterator[None]:
+    """Raise a ValueError that says what to do if an id in the block has bytes that are not UTF-8."""
+    try:
+        yield
+    except UnicodeEncodeError as err:
+        raise ValueError(f"the id {err.object!r} has bytes that are not UTF-8, which texts of Arrow and zarr do not have: export to .csv keeps them") from None
 
 
 def write_vectors(out: pathlib.Path, what: str, ids: Any, vectors: np.ndarray | None, scale: np.ndarray) -> None:
@@ -42,7 +55,7 @@ def write_vectors(out: pathlib.Path, what: str, ids: Any, vectors: np.ndarray | 
     Raises
     ------
     ValueError
-        If `vectors` is None.
+        If `vectors` is None, or an id has bytes that are not UTF-8.
     """
     if vectors is None:
         raise ValueError(f"the result has no vectors to export as {what}")
@@ -60,7 +73,8 @@ def write_vectors(out: pathlib.Path, what: str, ids: Any, vectors: np.ndarray | 
     for i, block in blocks:
         array[i : i + len(block)] = block
     dtype = names.dtype if names.dtype.kind in "iu" else str
-    group.create_array("id", shape=names.shape, dtype=dtype, chunks=(step,), dimension_names=("id",))[:] = names
+    with _utf8():
+        group.create_array("id", shape=names.shape, dtype=dtype, chunks=(step,), dimension_names=("id",))[:] = names
 
 
 BLOCK = 1 << 14  # rows of vectors at a time

@@ -75,7 +75,15 @@ class _OfDask(plain._Decomposition):
         """Compute statistics of the store that cannot be derived from the triplets."""
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Find the components of X, and return the scores of its rows, like `fit` followed by `transform`."""
+        """Find the components of X, and return the scores of its rows, like `fit` followed by `transform`.
+
+        Raises
+        ------
+        TypeError
+            If X is a path, a store or an iterator, of which `transform` returns no scores.
+        """
+        if plain._streams(X):
+            raise TypeError("fit_transform takes arrays and bags of Dask and matrices: for a path, a store or an iterator of blocks call fit")
         return self.fit(X).transform(X)
 
     def transform(self, X: Any) -> Any:

@@ -7,7 +7,6 @@ import functools
 import json
 import math
 import os
-import queue
 import subprocess
 import sys
 import threading
@@ -93,11 +92,19 @@ def together(job: Callable[[list[list[Task]]], None], slots: Callable[[], int]) 
     Tasks that arrive within a few milliseconds of each other form a stage. `job` runs the bundles of a stage, in a thread of its own. There is
     one bundle for each of the `slots` of the engine if the previous stage was shorter than `SHORT`, else four, for a better balance.
     """
-    coming: queue.Queue[Task] = queue.Queue()
+    coming: list[Task] = []
+    lock = threading.Lock()
     took = math.inf
 
-    def stage(tasks: list[Task]) -> None:
+    def stage() -> None:
         nonlocal took
+        seen = 0
+        while seen != len(coming):  # until no task has arrived for two milliseconds
+            seen = len(coming)
+            time.sleep(0.002)
+        with lock:
+            tasks = coming[:]
+            coming.clear()
         begun = time.monotonic()
         try:
             n = min(len(tasks), (slots() or len(tasks)) * (1 if took < SHORT else 4))
@@ -106,16 +113,14 @@ def together(job: Callable[[list[list[Task]]], None], slots: Callable[[], int]) 
             lost(tasks, err)
         took = time.monotonic() - begun
 
-    def collect() -> None:
-        while True:
-            tasks = [coming.get()]
-            with contextlib.suppress(queue.Empty):
-                while True:
-                    tasks.append(coming.get(timeout=0.002))
-            threading.Thread(target=stage, args=[tasks], daemon=True).start()
+    def submit(*task: Any) -> None:
+        with lock:
+            coming.append(task)
+            first = len(coming) == 1
+        if first:
+            threading.Thread(target=stage, daemon=True).start()
 
-    threading.Thread(target=collect, daemon=True).start()
-    return lambda *task: coming.put(task)
+    return submit
 
 
 def serve(submit: Callable[..., None], lines: Iterable[str], out: Callable[[str], object]) -> None:
