@@ -514,3 +514,18 @@ func TestLanes(t *testing.T) {
 		t.Errorf("%d lanes for three tasks", got)
 	}
 }
+
+// TestRowsOutMayChangeItsRows checks that R and Sum are those of A·X if RowsOut changes the rows that it gets.
+func TestRowsOutMayChangeItsRows(t *testing.T) {
+	x := randomDense(2, 20, 3)
+	m := mustNew(t, newDisk(randomCSR(1, 400, 20, 0.2)), Options{Workers: 2, Width: 3, Rank: 3})
+	sum, r, err := m.project(t.Context(), x, nil)
+	must.Do(t, err)
+	changed, changedR, err := m.project(t.Context(), x, func(_ int64, rows *mat.Dense) error {
+		rows.Scale(2, rows)
+		return nil
+	})
+	must.Do(t, err)
+	sameDense(t, "Sum", changed, sum)
+	sameDense(t, "R", changedR, r)
+}
