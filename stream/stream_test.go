@@ -515,6 +515,19 @@ func TestLanes(t *testing.T) {
 	}
 }
 
+// TestNarrowPassesFitThePlan checks that the planned accumulators have room for passes of fewer columns, which have more
+// lanes.
+func TestNarrowPassesFitThePlan(t *testing.T) {
+	const n, width = 14600, 18
+	src := csr.Outline{Rows: 1e6, Cols: n, NNZ: 1e8, Size: 2e8, Values: csr.Values{Coding: csr.Float64}}.Plan()
+	p := must.Get(PlanFor(src, Options{Memory: 1 << 30, Workers: 2, Width: width, Rank: 4}))(t)
+	for l := 1; l <= width; l++ {
+		if need := n * kernel.Width(l) * (lanes(n, l, p.tasks(), p.nnz) + 1); need > p.numbers {
+			t.Errorf("a pass of %d columns takes %d numbers, of which %d are planned", l, need, p.numbers)
+		}
+	}
+}
+
 // TestRowsOutMayChangeItsRows checks that R and Sum are those of A·X if RowsOut changes the rows that it gets.
 func TestRowsOutMayChangeItsRows(t *testing.T) {
 	x := randomDense(2, 20, 3)
