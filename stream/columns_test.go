@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/solver"
 )
 
 // memorySpace is a Space in memory that counts its blocks and records which ranges have been
@@ -127,6 +128,23 @@ func TestColumnsInASpace(t *testing.T) {
 					t.Errorf("%d blocks were not given back", len(space.blocks))
 				}
 			})
+		}
+	}
+}
+
+// TestPassesWithoutSumsFitThePlan checks that the buffers of passes without sums, which take more columns in a read than
+// passes with sums, are not larger than planned.
+func TestPassesWithoutSumsFitThePlan(t *testing.T) {
+	const n, k = 3000, 4
+	src := newDisk(randomCSR(6, 1000, n, 0.02))
+	m := mustNew(t, src, Options{Workers: 2, Width: 1, Rank: k, Memory: 1 << 30, Space: &memorySpace{}})
+	x, r := randomDense(1, n, k), mat.NewDense(k, k, nil)
+	_, sink := rowsOfW(m, k)
+	must.Do(t, m.mul(t.Context(), x, sink))
+	must.Get(m.Run(t.Context(), solver.Pass{X: x, R: r}))(t)
+	for _, s := range m.scratch {
+		if most := m.plan.rows * m.plan.most; cap(s.part) > most {
+			t.Errorf("a buffer of %d numbers, of which %d are planned", cap(s.part), most)
 		}
 	}
 }

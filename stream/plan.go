@@ -300,7 +300,7 @@ func (p *Plan) outside(n int64, o Options) int64 {
 	ofRank := lanes(n, o.Rank, p.tasks(), p.nnz)
 	p.room = kernel.Width(p.Together) * (p.Lanes + 1)
 	p.Group = p.columns(o.Rank, ofRank+1)
-	p.most = max(p.Group, p.Together)
+	p.most = p.columns(max(o.Rank, o.Width), 1) // a pass without sums
 	return n * int64(max(p.room, kernel.Width(p.Group)*(ofRank+1)))
 }
 
