@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -473,6 +474,20 @@ func TestEmptyMatrix(t *testing.T) {
 		}
 		if mat.Norm(y, 2) != 0 || mat.Norm(r, 2) != 0 {
 			t.Errorf("%d empty rows: products of a zero matrix are not zero", rows)
+		}
+	}
+}
+
+// TestFromSparseRefusesColumns checks that an entry whose column the matrix does not have is refused with its row.
+func TestFromSparseRefusesColumns(t *testing.T) {
+	for _, col := range []int{-1, 2, 1 << 32} {
+		var refused any
+		func() {
+			defer func() { refused = recover() }()
+			_, _ = FromSparse(sparse.NewCSR(2, 2, []int{0, 1, 3}, []int{1, 0, col}, []float64{1, 2, 3}), Options{})
+		}()
+		if text, ok := refused.(string); !ok || !strings.Contains(text, fmt.Sprint(col)) || !strings.Contains(text, "in row 1 of a sparse matrix of 2 columns") {
+			t.Errorf("column %d: %v", col, refused)
 		}
 	}
 }
