@@ -186,3 +186,18 @@ func TestBudgetWithASpace(t *testing.T) {
 		t.Errorf("%d blocks were not given back", len(space.blocks))
 	}
 }
+
+// TestSecondReadForRTakesNoMoreSpace checks that the rows of the first reads are given back before the reads in which R is
+// computed again: the Space never holds more than the rows of A·X in all columns but one.
+func TestSecondReadForRTakesNoMoreSpace(t *testing.T) {
+	const rows, n, k = 1000, 30, 24
+	space := &memorySpace{}
+	m := mustNew(t, newDisk(randomCSR(6, rows, n, 0.2)), Options{Workers: 1, Width: 1, Rank: k, Space: space})
+	x := mat.NewDense(n, k, slices.Repeat([]float64{1}, n*k)) // the Gram matrix of A·X is singular
+	if _, _, err := m.project(t.Context(), x, nil); err != nil {
+		t.Fatal(err)
+	}
+	if space.most > rows*(k-1) || len(space.blocks) > 0 {
+		t.Errorf("%d numbers in the Space, want at most %d; %d blocks are not given back", space.most, rows*(k-1), len(space.blocks))
+	}
+}
