@@ -109,11 +109,12 @@ func missing(err error, store, file string) error {
 // explainMissing turns the failure to open a manifest into an error that tells the user what is at path.
 func explainMissing(fsys vfs.FS, path string, err error) error {
 	fi, statErr := fsys.Stat(path)
+	clean := filepath.Clean(path) // without a final separator
 	switch {
 	case errors.Is(statErr, fs.ErrNotExist):
-		if _, err := fsys.Stat(path + vfs.PartialSuffix); err == nil {
+		if _, err := fsys.Stat(clean + vfs.PartialSuffix); err == nil {
 			return fmt.Errorf("open store: %w; %s is there: its making has not finished or was interrupted: wait for it, resume it or begin anew",
-				statErr, path+vfs.PartialSuffix)
+				statErr, clean+vfs.PartialSuffix)
 		}
 		return fmt.Errorf("open store: %w", statErr)
 	case statErr != nil:
@@ -122,7 +123,7 @@ func explainMissing(fsys vfs.FS, path string, err error) error {
 		return fmt.Errorf("open store: %s: %w: it is a file; a store is a directory made by \"gdsvd ingest\"", path, ErrNotStore)
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("open store: %w", err)
-	case filepath.Ext(path) == vfs.PartialSuffix:
+	case filepath.Ext(clean) == vfs.PartialSuffix:
 		return fmt.Errorf("open store: %s: %w: half-written: its making has not finished or was interrupted: wait for it, resume it or begin anew", path, ErrNotStore)
 	}
 	if _, err := fsys.Stat(filepath.Join(path, shardName(0))); err == nil {

@@ -29,14 +29,16 @@ func TestOpenNoStore(t *testing.T) {
 		is   error
 		says string
 	}{
-		"nothing.csr":      {fs.ErrNotExist, "nothing.csr"},
-		"ml.csr":           {fs.ErrNotExist, "ml.csr.partial is there: its making has not finished or was interrupted"},
-		"ml.csr.partial":   {csr.ErrNotStore, "half-written"},
-		"half.csr.partial": {csr.ErrNotStore, "half-written"},
-		"ratings.csv":      {csr.ErrNotStore, `it is a file; a store is a directory made by "gdsvd ingest"`},
-		"empty":            {csr.ErrNotStore, "no MANIFEST.json in it"},
-		"home":             {csr.ErrNotStore, "no MANIFEST.json in it"},
-		"other":            {csr.ErrNotStore, "of something else"},
+		"nothing.csr":       {fs.ErrNotExist, "nothing.csr"},
+		"ml.csr":            {fs.ErrNotExist, "ml.csr.partial is there: its making has not finished or was interrupted"},
+		"ml.csr.partial":    {csr.ErrNotStore, "half-written"},
+		"half.csr.partial":  {csr.ErrNotStore, "half-written"},
+		"ml.csr/":           {fs.ErrNotExist, "ml.csr.partial is there: its making has not finished or was interrupted"},
+		"half.csr.partial/": {csr.ErrNotStore, "half-written"},
+		"ratings.csv":       {csr.ErrNotStore, `it is a file; a store is a directory made by "gdsvd ingest"`},
+		"empty":             {csr.ErrNotStore, "no MANIFEST.json in it"},
+		"home":              {csr.ErrNotStore, "no MANIFEST.json in it"},
+		"other":             {csr.ErrNotStore, "of something else"},
 	} {
 		_, openErr := csr.Open(path, csr.OpenOptions{})
 		_, checkErr := csr.Check(t.Context(), path, csr.CheckOptions{})

@@ -15,6 +15,11 @@ import (
 func FromSparse(path string, m *sparse.CSR, o CreateOptions) (err error) {
 	a := m
 	r, c := m.Dims()
+	for _, j := range m.RawMatrix().Ind[:m.RawMatrix().Indptr[r]] {
+		if j < 0 || j >= c { // before ToCSR, which panics
+			return fmt.Errorf("write store: column %d in a sparse matrix of %d columns", j, c)
+		}
+	}
 	o.Transposed = c > r
 	if o.Transposed {
 		a = m.T().(*sparse.CSC).ToCSR()
@@ -44,9 +49,6 @@ func FromSparse(path string, m *sparse.CSR, o CreateOptions) (err error) {
 		slices.SortFunc(order, func(x, y int) int { return raw.Ind[x] - raw.Ind[y] })
 		cols, vals = cols[:0], vals[:0]
 		for _, k := range order {
-			if raw.Ind[k] < 0 || raw.Ind[k] >= c {
-				return fmt.Errorf("write store: column %d in a sparse matrix of %d columns", raw.Ind[k], c)
-			}
 			cols = append(cols, uint32(raw.Ind[k]))
 			vals = append(vals, raw.Data[k])
 		}

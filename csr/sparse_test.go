@@ -52,10 +52,12 @@ func TestFromSparseOrder(t *testing.T) {
 		}
 	}
 	for name, m := range map[string]*sparse.CSR{
-		"twice":       sparse.NewCSR(3, 3, []int{0, 2, 2, 2}, []int{1, 1}, []float64{1, 1}),
-		"beyond":      sparse.NewCSR(3, 3, []int{0, 1, 1, 1}, []int{3}, []float64{1}),
-		"below":       sparse.NewCSR(3, 3, []int{0, 1, 1, 1}, []int{-1}, []float64{1}),
-		"twice, wide": sparse.NewCSR(2, 3, []int{0, 2, 2}, []int{1, 1}, []float64{1, 1}),
+		"twice":        sparse.NewCSR(3, 3, []int{0, 2, 2, 2}, []int{1, 1}, []float64{1, 1}),
+		"beyond":       sparse.NewCSR(3, 3, []int{0, 1, 1, 1}, []int{3}, []float64{1}),
+		"below":        sparse.NewCSR(3, 3, []int{0, 1, 1, 1}, []int{-1}, []float64{1}),
+		"beyond, wide": sparse.NewCSR(1, 3, []int{0, 1}, []int{3}, []float64{1}),
+		"below, wide":  sparse.NewCSR(1, 3, []int{0, 1}, []int{-1}, []float64{1}),
+		"twice, wide":  sparse.NewCSR(2, 3, []int{0, 2, 2}, []int{1, 1}, []float64{1, 1}),
 	} {
 		if csr.FromSparse(filepath.Join(dir, name), m, csr.CreateOptions{}) == nil {
 			t.Errorf("%s: no error", name)

@@ -40,7 +40,14 @@ func (s *Store) WriteTitles(axis Axis, titles iter.Seq2[string, error]) error {
 	fingerprint, err := hex.DecodeString(s.manifest.Fingerprint)
 	if err == nil {
 		err = durable.Replace(s.fs, name, name+".tmp", func(f vfs.File) error {
-			return w.write(f, titles, fingerprint)
+			if err := w.write(f, titles, fingerprint); err != nil {
+				return err
+			}
+			now, _, err := readManifest(s.fs, s.path)
+			if err == nil && now.Fingerprint != s.manifest.Fingerprint {
+				err = fmt.Errorf("the store %s has been replaced by another one since it was opened: open it again", s.path)
+			}
+			return err
 		})
 	}
 	if err == nil {

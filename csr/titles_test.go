@@ -173,6 +173,23 @@ func TestTitlesRefused(t *testing.T) {
 	}
 }
 
+// TestTitlesOfAReplacedStore checks that titles are not written into another store that has taken the place of the open one.
+func TestTitlesOfAReplacedStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.csr")
+	old := columns(t, path, 2)
+	now := columns(t, path, 3)
+	err := old.WriteTitles(csr.ColAxis, given([]string{"a", "b"}, nil))
+	if err == nil || !strings.Contains(err.Error(), "has been replaced") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+	if titles, err := now.Titles(csr.ColAxis); titles != nil || err != nil {
+		t.Errorf("the other store has titles: %v", err)
+	}
+	if report, err := csr.Check(t.Context(), path, csr.CheckOptions{}); err != nil || len(report.Problems)+len(report.Warnings) > 0 {
+		t.Errorf("the other store: %+v, %v", report, err)
+	}
+}
+
 // TestTitlesDamaged changes every byte and cuts at every length: each gives an error, and so do the titles of another matrix.
 func TestTitlesDamaged(t *testing.T) {
 	s := columns(t, filepath.Join(t.TempDir(), "a.csr"), 130)

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/internal/readahead"
 )
 
 // countingSpace counts the windows that are evicted, and cancels the context in window at; no
@@ -80,4 +83,43 @@ func TestProductsEndWithTheirContext(t *testing.T) {
 			sameDense(t, name, got, want)
 		}
 	}
+}
+
+// largeBlocks is a disk whose blocks take a span each.
+type largeBlocks struct{ *disk }
+
+func (d largeBlocks) MaxBlock() csr.MaxBlock {
+	largest := d.disk.MaxBlock()
+	largest.Size = readahead.SpanBytes
+	return largest
+}
+
+func (d largeBlocks) Block(i int) csr.BlockInfo {
+	info := d.disk.Block(i)
+	info.Size = readahead.SpanBytes
+	return info
+}
+
+// TestPassAfterAFailedPass checks that a pass ends with the right product if the pass before failed in its first block after
+// it had decoded many later blocks, which are kept.
+func TestPassAfterAFailedPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newDisk(randomCSR(1, 4000, 40, 0.2))
+		m := mustNew(t, largeBlocks{src}, Options{Workers: 4, Width: 2, Rank: 2})
+		x, got, want := randomDense(2, 40, 2), mat.NewDense(40, 2, nil), mat.NewDense(40, 2, nil)
+		must.Do(t, mustNew(t, src, Options{Workers: 1, Width: 2, Rank: 2}).apply(t.Context(), want, x))
+
+		src.failAt = 0
+		src.onRead = func(i int) {
+			if i == 0 {
+				synctest.Wait() // until no other worker can go on
+			}
+		}
+		if err := m.apply(t.Context(), got, x); !errors.Is(err, errDamaged) {
+			t.Fatal(err)
+		}
+		src.failAt, src.onRead = -1, nil
+		must.Do(t, m.apply(t.Context(), got, x)) // synctest fails if the workers wait for one another
+		sameDense(t, "the pass after the failed one", got, want)
+	})
 }

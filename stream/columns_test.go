@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/solver"
 )
 
 // memorySpace is a Space in memory that counts its blocks and records which ranges have been
@@ -131,6 +132,23 @@ func TestColumnsInASpace(t *testing.T) {
 	}
 }
 
+// TestPassesWithoutSumsFitThePlan checks that the buffers of passes without sums, which take more columns in a read than
+// passes with sums, are not larger than planned.
+func TestPassesWithoutSumsFitThePlan(t *testing.T) {
+	const n, k = 3000, 4
+	src := newDisk(randomCSR(6, 1000, n, 0.02))
+	m := mustNew(t, src, Options{Workers: 2, Width: 1, Rank: k, Memory: 1 << 30, Space: &memorySpace{}})
+	x, r := randomDense(1, n, k), mat.NewDense(k, k, nil)
+	_, sink := rowsOfW(m, k)
+	must.Do(t, m.mul(t.Context(), x, sink))
+	must.Get(m.Run(t.Context(), solver.Pass{X: x, R: r}))(t)
+	for _, s := range m.scratch {
+		if most := m.plan.rows * m.plan.most; cap(s.part) > most {
+			t.Errorf("a buffer of %d numbers, of which %d are planned", cap(s.part), most)
+		}
+	}
+}
+
 // TestBudgetWithASpace checks that a Space takes the blocks out of the budget, and that a full
 // Space gives an error and keeps no blocks.
 func TestBudgetWithASpace(t *testing.T) {
@@ -166,5 +184,20 @@ func TestBudgetWithASpace(t *testing.T) {
 	}
 	if len(space.blocks) > 0 {
 		t.Errorf("%d blocks were not given back", len(space.blocks))
+	}
+}
+
+// TestSecondReadForRTakesNoMoreSpace checks that the rows of the first reads are given back before the reads in which R is
+// computed again: the Space never holds more than the rows of A·X in all columns but one.
+func TestSecondReadForRTakesNoMoreSpace(t *testing.T) {
+	const rows, n, k = 1000, 30, 24
+	space := &memorySpace{}
+	m := mustNew(t, newDisk(randomCSR(6, rows, n, 0.2)), Options{Workers: 1, Width: 1, Rank: k, Space: space})
+	x := mat.NewDense(n, k, slices.Repeat([]float64{1}, n*k)) // the Gram matrix of A·X is singular
+	if _, _, err := m.project(t.Context(), x, nil); err != nil {
+		t.Fatal(err)
+	}
+	if space.most > rows*(k-1) || len(space.blocks) > 0 {
+		t.Errorf("%d numbers in the Space, want at most %d; %d blocks are not given back", space.most, rows*(k-1), len(space.blocks))
 	}
 }

@@ -193,7 +193,10 @@ func makePlan(src Source, o Options) (Plan, error) {
 	n := src.Cols()
 	p.Lanes, p.Together = lanes(n, o.Width, p.tasks(), p.nnz), o.Width
 	panels := func(l, lanes int) int64 { return n * int64(kernel.Width(l)) * int64(lanes+1) } // accumulators and x
-	numbers := max(panels(o.Width, p.Lanes), panels(o.Rank, lanes(n, o.Rank, p.tasks(), p.nnz)))
+	numbers := int64(0)
+	for l := 1; l <= max(o.Width, o.Rank); l++ { // fewer columns may have more lanes
+		numbers = max(numbers, panels(l, lanes(n, l, p.tasks(), p.nnz)))
+	}
 	ends := 2 * n * int64(max(o.Width, o.Rank)) // x and result
 	mapped := readahead.Lag + o.Mapped
 	if o.Space != nil {
@@ -297,7 +300,7 @@ func (p *Plan) outside(n int64, o Options) int64 {
 	ofRank := lanes(n, o.Rank, p.tasks(), p.nnz)
 	p.room = kernel.Width(p.Together) * (p.Lanes + 1)
 	p.Group = p.columns(o.Rank, ofRank+1)
-	p.most = max(p.Group, p.Together)
+	p.most = p.columns(max(o.Rank, o.Width), 1) // a pass without sums
 	return n * int64(max(p.room, kernel.Width(p.Group)*(ofRank+1)))
 }
 

@@ -35,6 +35,8 @@ func newQueue(m *Matrix, lanes, from, to int) *queue {
 	q := &queue{m: m, first: slices.Index(m.resident, nil), end: to, adding: make([]int, lanes)}
 	if q.first < 0 {
 		q.first = min(len(m.resident), to)
+	} else {
+		clear(m.resident[q.first:]) // kept by a pass that failed: read-ahead waits until each later block has been decoded
 	}
 	q.next = q.first
 	q.lane, q.workers, q.at = make([]int, lanes), make([]int, lanes), slices.Repeat([]int{-1}, m.plan.Workers)

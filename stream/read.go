@@ -71,8 +71,8 @@ func (r *reading) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer r.opt.Space.Free(y)
 		r.earlier = y
+		defer r.free()
 	}
 	for first := 0; first < r.l; first += r.group {
 		if err := r.read(ctx, first, min(r.l, first+r.group)); err != nil {
@@ -80,6 +80,14 @@ func (r *reading) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// free gives earlier back to the Space.
+func (r *reading) free() {
+	if r.earlier != nil {
+		r.opt.Space.Free(r.earlier)
+	}
+	r.earlier = nil
 }
 
 // withoutGaps replaces a block that has gaps between its rows by a function.
@@ -126,6 +134,7 @@ func (r *reading) read(ctx context.Context, first, end int) error {
 	if r.factors != nil && !r.factors.r(r.pass.R) {
 		again := reading{Matrix: r.Matrix, pass: solver.Pass{X: r.pass.X, R: r.pass.R}, l: r.l, exact: true}
 		r.factors = nil
+		r.free() // again takes as much space
 		return again.run(ctx)
 	}
 	return nil

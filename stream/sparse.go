@@ -2,6 +2,7 @@ package stream
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -13,8 +14,8 @@ import (
 func InMemory(m *sparse.CSR) Source { return newInMemory(m, csr.BlockRows, csr.BlockNNZ) }
 
 // FromSparse makes a Matrix of a sparse matrix in memory, cut into the blocks
-// it would have in a store. The entries are copied; m must have fewer than
-// 2³² columns. Duplicate entries of m add up, as they do in its own products.
+// it would have in a store. The entries are copied; m must have fewer than 2³² columns. Duplicate entries of m add up,
+// as they do in its own products. FromSparse and InMemory panic if m has a column index out of range.
 func FromSparse(m *sparse.CSR, o Options) (*Matrix, error) {
 	src := newInMemory(m, csr.BlockRows, csr.BlockNNZ)
 	sm, err := NewFrom(src, o)
@@ -53,6 +54,9 @@ func newInMemory(m *sparse.CSR, maxRows, maxNNZ int) *inMemory {
 			row = append(row, entry{raw.Ind[p], raw.Data[p]})
 		}
 		slices.SortStableFunc(row, func(a, b entry) int { return cmp.Compare(a.col, b.col) })
+		if n := len(row); n > 0 && (row[0].col < 0 || row[n-1].col >= raw.J) { // the kernels do not check columns
+			panic(fmt.Sprintf("stream: columns %d to %d in row %d of a sparse matrix of %d columns", row[0].col, row[n-1].col, r, raw.J))
+		}
 		if b == nil || len(b.RowPtr) > maxRows || len(b.RowPtr) > 1 && len(b.Col)+len(row) > maxNNZ {
 			s.blocks = append(s.blocks, csr.Block{FirstRow: int64(r), RowPtr: []uint32{0}})
 			b = &s.blocks[len(s.blocks)-1]

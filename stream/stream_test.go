@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -477,6 +478,20 @@ func TestEmptyMatrix(t *testing.T) {
 	}
 }
 
+// TestFromSparseRefusesColumns checks that an entry whose column the matrix does not have is refused with its row.
+func TestFromSparseRefusesColumns(t *testing.T) {
+	for _, col := range []int{-1, 2, 1 << 32} {
+		var refused any
+		func() {
+			defer func() { refused = recover() }()
+			_, _ = FromSparse(sparse.NewCSR(2, 2, []int{0, 1, 3}, []int{1, 0, col}, []float64{1, 2, 3}), Options{})
+		}()
+		if text, ok := refused.(string); !ok || !strings.Contains(text, fmt.Sprint(col)) || !strings.Contains(text, "in row 1 of a sparse matrix of 2 columns") {
+			t.Errorf("column %d: %v", col, refused)
+		}
+	}
+}
+
 func TestFromSparseAddsDuplicates(t *testing.T) {
 	// Row 0 has column 1 twice and its columns out of order.
 	a := sparse.NewCSR(2, 3, []int{0, 3, 4}, []int{1, 0, 1, 2}, []float64{2, 1, 3, 4})
@@ -513,4 +528,32 @@ func TestLanes(t *testing.T) {
 	if got := lanes(100, 1, 3, 1e8); got != 2 {
 		t.Errorf("%d lanes for three tasks", got)
 	}
+}
+
+// TestNarrowPassesFitThePlan checks that the planned accumulators have room for passes of fewer columns, which have more
+// lanes.
+func TestNarrowPassesFitThePlan(t *testing.T) {
+	const n, width = 14600, 18
+	src := csr.Outline{Rows: 1e6, Cols: n, NNZ: 1e8, Size: 2e8, Values: csr.Values{Coding: csr.Float64}}.Plan()
+	p := must.Get(PlanFor(src, Options{Memory: 1 << 30, Workers: 2, Width: width, Rank: 4}))(t)
+	for l := 1; l <= width; l++ {
+		if need := n * kernel.Width(l) * (lanes(n, l, p.tasks(), p.nnz) + 1); need > p.numbers {
+			t.Errorf("a pass of %d columns takes %d numbers, of which %d are planned", l, need, p.numbers)
+		}
+	}
+}
+
+// TestRowsOutMayChangeItsRows checks that R and Sum are those of A·X if RowsOut changes the rows that it gets.
+func TestRowsOutMayChangeItsRows(t *testing.T) {
+	x := randomDense(2, 20, 3)
+	m := mustNew(t, newDisk(randomCSR(1, 400, 20, 0.2)), Options{Workers: 2, Width: 3, Rank: 3})
+	sum, r, err := m.project(t.Context(), x, nil)
+	must.Do(t, err)
+	changed, changedR, err := m.project(t.Context(), x, func(_ int64, rows *mat.Dense) error {
+		rows.Scale(2, rows)
+		return nil
+	})
+	must.Do(t, err)
+	sameDense(t, "Sum", changed, sum)
+	sameDense(t, "R", changedR, r)
 }

@@ -21,19 +21,20 @@ func (r *reading) visit(worker int, u *task) error {
 	if r.x != nil {
 		w = r.multiply(worker, u, y)
 	}
+	// Before RowsOut gets the rows, which it may change.
 	if own {
-		// Before RowsOut gets the rows, which it may change.
-		err := r.add(worker, u, w)
-		if err != nil {
+		if err := r.add(worker, u, w); err != nil {
+			return err
+		}
+	}
+	if r.factors != nil && r.whole() {
+		if err := r.factors.add(worker, u.i, y); err != nil {
 			return err
 		}
 	}
 	z, err := r.exchange(worker, u, y)
 	if err == nil && !own {
 		err = r.add(worker, u, r.some(worker, z))
-	}
-	if err == nil && r.factors != nil && r.whole() {
-		err = r.factors.add(worker, u.i, y)
 	}
 	r.evict(&u.block)
 	return err
