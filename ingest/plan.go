@@ -190,7 +190,7 @@ type sample struct {
 	o            request
 	users, items *ids.Dictionary
 	shape        *format.Shape // declared shape; nil: keys are ids
-	pairs        bool          // lines are two ids alone, and no column name says that the ids are of different kinds
+	pairs        bool          // lines of all inputs are two ids alone, and no column name says that the ids are of different kinds
 	stats        csr.ValueStats
 	coder        extsort.Coder
 
@@ -215,7 +215,7 @@ func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*
 	if err != nil {
 		return nil, err
 	}
-	s.pairs = arePairs(src.reader)
+	s.pairs = arePairs(src.reader) && (prev == nil || s.pairs)
 	_, err = s.chunks(ctx, src, sampleChunks, nil)
 	if err == io.EOF {
 		err = nil

@@ -204,7 +204,7 @@ func (s *sniffer) input(ctx context.Context, name string) (err error) {
 		}
 	}
 	declared := d.describe(src.reader)
-	s.pairs = arePairs(src.reader)
+	s.pairs = arePairs(src.reader) && (s.prev == nil || s.pairs)
 	entries := s.entries
 	t, err := s.chunks(ctx, src, s.each, func(_ *format.Chunk, b *format.Batch) {
 		s.show(src, b)
