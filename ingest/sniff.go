@@ -94,9 +94,9 @@ func Sniff(ctx context.Context, inputs []string, options Options) (*Description,
 		return nil, err
 	}
 	s := &sniffer{
-		sample: sample{o: o, users: ids.NewDictionary(), items: ids.NewDictionary(), seen: map[uint64]struct{}{}},
-		plan:   p, d: &Description{Of: len(names), First: []Triple{}, Warnings: []string{}},
+		sample: newSample(o), plan: p, d: &Description{Of: len(names), First: []Triple{}, Warnings: []string{}},
 	}
+	s.seen = map[uint64]struct{}{}
 	some := min(len(names), mostSniffed)
 	s.each = max(1, sniffChunks/some)
 	for i := range some {
