@@ -227,7 +227,9 @@ func (s *sniffer) input(ctx context.Context, name string) (err error) {
 			}
 		}
 	case declared > 0 && t.Entries > 0:
-		d.entries, d.exact = float64(declared)*got/float64(t.Entries), declared == t.Entries || got == float64(t.Entries)
+		mirrored, _ := src.mirrored()
+		alike := !mirrored && s.o.Graph != Undirected && !s.o.Filter.times() && s.o.MaxBadLines == 0 // every line is one entry
+		d.entries, d.exact = float64(declared)*got/float64(t.Entries), declared == t.Entries || alike && got == float64(t.Entries)
 	case d.Bytes >= 0 && read > 0:
 		d.entries = got * float64(d.Bytes) / float64(read)
 	}

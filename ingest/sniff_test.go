@@ -82,6 +82,33 @@ func TestSniffGraph(t *testing.T) {
 	}
 }
 
+// TestSniffExact: the declared number of entries is exact only if no entry behind the sample can be mirrored or left out.
+func TestSniffExact(t *testing.T) {
+	const n = sniffChunks * format.ChunkBytes / 12 // lines have 16 bytes: the last ones are behind the sample
+	diagonal := strings.Join(slices.Collect(func(yield func(string) bool) {
+		for i := range n {
+			if !yield(fmt.Sprintf("%d %[1]d 1", 100_000+i)) {
+				return
+			}
+		}
+	}), "\n")
+	for _, c := range []struct {
+		symmetry string
+		o        Options
+		exact    bool
+	}{
+		{"general", Options{}, true},
+		{"general", Options{MaxBadLines: 1}, false},
+		{"general", Options{Graph: Undirected}, false},
+		{"symmetric", Options{}, false},
+	} {
+		in := write(t, "in.mtx", fmt.Sprintf("%%%%MatrixMarket matrix coordinate real %s\n%d %[2]d %d\n%s\n2 1 1\n", c.symmetry, 100_000+n, n+1, diagonal))
+		if d, err := Sniff(t.Context(), []string{in}, c.o); err != nil || d.Exact != c.exact || d.Sampled == n+1 {
+			t.Errorf("%s, %+v: exact %v, %d of %d entries, %v", c.symmetry, c.o, d.Exact, d.Sampled, d.Entries, err)
+		}
+	}
+}
+
 // TestMedian: a few chunks that took longer than the others do not change the estimate of time.
 func TestMedian(t *testing.T) {
 	for want, x := range map[float64][]float64{1: {40, 1, 1, 1, 7}, 2: {3, 2, 1}, 5: {5}} {
