@@ -26,8 +26,8 @@ const (
 	titlesTrailer = 64
 	titlesBlock   = 128 // titles of a block
 	titlesRecord  = 12
-	// maxTitle is the length in bytes below which a title must stay, so that a block takes at most 2 MiB.
-	maxTitle = 1 << 14
+	// MaxTitle is the length in bytes below which a title must stay, so that a block takes at most 2 MiB.
+	MaxTitle = 1 << 14
 )
 
 func (a Axis) titles() string { return a.String() + ".titles" }
@@ -108,8 +108,8 @@ func (w *titleWriter) write(f io.Writer, titles iter.Seq2[string, error], finger
 }
 
 func (w *titleWriter) add(out io.Writer, title string) error {
-	if len(title) >= maxTitle {
-		return fmt.Errorf("a title of %d bytes, the limit is %d", len(title), maxTitle-1)
+	if len(title) >= MaxTitle {
+		return fmt.Errorf("a title of %d bytes, the limit is %d", len(title), MaxTitle-1)
 	}
 	w.block = append(binary.AppendUvarint(w.block, uint64(len(title))), title...)
 	if title != "" {
@@ -205,7 +205,7 @@ func (t *Titles) load(size, count int64, fingerprint string) error {
 	t.index, t.count, t.known = frame[titlesHeader:len(frame)-titlesTrailer], count, int64(le.Uint64(end[16:]))
 	for b, next := blocks-1, t.end; b >= 0; b-- {
 		at := t.offset(b)
-		if at < titlesHeader || at >= next || next-at > titlesBlock*(maxTitle+binary.MaxVarintLen32) || b == 0 && at != titlesHeader {
+		if at < titlesHeader || at >= next || next-at > titlesBlock*(MaxTitle+binary.MaxVarintLen32) || b == 0 && at != titlesHeader {
 			return t.corrupt(t.end+b*titlesRecord, "block %d at %d", b, at)
 		}
 		next = at
@@ -265,7 +265,7 @@ func (t *Titles) decode(b int64) error {
 	rest := t.buf
 	for range min(titlesBlock, t.count-b*titlesBlock) {
 		n, k := binary.Uvarint(rest)
-		if k <= 0 || n >= maxTitle || n > uint64(len(rest)-k) {
+		if k <= 0 || n >= MaxTitle || n > uint64(len(rest)-k) {
 			return t.corrupt(at, "a title longer than its block")
 		}
 		t.block = append(t.block, string(rest[k:k+int(n)]))

@@ -124,6 +124,9 @@ func TestLineTooLong(t *testing.T) {
 		{long + "::2::3\n", 1},
 		{"1::2::3\n" + long + "::2::3\n", 2},
 		{"1::2::3\n" + long + "::2::3", 2},
+		{"# a\n\n" + long + "::2::3\n", 3},
+		{strings.Repeat("# c\n", format.ChunkBytes/4) + "1::2::3\n", format.ChunkBytes/4 + 1},
+		{strings.Repeat("# cc\n", format.ChunkBytes/5+9) + "1::2::3\n", format.ChunkBytes/5 + 1},
 	} {
 		_, _, err := ingestText(t, c.text, Options{MaxBadLines: 9})
 		parseError(t, err, text.ErrLineTooLong, c.line, 0)

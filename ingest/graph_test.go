@@ -204,22 +204,27 @@ func TestGraphHint(t *testing.T) {
 		o    Options
 		want bool
 	}{
-		"pairs":               {edges("", " ", "", 0), Options{}, true},
-		"from,to":             {edges("from,to\n", ",", "", 0), Options{}, true},
-		"as a graph":          {edges("", " ", "", 0), Options{Graph: Directed}, false},
-		"user,item":           {edges("user,item\n", ",", "", 0), Options{}, false},
-		"with values":         {edges("from,to,weight\n", ",", ",3", 0), Options{}, false},
-		"sides of their own":  {edges("", " ", "", 25), Options{}, false},
-		"Matrix Market":       {mmReal + "9 9 1\n1 2 1\n", Options{}, false},
-		"half of the columns": {edges("", " ", "", 20), Options{}, true},
+		"pairs":                {edges("", " ", "", 0), Options{}, true},
+		"from,to":              {edges("from,to\n", ",", "", 0), Options{}, true},
+		"as a graph":           {edges("", " ", "", 0), Options{Graph: Directed}, false},
+		"user,item":            {edges("user,item\n", ",", "", 0), Options{}, false},
+		"with values":          {edges("from,to,weight\n", ",", ",3", 0), Options{}, false},
+		"sides of their own":   {edges("", " ", "", 25), Options{}, false},
+		"Matrix Market":        {mmReal + "9 9 1\n1 2 1\n", Options{}, false},
+		"half of the columns":  {edges("", " ", "", 20), Options{}, true},
+		"user,item, then none": {edges("user,item\n", ",", "", 0) + "----\n" + edges("", ",", "", 0), Options{Duplicates: Sum}, false},
+		"none, then from,to":   {edges("", ",", "", 0) + "----\n" + edges("from,to\n", ",", "", 0), Options{Duplicates: Sum}, true},
 	} {
-		in := write(t, "in", c.text)
+		var in []string
+		for i, text := range strings.Split(c.text, "----\n") {
+			in = append(in, write(t, fmt.Sprint("in", i), text))
+		}
 		var said strings.Builder
 		c.o.Log = slog.New(slog.NewTextHandler(&said, nil))
-		if _, err := Ingest(t.Context(), []string{in}, target(t), c.o); err != nil || strings.Contains(said.String(), "--graph undirected") != c.want {
+		if _, err := Ingest(t.Context(), in, target(t), c.o); err != nil || strings.Contains(said.String(), "--graph undirected") != c.want {
 			t.Errorf("%s: ingest says %q, %v", name, &said, err)
 		}
-		d, err := Sniff(t.Context(), []string{in}, c.o)
+		d, err := Sniff(t.Context(), in, c.o)
 		if err != nil || strings.Contains(strings.Join(d.Warnings, ""), "--graph undirected") != c.want {
 			t.Errorf("%s: sniff says %q, %v", name, d.Warnings, err)
 		}

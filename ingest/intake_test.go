@@ -153,6 +153,8 @@ var intakeCases = []intakeCase{
 	// Concatenated files.
 	{name: "header again", files: "user,item,rating\n1,10,3\nuser,item,rating\n2,11,4\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}}},
 	{name: "header again over pairs", files: "user,item\nann,x\nuser,item\nbob,y\n", want: []triple{one("ann", "x"), one("bob", "y")}},
+	{name: "header of numbers, also a pair", files: "0,1\n5,6\n0,1\n7,8\n", o: Options{Header: format.HeaderYes}, want: []triple{one("0", "1"), one("5", "6"), one("7", "8")}},
+	{name: "header of numbers again over texts", files: "0,1\nann,x\n0,1\nbob,y\n", o: Options{Header: format.HeaderYes}, want: []triple{one("ann", "x"), one("bob", "y")}},
 	{name: "header again, integers", files: "user,item\n1,2\nuser,item\n3,4\n", want: []triple{one("1", "2"), one("3", "4")}},
 	{name: "header in another order", files: "user,item\nann,x\nitem,user\ny,bob\n", err: text.ErrJoined, says: []string{":3"}},
 	{name: "ids that begin as names do", files: "user,item\nu_1,i_2\nu_2,i_3\n", want: []triple{one("u_1", "i_2"), one("u_2", "i_3")}},

@@ -154,7 +154,7 @@ const (
 // estimate extrapolates from the beginnings of some inputs. It returns nil if they hold no entries. Defects of the inputs are
 // no error here: the ingest finds them.
 func (t *task) estimate(ctx context.Context) (*Estimate, error) {
-	s := sample{o: t.o, users: ids.NewDictionary(), items: ids.NewDictionary()}
+	s := newSample(t.o)
 	var prev *source
 	names := t.in.names
 	if t.o.base != nil {
@@ -190,7 +190,7 @@ type sample struct {
 	o            request
 	users, items *ids.Dictionary
 	shape        *format.Shape // declared shape; nil: keys are ids
-	pairs        bool          // lines are two ids alone, and no column name says that the ids are of different kinds
+	pairs        bool          // lines of all inputs are two ids alone, and no column name says that the ids are of different kinds
 	stats        csr.ValueStats
 	coder        extsort.Coder
 
@@ -209,13 +209,22 @@ type sample struct {
 	parsing         []float64           // seconds of parsing each chunk, by one worker
 }
 
+// newSample returns an empty sample. The rows and the columns of a graph share a dictionary, as in Ingest.
+func newSample(o request) sample {
+	s := sample{o: o, users: ids.NewDictionary(), items: ids.NewDictionary()}
+	if o.Graph != NoGraph {
+		s.items = s.users
+	}
+	return s
+}
+
 func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*source, error) {
 	op := s.o.opener(p.window)
 	src, err := openSource(ctx, op, name, s.o, prev)
 	if err != nil {
 		return nil, err
 	}
-	s.pairs = arePairs(src.reader)
+	s.pairs = arePairs(src.reader) && (prev == nil || s.pairs)
 	_, err = s.chunks(ctx, src, sampleChunks, nil)
 	if err == io.EOF {
 		err = nil
@@ -312,6 +321,9 @@ func (s *sample) of(n float64, p plan) *Estimate {
 	// A quarter of the space is for a run that is not full and for sorting a run.
 	grown := max(1, ids/float64(max(1, s.idBytes)))
 	dictionaries := float64(s.users.Size()+s.items.Size()) * grown
+	if s.items == s.users { // one dictionary, but a file of the ids of either side in the store
+		dictionaries, e.Store = dictionaries/2, e.Store+int64(ids)
+	}
 	need := n*size*4/3 + dictionaries
 	e.Memory = base + max(minSpace, int64(need*1.05))
 	e.Peak = little + int64(n*size+dictionaries)

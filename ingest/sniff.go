@@ -94,9 +94,9 @@ func Sniff(ctx context.Context, inputs []string, options Options) (*Description,
 		return nil, err
 	}
 	s := &sniffer{
-		sample: sample{o: o, users: ids.NewDictionary(), items: ids.NewDictionary(), seen: map[uint64]struct{}{}},
-		plan:   p, d: &Description{Of: len(names), First: []Triple{}, Warnings: []string{}},
+		sample: newSample(o), plan: p, d: &Description{Of: len(names), First: []Triple{}, Warnings: []string{}},
 	}
+	s.seen = map[uint64]struct{}{}
 	some := min(len(names), mostSniffed)
 	s.each = max(1, sniffChunks/some)
 	for i := range some {
@@ -204,7 +204,7 @@ func (s *sniffer) input(ctx context.Context, name string) (err error) {
 		}
 	}
 	declared := d.describe(src.reader)
-	s.pairs = arePairs(src.reader)
+	s.pairs = arePairs(src.reader) && (s.prev == nil || s.pairs)
 	entries := s.entries
 	t, err := s.chunks(ctx, src, s.each, func(_ *format.Chunk, b *format.Batch) {
 		s.show(src, b)
@@ -227,7 +227,9 @@ func (s *sniffer) input(ctx context.Context, name string) (err error) {
 			}
 		}
 	case declared > 0 && t.Entries > 0:
-		d.entries, d.exact = float64(declared)*got/float64(t.Entries), declared == t.Entries || got == float64(t.Entries)
+		mirrored, _ := src.mirrored()
+		alike := !mirrored && s.o.Graph != Undirected && !s.o.Filter.times() && s.o.MaxBadLines == 0 // every line is one entry
+		d.entries, d.exact = float64(declared)*got/float64(t.Entries), declared == t.Entries || alike && got == float64(t.Entries)
 	case d.Bytes >= 0 && read > 0:
 		d.entries = got * float64(d.Bytes) / float64(read)
 	}

@@ -56,6 +56,59 @@ func TestSniffEstimates(t *testing.T) {
 	}
 }
 
+// TestSniffGraph: Sniff reports the shape, the entries and the size of the store (25 %) of a graph, whose rows and columns are
+// all nodes, also those that occur on one side of the edges only.
+func TestSniffGraph(t *testing.T) {
+	var b strings.Builder
+	r := rand.New(rand.NewPCG(3, 3))
+	node := func(i int) uint64 { return uint64(i+1) * 0x9e3779b97f4a7c15 } // ids without common prefixes
+	for i := range 12_000 {
+		fmt.Fprintf(&b, "%016x %016x\n", node(i/2), node(6000+r.IntN(900)))
+	}
+	for name, edges := range map[string]string{"few": "a b\na c\nd b\ne f\nh a\n", "many": b.String()} {
+		in := write(t, "in", edges)
+		for _, graph := range []Graph{Directed, Undirected} {
+			o := Options{Graph: graph, Duplicates: Sum}
+			r := must.Get(Ingest(t.Context(), []string{in}, target(t), o))(t)
+			d := must.Get(Sniff(t.Context(), []string{in}, o))(t)
+			entries := r.NNZ + r.Duplicates
+			if graph == Undirected {
+				entries += r.Duplicates // each edge has two entries
+			}
+			if !d.ShapeKnown || d.Rows != r.Rows || d.Cols != r.Cols || !d.Exact || d.Entries != entries || name == "many" && !within(d.Store, r.Bytes, 1.25) {
+				t.Errorf("%s edges, %v: %d × %d, %v, %d entries, %v, %d bytes; ingested %+v", name, graph, d.Rows, d.Cols, d.ShapeKnown, d.Entries, d.Exact, d.Store, r)
+			}
+		}
+	}
+}
+
+// TestSniffExact: the declared number of entries is exact only if no entry behind the sample can be mirrored or left out.
+func TestSniffExact(t *testing.T) {
+	const n = sniffChunks * format.ChunkBytes / 12 // lines have 16 bytes: the last ones are behind the sample
+	diagonal := strings.Join(slices.Collect(func(yield func(string) bool) {
+		for i := range n {
+			if !yield(fmt.Sprintf("%d %[1]d 1", 100_000+i)) {
+				return
+			}
+		}
+	}), "\n")
+	for _, c := range []struct {
+		symmetry string
+		o        Options
+		exact    bool
+	}{
+		{"general", Options{}, true},
+		{"general", Options{MaxBadLines: 1}, false},
+		{"general", Options{Graph: Undirected}, false},
+		{"symmetric", Options{}, false},
+	} {
+		in := write(t, "in.mtx", fmt.Sprintf("%%%%MatrixMarket matrix coordinate real %s\n%d %[2]d %d\n%s\n2 1 1\n", c.symmetry, 100_000+n, n+1, diagonal))
+		if d, err := Sniff(t.Context(), []string{in}, c.o); err != nil || d.Exact != c.exact || d.Sampled == n+1 {
+			t.Errorf("%s, %+v: exact %v, %d of %d entries, %v", c.symmetry, c.o, d.Exact, d.Sampled, d.Entries, err)
+		}
+	}
+}
+
 // TestMedian: a few chunks that took longer than the others do not change the estimate of time.
 func TestMedian(t *testing.T) {
 	for want, x := range map[float64][]float64{1: {40, 1, 1, 1, 7}, 2: {3, 2, 1}, 5: {5}} {

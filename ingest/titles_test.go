@@ -114,6 +114,20 @@ func TestTitlesThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestLongTitle: a title that is too long for a store is an error with its file and line, if its id is in the matrix.
+func TestLongTitle(t *testing.T) {
+	in, long := write(t, "in", "u7,10,1\nu8,20,2\n"), strings.Repeat("x", csr.MaxTitle)
+	for id, line := range map[string]int64{"10": 3, "20": 3, "30": 0} {
+		name := write(t, "titles", "item,title\n40,Big\n"+id+","+long+"\n50,Heat\n")
+		for _, o := range []Options{{Titles: name}, {ColTitles: name}} {
+			_, err := Ingest(t.Context(), []string{in}, target(t), o)
+			if pe := (*format.ParseError)(nil); errors.As(err, &pe) != (line > 0) || line > 0 && (pe.File != name || pe.Line != line || pe.Want == "") || line == 0 && o.Titles == "" && err != nil {
+				t.Errorf("title of %s: %.200v", id, err)
+			}
+		}
+	}
+}
+
 // TestTitlesWithinMemory: titles are joined with ids for any memory of the join.
 func TestTitlesWithinMemory(t *testing.T) {
 	const n = 40

@@ -216,7 +216,7 @@ func (m *Matrix) finite(first int64, b []byte) error {
 		if v := m.number(b[at:]); v-v != 0 {
 			e := first + at/m.item
 			if m.over == 1 {
-				return m.notFinite(e/m.down, e%m.down, v)
+				return m.notFinite(e/m.Cols, e%m.Cols, v)
 			}
 			return m.notFinite(e%m.over, e/m.over, v)
 		}

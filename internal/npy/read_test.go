@@ -162,6 +162,32 @@ func TestReadLayouts(t *testing.T) {
 	})
 }
 
+// TestScanNamesTheEntry: Scan names the row and the column of an entry that is not finite, in arrays of one row and of one
+// column as well, in either order, transposed or not.
+func TestScanNamesTheEntry(t *testing.T) {
+	for _, dims := range [][2]int{{1, 5}, {5, 1}, {2, 5}, {5, 2}} {
+		for _, fortran := range []bool{false, true} {
+			for _, transposed := range []bool{false, true} {
+				i, j := dims[0]-1, dims[1]-1
+				m := mat.NewDense(dims[0], dims[1], nil)
+				m.Set(i, j, math.NaN())
+				name := filepath.Join(t.TempDir(), "m.npy")
+				must.Do(t, os.WriteFile(name, encoded(1, "<f8", fortran, m), 0o666))
+				a := must.Get(Open(vfs.OS(), name))(t)
+				if transposed {
+					a.Transpose()
+					i, j = j, i
+				}
+				want := fmt.Sprintf("entry (%d, %d) at byte %d is NaN", i, j, a.Size()-8)
+				if err := a.Scan(t.Context(), nil); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), want) {
+					t.Errorf("%v, Fortran %v, transposed %v: %v, want %s", dims, fortran, transposed, err, want)
+				}
+				must.Do(t, a.Close())
+			}
+		}
+	}
+}
+
 func TestScanStops(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "m.npy")
 	must.Get(WriteMatrix(vfs.OS(), name, mat.NewDense(1<<20, 1, nil), nil))(t)

@@ -232,17 +232,18 @@ func truth(s []byte) (v float64, ok bool) {
 }
 
 // joined looks for the header of another file that was concatenated: Parse calls it where ids change from integers to texts,
-// and for lines as long as the header. again reports that the line is the header of this input. In files with values the
-// check is not necessary: the name of the value column is not a number.
+// and for lines as long as the header. again reports that the line is the header of this input; a header of two integers among
+// integer ids is read as an entry. In files with values the check is not necessary: the name of the value column is not a number.
 func (p *reader) joined(l []byte) (again bool, err error) {
-	if p.header != nil && bytes.Equal(l, p.header) {
-		return true, nil
-	}
 	names, err := p.cut(l)
 	if err != nil {
 		return false, err
 	}
 	user, item := names[p.user], names[p.item]
+	numbered := isInteger(user) && isInteger(item) && p.integers == [2]bool{true, true} // such a line may be an entry
+	if bytes.Equal(l, p.header) && !numbered {
+		return true, nil
+	}
 	if isInteger(user) || isInteger(item) {
 		if numbers := numbersJoined(); p.detected.sep && (numbers.MatchString(user) || numbers.MatchString(item)) {
 			return false, fmt.Errorf("%w: another separator", text.ErrJoined)

@@ -235,15 +235,21 @@ func (v *value) id() error {
 	if ok {
 		return nil
 	}
-	x, err := strconv.ParseFloat(string(v.text), 64)
+	x, err := strconv.ParseFloat(string(v.text), 64) // rounded: the digits say whether it is exact
 	v.n = int64(x)
 	switch {
 	case !bytes.ContainsAny(v.text, ".eE") && x != 0: // an integer beyond int64 becomes a text
 		v.kind = str
-	case err != nil || math.Abs(x) > 1<<53 || float64(v.n) != x:
+	case err != nil || math.Abs(x) > 1<<53 || significant(v.text) != significant(strconv.AppendInt(nil, v.n, 10)):
 		return errNoID
 	}
 	return nil
+}
+
+// significant returns the digits of a number without its sign, point, exponent and the zeros on both sides.
+func significant(number []byte) string {
+	mantissa, _, _ := strings.Cut(strings.ToLower(string(number)), "e")
+	return strings.Trim(strings.Replace(mantissa, ".", "", 1), "-0")
 }
 
 func (v *value) float() (float64, error) {

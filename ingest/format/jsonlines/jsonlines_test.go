@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -68,6 +66,11 @@ func TestJSONLines(t *testing.T) {
 		{"value of words", `{"user":1,"item":2,"rating":"good"}`, []string{"user", "item", "rating"}, nil, text.ErrNumber, `in:1:29: rating "good": not a number`},
 		{"fraction as id", `{"user":1.5,"item":2,"rating":3}`, nil, nil, nil, `in:1:9: user "1.5": not an integer`},
 		{"integer beyond float64", `{"user":1e17,"item":2,"rating":3}`, nil, nil, nil, "not an integer"},
+		{"integers with a point or an exponent", `{"user":-20.0,"item":0.12e2,"rating":3}` + "\n" + `{"user":9007199254740992.0,"item":120e-1,"rating":3}` + "\n" + `{"user":-0.0,"item":0e9,"rating":3}`, nil,
+			[]triple{{"-20", "12", 3}, {"9007199254740992", "12", 3}, {"0", "0", 3}}, nil, ""},
+		{"fraction that a float64 rounds away", `{"user":1.00000000000000000001,"item":2,"rating":3}`, nil, nil, nil, "not an integer"},
+		{"fraction that a float64 rounds to 0", `{"user":1e-400,"item":2,"rating":3}`, nil, nil, nil, "not an integer"},
+		{"odd integer that a float64 rounds", `{"user":9007199254740993.0,"item":2,"rating":3}`, nil, nil, nil, "not an integer"},
 		{"boolean id", `{"user":true,"item":2,"rating":3}`, nil, nil, nil, "true or false as an id"},
 		{"empty id", `{"user":"","item":2,"rating":3}`, nil, nil, text.ErrEmptyField, ""},
 		{"half of a pair", `{"user":"\ud800","item":2,"rating":3}`, nil, nil, nil, "not UTF-8"},
@@ -135,11 +138,11 @@ func naive(l []byte, keys []string) (e triple, ok bool) {
 			if n, isInt := new(big.Int).SetString(x.String(), 10); isInt {
 				return n.String(), times[key] == 1
 			}
-			f, err := x.Float64()
-			if err != nil || math.Abs(f) > 1<<53 || f != math.Trunc(f) {
+			n, ok := new(big.Rat).SetString(x.String()) // exact; not ok if the exponent is huge
+			if !ok || !n.IsInt() || n.Num().CmpAbs(big.NewInt(1<<53)) > 0 {
 				return "", false
 			}
-			return strconv.FormatInt(int64(f), 10), times[key] == 1
+			return n.Num().String(), times[key] == 1
 		}
 		return "", false
 	}
@@ -168,7 +171,7 @@ func FuzzJSONLines(f *testing.F) {
 	for _, s := range []string{
 		`{"user":1,"item":"x","rating":4.5}`, `{"rating":"1e3","user":"a\u0062","item":-0,"x":[{"user":2}]}`, `{"user":1,"user":2,"item":1,"rating":1}`,
 		`{"user":01,"item":1,"rating":1}`, `{"user":1.,"item":1,"rating":1}`, `{"user":1,"item":1,"rating":true,}`, `{}`, `{"user":1,"item":1,"rating":nul}`, `{"user":1e2,"item":1,"rating":-}`,
-		"{\"user\":\"\x01\",\"item\":1,\"rating\":1}", `{"user":"\ud83d\ude00","item":"\"","rating":""}`, `{"a":{},"user":1,"item":2,"rating":.5}`, `{"user":1,"item":2,"rating":0}}`,
+		"{\"user\":\"\x01\",\"item\":1,\"rating\":1}", `{"user":"\ud83d\ude00","item":"\"","rating":""}`, `{"a":{},"user":1,"item":2,"rating":.5}`, `{"user":9007199254740993.0,"item":1e-400,"rating":1}`, `{"user":10e-1,"item":-0.00e5,"rating":1}`, `{"user":1,"item":2,"rating":0}}`,
 	} {
 		f.Add(s)
 	}

@@ -75,6 +75,31 @@ func TestPackedIsSame(t *testing.T) {
 	})
 }
 
+// TestPackedKeysAreTooLong: packed entries of small indices are unpacked before they are sorted if keys of the matrix take more
+// than 56 bits, in memory and in files.
+func TestPackedKeysAreTooLong(t *testing.T) {
+	for _, keep := range []int64{1 << 30, 200} {
+		m := &Remap{Pack: NewPacker(1<<26, 1<<32-1, false)}
+		b := Budget{First: 8, Run: 8, ReadBuf: 64, FanIn: 5, Space: 1 << 30, Keep: keep}
+		s := New(b, &scratch.Dir{FS: vfs.OS(), Name: filepath.Join(t.TempDir(), "spool")}, true, func() int64 { return 0 })
+		var want []Entry
+		for i := range int64(20) {
+			row, col := i%5*(1<<24)-i%5/4, 1<<28-1-i
+			must.Do(t, s.Add([]uint64{uint64(row)<<32 | uint64(col)}, []float64{float64(i)}))
+			want = append(want, Entry{m.Pack.Key(row, col), float64(i)})
+		}
+		if s.InFiles {
+			t.Fatal("the entries are in files before they are unpacked")
+		}
+		must.Do(t, s.Finish())
+		by := Order{KeyBits: m.Pack.Bits}
+		must.Do(t, s.Sort(t.Context(), 1, func(int, int) (*Remap, error) { return m, nil }, by, func(int) {}))
+		if got := must.Get(merged(s, by))(t); !slices.Equal(got, sorted(want, false)) || s.InFiles != (keep == 200) {
+			t.Errorf("keep %d: %v, in files %v", keep, got, s.InFiles)
+		}
+	}
+}
+
 // TestPackStops: pack stops before the first id or value that does not fit.
 func TestPackStops(t *testing.T) {
 	var many []float64

@@ -145,6 +145,11 @@ func (s *Spool) Sort(ctx context.Context, workers int, remap func(users, items i
 				return err
 			}
 		}
+		if m != nil && m.Pack.Bits > 64-codeBits && s.runs[lo].packed != nil { // a packed entry has no room for such a key
+			if err := errors.Join(s.loosen(), s.Finish()); err != nil {
+				return err
+			}
+		}
 		if err := s.sort(ctx, lo, hi, workers, m, by, done); err != nil {
 			return err
 		}

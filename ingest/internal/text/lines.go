@@ -78,6 +78,9 @@ func Begin(in *format.Input, want string) (*Lines, Sample, error) {
 	head, whole, err := l.Peek()
 	s := Take(head, whole)
 	switch {
+	case s.Before > 0 && len(s.Lines) == 0 && !whole && err == nil:
+		err = &format.ParseError{File: in.Name, Line: int64(s.Before) + 1, Text: Shorten(s.Long), Want: want,
+			Err: fmt.Errorf("%w: with the comments and blank lines before it, more than %d bytes", ErrLineTooLong, len(head))}
 	case s.Long != nil && err == nil:
 		err = l.TooLong(s.Long)
 	case len(s.Lines) == 0 && err == nil:

@@ -39,6 +39,7 @@ type titled struct {
 	num   int64
 	id    string
 	title string
+	long  *format.ParseError // error about a title that a store cannot hold; nil: it can
 }
 
 // titledBytes is the memory in bytes of a titled beside its texts.
@@ -107,6 +108,9 @@ func (j *Join) find(id *titled) (string, error) {
 	if !found {
 		return "", nil
 	}
+	if err := j.kept[at].long; err != nil {
+		return "", err
+	}
 	if j.kept[at].title != "" {
 		j.Found++
 	}
@@ -137,6 +141,9 @@ func (j *Join) load() (err error) {
 		if limit != nil && x.compare(limit) > 0 {
 			j.whole = false
 			return nil
+		}
+		if len(x.title) >= csr.MaxTitle {
+			x.long = &format.ParseError{File: l.File, Line: l.Line, Text: text.Shorten(l.Title), Err: fmt.Errorf("a title of %d bytes", len(x.title)), Want: fmt.Sprintf("%d at most", csr.MaxTitle-1)}
 		}
 		j.kept = append(j.kept, x)
 		j.size += int64(len(x.id)+len(x.title)) + titledBytes
