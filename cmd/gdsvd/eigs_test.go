@@ -208,6 +208,30 @@ func TestEigsResume(t *testing.T) {
 	}
 }
 
+// TestEigsInit: eigenvectors as start save passes, also of a store that has the columns as its rows, and of a graph with more nodes.
+func TestEigsInit(t *testing.T) {
+	path := func(n int, flags ...string) string {
+		var text strings.Builder
+		for i := range n - 1 {
+			fmt.Fprintf(&text, "%d %d\n", i, i+1)
+		}
+		return graphStore(t, text.String(), append(flags, "--graph", "undirected")...)
+	}
+	for _, orient := range []string{"rows", "cols"} {
+		store, longer := path(60, "--orient", orient), path(61, "--orient", orient)
+		flags := []string{"-k", "3", "--which", "LA", "--method", "krylov", "--block", "1", "--basis", "9"}
+		first, cold := pairsOf(t, store, flags...)
+		if _, warm := pairsOf(t, store, append(flags, "--init", first)...); warm.Passes >= cold.Passes || warm.Status != "converged" {
+			t.Errorf("--orient %s: %d passes, %s; %d from random vectors", orient, warm.Passes, warm.Status, cold.Passes)
+		}
+		_, warm := pairsOf(t, longer, append(flags, "--init", first)...)
+		_, cold = pairsOf(t, longer, flags...)
+		if math.Abs(float64(warm.Lambda[0]-cold.Lambda[0])) > 1e-8 {
+			t.Errorf("--orient %s: λ of the longer path is %v, not %v", orient, warm.Lambda[0], cold.Lambda[0])
+		}
+	}
+}
+
 // TestEigsInFiles: if the vectors do not fit into the budget they are in files, with the same bits.
 func TestEigsInFiles(t *testing.T) {
 	n := longtest.Pick(60000, 20000)
