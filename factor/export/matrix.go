@@ -180,9 +180,9 @@ func (w *entries) table() (err error) {
 	}
 	along := func(n int64) (tabular.Value, error) { return tabular.Value{Int: n}, nil }
 	if !w.o.Bare {
-		ids, err := w.store.IDs(csr.RowAxis)
-		if err != nil {
-			return err
+		ids, bad := w.store.IDs(csr.RowAxis)
+		if bad != nil {
+			return bad
 		}
 		defer func() { err = errors.Join(err, ids.Close()) }()
 		kinds[csr.RowAxis] = kindOf(ids)
