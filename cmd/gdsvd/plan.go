@@ -21,6 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	objects "github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
@@ -207,7 +208,11 @@ func (w *way) sniff(ctx context.Context) (*ingest.Description, error) {
 
 // commands sets the commands of all steps; made is the command of the ingest.
 func (w *way) commands(r *planned, made []string) {
-	out := strings.TrimSuffix(r.Store, filepath.Ext(r.Store)) + ".svd"
+	store := strings.TrimRight(r.Store, "/")
+	if objects.Is(store) {
+		store = filepath.Base(store) // nothing is written to a bucket
+	}
+	out := strings.TrimSuffix(store, filepath.Ext(store)) + ".svd"
 	budget := "--memory=" + asFlag(r.Memory)
 	for i := range r.Steps {
 		switch s := &r.Steps[i]; s.Name {
