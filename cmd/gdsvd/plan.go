@@ -200,7 +200,9 @@ func (w *way) sniff(ctx context.Context) (*ingest.Description, error) {
 	o := w.ingest
 	o.Memory = max(o.Memory, ingest.LeastMemory())
 	d, err := ingest.Sniff(ctx, w.inputs, o)
-	if err == nil && d.Entries == 0 {
+	if err == nil && d.Sampled == 0 {
+		err = fmt.Errorf("%s: what was read of it has no entries, so that there is nothing to plan", unsigned(w.inputs[0]))
+	} else if err == nil && d.Entries == 0 {
 		err = fmt.Errorf("%s: the number of entries cannot be estimated, as the size of the input is not known: ingest it, then plan with the store", unsigned(w.inputs[0]))
 	}
 	return d, err

@@ -155,6 +155,8 @@ func TestPlanRefuses(t *testing.T) {
 	fails(t, ui.ExitUsage, `the number of triplets is missing`, "plan", file)
 	fails(t, ui.ExitUsage, `-k 41: a 90 × 40 matrix has only 40`, "plan", store, "-k", "41")
 	fails(t, ui.ExitUsage, `needs the ids of a store`, "plan", file, "-k", "2", "--keep-cols", list)
+	empty := write(t, t.TempDir(), "empty.mtx", "%%MatrixMarket matrix coordinate real general\n4 5 0\n")
+	fails(t, ui.ExitError, `empty.mtx: what was read of it has no entries`, "plan", empty, "-k", "1")
 	fails(t, ui.ExitError, `no such file`, "plan", filepath.Join(t.TempDir(), "nowhere"), "-k", "2")
 	if out := succeeds(t, "plan", store, "-k", "2", "--keep-cols", "hvg:20", "--export", "none"); strings.Contains(out, "export") || !strings.Contains(out, "--keep-cols=hvg:20") {
 		t.Errorf("%s", out)
