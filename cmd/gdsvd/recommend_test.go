@@ -179,6 +179,22 @@ func TestSimilarWithoutVectors(t *testing.T) {
 	for _, args := range [][]string{{"similar", left, "--col", "10", "-n", "1"}, {"topics", left, "-n", "1"}, {"query", left, "10"}} {
 		fails(t, ui.ExitError, `left has no ids of its cols, nor their vectors: it was made with --vectors left; compute it again with --vectors both`, args...)
 	}
+	sides := map[string]string{"left": "--row=ann", "right": "--col=10"}
+	for kept, side := range sides {
+		both, one := filepath.Join(dir, "both"), filepath.Join(dir, kept)
+		succeeds(t, "svd", store, "-k", "2", "-o", both, "--force")
+		succeeds(t, "svd", store, "-k", "2", "-o", one, "--force", "--vectors", kept)
+		if got, want := succeeds(t, "similar", one, side), succeeds(t, "similar", both, side); got != want {
+			t.Errorf("--vectors %s: similar %s prints\n%s, want\n%s", kept, side, got, want)
+		}
+	}
+	right := filepath.Join(dir, "right")
+	if text := succeeds(t, "topics", right, "-n", "1"); strings.Count(text, "column") != 4 || strings.Contains(text, "row") {
+		t.Errorf("topics of a result without U:\n%s", text)
+	}
+	for _, args := range [][]string{{"similar", right, "--row", "ann"}, {"recommend", right, "--rows", "ann"}, {"query", right, "10"}} {
+		fails(t, ui.ExitError, `right has no ids of its rows, nor their vectors`, args...)
+	}
 }
 
 // TestEval: eval prints a table or JSON and removes its temporary directory.
