@@ -68,7 +68,7 @@ func WriteMatrix(ctx context.Context, store *csr.Store, o Options, l look.Option
 		}
 	}
 	w.rows, w.cols = factor.Dims(store)
-	report := &Report{Result: store.Path(), What: Matrix, Format: o.Format, File: o.File, Rows: w.rows, Columns: int(w.cols), IDs: named && !o.Bare}
+	report := &Report{Result: store.Path(), What: Matrix, Format: o.Format, File: o.File, Rows: w.rows, Columns: int(w.cols), IDs: named && !o.Bare && store.Manifest().IDs != (csr.IDFiles{})}
 	return report, o.replace(report, func(out io.Writer) error {
 		w.out = out
 		return write()

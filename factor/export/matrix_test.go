@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/factor/look"
@@ -201,6 +203,10 @@ func TestMatrix(t *testing.T) {
 				}
 			}
 		}
+	}
+	plain := csrtest.FromDense(t, mat.NewDense(2, 1, []float64{1, 2}), csr.CreateOptions{})
+	if r := must.Get(export.WriteMatrix(t.Context(), plain, export.Options{File: filepath.Join(t.TempDir(), "plain.csv")}, look.Options{}))(t); r.IDs {
+		t.Errorf("ids of a store that has none: %+v", r)
 	}
 	store, _ := cells(t, false)
 	centred := must.Get(view.Parse("center=columns"))(t)
