@@ -135,7 +135,7 @@ func (a *app) onNamed(cmd *cobra.Command, dir string, memory *int64, rows, cols 
 
 // idsOf returns the ids of a flag: the lines of a file, if text is the name of one, else the words between commas.
 func (a *app) idsOf(flag, text string) ([]string, error) {
-	if _, err := a.fsys.Stat(text); err != nil {
+	if info, err := a.fsys.Stat(text); err != nil || info.IsDir() {
 		return strings.Split(text, ","), nil
 	}
 	b, err := vfs.ReadFile(a.fsys, text, maxIDs)

@@ -319,6 +319,23 @@ func TestTitleWithComma(t *testing.T) {
 	}
 }
 
+// TestIDOfDirectory: an id that is the name of a directory, too, is an id.
+func TestIDOfDirectory(t *testing.T) {
+	_, store, out := library(t)
+	t.Chdir(t.TempDir())
+	commands := [][]string{{"similar", out, "--row", "ann"}, {"recommend", out, "--rows", "ann"}, {"view", store, "--rows", "ann", "-q"}}
+	var want []string
+	for _, args := range commands {
+		want = append(want, succeeds(t, args...))
+	}
+	must.Do(t, os.Mkdir("ann", 0o777))
+	for i, args := range commands {
+		if got := succeeds(t, args...); got != want[i] {
+			t.Errorf("%q beside a directory ann prints\n%s, want\n%s", args, got, want[i])
+		}
+	}
+}
+
 // TestViewOfTitleWithComma: view refuses rows that are a title and a list of others, and reads a title and a list as similar does.
 func TestViewOfTitleWithComma(t *testing.T) {
 	dir := t.TempDir()
