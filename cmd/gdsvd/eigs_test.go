@@ -208,6 +208,18 @@ func TestEigsResume(t *testing.T) {
 	}
 }
 
+// TestEigsOfRankBelowK: an eigenvalue 0 in the middle of the others is not called the last one.
+func TestEigsOfRankBelowK(t *testing.T) {
+	store := graphStore(t, "a b\nb c\nc d\nd e\ne a\na c\n", "--graph", "undirected") // eigenvalues 2.48, 0.69, 0, -1.17 and -2
+	for _, which := range []string{"LA", "SA"} {
+		out, _ := pairsOf(t, store, "-k", "5", "--which", which)
+		said, page := succeeds(t, "info", out), pageOf(t, out)
+		if !strings.Contains(said, "numerical rank 4: 1 eigenvalue within rounding of 0\n") || strings.Contains(said, "the last") || strings.Contains(page, "the last") {
+			t.Errorf("--which %s:\n%s", which, said)
+		}
+	}
+}
+
 // TestEigsInit: eigenvectors as start save passes, also of a store that has the columns as its rows, and of a graph with more nodes.
 func TestEigsInit(t *testing.T) {
 	path := func(n int, flags ...string) string {
