@@ -220,6 +220,16 @@ func TestEigsOfRankBelowK(t *testing.T) {
 	}
 }
 
+// TestEigsOfZero: the bound of the eigenvalues of a matrix that is 0 is printed without a sign.
+func TestEigsOfZero(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "zero.csr")
+	succeeds(t, "ingest", "-q", write(t, t.TempDir(), "zero.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 1\n1 1 0\n"), "-o", store)
+	out, _ := pairsOf(t, store, "-k", "1", "--which", "SA")
+	if said := succeeds(t, "info", out); !strings.Contains(said, "no other eigenvalue is below 0\n") {
+		t.Errorf("%s", said)
+	}
+}
+
 // TestEigsInit: eigenvectors as start save passes, also of a store that has the columns as its rows, and of a graph with more nodes.
 func TestEigsInit(t *testing.T) {
 	path := func(n int, flags ...string) string {
