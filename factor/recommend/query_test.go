@@ -69,6 +69,16 @@ func TestFindBudget(t *testing.T) {
 	}
 }
 
+// TestFindInZeros: a query of a matrix that is 0 has nothing in common with its arbitrary vectors.
+func TestFindInZeros(t *testing.T) {
+	store := csrtest.FromDense(t, mat.NewDense(3, 2, nil), csr.CreateOptions{})
+	r := must.Get(factor.Run(t.Context(), store, factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out")}))(t)
+	items, err := recommend.Find(t.Context(), r, recommend.QueryOf([]int64{0}), recommend.SimilarOptions{N: 1})
+	if err == nil || !strings.Contains(err.Error(), "nothing in common") || !strings.Contains(err.Error(), "has the length 0;") {
+		t.Errorf("%v, %v", items, err)
+	}
+}
+
 // TestFindPaper: the query "human computer interaction" of the paper finds the five titles about it first, two of which
 // share no word with the query. The word interaction is ignored, as it is not one of the 12.
 func TestFindPaper(t *testing.T) {
