@@ -32,6 +32,9 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 		return nil, about(err)
 	}
 	_, name := csr.Orient(t.store, layout.Left, layout.Right)
+	if t.pairs() {
+		name = layout.Right // eigenvectors, whichever side is stored as rows
+	}
 	v, err := from.array(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, says(nil, "%v %s: there is no %s, whose vectors this store needs: the result was made with %v %s or interrupted",
@@ -113,6 +116,9 @@ func (t *task) places(ctx context.Context, from *Result, rows int64, put func(i,
 		return nil
 	}
 	_, open := csr.Orient(store, from.RowNames, from.ColNames) // the columns of this store are the rows or the columns of the user's matrix
+	if t.pairs() {
+		open = from.ColNames
+	}
 	names, err := open(ctx)
 	if err != nil {
 		return err

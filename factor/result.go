@@ -233,7 +233,7 @@ func (r *Result) Missing() string {
 	case "SA":
 		first, least, bound, side, sign, beyond = -first, -least, -bound, "smaller", -1, "no other %s is below %.5g"
 	}
-	beyond = fmt.Sprintf(beyond, noun, sign*bound.Ceil(5))
+	beyond = fmt.Sprintf(beyond, noun, sign*bound.Ceil(5)+0) // no negative zero
 	if r.Outside.Leading {
 		text := "nothing " + side + " is missing"
 		// Only the allowance for rounding lets the bound count as no larger than the least value: see solver.Outside.

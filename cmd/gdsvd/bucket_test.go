@@ -119,6 +119,16 @@ func TestStoreInBucket(t *testing.T) {
 	}
 }
 
+// TestPlanOfBucket: the planned svd of a store in a bucket writes its result to this machine.
+func TestPlanOfBucket(t *testing.T) {
+	inBucket(t, ingested(t, tall))
+	var p planned
+	decode(t, succeeds(t, "plan", storeInBucket, "-k", "2", "--json"), &p)
+	if command := p.Steps[0].Commands[0]; !slices.Contains(command, storeInBucket) || !slices.Contains(command, "m.svd") {
+		t.Errorf("%q", command)
+	}
+}
+
 // TestIngestOfBucketByTasks: an ingest of objects by tasks makes the bytes of an ingest without tasks, although the server
 // is busy once; its shards are those of files. An object that changes while a task reads it is an error.
 func TestIngestOfBucketByTasks(t *testing.T) {

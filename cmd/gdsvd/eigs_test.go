@@ -208,6 +208,52 @@ func TestEigsResume(t *testing.T) {
 	}
 }
 
+// TestEigsOfRankBelowK: an eigenvalue 0 in the middle of the others is not called the last one.
+func TestEigsOfRankBelowK(t *testing.T) {
+	store := graphStore(t, "a b\nb c\nc d\nd e\ne a\na c\n", "--graph", "undirected") // eigenvalues 2.48, 0.69, 0, -1.17 and -2
+	for _, which := range []string{"LA", "SA"} {
+		out, _ := pairsOf(t, store, "-k", "5", "--which", which)
+		said, page := succeeds(t, "info", out), pageOf(t, out)
+		if !strings.Contains(said, "numerical rank 4: 1 eigenvalue within rounding of 0\n") || strings.Contains(said, "the last") || strings.Contains(page, "the last") {
+			t.Errorf("--which %s:\n%s", which, said)
+		}
+	}
+}
+
+// TestEigsOfZero: the bound of the eigenvalues of a matrix that is 0 is printed without a sign.
+func TestEigsOfZero(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "zero.csr")
+	succeeds(t, "ingest", "-q", write(t, t.TempDir(), "zero.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 1\n1 1 0\n"), "-o", store)
+	out, _ := pairsOf(t, store, "-k", "1", "--which", "SA")
+	if said := succeeds(t, "info", out); !strings.Contains(said, "no other eigenvalue is below 0\n") {
+		t.Errorf("%s", said)
+	}
+}
+
+// TestEigsInit: eigenvectors as start save passes, also of a store that has the columns as its rows, and of a graph with more nodes.
+func TestEigsInit(t *testing.T) {
+	path := func(n int, flags ...string) string {
+		var text strings.Builder
+		for i := range n - 1 {
+			fmt.Fprintf(&text, "%d %d\n", i, i+1)
+		}
+		return graphStore(t, text.String(), append(flags, "--graph", "undirected")...)
+	}
+	for _, orient := range []string{"rows", "cols"} {
+		store, longer := path(60, "--orient", orient), path(61, "--orient", orient)
+		flags := []string{"-k", "3", "--which", "LA", "--method", "krylov", "--block", "1", "--basis", "9"}
+		first, cold := pairsOf(t, store, flags...)
+		if _, warm := pairsOf(t, store, append(flags, "--init", first)...); warm.Passes >= cold.Passes || warm.Status != "converged" {
+			t.Errorf("--orient %s: %d passes, %s; %d from random vectors", orient, warm.Passes, warm.Status, cold.Passes)
+		}
+		_, warm := pairsOf(t, longer, append(flags, "--init", first)...)
+		_, cold = pairsOf(t, longer, flags...)
+		if math.Abs(float64(warm.Lambda[0]-cold.Lambda[0])) > 1e-8 {
+			t.Errorf("--orient %s: λ of the longer path is %v, not %v", orient, warm.Lambda[0], cold.Lambda[0])
+		}
+	}
+}
+
 // TestEigsInFiles: if the vectors do not fit into the budget they are in files, with the same bits.
 func TestEigsInFiles(t *testing.T) {
 	n := longtest.Pick(60000, 20000)

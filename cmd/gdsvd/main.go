@@ -107,6 +107,7 @@ func (a *app) show(o ui.DisplayOptions) {
 // run executes a command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	a.standing = ui.Standing{}
+	a.listen, a.token, a.metrics = "", "", ""
 	a.show(ui.DisplayOptions{JSON: ui.AsksForJSONLog(args)}) // until the flags are parsed
 	ended, quiet := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -21,6 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	objects "github.com/gdsvd/gdsvd/internal/remote"
 	"github.com/gdsvd/gdsvd/stream/remote"
 )
 
@@ -199,7 +200,9 @@ func (w *way) sniff(ctx context.Context) (*ingest.Description, error) {
 	o := w.ingest
 	o.Memory = max(o.Memory, ingest.LeastMemory())
 	d, err := ingest.Sniff(ctx, w.inputs, o)
-	if err == nil && d.Entries == 0 {
+	if err == nil && d.Sampled == 0 {
+		err = fmt.Errorf("%s: what was read of it has no entries, so that there is nothing to plan", unsigned(w.inputs[0]))
+	} else if err == nil && d.Entries == 0 {
 		err = fmt.Errorf("%s: the number of entries cannot be estimated, as the size of the input is not known: ingest it, then plan with the store", unsigned(w.inputs[0]))
 	}
 	return d, err
@@ -207,7 +210,11 @@ func (w *way) sniff(ctx context.Context) (*ingest.Description, error) {
 
 // commands sets the commands of all steps; made is the command of the ingest.
 func (w *way) commands(r *planned, made []string) {
-	out := strings.TrimSuffix(r.Store, filepath.Ext(r.Store)) + ".svd"
+	store := strings.TrimRight(r.Store, "/")
+	if objects.Is(store) {
+		store = filepath.Base(store) // nothing is written to a bucket
+	}
+	out := strings.TrimSuffix(store, filepath.Ext(store)) + ".svd"
 	budget := "--memory=" + asFlag(r.Memory)
 	for i := range r.Steps {
 		switch s := &r.Steps[i]; s.Name {

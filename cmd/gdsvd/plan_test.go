@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -154,9 +155,35 @@ func TestPlanRefuses(t *testing.T) {
 	fails(t, ui.ExitUsage, `the number of triplets is missing`, "plan", file)
 	fails(t, ui.ExitUsage, `-k 41: a 90 × 40 matrix has only 40`, "plan", store, "-k", "41")
 	fails(t, ui.ExitUsage, `needs the ids of a store`, "plan", file, "-k", "2", "--keep-cols", list)
+	empty := write(t, t.TempDir(), "empty.mtx", "%%MatrixMarket matrix coordinate real general\n4 5 0\n")
+	fails(t, ui.ExitError, `empty.mtx: what was read of it has no entries`, "plan", empty, "-k", "1")
 	fails(t, ui.ExitError, `no such file`, "plan", filepath.Join(t.TempDir(), "nowhere"), "-k", "2")
 	if out := succeeds(t, "plan", store, "-k", "2", "--keep-cols", "hvg:20", "--export", "none"); strings.Contains(out, "export") || !strings.Contains(out, "--keep-cols=hvg:20") {
 		t.Errorf("%s", out)
+	}
+}
+
+// TestPlannedNames: commands keep the address of --listen and the file of metrics, not the token, and write OUT beside a store
+// whose name ends in a slash.
+func TestPlannedNames(t *testing.T) {
+	dir, file := t.TempDir(), ratings(t, tall)
+	metrics := filepath.Join(dir, "m.prom")
+	said := []string{"--listen", "127.0.0.1:9", "--token", "secret", "--metrics-file", metrics, "--json"}
+	var p planned
+	decode(t, succeeds(t, append([]string{"plan", file, "-k", "2"}, said...)...), &p)
+	var s sniffResult
+	decode(t, succeeds(t, append([]string{"sniff", file}, said...)...), &s)
+	for _, command := range [][]string{p.Steps[0].Commands[0], p.Steps[1].Commands[0], s.Command} {
+		text := strings.Join(command, " ")
+		if !strings.Contains(text, "--listen=127.0.0.1:9") || !strings.Contains(text, "--metrics-file="+metrics) || strings.Contains(text, "token") {
+			t.Errorf("%s", text)
+		}
+	}
+	store := ingested(t, tall)
+	out := strings.TrimSuffix(store, ".csr") + ".svd"
+	decode(t, succeeds(t, "plan", store+"/", "-k", "2", "--json"), &p)
+	if command := p.Steps[0].Commands[0]; !slices.Contains(command, out) {
+		t.Errorf("%q does not write %s", command, out)
 	}
 }
 

@@ -78,7 +78,7 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 					return ui.Usagef(cmd, "--engine %s is for --rows all", o.engine.name)
 				}
 			}
-			return a.onNamed(cmd, args[0], &o.Memory, func(r *named) error { return a.recommend(cmd, r, &o) })
+			return a.onNamed(cmd, args[0], &o.Memory, true, true, func(r *named) error { return a.recommend(cmd, r, &o) })
 		},
 	}
 	f := cmd.Flags()
@@ -103,34 +103,39 @@ func memoryFlag(f *pflag.FlagSet, memory *int64) {
 	f.Var(ui.Size(memory, true), "memory", "memory to stay within, such as 512M or 2GiB; auto takes 60 % of what is available")
 }
 
-// named is a result with the names of its rows and columns.
+// named is a result with the names of its rows and columns; nil for a side that is neither needed nor there.
 type named struct {
 	*factor.Result
 	rows, cols *factor.Names
 }
 
-// onNamed calls do with a result and the names of its sides, within a memory budget, which is set to the default if it is 0.
-func (a *app) onNamed(cmd *cobra.Command, dir string, memory *int64, do func(r *named) error) (err error) {
+// onNamed calls do with a result and the names of its sides, within a memory budget, which is set to the default if it is 0. It
+// returns an error if the result lacks a side that is needed.
+func (a *app) onNamed(cmd *cobra.Command, dir string, memory *int64, rows, cols bool, do func(r *named) error) (err error) {
 	defer a.within(memory)()
 	r := new(named)
 	if r.Result, err = a.openResult(cmd.Context(), dir); err != nil {
 		return err
 	}
-	if r.rows, err = r.RowNames(cmd.Context()); err != nil {
-		return err
+	if rows || r.IDs.Rows != nil {
+		if r.rows, err = r.RowNames(cmd.Context()); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, r.rows.Close()) }()
 	}
-	defer func() { err = errors.Join(err, r.rows.Close()) }()
-	if r.cols, err = r.ColNames(cmd.Context()); err != nil {
-		return err
+	if cols || r.IDs.Cols != nil {
+		if r.cols, err = r.ColNames(cmd.Context()); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, r.cols.Close()) }()
 	}
-	defer func() { err = errors.Join(err, r.cols.Close()) }()
 	defer a.display.End()
 	return do(r)
 }
 
 // idsOf returns the ids of a flag: the lines of a file, if text is the name of one, else the words between commas.
 func (a *app) idsOf(flag, text string) ([]string, error) {
-	if _, err := a.fsys.Stat(text); err != nil {
+	if info, err := a.fsys.Stat(text); err != nil || info.IsDir() {
 		return strings.Split(text, ","), nil
 	}
 	b, err := vfs.ReadFile(a.fsys, text, maxIDs)

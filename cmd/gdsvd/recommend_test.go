@@ -179,6 +179,22 @@ func TestSimilarWithoutVectors(t *testing.T) {
 	for _, args := range [][]string{{"similar", left, "--col", "10", "-n", "1"}, {"topics", left, "-n", "1"}, {"query", left, "10"}} {
 		fails(t, ui.ExitError, `left has no ids of its cols, nor their vectors: it was made with --vectors left; compute it again with --vectors both`, args...)
 	}
+	sides := map[string]string{"left": "--row=ann", "right": "--col=10"}
+	for kept, side := range sides {
+		both, one := filepath.Join(dir, "both"), filepath.Join(dir, kept)
+		succeeds(t, "svd", store, "-k", "2", "-o", both, "--force")
+		succeeds(t, "svd", store, "-k", "2", "-o", one, "--force", "--vectors", kept)
+		if got, want := succeeds(t, "similar", one, side), succeeds(t, "similar", both, side); got != want {
+			t.Errorf("--vectors %s: similar %s prints\n%s, want\n%s", kept, side, got, want)
+		}
+	}
+	right := filepath.Join(dir, "right")
+	if text := succeeds(t, "topics", right, "-n", "1"); strings.Count(text, "column") != 4 || strings.Contains(text, "row") {
+		t.Errorf("topics of a result without U:\n%s", text)
+	}
+	for _, args := range [][]string{{"similar", right, "--row", "ann"}, {"recommend", right, "--rows", "ann"}, {"query", right, "10"}} {
+		fails(t, ui.ExitError, `right has no ids of its rows, nor their vectors`, args...)
+	}
 }
 
 // TestEval: eval prints a table or JSON and removes its temporary directory.
@@ -299,6 +315,37 @@ func TestTitleWithComma(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("--col %s is of %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestIDOfDirectory: an id that is the name of a directory, too, is an id.
+func TestIDOfDirectory(t *testing.T) {
+	_, store, out := library(t)
+	t.Chdir(t.TempDir())
+	commands := [][]string{{"similar", out, "--row", "ann"}, {"recommend", out, "--rows", "ann"}, {"view", store, "--rows", "ann", "-q"}}
+	var want []string
+	for _, args := range commands {
+		want = append(want, succeeds(t, args...))
+	}
+	must.Do(t, os.Mkdir("ann", 0o777))
+	for i, args := range commands {
+		if got := succeeds(t, args...); got != want[i] {
+			t.Errorf("%q beside a directory ann prints\n%s, want\n%s", args, got, want[i])
+		}
+	}
+}
+
+// TestViewOfTitleWithComma: view refuses rows that are a title and a list of others, and reads a title and a list as similar does.
+func TestViewOfTitleWithComma(t *testing.T) {
+	dir := t.TempDir()
+	store := filepath.Join(dir, "in.csr")
+	titles := write(t, dir, "titles.csv", "10,\"Girl, Man\"\n20,Girl\n30,Man\n40,\"Heat, The\"\n")
+	succeeds(t, "ingest", write(t, dir, "in.csv", "10,ann,5\n20,ann,4\n30,bob,4\n40,bob,5\n10,cy,3\n"), "-o", store, "--row-titles", titles)
+	fails(t, ui.ExitError, `--rows Girl, Man is the id or title of a row, and a list of those of others: write what is meant into a file`, "view", store, "--rows", "Girl, Man")
+	for text, row := range map[string]string{"Heat, The": "row 40 ", "30,20": "row 30 ", write(t, dir, "one", "Girl, Man\n"): "row 10 "} {
+		if said := succeeds(t, "view", store, "--rows", text); !strings.Contains(said, row) {
+			t.Errorf("--rows %s prints\n%s", text, said)
 		}
 	}
 }

@@ -102,6 +102,9 @@ func (a *app) page(cmd *cobra.Command, path string, o *pageFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	if len(o.Names) > r.K {
+		return ui.Usagef(cmd, "--names: %d names, and %s has %s", len(o.Names), path, show.Plural(r.K, "component"))
+	}
 	if err := a.storeOf(r, o); err != nil {
 		return err
 	}

@@ -112,6 +112,7 @@ func TestReport(t *testing.T) {
 	fails(t, ui.ExitError, `is a result of another store`, "report", out, "-o", filepath.Join(dir, "x.html"), "--store", other)
 	fails(t, ui.ExitUsage, `--labels is for a result; .* is a store`, "report", other, "-o", filepath.Join(dir, "x.html"), "--labels", labels)
 	fails(t, ui.ExitUsage, `--names: 7 names of 6 components`, "report", out, "-o", filepath.Join(dir, "x.html"), "--names", "a,b,c,d,e,f,g")
+	fails(t, ui.ExitUsage, `--names: 3 names, and .* has 2 components`, "report", out, "-o", filepath.Join(dir, "x.html"), "--names", "a,b,c")
 	fails(t, ui.ExitUsage, `no FILE to write`, "report", out)
 	fails(t, ui.ExitUsage, `--components 99: want 1 to`, "report", out, "-o", file, "--components", "99")
 	fails(t, ui.ExitUsage, `give one of them`, "report", out, "-o", file, "--store", other, "--no-store")

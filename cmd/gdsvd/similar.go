@@ -46,7 +46,7 @@ FILE.jsonl or FILE.parquet.` + "\n" + ui.ExitHelp,
 			if err := to.check(cmd); err != nil {
 				return err
 			}
-			return a.onNamed(cmd, args[0], &o.Memory, func(r *named) error { return a.similar(cmd, r, o, to, row, col) })
+			return a.onNamed(cmd, args[0], &o.Memory, row != "", col != "", func(r *named) error { return a.similar(cmd, r, o, to, row, col) })
 		},
 	}
 	f := cmd.Flags()
@@ -122,7 +122,7 @@ exchanging the two signs of a component changes nothing.` + "\n" + ui.ExitHelp,
 			if n < 1 {
 				return ui.Usagef(cmd, "-n %d: at least 1 is wanted", n)
 			}
-			return a.onNamed(cmd, args[0], &memory, func(r *named) error {
+			return a.onNamed(cmd, args[0], &memory, false, true, func(r *named) error {
 				all, err := a.topics(cmd.Context(), r, n, memory)
 				return a.print(allTopics{all}, err, func(out *show.Printer) {
 					for _, t := range all {
@@ -166,6 +166,9 @@ func (a *app) topics(ctx context.Context, r *named, n int, memory int64) ([]topi
 		names   *factor.Names
 		vectors recommend.Vectors
 	}{{r.cols, f.Columns()}, {r.rows, f.Lines()}} {
+		if x.names == nil {
+			continue // the result has no vectors of the rows
+		}
 		found, err := recommend.Topics(ctx, x.vectors, int(min(int64(n), x.vectors.N)), memory, a.rows)
 		if err != nil {
 			return nil, err
@@ -196,6 +199,9 @@ func printTopic(out *show.Printer, t topic) {
 		what string
 		of   *sideTopic
 	}{{"column", t.Columns}, {"row", t.Rows}} {
+		if side.of == nil {
+			continue
+		}
 		out.Printf("+\t%[1]s\t−\t%[1]s\n", side.what)
 		for i := range max(len(side.of.Positive), len(side.of.Negative)) {
 			plus, name := cell(side.of.Positive, i)
@@ -233,7 +239,7 @@ one word. Words that are no ids are left out, with a warning.` + "\n" + ui.ExitH
 			if o.N < 1 {
 				return ui.Usagef(cmd, "-n %d: at least 1 is wanted", o.N)
 			}
-			return a.onNamed(cmd, args[0], &o.Memory, func(r *named) error { return a.query(cmd, r, args[1:], o) })
+			return a.onNamed(cmd, args[0], &o.Memory, true, true, func(r *named) error { return a.query(cmd, r, args[1:], o) })
 		},
 	}
 	f := cmd.Flags()

@@ -111,10 +111,10 @@ func explicitCommand(ingest *cobra.Command, given *pflag.FlagSet, inputs []strin
 	})...)
 }
 
-// givenFlags returns the given flags of a command, except --out and those for which not is true.
+// givenFlags returns the given flags of a command, except --out, the secret --token and those for which not is true.
 func givenFlags(of *cobra.Command, given *pflag.FlagSet, not func(name string) bool) (flags []string) {
 	given.Visit(func(f *pflag.Flag) {
-		if f.Name == "out" || of.Flags().Lookup(f.Name) == nil || not(f.Name) {
+		if f.Name == "out" || f.Name == "token" || of.Flags().Lookup(f.Name) == nil || not(f.Name) {
 			return
 		}
 		value := strings.ReplaceAll(f.Value.String(), "\t", `\t`)

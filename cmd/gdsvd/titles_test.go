@@ -3,11 +3,24 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/must"
 )
+
+// TestInfoOfNoEntries: info of a store without entries lists no values.
+func TestInfoOfNoEntries(t *testing.T) {
+	dir := t.TempDir()
+	store := filepath.Join(dir, "empty.csr")
+	succeeds(t, "ingest", write(t, dir, "empty.mtx", "%%MatrixMarket matrix coordinate real general\n4 5 0\n"), "-o", store)
+	var info storeInfo
+	decode(t, succeeds(t, "info", store, "--json"), &info)
+	if text := succeeds(t, "info", store); info.Values == nil || len(info.Values) > 0 || strings.Contains(text, "different") {
+		t.Errorf("values %v\n%s", info.Values, text)
+	}
+}
 
 // TestTitlesCommand: ingest reads titles, and info prints them after the ids if there are any.
 func TestTitlesCommand(t *testing.T) {

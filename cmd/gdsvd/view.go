@@ -56,9 +56,12 @@ all of it is then read to show a row.` + "\n" + ui.ExitHelp,
 			err = a.look(cmd, args[0], &of, func(store *csr.Store) (err error) {
 				o.Options = of.Options
 				p, err = look.Peek(cmd.Context(), store, o)
-				if err != nil && len(o.Rows) > 1 && strings.Join(o.Rows, ",") == rows {
+				if len(o.Rows) > 1 && strings.Join(o.Rows, ",") == rows {
 					o.Rows = []string{rows} // a title may have a comma
-					if titled, bad := look.Peek(cmd.Context(), store, o); bad == nil {
+					switch titled, bad := look.Peek(cmd.Context(), store, o); {
+					case bad == nil && err == nil:
+						err = fmt.Errorf("--rows %s is the id or title of a row, and a list of those of others: write what is meant into a file, one a line", rows)
+					case bad == nil:
 						p, err = titled, nil
 					}
 				}

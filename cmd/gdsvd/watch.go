@@ -53,14 +53,14 @@ svd, eigs, ingest, append and complete serve the same page about themselves with
 }
 
 func (a *app) watchFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.listen, "listen", "", "serve a page about the run, and metrics, at `HOST:PORT`, such as "+watch.DefaultListen+"; see gdsvd watch")
-	f.StringVar(&a.token, "token", "", "with --listen: requests need the `TOKEN`; without it only addresses of this machine are listened to")
+	f.StringVar(&a.listen, "listen", a.listen, "serve a page about the run, and metrics, at `HOST:PORT`, such as "+watch.DefaultListen+"; see gdsvd watch")
+	f.StringVar(&a.token, "token", a.token, "with --listen: requests need the `TOKEN`; without it only addresses of this machine are listened to")
 }
 
-// recordFlags adds the flags by which a run publishes its progress.
+// recordFlags adds the flags by which a run publishes its progress. Commands that are made to be printed keep their values.
 func (a *app) recordFlags(f *pflag.FlagSet) {
 	a.watchFlags(f)
-	f.StringVar(&a.metrics, "metrics-file", "", "keep metrics of the run in `FILE`, a *.prom of the textfile collector of node_exporter")
+	f.StringVar(&a.metrics, "metrics-file", a.metrics, "keep metrics of the run in `FILE`, a *.prom of the textfile collector of node_exporter")
 }
 
 // watch serves a page about a run, or about the runs of a folder, until the command is interrupted.

@@ -68,7 +68,7 @@ func WriteMatrix(ctx context.Context, store *csr.Store, o Options, l look.Option
 		}
 	}
 	w.rows, w.cols = factor.Dims(store)
-	report := &Report{Result: store.Path(), What: Matrix, Format: o.Format, File: o.File, Rows: w.rows, Columns: int(w.cols), IDs: named && !o.Bare}
+	report := &Report{Result: store.Path(), What: Matrix, Format: o.Format, File: o.File, Rows: w.rows, Columns: int(w.cols), IDs: named && !o.Bare && store.Manifest().IDs != (csr.IDFiles{})}
 	return report, o.replace(report, func(out io.Writer) error {
 		w.out = out
 		return write()
@@ -180,9 +180,9 @@ func (w *entries) table() (err error) {
 	}
 	along := func(n int64) (tabular.Value, error) { return tabular.Value{Int: n}, nil }
 	if !w.o.Bare {
-		ids, err := w.store.IDs(csr.RowAxis)
-		if err != nil {
-			return err
+		ids, bad := w.store.IDs(csr.RowAxis)
+		if bad != nil {
+			return bad
 		}
 		defer func() { err = errors.Join(err, ids.Close()) }()
 		kinds[csr.RowAxis] = kindOf(ids)

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,13 +13,40 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
+
+// TestMatrixClose: the error of closing the ids of the rows is returned.
+func TestMatrixClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.csr")
+	w := must.Get(csr.Create(path, csr.CreateOptions{Cols: 1, Values: csr.Values{Coding: csr.Float64}}))(t)
+	must.Do(t, w.AppendRow([]uint32{0}, []float64{1}))
+	ids := must.Get(w.IDs(csr.RowAxis, csr.StringIDs))(t)
+	must.Do(t, ids.AppendString("a"))
+	must.Do(t, ids.Close())
+	must.Do(t, w.Commit())
+	failed := errors.New("closed badly")
+	var fail bool
+	store := csrtest.Open(t, path, csr.OpenOptions{FS: &vfstest.FaultFS{Inject: func(op vfstest.Op) error {
+		if fail && op.Kind == vfstest.OpClose {
+			return failed
+		}
+		return nil
+	}}})
+	fail = true
+	_, err := export.WriteMatrix(t.Context(), store, export.Options{File: filepath.Join(t.TempDir(), "m.csv")}, look.Options{})
+	if fail = false; !errors.Is(err, failed) {
+		t.Errorf("%v", err)
+	}
+}
 
 // cells returns a store of 300 rows, every third of them empty, and 40 columns, with ids, and its entries by row and
 // column. If transposed, the rows of the store are the columns of the matrix.
@@ -175,6 +203,10 @@ func TestMatrix(t *testing.T) {
 				}
 			}
 		}
+	}
+	plain := csrtest.FromDense(t, mat.NewDense(2, 1, []float64{1, 2}), csr.CreateOptions{})
+	if r := must.Get(export.WriteMatrix(t.Context(), plain, export.Options{File: filepath.Join(t.TempDir(), "plain.csv")}, look.Options{}))(t); r.IDs {
+		t.Errorf("ids of a store that has none: %+v", r)
 	}
 	store, _ := cells(t, false)
 	centred := must.Get(view.Parse("center=columns"))(t)

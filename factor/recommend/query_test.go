@@ -2,6 +2,7 @@ package recommend_test
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -54,6 +56,27 @@ func indexed(t *testing.T, pipeline string) *factor.Result {
 	}
 	r := must.Get(factor.Run(t.Context(), csrtest.Open(t, path, csr.OpenOptions{}), factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out"), View: p}))(t)
 	return r
+}
+
+// TestFindBudget: a search plans the memory that the caller takes.
+func TestFindBudget(t *testing.T) {
+	r := indexed(t, "")
+	for reserve, fits := range map[int64]bool{0: true, 255 << 20: false} {
+		_, err := recommend.Find(t.Context(), r, recommend.QueryOf([]int64{0}), recommend.SimilarOptions{N: 3, Memory: 256 << 20, Reserve: reserve})
+		if small := (*budget.Error)(nil); errors.As(err, &small) == fits {
+			t.Errorf("%d bytes of 256 MiB are taken: %v", reserve, err)
+		}
+	}
+}
+
+// TestFindInZeros: a query of a matrix that is 0 has nothing in common with its arbitrary vectors.
+func TestFindInZeros(t *testing.T) {
+	store := csrtest.FromDense(t, mat.NewDense(3, 2, nil), csr.CreateOptions{})
+	r := must.Get(factor.Run(t.Context(), store, factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out")}))(t)
+	items, err := recommend.Find(t.Context(), r, recommend.QueryOf([]int64{0}), recommend.SimilarOptions{N: 1})
+	if err == nil || !strings.Contains(err.Error(), "nothing in common") || !strings.Contains(err.Error(), "has the length 0;") {
+		t.Errorf("%v, %v", items, err)
+	}
 }
 
 // TestFindPaper: the query "human computer interaction" of the paper finds the five titles about it first, two of which

@@ -81,7 +81,7 @@ type SimilarOptions struct {
 	N        int                     // largest number of similar rows or columns for each, 1 or more
 	Of       []int64                 // indices, ascending, of the rows or columns to search for; nil: all
 	Memory   int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory
-	Reserve  int64                   // bytes of Memory that emit takes
+	Reserve  int64                   // bytes of Memory that emit, or the caller of Find, takes
 	Workers  int                     // 0: all processors
 	Progress func(done, total int64) // may be nil
 }
@@ -234,7 +234,7 @@ func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]I
 		return nil, err
 	}
 	s := &segments{n: v.N, k: len(v.Sigma), read: v.units}
-	window, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), 0, int64(8*s.k), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
+	window, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), o.Reserve+16*int64(o.N), int64(8*s.k), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +293,7 @@ func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (unit *
 			return nil, err
 		}
 	}
-	length := norm(x)
+	length := norm(x) * float64(min(r.Rank, 1)) // the vectors of a matrix that is 0 are arbitrary
 	unit = mat.NewDense(1, k, x)
 	factor.Units(unit, r.Errors(r.Cols, slices.Repeat([]float64{floats.Norm(b, 1)}, k)))
 	if !(length > rounding*norm(b)) || math.IsInf(length, 0) || norm(x) == 0 {

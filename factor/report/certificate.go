@@ -29,7 +29,7 @@ func state(r *factor.Result) (sentence markup, good bool) {
 	}
 	sentence = markedUp("<b>%s</b>: %d of %d %s have residuals within %.3g, measured on %s", r.Status, r.Converged, r.K, things, r.Settings.Tol, matrixOf(r))
 	if r.Rank < r.K {
-		sentence += markedUp("; the numerical rank is %d, the last %d values are zero", r.Rank, r.K-r.Rank)
+		sentence += markedUp("; the numerical rank is %d, %s %d values are zero", r.Rank, either(pairs(r), "and", "the last"), r.K-r.Rank)
 	}
 	return sentence, r.Status == "converged" && r.Converged == r.K
 }

@@ -242,6 +242,9 @@ func (a *args) number(what string, ok func(float64) bool) float64 {
 func (a *args) numberOf(f field, what string, ok func(float64) bool) float64 {
 	x, err := strconv.ParseFloat(f.text, 64)
 	if err != nil || !finite(x) || strings.ContainsAny(f.text, "xX_") || ok != nil && !ok(x) {
+		if math.IsInf(x, 0) {
+			what += ", and finite"
+		}
 		a.fail(f, "%s", what)
 	}
 	return x + 0 // no negative zero

@@ -64,6 +64,8 @@ func TestParseErrors(t *testing.T) {
 		{"normalize=rows,,l2", 1, 1, "a parameter is missing"},
 		{"clip=1,2", 1, 6, "LO is a number not above 0"},
 		{"clip=-1", 1, 1, "HI is missing"},
+		{"clip=0,inf", 1, 8, "HI is a number not below 0, since zeros stay zero, and finite; want"},
+		{"clip=0,1e999", 1, 8, "and finite; want"},
 		{"bm25=NaN,1", 1, 6, "K1 is a number"},
 		{"bm25=1,Inf", 1, 8, "B is a number"},
 		{"power=0x1p3", 1, 7, "P is a number"},

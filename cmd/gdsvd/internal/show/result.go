@@ -64,7 +64,9 @@ func Result(out *Printer, r *factor.Result, dir string) {
 	if r.Certified {
 		out.Printf("energy captured %s%s\n%s", captured(r), ofView(r.View), onTarget(r))
 	}
-	if r.Certified && r.Rank < r.K {
+	if r.Certified && r.Rank < r.K && r.Settings.Which != "" {
+		out.Printf("numerical rank %d: %s within rounding of 0\n", r.Rank, Plural(r.K-r.Rank, "eigenvalue"))
+	} else if r.Certified && r.Rank < r.K {
 		out.Printf("numerical rank %d: the last %d values are zero, their vectors a completion\n", r.Rank, r.K-r.Rank)
 	}
 	if said := r.Missing(); said != "" {
