@@ -94,12 +94,14 @@ def strings(items: Iterable[Any], file: pathlib.Path, what: str) -> None:
     Raises
     ------
     TypeError
-        If `items` is a single text instead of several.
+        If `items` is a single text or number instead of several.
     ValueError
         If there is no item, or an item is missing, has a line break in it, or has a lone surrogate that stands for no byte.
     """
     if isinstance(items, (str, bytes)):
         raise TypeError(f"{what} = {items!r} is one text: give a list of them")
+    if not hasattr(items, "__iter__"):
+        raise TypeError(f"{RENAMED.get(what, what)} = {items!r} is no list of ids: give one, also of a single id")
     # Readers drop a byte order mark at the beginning of a file. The extra mark (utf-8-sig) keeps one that belongs to the first id.
     with open(file, "w", encoding="utf-8-sig", errors="surrogateescape", newline="\n") as f:
         i = -1
