@@ -53,6 +53,9 @@ func FromSparse(path string, m *sparse.CSR, o CreateOptions) (err error) {
 			vals = append(vals, raw.Data[k])
 		}
 		if err := w.AppendRow(cols, vals); err != nil {
+			if o.Transposed {
+				return fmt.Errorf("the transpose of a wide sparse matrix: %w", err)
+			}
 			return err
 		}
 	}
