@@ -256,7 +256,7 @@ func TestEigsInit(t *testing.T) {
 
 // TestEigsInFiles: if the vectors do not fit into the budget they are in files, with the same bits.
 func TestEigsInFiles(t *testing.T) {
-	n := longtest.Pick(60000, 20000)
+	n := longtest.Pick(60000, 25000)
 	var text strings.Builder
 	for i := range n - 1 {
 		fmt.Fprintf(&text, "%d %d\n", i, i+1)

@@ -74,8 +74,8 @@ def test_what_is_given_wrongly(store, tmp_path):
             (lambda: f.similar(rows=5), TypeError, "^rows = 5 is no list of ids: give one, also of a single id$"),
             (lambda: f.recommend(store, 5), TypeError, "^rows = 5 is no list of ids"),
             (lambda: f.project(sp.csr_matrix((0, 40))), ValueError, r"^new has shape \(0, 40\): it must have 2 dimensions, a row or more, and the 40 columns"),
-            (lambda: store.svd(2, tmp_path / "b.svd", view=5), TypeError, "^view = 5: it must be a text, or a list of texts"),
-            (lambda: gdsvd.PCA(2, view=[5]).fit(store), TypeError, r"^view = \[5\]: it must be a text, or a list of texts"),
+            (lambda: store.svd(2, tmp_path / "b.svd", view=5), TypeError, "^view = 5: it must be a text, or a list of steps, each a text"),
+            (lambda: gdsvd.PCA(2, view=[5]).fit(store), TypeError, r"^view = \[5\]: it must be a text, or a list of steps, each a text"),
         ]:
             with pytest.raises(kind, match=error):
                 call()
