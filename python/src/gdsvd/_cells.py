@@ -123,7 +123,7 @@ def of_file(path: pathlib.Path, output: Any, want: Wanted) -> None:
     out = path if output is None else pathlib.Path(os.path.realpath(output))
     if out != path and out.exists():
         raise FileExistsError(f"output {out} exists: remove it, or name another")
-    if output is None and not os.access(path, os.W_OK):
+    if output is None and path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(f"{path} cannot be written to: give the path of a copy as output")
     folder, layer = _zarr.is_zarr(path), want.layer
     before = _state(path, layer)
