@@ -9,8 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// Rows that are alike, as those without entries of a centred matrix are, round alike: the sum of their squares must not
-// be off by as many units as there are rows.
+// TestOrthogonalityOfRowsThatAreAlike: the error of the sum of squares of equal rows does not grow with their number.
 func TestOrthogonalityOfRowsThatAreAlike(t *testing.T) {
 	for _, n := range []int64{60_000, 95_421, 1_000_003} {
 		off, err := solver.Orthogonality(t.Context(), 1, n, 1, func(_ int64, rows *mat.Dense) error {

@@ -246,11 +246,14 @@ const (
 // chunkRows returns the number of rows of a full chunk.
 func chunkRows(k int) int { return max(64, Entries/k) }
 
-// Footprint returns the bytes that each goroutine of a sweep over rows of k columns takes: a chunk, its sums and those of a
-// part of it, and the rows that are being multiplied.
+// Footprint returns the bytes that each goroutine of a sweep over rows of k columns takes: a chunk, its sums and, if it has
+// several parts of tallskinny.ChunkRows rows, those of a part, and the rows that are being multiplied.
 func Footprint(k int) int64 {
-	rows := chunkRows(k)
-	return 8 * int64(k) * int64(rows+2*k+min(tallskinny.ChunkRows, rows))
+	rows, sums := chunkRows(k), 1
+	if rows > tallskinny.ChunkRows {
+		sums = 2
+	}
+	return 8 * int64(k) * int64(rows+sums*k+min(tallskinny.ChunkRows, rows))
 }
 
 // Over makes the sweep with the given number of goroutines, 0 for all processors, but at most Workers. Chunks depend on the
@@ -287,7 +290,11 @@ type sweep struct {
 
 // work takes and processes chunks until all are taken.
 func (w *sweep) work(ctx context.Context) error {
-	buf, part, piece := mat.NewDense(int(w.chunk), w.all.K, nil), NewSums(w.Step, w.all.K), NewSums(w.Step, w.all.K)
+	buf, part := mat.NewDense(int(w.chunk), w.all.K, nil), NewSums(w.Step, w.all.K)
+	piece := part
+	if w.chunk > tallskinny.ChunkRows {
+		piece = NewSums(w.Step, w.all.K)
+	}
 	turned := mat.NewDense(min(tallskinny.ChunkRows, int(w.chunk)), w.all.K, nil)
 	for {
 		c, err := w.take(ctx, buf)
@@ -343,8 +350,9 @@ func (w *sweep) write(c *taken) error {
 	return nil
 }
 
-// of applies the step to rows, which begin at row first, and sets part to their sums. It adds up a few rows at a time in piece:
-// rows that are alike round alike, which long sums would accumulate. by is packed, and turned is scratch.
+// of applies the step to rows, which begin at row first, and sets part to their sums. It adds up tallskinny.ChunkRows rows at a
+// time in piece, since long sums accumulate the rounding errors of rows that are alike; without more rows piece is part. by is
+// packed, and turned is scratch.
 func (s Step) of(part, piece *Sums, rows *mat.Dense, first int64, by panel.Factor, turned *mat.Dense) {
 	n, k := rows.Dims()
 	if s.Fill != nil {
@@ -362,7 +370,9 @@ func (s Step) of(part, piece *Sums, rows *mat.Dense, first int64, by panel.Facto
 		if s.Keep {
 			clear(piece.Numbers())
 			panel.AddGram(piece.Gram.RawMatrix(), x.RawMatrix())
-			part.Add(piece)
+			if piece != part {
+				part.Add(piece)
+			}
 		}
 	}
 	for i := 0; !s.Keep && i < n; i++ {
