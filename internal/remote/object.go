@@ -109,12 +109,12 @@ func (o *Object) some(p []byte, off int64) (int, error) {
 		s = &stream{o: o, at: off, wanted: max(firstRange, int64(len(p))), until: o.info.Size}
 	}
 	n, err := s.read(p, off)
-	if err != nil {
+	if err != nil && err != io.EOF {
 		s.drop()
 		return n, err
 	}
-	o.put(s)
-	return n, nil
+	o.put(s) // also at the end of an object of unknown size: a later read there must not request it again
+	return n, err
 }
 
 // take removes a stream that is at off, or less than smallGap bytes before, from idle and returns it; nil: there is none.

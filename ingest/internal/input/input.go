@@ -115,7 +115,7 @@ func (f *File) Skip(n int64) error {
 		return nil
 	}
 	to := f.Uncompressed() + n
-	f.raw.r, f.raw.end = io.NewSectionReader(f.plain, to, math.MaxInt64-to), false
+	f.raw.r = io.NewSectionReader(f.plain, to, math.MaxInt64-to)
 	f.raw.n.Add(to - f.read - int64(f.buffer.Buffered()))
 	f.buffer.Reset(f.raw)
 	f.direct = &offsetReader{r: f.buffer, in: f}
@@ -258,17 +258,13 @@ type countingReader struct {
 	n   *atomic.Int64 // bytes read of all inputs
 	own int64
 	err error
-	end bool // r has ended, and is not read again: a server that gives no ranges would be asked anew
 }
 
 func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := 0, c.ctx.Err()
-	if err == nil && c.end {
-		err = io.EOF
-	} else if err == nil {
+	if err == nil {
 		n, err = c.r.Read(p)
 	}
-	c.end = err == io.EOF
 	c.n.Add(int64(n))
 	c.own += int64(n)
 	if err != nil && err != io.EOF {
