@@ -157,7 +157,7 @@ func (m *Manifest) validate() error {
 		return fmt.Errorf("impossible shape %d × %d", m.Rows, m.Cols)
 	case m.NNZ < 0 || tooMany(m.NNZ, m.Rows, m.Cols):
 		return fmt.Errorf("impossible nnz %d for %d × %d", m.NNZ, m.Rows, m.Cols)
-	case !(m.SumSquares >= 0) || !slices.ContainsFunc(levels[:], func(l level) bool { return l.exponent == m.SumExponent }) || !m.sum().fits():
+	case !(m.SumSquares >= 0) || levelOf(m.SumExponent) < 0 || !m.sum().fits():
 		return fmt.Errorf("impossible sum_squares %v", m.sum())
 	}
 	if err := m.Values.validate(); err != nil {

@@ -3,6 +3,7 @@ package csr
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // squares is Σv² of any finite values: the compensated sum sum+c of (factor·v)² with a factor that keeps the squares in the
@@ -101,4 +102,9 @@ func (s scaledSum) String() string {
 		return fmt.Sprint(s.sum)
 	}
 	return fmt.Sprintf("%v·2^%d", s.sum, s.exponent)
+}
+
+// levelOf returns the level that has an exponent, or −1.
+func levelOf(exponent int) int {
+	return slices.IndexFunc(levels[:], func(l level) bool { return l.exponent == exponent })
 }

@@ -188,7 +188,7 @@ func TestSymmetricRefuses(t *testing.T) {
 	}
 }
 
-// endless is a matrix with so many rows that the order of its dilation overflows an int.
+// endless is a matrix of MaxInt64 rows: the order of its dilation, rows plus columns, overflows an int.
 type endless struct{ *denseMatrix }
 
 func (e endless) Info() solver.Info {

@@ -193,11 +193,17 @@ func makePlan(src Source, o Options) (Plan, error) {
 	n := src.Cols()
 	p.Lanes, p.Together = lanes(n, o.Width, p.tasks(), p.nnz), o.Width
 	panels := func(l, lanes int) int64 { return n * int64(kernel.Width(l)) * int64(lanes+1) } // accumulators and x
-	numbers := int64(0)
-	for l := 1; l <= max(o.Width, o.Rank); l++ { // fewer columns may have more lanes
-		numbers = max(numbers, panels(l, lanes(n, l, p.tasks(), p.nnz)))
+	widest := max(o.Width, o.Rank)
+	least := lanes(n, widest, p.tasks(), p.nnz)
+	numbers := panels(widest, least)
+	for l := 1; l < widest; l++ { // fewer columns may have more lanes
+		of := lanes(n, l, p.tasks(), p.nnz)
+		if of == least {
+			break // wider passes have as few
+		}
+		numbers = max(numbers, panels(l, of))
 	}
-	ends := 2 * n * int64(max(o.Width, o.Rank)) // x and result
+	ends := 2 * n * int64(widest) // x and result
 	mapped := readahead.Lag + o.Mapped
 	if o.Space != nil {
 		numbers, ends = p.outside(n, o), 0

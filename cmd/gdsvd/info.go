@@ -127,7 +127,8 @@ func newStoreInfo(s *csr.Store) *storeInfo {
 		Bytes: s.Size(), BytesPerEntry: show.Ratio(float64(s.Size()), float64(s.NNZ())),
 		Shards: len(m.Shards), Blocks: s.NumBlocks(), Fingerprint: s.Fingerprint(), Source: m.Source,
 	}
-	if i.RowIDs, i.ColIDs = csr.Orient(s, i.RowIDs, i.ColIDs); i.NNZ == 0 {
+	i.RowIDs, i.ColIDs = csr.Orient(s, i.RowIDs, i.ColIDs)
+	if i.NNZ == 0 {
 		i.Values = []float64{} // the table holds 0, which is the value of no entry
 	}
 	return i

@@ -40,7 +40,8 @@ func (e *evaluation) list(ctx context.Context, m *Model, f *recommend.Factorisat
 	})
 }
 
-// judge judges the lists that recommended emits: one for each user who has entries in the training store, in order.
+// judge measures the lists of columns that recommended emits: one for each user with entries in the training store, in
+// ascending order of users.
 func (e *evaluation) judge(ctx context.Context, m *Model, recommended func(emit func(row int64, items []recommend.Item) error) error) error {
 	test := &aligned{reader: e.test, entries: e.entries, place: e.places()}
 	var buf []uint32

@@ -293,7 +293,10 @@ func fold(ctx context.Context, r *factor.Result, q Query, k, window int) (unit *
 			return nil, err
 		}
 	}
-	length := norm(x) * float64(min(r.Rank, 1)) // the vectors of a matrix that is 0 are arbitrary
+	length := norm(x)
+	if r.Rank == 0 {
+		length = 0 // the vectors of a matrix that is 0 are arbitrary
+	}
 	unit = mat.NewDense(1, k, x)
 	factor.Units(unit, r.Errors(r.Cols, slices.Repeat([]float64{floats.Norm(b, 1)}, k)))
 	if !(length > rounding*norm(b)) || math.IsInf(length, 0) || norm(x) == 0 {

@@ -116,8 +116,9 @@ func some(to, from *[256]float64, code []uint8) (top int) {
 
 // countTable holds the results of the first n ops, which multiply a row by d, for the counts least, least+1, … of a row.
 type countTable struct {
-	n, least, d float64
-	to          [16]float64
+	n        int
+	least, d float64
+	to       [16]float64
 }
 
 // countTables caches a countTable by the sum of a row, which other rows often have, too. Workers share it.
@@ -164,8 +165,8 @@ func (known *countTables) ofCounts(ops []op, table, counts *[256]float64, code [
 	}
 	at := &known[sum%uint64(len(known))]
 	first := at.Load()
-	if first == nil || first.n != float64(len(ops)) || first.d != d || first.least != counts[0] {
-		first = &countTable{n: float64(len(ops)), least: counts[0], d: d, to: [few]float64(counts[:])}
+	if first == nil || first.n != len(ops) || first.d != d || first.least != counts[0] {
+		first = &countTable{n: len(ops), least: counts[0], d: d, to: [few]float64(counts[:])}
 		through(first.to[:])
 		at.Store(first)
 	}
@@ -297,14 +298,6 @@ func (o *op) ofTable(used []float64, table *[256]float64, code []uint8, n, cols 
 			}
 		}
 	}
-}
-
-// logOf returns the logarithm of a value, and −∞ for 0, which is no entry.
-func logOf(v float64) float64 {
-	if v == 0 {
-		return math.Inf(-1)
-	}
-	return math.Log(v)
 }
 
 // runCoded applies ops, of which the first reads columns, to a row with a table of its own.

@@ -106,3 +106,11 @@ func mapEach(f func(float64) float64, val []float64) {
 		val[i] = made[k]
 	}
 }
+
+// logOf returns the logarithm of a value, and −∞ for 0, which is no entry.
+func logOf(v float64) float64 {
+	if v == 0 {
+		return math.Inf(-1)
+	}
+	return math.Log(v)
+}
