@@ -42,7 +42,7 @@ func init() {
 	harness.SizeVar(flag.CommandLine, &asked.size, "size", "", "bytes of text (none: 100 MB, within 48 MiB)")
 	flag.StringVar(&asked.memory, "memory", "512MiB", "--memory of gdsvd")
 	harness.SizeVar(flag.CommandLine, &asked.limit, "limit", "640MiB", "memory of the process that the kernel allows, page cache included")
-	flag.Float64Var(&asked.kill, "kill", 0.5, "kill the ingest when so much of the text has been read (0: not)")
+	flag.Float64Var(&asked.kill, "kill", 0.5, "share of the text after which the ingest is killed (0: not killed)")
 	flag.Int64Var(&asked.part, "part", 10000054, "ratings of a file, users and films in proportion, 100000 or more")
 	flag.BoolVar(&asked.again, "again", false, "ingest once more without a break and compare")
 	flag.StringVar(&asked.dir, "dir", "", "existing `directory` for text and store (default: that for temporary files)")

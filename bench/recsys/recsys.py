@@ -208,7 +208,7 @@ def run(args):
         results.append({"model": name, "settings": best, "tried": len(grid)} | metrics(rounds[0][0], train, test) | {
             f"{what}_{clock}": statistics.median(getattr(r[i], clock) for r in rounds) for i, what in ((1, "fit"), (2, "recommend")) for clock in ("wall", "cpu")})
     finish(args, out / "recsys.json", {"input": pathlib.Path(args.input).name, "rows": train.shape[0], "cols": train.shape[1], "entries": int(train.nnz), "results": results})
-    print("| | settings, the best of so many | recall@20 | NDCG@20 | training, s (processor) | all lists, s (processor) |\n|---|---|---|---|---|---|")
+    print("| | best settings, number of settings tried | recall@20 | NDCG@20 | training, s (processor) | all lists, s (processor) |\n|---|---|---|---|---|---|")
     for r in sorted(results, key=lambda r: -r["recall@20"]):
         settings = ", ".join(f"{k} {v}" for k, v in r["settings"].items()) + (f"; {r['tried']}" if r["tried"] > 1 else "")
         print(f"| {r['model']} | {settings} | {r['recall@20']:.4f} | {r['ndcg@20']:.4f} | {r['fit_wall']:.2f} ({r['fit_cpu']:.2f}) | {r['recommend_wall']:.2f} ({r['recommend_cpu']:.2f}) |")

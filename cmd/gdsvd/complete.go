@@ -84,7 +84,7 @@ result.json has the objective and a lower bound of it over all Z of any rank.` +
 	partialFlag(f, &a.partialOK)
 	f.BoolVar(&o.Resume, "resume", false, "continue from the checkpoint in OUT, with the bits of an uninterrupted run")
 	a.recordFlags(f)
-	f.DurationVar(&o.CheckpointEvery, "checkpoint-every", factor.DefaultCheckpointEvery, "save the run in OUT after so much time, between two rounds (0: never)")
+	f.DurationVar(&o.CheckpointEvery, "checkpoint-every", factor.DefaultCheckpointEvery, "time between checkpoints of the run in OUT, which are written between two rounds (0: no checkpoints)")
 	return cmd
 }
 

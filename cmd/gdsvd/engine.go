@@ -102,7 +102,7 @@ func (o *engineOptions) add(cmd *cobra.Command) {
 	f.StringVar(&o.shared, "shared", "", "with --engine: a folder `DIR` that this machine and all workers see under the same path, as they do STORE, or s3://BUCKET/PREFIX, as which STORE may be given, too; it holds the numbers that tasks make")
 	f.IntVar(&o.groups, "groups", 0, "with --engine: cut the matrix into `N` groups of rows, a task each, 2 to 4 a worker (0: 16); the last digits of vectors depend on N and on nothing else of the engine")
 	f.IntVar(&o.processes, "processes", 1, "with --engine command: start `N` of the program")
-	f.DurationVar(&o.timeout, "task-timeout", 30*time.Minute, "with --engine: a worker that completes no task for so long is killed, and its tasks run again (0: never)")
+	f.DurationVar(&o.timeout, "task-timeout", 30*time.Minute, "with --engine: a worker that completes no task for this time is killed, and its tasks run again (0: no limit)")
 }
 
 // usualPassCost is about that of Dask. It is the same for all engines, so that they choose the same method.

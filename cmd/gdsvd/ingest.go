@@ -162,7 +162,7 @@ STORE has the same bytes.` + "\n" + ui.ExitHelp,
 	a.makingFlags(f, &o)
 	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
 	f.BoolVar(&o.Resume, "resume", false, "continue an interrupted ingest of these inputs; the store has the bytes of an uninterrupted ingest; if it is finished, only say so")
-	f.DurationVar(&every, "checkpoint-every", ingest.DefaultCheckpointEvery, "save an ingest that sorts on the disk after so much time (0: never)")
+	f.DurationVar(&every, "checkpoint-every", ingest.DefaultCheckpointEvery, "time between checkpoints of an ingest that sorts on the disk (0: no checkpoints)")
 	if engine != nil {
 		engine.add(cmd)
 		f.Lookup("groups").Usage = "with --engine: have the INPUTs read by `N` tasks, 2 to 4 a worker (0: 16); the store does not depend on it"

@@ -141,11 +141,11 @@ func (a *app) runFlags(cmd *cobra.Command, o *svdOptions) {
 	f.BoolVar(&o.Replace, "force", false, "replace an existing OUT, in one step at the end")
 	f.BoolVar(&o.explain, "explain", false, "forecast the run and stop: no OUT is written")
 	f.DurationVar(&o.CheckpointEvery, "checkpoint-every", factor.DefaultCheckpointEvery,
-		"save the run in OUT after so much time, between two passes (0: never)")
+		"time between checkpoints of the run in OUT, which are written between two passes (0: no checkpoints)")
 	f.BoolVar(&o.Resume, "resume", false, "continue from the checkpoint in OUT; the result has the bits of an uninterrupted run; if the run is finished, only say so")
 	f.StringVar(&o.Init, "init", "", "start from the vectors of the result `OUT0`, of this store or a similar one")
 	partialFlag(f, &a.partialOK)
-	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop iterating after so much time and finish with the result so far (0: no limit)")
+	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop iterating after this time and finish with the result so far (0: no limit)")
 	a.recordFlags(f)
 }
 

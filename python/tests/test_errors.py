@@ -58,7 +58,7 @@ def test_the_line_of_the_program(kind, store, tmp_path):
 
 
 def test_what_is_given_wrongly(store, tmp_path):
-    """What it is, and what it must be: nothing of folders that are gone, and no file is looked for that nobody named."""
+    """The error for a wrong argument names the argument and its required type, not a temporary folder or a file that the caller did not name."""
     pandas = pytest.importorskip("pandas")
     table, f = pandas.DataFrame({"user": ["ann"], "item": ["tea"], "rating": [5]}), store.svd(2, tmp_path / "a.svd")
     table.to_csv(tmp_path / "r.csv")

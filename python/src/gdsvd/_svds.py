@@ -20,7 +20,7 @@ from ._program import run
 from ._types import Array, Info, SVDReport, SVDResult
 
 MOST = 200  # largest number of triplets in the first run for a share of the energy
-MAPPED = 1 << 24  # arrays of at least so many bytes are mapped, smaller ones are read, as each mapping holds a file descriptor
+MAPPED = 1 << 24  # bytes; an array of this size or more is mapped, a smaller one is read, since each mapping holds a file descriptor
 
 
 def pipeline(view: Any) -> list[str]:

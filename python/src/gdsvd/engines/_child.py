@@ -16,7 +16,7 @@ from typing import Any
 
 Task = tuple[str, Callable[[str], None], Callable[[BaseException], None]]  # the line, the function for the answer, the one for the error
 
-SHORT = 1  # a stage that takes less than so many seconds is short
+SHORT = 1  # seconds; a stage that takes less is short
 LONGEST = 500  # characters to which an error is cut: errors of Spark contain stack traces of Python and of the JVM
 
 _lock = threading.Lock()  # the child does one task at a time, with all threads of the worker process
