@@ -40,9 +40,13 @@ var sweptRuns = map[string]sweptRun{
 	"resumed": {[]string{"-k", "2", "--method", "power", "--tol", "5e-2", "--max-passes", "3"}, []string{"-k", "2", "--method", "power", "--tol", "5e-2", "--resume"}, ui.ExitOK},
 }
 
+// repeats is how often sweep fails the same operation on the same file. A checkpoint is saved after each pass, and its
+// later saves are like its first ones.
+const repeats = 6
+
 // sweep repeats a run. In the n-th repetition fault gives the error of the n-th operation on OUT
-// and its neighbours; after is called with that operation. It ends if there is no
-// n-th operation.
+// and its neighbours; operations beyond repeats do not count. after is called with that operation. It ends
+// if there is no n-th operation.
 func (c sweptRun) sweep(t *testing.T, store string, fault func(f *vfstest.FaultFS, o vfstest.Op) error, after func(at vfstest.Op, dir string, old map[string]string, o ran)) {
 	step := 1
 	if !longtest.On() || raceDetector {
@@ -59,6 +63,7 @@ func (c sweptRun) sweep(t *testing.T, store string, fault func(f *vfstest.FaultF
 		old := contents(t, dir)
 		var mu sync.Mutex
 		count, at := 0, vfstest.Op{Index: -1}
+		times := map[string]int{}
 		f := new(vfstest.FaultFS)
 		f.Inject = func(o vfstest.Op) error {
 			if !strings.HasPrefix(o.Name, work) {
@@ -66,7 +71,13 @@ func (c sweptRun) sweep(t *testing.T, store string, fault func(f *vfstest.FaultF
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if count++; count-1 != n {
+			same := string(o.Kind) + " " + o.Name
+			times[same]++
+			if times[same] > repeats {
+				return nil
+			}
+			count++
+			if count-1 != n {
 				return nil
 			}
 			at = o

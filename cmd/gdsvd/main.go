@@ -45,6 +45,7 @@ func main() {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
+	a.process = true
 	go func() {
 		<-signals
 		a.say("gdsvd: interrupted, cleaning up (once more to stop at once)")
@@ -72,7 +73,8 @@ type app struct {
 	configFile string
 	standing   ui.Standing // flags set by the environment or a configuration file
 
-	began time.Time
+	began   time.Time
+	process bool // this is the only run of the process, whose heap has not been used before
 
 	methods  []method.Method // of the commands that factorise
 	fsys     vfs.FS
@@ -198,7 +200,8 @@ variable, the variable over the file of --config.
 			if out := cmd.Flag("out"); out != nil && remote.Is(out.Value.String()) || cmd.Name() == "append" && remote.Is(args[0]) {
 				return ui.Usagef(cmd, "buckets are read-only: write to a folder of this machine and copy that, for example with rclone copy")
 			}
-			if m := cmd.Flag("memory"); m != nil && !m.Changed && vfs.AddressSpace() == math.MaxInt64 { // PreferHuge takes addresses
+			// PreferHuge takes addresses. In a heap that has been used it would also clear memory.
+			if m := cmd.Flag("memory"); a.process && m != nil && !m.Changed && vfs.AddressSpace() == math.MaxInt64 {
 				heap.PreferHuge(factor.DefaultMemory())
 			}
 			return ui.CheckShared(cmd)
