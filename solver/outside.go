@@ -176,11 +176,14 @@ func (r *run) beyond(sigma []float64, frobenius float64) Outside {
 
 // remainder is beyond without Leading. The bound allows for rounding of the sums.
 func (r *run) remainder(sigma []float64, frobenius float64) Outside {
-	if frobenius == 0 || len(sigma) == r.n {
-		return Outside{}
-	}
 	rest := 1.0
 	shift, _ := r.shift()
+	switch {
+	case len(sigma) == r.n:
+		return Outside{}
+	case frobenius == 0:
+		return Outside{Bound: shift}
+	}
 	for _, s := range sigma {
 		rest -= ((s - shift) / frobenius) * ((s - shift) / frobenius)
 	}
