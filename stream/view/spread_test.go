@@ -7,6 +7,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/internal/solvertest"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -40,6 +47,41 @@ func TestSpreadFarBelowMean(t *testing.T) {
 			}
 			if e := math.Abs(m.Info().Norm/math.Sqrt(rows*cols) - 1); !(e < 1e-9) {
 				t.Errorf("%s, transposed %v: the norm is off by %g", text, transposed, e)
+			}
+		}
+	}
+}
+
+// TestMeanFarAboveSpread factorises centred matrices whose means are far above the values that are left, by several methods:
+// the values are as accurate as the result says, and no other value is above the bound.
+func TestMeanFarAboveSpread(t *testing.T) {
+	const rows, cols, rank, k = 60, 12, 6, 3
+	x, y := solvertest.Random(rows, rank, 1), solvertest.Random(rank, cols, 2)
+	spread, a := mat.NewDense(rows, cols, nil), mat.NewDense(rows, cols, nil)
+	for i := range rows {
+		for j := range cols {
+			sum := 0.0
+			for s := range rank {
+				sum += x.At(i, s) * math.Pow(10, -5*float64(s)/k) * y.At(s, j)
+			}
+			spread.Set(i, j, math.Round(0x1p24*sum)/0x1p24) // sums with the means are exact
+		}
+	}
+	p := must.Get(Parse("center=columns"))(t)
+	want := solvertest.Singular(reference(p, spread))
+	for _, mean := range []float64{1e5, 1e7} {
+		a.Apply(func(i, j int, v float64) float64 { return v + mean*float64(1+j%3) }, spread)
+		for _, m := range []method.Method{block.Descent{}, power.Iteration{}, momentum.Polyak{}, lanczos.Krylov{}} {
+			v := must.Get(New(t.Context(), inMemory(a, false), p, false, stream.Options{Workers: 1}))(t)
+			of := must.Get(stream.NewFrom(v, stream.Options{Workers: 1}))(t)
+			res := must.Get(solver.SVD(t.Context(), of, solver.Settings{Rank: k, Method: m}))(t)
+			for i, s := range res.Sigma {
+				if off := math.Abs(s-want[i]) / want[0]; off > 2*res.Residuals[i]+res.Floor[i] {
+					t.Errorf("mean %g, %T: σ[%d] is off by %.2g, residual %.2g, floor %.2g", mean, m, i, off, res.Residuals[i], res.Floor[i])
+				}
+			}
+			if bound := res.Outside.Bound; bound < want[k]*(1-1e-3) {
+				t.Errorf("mean %g, %T: bound %g, the next value is %g", mean, m, bound, want[k])
 			}
 		}
 	}
