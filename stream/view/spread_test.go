@@ -90,3 +90,21 @@ func TestMeanFarAboveSpread(t *testing.T) {
 		}
 	}
 }
+
+// TestRankOfCentred checks that values of a centred matrix of rank 3 beyond the third are 0, and not the rounding of its means.
+func TestRankOfCentred(t *testing.T) {
+	const rows, cols, rank = 60, 12, 3
+	a := mat.NewDense(rows, cols, nil)
+	a.Apply(func(i, j int, _ float64) float64 {
+		return float64(i%5*(j%4)+i%7*(j%3)+i%2*(j%5)) + 1e5*float64(1+j%3)
+	}, a)
+	v := must.Get(New(t.Context(), inMemory(a, false), must.Get(Parse("center=columns"))(t), false, stream.Options{Workers: 1}))(t)
+	of := must.Get(stream.NewFrom(v, stream.Options{Workers: 1}))(t)
+	for _, m := range []method.Method{block.Descent{}, power.Iteration{}, lanczos.Krylov{}} {
+		left := solver.NewDenseRows(rows, rank+2)
+		res := must.Get(solver.SVD(t.Context(), of, solver.Settings{Rank: rank + 2, Method: m, Left: left}))(t)
+		if res.Rank != rank || res.Status != solver.Converged || res.OrthLeft > 1e-12 {
+			t.Errorf("%T: rank %d, %v, UᵀU − I %.2g, values %.3g", m, res.Rank, res.Status, res.OrthLeft, res.Sigma)
+		}
+	}
+}
