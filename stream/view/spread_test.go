@@ -108,3 +108,23 @@ func TestRankOfCentred(t *testing.T) {
 		}
 	}
 }
+
+// TestCentredStaysSymmetric finds eigenpairs of a symmetric matrix that has been centred along both axes, and whose mean is far
+// above the values that are left: rounding of its products is no asymmetry.
+func TestCentredStaysSymmetric(t *testing.T) {
+	const n = 40
+	spread, a := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+	spread.Apply(func(i, j int, _ float64) float64 { return float64((i*j + (i+j)%7) % 11) }, spread)
+	a.Apply(func(_, _ int, v float64) float64 { return v + 1e7 }, spread)
+	p := must.Get(Parse("center=both"))(t)
+	want := solvertest.Singular(reference(p, spread))[0]
+	v := must.Get(New(t.Context(), inMemory(a, false), p, false, stream.Options{Workers: 1}))(t)
+	of := must.Get(stream.NewFrom(v, stream.Options{Workers: 1}))(t)
+	for _, set := range []solver.Settings{{Which: solver.LargestMagnitude}, {Which: solver.LargestAlgebraic}, {Which: solver.SmallestAlgebraic, Method: block.Descent{}}} {
+		set.Rank, set.Operator, set.Tol, set.MaxPasses = 2, solver.Symmetric, 1e-6, 20_000
+		res, err := solver.SVD(t.Context(), of, set)
+		if err != nil || set.Which == solver.LargestMagnitude && math.Abs(math.Abs(res.Lambda[0])-want) > 1e-7*want {
+			t.Errorf("%v: %v, %+v, want %v", set.Which, err, res, want)
+		}
+	}
+}
