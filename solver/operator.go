@@ -158,6 +158,11 @@ func (f *factorisation) lower() {
 // taken for rounding errors, whatever algorithm computed the matrix.
 const asymmetry = 1e-10
 
+// asymmetry returns asymmetry·‖A‖_F, or what sums of the terms of a product may differ by where that is more.
+func (i Info) asymmetry() float64 {
+	return max(asymmetry*i.Norm, 16*tallskinny.Epsilon*math.Sqrt(float64(i.Cols))*i.terms())
+}
+
 // symmetric is the operator ±A + shift·I, which is positive semidefinite.
 type symmetric struct {
 	arena *tallskinny.Arena
@@ -226,7 +231,7 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 		if xx[j] > 0 {
 			s.seen = max(s.seen, math.Sqrt(yy[j]/xx[j]))
 		}
-		if d < -asymmetry*(s.norm+math.Abs(s.shift))*xx[j] {
+		if d < -(s.a.Info().asymmetry()+asymmetry*math.Abs(s.shift))*xx[j] {
 			return s.indefinite(d / xx[j])
 		}
 	}
@@ -279,7 +284,7 @@ func checkSymmetric(ctx context.Context, arena *tallskinny.Arena, a Matrix, seed
 	}
 	column, row := tallskinny.Column(ax), tallskinny.Column(atx)
 	d := arena.Distance(column, 1, row, 1)
-	if !(d > asymmetry*i.Norm) {
+	if !(d > i.asymmetry()) {
 		return nil
 	}
 	e, wrong := scale(i.Exponent), &AsymmetryError{}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver/internal/outside"
 	"github.com/gdsvd/gdsvd/solver/internal/scout"
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
@@ -176,16 +177,21 @@ func (r *run) beyond(sigma []float64, frobenius float64) Outside {
 
 // remainder is beyond without Leading. The bound allows for rounding of the sums.
 func (r *run) remainder(sigma []float64, frobenius float64) Outside {
-	if frobenius == 0 || len(sigma) == r.n {
-		return Outside{}
-	}
 	rest := 1.0
 	shift, _ := r.shift()
+	switch {
+	case len(sigma) == r.n:
+		return Outside{}
+	case frobenius == 0:
+		return Outside{Bound: shift}
+	}
 	for _, s := range sigma {
 		rest -= ((s - shift) / frobenius) * ((s - shift) / frobenius)
 	}
-	const rounding = 1e-12
-	rest = max(rest, 0) + rounding
+	// Values have errors of at most 4ε·T (package certificate), T the norm that rounding errors of products are relative to, and
+	// the rounding of the shift: an error of at most 8ε·√k·T/‖A‖_F in Σσ²/‖A‖²_F. The bound allows for twice that, and for 1e-12.
+	terms := infoOf(r.op).terms() + math.Abs(shift)
+	rest = max(rest, 0) + max(1e-12, 16*tallskinny.Epsilon*math.Sqrt(float64(len(sigma)))*terms/frobenius)
 	all := Outside{Bound: frobenius*math.Sqrt(rest) + shift}
 	if o := r.outside.Bound; o.Known && r.found.Sigma(o.Value) < all.Bound {
 		return Outside{Steps: o.Steps, Bound: r.found.Sigma(o.Value), Probability: o.Probability}

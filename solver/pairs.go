@@ -83,7 +83,7 @@ func (f *factorisation) certifyPairs(v *mat.Dense) (*certificate.Certificate, er
 	n, k := v.Dims()
 	norm := f.a.Info().Norm
 	s := certificate.Search{
-		Square: f.s.Which == LargestMagnitude, Order: f.s.Which.order, Tol: f.s.Tol, Skew: asymmetry * norm, Frobenius: norm, Terms: f.a.Info().terms(),
+		Square: f.s.Which == LargestMagnitude, Order: f.s.Which.order, Tol: f.s.Tol, Skew: f.a.Info().asymmetry(), Frobenius: norm, Terms: f.a.Info().terms(),
 	}
 	s.Shift, s.Sign = f.shift()
 	if op, ok := f.op.(*symmetric); ok {

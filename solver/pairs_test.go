@@ -223,7 +223,8 @@ func TestPairsOfEveryMethod(t *testing.T) {
 	}
 }
 
-// TestPairsShift checks that a shift that is too small gives ErrNotDefinite, and that larger ones give the pairs.
+// TestPairsShift checks that a shift that is too small gives ErrNotDefinite, and that larger ones give the pairs and a bound,
+// also those of the zero matrix, and where the shift hides the digits of small eigenvalues.
 func TestPairsShift(t *testing.T) {
 	a := withEigenvalues(2, 5, 4, 3, -9, 2, 1, 0, -1, -4, 3.5, 2.5, 1.5)
 	for _, shift := range []float64{1, 10, 1e3} {
@@ -242,6 +243,16 @@ func TestPairsShift(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkPairs(t, a, solver.LargestAlgebraic, 1e-8, res)
+	}
+	for seed := range uint64(4) {
+		a := withEigenvalues(seed, 0.73121+1e-3*float64(seed), 0.41791, 3e-5, 1e-6, 0, 0, 0, 0, -1e-6)
+		set := solver.Settings{Rank: 2, Operator: solver.Symmetric, Which: solver.LargestAlgebraic, Shift: 3e6, Tol: 1e-7}
+		checkPairs(t, a, solver.LargestAlgebraic, 1e-7, must.Get(solver.SVD(t.Context(), newDense(a), set))(t))
+	}
+	zero := mat.NewDense(4, 4, nil)
+	for _, which := range whiches[1:] {
+		set := solver.Settings{Rank: 2, Operator: solver.Symmetric, Which: which, Shift: 3}
+		checkPairs(t, zero, which, 1e-8, must.Get(solver.SVD(t.Context(), newDense(zero), set))(t))
 	}
 }
 

@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -111,12 +112,14 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 // newJudge returns the judge of a recurrence. The tolerance of the paper's rule for values
 // is that of A, not of the 2^−e·A that the run sees.
 func (r *run) newJudge(warm bool) judge.Judge {
-	e := int(scaleOf(r.op))
+	e, of := int(scaleOf(r.op)), infoOf(r.op)
 	if !r.found.Linear {
 		e *= 2
 	}
 	single := r.about.Copies == 0 && r.about.Width(r.s.Rank) == 1
-	return judge.Judge{Paper: r.s.Stop == StopPaper, Tol: r.found.Tol, Exponent: e, Linear: r.found.Linear, Warm: warm, Single: single}
+	return judge.Judge{
+		Paper: r.s.Stop == StopPaper, Tol: r.found.Tol, Exponent: e, Linear: r.found.Linear, Warm: warm, Single: single, Terms: of.Terms / cmp.Or(of.Norm, 1),
+	}
 }
 
 func (r *run) terms() method.Run {

@@ -52,7 +52,7 @@ func (v *View) MeasureBy(sum func(i int) (*Sums, error)) error {
 			return err
 		}
 	}
-	if v.norm != 0 && !(v.norm >= smallest && v.norm <= greatest) {
+	if v.norm != 0 && !(v.norm >= smallest && v.norm < greatest) { // passes scale a matrix of a larger norm, but not P and Q
 		return fmt.Errorf("view: the norm of the matrix after %v is %.3g: %s keeps its squares within the range of numbers", v.pipeline, v.norm, multiplied(v.norm))
 	}
 	v.prepare(len(v.ops))

@@ -40,7 +40,7 @@ func TestNothingButRounding(t *testing.T) {
 }
 
 // TestSquaresLeaveTheRange checks that values whose squares are out of range are refused or scaled, never taken for 0
-// or infinite.
+// or infinite, and that the least norm that passes scale is refused.
 func TestSquaresLeaveTheRange(t *testing.T) {
 	a := denseOf([][]float64{{3, 0, 4}, {0, 5, 0}, {0, 12, 5}, {1, 0, 0}})
 	for _, transposed := range []bool{false, true} {
@@ -64,6 +64,10 @@ func TestSquaresLeaveTheRange(t *testing.T) {
 			if e := relative(dense(t, m, transposed), reference(unscaled, a)); !(e < 1e-12) {
 				t.Errorf("%s, transposed %v: off by %g", text, transposed, e)
 			}
+		}
+		p := must.Get(Parse("center=columns · multiply=633825300114114700748351602688"))(t) // 2⁹⁹ times a norm of 2
+		if v, err := New(t.Context(), inMemory(denseOf([][]float64{{0}, {2}, {0}, {2}}), transposed), p, transposed, stream.Options{Workers: 1}); err == nil {
+			t.Errorf("transposed %v: a norm of %g is not refused", transposed, v.norm)
 		}
 	}
 }

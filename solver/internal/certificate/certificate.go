@@ -14,9 +14,9 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// Units of ε·‖A‖_F.
+// Units of ε times the norm that rounding errors of products are relative to, ‖A‖_F or more.
 const (
-	// Values up to max(rankFactor, √n)·ε·‖A‖_F are roundoff and are set to exactly 0: products with the rows of A are not
+	// Values up to max(rankFactor, √n) units are roundoff and are set to exactly 0: products with the rows of A are not
 	// more accurate, nor are the entries of a matrix that has been computed.
 	rankFactor = 16
 	// Rounding error of a measured residual.
@@ -70,7 +70,7 @@ func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius, terms float64
 	arena.Rotate(atw.RawMatrix(), right)
 	c.Right, c.Product = v, atw
 	reach := reach(r, &rot)
-	threshold := max(rankFactor, math.Sqrt(float64(n))) * tallskinny.Epsilon * c.Frobenius
+	threshold := max(rankFactor, math.Sqrt(float64(n))) * tallskinny.Epsilon * terms
 	c.Residuals, c.Floor = columnResiduals(arena, atw.RawMatrix(), v.RawMatrix(), sigma), make([]float64, k)
 	for i, s := range sigma {
 		if s <= threshold {

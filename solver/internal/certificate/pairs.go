@@ -234,7 +234,7 @@ func (r *ritz) certificate(residuals []float64) (*Certificate, error) {
 		Lambda: r.lambda, Sigma: make([]float64, k), Residuals: residuals, Floor: make([]float64, k),
 		Next: r.next, Right: dense(r.v), Product: dense(r.av), Norm: r.Seen, Frobenius: r.Frobenius, Rank: k,
 	}
-	threshold := max(rankFactor, math.Sqrt(float64(n))) * tallskinny.Epsilon * c.Frobenius
+	threshold := max(rankFactor, math.Sqrt(float64(n))) * tallskinny.Epsilon * r.Terms
 	for i, l := range c.Lambda {
 		if math.Abs(l) <= threshold {
 			residuals[i] = math.Hypot(residuals[i], l)

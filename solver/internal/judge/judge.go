@@ -43,6 +43,7 @@ type Judge struct {
 	Linear   bool    // values are σ, not σ²
 	Warm     bool    // the start vectors were given, not drawn
 	Single   bool    // the method finds one vector at a time
+	Terms    float64 // norm that rounding errors of products are relative to, over the norm of the matrix; below 1: 1
 	Products int
 	Progress []Progress // index: Ritz pair
 	Level    Level      // of the only Ritz pair
@@ -99,7 +100,7 @@ func (j *Judge) Verdict(i int, c method.RitzPair, lambda1, noise float64) Verdic
 		return Found
 	case settled && (size <= noise || !j.Paper && c.Residual <= least) || j.level(c, lambda1):
 		return Floor
-	case !j.stagnates(i, c.Residual, least, noise*(noise/size)):
+	case !j.stagnates(i, c.Residual, least*max(1, j.Terms), noise*(noise/size)):
 		return GoOn
 	case c.Value <= 10*c.Residual && j.Progress[i].Best <= NearFloor*least:
 		return Nothing
