@@ -259,7 +259,7 @@ func (g *pipeline) picture(e *entries, step string) *journal {
 
 // leave ends an ingest that has failed. It keeps the files that a resume needs, and removes them otherwise.
 func (g *pipeline) leave(err error) error {
-	err = errors.Join(err, g.saving(), g.scratch.Close())
+	err = errors.Join(err, g.scratch.Close())
 	if g.saved && resumable(err) {
 		return &csr.UnfinishedError{What: "ingest", Dir: g.scratch.Name, Err: err}
 	}

@@ -375,6 +375,28 @@ func TestStandardInputIsNotSaved(t *testing.T) {
 	leftovers(t, out, false)
 }
 
+// TestInterruptedSaveIsKept: an ingest that is cancelled while its first journal is being saved can be resumed.
+func TestInterruptedSaveIsKept(t *testing.T) {
+	u, out := unluckyCases(t)[0], target(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := u.o
+	o.CheckpointEvery, u.plan.unsynced = time.Hour, 5 // one save before all entries are read
+	o.FS = &vfstest.FaultFS{Inject: func(op vfstest.Op) error {
+		if op.Kind == vfstest.OpSync && strings.HasSuffix(op.Name, ".run") {
+			cancel()
+			time.Sleep(50 * time.Millisecond) // a slow disk
+		}
+		return nil
+	}}
+	if _, err := ingest(ctx, u.inputs, out, o.withDefaults(), u.plan); !errors.Is(err, context.Canceled) || !keeps(t, err, out) {
+		t.Fatalf("got %v", err)
+	}
+	if rep, _, err := u.run(t, out, -1); err != nil || rep.Resumes != 1 {
+		t.Errorf("resumed: %+v, %v", rep, err)
+	}
+}
+
 func TestJournalRoundTrip(t *testing.T) {
 	j := &journal{Version: journalVersion, Step: stepRead, Options: Options{}.shaping(), record: record{Lines: 7, Format: "text", Place: place{Line: 8},
 		FirstBad: badLines{&format.ParseError{File: "f", Line: 3, Column: 2, Field: "user", Text: "x", Err: fmt.Errorf("%w: more", text.ErrFields), Want: "w"}}}}
