@@ -22,7 +22,7 @@ type Dir struct {
 	Made    bool
 	Serial  int  // number of the next file
 	Durable bool // files must outlive the process
-	Most    int  // largest number of files in Unsynced
+	Most    int  // largest number of files in Unsynced that Complete keeps open
 
 	Unsynced []vfs.File // complete files that are not durable yet; a save takes, syncs and closes them
 }
