@@ -206,7 +206,7 @@ func TestResumeAfterTwoDeaths(t *testing.T) {
 // TestResumeIsRefused: an ingest with other inputs or options, or with a damaged journal, is not resumed.
 func TestResumeIsRefused(t *testing.T) {
 	in := write(t, "in", strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 300, false), "\n"))
-	u := &unlucky{inputs: []string{in}, plan: tiny(), o: Options{Memory: 200 << 20}}
+	u := &unlucky{inputs: []string{in}, plan: tiny(), o: Options{Memory: 200<<20 + 1}}
 	out := target(t)
 	ue := interrupted(t, u, out)
 	resume := func(name string, inputs []string, o Options, want string) {
@@ -219,7 +219,7 @@ func TestResumeIsRefused(t *testing.T) {
 		}
 	}
 	resume("other options", u.inputs, Options{Duplicates: Sum}, `duplicates "error"`)
-	resume("less memory", u.inputs, Options{Memory: 100 << 20}, "200 MiB")
+	resume("less memory", u.inputs, Options{Memory: 200 << 20}, "it had 200 MiB of memory, this one has 200 MiB: give it --memory 201MiB")
 	resume("other inputs", []string{write(t, "in", "1,1,1\n")}, Options{}, "other inputs")
 	if _, err := ingest(t.Context(), u.inputs, out, Options{}.withDefaults(), u.plan); !errors.As(err, &ue) || ue.Err != nil {
 		t.Errorf("without a word: %v", err)
