@@ -158,7 +158,7 @@ func TestResumeRefused(t *testing.T) {
 		t.Errorf("%s is still there (%v)", leftover, err)
 	}
 	nothing := `^gdsvd: .*out holds no checkpoint to go on from: --force begins anew, --init .*out with its vectors\n$`
-	for _, other := range [][]string{{"--tol", "1e-10"}, {"-k", "5"}} {
+	for _, other := range [][]string{{"--tol", "1e-10"}, {"-k", "5"}, {"--stop", "paper"}} {
 		fails(t, ui.ExitError, nothing, with(store, append(other, "--resume")...)...)
 	}
 	fails(t, ui.ExitError, `file already exists \(--force replaces it\)`, with(store)...)
