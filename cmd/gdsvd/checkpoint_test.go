@@ -405,6 +405,21 @@ func TestFullDiskAtEvents(t *testing.T) {
 	}
 }
 
+// TestFullDiskAtCopy: a run at its limit of passes that cannot copy its checkpoint beside the result says where the checkpoint is.
+func TestFullDiskAtCopy(t *testing.T) {
+	store, dir := ingested(t, tall), filepath.Join(t.TempDir(), "out")
+	f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind == vfstest.OpCreate && o.Name == filepath.Join(dir+vfs.PartialSuffix, checkpointFile) {
+			return syscall.ENOSPC
+		}
+		return nil
+	}}
+	o := withFaults(t, f, "svd", "-q", store, "-k", "3", "-o", dir, "--method", "power", "--max-passes", "6")
+	if o.code != ui.ExitError || !strings.Contains(o.stderr, "no space left on device; a checkpoint is in "+dir) {
+		t.Errorf("exit %d\n%s", o.code, o.stderr)
+	}
+}
+
 // TestDeathInCheckpoint kills a run at operations on its checkpoints: a resumed
 // run writes the files of an uninterrupted one.
 func TestDeathInCheckpoint(t *testing.T) {
