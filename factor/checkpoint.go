@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/factor/complete"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/escape"
@@ -276,6 +277,9 @@ func openCheckpoint(fsys vfs.FS, dir string) (*savedRun, error) {
 	f, err := fsys.Open(filepath.Join(dir, layout.Checkpoint))
 	if err != nil {
 		return nil, err
+	}
+	if complete.IsState(f) {
+		return nil, errors.Join(says(nil, "%s is of a completion, not of a factorisation (%v begins anew)", f.Name(), Option("Replace")), f.Close())
 	}
 	info, err := f.Stat()
 	if err != nil {

@@ -199,6 +199,9 @@ func (c *completion) load() (_ *complete.State, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := solver.ReadCheckpoint(io.NewSectionReader(f, 0, info.Size()), info.Size()); err == nil {
+		return nil, says(nil, "%s is of a factorisation, not of a completion (%v begins anew)", name, Option("Replace"))
+	}
 	s, of, err := complete.Load(f, info.Size())
 	switch {
 	case errors.Is(err, complete.ErrState):

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -160,6 +161,11 @@ func TestCompleteResumed(t *testing.T) {
 	if report, err := check.Result(t.Context(), o.Dir, check.Options{}); err != nil || !errors.Is(report.Err(), csr.ErrCorrupt) || !strings.Contains(report.Problems[0].Error(), "the checksum is") {
 		t.Errorf("a damaged checkpoint: %v, %+v", err, report)
 	}
+	svd := factor.Options{Dir: filepath.Join(t.TempDir(), "svd"), Rank: 4, MaxPasses: 4}
+	if _, err := factor.Run(t.Context(), store, svd); !errors.Is(err, factor.ErrNotConverged) {
+		t.Fatal(err)
+	}
+	factorisation := must.Get(os.ReadFile(filepath.Join(svd.Dir, "checkpoint")))(t)
 	for what, c := range map[string]struct {
 		state []byte
 		with  func(o *factor.CompleteOptions)
@@ -167,6 +173,7 @@ func TestCompleteResumed(t *testing.T) {
 	}{
 		"damaged":       {append(slices.Clone(state[:len(state)-1]), state[len(state)-1]^1), nil, "is damaged: "},
 		"short":         {state[:20], nil, "is damaged: "},
+		"of svd":        {factorisation, nil, "is of a factorisation, not of a completion"},
 		"of another λ":  {state, func(o *factor.CompleteOptions) { o.Lambda = 3 }, "is of another run: "},
 		"of no biases":  {state, func(o *factor.CompleteOptions) { o.Biases = false }, "is of another run: "},
 		"not asked for": {state, func(o *factor.CompleteOptions) { o.Resume = false }, "holds the checkpoint of an unfinished run"},
@@ -179,6 +186,10 @@ func TestCompleteResumed(t *testing.T) {
 		if _, err := factor.Complete(t.Context(), store, with); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("a checkpoint that is %s: %v", what, err)
 		}
+	}
+	must.Do(t, os.WriteFile(saved, state, 0o666))
+	if _, err := factor.Run(t.Context(), store, factor.Options{Dir: o.Dir, Rank: 4, Resume: true}); errors.Is(err, csr.ErrCorrupt) || !strings.Contains(fmt.Sprint(err), "is of a completion, not of a factorisation") {
+		t.Errorf("a factorisation resumed from it: %v", err)
 	}
 	s, of, err := complete.Load(bytes.NewReader(state), int64(len(state)))
 	must.Do(t, err)
