@@ -106,10 +106,10 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 	}
 	c.Dir = filepath.Clean(c.Dir)
 	before, err := inspectOut(c.FS, c.Dir)
-	if err != nil {
-		return nil, err
+	if c.Resume && !c.Replace && before.result && !before.checkpoint {
+		return nil, says(nil, "%s holds no checkpoint to go on from: %v begins anew", c.Dir, Option("Replace"))
 	}
-	if err := c.mayBegin(before); err != nil {
+	if err = cmp.Or(err, c.mayBegin(before)); err != nil {
 		return nil, err
 	}
 	c.fit = complete.Options{

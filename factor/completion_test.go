@@ -218,6 +218,9 @@ func TestCompleteResumed(t *testing.T) {
 	if _, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Dir: o.Dir, Rank: 4}}); !errors.Is(err, os.ErrExist) {
 		t.Errorf("over a result: %v", err)
 	}
+	if _, err := factor.Complete(t.Context(), store, o); err == nil || !strings.HasSuffix(err.Error(), "holds no checkpoint to go on from: Options.Replace begins anew") {
+		t.Errorf("resumed once more: %v", err)
+	}
 	if r, err := factor.Run(t.Context(), store, factor.Options{Dir: o.Dir, Rank: 4, Resume: true}); err == nil {
 		t.Errorf("a completion was taken for a factorisation: %+v", r)
 	}
