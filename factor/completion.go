@@ -218,12 +218,15 @@ func (c *completion) load() (_ *complete.State, err error) {
 	return s, nil
 }
 
-// interrupted saves the state of a cancelled run and returns its error. It returns err if the context is not cancelled.
+// interrupted saves the state of a cancelled run and returns its error. If the context is not cancelled, or the result could not be
+// written, it returns err, with what can be done about a fault.
 func (c *completion) interrupted(ctx context.Context, s *complete.State, err error) error {
-	if ctx.Err() == nil {
-		return err
-	}
-	if s == nil {
+	switch {
+	case ctx.Err() == nil && errors.As(err, new(*Error)):
+		return err // says itself what can be done
+	case ctx.Err() == nil, c.out.events == nil:
+		return c.keep.afterFault(err)
+	case s == nil:
 		return says(context.Canceled, "interrupted before the first round; nothing is written")
 	}
 	if c.CheckpointEvery > 0 {

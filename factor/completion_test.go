@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -223,6 +224,30 @@ func TestCompleteResumed(t *testing.T) {
 	}
 	if r, err := factor.Run(t.Context(), store, factor.Options{Dir: o.Dir, Rank: 4, Resume: true}); err == nil {
 		t.Errorf("a completion was taken for a factorisation: %+v", r)
+	}
+}
+
+// TestCompleteOnAFullDisk: a completion whose result cannot be written names its checkpoint, even if it is cancelled meanwhile.
+func TestCompleteOnAFullDisk(t *testing.T) {
+	_, store := tastes(t, 60, 20)
+	for _, cancelled := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		o := factor.CompleteOptions{Options: factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: 2, CheckpointEvery: 1, CheckpointShare: math.Inf(1)}, Lambda: .5}
+		o.FS = &vfstest.FaultFS{Inject: func(op vfstest.Op) error {
+			if op.Kind != vfstest.OpCreate || filepath.Base(op.Name) != factor.ResultFile {
+				return nil
+			}
+			if cancelled {
+				cancel()
+			}
+			return syscall.ENOSPC
+		}}
+		if _, err := factor.Complete(ctx, store, o); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "a checkpoint is in "+o.Dir) {
+			t.Errorf("cancelled %t: %v", cancelled, err)
+		}
+		o.FS, o.Resume = nil, true
+		must.Get(factor.Complete(t.Context(), store, o))(t)
 	}
 }
 
