@@ -218,8 +218,7 @@ func (c *completion) load() (_ *complete.State, err error) {
 	return s, nil
 }
 
-// interrupted saves the state of a cancelled run and returns its error. If the context is not cancelled, or the result could not be
-// written, it returns err, with what can be done about a fault.
+// interrupted saves the state of a cancelled run and returns its error, or err with what can be done about a fault.
 func (c *completion) interrupted(ctx context.Context, s *complete.State, err error) error {
 	switch {
 	case ctx.Err() == nil && errors.As(err, new(*Error)):

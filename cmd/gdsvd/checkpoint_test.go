@@ -233,7 +233,7 @@ func TestKilledRunIsDescribed(t *testing.T) {
 // any folder. For a converged run they do not.
 func TestStoppedRunIsDescribed(t *testing.T) {
 	store := ingested(t, tall)
-	view := "log1p\n  center=columns"
+	view := "log1p # of counts\n\n  center=columns"
 	whole, _ := factorised(t, store, "-k", "3", "--seed", "5", "--view", view)
 	t.Chdir(filepath.Dir(store))
 	here := must.Get(os.Getwd())(t)
