@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -196,9 +195,6 @@ func (g *pipeline) saveCommit(s *sifted, store, test *csr.Writer) (err error) {
 			return err
 		}
 		if err = g.scratch.Make(); err != nil {
-			return err
-		}
-		if err = g.o.FS.SyncDir(filepath.Dir(g.scratch.Name)); err != nil {
 			return err
 		}
 		g.saved = true

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -382,15 +383,19 @@ func TestInterruptedSaveIsKept(t *testing.T) {
 	defer cancel()
 	o := u.o
 	o.CheckpointEvery, u.plan.unsynced = time.Hour, 5 // one save before all entries are read
+	var named atomic.Bool                             // the name of the scratch directory is on the disk
 	o.FS = &vfstest.FaultFS{Inject: func(op vfstest.Op) error {
+		if op.Kind == vfstest.OpSyncDir && op.Name == filepath.Dir(out) {
+			named.Store(true)
+		}
 		if op.Kind == vfstest.OpSync && strings.HasSuffix(op.Name, ".run") {
 			cancel()
 			time.Sleep(50 * time.Millisecond) // a slow disk
 		}
 		return nil
 	}}
-	if _, err := ingest(ctx, u.inputs, out, o.withDefaults(), u.plan); !errors.Is(err, context.Canceled) || !keeps(t, err, out) {
-		t.Fatalf("got %v", err)
+	if _, err := ingest(ctx, u.inputs, out, o.withDefaults(), u.plan); !errors.Is(err, context.Canceled) || !keeps(t, err, out) || !named.Load() {
+		t.Fatalf("got %v, the directory was synced: %t", err, named.Load())
 	}
 	if rep, _, err := u.run(t, out, -1); err != nil || rep.Resumes != 1 {
 		t.Errorf("resumed: %+v, %v", rep, err)
