@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/factor/complete"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/escape"
@@ -129,14 +130,14 @@ func (t *task) mayBegin(s outState) error {
 }
 
 // finished returns the result of a run that is to be resumed but is already finished: it is of this store, has as many
-// triplets, and is within the tolerance. It returns nil if there is no such result.
+// triplets, and is within the tolerance of the same stop rule. It returns nil if there is no such result.
 func (t *task) finished(s outState) *Result {
 	if !t.Resume || t.Replace || !s.result || s.checkpoint {
 		return nil
 	}
 	r, err := OpenFS(t.FS, t.Dir)
 	if err != nil || r.Status != solver.Converged.String() || r.Matrix() != t.source().Fingerprint() ||
-		!t.asMany(r) || r.Settings.Which != t.which() || r.Settings.Tol > t.Tol {
+		!t.asMany(r) || r.Settings.Which != t.which() || r.Settings.Stop != t.Stop.String() || r.Settings.Tol > t.Tol {
 		return nil
 	}
 	t.Log.Info("the result is finished: there is nothing to resume", "result", t.Dir)
@@ -276,6 +277,9 @@ func openCheckpoint(fsys vfs.FS, dir string) (*savedRun, error) {
 	f, err := fsys.Open(filepath.Join(dir, layout.Checkpoint))
 	if err != nil {
 		return nil, err
+	}
+	if complete.IsState(f) {
+		return nil, errors.Join(says(nil, "%s is of a completion, not of a factorisation (%v begins anew)", f.Name(), Option("Replace")), f.Close())
 	}
 	info, err := f.Stat()
 	if err != nil {

@@ -106,10 +106,10 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 	}
 	c.Dir = filepath.Clean(c.Dir)
 	before, err := inspectOut(c.FS, c.Dir)
-	if err != nil {
-		return nil, err
+	if c.Resume && !c.Replace && before.result && !before.checkpoint {
+		return nil, says(nil, "%s holds no checkpoint to go on from: %v begins anew", c.Dir, Option("Replace"))
 	}
-	if err := c.mayBegin(before); err != nil {
+	if err = cmp.Or(err, c.mayBegin(before)); err != nil {
 		return nil, err
 	}
 	c.fit = complete.Options{
@@ -199,6 +199,9 @@ func (c *completion) load() (_ *complete.State, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := solver.ReadCheckpoint(io.NewSectionReader(f, 0, info.Size()), info.Size()); err == nil {
+		return nil, says(nil, "%s is of a factorisation, not of a completion (%v begins anew)", name, Option("Replace"))
+	}
 	s, of, err := complete.Load(f, info.Size())
 	switch {
 	case errors.Is(err, complete.ErrState):
@@ -215,12 +218,14 @@ func (c *completion) load() (_ *complete.State, err error) {
 	return s, nil
 }
 
-// interrupted saves the state of a cancelled run and returns its error. It returns err if the context is not cancelled.
+// interrupted saves the state of a cancelled run and returns its error, or err with what can be done about a fault.
 func (c *completion) interrupted(ctx context.Context, s *complete.State, err error) error {
-	if ctx.Err() == nil {
-		return err
-	}
-	if s == nil {
+	switch {
+	case ctx.Err() == nil && errors.As(err, new(*Error)):
+		return err // says itself what can be done
+	case ctx.Err() == nil, c.out.events == nil:
+		return c.keep.afterFault(err)
+	case s == nil:
 		return says(context.Canceled, "interrupted before the first round; nothing is written")
 	}
 	if c.CheckpointEvery > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -160,6 +162,11 @@ func TestCompleteResumed(t *testing.T) {
 	if report, err := check.Result(t.Context(), o.Dir, check.Options{}); err != nil || !errors.Is(report.Err(), csr.ErrCorrupt) || !strings.Contains(report.Problems[0].Error(), "the checksum is") {
 		t.Errorf("a damaged checkpoint: %v, %+v", err, report)
 	}
+	svd := factor.Options{Dir: filepath.Join(t.TempDir(), "svd"), Rank: 4, MaxPasses: 4}
+	if _, err := factor.Run(t.Context(), store, svd); !errors.Is(err, factor.ErrNotConverged) {
+		t.Fatal(err)
+	}
+	factorisation := must.Get(os.ReadFile(filepath.Join(svd.Dir, "checkpoint")))(t)
 	for what, c := range map[string]struct {
 		state []byte
 		with  func(o *factor.CompleteOptions)
@@ -167,6 +174,7 @@ func TestCompleteResumed(t *testing.T) {
 	}{
 		"damaged":       {append(slices.Clone(state[:len(state)-1]), state[len(state)-1]^1), nil, "is damaged: "},
 		"short":         {state[:20], nil, "is damaged: "},
+		"of svd":        {factorisation, nil, "is of a factorisation, not of a completion"},
 		"of another λ":  {state, func(o *factor.CompleteOptions) { o.Lambda = 3 }, "is of another run: "},
 		"of no biases":  {state, func(o *factor.CompleteOptions) { o.Biases = false }, "is of another run: "},
 		"not asked for": {state, func(o *factor.CompleteOptions) { o.Resume = false }, "holds the checkpoint of an unfinished run"},
@@ -179,6 +187,10 @@ func TestCompleteResumed(t *testing.T) {
 		if _, err := factor.Complete(t.Context(), store, with); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("a checkpoint that is %s: %v", what, err)
 		}
+	}
+	must.Do(t, os.WriteFile(saved, state, 0o666))
+	if _, err := factor.Run(t.Context(), store, factor.Options{Dir: o.Dir, Rank: 4, Resume: true}); errors.Is(err, csr.ErrCorrupt) || !strings.Contains(fmt.Sprint(err), "is of a completion, not of a factorisation") {
+		t.Errorf("a factorisation resumed from it: %v", err)
 	}
 	s, of, err := complete.Load(bytes.NewReader(state), int64(len(state)))
 	must.Do(t, err)
@@ -207,8 +219,35 @@ func TestCompleteResumed(t *testing.T) {
 	if _, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Options: factor.Options{Dir: o.Dir, Rank: 4}}); !errors.Is(err, os.ErrExist) {
 		t.Errorf("over a result: %v", err)
 	}
+	if _, err := factor.Complete(t.Context(), store, o); err == nil || !strings.HasSuffix(err.Error(), "holds no checkpoint to go on from: Options.Replace begins anew") {
+		t.Errorf("resumed once more: %v", err)
+	}
 	if r, err := factor.Run(t.Context(), store, factor.Options{Dir: o.Dir, Rank: 4, Resume: true}); err == nil {
 		t.Errorf("a completion was taken for a factorisation: %+v", r)
+	}
+}
+
+// TestCompleteOnAFullDisk: a completion whose result cannot be written names its checkpoint, even if it is cancelled meanwhile.
+func TestCompleteOnAFullDisk(t *testing.T) {
+	_, store := tastes(t, 60, 20)
+	for _, cancelled := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		o := factor.CompleteOptions{Options: factor.Options{Dir: filepath.Join(t.TempDir(), "out"), Rank: 2, CheckpointEvery: 1, CheckpointShare: math.Inf(1)}, Lambda: .5}
+		o.FS = &vfstest.FaultFS{Inject: func(op vfstest.Op) error {
+			if op.Kind != vfstest.OpCreate || filepath.Base(op.Name) != factor.ResultFile {
+				return nil
+			}
+			if cancelled {
+				cancel()
+			}
+			return syscall.ENOSPC
+		}}
+		if _, err := factor.Complete(ctx, store, o); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "a checkpoint is in "+o.Dir) {
+			t.Errorf("cancelled %t: %v", cancelled, err)
+		}
+		o.FS, o.Resume = nil, true
+		must.Get(factor.Complete(t.Context(), store, o))(t)
 	}
 }
 

@@ -247,7 +247,7 @@ func (t *task) finish(r *Result, out *output, keeper *checkpoints, before outSta
 	saved := keeper.saved && (res.Status == solver.Cancelled || res.Status == solver.TimeLimit || res.Status == solver.PassLimit)
 	if saved {
 		if err := keeper.keep(out.stage.Dir()); err != nil {
-			return nil, err
+			return nil, keeper.afterFault(err)
 		}
 	}
 	if out.space != nil {

@@ -185,7 +185,8 @@ func (g *pipeline) begin(ctx context.Context) (*entries, error) {
 }
 
 func (g *pipeline) run(ctx context.Context, e *entries) (err error) {
-	defer func() { err = errors.Join(err, e.close(err != nil)) }()
+	// A save under way syncs the logs of ids, which close closes.
+	defer func() { err = errors.Join(err, g.saving(), e.close(err != nil)) }()
 	if g.resumed == nil || g.resumed.Step == stepRead {
 		if err := g.read(ctx, e); err != nil {
 			return err

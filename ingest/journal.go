@@ -165,7 +165,7 @@ func (j *journal) matches(inputs []input.ID, o Options) error {
 		}
 	}
 	if o.Memory < j.Memory {
-		return fmt.Errorf("it had %d MiB of memory, this one has %d MiB", j.Memory>>20, o.Memory>>20)
+		return fmt.Errorf("it had %d MiB of memory, this one has %d MiB: give it --memory %dMiB", j.Memory>>20, o.Memory>>20, (j.Memory+1<<20-1)>>20)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -198,9 +197,6 @@ func (g *pipeline) saveCommit(s *sifted, store, test *csr.Writer) (err error) {
 		if err = g.scratch.Make(); err != nil {
 			return err
 		}
-		if err = g.o.FS.SyncDir(filepath.Dir(g.scratch.Name)); err != nil {
-			return err
-		}
 		g.saved = true
 	}
 	return j.write(g.scratch)
@@ -259,7 +255,7 @@ func (g *pipeline) picture(e *entries, step string) *journal {
 
 // leave ends an ingest that has failed. It keeps the files that a resume needs, and removes them otherwise.
 func (g *pipeline) leave(err error) error {
-	err = errors.Join(err, g.saving(), g.scratch.Close())
+	err = errors.Join(err, g.scratch.Close())
 	if g.saved && resumable(err) {
 		return &csr.UnfinishedError{What: "ingest", Dir: g.scratch.Name, Err: err}
 	}

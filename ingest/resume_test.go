@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -206,7 +207,7 @@ func TestResumeAfterTwoDeaths(t *testing.T) {
 // TestResumeIsRefused: an ingest with other inputs or options, or with a damaged journal, is not resumed.
 func TestResumeIsRefused(t *testing.T) {
 	in := write(t, "in", strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 300, false), "\n"))
-	u := &unlucky{inputs: []string{in}, plan: tiny(), o: Options{Memory: 200 << 20}}
+	u := &unlucky{inputs: []string{in}, plan: tiny(), o: Options{Memory: 200<<20 + 1}}
 	out := target(t)
 	ue := interrupted(t, u, out)
 	resume := func(name string, inputs []string, o Options, want string) {
@@ -219,7 +220,7 @@ func TestResumeIsRefused(t *testing.T) {
 		}
 	}
 	resume("other options", u.inputs, Options{Duplicates: Sum}, `duplicates "error"`)
-	resume("less memory", u.inputs, Options{Memory: 100 << 20}, "200 MiB")
+	resume("less memory", u.inputs, Options{Memory: 200 << 20}, "it had 200 MiB of memory, this one has 200 MiB: give it --memory 201MiB")
 	resume("other inputs", []string{write(t, "in", "1,1,1\n")}, Options{}, "other inputs")
 	if _, err := ingest(t.Context(), u.inputs, out, Options{}.withDefaults(), u.plan); !errors.As(err, &ue) || ue.Err != nil {
 		t.Errorf("without a word: %v", err)
@@ -373,6 +374,32 @@ func TestStandardInputIsNotSaved(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	leftovers(t, out, false)
+}
+
+// TestInterruptedSaveIsKept: an ingest that is cancelled while its first journal is being saved can be resumed.
+func TestInterruptedSaveIsKept(t *testing.T) {
+	u, out := unluckyCases(t)[0], target(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := u.o
+	o.CheckpointEvery, u.plan.unsynced = time.Hour, 5 // one save before all entries are read
+	var named atomic.Bool                             // the name of the scratch directory is on the disk
+	o.FS = &vfstest.FaultFS{Inject: func(op vfstest.Op) error {
+		if op.Kind == vfstest.OpSyncDir && op.Name == filepath.Dir(out) {
+			named.Store(true)
+		}
+		if op.Kind == vfstest.OpSync && strings.HasSuffix(op.Name, ".run") {
+			cancel()
+			time.Sleep(50 * time.Millisecond) // a slow disk
+		}
+		return nil
+	}}
+	if _, err := ingest(ctx, u.inputs, out, o.withDefaults(), u.plan); !errors.Is(err, context.Canceled) || !keeps(t, err, out) || !named.Load() {
+		t.Fatalf("got %v, the directory was synced: %t", err, named.Load())
+	}
+	if rep, _, err := u.run(t, out, -1); err != nil || rep.Resumes != 1 {
+		t.Errorf("resumed: %+v, %v", rep, err)
+	}
 }
 
 func TestJournalRoundTrip(t *testing.T) {

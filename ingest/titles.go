@@ -16,6 +16,14 @@ import (
 // Titles are written beside a complete store: they are not part of the matrix, and an error in them leaves the store
 // unchanged.
 
+// TitlesError says why a store that is published lacks titles.
+type TitlesError struct {
+	Store string
+	error
+}
+
+func (e *TitlesError) Unwrap() error { return e.error }
+
 // attach writes the titles of the files in the options and of the input beside the store of a report.
 func attach(ctx context.Context, names []string, report *Report, o request, p plan) (err error) {
 	own := len(names) == 1 && names[0] != "-" && (report.Titled || report.Finished)
@@ -24,7 +32,7 @@ func attach(ctx context.Context, names []string, report *Report, o request, p pl
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("the store %s is complete (--resume leaves it as it is), but for its titles: %w", report.Store, err)
+			err = &TitlesError{report.Store, fmt.Errorf("the store %s is complete (--resume leaves it as it is), but for its titles: %w", report.Store, err)}
 		}
 	}()
 	t := &titler{ctx: ctx, o: o, open: o.opener(p.window), most: p.Space / 2}

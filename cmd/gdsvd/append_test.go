@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // TestAppendCommand: append extends a store in place or writes a new one, and refuses inputs that cannot be appended.
@@ -39,4 +43,29 @@ func meanStore(t *testing.T, dir string, put func(name, text string) string) str
 	path := filepath.Join(dir, "mean.csr")
 	succeeds(t, "ingest", put("twice", "1,1,1\n1,1,2\n"), "--duplicates", "mean", "-o", path)
 	return path
+}
+
+// TestInterruptedTitles: the message of an append that is interrupted while it writes titles says that the store has the
+// new entries.
+func TestInterruptedTitles(t *testing.T) {
+	dir := t.TempDir()
+	store, titles := filepath.Join(dir, "a.csr"), write(t, dir, "titles", "3,Three\n")
+	succeeds(t, "ingest", write(t, dir, "first", "7,10,1\n8,20,2\n"), "-o", store)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	a := newApp(strings.NewReader(""), &stdout, &stderr)
+	a.fsys = &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind == vfstest.OpCreate && strings.HasSuffix(o.Name, ".titles.tmp") {
+			cancel()
+		}
+		return nil
+	}}
+	code := a.run(ctx, []string{"append", "-q", store, write(t, dir, "more", "3,5,1\n"), "--row-titles", titles})
+	if want := "gdsvd: interrupted; the store " + store + " is complete, but for its titles\n"; code != ui.ExitInterrupted || stderr.String() != want {
+		t.Errorf("exit %d, %q, want %q", code, stderr.String(), want)
+	}
+	if got := succeeds(t, "info", store, "--ids", "rows"); got != "3\n7\n8\n" {
+		t.Errorf("rows %q", got)
+	}
 }

@@ -158,7 +158,7 @@ func TestResumeRefused(t *testing.T) {
 		t.Errorf("%s is still there (%v)", leftover, err)
 	}
 	nothing := `^gdsvd: .*out holds no checkpoint to go on from: --force begins anew, --init .*out with its vectors\n$`
-	for _, other := range [][]string{{"--tol", "1e-10"}, {"-k", "5"}} {
+	for _, other := range [][]string{{"--tol", "1e-10"}, {"-k", "5"}, {"--stop", "paper"}} {
 		fails(t, ui.ExitError, nothing, with(store, append(other, "--resume")...)...)
 	}
 	fails(t, ui.ExitError, `file already exists \(--force replaces it\)`, with(store)...)
@@ -233,7 +233,7 @@ func TestKilledRunIsDescribed(t *testing.T) {
 // any folder. For a converged run they do not.
 func TestStoppedRunIsDescribed(t *testing.T) {
 	store := ingested(t, tall)
-	view := "log1p\n  center=columns"
+	view := "log1p # of counts\n\n  center=columns"
 	whole, _ := factorised(t, store, "-k", "3", "--seed", "5", "--view", view)
 	t.Chdir(filepath.Dir(store))
 	here := must.Get(os.Getwd())(t)
@@ -402,6 +402,21 @@ func TestFullDiskAtEvents(t *testing.T) {
 		if a, b := events(t, want), events(t, dir); !slices.Equal(a, b) {
 			t.Errorf("%d events, want %d", len(b), len(a))
 		}
+	}
+}
+
+// TestFullDiskAtCopy: a run at its limit of passes that cannot copy its checkpoint beside the result says where the checkpoint is.
+func TestFullDiskAtCopy(t *testing.T) {
+	store, dir := ingested(t, tall), filepath.Join(t.TempDir(), "out")
+	f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind == vfstest.OpCreate && o.Name == filepath.Join(dir+vfs.PartialSuffix, checkpointFile) {
+			return syscall.ENOSPC
+		}
+		return nil
+	}}
+	o := withFaults(t, f, "svd", "-q", store, "-k", "3", "-o", dir, "--method", "power", "--max-passes", "6")
+	if o.code != ui.ExitError || !strings.Contains(o.stderr, "no space left on device; a checkpoint is in "+dir) {
+		t.Errorf("exit %d\n%s", o.code, o.stderr)
 	}
 }
 

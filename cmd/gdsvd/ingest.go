@@ -203,6 +203,9 @@ func toldIngest(cmd *cobra.Command, err error) error {
 	if _, ok := errors.AsType[*ingest.SpaceError](err); ok {
 		return fmt.Errorf("%w (--ignore-space begins nevertheless)", err)
 	}
+	if titles, ok := errors.AsType[*ingest.TitlesError](err); ok && errors.Is(err, context.Canceled) {
+		return &factor.Error{Kind: err, Format: "interrupted; the store %s is complete, but for its titles", Args: []any{titles.Store}}
+	}
 	return ui.Unfinished(err)
 }
 

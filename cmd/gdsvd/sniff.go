@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,8 +119,8 @@ func givenFlags(of *cobra.Command, given *pflag.FlagSet, not func(name string) b
 			return
 		}
 		value := strings.ReplaceAll(f.Value.String(), "\t", `\t`)
-		if f.Name == "view" {
-			value = strings.ReplaceAll(f.Value.String(), "\n", "|") // a command in a message is a single line
+		if f.Name == "view" { // a command in a message is a single line, without the comments and empty lines of the view
+			value = strings.Trim(regexp.MustCompile(`[ \t]*(#.*)?\n(\s*(#.*)?\n)*`).ReplaceAllString(f.Value.String(), "|"), "|")
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")

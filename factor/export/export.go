@@ -152,16 +152,12 @@ func (o *Options) prepare() (err error) {
 
 // replace writes the file and publishes it in one step.
 func (o *Options) replace(report *Report, write func(io.Writer) error) error {
-	err := durable.Publish(o.FS, o.File, func(f vfs.File) error {
+	return durable.Publish(o.FS, o.File, func(f vfs.File) error {
 		out := &counter{w: bufio.NewWriterSize(f, 1<<18)}
 		err := write(out)
 		report.Bytes = out.n
 		return cmp.Or(err, out.w.Flush())
 	})
-	if err == nil {
-		err = o.FS.SyncDir(filepath.Dir(o.File))
-	}
-	return err
 }
 
 type table struct {

@@ -1,7 +1,7 @@
 // Package durable writes files that are complete or absent after a crash, and texts that carry their own checksum.
 //
 // What a function has written is on the disk when it returns. The name of a file is on the disk only after the caller has
-// synced the directory (vfs.FS.SyncDir).
+// synced the directory (vfs.FS.SyncDir), as Publish does.
 package durable
 
 import (
@@ -57,8 +57,8 @@ func Replace(fsys vfs.FS, name, tmp string, write func(vfs.File) error) error {
 	return err
 }
 
-// Publish writes a file as Replace does. Of two processes that write the same name one gets an error. A temporary file that
-// a dead process left behind is removed.
+// Publish writes a file as Replace does, and syncs its directory. Of two processes that write the same name one gets an error.
+// A temporary file that a dead process left behind is removed.
 func Publish(fsys vfs.FS, name string, write func(vfs.File) error) (err error) {
 	lock, err := fsys.Lock(name + ".lock")
 	switch {
@@ -70,7 +70,10 @@ func Publish(fsys vfs.FS, name string, write func(vfs.File) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	return Replace(fsys, name, name+vfs.PartialSuffix, write)
+	if err := Replace(fsys, name, name+vfs.PartialSuffix, write); err != nil {
+		return err
+	}
+	return fsys.SyncDir(filepath.Dir(name))
 }
 
 // Bytes returns a function for WriteFile and Replace that writes b.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,22 @@ func TestReplace(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// TestPublish: the directory is synced once the file has its name.
+func TestPublish(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x")
+	var kinds []vfstest.Kind
+	fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if _, err := os.Stat(name); err == nil {
+			kinds = append(kinds, o.Kind)
+		}
+		return nil
+	}}
+	must.Do(t, durable.Publish(fsys, name, durable.Bytes([]byte("new"))))
+	if want := []vfstest.Kind{vfstest.OpSyncDir, vfstest.OpUnlock}; !slices.Equal(kinds, want) {
+		t.Errorf("operations with the file there: %v, want %v", kinds, want)
 	}
 }
 

@@ -169,9 +169,9 @@ func (a *Axis) Turn(s *scratch.Dir) error {
 	if len(cuts) == 0 {
 		list = list.Parts[0]
 	}
-	a.closed = append(a.closed, list)
-	a.dict = NewDictionary()
-	return a.log.forget(s)
+	a.closed, a.dict = append(a.closed, list), NewDictionary()
+	a.log.forget(s)
+	return nil
 }
 
 // cuts returns Cuts as ids of the kind of the dictionary; nil if a cut is a text and the dictionary has integers.

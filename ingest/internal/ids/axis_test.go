@@ -37,3 +37,20 @@ func TestRestoreOfTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnDuringSave: the log of a dictionary that is turned stays open, since a save may be syncing it, even if no other
+// file may wait for a save.
+func TestTurnDuringSave(t *testing.T) {
+	s := &scratch.Dir{FS: vfs.OS(), Name: filepath.Join(t.TempDir(), "scratch"), Durable: true, Most: 1}
+	a := New(false)
+	var b format.Batch
+	b.Row.AddInt(1)
+	a.Number(&b.Row)
+	log, _, err := a.Save(s)
+	must.Do(t, err)
+	must.Do(t, a.Turn(s))
+	if err := log.Sync(); err != nil {
+		t.Error(err)
+	}
+	must.Do(t, s.Close())
+}

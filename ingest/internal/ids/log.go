@@ -45,15 +45,14 @@ func (l *log) save(s *scratch.Dir, d *Dictionary) (err error) {
 	return nil
 }
 
-// forget begins a new log for a dictionary that is empty again.
-func (l *log) forget(s *scratch.Dir) error {
+// forget begins a new log for a dictionary that is empty again. The file of the old log stays open for the next save, however
+// many files are waiting for that: a save in progress may be syncing it.
+func (l *log) forget(s *scratch.Dir) {
 	l.outdate()
-	w := l.w
-	l.w, l.state = nil, List{}
-	if w == nil {
-		return nil
+	if l.w != nil {
+		s.Unsynced = append(s.Unsynced, l.w.f)
 	}
-	return s.Complete(w.f) // a save in progress may be syncing the file
+	l.w, l.state = nil, List{}
 }
 
 // outdate marks the log for removal once the next journal, which names another log or none, is written.

@@ -22,11 +22,12 @@ type Dir struct {
 	Made    bool
 	Serial  int  // number of the next file
 	Durable bool // files must outlive the process
-	Most    int  // largest number of files in Unsynced
+	Most    int  // largest number of files in Unsynced that Complete keeps open
 
 	Unsynced []vfs.File // complete files that are not durable yet; a save takes, syncs and closes them
 }
 
+// Make creates the directory, and makes its name durable, unless it exists.
 func (d *Dir) Make() error {
 	if d.Made {
 		return nil
@@ -35,7 +36,7 @@ func (d *Dir) Make() error {
 		return fmt.Errorf("spill entries: %w", err)
 	}
 	d.Made = true
-	return nil
+	return d.FS.SyncDir(filepath.Dir(d.Name))
 }
 
 // Create creates a new file; kind is the extension of its name.
