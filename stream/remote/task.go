@@ -192,7 +192,10 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 		}
 		return w.measure(ctx, f, src.(*csr.Store), t)
 	}
-	m, err := w.matrix(stream.Range(src, t.From, t.To), t)
+	// The plan has room for X and for the sum of the task.
+	m, err := stream.NewFrom(stream.Range(src, t.From, t.To), stream.Options{
+		Memory: w.Memory, Reserve: w.Reserve, Workers: w.Workers, Width: t.Columns, Rank: t.Columns, Once: true,
+	})
 	if err != nil {
 		return err
 	}
@@ -212,19 +215,6 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 	}
 	g.drop()
 	return err
-}
-
-// matrix returns the matrix of a group, with a plan that leaves room for X and for the sum of the task.
-func (w *Worker) matrix(src stream.Source, t Task) (*stream.Matrix, error) {
-	block := 8 * src.Cols() * int64(t.Columns)
-	o := stream.Options{Memory: w.Memory, Reserve: w.Reserve, Workers: w.Workers, Width: t.Columns, Rank: t.Columns, Once: true}
-	if t.X != "" {
-		o.Mapped += block
-	}
-	if len(t.Sum) > 0 {
-		o.Reserve += block
-	}
-	return stream.NewFrom(src, o)
 }
 
 func (f folder) addUp(t Task) error {
