@@ -163,7 +163,7 @@ func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
 }
 
 func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
-	f, before := folder{w.shelf(ctx, t.Dir), t.Dir}, w.last.Swap(nil)
+	f, before := folder{w.shelf(ctx, t.Dir), t.Dir}, cmp.Or(w.last.Swap(nil), new(group))
 	defer before.drop()
 	switch {
 	case t.Version != version:
