@@ -94,9 +94,10 @@ func newTask(store *csr.Store, o Options) *task {
 // names the least budget that works.
 func (t *task) fit(method method.Method) (placement, error) {
 	p, err := t.place(method)
+	sums := map[bool]int64{false: 1, true: 2}[t.Remote != nil] // see remote.Matrix.Measure
 	for i := 0; t.view != nil && i < t.view.Reads(); i++ {
 		var run, read *stream.BudgetError
-		small := t.view.Fits(stream.Options{Memory: t.Memory, Workers: t.Workers}, i, 1)
+		small := t.view.Fits(stream.Options{Memory: t.Memory, Workers: t.Workers}, i, sums)
 		if errors.As(small, &read) && !(errors.As(err, &run) && run.Need > read.Need) {
 			err = small
 		}

@@ -230,9 +230,9 @@ func (f folder) addUp(t Task) error {
 // Worker runs tasks; any worker may run any task. For the next task it keeps the last store open with its view, and the
 // sum and the mapped X of the last task. It is safe for concurrent use by tasks of one store.
 type Worker struct {
-	FS      vfs.FS // nil: the operating system's
-	Memory  int64  // budget of a task in bytes, of which Reserve is taken; 0: no limit
-	Reserve int64
+	FS      vfs.FS          // nil: the operating system's
+	Memory  int64           // budget of a task in bytes, of which Reserve is taken; 0: no limit
+	Reserve int64           // not of a task that measures a view: the vectors of the driver come later
 	Workers int             // goroutines of a task; 0: all processors
 	Make    map[string]Make // by Job.Kind; other kinds are refused
 
