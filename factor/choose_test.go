@@ -1,6 +1,7 @@
 package factor
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/solver/method/power"
+	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -88,6 +90,37 @@ func TestNoCliffs(t *testing.T) {
 		}
 		if store == shop && rank == 200 && warned == 0 {
 			t.Error("nothing is said anywhere: the test does not test")
+		}
+	}
+}
+
+// TestViewsTakeMemory: a run that works within a budget measures its view within it, with as many workers as it has.
+func TestViewsTakeMemory(t *testing.T) {
+	for _, cells := range []csr.Outline{{Rows: 1e5, Cols: 5000, NNZ: 2e7, Size: 4e7}, {Rows: 1e6, Cols: 1e6, NNZ: 4e7, Size: 1e8}} {
+		for _, pipeline := range []string{"center=columns", "bias=both"} {
+			o := Options{Rank: 1, View: must.Get(view.Parse(pipeline))(t), Workers: 64}
+			o.Memory = must.Get(o.LeastMemory(t.Context(), cells.Plan()))(t)
+			task, _, err := begin(cells.Plan(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range task.view.Reads() {
+				if err := task.view.Fits(stream.Options{Memory: o.Memory, Workers: o.Workers}, i, 1); err != nil {
+					t.Errorf("%d columns, %s, read %d: %v", cells.Cols, pipeline, i, err)
+				}
+			}
+			o.Memory = 1
+			if task, _, err = begin(cells.Plan(), o); err != nil {
+				t.Fatal(err)
+			}
+			var least *stream.BudgetError
+			if _, err := task.fit(canonical(power.Iteration{}, 1)); !errors.As(err, &least) {
+				t.Fatal(err)
+			}
+			task.Memory = least.Need
+			if _, err := task.fit(canonical(power.Iteration{}, 1)); err != nil {
+				t.Errorf("%d columns, %s, with the memory that the refusal names: %v", cells.Cols, pipeline, err)
+			}
 		}
 	}
 }

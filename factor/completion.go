@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -251,7 +252,7 @@ func (c *completion) write(ctx context.Context, s *complete.State) (r *Result, e
 			}
 		}
 		if c.fit.Biases {
-			long = append(long, bias...)
+			long = append(slices.Grow(long, int(c.store.Rows()-first)), bias...) // grows once
 		}
 		if c.out.long == nil {
 			return nil

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -248,6 +249,26 @@ func TestCompleteOnAFullDisk(t *testing.T) {
 		}
 		o.FS, o.Resume = nil, true
 		must.Get(factor.Complete(t.Context(), store, o))(t)
+	}
+}
+
+// TestRowBiases: the biases of the rows are collected in the memory that the budget has for them, without copies that grow.
+func TestRowBiases(t *testing.T) {
+	const rows = 500000
+	var made [3]uint64
+	o := factor.CompleteOptions{Biases: true, Lambda: 1, Rounds: 1, Proof: func(done, _ int) {
+		if done < len(made) {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			made[done] = m.TotalAlloc
+		}
+	}}
+	o.Dir, o.Rank, o.Workers = filepath.Join(t.TempDir(), "out"), 1, 1
+	if _, err := factor.Complete(t.Context(), random(t, rows, 60, 1), o); err != nil && !errors.Is(err, factor.ErrNotConverged) {
+		t.Fatal(err)
+	}
+	if bytes := made[2] - made[1]; bytes > 8*rows+8<<20 {
+		t.Errorf("%d bytes are allocated in the read for the left factors", bytes)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -118,6 +119,10 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 func (o Options) LeastMemory(ctx context.Context, store *csr.Store) (int64, error) {
 	for o.Memory = 1; ; {
 		t, before, err := begin(store, o)
+		if errors.Is(err, vfs.ErrTooLarge) && o.Memory < 1<<30 { // a list of ids that a view keeps may take a share of the memory
+			o.Memory *= 2
+			continue
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -90,8 +90,26 @@ func newTask(store *csr.Store, o Options) *task {
 	return &task{Options: o.withDefaults(), store: store, read: source.New(store)}
 }
 
-// fit returns the placement of a run with a method. If the budget is too small, the error names the least budget that works.
+// fit returns the placement of a run with a method. If the budget is too small for the run or for measuring its view, the error
+// names the least budget that works.
 func (t *task) fit(method method.Method) (placement, error) {
+	p, err := t.place(method)
+	sums := int64(1)
+	if t.Remote != nil {
+		sums = 2 // see remote.Matrix.Measure
+	}
+	for i := 0; t.view != nil && i < t.view.Reads(); i++ {
+		var run, read *stream.BudgetError
+		small := t.view.Fits(stream.Options{Memory: t.Memory, Workers: t.Workers}, i, sums)
+		if errors.As(small, &read) && !(errors.As(err, &run) && run.Need > read.Need) {
+			err = small
+		}
+	}
+	return p, err
+}
+
+// place is fit without the measuring of the view.
+func (t *task) place(method method.Method) (placement, error) {
 	n := int(t.store.Cols())
 	if t.Operator == solver.Dilation {
 		n += int(t.store.Rows())

@@ -85,13 +85,17 @@ func TestConcurrentRuns(t *testing.T) {
 		t.Fatalf("within %d bytes no vectors are in files: %v", tight.Memory, err)
 	}
 	by := tight // with an engine the driver has its vectors in memory, and Explain returns the budget error of Run
-	by.Remote, by.PassCost = &remote.Options{Engine: &remote.Local{}, Shared: t.TempDir(), Groups: 2}, time.Millisecond
+	by.Remote, by.PassCost = &remote.Options{Engine: &remote.Local{Worker: new(remote.Worker)}, Shared: t.TempDir(), Groups: 2}, time.Millisecond
 	by.Dir = filepath.Join(t.TempDir(), "engine")
 	if _, err := factor.Explain(t.Context(), first, by); !errors.As(err, &least) {
 		t.Fatalf("a plan of an engine within %d bytes: %v", by.Memory, err)
 	}
 	if _, err := factor.Run(t.Context(), first, by); !errors.As(err, &least) {
 		t.Fatalf("a run by an engine within %d bytes: %v", by.Memory, err)
+	}
+	by.Memory = must.Get(by.LeastMemory(t.Context(), first))(t)
+	if _, err := factor.Run(t.Context(), first, by); err != nil && !errors.Is(err, factor.ErrNotConverged) {
+		t.Errorf("a run by an engine within the %d bytes that it needs: %v", by.Memory, err)
 	}
 	alone := map[*csr.Store]string{}
 	for _, store := range []*csr.Store{first, second} {

@@ -136,6 +136,18 @@ func TestViewValueError(t *testing.T) {
 	}
 }
 
+// TestViewWithinLeastMemory: a run on a view works within its least memory, by tasks in its own process, too.
+func TestViewWithinLeastMemory(t *testing.T) {
+	store := random(t, 90000, 60000, 1)
+	for _, by := range []*remote.Options{nil, {Engine: &remote.Local{Worker: new(remote.Worker)}, Shared: t.TempDir(), Groups: 2}} {
+		o := factor.Options{Rank: 1, View: pipeline(t, "bias=both"), Dir: filepath.Join(t.TempDir(), "out"), MaxPasses: 3, Remote: by, PassCost: 1e6}
+		o.Memory = must.Get(o.LeastMemory(t.Context(), store))(t)
+		if _, err := factor.Run(t.Context(), store, o); err != nil && !errors.Is(err, factor.ErrNotConverged) {
+			t.Error(err)
+		}
+	}
+}
+
 // TestViewExplain: Explain describes the steps of a view without reading the store.
 func TestViewExplain(t *testing.T) {
 	store := random(t, 500, 60, 5)

@@ -69,5 +69,8 @@ func (m *Matrix) room(x, sums int) (_, _ []float64) {
 	return all[:x:x], all[from:]
 }
 
-// Inherit takes over the buffers of passes of from, a Matrix with the same columns that runs no more passes.
-func (m *Matrix) Inherit(from *Matrix) { m.vectors, from.vectors = from.vectors, nil }
+// Inherit takes over the vectors of from, a Matrix with the same columns that runs no more passes, and frees its buffers.
+func (m *Matrix) Inherit(from *Matrix) {
+	m.vectors, from.vectors, from.factors = from.vectors, nil, nil
+	clear(from.scratch)
+}

@@ -85,7 +85,7 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 	}
 	say.Printf("A ratings file with known singular values: %d users × %d items, %d ratings\n", users, items, truth.NNZ())
 
-	report, err := a.ingest(cmd, []string{file}, store, ingest.Options{Memory: ingest.DefaultMemory, ShardSize: csr.DefaultShard})
+	report, err := a.ingest(cmd, []string{file}, store, ingest.Options{Memory: min(ingest.DefaultMemory, a.budget(0)), ShardSize: csr.DefaultShard})
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func TestResultsWithinAKernelLimit(t *testing.T) {
 	}
 }
 
-// TestIngestWithinAKernelLimit: an ingest without --memory stays within the kernel's limit.
+// TestIngestWithinAKernelLimit: an ingest without --memory stays within the kernel's limit, as does an svd of standard input.
 func TestIngestWithinAKernelLimit(t *testing.T) {
 	longtest.Only(t)
 	if raceDetector {
@@ -137,14 +137,19 @@ func TestIngestWithinAKernelLimit(t *testing.T) {
 	group := cgroup.ForTest(t, "gdsvd-test-ingest", 104<<20)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(1, 1))
 	lines := []byte("user,item,rating\n")
-	for range 4000000 {
-		lines = fmt.Appendf(lines, "%d,%d,%d\n", r.IntN(200000), r.IntN(20000), 1+r.IntN(5))
+	for i := range 12000000 { // at different places: an svd of standard input has no --duplicates
+		lines = fmt.Appendf(lines, "%d,%d,%d\n", i*7919%200000, i/200000*1000+r.IntN(1000), 1+r.IntN(5))
 	}
 	input := filepath.Join(dir, "r.csv")
 	must.Do(t, os.WriteFile(input, lines, 0o666))
-	printed, err := group.Command(process(t, "ingest", "-q", input, "-o", filepath.Join(dir, "r.csr"), "--duplicates", "sum")).CombinedOutput()
-	if usage, e := group.Usage(); err != nil || e != nil || usage.Killed > 0 {
-		t.Fatalf("%v, %+v, %v\n%s", err, usage, e, printed)
+	ingest := process(t, "ingest", "-q", input, "-o", filepath.Join(dir, "r.csr"), "--duplicates", "sum")
+	svd := process(t, "svd", "-q", "-", "-k", "1", "-o", filepath.Join(dir, "r.svd"), "--tol", "0.1")
+	svd.Stdin = must.Get(os.Open(input))(t)
+	for _, command := range []*exec.Cmd{ingest, svd} {
+		printed, err := group.Command(command).CombinedOutput()
+		if usage, e := group.Usage(); err != nil || e != nil || usage.Killed > 0 {
+			t.Fatalf("%v: %v, %+v, %v\n%s", command.Args, err, usage, e, printed)
+		}
 	}
 }
 

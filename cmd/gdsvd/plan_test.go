@@ -158,6 +158,7 @@ func TestPlanRefuses(t *testing.T) {
 	empty := write(t, t.TempDir(), "empty.mtx", "%%MatrixMarket matrix coordinate real general\n4 5 0\n")
 	fails(t, ui.ExitError, `empty.mtx: what was read of it has no entries`, "plan", empty, "-k", "1")
 	fails(t, ui.ExitError, `no such file`, "plan", filepath.Join(t.TempDir(), "nowhere"), "-k", "2")
+	succeeds(t, "plan", store, "-k", "2", "--keep-cols", list)
 	if out := succeeds(t, "plan", store, "-k", "2", "--keep-cols", "hvg:20", "--export", "none"); strings.Contains(out, "export") || !strings.Contains(out, "--keep-cols=hvg:20") {
 		t.Errorf("%s", out)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -491,7 +492,8 @@ func TestLargeLambda(t *testing.T) {
 	}
 }
 
-// TestRoomFirst: a budget without room for V is refused before V is allocated.
+// TestRoomFirst: a budget without room for V is refused before V is allocated, and one without room for the residuals of the bound
+// before the rounds.
 func TestRoomFirst(t *testing.T) {
 	const n = 1 << 30 // V would have 2³⁴ bytes
 	src := csrtest.Build(t, n, [][]csrtest.Entry{{{Col: 1, Val: 2}}, {{Col: 5, Val: 2}}}, csr.CreateOptions{})
@@ -499,6 +501,18 @@ func TestRoomFirst(t *testing.T) {
 	if _, err := Fit(t.Context(), src, Options{Rank: 2, Lambda: 1, Stream: stream.Options{Memory: 256 << 20}}); !errors.As(err, &small) {
 		t.Errorf("got %v", err)
 	}
+	src = csrtest.FromDense(t, mat.NewDense(500, 200, slices.Repeat([]float64{1, 2, 1, 3, 1}, 20000)), csr.CreateOptions{})
+	o := Options{Rank: 1, Lambda: 100, Stream: stream.Options{Memory: 1, Workers: 8}}
+	var bound *stream.BudgetError
+	room := stream.Options{Memory: 1, Workers: 8, Reserve: o.held(src) + 8*8*3*src.MaxBlock().NNZ}
+	if _, err := stream.PlanFor(&residual{Source: src}, room); !errors.As(err, &bound) {
+		t.Fatal(err)
+	}
+	if _, err := Fit(t.Context(), src, o); !errors.As(err, &small) || small.Need < bound.Need {
+		t.Errorf("%v, and the bound needs %d bytes", err, bound.Need)
+	}
+	o.Stream.Memory = small.Need
+	factorised(t, src, o)
 }
 
 // TestEmpty: rows and columns without entries have no biases and no part of Z; for a matrix without entries Z is 0.

@@ -205,12 +205,11 @@ func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Fact
 func (f *fit) bound(ctx context.Context, m *model, r *Factors) error {
 	inner := r.Dual
 	if r.norm2 > 0 {
-		o := f.Stream
-		o.Width, o.Rank = 1, 1
+		o := f.reading(f.src, 0)
 		if n := f.src.Cols(); n <= steps {
 			o.Width, o.Rank = int(n), int(n)
 		}
-		o.Reserve += f.held(f.src) + 4*8*f.src.Cols()*int64(o.Width)
+		o.Reserve += 4 * 8 * f.src.Cols() * int64(o.Width)
 		a, err := stream.NewFrom(&residual{Source: f.src, m: m, norm: math.Sqrt(r.norm2)}, o)
 		if err != nil {
 			return err

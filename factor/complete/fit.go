@@ -169,9 +169,9 @@ func Fit(ctx context.Context, src stream.Source, o Options) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	once := o.reading(src, o.beside(src)) // checks the budget before anything is allocated
+	once := o.reading(src, max(o.beside(src), 4*8*src.Cols())) // checks the budget of rounds and bound before anything is allocated
 	once.Once = true
-	if _, err := stream.PlanFor(src, once); err != nil {
+	if _, err := stream.PlanFor(&residual{Source: src}, once); err != nil {
 		return nil, err
 	}
 	s := o.Start

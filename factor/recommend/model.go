@@ -60,6 +60,7 @@ type Factorisation struct {
 	Exact      bool          // tiny vectors of U·Σ are not taken for rounding
 
 	completed bool         // made by Predictions of a completion
+	held      int64        // bytes of the biases of a completion
 	errors    [2][]float64 // factor.Result.Errors of U·Σ and V·Σ
 }
 
@@ -129,7 +130,7 @@ func Predictions(ctx context.Context, r *factor.Result) (*Factorisation, error) 
 		return biases[i]
 	}
 	largest := floats.Norm(cols, math.Inf(1))
-	f.Sigma = append(f.Sigma, 1, largest)
+	f.Sigma, f.held = append(f.Sigma, 1, largest), 8*int64(len(rows)+len(cols))
 	f.U = with(r.ReadU, r.K, func(i int64) (float64, float64) { return mean + of(rows, i), 1 })
 	f.V = with(r.ReadV, r.K, func(j int64) (float64, float64) { return 1, of(cols, j) / cmp.Or(largest, 1) })
 	return f, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -133,6 +134,21 @@ func TestPredictions(t *testing.T) {
 			return nil
 		}); err != nil {
 			t.Fatal(err)
+		}
+		kept := func(f *Factorisation) (bytes int64) {
+			var least *stream.BudgetError
+			if _, err := Rows(t.Context(), f, store, Options{N: n, Memory: 1 << 20}, nil); !errors.As(err, &least) {
+				t.Fatal(err)
+			}
+			for _, p := range least.Parts {
+				if p.Name == "kept" {
+					bytes += p.Bytes
+				}
+			}
+			return bytes
+		}
+		if more := kept(f) - kept(must.Get(Of(r))(t)); biases != (more == 8*(rows+cols)) {
+			t.Errorf("biases: %t, which have %d bytes of the budget", biases, more)
 		}
 		_, err = Rows(t.Context(), f, store, Options{N: n, By: History}, func(int64, []Item) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), "a completion scores by its predictions") {

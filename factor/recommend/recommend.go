@@ -98,7 +98,7 @@ func newRun(f *Factorisation, store *csr.Store, o Options) (*run, error) {
 
 func (r *run) plan(ctx context.Context, store *csr.Store) (err error) {
 	block := store.MaxBlock()
-	taken := r.Reserve + history.Bytes(store) + int64(r.Workers)*store.DecodedSize(block.Rows, block.NNZ)
+	taken := r.Reserve + r.held + history.Bytes(store) + int64(r.Workers)*store.DecodedSize(block.Rows, block.NNZ)
 	var left int64
 	r.block, left, err = r.columns.plan(r.Memory, taken, 2*int64(8*len(r.Sigma)+16*r.N+56), r.Workers)
 	if err != nil {

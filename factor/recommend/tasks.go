@@ -49,7 +49,7 @@ func RowsBy(ctx context.Context, result *factor.Result, store *csr.Store, o Opti
 	if err != nil {
 		return nil, err
 	}
-	by.Local(r.Memory, r.Reserve, r.Workers)
+	by.Local(r.Memory, r.Reserve+r.held, r.Workers)
 	in := make([]float64, len(o.Candidates))
 	for i, col := range o.Candidates {
 		in[i] = float64(col)

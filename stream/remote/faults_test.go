@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -293,25 +294,48 @@ func TestManyTasks(t *testing.T) {
 	}
 }
 
-// TestBudgetOfTask checks that the memory of a task includes X and the sum, and that a smaller budget is refused with
-// the bytes needed.
+// TestBudgetOfTask checks that tasks of several widths work with the bytes that a refusal names, X and the sum included,
+// and hold no more.
 func TestBudgetOfTask(t *testing.T) {
-	store, _ := manyBlocks(t)
-	task := Task{Version: version, Columns: 1000, Store: store.Path(), Fingerprint: store.Fingerprint(), To: 1, X: "x", Sum: []string{"sum"}, R: "r"}
-	least := func(t Task) int64 {
-		w := &Worker{Memory: 1, Workers: 1}
-		_, err := w.matrix(stream.Range(store, 0, 1), t)
-		var budget *stream.BudgetError
-		if !errors.As(err, &budget) {
-			return -1
-		}
-		return budget.Need
+	const n, block = 100000, 8 * 100000
+	store := csrtest.FromDense(t, solvertest.Random(1, n, 1), csr.CreateOptions{})
+	pieces := folder{disk{vfs.OS()}, t.TempDir()}
+	held := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
 	}
-	without := task
-	without.X, without.Sum = "", nil
-	const block = 8 * columns * 1000
-	if with, need := least(task), least(without); with < need+2*block {
-		t.Errorf("%d bytes, %d without X and a sum of %d each", with, need, block)
+	var most int64
+	before := held()
+	w := &Worker{Workers: 1, FS: &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind == vfstest.OpCreate {
+			most = held() - before
+		}
+		return nil
+	}}}
+	for i, l := range []int{16, 16, 8, 1, 1} {
+		x := fmt.Sprintf("%06d-x", i)
+		must.Do(t, pieces.put(x, solvertest.Random(n, l, 2), 0, n))
+		var least *stream.BudgetError
+		if _, err := stream.PlanFor(store, stream.Options{Memory: 1, Workers: 1, Width: l, Rank: l, Once: true}); !errors.As(err, &least) {
+			t.Fatal(err)
+		}
+		task := Task{Version: version, Columns: l, Store: store.Path(), Fingerprint: store.Fingerprint(), To: store.NumBlocks(), Dir: pieces.dir, X: x, Sum: []string{x + "-sum"}, R: x + "-r"}
+		small := &Worker{Workers: 1, Memory: least.Need - 1}
+		if a := small.Do(t.Context(), task); a.Kind != Memory || !strings.Contains(a.Error, least.Error()[strings.Index(least.Error(), "at least"):]) {
+			t.Errorf("%d columns within %d bytes: %+v", l, small.Memory, a)
+		}
+		w.Memory = least.Need
+		planned := 100000 - int64(l)*block // the store and the pieces take a few bytes, and X is mapped
+		for _, p := range least.Parts {
+			if p.Heap && p.Name != "garbage" {
+				planned += p.Bytes
+			}
+		}
+		if a := w.Do(t.Context(), task); a.Error != "" || most > planned {
+			t.Errorf("%d columns: %d bytes are held, planned are %d; %s", l, most, planned, a.Error)
+		}
 	}
 }
 

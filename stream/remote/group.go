@@ -30,11 +30,11 @@ type group struct {
 	out  *writer
 }
 
-// begin prepares the pass. It reuses the memory of before, a group that has ended, unless before is nil.
+// begin prepares the pass. It reuses the memory of before, a group that has ended or the zero value.
 func (g *group) begin(before *group) (err error) {
 	info, l := g.m.Info(), g.Columns
-	if before == nil || before.m.Info().Cols != info.Cols || before.Columns != l {
-		before = &group{m: g.m}
+	if before.m == nil || before.m.Info().Cols != info.Cols || before.Columns != l {
+		before.m, before.pass, before.Task = g.m, solver.Pass{}, Task{} // frees what g has no use for
 	}
 	g.m.Inherit(before.m)
 	switch {
@@ -42,6 +42,7 @@ func (g *group) begin(before *group) (err error) {
 	case g.X == before.X && g.dir == before.dir: // equal names in one folder have equal contents
 		g.pass.X, g.x, before.x = before.pass.X, before.x, nil
 	default:
+		before.drop()
 		if g.pass.X, g.x, err = g.mapped(g.X, info.Cols, l); err != nil {
 			return err
 		}

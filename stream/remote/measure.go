@@ -72,7 +72,7 @@ func (w *Worker) measure(ctx context.Context, f folder, store *csr.Store, t Task
 			return err
 		}
 	}
-	s, err := v.Sum(ctx, stream.Options{Memory: w.Memory, Reserve: w.Reserve, Workers: w.Workers}, len(t.Settled), t.From, t.To)
+	s, err := v.Sum(ctx, stream.Options{Memory: w.Memory, Workers: w.Workers}, len(t.Settled), t.From, t.To)
 	if err != nil {
 		return err
 	}

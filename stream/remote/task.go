@@ -163,7 +163,7 @@ func (w *Worker) Do(ctx context.Context, t Task) (a Answer) {
 }
 
 func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
-	f, before := folder{w.shelf(ctx, t.Dir), t.Dir}, w.last.Swap(nil)
+	f, before := folder{w.shelf(ctx, t.Dir), t.Dir}, cmp.Or(w.last.Swap(nil), new(group))
 	defer before.drop()
 	switch {
 	case t.Version != version:
@@ -192,7 +192,10 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 		}
 		return w.measure(ctx, f, src.(*csr.Store), t)
 	}
-	m, err := w.matrix(stream.Range(src, t.From, t.To), t)
+	// The plan has room for X and for the sum of the task.
+	m, err := stream.NewFrom(stream.Range(src, t.From, t.To), stream.Options{
+		Memory: w.Memory, Reserve: w.Reserve, Workers: w.Workers, Width: t.Columns, Rank: t.Columns, Once: true,
+	})
 	if err != nil {
 		return err
 	}
@@ -214,19 +217,6 @@ func (w *Worker) do(ctx context.Context, t Task, a *Answer) error {
 	return err
 }
 
-// matrix returns the matrix of a group, with a plan that leaves room for X and for the sum of the task.
-func (w *Worker) matrix(src stream.Source, t Task) (*stream.Matrix, error) {
-	block := 8 * src.Cols() * int64(t.Columns)
-	o := stream.Options{Memory: w.Memory, Reserve: w.Reserve, Workers: w.Workers, Width: t.Columns, Rank: t.Columns, Once: true}
-	if t.X != "" {
-		o.Mapped += block
-	}
-	if len(t.Sum) > 0 {
-		o.Reserve += block
-	}
-	return stream.NewFrom(src, o)
-}
-
 func (f folder) addUp(t Task) error {
 	x := make([]float64, t.Rows*t.Columns)
 	for i, name := range t.Add {
@@ -240,9 +230,9 @@ func (f folder) addUp(t Task) error {
 // Worker runs tasks; any worker may run any task. For the next task it keeps the last store open with its view, and the
 // sum and the mapped X of the last task. It is safe for concurrent use by tasks of one store.
 type Worker struct {
-	FS      vfs.FS // nil: the operating system's
-	Memory  int64  // budget of a task in bytes, of which Reserve is taken; 0: no limit
-	Reserve int64
+	FS      vfs.FS          // nil: the operating system's
+	Memory  int64           // budget of a task in bytes, of which Reserve is taken; 0: no limit
+	Reserve int64           // not of a task that measures a view: the vectors of the driver come later
 	Workers int             // goroutines of a task; 0: all processors
 	Make    map[string]Make // by Job.Kind; other kinds are refused
 

@@ -151,15 +151,20 @@ type lane struct {
 	numbers []Numbers // of the rows, for a Summary
 }
 
-// fits returns the options of a scan of the source that leaves reserve bytes to its caller. The error is a
-// *stream.BudgetError if the budget cannot work: a file may say that there are any number of columns.
+// fits returns the options of a scan of the source that leaves reserve bytes to its caller; a small budget has fewer workers. The
+// error is a *stream.BudgetError if the budget cannot work: a file may say that there are any number of columns.
 func (v *View) fits(o stream.Options, reserve int64) (stream.Options, error) {
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	largest := v.src.MaxBlock()
 	o.Width, o.Rank, o.Once = 1, 1, true
-	o.Reserve += v.bytes() + reserve + int64(o.Workers)*(8*largest.NNZ+24*largest.Rows)
-	_, err := stream.PlanFor(v.src, o)
-	return o, err
+	o.Reserve += v.bytes() + reserve
+	for ; ; o.Workers /= 2 {
+		scan := o
+		scan.Reserve += int64(o.Workers) * (8*largest.NNZ + 24*largest.Rows)
+		if _, err := stream.PlanFor(v.src, scan); err == nil || o.Workers == 1 {
+			return scan, err
+		}
+	}
 }
 
 // scan applies the ops before upTo to the rows of blocks from … to−1 of the source. It calls compute, unless nil, on any
