@@ -154,6 +154,7 @@ def test_values_as_they_are(tmp_path, place, kind):
 
 
 def test_masks(tmp_path):
+    (tmp_path := tmp_path / "Ann, 2020").mkdir()
     a = annotated(True)
     mask = a.var["highly_variable"].to_numpy()
     a.var["flag"] = a.var["highly_variable"].astype("boolean")
