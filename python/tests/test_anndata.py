@@ -194,6 +194,7 @@ def test_keywords_of_scanpy():
     results(copy, one)
     assert "X_pca" not in fresh.obsm
     np.testing.assert_array_equal(gdsvd.pp.pca(X, 3), one.obsm["X_pca"])
+    assert gdsvd.pp.pca(X).shape == (90, 39)  # without n_comps one less than the smaller side, if that is at most 50
     scores, components, ratio, variance = gdsvd.pp.pca(X, 3, return_info=True, dtype="float64")
     assert scores.dtype == np.float64
     np.testing.assert_allclose(components.T, one.varm["PCs"], atol=1e-9)
