@@ -86,6 +86,19 @@ def test_sharded(tmp_path):
     results(anndata.read_zarr(tmp_path / "a.zarr"), data)
 
 
+@pytest.mark.parametrize("consolidated", [True, False])
+def test_groups_that_are_missing(folder, consolidated):
+    """obsm, varm and uns are made where a program has left them out."""
+    path, data = folder(cells()), cells()
+    for side in ("obsm", "varm", "uns"):
+        shutil.rmtree(path / side)
+    if consolidated:
+        zarr.consolidate_metadata(str(path))
+    gdsvd.pp.pca(path, 3)
+    gdsvd.pp.pca(data, 3)
+    results(anndata.read_zarr(path), data)
+
+
 def test_output_and_what_is_in_the_way(folder, tmp_path):
     path, data = folder(cells()), cells()
     gdsvd.pp.pca(path, 3, output=tmp_path / "b.zarr")
@@ -194,6 +207,7 @@ def test_keywords_of_scanpy():
     results(copy, one)
     assert "X_pca" not in fresh.obsm
     np.testing.assert_array_equal(gdsvd.pp.pca(X, 3), one.obsm["X_pca"])
+    assert gdsvd.pp.pca(X).shape == (90, 39)  # without n_comps one less than the smaller side, if that is at most 50
     scores, components, ratio, variance = gdsvd.pp.pca(X, 3, return_info=True, dtype="float64")
     assert scores.dtype == np.float64
     np.testing.assert_allclose(components.T, one.varm["PCs"], atol=1e-9)

@@ -77,6 +77,7 @@ def dask(table):
 def test_what_makes_tables(tmp_path, make):
     s = store(TABLE, tmp_path)
     assert store(make(TABLE), tmp_path, "other.csr").fingerprint == s.fingerprint
+    assert store((make(part) for part in (TABLE.slice(0, 2), TABLE.slice(2))), tmp_path, "parts.csr").fingerprint == s.fingerprint
     np.testing.assert_allclose(gdsvd.svds(make(TABLE), 2, **ROLES)[1], gdsvd.svds(TABLE, 2, **ROLES)[1])
     with pytest.raises(ValueError, match="two ways.*row='"):
         gdsvd.svds(make(TABLE), 2)

@@ -77,6 +77,14 @@ def test_every_error_and_call_is_there():
             assert name in text, name
 
 
+def test_the_source_of_the_program_is_in_a_source_distribution():
+    """pyproject.toml names go.mod, go.sum and every folder of Go code but bench, and nothing that does not exist."""
+    root = PAGE.parents[1]
+    named = re.findall(r'^"\.\./([\w.]+)" = "go/\1"$', (root / "python" / "pyproject.toml").read_text(), re.M)
+    code = {folder.name for folder in root.iterdir() if folder.name != "bench" and any(folder.rglob("*.go"))}
+    assert set(named) == code | {"go.mod", "go.sum"}
+
+
 def test_r(tmp_path):
     """R executes the blocks of docs/r.md with the gdsvd program on its PATH."""
     if not shutil.which("Rscript"):

@@ -250,6 +250,12 @@ def test_genotypes():
         np.testing.assert_allclose(ours.inverse_transform(scores), theirs.inverse_transform(scores * signs), atol=1e-6)
 
 
+@pytest.mark.parametrize("view", ["log1p\ncenter = columns\n", "log1p # of counts", "log1p\n", "log1p # before center\n# pca", ["log1p # counts", "center=columns"]])
+def test_lines_and_comments_of_views(view):
+    """Columns are centred once, wherever a view has blanks, line breaks and comments."""
+    assert gdsvd.PCA(2, view=view).fit(made()).info_["view"]["pipeline"] == "log1p · center=columns"
+
+
 def test_views_that_are_wrong(tmp_path):
     with pytest.raises(gdsvd.UsageError, match="no-such-step"):
         gdsvd.TruncatedSVD(2, view="no-such-step").fit(made())

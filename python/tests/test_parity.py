@@ -35,6 +35,8 @@ def test_topics(store, table, tmp_path):
     first = t[(t.component == 1) & (t.axis == "columns")]
     v = f.V[:, 0]
     assert first.id.tolist() == f.cols[np.argsort(-np.abs(v))[:3]].tolist() and (first.sign == np.sign(v.sum())).all()
+    right = store.svd(2, tmp_path / "r", vectors="right").topics(3)
+    assert right.values.tolist() == t[t.axis == "columns"].values.tolist()
 
 
 def test_query(tmp_path):

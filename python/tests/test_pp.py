@@ -154,6 +154,7 @@ def test_values_as_they_are(tmp_path, place, kind):
 
 
 def test_masks(tmp_path):
+    (tmp_path := tmp_path / "Ann, 2020").mkdir()
     a = annotated(True)
     mask = a.var["highly_variable"].to_numpy()
     a.var["flag"] = a.var["highly_variable"].astype("boolean")
@@ -225,10 +226,13 @@ def test_what_is_no_anndata(data):
         gdsvd.pp.pca(data, 2)
 
 
-def test_an_anndata_without_x():
+def test_an_anndata_without_x(tmp_path):
     a = anndata.AnnData(shape=(9, 5), layers={"counts": np.eye(9, 5)})
-    with pytest.raises(ValueError, match="^data has no X: name a layer$"):
-        gdsvd.pp.pca(a, 2)
+    for call in (lambda **layer: gdsvd.pp.pca(a, 2, **layer), lambda **layer: gdsvd.Store.from_anndata(a, tmp_path / "a.csr", **layer)):
+        with pytest.raises(ValueError, match="^data has no X: name a layer$"):
+            call()
+        with pytest.raises(ValueError, match="^data has no layers/none: it has layers/counts$"):
+            call(layer="none")
     gdsvd.pp.pca(a, 2, layer="counts")
     assert a.obsm["X_pca"].shape == (9, 2)
 

@@ -162,6 +162,28 @@ def test_the_program_goes_before_its_input_ends(tmp_path):
 
 
 @POSIX
+def test_a_process_that_is_forked_meanwhile(tmp_path):
+    """A process that the caller forks while blocks are read, such as one of a pool, does not keep the program waiting for more input."""
+    children = []
+
+    def blocks():
+        yield np.eye(2)
+        children.append(os.fork())
+        if children[-1] == 0:
+            time.sleep(20)
+            os._exit(0)
+        yield np.eye(2)
+
+    try:
+        assert gdsvd.Store.from_chunks(blocks(), tmp_path / "a.csr", shape=(4, 2)).nnz == 4
+        assert os.waitpid(children[0], os.WNOHANG) == (0, 0)  # it still sleeps
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(children[0], signal.SIGKILL)
+            os.waitpid(children[0], 0)
+
+
+@POSIX
 def test_interrupt_of_the_program(store, monkeypatch):
     children, started = [], _program._started
 

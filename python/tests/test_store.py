@@ -324,6 +324,12 @@ def test_ids_that_are_not_utf8(tmp_path, monkeypatch):
     t = gdsvd.TruncatedSVD(2, view="multiply=1").fit(s)
     np.testing.assert_allclose(np.abs(t.transform(np.eye(4))), np.abs(f.V), atol=1e-7)
 
+    pd = pytest.importorskip("pandas")
+    with pd.option_context("future.infer_string", True):  # the string type of pandas 3
+        assert list(s.stats().index) == list(f.rows) and set(s.view().row) == set(f.rows)
+        topics = f.topics(4)
+        assert set(topics.id) == {*f.rows, *f.cols} and topics.component.dtype == int and list(f.query("tea", n=4).columns) == ["id", "score"]
+
     class Arrow:
         """A stand-in for pandas 3, whose type of texts is that of Arrow."""
 

@@ -64,6 +64,9 @@ def test_roles(tmp_path, table):
     assert store.head(9) == {r: {c: want[i, j] for j, c in enumerate(cols) if want[i, j]} for i, r in enumerate(rows)}
     parts = gdsvd.Store.from_table((table[i : i + 2] for i in (0, 2, 4)), tmp_path / "b.csr", **ROLES)
     assert parts.fingerprint == store.fingerprint
+    with pytest.raises(gdsvd.NotConverged) as err:
+        gdsvd.svds(table, 2, tol=1e-17, **ROLES)
+    assert err.value.info["rows_ids"].tolist() == rows and err.value.info["cols_ids"].tolist() == cols
     ones = gdsvd.Store.from_table(table, tmp_path / "c.csr", rows="user", cols="item")
     assert ones.head(1) == {"ann": {9: 1.0, 200: 1.0}}
 

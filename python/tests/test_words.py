@@ -52,6 +52,9 @@ def test_missing_paths(store, tmp_path):
         lambda: store.svd(2, none / "deeper" / "o"),
         lambda: f.recommend(none),
         lambda: f.check(none),
+        lambda: store.head(view=f"@{none}"),
+        lambda: store.view(f"@{none}"),
+        lambda: store.evaluate(results=[none], k=1),
     ):
         with pytest.raises(FileNotFoundError, match="none|\\.csv"):
             call()

@@ -147,10 +147,13 @@ func (p Pipeline) Resolve(find func(step int, file string) (*Mask, error)) (Pipe
 }
 
 // Keep returns the pipeline with keep=columns,WHAT before its first step that turns zeros into other
-// numbers, or at its end.
+// numbers, or at its end. WHAT may be the name of a file with commas in it.
 func (p Pipeline) Keep(what string) (Pipeline, error) {
 	step, err := parseStep(field{"keep=columns," + what, 0})
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(what, ",") && !strings.HasPrefix(what, "hvg:"): // the name of a file
+		step = Pipeline{{Name: keepStep.name, Axis: "columns", Mode: ofFile, List: what}}
+	case err != nil:
 		return nil, err
 	}
 	at := len(p)

@@ -429,6 +429,7 @@ func TestKeep(t *testing.T) {
 		{"log1p · sqrt", "hvg:5", "log1p · sqrt · keep=columns,hvg:5,flavor:seurat"},
 		{"single-cell", "hvg:5,flavor:cell_ranger", "normalize=rows,total:median · log1p · keep=columns,hvg:5,flavor:cell_ranger · center=columns"},
 		{"pca-scaled", "a.txt", "keep=columns,a.txt · center=columns · scale=columns,ddof:0"},
+		{"pca", "Ann, 2020/a,hvg:5", "keep=columns,Ann, 2020/a,hvg:5 · center=columns"},
 	} {
 		var p Pipeline
 		if c.text != "" {

@@ -132,7 +132,7 @@ def of_file(path: pathlib.Path, output: Any, want: Wanted) -> None:
             raise OSError(f"{out.parent} has {free} bytes free: the copy of {path.name} takes more, and the store of its matrix is there too")
         with _hdf5.opened(path) as h:
             for side in ("obsm", "varm", "uns"):
-                if side in h and not folder:
+                if side in h:
                     _hdf5.group(h, side)  # refuses a group that cannot be written to before anything is computed
             shape, blocks = _hdf5.values(h, layer)
             counts, advised = _Counts(), want.advised and not (layer is None and "uns" in h and "log1p" in h["uns"])
@@ -180,6 +180,9 @@ def _to_zarr(path: pathlib.Path, out: pathlib.Path, tmp: pathlib.Path, shape: tu
     about["params"] = {name: v for name, v in about["params"].items() if v is not None}
     add.element(f"uns/{want.keys[2]}", about)
     unchanged()
+    group = _zarr.zarr().open_group(str(target), mode="r+", use_consolidated=False)
+    for side in ("obsm", "varm", "uns"):
+        _hdf5.group(group, side)  # other programs leave out groups that would be empty
     add.place()
     if out != path:
         os.rename(target, out)

@@ -18,10 +18,10 @@ CENTRED = ("pca", "pca-scaled", "single-cell", *CENTRINGS)  # these steps, and t
 def centred(view: str | list[str] | None) -> str:
     """Return the view as text, with the step center=columns appended if no step centres columns. A view ``@FILE`` is returned as it is."""
     text = joined(view or "")
-    steps = [step.strip() for step in re.split("[|·]", text)]
+    steps = [re.sub(r"\s", "", step) for line in text.split("\n") for step in re.split("[|·]", line.partition("#")[0])]
     if text.startswith("@") or any(step in CENTRED for step in steps):
         return text
-    return f"{text} | center=columns" if text.strip() else "center=columns"
+    return f"{text}\ncenter=columns" if text.strip() else "center=columns"  # on a line of its own, as a line may end with a comment
 
 
 def joined(view: Any) -> str:

@@ -28,4 +28,18 @@ def frame(records: Iterable[dict[str, Any]], columns: list[str], optional: tuple
     """Return a table of records with the given columns, and with those of the optional columns that any record has."""
     records = list(records)
     columns = columns + [name for name in optional if any(name in r for r in records)]
-    return pandas_module().DataFrame.from_records(records, columns=columns)
+    pd = pandas_module()
+    try:
+        return pd.DataFrame.from_records(records, columns=columns)
+    except UnicodeEncodeError:  # ids that are not UTF-8 do not fit into the string type of pandas 3
+        texts = {name for r in records for name in columns if isinstance(r.get(name), str)}
+        return pd.DataFrame({name: pd.Series([r.get(name) for r in records], dtype=object if name in texts else None) for name in columns})
+
+
+def index(ids: list[Any], name: str | None = None) -> pandas.Index:
+    """Return ids as an Index, of type object if one of them is not UTF-8."""
+    pd = pandas_module()
+    try:
+        return pd.Index(ids, name=name)
+    except UnicodeEncodeError:  # as in `frame`
+        return pd.Index(ids, name=name, dtype=object)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ._errors import NotConverged
 from ._factorization import Factorization
-from ._frames import frame, pandas_module
+from ._frames import frame, index, pandas_module
 from ._input import flags, memory_flags, path_of
 from ._places import listed, workplace
 from ._program import run
@@ -50,8 +50,7 @@ class Looks:
             run("stats", *pipeline(view), *memory_flags(memory), "-o", tmp / "stats", "--", self.path)
             numbers = {name: np.load(tmp / "stats" / f"{axis}-{name}.npy") for name in ("count", "sum", "mean", "variance")}
             numbers["count"] = numbers["count"].astype(np.int64)
-            pd = pandas_module()
-            return pd.DataFrame(numbers, index=pd.Index(self._ids(axis, tmp / "stats"), name="id"))
+            return pandas_module().DataFrame(numbers, index=index(self._ids(axis, tmp / "stats"), "id"))
 
     def _ids(self, axis: str, stats: pathlib.Path) -> list[Any]:
         """Return the ids in the folder that ``gdsvd stats`` has written, in the type that the store has for them, str or int."""

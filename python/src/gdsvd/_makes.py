@@ -245,7 +245,11 @@ class Makes:
         """
         if is_path(data):
             return cls.from_h5ad(data, path, layer=layer, memory=memory, progress=progress, **options)
+        if layer and layer not in data.layers:
+            raise ValueError(f"data has no layers/{layer}: it has {', '.join(f'layers/{name}' for name in data.layers) or 'no layers'}")
         x = data.layers[layer] if layer else data.X
+        if x is None:
+            raise ValueError("data has no X: name a layer")
         blocks = lazy(x)
         with _named(rows_ids=data.obs_names, cols_ids=data.var_names) as lists:
             ingest(checked(x) if blocks is None else blocks, path, memory, [*lists, *flags(options)], (int(data.shape[0]), int(data.shape[1])), progress)

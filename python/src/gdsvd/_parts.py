@@ -59,7 +59,10 @@ def write(blocks: Any, across: bool, path: str, dtype: np.dtype[Any]) -> Part:
                     raise ValueError(f"block {i} of {os.path.basename(path)} has {m.shape[1]} columns, but those before have {w.shape[1]}")
                 if not np.can_cast(value_type(m.dtype), dtype):
                     raise ValueError(f"block {i} of {os.path.basename(path)} has values of type {m.dtype}, but the matrix has {dtype}")
-                w.block(m)
+                try:
+                    w.block(m)
+                except ValueError as err:
+                    raise ValueError(f"{os.path.basename(path)}: {err}") from None  # rows are counted from the first one of the partition
             if w is not None:
                 w.reshape((w.rows, w.shape[1]))
                 w.end()

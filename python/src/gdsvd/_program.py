@@ -11,6 +11,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -20,6 +21,8 @@ from ._words import failure
 
 HEEDED = ("GDSVD_MEMORY", "GDSVD_WORKERS")  # environment variables for flags that runs see; others would change what a call computes
 PIPE = 1 << 20  # size of the pipe to the program in bytes, on systems where it can be set
+
+_fed: weakref.WeakSet[Any] = weakref.WeakSet()  # the pipes to programs
 
 
 @functools.cache
@@ -151,6 +154,7 @@ def _started(args: list[Any], fed: bool) -> Iterator[subprocess.Popen[bytes]]:
             raise
         raise VersionError(f"{program()} does not run: {err.strerror}; install the wheel for this platform") from None
     if fed:
+        _fed.add(child.stdin)
         _widen(child.stdin)
     try:
         yield child
@@ -184,3 +188,15 @@ def _widen(pipe: Any) -> None:
 
         with contextlib.suppress(OSError, AttributeError):  # without it the transfer is only slower
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)
+
+
+def _forked() -> None:
+    """Close the pipes to programs in a forked process. A program waits for the end of its input until every process has closed the pipe."""
+    with open(os.devnull, "wb") as null:
+        for pipe in _fed:
+            if not pipe.closed:  # the descriptor stays in use, so that no other file gets its number
+                os.dup2(null.fileno(), pipe.fileno(), inheritable=False)
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_forked)

@@ -109,7 +109,11 @@ def _of_table(
     with workplace() as tmp:
         more = [*memory_flags(memory), *_tables.FLAGS, "--duplicates=sum"]
         run("ingest", *more, "-o", tmp / "store", "--", "-", feed=lambda out: _tables.hand_over(tables, roles, out), progress=progress)
-        u, s, vt, info = triplets(tmp / "store", tmp / "out", k, flags, progress, seen)
+        try:
+            u, s, vt, info = triplets(tmp / "store", tmp / "out", k, flags, progress, seen)
+        except NotConverged as err:
+            err.info["rows_ids"], err.info["cols_ids"] = ids
+            raise
     info["rows_ids"], info["cols_ids"] = ids
     return u, s, vt, info
 

@@ -73,8 +73,11 @@ def _batches(tables: Any, used: list[Any]) -> Iterator[Any]:
         yield from reader()
     elif hasattr(tables, "npartitions") and hasattr(tables, "partitions"):  # a DataFrame of Dask
         yield from (tables.partitions[i].compute() for i in range(tables.npartitions))
-    elif hasattr(tables, "read_next_batch") or not is_table(tables):
+    elif hasattr(tables, "read_next_batch"):
         yield from tables
+    elif not is_table(tables):
+        for table in tables:
+            yield from _batches(table, used) if is_table(table) else [table]
     elif not names(tables) or not hasattr(tables, "__len__") and not hasattr(tables, "num_rows"):  # the latter of Spark
         try:
             import pyarrow

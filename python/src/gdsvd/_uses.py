@@ -80,7 +80,7 @@ class Uses:
         -------
         DataFrame
             ``component`` (from 1), ``sigma``, ``axis`` (rows or columns), ``sign`` (1 or −1), ``id``, ``score``, and ``title`` if there are titles.
-            Rows and columns of the same sign of a component belong together.
+            Rows and columns of the same sign of a component belong together. A result without left vectors has no rows.
         """
         said = run("topics", *memory_flags(memory), f"--number={n}", "--", self.path)
         ids = {"rows": self.rows, "columns": self.cols}
@@ -89,6 +89,7 @@ class Uses:
                 {"component": t["component"], "sigma": t["sigma"], "axis": axis, "sign": sign, **one, "id": plain(ids[axis][one["index"]])}
                 for t in said["topics"]
                 for axis in ("rows", "columns")
+                if axis in t  # a result without left vectors has no rows
                 for name, sign in (("positive", 1), ("negative", -1))
                 for one in t[axis][name]
             ),

@@ -104,7 +104,8 @@ def failure(code: int, text: str, args: tuple[Any, ...]) -> GdsvdError:
     if code in (1, 2):
         given = [os.fspath(a) for a in args]
         read = given[given.index("--") + 1 :] if "--" in given else []
-        read += [name.partition("=")[2] for name in given if name.startswith(("--store=", "--to=", "--train=", "--test="))]
+        read += [name.partition("=")[2] for name in given if name.startswith(("--store=", "--to=", "--train=", "--test=", "--results="))]
+        read += [name[1:] for name in given if name.startswith("@")]  # the file of a view
         written = [b for a, b in zip(given, given[1:]) if a == "-o"]
         if re.search(r"no such file|cannot find the (file|path)|does not exist", text) and any(_missing(name) for name in read + written):
             kind = MissingError

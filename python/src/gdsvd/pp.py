@@ -18,7 +18,7 @@ from ._input import is_number, is_path
 
 def pca(
     data: Any,
-    n_comps: int | None = 50,
+    n_comps: int | None = None,
     view: str | list[str] | None = None,
     *,
     layer: str | None = None,
