@@ -383,5 +383,8 @@ func TestIDsWithBlanks(t *testing.T) {
 		if text := succeeds(t, "view", "-q", store, "--rows", rows, "--json"); !strings.Contains(text, fmt.Sprintf(`"id": %q`, want)) {
 			t.Errorf("view of %q: %s, want %q", list, text, want)
 		}
+		if text := succeeds(t, "view", "-q", store, "--view", "keep=rows,"+rows, "--head", "1", "--json"); !strings.Contains(text, fmt.Sprintf(`"id": %q`, want)) {
+			t.Errorf("keep=rows of %q: %s, want %q", list, text, want)
+		}
 	}
 }
