@@ -114,6 +114,7 @@ func TestReport(t *testing.T) {
 	fails(t, ui.ExitUsage, `--names: 7 names of 6 components`, "report", out, "-o", filepath.Join(dir, "x.html"), "--names", "a,b,c,d,e,f,g")
 	fails(t, ui.ExitUsage, `--names: 3 names, and .* has 2 components`, "report", out, "-o", filepath.Join(dir, "x.html"), "--names", "a,b,c")
 	fails(t, ui.ExitUsage, `no FILE to write`, "report", out)
+	fails(t, ui.ExitUsage, `no FILE to write`, "report", out, "-o", "-")
 	fails(t, ui.ExitUsage, `--components 99: want 1 to`, "report", out, "-o", file, "--components", "99")
 	fails(t, ui.ExitUsage, `give one of them`, "report", out, "-o", file, "--store", other, "--no-store")
 	fails(t, ui.ExitError, `no such file|cannot find`, "report", filepath.Join(dir, "none"), "-o", filepath.Join(dir, "x.html"))
