@@ -183,8 +183,8 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// TestPlannedNames: commands keep the address of --listen and the file of metrics, not the token, and write OUT beside a store
-// whose name ends in a slash.
+// TestPlannedNames: commands keep the address of --listen, the file of metrics and a view of several lines, not the token, and
+// write OUT beside a store whose name ends in a slash.
 func TestPlannedNames(t *testing.T) {
 	dir, file := t.TempDir(), ratings(t, tall)
 	metrics := filepath.Join(dir, "m.prom")
@@ -200,6 +200,10 @@ func TestPlannedNames(t *testing.T) {
 		}
 	}
 	store := ingested(t, tall)
+	decode(t, succeeds(t, "plan", store, "-k", "2", "--view", "log1p # logarithms\n\ncenter=columns\n", "--json"), &p)
+	if command := p.Steps[1].Commands[0]; !slices.Contains(command, "--view=log1p · center=columns") {
+		t.Errorf("%q has another view", command)
+	}
 	out := strings.TrimSuffix(store, ".csr") + ".svd"
 	decode(t, succeeds(t, "plan", store+"/", "-k", "2", "--json"), &p)
 	if command := p.Steps[0].Commands[0]; !slices.Contains(command, out) {

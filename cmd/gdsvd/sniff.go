@@ -16,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 // sniffCommand returns gdsvd sniff, which is ingest --dry-run.
@@ -118,8 +119,9 @@ func givenFlags(of *cobra.Command, given *pflag.FlagSet, not func(name string) b
 			return
 		}
 		value := strings.ReplaceAll(f.Value.String(), "\t", `\t`)
-		if f.Name == "view" {
-			value = strings.ReplaceAll(f.Value.String(), "\n", "|") // a command in a message is a single line
+		if text := f.Value.String(); f.Name == "view" && strings.ContainsAny(text, "\n\t") && !strings.HasPrefix(text, "@") {
+			steps, _ := view.Parse(text) // no error: the command has parsed it
+			value = steps.String()       // a command in a message is a single line
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
