@@ -30,6 +30,7 @@ func TestReportCommand(t *testing.T) {
 		"given":  {"svd", store, "-k", "3", "--method", "block", "--oversample", "3", "--seed", "7", "--tol", "1e-6", "--vectors", "right"},
 		"view":   {"svd", store, "-k", "3", "--view", "log1p | center=columns"},
 		"share":  {"svd", store, "-k", "0.5", "--max-k", "30"},
+		"limit":  {"svd", store, "-k", "3", "--time-limit", "300h"},
 		"fit":    {"complete", store, "-k", "3", "--lambda", "5", "--biases"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
