@@ -55,7 +55,7 @@ type Alignment struct {
 	Gone   int64           `json:"gone"`             // number of ids that only the old result has
 	Before factor.Number   `json:"before"`           // ‖A − B‖_F/‖B‖_F of the new vectors A and the old vectors B
 	After  factor.Number   `json:"after"`            // ‖AR − B‖_F/‖B‖_F after the rotation R
-	Angles []factor.Number `json:"angles,omitempty"` // principal angles between the two subspaces in degrees, ascending; absent if one of them has fewer dimensions than there are vectors
+	Angles []factor.Number `json:"angles,omitempty"` // principal angles between the two subspaces in degrees, ascending; absent if a subspace has fewer dimensions
 	// share of the nearest neighbours that differ between the results; neighbours are found by cosine among rows with common ids
 	Changed    factor.Number `json:"changed_neighbours"`
 	Neighbours int           `json:"neighbours"` // number of nearest neighbours that are compared for each id

@@ -36,7 +36,7 @@ class Alignment(NamedTuple):
     R : ndarray, shape (k, k)
         The rotation.
     angles : ndarray, shape (k,)
-        Principal angles between the two spaces in radians, which no rotation can remove; none if a space has fewer dimensions than there are vectors.
+        Principal angles between the two spaces in radians, which no rotation can remove; none if a space has fewer than k dimensions.
     info : dict
         Output of ``gdsvd align --json``: ``before``, ``after``, ``common``, ``changed_neighbours``, …; its angles are in degrees.
     """
