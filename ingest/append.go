@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -93,7 +94,7 @@ func (b *base) repeated() int64 {
 	return b.entries - b.nnz
 }
 
-func (o request) inPlace(out string) bool { return o.base != nil && o.base.path == out }
+func (o request) inPlace(out string) bool { return o.base != nil && filepath.Clean(o.base.path) == out }
 
 // spooledBytes is the approximate size of an entry of a store in temporary files.
 const spooledBytes = 6

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -51,6 +52,7 @@ func (o *request) plan() (plan, error) {
 
 func ingest(ctx context.Context, inputs []string, out string, o request, p plan) (*Report, error) {
 	defer o.net.Close()
+	out = filepath.Clean(out) // names of other files are made of it
 	names, err := o.expand(ctx, inputs)
 	if err != nil {
 		return nil, err

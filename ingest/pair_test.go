@@ -167,8 +167,8 @@ func left(t *testing.T, out string, published bool) {
 	}
 }
 
-// TestPairAndWhatIsThere: no store is replaced without Force; a finished pair is recognised, unless one of its
-// stores is missing or belongs to another pair.
+// TestPairAndWhatIsThere: no store is replaced without Force, a name that ends in a slash is that of the same pair, and a
+// finished pair is recognised, unless one of its stores is missing or belongs to another pair.
 func TestPairAndWhatIsThere(t *testing.T) {
 	in := write(t, "log", "1,1,1,5\n1,2,1,6\n2,1,1,7\n2,2,1,8\n")
 	o := Options{Holdout: Holdout{Last: 1}, Columns: []string{"1", "2", "3", "4"}}
@@ -179,7 +179,8 @@ func TestPairAndWhatIsThere(t *testing.T) {
 	}
 	leftovers(t, out+TestSuffix, true)
 	o.Force = true
-	first := mustIngest(t, []string{in}, out, o)
+	first := mustIngest(t, []string{in}, out+"/", o)
+	mustIngest(t, []string{in}, out+"/", o)
 	o.Force, o.Resume = false, true
 	again := mustIngest(t, []string{in}, out, o)
 	if !again.Finished || again.Heldout == nil || again.Heldout.Fingerprint != first.Heldout.Fingerprint || again.Heldout.NNZ != 2 {

@@ -76,6 +76,12 @@ func TestTitles(t *testing.T) {
 			t.Errorf("%s: rows %v, columns %v, %+v", c.name, rows, cols, rep)
 		}
 	}
+	// Blanks in quotes are part of an id, as in the ratings.
+	spaced := target(t)
+	mustIngest(t, []string{write(t, "in", "user,item,rating\n1,\" a\",1\n2,a,2\n")}, spaced, Options{ColTitles: write(t, "titles", "\" a\",First\n a ,Second\n")})
+	if got := titledOf(t, spaced, format.ColSide); got[" a"] != "First" || got["a"] != "Second" {
+		t.Errorf("blanks in quotes: %q", got)
+	}
 	// Titles of both sides, added to a finished store.
 	in, out := write(t, "in", ratings), target(t)
 	mustIngest(t, []string{in}, out, Options{})

@@ -34,6 +34,9 @@ func TestAppendCommand(t *testing.T) {
 		}
 	}
 	fails(t, ui.ExitError, "more than one entry", "append", store, more)
+	summed := filepath.Join(dir, "summed.csr")
+	succeeds(t, "ingest", first, "--duplicates", "sum", "-o", summed)
+	fails(t, ui.ExitUsage, "--duplicates error: without the flag the rule is that of .*summed.csr", "append", summed, put("again", "7,10,1\n"), "--duplicates", "error")
 	fails(t, ui.ExitUsage, "want a STORE and at least one INPUT", "append", store)
 	fails(t, ui.ExitUsage, "has means", "append", meanStore(t, dir, put), more)
 }

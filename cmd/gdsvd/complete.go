@@ -56,6 +56,8 @@ result.json has the objective and a lower bound of it over all Z of any rank.` +
 				return ui.Usagef(cmd, "--damping %v: want a number above 0", o.Damping)
 			case !(o.Holdout > 0 && o.Holdout <= 0.9):
 				return ui.Usagef(cmd, "--holdout %v: want a share from 0 to 0.9, 0 excluded", o.Holdout)
+			case lambda != "auto" && a.standing.Given(cmd, "holdout") || !o.Biases && a.standing.Given(cmd, "damping"):
+				return ui.Usagef(cmd, "--holdout is for --lambda auto, --damping for --biases: here it would change nothing")
 			case o.Rounds < 1:
 				return ui.Usagef(cmd, "--max-rounds %d: want 1 or more", o.Rounds)
 			case o.CheckpointEvery == 0:

@@ -47,6 +47,8 @@ func TestComplete(t *testing.T) {
 		"--tol 0: want a tolerance":                     {"-k", "2", "--tol", "0"},
 		"no OUT to write":                               {"-k", "2", "-o", ""},
 		"-k 31: a 80 × 30 matrix has only 30":           {"-k", "31"},
+		"--holdout is for --lambda auto":                {"-k", "2", "--lambda", "5", "--holdout", "0.1"},
+		"--damping for --biases":                        {"-k", "2", "--damping", "9"},
 		"--max-rounds 0: want 1 or more":                {"-k", "2", "--max-rounds", "0"},
 	} {
 		fails(t, 2, pattern, append([]string{"complete", store, "-o", filepath.Join(t.TempDir(), "x")}, args...)...)

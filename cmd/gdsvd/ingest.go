@@ -339,6 +339,9 @@ out from are refused: they lack data that the result depends on.` + "\n" + ui.Ex
   gdsvd append plays.csr 'new-*.csv.gz' --duplicates last -o plays2.csr`,
 		Args: atLeast(2, "want a STORE and at least one INPUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.standing.Given(cmd, "duplicates") && o.Duplicates == ingest.DuplicatesError {
+				return ui.Usagef(cmd, "--duplicates error: without the flag the rule is that of %s, which error cannot replace: leave it out", args[0])
+			}
 			o.Memory = a.sortingBudget(cmd, o.Memory)
 			report, err := a.ingesting(cmd, "append", cmp.Or(out, args[0]), o, func(ctx context.Context, o ingest.Options) (*ingest.Report, error) {
 				return ingest.Append(ctx, args[0], args[1:], out, o)

@@ -34,7 +34,7 @@ func (a *app) planCommand() *cobra.Command {
 		if err := flags.CheckTriplets(cmd, &o.Options, o.most); err != nil {
 			return err
 		}
-		o.explain = true // plan has no OUT
+		o.explain, o.Workers, o.CheckpointEvery = true, in.Workers, factor.DefaultCheckpointEvery // plan has no OUT
 		if err := a.checkRun(cmd, &o); err != nil {
 			return err
 		}

@@ -147,6 +147,26 @@ func TestPlanOfAShare(t *testing.T) {
 	}
 }
 
+// TestPlanOfTheRun: the plan of the run is that of svd: with the threads of --workers, and with checkpoints.
+func TestPlanOfTheRun(t *testing.T) {
+	var p planned
+	store := ingested(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1})
+	for _, workers := range []string{"1", "4"} {
+		var e factor.Explanation
+		flags := []string{store, "-k", "5", "--memory", "1GiB", "--workers", workers, "--json"}
+		decode(t, succeeds(t, append([]string{"plan"}, flags...)...), &p)
+		decode(t, succeeds(t, append([]string{"svd", "--explain"}, flags...)...), &e)
+		if heap, other := e.Memory.Heap(); p.Steps[0].Memory.High != float64(heap+other) {
+			t.Errorf("--workers %s: %v bytes of memory, want %d", workers, p.Steps[0].Memory.High, heap+other)
+		}
+	}
+	long := write(t, t.TempDir(), "long.mtx", "%%MatrixMarket matrix coordinate real general\n400000 400000 3\n1 1 3\n2 2 2\n400000 400000 1\n")
+	decode(t, succeeds(t, "plan", long, "-k", "200", "--memory", "8GiB", "--json"), &p)
+	if p.Steps[1].Temporary.High == 0 {
+		t.Errorf("no disk is planned for the checkpoints of a run of %v seconds", p.Steps[1].Seconds.High)
+	}
+}
+
 // TestPlanRefuses: requests that cannot be planned are refused before the input is read completely.
 func TestPlanRefuses(t *testing.T) {
 	store, file := ingested(t, tall), ratings(t, tall)
@@ -164,8 +184,8 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// TestPlannedNames: commands keep the address of --listen and the file of metrics, not the token, and write OUT beside a store
-// whose name ends in a slash.
+// TestPlannedNames: commands keep the address of --listen, the file of metrics and a view of several lines, not the token, and
+// write OUT beside a store whose name ends in a slash.
 func TestPlannedNames(t *testing.T) {
 	dir, file := t.TempDir(), ratings(t, tall)
 	metrics := filepath.Join(dir, "m.prom")
@@ -181,6 +201,10 @@ func TestPlannedNames(t *testing.T) {
 		}
 	}
 	store := ingested(t, tall)
+	decode(t, succeeds(t, "plan", store, "-k", "2", "--view", "log1p # logarithms\n\ncenter=columns\n", "--json"), &p)
+	if command := p.Steps[1].Commands[0]; !slices.Contains(command, "--view=log1p · center=columns") {
+		t.Errorf("%q has another view", command)
+	}
 	out := strings.TrimSuffix(store, ".csr") + ".svd"
 	decode(t, succeeds(t, "plan", store+"/", "-k", "2", "--json"), &p)
 	if command := p.Steps[0].Commands[0]; !slices.Contains(command, out) {

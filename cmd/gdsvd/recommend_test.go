@@ -336,14 +336,17 @@ func TestIDOfDirectory(t *testing.T) {
 	}
 }
 
-// TestViewOfTitleWithComma: view refuses rows that are a title and a list of others, and reads a title and a list as similar does.
+// TestViewOfTitleWithComma: view refuses rows that are an id or title and a list or file of others, and reads a title and a list as similar does.
 func TestViewOfTitleWithComma(t *testing.T) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "in.csr")
 	titles := write(t, dir, "titles.csv", "10,\"Girl, Man\"\n20,Girl\n30,Man\n40,\"Heat, The\"\n")
 	succeeds(t, "ingest", write(t, dir, "in.csv", "10,ann,5\n20,ann,4\n30,bob,4\n40,bob,5\n10,cy,3\n"), "-o", store, "--row-titles", titles)
 	fails(t, ui.ExitError, `--rows Girl, Man is the id or title of a row, and a list of those of others: write what is meant into a file`, "view", store, "--rows", "Girl, Man")
-	for text, row := range map[string]string{"Heat, The": "row 40 ", "30,20": "row 30 ", write(t, dir, "one", "Girl, Man\n"): "row 10 "} {
+	t.Chdir(dir)
+	write(t, dir, "30", "20\n")
+	fails(t, ui.ExitError, `--rows 30 is the id or title of a row, and a list of those of others: write what is meant into a file, one a line, or ./30 for a file`, "view", store, "--rows", "30")
+	for text, row := range map[string]string{"./30": "row 20 ", "Heat, The": "row 40 ", "30,20": "row 30 ", write(t, dir, "one", "Girl, Man\n"): "row 10 "} {
 		if said := succeeds(t, "view", store, "--rows", text); !strings.Contains(said, row) {
 			t.Errorf("--rows %s prints\n%s", text, said)
 		}
@@ -382,6 +385,9 @@ func TestIDsWithBlanks(t *testing.T) {
 		}
 		if text := succeeds(t, "view", "-q", store, "--rows", rows, "--json"); !strings.Contains(text, fmt.Sprintf(`"id": %q`, want)) {
 			t.Errorf("view of %q: %s, want %q", list, text, want)
+		}
+		if text := succeeds(t, "view", "-q", store, "--view", "keep=rows,"+rows, "--head", "1", "--json"); !strings.Contains(text, fmt.Sprintf(`"id": %q`, want)) {
+			t.Errorf("keep=rows of %q: %s, want %q", list, text, want)
 		}
 	}
 }

@@ -47,8 +47,8 @@ The same result, store and flags have the same page, byte by byte.` + "\n" + ui.
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case o.out == "":
-				return ui.Usagef(cmd, "no FILE to write: give one with -o")
+			case o.out == "" || o.out == "-":
+				return ui.Usagef(cmd, "no FILE to write: give one with -o; no page is written to standard output")
 			case o.noStore && cmd.Flags().Changed("store"):
 				return ui.Usagef(cmd, "--store names a store to read and --no-store says to read none: give one of them")
 			case cmd.Flags().Changed("store") && o.store == "":

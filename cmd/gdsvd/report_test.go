@@ -30,6 +30,7 @@ func TestReportCommand(t *testing.T) {
 		"given":  {"svd", store, "-k", "3", "--method", "block", "--oversample", "3", "--seed", "7", "--tol", "1e-6", "--vectors", "right"},
 		"view":   {"svd", store, "-k", "3", "--view", "log1p | center=columns"},
 		"share":  {"svd", store, "-k", "0.5", "--max-k", "30"},
+		"limit":  {"svd", store, "-k", "3", "--time-limit", "300h"},
 		"fit":    {"complete", store, "-k", "3", "--lambda", "5", "--biases"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
@@ -114,6 +115,7 @@ func TestReport(t *testing.T) {
 	fails(t, ui.ExitUsage, `--names: 7 names of 6 components`, "report", out, "-o", filepath.Join(dir, "x.html"), "--names", "a,b,c,d,e,f,g")
 	fails(t, ui.ExitUsage, `--names: 3 names, and .* has 2 components`, "report", out, "-o", filepath.Join(dir, "x.html"), "--names", "a,b,c")
 	fails(t, ui.ExitUsage, `no FILE to write`, "report", out)
+	fails(t, ui.ExitUsage, `no FILE to write`, "report", out, "-o", "-")
 	fails(t, ui.ExitUsage, `--components 99: want 1 to`, "report", out, "-o", file, "--components", "99")
 	fails(t, ui.ExitUsage, `give one of them`, "report", out, "-o", file, "--store", other, "--no-store")
 	fails(t, ui.ExitError, `no such file|cannot find`, "report", filepath.Join(dir, "none"), "-o", filepath.Join(dir, "x.html"))

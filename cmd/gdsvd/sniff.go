@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 // sniffCommand returns gdsvd sniff, which is ingest --dry-run.
@@ -119,8 +119,9 @@ func givenFlags(of *cobra.Command, given *pflag.FlagSet, not func(name string) b
 			return
 		}
 		value := strings.ReplaceAll(f.Value.String(), "\t", `\t`)
-		if f.Name == "view" { // a command in a message is a single line, without the comments and empty lines of the view
-			value = strings.Trim(regexp.MustCompile(`[ \t]*(#.*)?\n(\s*(#.*)?\n)*`).ReplaceAllString(f.Value.String(), "|"), "|")
+		if text := f.Value.String(); f.Name == "view" && strings.ContainsAny(text, "\n\t") && !strings.HasPrefix(text, "@") {
+			steps, _ := view.Parse(text) // no error: the command has parsed it
+			value = steps.String()       // a command in a message is a single line
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")

@@ -328,7 +328,7 @@ func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.Abort()) }()
-	in := ingest.Options{Memory: cmp.Or(o.Memory, min(ingest.DefaultMemory, a.budget(0))), ShardSize: csr.DefaultShard}
+	in := ingest.Options{Memory: cmp.Or(o.Memory, min(ingest.DefaultMemory, a.budget(0))), ShardSize: csr.DefaultShard, Workers: o.Workers}
 	defer heap.CollectLate(heap.Garbage / 8)()
 	store := filepath.Join(stage.Dir(), "store")
 	kept := a.fsys

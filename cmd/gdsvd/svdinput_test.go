@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,8 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/must"
 )
 
@@ -45,6 +49,33 @@ func TestSVDOfStandardInput(t *testing.T) {
 		t.Errorf("%d files compared; left are %v", same, left)
 	}
 }
+
+// TestIngestOfStandardInput: the ingest of svd from standard input has the threads of --workers, and without --memory no
+// more memory than gdsvd ingest has.
+func TestIngestOfStandardInput(t *testing.T) {
+	metrics, said := filepath.Join(t.TempDir(), "m.prom"), ""
+	in := io.MultiReader(readFunc(func([]byte) (int, error) {
+		said = string(must.Get(os.ReadFile(metrics))(t))
+		return 0, io.EOF
+	}), strings.NewReader("1,1,5\n2,2,3\n"))
+	var stderr bytes.Buffer
+	a := newApp(in, io.Discard, &stderr)
+	if code := a.run(t.Context(), []string{"svd", "-", "-q", "-k", "1", "--workers", "3", "--metrics-file", metrics, "-o", filepath.Join(t.TempDir(), "out")}); code != ui.ExitOK {
+		t.Fatalf("exit %d\n%s", code, &stderr)
+	}
+	budget, workers := 0., 0
+	for line := range strings.Lines(said) {
+		fmt.Sscanf(line, `gdsvd_memory_budget_bytes{run="store"} %g`, &budget)
+		fmt.Sscanf(line, `gdsvd_workers{run="store"} %d`, &workers)
+	}
+	if workers != 3 || !(budget > 0 && budget <= min(ingest.DefaultMemory, 0.7*float64(memory.Total()))) {
+		t.Errorf("%d workers and %g bytes in\n%s", workers, budget, said)
+	}
+}
+
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(b []byte) (int, error) { return f(b) }
 
 // TestSVDOfStandardInputRefuses: inputs and flags that cannot be used are errors, and no files are left.
 func TestSVDOfStandardInputRefuses(t *testing.T) {

@@ -56,11 +56,11 @@ all of it is then read to show a row.` + "\n" + ui.ExitHelp,
 			err = a.look(cmd, args[0], &of, func(store *csr.Store) (err error) {
 				o.Options = of.Options
 				p, err = look.Peek(cmd.Context(), store, o)
-				if len(o.Rows) > 1 && strings.Join(o.Rows, ",") == rows {
-					o.Rows = []string{rows} // a title may have a comma
+				if ids := strings.Join(o.Rows, ","); len(o.Rows) > 1 || ids != rows { // a list, or the lines of a file
+					o.Rows = []string{rows}
 					switch titled, bad := look.Peek(cmd.Context(), store, o); {
-					case bad == nil && err == nil:
-						err = fmt.Errorf("--rows %s is the id or title of a row, and a list of those of others: write what is meant into a file, one a line", rows)
+					case bad == nil && (err == nil || ids != rows):
+						err = fmt.Errorf("--rows %[1]s is the id or title of a row, and a list of those of others: write what is meant into a file, one a line, or ./%[1]s for a file of that name", rows)
 					case bad == nil:
 						p, err = titled, nil
 					}

@@ -44,18 +44,18 @@ type Options struct {
 
 // Alignment holds the fields of alignment.json, which Align writes.
 type Alignment struct {
-	Format string          `json:"format"` // name of the format
-	New    string          `json:"new"`    // the result that is aligned
-	Old    string          `json:"old"`    // the result that it is aligned to
-	What   string          `json:"what"`   // the vectors that are compared
-	Rows   int64           `json:"rows"`   // number of rows of X
-	K      int             `json:"k"`      // number of vectors
-	Common int64           `json:"common"` // number of ids that both results have
-	Fresh  int64           `json:"fresh"`  // number of ids that only the new result has
-	Gone   int64           `json:"gone"`   // number of ids that only the old result has
-	Before factor.Number   `json:"before"` // ‖A − B‖_F/‖B‖_F of the new vectors A and the old vectors B
-	After  factor.Number   `json:"after"`  // ‖AR − B‖_F/‖B‖_F after the rotation R
-	Angles []factor.Number `json:"angles"` // principal angles between the two subspaces in degrees, ascending
+	Format string          `json:"format"`           // name of the format
+	New    string          `json:"new"`              // the result that is aligned
+	Old    string          `json:"old"`              // the result that it is aligned to
+	What   string          `json:"what"`             // the vectors that are compared
+	Rows   int64           `json:"rows"`             // number of rows of X
+	K      int             `json:"k"`                // number of vectors
+	Common int64           `json:"common"`           // number of ids that both results have
+	Fresh  int64           `json:"fresh"`            // number of ids that only the new result has
+	Gone   int64           `json:"gone"`             // number of ids that only the old result has
+	Before factor.Number   `json:"before"`           // ‖A − B‖_F/‖B‖_F of the new vectors A and the old vectors B
+	After  factor.Number   `json:"after"`            // ‖AR − B‖_F/‖B‖_F after the rotation R
+	Angles []factor.Number `json:"angles,omitempty"` // principal angles between the two subspaces in degrees, ascending; absent if a subspace has fewer dimensions
 	// share of the nearest neighbours that differ between the results; neighbours are found by cosine among rows with common ids
 	Changed    factor.Number `json:"changed_neighbours"`
 	Neighbours int           `json:"neighbours"` // number of nearest neighbours that are compared for each id

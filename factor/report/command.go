@@ -70,7 +70,7 @@ func (w *words) ofRun(r *factor.Result) {
 	w.flag(s.Tol != solver.DefaultTol, "--tol", number(s.Tol))
 	w.flag(s.MaxPasses > 0, "--max-passes", strconv.Itoa(s.MaxPasses))
 	w.flag(s.Init != "", "--init", s.Init)
-	w.flag(s.TimeLimit > 0, "--time-limit", number(s.TimeLimit)+"s")
+	w.flag(s.TimeLimit > 0, "--time-limit", strconv.FormatFloat(s.TimeLimit, 'f', -1, 64)+"s") // a time has no exponent
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -65,7 +65,10 @@ func readLabels(ctx context.Context, o Options, v *vectors) (_ *labels, err erro
 		if !found {
 			return nil, fmt.Errorf("%s: line %d: %.60q: want an id, a %s and a label", o.Labels, n, line, map[string]string{"\t": "tab", ",": "comma or tab"}[separator])
 		}
-		at, err := v.names.Index(strings.TrimSpace(id))
+		at, err := v.names.Index(id)
+		if bare := strings.TrimSpace(id); at < 0 && err == nil && bare != id {
+			at, err = v.names.Index(bare)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -306,6 +306,9 @@ func TestLabels(t *testing.T) {
 	if p = parse(t, written(t, r, Options{Labels: file})); !strings.Contains(p.text, "zeta") {
 		t.Error("the first line of a file with a byte order mark is lost")
 	}
+	must.Do(t, label(" r003,blanks that are not of the id\n"))
+	must.Do(t, os.WriteFile(file, []byte(" r003,blanks of the id\n"), 0o666))
+	written(t, factorised(t, made(t, 20, 6, plainName(" r"), plainName("c")), factor.Options{Rank: 3}), Options{Labels: file})
 	var many strings.Builder
 	for i := range mostLabels + 1 {
 		fmt.Fprintf(&many, "r%03d,label %d\n", i%20, i)

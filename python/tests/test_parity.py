@@ -68,6 +68,8 @@ def test_align(store, tmp_path):
     np.testing.assert_allclose(np.sort(turned.angles), np.sort(scipy.linalg.subspace_angles(other.U, f.U)), atol=1e-9)
     np.testing.assert_allclose(turned.R, scipy.linalg.orthogonal_procrustes(other.U, f.U)[0], atol=1e-9)
     np.testing.assert_allclose(turned.X, other.U @ turned.R, atol=1e-12)
+    flat = gdsvd.Store.from_scipy(sp.csr_matrix(np.ones((6, 4))), tmp_path / "flat.csr").svd(2, tmp_path / "flat")
+    assert flat.align(flat, "VS").angles.shape == (0,)  # a value of 0: a space of one dimension has no two angles
     np.testing.assert_array_equal(f.align(f.path, "U", tmp_path / "x").X, np.load(tmp_path / "x" / "X.npy"))
 
 

@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,9 +16,9 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// FuzzList: parseList returns the first line of each distinct id; other lines are empty or repeat an id.
+// FuzzList: parseList returns the first line of each distinct id, blanks included; other lines are blank or repeat an id.
 func FuzzList(f *testing.F) {
-	f.Add("\uFEFFa\r\n\n b c \na")
+	f.Add("\uFEFFa\r\n\n b c \na\n a\n \r\n")
 	f.Add("\x00\n\xff")
 	f.Fuzz(func(t *testing.T, text string) {
 		l := parseList([]byte(text))
@@ -27,13 +28,13 @@ func FuzzList(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for i, line := range strings.Split(strings.TrimPrefix(text, "\uFEFF"), "\n") {
-			id := strings.TrimSpace(line)
-			if n, ok := lines[id]; ok != (id != "") || id != "" && !seen[id] && n != i+1 {
+			id, blank := strings.TrimSuffix(line, "\r"), strings.TrimSpace(line) == ""
+			if n, ok := lines[id]; ok == blank || !blank && !seen[id] && n != i+1 {
 				t.Fatalf("%q: line %d, %q, is in line %d, %t", text, i+1, id, n, ok)
 			}
-			seen[id] = true
+			seen[id] = seen[id] || !blank
 		}
-		delete(seen, "")
+		maps.DeleteFunc(seen, func(_ string, is bool) bool { return !is })
 		if len(l.at) != len(seen) {
 			t.Fatalf("%q: %d ids, want %d", text, len(l.at), len(seen))
 		}

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync/atomic"
-	"unicode"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
@@ -178,22 +177,23 @@ func parseList(b []byte) *list {
 	l.at = make([]uint32, 0, bytes.Count(l.text, []byte("\n"))+1)
 	at := 0
 	for line := range bytes.Lines(l.text) {
-		if id := bytes.TrimLeftFunc(line, unicode.IsSpace); len(id) > 0 {
-			l.at = append(l.at, uint32(at+len(line)-len(id)))
+		if len(bytes.TrimSpace(line)) > 0 {
+			l.at = append(l.at, uint32(at))
 		}
 		at += len(line)
 	}
 	slices.SortFunc(l.at, func(a, b uint32) int {
-		return cmp.Or(bytes.Compare(l.id(a), l.id(b)), cmp.Compare(a, b))
+		return cmp.Or(bytes.Compare(bytes.TrimSpace(l.id(a)), bytes.TrimSpace(l.id(b))), bytes.Compare(l.id(a), l.id(b)), cmp.Compare(a, b))
 	})
 	l.at = slices.CompactFunc(l.at, func(a, b uint32) bool { return bytes.Equal(l.id(a), l.id(b)) })
 	l.found = make([]bool, len(l.at))
 	return l
 }
 
+// id returns the line at an offset without its end.
 func (l *list) id(at uint32) []byte {
 	line, _, _ := bytes.Cut(l.text[at:], []byte("\n"))
-	return bytes.TrimSpace(line)
+	return bytes.TrimSuffix(line, []byte("\r"))
 }
 
 // first returns the first id of the file that has not been found, and its line.
@@ -204,33 +204,38 @@ func (l *list) first() (id string, line int) {
 			first = min(first, at)
 		}
 	}
-	return string(l.id(first)), 1 + bytes.Count(l.text[:first], []byte("\n"))
+	return string(bytes.TrimSpace(l.id(first))), 1 + bytes.Count(l.text[:first], []byte("\n"))
 }
 
-// find returns which of the user's columns or rows have an id in the list, or a title that is in the list and is no id.
+// find returns which of the user's columns or rows have an id in the list, or a title that is in the list and is no id. Blanks
+// around an id of the list are part of the id only if the matrix has such an id.
 func (l *list) find(s *Source, of string) (kept []bool, err error) {
-	axis, n := s.cols, s.Cols()
+	axis, users := s.cols, csr.ColAxis
 	if of == "rows" {
-		axis = s.rows
+		axis, users = s.rows, csr.RowAxis
 	}
-	if axis == csr.RowAxis {
-		n = s.Rows()
-	}
-	r, err := s.IDs(axis)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	kept = make([]bool, n)
-	for at := 0; r.Next(); at++ {
-		if i, in := l.search(r.String()); in {
-			kept[at], l.found[i] = true, true
-			l.known++
+	kept = make([]bool, [...]int64{csr.RowAxis: s.Rows(), csr.ColAxis: s.Cols()}[axis])
+	for _, exact := range []bool{true, false} {
+		if l.known == len(l.at) {
+			return kept, nil
+		}
+		r, err := s.IDs(axis)
+		if err != nil {
+			return nil, err
+		}
+		for at := 0; r.Next(); at++ {
+			for _, i := range l.search(r.String(), exact) {
+				kept[at], l.found[i] = true, true
+				l.known++
+			}
+		}
+		if err := errors.Join(r.Err(), r.Close()); err != nil {
+			return nil, err
 		}
 	}
 	titles, err := s.Titles(axis)
-	if titles == nil || cmp.Or(r.Err(), err) != nil || l.known == len(l.at) {
-		return kept, cmp.Or(r.Err(), err)
+	if titles == nil || err != nil {
+		return kept, err
 	}
 	defer func() { err = errors.Join(err, titles.Close()) }()
 	titled := make([]bool, len(l.at))
@@ -239,16 +244,10 @@ func (l *list) find(s *Source, of string) (kept []bool, err error) {
 		if err != nil {
 			return nil, err
 		}
-		i, in := l.search(title)
-		switch {
-		case !in || l.found[i]:
-		case titled[i]:
-			users := csr.ColAxis
-			if of == "rows" {
-				users = csr.RowAxis
+		for _, i := range l.search(title, false) {
+			if titled[i] {
+				return nil, fmt.Errorf("%q is the title of several %s, such as that with the id %s: a list that keeps them names them by ids", title, of, s.IDOf(users, at))
 			}
-			return nil, fmt.Errorf("%q is the title of several %s, such as that with the id %s: a list that keeps them names them by ids", title, of, s.IDOf(users, at))
-		default:
 			kept[at], titled[i] = true, true
 			l.known++
 		}
@@ -259,6 +258,14 @@ func (l *list) find(s *Source, of string) (kept []bool, err error) {
 	return kept, nil
 }
 
-func (l *list) search(id string) (int, bool) {
-	return slices.BinarySearchFunc(l.at, []byte(id), func(at uint32, id []byte) int { return bytes.Compare(l.id(at), id) })
+// search returns the indices of the ids, not found yet, that equal id or, unless exact is true, equal it without their blanks.
+func (l *list) search(id string, exact bool) (all []int) {
+	bare := bytes.TrimSpace([]byte(id))
+	i, _ := slices.BinarySearchFunc(l.at, bare, func(at uint32, bare []byte) int { return bytes.Compare(bytes.TrimSpace(l.id(at)), bare) })
+	for ; i < len(l.at) && bytes.Equal(bytes.TrimSpace(l.id(l.at[i])), bare); i++ {
+		if !l.found[i] && (string(l.id(l.at[i])) == id || !exact && string(bare) == id) {
+			all = append(all, i)
+		}
+	}
+	return all
 }

@@ -158,13 +158,13 @@ func (r *Reader) Next() (format.Label, error) {
 	if n := max(r.id, r.title); len(fields) <= n {
 		return label, fail(fmt.Errorf("%w: %d instead of %d", text.ErrFields, len(fields), n+1))
 	}
-	label.ID = bytes.Trim(fields[r.id], " \t")
+	label.ID = fields[r.id]
 	label.Title = utf(bytes.Trim(fields[r.title], " \t"))
 	return label, nil
 }
 
-// split splits a line into fields. A quoted field is the text in the quotes, if a separator or the line end follows. If commas
-// or semicolons separate, open reports quotes that are not closed.
+// split splits a line into fields. A quoted field is the text in the quotes, if a separator or the line end follows; other
+// fields lose the blanks around them. If commas or semicolons separate, open reports quotes that are not closed.
 func (r *Reader) split(fields [][]byte, line []byte) (_ [][]byte, open bool) {
 	for {
 		if len(line) > 0 && line[0] == '"' {
@@ -181,7 +181,7 @@ func (r *Reader) split(fields [][]byte, line []byte) (_ [][]byte, open bool) {
 			}
 		}
 		field, rest, more := bytes.Cut(line, []byte(r.sep))
-		fields = append(fields, field)
+		fields = append(fields, bytes.Trim(field, " \t"))
 		if !more {
 			return fields, false
 		}

@@ -36,7 +36,7 @@ class Alignment(NamedTuple):
     R : ndarray, shape (k, k)
         The rotation.
     angles : ndarray, shape (k,)
-        Principal angles between the two spaces in radians, which no rotation can remove.
+        Principal angles between the two spaces in radians, which no rotation can remove; none if a space has fewer than k dimensions.
     info : dict
         Output of ``gdsvd align --json``: ``before``, ``after``, ``common``, ``changed_neighbours``, …; its angles are in degrees.
     """
@@ -185,7 +185,7 @@ class Uses:
             folder = stack.enter_context(workplace()) / "x" if out is None else pathlib.Path(out)
             args = [f"--to={os.fspath(getattr(old, 'path', old))}", f"--what={what}", *flags(options)]
             info = run("align", *args, "-o", folder, "--", self.path)
-            return Alignment(np.load(folder / "X.npy"), np.load(folder / "R.npy"), np.radians(info["angles"]), info)
+            return Alignment(np.load(folder / "X.npy"), np.load(folder / "R.npy"), np.radians(info.get("angles", [])), info)
 
     def to_soma(self, uri: str, *, measurement: str = "RNA", obsm: str | None = "X_svd", varm: str | None = "SVs") -> None:
         """Write the scores of rows (US) and the right vectors to the TileDB-SOMA experiment from which the store was made.
