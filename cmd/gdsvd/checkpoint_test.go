@@ -238,7 +238,7 @@ func TestStoppedRunIsDescribed(t *testing.T) {
 	t.Chdir(filepath.Dir(store))
 	here := must.Get(os.Getwd())(t)
 	dir := stopped(t, filepath.Base(store), "-k", "3", "--seed", "5", "--view", view, "--max-passes", "4", "--memory", "70000001", "--force", "--listen", "127.0.0.1:0", "--token", "not-to-be-told")
-	command := "gdsvd svd m.csr --memory=70000001 --rank=3 --seed=5 '--view=log1p|  center=columns' -o " + dir + " --resume"
+	command := "gdsvd svd m.csr --memory=70000001 --rank=3 --seed=5 '--view=log1p · center=columns' -o " + dir + " --resume"
 	want := "a checkpoint is in " + dir + ": " + command + " goes on from there\n"
 	if out := succeeds(t, "info", dir); !strings.Contains(out, want) {
 		t.Errorf("info: %s\nwant %s", out, want)
