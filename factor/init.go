@@ -124,14 +124,10 @@ func (t *task) places(ctx context.Context, from *Result, rows int64, put func(i,
 		return err
 	}
 	defer func() { err = errors.Join(err, names.Close()) }()
-	old, now := names.All(ctx), IDsOf(ctx, store, csr.ColAxis)
-	switch {
-	case names.Count() != rows:
+	if names.Count() != rows {
 		return fmt.Errorf("its vectors have %d entries, and it has %d ids", rows, names.Count())
-	case old.Kind != now.Kind:
-		return fmt.Errorf("its ids are of kind %v, those of this store of kind %v", old.Kind, now.Kind)
 	}
-	return names.Match(ctx, now, func(i, at int64, _ string) error { return put(i, at) })
+	return names.Match(ctx, IDsOf(ctx, store, csr.ColAxis), func(i, at int64, _ string) error { return put(i, at) })
 }
 
 // Match calls found for each id of a sequence, in order. i is the index of the id in the sequence, at that of the row or

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -103,6 +104,20 @@ func TestInitFollowsIDs(t *testing.T) {
 	// The first pass, over the start vectors alone, measures them.
 	if a := events(t, dir)[0]; a.Phase != "finish" || float64(a.Sigma) < 0.9*float64(r.Sigma[0]) {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestInitOfIntegersThatBecameTexts: the ids of a result are found by their texts where an append has made texts of integers.
+func TestInitOfIntegersThatBecameTexts(t *testing.T) {
+	store := ingested(t, wide)
+	first, _ := factorised(t, store, "-k", "3")
+	late, more := filepath.Join(t.TempDir(), "late.dat"), filepath.Join(t.TempDir(), "more.csr")
+	lines := strings.SplitAfterN(string(must.Get(os.ReadFile(ratings(t, wide)))(t)), "\n", 6)
+	must.Do(t, os.WriteFile(late, []byte("late-"+strings.Join(lines[:5], "late-")), 0o644))
+	succeeds(t, "append", "-q", store, late, "-o", more)
+	o := gdsvd(t, "svd", more, "-k", "3", "-o", filepath.Join(t.TempDir(), "out"), "--init", first)
+	if o.code != ui.ExitOK || !regexp.MustCompile(`entries=40 of=4[1-5]\b`).MatchString(o.stderr) {
+		t.Errorf("exit %d\n%s", o.code, o.stderr)
 	}
 }
 
