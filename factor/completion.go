@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -245,6 +244,9 @@ func (c *completion) write(ctx context.Context, s *complete.State) (r *Result, e
 	c.Vectors = Both
 	longBias, shortBias := csr.Orient(c.store, layout.RowBiases, layout.ColBiases)
 	var long []float64
+	if c.fit.Biases {
+		long = make([]float64, 0, c.store.Rows())
+	}
 	factors, err := s.Factors(ctx, c.store, c.fit, func(first int64, u *mat.Dense, bias []float64) error {
 		if _, k := u.Dims(); c.out.long == nil && k > 0 {
 			if c.out.long, err = npy.Create(c.FS, c.out.path(c.out.longFile), c.store.Rows(), int64(k)); err != nil {
@@ -252,7 +254,7 @@ func (c *completion) write(ctx context.Context, s *complete.State) (r *Result, e
 			}
 		}
 		if c.fit.Biases {
-			long = append(slices.Grow(long, int(c.store.Rows()-first)), bias...) // grows once
+			long = append(long, bias...)
 		}
 		if c.out.long == nil {
 			return nil
