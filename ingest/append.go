@@ -318,14 +318,15 @@ func (g *ordered) keepTitles(ctx context.Context, w *csr.Writer) (closing func()
 	}
 	var now [2]csr.Axis
 	now[format.RowSide], now[format.ColSide] = csr.Exchanged(g.pack.Transposed, csr.RowAxis, csr.ColAxis)
-	for i, a := range g.all() {
-		open, err := titles.Of(old, axisOf(old, sides[i]))
+	for _, side := range sides {
+		open, err := titles.Of(old, axisOf(old, side))
 		if err != nil {
 			return old.Close, err
 		}
 		if open == nil {
 			continue
 		}
+		a := g.of(side)
 		j := &titles.Join{Ctx: ctx, Most: g.plan.Space / 8, Open: open, Text: a.Text, EachID: func(visit func(int64, string) error) error {
 			return a.Each(g.scratch, func(id *ids.ID) error {
 				if a.Text {
@@ -334,7 +335,7 @@ func (g *ordered) keepTitles(ctx context.Context, w *csr.Writer) (closing func()
 				return visit(id.Int, "")
 			})
 		}}
-		w.SetTitles(now[sides[i]], j.Each())
+		w.SetTitles(now[side], j.Each())
 	}
 	return old.Close, nil
 }

@@ -75,6 +75,9 @@ func attach(ctx context.Context, names []string, report *Report, o request, p pl
 			}
 		}
 	}
+	if o.Graph != NoGraph { // rows and columns are the same nodes
+		known[format.ColSide] = known[format.RowSide]
+	}
 	for _, side := range sides {
 		if known[side] == nil {
 			continue

@@ -92,6 +92,30 @@ func TestTitles(t *testing.T) {
 	}
 }
 
+// TestTitlesOfNodes: the titles of a graph's nodes are those of its rows and of its columns, also after an append, with new titles
+// and without.
+func TestTitlesOfNodes(t *testing.T) {
+	store := target(t)
+	check := func(when, want string) {
+		t.Helper()
+		for _, side := range sides {
+			if got := fmt.Sprint(titledOf(t, store, side)); got != want {
+				t.Errorf("%s: titles of %v %s, want %s", when, side, got, want)
+			}
+		}
+	}
+	o := Options{Graph: Undirected, RowTitles: write(t, "titles", "b,Beta\na,Alpha\nd,Delta\n")}
+	rep := mustIngest(t, []string{write(t, "edges", "a,b,1\nb,c,2\n")}, store, o)
+	check("ingested", "map[a:Alpha b:Beta]")
+	if rep.RowTitles != 2 || rep.ColTitles != 2 {
+		t.Errorf("%d titles of rows and %d of columns, want 2 of each", rep.RowTitles, rep.ColTitles)
+	}
+	must.Get(Append(t.Context(), store, []string{write(t, "more", "a,d,1\n")}, "", Options{}))(t)
+	check("appended", "map[a:Alpha b:Beta]")
+	must.Get(Append(t.Context(), store, []string{write(t, "more", "c,d,1\n")}, "", Options{RowTitles: write(t, "new", "c,Gamma\na,A\n")}))(t)
+	check("appended with titles", "map[a:A b:Beta c:Gamma]")
+}
+
 func TestTitlesThatAreRefused(t *testing.T) {
 	for _, c := range []struct{ name, ratings, file, says string }{
 		{"whose they are", "1,2,1\n2,1,1\n3,3,1\n", "1,a\n2,b\n", "ambiguous: titles of rows, 2 of 3 of which are in it (--row-titles "},
