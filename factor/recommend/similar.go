@@ -19,19 +19,19 @@ import (
 
 // Vectors are the vectors of the columns or rows of a factorisation, N rows of V or U, and the singular values.
 type Vectors struct {
-	N     int64
-	Sigma []float64
-	Read  func(first int64, rows *mat.Dense) error
+	N      int64
+	Sigma  []float64
+	Read   func(first int64, rows *mat.Dense) error
+	Errors []float64 // factor.Result.Errors of the vectors times Sigma; nil: not known
 
-	exact  bool
-	errors []float64
+	exact bool
 }
 
 // Columns returns the vectors of the columns.
-func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V, f.Exact, f.errors[1]} }
+func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V, f.errors[1], f.Exact} }
 
 // Lines returns the vectors of the rows.
-func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U, f.Exact, f.errors[0]} }
+func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U, f.errors[0], f.Exact} }
 
 // rounding is the length that rounding may leave of a vector that is 0, relative to the largest singular value or to the
 // length of a singular vector.
@@ -56,7 +56,7 @@ func (v Vectors) scaled(first int64, rows *mat.Dense) error {
 func (v Vectors) units(first int64, rows *mat.Dense) error {
 	err := v.scaled(first, rows)
 	if err == nil {
-		factor.Units(rows, v.errors)
+		factor.Units(rows, v.Errors)
 	}
 	return err
 }
@@ -152,8 +152,8 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 			all[j][sign] = top{items: make([]Item, 0, n), grid: tie}
 		}
 		least[j] = rounding
-		if len(v.errors) > 0 && v.Sigma[j] > 0 {
-			least[j] = max(rounding, v.errors[j]/v.Sigma[j])
+		if len(v.Errors) > 0 && v.Sigma[j] != 0 {
+			least[j] = max(rounding, v.Errors[j]/math.Abs(v.Sigma[j]))
 		}
 	}
 	const part = 1 << 13
