@@ -92,7 +92,7 @@ func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignm
 		return nil, err
 	}
 	p.total = 6 * p.fresh.names.Count() // two walks for R and its residual, three for neighbours, one to write
-	a := &Alignment{Format: folder.Alignment().Format, New: fresh.Dir(), Old: old.Dir(), What: o.What, Rows: p.fresh.names.Count(), K: fresh.K, Neighbours: o.Neighbours, Dir: o.Dir}
+	a := &Alignment{Format: folder.Alignment().Format, New: fresh.Dir(), Old: old.Dir(), What: o.What, Rows: p.fresh.names.Count(), K: fresh.K, Dir: o.Dir}
 	r, err := p.rotation(ctx, a)
 	if err != nil {
 		return nil, err

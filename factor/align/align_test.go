@@ -219,6 +219,17 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
+// TestFewRows: an alignment of few common rows states how many neighbours of each row it has compared.
+func TestFewRows(t *testing.T) {
+	for _, n := range []int{1, 2, 5, 12} {
+		r := result(t, random(4, n, 1), ids(n))
+		a := must.Get(align.Align(t.Context(), r, r, align.Options{What: "V", Dir: filepath.Join(t.TempDir(), "x")}))(t)
+		if a.Neighbours != min(10, n-1) || a.Sample != n || a.Changed != 0 {
+			t.Errorf("%d rows: %d neighbours of %d rows compared, %g changed", n, a.Neighbours, a.Sample, a.Changed)
+		}
+	}
+}
+
 // TestRefuses: Align returns an error for inputs that cannot be aligned, and leaves no files.
 func TestRefuses(t *testing.T) {
 	old := result(t, random(1, 20, 3), ids(20))

@@ -117,7 +117,7 @@ func (p *pair) common(ctx context.Context, f func(x, y *mat.Dense)) error {
 func (p *pair) compare(ctx context.Context, a *Alignment) error {
 	sample := int(min(int64(p.o.Sample), a.Common))
 	near := min(p.o.Neighbours, int(min(a.Common-1, math.MaxInt32)))
-	a.Sample = sample
+	a.Sample, a.Neighbours = sample, near
 	if near < 1 {
 		return nil
 	}
