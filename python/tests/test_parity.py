@@ -44,6 +44,7 @@ def test_query(tmp_path):
     f = gdsvd.Store.from_table(words, tmp_path / "w.csr", row="d", col="w").svd(2, tmp_path / "w.svd")
     assert set(f.query("cat dog", n=2).id) == set(f.query(["cat", "dog"], n=2).id) == {"d0", "d1"}
     assert f.query("stock", n=1).score[0] == pytest.approx(1)
+    assert f.query("cat dog " * 20_000).values.tolist() == f.query("cat dog").values.tolist()  # longer than an argument of a program
 
 
 def test_export(store, tmp_path):
