@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import importlib.util
 import json
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from ._errors import CorruptError, MissingError
+from ._frames import csv_lines
 from ._input import checked, flags, ingest, memory_flags, path_of
 from ._places import listed, workplace
 from ._program import run
@@ -232,7 +232,7 @@ class Factorization(Uses):
                 return _arrow().read_table(out, memory_map=False)
             found: dict[Any, list[dict[str, Any]]] = {}
             with open(out, encoding="utf-8", errors="surrogateescape", newline="") as f:
-                for line in csv.DictReader(f):
+                for line in csv_lines(f):
                     best = {"id": self._id("cols", line["column"]), "score": float(line["score"])}
                     if title := line.get("column_title"):
                         best["title"] = title
