@@ -101,7 +101,7 @@ func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64
 		return err
 	}
 	s := &segments{n: v.N, k: len(v.Sigma), read: v.units}
-	block, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), o.Reserve, int64(8*s.k+16*o.N+56), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
+	block, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), o.Reserve, int64(8*s.k+16*o.N+56), numberOf(o.Of, v.N), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 		return nil, err
 	}
 	s := segments{n: v.N, k: k}
-	if _, _, err := s.plan(cmp.Or(budget, factor.DefaultMemory()), int64(k)*int64(n)*32, 1, 0); err != nil {
+	if _, _, err := s.plan(cmp.Or(budget, factor.DefaultMemory()), int64(k)*int64(n)*32, 1, 1, 0); err != nil {
 		return nil, err
 	}
 	all, least := make([][2]top, k), make([]float64, k)
@@ -234,7 +234,7 @@ func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]I
 		return nil, err
 	}
 	s := &segments{n: v.N, k: len(v.Sigma), read: v.units}
-	window, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), o.Reserve+16*int64(o.N), int64(8*s.k), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
+	window, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), o.Reserve+16*int64(o.N), int64(8*s.k), 1, cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return nil, err
 	}
