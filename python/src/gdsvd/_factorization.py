@@ -221,7 +221,8 @@ class Factorization(Uses):
         -------
         dict, or pyarrow.Table with as_arrow
             The dict maps the id of a row to a list of ``{"id", "score"}``, best first, with ``"title"`` if the column has a title. The table
-            has a line for each recommendation: ``row``, ``column``, ``rank``, ``score`` and titles.
+            has a line for each recommendation: ``row``, ``column``, ``rank``, ``score`` and titles. Both lack rows without a recommendation,
+            such as those with entries in all columns.
         """
         with workplace() as tmp, listed(rows=ids(rows), candidates=ids(candidates)) as lists:
             out = tmp / ("out.parquet" if as_arrow else "out.csv")
