@@ -85,14 +85,14 @@ func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignm
 	defer func() { err = errors.Join(err, out.Abort()) }()
 	p := &pair{o: o, k: fresh.K}
 	defer func() { err = errors.Join(err, p.close()) }()
-	if p.fresh, err = open(ctx, fresh, o.What); err != nil {
+	if p.fresh, err = open(ctx, fresh, o.What, orderedBytes); err != nil {
 		return nil, err
 	}
-	if p.old, err = open(ctx, old, o.What); err != nil {
+	if p.old, err = open(ctx, old, o.What, anyBytes); err != nil {
 		return nil, err
 	}
 	p.total = 6 * p.fresh.names.Count() // two walks for R and its residual, three for neighbours, one to write
-	a := &Alignment{Format: folder.Alignment().Format, New: fresh.Dir(), Old: old.Dir(), What: o.What, Rows: p.fresh.names.Count(), K: fresh.K, Neighbours: o.Neighbours, Dir: o.Dir}
+	a := &Alignment{Format: folder.Alignment().Format, New: fresh.Dir(), Old: old.Dir(), What: o.What, Rows: p.fresh.names.Count(), K: fresh.K, Dir: o.Dir}
 	r, err := p.rotation(ctx, a)
 	if err != nil {
 		return nil, err

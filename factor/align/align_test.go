@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/align"
@@ -34,14 +36,18 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// result returns a factor.Result with V = v, whose columns have the given ids in ascending order.
+// result returns a factor.Result with V = v, whose columns have the given ids.
 func result(t *testing.T, v *mat.Dense, ids []string) *factor.Result {
 	t.Helper()
 	dir := t.TempDir()
 	n, k := v.Dims()
 	text := strings.Join(ids, "\n") + "\n"
+	order := csr.Ascending
+	if !slices.IsSorted(ids) {
+		order = csr.Given
+	}
 	r := &factor.Result{
-		Format: "gdsvd-result/3", Rows: 1, Cols: int64(n), K: k, IDs: factor.IDs{Cols: &factor.SideIDs{Kind: "string", Text: factor.Text{File: "cols.ids"}}},
+		Format: "gdsvd-result/3", Rows: 1, Cols: int64(n), K: k, IDs: factor.IDs{Cols: &factor.SideIDs{Kind: "string", Order: order, Text: factor.Text{File: "cols.ids"}}},
 		Files: []factor.File{{Name: "cols.ids", Size: int64(len(text)), CRC: crc.Sum(crc.Of([]byte(text)))}},
 	}
 	for j := range k {
@@ -216,6 +222,44 @@ func TestNeighbours(t *testing.T) {
 	floats.AddScaledTo(v.RawRowView(0), directions.RawRowView(1), 1e-3, directions.RawRowView(0)) // row 0 is now the farthest of group 1
 	if got, want := changed(v, &turned), float64(near)/(n*near); math.Abs(got-want) > 1e-12 {
 		t.Errorf("%g of the neighbours have changed, want %g", got, want)
+	}
+}
+
+// TestOtherOrder: the old vectors are read by a few KiB for each row where their ids are in another order than the new ones, as ids that
+// were integers and are texts now.
+func TestOtherOrder(t *testing.T) {
+	const n, k, walks = 6_000, 100, 5 // several MiB of vectors
+	v, names := random(1, n, k), ids(n)
+	left := int64(walks * n * 8 << 10)
+	few := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind == vfstest.OpReadAt && strings.HasSuffix(o.Name, "V.npy") {
+			if left -= int64(o.Bytes); left < 0 {
+				return errors.New("too many bytes are read")
+			}
+		}
+		return nil
+	}}
+	old := must.Get(factor.OpenFS(few, result(t, v, names).Dir()))(t)
+	mixed, of := mat.NewDense(n, k, nil), make([]string, n)
+	for i := range n {
+		j := i * 7919 % n
+		of[i] = names[j]
+		mixed.SetRow(i, v.RawRowView(j))
+	}
+	a := must.Get(align.Align(t.Context(), result(t, mixed, of), old, align.Options{What: "V", Dir: filepath.Join(t.TempDir(), "x"), Neighbours: 2, Sample: 9}))(t)
+	if a.Common != n || a.Before != 0 || a.After > 1e-14 || a.Changed != 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestFewRows: an alignment of few common rows states how many neighbours of each row it has compared.
+func TestFewRows(t *testing.T) {
+	for _, n := range []int{1, 2, 5, 12} {
+		r := result(t, random(4, n, 1), ids(n))
+		a := must.Get(align.Align(t.Context(), r, r, align.Options{What: "V", Dir: filepath.Join(t.TempDir(), "x")}))(t)
+		if a.Neighbours != min(10, n-1) || a.Sample != n || a.Changed != 0 {
+			t.Errorf("%d rows: %d neighbours of %d rows compared, %g changed", n, a.Neighbours, a.Sample, a.Changed)
+		}
 	}
 }
 

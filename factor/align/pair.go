@@ -24,9 +24,11 @@ type vectors struct {
 	npy.Window
 }
 
-const windowBytes = 4 << 20
+// Bytes of a window of rows that are read in their order, and of rows that may be read in any order: the ids of the two results may be
+// ordered differently, as integers and as texts.
+const orderedBytes, anyBytes = 4 << 20, 4 << 10
 
-func open(ctx context.Context, r *factor.Result, what string) (v *vectors, err error) {
+func open(ctx context.Context, r *factor.Result, what string, windowBytes int64) (v *vectors, err error) {
 	v = &vectors{sigma: slices.Repeat([]float64{1}, r.K)}
 	openVectors, openNames := r.OpenU, r.RowNames
 	switch what {
@@ -117,7 +119,7 @@ func (p *pair) common(ctx context.Context, f func(x, y *mat.Dense)) error {
 func (p *pair) compare(ctx context.Context, a *Alignment) error {
 	sample := int(min(int64(p.o.Sample), a.Common))
 	near := min(p.o.Neighbours, int(min(a.Common-1, math.MaxInt32)))
-	a.Sample = sample
+	a.Sample, a.Neighbours = sample, near
 	if near < 1 {
 		return nil
 	}

@@ -531,6 +531,19 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
+// TestNothingToFit: a fit ends with the first round that finds F = 0, as with equal entries or none.
+func TestNothingToFit(t *testing.T) {
+	same := csrtest.FromDense(t, mat.NewDense(6, 4, slices.Repeat([]float64{3}, 24)), csr.CreateOptions{})
+	for _, src := range []*csr.Store{same, csrtest.Build(t, 3, [][]csrtest.Entry{nil, nil, nil}, csr.CreateOptions{})} {
+		for _, biases := range []bool{false, true} {
+			s := must.Get(Fit(t.Context(), src, Options{Rank: 2, Lambda: .1, Biases: biases}))(t)
+			if s.Phase != Done || s.F != 0 || s.Rounds > 4 {
+				t.Errorf("biases %t: phase %v after %d rounds, F %v", biases, s.Phase, s.Rounds, s.F)
+			}
+		}
+	}
+}
+
 // TestDamagedState: Load refuses a saved state with any byte changed or cut off.
 func TestDamagedState(t *testing.T) {
 	_, entries := sample(8, 40, 6, 2, .4, .5)

@@ -254,7 +254,7 @@ func (f *fit) next(top, fell float64) {
 		}
 		f.State.Lambda *= pathRatio
 	case Final:
-		if fell < f.Tol && (f.D[0] > 0 || f.At >= zeroRounds) {
+		if f.F == 0 || fell < f.Tol && (f.D[0] > 0 || f.At >= zeroRounds) { // F is never below 0
 			f.Phase = Done
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/factor/look"
+	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
@@ -45,6 +46,39 @@ func TestMatrixClose(t *testing.T) {
 	_, err := export.WriteMatrix(t.Context(), store, export.Options{File: filepath.Join(t.TempDir(), "m.csv")}, look.Options{})
 	if fail = false; !errors.Is(err, failed) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestMatrixAgain: ingest reads a matrix of odd ids back from each format with ids.
+func TestMatrixAgain(t *testing.T) {
+	dir := t.TempDir()
+	odd := []string{" a ", `"q" z`, "# b", "-0", "=1+1", "NA", "c, d\te", "\ufefff"}
+	path := filepath.Join(dir, "m.csr")
+	w := must.Get(csr.Create(path, csr.CreateOptions{Cols: int64(len(odd)), Values: csr.Values{Coding: csr.Float64}}))(t)
+	for i := range odd {
+		must.Do(t, w.AppendRow([]uint32{uint32(i)}, []float64{float64(i) + 0.5}))
+	}
+	for _, axis := range []csr.Axis{csr.RowAxis, csr.ColAxis} {
+		ids := must.Get(w.IDs(axis, csr.StringIDs))(t)
+		for _, id := range odd {
+			must.Do(t, ids.AppendString(id))
+		}
+		must.Do(t, ids.Close())
+	}
+	must.Do(t, w.Commit())
+	text := func(store, file string) string {
+		must.Get(export.WriteMatrix(t.Context(), csrtest.Open(t, store, csr.OpenOptions{}), export.Options{File: file}, look.Options{}))(t)
+		return string(must.Get(os.ReadFile(file))(t))
+	}
+	want := text(path, filepath.Join(dir, "want.csv"))
+	for _, format := range []string{"csv", "tsv", "parquet"} {
+		file, again := filepath.Join(dir, "m."+format), filepath.Join(dir, format+".csr")
+		text(path, file)
+		if _, err := ingest.Ingest(t.Context(), []string{file}, again, ingest.Options{Memory: 128 << 20}); err != nil {
+			t.Errorf("%s: %v", format, err)
+		} else if got := text(again, filepath.Join(dir, format+".again.csv")); got != want {
+			t.Errorf("%s: %q, want %q", format, got, want)
+		}
 	}
 }
 

@@ -265,13 +265,13 @@ type segments struct {
 const rowsCached = 1 << 14
 
 // plan divides the budget most, of which taken bytes are taken. left is the rest: half of it is for the vectors, and a
-// quarter for rows that take row bytes each.
-func (s *segments) plan(most, taken, row int64, workers int) (rows int, left int64, err error) {
+// quarter for some of the given number of queries, which take row bytes each.
+func (s *segments) plan(most, taken, row, queries int64, workers int) (rows int, left int64, err error) {
 	vector := int64(2*8*s.k + 48) // bytes of a vector itself and in an index
 	l := budget.Process()
 	l.Take("kept", taken)
 	l.Take("searchers", int64(workers)*searcherBytes(s.k))
-	if left, err = l.Left(most, 4*max(tileCols*vector, queryRows*row)+4<<20); err != nil {
+	if left, err = l.Left(most, 4*max(tileCols*vector, min(queries, queryRows)*row)+4<<20); err != nil {
 		return 0, 0, err
 	}
 	s.Window = npy.Window{N: s.n, Most: left / 2 / vector, K: s.k, Read: s.load}

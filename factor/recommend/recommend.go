@@ -100,7 +100,7 @@ func (r *run) plan(ctx context.Context, store *csr.Store) (err error) {
 	block := store.MaxBlock()
 	taken := r.Reserve + r.held + history.Bytes(store) + int64(r.Workers)*store.DecodedSize(block.Rows, block.NNZ)
 	var left int64
-	r.block, left, err = r.columns.plan(r.Memory, taken, 2*int64(8*len(r.Sigma)+16*r.N+56), r.Workers)
+	r.block, left, err = r.columns.plan(r.Memory, taken, 2*int64(8*len(r.Sigma)+16*r.N+56), numberOf(r.Options.Rows, r.To-r.From), r.Workers)
 	if err != nil {
 		return err
 	}
@@ -158,11 +158,17 @@ func (r *run) found(row int64, empty bool, items []Item, emit func(int64, []Item
 	return emit(row, items)
 }
 
+// numberOf returns the length of a list, total if it is nil.
+func numberOf(list []int64, total int64) int64 {
+	if list != nil {
+		return int64(len(list))
+	}
+	return total
+}
+
 // progress returns a function that reports how many of the given rows, or of total rows if list is nil, are done.
 func progress(tell func(done, total int64), list []int64, total int64) func(n int) {
-	if list != nil {
-		total = int64(len(list))
-	}
+	total = numberOf(list, total)
 	done := int64(0)
 	return func(n int) {
 		done += int64(n)

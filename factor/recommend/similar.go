@@ -19,19 +19,19 @@ import (
 
 // Vectors are the vectors of the columns or rows of a factorisation, N rows of V or U, and the singular values.
 type Vectors struct {
-	N     int64
-	Sigma []float64
-	Read  func(first int64, rows *mat.Dense) error
+	N      int64
+	Sigma  []float64
+	Read   func(first int64, rows *mat.Dense) error
+	Errors []float64 // factor.Result.Errors of the vectors times Sigma; nil: not known
 
-	exact  bool
-	errors []float64
+	exact bool
 }
 
 // Columns returns the vectors of the columns.
-func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V, f.Exact, f.errors[1]} }
+func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V, f.errors[1], f.Exact} }
 
 // Lines returns the vectors of the rows.
-func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U, f.Exact, f.errors[0]} }
+func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U, f.errors[0], f.Exact} }
 
 // rounding is the length that rounding may leave of a vector that is 0, relative to the largest singular value or to the
 // length of a singular vector.
@@ -56,7 +56,7 @@ func (v Vectors) scaled(first int64, rows *mat.Dense) error {
 func (v Vectors) units(first int64, rows *mat.Dense) error {
 	err := v.scaled(first, rows)
 	if err == nil {
-		factor.Units(rows, v.errors)
+		factor.Units(rows, v.Errors)
 	}
 	return err
 }
@@ -101,7 +101,7 @@ func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64
 		return err
 	}
 	s := &segments{n: v.N, k: len(v.Sigma), read: v.units}
-	block, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), o.Reserve, int64(8*s.k+16*o.N+56), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
+	block, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), o.Reserve, int64(8*s.k+16*o.N+56), numberOf(o.Of, v.N), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 		return nil, err
 	}
 	s := segments{n: v.N, k: k}
-	if _, _, err := s.plan(cmp.Or(budget, factor.DefaultMemory()), int64(k)*int64(n)*32, 1, 0); err != nil {
+	if _, _, err := s.plan(cmp.Or(budget, factor.DefaultMemory()), int64(k)*int64(n)*32, 1, 1, 0); err != nil {
 		return nil, err
 	}
 	all, least := make([][2]top, k), make([]float64, k)
@@ -152,8 +152,8 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 			all[j][sign] = top{items: make([]Item, 0, n), grid: tie}
 		}
 		least[j] = rounding
-		if len(v.errors) > 0 && v.Sigma[j] > 0 {
-			least[j] = max(rounding, v.errors[j]/v.Sigma[j])
+		if len(v.Errors) > 0 && v.Sigma[j] != 0 {
+			least[j] = max(rounding, v.Errors[j]/math.Abs(v.Sigma[j]))
 		}
 	}
 	const part = 1 << 13
@@ -234,7 +234,7 @@ func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]I
 		return nil, err
 	}
 	s := &segments{n: v.N, k: len(v.Sigma), read: v.units}
-	window, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), o.Reserve+16*int64(o.N), int64(8*s.k), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
+	window, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), o.Reserve+16*int64(o.N), int64(8*s.k), 1, cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return nil, err
 	}

@@ -127,6 +127,25 @@ func TestFewerThanWanted(t *testing.T) {
 	}
 }
 
+// TestLongListsOfFew: the complete lists of a few rows take the memory of these lists, not that of the lists of many rows.
+func TestLongListsOfFew(t *testing.T) {
+	const n, memory = 50_000, 160 << 20
+	p := random(1, 3, n, 2, false)
+	count := 0
+	if _, err := Rows(t.Context(), p.f, p.store(t, false), Options{N: n, Rows: []int64{1}, Seen: true, Memory: memory}, func(_ int64, items []Item) error {
+		count += len(items)
+		return nil
+	}); err != nil || count != n {
+		t.Errorf("%d recommendations, %v", count, err)
+	}
+	if err := Similar(t.Context(), p.f.Columns(), SimilarOptions{N: n, Of: []int64{0, 7}, Memory: memory}, func(_ int64, _ bool, items []Item) error {
+		count += len(items)
+		return nil
+	}); err != nil || count != n+2*(n-1) {
+		t.Errorf("%d similar ones, %v", count-n, err)
+	}
+}
+
 // TestRowsOfRounding: a row outside of the span of the singular vectors is set to 0, as only rounding errors are left.
 func TestRowsOfRounding(t *testing.T) {
 	v := Vectors{N: 2, Sigma: []float64{20, 1}, Read: func(_ int64, rows *mat.Dense) error {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/tabular"
@@ -48,7 +49,7 @@ const WriterBytes = cacheBytes + 24<<20
 
 // NewWriter begins a file. If guarded is true, escape.Formula changes ids and titles in CSV.
 func NewWriter(w io.Writer, f Format, of, to Side, guarded bool) (*Writer, error) {
-	x := &Writer{of: labels{names: of.Names}, to: labels{names: to.Names, column: 1, kept: map[int64]*label{}}}
+	x := &Writer{of: labels{names: of.Names, utf8: f == JSONLines}, to: labels{names: to.Names, utf8: f == JSONLines, column: 1, kept: map[int64]*label{}}}
 	id := func(s Side) tabular.Column {
 		if s.Names.Ints() {
 			return tabular.Column{Name: s.What, Kind: tabular.Int}
@@ -105,6 +106,7 @@ type label struct{ id, title tabular.Value }
 // labels holds the names of a side. Names that are used repeatedly are kept, up to cacheBytes.
 type labels struct {
 	names         *factor.Names
+	utf8          bool             // ids that are not UTF-8 are refused: JSON would make them the same text
 	column, title int              // column of the ids, column of the titles; title 0: no titles
 	kept          map[int64]*label // nil: names are not kept
 	bytes         int
@@ -123,6 +125,9 @@ func (f *labels) at(out *tabular.Writer, i int64) (*label, error) {
 	x := &label{title: tabular.Value{Text: name.Title}}
 	x.id.Int, _ = name.ID.(int64)
 	x.id.Text, _ = name.ID.(string)
+	if f.utf8 && !utf8.ValidString(x.id.Text) {
+		return nil, fmt.Errorf("the id %q has bytes that are not UTF-8, which JSON does not have: write .csv or .parquet, which keep them", x.id.Text)
+	}
 	out.Make(f.column, &x.id)
 	if f.title > 0 {
 		out.Make(f.title, &x.title)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
+	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 )
@@ -129,6 +131,32 @@ func TestWriter(t *testing.T) {
 	}
 	if got, err := readParquet(file); err != nil || !slices.Equal(got, want) {
 		t.Errorf("parquet: %v, %+v, want %+v", err, got, want)
+	}
+}
+
+// TestNotUTF8: ids that are not UTF-8 are kept in CSV and Parquet, and refused in JSON, where two of them would be the same text.
+func TestNotUTF8(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.csr")
+	input := "u\tx\xff\t5\nu\tx\xfe\t3\nv\tx\xff\t2\n"
+	must.Get(ingest.Ingest(t.Context(), []string{"-"}, path, ingest.Options{Stdin: strings.NewReader(input), Memory: 128 << 20}))(t)
+	r := must.Get(factor.Run(t.Context(), csrtest.Open(t, path, csr.OpenOptions{}), factor.Options{Rank: 1, Dir: filepath.Join(dir, "m.svd")}))(t)
+	rows := must.Get(r.RowNames(t.Context()))(t)
+	defer rows.Close()
+	cols := must.Get(r.ColNames(t.Context()))(t)
+	defer cols.Close()
+	for _, format := range []recommend.Format{recommend.CSV, recommend.Parquet, recommend.JSONLines} {
+		var b bytes.Buffer
+		w := must.Get(recommend.NewWriter(&b, format, recommend.Side{What: "row", Names: rows}, recommend.Side{What: "column", Names: cols}, false))(t)
+		err := w.Row(0, []recommend.Item{{Index: 0, Score: 1}, {Index: 1, Score: 0.5}})
+		switch {
+		case format == recommend.JSONLines:
+			if err == nil || !strings.Contains(err.Error(), `the id "x\xfe" has bytes that are not UTF-8`) {
+				t.Errorf("%s: %v", format, err)
+			}
+		case errors.Join(err, w.Close()) != nil || !bytes.Contains(b.Bytes(), []byte("x\xfe")) || !bytes.Contains(b.Bytes(), []byte("x\xff")):
+			t.Errorf("%s: %v, %q", format, err, b.Bytes())
+		}
 	}
 }
 

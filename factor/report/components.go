@@ -34,6 +34,7 @@ func openVectors(ctx context.Context, r *factor.Result, rows bool, components in
 	}
 	v.Sigma = r.Values()
 	v.Sigma = v.Sigma[:min(len(v.Sigma), max(components, 2))]
+	v.Errors = r.Errors(v.N, v.Sigma)
 	if !slices.ContainsFunc(r.Files, func(f factor.File) bool { return f.Name == file }) || v.N == 0 || len(v.Sigma) == 0 {
 		return nil, nil
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/solver/method/all"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -400,4 +401,39 @@ func FuzzEvents(f *testing.F) {
 		p.close()
 		parse(t, p.String())
 	})
+}
+
+// TestTopicsWithoutErrors checks that rows and columns whose entries in a vector are errors are not among the strongest of a
+// component: the first triplets of a matrix of two blocks belong to the larger block.
+func TestTopicsWithoutErrors(t *testing.T) {
+	const n, m = 300, 80 // shape of the larger block
+	rng := rand.New(rand.NewPCG(3, 4))
+	rows := make([][]csrtest.Entry, n+40)
+	for i := range rows {
+		first, cols := 0, m
+		if i >= n {
+			first, cols = m, 20
+		}
+		for j := range cols {
+			if rng.IntN(12) == 0 || j == i%cols {
+				rows[i] = append(rows[i], csrtest.Entry{Col: uint32(first + j), Val: float64(1 + rng.IntN(3))})
+			}
+		}
+	}
+	store := csrtest.Build(t, m+20, rows, csr.CreateOptions{})
+	for _, method := range all.Methods() {
+		name := method.Traits(2).Name
+		page := written(t, factorised(t, store, factor.Options{Rank: 2, Method: method, Tol: 1e-3}), Options{})
+		_, page, _ = strings.Cut(page, "<h3>Component 1 ")
+		page, _, _ = strings.Cut(page, "<h3>Component 2 ")
+		lists := strings.Split(page, "<ol>")[1:]
+		if len(lists) < 2 {
+			t.Errorf("%s: %d lists in %s", name, len(lists), page)
+		}
+		for _, list := range lists {
+			if strings.Contains(list, "0.000") {
+				t.Errorf("%s: %s", name, list)
+			}
+		}
+	}
 }

@@ -44,6 +44,15 @@ def test_query(tmp_path):
     f = gdsvd.Store.from_table(words, tmp_path / "w.csr", row="d", col="w").svd(2, tmp_path / "w.svd")
     assert set(f.query("cat dog", n=2).id) == set(f.query(["cat", "dog"], n=2).id) == {"d0", "d1"}
     assert f.query("stock", n=1).score[0] == pytest.approx(1)
+    assert f.query("cat dog " * 20_000).values.tolist() == f.query("cat dog").values.tolist()  # longer than an argument of a program
+
+
+def test_long_ids(tmp_path):
+    long = ["x" * 200_000, "y" * 200_000]
+    store = gdsvd.Store.from_scipy(sp.csr_matrix([[3.0, 1, 0], [1, 0, 2], [0, 1, 1]]), tmp_path / "l.csr", cols_ids=[*long, "z"])
+    found = store.svd(2, tmp_path / "l.svd").recommend(store, n=3, exclude_seen=False)
+    assert all({best["id"] for best in row} == {*long, "z"} for row in found.values())
+    assert store.stats("cols").index.tolist() == [*long, "z"]
 
 
 def test_export(store, tmp_path):

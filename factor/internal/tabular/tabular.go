@@ -116,9 +116,9 @@ func (t *Writer) text(b []byte, c int, v *Value) []byte {
 	return Field(b, v.Text, t.separator)
 }
 
-// Field appends a text of csv or tsv, in quotes where it needs some (RFC 4180).
+// Field appends a text of csv or tsv, in quotes where it needs some: as in RFC 4180, and where it could be taken for the beginning of a file.
 func Field(b []byte, s string, separator byte) []byte {
-	if !strings.ContainsAny(s, "\"\r\n") && strings.IndexByte(s, separator) < 0 && strings.TrimSpace(s) == s {
+	if !strings.ContainsAny(s, "\"\r\n") && strings.IndexByte(s, separator) < 0 && strings.TrimSpace(s) == s && !strings.HasPrefix(s, "\uFEFF") {
 		return append(b, s...)
 	}
 	return append(append(append(b, '"'), strings.ReplaceAll(s, `"`, `""`)...), '"')

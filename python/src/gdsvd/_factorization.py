@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import importlib.util
 import json
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from ._errors import CorruptError, MissingError
+from ._frames import csv_lines
 from ._input import checked, flags, ingest, memory_flags, path_of
 from ._places import listed, workplace
 from ._program import run
@@ -221,7 +221,8 @@ class Factorization(Uses):
         -------
         dict, or pyarrow.Table with as_arrow
             The dict maps the id of a row to a list of ``{"id", "score"}``, best first, with ``"title"`` if the column has a title. The table
-            has a line for each recommendation: ``row``, ``column``, ``rank``, ``score`` and titles.
+            has a line for each recommendation: ``row``, ``column``, ``rank``, ``score`` and titles. Both lack rows without a recommendation,
+            such as those with entries in all columns.
         """
         with workplace() as tmp, listed(rows=ids(rows), candidates=ids(candidates)) as lists:
             out = tmp / ("out.parquet" if as_arrow else "out.csv")
@@ -232,7 +233,7 @@ class Factorization(Uses):
                 return _arrow().read_table(out, memory_map=False)
             found: dict[Any, list[dict[str, Any]]] = {}
             with open(out, encoding="utf-8", errors="surrogateescape", newline="") as f:
-                for line in csv.DictReader(f):
+                for line in csv_lines(f):
                     best = {"id": self._id("cols", line["column"]), "score": float(line["score"])}
                     if title := line.get("column_title"):
                         best["title"] = title

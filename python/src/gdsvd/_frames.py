@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas
@@ -22,6 +23,12 @@ def pandas_module() -> Any:
         return importlib.import_module("pandas")
     except ImportError:
         raise ImportError("tables need pandas: pip install pandas") from None
+
+
+def csv_lines(file: IO[str]) -> csv.DictReader[str]:
+    """Return a reader of a CSV file that the program has written. Ids have up to 1 MiB, and csv reads fields of 128 KiB unless its limit is higher."""
+    csv.field_size_limit(max(csv.field_size_limit(), 1 << 20))
+    return csv.DictReader(file)
 
 
 def frame(records: Iterable[dict[str, Any]], columns: list[str], optional: tuple[str, ...] = ()) -> pandas.DataFrame:

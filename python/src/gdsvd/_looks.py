@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import pathlib
 from collections.abc import Iterable
@@ -12,7 +11,7 @@ import numpy as np
 
 from ._errors import NotConverged
 from ._factorization import Factorization
-from ._frames import frame, index, pandas_module
+from ._frames import csv_lines, frame, index, pandas_module
 from ._input import flags, memory_flags, path_of
 from ._places import listed, workplace
 from ._program import run
@@ -55,7 +54,7 @@ class Looks:
     def _ids(self, axis: str, stats: pathlib.Path) -> list[Any]:
         """Return the ids in the folder that ``gdsvd stats`` has written, in the type that the store has for them, str or int."""
         with open(stats / f"{axis}.csv", encoding="utf-8", errors="surrogateescape", newline="") as f:
-            ids = [line["id"] for line in csv.DictReader(f)]
+            ids = [line["id"] for line in csv_lines(f)]
         kind = self.info["row_ids" if axis == "rows" else "col_ids"]
         return ids if kind == "string" else [int(i) for i in ids]
 

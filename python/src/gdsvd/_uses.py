@@ -115,6 +115,8 @@ class Uses:
             ``id``, ``score`` (the cosine), and ``title`` if rows have titles, best first.
         """
         given = [words] if isinstance(words, str) else [str(w) for w in words]
+        if isinstance(words, str) and len(words) >= 1 << 15:  # Linux has arguments of less than 128 KiB
+            given = words.split()
         said = run("query", *memory_flags(memory), f"--number={n}", "--", self.path, *given)
         best = (b for r in said["rankings"] for b in r["best"])
         return frame(({**b, "id": plain(self.rows[b["index"]])} for b in best), ["id", "score"], ("title",))
