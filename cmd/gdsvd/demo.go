@@ -85,14 +85,15 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 	}
 	say.Printf("A ratings file with known singular values: %d users × %d items, %d ratings\n", users, items, truth.NNZ())
 
-	report, err := a.ingest(cmd, []string{file}, store, ingest.Options{Memory: min(ingest.DefaultMemory, a.budget(0)), ShardSize: csr.DefaultShard})
+	budget := a.budget(0) // of both steps: the second reuses memory of the first, which then counts as taken
+	report, err := a.ingest(cmd, []string{file}, store, ingest.Options{Memory: min(ingest.DefaultMemory, budget), ShardSize: csr.DefaultShard})
 	if err != nil {
 		return err
 	}
 	say.Printf("ingest: %s of text became a store of %s, %.2f bytes per rating\n",
 		memory.FormatSize(report.InputBytes), memory.FormatSize(report.Bytes), show.Ratio(float64(report.Bytes), float64(report.NNZ)))
 
-	r, err := a.svd(cmd, store, factor.Options{Rank: demoRank, Dir: out, CheckpointEvery: -1})
+	r, err := a.svd(cmd, store, factor.Options{Rank: demoRank, Dir: out, CheckpointEvery: -1, Memory: budget})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -328,7 +327,12 @@ func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.Abort()) }()
-	in := ingest.Options{Memory: cmp.Or(o.Memory, min(ingest.DefaultMemory, a.budget(0))), ShardSize: csr.DefaultShard, Workers: o.Workers}
+	sorting := o.Memory
+	if sorting == 0 { // the factorisation reuses the memory of the ingest, which then counts as taken
+		o.Memory = a.budget(0)
+		sorting = min(ingest.DefaultMemory, o.Memory)
+	}
+	in := ingest.Options{Memory: sorting, ShardSize: csr.DefaultShard, Workers: o.Workers}
 	defer heap.CollectLate(heap.Garbage / 8)()
 	store := filepath.Join(stage.Dir(), "store")
 	kept := a.fsys
