@@ -131,6 +131,7 @@ func (c *checker) run(ctx context.Context) error {
 
 // problem adds ErrCorrupt and ErrVersion to the report, and returns every other error, nil included.
 func (c *checker) problem(err error) error {
+	err = c.manifest.orReplaced(c.FS, c.path, err)
 	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrVersion) {
 		c.report.Problems = append(c.report.Problems, err)
 		return nil

@@ -93,6 +93,16 @@ func replaced(err error) bool {
 	return errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, vfs.ErrTooLarge)
 }
 
+// orReplaced returns err or, if another process has replaced the store since m, which may be nil, was read, an error that says so.
+func (m *Manifest) orReplaced(fsys vfs.FS, path string, err error) error {
+	if m != nil && errors.Is(err, ErrCorrupt) {
+		if now, _, bad := readManifest(fsys, path); bad == nil && now.CRC != m.CRC {
+			return fmt.Errorf("store %s was replaced by another process while it was being read; run the command again", path)
+		}
+	}
+	return err
+}
+
 // missing returns the *corruptError for a file of the store that does not exist or whose name something else has; it
 // wraps other errors.
 func missing(err error, store, file string) error {

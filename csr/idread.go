@@ -18,7 +18,8 @@ import (
 // IDs returns a reader of the ids of an axis. The ids of an axis without a file are 0 … n−1.
 func (s *Store) IDs(axis Axis) (*IDReader, error) {
 	if info := s.manifest.IDs.Of(axis); info != nil {
-		return openIDs(s.fs, s.path, info)
+		r, err := openIDs(s.fs, s.path, info)
+		return r, s.manifest.orReplaced(s.fs, s.path, err)
 	}
 	return &IDReader{info: IDFile{Kind: IntIDs, Count: s.manifest.axisLen(axis)}, num: -1}, nil
 }

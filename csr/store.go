@@ -53,13 +53,11 @@ func Open(path string, o OpenOptions) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{fs: o.FS, path: path, name: o.Name, manifest: m, size: size, dec: newValueDecoder(m.Values)}
-	if !o.Missing {
-		if err := s.NoMissing(); err != nil {
-			return nil, err
-		}
+	if err := s.NoMissing(); err != nil && !o.Missing {
+		return nil, err
 	}
 	if err := s.load(); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, m.orReplaced(o.FS, path, errors.Join(err, s.Close()))
 	}
 	return s, nil
 }

@@ -166,7 +166,7 @@ func openTitles(fsys vfs.FS, path string, m *Manifest, axis Axis) (*Titles, erro
 		err = t.load(fi.Size(), m.axisLen(axis), m.Fingerprint)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, m.orReplaced(fsys, path, errors.Join(err, f.Close()))
 	}
 	return t, nil
 }

@@ -194,6 +194,44 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	}
 }
 
+// TestSecondSignalDespiteFullPipe: a second signal ends the process although nothing reads standard error, a full pipe.
+func TestSecondSignalDespiteFullPipe(t *testing.T) {
+	unread, full, err := os.Pipe()
+	must.Do(t, err)
+	defer unread.Close()
+	must.Do(t, full.SetWriteDeadline(time.Now().Add(200*time.Millisecond)))
+	for err == nil {
+		_, err = full.Write(make([]byte, 1<<16))
+	}
+	work := t.TempDir()
+	in, feed, err := os.Pipe()
+	must.Do(t, err)
+	defer feed.Close()
+	cmd := process(t, "ingest", "-", "-o", filepath.Join(work, "m.csr"), "--format", "movielens")
+	cmd.Stdin, cmd.Stderr = in, full
+	must.Do(t, cmd.Start())
+	must.Do(t, errors.Join(in.Close(), full.Close()))
+	for len(names(t, work)) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for range 2 {
+		must.Do(t, cmd.Process.Signal(os.Interrupt))
+		time.Sleep(100 * time.Millisecond) // two equal signals at a time may arrive as one
+	}
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Error("two signals have not ended the process")
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+	if code := cmd.ProcessState.ExitCode(); code != ui.ExitInterrupted {
+		t.Errorf("exit %d", code)
+	}
+}
+
 func TestSignalStopsSVD(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	cmd := process(t, "svd", slow(t), "-k", "20", "-o", dir, "--tol", "1e-14", "--method", "gd")

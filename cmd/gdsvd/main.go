@@ -48,8 +48,11 @@ func main() {
 	a.process = true
 	go func() {
 		<-signals
-		a.say("gdsvd: interrupted, cleaning up (once more to stop at once)")
-		cancel()
+		time.AfterFunc(time.Second, cancel) // standard error may be a full pipe: the line is then never written
+		go func() {
+			a.say("gdsvd: interrupted, cleaning up (once more to stop at once)")
+			cancel()
+		}()
 		<-signals
 		os.Exit(ui.ExitInterrupted)
 	}()

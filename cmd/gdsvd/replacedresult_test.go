@@ -11,6 +11,29 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
+// TestCheckedResultReplacedByOneWithoutIDs: the ids of the result that was there are missing now, which is no error of a file.
+func TestCheckedResultReplacedByOneWithoutIDs(t *testing.T) {
+	plain, dir := filepath.Join(t.TempDir(), "plain.csr"), filepath.Join(t.TempDir(), "a.svd")
+	succeeds(t, "generate", "spectrum", "-q", "--rows", "60", "--cols", "40", "-o", plain)
+	ids := filepath.Join(dir, "rows.ids")
+	succeeds(t, "svd", "-q", ingested(t, tall), "-k", "2", "-o", dir)
+	replaced := false
+	var stdout, stderr bytes.Buffer
+	a := newApp(strings.NewReader(""), &stdout, &stderr)
+	a.fsys = &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind == vfstest.OpOpen && o.Name == ids && !replaced {
+			replaced = true
+			succeeds(t, "svd", "-q", plain, "-k", "2", "-o", dir, "--force")
+		}
+		return nil
+	}}
+	code := a.run(t.Context(), []string{"check", "-q", dir})
+	want := "gdsvd: " + dir + " was replaced by another process while it was being read; run the command again\n"
+	if code != ui.ExitError || !replaced || stdout.Len() > 0 || stderr.String() != want {
+		t.Errorf("exit %d, replaced %v: %q %q", code, replaced, stdout.String(), stderr.String())
+	}
+}
+
 // TestResultReplacedWhileRead: a command whose result is replaced by --force after it was opened says that it was
 // replaced, not that it is damaged, and writes no files.
 func TestResultReplacedWhileRead(t *testing.T) {

@@ -134,7 +134,10 @@ func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, 
 		default:
 			rec.End(live.Failed, err.Error())
 		}
-		return errors.Join(written(), closed())
+		if err := written(); err != nil {
+			a.display.Logger().Warn("--metrics-file could not be written at the end, and may say that the run goes on", "error", err)
+		}
+		return closed()
 	}, nil
 }
 

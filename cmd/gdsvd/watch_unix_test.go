@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // watching runs gdsvd watch in another process until the test ends and returns its address.
@@ -102,6 +104,26 @@ func TestWatchAnotherProcess(t *testing.T) {
 			t.Errorf("a run that finished leaves %s", name)
 		}
 	}
+}
+
+// TestMetricsAreLost: a run that is complete does not fail because its file of metrics cannot be written at the end.
+func TestMetricsAreLost(t *testing.T) {
+	store, folder := ingested(t, tall), filepath.Join(t.TempDir(), "metrics")
+	must.Do(t, os.Mkdir(folder, 0o777))
+	out := filepath.Join(t.TempDir(), "out")
+	var stdout, stderr bytes.Buffer
+	a := newApp(strings.NewReader(""), &stdout, &stderr)
+	a.fsys = &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind == vfstest.OpRename {
+			return os.RemoveAll(folder)
+		}
+		return nil
+	}}
+	code := a.run(t.Context(), []string{"svd", store, "-k", "2", "-o", out, "--metrics-file", filepath.Join(folder, "x.prom")})
+	if code != ui.ExitOK || !strings.Contains(stderr.String(), "--metrics-file could not be written at the end") {
+		t.Errorf("exit %d\n%s", code, stderr.String())
+	}
+	resultOf(t, out)
 }
 
 // TestWatchRefuses: addresses that cannot be served are errors of one line before the command begins.

@@ -40,11 +40,8 @@ func lock(name string) (io.Closer, error) {
 			sign(name)
 			return &heldLock{f}, nil
 		}
-		if err := f.Close(); err != nil {
-			return nil, err
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+		if closed := f.Close(); closed != nil || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, errors.Join(err, closed)
 		}
 	}
 }

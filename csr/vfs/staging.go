@@ -104,11 +104,10 @@ func (s *Staging) prepare(goOn func(dir string) (bool, error)) (err error) {
 	if err := s.recover(); err != nil {
 		return fmt.Errorf("remove leftovers of %s: %w", s.target, err)
 	}
-	if goOn == nil {
-		goOn = func(string) (bool, error) { return false, nil }
-	}
-	if s.keep, err = goOn(s.Dir()); err != nil {
-		return err
+	if goOn != nil {
+		if s.keep, err = goOn(s.Dir()); err != nil {
+			return err
+		}
 	}
 	if !s.keep {
 		if err := s.fs.RemoveAll(s.Dir()); err != nil {

@@ -67,7 +67,7 @@ func Result(ctx context.Context, dir string, o Options) (_ *Report, err error) {
 	c := &checker{Options: o, dir: dir, report: &Report{Dir: dir}}
 	defer func() { err = errors.Join(err, c.arrays.close()) }()
 	if err := c.run(ctx); err != nil {
-		return nil, err
+		return nil, c.stated.OrReplaced(err)
 	}
 	if len(c.report.Problems) > 0 {
 		if err := c.stated.OrReplaced(csr.ErrCorrupt); !errors.Is(err, csr.ErrCorrupt) {

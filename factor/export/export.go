@@ -137,12 +137,15 @@ func (o *Options) prepare() (err error) {
 		}
 	}
 	info, err := o.FS.Stat(o.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		info, err = o.FS.Lstat(o.File) // a symbolic link that leads nowhere
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular():
+	case info.Mode().Type()&^fs.ModeSymlink != 0:
 		return vfs.Regular(o.File, info)
 	case !o.Replace:
 		return &fs.PathError{Op: "create", Path: o.File, Err: fs.ErrExist}

@@ -196,6 +196,16 @@ func TestRefuses(t *testing.T) {
 	if _, err := export.Write(t.Context(), r, export.Options{What: "U", File: there, Replace: true}); err != nil {
 		t.Error(err)
 	}
+	link := filepath.Join(dir, "link.npy") // leads nowhere
+	if os.Symlink(filepath.Join(dir, "none"), link) != nil {
+		return // some systems have no symbolic links
+	}
+	if _, err := export.Write(t.Context(), r, export.Options{What: "U", File: link}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a link that leads nowhere: %v", err)
+	}
+	if _, err := export.Write(t.Context(), r, export.Options{What: "U", File: link, Replace: true}); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestFaults fails each operation in turn: the directory holds one complete file, the old or the new one.

@@ -146,10 +146,10 @@ const TextfileEvery = 10 * time.Second
 // Textfile keeps the metrics of a run in a file for the textfile collector of Prometheus' node_exporter, which reads
 // *.prom. The file is replaced in one step, so that a reader never sees half of it.
 // Textfile writes the file before it returns, and returns an error if that fails. A later write that fails is made up for by
-// the next one. end writes the file for the last time.
+// the next one, also one at the moment when another run writes the same file. end writes the file for the last time.
 func Textfile(fsys vfs.FS, name string, every time.Duration, state func() *State) (end func() error, err error) {
 	write := func() error {
-		return durable.Replace(fsys, name, name+vfs.PartialSuffix, durable.Bytes(Metrics([]*State{state()})))
+		return durable.Publish(fsys, name, durable.Bytes(Metrics([]*State{state()})))
 	}
 	if info, err := fsys.Stat(name); err == nil && !info.Mode().IsRegular() { // a file would take the place of a device or a pipe
 		return nil, vfs.Regular(name, info)

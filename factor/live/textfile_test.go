@@ -51,6 +51,26 @@ func TestTextfile(t *testing.T) {
 	}
 }
 
+// TestTextfileOfTwoRuns: a run does not take away the half-written file of another run with the same file of metrics.
+func TestTextfileOfTwoRuns(t *testing.T) {
+	state := func() *State { return &State{Name: "x", Status: Running} }
+	name := filepath.Join(t.TempDir(), "x.prom")
+	tried := false
+	fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind == vfstest.OpWrite && !tried {
+			tried = true
+			if _, err := Textfile(vfs.OS(), name, time.Hour, state); !errors.Is(err, vfs.ErrLocked) {
+				t.Errorf("the second run: %v", err)
+			}
+		}
+		return nil
+	}}
+	end := must.Get(Textfile(fsys, name, time.Hour, state))(t)
+	if must.Do(t, end()); !tried {
+		t.Error("nothing was written")
+	}
+}
+
 // TestTextfileFails: a name that cannot be written is refused at once; a disk full for a while delays the updates.
 func TestTextfileFails(t *testing.T) {
 	state := func() *State { return &State{Name: "x", Status: Running} }

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+)
+
+// TestStoreReplacedWhileRead: a command whose store is replaced by --force after its manifest was read says that it was
+// replaced, not that it is damaged, and writes no files.
+func TestStoreReplacedWhileRead(t *testing.T) {
+	file, other := ratings(t, tall), ratings(t, synth.Ratings{Users: 95, Items: 41, Ratings: 2500, Seed: 3})
+	dir := t.TempDir()
+	store, out := filepath.Join(dir, "m.csr"), filepath.Join(dir, "out")
+	for _, c := range []struct {
+		args string
+		op   vfstest.Kind
+		file string
+	}{
+		{"svd -k 2 -o " + out, vfstest.OpMap, "shard-000000.csr"},
+		{"info", vfstest.OpStat, "rows.ids"},
+		{"info --ids rows", vfstest.OpOpen, "rows.ids"},
+		{"stats -o " + out, vfstest.OpOpen, "cols.ids"},
+		{"check", vfstest.OpMap, "shard-000000.csr"},
+		{"check", vfstest.OpOpen, "rows.ids"},
+	} {
+		succeeds(t, "ingest", "-q", file, "-o", store, "--force")
+		replaced := false
+		var stdout, stderr bytes.Buffer
+		a := newApp(strings.NewReader(""), &stdout, &stderr)
+		a.interval, a.fsys = time.Hour, &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+			if o.Kind == c.op && o.Name == filepath.Join(store, c.file) && !replaced {
+				replaced = true
+				succeeds(t, "ingest", "-q", other, "-o", store, "--force")
+			}
+			return nil
+		}}
+		code := a.run(t.Context(), append(strings.Fields(c.args), "-q", store))
+		want := "store " + store + " was replaced by another process while it was being read; run the command again\n"
+		if code != ui.ExitError || !replaced || stdout.Len() > 0 || !strings.HasSuffix(stderr.String(), want) || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%v: exit %d, replaced %v: %q %q", c, code, replaced, stdout.String(), stderr.String())
+		}
+		if left := names(t, dir); len(left) != 1 {
+			t.Errorf("%v: there is %v", c, left)
+		}
+	}
+}
