@@ -127,8 +127,8 @@ func (c *Client) send(ctx context.Context, t target, header http.Header) (*http.
 			return nil, untransported(err)
 		}
 		switch resp.StatusCode {
-		case http.StatusNoContent:
-			if t.method != "" {
+		case http.StatusNoContent, http.StatusNotFound: // Google's server says 404 if what is to be removed is not there
+			if t.method == http.MethodDelete || t.method != "" && resp.StatusCode == http.StatusNoContent {
 				return resp, nil
 			}
 		case http.StatusOK, http.StatusPartialContent, http.StatusRequestedRangeNotSatisfiable:
