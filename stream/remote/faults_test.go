@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -384,5 +385,23 @@ func TestRows(t *testing.T) {
 	}
 	if err := run(&Local{Worker: &Worker{Make: map[string]Make{"kind": few}}}, rows/3); err == nil || !strings.Contains(err.Error(), "rows too few") {
 		t.Error(err)
+	}
+}
+
+// TestServeEnds checks that a worker that waits for a task ends with its context.
+func TestServeEnds(t *testing.T) {
+	in, out := io.Pipe()
+	defer out.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	ended := make(chan error, 1)
+	go func() { ended <- (&Worker{}).Serve(ctx, in, io.Discard) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it ends with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it does not end")
 	}
 }
