@@ -388,6 +388,36 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// delayed is a file system that remembers which names were missing until this process changes a folder, as clients of NFS do
+// (nfs(5), lookupcache).
+type delayed struct {
+	vfs.FS
+	missing map[string]bool
+}
+
+func (d *delayed) Stat(name string) (fs.FileInfo, error) {
+	if d.missing[name] {
+		return nil, fs.ErrNotExist
+	}
+	info, err := d.FS.Stat(name)
+	d.missing[name] = errors.Is(err, fs.ErrNotExist)
+	return info, err
+}
+
+func (d *delayed) Create(name string) (vfs.File, error) {
+	clear(d.missing)
+	return d.FS.Create(name)
+}
+
+// TestDelayed checks that pieces of workers elsewhere are found in a folder whose missing names the driver's system remembers.
+func TestDelayed(t *testing.T) {
+	store, _ := manyBlocks(t)
+	m := begin(t, store, Options{FS: &delayed{vfs.OS(), map[string]bool{}}, PieceSize: 4000})
+	if got, err := outcome(m); err != nil || !bytes.Equal(got, want(t, store)) || m.Stats().Retries > 0 {
+		t.Errorf("%v, %+v", err, m.Stats())
+	}
+}
+
 // TestServeEnds checks that a worker that waits for a task ends with its context.
 func TestServeEnds(t *testing.T) {
 	in, out := io.Pipe()
