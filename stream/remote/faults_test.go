@@ -418,6 +418,30 @@ func TestDelayed(t *testing.T) {
 	}
 }
 
+// TestPieceElsewhere checks that no answer makes the driver remove a file outside the folder of the run.
+func TestPieceElsewhere(t *testing.T) {
+	store, _ := manyBlocks(t)
+	shared := t.TempDir()
+	m := begin(t, store, Options{Shared: shared, Engine: &naming{Local: Local{Worker: &Worker{Workers: 1}}, piece: "../other"}})
+	other := filepath.Join(shared, "other")
+	must.Do(t, os.WriteFile(other, nil, 0o666))
+	if got, err := outcome(m); err != nil || !bytes.Equal(got, want(t, store)) {
+		t.Errorf("%v", err)
+	}
+	must.Do(t, os.Remove(other))
+}
+
+// naming is an engine that also says that a piece is damaged.
+type naming struct {
+	Local
+	piece string
+}
+
+func (n *naming) Run(ctx context.Context, tasks []Task, answer func(Answer)) error {
+	answer(Answer{Error: "damaged", Piece: n.piece})
+	return n.Local.Run(ctx, tasks, answer)
+}
+
 // TestServeEnds checks that a worker that waits for a task ends with its context.
 func TestServeEnds(t *testing.T) {
 	in, out := io.Pipe()
