@@ -304,7 +304,10 @@ func (c *Command) Close() error {
 			continue
 		}
 		_ = p.in.Close() // an error means that it reads no more, or has ended
-		kill := time.AfterFunc(patience, p.kill)
+		kill := time.AfterFunc(patience, func() {
+			p.kill()
+			_ = p.out.Close() // children of the program may keep it open
+		})
 		for range p.answers {
 		}
 		kill.Stop()

@@ -459,3 +459,18 @@ func TestServeEnds(t *testing.T) {
 		t.Error("it does not end")
 	}
 }
+
+// TestCloseLeavesChildren checks that Close does not wait for children of a program that keep its output open.
+func TestCloseLeavesChildren(t *testing.T) {
+	longtest.Only(t) // a program has five seconds to end
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no sh")
+	}
+	over := filepath.Join(t.TempDir(), "over")
+	c := &Command{Args: []string{"sh", "-c", "(sleep 20; : >" + over + ") & exec sleep 60"}, Label: "command"}
+	c.procs = []*process{must.Get(c.start())(t)}
+	must.Do(t, c.Close())
+	if _, err := os.Stat(over); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the child has ended before: %v", err)
+	}
+}
