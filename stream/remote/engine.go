@@ -303,11 +303,8 @@ func (c *Command) Close() error {
 		if p == nil {
 			continue
 		}
-		_ = p.in.Close() // an error means that it reads no more, or has ended
-		kill := time.AfterFunc(patience, func() {
-			p.kill()
-			_ = p.out.Close() // children of the program may keep it open
-		})
+		_ = p.in.Close()                        // an error means that it reads no more, or has ended
+		kill := time.AfterFunc(patience, p.end) // closes its output, too, which its children may keep open
 		for range p.answers {
 		}
 		kill.Stop()
