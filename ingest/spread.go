@@ -66,7 +66,7 @@ func (o request) spreads(ctx context.Context, names []string, p plan) error {
 	if o.Tasks == nil {
 		return nil
 	}
-	for _, name := range names {
+	for _, name := range append(slices.Clone(names), o.RowIDs, o.ColIDs) {
 		switch {
 		case name == "-":
 			return &TasksError{"tasks cannot read standard input"}
@@ -99,6 +99,7 @@ func (g *pipeline) spread(ctx context.Context, e *entries) error {
 		return nil
 	}
 	w := &work{Step: stepRead, Cuts: g.cuts, Options: g.o.Options, IDs: g.in.ids, From: shares(g.in.ids, g.o.Tasks.Groups)}
+	w.Options.Titles, w.Options.RowTitles, w.Options.ColTitles = "", "", "" // read by this process alone; a URL may hold a password
 	for _, name := range append(slices.Clone(g.in.names), g.scratch.Name) {
 		at, err := remote.Abs(name)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/must"
+	"github.com/gdsvd/gdsvd/internal/remotetest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -218,6 +219,31 @@ func TestTasksAreRefused(t *testing.T) {
 	_, err := Append(t.Context(), store, []string{lines}, "", Options{Tasks: none})
 	if refused := (*TasksError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "append to a store") {
 		t.Error(err)
+	}
+}
+
+// TestTasksKeepSecrets: the description of tasks, which an engine sees, has no URL of titles, which the ingest itself reads; a
+// URL of ids is refused.
+func TestTasksKeepSecrets(t *testing.T) {
+	s := remotetest.New(t)
+	s.Put("/titles", []byte("2\tTwo\n"), 1)
+	url := strings.Replace(s.URL, "https://", "https://me:hunter2@", 1) + "/titles?X-Amz-Signature=hunter2"
+	in, p := []string{write(t, "a", "1,2,3\n"), write(t, "b", "4,5,6\n")}, mustPlan(t)
+	seen := &Tasks{Groups: 2, Run: func(ctx context.Context, of any, n int, ended func(), take func(float64)) error {
+		if text := must.Get(json.Marshal(of))(t); strings.Contains(string(text), "hunter2") {
+			t.Errorf("tasks are told %s", text)
+		}
+		return tasksOf(2, p, rand.New(rand.NewPCG(1, 7))).Run(ctx, of, n, ended, take)
+	}}
+	for _, o := range []Options{{ColTitles: url}, {Titles: url}} {
+		o.Tasks, o.Transport = seen, s.Transport(t)
+		if rep := mustIngest(t, in, target(t), o); rep.ColTitles != 1 {
+			t.Errorf("%+v", rep)
+		}
+	}
+	_, err := Ingest(t.Context(), in, target(t), Options{Tasks: seen, Transport: s.Transport(t), ColIDs: url})
+	if refused := (*TasksError)(nil); !errors.As(err, &refused) || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("ids: %v", err)
 	}
 }
 

@@ -189,3 +189,19 @@ func TestCheckByTasks(t *testing.T) {
 		t.Errorf("exit %d, %s is not %s", tasks.code, tasks.stdout, alone.stdout)
 	}
 }
+
+// TestEngineToken: the command in the message of a run that can be resumed has no token of Spark Connect.
+func TestEngineToken(t *testing.T) {
+	store, dir := ingested(t, blocky), t.TempDir()
+	// A program in the place of Python starts a worker.
+	self := must.Get(os.Executable())(t)
+	python := write(t, dir, "python", "#!/bin/sh\nexec "+self+" worker --workers 1 --memory 256MiB\n")
+	must.Do(t, os.Chmod(python, 0o777))
+	t.Setenv(runMain, "1")
+	t.Setenv("GDSVD_PYTHON", python)
+	o := gdsvd(t, "svd", "-q", store, "-k", "3", "-o", filepath.Join(dir, "out"), "--method", "gd", "--max-passes", "3", "--checkpoint-every", "1ns",
+		"--shared", filepath.Join(dir, "shared"), "--engine", "spark://sc://host:443/;user_id=me;token=hunter2;x=y")
+	if o.code != ui.ExitNotConverged || !strings.Contains(o.stderr, "--resume goes on from there") || strings.Contains(o.stderr, "hunter2") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+}

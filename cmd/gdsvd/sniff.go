@@ -136,6 +136,7 @@ func unsigned(word string) string {
 	if word == "-" {
 		return word
 	}
+	word, _, _ = strings.Cut(word, ";token=") // in the address of Spark Connect
 	return ingest.DisplayName(word)
 }
 

@@ -155,6 +155,7 @@ type stream struct {
 	until    int64 // end of the bytes to request
 	body     io.ReadCloser
 	limit    *limit
+	ended    bool  // an object without ranges has been read to its end
 	failed   error // error of the last try, handled by the next read
 	failures int   // failures without someProgress between them
 	since    int64 // value of at at the last failure
@@ -199,6 +200,9 @@ func (s *stream) read(p []byte, off int64) (int, error) {
 
 // once tries one read. It returns 0 bytes if it has only read bytes before off.
 func (s *stream) once(p []byte, off int64) (int, error) {
+	if s.ended {
+		return 0, io.EOF
+	}
 	if s.body == nil {
 		if err := s.open(off); err != nil {
 			return 0, err
@@ -262,6 +266,7 @@ func (s *stream) last(err error) error {
 			return fmt.Errorf("the server sends more than it has announced, behind byte %d", s.end)
 		}
 	}
+	s.ended = !s.o.info.Ranges
 	s.drop()
 	return nil
 }

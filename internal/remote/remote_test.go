@@ -127,6 +127,36 @@ func TestWithoutRanges(t *testing.T) {
 	}
 }
 
+// TestWholeForRange checks that a server which answers a range of all bytes with the whole object, as RFC 9110 permits and
+// Werkzeug does, is read at once, and that such an answer to any other range, or of unknown size, is not taken for the part.
+func TestWholeForRange(t *testing.T) {
+	for _, size := range []int{1, 1000, firstRange, big} {
+		for _, length := range []bool{true, false} {
+			s, data := remotetest.New(t), noise(size)
+			object := remotetest.Object{Data: data, ETag: `"a"`}
+			s.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+				if r.Header.Get("Range") == fmt.Sprintf("bytes=0-%d", size-1) {
+					s.GiveWhole(w, object, length)
+				} else {
+					s.Give(w, r, object)
+				}
+				return true
+			}
+			got, err := readAll(t, client(t, s, nil), s.URL+"/x")
+			refused := !length && size > 1 && size <= firstRange
+			if refused && !errors.Is(err, remote.ErrUnavailable) || !refused && (err != nil || !bytes.Equal(got, data)) {
+				t.Errorf("%d of %d bytes, with a length %t: %v", len(got), size, length, err)
+			}
+			if n := len(s.Requests()); n > 5 && !refused {
+				t.Errorf("%d bytes: %d requests", size, n)
+			}
+		}
+	}
+}
+
+// firstRange is the number of bytes that a read requests first.
+const firstRange = 1 << 17
+
 // TestDrops checks that dropped connections are continued, with ranges and without; no byte is lost or duplicated.
 func TestDrops(t *testing.T) {
 	data := noise(big)

@@ -47,7 +47,7 @@ func (c *Client) get(ctx context.Context, t target, from, to int64, known *Info)
 	case err != nil || known == nil:
 	case !known.same(a.info):
 		err = ErrChanged
-	case known.Ranges && !a.info.Ranges:
+	case known.Ranges && !a.info.Ranges && (from > 0 || a.end != known.Size): // some servers give a range of all bytes as the object
 		err = &passing{err: errors.New("the server gives the whole object instead of a part")}
 	case !known.Ranges && a.info.Ranges:
 		err = errors.New("the server gives a part instead of the whole object")
@@ -127,8 +127,8 @@ func (c *Client) send(ctx context.Context, t target, header http.Header) (*http.
 			return nil, untransported(err)
 		}
 		switch resp.StatusCode {
-		case http.StatusNoContent:
-			if t.method != "" {
+		case http.StatusNoContent, http.StatusNotFound: // Google's server says 404 if what is to be removed is not there
+			if t.method == http.MethodDelete || t.method != "" && resp.StatusCode == http.StatusNoContent {
 				return resp, nil
 			}
 		case http.StatusOK, http.StatusPartialContent, http.StatusRequestedRangeNotSatisfiable:

@@ -151,11 +151,8 @@ func (s *s3) credentials(ctx context.Context) (credentials.Value, error) {
 // providers returns the usual chain: the environment, the shared files, the role of a container or a machine.
 func providers() []credentials.Provider {
 	some := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
-	container := false
-	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
-		container = container || os.Getenv(name) != ""
-	}
-	if container || !strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true") {
+	container := cmp.Or(os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"), os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"))
+	if container != "" || !strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true") {
 		some = append(some, &credentials.IAM{})
 	}
 	return some

@@ -293,3 +293,19 @@ func TestS3SlowPut(t *testing.T) {
 		t.Errorf("%d requests, %d parts", n, body.reads.Load())
 	}
 }
+
+// TestS3DeleteMissing: an object that is not there counts as removed, whether the server says 204 or, as Google's, 404; a
+// refusal stays an error.
+func TestS3DeleteMissing(t *testing.T) {
+	for status, want := range map[int]error{http.StatusNoContent: nil, http.StatusNotFound: nil, http.StatusForbidden: fs.ErrPermission} {
+		s := bucket(t)
+		signIn(t)
+		s.Before = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+			w.WriteHeader(status)
+			return true
+		}
+		if err := client(t, s, nil).Delete(t.Context(), "s3://some-bucket/x"); !errors.Is(err, want) {
+			t.Errorf("%d: %v, want %v", status, err, want)
+		}
+	}
+}

@@ -18,6 +18,7 @@ import pytest
 import scipy.sparse
 
 from gdsvd._program import program
+from gdsvd.engines import _child
 from gdsvd.engines._child import half, serve, together
 
 psutil = pytest.importorskip("psutil")
@@ -104,6 +105,54 @@ def test_memory_of_a_child(monkeypatch):
     assert 0 < half(1) <= total // 2 and half(4) == half(1) // 4 and half(0) == half(os.cpu_count())
     monkeypatch.setenv("PYSPARK_EXECUTOR_MEMORY_MB", "1000")
     assert half(1) == half(4) == 500 << 20
+
+
+@pytest.fixture
+def workers_of(tmp_path, monkeypatch):
+    """A function that makes programs which answer each task with their own name and the task."""
+    monkeypatch.setattr(_child, "_child", None)
+
+    def program_of(name):
+        path = tmp_path / name
+        path.write_text(f"#!{sys.executable}\nimport sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(b'{name} ' + line)\n    sys.stdout.flush()\n")
+        path.chmod(0o755)
+        return str(path)
+
+    yield program_of
+    if _child._child is not None:
+        _child._child.kill()
+        _child._child.wait()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows runs no scripts")
+def test_child_is_that_of_the_driver(workers_of):
+    """A worker process that has served another driver starts the program of this one, which may have another version."""
+    one, two = workers_of("one"), workers_of("two")
+    assert [_child.ask(line, p, 0, 1) for line, p in [("a", one), ("b", one), ("c", two)]] == ["one a\n", "one b\n", "two c\n"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows runs no scripts")
+def test_cancelled_task(workers_of, monkeypatch):
+    """After a task that was cancelled while it waited for its answer, the next task gets its own answer."""
+
+    class Cancelled:
+        def readline(self):
+            raise KeyboardInterrupt
+
+    one = workers_of("one")
+    _child.ask("a", one, 0, 1)
+    with monkeypatch.context() as m, pytest.raises(KeyboardInterrupt):
+        m.setattr(_child._child, "stdout", Cancelled())
+        _child.ask("b", one, 0, 1)
+    assert _child.ask("c", one, 0, 1) == "one c\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows runs no scripts")
+def test_tasks_are_utf8(workers_of):
+    """The names in a task reach the program as they are, whatever the locale of the worker process."""
+    text = f"from gdsvd.engines import _child; _child.ask('m\\xe9.csr', {workers_of('one')!r}, 0, 1)"
+    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    subprocess.run([sys.executable, "-c", text], env=env, check=True)
 
 
 def test_errors_are_one_line():

@@ -303,8 +303,8 @@ func (c *Command) Close() error {
 		if p == nil {
 			continue
 		}
-		_ = p.in.Close() // an error means that it reads no more, or has ended
-		kill := time.AfterFunc(patience, p.kill)
+		_ = p.in.Close()                        // an error means that it reads no more, or has ended
+		kill := time.AfterFunc(patience, p.end) // closes its output, too, which its children may keep open
 		for range p.answers {
 		}
 		kill.Stop()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -384,5 +385,92 @@ func TestRows(t *testing.T) {
 	}
 	if err := run(&Local{Worker: &Worker{Make: map[string]Make{"kind": few}}}, rows/3); err == nil || !strings.Contains(err.Error(), "rows too few") {
 		t.Error(err)
+	}
+}
+
+// delayed is a file system that remembers which names were missing until this process changes a folder, as clients of NFS do
+// (nfs(5), lookupcache).
+type delayed struct {
+	vfs.FS
+	missing map[string]bool
+}
+
+func (d *delayed) Stat(name string) (fs.FileInfo, error) {
+	if d.missing[name] {
+		return nil, fs.ErrNotExist
+	}
+	info, err := d.FS.Stat(name)
+	d.missing[name] = errors.Is(err, fs.ErrNotExist)
+	return info, err
+}
+
+func (d *delayed) Create(name string) (vfs.File, error) {
+	clear(d.missing)
+	return d.FS.Create(name)
+}
+
+// TestDelayed checks that pieces of workers elsewhere are found in a folder whose missing names the driver's system remembers.
+func TestDelayed(t *testing.T) {
+	store, _ := manyBlocks(t)
+	m := begin(t, store, Options{FS: &delayed{vfs.OS(), map[string]bool{}}, PieceSize: 4000})
+	if got, err := outcome(m); err != nil || !bytes.Equal(got, want(t, store)) || m.Stats().Retries > 0 {
+		t.Errorf("%v, %+v", err, m.Stats())
+	}
+}
+
+// TestPieceElsewhere checks that no answer makes the driver remove a file outside the folder of the run.
+func TestPieceElsewhere(t *testing.T) {
+	store, _ := manyBlocks(t)
+	shared := t.TempDir()
+	m := begin(t, store, Options{Shared: shared, Engine: &naming{Local: Local{Worker: &Worker{Workers: 1}}, piece: "../other"}})
+	other := filepath.Join(shared, "other")
+	must.Do(t, os.WriteFile(other, nil, 0o666))
+	if got, err := outcome(m); err != nil || !bytes.Equal(got, want(t, store)) {
+		t.Errorf("%v", err)
+	}
+	must.Do(t, os.Remove(other))
+}
+
+// naming is an engine that also says that a piece is damaged.
+type naming struct {
+	Local
+	piece string
+}
+
+func (n *naming) Run(ctx context.Context, tasks []Task, answer func(Answer)) error {
+	answer(Answer{Error: "damaged", Piece: n.piece})
+	return n.Local.Run(ctx, tasks, answer)
+}
+
+// TestServeEnds checks that a worker that waits for a task ends with its context.
+func TestServeEnds(t *testing.T) {
+	in, out := io.Pipe()
+	defer out.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	ended := make(chan error, 1)
+	go func() { ended <- (&Worker{}).Serve(ctx, in, io.Discard) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it ends with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it does not end")
+	}
+}
+
+// TestCloseLeavesChildren checks that Close does not wait for children of a program that keep its output open.
+func TestCloseLeavesChildren(t *testing.T) {
+	longtest.Only(t) // a program has five seconds to end
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no sh")
+	}
+	over := filepath.Join(t.TempDir(), "over")
+	c := &Command{Args: []string{"sh", "-c", "(sleep 20; : >" + over + ") & exec sleep 60"}, Label: "command"}
+	c.procs = []*process{must.Get(c.start())(t)}
+	must.Do(t, c.Close())
+	if _, err := os.Stat(over); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the child has ended before: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -122,7 +123,7 @@ func (r *pass) stage(ctx context.Context, tasks []Task, again bool) error {
 		switch {
 		case e == nil:
 			return
-		case a.Piece != "":
+		case a.Piece != "" && filepath.IsLocal(a.Piece):
 			e, r.spoilt[a.Piece] = errors.Join(e, r.run.take(a.Piece)), true
 		case errors.As(e, new(*final)) && stop == nil:
 			stop = e
@@ -135,6 +136,10 @@ func (r *pass) stage(ctx context.Context, tasks []Task, again bool) error {
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	// A client of NFS goes on to say that a name is missing until it sees its folder change.
+	if w, e := r.run.create("look"); e == nil {
+		w.discard()
 	}
 	var lack *missing
 	for i, t := range todo {

@@ -357,7 +357,12 @@ const longestLine = 64 << 20
 
 // Serve runs the tasks that come as lines of JSON, one after the other, and answers each with a line, until in ends.
 func (w *Worker) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	lines := bufio.NewScanner(in)
+	// Waiting for a task ends with ctx; the goroutine ends when its read of in returns.
+	tasks, to := io.Pipe()
+	defer tasks.Close()
+	go func() { _, err := io.Copy(to, in); to.CloseWithError(err) }()
+	defer context.AfterFunc(ctx, func() { to.CloseWithError(context.Cause(ctx)) })()
+	lines := bufio.NewScanner(tasks)
 	lines.Buffer(nil, longestLine)
 	answers := json.NewEncoder(out)
 	for lines.Scan() {

@@ -30,15 +30,16 @@ def ask(line: str, program: str, memory: int, threads: int) -> str:
     """
     global _child
     with _lock:
-        if _child is None or _child.poll() is not None:
-            if not os.path.exists(program):
-                from gdsvd._program import program as own
+        if not os.path.exists(program):
+            from gdsvd._program import program as own
 
-                program = own()
-            flags = ["--memory", str(memory)] if memory else []
-            _child = subprocess.Popen(
-                [program, "worker", "--workers", str(threads), *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
+            program = own()
+        args = [program, "worker", "--workers", str(threads), *(["--memory", str(memory)] if memory else [])]
+        if _child is not None and _child.args != args:  # of another driver, whose program may be another version
+            _child.kill()
+            _child.wait()
+        if _child is None or _child.poll() is not None:
+            _child = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
         assert _child.stdin and _child.stdout
         try:
             _child.stdin.write(line.rstrip("\n") + "\n")
@@ -46,6 +47,10 @@ def ask(line: str, program: str, memory: int, threads: int) -> str:
             answer = _child.stdout.readline()
         except OSError:
             answer = ""
+        except BaseException:  # the task was cancelled: the next must not get its answer
+            _child.kill()
+            _child.wait()
+            raise
         if not answer.endswith("\n"):
             _child.kill()
             raise RuntimeError(f"gdsvd worker ended with {_child.wait()}")
@@ -143,11 +148,11 @@ def serve(submit: Callable[..., None], lines: Iterable[str], out: Callable[[str]
 
 def piped(submit: Callable[..., None]) -> None:
     """Serves the tasks of standard input, and writes the answers to standard output."""
-    out = os.fdopen(os.dup(1), "w")
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # output that an engine prints must not mix with answers
 
     def put(text: str) -> None:
         out.write(text)
         out.flush()
 
-    serve(submit, sys.stdin, put)
+    serve(submit, (line.decode() for line in sys.stdin.buffer), put)

@@ -21,13 +21,13 @@ def bridged(name: str) -> bool:
 
         def answers() -> None:
             for line in _lines(to):
-                sys.stdout.write(line)
-                sys.stdout.flush()
+                sys.stdout.buffer.write(line.encode())
+                sys.stdout.buffer.flush()
             os._exit(1)  # the process with the client has ended
 
         threading.Thread(target=answers, daemon=True).start()
-        for line in sys.stdin:
-            to.send_bytes(line.encode())
+        for line in sys.stdin.buffer:
+            to.send_bytes(line)
     return True
 
 
