@@ -95,6 +95,14 @@ func TestParquetKinds(t *testing.T) {
 			Rating     time.Time
 		}{{1, 2, time.Unix(1e9, 0)}}, 9), nil, `column "Rating" is a time: not supported as the value`},
 		{formattest.Parquet(t, []struct {
+			User int64 `parquet:",decimal(2:9)"`
+			Item int
+		}{{100, 2}}, 9), nil, `column "User" is a decimal with 2 digits behind the point: not supported as the row`},
+		{formattest.Parquet(t, []struct {
+			User, Item int
+			Rating     string `parquet:",json"`
+		}{{1, 2, "3"}}, 9), nil, `column "Rating" is JSON: not supported as the value`},
+		{formattest.Parquet(t, []struct {
 			User, Item int
 			Score      []float64 `parquet:",list"`
 			Plays      int

@@ -33,7 +33,7 @@ func (s separator) String() string {
 }
 
 func (s separator) join(names []string) string {
-	return strings.Join(names, strings.Replace(s.flag(), `\t`, "<tab>", 1))
+	return strings.Join(names, strings.ReplaceAll(s.flag(), `\t`, "<tab>"))
 }
 
 // fields are the fields of one line. Their memory is reused for the next line.
@@ -158,11 +158,8 @@ func (p *reader) Describe() format.Description {
 }
 
 func (s separator) flag() string {
-	switch {
-	case s.blanks:
+	if s.blanks {
 		return " "
-	case s.text == "\t":
-		return `\t`
 	}
-	return s.text
+	return strings.ReplaceAll(s.text, "\t", `\t`)
 }

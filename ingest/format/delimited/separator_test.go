@@ -37,3 +37,13 @@ func FuzzQuoted(fuzz *testing.F) {
 		}
 	})
 }
+
+// TestSeparatorFlag: the flag that describes a separator is printable, and names the separator when \t is read as a tab.
+func TestSeparatorFlag(t *testing.T) {
+	for _, sep := range []string{",", "\t", "\t\t", "\t|\t", ", ", "::"} {
+		flag := newSeparator(sep).flag()
+		if got := strings.ReplaceAll(flag, `\t`, "\t"); got != sep || strings.Contains(flag, "\t") {
+			t.Errorf("separator %q: flag %q", sep, flag)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -101,8 +102,14 @@ func newField(e element, leaf int) *field {
 	case e.logical == logicalFloat16 && e.phys == physFixed && e.length == 2:
 		f.kind = half
 		return f
-	case isDecimal && (e.scale < 0 || e.scale > 1000), !known && !isDecimal:
+	case !known && !isDecimal:
+		f.what = cmp.Or(map[int]string{logicalNull: "null in all rows", logicalJSON: "JSON"}[e.logical], f.what)
 		return f
+	case isDecimal && e.scale != 0:
+		f.what = fmt.Sprintf("a decimal with %d digits behind the point", e.scale)
+		if e.scale < 0 || e.scale > 1000 {
+			return f
+		}
 	}
 	if !isDecimal {
 		f.scale = 0

@@ -133,6 +133,8 @@ const (
 	logicalTimestamp = 8
 	logicalInterval  = 9
 	logicalInt       = 10
+	logicalNull      = 11
+	logicalJSON      = 12
 	logicalUUID      = 14
 	logicalFloat16   = 15
 )

@@ -131,7 +131,7 @@ func suspect(sample [][]byte) error {
 		return unsupported("Matrix Market whose banner is not the first line", "leave out the blank lines above it")
 	case excel().Match(first):
 		return unsupported("a line that tells Excel the separator", "leave it out, with tail -n +2 or an editor")
-	case !slices.ContainsFunc(sample, func(l []byte) bool { return !pairs().Match(l) }):
+	case rows(sample):
 		return &format.AmbiguityError{Readings: []format.Reading{
 			{Text: "lines are rows of index:value, as svmlight has them", Flag: "--format svmlight"},
 			{Text: "a field with a colon is an id", Flag: "--format delimited"},
@@ -156,13 +156,24 @@ func suspect(sample [][]byte) error {
 var (
 	markup = text.Pattern(`(?i)^<(!doctype|\?xml|html|head|body|error)`)
 	excel  = text.Pattern(`(?i)^sep=.?$`)
-	pairs  = text.Pattern(`^[^ \t#]+([ \t]+-?\d+:[ \t]*[-+0-9.eE]+)+[ \t]*(#.*)?$`) // svmlight, except for lines that its reader would refuse
+	pairs  = text.Pattern(`^[^ \t#]+([ \t]+(-?\d+|qid):[ \t]*[-+0-9.eE]+)+[ \t]*(#.*)?$`) // svmlight, except for lines that its reader would refuse
+	nearly = text.Pattern(`^[^ \t#]+([ \t]+(-?\d+|qid):[ \t]*[^ \t]*)+[ \t]*(#.*)?$`)     // the same with any values, or none
 
 	kindAndShape = text.Pattern(`^(?i:[RCPIQ][SUHZR][AE]) +( *\d+){3,4} *$`)
 	fortran      = text.Pattern(`^\(.*[Ii].*\)`)
 	cards        = text.Pattern(`^( *\d+){4,5} *$`)
 	rule         = text.Pattern(`^[-+=|: ]*---[-+=|: ]*$`)
 )
+
+// rows reports whether the lines are those of svmlight: at least one with good values, and a last one that may end within an index.
+func rows(sample [][]byte) bool {
+	for i, l := range sample {
+		if !nearly().Match(l) && (i < len(sample)-1 || !nearly().Match(append(bytes.Clone(l), ':'))) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(sample, pairs().Match)
+}
 
 // boeing returns the name of the format if the sample is a Harwell–Boeing or Rutherford–Boeing file, else "". The header is a
 // title, which may be blank, four or five numbers of lines, the type and the dimensions, and Fortran formats.

@@ -27,9 +27,9 @@ type Options struct {
 }
 
 var (
-	row   = text.Pattern(`^[-+0-9.,eE]+([ \t]+(\d+|qid)(:[-+0-9.eEnainf]+){1,2})+[ \t]*(#.*)?$`)
+	row   = text.Pattern(`^[-+0-9.,eE]+([ \t]+(\d+|qid)(:[-+0-9.eEnainfNIF]+){1,2})+[ \t]*(#.*)?$`)
 	label = text.Pattern(`^[-+0-9.,eE]+[ \t]*(#.*)?$`)
-	none  = text.Pattern(`^[ \t]*(\d+(:[-+0-9.eEnainf]+){1,2}[ \t]*)+(#.*)?$`)
+	none  = text.Pattern(`^[ \t]*(\d+(:[-+0-9.eEnainfNIF]+){1,2}[ \t]*)+(#.*)?$`)
 )
 
 // sniff reports whether all lines have the form of rows, and at least one of them has a label and a feature.
