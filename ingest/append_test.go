@@ -1,9 +1,11 @@
 package ingest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -147,6 +149,18 @@ func TestAppendKeepsTitles(t *testing.T) {
 	must.Get(Append(t.Context(), store, []string{write(t, "more", "8,y,1\n")}, "", Options{Titles: write(t, "titles", "y,Brazil\n20,Cold\n")}))(t)
 	if got := titledOf(t, store, format.ColSide); fmt.Sprint(got) != "map[20:Cold 30:Bigger x:Alien y:Brazil]" {
 		t.Errorf("titles of either side: got %v", got)
+	}
+}
+
+// TestAppendTitlesOfNewIDs: titles of ids that had none are not reported as further titles of these ids.
+func TestAppendTitlesOfNewIDs(t *testing.T) {
+	store := target(t)
+	mustIngest(t, []string{write(t, "in", "1,20,1\n1,30,1\n")}, store, Options{ColTitles: write(t, "titles", "20,Heat\n")})
+	var log bytes.Buffer
+	o := Options{ColTitles: write(t, "titles", "30,Big\n40,Alien\n"), Log: slog.New(slog.NewTextHandler(&log, nil))}
+	must.Get(Append(t.Context(), store, []string{write(t, "more", "2,40,1\n")}, "", o))(t)
+	if got := titledOf(t, store, format.ColSide); fmt.Sprint(got) != "map[20:Heat 30:Big 40:Alien]" || strings.Contains(log.String(), "several titles") {
+		t.Errorf("got %v, log %s", got, log.String())
 	}
 }
 

@@ -223,12 +223,14 @@ type storeTitles struct {
 }
 
 func (s *storeTitles) Next() (l format.Label, err error) {
-	if !s.ids.Next() {
-		return l, cmp.Or(s.ids.Err(), io.EOF)
+	for s.ids.Next() { // ids without a title are left out: an empty title would be another title of the id
+		title, err := s.titles.At(s.n)
+		s.n++
+		if title != "" || err != nil {
+			return format.Label{ID: []byte(s.ids.String()), Title: []byte(title)}, err
+		}
 	}
-	title, err := s.titles.At(s.n)
-	s.n++
-	return format.Label{ID: []byte(s.ids.String()), Title: []byte(title)}, err
+	return l, cmp.Or(s.ids.Err(), io.EOF)
 }
 
 func (s *storeTitles) Close() error { return errors.Join(s.ids.Close(), s.titles.Close()) }

@@ -72,12 +72,14 @@ func (e *Expansion) Dims() (rows, cols, nnz int64, err error) {
 	rows, rowsOK := product(int64(fr), e.Base.Rows(), csr.MaxRows)
 	cols, colsOK := product(int64(fc), e.Base.Cols(), csr.MaxCols)
 	nnz, nnzOK := product(int64(f.NNZ), e.Base.NNZ(), csr.MaxRows)
+	baseRows, baseCols := csr.Orient(e.Base, e.Base.Rows(), e.Base.Cols())
 	if !rowsOK || !colsOK || !nnzOK {
-		return 0, 0, 0, fmt.Errorf("expand a %d × %d matrix by %d × %d: larger than a store can be", e.Base.Rows(), e.Base.Cols(), fr, fc)
+		return 0, 0, 0, fmt.Errorf("expand a %d × %d matrix by %d × %d: larger than a store can be", baseRows, baseCols, f.Rows, f.Cols)
 	}
 	if rows < cols {
-		return 0, 0, 0, fmt.Errorf("expand a %d × %d matrix by %d × %d: the store would have fewer rows than columns; give the factor more on the longer side",
-			e.Base.Rows(), e.Base.Cols(), fr, fc)
+		few, many := csr.Orient(e.Base, "rows", "columns")
+		return 0, 0, 0, fmt.Errorf("expand a %d × %d matrix by %d × %d: it is stored by %[5]s and would have fewer %[5]s than %[6]s; give the factor more %[5]s",
+			baseRows, baseCols, f.Rows, f.Cols, few, many)
 	}
 	return rows, cols, nnz, nil
 }

@@ -201,6 +201,23 @@ func TestExpandRefuses(t *testing.T) {
 	}
 }
 
+// TestExpandRefusesInOrientation: an error has the shapes and sides of the user's matrix, however it is stored.
+func TestExpandRefusesInOrientation(t *testing.T) {
+	for _, c := range []struct {
+		transposed bool
+		factor     Factor
+		want       string
+	}{
+		{false, Factor{Rows: 1, Cols: 2, NNZ: 2}, "expand a 10 × 8 matrix by 1 × 2: it is stored by rows and would have fewer rows than columns; give the factor more rows"},
+		{true, Factor{Rows: 2, Cols: 1, NNZ: 2}, "expand a 8 × 10 matrix by 2 × 1: it is stored by columns and would have fewer columns than rows; give the factor more columns"},
+	} {
+		_, _, _, err := (&Expansion{Factor: c.factor, Base: randomStore(t, 10, 8, c.transposed, []float64{1}, 1)}).Dims()
+		if err == nil || err.Error() != c.want {
+			t.Errorf("transposed %t: %v, want %q", c.transposed, err, c.want)
+		}
+	}
+}
+
 // left fails if the directory of path is not empty.
 func left(t *testing.T, path string) {
 	t.Helper()
