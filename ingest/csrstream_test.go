@@ -329,14 +329,5 @@ func TestCSRStreamAfterDeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := unlucky{"csr-stream", []string{write(t, "in", b.String())}, Options{}, tiny()}
-	whole := target(t)
-	rep, _, err := u.run(t, whole, -1)
-	if err != nil || rep.Runs < 3 || rep.SpilledBytes == 0 {
-		t.Fatalf("%+v, %v", rep, err)
-	}
-	slices.SortFunc(entries, compareTriples)
-	if !slices.Equal(contents(t, whole), entries) {
-		t.Error("other entries")
-	}
-	resumesAfterDeath(t, &u, whole, rep)
+	u.resumes(t, entries)
 }

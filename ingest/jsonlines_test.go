@@ -64,10 +64,5 @@ func TestJSONLinesAfterDeath(t *testing.T) {
 		fmt.Fprintf(&b, `{"user":"u%d","item":%d,"rating":%d,"notes":[%d]}`+"\n", k/70, k%70, i%5, i)
 	}
 	u := unlucky{"JSON lines", []string{write(t, "in", b.String())}, Options{}, tiny()}
-	whole := target(t)
-	rep, _, err := u.run(t, whole, -1)
-	if err != nil || rep.Runs < 3 || rep.SpilledBytes == 0 {
-		t.Fatalf("%+v, %v", rep, err)
-	}
-	resumesAfterDeath(t, &u, whole, rep)
+	u.resumes(t, nil)
 }

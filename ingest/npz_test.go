@@ -238,12 +238,7 @@ func TestNPZResumes(t *testing.T) {
 	f, want := randomNPZ(300, 60)
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		u := &unlucky{"npz", []string{write(t, "in", string(f.bytes(t, method)))}, Options{Orient: OrientRows}, tiny()}
-		whole := target(t)
-		rep, _, err := u.run(t, whole, -1)
-		if err != nil || rep.Runs < 3 || !slices.Equal(contents(t, whole), want) {
-			t.Fatalf("%+v, %v", rep, err)
-		}
-		resumesAfterDeath(t, u, whole, rep)
+		u.resumes(t, want)
 	}
 }
 

@@ -145,12 +145,7 @@ func TestParquetAfterDeath(t *testing.T) {
 	rows, want := formattest.ParquetRows(300)
 	u := unlucky{"parquet", []string{write(t, "in", string(formattest.Parquet(t, rows, 110, pq.PageBufferSize(300))))}, Options{}, tiny()}
 	u.plan.chunk = 4 << 10 // a few dozen rows
-	whole := target(t)
-	rep, _, err := u.run(t, whole, -1)
-	if err != nil || rep.Runs < 3 || rep.SpilledBytes == 0 || !slices.Equal(contents(t, whole), own(want)) {
-		t.Fatalf("%+v, %v", rep, err)
-	}
-	resumesAfterDeath(t, &u, whole, rep)
+	u.resumes(t, own(want))
 }
 
 // TestParquetWithinMemory: a page too large for the budget is refused with a larger budget; a truncated file is refused.

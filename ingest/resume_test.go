@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"sync/atomic"
@@ -98,18 +99,24 @@ func TestResumeAfterDeath(t *testing.T) {
 		if !longtest.On() && i%2 == 1 {
 			continue
 		}
-		t.Run(u.name, func(t *testing.T) {
-			whole := target(t)
-			want, _, err := u.run(t, whole, -1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want.Runs < 3 {
-				t.Fatalf("%d runs: the test misses what it is for", want.Runs)
-			}
-			resumesAfterDeath(t, &u, whole, want)
-		})
+		t.Run(u.name, func(t *testing.T) { u.resumes(t, nil) })
 	}
+}
+
+// resumes ingests u without interruption, compares the entries of the store with entries, unless these are nil, and does as
+// resumesAfterDeath.
+func (u *unlucky) resumes(t *testing.T, entries []triple) *Report {
+	t.Helper()
+	whole := target(t)
+	rep, _, err := u.run(t, whole, -1)
+	if err != nil || rep.Runs < 3 || rep.SpilledBytes == 0 {
+		t.Fatalf("%+v, %v: the test misses what it is for", rep, err)
+	}
+	if entries != nil && !slices.Equal(contents(t, whole), slices.SortedFunc(slices.Values(entries), compareTriples)) {
+		t.Errorf("%s: other entries", u.name)
+	}
+	resumesAfterDeath(t, u, whole, rep)
+	return rep
 }
 
 // resumesAfterDeath kills and resumes u and compares with its store whole and its report want.

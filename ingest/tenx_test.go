@@ -132,12 +132,9 @@ func TestTenXResumes(t *testing.T) {
 	}
 	dir := folder(t, map[string]string{"matrix.mtx.gz": mm, "genes.tsv.gz": features, "barcodes.tsv.gz": barcodes})
 	u := &unlucky{"10x", []string{dir}, Options{}, tiny()}
-	whole := target(t)
-	rep, _, err := u.run(t, whole, -1)
-	if err != nil || rep.Runs < 3 || rep.NNZ != int64(n) {
-		t.Fatalf("%+v, %v", rep, err)
+	if rep := u.resumes(t, nil); rep.NNZ != int64(n) {
+		t.Errorf("%+v", rep)
 	}
-	resumesAfterDeath(t, u, whole, rep)
 }
 
 // tenXText returns a matrix in Matrix Market format and its number of entries.
