@@ -246,18 +246,11 @@ func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 	for round := range longtest.Pick(3, 1) {
 		store := begin()
 		for step := 40 + r.IntN(300); ; step = step*3/2 + 1 {
-			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
-			died, at := false, r.IntN(step)
-			fsys.Inject = oneByOne(func(op vfstest.Op) error {
-				if died = died || op.Index == at; died {
-					return vfstest.ErrDead
-				}
-				return nil
-			})
+			fsys := dyingAt(r.IntN(step))
 			o := made
 			o.FS, o.Resume, o.CheckpointEvery = fsys, true, 1
 			rep, err := appendPlan(t, store, []string{inMore}, "", o, p)
-			if died {
+			if fsys.died {
 				fsys.Die()
 			}
 			if now := fingerprint(t, store); now != old && !titles && (err != nil || rep == nil) {
@@ -269,7 +262,7 @@ func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 				resumes += rep.Resumes
 				break
 			}
-			if !died {
+			if !fsys.died {
 				t.Fatal(err)
 			}
 		}

@@ -100,28 +100,18 @@ func TestPairAfterDeath(t *testing.T) {
 		whole := target(t)
 		must.Get(run(whole, lazyFS{vfs.OS()}, false, false))(t)
 		want := pairFiles(t, whole)
-		ops := 0
-		if _, err := run(target(t), &vfstest.FaultFS{FS: lazyFS{vfs.OS()}, Inject: oneByOne(func(op vfstest.Op) error {
-			ops = op.Index
-			return nil
-		})}, false, false); err != nil {
-			t.Fatal(err)
-		}
+		alive := dyingAt(-1)
+		must.Get(run(target(t), alive, false, false))(t)
+		ops := alive.Count() - 1
 		halves, died := 0, true
 		for n := 0; died; n += longtest.Pick(1, 2) {
 			if n < ops-40 {
 				n = min(n+ops/longtest.Pick(8, 2), ops-40)
 			}
 			out := target(t)
-			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
-			died = false
-			fsys.Inject = oneByOne(func(op vfstest.Op) error {
-				if died = died || op.Index == n; died {
-					return vfstest.ErrDead
-				}
-				return nil
-			})
+			fsys := dyingAt(n)
 			_, _ = run(out, fsys, false, false)
+			died = fsys.died
 			if died {
 				fsys.Die()
 			}

@@ -75,20 +75,14 @@ func unluckyCases(t *testing.T) []unlucky {
 // run ingests with Resume and fails all operations from number n on; with n = -1, none.
 func (u *unlucky) run(t *testing.T, out string, n int) (rep *Report, died bool, err error) {
 	t.Helper()
-	fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
-	fsys.Inject = oneByOne(func(op vfstest.Op) error {
-		if died = died || op.Index == n; died {
-			return vfstest.ErrDead
-		}
-		return nil
-	})
+	fsys := dyingAt(n)
 	o := u.o
 	o.FS, o.Resume, o.CheckpointEvery, o.Workers = fsys, true, time.Nanosecond, 1+n&1
 	rep, err = ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan)
-	if died {
+	if fsys.died {
 		fsys.Die()
 	}
-	return rep, died, err
+	return rep, fsys.died, err
 }
 
 // TestResumeAfterDeath kills an ingest at many operations and resumes it until it
@@ -269,14 +263,7 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		out := target(t)
 		u.o.Force = force
-		fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
-		died := false
-		fsys.Inject = oneByOne(func(op vfstest.Op) error {
-			if died = died || op.Kind == vfstest.OpRemoveAll && strings.HasSuffix(op.Name, SpoolSuffix); died {
-				return vfstest.ErrDead
-			}
-			return nil
-		})
+		fsys := dyingWhen(func(op vfstest.Op) bool { return op.Kind == vfstest.OpRemoveAll && strings.HasSuffix(op.Name, SpoolSuffix) })
 		o := u.o
 		o.FS = fsys
 		if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); !errors.Is(err, vfstest.ErrDead) {
