@@ -179,10 +179,7 @@ func TestSciPy(t *testing.T) {
 // TestDamagedNPZ: a truncated archive is refused, one with a changed byte is refused or read as before, each in one line.
 func TestDamagedNPZ(t *testing.T) {
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
-		whole, step := smallCSR.bytes(t, method), 5
-		if !longtest.On() {
-			step = 23
-		}
+		whole, step := smallCSR.bytes(t, method), longtest.Pick(5, 23)
 		_, want, err := parsePlain(write(t, "in", string(whole)), Options{}, format.ChunkBytes)
 		if err != nil {
 			t.Fatal(err)
