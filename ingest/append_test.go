@@ -288,9 +288,7 @@ func TestAppendToWhatWasReplaced(t *testing.T) {
 	must.Get(Ingest(t.Context(), []string{write(t, "in", "1,1,1\n2,2,2\n")}, store, Options{}))(t)
 	more := write(t, "more", "3,1,5\n")
 	o, out, err := appending(store, "", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	must.Get(Append(t.Context(), store, []string{write(t, "other", "1,2,4\n")}, "", Options{}))(t)
 	if _, err := o.ingest(t.Context(), []string{store, more}, out); err == nil || !strings.Contains(err.Error(), "another process has replaced it meanwhile") {
 		t.Fatalf("got %v", err)

@@ -47,9 +47,7 @@ func TestCSRStreamOfNumPy(t *testing.T) {
 	}
 	slices.SortFunc(want, compareTriples)
 	rep, got, err := ingestText(t, string(numpyBytes(t)), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if rep.Format != "csr-stream" || rep.Rows != 7 || rep.Cols != 5 || rep.NNZ != 18 || !slices.Equal(got, want) {
 		t.Errorf("%+v: %v, want %v", rep, got, want)
 	}
@@ -72,9 +70,7 @@ func streamOf(t testing.TB, h streamHeader, entries []triple) []byte {
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return b.Bytes()
 }
 
@@ -325,9 +321,7 @@ func TestCSRStreamAfterDeath(t *testing.T) {
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	u := unlucky{"csr-stream", []string{write(t, "in", b.String())}, Options{}, tiny()}
 	u.resumes(t, entries)
 }

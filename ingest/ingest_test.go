@@ -277,9 +277,7 @@ func TestInputsThatCannotBeRead(t *testing.T) {
 func TestDamagedCompression(t *testing.T) {
 	text := []byte(strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 300, true), "\n"))
 	zw, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer zw.Close()
 	for name, whole := range map[string][]byte{
 		"gzip": gzipped(t, text), "zstd": zw.EncodeAll(text, nil),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // An intakeCase is input files as people have them. They are read as meant, or refused; if two
@@ -237,9 +238,7 @@ func (c intakeCase) run(t *testing.T) {
 	out := target(t)
 	_, err := Ingest(t.Context(), inputs, out, c.o)
 	if c.err == nil {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got := contents(t, out); !slices.Equal(got, c.want) {
 			t.Errorf("got %v, want %v", got, c.want)
 		}

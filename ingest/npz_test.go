@@ -64,9 +64,7 @@ func (f npzFile) bytes(t testing.TB, method uint16) []byte {
 		if err == nil {
 			_, err = w.Write(f[name])
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	must.Do(t, z.Close())
 	return b.Bytes()
@@ -181,9 +179,7 @@ func TestDamagedNPZ(t *testing.T) {
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		whole, step := smallCSR.bytes(t, method), longtest.Pick(5, 23)
 		_, want, err := parsePlain(write(t, "in", string(whole)), Options{}, format.ChunkBytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		path := write(t, "in", "")
 		try := func(what string, b []byte, refused bool) {
 			t.Helper()

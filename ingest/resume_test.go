@@ -263,7 +263,9 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		out := target(t)
 		u.o.Force = force
-		fsys := dyingWhen(func(op vfstest.Op) bool { return op.Kind == vfstest.OpRemoveAll && strings.HasSuffix(op.Name, SpoolSuffix) })
+		fsys := dyingWhen(func(op vfstest.Op) bool {
+			return op.Kind == vfstest.OpRemoveAll && strings.HasSuffix(op.Name, SpoolSuffix)
+		})
 		o := u.o
 		o.FS = fsys
 		if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); !errors.Is(err, vfstest.ErrDead) {

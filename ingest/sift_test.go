@@ -21,6 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // An event is one line of a log.
@@ -324,9 +325,7 @@ func TestSiftedStoreIsThatOfTheRest(t *testing.T) {
 	least := int64(5)
 	rest := slices.DeleteFunc(slices.Clone(log), func(l string) bool { return perRow[l[:strings.Index(l, ":")]] < int(least) })
 	want, _, err := ingestText(t, strings.Join(rest, "\n"), Options{Orient: OrientRows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got, _, err := ingestText(t, strings.Join(log, "\n"), Options{Orient: OrientRows, Filter: Filter{MinPerRow: least}})
 	if err != nil || got.Fingerprint != want.Fingerprint || got.Bytes <= 0 {
 		t.Errorf("%+v, %v; want %+v", got, err, want)

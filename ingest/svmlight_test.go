@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // naiveSVMLight reads rows of index:value pairs; bad is the first line with an error. Indices of
@@ -120,9 +121,7 @@ func TestSVMLight(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if rep.Format != "svmlight" || rep.Rows != c.rows || rep.Cols != c.cols || !slices.Equal(got, c.want) {
 				t.Errorf("got %s %d × %d: %v, want %d × %d: %v", rep.Format, rep.Rows, rep.Cols, got, c.rows, c.cols, c.want)
 			}

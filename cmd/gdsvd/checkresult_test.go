@@ -36,9 +36,7 @@ func rewrite(t *testing.T, name string, change func([]byte) []byte) {
 	if err == nil {
 		err = os.WriteFile(name, change(bytes.Clone(b)), 0o666)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // TestCheckMissesResultJSON: check reports a result without result.json.
@@ -553,9 +551,7 @@ func TestMeasureAllowsTheFloor(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, factor.ResultFile), text, 0o666)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		m := measuredOf(t, c.code, dir, "--store", store).Measured
 		if len(m.Misses) < c.misses || c.misses == 0 && len(m.Misses) > 0 || m.Stated.Floor[1] != r.Floor[1] {
 			t.Errorf("%+v: misses %v, stated %+v", c, m.Misses, m.Stated)

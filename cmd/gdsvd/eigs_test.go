@@ -304,9 +304,7 @@ func TestRealEigs(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &reference)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	store := filepath.Join(t.TempDir(), "graph.csr")
 	succeeds(t, "ingest", "-q", filepath.Join(data, "snap/soc-Slashdot0902.mtx.gz"), "-o", store, "--graph", "undirected", "--self-loops", "drop", "--duplicates", "max")
 	check := func(values map[string][]float64, most int, flags ...string) {

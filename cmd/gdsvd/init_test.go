@@ -93,9 +93,7 @@ func TestInitFollowsIDs(t *testing.T) {
 	if r.Cols >= int64(tall.Items) {
 		t.Fatalf("%d items: none is missing", r.Cols)
 	}
-	if err := os.RemoveAll(without); err != nil { // the result holds the ids itself
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(without)) // the result holds the ids itself
 	dir := filepath.Join(t.TempDir(), "out")
 	o := gdsvd(t, "svd", whole, "-k", "3", "--method", "power", "-o", dir, "--init", small)
 	if o.code != ui.ExitOK || strings.Contains(o.stderr, "no ids") || !strings.Contains(o.stderr, "entries=37 of=40") {

@@ -276,8 +276,6 @@ func everything(t *testing.T, dir string) map[string]string {
 		all[strings.TrimPrefix(path, dir+"/")] = string(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return all
 }

@@ -199,9 +199,7 @@ func sentences(t *testing.T) map[string]string {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return all
 }
 

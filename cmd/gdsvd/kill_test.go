@@ -142,9 +142,7 @@ func (w *waiting) String() string { return w.text.String() }
 func endlessIngest(t *testing.T, work string) (cmd *exec.Cmd, stderr *waiting, feed *os.File) {
 	t.Helper()
 	in, feed, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer in.Close()
 	cmd = process(t, "ingest", "-", "-o", filepath.Join(work, "m.csr"), "--format", "movielens")
 	stderr = &waiting{wrote: make(chan struct{}, 1)}

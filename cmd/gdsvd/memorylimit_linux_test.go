@@ -332,9 +332,7 @@ func TestTooFewThreads(t *testing.T) {
 	if err == nil {
 		err = errors.Join(os.WriteFile(program, text, 0o755), os.Chmod(dir, 0o755))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}
 	}

@@ -33,14 +33,10 @@ func direct(t *testing.T, size int) (content []byte, m Mapping, b *Buffer) {
 	name := filepath.Join(t.TempDir(), "x")
 	must.Do(t, os.WriteFile(name, content, 0o666))
 	m, err := OS().Map(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = m.Close() })
 	b, err = NewBuffer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
