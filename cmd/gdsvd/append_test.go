@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -56,17 +55,15 @@ func TestInterruptedTitles(t *testing.T) {
 	succeeds(t, "ingest", write(t, dir, "first", "7,10,1\n8,20,2\n"), "-o", store)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &stdout, &stderr)
-	a.fsys = &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+	fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 		if o.Kind == vfstest.OpCreate && strings.HasSuffix(o.Name, ".titles.tmp") {
 			cancel()
 		}
 		return nil
 	}}
-	code := a.run(ctx, []string{"append", "-q", store, write(t, dir, "more", "3,5,1\n"), "--row-titles", titles})
-	if want := "gdsvd: interrupted; the store " + store + " is complete, but for its titles\n"; code != ui.ExitInterrupted || stderr.String() != want {
-		t.Errorf("exit %d, %q, want %q", code, stderr.String(), want)
+	o := gdsvdAs(t, ctx, func(a *app) { a.fsys = fsys }, "append", "-q", store, write(t, dir, "more", "3,5,1\n"), "--row-titles", titles)
+	if want := "gdsvd: interrupted; the store " + store + " is complete, but for its titles\n"; o.code != ui.ExitInterrupted || o.stderr != want {
+		t.Errorf("exit %d, %q, want %q", o.code, o.stderr, want)
 	}
 	if got := succeeds(t, "info", store, "--ids", "rows"); got != "3\n7\n8\n" {
 		t.Errorf("rows %q", got)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
@@ -106,8 +105,7 @@ func TestEnvironmentMisspelt(t *testing.T) {
 func TestVariables(t *testing.T) {
 	flags := map[string]string{}
 	shell := regexp.MustCompile(`^GDSVD_[A-Z0-9]+(_[A-Z0-9]+)*$`)
-	var each func(*cobra.Command)
-	each = func(cmd *cobra.Command) {
+	for _, cmd := range allCommands() {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			v := ui.Variable(f.Name)
 			if before, ok := flags[v]; ok && before != f.Name || !shell.MatchString(v) {
@@ -115,11 +113,7 @@ func TestVariables(t *testing.T) {
 			}
 			flags[v] = f.Name
 		})
-		for _, c := range cmd.Commands() {
-			each(c)
-		}
 	}
-	each(newApp(nil, nil, nil).rootCommand())
 	if len(flags) < 50 {
 		t.Errorf("only %d flags", len(flags))
 	}

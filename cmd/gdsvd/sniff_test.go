@@ -190,14 +190,12 @@ func TestSniffWarnsOfFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in")
 	must.Do(t, os.WriteFile(path, []byte(strings.Repeat("1,1,1\n2,3,4\n", 100)), 0o666))
 	for free, warns := range map[int64]bool{10: true, 1 << 40: false} {
-		var stdout, stderr bytes.Buffer
-		a := newApp(strings.NewReader(""), &stdout, &stderr)
-		a.fsys = fullDisk{vfs.OS(), free}
-		if code := a.run(t.Context(), []string{"sniff", path, "--header", "no", "-o", filepath.Join(t.TempDir(), "m.csr")}); code != ui.ExitOK || stderr.String() != "" {
-			t.Fatalf("exit %d: %s", code, stderr.String())
+		o := gdsvdAs(t, t.Context(), func(a *app) { a.fsys = fullDisk{vfs.OS(), free} }, "sniff", path, "--header", "no", "-o", filepath.Join(t.TempDir(), "m.csr"))
+		if o.code != ui.ExitOK || o.stderr != "" {
+			t.Fatalf("exit %d: %s", o.code, o.stderr)
 		}
-		if strings.Contains(stdout.String(), "warning  the disk of ") != warns {
-			t.Errorf("%d bytes free:\n%s", free, stdout.String())
+		if strings.Contains(o.stdout, "warning  the disk of ") != warns {
+			t.Errorf("%d bytes free:\n%s", free, o.stdout)
 		}
 	}
 }

@@ -298,11 +298,7 @@ func interrupt(t *testing.T, args ...string) ran {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &stdout, &cancelAfter{&stderr, 3, cancel})
-	a.interval = time.Millisecond
-	code := a.run(ctx, args)
-	return ran{code, stdout.String(), stderr.String()}
+	return gdsvdAs(t, ctx, func(a *app) { a.stderr, a.interval = &cancelAfter{a.stderr, 3, cancel}, time.Millisecond }, args...)
 }
 
 func TestInterruptedSVD(t *testing.T) {
@@ -383,13 +379,11 @@ func TestRankBelowK(t *testing.T) {
 
 // TestProgressIsLogged: without -q and a terminal, standard error consists of log lines.
 func TestProgressIsLogged(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &stdout, &stderr)
-	a.interval = time.Nanosecond
-	if code := a.run(context.Background(), []string{"svd", ingested(t, tall), "-k", "2", "-o", filepath.Join(t.TempDir(), "out")}); code != ui.ExitOK {
-		t.Fatalf("exit %d\n%s", code, &stderr)
+	o := gdsvdAs(t, t.Context(), func(a *app) { a.interval = time.Nanosecond }, "svd", ingested(t, tall), "-k", "2", "-o", filepath.Join(t.TempDir(), "out"))
+	if o.code != ui.ExitOK {
+		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
-	lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
 	if len(lines) < 5 {
 		t.Fatalf("%d lines", len(lines))
 	}

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"weak"
 
-	"github.com/spf13/cobra"
-
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
@@ -138,19 +136,13 @@ func TestWrongUsage(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	root := newApp(nil, nil, nil).rootCommand()
-	var each func(cmd *cobra.Command)
-	each = func(cmd *cobra.Command) {
+	for _, cmd := range allCommands() {
 		path := strings.Fields(cmd.CommandPath())[1:]
 		text := succeeds(t, append(path, "-h")...)
 		if !strings.Contains(text, "Examples:\n  gdsvd") && !strings.Contains(text, "Examples:\n  zcat") {
 			t.Errorf("gdsvd %s -h shows no example", strings.Join(path, " "))
 		}
-		for _, c := range cmd.Commands() {
-			each(c)
-		}
 	}
-	each(root)
 	if succeeds(t) != succeeds(t, "-h") {
 		t.Error("gdsvd alone does not print its help")
 	}
@@ -158,9 +150,7 @@ func TestHelp(t *testing.T) {
 
 // TestExamplesAreValid: the command lines in the examples of help can be parsed.
 func TestExamplesAreValid(t *testing.T) {
-	root := newApp(nil, nil, nil).rootCommand()
-	var each func(cmd *cobra.Command)
-	each = func(cmd *cobra.Command) {
+	for _, cmd := range allCommands() {
 		for line := range strings.Lines(cmd.Example) {
 			for command := range strings.SplitSeq(line, "|") {
 				command, _, _ = strings.Cut(command, ">")
@@ -176,11 +166,7 @@ func TestExamplesAreValid(t *testing.T) {
 				}
 			}
 		}
-		for _, c := range cmd.Commands() {
-			each(c)
-		}
 	}
-	each(root)
 }
 
 func TestCompletion(t *testing.T) {
