@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -15,7 +14,6 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
-	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestChoiceCanBeMadeAgain: a run with the flags recorded in result.json writes the same files and
@@ -49,8 +47,7 @@ func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	ratings := ingested(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1})
 	long := filepath.Join(t.TempDir(), "long.csr")
-	name := filepath.Join(t.TempDir(), "long.mtx")
-	must.Do(t, os.WriteFile(name, []byte("%%MatrixMarket matrix coordinate real general\n400000 400000 3\n1 1 3\n2 2 2\n400000 400000 1\n"), 0o666))
+	name := write(t, t.TempDir(), "long.mtx", "%%MatrixMarket matrix coordinate real general\n400000 400000 3\n1 1 3\n2 2 2\n400000 400000 1\n")
 	succeeds(t, "ingest", "-q", name, "-o", long)
 	for _, c := range []struct {
 		store, memory string
@@ -120,8 +117,7 @@ func TestWorkersChangeNoBitsInFiles(t *testing.T) {
 // if none fits, the error gives the numbers.
 func TestChoiceWithinMemory(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "wide.csr")
-	name := filepath.Join(t.TempDir(), "wide.mtx")
-	must.Do(t, os.WriteFile(name, []byte("%%MatrixMarket matrix coordinate real general\n60000 60000 3\n1 1 3\n2 2 2\n60000 60000 1\n"), 0o666))
+	name := write(t, t.TempDir(), "wide.mtx", "%%MatrixMarket matrix coordinate real general\n60000 60000 3\n1 1 3\n2 2 2\n60000 60000 1\n")
 	succeeds(t, "ingest", "-q", name, "-o", store)
 	var last int64
 	for _, memory := range []string{"1GiB", "130MiB", "110MiB", "90MiB", "75MiB", "60MiB", "50MiB"} {

@@ -96,8 +96,7 @@ func TestIngestRefusals(t *testing.T) {
 		"":                         `no entries`,
 		"1::2::3\n1::3::4::5::6\n": `:2.*wrong number of fields`,
 	} {
-		file := filepath.Join(t.TempDir(), "bad.dat")
-		must.Do(t, os.WriteFile(file, []byte(text), 0o666))
+		file := write(t, t.TempDir(), "bad.dat", text)
 		work := t.TempDir()
 		fails(t, ui.ExitError, want, "ingest", file, "-o", filepath.Join(work, "m.csr"))
 		if left := names(t, work); len(left) > 0 {
@@ -231,8 +230,7 @@ func TestInfoIDsWithLineBreaks(t *testing.T) {
 }
 
 func TestInfoIDsThatAreIndices(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "m.mtx")
-	must.Do(t, os.WriteFile(file, []byte("%%MatrixMarket matrix coordinate pattern general\n3 2 1\n2 1\n"), 0o666))
+	file := write(t, t.TempDir(), "m.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 2 1\n2 1\n")
 	store := filepath.Join(t.TempDir(), "m.csr")
 	succeeds(t, "ingest", "-q", file, "-o", store)
 	if got := succeeds(t, "info", store, "--ids", "rows"); got != "0\n1\n2\n" {

@@ -170,8 +170,7 @@ func TestPlanOfTheRun(t *testing.T) {
 // TestPlanRefuses: requests that cannot be planned are refused before the input is read completely.
 func TestPlanRefuses(t *testing.T) {
 	store, file := ingested(t, tall), ratings(t, tall)
-	list := filepath.Join(t.TempDir(), "list")
-	must.Do(t, os.WriteFile(list, []byte("1\n2\n"), 0o666))
+	list := write(t, t.TempDir(), "list", "1\n2\n")
 	fails(t, ui.ExitUsage, `the number of triplets is missing`, "plan", file)
 	fails(t, ui.ExitUsage, `-k 41: a 90 × 40 matrix has only 40`, "plan", store, "-k", "41")
 	fails(t, ui.ExitUsage, `needs the ids of a store`, "plan", file, "-k", "2", "--keep-cols", list)

@@ -39,9 +39,7 @@ func scaledCSV(t *testing.T, p int) string {
 			fmt.Fprintf(&b, "%d,%d,%g\n", i, j, math.Ldexp(v, p))
 		}
 	}
-	name := filepath.Join(t.TempDir(), "m.csv")
-	must.Do(t, os.WriteFile(name, []byte(b.String()), 0o666))
-	return name
+	return write(t, t.TempDir(), "m.csv", b.String())
 }
 
 // TestScale: for scales from 10⁻³²³ to 10³⁰⁵ each method and operator finds the values of the unscaled
@@ -133,8 +131,7 @@ func TestScaleRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			file := filepath.Join(dir, "m.csv")
-			must.Do(t, os.WriteFile(file, []byte(c.text), 0o666))
+			file := write(t, dir, "m.csv", c.text)
 			fails(t, ui.ExitError, c.want, "ingest", "-q", "--duplicates", "sum", file, "-o", filepath.Join(dir, "m.csr"))
 			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 				t.Errorf("left behind: %v, %v", left, err)

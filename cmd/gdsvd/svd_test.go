@@ -222,8 +222,7 @@ func TestForceLeavesStrangersAlone(t *testing.T) {
 	store := ingested(t, tall)
 	t.Run("not a result", func(t *testing.T) {
 		dir := t.TempDir()
-		precious := filepath.Join(dir, "thesis.tex")
-		must.Do(t, os.WriteFile(precious, []byte("x"), 0o666))
+		precious := write(t, dir, "thesis.tex", "x")
 		fails(t, ui.ExitError, "left alone", "svd", "-q", store, "-k", "2", "-o", dir, "--force")
 		if _, err := os.Stat(precious); err != nil {
 			t.Error(err)
@@ -231,8 +230,7 @@ func TestForceLeavesStrangersAlone(t *testing.T) {
 	})
 	t.Run("a result with more in it", func(t *testing.T) {
 		dir, _ := factorised(t, store, "-k", "2")
-		precious := filepath.Join(dir, "plot.png")
-		must.Do(t, os.WriteFile(precious, []byte("x"), 0o666))
+		precious := write(t, dir, "plot.png", "x")
 		fails(t, ui.ExitError, "plot.png.*left alone", "svd", "-q", store, "-k", "2", "-o", dir, "--force")
 		if _, err := os.Stat(precious); err != nil {
 			t.Error(err)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
-	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestWrongUsage: wrong uses of the command line exit with 2 and one line that names a
@@ -212,9 +210,7 @@ func TestEndedRunIsFreed(t *testing.T) {
 func TestConfig(t *testing.T) {
 	store := ingested(t, tall)
 	config := func(text string) string {
-		name := filepath.Join(t.TempDir(), "gdsvd.json")
-		must.Do(t, os.WriteFile(name, []byte(text), 0o666))
-		return name
+		return write(t, t.TempDir(), "gdsvd.json", text)
 	}
 	run := func(text string, flags ...string) factor.Result {
 		_, r := factorised(t, store, append(flags, "--config", config(text))...)
@@ -298,8 +294,7 @@ func TestAmbiguousInput(t *testing.T) {
 		{"1;3,5\n", `"1;3,5": ambiguous: fields are separated by commas (--sep ','), or fields are separated by semicolons (--sep ';')`,
 			[2][]string{{"--sep", ",", "--header", "no"}, {"--sep", ";"}}},
 	} {
-		file := filepath.Join(t.TempDir(), "in")
-		must.Do(t, os.WriteFile(file, []byte(c.text), 0o666))
+		file := write(t, t.TempDir(), "in", c.text)
 		out := filepath.Join(t.TempDir(), "m.csr")
 		o := gdsvd(t, "ingest", file, "-o", out)
 		if want := fmt.Sprintf("gdsvd: %s:1: %s (see gdsvd ingest -h)\n", file, c.want); o.code != ui.ExitUsage || o.stdout != "" || o.stderr != want {

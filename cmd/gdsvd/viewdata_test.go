@@ -102,8 +102,7 @@ func symmetrised(t *testing.T, path string, entries int) string {
 // TestViewFlag: errors in a pipeline are reported with their place before a file is opened; --view @FILE
 // reads the pipeline from a file.
 func TestViewFlag(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "cells.view")
-	must.Do(t, os.WriteFile(file, []byte("# cells\nbinary\nnormalise=rows\n"), 0o666))
+	file := write(t, t.TempDir(), "cells.view", "# cells\nbinary\nnormalise=rows\n")
 	for text, want := range map[string]string{
 		"bm52":         `gdsvd: --view: byte 1, "bm52": there is no such step; steps: binary clip log1p`,
 		"log1p | |":    `gdsvd: --view: byte 9, "": a step is missing; steps: `,
