@@ -232,8 +232,7 @@ func TestFailingReadIsNotTruncation(t *testing.T) {
 		return nil
 	}}
 	err := faulty(t, in, target(t), fsys, DuplicatesError)
-	var pe *format.ParseError
-	if !errors.Is(err, syscall.EIO) || errors.As(err, &pe) {
+	if !errors.Is(err, syscall.EIO) || errors.As(err, new(*format.ParseError)) {
 		t.Errorf("got %v", err)
 	}
 }

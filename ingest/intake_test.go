@@ -244,9 +244,8 @@ func (c intakeCase) run(t *testing.T) {
 		}
 		return
 	}
-	var pe *format.ParseError
 	var ambiguity *format.AmbiguityError
-	if errors.As(err, &ambiguity) != (c.err == errAmbiguous) || c.err != errAmbiguous && !errors.Is(err, c.err) || !errors.As(err, &pe) || strings.Contains(err.Error(), "\n") {
+	if errors.As(err, &ambiguity) != (c.err == errAmbiguous) || c.err != errAmbiguous && !errors.Is(err, c.err) || !errors.As(err, new(*format.ParseError)) || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("got %v, want %v", err, c.err)
 	}
 	if ambiguity != nil && len(ambiguity.Readings) < 2 {

@@ -325,8 +325,7 @@ func TestResumeWithIDsOfTheOtherSide(t *testing.T) {
 	u := &unlucky{inputs: []string{write(t, "in", mm)}, o: Options{ColIDs: ids}, plan: tiny()}
 	out := target(t)
 	interrupted(t, u, out)
-	var re *csr.ResumeError
-	if _, err := ingest(t.Context(), u.inputs, out, Options{RowIDs: ids, Resume: true}.withDefaults(), u.plan); !errors.As(err, &re) || !strings.Contains(err.Error(), "other side") {
+	if _, err := ingest(t.Context(), u.inputs, out, Options{RowIDs: ids, Resume: true}.withDefaults(), u.plan); !errors.As(err, new(*csr.ResumeError)) || !strings.Contains(err.Error(), "other side") {
 		t.Errorf("got %v", err)
 	}
 	if rep, err := ingest(t.Context(), u.inputs, out, Options{ColIDs: ids, Resume: true}.withDefaults(), u.plan); err != nil || rep.Resumes != 1 {

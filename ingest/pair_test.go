@@ -121,8 +121,7 @@ func TestPairAfterDeath(t *testing.T) {
 			}
 			if noTest == nil && noTrain != nil {
 				halves++
-				var ue *csr.UnfinishedError
-				if _, err := run(out, lazyFS{vfs.OS()}, false, false); !errors.As(err, &ue) || strings.Contains(err.Error(), "\n") {
+				if _, err := run(out, lazyFS{vfs.OS()}, false, false); !errors.As(err, new(*csr.UnfinishedError)) || strings.Contains(err.Error(), "\n") {
 					t.Fatalf("%s, half a pair after operation %d: %v", name, n, err)
 				}
 			}
@@ -193,8 +192,7 @@ func TestEveryFaultOfAPairSurfaces(t *testing.T) {
 		_, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), mustPlan(t))
 		_, noTrain := os.Stat(out)
 		_, noTest := os.Stat(out + TestSuffix)
-		var ue *csr.UnfinishedError
-		if (noTrain == nil) != (noTest == nil) && !errors.As(err, &ue) {
+		if (noTrain == nil) != (noTest == nil) && !errors.As(err, new(*csr.UnfinishedError)) {
 			t.Errorf("operation %d: half a pair and %v", n, err)
 		}
 		if err == nil && noTrain != nil {
@@ -320,8 +318,7 @@ func TestAppendToWhatHasBeenSifted(t *testing.T) {
 		o.Columns = []string{"1", "2", "3", "4"}
 		out := target(t)
 		mustIngest(t, []string{in}, out, o)
-		var ae *AppendError
-		if _, err := Append(t.Context(), out, []string{in}, out+".more", Options{}); !errors.As(err, &ae) || strings.Contains(err.Error(), "\n") {
+		if _, err := Append(t.Context(), out, []string{in}, out+".more", Options{}); !errors.As(err, new(*AppendError)) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", o.Filter, err)
 		}
 	}

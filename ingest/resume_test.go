@@ -275,8 +275,7 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 		before := fingerprint(t, out)
 		o = u.o
 		o.Resume, o.Duplicates = true, Max
-		var re *csr.ResumeError
-		if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); !errors.As(err, &re) || !strings.Contains(err.Error(), `duplicates "error"`) {
+		if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); !errors.As(err, new(*csr.ResumeError)) || !strings.Contains(err.Error(), `duplicates "error"`) {
 			t.Errorf("other options: %v", err)
 		}
 		o = u.o
@@ -516,8 +515,7 @@ func TestResumeOfChangedContent(t *testing.T) {
 	interrupted(t, u, out)
 	rewritten(t, in, at)
 	o := Options{Resume: true}.withDefaults()
-	var re *csr.ResumeError
-	if _, err := ingest(t.Context(), u.inputs, out, o, u.plan); !errors.As(err, &re) || !strings.Contains(err.Error(), "has changed since") {
+	if _, err := ingest(t.Context(), u.inputs, out, o, u.plan); !errors.As(err, new(*csr.ResumeError)) || !strings.Contains(err.Error(), "has changed since") {
 		t.Errorf("interrupted: %v", err)
 	}
 	rewritten(t, in, at)
