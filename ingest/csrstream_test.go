@@ -31,8 +31,7 @@ const numpyStream = "894353520d0a1a0a0100000000000000693400006634000007000000000
 
 func numpyBytes(t testing.TB) []byte {
 	t.Helper()
-	b := must.Get(hex.DecodeString(numpyStream))(t)
-	return b
+	return must.Get(hex.DecodeString(numpyStream))(t)
 }
 
 func TestCSRStreamOfNumPy(t *testing.T) {

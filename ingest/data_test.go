@@ -153,8 +153,7 @@ func TestQuirks(t *testing.T) {
 		"mangled14.mtx":         {err: errors.New("duplicate"), line: 8},
 		"west0067_noheader.mtx": {err: format.ErrHeader, line: 1},
 	}
-	entries := must.Get(os.ReadDir(dir))(t)
-	for _, e := range entries {
+	for _, e := range must.Get(os.ReadDir(dir))(t) {
 		t.Run(e.Name(), func(t *testing.T) {
 			v, known := want[e.Name()]
 			if !known {
