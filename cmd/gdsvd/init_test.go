@@ -34,11 +34,7 @@ func fewer(t *testing.T, from string, keep func(i int) bool) string {
 
 func storeOf(t *testing.T, ratings string) string {
 	t.Helper()
-	dir := t.TempDir()
-	name, store := filepath.Join(dir, "ratings.dat"), filepath.Join(dir, "m.csr")
-	must.Do(t, os.WriteFile(name, []byte(ratings), 0o666))
-	succeeds(t, "ingest", "-q", name, "-o", store)
-	return store
+	return stored(t, write(t, t.TempDir(), "ratings.dat", ratings))
 }
 
 // TestInit: a result as start saves passes for more triplets, a smaller tolerance, and a store with

@@ -169,6 +169,14 @@ func ingested(t *testing.T, g synth.Ratings) string {
 	return store
 }
 
+// stored ingests a file with flags and returns the store.
+func stored(t *testing.T, file string, flags ...string) string {
+	t.Helper()
+	store := filepath.Join(t.TempDir(), "m.csr")
+	succeeds(t, append([]string{"ingest", "-q", file, "-o", store}, flags...)...)
+	return store
+}
+
 // factorised runs svd and returns OUT and its result.
 func factorised(t *testing.T, store string, flags ...string) (dir string, r factor.Result) {
 	t.Helper()

@@ -231,8 +231,7 @@ func TestResumeWithinAKernelLimit(t *testing.T) {
 	onDisk(t)
 	const limit = 40 << 20 // little more than the program and the vectors take
 	group := cgroup.ForTest(t, "gdsvd-test", limit)
-	store := filepath.Join(t.TempDir(), "m.csr")
-	succeeds(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 7000, Items: 1500, Ratings: 1100000, Seed: 3}), "-o", store)
+	store := stored(t, ratings(t, synth.Ratings{Users: 7000, Items: 1500, Ratings: 1100000, Seed: 3}))
 	flags := []string{"-q", store, "-k", "6", "--tol", "1e-12", "--method", "nesterov"}
 	want := filepath.Join(t.TempDir(), "want")
 	succeeds(t, slices.Concat([]string{"svd", "-o", want}, flags)...)

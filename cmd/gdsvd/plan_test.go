@@ -61,8 +61,7 @@ func TestPlanIsKept(t *testing.T) {
 
 // TestPlanOfAnEngineIsKept: the commands of a plan with an engine run, with the planned number of groups.
 func TestPlanOfAnEngineIsKept(t *testing.T) {
-	store := filepath.Join(t.TempDir(), "m.csr")
-	succeeds(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 600, Items: 200, Ratings: 20_000, Seed: 1}), "-o", store)
+	store := stored(t, ratings(t, synth.Ratings{Users: 600, Items: 200, Ratings: 20_000, Seed: 1}))
 	t.Chdir(filepath.Dir(store))
 	var p planned
 	decode(t, succeeds(t, "plan", "--json", "m.csr", "-k", "5", "--engine", "local", "--workers", "2", "--export", "none"), &p)

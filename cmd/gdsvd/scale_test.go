@@ -69,8 +69,7 @@ func TestScale(t *testing.T) {
 	}
 	store := func(t *testing.T, p int) string {
 		t.Helper()
-		path := filepath.Join(t.TempDir(), "m.csr")
-		succeeds(t, "ingest", "-q", scaledCSV(t, p), "-o", path)
+		path := stored(t, scaledCSV(t, p))
 		succeeds(t, "check", "-q", path)
 		return path
 	}

@@ -30,8 +30,7 @@ func TestResultIsTheUsersSVD(t *testing.T) {
 		for _, method := range []string{"auto", "gd", "power"} {
 			t.Run(name+" "+method, func(t *testing.T) {
 				file := ratings(t, g)
-				store := filepath.Join(t.TempDir(), "m.csr")
-				succeeds(t, "ingest", "-q", file, "-o", store)
+				store := stored(t, file)
 				dir, r := factorised(t, store, "-k", "5", "--method", method)
 				a := denseRatings(t, file)
 				rows, cols := a.Dims()
@@ -278,16 +277,12 @@ func (c *cancelAfter) Write(p []byte) (int, error) {
 // slow returns a store on which svd takes more passes than a test has time for.
 func slow(t *testing.T) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "slow.mtx")
 	var text strings.Builder
 	fmt.Fprintf(&text, "%%%%MatrixMarket matrix coordinate real general\n50 50 50\n")
 	for i := range 50 {
 		fmt.Fprintf(&text, "%d %d %.12f\n", i+1, i+1, 1-1e-9*float64(i)-0.5*float64(min(i, 1)))
 	}
-	must.Do(t, os.WriteFile(name, []byte(text.String()), 0o666))
-	store := filepath.Join(t.TempDir(), "slow.csr")
-	succeeds(t, "ingest", "-q", name, "-o", store)
-	return store
+	return stored(t, write(t, t.TempDir(), "slow.mtx", text.String()))
 }
 
 // interrupt runs a command line and cancels it at the third log line
@@ -362,8 +357,7 @@ func TestRankBelowK(t *testing.T) {
 		}
 	}
 	must.Do(t, os.WriteFile(name, []byte(text.String()), 0o666))
-	store := filepath.Join(t.TempDir(), "ones.csr")
-	succeeds(t, "ingest", "-q", name, "-o", store)
+	store := stored(t, name)
 	dir := filepath.Join(t.TempDir(), "out")
 	printed := succeeds(t, "svd", "-q", store, "-k", "3", "-o", dir)
 	r := resultOf(t, dir)

@@ -47,8 +47,7 @@ func TestRealViews(t *testing.T) {
 			if d.input == "" {
 				input = symmetrised(t, filepath.Join(data, "snap/soc-Slashdot0902.mtx.gz"), 1008460)
 			}
-			store := filepath.Join(t.TempDir(), "m.csr")
-			succeeds(t, "ingest", "-q", input, "-o", store)
+			store := stored(t, input)
 			want := d.want(t)
 			_, r := factorised(t, store, "-k", fmt.Sprint(len(want)), "--view", d.view, "--tol", "1e-7")
 			if r.Status != "converged" || r.Converged != len(want) || !r.Certified {
