@@ -123,8 +123,7 @@ func TestAppendIsIngestingAll(t *testing.T) {
 
 // TestAppendKeepsTitles: Append keeps the titles of the store, although indices change, and adds titles.
 func TestAppendKeepsTitles(t *testing.T) {
-	store := target(t)
-	mustIngest(t, []string{write(t, "in", "1,20,1\n1,30,1\n")}, store, Options{ColTitles: write(t, "titles", "20,Heat\n30,Big\n")})
+	store, _ := ingested(t, []string{write(t, "in", "1,20,1\n1,30,1\n")}, Options{ColTitles: write(t, "titles", "20,Heat\n30,Big\n")})
 	for _, c := range []struct {
 		more, titles, rows string
 		want               map[string]string
@@ -177,8 +176,7 @@ func TestAppendRefuses(t *testing.T) {
 		{"the same columns, in order", "movie,user,rating\n1,2,3\n", Options{}, Options{}, "user,rating,movie\n3,4,5\n", ""},
 		{"keys in another order", "{\"user\":1,\"item\":2,\"rating\":3}\n", Options{}, Options{}, "{\"rating\":3,\"item\":4,\"user\":5}\n", ""},
 	} {
-		store := target(t)
-		mustIngest(t, []string{write(t, "in", c.in)}, store, c.made)
+		store, _ := ingested(t, []string{write(t, "in", c.in)}, c.made)
 		before := vfstest.Contents(t, store)
 		_, err := Append(t.Context(), store, []string{write(t, "more", c.more)}, "", c.o)
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
@@ -232,8 +230,7 @@ func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 		before.RowTitles, made.RowTitles = every(2, "old"), every(5, "new")
 	}
 	begin := func() string {
-		store := target(t)
-		mustIngest(t, []string{in}, store, before)
+		store, _ := ingested(t, []string{in}, before)
 		return store
 	}
 	whole := begin()

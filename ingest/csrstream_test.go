@@ -150,8 +150,7 @@ func TestCSRStreamLongID(t *testing.T) {
 	must.Do(t, w.Close())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	out := target(t)
-	rep := mustIngest(t, []string{write(t, "in", b.String())}, out, Options{Memory: 64 << 20})
+	rep := mustIngest(t, []string{write(t, "in", b.String())}, target(t), Options{Memory: 64 << 20})
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; rep.NNZ != entries || took > 128<<20 {
 		t.Errorf("%d entries, %d MiB", rep.NNZ, took>>20)
@@ -283,11 +282,9 @@ func TestCSRStreamIsTheMatrix(t *testing.T) {
 	sorted := slices.Clone(entries)
 	slices.SortStableFunc(sorted, func(a, b triple) int { return len(a.Row) - len(b.Row) })
 	slices.SortStableFunc(sorted, func(a, b triple) int { x, _ := strconv.Atoi(a.Row); y, _ := strconv.Atoi(b.Row); return x - y })
-	want := target(t)
-	mustIngest(t, []string{write(t, "in", mmReal+"50 40 700\n"+mm.String())}, want, Options{})
+	want, _ := ingested(t, []string{write(t, "in", mmReal+"50 40 700\n"+mm.String())}, Options{})
 	stream := streamOf(t, streamHeader{colKeys: "i8", values: "f4", rows: 50, cols: 40}, sorted)
-	got := target(t)
-	rep := mustIngest(t, []string{write(t, "in", string(stream))}, got, Options{})
+	got, rep := ingested(t, []string{write(t, "in", string(stream))}, Options{})
 	if rep.NNZ != 700 || fingerprint(t, got) != fingerprint(t, want) {
 		t.Errorf("indices: %+v, another fingerprint", rep)
 	}

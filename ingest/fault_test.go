@@ -191,8 +191,7 @@ func TestDeathLeavesOldOrNewStore(t *testing.T) {
 	t.Parallel()
 	in, before := faultInput(t), write(t, "old", "1,1,1\n")
 	for n := 0; ; n += longtest.Pick(3, 8) {
-		out := target(t)
-		mustIngest(t, []string{before}, out, Options{})
+		out, _ := ingested(t, []string{before}, Options{})
 		old := fingerprint(t, out)
 		fsys := dyingAt(n)
 		err := faulty(t, in, out, fsys.FaultFS, DuplicatesError)

@@ -172,8 +172,7 @@ func TestSlashdot(t *testing.T) {
 		o   Options
 		nnz int64
 	}{{Options{Graph: Directed}, 948464}, {Options{Graph: Undirected, Duplicates: First, SelfLoops: LoopsDropped}, 1008460}} {
-		out := target(t)
-		rep := mustIngest(t, []string{in}, out, c.o)
+		out, rep := ingested(t, []string{in}, c.o)
 		if rep.Rows != 82168 || rep.Cols != 82168 || rep.NNZ != c.nnz {
 			t.Errorf("%v: %d × %d, %d entries, want %d", c.o.Graph, rep.Rows, rep.Cols, rep.NNZ, c.nnz)
 		}

@@ -43,8 +43,7 @@ func TestJSONLines(t *testing.T) {
 // TestJSONLinesParts: several inputs may have their keys in different orders, but not different columns.
 func TestJSONLinesParts(t *testing.T) {
 	a := write(t, "a", `{"user":1,"item":2,"rating":3}`+"\n")
-	out := target(t)
-	mustIngest(t, []string{a, write(t, "b", `{"rating":6,"userId":4,"itemId":5}`+"\n")}, out, Options{})
+	out, _ := ingested(t, []string{a, write(t, "b", `{"rating":6,"userId":4,"itemId":5}`+"\n")}, Options{})
 	if got := contents(t, out); !slices.Equal(got, []triple{{"1", "2", 3}, {"4", "5", 6}}) {
 		t.Error(got)
 	}

@@ -166,8 +166,7 @@ func TestNPZ(t *testing.T) {
 // TestSciPy reads csr_matrix (float64, deflated), csc_array (int16, stored), coo_array (float32, deflated) of SciPy 1.17.1.
 func TestSciPy(t *testing.T) {
 	for _, name := range []string{"csr", "csc", "coo"} {
-		out := target(t)
-		rep := mustIngest(t, []string{filepath.Join("testdata", "scipy-"+name+".npz")}, out, Options{})
+		out, rep := ingested(t, []string{filepath.Join("testdata", "scipy-"+name+".npz")}, Options{})
 		if got := contents(t, out); rep.Rows != 3 || rep.Cols != 4 || !slices.Equal(got, []triple{{"0", "1", 1}, {"0", "3", 2}, {"2", "0", 3}, {"2", "2", 100}}) {
 			t.Errorf("%s: %+v, %v", name, rep, got)
 		}

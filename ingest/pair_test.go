@@ -316,8 +316,7 @@ func TestAppendToWhatHasBeenSifted(t *testing.T) {
 		{Filter: Filter{MinPerRow: 2}}, {Filter: Filter{Until: time.Unix(9, 0)}}, {Holdout: Holdout{Last: 1}},
 	} {
 		o.Columns = []string{"1", "2", "3", "4"}
-		out := target(t)
-		mustIngest(t, []string{in}, out, o)
+		out, _ := ingested(t, []string{in}, o)
 		if _, err := Append(t.Context(), out, []string{in}, out+".more", Options{}); !errors.As(err, new(*AppendError)) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", o.Filter, err)
 		}

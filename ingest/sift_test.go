@@ -304,8 +304,7 @@ func TestFilterOfADeclaredShape(t *testing.T) {
 		{Filter{MinPerRow: 2}, "2", "0 1 2", []triple{{"2", "0", 1}, {"2", "2", 2}}},
 	} {
 		for _, orient := range []Orientation{OrientRows, OrientCols} {
-			out := target(t)
-			mustIngest(t, []string{write(t, "in.mtx", text)}, out, Options{Filter: c.f, Orient: orient})
+			out, _ := ingested(t, []string{write(t, "in.mtx", text)}, Options{Filter: c.f, Orient: orient})
 			rows, cols := labels(t, out)
 			if got := contents(t, out); !slices.Equal(got, c.want) || strings.Join(rows, " ") != c.rows || strings.Join(cols, " ") != c.cols {
 				t.Errorf("%+v: %v of rows %v and columns %v", c.f, got, rows, cols)

@@ -144,6 +144,13 @@ func parseError(t testing.TB, err, kind error, line int64, column int) *format.P
 	return pe
 }
 
+// ingested ingests inputs into a new store.
+func ingested(t testing.TB, inputs []string, o Options) (out string, rep *Report) {
+	t.Helper()
+	out = target(t)
+	return out, mustIngest(t, inputs, out, o)
+}
+
 // mustIngest calls Ingest and fails the test if it returns an error.
 func mustIngest(t testing.TB, inputs []string, out string, o Options) *Report {
 	t.Helper()

@@ -161,8 +161,7 @@ func TestSVMLightIDs(t *testing.T) {
 	resumesAfterDeath(t, u, spilled, rep)
 	svmLightIDs(t, strings.ReplaceAll(content, " 0:", " 131:"))
 	from1 := write(t, "from1", "1 1:5 2:6\n")
-	out := target(t)
-	mustIngest(t, []string{from1}, out, Options{ColIDs: write(t, "words", "tea\nsalt\n"), RowIDs: write(t, "ids", "d\n"), KeepOrder: true})
+	out, _ := ingested(t, []string{from1}, Options{ColIDs: write(t, "words", "tea\nsalt\n"), RowIDs: write(t, "ids", "d\n"), KeepOrder: true})
 	if got := contents(t, out); !slices.Equal(got, []triple{{"d", "salt", 6}, {"d", "tea", 5}}) {
 		t.Errorf("columns from 1, in their order: %v", got)
 	}
@@ -304,8 +303,7 @@ func TestAdult(t *testing.T) {
 	path := filepath.Join(dataDir(t), "svmlight", "a9a.t")
 	_, _, _, want, bad := naiveSVMLight(string(plain(t, path)))
 	for features, cols := range map[int64]int64{0: 122, 123: 123} {
-		out := target(t)
-		rep := mustIngest(t, []string{path}, out, Options{Features: features})
+		out, rep := ingested(t, []string{path}, Options{Features: features})
 		if rep.Format != "svmlight" || rep.Rows != 16281 || rep.Cols != cols || rep.NNZ != 225731 || rep.LeftOut["labels"] != 16281 {
 			t.Errorf("got %+v", rep)
 		}

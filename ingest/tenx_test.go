@@ -71,8 +71,7 @@ func TestTenX(t *testing.T) {
 	}
 	dir := folder(t, v3)
 	ids := write(t, "ids", "c\na\nb\n")
-	out := target(t)
-	mustIngest(t, []string{dir}, out, Options{RowIDs: ids})
+	out, _ := ingested(t, []string{dir}, Options{RowIDs: ids})
 	if got := contents(t, out); got[0] != (triple{"a", "AAA-1", 7}) {
 		t.Errorf("other ids: %v", got)
 	}
@@ -153,8 +152,7 @@ func tenXText(rows, cols int) (string, int) {
 // TestRealTenX: a folder of Cell Ranger 3 is read as its matrix, with the ids of the lines of the other files.
 func TestRealTenX(t *testing.T) {
 	dir := filepath.Join(dataDir(t), "10x")
-	out := target(t)
-	rep := mustIngest(t, []string{dir}, out, Options{})
+	out, rep := ingested(t, []string{dir}, Options{})
 	want, _, _ := parseAll(plain(t, filepath.Join(dir, "v3.matrix.mtx.gz")), Options{}, format.ChunkBytes)
 	features := strings.Split(string(plain(t, filepath.Join(dir, "v3.features.tsv.gz"))), "\n")
 	barcodes := strings.Split(string(plain(t, filepath.Join(dir, "v3.barcodes.tsv.gz"))), "\n")

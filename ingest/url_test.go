@@ -300,8 +300,7 @@ func TestURLEverywhere(t *testing.T) {
 		t.Error("appended: another matrix")
 	}
 	o.RowIDs = at("rows.txt")
-	named := target(t)
-	mustIngest(t, []string{at("m.mtx")}, named, o)
+	named, _ := ingested(t, []string{at("m.mtx")}, o)
 	if got := fmt.Sprint(contents(t, named)); got != "[{x 1 5} {y 0 1}]" {
 		t.Error(got)
 	}
