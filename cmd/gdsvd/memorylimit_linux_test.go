@@ -161,10 +161,7 @@ func TestGenotypesWithinAKernelLimit(t *testing.T) {
 	}
 	onDisk(t)
 	const budget = 48 << 20
-	samples, variants := 1000, 8000
-	if longtest.On() {
-		samples, variants = 4000, 20000
-	}
+	samples, variants := longtest.Pick(4000, 1000), longtest.Pick(20000, 8000)
 	group := cgroup.ForTest(t, "gdsvd-test-genotypes", budget+budget/20)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(2, 2))
 	at := func(name string) string { return filepath.Join(dir, name) }
