@@ -7,6 +7,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/cpu"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestDecodeBlockRefuses decodes blocks with a correct crc and invalid contents: each gives an
@@ -79,9 +80,7 @@ func testDecodeBlockRefuses(t *testing.T, level cpu.Level) {
 			var b Block
 			err := decodeBlock(&b, &codec.Summed{Level: level, Data: data}, meta, c.cols, newValueDecoder(c.coding))
 			if c.at < 0 {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				return
 			}
 			bad, ok := err.(*codec.Damage)

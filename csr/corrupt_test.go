@@ -539,9 +539,7 @@ func TestCheckFindsAll(t *testing.T) {
 		}
 		last = done
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var got []string
 	for _, p := range report.Problems {
 		var bad *csr.CorruptError

@@ -214,16 +214,7 @@ func TestDiskFull(t *testing.T) {
 func TestWriteOrder(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.csr")
-	for _, c := range []struct {
-		force bool
-		want  string
-	}{
-		{false, `
-lock x.csr.lock
-lstat x.csr.partial.old
-remove all x.csr.partial
-lstat x.csr
-mkdir x.csr.partial
+	const written = `mkdir x.csr.partial
 create x.csr.partial/shard-000000.csr
 file write x.csr.partial/shard-000000.csr
 file sync x.csr.partial/shard-000000.csr
@@ -235,7 +226,17 @@ file sync x.csr.partial/MANIFEST.json.tmp
 file close x.csr.partial/MANIFEST.json.tmp
 rename x.csr.partial/MANIFEST.json.tmp -> x.csr.partial/MANIFEST.json
 sync dir x.csr.partial
+`
+	for _, c := range []struct {
+		force bool
+		want  string
+	}{
+		{false, `
+lock x.csr.lock
+lstat x.csr.partial.old
+remove all x.csr.partial
 lstat x.csr
+` + written + `lstat x.csr
 rename x.csr.partial -> x.csr
 sync dir .
 unlock x.csr.lock
@@ -249,19 +250,7 @@ read dir x.csr
 open x.csr/MANIFEST.json
 file read x.csr/MANIFEST.json
 file close x.csr/MANIFEST.json
-mkdir x.csr.partial
-create x.csr.partial/shard-000000.csr
-file write x.csr.partial/shard-000000.csr
-file sync x.csr.partial/shard-000000.csr
-file close x.csr.partial/shard-000000.csr
-read dir x.csr.partial
-create x.csr.partial/MANIFEST.json.tmp
-file write x.csr.partial/MANIFEST.json.tmp
-file sync x.csr.partial/MANIFEST.json.tmp
-file close x.csr.partial/MANIFEST.json.tmp
-rename x.csr.partial/MANIFEST.json.tmp -> x.csr.partial/MANIFEST.json
-sync dir x.csr.partial
-lstat x.csr
+` + written + `lstat x.csr
 read dir x.csr
 open x.csr/MANIFEST.json
 file read x.csr/MANIFEST.json

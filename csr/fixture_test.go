@@ -139,8 +139,7 @@ func listing(t *testing.T, path string) string {
 			continue
 		}
 		a := csr.Axis(a)
-		ids := must.Get(readIDs(s, a))(t)
-		for _, id := range ids {
+		for _, id := range must.Get(readIDs(s, a))(t) {
 			fmt.Fprintf(&b, "%v %s\n", a, id)
 		}
 	}

@@ -162,8 +162,18 @@ func requireExplained(t *testing.T, err error) {
 	}
 }
 
-// FuzzOpenShard opens a store with a mutated shard. repair 1 corrects the crcs, repair 2 also makes
-// the manifest follow the footer.
+// mutated returns a store with a mutated shard. repair 1 corrects the crcs, repair 2 also makes the manifest follow the footer.
+func mutated(manifest, shard []byte, repair int) memFS {
+	switch repair % 3 {
+	case 1:
+		manifest = csr.Reseal(manifest, shard)
+	case 2:
+		manifest = csr.FollowShard(manifest, shard)
+	}
+	return memFS{files: map[string][]byte{"MANIFEST.json": manifest, "shard-000000.csr": shard}}
+}
+
+// FuzzOpenShard opens a store with a mutated shard.
 func FuzzOpenShard(f *testing.F) {
 	stores := smallStores(f)
 	for i, files := range stores {
@@ -172,15 +182,7 @@ func FuzzOpenShard(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, shard []byte, store, repair uint8) {
-		manifest := stores[int(store)%len(stores)]["MANIFEST.json"]
-		shard = slices.Clone(shard)
-		switch repair % 3 {
-		case 1:
-			manifest = csr.Reseal(manifest, shard)
-		case 2:
-			manifest = csr.FollowShard(manifest, shard)
-		}
-		fsys := memFS{files: map[string][]byte{"MANIFEST.json": manifest, "shard-000000.csr": shard}}
+		fsys := mutated(stores[int(store)%len(stores)]["MANIFEST.json"], slices.Clone(shard), int(repair))
 		requireValidOrError(t, fsys)
 		report := must.Get(csr.Check(t.Context(), "x.csr", csr.CheckOptions{FS: fsys}))(t)
 		for _, p := range report.Problems {
@@ -281,14 +283,7 @@ func TestMutatedShards(t *testing.T) {
 				shard = append(shard[:at], shard[min(len(shard), at+rng.IntN(4)):]...)
 			}
 		}
-		manifest := files["MANIFEST.json"]
-		switch n / len(stores) % 3 {
-		case 1:
-			manifest = csr.Reseal(manifest, shard)
-		case 2:
-			manifest = csr.FollowShard(manifest, shard)
-		}
-		fsys := memFS{files: map[string][]byte{"MANIFEST.json": manifest, "shard-000000.csr": shard}}
+		fsys := mutated(files["MANIFEST.json"], shard, n/len(stores))
 		if s, err := csr.Open("x.csr", csr.OpenOptions{FS: fsys}); err == nil {
 			opened++
 			s.Close()

@@ -99,9 +99,7 @@ func TestLateEmptyBlocks(t *testing.T) {
 		if err == nil {
 			err = errors.Join(w.AppendEmptyRows(2*csr.BlockRows), w.AppendRow([]uint32{1}, []float64{5}), w.AppendEmptyRows(csr.BlockRows), w.Commit())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return path
 	}
 	requireSameFiles(t, write(csr.CreateOptions{Late: 1 << 20}), write(csr.CreateOptions{Values: csr.Values{Coding: csr.Constant, Table: []float64{5}}}))

@@ -203,8 +203,7 @@ func requireSound(t testing.TB, path string) {
 
 func dirSize(t testing.TB, path string) (size int64) {
 	t.Helper()
-	entries := must.Get(os.ReadDir(path))(t)
-	for _, e := range entries {
+	for _, e := range must.Get(os.ReadDir(path))(t) {
 		fi := must.Get(e.Info())(t)
 		size += fi.Size()
 	}

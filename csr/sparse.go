@@ -28,9 +28,7 @@ func FromSparse(path string, m *sparse.CSR, o CreateOptions) (err error) {
 	o.Cols = int64(c)
 	raw := a.RawMatrix()
 	var stats ValueStats
-	for _, v := range raw.Data[:raw.Indptr[r]] {
-		stats.Add(v)
-	}
+	stats.Add(raw.Data[:raw.Indptr[r]]...)
 	o.Values = stats.Values()
 	w, err := Create(path, o)
 	if err != nil {

@@ -25,9 +25,7 @@ func columns(t testing.TB, path string, n int) *csr.Store {
 	if err == nil {
 		err = errors.Join(w.AppendRow([]uint32{0}, []float64{1}), w.Commit())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s

@@ -43,9 +43,7 @@ func TestTruthRoundTrip(t *testing.T) {
 		// The second store replaces the first: a directory with a truth file still counts as a store.
 		must.Do(t, withTruth(t, path, 2, want, true))
 		got, report, err := truthOf(t, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		want.Fingerprint, want.CRC = got.Fingerprint, got.CRC
 		if !reflect.DeepEqual(*got, want) {
 			t.Errorf("read %+v, want %+v", *got, want)

@@ -156,9 +156,7 @@ func TestForceSparesOthers(t *testing.T) {
 			}
 			w, err := csr.Create(path, csr.CreateOptions{Force: true, Values: csr.Values{Coding: csr.Float64}})
 			if c.replaced {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				must.Do(t, w.Commit())
 				requireSound(t, path)
 				return

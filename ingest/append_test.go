@@ -125,8 +125,7 @@ func TestAppendIsIngestingAll(t *testing.T) {
 
 // TestAppendKeepsTitles: Append keeps the titles of the store, although indices change, and adds titles.
 func TestAppendKeepsTitles(t *testing.T) {
-	store := target(t)
-	mustIngest(t, []string{write(t, "in", "1,20,1\n1,30,1\n")}, store, Options{ColTitles: write(t, "titles", "20,Heat\n30,Big\n")})
+	store, _ := ingested(t, []string{write(t, "in", "1,20,1\n1,30,1\n")}, Options{ColTitles: write(t, "titles", "20,Heat\n30,Big\n")})
 	for _, c := range []struct {
 		more, titles, rows string
 		want               map[string]string
@@ -191,8 +190,7 @@ func TestAppendRefuses(t *testing.T) {
 		{"the same columns, in order", "movie,user,rating\n1,2,3\n", Options{}, Options{}, "user,rating,movie\n3,4,5\n", ""},
 		{"keys in another order", "{\"user\":1,\"item\":2,\"rating\":3}\n", Options{}, Options{}, "{\"rating\":3,\"item\":4,\"user\":5}\n", ""},
 	} {
-		store := target(t)
-		mustIngest(t, []string{write(t, "in", c.in)}, store, c.made)
+		store, _ := ingested(t, []string{write(t, "in", c.in)}, c.made)
 		before := vfstest.Contents(t, store)
 		_, err := Append(t.Context(), store, []string{write(t, "more", c.more)}, "", c.o)
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
@@ -246,8 +244,7 @@ func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 		before.RowTitles, made.RowTitles = every(2, "old"), every(5, "new")
 	}
 	begin := func() string {
-		store := target(t)
-		mustIngest(t, []string{in}, store, before)
+		store, _ := ingested(t, []string{in}, before)
 		return store
 	}
 	whole := begin()
@@ -260,18 +257,11 @@ func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 	for round := range longtest.Pick(3, 1) {
 		store := begin()
 		for step := 40 + r.IntN(300); ; step = step*3/2 + 1 {
-			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
-			died, at := false, r.IntN(step)
-			fsys.Inject = oneByOne(func(op vfstest.Op) error {
-				if died = died || op.Index == at; died {
-					return vfstest.ErrDead
-				}
-				return nil
-			})
+			fsys := dyingAt(r.IntN(step))
 			o := made
 			o.FS, o.Resume, o.CheckpointEvery = fsys, true, 1
 			rep, err := appendPlan(t, store, []string{inMore}, "", o, p)
-			if died {
+			if fsys.died {
 				fsys.Die()
 			}
 			if now := fingerprint(t, store); now != old && !titles && (err != nil || rep == nil) {
@@ -283,7 +273,7 @@ func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 				resumes += rep.Resumes
 				break
 			}
-			if !died {
+			if !fsys.died {
 				t.Fatal(err)
 			}
 		}
@@ -309,9 +299,7 @@ func TestAppendToWhatWasReplaced(t *testing.T) {
 	must.Get(Ingest(t.Context(), []string{write(t, "in", "1,1,1\n2,2,2\n")}, store, Options{}))(t)
 	more := write(t, "more", "3,1,5\n")
 	o, out, err := appending(store, "", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	must.Get(Append(t.Context(), store, []string{write(t, "other", "1,2,4\n")}, "", Options{}))(t)
 	if _, err := o.ingest(t.Context(), []string{store, more}, out); err == nil || !strings.Contains(err.Error(), "another process has replaced it meanwhile") {
 		t.Fatalf("got %v", err)

@@ -30,9 +30,7 @@ func benchStream(b *testing.B, n int, values string) []byte {
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	return s.Bytes()
 }
 
@@ -46,9 +44,7 @@ func BenchmarkCSRStream(b *testing.B) {
 			for b.Loop() {
 				op := input.Opener{Files: input.Files{FS: vfs.OS()}, Stdin: bytes.NewReader(stream), Bytes: new(atomic.Int64)}
 				src, err := openSource(context.Background(), op, "-", Options{}.withDefaults(), nil)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, err)
 				for err = src.reader.Next(&c); err == nil; err = src.reader.Next(&c) {
 					bt.Reset(0)
 					must.Do(b, src.reader.Parse(&c, &bt))

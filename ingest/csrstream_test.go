@@ -31,8 +31,7 @@ const numpyStream = "894353520d0a1a0a0100000000000000693400006634000007000000000
 
 func numpyBytes(t testing.TB) []byte {
 	t.Helper()
-	b := must.Get(hex.DecodeString(numpyStream))(t)
-	return b
+	return must.Get(hex.DecodeString(numpyStream))(t)
 }
 
 func TestCSRStreamOfNumPy(t *testing.T) {
@@ -47,9 +46,7 @@ func TestCSRStreamOfNumPy(t *testing.T) {
 	}
 	slices.SortFunc(want, compareTriples)
 	rep, got, err := ingestText(t, string(numpyBytes(t)), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if rep.Format != "csr-stream" || rep.Rows != 7 || rep.Cols != 5 || rep.NNZ != 18 || !slices.Equal(got, want) {
 		t.Errorf("%+v: %v, want %v", rep, got, want)
 	}
@@ -72,9 +69,7 @@ func streamOf(t testing.TB, h streamHeader, entries []triple) []byte {
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return b.Bytes()
 }
 
@@ -155,8 +150,7 @@ func TestCSRStreamLongID(t *testing.T) {
 	must.Do(t, w.Close())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	out := target(t)
-	rep := mustIngest(t, []string{write(t, "in", b.String())}, out, Options{Memory: 64 << 20})
+	rep := mustIngest(t, []string{write(t, "in", b.String())}, target(t), Options{Memory: 64 << 20})
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; rep.NNZ != entries || took > 128<<20 {
 		t.Errorf("%d entries, %d MiB", rep.NNZ, took>>20)
@@ -222,8 +216,7 @@ func TestCSRStreamDamage(t *testing.T) {
 		{"not finite", resealed(good, 116, 0, 0, 0x80, 0x7f), format.ErrNotFinite, "value +Inf at row 0, column 2 (from 0)"},
 	} {
 		_, _, err := ingestText(t, string(c.data), Options{MaxBadLines: 9})
-		var pe *format.ParseError
-		if err == nil || c.err != nil && !errors.Is(err, c.err) || !errors.As(err, &pe) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+		if err == nil || c.err != nil && !errors.Is(err, c.err) || !errors.As(err, new(*format.ParseError)) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %v: %s", c.name, err, c.err, c.says)
 		}
 	}
@@ -289,11 +282,9 @@ func TestCSRStreamIsTheMatrix(t *testing.T) {
 	sorted := slices.Clone(entries)
 	slices.SortStableFunc(sorted, func(a, b triple) int { return len(a.Row) - len(b.Row) })
 	slices.SortStableFunc(sorted, func(a, b triple) int { x, _ := strconv.Atoi(a.Row); y, _ := strconv.Atoi(b.Row); return x - y })
-	want := target(t)
-	mustIngest(t, []string{write(t, "in", mmReal+"50 40 700\n"+mm.String())}, want, Options{})
+	want, _ := ingested(t, []string{write(t, "in", mmReal+"50 40 700\n"+mm.String())}, Options{})
 	stream := streamOf(t, streamHeader{colKeys: "i8", values: "f4", rows: 50, cols: 40}, sorted)
-	got := target(t)
-	rep := mustIngest(t, []string{write(t, "in", string(stream))}, got, Options{})
+	got, rep := ingested(t, []string{write(t, "in", string(stream))}, Options{})
 	if rep.NNZ != 700 || fingerprint(t, got) != fingerprint(t, want) {
 		t.Errorf("indices: %+v, another fingerprint", rep)
 	}
@@ -325,18 +316,7 @@ func TestCSRStreamAfterDeath(t *testing.T) {
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	u := unlucky{"csr-stream", []string{write(t, "in", b.String())}, Options{}, tiny()}
-	whole := target(t)
-	rep, _, err := u.run(t, whole, -1)
-	if err != nil || rep.Runs < 3 || rep.SpilledBytes == 0 {
-		t.Fatalf("%+v, %v", rep, err)
-	}
-	slices.SortFunc(entries, compareTriples)
-	if !slices.Equal(contents(t, whole), entries) {
-		t.Error("other entries")
-	}
-	resumesAfterDeath(t, &u, whole, rep)
+	u.resumes(t, entries)
 }

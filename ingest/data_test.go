@@ -74,8 +74,7 @@ func TestRealData(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			path := filepath.Join(dir, filepath.FromSlash(c.file))
-			out := target(t)
-			rep := mustIngest(t, []string{path}, out, Options{Memory: 64 << 20})
+			out, rep := ingested(t, []string{path}, Options{Memory: 64 << 20})
 			if rep.Rows != c.rows || rep.Cols != c.cols || rep.NNZ != c.nnz || rep.Transposed != (c.cols > c.rows) {
 				t.Errorf("%d × %d with %d entries, transposed %v; want %d × %d, %d", rep.Rows, rep.Cols, rep.NNZ, rep.Transposed, c.rows, c.cols, c.nnz)
 			}
@@ -92,8 +91,7 @@ func TestRealData(t *testing.T) {
 func TestMNIST(t *testing.T) {
 	path := filepath.Join(dataDir(t), "mnist", "train-images-idx3-ubyte.gz")
 	data := plain(t, path)[16:]
-	out := target(t)
-	rep := mustIngest(t, []string{path}, out, Options{})
+	out, rep := ingested(t, []string{path}, Options{})
 	if rep.Rows != 60000 || rep.Cols != 784 || rep.NNZ != 8994156 || rep.Format != "idx" {
 		t.Fatalf("got %+v", rep)
 	}
@@ -117,8 +115,7 @@ func TestMNIST(t *testing.T) {
 }
 
 func TestExplicitZerosOfWest0479(t *testing.T) {
-	out := target(t)
-	mustIngest(t, []string{filepath.Join(dataDir(t), "suitesparse", "west0479.mtx")}, out, Options{})
+	out, _ := ingested(t, []string{filepath.Join(dataDir(t), "suitesparse", "west0479.mtx")}, Options{})
 	zeros := 0
 	for _, e := range contents(t, out) {
 		if e.Val == 0 {
@@ -153,8 +150,7 @@ func TestQuirks(t *testing.T) {
 		"mangled14.mtx":         {err: errors.New("duplicate"), line: 8},
 		"west0067_noheader.mtx": {err: format.ErrHeader, line: 1},
 	}
-	entries := must.Get(os.ReadDir(dir))(t)
-	for _, e := range entries {
+	for _, e := range must.Get(os.ReadDir(dir))(t) {
 		t.Run(e.Name(), func(t *testing.T) {
 			v, known := want[e.Name()]
 			if !known {

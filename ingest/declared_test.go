@@ -9,6 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 const (
@@ -90,9 +91,7 @@ func TestArraysAfterDeath(t *testing.T) {
 			}
 		}
 		want, _, err := parseAll([]byte(b.String()), Options{}, format.ChunkBytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		slices.SortFunc(want, compareTriples)
 		u := &unlucky{"array", []string{write(t, "in", b.String())}, Options{}, tiny()}
 		u.plan.Run, u.plan.First = 32, 32

@@ -149,9 +149,7 @@ func TestBadLinesAreTolerated(t *testing.T) {
 	for _, p := range []plan{tiny(), mustPlan(t)} {
 		out := target(t)
 		rep, err := ingest(t.Context(), []string{write(t, "in", src.String())}, out, Options{MaxBadLines: 20}.withDefaults(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if rep.BadLines != 20 || rep.Lines != 220 || rep.NNZ != 200 || len(rep.FirstBad) != format.MaxErrs {
 			t.Errorf("got %+v", rep)
 		}

@@ -82,11 +82,7 @@ func TestEveryFaultSurfaces(t *testing.T) {
 			return fsys.Count()
 		}()
 		var unnoticed []vfstest.Op
-		step := 1
-		if !longtest.On() {
-			step = 4
-		}
-		for n := 0; n < count; n += step {
+		for n := 0; n < count; n += longtest.Pick(1, 4) {
 			out := target(t)
 			var op vfstest.Op
 			fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
@@ -143,6 +139,29 @@ func oneByOne(inject func(vfstest.Op) error) func(vfstest.Op) error {
 	}
 }
 
+// A mortal is a file system all of whose operations fail from one on, as if the process had ended there.
+type mortal struct {
+	*vfstest.FaultFS
+	died bool
+}
+
+// dyingWhen returns a mortal that dies at the first operation for which last is true.
+func dyingWhen(last func(vfstest.Op) bool) *mortal {
+	m := &mortal{FaultFS: &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}}
+	m.Inject = oneByOne(func(op vfstest.Op) error {
+		m.died = m.died || last(op)
+		if m.died {
+			return vfstest.ErrDead
+		}
+		return nil
+	})
+	return m
+}
+
+func dyingAt(n int) *mortal {
+	return dyingWhen(func(op vfstest.Op) bool { return op.Index == n })
+}
+
 // TestFullDisk: whenever the disk fills up, Ingest returns ENOSPC and leaves nothing but a scratch directory to resume.
 func TestFullDisk(t *testing.T) {
 	in := faultInput(t)
@@ -171,28 +190,13 @@ func TestFullDisk(t *testing.T) {
 func TestDeathLeavesOldOrNewStore(t *testing.T) {
 	t.Parallel()
 	in, before := faultInput(t), write(t, "old", "1,1,1\n")
-	step := 3
-	if !longtest.On() {
-		step = 8
-	}
-	for n := 0; ; n += step {
-		out := target(t)
-		mustIngest(t, []string{before}, out, Options{})
+	for n := 0; ; n += longtest.Pick(3, 8) {
+		out, _ := ingested(t, []string{before}, Options{})
 		old := fingerprint(t, out)
-		fsys := &vfstest.FaultFS{}
-		died := false
-		fsys.Inject = oneByOne(func(op vfstest.Op) error {
-			died = died || op.Index == n
-			if died {
-				return vfstest.ErrDead
-			}
-			return nil
-		})
-		err := faulty(t, in, out, fsys, DuplicatesError)
-		if !died {
-			if err != nil {
-				t.Fatal(err)
-			}
+		fsys := dyingAt(n)
+		err := faulty(t, in, out, fsys.FaultFS, DuplicatesError)
+		if !fsys.died {
+			must.Do(t, err)
 			break
 		}
 		fsys.Die()
@@ -227,8 +231,7 @@ func TestFailingReadIsNotTruncation(t *testing.T) {
 		return nil
 	}}
 	err := faulty(t, in, target(t), fsys, DuplicatesError)
-	var pe *format.ParseError
-	if !errors.Is(err, syscall.EIO) || errors.As(err, &pe) {
+	if !errors.Is(err, syscall.EIO) || errors.As(err, new(*format.ParseError)) {
 		t.Errorf("got %v", err)
 	}
 }

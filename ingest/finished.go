@@ -52,9 +52,8 @@ func complete(ctx context.Context, o request, names []string, out string) (*Repo
 	} else if n, ok := had["entries"].(float64); ok && o.Graph != Undirected {
 		t.report.Duplicates = int64(n) - t.report.NNZ
 	}
-	if n, ok := had["bad_lines"].(float64); ok {
-		t.report.BadLines = int64(n)
-	}
+	bad, _ := had["bad_lines"].(float64)
+	t.report.BadLines = int64(bad)
 	return t.report, nil
 }
 

@@ -37,16 +37,14 @@ func TestOneMatrixInManyFormats(t *testing.T) {
 		fmt.Fprintf(&jsonl, "{\"userId\": %q, \"rating\": %.1f, \"movieId\": %s}\n", e.Row, e.Val, e.Col)
 		rows = append(rows, row{float32(e.Val), int32(movie), e.Row})
 	}
-	want := target(t)
-	mustIngest(t, []string{write(t, "ratings", colons.String())}, want, Options{})
+	want, _ := ingested(t, []string{write(t, "ratings", colons.String())}, Options{})
 	for name, data := range map[string]string{
 		"csv":     csv.String(),
 		"jsonl":   jsonl.String(),
 		"parquet": string(formattest.Parquet(t, rows, 100000, pq.Compression(&pq.Snappy))),
 		"stream":  string(streamOf(t, streamHeader{rowKeys: "s", colKeys: "i8", values: "f4"}, entries)),
 	} {
-		out := target(t)
-		rep := mustIngest(t, []string{write(t, "ratings", data)}, out, Options{})
+		out, rep := ingested(t, []string{write(t, "ratings", data)}, Options{})
 		if rep.NNZ != int64(len(entries)) || fingerprint(t, out) != fingerprint(t, want) {
 			t.Errorf("%s: %+v: another matrix", name, rep)
 		}

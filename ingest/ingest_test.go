@@ -139,8 +139,7 @@ func TestIDsAreOrderedAndMayBeNatural(t *testing.T) {
 		{"1,1,1\n0,0,2\n2,0,3\n", nil, nil},
 		{"0,b,1\n1,a,2\n2,é,3\n", nil, []string{"a", "b", "é"}},
 	} {
-		out := target(t)
-		mustIngest(t, []string{write(t, "in", c.text)}, out, Options{})
+		out, _ := ingested(t, []string{write(t, "in", c.text)}, Options{})
 		s := must.Get(csr.Open(out, csr.OpenOptions{}))(t)
 		for axis, want := range map[csr.Axis][]string{csr.RowAxis: c.rows, csr.ColAxis: c.cols} {
 			if want == nil {
@@ -225,16 +224,14 @@ func TestInputsAreConcatenated(t *testing.T) {
 	put("part-3.x", zw.EncodeAll([]byte("4,4,4"), nil)) // no header and no newline at the end
 	want := []triple{{"1", "1", 1}, {"2", "1", 2}, {"2", "2", 2}, {"3", "3", 3}, {"4", "4", 4}}
 	for _, o := range []Options{{}, {Columns: []string{"user", "item", "r"}}} {
-		out := target(t)
-		rep := mustIngest(t, []string{filepath.Join(dir, "part-?.x")}, out, o)
+		out, rep := ingested(t, []string{filepath.Join(dir, "part-?.x")}, o)
 		if got := contents(t, out); !slices.Equal(got, want) || rep.Lines != 5 {
 			t.Errorf("got %v, %+v", got, rep)
 		}
 	}
 	// A name that exists is not used as a pattern; "-" may stand among file names.
 	put("odd[1].csv", []byte("5,5,5\n"))
-	out := target(t)
-	mustIngest(t, []string{filepath.Join(dir, "odd[1].csv"), "-"}, out, Options{Stdin: bytes.NewReader(gzipped(t, []byte("6,6,6\n")))})
+	out, _ := ingested(t, []string{filepath.Join(dir, "odd[1].csv"), "-"}, Options{Stdin: bytes.NewReader(gzipped(t, []byte("6,6,6\n")))})
 	if got := contents(t, out); !slices.Equal(got, []triple{{"5", "5", 5}, {"6", "6", 6}}) {
 		t.Errorf("got %v", got)
 	}
@@ -277,9 +274,7 @@ func TestInputsThatCannotBeRead(t *testing.T) {
 func TestDamagedCompression(t *testing.T) {
 	text := []byte(strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 300, true), "\n"))
 	zw, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer zw.Close()
 	for name, whole := range map[string][]byte{
 		"gzip": gzipped(t, text), "zstd": zw.EncodeAll(text, nil),

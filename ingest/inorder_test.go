@@ -45,9 +45,7 @@ func indexedStream(t testing.TB, h streamHeader, entries []indexed, frame int) [
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return b.Bytes()
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // An intakeCase is input files as people have them. They are read as meant, or refused; if two
@@ -242,17 +243,14 @@ func (c intakeCase) run(t *testing.T) {
 	out := target(t)
 	_, err := Ingest(t.Context(), inputs, out, c.o)
 	if c.err == nil {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got := contents(t, out); !slices.Equal(got, c.want) {
 			t.Errorf("got %v, want %v", got, c.want)
 		}
 		return
 	}
-	var pe *format.ParseError
 	var ambiguity *format.AmbiguityError
-	if errors.As(err, &ambiguity) != (c.err == errAmbiguous) || c.err != errAmbiguous && !errors.Is(err, c.err) || !errors.As(err, &pe) || strings.Contains(err.Error(), "\n") {
+	if errors.As(err, &ambiguity) != (c.err == errAmbiguous) || c.err != errAmbiguous && !errors.Is(err, c.err) || !errors.As(err, new(*format.ParseError)) || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("got %v, want %v", err, c.err)
 	}
 	if ambiguity != nil && len(ambiguity.Readings) < 2 {

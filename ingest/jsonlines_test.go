@@ -43,8 +43,7 @@ func TestJSONLines(t *testing.T) {
 // TestJSONLinesParts: several inputs may have their keys in different orders, but not different columns.
 func TestJSONLinesParts(t *testing.T) {
 	a := write(t, "a", `{"user":1,"item":2,"rating":3}`+"\n")
-	out := target(t)
-	mustIngest(t, []string{a, write(t, "b", `{"rating":6,"userId":4,"itemId":5}`+"\n")}, out, Options{})
+	out, _ := ingested(t, []string{a, write(t, "b", `{"rating":6,"userId":4,"itemId":5}`+"\n")}, Options{})
 	if got := contents(t, out); !slices.Equal(got, []triple{{"1", "2", 3}, {"4", "5", 6}}) {
 		t.Error(got)
 	}
@@ -64,10 +63,5 @@ func TestJSONLinesAfterDeath(t *testing.T) {
 		fmt.Fprintf(&b, `{"user":"u%d","item":%d,"rating":%d,"notes":[%d]}`+"\n", k/70, k%70, i%5, i)
 	}
 	u := unlucky{"JSON lines", []string{write(t, "in", b.String())}, Options{}, tiny()}
-	whole := target(t)
-	rep, _, err := u.run(t, whole, -1)
-	if err != nil || rep.Runs < 3 || rep.SpilledBytes == 0 {
-		t.Fatalf("%+v, %v", rep, err)
-	}
-	resumesAfterDeath(t, &u, whole, rep)
+	u.resumes(t, nil)
 }

@@ -127,9 +127,7 @@ func TestCompressions(t *testing.T) {
 		parseError(t, err, format.ErrCompression, 301, 0)
 	}
 	z, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	pzstd := append([]byte("\x50\x2a\x4d\x18\x04\x00\x00\x00\x20\x00\x00\x00"), z.EncodeAll([]byte("1 2 3\n"), nil)...) // a skippable frame first
 	if _, got, err := ingestText(t, string(pzstd), Options{}); err != nil || !slices.Equal(got, []triple{{"1", "2", 3}}) {
 		t.Errorf("zstd behind a frame that is skipped: %v, %v", got, err)

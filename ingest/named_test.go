@@ -189,8 +189,7 @@ func TestKeepOrder(t *testing.T) {
 	}
 	mm := mmReal + "4 3 5\n1 1 1\n3 1 2\n3 3 3\n4 1 4\n4 2 5\n"
 	o := Options{RowIDs: write(t, "rows", "d\na\nc\nb\n"), ColIDs: write(t, "cols", "0\n2\n1\n"), KeepOrder: true, Filter: Filter{MinPerRow: 2}}
-	out := target(t)
-	mustIngest(t, []string{write(t, "in", mm)}, out, o)
+	out, _ := ingested(t, []string{write(t, "in", mm)}, o)
 	s := csrtest.Open(t, out, csr.OpenOptions{})
 	axes := map[csr.Axis][]string{csr.RowAxis: {"c", "b"}, csr.ColAxis: {"0", "2", "1"}}
 	if s.Transposed() {
@@ -241,8 +240,7 @@ func TestReaderKnowsIDs(t *testing.T) {
 		if o.RowIDs = ""; c.rowIDs != "" {
 			o.RowIDs = write(t, "ids", c.rowIDs)
 		}
-		out := target(t)
-		mustIngest(t, []string{write(t, "in", mm)}, out, o)
+		out, _ := ingested(t, []string{write(t, "in", mm)}, o)
 		if got := contents(t, out); !slices.Equal(got, c.want) {
 			t.Errorf("%q: got %v, want %v", c.rowIDs, got, c.want)
 		}
@@ -325,8 +323,7 @@ func TestResumeWithIDsOfTheOtherSide(t *testing.T) {
 	u := &unlucky{inputs: []string{write(t, "in", mm)}, o: Options{ColIDs: ids}, plan: tiny()}
 	out := target(t)
 	interrupted(t, u, out)
-	var re *csr.ResumeError
-	if _, err := ingest(t.Context(), u.inputs, out, Options{RowIDs: ids, Resume: true}.withDefaults(), u.plan); !errors.As(err, &re) || !strings.Contains(err.Error(), "other side") {
+	if _, err := ingest(t.Context(), u.inputs, out, Options{RowIDs: ids, Resume: true}.withDefaults(), u.plan); !errors.As(err, new(*csr.ResumeError)) || !strings.Contains(err.Error(), "other side") {
 		t.Errorf("got %v", err)
 	}
 	if rep, err := ingest(t.Context(), u.inputs, out, Options{ColIDs: ids, Resume: true}.withDefaults(), u.plan); err != nil || rep.Resumes != 1 {
@@ -338,8 +335,7 @@ func TestResumeWithIDsOfTheOtherSide(t *testing.T) {
 func TestRealIDs(t *testing.T) {
 	dir := filepath.Join(dataDir(t), "10x")
 	matrix, barcodes := filepath.Join(dir, "v3.matrix.mtx.gz"), filepath.Join(dir, "v3.barcodes.tsv.gz")
-	out := target(t)
-	rep := mustIngest(t, []string{matrix}, out, Options{ColIDs: barcodes})
+	out, rep := ingested(t, []string{matrix}, Options{ColIDs: barcodes})
 	s := csrtest.Open(t, out, csr.OpenOptions{})
 	want := strings.Fields(string(plain(t, barcodes)))
 	slices.Sort(want)

@@ -80,8 +80,7 @@ func TestNPZ64(t *testing.T) {
 			must.Get(file.Write(head))(t)
 			must.Get(file.WriteAt(tail, int64(len(head))+int64(gap)))(t)
 			must.Do(t, file.Close())
-			out := target(t)
-			rep := mustIngest(t, []string{path}, out, Options{Orient: OrientRows})
+			out, rep := ingested(t, []string{path}, Options{Orient: OrientRows})
 			if got := contents(t, out); rep.Format != "npz" || !slices.Equal(got, want) {
 				t.Errorf("method %d, gap %d: %+v, %d entries, want %d", method, gap, rep, len(got), len(want))
 			}

@@ -64,9 +64,7 @@ func (f npzFile) bytes(t testing.TB, method uint16) []byte {
 		if err == nil {
 			_, err = w.Write(f[name])
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	must.Do(t, z.Close())
 	return b.Bytes()
@@ -168,8 +166,7 @@ func TestNPZ(t *testing.T) {
 // TestSciPy reads csr_matrix (float64, deflated), csc_array (int16, stored), coo_array (float32, deflated) of SciPy 1.17.1.
 func TestSciPy(t *testing.T) {
 	for _, name := range []string{"csr", "csc", "coo"} {
-		out := target(t)
-		rep := mustIngest(t, []string{filepath.Join("testdata", "scipy-"+name+".npz")}, out, Options{})
+		out, rep := ingested(t, []string{filepath.Join("testdata", "scipy-"+name+".npz")}, Options{})
 		if got := contents(t, out); rep.Rows != 3 || rep.Cols != 4 || !slices.Equal(got, []triple{{"0", "1", 1}, {"0", "3", 2}, {"2", "0", 3}, {"2", "2", 100}}) {
 			t.Errorf("%s: %+v, %v", name, rep, got)
 		}
@@ -179,14 +176,9 @@ func TestSciPy(t *testing.T) {
 // TestDamagedNPZ: a truncated archive is refused, one with a changed byte is refused or read as before, each in one line.
 func TestDamagedNPZ(t *testing.T) {
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
-		whole, step := smallCSR.bytes(t, method), 5
-		if !longtest.On() {
-			step = 23
-		}
+		whole, step := smallCSR.bytes(t, method), longtest.Pick(5, 23)
 		_, want, err := parsePlain(write(t, "in", string(whole)), Options{}, format.ChunkBytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		path := write(t, "in", "")
 		try := func(what string, b []byte, refused bool) {
 			t.Helper()
@@ -238,12 +230,7 @@ func TestNPZResumes(t *testing.T) {
 	f, want := randomNPZ(300, 60)
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		u := &unlucky{"npz", []string{write(t, "in", string(f.bytes(t, method)))}, Options{Orient: OrientRows}, tiny()}
-		whole := target(t)
-		rep, _, err := u.run(t, whole, -1)
-		if err != nil || rep.Runs < 3 || !slices.Equal(contents(t, whole), want) {
-			t.Fatalf("%+v, %v", rep, err)
-		}
-		resumesAfterDeath(t, u, whole, rep)
+		u.resumes(t, want)
 	}
 }
 

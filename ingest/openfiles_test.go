@@ -51,10 +51,7 @@ func (f *countedFile) Close() error {
 func TestFewOpenFiles(t *testing.T) {
 	// Files that countingFS does not see: standard streams, those of Go's runtime, the lock, directories that are synced.
 	const elsewhere = 8
-	limits := []int{fewestFiles, 24, 40}
-	if !longtest.On() {
-		limits = limits[:1]
-	}
+	limits := longtest.Pick([]int{fewestFiles, 24, 40}, []int{fewestFiles})
 	for _, u := range unluckyCases(t) {
 		whole := target(t)
 		if _, _, err := u.run(t, whole, -1); err != nil {

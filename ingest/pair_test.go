@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,28 +99,18 @@ func TestPairAfterDeath(t *testing.T) {
 		whole := target(t)
 		must.Get(run(whole, lazyFS{vfs.OS()}, false, false))(t)
 		want := pairFiles(t, whole)
-		ops := 0
-		if _, err := run(target(t), &vfstest.FaultFS{FS: lazyFS{vfs.OS()}, Inject: oneByOne(func(op vfstest.Op) error {
-			ops = op.Index
-			return nil
-		})}, false, false); err != nil {
-			t.Fatal(err)
-		}
+		alive := dyingAt(-1)
+		must.Get(run(target(t), alive, false, false))(t)
+		ops := alive.Count() - 1
 		halves, died := 0, true
 		for n := 0; died; n += longtest.Pick(1, 2) {
 			if n < ops-40 {
 				n = min(n+ops/longtest.Pick(8, 2), ops-40)
 			}
 			out := target(t)
-			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
-			died = false
-			fsys.Inject = oneByOne(func(op vfstest.Op) error {
-				if died = died || op.Index == n; died {
-					return vfstest.ErrDead
-				}
-				return nil
-			})
+			fsys := dyingAt(n)
 			_, _ = run(out, fsys, false, false)
+			died = fsys.died
 			if died {
 				fsys.Die()
 			}
@@ -132,8 +121,7 @@ func TestPairAfterDeath(t *testing.T) {
 			}
 			if noTest == nil && noTrain != nil {
 				halves++
-				var ue *csr.UnfinishedError
-				if _, err := run(out, lazyFS{vfs.OS()}, false, false); !errors.As(err, &ue) || strings.Contains(err.Error(), "\n") {
+				if _, err := run(out, lazyFS{vfs.OS()}, false, false); !errors.As(err, new(*csr.UnfinishedError)) || strings.Contains(err.Error(), "\n") {
 					t.Fatalf("%s, half a pair after operation %d: %v", name, n, err)
 				}
 			}
@@ -143,27 +131,11 @@ func TestPairAfterDeath(t *testing.T) {
 			if diff := gocmp.Diff(want, pairFiles(t, out)); diff != "" {
 				t.Fatalf("%s, death at operation %d: another pair:\n%s", name, n, diff)
 			}
-			left(t, out, true)
+			only(t, filepath.Dir(out), filepath.Base(out), filepath.Base(out)+TestSuffix)
 		}
 		if halves == 0 {
 			t.Errorf("%s: no death left half a pair: the test misses what it is for", name)
 		}
-	}
-}
-
-// left fails unless the directory of out holds exactly the two stores if published, and nothing otherwise.
-func left(t *testing.T, out string, published bool) {
-	t.Helper()
-	entries := must.Get(os.ReadDir(filepath.Dir(out)))(t)
-	var names, want []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	if published {
-		want = []string{filepath.Base(out), filepath.Base(out) + TestSuffix}
-	}
-	if !slices.Equal(names, want) {
-		t.Errorf("left behind: %v, want %v", names, want)
 	}
 }
 
@@ -220,8 +192,7 @@ func TestEveryFaultOfAPairSurfaces(t *testing.T) {
 		_, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), mustPlan(t))
 		_, noTrain := os.Stat(out)
 		_, noTest := os.Stat(out + TestSuffix)
-		var ue *csr.UnfinishedError
-		if (noTrain == nil) != (noTest == nil) && !errors.As(err, &ue) {
+		if (noTrain == nil) != (noTest == nil) && !errors.As(err, new(*csr.UnfinishedError)) {
 			t.Errorf("operation %d: half a pair and %v", n, err)
 		}
 		if err == nil && noTrain != nil {
@@ -345,10 +316,8 @@ func TestAppendToWhatHasBeenSifted(t *testing.T) {
 		{Filter: Filter{MinPerRow: 2}}, {Filter: Filter{Until: time.Unix(9, 0)}}, {Holdout: Holdout{Last: 1}},
 	} {
 		o.Columns = []string{"1", "2", "3", "4"}
-		out := target(t)
-		mustIngest(t, []string{in}, out, o)
-		var ae *AppendError
-		if _, err := Append(t.Context(), out, []string{in}, out+".more", Options{}); !errors.As(err, &ae) || strings.Contains(err.Error(), "\n") {
+		out, _ := ingested(t, []string{in}, o)
+		if _, err := Append(t.Context(), out, []string{in}, out+".more", Options{}); !errors.As(err, new(*AppendError)) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", o.Filter, err)
 		}
 	}

@@ -135,8 +135,7 @@ func TestParquetParts(t *testing.T) {
 		User, Item int64
 	}
 	a := write(t, "a", string(formattest.Parquet(t, []one{{1, 2, 3}}, 1)))
-	out := target(t)
-	mustIngest(t, []string{a, write(t, "b", string(formattest.Parquet(t, []other{{4, 5, 6}}, 1)))}, out, Options{})
+	out, _ := ingested(t, []string{a, write(t, "b", string(formattest.Parquet(t, []other{{4, 5, 6}}, 1)))}, Options{})
 	if got := contents(t, out); !slices.Equal(got, []triple{{"1", "2", 3}, {"6", "5", 4}}) {
 		t.Error(got)
 	}
@@ -153,12 +152,7 @@ func TestParquetAfterDeath(t *testing.T) {
 	rows, want := formattest.ParquetRows(300)
 	u := unlucky{"parquet", []string{write(t, "in", string(formattest.Parquet(t, rows, 110, pq.PageBufferSize(300))))}, Options{}, tiny()}
 	u.plan.chunk = 4 << 10 // a few dozen rows
-	whole := target(t)
-	rep, _, err := u.run(t, whole, -1)
-	if err != nil || rep.Runs < 3 || rep.SpilledBytes == 0 || !slices.Equal(contents(t, whole), own(want)) {
-		t.Fatalf("%+v, %v", rep, err)
-	}
-	resumesAfterDeath(t, &u, whole, rep)
+	u.resumes(t, own(want))
 }
 
 // TestParquetWithinMemory: a page too large for the budget is refused with a larger budget; a truncated file is refused.
@@ -202,8 +196,7 @@ func TestURLParquetReadsOnlyColumns(t *testing.T) {
 	data := formattest.Parquet(t, rows, 1000, pq.Compression(&pq.Uncompressed))
 	s := remotetest.New(t)
 	s.Put("/reviews", data, 1)
-	out := target(t)
-	rep := mustIngest(t, []string{s.URL + "/reviews"}, out, Options{Transport: s.Transport(t), Columns: []string{"user", "item", "rating"}})
+	rep := mustIngest(t, []string{s.URL + "/reviews"}, target(t), Options{Transport: s.Transport(t), Columns: []string{"user", "item", "rating"}})
 	asked := int64(0)
 	for _, q := range s.Requests() {
 		var from, to int64

@@ -190,8 +190,7 @@ func TestGenotypesWithPackedIDs(t *testing.T) {
 	list := func(name, text string) string {
 		return must.Get(filepath.Abs(write(t, name, text)))(t)
 	}
-	want := target(t)
-	mustIngest(t, []string{bed}, want, Options{RowIDs: list("r", rows.String()), ColIDs: list("c", cols.String())})
+	want, _ := ingested(t, []string{bed}, Options{RowIDs: list("r", rows.String()), ColIDs: list("c", cols.String())})
 	for name, pack := range map[string]func(io.Writer) (io.WriteCloser, error){
 		"zstd": func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) },
 		"xz":   func(w io.Writer) (io.WriteCloser, error) { return xz.NewWriter(w) },
@@ -203,8 +202,7 @@ func TestGenotypesWithPackedIDs(t *testing.T) {
 			must.Do(t, w.Close())
 			return b.String()
 		}
-		out := target(t)
-		mustIngest(t, []string{bed}, out, Options{RowIDs: list("r", packed(rows.String())), ColIDs: list("c", packed(cols.String()))})
+		out, _ := ingested(t, []string{bed}, Options{RowIDs: list("r", packed(rows.String())), ColIDs: list("c", packed(cols.String()))})
 		if fingerprint(t, out) != fingerprint(t, want) {
 			t.Errorf("%s: another matrix", name)
 		}

@@ -264,11 +264,6 @@ func (g *pipeline) leave(err error) error {
 
 // resumable reports whether an ingest that failed with err can succeed when it is resumed.
 func resumable(err error) bool {
-	var (
-		parse     *format.ParseError
-		duplicate *duplicateError
-		memory    *budget.Error
-	)
-	return !errors.As(err, &parse) && !errors.As(err, &duplicate) && !errors.As(err, &memory) &&
+	return !errors.As(err, new(*format.ParseError)) && !errors.As(err, new(*duplicateError)) && !errors.As(err, new(*budget.Error)) &&
 		!errors.Is(err, format.ErrOverflow) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrEmpty) && !errors.Is(err, scratch.ErrDamaged) && !errors.Is(err, ids.ErrReorder) && !errors.Is(err, remote.ErrChanged)
 }

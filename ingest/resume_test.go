@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"sync/atomic"
@@ -74,20 +75,14 @@ func unluckyCases(t *testing.T) []unlucky {
 // run ingests with Resume and fails all operations from number n on; with n = -1, none.
 func (u *unlucky) run(t *testing.T, out string, n int) (rep *Report, died bool, err error) {
 	t.Helper()
-	fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
-	fsys.Inject = oneByOne(func(op vfstest.Op) error {
-		if died = died || op.Index == n; died {
-			return vfstest.ErrDead
-		}
-		return nil
-	})
+	fsys := dyingAt(n)
 	o := u.o
 	o.FS, o.Resume, o.CheckpointEvery, o.Workers = fsys, true, time.Nanosecond, 1+n&1
 	rep, err = ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan)
-	if died {
+	if fsys.died {
 		fsys.Die()
 	}
-	return rep, died, err
+	return rep, fsys.died, err
 }
 
 // TestResumeAfterDeath kills an ingest at many operations and resumes it until it
@@ -98,18 +93,24 @@ func TestResumeAfterDeath(t *testing.T) {
 		if !longtest.On() && i%2 == 1 {
 			continue
 		}
-		t.Run(u.name, func(t *testing.T) {
-			whole := target(t)
-			want, _, err := u.run(t, whole, -1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want.Runs < 3 {
-				t.Fatalf("%d runs: the test misses what it is for", want.Runs)
-			}
-			resumesAfterDeath(t, &u, whole, want)
-		})
+		t.Run(u.name, func(t *testing.T) { u.resumes(t, nil) })
 	}
+}
+
+// resumes ingests u without interruption, compares the entries of the store with entries, unless these are nil, and does as
+// resumesAfterDeath.
+func (u *unlucky) resumes(t *testing.T, entries []triple) *Report {
+	t.Helper()
+	whole := target(t)
+	rep, _, err := u.run(t, whole, -1)
+	if err != nil || rep.Runs < 3 || rep.SpilledBytes == 0 {
+		t.Fatalf("%+v, %v: the test misses what it is for", rep, err)
+	}
+	if entries != nil && !slices.Equal(contents(t, whole), slices.SortedFunc(slices.Values(entries), compareTriples)) {
+		t.Errorf("%s: other entries", u.name)
+	}
+	resumesAfterDeath(t, u, whole, rep)
+	return rep
 }
 
 // resumesAfterDeath kills and resumes u and compares with its store whole and its report want.
@@ -262,13 +263,8 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		out := target(t)
 		u.o.Force = force
-		fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
-		died := false
-		fsys.Inject = oneByOne(func(op vfstest.Op) error {
-			if died = died || op.Kind == vfstest.OpRemoveAll && strings.HasSuffix(op.Name, SpoolSuffix); died {
-				return vfstest.ErrDead
-			}
-			return nil
+		fsys := dyingWhen(func(op vfstest.Op) bool {
+			return op.Kind == vfstest.OpRemoveAll && strings.HasSuffix(op.Name, SpoolSuffix)
 		})
 		o := u.o
 		o.FS = fsys
@@ -279,8 +275,7 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 		before := fingerprint(t, out)
 		o = u.o
 		o.Resume, o.Duplicates = true, Max
-		var re *csr.ResumeError
-		if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); !errors.As(err, &re) || !strings.Contains(err.Error(), `duplicates "error"`) {
+		if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); !errors.As(err, new(*csr.ResumeError)) || !strings.Contains(err.Error(), `duplicates "error"`) {
 			t.Errorf("other options: %v", err)
 		}
 		o = u.o
@@ -520,8 +515,7 @@ func TestResumeOfChangedContent(t *testing.T) {
 	interrupted(t, u, out)
 	rewritten(t, in, at)
 	o := Options{Resume: true}.withDefaults()
-	var re *csr.ResumeError
-	if _, err := ingest(t.Context(), u.inputs, out, o, u.plan); !errors.As(err, &re) || !strings.Contains(err.Error(), "has changed since") {
+	if _, err := ingest(t.Context(), u.inputs, out, o, u.plan); !errors.As(err, new(*csr.ResumeError)) || !strings.Contains(err.Error(), "has changed since") {
 		t.Errorf("interrupted: %v", err)
 	}
 	rewritten(t, in, at)

@@ -21,6 +21,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // An event is one line of a log.
@@ -303,8 +304,7 @@ func TestFilterOfADeclaredShape(t *testing.T) {
 		{Filter{MinPerRow: 2}, "2", "0 1 2", []triple{{"2", "0", 1}, {"2", "2", 2}}},
 	} {
 		for _, orient := range []Orientation{OrientRows, OrientCols} {
-			out := target(t)
-			mustIngest(t, []string{write(t, "in.mtx", text)}, out, Options{Filter: c.f, Orient: orient})
+			out, _ := ingested(t, []string{write(t, "in.mtx", text)}, Options{Filter: c.f, Orient: orient})
 			rows, cols := labels(t, out)
 			if got := contents(t, out); !slices.Equal(got, c.want) || strings.Join(rows, " ") != c.rows || strings.Join(cols, " ") != c.cols {
 				t.Errorf("%+v: %v of rows %v and columns %v", c.f, got, rows, cols)
@@ -324,9 +324,7 @@ func TestSiftedStoreIsThatOfTheRest(t *testing.T) {
 	least := int64(5)
 	rest := slices.DeleteFunc(slices.Clone(log), func(l string) bool { return perRow[l[:strings.Index(l, ":")]] < int(least) })
 	want, _, err := ingestText(t, strings.Join(rest, "\n"), Options{Orient: OrientRows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got, _, err := ingestText(t, strings.Join(log, "\n"), Options{Orient: OrientRows, Filter: Filter{MinPerRow: least}})
 	if err != nil || got.Fingerprint != want.Fingerprint || got.Bytes <= 0 {
 		t.Errorf("%+v, %v; want %+v", got, err, want)

@@ -225,8 +225,7 @@ func TestSniffRefuses(t *testing.T) {
 		zipped(t, "user,item\n1,2\n")[:20]: format.ErrTruncated,
 	} {
 		_, err := Sniff(t.Context(), []string{write(t, "in", src)}, Options{})
-		var e *format.AmbiguityError
-		if err == nil || errors.As(err, &e) != (want == errAmbiguous) || want != errAmbiguous && !errors.Is(err, want) {
+		if err == nil || errors.As(err, new(*format.AmbiguityError)) != (want == errAmbiguous) || want != errAmbiguous && !errors.Is(err, want) {
 			t.Errorf("%q: %v", src, err)
 		}
 	}

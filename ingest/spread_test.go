@@ -197,8 +197,7 @@ func TestTasksOfFormats(t *testing.T) {
 func TestTasksAreRefused(t *testing.T) {
 	lines, market := write(t, "lines", "1,2,3\n"), write(t, "market", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 5\n")
 	none := &Tasks{Groups: 2, Run: func(context.Context, any, int, func(), func(float64)) error { return errors.New("a task has begun") }}
-	store := target(t)
-	mustIngest(t, []string{lines}, store, Options{})
+	store, _ := ingested(t, []string{lines}, Options{})
 	for _, c := range []struct {
 		in   string
 		o    Options

@@ -112,14 +112,19 @@ func ingestText(t testing.TB, content string, o Options) (*Report, []triple, err
 // leftovers fails unless the directory of out holds only out if published, and nothing otherwise.
 func leftovers(t testing.TB, out string, published bool) {
 	t.Helper()
-	entries := must.Get(os.ReadDir(filepath.Dir(out)))(t)
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
 	var want []string
 	if published {
 		want = []string{filepath.Base(out)}
+	}
+	only(t, filepath.Dir(out), want...)
+}
+
+// only fails unless a directory holds exactly the named files.
+func only(t testing.TB, dir string, want ...string) {
+	t.Helper()
+	var names []string
+	for _, e := range must.Get(os.ReadDir(dir))(t) {
+		names = append(names, e.Name())
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("left behind: %v, want %v", names, want)
@@ -139,9 +144,15 @@ func parseError(t testing.TB, err, kind error, line int64, column int) *format.P
 	return pe
 }
 
+// ingested ingests inputs into a new store.
+func ingested(t testing.TB, inputs []string, o Options) (out string, rep *Report) {
+	t.Helper()
+	out = target(t)
+	return out, mustIngest(t, inputs, out, o)
+}
+
 // mustIngest calls Ingest and fails the test if it returns an error.
 func mustIngest(t testing.TB, inputs []string, out string, o Options) *Report {
 	t.Helper()
-	rep := must.Get(Ingest(context.Background(), inputs, out, o))(t)
-	return rep
+	return must.Get(Ingest(context.Background(), inputs, out, o))(t)
 }

@@ -75,11 +75,9 @@ func TestOneLogInThreeFormats(t *testing.T) {
 	}
 	for k, o := range options {
 		o.Duplicates = Sum
-		want := target(t)
-		mustIngest(t, []string{inputs["CSV"]}, want, o)
+		want, _ := ingested(t, []string{inputs["CSV"]}, o)
 		check := func(name, in string, o Options) {
-			out := target(t)
-			rep := mustIngest(t, []string{in}, out, o)
+			out, rep := ingested(t, []string{in}, o)
 			if fingerprint(t, out) != fingerprint(t, want) || rep.NNZ == 0 || o.Holdout.kind() == heldout.None && rep.Filtered.Outside == 0 ||
 				o.Holdout.kind() != heldout.None && fingerprint(t, out+TestSuffix) != fingerprint(t, want+TestSuffix) {
 				t.Errorf("%s, %v: %+v: another matrix", name, o.Holdout, rep)

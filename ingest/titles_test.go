@@ -69,16 +69,14 @@ func TestTitles(t *testing.T) {
 		{"the first title counts", "10,a\n20,b\n10,c\n20,b\n", nil, map[string]string{"10": "a", "20": "b"}},
 		{"empty titles", "10,\n20,b\n", nil, map[string]string{"20": "b"}},
 	} {
-		out := target(t)
-		rep := mustIngest(t, []string{write(t, "in", ratings)}, out, Options{Titles: write(t, "titles", c.file)})
+		out, rep := ingested(t, []string{write(t, "in", ratings)}, Options{Titles: write(t, "titles", c.file)})
 		rows, cols := titledOf(t, out, format.RowSide), titledOf(t, out, format.ColSide)
 		if fmt.Sprint(rows) != fmt.Sprint(c.rows) || fmt.Sprint(cols) != fmt.Sprint(c.cols) || rep.RowTitles != int64(len(rows)) || rep.ColTitles != int64(len(cols)) {
 			t.Errorf("%s: rows %v, columns %v, %+v", c.name, rows, cols, rep)
 		}
 	}
 	// Blanks in quotes are part of an id, as in the ratings.
-	spaced := target(t)
-	mustIngest(t, []string{write(t, "in", "user,item,rating\n1,\" a\",1\n2,a,2\n")}, spaced, Options{ColTitles: write(t, "titles", "\" a\",First\n a ,Second\n")})
+	spaced, _ := ingested(t, []string{write(t, "in", "user,item,rating\n1,\" a\",1\n2,a,2\n")}, Options{ColTitles: write(t, "titles", "\" a\",First\n a ,Second\n")})
 	if got := titledOf(t, spaced, format.ColSide); got[" a"] != "First" || got["a"] != "Second" {
 		t.Errorf("blanks in quotes: %q", got)
 	}
@@ -204,8 +202,7 @@ func TestReaderKnowsTitles(t *testing.T) {
 // TestRealTitles: the titles of MovieLens, which include films without ratings.
 func TestRealTitles(t *testing.T) {
 	dir := filepath.Join(dataDir(t), "movielens")
-	out := target(t)
-	rep := mustIngest(t, []string{filepath.Join(dir, "ml-latest-small", "ratings.csv")}, out, Options{Titles: filepath.Join(dir, "ml-latest-small", "movies.csv")})
+	out, rep := ingested(t, []string{filepath.Join(dir, "ml-latest-small", "ratings.csv")}, Options{Titles: filepath.Join(dir, "ml-latest-small", "movies.csv")})
 	if got := titledOf(t, out, format.ColSide); rep.RowTitles != 0 || rep.ColTitles != 9724 || got["1"] != "Toy Story (1995)" || got["11"] != "American President, The (1995)" {
 		t.Errorf("ml-latest-small: %+v", rep)
 	}

@@ -300,8 +300,7 @@ func TestURLEverywhere(t *testing.T) {
 		t.Error("appended: another matrix")
 	}
 	o.RowIDs = at("rows.txt")
-	named := target(t)
-	mustIngest(t, []string{at("m.mtx")}, named, o)
+	named, _ := ingested(t, []string{at("m.mtx")}, o)
 	if got := fmt.Sprint(contents(t, named)); got != "[{x 1 5} {y 0 1}]" {
 		t.Error(got)
 	}
@@ -321,12 +320,7 @@ func TestURLAfterDeath(t *testing.T) {
 	s.Put("/some-bucket/a.gz", gzipped(t, []byte(lines[:half])), 1)
 	s.Put("/some-bucket/b", []byte(lines[half:]), 2)
 	u := unlucky{inputs: []string{"s3://some-bucket/[ab]*"}, o: Options{Duplicates: Sum, Transport: s.Transport(t)}, plan: tiny()}
-	whole := target(t)
-	want, _, err := u.run(t, whole, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resumesAfterDeath(t, &u, whole, want)
+	u.resumes(t, nil)
 }
 
 // TestURLTenX: the objects of a bucket with a common prefix are read as a 10x folder.

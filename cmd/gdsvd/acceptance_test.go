@@ -96,10 +96,7 @@ func referenceValues(t *testing.T, dir, name string) (values []float64) {
 		must.Do(t, json.Unmarshal(data, &all))
 		return all[name].SV
 	}
-	f, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join(dir, name)))(t)
 	defer f.Close()
 	for sc := bufio.NewScanner(f); sc.Scan(); {
 		if strings.HasPrefix(sc.Text(), "#") {

@@ -1,26 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // TestAppendCommand: append extends a store in place or writes a new one, and refuses inputs that cannot be appended.
 func TestAppendCommand(t *testing.T) {
 	dir := t.TempDir()
-	put := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		must.Do(t, os.WriteFile(path, []byte(text), 0o666))
-		return path
-	}
+	put := func(name, text string) string { return write(t, dir, name, text) }
 	first, more := put("first", "7,10,1\n8,20,2\n"), put("more", "3,5,1\n7,20,4\n")
 	store, beside, all := filepath.Join(dir, "a.csr"), filepath.Join(dir, "b.csr"), filepath.Join(dir, "c.csr")
 	succeeds(t, "ingest", first, "-o", store)
@@ -38,14 +31,9 @@ func TestAppendCommand(t *testing.T) {
 	succeeds(t, "ingest", first, "--duplicates", "sum", "-o", summed)
 	fails(t, ui.ExitUsage, "--duplicates error: without the flag the rule is that of .*summed.csr", "append", summed, put("again", "7,10,1\n"), "--duplicates", "error")
 	fails(t, ui.ExitUsage, "want a STORE and at least one INPUT", "append", store)
-	fails(t, ui.ExitUsage, "has means", "append", meanStore(t, dir, put), more)
-}
-
-// meanStore returns a store with a mean of two values.
-func meanStore(t *testing.T, dir string, put func(name, text string) string) string {
-	path := filepath.Join(dir, "mean.csr")
-	succeeds(t, "ingest", put("twice", "1,1,1\n1,1,2\n"), "--duplicates", "mean", "-o", path)
-	return path
+	mean := filepath.Join(dir, "mean.csr")
+	succeeds(t, "ingest", put("twice", "1,1,1\n1,1,2\n"), "--duplicates", "mean", "-o", mean)
+	fails(t, ui.ExitUsage, "has means", "append", mean, more)
 }
 
 // TestInterruptedTitles: the message of an append that is interrupted while it writes titles says that the store has the
@@ -56,17 +44,15 @@ func TestInterruptedTitles(t *testing.T) {
 	succeeds(t, "ingest", write(t, dir, "first", "7,10,1\n8,20,2\n"), "-o", store)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &stdout, &stderr)
-	a.fsys = &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+	fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 		if o.Kind == vfstest.OpCreate && strings.HasSuffix(o.Name, ".titles.tmp") {
 			cancel()
 		}
 		return nil
 	}}
-	code := a.run(ctx, []string{"append", "-q", store, write(t, dir, "more", "3,5,1\n"), "--row-titles", titles})
-	if want := "gdsvd: interrupted; the store " + store + " is complete, but for its titles\n"; code != ui.ExitInterrupted || stderr.String() != want {
-		t.Errorf("exit %d, %q, want %q", code, stderr.String(), want)
+	o := gdsvdAs(t, ctx, func(a *app) { a.fsys = fsys }, "append", "-q", store, write(t, dir, "more", "3,5,1\n"), "--row-titles", titles)
+	if want := "gdsvd: interrupted; the store " + store + " is complete, but for its titles\n"; o.code != ui.ExitInterrupted || o.stderr != want {
+		t.Errorf("exit %d, %q, want %q", o.code, o.stderr, want)
 	}
 	if got := succeeds(t, "info", store, "--ids", "rows"); got != "3\n7\n8\n" {
 		t.Errorf("rows %q", got)

@@ -47,9 +47,7 @@ func inBucket(t *testing.T, store string) *remotetest.Server {
 		}
 		server.Put("/bucket/some/m.csr/"+e.Name(), b, 1)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return server
 }
 

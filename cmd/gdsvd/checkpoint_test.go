@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr/vfs"
@@ -319,11 +318,7 @@ func TestTimeLimit(t *testing.T) {
 // after each pass.
 func withFaults(t *testing.T, fsys vfs.FS, args ...string) ran {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &stdout, &stderr)
-	a.interval, a.fsys, a.share = time.Hour, fsys, math.Inf(1)
-	code := a.run(t.Context(), append(args, "--checkpoint-every", "1ns"))
-	return ran{code, stdout.String(), stderr.String()}
+	return gdsvdAs(t, t.Context(), func(a *app) { a.fsys, a.share = fsys, math.Inf(1) }, append(args, "--checkpoint-every", "1ns")...)
 }
 
 // onCheckpoint reports whether an operation belongs to saving a checkpoint in dir.

@@ -36,9 +36,7 @@ func rewrite(t *testing.T, name string, change func([]byte) []byte) {
 	if err == nil {
 		err = os.WriteFile(name, change(bytes.Clone(b)), 0o666)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // TestCheckMissesResultJSON: check reports a result without result.json.
@@ -214,8 +212,7 @@ func TestMeasure(t *testing.T) {
 	for name, g := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
 		file := ratings(t, g)
 		a := denseRatings(t, file)
-		store := filepath.Join(t.TempDir(), "m.csr")
-		succeeds(t, "ingest", "-q", file, "-o", store)
+		store := stored(t, file)
 		for _, vectors := range []string{"both", "left", "right"} {
 			dir, r := factorised(t, store, "-k", "4", "--vectors", vectors)
 			rep := measuredOf(t, ui.ExitOK, dir, "--store", store)
@@ -506,8 +503,7 @@ func TestMeasureSciPy(t *testing.T) {
 	}
 	for name, g := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
 		file := ratings(t, g)
-		store := filepath.Join(t.TempDir(), "m.csr")
-		succeeds(t, "ingest", "-q", file, "-o", store)
+		store := stored(t, file)
 		dir := foreignResult(t, nil)
 		const script = `
 import sys, numpy as np, scipy.sparse as sp, scipy.sparse.linalg as la
@@ -553,9 +549,7 @@ func TestMeasureAllowsTheFloor(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, factor.ResultFile), text, 0o666)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		m := measuredOf(t, c.code, dir, "--store", store).Measured
 		if len(m.Misses) < c.misses || c.misses == 0 && len(m.Misses) > 0 || m.Stated.Floor[1] != r.Floor[1] {
 			t.Errorf("%+v: misses %v, stated %+v", c, m.Misses, m.Stated)
@@ -581,8 +575,7 @@ func TestMeasureImpliedOfSmallValues(t *testing.T) {
 	a.Mul(&a, v.T())
 	file := filepath.Join(t.TempDir(), "a.npy")
 	must.Do(t, os.WriteFile(file, npyBytes(&a, "<f8", false), 0o666))
-	store := filepath.Join(t.TempDir(), "m.csr")
-	succeeds(t, "ingest", "-q", file, "-o", store)
+	store := stored(t, file)
 	for vectors, name := range map[string]string{"left": leftFile, "right": rightFile} {
 		dir, r := factorised(t, store, "-k", "8", "--vectors", vectors)
 		if m := measuredOf(t, ui.ExitOK, dir, "--store", store).Measured; len(m.Misses) > 0 {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -15,7 +14,6 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/longtest"
-	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestChoiceCanBeMadeAgain: a run with the flags recorded in result.json writes the same files and
@@ -48,10 +46,8 @@ func TestChoiceCanBeMadeAgain(t *testing.T) {
 func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	ratings := ingested(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1})
-	long := filepath.Join(t.TempDir(), "long.csr")
-	name := filepath.Join(t.TempDir(), "long.mtx")
-	must.Do(t, os.WriteFile(name, []byte("%%MatrixMarket matrix coordinate real general\n400000 400000 3\n1 1 3\n2 2 2\n400000 400000 1\n"), 0o666))
-	succeeds(t, "ingest", "-q", name, "-o", long)
+	name := write(t, t.TempDir(), "long.mtx", "%%MatrixMarket matrix coordinate real general\n400000 400000 3\n1 1 3\n2 2 2\n400000 400000 1\n")
+	long := stored(t, name)
 	for _, c := range []struct {
 		store, memory string
 		why           string // expected reason of the choice; "": any
@@ -119,10 +115,8 @@ func TestWorkersChangeNoBitsInFiles(t *testing.T) {
 // TestChoiceWithinMemory: if the preferred choice does not fit into the memory, one that fits is made;
 // if none fits, the error gives the numbers.
 func TestChoiceWithinMemory(t *testing.T) {
-	store := filepath.Join(t.TempDir(), "wide.csr")
-	name := filepath.Join(t.TempDir(), "wide.mtx")
-	must.Do(t, os.WriteFile(name, []byte("%%MatrixMarket matrix coordinate real general\n60000 60000 3\n1 1 3\n2 2 2\n60000 60000 1\n"), 0o666))
-	succeeds(t, "ingest", "-q", name, "-o", store)
+	name := write(t, t.TempDir(), "wide.mtx", "%%MatrixMarket matrix coordinate real general\n60000 60000 3\n1 1 3\n2 2 2\n60000 60000 1\n")
+	store := stored(t, name)
 	var last int64
 	for _, memory := range []string{"1GiB", "130MiB", "110MiB", "90MiB", "75MiB", "60MiB", "50MiB"} {
 		o := gdsvd(t, "svd", "-q", store, "-k", "2", "--memory", memory, "--explain", "--json")

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
-
-	"github.com/spf13/cobra"
 )
 
 // TestColumns: no command prints control characters to a pipe, and on a terminal lines fit its width, except
@@ -27,21 +23,13 @@ func TestColumns(t *testing.T) {
 		{"recommend", out, "--store", store, "--rows", "1"}, {"similar", out, "--row", "1"},
 		{"info", "nowhere"}, {"svd", store}, {"svd", store, "-k", "0", "-o", "x"}, {"frobnicate"},
 	}
-	var each func(cmd *cobra.Command)
-	each = func(cmd *cobra.Command) {
+	for _, cmd := range allCommands() {
 		commands = append(commands, append(strings.Fields(cmd.CommandPath())[1:], "-h"))
-		for _, c := range cmd.Commands() {
-			each(c)
-		}
 	}
-	each(newApp(nil, nil, nil).rootCommand())
 	for _, args := range commands {
 		for _, width := range []int{0, 80, 40} {
-			var stdout, stderr bytes.Buffer
-			a := newApp(strings.NewReader(""), &stdout, &stderr)
-			a.interval, a.stdout.Width = time.Hour, width
-			a.run(t.Context(), args)
-			if text := stdout.String() + stderr.String(); strings.ContainsAny(text, "\x1b\r\b") || text == "" {
+			o := gdsvdAs(t, t.Context(), func(a *app) { a.stdout.Width = width }, args...)
+			if text := o.stdout + o.stderr; strings.ContainsAny(text, "\x1b\r\b") || text == "" {
 				t.Errorf("%v: control characters in, or nothing of\n%q", args, text)
 			}
 			most := width
@@ -50,7 +38,7 @@ func TestColumns(t *testing.T) {
 					continue // to a pipe, lines are not folded
 				}
 			}
-			for line := range strings.Lines(stdout.String()) {
+			for line := range strings.Lines(o.stdout) {
 				line = strings.TrimRight(line, "\n")
 				longest := 0 // longest word of the line: words are not broken
 				for _, word := range strings.Fields(line) {

@@ -96,8 +96,7 @@ func TestIngestRefusals(t *testing.T) {
 		"":                         `no entries`,
 		"1::2::3\n1::3::4::5::6\n": `:2.*wrong number of fields`,
 	} {
-		file := filepath.Join(t.TempDir(), "bad.dat")
-		must.Do(t, os.WriteFile(file, []byte(text), 0o666))
+		file := write(t, t.TempDir(), "bad.dat", text)
 		work := t.TempDir()
 		fails(t, ui.ExitError, want, "ingest", file, "-o", filepath.Join(work, "m.csr"))
 		if left := names(t, work); len(left) > 0 {
@@ -147,8 +146,7 @@ func TestIngestInputs(t *testing.T) {
 func TestInfoOfAnOrientation(t *testing.T) {
 	in := ratings(t, tall)
 	for side, first := range map[string]string{"rows": "rows first", "cols": "columns first"} {
-		store := filepath.Join(t.TempDir(), "m.csr")
-		succeeds(t, "ingest", "-q", in, "-o", store, "--orient", side)
+		store := stored(t, in, "--orient", side)
 		text := succeeds(t, "info", store)
 		if strings.Contains(text, "--") || !strings.Contains(text, "orientation "+side) || !strings.Contains(text, first+"\n") {
 			t.Errorf("--orient %s:\n%s", side, text)
@@ -184,8 +182,7 @@ func TestInfoIDs(t *testing.T) {
 			fmt.Sscanf(strings.ReplaceAll(line, "::", " "), "%d %d", &user, &item)
 			users[user], items[item] = true, true
 		}
-		store := filepath.Join(t.TempDir(), "m.csr")
-		succeeds(t, "ingest", "-q", file, "-o", store)
+		store := stored(t, file)
 		for side, set := range map[string]map[int]bool{"rows": users, "cols": items} {
 			order := ranks(set)
 			want := make([]string, len(set))
@@ -231,10 +228,8 @@ func TestInfoIDsWithLineBreaks(t *testing.T) {
 }
 
 func TestInfoIDsThatAreIndices(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "m.mtx")
-	must.Do(t, os.WriteFile(file, []byte("%%MatrixMarket matrix coordinate pattern general\n3 2 1\n2 1\n"), 0o666))
-	store := filepath.Join(t.TempDir(), "m.csr")
-	succeeds(t, "ingest", "-q", file, "-o", store)
+	file := write(t, t.TempDir(), "m.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 2 1\n2 1\n")
+	store := stored(t, file)
 	if got := succeeds(t, "info", store, "--ids", "rows"); got != "0\n1\n2\n" {
 		t.Errorf("rows %q", got)
 	}

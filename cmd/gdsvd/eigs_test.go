@@ -48,10 +48,7 @@ func friends(t *testing.T) (store string, a *mat.Dense) {
 
 func graphStore(t *testing.T, text string, flags ...string) string {
 	t.Helper()
-	name, store := filepath.Join(t.TempDir(), "edges.tsv"), filepath.Join(t.TempDir(), "graph.csr")
-	must.Do(t, os.WriteFile(name, []byte(text), 0o666))
-	succeeds(t, slices.Concat([]string{"ingest", "-q", name, "-o", store}, flags)...)
-	return store
+	return stored(t, write(t, t.TempDir(), "edges.tsv", text), flags...)
 }
 
 // pairsOf runs eigs and returns OUT and the result.
@@ -222,8 +219,7 @@ func TestEigsOfRankBelowK(t *testing.T) {
 
 // TestEigsOfZero: the bound of the eigenvalues of a matrix that is 0 is printed without a sign.
 func TestEigsOfZero(t *testing.T) {
-	store := filepath.Join(t.TempDir(), "zero.csr")
-	succeeds(t, "ingest", "-q", write(t, t.TempDir(), "zero.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 1\n1 1 0\n"), "-o", store)
+	store := stored(t, write(t, t.TempDir(), "zero.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 1\n1 1 0\n"))
 	out, _ := pairsOf(t, store, "-k", "1", "--which", "SA")
 	if said := succeeds(t, "info", out); !strings.Contains(said, "no other eigenvalue is below 0\n") {
 		t.Errorf("%s", said)
@@ -304,11 +300,8 @@ func TestRealEigs(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &reference)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := filepath.Join(t.TempDir(), "graph.csr")
-	succeeds(t, "ingest", "-q", filepath.Join(data, "snap/soc-Slashdot0902.mtx.gz"), "-o", store, "--graph", "undirected", "--self-loops", "drop", "--duplicates", "max")
+	must.Do(t, err)
+	store := stored(t, filepath.Join(data, "snap/soc-Slashdot0902.mtx.gz"), "--graph", "undirected", "--self-loops", "drop", "--duplicates", "max")
 	check := func(values map[string][]float64, most int, flags ...string) {
 		for which, want := range values {
 			want = want[:min(most, len(want))]

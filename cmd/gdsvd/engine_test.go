@@ -142,7 +142,5 @@ func TestEngineUsage(t *testing.T) {
 // listOf writes text to a file and returns its name.
 func listOf(t *testing.T, text string) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "list")
-	must.Do(t, os.WriteFile(name, []byte(text), 0o666))
-	return name
+	return write(t, t.TempDir(), "list", text)
 }

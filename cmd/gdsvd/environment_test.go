@@ -1,24 +1,20 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestEnvironment: flags override variables, variables override the configuration file, and the run uses their values.
 func TestEnvironment(t *testing.T) {
 	store := ingested(t, tall)
-	config := filepath.Join(t.TempDir(), "gdsvd.json")
-	must.Do(t, os.WriteFile(config, []byte(`{"rank": 4, "tol": 1e-5, "method": "block", "seed": 7}`), 0o666))
+	config := write(t, t.TempDir(), "gdsvd.json", `{"rank": 4, "tol": 1e-5, "method": "block", "seed": 7}`)
 	t.Setenv("GDSVD_CONFIG", config)
 	t.Setenv("GDSVD_TOL", "1e-6")
 	t.Setenv("GDSVD_RANK", "3")
@@ -46,8 +42,7 @@ func TestEnvironment(t *testing.T) {
 
 // TestEnvironmentOfIngest: variables also set lists and the other flags of ingest.
 func TestEnvironmentOfIngest(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "in.csv")
-	must.Do(t, os.WriteFile(file, []byte("3,1,1\n4,2,1\n5,2,1\n"), 0o666))
+	file := write(t, t.TempDir(), "in.csv", "3,1,1\n4,2,1\n5,2,1\n")
 	t.Setenv("GDSVD_COLUMNS", "2,1,3")
 	t.Setenv("GDSVD_MIN_PER_ROW", "2")
 	t.Setenv("GDSVD_HEADER", "no")
@@ -106,8 +101,7 @@ func TestEnvironmentMisspelt(t *testing.T) {
 func TestVariables(t *testing.T) {
 	flags := map[string]string{}
 	shell := regexp.MustCompile(`^GDSVD_[A-Z0-9]+(_[A-Z0-9]+)*$`)
-	var each func(*cobra.Command)
-	each = func(cmd *cobra.Command) {
+	for _, cmd := range allCommands() {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			v := ui.Variable(f.Name)
 			if before, ok := flags[v]; ok && before != f.Name || !shell.MatchString(v) {
@@ -115,11 +109,7 @@ func TestVariables(t *testing.T) {
 			}
 			flags[v] = f.Name
 		})
-		for _, c := range cmd.Commands() {
-			each(c)
-		}
 	}
-	each(newApp(nil, nil, nil).rootCommand())
 	if len(flags) < 50 {
 		t.Errorf("only %d flags", len(flags))
 	}

@@ -33,8 +33,7 @@ func smallDisk(t *testing.T, size int) string {
 // TestFullDisk: a full disk is one line on standard error, and no files are left.
 func TestFullDisk(t *testing.T) {
 	file := ratings(t, spilling)
-	store := filepath.Join(t.TempDir(), "m.csr")
-	succeeds(t, "ingest", "-q", file, "-o", store)
+	store := stored(t, file)
 	for _, c := range []struct {
 		name string
 		size int

@@ -90,9 +90,7 @@ func TestImportRules(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for room := range forbidden {
 		if seen[room] == 0 {
 			t.Errorf("no file of %s was looked at", room)

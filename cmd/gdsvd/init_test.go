@@ -34,11 +34,7 @@ func fewer(t *testing.T, from string, keep func(i int) bool) string {
 
 func storeOf(t *testing.T, ratings string) string {
 	t.Helper()
-	dir := t.TempDir()
-	name, store := filepath.Join(dir, "ratings.dat"), filepath.Join(dir, "m.csr")
-	must.Do(t, os.WriteFile(name, []byte(ratings), 0o666))
-	succeeds(t, "ingest", "-q", name, "-o", store)
-	return store
+	return stored(t, write(t, t.TempDir(), "ratings.dat", ratings))
 }
 
 // TestInit: a result as start saves passes for more triplets, a smaller tolerance, and a store with
@@ -93,9 +89,7 @@ func TestInitFollowsIDs(t *testing.T) {
 	if r.Cols >= int64(tall.Items) {
 		t.Fatalf("%d items: none is missing", r.Cols)
 	}
-	if err := os.RemoveAll(without); err != nil { // the result holds the ids itself
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(without)) // the result holds the ids itself
 	dir := filepath.Join(t.TempDir(), "out")
 	o := gdsvd(t, "svd", whole, "-k", "3", "--method", "power", "-o", dir, "--init", small)
 	if o.code != ui.ExitOK || strings.Contains(o.stderr, "no ids") || !strings.Contains(o.stderr, "entries=37 of=40") {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io/fs"
@@ -14,7 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/longtest"
@@ -180,11 +178,8 @@ func (c *faultCommand) fresh(t *testing.T) {
 }
 
 func (c *faultCommand) run(t *testing.T, fsys *vfstest.FaultFS, more ...string) ran {
-	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &stdout, &stderr)
-	a.interval, a.fsys, a.share = time.Hour, fsys, math.Inf(1)
-	code := a.run(t.Context(), append(append(argsOf(c.line, c.work), "-q"), more...))
-	return ran{code, stdout.String(), stderr.String()}
+	args := append(append(argsOf(c.line, c.work), "-q"), more...)
+	return gdsvdAs(t, t.Context(), func(a *app) { a.fsys, a.share = fsys, math.Inf(1) }, args...)
 }
 
 // fail runs the command with operation n failing with err, and again without a fault.
@@ -276,8 +271,6 @@ func everything(t *testing.T, dir string) map[string]string {
 		all[strings.TrimPrefix(path, dir+"/")] = string(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return all
 }

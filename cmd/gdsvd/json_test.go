@@ -18,8 +18,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/align"
@@ -199,9 +197,7 @@ func sentences(t *testing.T) map[string]string {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return all
 }
 
@@ -290,8 +286,7 @@ func TestJSONIsDocumented(t *testing.T) {
 
 // TestJSONOfEachCommand: each command is in the title of a section.
 func TestJSONOfEachCommand(t *testing.T) {
-	var each func(cmd *cobra.Command)
-	each = func(cmd *cobra.Command) {
+	for _, cmd := range allCommands() {
 		name := strings.TrimPrefix(cmd.CommandPath(), "gdsvd ")
 		found := false
 		for _, p := range jsonPages {
@@ -304,11 +299,7 @@ func TestJSONOfEachCommand(t *testing.T) {
 		if cmd.HasParent() && cmd.RunE != nil && !cmd.HasSubCommands() && !found {
 			t.Errorf("%s is in no section about JSON", name)
 		}
-		for _, c := range cmd.Commands() {
-			each(c)
-		}
 	}
-	each(newApp(nil, nil, nil).rootCommand())
 }
 
 // TestJSONDocuments: commands print one JSON object with the schema and only documented fields.

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestKeepCols: --keep-cols adds a step to the view, and check verifies the result.
 func TestKeepCols(t *testing.T) {
 	store := shelf(t)
-	list := filepath.Join(t.TempDir(), "films|1, new.txt")
-	must.Do(t, os.WriteFile(list, []byte("20\n10\n30\n"), 0o666))
+	list := write(t, t.TempDir(), "films|1, new.txt", "20\n10\n30\n")
 	dir, r := factorised(t, store, "-k", "1", "--view", "log1p | pca", "--keep-cols", list)
 	if v := r.View; v == nil || !strings.HasPrefix(v.Pipeline, "log1p · keep=columns,sha256:") || !strings.HasSuffix(v.Pipeline, " · center=columns") {
 		t.Errorf("%+v", r.View)

@@ -142,9 +142,7 @@ func (w *waiting) String() string { return w.text.String() }
 func endlessIngest(t *testing.T, work string) (cmd *exec.Cmd, stderr *waiting, feed *os.File) {
 	t.Helper()
 	in, feed, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer in.Close()
 	cmd = process(t, "ingest", "-", "-o", filepath.Join(work, "m.csr"), "--format", "movielens")
 	stderr = &waiting{wrote: make(chan struct{}, 1)}
@@ -259,8 +257,7 @@ func TestSignalStopsSVD(t *testing.T) {
 // uninterrupted one.
 func TestKilledSVDGoesOn(t *testing.T) {
 	t.Parallel()
-	store := filepath.Join(t.TempDir(), "m.csr")
-	succeeds(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1}), "-o", store)
+	store := stored(t, ratings(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1}))
 	r := rand.New(rand.NewPCG(3, 4))
 	kills := map[string]int{"auto": 4, "power": 10, "nesterov": 4, "block": 4, "krylov": 4}
 	if raceDetector || !longtest.On() {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
@@ -107,10 +106,8 @@ func TestLeftoversAreNamedAndRemoved(t *testing.T) {
 		{"svd of a store then", ".gdsvd-input-svd of a store then", []string{"svd", "-", "-k", "2"}, []string{"svd", store, "-k", "2", "--force"}},
 	} {
 		left := at(c.left + ".partial")
-		var stdout, stderr bytes.Buffer
-		a := newApp(bytes.NewReader(text), &stdout, &stderr)
 		begun := 0
-		a.interval, a.fsys = time.Hour, &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 			if o.Kind == vfstest.OpRemoveAll && o.Name == left {
 				begun++
 				if begun > 1 { // the first removal is of files of an earlier run
@@ -119,9 +116,9 @@ func TestLeftoversAreNamedAndRemoved(t *testing.T) {
 			}
 			return nil
 		}}
-		code := a.run(t.Context(), append(c.args, "-q", "-o", at(c.name)))
-		if code != ui.ExitError || !strings.Contains(stderr.String(), left+" is left for the next run to remove: ") || strings.Count(stderr.String(), "\n") != 1 {
-			t.Errorf("%s: exit %d: %q", c.name, code, stderr.String())
+		o := gdsvdAs(t, t.Context(), func(a *app) { a.stdin, a.fsys = bytes.NewReader(text), fsys }, append(c.args, "-q", "-o", at(c.name))...)
+		if o.code != ui.ExitError || !strings.Contains(o.stderr, left+" is left for the next run to remove: ") || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: exit %d: %q", c.name, o.code, o.stderr)
 		}
 		must.Get(os.Stat(left))(t)
 		if o := gdsvdIn(t, t.Context(), string(text), append(c.next, "-q", "-o", at(c.name))...); o.code != ui.ExitOK {

@@ -18,11 +18,7 @@ import (
 // logged runs a command with --log-format json and a log line for each update, and returns the lines of standard error.
 func logged(t *testing.T, ctx context.Context, args ...string) (lines []map[string]any, o ran) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &stdout, &stderr)
-	a.interval = time.Nanosecond
-	o.code = a.run(ctx, append(args, "--log-format", "json"))
-	o.stdout, o.stderr = stdout.String(), stderr.String()
+	o = gdsvdAs(t, ctx, func(a *app) { a.interval = time.Nanosecond }, append(args, "--log-format", "json")...)
 	for line := range strings.Lines(o.stderr) {
 		var object map[string]any
 		if err := json.Unmarshal([]byte(line), &object); err != nil || strings.ContainsFunc(strings.TrimSuffix(line, "\n"), unicode.IsControl) {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 	"gonum.org/v1/gonum/mat"
 
@@ -75,11 +76,27 @@ func gdsvd(t *testing.T, args ...string) ran {
 
 func gdsvdIn(t *testing.T, ctx context.Context, stdin string, args ...string) ran {
 	t.Helper()
+	return gdsvdAs(t, ctx, func(a *app) { a.stdin = strings.NewReader(stdin) }, args...)
+}
+
+// gdsvdAs runs a command line in this process, after set has changed the program.
+func gdsvdAs(t *testing.T, ctx context.Context, set func(a *app), args ...string) ran {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(stdin), &stdout, &stderr)
+	a := newApp(strings.NewReader(""), &stdout, &stderr)
 	a.interval = time.Hour // so that no progress is logged on a slow machine
+	set(a)
 	code := a.run(ctx, args)
 	return ran{code, stdout.String(), stderr.String()}
+}
+
+// allCommands returns gdsvd and its commands at every depth.
+func allCommands() []*cobra.Command {
+	all := []*cobra.Command{newApp(nil, nil, nil).rootCommand()}
+	for i := 0; i < len(all); i++ { // all grows
+		all = append(all, all[i].Commands()...)
+	}
+	return all
 }
 
 // succeeds runs a command line that must succeed without output on standard error. It returns standard output.
@@ -149,6 +166,14 @@ func ingested(t *testing.T, g synth.Ratings) string {
 	}
 	succeeds(t, "ingest", "-q", ratings(t, g), "-o", store)
 	madeStores.Store(g, vfstest.Contents(t, store))
+	return store
+}
+
+// stored ingests a file with flags and returns the store.
+func stored(t *testing.T, file string, flags ...string) string {
+	t.Helper()
+	store := filepath.Join(t.TempDir(), "m.csr")
+	succeeds(t, append([]string{"ingest", "-q", file, "-o", store}, flags...)...)
 	return store
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/gdsvd/gdsvd/internal/must"
@@ -28,8 +27,7 @@ func TestMan(t *testing.T) {
 	if there := names(t, dir); len(there) != len(pages)+1 {
 		t.Errorf("%v", there)
 	}
-	var each func(*cobra.Command)
-	each = func(cmd *cobra.Command) {
+	for _, cmd := range allCommands() {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		text := pages[name]
 		again, err := os.ReadFile(filepath.Join(dir, name))
@@ -41,11 +39,7 @@ func TestMan(t *testing.T) {
 				t.Errorf("%s has --%s: %v, hidden: %v", name, f.Name, there, f.Hidden)
 			}
 		})
-		for _, c := range cmd.Commands() {
-			each(c)
-		}
 	}
-	each(newApp(nil, nil, nil).rootCommand())
 	if path, err := exec.LookPath("groff"); err != nil {
 		t.Log("groff is not there: the pages are not shown")
 	} else {

@@ -161,10 +161,7 @@ func TestGenotypesWithinAKernelLimit(t *testing.T) {
 	}
 	onDisk(t)
 	const budget = 48 << 20
-	samples, variants := 1000, 8000
-	if longtest.On() {
-		samples, variants = 4000, 20000
-	}
+	samples, variants := longtest.Pick(4000, 1000), longtest.Pick(20000, 8000)
 	group := cgroup.ForTest(t, "gdsvd-test-genotypes", budget+budget/20)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(2, 2))
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -231,8 +228,7 @@ func TestResumeWithinAKernelLimit(t *testing.T) {
 	onDisk(t)
 	const limit = 40 << 20 // little more than the program and the vectors take
 	group := cgroup.ForTest(t, "gdsvd-test", limit)
-	store := filepath.Join(t.TempDir(), "m.csr")
-	succeeds(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 7000, Items: 1500, Ratings: 1100000, Seed: 3}), "-o", store)
+	store := stored(t, ratings(t, synth.Ratings{Users: 7000, Items: 1500, Ratings: 1100000, Seed: 3}))
 	flags := []string{"-q", store, "-k", "6", "--tol", "1e-12", "--method", "nesterov"}
 	want := filepath.Join(t.TempDir(), "want")
 	succeeds(t, slices.Concat([]string{"svd", "-o", want}, flags)...)
@@ -332,9 +328,7 @@ func TestTooFewThreads(t *testing.T) {
 	if err == nil {
 		err = errors.Join(os.WriteFile(program, text, 0o755), os.Chmod(dir, 0o755))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // limited does as process, with a limit of open files.
@@ -35,10 +36,7 @@ func TestIngestWithFewOpenFiles(t *testing.T) {
 	work := t.TempDir()
 	whole := filepath.Join(work, "whole.csr")
 	succeeds(t, "ingest", "-q", file, "-o", whole)
-	want, err := os.ReadFile(filepath.Join(whole, "MANIFEST.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(filepath.Join(whole, "MANIFEST.json")))(t)
 	for _, every := range []string{"0", "1ms", "1h"} {
 		store := filepath.Join(work, "m.csr")
 		out, err := limited(t, 24, "ingest", "--json", "-q", file, "-o", store, "--force", "--memory", tightMemory, "--checkpoint-every", every).CombinedOutput()

@@ -244,7 +244,7 @@ func (w *way) commands(r *planned, made []string) {
 func (a *app) printPlan(out *show.Printer, r *planned) {
 	out.Printf("matrix  %s × %s, %s entries\n", howMany(r.Rows), howMany(r.Cols), howMany(r.Entries))
 	out.Printf("method  %s\n", strings.Join(r.Flags[1:], " "))
-	out.Printf("passes  %s\n", ranged(r.Passes, func(x float64) string { return fmt.Sprintf("%.0f", x) }))
+	out.Printf("passes  %s\n", howMany(r.Passes))
 	printTasks(out, r)
 	out.Printf("\n")
 	out.Printf("step\ttime\tdisk\ttemporary\tmemory\n")

@@ -61,8 +61,7 @@ func TestPlanIsKept(t *testing.T) {
 
 // TestPlanOfAnEngineIsKept: the commands of a plan with an engine run, with the planned number of groups.
 func TestPlanOfAnEngineIsKept(t *testing.T) {
-	store := filepath.Join(t.TempDir(), "m.csr")
-	succeeds(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 600, Items: 200, Ratings: 20_000, Seed: 1}), "-o", store)
+	store := stored(t, ratings(t, synth.Ratings{Users: 600, Items: 200, Ratings: 20_000, Seed: 1}))
 	t.Chdir(filepath.Dir(store))
 	var p planned
 	decode(t, succeeds(t, "plan", "--json", "m.csr", "-k", "5", "--engine", "local", "--workers", "2", "--export", "none"), &p)
@@ -170,8 +169,7 @@ func TestPlanOfTheRun(t *testing.T) {
 // TestPlanRefuses: requests that cannot be planned are refused before the input is read completely.
 func TestPlanRefuses(t *testing.T) {
 	store, file := ingested(t, tall), ratings(t, tall)
-	list := filepath.Join(t.TempDir(), "list")
-	must.Do(t, os.WriteFile(list, []byte("1\n2\n"), 0o666))
+	list := write(t, t.TempDir(), "list", "1\n2\n")
 	fails(t, ui.ExitUsage, `the number of triplets is missing`, "plan", file)
 	fails(t, ui.ExitUsage, `-k 41: a 90 × 40 matrix has only 40`, "plan", store, "-k", "41")
 	fails(t, ui.ExitUsage, `needs the ids of a store`, "plan", file, "-k", "2", "--keep-cols", list)

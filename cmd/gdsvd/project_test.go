@@ -59,10 +59,7 @@ func TestUseOfResults(t *testing.T) {
 			t.Error(out)
 		}
 		fails(t, ui.ExitError, "which is not measured on a store", "check", at(dir), "--store", store)
-		files, err := os.ReadDir(at(dir))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(os.ReadDir(at(dir)))(t)
 		for _, f := range files { // one byte changed, and the last byte cut off
 			name := filepath.Join(at(dir), f.Name())
 			whole := must.Get(os.ReadFile(name))(t)

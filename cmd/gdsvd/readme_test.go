@@ -30,10 +30,7 @@ func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "csr/*.md", "factor/*.md", "bench/*.md", "bench/*/*.md", "bench/*/*/*.md"} {
-		found, err := filepath.Glob(filepath.Join("../..", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(filepath.Glob(filepath.Join("../..", pattern)))(t)
 		for _, name := range found {
 			rel := must.Get(filepath.Rel("../..", name))(t)
 			all = append(all, rel)

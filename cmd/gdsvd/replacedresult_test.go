@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
@@ -65,19 +63,17 @@ func TestResultReplacedWhileRead(t *testing.T) {
 		}
 		args := strings.Fields(strings.NewReplacer(" A", " "+at("a.svd"), " B", " "+at("other.svd"), " P", " "+at("p"), " S", " "+store, " OUT", " "+at("out")).Replace(c))
 		replaced := false
-		var stdout, stderr bytes.Buffer
-		a := newApp(strings.NewReader(""), &stdout, &stderr)
-		a.interval, a.fsys = time.Hour, &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 			if o.Kind == vfstest.OpOpen && filepath.Dir(o.Name) == at(name) && filepath.Ext(o.Name) != ".json" && !replaced {
 				replaced = true
 				succeeds(t, append(replacing[name], "-o", at(name))...)
 			}
 			return nil
 		}}
-		code := a.run(t.Context(), append(args, "-q"))
+		o := gdsvdAs(t, t.Context(), func(a *app) { a.fsys = fsys }, append(args, "-q")...)
 		want := at(name) + " was replaced by another process while it was being read; run the command again\n"
-		if code != ui.ExitError || !replaced || stdout.Len() > 0 || !strings.HasSuffix(stderr.String(), want) || strings.Count(stderr.String(), "\n") != 1 {
-			t.Errorf("%s: exit %d, replaced %v: %q %q", c, code, replaced, stdout.String(), stderr.String())
+		if o.code != ui.ExitError || !replaced || o.stdout != "" || !strings.HasSuffix(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: exit %d, replaced %v: %q %q", c, o.code, replaced, o.stdout, o.stderr)
 		}
 		if left, _ := filepath.Glob(at("*out*")); len(left) > 0 {
 			t.Errorf("%s: there is %v", c, left)

@@ -39,9 +39,7 @@ func scaledCSV(t *testing.T, p int) string {
 			fmt.Fprintf(&b, "%d,%d,%g\n", i, j, math.Ldexp(v, p))
 		}
 	}
-	name := filepath.Join(t.TempDir(), "m.csv")
-	must.Do(t, os.WriteFile(name, []byte(b.String()), 0o666))
-	return name
+	return write(t, t.TempDir(), "m.csv", b.String())
 }
 
 // TestScale: for scales from 10⁻³²³ to 10³⁰⁵ each method and operator finds the values of the unscaled
@@ -71,18 +69,14 @@ func TestScale(t *testing.T) {
 	}
 	store := func(t *testing.T, p int) string {
 		t.Helper()
-		path := filepath.Join(t.TempDir(), "m.csr")
-		succeeds(t, "ingest", "-q", scaledCSV(t, p), "-o", path)
+		path := stored(t, scaledCSV(t, p))
 		succeeds(t, "check", "-q", path)
 		return path
 	}
 	plain := store(t, 0)
 	var base storeInfo
 	decode(t, succeeds(t, "info", "--json", plain), &base)
-	powers := []int{-1074, 1014, -236, -1063, -1030, -531, 236, 531, 996}
-	if !longtest.On() {
-		powers = powers[:1]
-	}
+	powers := longtest.Pick([]int{-1074, 1014, -236, -1063, -1030, -531, 236, 531, 996}, []int{-1074})
 	for _, p := range powers {
 		t.Run(fmt.Sprint(p), func(t *testing.T) {
 			scaled := store(t, p)
@@ -133,8 +127,7 @@ func TestScaleRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			file := filepath.Join(dir, "m.csv")
-			must.Do(t, os.WriteFile(file, []byte(c.text), 0o666))
+			file := write(t, dir, "m.csv", c.text)
 			fails(t, ui.ExitError, c.want, "ingest", "-q", "--duplicates", "sum", file, "-o", filepath.Join(dir, "m.csr"))
 			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 				t.Errorf("left behind: %v, %v", left, err)

@@ -119,8 +119,7 @@ func stable(t *testing.T, s string) string {
 }
 
 func TestSniffPrints(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "my ratings.csv")
-	must.Do(t, os.WriteFile(path, []byte("time,stars,Movie ID,member\n7,4,10,ann\n8,3.5,11,bob\n"), 0o666))
+	path := write(t, t.TempDir(), "my ratings.csv", "time,stars,Movie ID,member\n7,4,10,ann\n8,3.5,11,bob\n")
 	said := succeeds(t, "sniff", path)
 	for _, want := range []string{
 		"input    " + path + ", 51 B\n", "format   delimited, fields separated by commas, with a header\n",
@@ -136,8 +135,7 @@ func TestSniffPrints(t *testing.T) {
 
 // TestSniffAmbiguous: an ambiguous input is exit 2; sniff prints for each reading the command with its flag.
 func TestSniffAmbiguous(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "in")
-	must.Do(t, os.WriteFile(path, []byte("ann,x\nbob,y\n"), 0o666))
+	path := write(t, t.TempDir(), "in", "ann,x\nbob,y\n")
 	want := map[string]int{"no": 2, "yes": 1} // number of entries
 	for _, command := range [][]string{{"sniff", path}, {"ingest", "--dry-run", path}, {"ingest", path, "-o", path + ".csr"}} {
 		o := fails(t, ui.ExitUsage, `--header yes.*--header no`, command...)
@@ -187,17 +185,14 @@ func (f fullDisk) FreeSpace(string) (int64, error) { return f.free, nil }
 
 // TestSniffWarnsOfFullDisk: sniff warns if the store will not fit on its disk.
 func TestSniffWarnsOfFullDisk(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "in")
-	must.Do(t, os.WriteFile(path, []byte(strings.Repeat("1,1,1\n2,3,4\n", 100)), 0o666))
+	path := write(t, t.TempDir(), "in", strings.Repeat("1,1,1\n2,3,4\n", 100))
 	for free, warns := range map[int64]bool{10: true, 1 << 40: false} {
-		var stdout, stderr bytes.Buffer
-		a := newApp(strings.NewReader(""), &stdout, &stderr)
-		a.fsys = fullDisk{vfs.OS(), free}
-		if code := a.run(t.Context(), []string{"sniff", path, "--header", "no", "-o", filepath.Join(t.TempDir(), "m.csr")}); code != ui.ExitOK || stderr.String() != "" {
-			t.Fatalf("exit %d: %s", code, stderr.String())
+		o := gdsvdAs(t, t.Context(), func(a *app) { a.fsys = fullDisk{vfs.OS(), free} }, "sniff", path, "--header", "no", "-o", filepath.Join(t.TempDir(), "m.csr"))
+		if o.code != ui.ExitOK || o.stderr != "" {
+			t.Fatalf("exit %d: %s", o.code, o.stderr)
 		}
-		if strings.Contains(stdout.String(), "warning  the disk of ") != warns {
-			t.Errorf("%d bytes free:\n%s", free, stdout.String())
+		if strings.Contains(o.stdout, "warning  the disk of ") != warns {
+			t.Errorf("%d bytes free:\n%s", free, o.stdout)
 		}
 	}
 }

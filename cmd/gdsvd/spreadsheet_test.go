@@ -36,9 +36,7 @@ func TestSpreadsheetSafe(t *testing.T) {
 			}
 			all, err := r.ReadAll()
 			f.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			formulas, quoted := 0, 0
 			for _, line := range all[1:] {
 				switch id := line[0]; {

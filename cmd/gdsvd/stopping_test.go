@@ -97,9 +97,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 		reads := func(cancelAt int) (n, bytesAfter, code int) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			var stdout, stderr bytes.Buffer
-			a := newApp(strings.NewReader(""), &stdout, &stderr)
-			a.fsys = &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+			fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 				if (o.Kind == vfstest.OpReadAt || o.Kind == vfstest.OpRead) && strings.HasPrefix(o.Name, dir+string(filepath.Separator)) && strings.HasSuffix(o.Name, ".npy") {
 					if n++; n == cancelAt {
 						cancel()
@@ -110,8 +108,8 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 				}
 				return nil
 			}}
-			code = a.run(ctx, append(args, "-q"))
-			return n, bytesAfter, code
+			o := gdsvdAs(t, ctx, func(a *app) { a.fsys = fsys }, append(args, "-q")...)
+			return n, bytesAfter, o.code
 		}
 		all, _, code := reads(-1)
 		if code != ui.ExitOK || all < 4 {

@@ -216,8 +216,7 @@ func TestJSONErrors(t *testing.T) {
 
 // TestTinyStores: the bytes per entry of a store of a few entries are not printed: they are those of the headers.
 func TestTinyStores(t *testing.T) {
-	few := filepath.Join(t.TempDir(), "few.csv")
-	must.Do(t, os.WriteFile(few, []byte("1,1,2\n1,2,1\n2,1,1\n2,2,2\n"), 0o666))
+	few := write(t, t.TempDir(), "few.csv", "1,1,2\n1,2,1\n2,1,1\n2,2,2\n")
 	store := filepath.Join(t.TempDir(), "few.csr")
 	if out := succeeds(t, "ingest", "-q", few, "-o", store) + succeeds(t, "info", store); strings.Contains(out, "per entry") {
 		t.Errorf("of four entries:\n%s", out)

@@ -30,8 +30,7 @@ func TestResultIsTheUsersSVD(t *testing.T) {
 		for _, method := range []string{"auto", "gd", "power"} {
 			t.Run(name+" "+method, func(t *testing.T) {
 				file := ratings(t, g)
-				store := filepath.Join(t.TempDir(), "m.csr")
-				succeeds(t, "ingest", "-q", file, "-o", store)
+				store := stored(t, file)
 				dir, r := factorised(t, store, "-k", "5", "--method", method)
 				a := denseRatings(t, file)
 				rows, cols := a.Dims()
@@ -222,8 +221,7 @@ func TestForceLeavesStrangersAlone(t *testing.T) {
 	store := ingested(t, tall)
 	t.Run("not a result", func(t *testing.T) {
 		dir := t.TempDir()
-		precious := filepath.Join(dir, "thesis.tex")
-		must.Do(t, os.WriteFile(precious, []byte("x"), 0o666))
+		precious := write(t, dir, "thesis.tex", "x")
 		fails(t, ui.ExitError, "left alone", "svd", "-q", store, "-k", "2", "-o", dir, "--force")
 		if _, err := os.Stat(precious); err != nil {
 			t.Error(err)
@@ -231,8 +229,7 @@ func TestForceLeavesStrangersAlone(t *testing.T) {
 	})
 	t.Run("a result with more in it", func(t *testing.T) {
 		dir, _ := factorised(t, store, "-k", "2")
-		precious := filepath.Join(dir, "plot.png")
-		must.Do(t, os.WriteFile(precious, []byte("x"), 0o666))
+		precious := write(t, dir, "plot.png", "x")
 		fails(t, ui.ExitError, "plot.png.*left alone", "svd", "-q", store, "-k", "2", "-o", dir, "--force")
 		if _, err := os.Stat(precious); err != nil {
 			t.Error(err)
@@ -280,16 +277,12 @@ func (c *cancelAfter) Write(p []byte) (int, error) {
 // slow returns a store on which svd takes more passes than a test has time for.
 func slow(t *testing.T) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "slow.mtx")
 	var text strings.Builder
 	fmt.Fprintf(&text, "%%%%MatrixMarket matrix coordinate real general\n50 50 50\n")
 	for i := range 50 {
 		fmt.Fprintf(&text, "%d %d %.12f\n", i+1, i+1, 1-1e-9*float64(i)-0.5*float64(min(i, 1)))
 	}
-	must.Do(t, os.WriteFile(name, []byte(text.String()), 0o666))
-	store := filepath.Join(t.TempDir(), "slow.csr")
-	succeeds(t, "ingest", "-q", name, "-o", store)
-	return store
+	return stored(t, write(t, t.TempDir(), "slow.mtx", text.String()))
 }
 
 // interrupt runs a command line and cancels it at the third log line
@@ -298,11 +291,7 @@ func interrupt(t *testing.T, args ...string) ran {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &stdout, &cancelAfter{&stderr, 3, cancel})
-	a.interval = time.Millisecond
-	code := a.run(ctx, args)
-	return ran{code, stdout.String(), stderr.String()}
+	return gdsvdAs(t, ctx, func(a *app) { a.stderr, a.interval = &cancelAfter{a.stderr, 3, cancel}, time.Millisecond }, args...)
 }
 
 func TestInterruptedSVD(t *testing.T) {
@@ -368,8 +357,7 @@ func TestRankBelowK(t *testing.T) {
 		}
 	}
 	must.Do(t, os.WriteFile(name, []byte(text.String()), 0o666))
-	store := filepath.Join(t.TempDir(), "ones.csr")
-	succeeds(t, "ingest", "-q", name, "-o", store)
+	store := stored(t, name)
 	dir := filepath.Join(t.TempDir(), "out")
 	printed := succeeds(t, "svd", "-q", store, "-k", "3", "-o", dir)
 	r := resultOf(t, dir)
@@ -383,13 +371,11 @@ func TestRankBelowK(t *testing.T) {
 
 // TestProgressIsLogged: without -q and a terminal, standard error consists of log lines.
 func TestProgressIsLogged(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &stdout, &stderr)
-	a.interval = time.Nanosecond
-	if code := a.run(context.Background(), []string{"svd", ingested(t, tall), "-k", "2", "-o", filepath.Join(t.TempDir(), "out")}); code != ui.ExitOK {
-		t.Fatalf("exit %d\n%s", code, &stderr)
+	o := gdsvdAs(t, t.Context(), func(a *app) { a.interval = time.Nanosecond }, "svd", ingested(t, tall), "-k", "2", "-o", filepath.Join(t.TempDir(), "out"))
+	if o.code != ui.ExitOK {
+		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
-	lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
 	if len(lines) < 5 {
 		t.Fatalf("%d lines", len(lines))
 	}

@@ -20,10 +20,7 @@ import (
 // TestSVDOfStandardInput: svd of standard input writes the bits and ids of ingest and svd, and leaves only OUT.
 func TestSVDOfStandardInput(t *testing.T) {
 	file := ratings(t, wide)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
 	dir := t.TempDir()
 	store, want, got := filepath.Join(t.TempDir(), "m.csr"), filepath.Join(t.TempDir(), "want"), filepath.Join(dir, "got")
 	succeeds(t, "ingest", "-q", file, "-o", store)

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestInfoOfNoEntries: info of a store without entries lists no values.
@@ -25,11 +23,7 @@ func TestInfoOfNoEntries(t *testing.T) {
 // TestTitlesCommand: ingest reads titles, and info prints them after the ids if there are any.
 func TestTitlesCommand(t *testing.T) {
 	dir := t.TempDir()
-	put := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		must.Do(t, os.WriteFile(path, []byte(text), 0o666))
-		return path
-	}
+	put := func(name, text string) string { return write(t, dir, name, text) }
 	in, titles, store := put("in", "7,10,1\n8,20,2\n"), put("titles", "itemId,title\n10,\"Heat, The\"\n"), filepath.Join(dir, "out.csr")
 	succeeds(t, "ingest", in, "--titles", titles, "-o", store)
 	for _, c := range []struct {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -29,11 +27,8 @@ func (s sleepy) Traits(int) method.Traits {
 
 // gdsvdWith runs a command line of a program with one additional method.
 func gdsvdWith(t *testing.T, m method.Method, args ...string) ran {
-	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &stdout, &stderr)
-	a.interval, a.methods = time.Hour, append(slices.Clip(a.methods), m)
-	code := a.run(t.Context(), args)
-	return ran{code, stdout.String(), stderr.String()}
+	t.Helper()
+	return gdsvdAs(t, t.Context(), func(a *app) { a.methods = append(slices.Clip(a.methods), m) }, args...)
 }
 
 // TestToyMethod: a method added to the list has flags, is explained and chosen, is recorded in the

@@ -16,8 +16,7 @@ func TestShareOfTheEnergy(t *testing.T) {
 	for name, g := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
 		t.Run(name, func(t *testing.T) {
 			file := ratings(t, g)
-			store := filepath.Join(t.TempDir(), "m.csr")
-			succeeds(t, "ingest", "-q", file, "-o", store)
+			store := stored(t, file)
 			var dense mat.SVD
 			dense.Factorize(denseRatings(t, file), mat.SVDNone)
 			sigma, total, sum, want := dense.Values(nil), 0.0, 0.0, 0

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/must"
@@ -31,10 +29,7 @@ func TestTwoWriters(t *testing.T) {
 	run := func(t *testing.T, name string, fsys *vfstest.FaultFS, target string) ran {
 		args := slices.Clone(commands[name])
 		args[slices.Index(args, "TARGET")] = target
-		var stdout, stderr bytes.Buffer
-		a := newApp(strings.NewReader(""), &stdout, &stderr)
-		a.interval, a.fsys = time.Hour, fsys
-		return ran{a.run(t.Context(), args), stdout.String(), stderr.String()}
+		return gdsvdAs(t, t.Context(), func(a *app) { a.fsys = fsys }, args...)
 	}
 	// before makes a target with what the command replaces or extends.
 	before := func(t *testing.T, name string) string {

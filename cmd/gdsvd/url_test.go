@@ -84,10 +84,7 @@ func TestURLInterrupted(t *testing.T) {
 // gdsvdFrom runs a command line with the given transport for URLs.
 func gdsvdFrom(t *testing.T, ctx context.Context, net http.RoundTripper, args ...string) ran {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &stdout, &stderr)
-	a.interval, a.net = time.Hour, net
-	return ran{a.run(ctx, args), stdout.String(), stderr.String()}
+	return gdsvdAs(t, ctx, func(a *app) { a.net = net }, args...)
 }
 
 // TestURLOfProcess: the program reads from a server that the system trusts, and refuses another one in one line.

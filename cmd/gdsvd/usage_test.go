@@ -3,19 +3,15 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"weak"
 
-	"github.com/spf13/cobra"
-
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
-	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestWrongUsage: wrong uses of the command line exit with 2 and one line that names a
@@ -138,19 +134,13 @@ func TestWrongUsage(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	root := newApp(nil, nil, nil).rootCommand()
-	var each func(cmd *cobra.Command)
-	each = func(cmd *cobra.Command) {
+	for _, cmd := range allCommands() {
 		path := strings.Fields(cmd.CommandPath())[1:]
 		text := succeeds(t, append(path, "-h")...)
 		if !strings.Contains(text, "Examples:\n  gdsvd") && !strings.Contains(text, "Examples:\n  zcat") {
 			t.Errorf("gdsvd %s -h shows no example", strings.Join(path, " "))
 		}
-		for _, c := range cmd.Commands() {
-			each(c)
-		}
 	}
-	each(root)
 	if succeeds(t) != succeeds(t, "-h") {
 		t.Error("gdsvd alone does not print its help")
 	}
@@ -158,9 +148,7 @@ func TestHelp(t *testing.T) {
 
 // TestExamplesAreValid: the command lines in the examples of help can be parsed.
 func TestExamplesAreValid(t *testing.T) {
-	root := newApp(nil, nil, nil).rootCommand()
-	var each func(cmd *cobra.Command)
-	each = func(cmd *cobra.Command) {
+	for _, cmd := range allCommands() {
 		for line := range strings.Lines(cmd.Example) {
 			for command := range strings.SplitSeq(line, "|") {
 				command, _, _ = strings.Cut(command, ">")
@@ -176,11 +164,7 @@ func TestExamplesAreValid(t *testing.T) {
 				}
 			}
 		}
-		for _, c := range cmd.Commands() {
-			each(c)
-		}
 	}
-	each(root)
 }
 
 func TestCompletion(t *testing.T) {
@@ -226,9 +210,7 @@ func TestEndedRunIsFreed(t *testing.T) {
 func TestConfig(t *testing.T) {
 	store := ingested(t, tall)
 	config := func(text string) string {
-		name := filepath.Join(t.TempDir(), "gdsvd.json")
-		must.Do(t, os.WriteFile(name, []byte(text), 0o666))
-		return name
+		return write(t, t.TempDir(), "gdsvd.json", text)
 	}
 	run := func(text string, flags ...string) factor.Result {
 		_, r := factorised(t, store, append(flags, "--config", config(text))...)
@@ -312,8 +294,7 @@ func TestAmbiguousInput(t *testing.T) {
 		{"1;3,5\n", `"1;3,5": ambiguous: fields are separated by commas (--sep ','), or fields are separated by semicolons (--sep ';')`,
 			[2][]string{{"--sep", ",", "--header", "no"}, {"--sep", ";"}}},
 	} {
-		file := filepath.Join(t.TempDir(), "in")
-		must.Do(t, os.WriteFile(file, []byte(c.text), 0o666))
+		file := write(t, t.TempDir(), "in", c.text)
 		out := filepath.Join(t.TempDir(), "m.csr")
 		o := gdsvd(t, "ingest", file, "-o", out)
 		if want := fmt.Sprintf("gdsvd: %s:1: %s (see gdsvd ingest -h)\n", file, c.want); o.code != ui.ExitUsage || o.stdout != "" || o.stderr != want {

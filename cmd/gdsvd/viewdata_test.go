@@ -47,8 +47,7 @@ func TestRealViews(t *testing.T) {
 			if d.input == "" {
 				input = symmetrised(t, filepath.Join(data, "snap/soc-Slashdot0902.mtx.gz"), 1008460)
 			}
-			store := filepath.Join(t.TempDir(), "m.csr")
-			succeeds(t, "ingest", "-q", input, "-o", store)
+			store := stored(t, input)
 			want := d.want(t)
 			_, r := factorised(t, store, "-k", fmt.Sprint(len(want)), "--view", d.view, "--tol", "1e-7")
 			if r.Status != "converged" || r.Converged != len(want) || !r.Certified {
@@ -102,8 +101,7 @@ func symmetrised(t *testing.T, path string, entries int) string {
 // TestViewFlag: errors in a pipeline are reported with their place before a file is opened; --view @FILE
 // reads the pipeline from a file.
 func TestViewFlag(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "cells.view")
-	must.Do(t, os.WriteFile(file, []byte("# cells\nbinary\nnormalise=rows\n"), 0o666))
+	file := write(t, t.TempDir(), "cells.view", "# cells\nbinary\nnormalise=rows\n")
 	for text, want := range map[string]string{
 		"bm52":         `gdsvd: --view: byte 1, "bm52": there is no such step; steps: binary clip log1p`,
 		"log1p | |":    `gdsvd: --view: byte 9, "": a step is missing; steps: `,

@@ -30,9 +30,7 @@ func watching(t *testing.T, path string) string {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Error(err)
@@ -65,8 +63,7 @@ func states(t *testing.T, url string) (all []live.State) {
 // TestWatchAnotherProcess: watch shows a run of another process while it runs, after it was killed, and at its end.
 func TestWatchAnotherProcess(t *testing.T) {
 	t.Parallel()
-	store := filepath.Join(t.TempDir(), "m.csr")
-	succeeds(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 400, Items: 200, Ratings: 20000, Seed: 3}), "-o", store)
+	store := stored(t, ratings(t, synth.Ratings{Users: 400, Items: 200, Ratings: 20000, Seed: 3}))
 	folder := t.TempDir()
 	out := filepath.Join(folder, "out.svd")
 	slow := []string{"svd", "-q", store, "-k", "150", "-o", out, "--method", "gd", "--tol", "1e-14", "--workers", "1"}

@@ -33,14 +33,10 @@ func direct(t *testing.T, size int) (content []byte, m Mapping, b *Buffer) {
 	name := filepath.Join(t.TempDir(), "x")
 	must.Do(t, os.WriteFile(name, content, 0o666))
 	m, err := OS().Map(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = m.Close() })
 	b, err = NewBuffer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
@@ -97,8 +93,7 @@ func TestReadDirectPastTheCache(t *testing.T) {
 	defer f.Close()
 	must.Do(t, errors.Join(m.Advise(Random, 0, 1<<20), f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)))
 	cached := func(off int64) bool {
-		c := must.Get(m.Cached(off, 1))(t)
-		return c
+		return must.Get(m.Cached(off, 1))(t)
 	}
 	if cached(5) {
 		t.Skip("the page cache does not let go here")

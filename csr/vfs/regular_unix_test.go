@@ -89,9 +89,7 @@ func TestReadDirectPipe(t *testing.T) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip("no direct reads here")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer b.Close()
 	name := filepath.Join(t.TempDir(), "x")
 	writeFile(t, name, make([]byte, 1<<16))

@@ -114,9 +114,7 @@ func TestGuardTruncated(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	writeFile(t, name, make([]byte, 4*os.Getpagesize()))
 	m, err := vfs.OS().Map(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer m.Close()
 	must.Do(t, os.Truncate(name, 10))
 	sum := 0

@@ -32,9 +32,7 @@ func TestReadBack(t *testing.T) {
 		must.Get(WriteMatrix(vfs.OS(), name, m, nil))(t)
 		for _, columns := range []int{1, shape[1]} {
 			r, err := Open(vfs.OS(), name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if r.Rows != int64(shape[0]) || r.Cols != int64(shape[1]) {
 				t.Errorf("%d×%d, want %v", r.Rows, r.Cols, shape)
 			}
@@ -206,9 +204,7 @@ func TestLongRows(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.npy")
 	head := HeaderOf("<f8", rows, cols)
 	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = f.Write(head)
 	if err = errors.Join(err, f.Truncate(int64(len(head))+8*rows*cols)); err != nil {
 		t.Fatal(err)

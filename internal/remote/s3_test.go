@@ -286,9 +286,7 @@ func TestS3SlowPut(t *testing.T) {
 	data := make([]byte, 1<<20)
 	sum := sha256.Sum256(data)
 	body := new(slowly)
-	if err := c.Put(t.Context(), "s3://some-bucket/x", body, int64(len(data)), sum[:]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Put(t.Context(), "s3://some-bucket/x", body, int64(len(data)), sum[:]))
 	if n := len(s.Requests()); n != 1 || body.reads.Load() < 25 {
 		t.Errorf("%d requests, %d parts", n, body.reads.Load())
 	}

@@ -88,8 +88,7 @@ func TestJSONLines(t *testing.T) {
 			}
 			continue
 		}
-		var ae *format.AmbiguityError
-		if err == nil || c.err == errAmbiguous && !errors.As(err, &ae) || c.err != errAmbiguous && c.err != nil && !errors.Is(err, c.err) ||
+		if err == nil || c.err == errAmbiguous && !errors.As(err, new(*format.AmbiguityError)) || c.err != errAmbiguous && c.err != nil && !errors.Is(err, c.err) ||
 			!strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %v: %s", c.name, err, c.err, c.says)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 func init() { seedMore = seedOthers }
@@ -40,9 +41,7 @@ func TestParquetPageSums(t *testing.T) {
 	rows, _ := formattest.ParquetRows(40)
 	for name, good := range map[string][]byte{"1": formattest.Parquet(t, rows, 20, pq.DataPageVersion(1)), "2": formattest.Parquet(t, rows, 20, pq.DataPageVersion(2), pq.Compression(&pq.Snappy))} {
 		want, _, err := read(good, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		sums := 0
 		pages := len(good) - 8 - int(binary.LittleEndian.Uint32(good[len(good)-8:]))
 		for i := range pages {

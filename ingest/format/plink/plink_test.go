@@ -10,6 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/formattest"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // Options are the numbers of samples and variants of an input.
@@ -182,9 +183,7 @@ func TestLabels(t *testing.T) {
 	} {
 		closed := false
 		ids, err := Labels(c.side, input([]byte(c.text)), func() error { closed = true; return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got := ""
 		err = text.ReadLabels(ids, func(_ int64, l format.Label) error {
 			got += strings.TrimSpace(string(l.ID)+" "+string(l.Title)) + ", "

@@ -17,8 +17,7 @@ func TestContentSum(t *testing.T) {
 	sum := func(b []byte) string {
 		path := filepath.Join(t.TempDir(), "in")
 		must.Do(t, os.WriteFile(path, b, 0o666))
-		s := must.Get((Files{FS: vfs.OS()}).contentSum(t.Context(), path, int64(len(b))))(t)
-		return s
+		return must.Get((Files{FS: vfs.OS()}).contentSum(t.Context(), path, int64(len(b))))(t)
 	}
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, size := range []int{1, 1000, sumWhole, sumWhole + 1, 3*sumWhole + 7} {

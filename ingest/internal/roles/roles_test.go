@@ -119,8 +119,7 @@ func TestAssign(t *testing.T) {
 	for _, c := range assignCases {
 		a, err := Assign(fieldsOf(c.header), false)
 		if c.says != "" {
-			var e *format.AmbiguityError
-			if err == nil || !strings.Contains(err.Error(), c.says) || !errors.As(err, &e) && !errors.Is(err, format.ErrHeader) {
+			if err == nil || !strings.Contains(err.Error(), c.says) || !errors.As(err, new(*format.AmbiguityError)) && !errors.Is(err, format.ErrHeader) {
 				t.Errorf("%s: %+v, %v", c.header, a, err)
 			}
 			continue

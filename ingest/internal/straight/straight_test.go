@@ -19,9 +19,7 @@ func TestEmptyRowsEndWithContext(t *testing.T) {
 	w, err := Create(ctx, path, csr.CreateOptions{
 		FS: vfs.OS(), Cols: 1, Values: csr.Values{Coding: csr.Constant, Table: []float64{1}}, Staging: staging, Source: map[string]any{},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := errors.Join(w.End(10), w.End(10), w.Row(12, []uint32{0}, []float64{1}), w.End(20)); err != nil || w.Rows() != 20 {
 		t.Errorf("%d rows, %v", w.Rows(), err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // A stream is the Stream of a format.Input over a text.
@@ -40,9 +41,7 @@ func FuzzLabels(f *testing.F) {
 			}
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 		read := int64(0)
 		err = ReadLabels(labels, func(n int64, l format.Label) error {

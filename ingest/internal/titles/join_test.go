@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // listed is a list of ids; closed counts the calls of Close.
@@ -45,9 +46,7 @@ func TestChain(t *testing.T) {
 			second = func() (format.IDs, error) { return nil, c.err }
 		}
 		ids, err := Chain(list("a"), second)()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got := ""
 		for {
 			var l format.Label

@@ -157,11 +157,7 @@ func TestExpandDeterministic(t *testing.T) {
 	for _, memory := range []int64{0, 64 << 20} {
 		s, _ := expandTo(t, &Expansion{Factor: Factor{Rows: 3, Cols: 2, NNZ: 5, Seed: 4}, Base: base}, WriteOptions{Memory: memory, ShardSize: 2000})
 		files := map[string]string{}
-		entries, err := os.ReadDir(s.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
+		for _, e := range must.Get(os.ReadDir(s.Path()))(t) {
 			b := must.Get(os.ReadFile(filepath.Join(s.Path(), e.Name())))(t)
 			files[e.Name()] = string(b)
 		}

@@ -16,11 +16,7 @@ import (
 
 // FlagError returns an error about a flag on the command line.
 func FlagError(cmd *cobra.Command, err error) error {
-	var (
-		invalid *pflag.InvalidValueError
-		number  *strconv.NumError
-	)
-	if errors.As(err, &invalid) && errors.As(err, &number) {
+	if number, ok := errors.AsType[*strconv.NumError](err); ok && errors.As(err, new(*pflag.InvalidValueError)) {
 		want := "a whole number"
 		switch {
 		case errors.Is(number, strconv.ErrRange):
