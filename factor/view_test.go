@@ -30,8 +30,7 @@ import (
 // pipeline parses a view.
 func pipeline(t *testing.T, text string) view.Pipeline {
 	t.Helper()
-	p := must.Get(view.Parse(text))(t)
-	return p
+	return must.Get(view.Parse(text))(t)
 }
 
 // TestViewResult: certificate, energy and explained variance of a result with a view are those of the
@@ -120,9 +119,7 @@ func TestViewValueError(t *testing.T) {
 	m := sparse.NewCSR(3, 2, []int{0, 1, 2, 4}, []int{0, 1, 0, 1}, []float64{1, 2, 3, -2})
 	must.Do(t, csr.FromSparse(path, m, csr.CreateOptions{}))
 	store, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer store.Close()
 	dir := filepath.Join(t.TempDir(), "out")
 	for _, by := range []*remote.Options{nil, {Engine: &remote.Local{Worker: &remote.Worker{}}, Shared: t.TempDir(), Groups: 2}} {

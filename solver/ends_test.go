@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -149,9 +150,7 @@ func TestCancelledAfterLock(t *testing.T) {
 				return nil
 			}})
 			cancel()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if groups < group || locked == 8 {
 				break
 			}

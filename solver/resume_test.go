@@ -172,9 +172,7 @@ func TestResumeEigen(t *testing.T) {
 	all := new(checkpoints)
 	set.Checkpointer = all
 	want, err := solver.Eigen(t.Context(), solver.GramOf(ratings(a)), set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	set.Checkpointer = nil
 	for i, saved := range all.Saved {
 		got := must.Get(solver.Eigen(t.Context(), solver.GramOf(ratings(a)), resumedFrom(t, set, saved)))(t)

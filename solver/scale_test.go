@@ -131,9 +131,7 @@ func TestScaledReports(t *testing.T) {
 						return nil
 					}}
 					var err error
-					if results[i], err = solver.SVD(t.Context(), d, set); err != nil {
-						t.Fatal(err)
-					}
+					results[i] = must.Get(solver.SVD(t.Context(), d, set))(t)
 					ctx, cancel := context.WithCancel(t.Context())
 					second := d.Passes + 2
 					d.Hook = func(pass int) error {

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/gdsvd/gdsvd/internal/fault"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"golang.org/x/sys/unix"
 	"gonum.org/v1/gonum/mat"
 )
@@ -15,10 +16,7 @@ import (
 // TestFaultOfASpace checks that unreadable blocks give an error and do not end the process.
 func TestFaultOfASpace(t *testing.T) {
 	const n = 30000
-	b, err := unix.Mmap(-1, 0, 8*n*2, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(unix.Mmap(-1, 0, 8*n*2, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE))(t)
 	defer func() {
 		if err := unix.Munmap(b); err != nil {
 			t.Error(err)

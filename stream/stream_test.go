@@ -143,9 +143,7 @@ func TestProductsAgreeWithDense(t *testing.T) {
 
 			w.Zero()
 			atw, r, err := m.project(t.Context(), x, into(t, w))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if d := relDiff(w, &ax); d > 1e-13 {
 				t.Errorf("Project's W: off by %g", d)
 			}
@@ -244,9 +242,7 @@ func everything(t *testing.T, m *Matrix, cols, rows, l int) []uint64 {
 		collect(y)
 	}
 	atw, r, err := m.project(t.Context(), x, into(t, w))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	collect(atw, r, w)
 	must.Get(m.Run(t.Context(), solver.Pass{X: x, Sum: y, RowsOut: solver.Rows{Block: w}}))(t)
 	collect(y, w)
@@ -469,9 +465,7 @@ func TestEmptyMatrix(t *testing.T) {
 		y := randomDense(3, 5, 2)
 		must.Do(t, m.apply(t.Context(), y, randomDense(1, 5, 2)))
 		_, r, err := m.project(t.Context(), randomDense(1, 5, 2), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if mat.Norm(y, 2) != 0 || mat.Norm(r, 2) != 0 {
 			t.Errorf("%d empty rows: products of a zero matrix are not zero", rows)
 		}

@@ -51,9 +51,7 @@ func result(t *testing.T, v *mat.Dense, ids []string) *factor.Result {
 	r.Files = append(r.Files, factor.File{Name: "V.npy", Size: sum.Size, CRC: sum.CRC, Pieces: sum.Pieces})
 	sealed, err2 := durable.Seal(r, &r.CRC)
 	must.Do(t, errors.Join(err, err2, os.WriteFile(filepath.Join(dir, "cols.ids"), []byte(text), 0o666), os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666)))
-	if r, err = factor.Open(dir); err != nil {
-		t.Fatal(err)
-	}
+	r = must.Get(factor.Open(dir))(t)
 	return r
 }
 

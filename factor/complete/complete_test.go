@@ -125,9 +125,7 @@ func factorised(t *testing.T, src stream.Source, o Options) (*State, *Factors, *
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	z := mat.NewDense(int(src.Rows()), int(src.Cols()), nil)
 	if k := len(f.Sigma); k > 0 {
 		left := mat.NewDense(int(src.Rows()), k, u)
@@ -194,9 +192,7 @@ func TestDescent(t *testing.T) {
 			}
 			return nil
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 

@@ -64,7 +64,6 @@ type expected struct {
 
 func expectedOf(t *testing.T, r *factor.Result, what string) (e expected) {
 	t.Helper()
-	var err error
 	names, read := r.RowNames, r.ReadU
 	switch what[0] {
 	case 's':
@@ -83,10 +82,7 @@ func expectedOf(t *testing.T, r *factor.Result, what string) (e expected) {
 	if len(what) == 2 {
 		e.x.Apply(func(_, j int, v float64) float64 { return v * float64(r.Sigma[j]) }, e.x)
 	}
-	n, err := names(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(names(t.Context()))(t)
 	defer n.Close()
 	for i := range n.Count() {
 		name := must.Get(n.At(i))(t)

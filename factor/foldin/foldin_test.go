@@ -77,8 +77,7 @@ func ratings(users, items int) (all []rating) {
 
 func pipeline(t testing.TB, text string) view.Pipeline {
 	t.Helper()
-	p := must.Get(view.Parse(text))(t)
-	return p
+	return must.Get(view.Parse(text))(t)
 }
 
 func factorised(t testing.TB, store *csr.Store, p view.Pipeline, k int) *factor.Result {
@@ -87,9 +86,7 @@ func factorised(t testing.TB, store *csr.Store, p view.Pipeline, k int) *factor.
 	if err != nil && !errors.Is(err, factor.ErrNotConverged) {
 		t.Fatal(err)
 	}
-	if r, err = factor.Open(r.Dir()); err != nil {
-		t.Fatal(err)
-	}
+	r = must.Get(factor.Open(r.Dir()))(t)
 	return r
 }
 

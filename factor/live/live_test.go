@@ -32,8 +32,7 @@ func TestMain(m *testing.M) {
 
 func read(t *testing.T, r *Reader) *State {
 	t.Helper()
-	s := must.Get(r.State(t.Context()))(t)
-	return s
+	return must.Get(r.State(t.Context()))(t)
 }
 
 // await reads states until want returns true.

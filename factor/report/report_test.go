@@ -82,8 +82,7 @@ func hostileName(i int) string { return fmt.Sprintf("%s %d", hostile[i%len(hosti
 func factorised(t testing.TB, store *csr.Store, o factor.Options) *factor.Result {
 	t.Helper()
 	o.Dir = filepath.Join(t.TempDir(), "out")
-	r := must.Get(factor.Run(t.Context(), store, o))(t)
-	return r
+	return must.Get(factor.Run(t.Context(), store, o))(t)
 }
 
 // written returns the page of a result.

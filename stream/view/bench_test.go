@@ -28,14 +28,9 @@ func BenchmarkViews(b *testing.B) {
 		for _, name := range []string{"", "tfidf", "center=columns", "scale=columns", "recsys", "single-cell", "bm25", "bias=both", "ppmi"} {
 			src := stream.Source(store)
 			if name != "" {
-				p, err := view.Parse(name)
-				if err != nil {
-					b.Fatal(err)
-				}
+				p := must.Get(view.Parse(name))(b)
 				across, _ := csr.Orient(store, false, true)
-				if src, err = view.New(b.Context(), store, p, across, stream.Options{}); err != nil {
-					b.Fatal(err)
-				}
+				src = must.Get(view.New(b.Context(), store, p, across, stream.Options{}))(b)
 			}
 			for _, passes := range []string{"resident", "streaming"} {
 				for _, l := range []int{4, 16} {

@@ -124,9 +124,7 @@ func TestFittedMask(t *testing.T) {
 	kept[1] = true
 	v := must.Get(New(t.Context(), inMemory(a, true), resolved(t, "keep=rows,some", kept), true, stream.Options{}))(t)
 	f, err := fittedTo(a, v, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	sameLines(t, f, "rows", a, a)
 	if f, err = fittedTo(a, v, true); err != nil {
 		t.Fatal(err)
@@ -139,9 +137,7 @@ func TestFittedMask(t *testing.T) {
 // TestFittedRefuses checks the errors for a value that becomes a non-number, with its step, and for statistics of a wrong length.
 func TestFittedRefuses(t *testing.T) {
 	p, err := Parse("multiply=2 · log1p · normalize=rows")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, columns := range []bool{false, true} {
 		f := must.Get(Fit(p[:2], 9, 9, columns, nil))(t)
 		var e *ValueError

@@ -18,9 +18,7 @@ func wide(t *testing.T, transposed bool) *csr.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "wide.csr")
 	w, err := csr.Create(path, csr.CreateOptions{Cols: csr.MaxCols, Transposed: transposed, Values: csr.Values{Coding: csr.Constant, Table: []float64{2}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for range 3 {
 		err = errors.Join(err, w.AppendRow([]uint32{7}, []float64{2}))
 	}
@@ -77,9 +75,7 @@ func TestLongRow(t *testing.T) {
 	}
 	must.Do(t, errors.Join(w.AppendRow(cols, vals), w.Commit()))
 	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer s.Close()
 	_, err = view.Identity(s, false).FirstRows(t.Context(), stream.Options{Memory: 32 << 20, Workers: 1}, 1, 1)
 	if budget := (*stream.BudgetError)(nil); !errors.As(err, &budget) {

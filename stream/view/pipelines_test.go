@@ -620,9 +620,7 @@ func TestValueErrors(t *testing.T) {
 			"binary · laplacian · sqrt": "",
 		} {
 			p, err := Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			_, err = New(t.Context(), store, p, transposed, stream.Options{Workers: 3})
 			var e *ValueError
 			switch {

@@ -191,9 +191,7 @@ func BenchmarkOpen(b *testing.B) {
 			}
 		}
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	b.SetBytes(sum.Size)
 	b.ResetTimer()
 	for b.Loop() {
@@ -223,9 +221,7 @@ func TestLongLine(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if line, err := x.At(1); len(line) != n || err != nil {
 			t.Errorf("%d bytes, %v", len(line), err)
 		}
