@@ -181,9 +181,8 @@ func TestResumeEigen(t *testing.T) {
 			t.Fatalf("saved after pass %d: eigenpairs differ", all.Passes[i])
 		}
 	}
-	var mismatch *solver.MismatchError
 	_, err = solver.SVD(t.Context(), ratings(a), resumedFrom(t, set, all.Saved[0]))
-	if !errors.As(err, &mismatch) {
+	if !errors.As(err, new(*solver.MismatchError)) {
 		t.Errorf("SVD goes on from eigenpairs: %v", err)
 	}
 }

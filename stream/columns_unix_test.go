@@ -29,8 +29,7 @@ func TestFaultOfASpace(t *testing.T) {
 		m := mustNew(t, src, Options{Workers: workers, Width: 2, Rank: 3, Space: &memorySpace{}})
 		want := func(what string, err error) {
 			t.Helper()
-			var fault *fault.Error
-			if !errors.As(err, &fault) {
+			if !errors.As(err, new(*fault.Error)) {
 				t.Errorf("%s with %d workers: %v", what, workers, err)
 			}
 		}

@@ -433,8 +433,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("got %v\nwant %s", err, want)
 		}
 	}
-	var small *stream.BudgetError
-	if _, err := Fit(t.Context(), src, Options{Rank: 1, Stream: stream.Options{Memory: 1 << 10}}); !errors.As(err, &small) {
+	if _, err := Fit(t.Context(), src, Options{Rank: 1, Stream: stream.Options{Memory: 1 << 10}}); !errors.As(err, new(*stream.BudgetError)) {
 		t.Errorf("a budget of a kilobyte: %v", err)
 	}
 }

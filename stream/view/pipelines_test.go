@@ -622,11 +622,10 @@ func TestValueErrors(t *testing.T) {
 			p, err := Parse(text)
 			must.Do(t, err)
 			_, err = New(t.Context(), store, p, transposed, stream.Options{Workers: 3})
-			var e *ValueError
 			switch {
 			case want == "" && err != nil:
 				t.Errorf("%s: %v", text, err)
-			case want != "" && (!errors.As(err, &e) || !strings.HasSuffix(err.Error(), want)):
+			case want != "" && (!errors.As(err, new(*ValueError)) || !strings.HasSuffix(err.Error(), want)):
 				t.Errorf("%s: %v, want %s", text, err, want)
 			}
 		}
