@@ -251,20 +251,11 @@ func TestRefuses(t *testing.T) {
 	if _, err := align.Align(t.Context(), old, old, o); !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
-	for at := 0; ; at++ {
-		o.Dir = filepath.Join(t.TempDir(), "y")
-		o.FS = &vfstest.FaultFS{Inject: vfstest.FailAt(at)}
+	vfstest.EachFault(t, 10, 1, func(_ int, fsys *vfstest.FaultFS) error {
+		o.Dir, o.FS = filepath.Join(t.TempDir(), "y"), fsys
 		_, err := align.Align(t.Context(), old, old, o)
-		if err == nil {
-			if at < 10 {
-				t.Errorf("%d operations", at)
-			}
-			return
-		}
-		if !errors.Is(err, vfstest.ErrInjected) {
-			t.Fatalf("operation %d fails: %v", at, err)
-		}
-	}
+		return err
+	})
 }
 
 // Vectors whose products underflow determine no rotation: the result is an error, not vectors that are not turned.

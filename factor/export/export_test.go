@@ -198,23 +198,15 @@ func TestRefuses(t *testing.T) {
 func TestFaults(t *testing.T) {
 	r := result(t)
 	file := filepath.Join(t.TempDir(), "x.parquet")
-	for at := 0; ; at++ {
+	vfstest.EachFault(t, 5, 1, func(at int, fsys *vfstest.FaultFS) error {
 		must.Do(t, os.WriteFile(file, []byte("old"), 0o666))
-		_, err := export.Write(t.Context(), r, export.Options{What: "V", File: file, Replace: true, FS: &vfstest.FaultFS{Inject: vfstest.FailAt(at)}})
+		_, err := export.Write(t.Context(), r, export.Options{What: "V", File: file, Replace: true, FS: fsys})
 		left, bad := os.ReadDir(filepath.Dir(file))
 		if bad != nil || len(left) != 1 {
 			t.Fatalf("operation %d fails: %v are left, %v", at, left, bad)
 		}
-		if err == nil {
-			if at < 5 {
-				t.Errorf("%d operations", at)
-			}
-			return
-		}
-		if !errors.Is(err, vfstest.ErrInjected) {
-			t.Fatalf("operation %d fails: %v", at, err)
-		}
-	}
+		return err
+	})
 }
 
 // TestBare: with Bare, ids and titles are not written.

@@ -111,9 +111,8 @@ func TestDamage(t *testing.T) {
 // TestFaults fails each operation in turn: Write or a read returns the error.
 func TestFaults(t *testing.T) {
 	all := []string{"a", "b\nc", "d"}
-	for at := 0; ; at++ {
+	vfstest.EachFault(t, 8, 1, func(_ int, fsys *vfstest.FaultFS) error {
 		name := filepath.Join(t.TempDir(), "x")
-		fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(at)}
 		sum, err := lines.Write(fsys, name, walk(all))
 		if err == nil {
 			var x *lines.File
@@ -122,16 +121,8 @@ func TestFaults(t *testing.T) {
 				err = errors.Join(err, x.Close())
 			}
 		}
-		if err == nil {
-			if at < 8 {
-				t.Errorf("%d operations", at)
-			}
-			return
-		}
-		if !errors.Is(err, vfstest.ErrInjected) {
-			t.Fatalf("operation %d fails: %v", at, err)
-		}
-	}
+		return err
+	})
 }
 
 // TestSource: Write returns the error of the sequence that it writes.
