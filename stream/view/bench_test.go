@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -23,8 +24,7 @@ func BenchmarkViews(b *testing.B) {
 		b.Skip("GDSVD_STORES is not set")
 	}
 	for _, path := range filepath.SplitList(paths) {
-		store := must.Get(csr.Open(path, csr.OpenOptions{}))(b)
-		defer store.Close()
+		store := csrtest.Open(b, path, csr.OpenOptions{})
 		for _, name := range []string{"", "tfidf", "center=columns", "scale=columns", "recsys", "single-cell", "bm25", "bias=both", "ppmi"} {
 			src := stream.Source(store)
 			if name != "" {
