@@ -179,12 +179,7 @@ func TestGoingOnWithinLimits(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		d := newDense(a)
-		d.Hook = func(pass int) error {
-			if pass == limit {
-				cancel()
-			}
-			return nil
-		}
+		d.Hook = cancelAt(limit, cancel)
 		set.MaxPasses = 0
 		res, err = solver.SVD(ctx, d, set)
 		cancel()

@@ -133,12 +133,7 @@ func TestResumeElsewhere(t *testing.T) {
 			faulty.Checkpointer = saved
 			d := ratings(a)
 			fault := errors.New("disk on fire")
-			d.Hook = func(pass int) error {
-				if pass == at {
-					return fault
-				}
-				return nil
-			}
+			d.Hook = failAt(at, fault)
 			if _, err := solver.SVD(t.Context(), d, faulty); !errors.Is(err, fault) {
 				t.Fatal(err)
 			}

@@ -134,12 +134,7 @@ func TestScaledReports(t *testing.T) {
 					results[i] = must.Get(solver.SVD(t.Context(), d, set))(t)
 					ctx, cancel := context.WithCancel(t.Context())
 					second := d.Passes + 2
-					d.Hook = func(pass int) error {
-						if pass == second {
-							cancel()
-						}
-						return nil
-					}
+					d.Hook = cancelAt(second, cancel)
 					set.Observer, set.MaxPasses = nil, 0
 					if cancelled[i], err = solver.SVD(ctx, d, set); err != nil || cancelled[i].Certified {
 						t.Fatal(err, cancelled[i].Certified)
