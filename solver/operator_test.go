@@ -131,7 +131,7 @@ func TestOperatorsResume(t *testing.T) {
 		}
 	}
 	// The run continues with the Gram operator after a finishing pass.
-	set := solver.Settings{Rank: 4, Method: solver.Hasty{}, Operator: solver.Dilation, Tol: 1e-5}
+	set := solver.Settings{Rank: 4, Method: optimist{power.Iteration{}}, Operator: solver.Dilation, Tol: 1e-5}
 	a := solvertest.WithValues(30, 12, 3, 5, 4, 3, 2, 1.5, 1)
 	certificates := 0
 	set.Observer = func(e solver.Event) error {

@@ -128,7 +128,7 @@ func TestResumeElsewhere(t *testing.T) {
 	})
 	t.Run("fault", func(t *testing.T) {
 		for at := 2; at <= full.Stats.Passes; at += 5 {
-			saved := new(quiet)
+			saved := new(never)
 			faulty := set
 			faulty.Checkpointer = saved
 			d := ratings(a)
@@ -154,11 +154,6 @@ func TestResumeElsewhere(t *testing.T) {
 		}
 	})
 }
-
-// quiet is a Checkpointer that is never due: it saves only when a run ends early.
-type quiet struct{ checkpoints }
-
-func (*quiet) Due(solver.Stats) bool { return false }
 
 // TestResumeEigen resumes Eigen from every checkpoint and compares the bits.
 func TestResumeEigen(t *testing.T) {
@@ -401,7 +396,7 @@ func TestDeadline(t *testing.T) {
 	converged := false
 	for limit := 0; !converged; limit++ {
 		now := start
-		left, saved := solver.NewDenseRows(20, 5), new(quiet)
+		left, saved := solver.NewDenseRows(20, 5), new(never)
 		set := solver.Settings{
 			Rank: 5, Method: power.Iteration{}, Left: left, Checkpointer: saved,
 			Deadline: start.Add(time.Duration(limit) * time.Second),
