@@ -70,10 +70,7 @@ func sameLines(t *testing.T, f *Fitted, axis string, a, want *mat.Dense) {
 // TestFittedRows checks that the rows of a matrix, transformed as new rows with the statistics of its view, are those
 // of the view, in either orientation. Columns are, too, for pipelines that need no statistics of the rows.
 func TestFittedRows(t *testing.T) {
-	byColumn, count := 0, 150
-	if !longtest.On() {
-		count = 50
-	}
+	byColumn, count := 0, longtest.Pick(150, 50)
 	texts := slices.Concat(early, middle, late, []string{"log1p · drop=columns,count<4 · pca", "drop=rows,count<4 · tfidf", "keep=columns,hvg:9 · pca-scaled", "keep=rows,hvg:9 · normalize=columns"})
 	for seed := range count {
 		r := rand.New(rand.NewPCG(uint64(seed), 5))

@@ -82,10 +82,7 @@ func randomMatrix(r *rand.Rand) *mat.Dense {
 // TestRandomPipelines compares random pipelines of random matrices with the formulas of their
 // steps, in both orientations; if a formula gives a non-number, the view returns an error.
 func TestRandomPipelines(t *testing.T) {
-	count, refused := 200, 0
-	if !longtest.On() {
-		count = 50
-	}
+	count, refused := longtest.Pick(200, 50), 0
 	for seed := range count {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		text, a, transposed := randomPipeline(r), randomMatrix(r), r.IntN(2) == 0
